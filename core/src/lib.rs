@@ -1,0 +1,18 @@
+//! The rules of svctrack, and nothing else: no I/O, no clock, no randomness, no HTTP, no store.
+//!
+//! Modules stand in the order in which they build on each other: [`value`], `schema`,
+//! `resources`, `plan`, [`tracking`]. Without the feature `records` only what a browser needs is
+//! left: the checks of an event and the rules of the tracking script.
+
+pub mod value;
+
+#[cfg(feature = "records")]
+pub mod schema;
+
+#[cfg(feature = "records")]
+pub mod resources;
+
+#[cfg(feature = "records")]
+pub mod plan;
+
+pub mod tracking;

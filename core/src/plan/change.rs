@@ -1,0 +1,57 @@
+//! One change to what is stored, as any store can apply it.
+
+use super::Appended;
+use crate::{
+    schema::{Entry, ResourceDef},
+    value::{Document, ObjectId},
+};
+
+/// What a change was planned upon; a store in which that no longer holds must refuse the change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Basis {
+    /// The record was not there.
+    Absent,
+    /// The record was there in this version (`__v`).
+    Version(i64),
+}
+
+/// One change to what is stored.
+#[derive(Clone, Debug)]
+pub enum Change {
+    /// Store a record.
+    Put {
+        /// Its resource.
+        def: &'static ResourceDef,
+        /// Its id.
+        id: ObjectId,
+        /// What it was planned upon.
+        basis: Basis,
+        /// The record.
+        document: Document,
+        /// Index entries that it gains; the unique ones are claims.
+        added: Vec<Entry>,
+        /// Index entries that it loses.
+        removed: Vec<Entry>,
+    },
+    /// Remove a record.
+    Delete {
+        /// Its resource.
+        def: &'static ResourceDef,
+        /// Its id.
+        id: ObjectId,
+        /// What it was planned upon.
+        basis: Basis,
+        /// Its index entries.
+        removed: Vec<Entry>,
+    },
+    /// Add to a log.
+    Append(Appended),
+}
+
+/// The version (`__v`) of a stored record.
+pub fn version_of(document: &Document) -> i64 {
+    document
+        .value("__v")
+        .and_then(|value| value.as_number_text()?.parse().ok())
+        .unwrap_or(0)
+}

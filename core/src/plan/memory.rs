@@ -1,0 +1,110 @@
+//! A store in memory: what a program plans against that keeps its records itself, and what the
+//! rules are tested on.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{Activity, Appended, Change, ParkedEvent};
+use crate::{
+    schema::{Lookup, LookupError, ResourceDef},
+    value::{Document, ObjectId},
+};
+
+/// Records, index entries and logs of one tenant, in memory.
+#[derive(Clone, Debug, Default)]
+pub struct Memory {
+    records: BTreeMap<(u8, ObjectId), Document>,
+    entries: BTreeSet<(u8, String, String, ObjectId)>,
+    /// The activities, in the order in which they were appended.
+    pub activities: Vec<Activity>,
+    /// The parked events, in the order in which they were appended.
+    pub parked: Vec<ParkedEvent>,
+}
+
+impl Memory {
+    /// Carries out what was planned.
+    pub fn apply(&mut self, changes: &[Change]) {
+        for change in changes {
+            match change {
+                Change::Put {
+                    def,
+                    id,
+                    document,
+                    added,
+                    removed,
+                    ..
+                } => {
+                    for entry in removed {
+                        self.entries.remove(&(
+                            def.code,
+                            entry.row.to_owned(),
+                            entry.key.clone(),
+                            *id,
+                        ));
+                    }
+                    for entry in added {
+                        self.entries.insert((
+                            def.code,
+                            entry.row.to_owned(),
+                            entry.key.clone(),
+                            *id,
+                        ));
+                    }
+                    self.records.insert((def.code, *id), document.clone());
+                }
+                Change::Delete {
+                    def, id, removed, ..
+                } => {
+                    for entry in removed {
+                        self.entries.remove(&(
+                            def.code,
+                            entry.row.to_owned(),
+                            entry.key.clone(),
+                            *id,
+                        ));
+                    }
+                    self.records.remove(&(def.code, *id));
+                }
+                Change::Append(Appended::Activity(activity)) => {
+                    self.activities.push(activity.clone())
+                }
+                Change::Append(Appended::Parked(event)) => self.parked.push(event.clone()),
+            }
+        }
+    }
+
+    /// The records of a resource, lowest id first.
+    pub fn records(&self, def: &ResourceDef) -> impl Iterator<Item = &Document> {
+        self.records
+            .range((def.code, ObjectId::MIN)..=(def.code, ObjectId::MAX))
+            .map(|(_, document)| document)
+    }
+}
+
+impl Lookup for Memory {
+    fn record(&self, def: &ResourceDef, id: ObjectId) -> Result<Option<Document>, LookupError> {
+        Ok(self.records.get(&(def.code, id)).cloned())
+    }
+
+    fn find(
+        &self,
+        def: &ResourceDef,
+        row: &str,
+        key: &str,
+    ) -> Result<Option<ObjectId>, LookupError> {
+        Ok(self.holders(def, row, key, 1)?.first().copied())
+    }
+
+    fn holders(
+        &self,
+        def: &ResourceDef,
+        row: &str,
+        key: &str,
+        limit: usize,
+    ) -> Result<Vec<ObjectId>, LookupError> {
+        let bound = |id| (def.code, row.to_owned(), key.to_owned(), id);
+        let holders = self
+            .entries
+            .range(bound(ObjectId::MIN)..=bound(ObjectId::MAX));
+        Ok(holders.map(|(_, _, _, id)| *id).take(limit).collect())
+    }
+}

@@ -1,0 +1,68 @@
+//! What a command does: from what was sent and what is stored to the changes and the reply.
+//!
+//! Planning is pure. `lookup` shows the records as they are, [`Ctx`] carries now and the ids to
+//! use, and every rejection is decided here: applying the changes cannot fail for a reason of the rules.
+
+mod answer;
+mod append;
+mod change;
+mod create;
+mod delete;
+pub mod memory;
+mod merge;
+mod update;
+
+#[cfg(test)]
+mod tests;
+
+pub use self::{
+    answer::answer,
+    append::{Activity, Appended, ParkedEvent, Route},
+    change::{Basis, Change, version_of},
+    create::create,
+    delete::{delete, locate},
+    update::update,
+};
+use crate::{
+    schema::LookupError,
+    value::{Document, IdSequence, Issue, ObjectId, Timestamp},
+};
+
+/// What a command is planned with besides the records.
+#[derive(Debug)]
+pub struct Ctx {
+    /// The moment of the command.
+    pub now: Timestamp,
+    /// Where new ids come from.
+    pub ids: IdSequence,
+}
+
+/// A command that can be carried out.
+#[derive(Debug)]
+pub struct Planned {
+    /// What is to be written, in order; empty when nothing changes.
+    pub changes: Vec<Change>,
+    /// The record that the command was about.
+    pub id: ObjectId,
+    /// The record as it will be stored.
+    pub document: Document,
+}
+
+/// Why a command cannot be carried out.
+#[derive(Debug)]
+pub enum Refusal {
+    /// The record is not there.
+    NotFound,
+    /// What was sent breaks a rule.
+    Invalid(Vec<Issue>),
+    /// Another record is in the way.
+    Conflict(Vec<Issue>),
+    /// The store could not say.
+    Lookup(LookupError),
+}
+
+impl From<LookupError> for Refusal {
+    fn from(error: LookupError) -> Self {
+        Self::Lookup(error)
+    }
+}

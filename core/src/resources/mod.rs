@@ -1,0 +1,70 @@
+//! The resources, one file each, and the registry: one line each.
+
+pub mod company;
+pub mod end_user;
+
+use crate::schema::ResourceDef;
+
+/// Every resource, in the order of the API's description.
+pub static REGISTRY: &[&ResourceDef] = &[&company::COMPANY, &end_user::END_USER];
+
+/// The resource called `name` in the singular.
+pub fn by_name(name: &str) -> Option<&'static ResourceDef> {
+    REGISTRY.iter().copied().find(|def| def.name == name)
+}
+
+/// The resource with this byte in the keys of a store.
+pub fn by_code(code: u8) -> Option<&'static ResourceDef> {
+    REGISTRY.iter().copied().find(|def| def.code == code)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::schema::Fill;
+
+    #[test]
+    fn no_two_resources_share_a_name_a_path_or_a_code() {
+        for (index, a) in REGISTRY.iter().enumerate() {
+            for b in REGISTRY.iter().skip(index + 1) {
+                assert!(
+                    a.name != b.name && a.path != b.path && a.code != b.code,
+                    "{}",
+                    a.name
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn every_row_is_named_once_and_refers_to_a_resource_that_is_there() {
+        for def in REGISTRY {
+            for (index, row) in def.rows.iter().enumerate() {
+                assert!(
+                    def.rows
+                        .iter()
+                        .skip(index + 1)
+                        .all(|other| other.name != row.name),
+                    "{}",
+                    row.name
+                );
+                assert!(
+                    row.refers.is_none_or(|name| by_name(name).is_some()),
+                    "{}",
+                    row.name
+                );
+                assert!(row.doc.trim().ends_with('.'), "{}", row.name);
+            }
+        }
+    }
+
+    #[test]
+    fn every_resource_has_what_the_service_keeps_of_a_record() {
+        for def in REGISTRY {
+            for name in ["_id", "createdAt", "updatedAt", "__v"] {
+                let row = def.row(name).unwrap();
+                assert!(matches!(row.fill, Fill::Service), "{} {name}", def.name);
+            }
+        }
+    }
+}

@@ -1,0 +1,260 @@
+//! One row of a resource's table: its name, kind and rules, and a typed handle to read it.
+//!
+//! Rows are written with [`fields!`](crate::fields) in the order of the contract. The doc sentence of a row is its
+//! rustdoc and its text in the API's description.
+
+use std::{borrow::Cow, marker::PhantomData};
+
+use super::{LookupError, ReadCtx};
+use crate::value::{Document, Json, JsonRef, ObjectId, Timestamp};
+
+/// What kind of value a row takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// The record's own id.
+    Id,
+    /// The id of another record; a body may name it in any form of R2.
+    Reference,
+    /// An id that the caller gives: 1 to 512 bytes, no control characters.
+    Key,
+    /// An e-mail address.
+    Email,
+    /// A string.
+    Text,
+    /// An array of strings.
+    Texts,
+    /// A free-form object, merged key by key (R5).
+    Object,
+    /// A point in time (R8).
+    Date,
+    /// A whole number.
+    Integer,
+}
+
+/// Computes the stored value of a row from the rest of the document; `None` leaves it out.
+pub type FillOnWrite = fn(&Document) -> Option<Json>;
+/// Computes the answered value of a row when the record is read.
+pub type FillOnRead = fn(&Document, &ReadCtx<'_>) -> Result<Option<Json>, LookupError>;
+
+/// Who sets a row, and when.
+#[derive(Clone, Copy, Debug)]
+pub enum Fill {
+    /// The caller.
+    Sent,
+    /// The service: ids, versions, dates of change. Ignored in a body (R3).
+    Service,
+    /// Always recomputed when the record is written, stored, sortable.
+    OnWrite(FillOnWrite),
+    /// Depends on now or on another record: computed when read, never stored. Ignored in a body.
+    OnRead(FillOnRead),
+}
+
+/// One row of a resource's table.
+#[derive(Clone, Copy, Debug)]
+pub struct Row {
+    /// Property name in the API.
+    pub name: &'static str,
+    /// What it takes.
+    pub kind: Kind,
+    /// What it means, one or a few sentences.
+    pub doc: &'static str,
+    /// Whether a create needs it.
+    pub required: bool,
+    /// Who sets it.
+    pub fill: Fill,
+    /// The resource whose records it refers to; such a record must exist.
+    pub refers: Option<&'static str>,
+    /// Whether at most one record of a tenant may hold a value.
+    pub unique: bool,
+    /// Whether records are found by it.
+    pub indexed: bool,
+    /// Whether it says something about a person.
+    pub personal: bool,
+}
+
+impl Row {
+    /// A row that the caller may set, with no further rule.
+    pub const fn new(name: &'static str, kind: Kind, doc: &'static str) -> Self {
+        Self {
+            name,
+            kind,
+            doc,
+            required: false,
+            fill: Fill::Sent,
+            refers: None,
+            unique: false,
+            indexed: false,
+            personal: false,
+        }
+    }
+
+    /// A create needs it.
+    pub const fn required(mut self) -> Self {
+        self.required = true;
+        self
+    }
+
+    /// The service sets it.
+    pub const fn service(mut self) -> Self {
+        self.fill = Fill::Service;
+        self
+    }
+
+    /// It is recomputed on every write.
+    pub const fn on_write(mut self, fill: FillOnWrite) -> Self {
+        self.fill = Fill::OnWrite(fill);
+        self
+    }
+
+    /// It is computed on every read.
+    pub const fn on_read(mut self, fill: FillOnRead) -> Self {
+        self.fill = Fill::OnRead(fill);
+        self
+    }
+
+    /// It names a record of another resource.
+    pub const fn refers(mut self, resource: &'static str) -> Self {
+        self.refers = Some(resource);
+        self.indexed = true;
+        self
+    }
+
+    /// At most one record of a tenant holds a value.
+    pub const fn unique(mut self) -> Self {
+        self.unique = true;
+        self
+    }
+
+    /// Records are found by it.
+    pub const fn indexed(mut self) -> Self {
+        self.indexed = true;
+        self
+    }
+
+    /// It says something about a person.
+    pub const fn personal(mut self) -> Self {
+        self.personal = true;
+        self
+    }
+
+    /// Whether a caller can set it.
+    pub fn is_sent(&self) -> bool {
+        // A row that is filled on write may be sent too, where the resource's `prepare` reads it.
+        matches!(self.fill, Fill::Sent | Fill::OnWrite(_))
+    }
+
+    /// Whether it is part of the stored record.
+    pub fn is_stored(&self) -> bool {
+        !matches!(self.fill, Fill::OnRead(_))
+    }
+}
+
+/// How the values of a kind are read in Rust.
+pub trait FieldType {
+    /// The kind of the row.
+    const KIND: Kind;
+    /// What a value is in Rust.
+    type Value<'a>;
+    /// Reads a stored value.
+    fn read(value: JsonRef<'_>) -> Option<Self::Value<'_>>;
+}
+
+/// A typed handle to a row.
+#[derive(Debug)]
+pub struct Field<T> {
+    /// Property name in the API.
+    pub name: &'static str,
+    kind: PhantomData<T>,
+}
+
+impl<T: FieldType> Field<T> {
+    /// A handle to the row `name`.
+    pub const fn new(name: &'static str) -> Self {
+        Self {
+            name,
+            kind: PhantomData,
+        }
+    }
+
+    /// The value in `document`, if it is set.
+    pub fn get<'a>(&self, document: &'a Document) -> Option<T::Value<'a>> {
+        document.value(self.name).and_then(T::read)
+    }
+}
+
+macro_rules! field_types {
+    ($($(#[doc = $doc:literal])* $name:ident => $value:ty, $read:expr;)*) => {
+        $(
+            $(#[doc = $doc])*
+            #[derive(Clone, Copy, Debug)]
+            pub enum $name {}
+
+            impl FieldType for $name {
+                const KIND: Kind = Kind::$name;
+                type Value<'a> = $value;
+                fn read(value: JsonRef<'_>) -> Option<Self::Value<'_>> {
+                    let read: for<'a> fn(JsonRef<'a>) -> Option<Self::Value<'a>> = $read;
+                    read(value)
+                }
+            }
+        )*
+    };
+}
+
+field_types! {
+    /// See [`Kind::Id`].
+    Id => ObjectId, |value| ObjectId::parse(&value.as_str()?);
+    /// See [`Kind::Reference`].
+    Reference => ObjectId, |value| ObjectId::parse(&value.as_str()?);
+    /// See [`Kind::Key`].
+    Key => Cow<'a, str>, |value| value.as_str();
+    /// See [`Kind::Email`].
+    Email => Cow<'a, str>, |value| value.as_str();
+    /// See [`Kind::Text`].
+    Text => Cow<'a, str>, |value| value.as_str();
+    /// See [`Kind::Texts`].
+    Texts => Vec<String>, |value| {
+        Some(value.items()?.iter().filter_map(|item| Some(item.as_ref().as_str()?.into_owned())).collect())
+    };
+    /// See [`Kind::Object`].
+    Object => Document, |value| value.to_document();
+    /// See [`Kind::Date`].
+    Date => Timestamp, |value| Timestamp::parse(&value.as_str()?);
+    /// See [`Kind::Integer`].
+    Integer => i64, |value| value.as_number_text()?.parse().ok();
+}
+
+/// Writes the rows of a resource: a handle for each, and the table `ROWS`.
+///
+/// ```
+/// use svctrack_core::{fields, value::Document};
+/// fields! {
+///     /// Name of the company.
+///     NAME: Text = "name", required;
+/// }
+/// assert!(ROWS[0].required);
+/// assert_eq!(ROWS[0].doc.trim(), "Name of the company.");
+/// let company = Document::parse(br#"{"name":"Initech"}"#).unwrap();
+/// assert_eq!(NAME.get(&company).unwrap(), "Initech");
+/// ```
+#[macro_export]
+macro_rules! fields {
+    ($(
+        $(#[doc = $doc:literal])+
+        $handle:ident: $kind:ident = $name:literal $(, $option:ident $(($argument:expr))?)*;
+    )*) => {
+        $(
+            $(#[doc = $doc])+
+            pub const $handle: $crate::schema::Field<$crate::schema::field::$kind> =
+                $crate::schema::Field::new($name);
+        )*
+
+        /// The rows, in the order of the contract.
+        pub static ROWS: &[$crate::schema::Row] = &[
+            $(
+                $crate::schema::Row::new($name, $crate::schema::Kind::$kind, concat!($($doc),+))
+                    $(.$option($($argument)?))*,
+            )*
+        ];
+    };
+}

@@ -1,0 +1,69 @@
+//! Which entries a record has in the indexes of a store, and in what form a value is a key.
+
+use super::{Kind, ResourceDef, Row};
+use crate::value::{Document, JsonRef, email};
+
+/// One entry of a record in an index.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Entry {
+    /// The row.
+    pub row: &'static str,
+    /// Whether it is a claim: no other record of the tenant may hold it.
+    pub unique: bool,
+    /// The value in the form in which it is compared.
+    pub key: String,
+}
+
+/// The form in which a value of `row` is compared: e-mails and domains in lower case, keys and
+/// references byte for byte.
+pub fn key_of(row: &Row, value: &str) -> String {
+    match row.kind {
+        Kind::Email | Kind::Texts => email::folded(value),
+        _ => value.to_owned(),
+    }
+}
+
+/// All index entries of a record.
+pub fn entries(def: &ResourceDef, document: &Document) -> Vec<Entry> {
+    let rows = def.rows.iter().filter(|row| row.unique || row.indexed);
+    rows.flat_map(|row| {
+        let keys = document
+            .value(row.name)
+            .map(|value| keys_of(row, value))
+            .unwrap_or_default();
+        keys.into_iter().map(|key| Entry {
+            row: row.name,
+            unique: row.unique,
+            key,
+        })
+    })
+    .collect()
+}
+
+fn keys_of(row: &Row, value: JsonRef<'_>) -> Vec<String> {
+    let mut keys: Vec<String> = match row.kind {
+        Kind::Texts => {
+            let items = value.items().unwrap_or_default();
+            items
+                .iter()
+                .filter_map(|item| Some(key_of(row, &item.as_ref().as_str()?)))
+                .collect()
+        }
+        _ => value
+            .as_str()
+            .map(|text| key_of(row, &text))
+            .into_iter()
+            .collect(),
+    };
+    keys.sort();
+    keys.dedup();
+    keys
+}
+
+/// The entries of `of` that `other` does not have.
+pub fn difference(of: &[Entry], other: &[Entry]) -> Vec<Entry> {
+    of.iter()
+        .filter(|entry| !other.contains(entry))
+        .cloned()
+        .collect()
+}

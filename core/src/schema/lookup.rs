@@ -1,0 +1,61 @@
+//! How a rule finds other records: the store behind it is the caller's affair.
+
+use super::ResourceDef;
+use crate::value::{Document, ObjectId, Timestamp};
+
+/// Finds records of one tenant, as they are at the moment of planning.
+pub trait Lookup {
+    /// The stored record with this id.
+    ///
+    /// # Errors
+    /// When the store cannot say.
+    fn record(&self, def: &ResourceDef, id: ObjectId) -> Result<Option<Document>, LookupError>;
+
+    /// The one record that holds `key` in the unique row `row`; `key` is in the form of
+    /// [`super::index::key_of`].
+    ///
+    /// # Errors
+    /// When the store cannot say.
+    fn find(
+        &self,
+        def: &ResourceDef,
+        row: &str,
+        key: &str,
+    ) -> Result<Option<ObjectId>, LookupError>;
+
+    /// The records that hold `key` in the indexed row `row`, lowest id first, at most `limit`.
+    ///
+    /// # Errors
+    /// When the store cannot say.
+    fn holders(
+        &self,
+        def: &ResourceDef,
+        row: &str,
+        key: &str,
+        limit: usize,
+    ) -> Result<Vec<ObjectId>, LookupError>;
+}
+
+/// What a row may look at when it is computed at read.
+pub struct ReadCtx<'a> {
+    /// The moment of reading.
+    pub now: Timestamp,
+    /// Other records of the tenant.
+    pub lookup: &'a dyn Lookup,
+}
+
+/// The store could not say; the cause is the store's own.
+#[derive(Debug)]
+pub struct LookupError(pub Box<dyn std::error::Error + Send + Sync>);
+
+impl std::fmt::Display for LookupError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "a record could not be looked up: {}", self.0)
+    }
+}
+
+impl std::error::Error for LookupError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        Some(&*self.0)
+    }
+}

@@ -1,0 +1,166 @@
+//! Reading activities back (R38): what a list of them asks for, and how one is answered.
+
+use crate::{
+    plan::Activity,
+    resources::end_user,
+    schema::{
+        ListLimits,
+        list::{PairReader, Read, parse_after, parse_limit, unreadable},
+    },
+    value::{Document, Issue, Json, Number, ObjectId, RecordRef, Timestamp},
+};
+
+/// How many activities a list returns (R38).
+pub const LIST: ListLimits = ListLimits {
+    default: 100,
+    max: 2_000,
+};
+
+/// What a list of activities asks for; newest stored first.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ActivityQuery {
+    /// Of one of these companies; no filter when not given.
+    pub companies: Option<Vec<RecordRef>>,
+    /// Of this user.
+    pub end_user: Option<RecordRef>,
+    /// With exactly this action.
+    pub action: Option<String>,
+    /// That happened at this time or later.
+    pub from: Option<Timestamp>,
+    /// That happened before this time.
+    pub to: Option<Timestamp>,
+    /// Passive ones only, or none of these.
+    pub passive: Option<bool>,
+    /// How many at the most.
+    pub limit: usize,
+    /// Only those stored before this one: the last of the page before.
+    pub after: Option<ObjectId>,
+}
+
+impl ActivityQuery {
+    /// Reads the query of a request.
+    ///
+    /// # Errors
+    /// Every parameter that cannot be read.
+    pub fn parse(pairs: &[(String, String)]) -> Result<Read<Self>, Vec<Issue>> {
+        let mut query = Self {
+            companies: None,
+            end_user: None,
+            action: None,
+            from: None,
+            to: None,
+            passive: None,
+            limit: LIST.default,
+            after: None,
+        };
+        let mut reader = PairReader::default();
+        for (name, value) in pairs {
+            match name.as_str() {
+                "companyId" => reader.set(
+                    &mut query.companies,
+                    parse_references(name, value).map(Some),
+                ),
+                "endUserId" => {
+                    reader.set(&mut query.end_user, parse_reference(name, value).map(Some))
+                }
+                "action" => query.action = Some(value.clone()),
+                "from" => reader.set(&mut query.from, parse_time(name, value).map(Some)),
+                "to" => reader.set(&mut query.to, parse_time(name, value).map(Some)),
+                "passive" => reader.set(&mut query.passive, parse_bool(name, value).map(Some)),
+                "limit" => reader.set(&mut query.limit, parse_limit(value, LIST)),
+                "after" => reader.set(&mut query.after, parse_after(value).map(Some)),
+                _ => reader.ignored.push(name.clone()),
+            }
+        }
+        reader.finish(query)
+    }
+
+    /// Whether an activity passes the filters that need no other record; `companies` and `end_user`
+    /// are the ids that the query's references name.
+    pub fn admits(
+        &self,
+        activity: &Activity,
+        companies: Option<&[ObjectId]>,
+        end_user: Option<ObjectId>,
+    ) -> bool {
+        let company = |ids: &[ObjectId]| activity.company_id.is_some_and(|id| ids.contains(&id));
+        companies.is_none_or(company)
+            && end_user.is_none_or(|id| id == activity.end_user_id)
+            && self
+                .action
+                .as_ref()
+                .is_none_or(|action| *action == activity.action)
+            && self.from.is_none_or(|from| activity.date >= from)
+            && self.to.is_none_or(|to| activity.date < to)
+            && self
+                .passive
+                .is_none_or(|passive| passive == activity.passive)
+    }
+}
+
+fn parse_reference(name: &str, value: &str) -> Result<RecordRef, Issue> {
+    let expected = "24 hex digits, `extid-...` or `srcid-...`";
+    RecordRef::parse(value).ok_or_else(|| unreadable(name, expected, value))
+}
+
+fn parse_references(name: &str, value: &str) -> Result<Vec<RecordRef>, Issue> {
+    value
+        .split(',')
+        .map(|reference| parse_reference(name, reference))
+        .collect()
+}
+
+fn parse_time(name: &str, value: &str) -> Result<Timestamp, Issue> {
+    Timestamp::parse(value).ok_or_else(|| unreadable(name, "an ISO 8601 date", value))
+}
+
+fn parse_bool(name: &str, value: &str) -> Result<bool, Issue> {
+    value
+        .parse()
+        .map_err(|_| unreadable(name, "`true` or `false`", value))
+}
+
+/// The answer for an activity: names and e-mail are those of the user now (R38).
+pub fn answer(activity: &Activity, user: Option<&Document>) -> Document {
+    let mut answer = Document::default();
+    let id = |id: ObjectId| Json::string(&id.to_string());
+    let text = |text: &Option<String>| text.as_deref().map_or_else(Json::null, Json::string);
+    let of_user = |row: &str| {
+        user.and_then(|user| user.value(row))
+            .map_or_else(Json::null, |value| value.to_json())
+    };
+    let info = activity
+        .info
+        .as_deref()
+        .and_then(|info| Json::parse(info.as_bytes()).ok());
+    answer.set("_id", id(activity.id));
+    answer.set("companyId", activity.company_id.map_or_else(Json::null, id));
+    answer.set("endUserId", id(activity.end_user_id));
+    answer.set("endUserName", of_user(end_user::NAME.name));
+    answer.set("email", of_user(end_user::EMAIL.name));
+    answer.set("externalId", of_user(end_user::EXTERNAL_ID.name));
+    answer.set("assetExtId", text(&activity.asset));
+    answer.set("projectExtId", text(&activity.project));
+    answer.set("action", Json::string(&activity.action));
+    answer.set("info", info.unwrap_or_else(Json::null));
+    answer.set("count", Json::integer(activity.count.into()));
+    answer.set("weight", weight(activity.weight));
+    answer.set("passive", Json::bool(activity.passive));
+    answer.set("date", Json::string(&activity.date.to_string()));
+    answer.set(
+        "receivedAt",
+        Json::string(&activity.received_at.to_string()),
+    );
+    answer.set("route", Json::string(activity.route.name()));
+    answer.set("messageId", text(&activity.message_id));
+    answer
+}
+
+/// A weight as it prints shortest; one beyond the range of amounts as a float.
+fn weight(weight: f64) -> Json {
+    let text = weight.to_string();
+    match Number::parse(&text) {
+        Some(number) => Json::number(number),
+        None => Json::parse(text.as_bytes()).unwrap_or_else(|_| Json::null()),
+    }
+}

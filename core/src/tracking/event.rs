@@ -1,0 +1,227 @@
+//! An event: who did what. A plain struct, the same in the browser and on the server, with the checks
+//! that both make.
+
+use crate::value::{Timestamp, email, key};
+
+/// The largest body of one event, in bytes after decoding; it bounds what one call can make the
+/// server hold (R30).
+pub const MAX_EVENT_BYTES: usize = 64 * 1024;
+/// How long a sender's id of an event may be, in bytes (R39).
+pub const MAX_MESSAGE_ID_BYTES: usize = 128;
+
+/// Names of an event's members on the wire (route 1).
+pub mod name {
+    /// The user's id in the caller's system.
+    pub const EXTERNAL_ID: &str = "externalId";
+    /// E-mail of the user.
+    pub const EMAIL: &str = "email";
+    /// Full name of the user.
+    pub const NAME: &str = "name";
+    /// Customer id in the caller's system.
+    pub const COMPANY: &str = "companyExternalId";
+    /// `externalId` of an asset.
+    pub const ASSET: &str = "assetExtId";
+    /// `externalId` of a project.
+    pub const PROJECT: &str = "projectExtId";
+    /// What the user did.
+    pub const ACTION: &str = "action";
+    /// Extra data.
+    pub const INFO: &str = "info";
+    /// Whether the event does not count as activity.
+    pub const PASSIVE: &str = "passive";
+    /// Relative importance.
+    pub const WEIGHT: &str = "weight";
+    /// When it happened.
+    pub const DATE: &str = "date";
+    /// When it was sent, by the sender's clock (R45).
+    pub const SENT_AT: &str = "sentAt";
+    /// The sender's id of the event (R39).
+    pub const MESSAGE_ID: &str = "messageId";
+}
+
+/// Who did something, and where. What is absent or blank is `None`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "records", derive(serde::Serialize, serde::Deserialize))]
+pub struct Identity {
+    /// The user's id in the caller's system.
+    pub external_id: Option<String>,
+    /// E-mail of the user.
+    pub email: Option<String>,
+    /// Full name of the user.
+    pub name: Option<String>,
+    /// Customer id in the caller's system.
+    pub company: Option<String>,
+    /// `externalId` of an asset.
+    pub asset: Option<String>,
+    /// `externalId` of a project.
+    pub project: Option<String>,
+}
+
+/// One event. Without an action it only says who is there.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "records", derive(serde::Serialize, serde::Deserialize))]
+pub struct Event {
+    /// Who did it.
+    pub identity: Identity,
+    /// What was done.
+    pub action: Option<String>,
+    /// Extra data: the text of a JSON object.
+    pub info: Option<String>,
+    /// Whether the event does not count as activity (rule 6).
+    pub passive: bool,
+    /// Relative importance; 1 when not given (R36).
+    pub weight: Option<f64>,
+    /// When it happened; the time of receipt when not given.
+    pub date: Option<Timestamp>,
+    /// The sender's id of the event (R39).
+    pub message_id: Option<String>,
+}
+
+/// What is wrong with an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// Neither an e-mail nor an id of the user is given.
+    IdentityMissing,
+    /// The user's id is too long or has control characters.
+    ExternalIdInvalid,
+    /// The e-mail cannot be used.
+    EmailInvalid,
+    /// The customer id is too long or has control characters.
+    CompanyInvalid,
+    /// The weight is negative or not finite (R36).
+    WeightInvalid,
+    /// The sender's id of the event is too long (R39).
+    MessageIdTooLong,
+}
+
+impl Fault {
+    /// Its stable code, the same in the browser and on the server.
+    pub fn code(self) -> &'static str {
+        match self {
+            Self::IdentityMissing => "identity_missing",
+            Self::ExternalIdInvalid => "external_id_invalid",
+            Self::EmailInvalid => "email_invalid",
+            Self::CompanyInvalid => "company_invalid",
+            Self::WeightInvalid => "weight_invalid",
+            Self::MessageIdTooLong => "message_id_too_long",
+        }
+    }
+
+    /// The member that it is about; none for the event as a whole.
+    pub fn member(self) -> Option<&'static str> {
+        match self {
+            Self::IdentityMissing => None,
+            Self::ExternalIdInvalid => Some(name::EXTERNAL_ID),
+            Self::EmailInvalid => Some(name::EMAIL),
+            Self::CompanyInvalid => Some(name::COMPANY),
+            Self::WeightInvalid => Some(name::WEIGHT),
+            Self::MessageIdTooLong => Some(name::MESSAGE_ID),
+        }
+    }
+
+    /// What was expected, for a person.
+    #[cfg(feature = "records")]
+    pub fn message(self) -> &'static str {
+        match self {
+            Self::IdentityMissing => "expected `email` or `externalId`; found neither",
+            Self::ExternalIdInvalid => {
+                "`externalId` must be 1 to 512 bytes without control characters"
+            }
+            Self::EmailInvalid => "`email` must be an e-mail address of at most 254 bytes",
+            Self::CompanyInvalid => {
+                "`companyExternalId` must be 1 to 512 bytes without control characters"
+            }
+            Self::WeightInvalid => "`weight` must be a finite number, not negative",
+            Self::MessageIdTooLong => "`messageId` must be at most 128 bytes",
+        }
+    }
+}
+
+impl Event {
+    /// Everything that is wrong with the event, in the order of its members.
+    pub fn faults(&self) -> impl Iterator<Item = Fault> {
+        let who = &self.identity;
+        let bad_key = |id: &Option<String>| id.as_deref().is_some_and(|id| !key::is_key(id));
+        let bad_email = who
+            .email
+            .as_deref()
+            .is_some_and(|address| !email::is_usable(address));
+        let bad_weight = self
+            .weight
+            .is_some_and(|weight| !weight.is_finite() || weight < 0.0);
+        let long_id = self
+            .message_id
+            .as_deref()
+            .is_some_and(|id| id.len() > MAX_MESSAGE_ID_BYTES);
+        let checks = [
+            (
+                who.external_id.is_none() && who.email.is_none(),
+                Fault::IdentityMissing,
+            ),
+            (bad_key(&who.external_id), Fault::ExternalIdInvalid),
+            (bad_email, Fault::EmailInvalid),
+            (bad_key(&who.company), Fault::CompanyInvalid),
+            (bad_weight, Fault::WeightInvalid),
+            (long_id, Fault::MessageIdTooLong),
+        ];
+        checks
+            .into_iter()
+            .filter(|(wrong, _)| *wrong)
+            .map(|(_, fault)| fault)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(event: Event, expect: &[&str]) {
+        let codes: Vec<_> = event.faults().map(Fault::code).collect();
+        assert_eq!(codes, expect);
+    }
+
+    fn of(external_id: &str, email: &str) -> Event {
+        let some = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+        let identity = Identity {
+            external_id: some(external_id),
+            email: some(email),
+            ..Identity::default()
+        };
+        Event {
+            identity,
+            ..Event::default()
+        }
+    }
+
+    #[test]
+    fn an_event_needs_a_way_to_find_its_user() {
+        check(of("", ""), &["identity_missing"]);
+        check(of("7", ""), &[]);
+        check(of("", "ada@example.com"), &[]);
+    }
+
+    #[test]
+    fn every_fault_is_found() {
+        let mut event = of("\n", "nobody");
+        event.identity.company = Some("x".repeat(513));
+        event.weight = Some(-1.0);
+        event.message_id = Some("x".repeat(129));
+        check(
+            event,
+            &[
+                "external_id_invalid",
+                "email_invalid",
+                "company_invalid",
+                "weight_invalid",
+                "message_id_too_long",
+            ],
+        );
+        check(
+            Event {
+                weight: Some(f64::NAN),
+                ..of("7", "")
+            },
+            &["weight_invalid"],
+        );
+    }
+}

@@ -1,0 +1,269 @@
+//! Ids: of records, of tenants, and the three forms in which a caller names a record (R2, R3).
+
+use std::fmt;
+
+use uuid::Uuid;
+
+use super::{Timestamp, key::is_key};
+
+/// Identifier of a record: 12 bytes, written as 24 lowercase hex digits (R3).
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize,
+)]
+#[serde(transparent)]
+pub struct ObjectId([u8; 12]);
+
+impl ObjectId {
+    /// The lowest and the highest id: the ends of a range of ids.
+    pub const MIN: Self = Self([0; 12]);
+    /// See [`ObjectId::MIN`].
+    pub const MAX: Self = Self([0xff; 12]);
+
+    /// An id from its bytes.
+    pub fn from_bytes(bytes: [u8; 12]) -> Self {
+        Self(bytes)
+    }
+
+    /// The bytes of the id; their order is the order of ids.
+    pub fn as_bytes(&self) -> &[u8; 12] {
+        &self.0
+    }
+
+    /// Reads 24 lowercase hex digits.
+    pub fn parse(text: &str) -> Option<Self> {
+        let mut bytes = [0; 12];
+        if text.len() != 24 {
+            return None;
+        }
+        for (byte, pair) in bytes.iter_mut().zip(text.as_bytes().chunks_exact(2)) {
+            *byte = pair
+                .iter()
+                .try_fold(0, |sum, digit| Some(sum << 4 | hex_digit(*digit)?))?;
+        }
+        Some(Self(bytes))
+    }
+}
+
+fn hex_digit(digit: u8) -> Option<u8> {
+    match digit {
+        b'0'..=b'9' => Some(digit - b'0'),
+        b'a'..=b'f' => Some(digit - b'a' + 10),
+        _ => None,
+    }
+}
+
+impl fmt::Display for ObjectId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const DIGITS: [char; 16] = [
+            '0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'a', 'b', 'c', 'd', 'e', 'f',
+        ];
+        let nibbles = self.0.iter().flat_map(|byte| [byte >> 4, byte & 15]);
+        let text: String = nibbles
+            .filter_map(|nibble| DIGITS.get(usize::from(nibble)))
+            .collect();
+        f.write_str(&text)
+    }
+}
+
+/// Where new ids come from: Unix seconds that never go back, five bytes that belong to the store,
+/// and a counter of three bytes that carries into the seconds when it is full (R3).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IdSequence {
+    seconds: u32,
+    store: [u8; 5],
+    counter: u32,
+}
+
+impl IdSequence {
+    const COUNTER_LIMIT: u32 = 1 << 24;
+
+    /// A sequence for a new store, which draws its five bytes once and keeps them.
+    pub fn new(store: [u8; 5]) -> Self {
+        Self {
+            seconds: 0,
+            store,
+            counter: 0,
+        }
+    }
+
+    /// The sequence that goes on after `last`, the latest id that the store has given.
+    pub fn after(last: ObjectId) -> Self {
+        let [s0, s1, s2, s3, r0, r1, r2, r3, r4, c0, c1, c2] = last.0;
+        let counter = u32::from_be_bytes([0, c0, c1, c2]);
+        Self {
+            seconds: u32::from_be_bytes([s0, s1, s2, s3]),
+            store: [r0, r1, r2, r3, r4],
+            counter: counter + 1,
+        }
+    }
+
+    /// The next id; it is higher than every one before it, whatever the clock says.
+    pub fn next(&mut self, now: Timestamp) -> ObjectId {
+        let clock = u32::try_from(now.as_ms() / 1_000).unwrap_or(u32::MAX);
+        if clock > self.seconds {
+            self.seconds = clock;
+            self.counter = 0;
+        } else if self.counter >= Self::COUNTER_LIMIT {
+            self.seconds = self.seconds.saturating_add(1);
+            self.counter = 0;
+        }
+        let id = self.assemble();
+        self.counter += 1;
+        id
+    }
+
+    fn assemble(&self) -> ObjectId {
+        let [s0, s1, s2, s3] = self.seconds.to_be_bytes();
+        let [r0, r1, r2, r3, r4] = self.store;
+        let [_, c0, c1, c2] = self.counter.to_be_bytes();
+        ObjectId([s0, s1, s2, s3, r0, r1, r2, r3, r4, c0, c1, c2])
+    }
+}
+
+/// A tenant: the UUID that its snippet and its tracking calls carry. A public write key (R43).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TenantId(Uuid);
+
+impl TenantId {
+    /// A tenant from the bytes of its UUID.
+    pub fn from_bytes(bytes: [u8; 16]) -> Self {
+        Self(Uuid::from_bytes(bytes))
+    }
+
+    /// A tenant from 16 random bytes, of which the version and variant bits are set (RFC 9562, version 4).
+    pub fn from_random_bytes(bytes: [u8; 16]) -> Self {
+        Self(uuid::Builder::from_random_bytes(bytes).into_uuid())
+    }
+
+    /// The bytes of the UUID.
+    pub fn as_bytes(&self) -> &[u8; 16] {
+        self.0.as_bytes()
+    }
+
+    /// Reads a UUID in its form with hyphens, in either case.
+    pub fn parse(text: &str) -> Option<Self> {
+        let hyphenated = text.len() == uuid::fmt::Hyphenated::LENGTH;
+        hyphenated.then(|| Uuid::try_parse(text).ok())?.map(Self)
+    }
+}
+
+impl fmt::Display for TenantId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.hyphenated().fmt(f)
+    }
+}
+
+/// How a caller names a record: by `_id`, `extid-{externalId}` or `srcid-{sourceId}` (R2).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RecordRef {
+    /// By the service's own id.
+    Id(ObjectId),
+    /// By the caller's id, `externalId`.
+    External(String),
+    /// By the id of an integration, `sourceId`.
+    Source(String),
+}
+
+impl RecordRef {
+    /// Reads one of the three forms, already percent-decoded; split once, after the literal prefix.
+    ///
+    /// ```
+    /// use svctrack_core::value::RecordRef;
+    /// assert_eq!(RecordRef::parse("extid-extid-7"), Some(RecordRef::External("extid-7".into())));
+    /// assert_eq!(RecordRef::parse("extid-"), None);
+    /// ```
+    pub fn parse(text: &str) -> Option<Self> {
+        if let Some(key) = text.strip_prefix("extid-") {
+            return is_key(key).then(|| Self::External(key.to_owned()));
+        }
+        if let Some(key) = text.strip_prefix("srcid-") {
+            return is_key(key).then(|| Self::Source(key.to_owned()));
+        }
+        ObjectId::parse(text).map(Self::Id)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn at(ms: i64) -> Timestamp {
+        Timestamp::from_ms_clamped(ms)
+    }
+
+    #[test]
+    fn ids_ascend_when_the_clock_goes_back() {
+        let mut ids = IdSequence::new([1, 2, 3, 4, 5]);
+        let first = ids.next(at(1_700_000_000_000));
+        let second = ids.next(at(1_600_000_000_000));
+        assert!(second > first);
+        assert_eq!(first.to_string(), "6553f1000102030405000000");
+    }
+
+    #[test]
+    fn a_full_counter_carries_into_the_seconds() {
+        let last = ObjectId::parse("6553f1000102030405ffffff").unwrap();
+        let next = IdSequence::after(last).next(at(1_700_000_000_000));
+        assert_eq!(next.to_string(), "6553f1010102030405000000");
+    }
+
+    #[test]
+    fn the_sequence_goes_on_after_a_restart() {
+        let mut ids = IdSequence::new([9; 5]);
+        let last = ids.next(at(5_000));
+        assert_eq!(IdSequence::after(last).next(at(5_000)), ids.next(at(5_000)));
+    }
+
+    #[test]
+    fn only_lowercase_hex_is_an_id() {
+        assert!(ObjectId::parse("6553f1000102030405ffffff").is_some());
+        for text in [
+            "",
+            "6553F1000102030405ffffff",
+            "6553f1000102030405fffff",
+            "zz53f1000102030405ffffff",
+        ] {
+            assert_eq!(ObjectId::parse(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_tenant_is_a_uuid_with_hyphens() {
+        let text = "67e55044-10b1-426f-9247-bb680e5fe0c8";
+        assert_eq!(TenantId::parse(text).unwrap().to_string(), text);
+        assert_eq!(
+            TenantId::parse(&text.to_uppercase()).unwrap().to_string(),
+            text
+        );
+        assert_eq!(TenantId::parse("67e5504410b1426f9247bb680e5fe0c8"), None);
+    }
+
+    #[test]
+    fn a_key_has_no_controls_and_an_end() {
+        assert_eq!(
+            RecordRef::parse("srcid-a b/%é"),
+            Some(RecordRef::Source("a b/%é".into()))
+        );
+        for text in ["srcid-", "extid-a\0", "extid-\n", "sourceId-1", "7"] {
+            assert_eq!(RecordRef::parse(text), None, "{text}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn an_id_is_read_back_and_keeps_its_order(a: [u8; 12], b: [u8; 12]) {
+            let (a, b) = (ObjectId::from_bytes(a), ObjectId::from_bytes(b));
+            prop_assert_eq!(ObjectId::parse(&a.to_string()), Some(a));
+            prop_assert_eq!(a.cmp(&b), a.to_string().cmp(&b.to_string()));
+        }
+
+        #[test]
+        fn every_id_is_higher_than_the_one_before(clocks in proptest::collection::vec(0..4_000_000_000_000_i64, 1..50)) {
+            let mut ids = IdSequence::new([0; 5]);
+            let given: Vec<_> = clocks.iter().map(|ms| ids.next(at(*ms))).collect();
+            prop_assert!(given.windows(2).all(|pair| pair[0] < pair[1]));
+        }
+    }
+}

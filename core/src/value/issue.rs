@@ -1,0 +1,82 @@
+//! One problem in what a caller sent: a stable code, the place, and a sentence for a person (R11, R12).
+
+use std::fmt::Write as _;
+
+/// How much of the caller's own words a message repeats, in characters (R12).
+pub const MAX_QUOTED_CHARS: usize = 64;
+
+/// One problem in what a caller sent.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct Issue {
+    /// Where it is: a JSON pointer (RFC 6901) into the body, empty for the whole.
+    pub pointer: String,
+    /// What it is, stable, in snake_case.
+    pub code: &'static str,
+    /// What was expected, then what was found; lower case, without a final period.
+    pub message: String,
+}
+
+impl Issue {
+    /// A problem with the member `name` of the body.
+    pub fn of_member(name: &str, code: &'static str, message: impl Into<String>) -> Self {
+        Self {
+            pointer: pointer(name),
+            code,
+            message: message.into(),
+        }
+    }
+
+    /// A problem with the body as a whole.
+    pub fn of_body(code: &'static str, message: impl Into<String>) -> Self {
+        Self {
+            pointer: String::new(),
+            code,
+            message: message.into(),
+        }
+    }
+}
+
+/// The JSON pointer of a member of the body: `/` and `~` in its name are escaped.
+fn pointer(name: &str) -> String {
+    format!("/{}", name.replace('~', "~0").replace('/', "~1"))
+}
+
+/// The caller's words in backticks, cut at [`MAX_QUOTED_CHARS`].
+pub fn quoted(words: &str) -> String {
+    let mut text = String::from("`");
+    text.extend(words.chars().take(MAX_QUOTED_CHARS));
+    if words.chars().nth(MAX_QUOTED_CHARS).is_some() {
+        text.push_str("...");
+    }
+    text.push('`');
+    text
+}
+
+/// A list of choices: `` `day`, `week`, `month` ``.
+pub fn quoted_list(choices: &[&str]) -> String {
+    choices
+        .iter()
+        .enumerate()
+        .fold(String::new(), |mut text, (index, choice)| {
+            let separator = if index == 0 { "" } else { ", " };
+            // Writing to a string cannot fail.
+            let _ = write!(text, "{separator}`{choice}`");
+            text
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_callers_words_are_cut() {
+        assert_eq!(quoted("year"), "`year`");
+        assert_eq!(quoted(&"ö".repeat(65)), format!("`{}...`", "ö".repeat(64)));
+    }
+
+    #[test]
+    fn a_pointer_escapes_what_it_uses_itself() {
+        assert_eq!(Issue::of_member("a/b~c", "x", "").pointer, "/a~1b~0c");
+    }
+}

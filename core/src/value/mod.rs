@@ -1,0 +1,26 @@
+//! What one value is: an e-mail address, a point in time, an id, a number, a JSON document.
+
+pub mod email;
+
+#[cfg(feature = "records")]
+pub mod document;
+#[cfg(feature = "records")]
+pub mod id;
+#[cfg(feature = "records")]
+pub mod issue;
+#[cfg(feature = "records")]
+pub mod json;
+pub mod key;
+#[cfg(feature = "records")]
+pub mod number;
+pub mod time;
+
+pub use self::time::Timestamp;
+#[cfg(feature = "records")]
+pub use self::{
+    document::Document,
+    id::{IdSequence, ObjectId, RecordRef, TenantId},
+    issue::Issue,
+    json::{Json, JsonRef, Malformed},
+    number::Number,
+};

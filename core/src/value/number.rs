@@ -1,0 +1,117 @@
+//! Numbers as decimals: read from JSON text without a detour over binary floats, and written
+//! without a needless fraction (R7).
+
+use rust_decimal::Decimal;
+
+/// The largest amount that a money field takes, either sign (R7).
+pub const MAX_AMOUNT: i64 = 1_000_000_000_000_000;
+
+/// A finite decimal number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Number(Decimal);
+
+impl Number {
+    /// Reads the text of a JSON number, or `None` where it lies beyond [`MAX_AMOUNT`]. Digits
+    /// beyond the 28 that a decimal holds are rounded away.
+    ///
+    /// ```
+    /// use svctrack_core::value::Number;
+    /// assert_eq!(Number::parse("1200.0").unwrap().to_string(), "1200");
+    /// assert_eq!(Number::parse("3333e-2").unwrap().to_string(), "33.33");
+    /// assert_eq!(Number::parse("1e16"), None);
+    /// ```
+    pub fn parse(text: &str) -> Option<Self> {
+        let number = match text.find(['e', 'E']) {
+            Some(_) if is_zero(text) => Decimal::ZERO,
+            Some(_) => Decimal::from_scientific(text).ok().or_else(|| tiny(text))?,
+            None => text.parse().ok()?,
+        };
+        (number.abs() <= Decimal::from(MAX_AMOUNT)).then_some(Self(number))
+    }
+
+    /// The number as a decimal.
+    pub fn as_decimal(self) -> Decimal {
+        self.0
+    }
+}
+
+/// Whether every digit before the exponent is a zero, so that the exponent does not matter.
+fn is_zero(text: &str) -> bool {
+    let mantissa = text.split(['e', 'E']).next().unwrap_or(text);
+    !mantissa.bytes().any(|byte| matches!(byte, b'1'..=b'9'))
+}
+
+/// Zero for a number with so small an exponent that a decimal cannot hold it.
+fn tiny(text: &str) -> Option<Decimal> {
+    let exponent = text.split(['e', 'E']).nth(1)?;
+    exponent.starts_with('-').then_some(Decimal::ZERO)
+}
+
+impl From<Decimal> for Number {
+    fn from(number: Decimal) -> Self {
+        Self(number)
+    }
+}
+
+/// The shortest decimal text: `1200`, `399.96`, `0`.
+impl std::fmt::Display for Number {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let shortest = self.0.normalize();
+        write!(f, "{shortest}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn check(text: &str, expect: Option<&str>) {
+        assert_eq!(
+            Number::parse(text)
+                .map(|number| number.to_string())
+                .as_deref(),
+            expect,
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn numbers_keep_their_decimals_and_lose_needless_ones() {
+        check("33.33", Some("33.33"));
+        check("1200.00", Some("1200"));
+        check("-0", Some("0"));
+        check("0e99999", Some("0"));
+        check("1.5e3", Some("1500"));
+        check("1e-3", Some("0.001"));
+        check("1e-400", Some("0"));
+        check("999999999999999.99", Some("999999999999999.99"));
+        check(
+            "0.1234567890123456789012345678901234567890",
+            Some("0.1234567890123456789012345679"),
+        );
+    }
+
+    #[test]
+    fn an_absurd_amount_is_none() {
+        check("1e15", Some("1000000000000000"));
+        check("1000000000000000.01", None);
+        check("-1e16", None);
+        check("1e400", None);
+        check("123456789012345678901234567890123", None);
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_written_is_read_back(units in -MAX_AMOUNT..=MAX_AMOUNT, scale in 0_u32..=6) {
+            let number = Number(Decimal::new(units, scale));
+            prop_assert_eq!(Number::parse(&number.to_string()), Some(number));
+        }
+
+        #[test]
+        fn no_json_number_makes_the_reader_panic(text in "-?(0|[1-9][0-9]{0,40})(\\.[0-9]{1,40})?([eE][+-]?[0-9]{1,12})?") {
+            let _ = Number::parse(&text);
+        }
+    }
+}
