@@ -16,3 +16,8 @@ pub mod resources;
 pub mod plan;
 
 pub mod tracking;
+
+/// The README's example, run as a test.
+#[cfg(all(doctest, feature = "records"))]
+#[doc = include_str!("../README.md")]
+pub struct Readme;

@@ -1,0 +1,18 @@
+//! The svctrack server: HTTP in front of the rules of `core`, and a store behind them.
+//!
+//! It holds no rule of its own. `main` and the tests build the same [`app::App`] and serve the same
+//! [`router::endpoint`].
+
+pub mod app;
+pub mod auth;
+mod body;
+pub mod config;
+mod error;
+mod first_start;
+mod limits;
+mod observe;
+pub mod router;
+mod routes;
+pub mod run;
+pub mod serve;
+pub mod store;

@@ -1,0 +1,17 @@
+//! All that a browser gets from svctrack: the snippet that customers paste, the loader and the tracker
+//! that it fetches, and the pages. It knows neither HTTP nor a store: the server asks for an
+//! [`Asset`] or a [`Page`] and sends it.
+
+mod asset;
+mod demo;
+mod escape;
+mod snippet;
+
+pub use self::{
+    asset::{ASSETS, Asset, asset},
+    demo::{Page, demo_page},
+    snippet::snippet,
+};
+
+/// Whether the tracker was left out of this build (`SVCTRACK_BUNDLE=skip`).
+pub const IS_BUNDLE_SKIPPED: bool = cfg!(bundle_skipped);

@@ -88,6 +88,8 @@ pub enum Fault {
     EmailInvalid,
     /// The customer id is too long or has control characters.
     CompanyInvalid,
+    /// The extra data is not a JSON object.
+    InfoInvalid,
     /// The weight is negative or not finite (R36).
     WeightInvalid,
     /// The sender's id of the event is too long (R39).
@@ -102,6 +104,7 @@ impl Fault {
             Self::ExternalIdInvalid => "external_id_invalid",
             Self::EmailInvalid => "email_invalid",
             Self::CompanyInvalid => "company_invalid",
+            Self::InfoInvalid => "info_invalid",
             Self::WeightInvalid => "weight_invalid",
             Self::MessageIdTooLong => "message_id_too_long",
         }
@@ -114,6 +117,7 @@ impl Fault {
             Self::ExternalIdInvalid => Some(name::EXTERNAL_ID),
             Self::EmailInvalid => Some(name::EMAIL),
             Self::CompanyInvalid => Some(name::COMPANY),
+            Self::InfoInvalid => Some(name::INFO),
             Self::WeightInvalid => Some(name::WEIGHT),
             Self::MessageIdTooLong => Some(name::MESSAGE_ID),
         }
@@ -131,6 +135,7 @@ impl Fault {
             Self::CompanyInvalid => {
                 "`companyExternalId` must be 1 to 512 bytes without control characters"
             }
+            Self::InfoInvalid => "`info` must be an object",
             Self::WeightInvalid => "`weight` must be a finite number, not negative",
             Self::MessageIdTooLong => "`messageId` must be at most 128 bytes",
         }
@@ -146,6 +151,10 @@ impl Event {
             .email
             .as_deref()
             .is_some_and(|address| !email::is_usable(address));
+        let bad_info = self
+            .info
+            .as_deref()
+            .is_some_and(|info| !info.trim_start().starts_with('{'));
         let bad_weight = self
             .weight
             .is_some_and(|weight| !weight.is_finite() || weight < 0.0);
@@ -161,6 +170,7 @@ impl Event {
             (bad_key(&who.external_id), Fault::ExternalIdInvalid),
             (bad_email, Fault::EmailInvalid),
             (bad_key(&who.company), Fault::CompanyInvalid),
+            (bad_info, Fault::InfoInvalid),
             (bad_weight, Fault::WeightInvalid),
             (long_id, Fault::MessageIdTooLong),
         ];
@@ -204,6 +214,7 @@ mod tests {
     fn every_fault_is_found() {
         let mut event = of("\n", "nobody");
         event.identity.company = Some("x".repeat(513));
+        event.info = Some("[]".to_owned());
         event.weight = Some(-1.0);
         event.message_id = Some("x".repeat(129));
         check(
@@ -212,6 +223,7 @@ mod tests {
                 "external_id_invalid",
                 "email_invalid",
                 "company_invalid",
+                "info_invalid",
                 "weight_invalid",
                 "message_id_too_long",
             ],

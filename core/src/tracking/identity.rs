@@ -20,7 +20,7 @@ const DEFAULT_WEIGHT: f64 = 1.0;
 /// # Errors
 /// When the store cannot say who is known.
 pub fn plan(
-    event: Event,
+    event: &Event,
     received_at: Timestamp,
     route: Route,
     lookup: &dyn Lookup,
@@ -34,27 +34,27 @@ pub fn plan(
         Found::Unknown(identity) => match find_company(&identity, lookup)? {
             Company::Found(company) => create_user(&identity, company, lookup, ctx)?,
             Company::Unknown(code) => {
-                return Ok(vec![park(&event, code, received_at, route, ctx)?]);
+                return Ok(vec![park(event, code, received_at, route, ctx)?]);
             }
         },
     };
-    if let Some(action) = event.action {
+    if let Some(action) = &event.action {
         let (end_user_id, user) = user;
         let activity = Activity {
             id: ctx.ids.next(ctx.now),
             company_id: end_user::COMPANY_ID.get(&user),
             end_user_id,
-            action,
-            asset: event.identity.asset,
-            project: event.identity.project,
-            info: event.info,
+            action: action.clone(),
+            asset: event.identity.asset.clone(),
+            project: event.identity.project.clone(),
+            info: event.info.clone(),
             count: 1,
             weight: event.weight.unwrap_or(DEFAULT_WEIGHT),
             passive: event.passive,
             date: event.date.unwrap_or(received_at),
             received_at,
             route,
-            message_id: event.message_id,
+            message_id: event.message_id.clone(),
         };
         changes.push(Change::Append(Appended::Activity(activity)));
     }
@@ -262,7 +262,7 @@ mod tests {
         fn send(&mut self, event: &str) {
             let event = super::super::realtime::read(event.as_bytes(), self.ctx.now).unwrap();
             let now = self.ctx.now;
-            let changes = plan(event, now, Route::Realtime, &self.store, &mut self.ctx).unwrap();
+            let changes = plan(&event, now, Route::Realtime, &self.store, &mut self.ctx).unwrap();
             self.store.apply(&changes);
         }
 

@@ -112,6 +112,18 @@ impl IdSequence {
         id
     }
 
+    /// The latest id that was given, if any was.
+    pub fn last(&self) -> Option<ObjectId> {
+        let counter = self.counter.checked_sub(1)?;
+        Some(
+            Self {
+                counter,
+                ..self.clone()
+            }
+            .assemble(),
+        )
+    }
+
     fn assemble(&self) -> ObjectId {
         let [s0, s1, s2, s3] = self.seconds.to_be_bytes();
         let [r0, r1, r2, r3, r4] = self.store;
@@ -121,7 +133,10 @@ impl IdSequence {
 }
 
 /// A tenant: the UUID that its snippet and its tracking calls carry. A public write key (R43).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize,
+)]
+#[serde(into = "String", try_from = "String")]
 pub struct TenantId(Uuid);
 
 impl TenantId {
@@ -144,6 +159,20 @@ impl TenantId {
     pub fn parse(text: &str) -> Option<Self> {
         let hyphenated = text.len() == uuid::fmt::Hyphenated::LENGTH;
         hyphenated.then(|| Uuid::try_parse(text).ok())?.map(Self)
+    }
+}
+
+impl From<TenantId> for String {
+    fn from(tenant: TenantId) -> Self {
+        tenant.to_string()
+    }
+}
+
+impl TryFrom<String> for TenantId {
+    type Error = &'static str;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        Self::parse(&text).ok_or("a tenant must be a UUID with hyphens")
     }
 }
 
@@ -213,6 +242,7 @@ mod tests {
     fn the_sequence_goes_on_after_a_restart() {
         let mut ids = IdSequence::new([9; 5]);
         let last = ids.next(at(5_000));
+        assert_eq!(ids.last(), Some(last));
         assert_eq!(IdSequence::after(last).next(at(5_000)), ids.next(at(5_000)));
     }
 

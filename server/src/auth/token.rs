@@ -1,0 +1,193 @@
+//! API tokens: `svt_` + 8 base62 characters of id + `_` + 43 of secret + 6 of checksum (R43).
+
+use std::fmt;
+
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+use subtle::ConstantTimeEq as _;
+use svctrack_core::value::{TenantId, Timestamp};
+
+const PREFIX: &str = "svt_";
+const ID_CHARS: usize = 8;
+const SECRET_CHARS: usize = 43;
+const CHECKSUM_CHARS: usize = 6;
+const ALPHABET: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+/// Random bytes at or above this are drawn again, so that all 62 characters are equally likely.
+const FAIR_BYTES: u8 = 248;
+
+/// A token that is well formed. Its text is a secret, shown once and never logged.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Token(String);
+
+impl Token {
+    /// Draws a new token.
+    ///
+    /// # Errors
+    /// When the machine gives no randomness.
+    pub fn generate() -> Result<Self, getrandom::Error> {
+        let mut text = format!(
+            "{PREFIX}{}_{}",
+            random_text(ID_CHARS)?,
+            random_text(SECRET_CHARS)?
+        );
+        text.push_str(&checksum(&text));
+        Ok(Self(text))
+    }
+
+    /// Reads a token; garbage is refused by its checksum, without a look-up.
+    pub fn parse(text: &str) -> Option<Self> {
+        let rest = text.strip_prefix(PREFIX)?;
+        let (id, secret) = rest.split_once('_')?;
+        let base62 = |part: &str| part.bytes().all(|byte| byte.is_ascii_alphanumeric());
+        let sized = id.len() == ID_CHARS && secret.len() == SECRET_CHARS + CHECKSUM_CHARS;
+        if !sized || !base62(id) || !base62(secret) {
+            return None;
+        }
+        let (body, sum) = text.split_at_checked(text.len() - CHECKSUM_CHARS)?;
+        (checksum(body) == sum).then(|| Self(text.to_owned()))
+    }
+
+    /// Its public part, by which it is looked up.
+    pub fn id(&self) -> &str {
+        self.0
+            .get(PREFIX.len()..PREFIX.len() + ID_CHARS)
+            .unwrap_or_default()
+    }
+
+    /// The whole token, to be shown once.
+    pub fn reveal(&self) -> &str {
+        &self.0
+    }
+
+    fn hash(&self) -> String {
+        STANDARD.encode(Sha256::digest(self.0.as_bytes()))
+    }
+}
+
+/// A token in a log shows its id alone.
+impl fmt::Debug for Token {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Token({})", self.id())
+    }
+}
+
+fn random_text(chars: usize) -> Result<String, getrandom::Error> {
+    let mut text = String::with_capacity(chars);
+    let mut bytes = [0; 64];
+    while text.len() < chars {
+        getrandom::fill(&mut bytes)?;
+        let fair = bytes.iter().filter(|byte| **byte < FAIR_BYTES);
+        let digits = fair.filter_map(|byte| ALPHABET.get(usize::from(byte % 62)));
+        text.extend(
+            digits
+                .take(chars - text.len())
+                .map(|digit| char::from(*digit)),
+        );
+    }
+    Ok(text)
+}
+
+/// The CRC-32 of `text` in six base62 digits, padded with zeros in front.
+fn checksum(text: &str) -> String {
+    let mut rest = crc32fast::hash(text.as_bytes());
+    let mut digits = [b'0'; CHECKSUM_CHARS];
+    for digit in digits.iter_mut().rev() {
+        *digit = ALPHABET.get((rest % 62) as usize).copied().unwrap_or(b'0');
+        rest /= 62;
+    }
+    digits.iter().map(|digit| char::from(*digit)).collect()
+}
+
+/// What is kept of a token: never the token itself.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TokenRecord {
+    /// Its public part.
+    pub id: String,
+    /// Whose data it opens.
+    pub tenant: TenantId,
+    /// SHA-256 of the whole token, in base64.
+    hash: String,
+    /// What it is for, in its owner's words.
+    pub label: String,
+    /// What it may do.
+    pub scopes: Vec<String>,
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// From when on it counts no more.
+    pub expires_at: Option<Timestamp>,
+}
+
+impl TokenRecord {
+    /// What is kept of a token that may do everything for a tenant.
+    pub fn of_everything(token: &Token, tenant: TenantId, label: &str, now: Timestamp) -> Self {
+        Self {
+            id: token.id().to_owned(),
+            tenant,
+            hash: token.hash(),
+            label: label.to_owned(),
+            scopes: vec!["*".to_owned()],
+            created_at: now,
+            expires_at: None,
+        }
+    }
+
+    /// Whether this is what is kept of `token`; takes the same time whatever differs.
+    pub fn is_of(&self, token: &Token) -> bool {
+        self.hash.as_bytes().ct_eq(token.hash().as_bytes()).into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_drawn_token_is_read_back() {
+        let token = Token::generate().unwrap();
+        assert_eq!(token.reveal().len(), 4 + 8 + 1 + 43 + 6);
+        assert_eq!(Token::parse(token.reveal()), Some(token.clone()));
+        assert_ne!(Token::generate().unwrap(), token);
+    }
+
+    #[test]
+    fn a_known_checksum_is_as_the_contract_says() {
+        // The CRC-32 of "123456789" is 3421780262, the published check value.
+        assert_eq!(checksum("123456789"), "3jZRME");
+        assert_eq!(checksum(""), "000000");
+    }
+
+    #[test]
+    fn a_slip_of_the_pen_is_seen() {
+        let text = Token::generate().unwrap().reveal().to_owned();
+        for at in 4..text.len() {
+            let mut other = text.clone().into_bytes();
+            other[at] = if other[at] == b'a' { b'b' } else { b'a' };
+            assert_eq!(
+                Token::parse(std::str::from_utf8(&other).unwrap()),
+                None,
+                "{at}"
+            );
+        }
+        for other in [
+            "",
+            "svt_",
+            "svt__",
+            &text[..text.len() - 1],
+            &text.replace("svt", "svx"),
+        ] {
+            assert_eq!(Token::parse(other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn a_token_never_shows_in_a_log() {
+        let token = Token::generate().unwrap();
+        let record =
+            TokenRecord::of_everything(&token, TenantId::from_bytes([0; 16]), "", Timestamp::MIN);
+        assert!(record.is_of(&token) && !record.is_of(&Token::generate().unwrap()));
+        let secret = &token.reveal()[13..];
+        assert!(!format!("{token:?}{record:?}").contains(secret));
+    }
+}

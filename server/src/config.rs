@@ -1,0 +1,248 @@
+//! The configuration: a flag wins over its environment variable, which wins over `svctrack.toml`,
+//! which wins over the default.
+
+use std::{
+    fs, io,
+    net::SocketAddr,
+    path::{Path, PathBuf},
+};
+
+use serde::{Deserialize, Serialize};
+use svctrack_core::value::TenantId;
+
+use crate::auth::Token;
+
+/// Name of the file in the working folder that is read when it is there.
+pub const FILE_NAME: &str = "svctrack.toml";
+
+/// What may be given, by flag, environment or file; each line of the file has the name of its flag.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, clap::Args)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct Given {
+    /// Folder that holds the data; made when it is not there [default: ./svctrack-data]
+    #[arg(long, env = "SVCTRACK_DATA", value_name = "FOLDER")]
+    pub data: Option<PathBuf>,
+    /// Address and port to listen on [default: 127.0.0.1:8080]
+    #[arg(long, env = "SVCTRACK_LISTEN", value_name = "ADDRESS:PORT")]
+    pub listen: Option<SocketAddr>,
+    /// How browsers reach the server [default: http:// and the listen address]
+    #[arg(long, env = "SVCTRACK_PUBLIC_URL", value_name = "URL")]
+    pub public_url: Option<String>,
+    /// Memory for the store's cache, in MiB [default: 256]
+    #[arg(long, env = "SVCTRACK_CACHE_MB", value_name = "MIB")]
+    pub cache_mb: Option<u32>,
+    /// What is logged: error, warn, info, debug, or a filter by module [default: info]
+    #[arg(long, env = "SVCTRACK_LOG", value_name = "FILTER")]
+    pub log: Option<String>,
+    /// UUID of the tenant that the first start makes, instead of a random one
+    #[arg(
+        long,
+        env = "SVCTRACK_BOOTSTRAP_TENANT",
+        value_name = "UUID",
+        requires = "bootstrap_token"
+    )]
+    pub bootstrap_tenant: Option<String>,
+    /// API token that the first start makes, instead of a random one; `svctrack token generate` draws one
+    #[arg(
+        long,
+        env = "SVCTRACK_BOOTSTRAP_TOKEN",
+        value_name = "TOKEN",
+        hide_env_values = true,
+        requires = "bootstrap_tenant"
+    )]
+    pub bootstrap_token: Option<String>,
+}
+
+/// The configuration in force.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Config {
+    /// Folder that holds the data.
+    pub data: PathBuf,
+    /// Address and port to listen on.
+    pub listen: SocketAddr,
+    /// How browsers reach the server, if that is not the listen address.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub public_url: Option<String>,
+    /// Memory for the store's cache, in MiB.
+    pub cache_mb: u32,
+    /// What is logged.
+    pub log: String,
+    /// Tenant and token of the first start.
+    #[serde(skip)]
+    pub bootstrap: Option<Bootstrap>,
+}
+
+/// The tenant and the token that the first start makes, instead of random ones.
+#[derive(Clone, Debug)]
+pub struct Bootstrap {
+    /// The tenant.
+    pub tenant: TenantId,
+    /// Its token.
+    pub token: Token,
+}
+
+/// Why there is no configuration.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    /// The file is there but cannot be read.
+    #[error("{path}: {cause}", path = .0.display(), cause = .1)]
+    File(PathBuf, String),
+    /// A value cannot be used.
+    #[error("{0}")]
+    Value(String),
+}
+
+impl Given {
+    /// Reads a configuration file; one that is not there says nothing.
+    ///
+    /// # Errors
+    /// [`ConfigError::File`] when it cannot be read, or has a line that is not known.
+    pub fn of_file(path: &Path) -> Result<Self, ConfigError> {
+        let failed = |cause: String| ConfigError::File(path.to_owned(), cause);
+        match fs::read_to_string(path) {
+            Ok(text) => toml::from_str(&text).map_err(|error| failed(error.to_string())),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Self::default()),
+            Err(error) => Err(failed(error.to_string())),
+        }
+    }
+
+    /// What is in force when `self` wins over `file`.
+    ///
+    /// # Errors
+    /// [`ConfigError::Value`] for a value that cannot be used.
+    pub fn over(self, file: Self) -> Result<Config, ConfigError> {
+        let tenant = self.bootstrap_tenant.or(file.bootstrap_tenant);
+        let token = self.bootstrap_token.or(file.bootstrap_token);
+        Ok(Config {
+            data: self
+                .data
+                .or(file.data)
+                .unwrap_or_else(|| "./svctrack-data".into()),
+            listen: self
+                .listen
+                .or(file.listen)
+                .unwrap_or_else(|| ([127, 0, 0, 1], 8080).into()),
+            public_url: self
+                .public_url
+                .or(file.public_url)
+                .map(check_url)
+                .transpose()?,
+            cache_mb: self.cache_mb.or(file.cache_mb).unwrap_or(256),
+            log: self.log.or(file.log).unwrap_or_else(|| "info".to_owned()),
+            bootstrap: read_bootstrap(tenant, token)?,
+        })
+    }
+}
+
+fn check_url(url: String) -> Result<String, ConfigError> {
+    let plain = url::Url::parse(&url).is_ok_and(|parsed| {
+        matches!(parsed.scheme(), "http" | "https")
+            && parsed.has_host()
+            && parsed.query().is_none()
+            && parsed.fragment().is_none()
+    });
+    if plain {
+        return Ok(url);
+    }
+    Err(ConfigError::Value(format!(
+        "public-url must be an http or https address; found `{url}`"
+    )))
+}
+
+fn read_bootstrap(
+    tenant: Option<String>,
+    token: Option<String>,
+) -> Result<Option<Bootstrap>, ConfigError> {
+    let invalid = |text: &str| ConfigError::Value(text.to_owned());
+    let (tenant, token) = match (tenant, token) {
+        (None, None) => return Ok(None),
+        (Some(tenant), Some(token)) => (tenant, token),
+        _ => return Err(invalid("bootstrap-tenant and bootstrap-token go together")),
+    };
+    let tenant =
+        TenantId::parse(&tenant).ok_or_else(|| invalid("bootstrap-tenant must be a UUID"))?;
+    // The token itself is never repeated: it is a secret.
+    let token = Token::parse(&token).ok_or_else(|| {
+        invalid("bootstrap-token must be a token that `svctrack token generate` drew")
+    })?;
+    Ok(Some(Bootstrap { tenant, token }))
+}
+
+impl Config {
+    /// How browsers reach the server, when it listens on `listen`.
+    pub fn public_url(&self, listen: SocketAddr) -> String {
+        self.public_url
+            .clone()
+            .unwrap_or_else(|| format!("http://{listen}"))
+    }
+
+    /// What is in force, as the lines of a configuration file; without secrets.
+    pub fn to_toml(&self) -> String {
+        toml::to_string(self).unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_flag_wins_over_the_file_and_the_file_over_the_default() {
+        let file: Given = toml::from_str("cache-mb = 64\nlog = \"debug\"").unwrap();
+        let flags = Given {
+            log: Some("warn".into()),
+            ..Given::default()
+        };
+        let config = flags.over(file).unwrap();
+        assert_eq!((config.cache_mb, config.log.as_str()), (64, "warn"));
+        assert_eq!(config.data, PathBuf::from("./svctrack-data"));
+    }
+
+    #[test]
+    fn a_line_that_is_not_known_is_refused() {
+        assert!(toml::from_str::<Given>("cache = 64").is_err());
+    }
+
+    #[test]
+    fn what_is_in_force_can_be_used_as_a_file_and_holds_no_secret() {
+        let token = Token::generate().unwrap();
+        let given = Given {
+            bootstrap_tenant: Some("67e55044-10b1-426f-9247-bb680e5fe0c8".into()),
+            bootstrap_token: Some(token.reveal().into()),
+            ..Given::default()
+        };
+        let text = given.over(Given::default()).unwrap().to_toml();
+        assert!(
+            toml::from_str::<Given>(&text).is_ok() && !text.contains("svt_"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn values_that_cannot_be_used_are_refused() {
+        let check = |given: Given| given.over(Given::default()).unwrap_err().to_string();
+        for url in ["ftp://x", "x", "http://x?y", "http://x#y"] {
+            assert!(
+                check(Given {
+                    public_url: Some(url.into()),
+                    ..Given::default()
+                })
+                .contains(url)
+            );
+        }
+        let alone = Given {
+            bootstrap_tenant: Some("x".into()),
+            ..Given::default()
+        };
+        assert_eq!(
+            check(alone.clone()),
+            "bootstrap-tenant and bootstrap-token go together"
+        );
+        let both = Given {
+            bootstrap_token: Some("secret".into()),
+            ..alone
+        };
+        assert_eq!(check(both), "bootstrap-tenant must be a UUID");
+    }
+}

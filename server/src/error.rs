@@ -1,0 +1,255 @@
+//! What can go wrong with a request, and the one place where it becomes a status and a problem
+//! document (R11, RFC 9457). An internal cause is logged here, once, and never sent.
+
+use poem::{
+    Response,
+    http::{HeaderValue, StatusCode, header},
+};
+use serde::Serialize;
+use svctrack_core::{
+    tracking::realtime::Unreadable,
+    value::{Issue, Malformed},
+};
+
+use crate::{limits::RETRY_AFTER_SECONDS, store::StoreError};
+
+/// What went wrong with a request.
+#[derive(Debug)]
+pub(crate) enum Error {
+    /// The body is not JSON of the right kind.
+    Malformed(Malformed),
+    /// Something in the address or the query cannot be read.
+    BadRequest(Vec<Issue>),
+    /// No credentials that count; with the code of the reason.
+    Unauthorized(&'static str),
+    /// The token lacks this scope.
+    Forbidden(String),
+    /// There is no such route.
+    RouteNotFound,
+    /// There is no such tenant.
+    TenantNotFound,
+    /// The route knows other methods.
+    MethodNotAllowed(String),
+    /// The body did not arrive in time.
+    BodyTimeout,
+    /// The body broke off, or is not what its headers say.
+    BodyBroken(String),
+    /// The body is larger than this many bytes.
+    TooLarge(usize),
+    /// The address is too long.
+    UriTooLong,
+    /// The body's media type, charset or encoding is not taken; with what is.
+    Unsupported(String),
+    /// What was sent breaks a rule.
+    Invalid(Vec<Issue>),
+    /// All bodies together are too large just now.
+    Overloaded,
+    /// The store did not do it.
+    Store(StoreError),
+    /// The program broke down.
+    Internal(String),
+}
+
+impl From<StoreError> for Error {
+    fn from(error: StoreError) -> Self {
+        Self::Store(error)
+    }
+}
+
+impl From<Malformed> for Error {
+    fn from(error: Malformed) -> Self {
+        Self::Malformed(error)
+    }
+}
+
+impl From<Unreadable> for Error {
+    fn from(error: Unreadable) -> Self {
+        match error {
+            Unreadable::Malformed(error) => Self::Malformed(error),
+            Unreadable::Invalid(issues) => Self::Invalid(issues),
+        }
+    }
+}
+
+/// A problem document.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Problem<'a> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    title: &'a str,
+    status: u16,
+    detail: String,
+    code: &'a str,
+    request_id: &'a str,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    errors: Vec<Issue>,
+}
+
+/// A status, a stable code and a sentence.
+struct Verdict {
+    status: StatusCode,
+    code: &'static str,
+    detail: String,
+    errors: Vec<Issue>,
+}
+
+fn verdict(status: StatusCode, code: &'static str, detail: impl Into<String>) -> Verdict {
+    Verdict {
+        status,
+        code,
+        detail: detail.into(),
+        errors: Vec::new(),
+    }
+}
+
+/// A verdict with every problem found; the first one gives the code and the sentence.
+fn listed(status: StatusCode, errors: Vec<Issue>) -> Verdict {
+    let (code, detail) = errors.first().map_or(("invalid", String::new()), |first| {
+        (first.code, first.message.clone())
+    });
+    Verdict {
+        status,
+        code,
+        detail,
+        errors,
+    }
+}
+
+impl Error {
+    fn into_verdict(self) -> Verdict {
+        use StatusCode as S;
+        match self {
+            Self::Malformed(error) => verdict(S::BAD_REQUEST, error.code, error.message),
+            Self::BadRequest(issues) => listed(S::BAD_REQUEST, issues),
+            Self::Unauthorized(code) => verdict(S::UNAUTHORIZED, code, unauthorized_detail(code)),
+            Self::Forbidden(scope) => verdict(
+                S::FORBIDDEN,
+                "scope_missing",
+                format!("the token needs the scope `{scope}`"),
+            ),
+            Self::RouteNotFound => {
+                verdict(S::NOT_FOUND, "route_not_found", "there is no such route")
+            }
+            Self::TenantNotFound => verdict(
+                S::NOT_FOUND,
+                "tenant_not_found",
+                "there is no tenant with this UUID",
+            ),
+            Self::MethodNotAllowed(allow) => verdict(
+                S::METHOD_NOT_ALLOWED,
+                "method_not_allowed",
+                format!("expected {allow}"),
+            ),
+            Self::BodyTimeout => verdict(
+                S::REQUEST_TIMEOUT,
+                "body_timeout",
+                "the body did not arrive in time",
+            ),
+            Self::BodyBroken(detail) => verdict(S::BAD_REQUEST, "body_broken", detail),
+            Self::TooLarge(max) => verdict(
+                S::PAYLOAD_TOO_LARGE,
+                "body_too_large",
+                format!("a body must be at most {max} bytes here"),
+            ),
+            Self::UriTooLong => verdict(S::URI_TOO_LONG, "uri_too_long", "the address is too long"),
+            Self::Unsupported(expected) => verdict(
+                S::UNSUPPORTED_MEDIA_TYPE,
+                "unsupported_media_type",
+                expected,
+            ),
+            Self::Invalid(issues) => listed(S::UNPROCESSABLE_ENTITY, issues),
+            Self::Overloaded => verdict(
+                S::SERVICE_UNAVAILABLE,
+                "overloaded",
+                "too much is being received just now",
+            ),
+            Self::Store(error) => store_verdict(error),
+            Self::Internal(cause) => internal("internal_error", &cause),
+        }
+    }
+
+    /// The answer for this error.
+    pub(crate) fn into_response(self, request_id: &str) -> Response {
+        let allow = match &self {
+            Self::MethodNotAllowed(allow) => HeaderValue::from_str(allow).ok(),
+            _ => None,
+        };
+        let verdict = self.into_verdict();
+        let problem = Problem {
+            kind: "about:blank",
+            title: verdict.status.canonical_reason().unwrap_or("Error"),
+            status: verdict.status.as_u16(),
+            detail: verdict.detail,
+            code: verdict.code,
+            request_id,
+            errors: verdict.errors,
+        };
+        let body = serde_json::to_vec(&problem).unwrap_or_default();
+        let mut response = Response::builder()
+            .status(verdict.status)
+            .content_type("application/problem+json")
+            .body(body);
+        add_headers(&mut response, allow);
+        response
+    }
+}
+
+fn add_headers(response: &mut Response, allow: Option<HeaderValue>) {
+    use StatusCode as S;
+    let status = response.status();
+    let headers = response.headers_mut();
+    if let Some(allow) = allow {
+        headers.insert(header::ALLOW, allow);
+    }
+    if status == S::UNAUTHORIZED {
+        headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+    }
+    if matches!(status, S::SERVICE_UNAVAILABLE | S::INSUFFICIENT_STORAGE) {
+        headers.insert(header::RETRY_AFTER, HeaderValue::from(RETRY_AFTER_SECONDS));
+    }
+    if matches!(status, S::PAYLOAD_TOO_LARGE | S::REQUEST_TIMEOUT) {
+        // The rest of the body is not read, so the connection can carry no further request.
+        headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
+    }
+}
+
+fn unauthorized_detail(code: &str) -> &'static str {
+    match code {
+        "token_missing" => "send `Authorization: Bearer <token>`",
+        "token_malformed" => "the token is not one that this service makes",
+        "token_expired" => "the token has expired",
+        _ => "the token is not known",
+    }
+}
+
+fn store_verdict(error: StoreError) -> Verdict {
+    use StatusCode as S;
+    match error {
+        StoreError::NotFound => verdict(S::NOT_FOUND, "not_found", "there is no such record"),
+        StoreError::Invalid(issues) => listed(S::UNPROCESSABLE_ENTITY, issues),
+        StoreError::Conflict(issues) => listed(S::CONFLICT, issues),
+        StoreError::Busy => verdict(
+            S::SERVICE_UNAVAILABLE,
+            "busy",
+            "too many of this tenant's writes are waiting",
+        ),
+        StoreError::Unavailable(_) => verdict(
+            S::SERVICE_UNAVAILABLE,
+            "store_unavailable",
+            "the store cannot take this now",
+        ),
+        StoreError::Full => verdict(S::INSUFFICIENT_STORAGE, "disk_full", "the disk is full"),
+        StoreError::Corrupted(cause) => internal("data_corrupted", &cause),
+        StoreError::Internal(cause) => internal("internal_error", &cause),
+    }
+}
+
+fn internal(code: &'static str, cause: &str) -> Verdict {
+    tracing::error!(code, cause, "a request failed");
+    verdict(
+        StatusCode::INTERNAL_SERVER_ERROR,
+        code,
+        "the service failed; the cause is in its log",
+    )
+}

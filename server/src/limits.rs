@@ -1,0 +1,43 @@
+//! Every limit of the HTTP side, with its unit and its reason. Limits of a rule stand in `core`,
+//! those of the store beside the store.
+
+use std::time::Duration;
+
+/// Largest body of one record, in bytes; a ticket's description of 1 MiB is the longest field (R9).
+pub(crate) const MAX_RECORD_BYTES: usize = 1024 * 1024;
+/// Longest address of a request, in bytes; a list filter names many ids.
+pub(crate) const MAX_URI_BYTES: usize = 8 * 1024;
+/// Longest head of a request, in bytes: the headers of a browser with its cookies, and the address.
+pub(crate) const MAX_HEAD_BYTES: usize = 16 * 1024 + MAX_URI_BYTES;
+
+/// Decoded bodies in the whole process, in KiB: what all senders together can make it hold.
+pub(crate) const BODY_BUDGET_KIB: u32 = 64 * 1024;
+/// How long a body waits for room in the budget before its sender is told to come again.
+pub(crate) const BODY_BUDGET_WAIT: Duration = Duration::from_secs(5);
+
+/// How long the head of a request may take.
+pub(crate) const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long a body may stand still.
+pub(crate) const BODY_IDLE_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long a body may take in all.
+pub(crate) const BODY_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// Open connections in all, where the process may have that many files open.
+pub(crate) const MAX_CONNECTIONS: usize = 4_096;
+/// Open connections of one address. A proxy on the same machine speaks for many and is not counted.
+pub(crate) const MAX_CONNECTIONS_PER_ADDRESS: usize = 256;
+/// Files that the process keeps for itself when it derives the connections that it can serve.
+pub(crate) const RESERVED_FILES: usize = 64;
+/// Pause after a failed accept: without it, a process out of files would spin.
+pub(crate) const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+/// How long a stop waits for requests in flight.
+pub(crate) const STOP_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// What a sender is told to wait when the store cannot take a write, in seconds.
+pub(crate) const RETRY_AFTER_SECONDS: u32 = 1;
+/// Longest name in `Svctrack-Ignored`, in bytes (R6).
+pub(crate) const MAX_IGNORED_NAME_BYTES: usize = 64;
+/// Most names in `Svctrack-Ignored` (R6).
+pub(crate) const MAX_IGNORED_NAMES: usize = 20;
+/// Longest `Svctrack-Ignored` in all, in bytes (R6).
+pub(crate) const MAX_IGNORED_BYTES: usize = 1024;

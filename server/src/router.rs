@@ -1,0 +1,214 @@
+//! Every route on one screen, in the order of the contract, and the way of a request through them.
+
+use std::{collections::BTreeMap, panic::AssertUnwindSafe, sync::Arc};
+
+use futures_util::{FutureExt as _, future::BoxFuture};
+use poem::{
+    Endpoint, Request, Response, Route,
+    http::{HeaderName, HeaderValue, Method},
+};
+use svctrack_core::{resources::REGISTRY, schema::ResourceDef};
+
+use crate::{app::App, error::Error, limits::MAX_URI_BYTES, routes};
+
+/// Handles one request.
+type Handler = fn(Arc<App>, Request) -> BoxFuture<'static, Result<Response, Error>>;
+/// Handles one request to any resource.
+type RecordHandler =
+    fn(Arc<App>, Request, &'static ResourceDef) -> BoxFuture<'static, Result<Response, Error>>;
+
+/// A handler, with the resource that it serves.
+#[derive(Clone, Copy)]
+enum Serve {
+    Alone(Handler),
+    Record(RecordHandler, &'static ResourceDef),
+}
+
+macro_rules! alone {
+    ($handler:path) => {
+        |app, request| Box::pin(async move { $handler(&app, request).await })
+    };
+}
+
+macro_rules! record {
+    ($handler:path) => {
+        |app, request, def| Box::pin(async move { $handler(&app, request, def).await })
+    };
+}
+
+/// Routes that every resource has; `*` stands for its name in paths.
+static RECORD_ROUTES: &[(Method, &str, RecordHandler)] = &[
+    (Method::POST, "/*", record!(routes::records::create)),
+    (Method::GET, "/*", record!(routes::records::list)),
+    (Method::GET, "/*/:id", record!(routes::records::read)),
+    (Method::PUT, "/*/:id", record!(routes::records::update)),
+    (Method::PATCH, "/*/:id", record!(routes::records::update)),
+    (Method::DELETE, "/*/:id", record!(routes::records::delete)),
+];
+
+/// All other routes.
+static ROUTES: &[(Method, &str, Handler)] = &[
+    (
+        Method::POST,
+        "/analytics/:tenant",
+        alone!(routes::tracking::realtime),
+    ),
+    (
+        Method::OPTIONS,
+        "/analytics/:tenant",
+        alone!(routes::tracking::preflight),
+    ),
+    (Method::GET, "/activities", alone!(routes::activities::list)),
+    (Method::GET, "/demo", alone!(routes::pages::demo)),
+    (Method::GET, "/health", alone!(routes::health::health)),
+];
+
+type Methods = Vec<(Method, Serve)>;
+
+/// The routes, by path.
+fn by_path() -> BTreeMap<String, Methods> {
+    let mut paths: BTreeMap<String, Methods> = BTreeMap::new();
+    for (method, path, handler) in ROUTES {
+        paths
+            .entry((*path).to_owned())
+            .or_default()
+            .push((method.clone(), Serve::Alone(*handler)));
+    }
+    for def in REGISTRY {
+        for (method, path, handler) in RECORD_ROUTES {
+            let path = path.replacen('*', def.path, 1);
+            paths
+                .entry(path)
+                .or_default()
+                .push((method.clone(), Serve::Record(*handler, def)));
+        }
+    }
+    for asset in svctrack_web::ASSETS {
+        let methods = vec![(Method::GET, Serve::Alone(alone!(routes::pages::asset)))];
+        paths.insert(asset.path.to_owned(), methods);
+    }
+    paths
+}
+
+/// The whole application as one endpoint, which answers every request with a response.
+///
+/// # Errors
+/// When two routes cannot stand beside each other.
+pub fn endpoint(app: &Arc<App>) -> Result<impl Endpoint<Output = Response> + use<>, String> {
+    let mut router = Route::new();
+    for (path, methods) in by_path() {
+        let ends = PathEndpoint {
+            app: app.clone(),
+            methods,
+        };
+        router = router
+            .try_at(&path, ends)
+            .map_err(|error| format!("{path}: {error}"))?;
+    }
+    Ok(Outermost {
+        app: app.clone(),
+        router,
+    })
+}
+
+/// What every request passes: an id, the limits of its address, and the way back for errors.
+struct Outermost<R> {
+    app: Arc<App>,
+    router: R,
+}
+
+const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+
+impl<R: Endpoint<Output = Response>> Endpoint for Outermost<R> {
+    type Output = Response;
+
+    async fn call(&self, request: Request) -> poem::Result<Response> {
+        let request_id = self.app.request_ids.next();
+        let is_tracking = routes::tracking::is_tracking(request.uri().path());
+        let served = AssertUnwindSafe(self.serve(request)).catch_unwind().await;
+        let panicked = |_| Err(Error::Internal("a handler panicked".to_owned()));
+        let mut response = served
+            .unwrap_or_else(panicked)
+            .unwrap_or_else(|error| error.into_response(&request_id));
+        if is_tracking {
+            routes::tracking::allow_any_origin(response.headers_mut());
+        }
+        if let Ok(value) = HeaderValue::try_from(request_id) {
+            response.headers_mut().insert(REQUEST_ID, value);
+        }
+        Ok(response)
+    }
+}
+
+impl<R: Endpoint<Output = Response>> Outermost<R> {
+    async fn serve(&self, request: Request) -> Result<Response, Error> {
+        let uri = request.uri();
+        if uri.path().len() + uri.query().map_or(0, str::len) > MAX_URI_BYTES {
+            return Err(Error::UriTooLong);
+        }
+        self.router
+            .call(request)
+            .await
+            .map_err(|error| match error.downcast::<Failure>() {
+                Ok(failure) => failure.into_inner(),
+                Err(_) => Error::RouteNotFound,
+            })
+    }
+}
+
+/// Carries an error through the router, which knows only its own kind.
+#[derive(Debug, thiserror::Error)]
+#[error("a request failed")]
+struct Failure(std::sync::Mutex<Option<Error>>);
+
+impl Failure {
+    fn carry(error: Error) -> poem::Error {
+        let status = poem::http::StatusCode::INTERNAL_SERVER_ERROR;
+        poem::Error::new(Self(std::sync::Mutex::new(Some(error))), status)
+    }
+
+    fn into_inner(self) -> Error {
+        let error = self
+            .0
+            .into_inner()
+            .unwrap_or_else(std::sync::PoisonError::into_inner);
+        error.unwrap_or_else(|| Error::Internal("an error was lost".to_owned()))
+    }
+}
+
+/// The methods of one path.
+struct PathEndpoint {
+    app: Arc<App>,
+    methods: Methods,
+}
+
+impl Endpoint for PathEndpoint {
+    type Output = Response;
+
+    async fn call(&self, request: Request) -> poem::Result<Response> {
+        let method = match *request.method() {
+            Method::HEAD => &Method::GET, // The HTTP layer leaves the body out.
+            ref other => other,
+        };
+        let known = self.methods.iter().find(|(known, _)| known == method);
+        let Some((_, serve)) = known else {
+            return Err(Failure::carry(Error::MethodNotAllowed(self.allow())));
+        };
+        let app = self.app.clone();
+        let served = match serve {
+            Serve::Alone(handler) => handler(app, request).await,
+            Serve::Record(handler, def) => handler(app, request, def).await,
+        };
+        served.map_err(Failure::carry)
+    }
+}
+
+impl PathEndpoint {
+    fn allow(&self) -> String {
+        self.methods
+            .iter()
+            .map(|(method, _)| method.as_str())
+            .collect::<Vec<_>>()
+            .join(", ")
+    }
+}

@@ -1,0 +1,18 @@
+//! Reading activities back (R38).
+
+use poem::{Request, Response};
+use svctrack_core::tracking::activity::ActivityQuery;
+
+use super::{name_ignored, page, query_pairs};
+use crate::{app::App, auth::authenticate, error::Error};
+
+/// `GET /activities`: newest stored first.
+pub(crate) async fn list(app: &App, request: Request) -> Result<Response, Error> {
+    let caller = authenticate(app, &request)?;
+    caller.require("activities:read")?;
+    let read = ActivityQuery::parse(&query_pairs(&request)).map_err(Error::BadRequest)?;
+    let found = app.store.activities(&caller.tenant, read.query).await?;
+    let mut response = page(request.uri(), found);
+    name_ignored(&mut response, &read.ignored);
+    Ok(response)
+}

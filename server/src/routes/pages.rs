@@ -1,0 +1,77 @@
+//! The script's files and the pages.
+
+use poem::{
+    Request, Response,
+    http::{HeaderMap, StatusCode, header},
+};
+use svctrack_core::value::TenantId;
+
+use super::{query_pairs, tracking::allow_any_origin};
+use crate::{app::App, error::Error};
+
+/// `GET /svctrack.js` and the other files that a browser loads; any page may load them.
+pub(crate) async fn asset(_: &App, request: Request) -> Result<Response, Error> {
+    let asset = svctrack_web::asset(request.uri().path()).ok_or(Error::RouteNotFound)?;
+    let packed = accepts_gzip(request.headers());
+    let mut response = Response::builder()
+        .content_type(asset.content_type)
+        .header(header::ETAG, asset.etag)
+        .header(header::CACHE_CONTROL, "public, no-cache")
+        .header(header::VARY, "Accept-Encoding")
+        .header("X-Content-Type-Options", "nosniff")
+        .header("Cross-Origin-Resource-Policy", "cross-origin");
+    if packed {
+        response = response.header(header::CONTENT_ENCODING, "gzip");
+    }
+    let mut response = response.body(if packed { asset.gzip } else { asset.bytes });
+    allow_any_origin(response.headers_mut());
+    if is_known(request.headers(), asset.etag) {
+        response.set_status(StatusCode::NOT_MODIFIED);
+        response.set_body(());
+    }
+    Ok(response)
+}
+
+/// `GET /demo`: the snippet in use. The tenant is that of the query, else the only one there is.
+pub(crate) async fn demo(app: &App, request: Request) -> Result<Response, Error> {
+    let asked = query_pairs(&request)
+        .into_iter()
+        .find(|(name, _)| name == "tenant");
+    let tenant = match asked {
+        Some((_, text)) => {
+            TenantId::parse(&text).filter(|id| app.store.has_tenant(*id).unwrap_or(false))
+        }
+        None => match app.store.tenants(2)?.as_slice() {
+            [only] => Some(*only),
+            _ => None,
+        },
+    };
+    let tenant = tenant.map(|tenant| tenant.to_string());
+    let page = svctrack_web::demo_page(&app.public_url, tenant.as_deref());
+    Ok(Response::builder()
+        .content_type("text/html; charset=utf-8")
+        .header(header::CONTENT_SECURITY_POLICY, page.csp)
+        .header(header::CACHE_CONTROL, "no-store")
+        .header("X-Content-Type-Options", "nosniff")
+        .header("Referrer-Policy", "no-referrer")
+        .body(page.html))
+}
+
+fn accepts_gzip(headers: &HeaderMap) -> bool {
+    let accepted = headers
+        .get(header::ACCEPT_ENCODING)
+        .and_then(|value| value.to_str().ok());
+    accepted.is_some_and(|list| {
+        list.split(',').any(|coding| {
+            let (name, weight) = coding.split_once(';').unwrap_or((coding, ""));
+            name.trim().eq_ignore_ascii_case("gzip") && weight.trim() != "q=0"
+        })
+    })
+}
+
+fn is_known(headers: &HeaderMap, etag: &str) -> bool {
+    let known = headers
+        .get(header::IF_NONE_MATCH)
+        .and_then(|value| value.to_str().ok());
+    known.is_some_and(|list| list.split(',').any(|known| known.trim() == etag))
+}

@@ -1,0 +1,108 @@
+//! `svctrack serve`: from a configuration to a server that runs until it is told to stop.
+
+use std::{io, sync::Arc};
+
+use tokio::{
+    net::TcpListener,
+    signal::unix::{SignalKind, signal},
+};
+
+use crate::{
+    app::{App, SystemClock},
+    config::Config,
+    first_start, observe, router,
+    serve::serve,
+    store::{
+        Store, StoreError,
+        embedded::{Embedded, OpenError},
+    },
+};
+
+/// Why the server did not start, or stopped.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// The store cannot be opened.
+    #[error("the store in `{folder}` cannot be opened: {cause}")]
+    Open {
+        /// The data folder.
+        folder: String,
+        /// Why.
+        cause: OpenError,
+    },
+    /// The first start failed.
+    #[error("the first start failed: {0}")]
+    FirstStart(#[from] StoreError),
+    /// The address cannot be listened on.
+    #[error("cannot listen on {address}: {cause}")]
+    Listen {
+        /// The address.
+        address: std::net::SocketAddr,
+        /// Why.
+        cause: io::Error,
+    },
+    /// A setting cannot be used.
+    #[error("{0}")]
+    Setting(String),
+    /// The machine refused something.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+}
+
+/// Serves until SIGTERM or SIGINT; requests in flight are finished first.
+///
+/// # Errors
+/// [`RunError`], each cause with its own words.
+pub async fn run(config: Config) -> Result<(), RunError> {
+    observe::start_logging(&config.log).map_err(RunError::Setting)?;
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let store = open(&config)?;
+    let listener = TcpListener::bind(config.listen)
+        .await
+        .map_err(|cause| RunError::Listen {
+            address: config.listen,
+            cause,
+        })?;
+    let public_url = config.public_url(listener.local_addr()?);
+    let app = App::new(store.clone(), Arc::new(SystemClock), &public_url);
+    if let Some(first) = first_start::run(&app, &config).await? {
+        say(&first_start::greeting(&first, &app.public_url));
+    }
+    say(&format!(
+        "svctrack serves on {public_url}  (demo page: {public_url}/demo)"
+    ));
+
+    let endpoint = router::endpoint(&app).map_err(RunError::Setting)?;
+    let stop = async {
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+        tracing::info!("stopping");
+    };
+    serve(listener, endpoint, stop).await?;
+    tokio::task::spawn_blocking(move || store.close())
+        .await
+        .map_err(io::Error::other)?;
+    Ok(())
+}
+
+fn open(config: &Config) -> Result<Arc<Embedded>, RunError> {
+    let cache_bytes = usize::try_from(config.cache_mb)
+        .unwrap_or(usize::MAX)
+        .saturating_mul(1024 * 1024);
+    let store = Embedded::open(&config.data, cache_bytes, Arc::new(SystemClock));
+    let folder = config.data.display().to_string();
+    store
+        .map(Arc::new)
+        .map_err(|cause| RunError::Open { folder, cause })
+}
+
+/// Says something to the person who started the server.
+#[expect(
+    clippy::print_stdout,
+    reason = "what a person reads at the start is no log line"
+)]
+fn say(text: &str) {
+    println!("{text}");
+}

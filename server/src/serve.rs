@@ -1,0 +1,209 @@
+//! The loop that takes connections: with a head timeout, a cap on connections, a pause when accepting
+//! fails, and a stop that lets requests in flight finish.
+
+use std::{
+    collections::HashMap,
+    convert::Infallible,
+    io,
+    net::{IpAddr, SocketAddr},
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use hyper::{body::Incoming, service::service_fn};
+use hyper_util::{
+    rt::{TokioExecutor, TokioIo, TokioTimer},
+    server::{conn::auto, graceful::GracefulShutdown},
+};
+use poem::{
+    Endpoint, Response,
+    http::uri::Scheme,
+    web::{LocalAddr, RemoteAddr},
+};
+use tokio::{
+    net::{TcpListener, TcpStream},
+    sync::Semaphore,
+};
+
+use crate::limits::{
+    ACCEPT_PAUSE, HEAD_TIMEOUT, MAX_CONNECTIONS, MAX_CONNECTIONS_PER_ADDRESS, MAX_HEAD_BYTES,
+    RESERVED_FILES, STOP_TIMEOUT,
+};
+
+/// Serves `endpoint` on `listener` until `stop` is done, then lets requests in flight finish.
+///
+/// # Errors
+/// When the listener cannot say its address.
+pub async fn serve<E>(
+    listener: TcpListener,
+    endpoint: E,
+    stop: impl Future<Output = ()>,
+) -> io::Result<()>
+where
+    E: Endpoint<Output = Response> + 'static,
+{
+    let local = listener.local_addr()?;
+    let endpoint = Arc::new(endpoint);
+    let graceful = GracefulShutdown::new();
+    let open = Arc::new(Semaphore::new(max_connections()));
+    let counts = AddressCounts::default();
+    let mut failures = Failures::default();
+    let mut stop = std::pin::pin!(stop);
+    loop {
+        // A connection is taken only when there is room for it; others wait in the backlog.
+        let Ok(room) = open.clone().acquire_owned().await else {
+            break;
+        };
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
+            () = &mut stop => break,
+        };
+        let (stream, remote) = match accepted {
+            Ok(accepted) => accepted,
+            Err(error) => {
+                failures.note(&error);
+                tokio::time::sleep(ACCEPT_PAUSE).await;
+                continue;
+            }
+        };
+        let Some(count) = counts.enter(remote.ip()) else {
+            continue;
+        };
+        let peers = (local, remote);
+        let connection = connection(stream, peers, endpoint.clone(), &graceful);
+        tokio::spawn(async move {
+            connection.await;
+            drop((room, count));
+        });
+    }
+    drop(listener);
+    if tokio::time::timeout(STOP_TIMEOUT, graceful.shutdown())
+        .await
+        .is_err()
+    {
+        tracing::warn!(
+            seconds = STOP_TIMEOUT.as_secs(),
+            "requests in flight did not end in time"
+        );
+    }
+    Ok(())
+}
+
+/// One connection, until it ends.
+fn connection<E>(
+    stream: TcpStream,
+    (local, remote): (SocketAddr, SocketAddr),
+    endpoint: Arc<E>,
+    graceful: &GracefulShutdown,
+) -> impl Future<Output = ()> + use<E>
+where
+    E: Endpoint<Output = Response> + 'static,
+{
+    // Answers are small and written whole, so waiting for more to send only delays them.
+    let _ = stream.set_nodelay(true);
+    let service = service_fn(move |request: hyper::Request<Incoming>| {
+        let endpoint = endpoint.clone();
+        async move {
+            let (local, remote) = (LocalAddr(local.into()), RemoteAddr(remote.into()));
+            let request = poem::Request::from((request, local, remote, Scheme::HTTP));
+            Ok::<_, Infallible>(hyper::Response::from(endpoint.get_response(request).await))
+        }
+    });
+    let mut builder = auto::Builder::new(TokioExecutor::new()).http1_only();
+    builder
+        .http1()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEAD_TIMEOUT)
+        .max_buf_size(MAX_HEAD_BYTES);
+    let connection = builder
+        .serve_connection(TokioIo::new(stream), service)
+        .into_owned();
+    let watched = graceful.watch(connection);
+    async move {
+        if let Err(error) = watched.await {
+            tracing::debug!(cause = %error, "a connection broke off");
+        }
+    }
+}
+
+/// How many connections there may be: as many as the process may open files for, within the cap.
+fn max_connections() -> usize {
+    let files = rlimit::Resource::NOFILE
+        .get()
+        .map_or(1_024, |(soft, _)| soft);
+    let files = usize::try_from(files).unwrap_or(usize::MAX);
+    files
+        .saturating_sub(RESERVED_FILES)
+        .clamp(1, MAX_CONNECTIONS)
+}
+
+/// Failed accepts, said once a while and not each time.
+#[derive(Default)]
+struct Failures {
+    since_said: u32,
+}
+
+impl Failures {
+    /// One line for the first of every so many failures; at the pause between them, ten seconds.
+    const SAID_EVERY: u32 = 100;
+
+    fn note(&mut self, error: &io::Error) {
+        if self.since_said == 0 {
+            tracing::warn!(cause = %error, "connections cannot be taken");
+        }
+        self.since_said = (self.since_said + 1) % Self::SAID_EVERY;
+    }
+}
+
+/// Open connections of each address.
+#[derive(Clone, Default)]
+struct AddressCounts(Arc<Mutex<HashMap<IpAddr, usize>>>);
+
+/// One counted connection; it is taken off when dropped.
+struct Counted(AddressCounts, IpAddr);
+
+impl AddressCounts {
+    /// Counts a connection, unless its address has as many as it may.
+    fn enter(&self, address: IpAddr) -> Option<Counted> {
+        let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let count = counts.entry(address).or_default();
+        if *count >= MAX_CONNECTIONS_PER_ADDRESS && !address.is_loopback() {
+            return None;
+        }
+        *count += 1;
+        Some(Counted(self.clone(), address))
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        let mut counts = self.0.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(count) = counts.get_mut(&self.1) {
+            *count -= 1;
+            if *count == 0 {
+                counts.remove(&self.1);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_has_a_cap_but_a_proxy_on_the_same_machine_has_none() {
+        let counts = AddressCounts::default();
+        let enter = |text: &str| counts.enter(text.parse().unwrap());
+        let mut held: Vec<_> = (0..MAX_CONNECTIONS_PER_ADDRESS)
+            .map(|_| enter("192.0.2.1"))
+            .collect();
+        assert!(held.iter().all(Option::is_some) && enter("192.0.2.1").is_none());
+        assert!(enter("192.0.2.2").is_some());
+        held.pop();
+        assert!(enter("192.0.2.1").is_some());
+        let local: Vec<_> = (0..=MAX_CONNECTIONS_PER_ADDRESS)
+            .map(|_| enter("127.0.0.1"))
+            .collect();
+        assert!(local.iter().all(Option::is_some));
+    }
+}

@@ -1,0 +1,97 @@
+//! The bytes of a stored value: a format byte, a checksum over the key and what follows, and the
+//! value itself. A value that is not what was written under its key is reported, never served.
+
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+
+use crate::store::StoreError;
+
+/// The only format there is: CRC-32 in four bytes, then JSON (records) or postcard (logs).
+const FORMAT: u8 = 1;
+/// Bytes before the value.
+const HEADER_BYTES: usize = 5;
+
+/// One row of the change log (`changes`).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct ChangeRow {
+    /// The resource's byte.
+    pub(super) resource: u8,
+    /// The record.
+    pub(super) id: svctrack_core::value::ObjectId,
+    /// What happened to it.
+    pub(super) kind: ChangeKind,
+    /// Its version after the change; before it for a delete.
+    pub(super) version: i64,
+    /// Id of the token that asked for it; none for an event.
+    pub(super) token: Option<String>,
+}
+
+/// What happened to a record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum ChangeKind {
+    Created,
+    Updated,
+    Deleted,
+}
+
+fn checksum(key: &[u8], value: &[u8]) -> [u8; 4] {
+    let mut hasher = crc32fast::Hasher::new();
+    hasher.update(key);
+    hasher.update(value);
+    hasher.finalize().to_be_bytes()
+}
+
+/// The stored bytes of `value` under `key`.
+pub(super) fn seal(key: &[u8], value: &[u8]) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(HEADER_BYTES + value.len());
+    bytes.push(FORMAT);
+    bytes.extend_from_slice(&checksum(key, value));
+    bytes.extend_from_slice(value);
+    bytes
+}
+
+/// The value in `bytes`, if they are what was written under `key`.
+pub(super) fn unseal<'b>(key: &[u8], bytes: &'b [u8]) -> Result<&'b [u8], StoreError> {
+    match bytes.split_at_checked(HEADER_BYTES) {
+        Some(([FORMAT, sum @ ..], value)) if *sum == checksum(key, value) => Ok(value),
+        _ => Err(StoreError::Corrupted(format!(
+            "a value of {} bytes fails its checksum",
+            bytes.len()
+        ))),
+    }
+}
+
+/// The stored bytes of a row of a log.
+pub(super) fn seal_row<T: Serialize>(key: &[u8], row: &T) -> Result<Vec<u8>, StoreError> {
+    let value =
+        postcard::to_stdvec(row).map_err(|error| StoreError::Internal(error.to_string()))?;
+    Ok(seal(key, &value))
+}
+
+/// The row of a log in `bytes`.
+pub(super) fn unseal_row<T: DeserializeOwned>(key: &[u8], bytes: &[u8]) -> Result<T, StoreError> {
+    let value = unseal(key, bytes)?;
+    postcard::from_bytes(value).map_err(|error| StoreError::Corrupted(error.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_is_read_back_under_its_own_key_only() {
+        let bytes = seal(b"key", b"value");
+        assert_eq!(unseal(b"key", &bytes).unwrap(), b"value");
+        assert!(unseal(b"kez", &bytes).is_err());
+    }
+
+    #[test]
+    fn no_flipped_bit_goes_unseen() {
+        let bytes = seal(b"key", b"value");
+        for at in 0..bytes.len() * 8 {
+            let mut damaged = bytes.clone();
+            damaged[at / 8] ^= 1 << (at % 8);
+            assert!(unseal(b"key", &damaged).is_err(), "bit {at}");
+        }
+        assert!(unseal(b"key", &bytes[..4]).is_err());
+    }
+}

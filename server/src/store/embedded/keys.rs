@@ -1,0 +1,118 @@
+//! The byte layout of the store.
+//!
+//! Every key but those of `meta`, `tenants` and `tokens` begins with the tenant, so that no range of
+//! one tenant reaches into another's. Numbers are big-endian, so that the order of keys is the order
+//! of what they stand for. Texts in keys hold no NUL, which ends them.
+//!
+//! ```text
+//! table       key                                                            value
+//! meta        name                                                           bytes
+//! tenants     tenant:16                                                      json
+//! tokens      token id:8                                                     json
+//! records     tenant:16 resource:1 id:12                                     format:1 checksum:4 json
+//! unique      tenant:16 resource:1 row NUL value                             id:12
+//! index       tenant:16 resource:1 row NUL value NUL id:12                   (empty)
+//! activities  tenant:16 id:12                                                format:1 checksum:4 postcard
+//! parked      tenant:16 id:12                                                format:1 checksum:4 postcard
+//! changes     tenant:16 seq:8                                                format:1 checksum:4 postcard
+//! ```
+
+use svctrack_core::value::{ObjectId, TenantId};
+
+/// Bytes of a tenant at the front of a key.
+const TENANT_BYTES: usize = 16;
+/// Bytes of a record's id.
+pub(super) const ID_BYTES: usize = 12;
+
+fn tenant_key(tenant: TenantId, rest: usize) -> Vec<u8> {
+    let mut key = Vec::with_capacity(TENANT_BYTES + rest);
+    key.extend_from_slice(tenant.as_bytes());
+    key
+}
+
+/// Key of a record.
+pub(super) fn record(tenant: TenantId, resource: u8, id: ObjectId) -> Vec<u8> {
+    let mut key = tenant_key(tenant, 1 + ID_BYTES);
+    key.push(resource);
+    key.extend_from_slice(id.as_bytes());
+    key
+}
+
+/// Key of a value that one record alone may hold.
+pub(super) fn unique(tenant: TenantId, resource: u8, row: &str, value: &str) -> Vec<u8> {
+    let mut key = tenant_key(tenant, 2 + row.len() + value.len());
+    key.push(resource);
+    key.extend_from_slice(row.as_bytes());
+    key.push(0);
+    key.extend_from_slice(value.as_bytes());
+    key
+}
+
+/// Key of a value that a record holds among others.
+pub(super) fn index(
+    tenant: TenantId,
+    resource: u8,
+    row: &str,
+    value: &str,
+    id: ObjectId,
+) -> Vec<u8> {
+    let mut key = unique(tenant, resource, row, value);
+    key.push(0);
+    key.extend_from_slice(id.as_bytes());
+    key
+}
+
+/// Key of a row of a tenant's log.
+pub(super) fn log(tenant: TenantId, id: ObjectId) -> Vec<u8> {
+    let mut key = tenant_key(tenant, ID_BYTES);
+    key.extend_from_slice(id.as_bytes());
+    key
+}
+
+/// Key of a row of the change log.
+pub(super) fn change(tenant: TenantId, sequence: u64) -> Vec<u8> {
+    let mut key = tenant_key(tenant, 8);
+    key.extend_from_slice(&sequence.to_be_bytes());
+    key
+}
+
+/// The id at the end of a key of `records`, `index`, `activities` or `parked`.
+pub(super) fn id_at_end(key: &[u8]) -> Option<ObjectId> {
+    key.last_chunk::<ID_BYTES>()
+        .map(|bytes| ObjectId::from_bytes(*bytes))
+}
+
+/// The sequence number at the end of a key of `changes`.
+pub(super) fn sequence_at_end(key: &[u8]) -> Option<u64> {
+    key.last_chunk::<8>()
+        .map(|bytes| u64::from_be_bytes(*bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hex(bytes: &[u8]) -> String {
+        bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+
+    #[test]
+    fn the_layout_is_as_drawn() {
+        let tenant = TenantId::from_bytes([0xaa; 16]);
+        let id = ObjectId::from_bytes([0x11; 12]);
+        let (t, i) = ("aa".repeat(16), "11".repeat(12));
+        assert_eq!(hex(&record(tenant, 2, id)), format!("{t}02{i}"));
+        assert_eq!(
+            hex(&unique(tenant, 2, "row", "v")),
+            format!("{t}02726f770076")
+        );
+        assert_eq!(
+            hex(&index(tenant, 2, "row", "v", id)),
+            format!("{t}02726f77007600{i}")
+        );
+        assert_eq!(hex(&log(tenant, id)), format!("{t}{i}"));
+        assert_eq!(hex(&change(tenant, 258)), format!("{t}0000000000000102"));
+        assert_eq!(id_at_end(&index(tenant, 2, "row", "v", id)), Some(id));
+        assert_eq!(sequence_at_end(&change(tenant, 258)), Some(258));
+    }
+}

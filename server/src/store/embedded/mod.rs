@@ -1,0 +1,300 @@
+//! The embedded store: redb behind one writer thread, and reads from snapshots.
+
+mod apply;
+mod codec;
+mod command;
+mod failure;
+mod keys;
+mod open;
+mod queue;
+mod read;
+pub mod storage;
+mod tables;
+mod tenants;
+mod view;
+mod writer;
+
+use std::{
+    fs,
+    path::Path,
+    sync::{
+        Arc, Mutex, PoisonError, RwLock, RwLockWriteGuard,
+        atomic::{AtomicU8, Ordering},
+    },
+    thread::{self, JoinHandle},
+    time::{Duration, Instant},
+};
+
+use futures_util::{FutureExt as _, future::BoxFuture};
+use redb::{Database, ReadTransaction, ReadableDatabase as _};
+use svctrack_core::{
+    schema::{ListQuery, ResourceDef},
+    tracking::activity::ActivityQuery,
+    value::{RecordRef, TenantId},
+};
+use tokio::sync::{Semaphore, oneshot};
+
+pub use self::open::{OpenError, initialise};
+use self::{
+    queue::{Job, Queues},
+    storage::{FileMedium, Medium},
+    writer::Writer,
+};
+use super::{Actor, Answer, Command, Health, Page, Reply, Store, StoreError};
+use crate::{
+    app::Clock,
+    auth::{Tenant, TokenRecord},
+};
+
+/// Name of the store's file in the data folder.
+const FILE_NAME: &str = "svctrack.redb";
+/// How many lists are read at once: as many as there are cores to spare, so that scans leave the
+/// others to short requests.
+const MAX_SCANS: usize = 2;
+/// How long the writer waits for reads to end before it opens the file again.
+const READS_END_WITHIN: Duration = Duration::from_secs(10);
+
+/// What the writer and the readers share.
+struct Shared {
+    medium: Box<dyn Medium>,
+    cache_bytes: usize,
+    /// None while the file is being opened again.
+    database: RwLock<Option<Arc<Database>>>,
+    queues: Queues,
+    health: AtomicU8,
+    clock: Arc<dyn Clock>,
+}
+
+/// The embedded store.
+pub struct Embedded {
+    shared: Arc<Shared>,
+    writer: Mutex<Option<JoinHandle<()>>>,
+    scans: Arc<Semaphore>,
+}
+
+impl Embedded {
+    /// Opens the store in a data folder, making both when they are not there.
+    ///
+    /// # Errors
+    /// [`OpenError`]; a file that is not a sound store of ours is left as it is.
+    pub fn open(
+        folder: &Path,
+        cache_bytes: usize,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Self, OpenError> {
+        fs::create_dir_all(folder)?;
+        let path = folder.join(FILE_NAME);
+        if !path.try_exists()? {
+            let mut store_bytes = [0; 5];
+            getrandom::fill(&mut store_bytes).map_err(std::io::Error::from)?;
+            open::create(&path, store_bytes)?;
+        }
+        Self::open_medium(Box::new(FileMedium(path)), cache_bytes, clock)
+    }
+
+    /// Opens a store on any medium, which must have been initialised.
+    ///
+    /// # Errors
+    /// As [`Embedded::open`].
+    pub fn open_medium(
+        medium: Box<dyn Medium>,
+        cache_bytes: usize,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Self, OpenError> {
+        let database = open::open(&*medium, cache_bytes)?;
+        let ids = open::load_ids(&database)?;
+        let shared = Arc::new(Shared {
+            medium,
+            cache_bytes,
+            database: RwLock::new(Some(Arc::new(database))),
+            queues: Queues::default(),
+            health: AtomicU8::new(Health::Ok as u8),
+            clock,
+        });
+        let writer = Writer {
+            shared: shared.clone(),
+            ids,
+        };
+        let thread = thread::Builder::new()
+            .name("writer".to_owned())
+            .spawn(|| writer.run())?;
+        Ok(Self {
+            shared,
+            writer: Mutex::new(Some(thread)),
+            scans: Arc::new(Semaphore::new(MAX_SCANS)),
+        })
+    }
+
+    /// Runs a read that may take long where it holds up no other request.
+    async fn scan(
+        &self,
+        read: impl FnOnce(&ReadTransaction) -> Result<Page, StoreError> + Send + 'static,
+    ) -> Result<Page, StoreError> {
+        let stopped = |error: &dyn std::error::Error| StoreError::Internal(error.to_string());
+        let turn = self
+            .scans
+            .clone()
+            .acquire_owned()
+            .await
+            .map_err(|error| stopped(&error))?;
+        let snapshot = self.shared.snapshot()?;
+        let page = tokio::task::spawn_blocking(move || {
+            let page = read(&snapshot);
+            drop(turn);
+            page
+        });
+        page.await.map_err(|error| stopped(&error))?
+    }
+}
+
+impl Shared {
+    /// The database, unless it is being opened again.
+    fn database(&self) -> Result<Arc<Database>, StoreError> {
+        let database = self
+            .database
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone();
+        database.ok_or_else(|| StoreError::Unavailable("the file is being opened again".to_owned()))
+    }
+
+    fn snapshot(&self) -> Result<ReadTransaction, StoreError> {
+        Ok(self.database()?.begin_read()?)
+    }
+
+    /// Drops the database and opens its file again: after an error, redb takes no write until then.
+    /// Says whether the file is open.
+    fn reopen(&self) -> bool {
+        self.set_health(Health::Recovering);
+        let old = self.slot().take();
+        if let Some(old) = old {
+            wait_for_reads(&old);
+        }
+        match open::open(&*self.medium, self.cache_bytes) {
+            Ok(database) => {
+                *self.slot() = Some(Arc::new(database));
+                self.set_health(Health::Ok);
+                tracing::info!(store = self.medium.name(), "the store is open again");
+                true
+            }
+            Err(error) => {
+                tracing::error!(store = self.medium.name(), cause = %error, "the store stays closed");
+                false
+            }
+        }
+    }
+
+    fn slot(&self) -> RwLockWriteGuard<'_, Option<Arc<Database>>> {
+        self.database
+            .write()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn set_health(&self, health: Health) {
+        self.health.store(health as u8, Ordering::Relaxed);
+    }
+}
+
+/// Waits until nobody but the caller holds the database.
+fn wait_for_reads(database: &Arc<Database>) {
+    let deadline = Instant::now() + READS_END_WITHIN;
+    while Arc::strong_count(database) > 1 && Instant::now() < deadline {
+        thread::sleep(Duration::from_millis(1));
+    }
+}
+
+impl Store for Embedded {
+    fn write(&self, actor: Actor, command: Command) -> BoxFuture<'_, Result<Reply, StoreError>> {
+        let (answer, answered) = oneshot::channel();
+        let pushed = self.shared.queues.push(Job {
+            actor,
+            command,
+            answer,
+        });
+        async move {
+            pushed?;
+            let lost = |_| StoreError::Internal("the writer gave no answer".to_owned());
+            answered.await.map_err(lost)?
+        }
+        .boxed()
+    }
+
+    fn record(
+        &self,
+        tenant: &Tenant,
+        def: &'static ResourceDef,
+        reference: &RecordRef,
+    ) -> BoxFuture<'_, Result<Option<Answer>, StoreError>> {
+        let now = self.shared.clock.now();
+        let found = self
+            .shared
+            .snapshot()
+            .and_then(|snapshot| read::record(&snapshot, tenant.id(), def, reference, now));
+        std::future::ready(found).boxed()
+    }
+
+    fn list(
+        &self,
+        tenant: &Tenant,
+        def: &'static ResourceDef,
+        query: ListQuery,
+    ) -> BoxFuture<'_, Result<Page, StoreError>> {
+        let (tenant, now) = (tenant.id(), self.shared.clock.now());
+        self.scan(move |snapshot| read::list(snapshot, tenant, def, &query, now))
+            .boxed()
+    }
+
+    fn activities(
+        &self,
+        tenant: &Tenant,
+        query: ActivityQuery,
+    ) -> BoxFuture<'_, Result<Page, StoreError>> {
+        let tenant = tenant.id();
+        self.scan(move |snapshot| read::activities(snapshot, tenant, &query))
+            .boxed()
+    }
+
+    fn has_tenant(&self, tenant: TenantId) -> Result<bool, StoreError> {
+        tenants::has_tenant(&self.shared.snapshot()?, tenant)
+    }
+
+    fn tenants(&self, limit: usize) -> Result<Vec<TenantId>, StoreError> {
+        tenants::list(&self.shared.snapshot()?, limit)
+    }
+
+    fn token(&self, id: &str) -> Result<Option<TokenRecord>, StoreError> {
+        tenants::token(&self.shared.snapshot()?, id)
+    }
+
+    fn found(&self, token: &TokenRecord) -> Result<bool, StoreError> {
+        let database = self.shared.database()?;
+        tenants::found(&database, token, self.shared.clock.now())
+    }
+
+    fn health(&self) -> Health {
+        let health = self.shared.health.load(Ordering::Relaxed);
+        [Health::Ok, Health::Recovering]
+            .into_iter()
+            .find(|known| *known as u8 == health)
+            .unwrap_or(Health::Stopped)
+    }
+
+    fn close(&self) {
+        self.shared.queues.close();
+        let writer = self
+            .writer
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        if writer.is_some_and(|writer| writer.join().is_err()) {
+            tracing::error!("the writer ended in a panic");
+        }
+        self.shared.set_health(Health::Stopped);
+    }
+}
+
+impl Drop for Embedded {
+    fn drop(&mut self) {
+        self.close();
+    }
+}

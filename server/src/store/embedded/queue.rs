@@ -1,0 +1,178 @@
+//! The commands that wait for the writer: one bounded queue a tenant, served in turn, so that no
+//! tenant stands behind all of another's commands.
+
+use std::{
+    collections::{BTreeMap, VecDeque},
+    sync::{Condvar, Mutex, MutexGuard, PoisonError},
+};
+
+use svctrack_core::value::TenantId;
+use tokio::sync::oneshot;
+
+use crate::store::{Actor, Command, Reply, StoreError};
+
+/// How many commands of one tenant may wait: as many as there may be connections, each of which waits
+/// for one.
+const MAX_WAITING_PER_TENANT: usize = 4_096;
+
+/// A command that waits, with the way to answer it.
+pub(super) struct Job {
+    pub(super) actor: Actor,
+    pub(super) command: Command,
+    pub(super) answer: oneshot::Sender<Result<Reply, StoreError>>,
+}
+
+#[derive(Default)]
+struct Waiting {
+    of_tenant: BTreeMap<TenantId, VecDeque<Job>>,
+    turns: VecDeque<TenantId>,
+    closed: bool,
+    writer_sleeps: bool,
+}
+
+/// The queues of all tenants.
+#[derive(Default)]
+pub(super) struct Queues {
+    waiting: Mutex<Waiting>,
+    wake: Condvar,
+}
+
+impl Queues {
+    fn lock(&self) -> MutexGuard<'_, Waiting> {
+        // A panic while the lock is held cannot leave the queues half changed.
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Adds a command at the end of its tenant's queue.
+    ///
+    /// # Errors
+    /// [`StoreError::Busy`] when the queue is full, [`StoreError::Unavailable`] when it is closed.
+    pub(super) fn push(&self, job: Job) -> Result<(), StoreError> {
+        let mut waiting = self.lock();
+        if waiting.closed {
+            return Err(StoreError::Unavailable("the store is closed".to_owned()));
+        }
+        let tenant = job.actor.tenant.id();
+        let queue = waiting.of_tenant.entry(tenant).or_default();
+        if queue.len() >= MAX_WAITING_PER_TENANT {
+            return Err(StoreError::Busy);
+        }
+        let first = queue.is_empty();
+        queue.push_back(job);
+        if first {
+            waiting.turns.push_back(tenant);
+        }
+        if waiting.writer_sleeps {
+            self.wake.notify_one();
+        }
+        Ok(())
+    }
+
+    /// The next command in turn, if one waits.
+    pub(super) fn next(&self) -> Option<Job> {
+        self.lock().next()
+    }
+
+    /// The next command in turn; waits for one, and ends when the queues are closed and empty.
+    pub(super) fn next_or_wait(&self) -> Option<Job> {
+        let mut waiting = self.lock();
+        loop {
+            if let Some(job) = waiting.next() {
+                return Some(job);
+            }
+            if waiting.closed {
+                return None;
+            }
+            waiting.writer_sleeps = true;
+            waiting = self
+                .wake
+                .wait(waiting)
+                .unwrap_or_else(PoisonError::into_inner);
+            waiting.writer_sleeps = false;
+        }
+    }
+
+    /// Whether no more commands are taken.
+    pub(super) fn is_closed(&self) -> bool {
+        self.lock().closed
+    }
+
+    /// Takes no more commands; those that wait are still served.
+    pub(super) fn close(&self) {
+        self.lock().closed = true;
+        self.wake.notify_all();
+    }
+}
+
+impl Waiting {
+    fn next(&mut self) -> Option<Job> {
+        let tenant = self.turns.pop_front()?;
+        let queue = self.of_tenant.get_mut(&tenant)?;
+        let job = queue.pop_front();
+        if queue.is_empty() {
+            self.of_tenant.remove(&tenant);
+        } else {
+            self.turns.push_back(tenant);
+        }
+        job
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use svctrack_core::{resources::company::COMPANY, value::RecordRef};
+
+    use super::*;
+    use crate::auth::Tenant;
+
+    fn job(tenant: u8) -> Job {
+        let tenant = Tenant::for_test(TenantId::from_bytes([tenant; 16]));
+        let reference = RecordRef::External("x".to_owned());
+        Job {
+            actor: Actor {
+                tenant,
+                token: None,
+            },
+            command: Command::Delete {
+                def: &COMPANY,
+                reference,
+            },
+            answer: oneshot::channel().0,
+        }
+    }
+
+    #[test]
+    fn tenants_are_served_in_turn() {
+        let queues = Queues::default();
+        for tenant in [1, 1, 1, 2, 3, 2] {
+            queues.push(job(tenant)).unwrap();
+        }
+        let order: Vec<_> = std::iter::from_fn(|| queues.next())
+            .map(|job| job.actor.tenant.id().as_bytes()[0])
+            .collect();
+        assert_eq!(order, [1, 2, 3, 1, 2, 1]);
+    }
+
+    #[test]
+    fn a_full_queue_refuses_its_own_tenant_only() {
+        let queues = Queues::default();
+        for _ in 0..MAX_WAITING_PER_TENANT {
+            queues.push(job(1)).unwrap();
+        }
+        assert!(matches!(queues.push(job(1)), Err(StoreError::Busy)));
+        assert!(queues.push(job(2)).is_ok());
+    }
+
+    #[test]
+    fn closed_queues_are_emptied_and_take_nothing_more() {
+        let queues = Queues::default();
+        queues.push(job(1)).unwrap();
+        queues.close();
+        assert!(matches!(
+            queues.push(job(1)),
+            Err(StoreError::Unavailable(_))
+        ));
+        assert!(queues.next_or_wait().is_some());
+        assert!(queues.next_or_wait().is_none());
+    }
+}

@@ -1,0 +1,65 @@
+//! The tables of the store, opened for writing or for reading. The layout of their keys is drawn in
+//! [`super::keys`].
+
+use redb::{ReadOnlyTable, ReadTransaction, Table, TableDefinition, TableError, WriteTransaction};
+
+type Definition = TableDefinition<'static, &'static [u8], &'static [u8]>;
+pub(super) type WriteTable<'t> = Table<'t, &'static [u8], &'static [u8]>;
+pub(super) type ReadTable = ReadOnlyTable<&'static [u8], &'static [u8]>;
+
+pub(super) const META: Definition = TableDefinition::new("meta");
+pub(super) const TENANTS: Definition = TableDefinition::new("tenants");
+pub(super) const TOKENS: Definition = TableDefinition::new("tokens");
+pub(super) const RECORDS: Definition = TableDefinition::new("records");
+pub(super) const UNIQUE: Definition = TableDefinition::new("unique");
+pub(super) const INDEX: Definition = TableDefinition::new("index");
+pub(super) const ACTIVITIES: Definition = TableDefinition::new("activities");
+pub(super) const PARKED: Definition = TableDefinition::new("parked");
+pub(super) const CHANGES: Definition = TableDefinition::new("changes");
+
+/// All tables, in a transaction that writes.
+pub(super) struct WriteTables<'t> {
+    pub(super) meta: WriteTable<'t>,
+    pub(super) tenants: WriteTable<'t>,
+    pub(super) tokens: WriteTable<'t>,
+    pub(super) records: WriteTable<'t>,
+    pub(super) unique: WriteTable<'t>,
+    pub(super) index: WriteTable<'t>,
+    pub(super) activities: WriteTable<'t>,
+    pub(super) parked: WriteTable<'t>,
+    pub(super) changes: WriteTable<'t>,
+}
+
+impl<'t> WriteTables<'t> {
+    /// Opens every table, making those that are missing.
+    pub(super) fn open(transaction: &'t WriteTransaction) -> Result<Self, TableError> {
+        Ok(Self {
+            meta: transaction.open_table(META)?,
+            tenants: transaction.open_table(TENANTS)?,
+            tokens: transaction.open_table(TOKENS)?,
+            records: transaction.open_table(RECORDS)?,
+            unique: transaction.open_table(UNIQUE)?,
+            index: transaction.open_table(INDEX)?,
+            activities: transaction.open_table(ACTIVITIES)?,
+            parked: transaction.open_table(PARKED)?,
+            changes: transaction.open_table(CHANGES)?,
+        })
+    }
+}
+
+/// The tables of records, in a snapshot.
+pub(super) struct RecordTables {
+    pub(super) records: ReadTable,
+    pub(super) unique: ReadTable,
+    pub(super) index: ReadTable,
+}
+
+impl RecordTables {
+    pub(super) fn open(transaction: &ReadTransaction) -> Result<Self, TableError> {
+        Ok(Self {
+            records: transaction.open_table(RECORDS)?,
+            unique: transaction.open_table(UNIQUE)?,
+            index: transaction.open_table(INDEX)?,
+        })
+    }
+}

@@ -1,0 +1,120 @@
+//! The records of one tenant as the rules look them up, in a snapshot or in the middle of a
+//! transaction.
+
+use redb::ReadableTable;
+use svctrack_core::{
+    schema::{Lookup, LookupError, ResourceDef},
+    value::{Document, ObjectId, TenantId},
+};
+
+use super::{
+    codec,
+    failure::in_lookup,
+    keys,
+    tables::{ReadTable, RecordTables, WriteTable, WriteTables},
+};
+use crate::store::StoreError;
+
+/// The records of one tenant.
+pub(super) struct View<'a, T> {
+    pub(super) tenant: TenantId,
+    records: &'a T,
+    unique: &'a T,
+    index: &'a T,
+}
+
+impl<'a, 't> View<'a, WriteTable<'t>> {
+    /// As they are in the middle of a transaction.
+    pub(super) fn in_transaction(tenant: TenantId, tables: &'a WriteTables<'t>) -> Self {
+        Self {
+            tenant,
+            records: &tables.records,
+            unique: &tables.unique,
+            index: &tables.index,
+        }
+    }
+}
+
+impl<'a> View<'a, ReadTable> {
+    /// As they were when the snapshot was taken.
+    pub(super) fn of_snapshot(tenant: TenantId, tables: &'a RecordTables) -> Self {
+        Self {
+            tenant,
+            records: &tables.records,
+            unique: &tables.unique,
+            index: &tables.index,
+        }
+    }
+}
+
+/// The document in the stored bytes of a record.
+pub(super) fn read_document(key: &[u8], bytes: &[u8]) -> Result<Document, StoreError> {
+    let text = codec::unseal(key, bytes)?;
+    Document::parse(text).map_err(|error| StoreError::Corrupted(error.message))
+}
+
+impl<T: ReadableTable<&'static [u8], &'static [u8]>> View<'_, T> {
+    fn load(&self, def: &ResourceDef, id: ObjectId) -> Result<Option<Document>, StoreError> {
+        let key = keys::record(self.tenant, def.code, id);
+        let Some(bytes) = self.records.get(key.as_slice())? else {
+            return Ok(None);
+        };
+        read_document(&key, bytes.value()).map(Some)
+    }
+
+    fn holder(
+        &self,
+        def: &ResourceDef,
+        row: &str,
+        key: &str,
+    ) -> Result<Option<ObjectId>, StoreError> {
+        let key = keys::unique(self.tenant, def.code, row, key);
+        let id = self.unique.get(key.as_slice())?;
+        Ok(id.and_then(|id| keys::id_at_end(id.value())))
+    }
+
+    fn all_holders(
+        &self,
+        def: &ResourceDef,
+        row: &str,
+        key: &str,
+        limit: usize,
+    ) -> Result<Vec<ObjectId>, StoreError> {
+        let bound = |id| keys::index(self.tenant, def.code, row, key, id);
+        let (first, last) = (bound(ObjectId::MIN), bound(ObjectId::MAX));
+        let mut holders = Vec::new();
+        for entry in self
+            .index
+            .range(first.as_slice()..=last.as_slice())?
+            .take(limit)
+        {
+            holders.extend(keys::id_at_end(entry?.0.value()));
+        }
+        Ok(holders)
+    }
+}
+
+impl<T: ReadableTable<&'static [u8], &'static [u8]>> Lookup for View<'_, T> {
+    fn record(&self, def: &ResourceDef, id: ObjectId) -> Result<Option<Document>, LookupError> {
+        self.load(def, id).map_err(in_lookup)
+    }
+
+    fn find(
+        &self,
+        def: &ResourceDef,
+        row: &str,
+        key: &str,
+    ) -> Result<Option<ObjectId>, LookupError> {
+        self.holder(def, row, key).map_err(in_lookup)
+    }
+
+    fn holders(
+        &self,
+        def: &ResourceDef,
+        row: &str,
+        key: &str,
+        limit: usize,
+    ) -> Result<Vec<ObjectId>, LookupError> {
+        self.all_holders(def, row, key, limit).map_err(in_lookup)
+    }
+}

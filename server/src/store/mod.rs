@@ -1,0 +1,205 @@
+//! What the server asks of a store: a closed set of commands, and reads of a moment. Nothing of the
+//! embedded store's own types shows here, so that another one can stand in its place.
+//!
+//! Invariant: every call takes a [`Tenant`], which only `auth` can make.
+
+pub mod embedded;
+
+use futures_util::future::BoxFuture;
+use svctrack_core::{
+    plan::Route,
+    schema::{ListQuery, ResourceDef},
+    tracking::{Event, activity::ActivityQuery},
+    value::{Document, Issue, ObjectId, RecordRef, TenantId, Timestamp},
+};
+
+use crate::auth::{Tenant, TokenRecord};
+
+/// One thing to be written, all of it or nothing.
+#[derive(Debug)]
+pub enum Command {
+    /// A new record from a body whose shape has been checked.
+    Create {
+        /// Its resource.
+        def: &'static ResourceDef,
+        /// The body.
+        patch: Document,
+    },
+    /// A body merged into a record.
+    Update {
+        /// Its resource.
+        def: &'static ResourceDef,
+        /// Which record.
+        reference: RecordRef,
+        /// The body.
+        patch: Document,
+    },
+    /// A record removed.
+    Delete {
+        /// Its resource.
+        def: &'static ResourceDef,
+        /// Which record.
+        reference: RecordRef,
+    },
+    /// An event taken in.
+    Track {
+        /// The event.
+        event: Box<Event>,
+        /// When it was received.
+        received_at: Timestamp,
+        /// How it came in.
+        route: Route,
+    },
+}
+
+/// What became of a command.
+#[derive(Debug)]
+pub enum Reply {
+    /// The record as it is now.
+    Record(Answer),
+    /// Whether there was a record to delete.
+    Deleted(bool),
+    /// The event is stored.
+    Tracked,
+}
+
+/// A record as an answer shows it.
+#[derive(Clone, Debug)]
+pub struct Answer {
+    /// Its id.
+    pub id: ObjectId,
+    /// Its version.
+    pub version: i64,
+    /// Its JSON.
+    pub text: String,
+}
+
+/// A page of a list.
+#[derive(Clone, Debug)]
+pub struct Page {
+    /// The records as JSON, in order.
+    pub items: Vec<String>,
+    /// Id of the last one.
+    pub last: Option<ObjectId>,
+    /// Whether there is more.
+    pub more: bool,
+}
+
+/// Why a store did not do what it was asked.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// The record is not there.
+    #[error("the record is not there")]
+    NotFound,
+    /// What was sent breaks a rule.
+    #[error("what was sent breaks a rule")]
+    Invalid(Vec<Issue>),
+    /// Another record is in the way.
+    #[error("another record is in the way")]
+    Conflict(Vec<Issue>),
+    /// The tenant's queue is full.
+    #[error("the queue is full")]
+    Busy,
+    /// The store cannot take or find anything now.
+    #[error("the store is not available: {0}")]
+    Unavailable(String),
+    /// The disk is full.
+    #[error("the disk is full")]
+    Full,
+    /// What is stored is damaged.
+    #[error("stored data is damaged: {0}")]
+    Corrupted(String),
+    /// The command broke down.
+    #[error("the command broke down: {0}")]
+    Internal(String),
+}
+
+/// How a store is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Health {
+    /// It reads and writes.
+    Ok,
+    /// It has met an error and is opening its file again.
+    Recovering,
+    /// It has stopped.
+    Stopped,
+}
+
+impl Health {
+    /// Its name in answers.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Recovering => "recovering",
+            Self::Stopped => "stopped",
+        }
+    }
+}
+
+/// Who asks for a command.
+#[derive(Clone, Debug)]
+pub struct Actor {
+    /// Whose data it is about.
+    pub tenant: Tenant,
+    /// Id of the token that asks; none on tracking routes.
+    pub token: Option<String>,
+}
+
+/// Records, activities and tenants, kept somewhere.
+pub trait Store: Send + Sync {
+    /// Carries out a command. When this answers `Ok`, the command is on disk.
+    fn write(&self, actor: Actor, command: Command) -> BoxFuture<'_, Result<Reply, StoreError>>;
+
+    /// One record as it is now.
+    fn record(
+        &self,
+        tenant: &Tenant,
+        def: &'static ResourceDef,
+        reference: &RecordRef,
+    ) -> BoxFuture<'_, Result<Option<Answer>, StoreError>>;
+
+    /// A page of records, lowest id first.
+    fn list(
+        &self,
+        tenant: &Tenant,
+        def: &'static ResourceDef,
+        query: ListQuery,
+    ) -> BoxFuture<'_, Result<Page, StoreError>>;
+
+    /// A page of activities, newest stored first.
+    fn activities(
+        &self,
+        tenant: &Tenant,
+        query: ActivityQuery,
+    ) -> BoxFuture<'_, Result<Page, StoreError>>;
+
+    /// Whether there is such a tenant.
+    ///
+    /// # Errors
+    /// When the store cannot say.
+    fn has_tenant(&self, tenant: TenantId) -> Result<bool, StoreError>;
+
+    /// The tenants, at most `limit`.
+    ///
+    /// # Errors
+    /// When the store cannot say.
+    fn tenants(&self, limit: usize) -> Result<Vec<TenantId>, StoreError>;
+
+    /// What is known of a token.
+    ///
+    /// # Errors
+    /// When the store cannot say.
+    fn token(&self, id: &str) -> Result<Option<TokenRecord>, StoreError>;
+
+    /// Makes a tenant with its first token, unless there is a tenant already; says whether it did.
+    ///
+    /// # Errors
+    /// When the store cannot write.
+    fn found(&self, token: &TokenRecord) -> Result<bool, StoreError>;
+
+    /// How the store is.
+    fn health(&self) -> Health;
+
+    /// Finishes what is queued and stops. Later commands are refused.
+    fn close(&self);
+}

@@ -1,0 +1,134 @@
+//! A small HTTP client over real connections.
+
+use bytes::Bytes;
+use http_body_util::{BodyExt as _, Full};
+use hyper::{HeaderMap, Method, Request, StatusCode};
+use hyper_util::{
+    client::legacy::{Client as HttpClient, connect::HttpConnector},
+    rt::TokioExecutor,
+};
+use serde_json::Value;
+
+/// A client of one server.
+#[derive(Clone)]
+pub struct Client {
+    http: HttpClient<HttpConnector, Full<Bytes>>,
+    base: String,
+    token: Option<String>,
+}
+
+/// An answer, read whole.
+#[derive(Debug)]
+pub struct Answer {
+    /// Its status.
+    pub status: StatusCode,
+    /// Its headers.
+    pub headers: HeaderMap,
+    /// Its body.
+    pub body: Bytes,
+}
+
+impl Answer {
+    /// The body as text.
+    pub fn text(&self) -> &str {
+        std::str::from_utf8(&self.body).unwrap()
+    }
+
+    /// The body as JSON.
+    pub fn json(&self) -> Value {
+        serde_json::from_slice(&self.body)
+            .unwrap_or_else(|error| panic!("{error}: {:?}", self.body))
+    }
+}
+
+impl Client {
+    /// A client that sends `token` as its bearer token, if there is one.
+    pub fn new(base: &str, token: Option<&str>) -> Self {
+        let http = HttpClient::builder(TokioExecutor::new()).build_http();
+        Self {
+            http,
+            base: base.to_owned(),
+            token: token.map(Into::into),
+        }
+    }
+
+    /// Sends a request; an `Err` means that no whole answer came.
+    pub async fn send(
+        &self,
+        method: Method,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: impl Into<Bytes>,
+    ) -> Result<Answer, String> {
+        let mut request = Request::builder()
+            .method(method)
+            .uri(format!("{}{path}", self.base));
+        if let Some(token) = &self.token {
+            request = request.header("authorization", format!("Bearer {token}"));
+        }
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        let request = request.body(Full::new(body.into())).unwrap();
+        let response = self
+            .http
+            .request(request)
+            .await
+            .map_err(|error| error.to_string())?;
+        let (head, body) = response.into_parts();
+        let body = body
+            .collect()
+            .await
+            .map_err(|error| error.to_string())?
+            .to_bytes();
+        Ok(Answer {
+            status: head.status,
+            headers: head.headers,
+            body,
+        })
+    }
+
+    /// The server's address and port.
+    pub fn address(&self) -> &str {
+        self.base.trim_start_matches("http://")
+    }
+
+    /// Gets a path.
+    pub async fn get(&self, path: &str) -> Answer {
+        self.send(Method::GET, path, &[], "").await.unwrap()
+    }
+
+    /// Posts JSON.
+    pub async fn post(&self, path: &str, body: &Value) -> Answer {
+        let json = [("content-type", "application/json")];
+        self.send(Method::POST, path, &json, body.to_string())
+            .await
+            .unwrap()
+    }
+
+    /// Posts an event of the test tenant, as a browser does.
+    pub async fn track(&self, event: &Value) -> Result<Answer, String> {
+        let path = format!("/analytics/{}", crate::TENANT);
+        let text = [("content-type", "text/plain;charset=UTF-8")];
+        self.send(Method::POST, &path, &text, event.to_string())
+            .await
+    }
+
+    /// The actions of all activities, newest first, read page by page.
+    pub async fn actions(&self) -> Vec<String> {
+        let mut actions = Vec::new();
+        let mut path = "/activities?limit=2000".to_owned();
+        loop {
+            let page = self.get(&path).await;
+            assert_eq!(page.status, StatusCode::OK, "{}", page.text());
+            for activity in page.json().as_array().unwrap() {
+                actions.push(activity["action"].as_str().unwrap().to_owned());
+            }
+            let Some(link) = page.headers.get("link") else {
+                return actions;
+            };
+            let link = link.to_str().unwrap();
+            path = link.split(['<', '>']).nth(1).unwrap().to_owned();
+        }
+    }
+}

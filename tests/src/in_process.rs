@@ -1,0 +1,73 @@
+//! The server in this process: the same application and the same loop, over a store and a clock that a
+//! test can give.
+
+use std::sync::Arc;
+
+use svctrack_core::value::TenantId;
+use svctrack_server::{
+    app::{App, Clock, SystemClock},
+    auth::{Token, TokenRecord},
+    router,
+    serve::serve,
+    store::{
+        Store as _,
+        embedded::{Embedded, storage::Medium},
+    },
+};
+use tempfile::TempDir;
+use tokio::{net::TcpListener, sync::oneshot};
+
+use crate::{TENANT, client::Client};
+
+/// Cache of a test's store, in bytes.
+const CACHE_BYTES: usize = 16 * 1024 * 1024;
+
+/// A running server; it stops when dropped.
+pub struct InProcess {
+    /// A client with its token.
+    pub client: Client,
+    /// A client with no token.
+    pub anonymous: Client,
+    _stop: oneshot::Sender<()>,
+    _folder: Option<TempDir>,
+}
+
+impl InProcess {
+    /// Starts a server on an empty folder.
+    pub async fn start() -> Self {
+        Self::with_clock(Arc::new(SystemClock)).await
+    }
+
+    /// Starts a server on an empty folder, with a clock of the test's.
+    pub async fn with_clock(clock: Arc<dyn Clock>) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Embedded::open(folder.path(), CACHE_BYTES, clock.clone()).unwrap();
+        Self::serve(store, clock, Some(folder)).await
+    }
+
+    /// Starts a server on a medium of the test's.
+    pub async fn with_medium(medium: Box<dyn Medium>) -> Self {
+        let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+        let store = Embedded::open_medium(medium, CACHE_BYTES, clock.clone()).unwrap();
+        Self::serve(store, clock, None).await
+    }
+
+    async fn serve(store: Embedded, clock: Arc<dyn Clock>, folder: Option<TempDir>) -> Self {
+        let token = Token::generate().unwrap();
+        let tenant = TenantId::parse(TENANT).unwrap();
+        let record = TokenRecord::of_everything(&token, tenant, "test", SystemClock.now());
+        assert!(store.found(&record).unwrap());
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let base = format!("http://{}", listener.local_addr().unwrap());
+        let app = App::new(Arc::new(store), clock, &base);
+        let endpoint = router::endpoint(&app).unwrap();
+        let (stop, stopped) = oneshot::channel::<()>();
+        tokio::spawn(serve(listener, endpoint, async { drop(stopped.await) }));
+        Self {
+            client: Client::new(&base, Some(token.reveal())),
+            anonymous: Client::new(&base, None),
+            _stop: stop,
+            _folder: folder,
+        }
+    }
+}

@@ -1,0 +1,176 @@
+//! The server as its users run it: the built binary, in a process of its own.
+
+use std::{
+    path::{Path, PathBuf},
+    process::{Command as Build, Stdio},
+    sync::OnceLock,
+    time::{Duration, Instant},
+};
+
+use hyper::StatusCode;
+use svctrack_server::auth::Token;
+use tokio::{
+    io::{AsyncBufReadExt as _, AsyncReadExt as _, BufReader},
+    process::{Child, Command},
+};
+
+use crate::{TENANT, client::Client, project};
+
+/// How long a test waits for something that ought to happen at once, before it says that it does not.
+pub const PATIENCE: Duration = Duration::from_secs(30);
+
+/// The binary; built first if need be, since another package's tests cannot ask cargo for it.
+pub fn binary() -> &'static Path {
+    static BINARY: OnceLock<PathBuf> = OnceLock::new();
+    BINARY.get_or_init(|| {
+        let build = Build::new(env!("CARGO"))
+            .args([
+                "build",
+                "--package",
+                "svctrack-server",
+                "--message-format",
+                "json",
+            ])
+            .current_dir(project())
+            .stderr(Stdio::inherit())
+            .output()
+            .unwrap();
+        assert!(build.status.success(), "the server does not build");
+        let lines = String::from_utf8(build.stdout).unwrap();
+        let messages = lines
+            .lines()
+            .filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
+        let mut executables =
+            messages.filter_map(|message| Some(message["executable"].as_str()?.to_owned()));
+        executables
+            .find(|path| path.ends_with("/svctrack"))
+            .unwrap()
+            .into()
+    })
+}
+
+/// A command that runs the binary with an empty environment of its own settings.
+pub fn command(folder: &Path) -> Command {
+    let mut command = Command::new(binary());
+    command
+        .current_dir(folder)
+        .kill_on_drop(true)
+        .stdin(Stdio::null());
+    for (name, _) in std::env::vars_os() {
+        if name.to_string_lossy().starts_with("SVCTRACK_") {
+            command.env_remove(name);
+        }
+    }
+    command
+}
+
+/// A running server.
+pub struct Server {
+    child: Child,
+    /// Its address.
+    pub base: String,
+    /// A client with its token.
+    pub client: Client,
+}
+
+impl Server {
+    /// Starts a server on a folder, with a tenant and a token that are given to it.
+    pub async fn start(folder: &Path, token: &Token) -> Self {
+        let mut command = command(folder);
+        command
+            .args(["serve", "--listen", "127.0.0.1:0", "--data"])
+            .arg(folder);
+        command.args([
+            "--bootstrap-tenant",
+            TENANT,
+            "--bootstrap-token",
+            token.reveal(),
+        ]);
+        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+        let lines = read_until(&mut child, "serves on ").await;
+        let base = lines
+            .rsplit_once("serves on ")
+            .unwrap()
+            .1
+            .split(' ')
+            .next()
+            .unwrap()
+            .to_owned();
+        let client = Client::new(&base, Some(token.reveal()));
+        Self {
+            child,
+            base,
+            client,
+        }
+    }
+
+    /// Waits until the server answers; returns how long that took.
+    pub async fn ready(&self) -> Duration {
+        let started = Instant::now();
+        loop {
+            let answer = self
+                .client
+                .send(hyper::Method::GET, "/health", &[], "")
+                .await;
+            if answer.is_ok_and(|answer| answer.status == StatusCode::OK) {
+                return started.elapsed();
+            }
+            assert!(
+                started.elapsed() < PATIENCE,
+                "the server does not get ready"
+            );
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
+
+    /// Ends the server as a crash would.
+    pub async fn kill(mut self) {
+        self.child.kill().await.unwrap();
+    }
+
+    /// Sends a signal.
+    pub fn signal(&self, name: &str) {
+        let id = self.child.id().unwrap().to_string();
+        assert!(
+            Build::new("kill")
+                .args(["-s", name, &id])
+                .status()
+                .unwrap()
+                .success()
+        );
+    }
+
+    /// Waits for the end; returns the exit code.
+    pub async fn wait(mut self) -> Option<i32> {
+        tokio::time::timeout(PATIENCE, self.child.wait())
+            .await
+            .unwrap()
+            .unwrap()
+            .code()
+    }
+}
+
+/// What a process says up to the line that has `mark` in it.
+pub async fn read_until(child: &mut Child, mark: &str) -> String {
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let mut said = String::new();
+    loop {
+        let line = tokio::time::timeout(PATIENCE, lines.next_line())
+            .await
+            .unwrap()
+            .unwrap();
+        let Some(line) = line else {
+            panic!("it ended, having said: {said}")
+        };
+        said.push_str(&line);
+        said.push('\n');
+        if line.contains(mark) {
+            // What it says later is read and dropped, so that it never waits for a reader.
+            tokio::spawn(async move {
+                let mut rest = Vec::new();
+                lines.into_inner().read_to_end(&mut rest).await
+            });
+            return said;
+        }
+    }
+}

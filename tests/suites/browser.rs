@@ -1,0 +1,151 @@
+//! The whole way of an event: a page in a real browser, the running server, the disk, and back.
+
+use std::{
+    collections::HashSet,
+    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
+};
+
+use serde_json::{Value, json};
+use svctrack_server::auth::Token;
+use svctrack_tests::{
+    TENANT,
+    browser::Browser,
+    process::{PATIENCE, Server},
+};
+use svctrack_web::snippet;
+
+/// The activities, once there are as many as expected.
+async fn activities(server: &Server, count: usize) -> Vec<Value> {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        let found = server.client.get("/activities").await.json();
+        let found = found.as_array().unwrap().clone();
+        if found.len() >= count {
+            assert_eq!(found.len(), count, "{found:?}");
+            return found;
+        }
+        assert!(
+            Instant::now() < deadline,
+            "{} of {count} activities: {found:?}",
+            found.len()
+        );
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn events_of_a_page_reach_the_disk_and_are_read_back_after_a_crash() {
+    let folder = tempfile::tempdir().unwrap();
+    let token = Token::generate().unwrap();
+    let server = Server::start(folder.path(), &token).await;
+    server
+        .client
+        .post("/companies", &json!({"name": "Acme", "externalId": "acme"}))
+        .await;
+    let browser = Browser::start().await;
+    let demo = format!("{}/demo#token={}", server.base, token.reveal());
+    browser.page.goto(&demo).await.unwrap();
+
+    browser.fill("#user-id", "7").await;
+    browser.fill("#email", "ada@acme.example").await;
+    browser.fill("#name", "Ada Lovelace").await;
+    browser.fill("#company", "acme").await;
+    browser.click("#identify").await;
+    browser.fill("#action", "Opened report").await;
+    browser.fill("#info", r#"{"pages": 3}"#).await;
+    browser.click("#track").await;
+    browser.wait_for("#arrived", "Opened report").await;
+    browser.wait_for("#arrived", "Ada Lovelace").await;
+    check_cookie(&browser).await;
+
+    // The page is left in the same breath as its last event.
+    browser
+        .run("svctrack.track('Left the page'); location.href = '/health'")
+        .await;
+    let found = activities(&server, 2).await;
+    assert_eq!(found[0]["action"], "Left the page");
+    assert_eq!(found[0]["externalId"], "7");
+    assert_eq!(found[1]["info"], json!({"pages": 3}));
+    let ids: HashSet<_> = found
+        .iter()
+        .map(|activity| activity["messageId"].as_str().unwrap())
+        .collect();
+    assert_eq!(ids.len(), 2);
+
+    server.kill().await;
+    let server = Server::start(folder.path(), &token).await;
+    assert_eq!(activities(&server, 2).await, found);
+    browser.close().await;
+    server.kill().await;
+}
+
+/// The cookie's attributes, and what it keeps.
+async fn check_cookie(browser: &Browser) {
+    let cookie = browser.page.get_named_cookie("_svctrack").await.unwrap();
+    assert_eq!(cookie.path(), Some("/"));
+    assert_eq!(
+        cookie.same_site().map(|site| site.to_string()).as_deref(),
+        Some("Lax")
+    );
+    assert_eq!(cookie.secure(), Some(false), "the page is not on https");
+    let now = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap()
+        .as_secs();
+    let ends = cookie.expires_datetime().unwrap().unix_timestamp();
+    let days = (ends - i64::try_from(now).unwrap()) as f64 / 86_400.0;
+    assert!((364.9..=365.1).contains(&days), "it lasts {days} days");
+    let kept = browser.run("return JSON.parse(decodeURIComponent(document.cookie.split('_svctrack=')[1].split(';')[0]))").await;
+    assert_eq!(kept["externalId"], "7");
+    assert_eq!(kept["companyExternalId"], "acme");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn calls_made_before_the_script_is_there_arrive_in_order_with_their_time() {
+    let folder = tempfile::tempdir().unwrap();
+    let token = Token::generate().unwrap();
+    let server = Server::start(folder.path(), &token).await;
+    server
+        .client
+        .post("/companies", &json!({"name": "Acme", "externalId": "acme"}))
+        .await;
+    let browser = Browser::start().await;
+    // A page of another origin, with nothing but the snippet and three calls.
+    let snippet = snippet(&server.base, TENANT);
+    let page = format!(
+        "<!doctype html><head>{snippet}<script>svctrack.identify('8', {{companyExternalId: 'acme'}});\
+         svctrack.track('One'); svctrack.track('Two', {{weight: 2, passive: true}});</script></head>"
+    );
+    let other = tempfile::tempdir().unwrap();
+    std::fs::write(other.path().join("index.html"), page).unwrap();
+    let path = other.path().join("index.html");
+    browser
+        .page
+        .goto(&format!("file://{}", path.display()))
+        .await
+        .unwrap();
+
+    let mut found = activities(&server, 2).await;
+    found.sort_by_key(|activity| activity["date"].as_str().unwrap().to_owned());
+    let actions: Vec<_> = found
+        .iter()
+        .map(|activity| activity["action"].as_str().unwrap())
+        .collect();
+    assert!(
+        actions.contains(&"One") && actions.contains(&"Two"),
+        "{actions:?}"
+    );
+    let two = found
+        .iter()
+        .find(|activity| activity["action"] == "Two")
+        .unwrap();
+    assert_eq!((&two["weight"], &two["passive"]), (&json!(2), &json!(true)));
+    for activity in &found {
+        assert!(
+            activity["date"].as_str() <= activity["receivedAt"].as_str(),
+            "{activity}"
+        );
+    }
+    browser.close().await;
+    server.kill().await;
+}

@@ -1,0 +1,127 @@
+//! A server that is killed loses nothing that it has acknowledged, and is back at once.
+
+use std::{
+    collections::HashSet,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use serde_json::json;
+use svctrack_server::auth::Token;
+use svctrack_tests::process::Server;
+
+/// Events that are posted.
+const EVENTS: usize = 2_000;
+/// Senders at once.
+const SENDERS: usize = 64;
+/// Acknowledged events after which the server is killed.
+const KILLED_AFTER: usize = 700;
+/// How soon a server is ready after a crash.
+const READY_WITHIN: Duration = Duration::from_secs(1);
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_killed_server_loses_no_acknowledged_event() {
+    let folder = tempfile::tempdir().unwrap();
+    let token = Token::generate().unwrap();
+    let server = Server::start(folder.path(), &token).await;
+    server
+        .client
+        .post("/companies", &json!({"name": "Acme", "externalId": "acme"}))
+        .await;
+
+    let next = Arc::new(AtomicUsize::new(0));
+    let acknowledged = Arc::new(Mutex::new(HashSet::new()));
+    let senders: Vec<_> = (0..SENDERS)
+        .map(|_| {
+            let (client, next, acknowledged) =
+                (server.client.clone(), next.clone(), acknowledged.clone());
+            tokio::spawn(async move {
+                loop {
+                    let number = next.fetch_add(1, Ordering::Relaxed);
+                    if number >= EVENTS {
+                        return;
+                    }
+                    let action = format!("event {number}");
+                    let user = format!("user {}", number % 50);
+                    let event =
+                        json!({"externalId": user, "companyExternalId": "acme", "action": action});
+                    match client.track(&event).await {
+                        Ok(answer) if answer.text() == "OK" => {
+                            acknowledged.lock().unwrap().insert(action);
+                        }
+                        _ => return,
+                    }
+                }
+            })
+        })
+        .collect();
+    while acknowledged.lock().unwrap().len() < KILLED_AFTER {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    server.kill().await;
+    for sender in senders {
+        sender.await.unwrap();
+    }
+    let acknowledged = acknowledged.lock().unwrap().clone();
+    assert!(
+        acknowledged.len() < EVENTS,
+        "the server was killed too late"
+    );
+
+    let restarted = Instant::now();
+    let server = Server::start(folder.path(), &token).await;
+    server.ready().await;
+    assert!(
+        restarted.elapsed() < READY_WITHIN,
+        "ready after {:?}",
+        restarted.elapsed()
+    );
+    let stored: HashSet<_> = server.client.actions().await.into_iter().collect();
+    let lost: Vec<_> = acknowledged.difference(&stored).collect();
+    assert!(
+        lost.is_empty(),
+        "{} of {} were lost: {lost:?}",
+        lost.len(),
+        acknowledged.len()
+    );
+    server.kill().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stopped_server_finishes_what_it_has_begun() {
+    for signal in ["TERM", "INT"] {
+        let folder = tempfile::tempdir().unwrap();
+        let token = Token::generate().unwrap();
+        let server = Server::start(folder.path(), &token).await;
+        server
+            .client
+            .post("/companies", &json!({"name": "Acme", "externalId": "acme"}))
+            .await;
+        let client = server.client.clone();
+        let sending = tokio::spawn(async move {
+            let mut sent = 0;
+            loop {
+                let action = format!("event {sent}");
+                let event =
+                    json!({"externalId": "7", "companyExternalId": "acme", "action": action});
+                match client.track(&event).await {
+                    Ok(answer) if answer.text() == "OK" => sent += 1,
+                    _ => return sent,
+                }
+            }
+        });
+        tokio::time::sleep(Duration::from_millis(200)).await;
+        server.signal(signal);
+        assert_eq!(server.wait().await, Some(0), "{signal}");
+        let sent = sending.await.unwrap();
+        let server = Server::start(folder.path(), &token).await;
+        assert!(
+            sent > 0 && server.client.actions().await.len() >= sent,
+            "{signal}"
+        );
+        server.kill().await;
+    }
+}

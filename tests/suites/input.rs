@@ -1,0 +1,152 @@
+//! Requests that mean no good, or are merely broken, on real connections.
+
+use std::time::Duration;
+
+use flate2::{Compression, write::GzEncoder};
+use hyper::Method;
+use serde_json::json;
+use svctrack_tests::{TENANT, in_process::InProcess};
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::TcpStream,
+};
+
+/// Largest body of one event, in bytes (R30).
+const MAX_EVENT_BYTES: usize = 64 * 1024;
+
+fn event_of(bytes: usize) -> String {
+    let head = r#"{"externalId":"7","companyExternalId":"acme","info":{"text":["#;
+    let mut body = String::from(head);
+    while body.len() + 12 < bytes {
+        body.push_str("\"12345\",");
+    }
+    body.push_str("0]}}");
+    body.push_str(&" ".repeat(bytes - body.len()));
+    body
+}
+
+async fn server() -> InProcess {
+    let server = InProcess::start().await;
+    server
+        .client
+        .post("/companies", &json!({"name": "Acme", "externalId": "acme"}))
+        .await;
+    server
+}
+
+/// The answer to `request`, written byte for byte on a connection of its own.
+async fn raw(server: &InProcess, request: &[u8]) -> String {
+    let mut stream = TcpStream::connect(server.client.address()).await.unwrap();
+    stream.write_all(request).await.unwrap();
+    let mut answer = Vec::new();
+    let read = stream.read_to_end(&mut answer);
+    tokio::time::timeout(Duration::from_secs(20), read)
+        .await
+        .unwrap()
+        .unwrap();
+    String::from_utf8(answer).unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_body_is_taken_up_to_its_cap_and_no_further() {
+    let server = server().await;
+    let path = format!("/analytics/{TENANT}");
+    for (bytes, status) in [(MAX_EVENT_BYTES, 200), (MAX_EVENT_BYTES + 1, 413)] {
+        let answer = server
+            .anonymous
+            .send(Method::POST, &path, &[], event_of(bytes))
+            .await
+            .unwrap();
+        assert_eq!(answer.status, status, "{bytes}: {}", answer.text());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_chunked_body_without_end_is_cut_off() {
+    let server = server().await;
+    let mut request = format!(
+        "POST /analytics/{TENANT} HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
+    );
+    for _ in 0..20 {
+        request.push_str("1000\r\n");
+        request.push_str(&" ".repeat(0x1000));
+        request.push_str("\r\n");
+    }
+    let answer = raw(&server, request.as_bytes()).await;
+    assert!(
+        answer.starts_with("HTTP/1.1 413") && answer.contains("connection: close"),
+        "{answer}"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_packed_body_is_measured_unpacked() {
+    let server = server().await;
+    let path = format!("/analytics/{TENANT}");
+    let pack = |text: &[u8]| {
+        let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
+        std::io::Write::write_all(&mut encoder, text).unwrap();
+        encoder.finish().unwrap()
+    };
+    let gzip = [("content-encoding", "gzip")];
+    let send = |body: Vec<u8>| server.anonymous.send(Method::POST, &path, &gzip, body);
+    assert_eq!(
+        send(pack(event_of(1_000).as_bytes())).await.unwrap().text(),
+        "OK"
+    );
+    let bomb = pack(&vec![b' '; 30 * 1024 * 1024]);
+    assert!(bomb.len() < MAX_EVENT_BYTES);
+    assert_eq!(send(bomb).await.unwrap().status, 413);
+    assert_eq!(send(b"no gzip at all".to_vec()).await.unwrap().status, 400);
+    let brotli = [("content-encoding", "br")];
+    let answer = server
+        .anonymous
+        .send(Method::POST, &path, &brotli, "{}")
+        .await
+        .unwrap();
+    assert_eq!(answer.status, 415);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_head_that_drips_is_cut_off_in_time() {
+    let server = server().await;
+    let mut stream = TcpStream::connect(server.client.address()).await.unwrap();
+    stream
+        .write_all(b"GET /health HTTP/1.1\r\nHost: x\r\nX-Slow: ")
+        .await
+        .unwrap();
+    let mut answer = Vec::new();
+    let closed =
+        tokio::time::timeout(Duration::from_secs(20), stream.read_to_end(&mut answer)).await;
+    assert!(closed.is_ok(), "the connection stays open");
+    assert_eq!(server.client.get("/health").await.status, 200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_body_that_stands_still_is_cut_off_in_time() {
+    let server = server().await;
+    let request =
+        format!("POST /analytics/{TENANT} HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n{{");
+    let answer = raw(&server, request.as_bytes()).await;
+    assert!(answer.starts_with("HTTP/1.1 408"), "{answer}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_address_that_is_too_long_is_refused() {
+    let server = server().await;
+    let answer = server
+        .client
+        .get(&format!("/companies?x={}", "a".repeat(9_000)))
+        .await;
+    assert_eq!(answer.status, 414);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_answer_has_a_request_id_of_its_own() {
+    let server = server().await;
+    let mut ids = std::collections::HashSet::new();
+    for path in ["/health", "/nowhere", "/companies", "/svctrack.js", "/demo"] {
+        let answer = server.anonymous.get(path).await;
+        assert!(ids.insert(answer.headers["x-request-id"].clone()), "{path}");
+    }
+}

@@ -1,0 +1,9 @@
+//! All suites in one program, so that it is linked once.
+
+mod browser;
+mod cases;
+mod crash;
+mod faults;
+mod input;
+mod readme;
+mod startup;

@@ -1,0 +1,249 @@
+//! How the server starts, and when it refuses to.
+
+use std::{fs, path::Path, process::Stdio};
+
+use serde_json::json;
+use svctrack_server::auth::Token;
+use svctrack_tests::{
+    TENANT,
+    client::Client,
+    process::{Server, command, read_until},
+};
+use tempfile::TempDir;
+
+const FILE: &str = "svctrack.redb";
+
+/// A folder with a store in it, closed in good order.
+async fn filled_folder() -> (TempDir, Token) {
+    let folder = tempfile::tempdir().unwrap();
+    let token = Token::generate().unwrap();
+    let server = Server::start(folder.path(), &token).await;
+    server
+        .client
+        .post("/companies", &json!({"name": "Acme"}))
+        .await;
+    server.signal("TERM");
+    assert_eq!(server.wait().await, Some(0));
+    (folder, token)
+}
+
+/// Starts a server that is to refuse; returns its one line.
+async fn refusal(folder: &Path, arguments: &[&str]) -> String {
+    let mut command = command(folder);
+    command
+        .args(["serve", "--listen", "127.0.0.1:0", "--data"])
+        .arg(folder)
+        .args(arguments);
+    let output = command.output().await.unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(said.trim_end().lines().count(), 1, "{said}");
+    assert!(output.stdout.is_empty());
+    said
+}
+
+#[tokio::test]
+async fn a_file_that_is_no_sound_store_is_refused_and_left_as_it_is() {
+    let (folder, _) = filled_folder().await;
+    let sound = fs::read(folder.path().join(FILE)).unwrap();
+    let other_store = tempfile::NamedTempFile::new().unwrap();
+    fs::remove_file(other_store.path()).unwrap();
+    drop(redb::Database::create(other_store.path()).unwrap());
+    let cases: [(&str, Vec<u8>, &str); 7] = [
+        ("empty", Vec::new(), "the file is empty"),
+        (
+            "cut off in its first page",
+            sound[..100].to_vec(),
+            "it is damaged",
+        ),
+        (
+            "cut in half",
+            sound[..sound.len() / 2].to_vec(),
+            "it is damaged",
+        ),
+        (
+            "one byte short",
+            sound[..sound.len() - 1].to_vec(),
+            "it is damaged",
+        ),
+        (
+            "text",
+            b"once upon a time\n".repeat(1_000),
+            "it is not a svctrack store",
+        ),
+        ("zeros", vec![0; 100_000], "it is not a svctrack store"),
+        (
+            "of another program",
+            fs::read(other_store.path()).unwrap(),
+            "it is not a svctrack store",
+        ),
+    ];
+    for (name, bytes, expect) in cases {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(FILE);
+        fs::write(&path, &bytes).unwrap();
+        let said = refusal(folder.path(), &[]).await;
+        assert!(
+            said.contains(expect) && said.contains("cannot be opened"),
+            "{name}: {said}"
+        );
+        assert!(
+            fs::read(&path).unwrap() == bytes,
+            "{name}: the file was changed"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_store_that_another_process_has_open_is_refused() {
+    let (folder, token) = filled_folder().await;
+    let server = Server::start(folder.path(), &token).await;
+    let said = refusal(folder.path(), &[]).await;
+    assert!(said.contains("another process has it open"), "{said}");
+    assert_eq!(
+        server
+            .client
+            .get("/companies")
+            .await
+            .json()
+            .as_array()
+            .unwrap()
+            .len(),
+        1
+    );
+    server.kill().await;
+}
+
+#[tokio::test]
+async fn settings_that_cannot_be_used_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let token = Token::generate().unwrap();
+    let wrong = [
+        "--bootstrap-tenant",
+        "x",
+        "--bootstrap-token",
+        token.reveal(),
+    ];
+    assert!(
+        refusal(folder.path(), &wrong)
+            .await
+            .contains("bootstrap-tenant must be a UUID")
+    );
+    let wrong = ["--bootstrap-tenant", TENANT, "--bootstrap-token", "sesame"];
+    let said = refusal(folder.path(), &wrong).await;
+    assert!(
+        said.contains("bootstrap-token must be") && !said.contains("sesame"),
+        "{said}"
+    );
+    fs::write(folder.path().join("svctrack.toml"), "colour = 'red'").unwrap();
+    let mut command = command(folder.path());
+    let output = command
+        .arg("serve")
+        .stdout(Stdio::null())
+        .output()
+        .await
+        .unwrap();
+    assert!(String::from_utf8_lossy(&output.stderr).contains("unknown field `colour`"));
+    assert_eq!(output.status.code(), Some(1));
+}
+
+#[tokio::test]
+async fn bootstrap_changes_nothing_on_a_store_that_is_filled() {
+    let (folder, token) = filled_folder().await;
+    let other = Token::generate().unwrap();
+    let server = Server::start(folder.path(), &other).await;
+    assert_eq!(server.client.get("/companies").await.status, 401);
+    let first = Client::new(&server.base, Some(token.reveal()));
+    assert_eq!(
+        first
+            .get("/companies")
+            .await
+            .json()
+            .as_array()
+            .unwrap()
+            .len(),
+        1
+    );
+    server.kill().await;
+}
+
+#[tokio::test]
+async fn the_first_start_prints_once_all_that_a_first_event_needs() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = command(folder.path());
+    // No command means `serve`.
+    command
+        .args(["--listen", "127.0.0.1:0"])
+        .stdout(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let said = read_until(&mut child, "serves on ").await;
+    let word_after = |mark: &str| {
+        let rest = said
+            .split_once(mark)
+            .unwrap_or_else(|| panic!("no {mark} in {said}"))
+            .1;
+        rest.split_whitespace().next().unwrap().to_owned()
+    };
+    let (tenant, token) = (word_after("Tenant"), word_after("API token"));
+    let base = word_after("serves on ");
+    assert!(
+        said.contains(&format!("{base}/analytics/{tenant}")),
+        "{said}"
+    );
+
+    // What the printed snippet and the lines after it send.
+    let client = Client::new(&base, Some(&token));
+    let event = r#"{"externalId":"user-1","companyExternalId":"demo","action":"Opened report"}"#;
+    let path = format!("/analytics/{tenant}");
+    let answer = client
+        .send(hyper::Method::POST, &path, &[], event)
+        .await
+        .unwrap();
+    assert_eq!(answer.text(), "OK");
+    assert_eq!(client.actions().await, ["Opened report"]);
+    child.kill().await.unwrap();
+
+    let mut again = command_again(folder.path());
+    let mut child = again.spawn().unwrap();
+    let said = read_until(&mut child, "serves on ").await;
+    assert!(!said.contains("svt_") && !said.contains(&tenant), "{said}");
+    child.kill().await.unwrap();
+}
+
+fn command_again(folder: &Path) -> tokio::process::Command {
+    let mut command = command(folder);
+    command
+        .args(["serve", "--listen", "127.0.0.1:0"])
+        .stdout(Stdio::piped());
+    command
+}
+
+#[tokio::test]
+async fn a_start_that_broke_off_leaves_nothing_in_the_way() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("svctrack.new"), b"half a store").unwrap();
+    let token = Token::generate().unwrap();
+    let server = Server::start(folder.path(), &token).await;
+    assert_eq!(server.client.get("/companies").await.status, 200);
+    server.kill().await;
+}
+
+#[tokio::test]
+async fn the_configuration_in_force_can_be_shown() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(
+        folder.path().join("svctrack.toml"),
+        "cache-mb = 64\nlisten = \"127.0.0.1:1\"\n",
+    )
+    .unwrap();
+    let mut command = command(folder.path());
+    command
+        .args(["serve", "--print-config", "--listen", "127.0.0.1:2"])
+        .env("SVCTRACK_LOG", "warn");
+    let output = command.output().await.unwrap();
+    let said = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(
+        said.trim(),
+        "data = \"./svctrack-data\"\nlisten = \"127.0.0.1:2\"\ncache-mb = 64\nlog = \"warn\""
+    );
+}

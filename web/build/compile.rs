@@ -1,0 +1,125 @@
+//! Compiles `svctrack-wasm` for the browser with a cargo of its own: the outer one builds for another
+//! target and profile.
+
+use std::{
+    env, fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use crate::{Failure, folder, variable_of_cargo};
+
+const TARGET: &str = "wasm32-unknown-unknown";
+/// The profile in the workspace's `Cargo.toml` that is made for few bytes.
+const PROFILE: &str = "wasm";
+/// Variables with which the outer build would change the inner one: the wrappers of clippy and
+/// caches, flags for another target, and folders whose lock the outer cargo holds.
+const OUTER: &[&str] = &[
+    "CARGO_BUILD_BUILD_DIR",
+    "CARGO_BUILD_RUSTC_WORKSPACE_WRAPPER",
+    "CARGO_BUILD_RUSTC_WRAPPER",
+    "CARGO_BUILD_RUSTFLAGS",
+    "CARGO_BUILD_TARGET",
+    "CARGO_BUILD_TARGET_DIR",
+    "CARGO_ENCODED_RUSTFLAGS",
+    "CARGO_TARGET_DIR",
+    "RUSTC_WORKSPACE_WRAPPER",
+    "RUSTC_WRAPPER",
+    "RUSTFLAGS",
+];
+
+/// Compiles the tracker and returns where its WASM is.
+pub(crate) fn tracker() -> Result<PathBuf, Failure> {
+    let workspace = folder("CARGO_MANIFEST_DIR")?.join("..");
+    let target_folder = target_folder()?;
+    add_target()?;
+    run(&workspace, &target_folder)?;
+    let built = target_folder.join(TARGET).join(PROFILE);
+    watch(&workspace, &built.join("svctrack_wasm.d"))?;
+    Ok(built.join("svctrack_wasm.wasm"))
+}
+
+fn run(workspace: &Path, target_folder: &Path) -> Result<(), Failure> {
+    let mut cargo = Command::new(variable_of_cargo("CARGO")?);
+    cargo
+        .current_dir(workspace)
+        .args(["build", "--locked", "-p", "svctrack-wasm", "--lib"])
+        .args(["--target", TARGET, "--profile", PROFILE])
+        .arg("--target-dir")
+        .arg(target_folder);
+    if env::var("CARGO_NET_OFFLINE").as_deref() == Ok("true") {
+        cargo.arg("--offline");
+    }
+    let names = env::vars_os().filter_map(|(name, _)| name.into_string().ok());
+    for name in names.filter(|name| is_of_outer_build(name)) {
+        cargo.env_remove(name);
+    }
+    let is_done = cargo.status().is_ok_and(|status| status.success());
+    is_done.then_some(()).ok_or_else(|| {
+        "the browser bundle could not be compiled: see the messages of cargo above".to_owned()
+    })
+}
+
+fn is_of_outer_build(name: &str) -> bool {
+    OUTER.contains(&name) || name.starts_with("CARGO_PROFILE_")
+}
+
+/// A target folder beside the profiles of the outer build, so that all of them share it and none
+/// waits for a lock that it holds itself.
+fn target_folder() -> Result<PathBuf, Failure> {
+    let own = folder("OUT_DIR")?;
+    let mut ancestors = own.ancestors();
+    let shared = ancestors
+        .find(|folder| folder.ends_with("build"))
+        .and_then(|build| build.parent()?.parent());
+    Ok(shared.unwrap_or(&own).join("browser"))
+}
+
+/// Makes sure that the compiler can build for the browser.
+fn add_target() -> Result<(), Failure> {
+    if has_target() {
+        return Ok(());
+    }
+    let mut rustup = Command::new("rustup");
+    rustup.args(["target", "add", TARGET]);
+    let is_added = rustup.status().is_ok_and(|status| status.success());
+    is_added.then_some(()).ok_or_else(|| {
+        format!("the browser bundle needs the Rust target {TARGET}: install rustup, then run `rustup target add {TARGET}`")
+    })
+}
+
+fn has_target() -> bool {
+    let compiler = env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
+    let output = Command::new(compiler)
+        .args(["--print", "target-libdir", "--target", TARGET])
+        .output();
+    output.is_ok_and(|output| {
+        let folder = String::from_utf8_lossy(&output.stdout);
+        fs::exists(folder.trim()).unwrap_or(false)
+    })
+}
+
+/// Has cargo run this again when a file changes that the tracker is made of. The compiler lists them:
+/// what only the server uses of `core` is not among them.
+fn watch(workspace: &Path, dependency_file: &Path) -> Result<(), Failure> {
+    let manifests = [
+        "Cargo.toml",
+        "Cargo.lock",
+        "core/Cargo.toml",
+        "svctrack-wasm/Cargo.toml",
+    ];
+    for manifest in manifests {
+        println!(
+            "cargo::rerun-if-changed={}",
+            workspace.join(manifest).display()
+        );
+    }
+    let listed = fs::read_to_string(dependency_file)
+        .map_err(|error| format!("{} cannot be read: {error}", dependency_file.display()))?;
+    let sources = listed.split_once(": ").map_or("", |(_, sources)| sources);
+    // A space in a name is written as `\ `.
+    for source in sources.replace("\\ ", "\0").split_whitespace() {
+        println!("cargo::rerun-if-changed={}", source.replace('\0', " "));
+    }
+    Ok(())
+}

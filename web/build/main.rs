@@ -1,0 +1,56 @@
+//! Builds what `svctrack-web` embeds: the tracker as WASM with its glue, and for every file a gzip form
+//! and an ETag. Writes only to `OUT_DIR`.
+#![allow(
+    clippy::print_stdout,
+    reason = "a build script talks to cargo this way"
+)]
+
+mod bundle;
+mod compile;
+mod embed;
+
+use std::{env, path::PathBuf, process::ExitCode};
+
+use crate::embed::Embedded;
+
+/// Why a build fails, in one line for the person who runs it.
+type Failure = String;
+
+fn main() -> ExitCode {
+    match build() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            println!("cargo::error={}", failure.replace('\n', " "));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn build() -> Result<(), Failure> {
+    let bundle = bundle::build()?;
+    let files = [
+        own("svctrack.js", "script/svctrack.js", embed::JAVASCRIPT)?,
+        Embedded::new("svctrack_glue.js", embed::JAVASCRIPT, bundle.glue),
+        Embedded::new("svctrack_bg.wasm", embed::WASM, bundle.wasm),
+        own("demo.js", "pages/demo.js", embed::JAVASCRIPT)?,
+        own("demo.css", "pages/demo.css", embed::CSS)?,
+    ];
+    embed::write(&files, &folder("OUT_DIR")?)
+}
+
+/// A file of this package that is served as it stands.
+fn own(name: &'static str, path: &str, content_type: &'static str) -> Result<Embedded, Failure> {
+    println!("cargo::rerun-if-changed={path}");
+    let bytes = std::fs::read(folder("CARGO_MANIFEST_DIR")?.join(path))
+        .map_err(|error| format!("web/{path} cannot be read: {error}"))?;
+    Ok(Embedded::new(name, content_type, bytes))
+}
+
+/// A folder that cargo names in the environment.
+fn folder(variable: &str) -> Result<PathBuf, Failure> {
+    variable_of_cargo(variable).map(PathBuf::from)
+}
+
+fn variable_of_cargo(variable: &str) -> Result<String, Failure> {
+    env::var(variable).map_err(|_| format!("cargo did not set {variable}"))
+}

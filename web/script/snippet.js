@@ -1,0 +1,20 @@
+// What a customer pastes before </head>, with the addresses filled in and these lines left out: see
+// src/snippet.rs. It must not fail in any browser, hence the old JavaScript.
+(function(w,d){
+// Pasted twice, it acts once. An element with the id "svctrack" is no tracker.
+if(w.svctrack&&w.svctrack.load)return;
+var s=w.svctrack={q:[]};
+// Until the script is there, calls are kept with their arguments and the time at which they were made.
+function stub(m){s[m]=function(){s.q.push([m,arguments,+new Date])}}
+stub("init");stub("identify");stub("track");stub("load");
+var keep=s.load;
+s.load=function(){
+keep.apply(s,arguments);
+if(s.tag)return;
+var t=s.tag=d.createElement("script");
+t.async=true;
+t.src="{{script}}";
+(d.head||d.documentElement).appendChild(t)
+}
+})(window,document);
+svctrack.load("{{endpoint}}");

@@ -1,0 +1,69 @@
+//! The files that are embedded: `build/` makes them and their table.
+
+/// A file as it is sent.
+#[derive(Debug)]
+pub struct Asset {
+    /// Where it is served, from the root.
+    pub path: &'static str,
+    /// Its `Content-Type`.
+    pub content_type: &'static str,
+    /// What is in it.
+    pub bytes: &'static [u8],
+    /// The same in gzip.
+    pub gzip: &'static [u8],
+    /// Its `ETag`, with the quotes: another one whenever a byte differs.
+    pub etag: &'static str,
+}
+
+/// All files.
+pub static ASSETS: &[Asset] = include!(concat!(env!("OUT_DIR"), "/assets.rs"));
+
+/// The file that is served at `path`.
+pub fn asset(path: &str) -> Option<&'static Asset> {
+    ASSETS.iter().find(|asset| asset.path == path)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read;
+
+    use super::*;
+
+    /// What the script may weigh, all its files together in gzip.
+    const MAX_BUNDLE_BYTES: usize = 30 * 1024;
+
+    #[test]
+    fn the_bundle_is_small() {
+        if crate::IS_BUNDLE_SKIPPED {
+            return eprintln!("skipped: this build has no bundle (SVCTRACK_BUNDLE=skip)");
+        }
+        let files = ["/svctrack.js", "/svctrack_glue.js", "/svctrack_bg.wasm"];
+        let sizes = files.map(|path| asset(path).unwrap().gzip.len());
+        let total: usize = sizes.iter().sum();
+        assert!(total <= MAX_BUNDLE_BYTES, "{total} bytes: {sizes:?}");
+        assert!(
+            asset("/svctrack_bg.wasm")
+                .unwrap()
+                .bytes
+                .starts_with(b"\0asm")
+        );
+    }
+
+    #[test]
+    fn the_packed_form_is_the_same_file() {
+        for asset in ASSETS {
+            let mut unpacked = Vec::new();
+            let mut decoder = flate2::read::GzDecoder::new(asset.gzip);
+            decoder.read_to_end(&mut unpacked).unwrap();
+            assert_eq!(unpacked, asset.bytes, "{}", asset.path);
+            assert!(asset.etag.starts_with('"') && asset.etag.ends_with('"'));
+        }
+    }
+
+    #[test]
+    fn a_path_that_is_none_of_ours_has_no_file() {
+        assert!(asset("/svctrack.js").is_some());
+        assert!(asset("svctrack.js").is_none());
+        assert!(asset("/../Cargo.toml").is_none());
+    }
+}

@@ -1,0 +1,128 @@
+//! The demo page: the snippet in use, forms for `identify` and `track`, and what arrived.
+
+use base64::{Engine, engine::general_purpose::STANDARD};
+use sha2::{Digest, Sha256};
+
+use crate::{
+    escape::html,
+    snippet::{origin, script, snippet},
+};
+
+const TEMPLATE: &str = include_str!("../pages/demo.html");
+
+/// A page and the content security policy that it must be sent with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Page {
+    /// The whole document.
+    pub html: String,
+    /// The value of the `Content-Security-Policy` header.
+    pub csp: String,
+}
+
+/// The demo of a tenant of the server at `base_url`. Without a tenant it says how to name one.
+pub fn demo_page(base_url: &str, tenant: Option<&str>) -> Page {
+    let code = tenant.map(|tenant| script(base_url, tenant));
+    let snippet = tenant.map(|tenant| snippet(base_url, tenant));
+    let snippet = snippet.as_deref().unwrap_or_default();
+    let (with_tenant, without_tenant) = match tenant {
+        Some(_) => ("", "hidden"),
+        None => ("hidden", ""),
+    };
+    let values = [
+        ("snippet", snippet.to_owned()),
+        ("snippet_text", html(snippet)),
+        ("with_tenant", with_tenant.to_owned()),
+        ("without_tenant", without_tenant.to_owned()),
+        ("tenant", html(tenant.unwrap_or_default())),
+        ("base_url", html(base_url)),
+    ];
+    Page {
+        html: fill(TEMPLATE, &values),
+        csp: policy(base_url, code.as_deref()),
+    }
+}
+
+/// The template with each `{{name}}` replaced. One pass: a value that looks like a name stays as it is.
+fn fill(template: &str, values: &[(&str, String)]) -> String {
+    let mut parts = template.split("{{");
+    let mut page = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let (name, rest) = part.split_once("}}").unwrap_or((part, ""));
+        let value = values.iter().find(|(known, _)| *known == name);
+        page.push_str(value.map_or("", |(_, value)| value));
+        page.push_str(rest);
+    }
+    page
+}
+
+/// Allows what the page needs and nothing else. Beside the page's own origin it names that of
+/// `base_url`, from which the snippet loads, because a server can be visited under other names.
+fn policy(base_url: &str, code: Option<&str>) -> String {
+    let hash = code.map(|code| {
+        let hash = STANDARD.encode(Sha256::digest(code));
+        format!(" 'sha256-{hash}'")
+    });
+    let hash = hash.unwrap_or_default();
+    let origin = source(origin(base_url));
+    format!(
+        "default-src 'none'; script-src 'self'{origin} 'wasm-unsafe-eval'{hash}; style-src 'self'; \
+         connect-src 'self'{origin}; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    )
+}
+
+/// An origin as an entry of a policy; none when it has what could end the entry.
+fn source(origin: &str) -> String {
+    let is_safe = |byte: u8| byte.is_ascii_alphanumeric() || b":/.-[]".contains(&byte);
+    if origin.contains("://") && origin.bytes().all(is_safe) {
+        [" ", origin].concat()
+    } else {
+        String::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BASE_URL: &str = "http://127.0.0.1:8080";
+
+    #[test]
+    fn the_policy_names_the_hash_of_the_very_snippet_in_the_page() {
+        let page = demo_page(BASE_URL, Some("0192f0c1-2345-7abc-8def-0123456789ab"));
+        let (_, after) = page.html.split_once("<script>").unwrap();
+        let (code, _) = after.split_once("</script>").unwrap();
+        let hash = STANDARD.encode(Sha256::digest(code));
+        assert!(
+            page.csp.contains(&format!("'sha256-{hash}'")),
+            "{}",
+            page.csp
+        );
+        assert_eq!(page.html.matches("<script>").count(), 1);
+    }
+
+    #[test]
+    fn tenant_and_address_cannot_leave_their_place() {
+        let page = demo_page(
+            "http://x\"><img src=a>",
+            Some("<script>alert(1)</script>{{base_url}}"),
+        );
+        assert!(!page.html.contains("<img") && !page.html.contains("alert(1)</script>"));
+        assert!(page.html.contains("&lt;script&gt;") || page.html.contains("\\u003cscript"));
+        assert!(!page.csp.contains("img"), "{}", page.csp);
+        let page = demo_page("http://x; script-src *", Some("a"));
+        assert!(!page.csp.contains('*'), "{}", page.csp);
+    }
+
+    #[test]
+    fn without_a_tenant_the_page_says_how_to_name_one() {
+        let page = demo_page(BASE_URL, None);
+        assert!(page.html.contains("?tenant="));
+        assert!(!page.html.contains("<script>") && !page.csp.contains("sha256"));
+    }
+
+    #[test]
+    fn no_placeholder_is_left() {
+        let page = demo_page(BASE_URL, Some("a"));
+        assert!(!page.html.contains("{{"), "{}", page.html);
+    }
+}
