@@ -1,10 +1,14 @@
 //! Bodies: read under a cap that counts what is decoded, within deadlines, and within a budget for
 //! the whole process.
 
-use std::{future::Future, io::Read as _};
+use std::{
+    future::Future,
+    io::Read as _,
+    time::{Duration, Instant},
+};
 
 use bytes::{Bytes, BytesMut};
-use flate2::read::GzDecoder;
+use flate2::read::MultiGzDecoder;
 use futures_util::StreamExt as _;
 use poem::{Request, http::header};
 use tokio::{
@@ -14,7 +18,10 @@ use tokio::{
 
 use crate::{
     error::Error,
-    limits::{BODY_BUDGET_KIB, BODY_BUDGET_WAIT, BODY_IDLE_TIMEOUT, BODY_TIMEOUT},
+    limits::{
+        BODY_BUDGET_KIB, BODY_BUDGET_WAIT, BODY_IDLE_TIMEOUT, BODY_TIMEOUT,
+        MIN_BODY_BYTES_PER_SECOND,
+    },
 };
 
 /// Room for all bodies that are being read or served, in KiB.
@@ -30,6 +37,8 @@ impl Default for BodyBudget {
 pub(crate) struct Body<'a> {
     pub(crate) bytes: Bytes,
     room: Option<SemaphorePermit<'a>>,
+    /// For how many bytes there is room.
+    roomy_bytes: usize,
 }
 
 impl BodyBudget {
@@ -46,6 +55,7 @@ impl BodyBudget {
         let mut body = Body {
             bytes: Bytes::new(),
             room: None,
+            roomy_bytes: 0,
         };
         let arrived = within(BODY_TIMEOUT, self.receive(request, max, &mut body)).await?;
         body.bytes = if gzip {
@@ -62,16 +72,21 @@ impl BodyBudget {
         max: usize,
         body: &mut Body<'a>,
     ) -> Result<Bytes, Error> {
+        let started = Instant::now();
         let mut stream = request.take_body().into_bytes_stream();
         let mut first = Bytes::new();
         let mut whole = BytesMut::new();
         while let Some(chunk) = within(BODY_IDLE_TIMEOUT, async { Ok(stream.next().await) }).await?
         {
             let chunk = chunk.map_err(|error| Error::BodyBroken(broken(&error)))?;
-            if first.len() + whole.len() + chunk.len() > max {
+            let arrived = first.len() + whole.len() + chunk.len();
+            if arrived > max {
                 return Err(Error::TooLarge(max));
             }
-            self.make_room(body, chunk.len()).await?;
+            if is_too_slow(arrived, started.elapsed()) {
+                return Err(Error::BodyTimeout);
+            }
+            self.make_room(body, arrived).await?;
             if first.is_empty() && whole.is_empty() {
                 first = chunk;
             } else {
@@ -94,23 +109,28 @@ impl BodyBudget {
         body: &mut Body<'a>,
     ) -> Result<Bytes, Error> {
         let mut decoded = Vec::new();
-        let mut reader = GzDecoder::new(packed).take(max as u64 + 1);
+        let mut reader = MultiGzDecoder::new(packed).take(max as u64 + 1);
         reader
             .read_to_end(&mut decoded)
             .map_err(|error| Error::BodyBroken(broken(&error)))?;
         if decoded.len() > max {
             return Err(Error::TooLarge(max));
         }
-        self.make_room(body, decoded.len()).await?;
+        self.make_room(body, packed.len() + decoded.len()).await?;
         Ok(decoded.into())
     }
 
-    /// Takes room for `length` more bytes; waits for it, but not for ever.
-    async fn make_room<'a>(&'a self, body: &mut Body<'a>, length: usize) -> Result<(), Error> {
-        let kib = u32::try_from(length.div_ceil(1024)).unwrap_or(u32::MAX);
+    /// Takes room until there is enough for so many bytes; waits for it, but not for ever.
+    async fn make_room<'a>(&'a self, body: &mut Body<'a>, bytes: usize) -> Result<(), Error> {
+        let missing = bytes.saturating_sub(body.roomy_bytes).div_ceil(1024);
+        if missing == 0 {
+            return Ok(());
+        }
+        let kib = u32::try_from(missing).unwrap_or(u32::MAX);
         let permit = timeout(BODY_BUDGET_WAIT, self.0.acquire_many(kib)).await;
         let permit = permit.map_err(|_| Error::Overloaded)?;
         let permit = permit.map_err(|error| Error::Internal(error.to_string()))?;
+        body.roomy_bytes += missing * 1024;
         match &mut body.room {
             Some(room) => room.merge(permit),
             none => *none = Some(permit),
@@ -119,8 +139,14 @@ impl BodyBudget {
     }
 }
 
+/// Whether a body drips: after a while it must have come at the least rate.
+fn is_too_slow(arrived: usize, elapsed: Duration) -> bool {
+    let seconds = usize::try_from(elapsed.as_secs()).unwrap_or(usize::MAX);
+    elapsed > BODY_IDLE_TIMEOUT && arrived < seconds.saturating_mul(MIN_BODY_BYTES_PER_SECOND)
+}
+
 async fn within<T>(
-    limit: std::time::Duration,
+    limit: Duration,
     work: impl Future<Output = Result<T, Error>>,
 ) -> Result<T, Error> {
     timeout(limit, work).await.map_err(|_| Error::BodyTimeout)?
@@ -136,11 +162,7 @@ fn declared_length(request: &Request) -> Option<u64> {
 
 /// Whether the body is packed; only gzip is taken, and only UTF-8.
 fn is_gzip(request: &Request) -> Result<bool, Error> {
-    let charset = request
-        .content_type()
-        .and_then(|kind| kind.split_once("charset="));
-    let charset = charset.map(|(_, charset)| charset.trim().trim_matches('"'));
-    if charset.is_some_and(|charset| !charset.eq_ignore_ascii_case("utf-8")) {
+    if parameter(request, "charset").is_some_and(|charset| !charset.eq_ignore_ascii_case("utf-8")) {
         return Err(Error::Unsupported("the charset must be utf-8".to_owned()));
     }
     match request.header(header::CONTENT_ENCODING).map(str::trim) {
@@ -148,6 +170,14 @@ fn is_gzip(request: &Request) -> Result<bool, Error> {
         Some(encoding) if encoding.eq_ignore_ascii_case("gzip") => Ok(true),
         Some(_) => Err(Error::Unsupported("the encoding must be gzip".to_owned())),
     }
+}
+
+/// A parameter of the media type: `utf-8` in `text/plain; charset="utf-8"`.
+fn parameter<'r>(request: &'r Request, name: &str) -> Option<&'r str> {
+    let parameters = request.content_type()?.split(';').skip(1);
+    let mut pairs = parameters.filter_map(|parameter| parameter.split_once('='));
+    let (_, value) = pairs.find(|(known, _)| known.trim().eq_ignore_ascii_case(name))?;
+    Some(value.trim().trim_matches('"'))
 }
 
 /// Refuses a body that is not said to be JSON, on routes that take nothing else.
@@ -159,10 +189,10 @@ pub(crate) fn require_json(request: &Request) -> Result<(), Error> {
         .content_type()
         .and_then(|kind| kind.split(';').next())
         .map(str::trim);
-    match kind {
-        None | Some("application/json") => Ok(()),
-        Some(_) => Err(Error::Unsupported(
-            "the media type must be application/json".to_owned(),
-        )),
+    if kind.is_none_or(|kind| kind.eq_ignore_ascii_case("application/json")) {
+        return Ok(());
     }
+    Err(Error::Unsupported(
+        "the media type must be application/json".to_owned(),
+    ))
 }

@@ -35,20 +35,14 @@ pub struct Given {
     #[arg(long, env = "SVCTRACK_LOG", value_name = "FILTER")]
     pub log: Option<String>,
     /// UUID of the tenant that the first start makes, instead of a random one
-    #[arg(
-        long,
-        env = "SVCTRACK_BOOTSTRAP_TENANT",
-        value_name = "UUID",
-        requires = "bootstrap_token"
-    )]
+    #[arg(long, env = "SVCTRACK_BOOTSTRAP_TENANT", value_name = "UUID")]
     pub bootstrap_tenant: Option<String>,
     /// API token that the first start makes, instead of a random one; `svctrack token generate` draws one
     #[arg(
         long,
         env = "SVCTRACK_BOOTSTRAP_TOKEN",
         value_name = "TOKEN",
-        hide_env_values = true,
-        requires = "bootstrap_tenant"
+        hide_env_values = true
     )]
     pub bootstrap_token: Option<String>,
 }
@@ -101,7 +95,7 @@ impl Given {
     pub fn of_file(path: &Path) -> Result<Self, ConfigError> {
         let failed = |cause: String| ConfigError::File(path.to_owned(), cause);
         match fs::read_to_string(path) {
-            Ok(text) => toml::from_str(&text).map_err(|error| failed(error.to_string())),
+            Ok(text) => toml::from_str(&text).map_err(|error| failed(without_text(&text, &error))),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Self::default()),
             Err(error) => Err(failed(error.to_string())),
         }
@@ -135,6 +129,16 @@ impl Given {
     }
 }
 
+/// A parse error with its line, but without the text of the line, which may be a secret.
+fn without_text(text: &str, error: &toml::de::Error) -> String {
+    let before = error
+        .span()
+        .and_then(|span| text.get(..span.start))
+        .unwrap_or_default();
+    let line = before.lines().count().max(1);
+    format!("line {line}: {}", error.message())
+}
+
 fn check_url(url: String) -> Result<String, ConfigError> {
     let plain = url::Url::parse(&url).is_ok_and(|parsed| {
         matches!(parsed.scheme(), "http" | "https")
@@ -143,10 +147,10 @@ fn check_url(url: String) -> Result<String, ConfigError> {
             && parsed.fragment().is_none()
     });
     if plain {
-        return Ok(url);
+        return Ok(url.trim_end_matches('/').to_owned());
     }
     Err(ConfigError::Value(format!(
-        "public-url must be an http or https address; found `{url}`"
+        "public-url must be an http or https address without `?` and `#`; found `{url}`"
     )))
 }
 
@@ -197,6 +201,31 @@ mod tests {
         let config = flags.over(file).unwrap();
         assert_eq!((config.cache_mb, config.log.as_str()), (64, "warn"));
         assert_eq!(config.data, PathBuf::from("./svctrack-data"));
+    }
+
+    #[test]
+    fn a_line_that_cannot_be_read_is_not_repeated() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(FILE_NAME);
+        fs::write(&path, "log = \"info\"\nbootstrap-token = svt_secret\n").unwrap();
+        let said = Given::of_file(&path).unwrap_err().to_string();
+        assert!(
+            said.contains("line 2") && !said.contains("secret"),
+            "{said}"
+        );
+    }
+
+    #[test]
+    fn bootstrap_settings_may_come_from_two_sources() {
+        let file = Given {
+            bootstrap_token: Some(Token::generate().unwrap().reveal().into()),
+            ..Given::default()
+        };
+        let flags = Given {
+            bootstrap_tenant: Some("67e55044-10b1-426f-9247-bb680e5fe0c8".into()),
+            ..Given::default()
+        };
+        assert!(flags.over(file).unwrap().bootstrap.is_some());
     }
 
     #[test]

@@ -36,6 +36,8 @@ pub(crate) enum Error {
     BodyBroken(String),
     /// The body is larger than this many bytes.
     TooLarge(usize),
+    /// The body has more items than this.
+    TooManyItems(usize),
     /// The address is too long.
     UriTooLong,
     /// The body's media type, charset or encoding is not taken; with what is.
@@ -117,7 +119,7 @@ fn listed(status: StatusCode, errors: Vec<Issue>) -> Verdict {
 }
 
 impl Error {
-    fn into_verdict(self) -> Verdict {
+    fn into_verdict(self, request_id: &str) -> Verdict {
         use StatusCode as S;
         match self {
             Self::Malformed(error) => verdict(S::BAD_REQUEST, error.code, error.message),
@@ -152,6 +154,11 @@ impl Error {
                 "body_too_large",
                 format!("a body must be at most {max} bytes here"),
             ),
+            Self::TooManyItems(max) => verdict(
+                S::PAYLOAD_TOO_LARGE,
+                "too_many_items",
+                format!("a request must have at most {max} items"),
+            ),
             Self::UriTooLong => verdict(S::URI_TOO_LONG, "uri_too_long", "the address is too long"),
             Self::Unsupported(expected) => verdict(
                 S::UNSUPPORTED_MEDIA_TYPE,
@@ -164,8 +171,8 @@ impl Error {
                 "overloaded",
                 "too much is being received just now",
             ),
-            Self::Store(error) => store_verdict(error),
-            Self::Internal(cause) => internal("internal_error", &cause),
+            Self::Store(error) => store_verdict(error, request_id),
+            Self::Internal(cause) => internal("internal_error", &cause, request_id),
         }
     }
 
@@ -175,7 +182,7 @@ impl Error {
             Self::MethodNotAllowed(allow) => HeaderValue::from_str(allow).ok(),
             _ => None,
         };
-        let verdict = self.into_verdict();
+        let verdict = self.into_verdict(request_id);
         let problem = Problem {
             kind: "about:blank",
             title: verdict.status.canonical_reason().unwrap_or("Error"),
@@ -223,7 +230,7 @@ fn unauthorized_detail(code: &str) -> &'static str {
     }
 }
 
-fn store_verdict(error: StoreError) -> Verdict {
+fn store_verdict(error: StoreError, request_id: &str) -> Verdict {
     use StatusCode as S;
     match error {
         StoreError::NotFound => verdict(S::NOT_FOUND, "not_found", "there is no such record"),
@@ -240,13 +247,13 @@ fn store_verdict(error: StoreError) -> Verdict {
             "the store cannot take this now",
         ),
         StoreError::Full => verdict(S::INSUFFICIENT_STORAGE, "disk_full", "the disk is full"),
-        StoreError::Corrupted(cause) => internal("data_corrupted", &cause),
-        StoreError::Internal(cause) => internal("internal_error", &cause),
+        StoreError::Corrupted(cause) => internal("data_corrupted", &cause, request_id),
+        StoreError::Internal(cause) => internal("internal_error", &cause, request_id),
     }
 }
 
-fn internal(code: &'static str, cause: &str) -> Verdict {
-    tracing::error!(code, cause, "a request failed");
+fn internal(code: &'static str, cause: &str, request_id: &str) -> Verdict {
+    tracing::error!(request_id, code, cause, "a request failed");
     verdict(
         StatusCode::INTERNAL_SERVER_ERROR,
         code,

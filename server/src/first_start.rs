@@ -20,63 +20,72 @@ const DEMO_COMPANY: &str = "demo";
 pub(crate) struct FirstStart {
     pub(crate) tenant: TenantId,
     pub(crate) token: Token,
+    record: TokenRecord,
 }
 
-/// Makes the first tenant, unless there is one. Returns what there is to print: nothing when the
-/// tenant was there, or was given by the configuration.
-///
-/// # Errors
-/// When the store cannot write, or the machine gives no randomness.
-pub(crate) async fn run(app: &App, config: &Config) -> Result<Option<FirstStart>, StoreError> {
-    let given = config.bootstrap.as_ref();
-    let first = match given {
-        Some(Bootstrap { tenant, token }) => FirstStart {
-            tenant: *tenant,
-            token: token.clone(),
-        },
-        None => draw().map_err(|error| StoreError::Internal(error.to_string()))?,
-    };
-    let now = app.clock.now();
-    let record = TokenRecord::of_everything(&first.token, first.tenant, "first token", now);
-    if !app.store.found(&record)? || given.is_some() {
-        return Ok(None);
+impl FirstStart {
+    /// What a first start makes: what the configuration gives, else a random tenant and token.
+    ///
+    /// # Errors
+    /// When the machine gives no randomness.
+    pub(crate) fn prepare(app: &App, config: &Config) -> Result<Self, getrandom::Error> {
+        let (tenant, token) = match &config.bootstrap {
+            Some(Bootstrap { tenant, token }) => (*tenant, token.clone()),
+            None => draw()?,
+        };
+        let record = TokenRecord::of_everything(&token, tenant, "first token", app.clock.now());
+        Ok(Self {
+            tenant,
+            token,
+            record,
+        })
     }
-    make_demo_company(app, &record).await?;
-    Ok(Some(first))
+
+    /// Makes the tenant and its token, unless there is a tenant; says whether it did. It waits for the
+    /// disk.
+    ///
+    /// # Errors
+    /// When the store cannot write.
+    pub(crate) fn found(&self, app: &App) -> Result<bool, StoreError> {
+        app.store.found(&self.record)
+    }
+
+    /// Makes the company that the printed example and the demo page use.
+    ///
+    /// # Errors
+    /// When the store cannot write.
+    pub(crate) async fn make_demo_company(&self, app: &App) -> Result<(), StoreError> {
+        let mut patch = Document::default();
+        patch.set("name", Json::string("Demo company"));
+        patch.set("externalId", Json::string(DEMO_COMPANY));
+        let token = Some(self.record.id.clone());
+        let actor = Actor {
+            tenant: tenant_of_own(&self.record),
+            token,
+            user: None,
+        };
+        app.store
+            .write(
+                actor,
+                Command::Create {
+                    def: &COMPANY,
+                    patch,
+                },
+            )
+            .await
+            .map(drop)
+    }
 }
 
-fn draw() -> Result<FirstStart, getrandom::Error> {
+fn draw() -> Result<(TenantId, Token), getrandom::Error> {
     let mut bytes = [0; 16];
     getrandom::fill(&mut bytes)?;
-    Ok(FirstStart {
-        tenant: TenantId::from_random_bytes(bytes),
-        token: Token::generate()?,
-    })
-}
-
-async fn make_demo_company(app: &App, token: &TokenRecord) -> Result<(), StoreError> {
-    let mut patch = Document::default();
-    patch.set("name", Json::string("Demo company"));
-    patch.set("externalId", Json::string(DEMO_COMPANY));
-    let actor = Actor {
-        tenant: tenant_of_own(token),
-        token: Some(token.id.clone()),
-    };
-    app.store
-        .write(
-            actor,
-            Command::Create {
-                def: &COMPANY,
-                patch,
-            },
-        )
-        .await
-        .map(drop)
+    Ok((TenantId::from_random_bytes(bytes), Token::generate()?))
 }
 
 /// What is printed once: all that a newcomer needs for a first event.
 pub(crate) fn greeting(first: &FirstStart, public_url: &str) -> String {
-    let FirstStart { tenant, token } = first;
+    let FirstStart { tenant, token, .. } = first;
     let token = token.reveal();
     let snippet = svctrack_web::snippet(public_url, &tenant.to_string());
     format!(

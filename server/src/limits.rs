@@ -5,6 +5,8 @@ use std::time::Duration;
 
 /// Largest body of one record, in bytes; a ticket's description of 1 MiB is the longest field (R9).
 pub(crate) const MAX_RECORD_BYTES: usize = 1024 * 1024;
+/// Largest body of a bulk upsert, in bytes: 5,000 items of more than 6 KB each.
+pub(crate) const MAX_BULK_BYTES: usize = 32 * 1024 * 1024;
 /// Longest address of a request, in bytes; a list filter names many ids.
 pub(crate) const MAX_URI_BYTES: usize = 8 * 1024;
 /// Longest head of a request, in bytes: the headers of a browser with its cookies, and the address.
@@ -21,6 +23,9 @@ pub(crate) const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
 pub(crate) const BODY_IDLE_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long a body may take in all.
 pub(crate) const BODY_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// The least rate at which a body may come, in bytes a second, once it has had the idle time.
+pub(crate) const MIN_BODY_BYTES_PER_SECOND: usize = 1024;
 
 /// Open connections in all, where the process may have that many files open.
 pub(crate) const MAX_CONNECTIONS: usize = 4_096;

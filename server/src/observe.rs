@@ -1,7 +1,13 @@
 //! What is said about requests: their ids, and the causes of failures, once. Never an e-mail, a token,
 //! a body or a query.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::{
+    any::Any,
+    cell::Cell,
+    io::IsTerminal as _,
+    panic::{self, AssertUnwindSafe},
+    sync::atomic::{AtomicU64, Ordering},
+};
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 
@@ -30,6 +36,36 @@ impl RequestIds {
     }
 }
 
+thread_local! {
+    /// Whether a panic of this thread is expected, caught and told otherwise.
+    static QUIET: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Has every panic logged as one line, but for those within [`quietly`].
+pub(crate) fn log_panics() {
+    panic::set_hook(Box::new(|info| {
+        if !QUIET.get() {
+            let place = info.location().map(ToString::to_string).unwrap_or_default();
+            tracing::error!(place, "a panic: {}", panic_message(info.payload()));
+        }
+    }));
+}
+
+/// Runs `work`, which may panic; `None` when it did, about which nothing is said here.
+pub(crate) fn quietly<T>(work: impl FnOnce() -> T) -> Option<T> {
+    QUIET.set(true);
+    let done = panic::catch_unwind(AssertUnwindSafe(work)).ok();
+    QUIET.set(false);
+    done
+}
+
+/// The words of a panic.
+pub(crate) fn panic_message(payload: &(dyn Any + Send)) -> &str {
+    let text = payload.downcast_ref::<&str>().copied();
+    text.or_else(|| payload.downcast_ref::<String>().map(String::as_str))
+        .unwrap_or("without words")
+}
+
 /// Sends log lines to standard error, filtered by `filter` (`info`, `debug`, `warn,svctrack_server=debug`).
 ///
 /// # Errors
@@ -40,6 +76,7 @@ pub(crate) fn start_logging(filter: &str) -> Result<(), String> {
     // A second start in one process, as tests make it, keeps the first one's logging.
     let _ = tracing_subscriber::fmt()
         .with_env_filter(filter)
+        .with_ansi(std::io::stderr().is_terminal())
         .with_writer(std::io::stderr)
         .try_init();
     Ok(())

@@ -40,6 +40,7 @@ macro_rules! record {
 static RECORD_ROUTES: &[(Method, &str, RecordHandler)] = &[
     (Method::POST, "/*", record!(routes::records::create)),
     (Method::GET, "/*", record!(routes::records::list)),
+    (Method::PUT, "/*", record!(routes::records::upsert)),
     (Method::GET, "/*/:id", record!(routes::records::read)),
     (Method::PUT, "/*/:id", record!(routes::records::update)),
     (Method::PATCH, "/*/:id", record!(routes::records::update)),
@@ -124,13 +125,13 @@ impl<R: Endpoint<Output = Response>> Endpoint for Outermost<R> {
 
     async fn call(&self, request: Request) -> poem::Result<Response> {
         let request_id = self.app.request_ids.next();
-        let is_tracking = routes::tracking::is_tracking(request.uri().path());
+        let for_any_page = routes::tracking::is_for_any_page(request.uri().path());
         let served = AssertUnwindSafe(self.serve(request)).catch_unwind().await;
         let panicked = |_| Err(Error::Internal("a handler panicked".to_owned()));
         let mut response = served
             .unwrap_or_else(panicked)
             .unwrap_or_else(|error| error.into_response(&request_id));
-        if is_tracking {
+        if for_any_page {
             routes::tracking::allow_any_origin(response.headers_mut());
         }
         if let Ok(value) = HeaderValue::try_from(request_id) {
@@ -150,7 +151,7 @@ impl<R: Endpoint<Output = Response>> Outermost<R> {
             .call(request)
             .await
             .map_err(|error| match error.downcast::<Failure>() {
-                Ok(failure) => failure.into_inner(),
+                Ok(Failure(error)) => error,
                 Err(_) => Error::RouteNotFound,
             })
     }
@@ -159,20 +160,11 @@ impl<R: Endpoint<Output = Response>> Outermost<R> {
 /// Carries an error through the router, which knows only its own kind.
 #[derive(Debug, thiserror::Error)]
 #[error("a request failed")]
-struct Failure(std::sync::Mutex<Option<Error>>);
+struct Failure(Error);
 
 impl Failure {
     fn carry(error: Error) -> poem::Error {
-        let status = poem::http::StatusCode::INTERNAL_SERVER_ERROR;
-        poem::Error::new(Self(std::sync::Mutex::new(Some(error))), status)
-    }
-
-    fn into_inner(self) -> Error {
-        let error = self
-            .0
-            .into_inner()
-            .unwrap_or_else(std::sync::PoisonError::into_inner);
-        error.unwrap_or_else(|| Error::Internal("an error was lost".to_owned()))
+        poem::Error::new(Self(error), poem::http::StatusCode::INTERNAL_SERVER_ERROR)
     }
 }
 

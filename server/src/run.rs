@@ -1,6 +1,9 @@
 //! `svctrack serve`: from a configuration to a server that runs until it is told to stop.
 
-use std::{io, sync::Arc};
+use std::{
+    io::{self, Write as _},
+    sync::Arc,
+};
 
 use tokio::{
     net::TcpListener,
@@ -10,7 +13,8 @@ use tokio::{
 use crate::{
     app::{App, SystemClock},
     config::Config,
-    first_start, observe, router,
+    first_start::{self, FirstStart},
+    observe, router,
     serve::serve,
     store::{
         Store, StoreError,
@@ -54,6 +58,7 @@ pub enum RunError {
 /// [`RunError`], each cause with its own words.
 pub async fn run(config: Config) -> Result<(), RunError> {
     observe::start_logging(&config.log).map_err(RunError::Setting)?;
+    observe::log_panics();
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
     let store = open(&config)?;
@@ -65,13 +70,12 @@ pub async fn run(config: Config) -> Result<(), RunError> {
         })?;
     let public_url = config.public_url(listener.local_addr()?);
     let app = App::new(store.clone(), Arc::new(SystemClock), &public_url);
-    if let Some(first) = first_start::run(&app, &config).await? {
-        say(&first_start::greeting(&first, &app.public_url));
-    }
+    start_first(&app, &config).await?;
     say(&format!(
         "svctrack serves on {public_url}  (demo page: {public_url}/demo)"
-    ));
+    ))?;
 
+    tracing::info!(listen = %config.listen, "serving");
     let endpoint = router::endpoint(&app).map_err(RunError::Setting)?;
     let stop = async {
         tokio::select! {
@@ -87,6 +91,24 @@ pub async fn run(config: Config) -> Result<(), RunError> {
     Ok(())
 }
 
+/// The first start. Its token is printed as soon as it is made, since nobody can read it later.
+async fn start_first(app: &Arc<App>, config: &Config) -> Result<(), RunError> {
+    let first = Arc::new(FirstStart::prepare(app, config).map_err(io::Error::from)?);
+    let (founding, of_app) = (first.clone(), app.clone());
+    let founded = tokio::task::spawn_blocking(move || founding.found(&of_app)).await;
+    if !founded.map_err(io::Error::other)?? {
+        if config.bootstrap.is_some() {
+            tracing::info!("the store is filled, so the bootstrap settings change nothing");
+        }
+        return Ok(());
+    }
+    if config.bootstrap.is_none() {
+        say(&first_start::greeting(&first, &app.public_url))?;
+        first.make_demo_company(app).await?;
+    }
+    Ok(())
+}
+
 fn open(config: &Config) -> Result<Arc<Embedded>, RunError> {
     let cache_bytes = usize::try_from(config.cache_mb)
         .unwrap_or(usize::MAX)
@@ -99,10 +121,8 @@ fn open(config: &Config) -> Result<Arc<Embedded>, RunError> {
 }
 
 /// Says something to the person who started the server.
-#[expect(
-    clippy::print_stdout,
-    reason = "what a person reads at the start is no log line"
-)]
-fn say(text: &str) {
-    println!("{text}");
+fn say(text: &str) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    writeln!(out, "{text}")?;
+    out.flush()
 }

@@ -50,11 +50,12 @@ where
     let mut stop = std::pin::pin!(stop);
     loop {
         // A connection is taken only when there is room for it; others wait in the backlog.
-        let Ok(room) = open.clone().acquire_owned().await else {
-            break;
+        let next = async {
+            let room = open.clone().acquire_owned().await;
+            (room, listener.accept().await)
         };
-        let accepted = tokio::select! {
-            accepted = listener.accept() => accepted,
+        let (room, accepted) = tokio::select! {
+            next = next => next,
             () = &mut stop => break,
         };
         let (stream, remote) = match accepted {
@@ -65,7 +66,8 @@ where
                 continue;
             }
         };
-        let Some(count) = counts.enter(remote.ip()) else {
+        failures = Failures::default();
+        let Some(count) = counts.enter(remote.ip().to_canonical()) else {
             continue;
         };
         let peers = (local, remote);
@@ -127,14 +129,16 @@ where
 
 /// How many connections there may be: as many as the process may open files for, within the cap.
 fn max_connections() -> usize {
-    let files = rlimit::Resource::NOFILE
-        .get()
-        .map_or(1_024, |(soft, _)| soft);
+    let wanted = (MAX_CONNECTIONS + RESERVED_FILES) as u64;
+    let files = rlimit::increase_nofile_limit(wanted).unwrap_or(DEFAULT_FILES);
     let files = usize::try_from(files).unwrap_or(usize::MAX);
     files
         .saturating_sub(RESERVED_FILES)
         .clamp(1, MAX_CONNECTIONS)
 }
+
+/// How many files a process may open on most systems, where this one does not say.
+const DEFAULT_FILES: u64 = 1_024;
 
 /// Failed accepts, said once a while and not each time.
 #[derive(Default)]

@@ -6,12 +6,14 @@
 #[cfg(target_arch = "wasm32")]
 mod allocator;
 mod body;
+mod console;
 mod cookie;
 mod send;
 mod value;
 
 use std::cell::{OnceCell, RefCell};
 
+use js_sys::Function;
 use svctrack_core::{
     tracking::{
         Event, Fault, Identity,
@@ -45,34 +47,68 @@ impl Tracker {
     }
 
     /// `identify(USER_ID, EXTRA_INFO)`: keeps who the visitor is, and sends an event without action.
-    pub fn identify(&self, user_id: &JsValue, extra: &JsValue, called_at_ms: f64) {
+    /// An object alone is meant as EXTRA_INFO. What is wrong is said with `say`; then it is false.
+    pub fn identify(
+        &self,
+        user_id: &JsValue,
+        extra: &JsValue,
+        called_at_ms: f64,
+        say: &Function,
+    ) -> bool {
+        let extra = if value::is_given(extra) {
+            extra
+        } else {
+            user_id
+        };
         let user_id = value::text(user_id).and_then(given);
-        let identity = self.identity().identify(user_id, value::identity(extra));
+        let known = self.identity();
+        let Some(identity) = known.identify(user_id, value::identity(extra)) else {
+            console::fault(say, Fault::IdentityMissing);
+            return false;
+        };
         let event = Event {
             identity,
             ..event_at(called_at_ms)
         };
-        if is_sound(&event) {
+        let is_sound = is_sound(&event, say);
+        if is_sound {
             self.keep(&event.identity);
-            send::post(&self.endpoint, &event);
+            send::post(&self.endpoint, &event, say);
         }
+        is_sound
     }
 
-    /// `track(ACTION, EXTRA_INFO)`: sends an event. Identity members of this call are not kept.
-    pub fn track(&self, action: &JsValue, extra: &JsValue, called_at_ms: f64) {
+    /// `track(ACTION, EXTRA_INFO)`: sends an event. Identity members of this call are not kept. What is
+    /// wrong is said with `say`. False when all is well but nobody is known: then it waits for `identify`.
+    pub fn track(
+        &self,
+        action: &JsValue,
+        extra: &JsValue,
+        called_at_ms: f64,
+        say: &Function,
+    ) -> bool {
         let event = Event {
-            identity: self.identity().identify(None, value::identity(extra)),
+            identity: self.identity().with(value::identity(extra)),
             action: value::text(action).and_then(given),
             info: value::info(&value::member(extra, name::INFO)),
             passive: value::member(extra, name::PASSIVE).is_truthy(),
             weight: value::number(&value::member(extra, name::WEIGHT)),
             ..event_at(called_at_ms)
         };
+        let is_waiting = event.identity.names_nobody();
         if event.action.is_none() {
-            warn(ACTION_MISSING);
-        } else if is_sound(&event) {
-            send::post(&self.endpoint, &event);
+            console::not_sent(
+                say,
+                ACTION_MISSING,
+                "the first argument is what the user did",
+            );
+        } else if is_sound(&event, say) {
+            if is_waiting {
+                return false;
+            }
+            send::post(&self.endpoint, &event, say);
         }
+        true
     }
 }
 
@@ -99,26 +135,29 @@ fn event_at(called_at_ms: f64) -> Event {
     }
 }
 
-/// Whether the event passes all checks; those that it does not are said in the console.
-fn is_sound(event: &Event) -> bool {
-    let mut faults = event.faults().map(Fault::code).peekable();
+/// Whether the event passes all checks but the one for who it is. Those that it does not pass are said.
+fn is_sound(event: &Event, say: &Function) -> bool {
+    let is_other = |fault: &Fault| *fault != Fault::IdentityMissing;
+    let mut faults = event.faults().filter(is_other).peekable();
     let is_sound = faults.peek().is_none();
-    faults.for_each(warn);
+    faults.for_each(|fault| console::fault(say, fault));
     is_sound
 }
 
-/// Says `code` to whoever builds the host page.
-fn warn(code: &str) {
-    web_sys::console::warn_1(&message(code));
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-/// Says `code` and the number that explains it.
-fn warn_of(code: &str, number: u16) {
-    web_sys::console::warn_2(&message(code), &number.into());
-}
-
-fn message(code: &str) -> JsValue {
-    let mut text = String::from("svctrack: ");
-    text.push_str(code);
-    JsValue::from_str(&text)
+    #[test]
+    fn the_loader_knows_every_member_of_extra_info() {
+        let loader = include_str!("../../web/script/svctrack.js");
+        let nobody = Identity::default();
+        let identity = nobody.members().map(|(name, _)| name);
+        for name in identity
+            .into_iter()
+            .chain([name::INFO, name::PASSIVE, name::WEIGHT])
+        {
+            assert!(loader.contains(&format!("'{name}'")), "{name}");
+        }
+    }
 }

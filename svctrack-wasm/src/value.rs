@@ -23,10 +23,14 @@ pub(crate) fn identity(extra: &JsValue) -> Identity {
     Identity::read(|name| text(&member(extra, name)))
 }
 
+/// Whether there is a value at all.
+pub(crate) fn is_given(value: &JsValue) -> bool {
+    !value.is_undefined() && !value.is_null()
+}
+
 /// `info` as JSON; what cannot be written as JSON is an empty text, which no check lets pass.
 pub(crate) fn info(info: &JsValue) -> Option<String> {
-    let is_given = !info.is_undefined() && !info.is_null();
-    is_given.then(|| json(info).unwrap_or_default())
+    is_given(info).then(|| json(info).unwrap_or_default())
 }
 
 /// The JSON text of a value; none for a function, a circle or a throwing `toJSON`.
@@ -36,8 +40,7 @@ pub(crate) fn json(value: &JsValue) -> Option<String> {
 
 /// A number; what is given and is none is not a number, which no check lets pass.
 pub(crate) fn number(value: &JsValue) -> Option<f64> {
-    let is_given = !value.is_undefined() && !value.is_null();
-    is_given.then(|| value.as_f64().unwrap_or(f64::NAN))
+    is_given(value).then(|| value.as_f64().unwrap_or(f64::NAN))
 }
 
 /// Random bytes from the browser; none where it has no source of them.

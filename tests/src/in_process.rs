@@ -42,20 +42,34 @@ impl InProcess {
     pub async fn with_clock(clock: Arc<dyn Clock>) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let store = Embedded::open(folder.path(), CACHE_BYTES, clock.clone()).unwrap();
-        Self::serve(store, clock, Some(folder)).await
+        Self::serve(store, clock, Some(folder), |_| {}).await
+    }
+
+    /// Starts a server on an empty folder, with a token that `change` has changed.
+    pub async fn with_token(change: impl FnOnce(&mut TokenRecord)) -> Self {
+        let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+        let folder = tempfile::tempdir().unwrap();
+        let store = Embedded::open(folder.path(), CACHE_BYTES, clock.clone()).unwrap();
+        Self::serve(store, clock, Some(folder), change).await
     }
 
     /// Starts a server on a medium of the test's.
     pub async fn with_medium(medium: Box<dyn Medium>) -> Self {
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
         let store = Embedded::open_medium(medium, CACHE_BYTES, clock.clone()).unwrap();
-        Self::serve(store, clock, None).await
+        Self::serve(store, clock, None, |_| {}).await
     }
 
-    async fn serve(store: Embedded, clock: Arc<dyn Clock>, folder: Option<TempDir>) -> Self {
+    async fn serve(
+        store: Embedded,
+        clock: Arc<dyn Clock>,
+        folder: Option<TempDir>,
+        change: impl FnOnce(&mut TokenRecord),
+    ) -> Self {
         let token = Token::generate().unwrap();
         let tenant = TenantId::parse(TENANT).unwrap();
-        let record = TokenRecord::of_everything(&token, tenant, "test", SystemClock.now());
+        let mut record = TokenRecord::of_everything(&token, tenant, "test", SystemClock.now());
+        change(&mut record);
         assert!(store.found(&record).unwrap());
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let base = format!("http://{}", listener.local_addr().unwrap());

@@ -104,6 +104,17 @@ impl Server {
         }
     }
 
+    /// Starts a server with one company, whose `externalId` is `acme`.
+    pub async fn start_with_acme(folder: &Path, token: &Token) -> Self {
+        let server = Self::start(folder, token).await;
+        let acme = serde_json::json!({"name": "Acme", "externalId": "acme"});
+        assert_eq!(
+            server.client.post("/companies", &acme).await.status,
+            StatusCode::OK
+        );
+        server
+    }
+
     /// Waits until the server answers; returns how long that took.
     pub async fn ready(&self) -> Duration {
         let started = Instant::now();

@@ -37,11 +37,7 @@ async fn activities(server: &Server, count: usize) -> Vec<Value> {
 async fn events_of_a_page_reach_the_disk_and_are_read_back_after_a_crash() {
     let folder = tempfile::tempdir().unwrap();
     let token = Token::generate().unwrap();
-    let server = Server::start(folder.path(), &token).await;
-    server
-        .client
-        .post("/companies", &json!({"name": "Acme", "externalId": "acme"}))
-        .await;
+    let server = Server::start_with_acme(folder.path(), &token).await;
     let browser = Browser::start().await;
     let demo = format!("{}/demo#token={}", server.base, token.reveal());
     browser.page.goto(&demo).await.unwrap();
@@ -104,17 +100,15 @@ async fn check_cookie(browser: &Browser) {
 async fn calls_made_before_the_script_is_there_arrive_in_order_with_their_time() {
     let folder = tempfile::tempdir().unwrap();
     let token = Token::generate().unwrap();
-    let server = Server::start(folder.path(), &token).await;
-    server
-        .client
-        .post("/companies", &json!({"name": "Acme", "externalId": "acme"}))
-        .await;
+    let server = Server::start_with_acme(folder.path(), &token).await;
     let browser = Browser::start().await;
-    // A page of another origin, with nothing but the snippet and three calls.
+    // A page of another origin, with nothing but the snippet and four calls.
     let snippet = snippet(&server.base, TENANT);
     let page = format!(
         "<!doctype html><head>{snippet}<script>svctrack.identify('8', {{companyExternalId: 'acme'}});\
-         svctrack.track('One'); svctrack.track('Two', {{weight: 2, passive: true}});</script></head>"
+         const later = () => {{ const now = Date.now(); while (Date.now() < now + 5); }};\
+         svctrack.track('One'); later(); svctrack.track('Two', {{weight: 2, passive: true}}); later();\
+         svctrack.track('Three');</script></head>"
     );
     let other = tempfile::tempdir().unwrap();
     std::fs::write(other.path().join("index.html"), page).unwrap();
@@ -125,16 +119,13 @@ async fn calls_made_before_the_script_is_there_arrive_in_order_with_their_time()
         .await
         .unwrap();
 
-    let mut found = activities(&server, 2).await;
+    let mut found = activities(&server, 3).await;
     found.sort_by_key(|activity| activity["date"].as_str().unwrap().to_owned());
     let actions: Vec<_> = found
         .iter()
         .map(|activity| activity["action"].as_str().unwrap())
         .collect();
-    assert!(
-        actions.contains(&"One") && actions.contains(&"Two"),
-        "{actions:?}"
-    );
+    assert_eq!(actions, ["One", "Two", "Three"]);
     let two = found
         .iter()
         .find(|activity| activity["action"] == "Two")
@@ -146,6 +137,52 @@ async fn calls_made_before_the_script_is_there_arrive_in_order_with_their_time()
             "{activity}"
         );
     }
+    browser.close().await;
+    server.kill().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_tracked_before_it_is_known_who_is_there_waits_for_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let token = Token::generate().unwrap();
+    let server = Server::start_with_acme(folder.path(), &token).await;
+    let browser = Browser::start().await;
+    browser
+        .page
+        .goto(&format!("{}/demo", server.base))
+        .await
+        .unwrap();
+    browser
+        .run("document.cookie = '_svctrack=; Max-Age=0; Path=/'")
+        .await;
+    browser
+        .run("svctrack.track('Before'); svctrack.identify(); svctrack.track('Still before')")
+        .await;
+    browser
+        .run("svctrack.identify('7', {companyExternalId: 'acme'}); svctrack.track('After')")
+        .await;
+    let mut found = activities(&server, 3).await;
+    found.sort_by_key(|activity| activity["date"].as_str().unwrap().to_owned());
+    assert!(
+        found.iter().all(|activity| activity["externalId"] == "7"),
+        "{found:?}"
+    );
+    assert_eq!(found[2]["action"], "After");
+
+    // Another person takes nothing over from the one before.
+    browser
+        .run("svctrack.identify('8', {email: 'bob@acme.example', companyExternalId: 'acme'})")
+        .await;
+    browser.run("svctrack.track('As another')").await;
+    let found = activities(&server, 4).await;
+    let another = found
+        .iter()
+        .find(|activity| activity["action"] == "As another")
+        .unwrap();
+    assert_eq!(
+        (&another["externalId"], &another["endUserName"]),
+        (&json!("8"), &Value::Null)
+    );
     browser.close().await;
     server.kill().await;
 }

@@ -26,11 +26,7 @@ const READY_WITHIN: Duration = Duration::from_secs(1);
 async fn a_killed_server_loses_no_acknowledged_event() {
     let folder = tempfile::tempdir().unwrap();
     let token = Token::generate().unwrap();
-    let server = Server::start(folder.path(), &token).await;
-    server
-        .client
-        .post("/companies", &json!({"name": "Acme", "externalId": "acme"}))
-        .await;
+    let server = Server::start_with_acme(folder.path(), &token).await;
 
     let next = Arc::new(AtomicUsize::new(0));
     let acknowledged = Arc::new(Mutex::new(HashSet::new()));
@@ -95,11 +91,7 @@ async fn a_stopped_server_finishes_what_it_has_begun() {
     for signal in ["TERM", "INT"] {
         let folder = tempfile::tempdir().unwrap();
         let token = Token::generate().unwrap();
-        let server = Server::start(folder.path(), &token).await;
-        server
-            .client
-            .post("/companies", &json!({"name": "Acme", "externalId": "acme"}))
-            .await;
+        let server = Server::start_with_acme(folder.path(), &token).await;
         let client = server.client.clone();
         let sending = tokio::spawn(async move {
             let mut sent = 0;

@@ -30,6 +30,7 @@ struct TrickyClock {
     held: Mutex<bool>,
     released: Condvar,
     panic_at: AtomicUsize,
+    asked_by_writer: AtomicUsize,
 }
 
 impl TrickyClock {
@@ -42,6 +43,7 @@ impl TrickyClock {
 impl Clock for TrickyClock {
     fn now(&self) -> Timestamp {
         if std::thread::current().name() == Some("writer") {
+            self.asked_by_writer.fetch_add(1, Ordering::Relaxed);
             drop(
                 self.released
                     .wait_while(self.held.lock().unwrap(), |held| *held)
@@ -83,6 +85,12 @@ async fn a_command_that_panics_is_the_only_one_of_its_batch_that_fails() {
     };
     let (first, rest, ()) = tokio::join!(first, rest, release);
 
+    // The others of its batch were carried out a second time.
+    let asked = clock.asked_by_writer.load(Ordering::Relaxed);
+    assert!(
+        asked > 502 + 20,
+        "the writer asked {asked} times: no batch held more than one command"
+    );
     assert_eq!(first.unwrap().text(), "OK");
     let failed: Vec<_> = rest
         .iter()

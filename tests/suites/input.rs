@@ -132,6 +132,90 @@ async fn a_body_that_stands_still_is_cut_off_in_time() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_body_in_tiny_pieces_takes_no_more_room_than_it_is_long() {
+    let server = server().await;
+    let mut stream = TcpStream::connect(server.client.address()).await.unwrap();
+    let head = format!(
+        "POST /analytics/{TENANT} HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
+    );
+    stream.write_all(head.as_bytes()).await.unwrap();
+    stream
+        .write_all("1\r\n \r\n".repeat(MAX_EVENT_BYTES).as_bytes())
+        .await
+        .unwrap();
+    // It stays open; meanwhile others are served.
+    let event = json!({"externalId": "7", "companyExternalId": "acme", "action": "meanwhile"});
+    assert_eq!(server.client.track(&event).await.unwrap().text(), "OK");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_id_that_is_no_text_is_refused() {
+    let server = server().await;
+    for path in ["/companies/extid-%FF", "/companies/%C3%28"] {
+        assert_eq!(server.client.get(path).await.status, 400, "{path}");
+    }
+    let answer = server
+        .anonymous
+        .send(Method::POST, "/analytics/%FF", &[], "{}")
+        .await
+        .unwrap();
+    assert_eq!(answer.status, 404);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_record_that_has_grown_can_still_be_read() {
+    let server = server().await;
+    let half = "x".repeat(40_000);
+    let user =
+        json!({"companyId": "extid-acme", "externalId": "7", "firstName": half, "lastName": half});
+    assert_eq!(server.client.post("/endusers", &user).await.status, 200);
+    assert_eq!(server.client.get("/endusers/extid-7").await.status, 200);
+    assert_eq!(server.client.get("/endusers").await.status, 200);
+    let keys = |prefix: &str| {
+        let keys = (0..400).map(|number| (format!("{prefix}{number}"), json!(number)));
+        json!({"custom": serde_json::Value::Object(keys.collect())})
+    };
+    let json = [("content-type", "application/json")];
+    let put = |body: serde_json::Value| {
+        server.client.send(
+            Method::PUT,
+            "/companies/extid-acme",
+            &json,
+            body.to_string(),
+        )
+    };
+    assert_eq!(put(keys("a")).await.unwrap().status, 200);
+    assert_eq!(put(keys("b")).await.unwrap().status, 422);
+    assert_eq!(server.client.get("/companies/extid-acme").await.status, 200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_token_does_what_its_scopes_say_until_it_ends() {
+    let server =
+        InProcess::with_token(|record| record.scopes = vec!["companies:read".to_owned()]).await;
+    assert_eq!(server.client.get("/companies").await.status, 200);
+    for answer in [
+        server
+            .client
+            .post("/companies", &json!({"name": "Acme"}))
+            .await,
+        server.client.get("/endusers").await,
+        server.client.get("/activities").await,
+    ] {
+        assert_eq!(
+            (answer.status.as_u16(), answer.json()["code"].as_str()),
+            (403, Some("scope_missing"))
+        );
+    }
+    let server = InProcess::with_token(|record| record.expires_at = Some(record.created_at)).await;
+    let answer = server.client.get("/companies").await;
+    assert_eq!(
+        (answer.status.as_u16(), answer.json()["code"].as_str()),
+        (401, Some("token_expired"))
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn an_address_that_is_too_long_is_refused() {
     let server = server().await;
     let answer = server

@@ -3,6 +3,7 @@
 mod browser;
 mod cases;
 mod crash;
+mod examples;
 mod faults;
 mod input;
 mod readme;

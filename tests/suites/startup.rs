@@ -95,6 +95,111 @@ async fn a_file_that_is_no_sound_store_is_refused_and_left_as_it_is() {
 }
 
 #[tokio::test]
+async fn a_store_that_a_crash_left_is_refused_when_it_is_cut_off_and_left_as_it_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let token = Token::generate().unwrap();
+    let server = Server::start(folder.path(), &token).await;
+    for number in 0..200 {
+        server
+            .client
+            .post("/companies", &json!({"name": format!("Company {number}")}))
+            .await;
+    }
+    server.kill().await;
+    let left = fs::read(folder.path().join(FILE)).unwrap();
+    for eighths in [1, 4, 6, 7] {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(FILE);
+        let bytes = &left[..left.len() * eighths / 8 / 4096 * 4096];
+        fs::write(&path, bytes).unwrap();
+        let said = refusal(folder.path(), &[]).await;
+        assert!(said.contains("it is damaged"), "{eighths}/8: {said}");
+        assert!(
+            fs::read(&path).unwrap() == bytes,
+            "{eighths}/8: the file was changed"
+        );
+    }
+    let server = Server::start(folder.path(), &token).await;
+    assert_eq!(
+        server
+            .client
+            .get("/companies?limit=1000")
+            .await
+            .json()
+            .as_array()
+            .unwrap()
+            .len(),
+        200
+    );
+    server.kill().await;
+}
+
+#[tokio::test]
+async fn the_log_holds_no_e_mail_and_no_token() {
+    let folder = tempfile::tempdir().unwrap();
+    let token = Token::generate().unwrap();
+    let mut command = command(folder.path());
+    command
+        .args([
+            "serve",
+            "--listen",
+            "127.0.0.1:0",
+            "--log",
+            "debug",
+            "--data",
+        ])
+        .arg(folder.path());
+    command.args([
+        "--bootstrap-tenant",
+        TENANT,
+        "--bootstrap-token",
+        token.reveal(),
+    ]);
+    let log = fs::File::create(folder.path().join("log")).unwrap();
+    let mut child = command.stdout(Stdio::piped()).stderr(log).spawn().unwrap();
+    let said = read_until(&mut child, "serves on ").await;
+    let base = said
+        .rsplit_once("serves on ")
+        .unwrap()
+        .1
+        .split(' ')
+        .next()
+        .unwrap()
+        .to_owned();
+    let client = Client::new(&base, Some(token.reveal()));
+    client
+        .post(
+            "/companies",
+            &json!({"name": "Acme", "domains": ["canary.example"]}),
+        )
+        .await;
+    client
+        .track(&json!({"email": "canary@canary.example", "action": "x"}))
+        .await
+        .unwrap();
+    client
+        .track(&json!({"email": "canary@", "action": "x"}))
+        .await
+        .unwrap();
+    client
+        .post("/endusers", &json!({"email": "canary@elsewhere.example"}))
+        .await;
+    client
+        .get("/endusers/extid-canary%40canary.example?q=canary")
+        .await;
+    child.kill().await.unwrap();
+    let log = fs::read_to_string(folder.path().join("log")).unwrap();
+    assert!(
+        log.contains("INFO") || log.contains("DEBUG"),
+        "nothing was logged"
+    );
+    assert!(
+        !log.contains("canary") && !log.contains(&token.reveal()[13..]),
+        "{log}"
+    );
+}
+
+#[tokio::test]
 async fn a_store_that_another_process_has_open_is_refused() {
     let (folder, token) = filled_folder().await;
     let server = Server::start(folder.path(), &token).await;

@@ -4,12 +4,20 @@
 const POLL_MS = 2000;
 // How long after a call the list is read at once: the event needs a moment to arrive.
 const AFTER_CALL_MS = 300;
+// How long an event may take before the page says that it is not there.
+const LATE_MS = 5000;
 const LISTED = 20;
+// So many characters of an action or of extra data are shown.
+const SHOWN_CHARACTERS = 160;
 const TOKEN_KEY = 'svctrack-demo-token';
 
 const element = (id) => document.getElementById(id);
 const text = (id) => element(id).value.trim();
 const token = () => text('token');
+
+function shorten(content) {
+  return content.length > SHOWN_CHARACTERS ? content.slice(0, SHOWN_CHARACTERS) + '…' : content;
+}
 
 // ---- What is said to the visitor
 
@@ -17,27 +25,71 @@ function say(id, message) {
   const place = element(id);
   place.hidden = !message;
   // Set only when it differs: a screen reader reads a text again that is set again.
-  if (place.textContent === message) return;
-  place.textContent = message;
-  if (id === 'problem' && message) place.scrollIntoView({ block: 'nearest' });
+  if (place.textContent !== message) place.textContent = message;
+}
+
+// The line beside the button of a form: what became of its call.
+function sayStatus(form, message, isBad = false) {
+  const place = element(form + '-status');
+  place.classList.toggle('bad', isBad);
+  if (place.textContent !== message) place.textContent = message;
 }
 
 // ---- The token: from the address, where nothing else sees it, or typed in
 
+function decoded(part) {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
+}
+
+// The token lasts as long as the tab, where the browser lets a page keep anything.
+function keepToken(value) {
+  try {
+    sessionStorage.setItem(TOKEN_KEY, value);
+  } catch {}
+}
+
+function keptToken() {
+  try {
+    return sessionStorage.getItem(TOKEN_KEY) || '';
+  } catch {
+    return '';
+  }
+}
+
 function takeToken() {
   const match = /[#&]token=([^&]+)/.exec(location.hash);
+  const given = match ? decoded(match[1]) : keptToken();
   if (match) {
-    sessionStorage.setItem(TOKEN_KEY, decodeURIComponent(match[1]));
+    keepToken(given);
     history.replaceState(null, '', location.pathname + location.search);
   }
-  element('token').value = sessionStorage.getItem(TOKEN_KEY) || '';
+  element('token').value = given;
   element('token').addEventListener('input', () => {
-    sessionStorage.setItem(TOKEN_KEY, token());
+    keepToken(token());
+    refresh();
+  });
+  element('token-form').addEventListener('submit', (event) => {
+    event.preventDefault();
     refresh();
   });
 }
 
 // ---- Calls of the tracker
+
+// The last line that the tracker said since a form was submitted: it refused the call.
+let refusal = '';
+
+function onWarning(line) {
+  refusal = line.replace('svctrack: ', '');
+  const isIdentify = refusal.startsWith('identify(');
+  if (isIdentify) identified = '';
+  else sent = undefined;
+  sayStatus(isIdentify ? 'identify' : 'track', refusal, true);
+}
 
 // The members that are not empty.
 function given(members) {
@@ -48,16 +100,30 @@ function show(id, name, first, extra) {
   element(id).textContent = `svctrack.${name}(${JSON.stringify(first)}, ${JSON.stringify(extra)})`;
 }
 
+// The arguments of `identify` as the fields have them.
+function readUser() {
+  return [
+    text('user-id') || null,
+    given({ email: text('email'), name: text('name'), companyExternalId: text('company') }),
+  ];
+}
+
+// What `identify` was last called with, as JSON.
+let identified = '';
+
+// Calls `identify` with the fields; false when that is refused.
 function identify() {
-  const userId = text('user-id') || null;
-  const extra = given({ email: text('email'), name: text('name'), companyExternalId: text('company') });
+  const [userId, extra] = readUser();
   if (userId === null && !extra.email) {
-    say('problem', 'A user needs an id or an e-mail.');
+    sayStatus('identify', 'A user needs an id or an e-mail.', true);
     return false;
   }
+  sayStatus('identify', 'Sent. The next events are this user’s.');
+  identified = JSON.stringify([userId, extra]);
   svctrack.identify(userId, extra);
   show('identify-call', 'identify', userId, extra);
-  return true;
+  companyNamed = extra.companyExternalId || '';
+  return !refusal;
 }
 
 // Reads the extra data; undefined when there is none, null when it cannot be used.
@@ -71,29 +137,43 @@ function readInfo() {
   }
 }
 
+// The action that is awaited in the list, and when it was sent.
+let sent;
+
 function track() {
   const info = readInfo();
   if (info === null) {
-    say('problem', 'The extra data must be a JSON object, such as {"report": "Monthly revenue"}.');
+    sayStatus('track', 'The extra data must be a JSON object, such as {"report": "Monthly revenue"}.', true);
     element('info').focus();
     return;
   }
   if (!text('action')) {
-    say('problem', 'Say what happened: the action is empty.');
+    sayStatus('track', 'Say what happened: the action is empty.', true);
     return;
   }
+  // The tracker keeps the user of the last `identify`, whatever stands in the fields since.
+  const isOther = JSON.stringify(readUser()) !== identified;
+  if (isOther && !identify()) {
+    sayStatus('track', 'Not sent: see why under “Who is it?”.', true);
+    return;
+  }
+  const action = text('action');
   const weight = text('weight') === '' ? undefined : Number(text('weight'));
   const extra = given({ info, weight, passive: element('passive').checked || undefined });
-  // The cookie says who it is. On the first visit nobody has said it yet.
-  if (!document.cookie.includes('_svctrack=') && !identify()) return;
-  svctrack.track(text('action'), extra);
-  show('track-call', 'track', text('action'), extra);
+  sent = { action, at: Date.now() };
+  sayStatus('track', 'Sent.');
+  svctrack.track(action, extra);
+  show('track-call', 'track', action, extra);
 }
 
 function onSubmit(form, call) {
-  element(form).addEventListener('submit', (event) => {
+  element(form + '-form').addEventListener('submit', (event) => {
     event.preventDefault();
-    say('problem', '');
+    refusal = '';
+    created = '';
+    sayStatus('identify', '');
+    sayStatus('track', '');
+    element(form + '-call').textContent = '';
     call();
     setTimeout(refresh, AFTER_CALL_MS);
   });
@@ -109,9 +189,10 @@ function api(path, init) {
 // Why an answer cannot be used, in words; empty when it can.
 function problemOf(response) {
   if (response.ok) return '';
-  if (response.status === 401 || response.status === 403) {
+  if (response.status === 401) {
     return 'The server does not accept this API token. Use the one that it printed on its first start.';
   }
+  if (response.status === 403) return 'This API token may not do that: it lacks a scope.';
   return `The server cannot answer right now (status ${response.status}). Trying again.`;
 }
 
@@ -120,20 +201,41 @@ const shown = new Set();
 function part(tag, className, content) {
   const node = document.createElement(tag);
   node.className = className;
-  node.textContent = content;
+  node.textContent = shorten(content);
+  if (content.length > SHOWN_CHARACTERS) node.title = content;
   return node;
 }
 
-function item(activity, companies) {
-  const node = document.createElement('li');
+// The time, under its day when that is not today.
+function timeOf(activity) {
   const date = new Date(activity.date);
-  const time = part('time', '', date.toLocaleTimeString());
-  time.dateTime = activity.date;
-  time.title = date.toLocaleString();
-  const who = activity.endUserName || activity.email || activity.externalId || 'Somebody';
-  const company = companies.get(activity.companyId);
-  const details = [who, company, activity.passive && 'passive'].filter(Boolean).join(' · ');
-  node.append(time, part('span', 'action', activity.action), part('span', 'who', details));
+  const isToday = date.toDateString() === new Date().toDateString();
+  const day = isToday ? '' : date.toLocaleDateString() + '\n';
+  const node = part('time', '', day + date.toLocaleTimeString());
+  node.dateTime = activity.date;
+  node.title = date.toLocaleString();
+  return node;
+}
+
+function whoOf(activity) {
+  return activity.endUserName || activity.email || activity.externalId || 'Somebody';
+}
+
+function item(activity) {
+  const node = document.createElement('li');
+  const weight = activity.weight ?? 1;
+  const details = [
+    whoOf(activity),
+    companies.get(activity.companyId),
+    weight !== 1 && 'weight ' + weight,
+    activity.passive && 'passive',
+  ];
+  node.append(
+    timeOf(activity),
+    part('span', 'action', activity.action),
+    part('span', 'who', details.filter(Boolean).join(' · ')),
+  );
+  if (activity.info) node.append(part('code', 'data', JSON.stringify(activity.info)));
   if (!shown.has(activity._id)) node.classList.add('new');
   shown.add(activity._id);
   return node;
@@ -146,54 +248,80 @@ async function nameCompanies(activities) {
   const unknown = new Set(activities.map((activity) => activity.companyId));
   for (const id of unknown) {
     if (!id || companies.has(id)) continue;
-    const response = await api('/companies/' + encodeURIComponent(id));
+    const response = await api('companies/' + encodeURIComponent(id));
     const company = response.ok ? await response.json() : {};
     companies.set(id, company.name || id);
   }
 }
 
 async function list() {
-  const response = await api('/activities?limit=' + LISTED);
+  const response = await api('activities?limit=' + LISTED);
   const problem = problemOf(response);
   if (problem) return problem;
   const activities = await response.json();
   await nameCompanies(activities);
+  const fresh = activities.filter((activity) => !shown.has(activity._id));
   const newest = activities.at(0)?._id;
   const place = element('arrived');
   if (place.dataset.newest !== newest) {
-    place.replaceChildren(...activities.map((activity) => item(activity, companies)));
+    place.replaceChildren(...activities.map(item));
     place.dataset.newest = newest;
   }
   await checkCompany();
+  followSent(fresh);
   const isWaiting = !activities.length && element('parked').hidden;
-  say('notice', isWaiting ? 'Nothing yet. Identify, then track: it shows up here.' : '');
+  say('notice', created || (isWaiting ? 'Nothing yet. Identify, then track: it shows up here.' : ''));
   return '';
+}
+
+// Says beside the button what became of the event that was sent last.
+function followSent(fresh) {
+  if (!sent) return;
+  const isIt = (activity) => activity.action === sent.action && Date.parse(activity.date) >= sent.at - 1000;
+  const arrived = fresh.find(isIt);
+  if (arrived) {
+    sayStatus('track', `Sent, and arrived: an event of ${whoOf(arrived)}.`);
+    sent = undefined;
+  } else if (missingCompany && missingCompany === companyNamed) {
+    sayStatus('track', `Sent. It is kept aside: the server knows no company “${missingCompany}”.`);
+  } else if (Date.now() - sent.at > LATE_MS) {
+    sayStatus('track', 'Sent, but it has not arrived. The console of the browser may say why.', true);
+  }
 }
 
 // ---- The company that the server may not know yet
 
-let companyToCreate = '';
-
+// The company of the last call, or the one that was typed to the end.
+let companyNamed = '';
+// The same, when the server does not know it.
+let missingCompany = '';
 // What was the case when it was looked up last: it is not asked again while nothing changes.
 let companyChecked = '';
+// What is said once the company was created.
+let created = '';
 
 async function checkCompany() {
-  const company = text('company');
+  const company = companyNamed;
   const state = JSON.stringify([token(), company, element('arrived').dataset.newest]);
-  if (!company || state === companyChecked) return;
-  const response = await api('/companies/extid-' + encodeURIComponent(company));
-  const isMissing = response.status === 404;
-  companyToCreate = isMissing ? company : '';
-  element('parked-company').textContent = `“${company}”`;
-  element('parked').hidden = !isMissing;
+  if (state === companyChecked) return;
+  const response = company && (await api('companies/extid-' + encodeURIComponent(company)));
+  missingCompany = response && response.status === 404 ? company : '';
+  element('parked-company').textContent = `“${shorten(company)}”`;
+  element('parked').hidden = !missingCompany;
   companyChecked = state;
 }
 
 async function createCompany() {
-  const externalId = companyToCreate;
+  const externalId = missingCompany;
   const name = externalId.charAt(0).toUpperCase() + externalId.slice(1);
-  const response = await api('/companies', { method: 'POST', body: JSON.stringify({ name, externalId }) });
-  say('problem', problemOf(response));
+  const response = await api('companies', { method: 'POST', body: JSON.stringify({ name, externalId }) });
+  connection = problemOf(response);
+  say('problem', connection);
+  if (response.ok) {
+    created = `The company “${externalId}” is there. Track again: the event shows up here.`;
+    sent = undefined;
+    sayStatus('track', '');
+  }
   companyChecked = '';
   setTimeout(refresh, AFTER_CALL_MS);
 }
@@ -208,11 +336,10 @@ async function refresh() {
   isReading = true;
   try {
     const problem = await read();
-    // Only a message of ours is taken away again: one about a form stays until the next try.
     if (problem || element('problem').textContent === connection) say('problem', problem);
     connection = problem;
     // Once it works, the token need not be on the screen.
-    element('token-field').hidden = Boolean(token()) && !problem && document.activeElement !== element('token');
+    element('token-form').hidden = Boolean(token()) && !problem && document.activeElement !== element('token');
   } catch {
     connection = 'The server cannot be reached. Trying again.';
     say('problem', connection);
@@ -224,8 +351,14 @@ async function refresh() {
 async function read() {
   if (!token()) {
     element('parked').hidden = true;
+    if (sent) sayStatus('track', 'Sent. To see it arrive, enter an API token.');
+    sent = undefined;
     say('notice', 'To see what arrived, enter an API token. The server printed one on its first start.');
     return '';
+  }
+  // A header can carry nothing else, so the server is not asked.
+  if (/[^\x21-\x7e]/.test(token())) {
+    return 'That is not an API token. Use the one that the server printed on its first start.';
   }
   return list();
 }
@@ -241,11 +374,22 @@ async function copySnippet() {
   }
 }
 
+function start() {
+  svctrack.init({ onWarning });
+  onSubmit('identify', identify);
+  onSubmit('track', track);
+  companyNamed = text('company');
+  element('company').addEventListener('change', () => {
+    companyNamed = text('company');
+    refresh();
+  });
+  element('create-company').addEventListener('click', () => createCompany().catch(refresh));
+  element('copy').addEventListener('click', copySnippet);
+  document.addEventListener('visibilitychange', refresh);
+  setInterval(() => document.hidden || refresh(), POLL_MS);
+  refresh();
+}
+
 takeToken();
-onSubmit('identify-form', identify);
-onSubmit('track-form', track);
-element('create-company').addEventListener('click', () => createCompany().catch(refresh));
-element('copy').addEventListener('click', copySnippet);
-document.addEventListener('visibilitychange', refresh);
-setInterval(() => document.hidden || refresh(), POLL_MS);
-refresh();
+// Without a tenant there is no snippet, and nothing to try.
+if (window.svctrack) start();

@@ -19,27 +19,47 @@ pub struct Page {
     pub csp: String,
 }
 
+/// Whose demo a page is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DemoTenant<'a> {
+    /// This tenant's, by its UUID.
+    Known(&'a str),
+    /// Nobody's: the address names no tenant, and there is not just one.
+    NotAsked,
+    /// Nobody's: the server has no such tenant as the address names.
+    Unknown,
+}
+
 /// The demo of a tenant of the server at `base_url`. Without a tenant it says how to name one.
-pub fn demo_page(base_url: &str, tenant: Option<&str>) -> Page {
-    let code = tenant.map(|tenant| script(base_url, tenant));
-    let snippet = tenant.map(|tenant| snippet(base_url, tenant));
-    let snippet = snippet.as_deref().unwrap_or_default();
-    let (with_tenant, without_tenant) = match tenant {
-        Some(_) => ("", "hidden"),
-        None => ("hidden", ""),
+pub fn demo_page(base_url: &str, tenant: DemoTenant<'_>) -> Page {
+    let known = match tenant {
+        DemoTenant::Known(tenant) => Some(tenant),
+        DemoTenant::NotAsked | DemoTenant::Unknown => None,
     };
+    let code = known.map(|tenant| script(base_url, tenant));
+    let snippet = known.map(|tenant| snippet(base_url, tenant));
+    let snippet = snippet.as_deref().unwrap_or_default();
     let values = [
         ("snippet", snippet.to_owned()),
         ("snippet_text", html(snippet)),
-        ("with_tenant", with_tenant.to_owned()),
-        ("without_tenant", without_tenant.to_owned()),
-        ("tenant", html(tenant.unwrap_or_default())),
+        ("with_tenant", hidden_unless(known.is_some())),
+        ("without_tenant", hidden_unless(known.is_none())),
+        (
+            "unknown_tenant",
+            hidden_unless(tenant == DemoTenant::Unknown),
+        ),
+        ("tenant", html(known.unwrap_or_default())),
         ("base_url", html(base_url)),
     ];
     Page {
         html: fill(TEMPLATE, &values),
         csp: policy(base_url, code.as_deref()),
     }
+}
+
+/// The attribute of an element that shows only when `is_shown`.
+fn hidden_unless(is_shown: bool) -> String {
+    if is_shown { "" } else { "hidden" }.to_owned()
 }
 
 /// The template with each `{{name}}` replaced. One pass: a value that looks like a name stays as it is.
@@ -88,7 +108,10 @@ mod tests {
 
     #[test]
     fn the_policy_names_the_hash_of_the_very_snippet_in_the_page() {
-        let page = demo_page(BASE_URL, Some("0192f0c1-2345-7abc-8def-0123456789ab"));
+        let page = demo_page(
+            BASE_URL,
+            DemoTenant::Known("0192f0c1-2345-7abc-8def-0123456789ab"),
+        );
         let (_, after) = page.html.split_once("<script>").unwrap();
         let (code, _) = after.split_once("</script>").unwrap();
         let hash = STANDARD.encode(Sha256::digest(code));
@@ -104,25 +127,50 @@ mod tests {
     fn tenant_and_address_cannot_leave_their_place() {
         let page = demo_page(
             "http://x\"><img src=a>",
-            Some("<script>alert(1)</script>{{base_url}}"),
+            DemoTenant::Known("<script>alert(1)</script>{{base_url}}"),
         );
         assert!(!page.html.contains("<img") && !page.html.contains("alert(1)</script>"));
         assert!(page.html.contains("&lt;script&gt;") || page.html.contains("\\u003cscript"));
         assert!(!page.csp.contains("img"), "{}", page.csp);
-        let page = demo_page("http://x; script-src *", Some("a"));
+        let page = demo_page("http://x; script-src *", DemoTenant::Known("a"));
         assert!(!page.csp.contains('*'), "{}", page.csp);
     }
 
     #[test]
     fn without_a_tenant_the_page_says_how_to_name_one() {
-        let page = demo_page(BASE_URL, None);
-        assert!(page.html.contains("?tenant="));
-        assert!(!page.html.contains("<script>") && !page.csp.contains("sha256"));
+        for tenant in [DemoTenant::NotAsked, DemoTenant::Unknown] {
+            let page = demo_page(BASE_URL, tenant);
+            assert!(page.html.contains("?tenant="));
+            assert!(!page.html.contains("<script>") && !page.csp.contains("sha256"));
+        }
+    }
+
+    #[test]
+    fn an_unknown_tenant_is_said() {
+        let is_said = |tenant| {
+            let page = demo_page(BASE_URL, tenant);
+            page.html.contains("<p class=\"bad\" >This server knows no")
+        };
+        assert!(is_said(DemoTenant::Unknown));
+        assert!(!is_said(DemoTenant::NotAsked) && !is_said(DemoTenant::Known("a")));
+    }
+
+    #[test]
+    fn the_script_below_a_path_is_allowed_too() {
+        let page = demo_page("https://x.example/sub", DemoTenant::Known("a"));
+        assert!(page.html.contains("\"https://x.example/sub/svctrack.js\""));
+        assert!(
+            page.csp.contains("script-src 'self' https://x.example "),
+            "{}",
+            page.csp
+        );
+        // The page's own files and calls are beside it, whatever the path is.
+        assert!(!page.html.contains("\"/demo."), "{}", page.html);
     }
 
     #[test]
     fn no_placeholder_is_left() {
-        let page = demo_page(BASE_URL, Some("a"));
+        let page = demo_page(BASE_URL, DemoTenant::Known("a"));
         assert!(!page.html.contains("{{"), "{}", page.html);
     }
 }

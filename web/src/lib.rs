@@ -9,7 +9,7 @@ mod snippet;
 
 pub use self::{
     asset::{ASSETS, Asset, asset},
-    demo::{Page, demo_page},
+    demo::{DemoTenant, Page, demo_page},
     snippet::snippet,
 };
 

@@ -19,7 +19,7 @@ pub fn snippet(base_url: &str, tenant: &str) -> String {
 pub(crate) fn script(base_url: &str, tenant: &str) -> String {
     let base_url = base_url.trim_end_matches('/');
     let endpoint = [base_url, "/analytics/", tenant].concat();
-    let address = [origin(base_url), "/svctrack.js"].concat();
+    let address = [base_url, "/svctrack.js"].concat();
     let lines = SOURCE.lines().filter(|line| !line.starts_with("//"));
     let code = lines.flat_map(|line| ["\n", line]).collect::<String>() + "\n";
     code.replace("{{script}}", &script_string(&address))
@@ -47,9 +47,9 @@ mod tests {
     }
 
     #[test]
-    fn the_snippet_loads_the_script_from_the_origin() {
+    fn the_script_and_the_endpoint_are_below_the_same_address() {
         let snippet = snippet("https://example.com:8443/track/", TENANT);
-        assert!(snippet.contains("\"https://example.com:8443/svctrack.js\""));
+        assert!(snippet.contains("\"https://example.com:8443/track/svctrack.js\""));
         let load = format!("svctrack.load(\"https://example.com:8443/track/analytics/{TENANT}\");");
         assert!(snippet.contains(&load), "{snippet}");
         assert!(!snippet.contains("{{") && !snippet.contains("//\u{20}"));

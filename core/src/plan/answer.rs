@@ -1,5 +1,6 @@
 //! The form in which a stored record is answered: with the rows that are computed when it is read.
 
+use super::merge::STAND_INS;
 use crate::{
     schema::{Fill, LookupError, ReadCtx, ResourceDef},
     value::Document,
@@ -15,6 +16,7 @@ pub fn answer(
     ctx: &ReadCtx<'_>,
 ) -> Result<Document, LookupError> {
     let mut answer = stored.clone();
+    answer.remove(STAND_INS);
     for row in def.rows {
         if let Fill::OnRead(compute) = row.fill
             && let Some(value) = compute(stored, ctx)?

@@ -48,6 +48,13 @@ pub enum Change {
     Append(Appended),
 }
 
+impl Change {
+    /// Whether it makes this record.
+    pub(super) fn creates(&self, of: &ResourceDef, made: ObjectId) -> bool {
+        matches!(self, Self::Put { def, id, basis: Basis::Absent, .. } if *id == made && *def == of)
+    }
+}
+
 /// The version (`__v`) of a stored record.
 pub fn version_of(document: &Document) -> i64 {
     document

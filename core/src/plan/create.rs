@@ -2,11 +2,11 @@
 
 use super::{
     Basis, Change, Ctx, Planned, Refusal,
-    merge::{check_claims, fill, merge, resolve_references},
+    merge::{Assembled, assemble, check_claims},
 };
 use crate::{
-    schema::{Lookup, ResourceDef, index},
-    value::{Document, Json},
+    schema::{Beside, Lookup, ResourceDef, index},
+    value::{Document, Json, ObjectId},
 };
 
 /// Plans a new record from `patch`, a body that [`crate::schema::shape::check_create`] has checked.
@@ -20,37 +20,52 @@ pub fn create(
     lookup: &dyn Lookup,
     ctx: &mut Ctx,
 ) -> Result<Planned, Refusal> {
-    let mut document = Document::default();
-    merge(def, patch, &mut document);
-    let mut issues = Vec::new();
-    resolve_references(def, &mut document, lookup, &mut issues)?;
-    if issues.is_empty() {
-        (def.complete)(&mut document, lookup, &mut issues)?;
-    }
-    if !issues.is_empty() {
-        return Err(Refusal::Invalid(issues));
-    }
-
     let id = ctx.ids.next(ctx.now);
+    create_as(def, id, patch, lookup, ctx)
+}
+
+/// Plans a new record with an id that has been taken already.
+fn create_as(
+    def: &'static ResourceDef,
+    id: ObjectId,
+    patch: Document,
+    lookup: &dyn Lookup,
+    ctx: &mut Ctx,
+) -> Result<Planned, Refusal> {
     let now = Json::string(&ctx.now.to_string());
-    document.set("_id", Json::string(&id.to_string()));
-    document.set("createdAt", now.clone());
-    document.set("updatedAt", now);
-    document.set("__v", Json::integer(0));
-    let document = fill(def, document);
+    let mut base = Document::default();
+    base.set("_id", Json::string(&id.to_string()));
+    base.set("createdAt", now.clone());
+    base.set("updatedAt", now);
+    base.set("__v", Json::integer(0));
+    let Assembled { document, beside } = assemble(def, None, base, patch, lookup, ctx)?;
     let added = index::entries(def, &document);
     check_claims(def, None, &added, lookup)?;
-    let change = Change::Put {
+    let mut changes = create_beside(beside, lookup, ctx)?;
+    changes.push(Change::Put {
         def,
         id,
         basis: Basis::Absent,
         document: document.clone(),
         added,
         removed: Vec::new(),
-    };
+    });
     Ok(Planned {
-        changes: vec![change],
+        changes,
         id,
         document,
     })
+}
+
+/// Plans the records that are made beside another.
+pub(super) fn create_beside(
+    beside: Vec<Beside>,
+    lookup: &dyn Lookup,
+    ctx: &mut Ctx,
+) -> Result<Vec<Change>, Refusal> {
+    let mut changes = Vec::new();
+    for Beside { def, id, patch } in beside {
+        changes.extend(create_as(def, id, patch, lookup, ctx)?.changes);
+    }
+    Ok(changes)
 }

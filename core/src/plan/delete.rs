@@ -1,26 +1,10 @@
-//! Delete, and how a path finds its record.
+//! Delete.
 
-use super::{
-    Basis, Change, Refusal,
-    change::version_of,
-    merge::{referrer, resolve},
-};
+use super::{Basis, Change, Refusal, change::version_of, merge::referrer};
 use crate::{
-    schema::{Lookup, LookupError, ResourceDef, index},
-    value::{Issue, ObjectId, RecordRef},
+    schema::{Lookup, ResourceDef, index},
+    value::{Issue, ObjectId},
 };
-
-/// The id of the record that a path names, if it is there (R2).
-///
-/// # Errors
-/// When the store cannot say.
-pub fn locate(
-    def: &ResourceDef,
-    reference: &RecordRef,
-    lookup: &dyn Lookup,
-) -> Result<Option<ObjectId>, LookupError> {
-    resolve(def, reference, lookup)
-}
 
 /// Plans the removal of the record `id`.
 ///

@@ -1,101 +1,217 @@
 //! From what was stored and what was sent to the record that will be stored (R2, R4, R5), and what
 //! its index entries claim.
 
-use super::Refusal;
+use super::{Ctx, Refusal};
 use crate::{
     resources,
-    schema::{Entry, Fill, Kind, Lookup, LookupError, ResourceDef, Row, index},
-    value::{Document, Issue, Json, ObjectId, RecordRef, issue::quoted},
+    schema::{
+        Beside, Binding, Completion, Entry, Fill, Kind, Lookup, LookupError, Refers, ResourceDef,
+        Row, Sent, index,
+    },
+    value::{
+        Document, Issue, Json, ObjectId, RecordRef, Timestamp, issue::quoted, json_reader::MAX_KEYS,
+    },
 };
+
+/// Hidden member of a stored record: the names of the rows whose values stand in for absent ones. No
+/// caller can set it, since no row has this name.
+pub(super) const STAND_INS: &str = "~";
+
+/// The largest record, in bytes of its values: twice what one body can bring, since bodies add up.
+const MAX_RECORD_BYTES: usize = 2 * 1024 * 1024;
+
+/// The record that will be stored: what was sent, merged into what is stored, completed and filled.
+///
+/// # Errors
+/// [`Refusal::Invalid`] with every problem found, [`Refusal::Lookup`] when the store cannot say.
+pub(super) fn assemble(
+    def: &'static ResourceDef,
+    before: Option<&Document>,
+    mut base: Document,
+    mut patch: Document,
+    lookup: &dyn Lookup,
+    ctx: &mut Ctx,
+) -> Result<Assembled, Refusal> {
+    let stand_ins = base
+        .remove(STAND_INS)
+        .and_then(|names| names.as_ref().items())
+        .unwrap_or_default();
+    for name in stand_ins.iter().filter_map(|name| name.as_ref().as_str()) {
+        let value = base.remove(&name);
+        if value.as_ref().map(Json::as_ref) == patch.get(&name) {
+            patch.remove(&name);
+        }
+    }
+    let actor = ctx.actor.map(|actor| actor.to_string());
+    (def.prepare)(&mut Sent {
+        before,
+        base: &mut base,
+        patch: &mut patch,
+        now: ctx.now,
+        actor: actor.as_deref(),
+    });
+    let (mut issues, mut beside) = (Vec::new(), Vec::new());
+    merge(def, &patch, &mut base, &mut issues);
+    resolve_references(def, &mut base, lookup, &mut issues)?;
+    if issues.is_empty() {
+        let mut completion = Completion {
+            before,
+            sent: &patch,
+            lookup,
+            now: ctx.now,
+            ids: &mut ctx.ids,
+            beside: &mut beside,
+            issues: &mut issues,
+        };
+        (def.complete)(&mut base, &mut completion)?;
+    }
+    let bytes: usize = base
+        .iter()
+        .map(|(name, value)| name.len() + value.text().len())
+        .sum();
+    if bytes > MAX_RECORD_BYTES {
+        let message = format!("a record must be at most {MAX_RECORD_BYTES} bytes");
+        issues.push(Issue::of_body("record_too_large", message));
+    }
+    if issues.is_empty() {
+        Ok(Assembled {
+            document: fill(def, base, ctx.now),
+            beside,
+        })
+    } else {
+        Err(Refusal::Invalid(issues))
+    }
+}
+
+/// A record that can be stored, and those that are made beside it.
+pub(super) struct Assembled {
+    pub(super) document: Document,
+    pub(super) beside: Vec<Beside>,
+}
 
 /// Merges what was sent into a record: absent is left alone, `null` clears, free-form objects merge
 /// key by key (R5).
-pub(super) fn merge(def: &ResourceDef, mut patch: Document, into: &mut Document) {
-    (def.prepare)(&mut patch);
+fn merge(def: &ResourceDef, patch: &Document, into: &mut Document, issues: &mut Vec<Issue>) {
     for (name, value) in patch.iter() {
-        let row = def.row(name).map(|row| row.kind);
-        match (row, value.to_document()) {
-            _ if value.is_null() => {
-                into.remove(name);
-            }
-            (Some(Kind::Object), Some(sent)) => {
-                let mut merged = into
-                    .value(name)
-                    .and_then(|known| known.to_document())
-                    .unwrap_or_default();
+        if value.is_null() {
+            into.remove(name);
+            continue;
+        }
+        let is_object = def.row(name).is_some_and(|row| row.kind == Kind::Object);
+        match value.to_document().filter(|_| is_object) {
+            Some(sent) => {
+                let known = into.value(name).and_then(|known| known.to_document());
+                let mut merged = known.unwrap_or_default();
                 merged.merge(&sent);
+                if merged.len() > MAX_KEYS {
+                    let message = format!("`{name}` must have at most {MAX_KEYS} keys");
+                    issues.push(Issue::of_member(name, "too_many_keys", message));
+                }
                 into.set(name, Json::object(&merged));
             }
-            _ => into.set(name, value.to_json()),
+            None => into.set(name, value.to_json()),
         }
     }
 }
 
 /// Replaces the references of a record by the ids of the records that they name; what names none is
-/// an issue (R2).
-pub(super) fn resolve_references(
+/// an issue, but for a plain id in a row whose record need not exist (R2).
+fn resolve_references(
     def: &ResourceDef,
     document: &mut Document,
     lookup: &dyn Lookup,
     issues: &mut Vec<Issue>,
 ) -> Result<(), LookupError> {
     for row in def.rows {
-        let Some(target) = row.refers.and_then(resources::by_name) else {
+        let Some((refers, target)) = target_of(row) else {
             continue;
         };
-        let Some(text) = document.text(row.name).map(|text| text.into_owned()) else {
+        if refers.binding == Binding::Own {
             continue;
-        };
-        let found = match RecordRef::parse(&text) {
-            Some(reference) => resolve(target, &reference, lookup)?,
-            None => None,
-        };
-        match found {
-            Some(id) => document.set(row.name, Json::string(&id.to_string())),
-            None => issues.push(Issue::of_member(
-                row.name,
-                "reference_not_found",
-                format!(
-                    "`{}` must name a {} that exists; found {}",
-                    row.name,
-                    target.name,
-                    quoted(&text)
-                ),
-            )),
         }
+        let Some(value) = document.value(row.name) else {
+            continue;
+        };
+        let texts = match value.items() {
+            Some(items) => items
+                .iter()
+                .filter_map(|item| Some(item.as_ref().as_str()?.into_owned()))
+                .collect(),
+            None => vec![value.as_str().unwrap_or_default().into_owned()],
+        };
+        let mut ids = Vec::with_capacity(texts.len());
+        for text in texts {
+            match resolve_text(refers, target, &text, lookup)? {
+                Some(id) => ids.push(id),
+                None => issues.push(Issue::of_member(
+                    row.name,
+                    target.not_found,
+                    format!(
+                        "`{}` must name a {} that exists; found {}",
+                        row.name,
+                        target.name,
+                        quoted(&text)
+                    ),
+                )),
+            }
+        }
+        let resolved = match (row.kind, ids.first()) {
+            (Kind::References, _) => Json::strings(ids.iter().map(String::as_str)),
+            (_, Some(id)) => Json::string(id),
+            (_, None) => continue,
+        };
+        document.set(row.name, resolved);
     }
     Ok(())
 }
 
-/// The id of the record that a reference names, if it is there.
-///
-/// # Errors
-/// When the store cannot say.
-pub(super) fn resolve(
-    def: &ResourceDef,
-    reference: &RecordRef,
-    lookup: &dyn Lookup,
-) -> Result<Option<ObjectId>, LookupError> {
-    match reference {
-        RecordRef::Id(id) => Ok(lookup.record(def, *id)?.map(|_| *id)),
-        RecordRef::External(key) => lookup.find(def, "externalId", key),
-        RecordRef::Source(key) => lookup.find(def, "sourceId", key),
-    }
+fn target_of(row: &Row) -> Option<(Refers, &'static ResourceDef)> {
+    let refers = row.refers?;
+    Some((refers, resources::by_name(refers.resource)?))
 }
 
-/// Computes the rows that are filled on every write, and puts the members in the order of the rows.
-pub(super) fn fill(def: &ResourceDef, mut document: Document) -> Document {
+/// The id that is stored for a reference, if it may stand.
+fn resolve_text(
+    refers: Refers,
+    target: &ResourceDef,
+    text: &str,
+    lookup: &dyn Lookup,
+) -> Result<Option<String>, LookupError> {
+    if refers.binding == Binding::Loose && !RecordRef::is_prefixed(text) {
+        return Ok(Some(text.to_owned()));
+    }
+    let Some(reference) = RecordRef::parse(text) else {
+        return Ok(None);
+    };
+    Ok(lookup.locate(target, &reference)?.map(|id| id.to_string()))
+}
+
+/// Computes the rows that are filled on write, and puts the members in the order of the rows.
+fn fill(def: &ResourceDef, mut document: Document, now: Timestamp) -> Document {
     let mut filled = Document::default();
+    let mut stand_ins = Vec::new();
     for row in def.rows {
-        if let Fill::OnWrite(compute) = row.fill {
-            match compute(&document) {
+        let computed = match row.fill {
+            Fill::OnWrite(compute) => Some(compute(&document, now)),
+            Fill::IfAbsent(compute) if document.value(row.name).is_none() => {
+                stand_ins.push(row.name);
+                Some(compute(&document, now))
+            }
+            Fill::IfAbsent(_) | Fill::Sent | Fill::Service => None,
+            Fill::OnRead(_) => continue,
+        };
+        if let Some(computed) = computed {
+            match computed {
                 Some(value) => document.set(row.name, value),
                 None => drop(document.remove(row.name)),
             }
         }
-        if let Some(value) = document.value(row.name).filter(|_| row.is_stored()) {
+        if let Some(value) = document.get(row.name) {
             filled.set(row.name, value.to_json());
         }
+    }
+    if !stand_ins.is_empty() {
+        filled.set(STAND_INS, Json::strings(stand_ins));
     }
     filled
 }
@@ -139,7 +255,7 @@ pub(super) fn referrer(
     lookup: &dyn Lookup,
 ) -> Result<Option<(&'static ResourceDef, &'static Row)>, LookupError> {
     for other in resources::REGISTRY {
-        for row in other.rows.iter().filter(|row| row.refers == Some(def.name)) {
+        for row in other.rows.iter().filter(|row| must_refer_to(row, def)) {
             if !lookup
                 .holders(other, row.name, &index::key_of(row, &id.to_string()), 1)?
                 .is_empty()
@@ -149,4 +265,9 @@ pub(super) fn referrer(
         }
     }
     Ok(None)
+}
+
+fn must_refer_to(row: &Row, def: &ResourceDef) -> bool {
+    row.refers
+        .is_some_and(|refers| refers.binding != Binding::Loose && refers.resource == def.name)
 }

@@ -11,6 +11,7 @@ mod delete;
 pub mod memory;
 mod merge;
 mod update;
+pub mod upsert;
 
 #[cfg(test)]
 mod tests;
@@ -20,7 +21,7 @@ pub use self::{
     append::{Activity, Appended, ParkedEvent, Route},
     change::{Basis, Change, version_of},
     create::create,
-    delete::{delete, locate},
+    delete::delete,
     update::update,
 };
 use crate::{
@@ -35,6 +36,8 @@ pub struct Ctx {
     pub now: Timestamp,
     /// Where new ids come from.
     pub ids: IdSequence,
+    /// The user that the caller acts as (R43).
+    pub actor: Option<ObjectId>,
 }
 
 /// A command that can be carried out.

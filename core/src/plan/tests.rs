@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::{memory::Memory, *};
 use crate::{
-    resources::{company::COMPANY, end_user::END_USER},
+    resources::{company::COMPANY, end_user::END_USER, license::LICENSE, product::PRODUCT},
     schema::{Lookup, ReadCtx, ResourceDef, shape},
     value::RecordRef,
 };
@@ -19,6 +19,7 @@ impl World {
         let ctx = Ctx {
             now: Timestamp::MIN,
             ids: IdSequence::new([0; 5]),
+            actor: None,
         };
         Self {
             store: Memory::default(),
@@ -42,7 +43,7 @@ impl World {
     ) -> Result<usize, Refusal> {
         let sent = Document::parse(sent.as_bytes()).unwrap();
         let shaped = shape::check_update(def, &sent).map_err(Refusal::Invalid)?;
-        let planned = update(def, id, shaped.patch, &self.store, &self.ctx)?;
+        let planned = update(def, id, shaped.patch, &self.store, &mut self.ctx)?;
         self.store.apply(&planned.changes);
         Ok(planned.changes.len())
     }
@@ -85,7 +86,7 @@ fn a_created_record_has_an_id_dates_and_a_version() {
         .unwrap();
     assert_eq!(
         world.answer(&COMPANY, id),
-        r#"{"_id":"000000000000000000000000","name":"Acme","custom":{"b":1.10},"createdAt":"1970-01-01T00:00:00.000Z","updatedAt":"1970-01-01T00:00:00.000Z","__v":0}"#
+        r#"{"_id":"000000000000000000000000","name":"Acme","custom":{"b":1.10},"createdAt":"1970-01-01T00:00:00.000Z","updatedAt":"1970-01-01T00:00:00.000Z","__v":0,"status":"prospect","mrr":0,"arr":0,"mrrByCurrency":{}}"#
     );
 }
 
@@ -136,7 +137,10 @@ fn a_key_is_taken_until_its_holder_lets_go() {
             .unwrap(),
         1
     );
-    let found = locate(&COMPANY, &RecordRef::External("1".into()), &world.store).unwrap();
+    let found = world
+        .store
+        .locate(&COMPANY, &RecordRef::External("1".into()))
+        .unwrap();
     assert_eq!(found, Some(second));
 }
 
@@ -202,7 +206,7 @@ fn a_user_names_their_company_in_any_form() {
     }
     check_refused(
         world.create(&END_USER, r#"{"email":"a@b","companyId":"extid-2"}"#),
-        &[("/companyId", "reference_not_found")],
+        &[("/companyId", "company_not_found")],
     );
     check_refused(
         world.create(&END_USER, "{}"),
@@ -251,6 +255,224 @@ fn a_company_stays_while_users_refer_to_it() {
     world
         .create(&COMPANY, r#"{"name":"A","domains":["a.example"]}"#)
         .unwrap();
+}
+
+/// A license of company `1`; the answer shows `expect` among its members.
+#[track_caller]
+fn check_license(sent: &str, expect: &str) {
+    check_license_changes(&[sent], expect);
+}
+
+/// The first body makes a license, the others change it.
+#[track_caller]
+fn check_license_changes(bodies: &[&str], expect: &str) {
+    let mut world = World::new();
+    world.ctx.now = Timestamp::parse("2026-06-01").unwrap();
+    world
+        .create(&COMPANY, r#"{"name":"A","externalId":"1"}"#)
+        .unwrap();
+    let mut first = Document::parse(bodies[0].as_bytes()).unwrap();
+    first.set("companyId", crate::value::Json::string("extid-1"));
+    let id = world.create(&LICENSE, &first.to_text()).unwrap();
+    for body in &bodies[1..] {
+        world.update(&LICENSE, id, body).unwrap();
+    }
+    let answer = Document::parse(world.answer(&LICENSE, id).as_bytes()).unwrap();
+    let expect = Document::parse(expect.as_bytes()).unwrap();
+    for (name, value) in expect.iter() {
+        assert_eq!(
+            answer.get(name),
+            Some(value),
+            "{name} in {}",
+            answer.to_text()
+        );
+    }
+}
+
+const FIXED: &str = r#"{"fixedPeriod":true,"fromDate":"2026-01-01","toDate":"2026-12-31","mrr":33.33,"_currency":"EUR"}"#;
+
+#[test]
+fn a_fixed_license_is_worth_its_months() {
+    check_license(
+        FIXED,
+        r#"{"length":12,"value":399.96,"arr":399.96,"renewalMrr":33.33,"renewalArr":399.96,"issues":null}"#,
+    );
+    check_license(
+        FIXED,
+        r#"{"renewalDate":"2027-01-01T00:00:00.000Z","renewalDaysFromNow":214,"isOverdue":false,"toDateIncluded":true}"#,
+    );
+    check_license(
+        FIXED,
+        r#"{"renewalStatus":"ongoing","renewalPeriod":1,"renewalUnit":"month","noticePeriod":null,"noticeUnit":null,"invoiceCycle":"yearly","invoiceCycleInterval":0}"#,
+    );
+    check_license(
+        r#"{"fixedPeriod":true,"fromDate":"2026-01-01","toDate":"2027-01-01","value":1000,"_currency":"EUR"}"#,
+        r#"{"mrr":83.333333,"arr":1000,"value":1000,"issues":null}"#,
+    );
+    check_license(
+        r#"{"fixedPeriod":true,"fromDate":"2026-01-31","length":1,"mrr":10,"_currency":"EUR"}"#,
+        r#"{"toDate":"2026-02-28T00:00:00.000Z","value":10,"invoiceCycle":"monthly"}"#,
+    );
+}
+
+#[test]
+fn an_open_ended_license_needs_its_price() {
+    check_license(
+        r#"{"fromDate":"2026-01-01","_currency":"EUR","arr":1200}"#,
+        r#"{"mrr":100,"arr":1200,"renewalDate":null,"invoiceCycle":"monthly","toDateIncluded":false,"issues":null}"#,
+    );
+    check_license(
+        r#"{"fromDate":"2026-01-01","toDate":"2026-04-01","_currency":"EUR","value":300}"#,
+        r#"{"mrr":100,"renewalDate":null,"issues":null}"#,
+    );
+    check_license(
+        "{}",
+        r#"{"mrr":null,"issues":[{"code":"from_date_missing","field":"fromDate","message":"`fromDate` is needed for the license to count"},{"code":"currency_missing","field":"_currency","message":"`_currency` is needed for amounts to count"},{"code":"price_missing","field":"value","message":"`mrr` or `value` is needed"},{"code":"mrr_missing","field":"mrr","message":"a license without fixed period needs `mrr`"}]}"#,
+    );
+}
+
+#[test]
+fn what_an_update_changes_stands_and_the_rest_follows() {
+    check_license_changes(
+        &[FIXED, r#"{"mrr":100}"#],
+        r#"{"value":1200,"arr":1200,"renewalMrr":100}"#,
+    );
+    check_license_changes(&[FIXED, r#"{"value":1200}"#], r#"{"mrr":100,"arr":1200}"#);
+    check_license_changes(&[FIXED, r#"{"arr":1200}"#], r#"{"mrr":100,"value":1200}"#);
+    check_license_changes(
+        &[FIXED, r#"{"toDate":"2026-06-30"}"#],
+        r#"{"length":6,"value":199.98,"mrr":33.33}"#,
+    );
+    check_license_changes(
+        &[FIXED, r#"{"value":1200,"mrr":100}"#],
+        r#"{"mrr":100,"value":1200,"issues":null}"#,
+    );
+    check_license_changes(
+        &[FIXED, r#"{"renewalMrr":50}"#, r#"{"mrr":100}"#],
+        r#"{"renewalMrr":50,"renewalArr":600,"arr":1200}"#,
+    );
+    // What was derived and comes back unchanged stays derived.
+    check_license_changes(
+        &[FIXED, r#"{"value":399.96,"renewalMrr":33.33,"mrr":100}"#],
+        r#"{"value":1200,"renewalMrr":100}"#,
+    );
+    check_license_changes(
+        &[FIXED, r#"{"renewalPeriod":1,"autoRenews":true}"#],
+        r#"{"renewalPeriod":1,"noticePeriod":0,"noticeUnit":"month"}"#,
+    );
+    check_license_changes(
+        &[
+            FIXED,
+            r#"{"autoRenews":true,"noticePeriod":2,"noticeUnit":"weeks"}"#,
+        ],
+        r#"{"noticePeriod":2,"noticeUnit":"week"}"#,
+    );
+    check_license_changes(
+        &[
+            FIXED,
+            r#"{"autoRenews":true,"noticePeriod":2}"#,
+            r#"{"autoRenews":false}"#,
+        ],
+        r#"{"noticePeriod":null,"noticeUnit":null}"#,
+    );
+    check_license_changes(
+        &[
+            r#"{"fromDate":"2026-01-01","mrr":1,"_currency":"EUR"}"#,
+            r#"{"renewalStatus":"lost"}"#,
+        ],
+        r#"{"toDate":"2026-06-01T00:00:00.000Z","length":5}"#,
+    );
+}
+
+#[test]
+fn a_license_takes_from_its_product_what_it_lacks() {
+    let check = |product: &str, license: &str, expect: &str| {
+        let mut world = World::new();
+        world
+            .create(&COMPANY, r#"{"name":"A","externalId":"1"}"#)
+            .unwrap();
+        world.create(&PRODUCT, product).unwrap();
+        let id = world.create(&LICENSE, license).unwrap();
+        let answer = Document::parse(world.answer(&LICENSE, id).as_bytes()).unwrap();
+        for (name, value) in Document::parse(expect.as_bytes()).unwrap().iter() {
+            assert_eq!(
+                answer.get(name),
+                Some(value),
+                "{name} in {}",
+                answer.to_text()
+            );
+        }
+    };
+    let plan = r#"{"name":"Plan","mrr":100,"currency":"EUR","fixedPeriod":true,"autoRenews":true,"length":12,"renewalMrr":120,"renewalPeriod":6,"noticePeriod":3,"noticeUnit":"month"}"#;
+    check(
+        plan,
+        r#"{"companyId":"extid-1","product":"Plan","fromDate":"2026-01-01"}"#,
+        r#"{"mrr":100,"_currency":"EUR","length":12,"toDate":"2027-01-01T00:00:00.000Z","value":1200,"renewalMrr":120,"renewalPeriod":6,"renewalUnit":"month","noticePeriod":3,"noticeUnit":"month"}"#,
+    );
+    check(
+        plan,
+        r#"{"companyId":"extid-1","product":"Plan","fromDate":"2026-01-01","_currency":"USD"}"#,
+        r#"{"mrr":null,"_currency":"USD","length":12}"#,
+    );
+    check(
+        plan,
+        r#"{"companyId":"extid-1","product":"Plan","fromDate":"2026-01-01","value":600}"#,
+        r#"{"mrr":50,"renewalMrr":50,"value":600}"#,
+    );
+    check(
+        plan,
+        r#"{"companyId":"extid-1","product":"Plan","fromDate":"2026-01-01","toDate":"2026-03-31","renewalUnit":"week"}"#,
+        r#"{"length":3,"value":300,"renewalPeriod":1,"renewalUnit":"week"}"#,
+    );
+    check(
+        r#"{"name":"Fee","type":"fee","value":500,"mrr":7}"#,
+        r#"{"companyId":"extid-1","product":"Fee"}"#,
+        r#"{"value":500,"mrr":null}"#,
+    );
+}
+
+#[test]
+fn a_company_stands_where_its_licenses_stand() {
+    let check = |licenses: &[&str], status: &str| {
+        let mut world = World::new();
+        world.ctx.now = Timestamp::parse("2026-06-01").unwrap();
+        let company = world
+            .create(&COMPANY, r#"{"name":"A","externalId":"1"}"#)
+            .unwrap();
+        for license in licenses {
+            let mut sent = Document::parse(license.as_bytes()).unwrap();
+            sent.set("companyId", crate::value::Json::string("extid-1"));
+            world.create(&LICENSE, &sent.to_text()).unwrap();
+        }
+        let answer = world.answer(&COMPANY, company);
+        assert!(
+            answer.contains(&format!(r#""status":"{status}""#)),
+            "{licenses:?}: {answer}"
+        );
+    };
+    check(&[], "prospect");
+    check(&[r#"{"mrr":1}"#], "prospect");
+    check(&[r#"{"fromDate":"2026-01-01","mrr":1}"#], "customer");
+    check(
+        &[r#"{"fromDate":"2025-01-01","toDate":"2025-12-31","fixedPeriod":true,"mrr":1}"#],
+        "customer",
+    );
+    check(&[r#"{"fromDate":"2027-01-01","mrr":1}"#], "coming");
+    check(
+        &[r#"{"fromDate":"2026-01-01","toDate":"2026-12-31","renewalStatus":"lost","mrr":1}"#],
+        "canceled",
+    );
+    check(
+        &[r#"{"fromDate":"2025-01-01","toDate":"2025-12-31","renewalStatus":"lost","mrr":1}"#],
+        "lost",
+    );
+    check(
+        &[
+            r#"{"fromDate":"2025-01-01","toDate":"2025-12-31","renewalStatus":"lost","mrr":1}"#,
+            r#"{"fromDate":"2027-01-01","mrr":1}"#,
+        ],
+        "coming",
+    );
 }
 
 fn any_user() -> impl Strategy<Value = String> {

@@ -3,7 +3,8 @@
 use super::{
     Basis, Change, Ctx, Planned, Refusal,
     change::version_of,
-    merge::{check_claims, fill, merge, resolve_references},
+    create::create_beside,
+    merge::{Assembled, assemble, check_claims},
 };
 use crate::{
     schema::{Lookup, ResourceDef, index},
@@ -20,20 +21,11 @@ pub fn update(
     id: ObjectId,
     patch: Document,
     lookup: &dyn Lookup,
-    ctx: &Ctx,
+    ctx: &mut Ctx,
 ) -> Result<Planned, Refusal> {
     let stored = lookup.record(def, id)?.ok_or(Refusal::NotFound)?;
-    let mut document = stored.clone();
-    merge(def, patch, &mut document);
-    let mut issues = Vec::new();
-    resolve_references(def, &mut document, lookup, &mut issues)?;
-    if issues.is_empty() {
-        (def.complete)(&mut document, lookup, &mut issues)?;
-    }
-    if !issues.is_empty() {
-        return Err(Refusal::Invalid(issues));
-    }
-    let document = fill(def, document);
+    let Assembled { document, beside } =
+        assemble(def, Some(&stored), stored.clone(), patch, lookup, ctx)?;
     if document == stored {
         return Ok(Planned {
             changes: Vec::new(),
@@ -41,7 +33,14 @@ pub fn update(
             document,
         });
     }
-    put(def, id, &stored, document, lookup, ctx)
+    let (put, document) = put(def, id, &stored, document, lookup, ctx)?;
+    let mut changes = create_beside(beside, lookup, ctx)?;
+    changes.push(put);
+    Ok(Planned {
+        changes,
+        id,
+        document,
+    })
 }
 
 fn put(
@@ -51,7 +50,7 @@ fn put(
     mut document: Document,
     lookup: &dyn Lookup,
     ctx: &Ctx,
-) -> Result<Planned, Refusal> {
+) -> Result<(Change, Document), Refusal> {
     let version = version_of(stored);
     document.set("updatedAt", Json::string(&ctx.now.to_string()));
     document.set("__v", Json::integer(version + 1));
@@ -66,9 +65,5 @@ fn put(
         added,
         removed: index::difference(&before, &after),
     };
-    Ok(Planned {
-        changes: vec![change],
-        id,
-        document,
-    })
+    Ok((change, document))
 }

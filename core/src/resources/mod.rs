@@ -1,12 +1,33 @@
 //! The resources, one file each, and the registry: one line each.
 
+pub mod asset;
 pub mod company;
 pub mod end_user;
+pub mod license;
+mod license_terms;
+pub mod product;
+pub mod project;
+pub mod ticket;
+mod ticket_terms;
+pub mod time_entry;
+pub mod timesheet;
+pub mod user;
 
 use crate::schema::ResourceDef;
 
 /// Every resource, in the order of the API's description.
-pub static REGISTRY: &[&ResourceDef] = &[&company::COMPANY, &end_user::END_USER];
+pub static REGISTRY: &[&ResourceDef] = &[
+    &product::PRODUCT,
+    &timesheet::TIMESHEET,
+    &license::LICENSE,
+    &ticket::TICKET,
+    &company::COMPANY,
+    &end_user::END_USER,
+    &asset::ASSET,
+    &project::PROJECT,
+    &user::USER,
+    &time_entry::TIME_ENTRY,
+];
 
 /// The resource called `name` in the singular.
 pub fn by_name(name: &str) -> Option<&'static ResourceDef> {
@@ -49,7 +70,8 @@ mod tests {
                     row.name
                 );
                 assert!(
-                    row.refers.is_none_or(|name| by_name(name).is_some()),
+                    row.refers
+                        .is_none_or(|refers| by_name(refers.resource).is_some()),
                     "{}",
                     row.name
                 );

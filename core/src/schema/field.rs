@@ -6,7 +6,9 @@
 use std::{borrow::Cow, marker::PhantomData};
 
 use super::{LookupError, ReadCtx};
-use crate::value::{Document, Json, JsonRef, ObjectId, Timestamp};
+use rust_decimal::Decimal;
+
+use crate::value::{self, Document, Json, JsonRef, ObjectId, Timestamp};
 
 /// What kind of value a row takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,6 +17,8 @@ pub enum Kind {
     Id,
     /// The id of another record; a body may name it in any form of R2.
     Reference,
+    /// Ids of other records: each as for [`Kind::Reference`], or an object with an `_id`.
+    References,
     /// An id that the caller gives: 1 to 512 bytes, no control characters.
     Key,
     /// An e-mail address.
@@ -23,16 +27,22 @@ pub enum Kind {
     Text,
     /// An array of strings.
     Texts,
+    /// An array of free-form values.
+    Values,
     /// A free-form object, merged key by key (R5).
     Object,
     /// A point in time (R8).
     Date,
     /// A whole number.
     Integer,
+    /// A decimal number; money is one (R7).
+    Number,
+    /// True or false.
+    Bool,
 }
 
 /// Computes the stored value of a row from the rest of the document; `None` leaves it out.
-pub type FillOnWrite = fn(&Document) -> Option<Json>;
+pub type FillOnWrite = fn(&Document, Timestamp) -> Option<Json>;
 /// Computes the answered value of a row when the record is read.
 pub type FillOnRead = fn(&Document, &ReadCtx<'_>) -> Result<Option<Json>, LookupError>;
 
@@ -41,12 +51,34 @@ pub type FillOnRead = fn(&Document, &ReadCtx<'_>) -> Result<Option<Json>, Lookup
 pub enum Fill {
     /// The caller.
     Sent,
+    /// The caller; while they do not, it is computed each time the record is written (R3, R23).
+    IfAbsent(FillOnWrite),
     /// The service: ids, versions, dates of change. Ignored in a body (R3).
     Service,
-    /// Always recomputed when the record is written, stored, sortable.
+    /// Always recomputed when the record is written, stored, sortable. Ignored in a body.
     OnWrite(FillOnWrite),
     /// Depends on now or on another record: computed when read, never stored. Ignored in a body.
     OnRead(FillOnRead),
+}
+
+/// What a row refers to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Refers {
+    /// Name of the resource.
+    pub resource: &'static str,
+    /// What becomes of a reference to nothing.
+    pub binding: Binding,
+}
+
+/// What becomes of a reference to nothing (R2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Binding {
+    /// It is refused, and the record that is referred to cannot be deleted.
+    Firm,
+    /// A plain id is stored as given; only a form that names a key must find its record.
+    Loose,
+    /// The resource resolves it by rules of its own; the record that it finds cannot be deleted.
+    Own,
 }
 
 /// One row of a resource's table.
@@ -62,12 +94,26 @@ pub struct Row {
     pub required: bool,
     /// Who sets it.
     pub fill: Fill,
-    /// The resource whose records it refers to; such a record must exist.
-    pub refers: Option<&'static str>,
+    /// The resource whose records it refers to.
+    pub refers: Option<Refers>,
+    /// The only values that it takes, if there are few.
+    pub values: &'static [&'static str],
+    /// Other words for these values, each with the value that it stands for.
+    pub aliases: &'static [(&'static str, &'static str)],
+    /// The least and the greatest number that it takes.
+    pub range: Option<(i64, i64)>,
+    /// Whether its text may be as long as a ticket's description (R9).
+    pub long: bool,
+    /// What its number counts.
+    pub unit: Option<&'static str>,
+    /// Whether a body may carry it although the service fills it: the resource's `prepare` reads it.
+    pub prepared: bool,
     /// Whether at most one record of a tenant may hold a value.
     pub unique: bool,
     /// Whether records are found by it.
     pub indexed: bool,
+    /// Whether values are compared in lower case: e-mails and domains.
+    pub folded: bool,
     /// Whether it says something about a person.
     pub personal: bool,
 }
@@ -82,8 +128,15 @@ impl Row {
             required: false,
             fill: Fill::Sent,
             refers: None,
+            values: &[],
+            aliases: &[],
+            range: None,
+            long: false,
+            unit: None,
+            prepared: false,
             unique: false,
             indexed: false,
+            folded: matches!(kind, Kind::Email),
             personal: false,
         }
     }
@@ -106,16 +159,80 @@ impl Row {
         self
     }
 
+    /// It is computed on every write as long as the caller does not set it.
+    pub const fn if_absent(mut self, fill: FillOnWrite) -> Self {
+        self.fill = Fill::IfAbsent(fill);
+        self
+    }
+
+    /// A body may carry it although the service fills it.
+    pub const fn prepared(mut self) -> Self {
+        self.prepared = true;
+        self
+    }
+
+    /// It takes these values only.
+    pub const fn one_of(mut self, values: &'static [&'static str]) -> Self {
+        self.values = values;
+        self
+    }
+
+    /// It takes numbers from `least` to `greatest` only.
+    pub const fn range(mut self, range: (i64, i64)) -> Self {
+        self.range = Some(range);
+        self
+    }
+
+    /// Its text may be as long as a ticket's description.
+    pub const fn long(mut self) -> Self {
+        self.long = true;
+        self
+    }
+
+    /// What its number counts.
+    pub const fn unit(mut self, unit: &'static str) -> Self {
+        self.unit = Some(unit);
+        self
+    }
+
     /// It is computed on every read.
     pub const fn on_read(mut self, fill: FillOnRead) -> Self {
         self.fill = Fill::OnRead(fill);
         self
     }
 
-    /// It names a record of another resource.
+    /// It names a record of another resource, which must exist.
     pub const fn refers(mut self, resource: &'static str) -> Self {
-        self.refers = Some(resource);
+        self.refers = Some(Refers {
+            resource,
+            binding: Binding::Firm,
+        });
         self.indexed = true;
+        self
+    }
+
+    /// It names a record of another resource; a plain id is stored as given.
+    pub const fn refers_loosely(mut self, resource: &'static str) -> Self {
+        self.refers = Some(Refers {
+            resource,
+            binding: Binding::Loose,
+        });
+        self
+    }
+
+    /// It names a record of another resource, which the resource finds by rules of its own.
+    pub const fn refers_by_own_rules(mut self, resource: &'static str) -> Self {
+        self.refers = Some(Refers {
+            resource,
+            binding: Binding::Own,
+        });
+        self.indexed = true;
+        self
+    }
+
+    /// Other words for its values, each with the value that it stands for.
+    pub const fn also(mut self, aliases: &'static [(&'static str, &'static str)]) -> Self {
+        self.aliases = aliases;
         self
     }
 
@@ -131,6 +248,12 @@ impl Row {
         self
     }
 
+    /// Its values are compared in lower case.
+    pub const fn folded(mut self) -> Self {
+        self.folded = true;
+        self
+    }
+
     /// It says something about a person.
     pub const fn personal(mut self) -> Self {
         self.personal = true;
@@ -139,8 +262,7 @@ impl Row {
 
     /// Whether a caller can set it.
     pub fn is_sent(&self) -> bool {
-        // A row that is filled on write may be sent too, where the resource's `prepare` reads it.
-        matches!(self.fill, Fill::Sent | Fill::OnWrite(_))
+        self.prepared || matches!(self.fill, Fill::Sent | Fill::IfAbsent(_))
     }
 
     /// Whether it is part of the stored record.
@@ -206,6 +328,8 @@ field_types! {
     Id => ObjectId, |value| ObjectId::parse(&value.as_str()?);
     /// See [`Kind::Reference`].
     Reference => ObjectId, |value| ObjectId::parse(&value.as_str()?);
+    /// See [`Kind::References`].
+    References => Vec<String>, texts_of;
     /// See [`Kind::Key`].
     Key => Cow<'a, str>, |value| value.as_str();
     /// See [`Kind::Email`].
@@ -213,15 +337,25 @@ field_types! {
     /// See [`Kind::Text`].
     Text => Cow<'a, str>, |value| value.as_str();
     /// See [`Kind::Texts`].
-    Texts => Vec<String>, |value| {
-        Some(value.items()?.iter().filter_map(|item| Some(item.as_ref().as_str()?.into_owned())).collect())
-    };
+    Texts => Vec<String>, texts_of;
+    /// See [`Kind::Values`].
+    Values => Vec<Json>, |value| value.items();
     /// See [`Kind::Object`].
     Object => Document, |value| value.to_document();
     /// See [`Kind::Date`].
     Date => Timestamp, |value| Timestamp::parse(&value.as_str()?);
     /// See [`Kind::Integer`].
     Integer => i64, |value| value.as_number_text()?.parse().ok();
+    /// See [`Kind::Number`].
+    Number => Decimal, |value| value.as_number().map(value::Number::as_decimal);
+    /// See [`Kind::Bool`].
+    Bool => bool, |value| value.as_bool();
+}
+
+fn texts_of(value: JsonRef<'_>) -> Option<Vec<String>> {
+    let items = value.items()?;
+    let texts = items.iter().filter_map(|item| item.as_ref().as_str());
+    Some(texts.map(Cow::into_owned).collect())
 }
 
 /// Writes the rows of a resource: a handle for each, and the table `ROWS`.

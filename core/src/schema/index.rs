@@ -1,5 +1,7 @@
 //! Which entries a record has in the indexes of a store, and in what form a value is a key.
 
+use std::collections::BTreeSet;
+
 use super::{Kind, ResourceDef, Row};
 use crate::value::{Document, JsonRef, email};
 
@@ -14,12 +16,13 @@ pub struct Entry {
     pub key: String,
 }
 
-/// The form in which a value of `row` is compared: e-mails and domains in lower case, keys and
-/// references byte for byte.
+/// The form in which a value of `row` is compared: e-mails and domains in lower case, all others byte
+/// for byte.
 pub fn key_of(row: &Row, value: &str) -> String {
-    match row.kind {
-        Kind::Email | Kind::Texts => email::folded(value),
-        _ => value.to_owned(),
+    if row.folded {
+        email::folded(value)
+    } else {
+        value.to_owned()
     }
 }
 
@@ -62,6 +65,7 @@ fn keys_of(row: &Row, value: JsonRef<'_>) -> Vec<String> {
 
 /// The entries of `of` that `other` does not have.
 pub fn difference(of: &[Entry], other: &[Entry]) -> Vec<Entry> {
+    let other: BTreeSet<&Entry> = other.iter().collect();
     of.iter()
         .filter(|entry| !other.contains(entry))
         .cloned()

@@ -1,7 +1,7 @@
 //! How a rule finds other records: the store behind it is the caller's affair.
 
 use super::ResourceDef;
-use crate::value::{Document, ObjectId, Timestamp};
+use crate::value::{Document, ObjectId, RecordRef, Timestamp};
 
 /// Finds records of one tenant, as they are at the moment of planning.
 pub trait Lookup {
@@ -34,6 +34,22 @@ pub trait Lookup {
         key: &str,
         limit: usize,
     ) -> Result<Vec<ObjectId>, LookupError>;
+
+    /// The id of the record that a reference names, if it is there (R2).
+    ///
+    /// # Errors
+    /// When the store cannot say.
+    fn locate(
+        &self,
+        def: &ResourceDef,
+        reference: &RecordRef,
+    ) -> Result<Option<ObjectId>, LookupError> {
+        match reference {
+            RecordRef::Id(id) => Ok(self.record(def, *id)?.map(|_| *id)),
+            RecordRef::External(key) => self.find(def, "externalId", key),
+            RecordRef::Source(key) => self.find(def, "sourceId", key),
+        }
+    }
 }
 
 /// What a row may look at when it is computed at read.

@@ -5,14 +5,17 @@ pub mod field;
 pub mod index;
 pub mod list;
 pub mod lookup;
+pub mod order;
 pub mod resource;
+mod sent_value;
 pub mod shape;
 
 pub use self::{
-    field::{Field, Fill, Kind, Row},
+    field::{Binding, Field, Fill, Kind, Refers, Row},
     index::Entry,
-    list::ListQuery,
+    list::{ListLimits, ListQuery},
     lookup::{Lookup, LookupError, ReadCtx},
-    resource::{ListLimits, ResourceDef},
+    order::{Sort, SortKey},
+    resource::{Beside, Completion, ResourceDef, Sent},
     shape::Shaped,
 };

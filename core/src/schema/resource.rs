@@ -1,16 +1,7 @@
 //! The definition of a resource: its rows and the few functions that a table cannot say.
 
-use super::{Lookup, LookupError, Row};
-use crate::value::{Document, Issue};
-
-/// How many records a list returns (R13).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ListLimits {
-    /// Without a `limit`.
-    pub default: usize,
-    /// At most.
-    pub max: usize,
-}
+use super::{ListLimits, Lookup, LookupError, Row};
+use crate::value::{Document, IdSequence, Issue, JsonRef, ObjectId, Timestamp};
 
 /// A resource: data and plain functions.
 #[derive(Debug)]
@@ -27,28 +18,127 @@ pub struct ResourceDef {
     pub rows: &'static [Row],
     /// How many records a list returns.
     pub list: ListLimits,
-    /// Rewrites what was sent before it is merged, for properties that set others.
-    pub prepare: fn(&mut Document),
-    /// Completes a merged record from other records; what is wrong goes to the issues.
-    pub complete: fn(&mut Document, &dyn Lookup, &mut Vec<Issue>) -> Result<(), LookupError>,
+    /// Short names of query parameters, each with the one that it stands for (R27).
+    pub short_names: &'static [(&'static str, &'static str)],
+    /// The row that `search` looks into, if there is one.
+    pub searched: Option<&'static str>,
+    /// The rows that select the record which a bulk item updates, the first that finds one (R20).
+    pub keys: &'static [&'static str],
+    /// What an item of a bulk upsert must have to make a record (R24, R26).
+    pub check_bulk_create: fn(&Document) -> Vec<Issue>,
+    /// Whether an item of a bulk upsert is dropped without a word.
+    pub drops: fn(&Document) -> bool,
+    /// Whether a bulk upsert answers two counts and nothing else.
+    pub answers_counts_alone: bool,
+    /// Whether a delete answers the record, and one of nothing is not found (R15).
+    pub answers_deleted: bool,
+    /// Whether refused items of a bulk upsert are listed as `validationErrors`.
+    pub lists_validation_errors: bool,
+    /// The code of a reference to a record of this resource that is not there.
+    pub not_found: &'static str,
+    /// Prepares the merge of what was sent, for properties that set others.
+    pub prepare: fn(&mut Sent<'_>),
+    /// Completes a merged record from other records, and checks it as a whole.
+    pub complete: fn(&mut Document, &mut Completion<'_>) -> Result<(), LookupError>,
 }
 
-/// For a resource that rewrites nothing.
-pub fn prepare_nothing(_: &mut Document) {}
+/// What was sent, on its way into a record.
+pub struct Sent<'a> {
+    /// The record as it is stored; none for a create.
+    pub before: Option<&'a Document>,
+    /// What will be merged into: the record without the values that only stood in for absent ones.
+    pub base: &'a mut Document,
+    /// What was sent; a value that only stood in and came back unchanged is not among it.
+    pub patch: &'a mut Document,
+    /// The moment of the command.
+    pub now: Timestamp,
+    /// The user that the caller acts as.
+    pub actor: Option<&'a str>,
+}
 
-/// For a resource that other records do not complete.
-///
-/// # Errors
-/// None.
-pub fn complete_nothing(
-    _: &mut Document,
-    _: &dyn Lookup,
-    _: &mut Vec<Issue>,
-) -> Result<(), LookupError> {
-    Ok(())
+impl Sent<'_> {
+    /// Whether what was sent changes this property.
+    pub fn changes(&self, name: &str) -> bool {
+        let stored = self.before.and_then(|before| before.value(name));
+        self.patch
+            .get(name)
+            .is_some_and(|sent| Some(sent) != stored && !(sent.is_null() && stored.is_none()))
+    }
+
+    /// Whether any of these properties is changed.
+    pub fn changes_any(&self, names: &[&str]) -> bool {
+        names.iter().any(|name| self.changes(name))
+    }
+
+    /// Makes properties absent that were not changed, so that they are computed anew.
+    pub fn forget(&mut self, names: &[&str]) {
+        for name in names {
+            self.base.remove(name);
+            self.patch.remove(name);
+        }
+    }
+
+    /// The value of a property after the merge.
+    pub fn after(&self, name: &str) -> Option<JsonRef<'_>> {
+        let merged = self.patch.get(name).or_else(|| self.base.get(name));
+        merged.filter(|value| !value.is_null())
+    }
+}
+
+/// What a merged record is completed with.
+pub struct Completion<'a> {
+    /// The record as it is stored; none for a create.
+    pub before: Option<&'a Document>,
+    /// What was sent, prepared.
+    pub sent: &'a Document,
+    /// Other records of the tenant.
+    pub lookup: &'a dyn Lookup,
+    /// The moment of the command.
+    pub now: Timestamp,
+    /// Where ids of records come from that are made beside this one.
+    pub ids: &'a mut IdSequence,
+    /// Records that are made beside this one.
+    pub beside: &'a mut Vec<Beside>,
+    /// What is wrong with the record.
+    pub issues: &'a mut Vec<Issue>,
+}
+
+/// A record that is made beside another: a ticket's submitter.
+#[derive(Debug)]
+pub struct Beside {
+    /// Its resource.
+    pub def: &'static ResourceDef,
+    /// Its id.
+    pub id: ObjectId,
+    /// What it holds.
+    pub patch: Document,
 }
 
 impl ResourceDef {
+    /// What most resources have in common; each names what is its own and takes the rest from here.
+    pub const PLAIN: Self = Self {
+        name: "",
+        path: "",
+        code: 0,
+        doc: "",
+        rows: &[],
+        list: ListLimits {
+            default: 100,
+            max: 2_000,
+        },
+        short_names: &[],
+        searched: None,
+        keys: &["_id", "sourceId", "externalId"],
+        check_bulk_create: |_| Vec::new(),
+        drops: |_| false,
+        answers_counts_alone: false,
+        answers_deleted: false,
+        lists_validation_errors: false,
+        not_found: "",
+        prepare: |_| {},
+        complete: |_, _| Ok(()),
+    };
+
     /// The row called `name`.
     pub fn row(&self, name: &str) -> Option<&'static Row> {
         self.rows.iter().find(|row| row.name == name)

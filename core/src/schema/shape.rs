@@ -1,8 +1,8 @@
 //! Checks what was sent against the rows of a resource, and brings each value to the form in which
 //! it is stored. After it, no function checks shape again.
 
-use super::{Kind, ResourceDef, Row};
-use crate::value::{Document, Issue, Json, JsonRef, RecordRef, email, issue::quoted, key};
+use super::{ResourceDef, Row, sent_value::read_value};
+use crate::value::{Document, Issue};
 
 /// A body that fits the rows.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -82,67 +82,4 @@ fn check(def: &ResourceDef, sent: &Document) -> (Shaped, Vec<Issue>) {
         }
     }
     (shaped, issues)
-}
-
-/// The value in the form in which it is stored.
-fn read_value(row: &Row, value: JsonRef<'_>) -> Result<Json, Issue> {
-    if value.is_null() {
-        return Ok(Json::null());
-    }
-    match row.kind {
-        Kind::Text => read_text(row, value, |_| true, ""),
-        Kind::Key => read_text(
-            row,
-            value,
-            key::is_key,
-            "1 to 512 bytes without control characters",
-        ),
-        Kind::Email => read_text(row, value, email::is_usable, "an e-mail address"),
-        Kind::Reference => read_text(
-            row,
-            value,
-            |text| RecordRef::parse(text).is_some(),
-            "24 hex digits, `extid-...` or `srcid-...`",
-        ),
-        Kind::Texts => read_texts(row, value),
-        Kind::Object if value.is_object() => Ok(value.to_json()),
-        Kind::Object => Err(wrong_type(row, "an object", value)),
-        // Set by the service only; never reached for a row that can be sent.
-        Kind::Id | Kind::Date | Kind::Integer => Ok(value.to_json()),
-    }
-}
-
-fn read_text(
-    row: &Row,
-    value: JsonRef<'_>,
-    fits: fn(&str) -> bool,
-    expected: &str,
-) -> Result<Json, Issue> {
-    let text = value
-        .as_str()
-        .ok_or_else(|| wrong_type(row, "a string", value))?;
-    if fits(&text) {
-        return Ok(value.to_json());
-    }
-    let message = format!("`{}` must be {expected}; found {}", row.name, quoted(&text));
-    Err(Issue::of_member(row.name, "invalid_value", message))
-}
-
-fn read_texts(row: &Row, value: JsonRef<'_>) -> Result<Json, Issue> {
-    let items = value
-        .items()
-        .ok_or_else(|| wrong_type(row, "an array of strings", value))?;
-    match items.iter().find(|item| item.as_ref().as_str().is_none()) {
-        Some(other) => Err(wrong_type(row, "an array of strings", other.as_ref())),
-        None => Ok(value.to_json()),
-    }
-}
-
-fn wrong_type(row: &Row, expected: &str, found: JsonRef<'_>) -> Issue {
-    let message = format!(
-        "`{}` must be {expected}; found {}",
-        row.name,
-        quoted(found.text())
-    );
-    Issue::of_member(row.name, "wrong_type", message)
 }

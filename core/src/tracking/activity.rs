@@ -5,7 +5,7 @@ use crate::{
     resources::end_user,
     schema::{
         ListLimits,
-        list::{PairReader, Read, parse_after, parse_limit, unreadable},
+        list::{PairReader, Read, parse_after, parse_limit, parse_time, unreadable},
     },
     value::{Document, Issue, Json, Number, ObjectId, RecordRef, Timestamp},
 };
@@ -99,8 +99,7 @@ impl ActivityQuery {
 }
 
 fn parse_reference(name: &str, value: &str) -> Result<RecordRef, Issue> {
-    let expected = "24 hex digits, `extid-...` or `srcid-...`";
-    RecordRef::parse(value).ok_or_else(|| unreadable(name, expected, value))
+    RecordRef::parse(value).ok_or_else(|| unreadable(name, RecordRef::FORMS, value))
 }
 
 fn parse_references(name: &str, value: &str) -> Result<Vec<RecordRef>, Issue> {
@@ -108,10 +107,6 @@ fn parse_references(name: &str, value: &str) -> Result<Vec<RecordRef>, Issue> {
         .split(',')
         .map(|reference| parse_reference(name, reference))
         .collect()
-}
-
-fn parse_time(name: &str, value: &str) -> Result<Timestamp, Issue> {
-    Timestamp::parse(value).ok_or_else(|| unreadable(name, "an ISO 8601 date", value))
 }
 
 fn parse_bool(name: &str, value: &str) -> Result<bool, Issue> {

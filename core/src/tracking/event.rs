@@ -124,7 +124,6 @@ impl Fault {
     }
 
     /// What was expected, for a person.
-    #[cfg(feature = "records")]
     pub fn message(self) -> &'static str {
         match self {
             Self::IdentityMissing => "expected `email` or `externalId`; found neither",

@@ -31,7 +31,7 @@ pub fn plan(
             fill_empty(id, &user, &event.identity, lookup, ctx)?,
             (id, user),
         ),
-        Found::Unknown(identity) => match find_company(&identity, lookup)? {
+        Found::Unknown(identity) => match find_company(&event.identity, lookup)? {
             Company::Found(company) => create_user(&identity, company, lookup, ctx)?,
             Company::Unknown(code) => {
                 return Ok(vec![park(event, code, received_at, route, ctx)?]);
@@ -148,7 +148,7 @@ fn sent_company(sent: &str, lookup: &dyn Lookup) -> Result<Option<ObjectId>, Loo
         return Ok(Some(id));
     }
     match RecordRef::parse(sent) {
-        Some(reference) => plan::locate(&COMPANY, &reference, lookup),
+        Some(reference) => lookup.locate(&COMPANY, &reference),
         None => Ok(None),
     }
 }
@@ -188,7 +188,7 @@ fn fill_empty(
     user: &Document,
     identity: &Identity,
     lookup: &dyn Lookup,
-    ctx: &Ctx,
+    ctx: &mut Ctx,
 ) -> Result<Vec<Change>, LookupError> {
     let mut patch = Document::default();
     let nameless =
@@ -221,7 +221,12 @@ fn fill_empty(
 fn unplannable(refusal: Refusal) -> LookupError {
     match refusal {
         Refusal::Lookup(error) => error,
-        other => LookupError(format!("an event's user cannot be stored: {other:?}").into()),
+        // Codes only: messages repeat what was sent, and this text is logged.
+        Refusal::Invalid(issues) | Refusal::Conflict(issues) => {
+            let codes: Vec<_> = issues.iter().map(|issue| issue.code).collect();
+            LookupError(format!("an event's user cannot be stored: {}", codes.join(", ")).into())
+        }
+        Refusal::NotFound => LookupError("an event's user is not there".into()),
     }
 }
 
@@ -242,6 +247,7 @@ mod tests {
             let ctx = Ctx {
                 now,
                 ids: IdSequence::new([0; 5]),
+                actor: None,
             };
             let mut world = Self {
                 store: Memory::default(),
@@ -348,6 +354,14 @@ mod tests {
             world.users(),
             ["acme 7 ada@acme.example -", "initech 9 - -"]
         );
+    }
+
+    #[test]
+    fn an_e_mail_of_another_user_still_says_which_company() {
+        let mut world = World::new();
+        world.send(r#"{"externalId":"7","email":"ada@acme.example"}"#);
+        world.send(r#"{"externalId":"9","email":"ada@acme.example"}"#);
+        assert_eq!(world.users(), ["acme 7 ada@acme.example -", "acme 9 - -"]);
     }
 
     #[test]

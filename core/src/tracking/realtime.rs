@@ -85,12 +85,6 @@ impl<'a> Reader<'a> {
         })
     }
 
-    fn first(&self, spellings: &[&'static str]) -> Option<(&'static str, JsonRef<'a>)> {
-        spellings
-            .iter()
-            .find_map(|member| Some((*member, self.document.value(member)?)))
-    }
-
     fn joined_name(&mut self) -> Option<String> {
         let parts = [self.text(&["firstName"]), self.text(&["lastName"])];
         let name = parts.into_iter().flatten().collect::<Vec<_>>().join(" ");
@@ -133,12 +127,8 @@ impl<'a> Reader<'a> {
 
     /// The event's date, moved by the difference of the sender's clock and ours (R45).
     fn date(&mut self, received_at: Timestamp) -> Option<Timestamp> {
-        let time = |value: JsonRef<'_>| Timestamp::parse(&value.as_str()?);
-        let (member, value) = self.first(DATE)?;
-        let date = self.read(member, value, "an ISO 8601 date", time)?;
-        let sent_at = self
-            .typed(name::SENT_AT, "an ISO 8601 date", time)
-            .unwrap_or(received_at);
+        let sent_at = self.time(&[name::SENT_AT]).unwrap_or(received_at);
+        let date = self.time(DATE)?;
         let skew_ms = received_at.as_ms() - sent_at.as_ms();
         let off = skew_ms.abs() > MAX_CLOCK_SKEW_MS;
         Some(if off {
@@ -146,6 +136,22 @@ impl<'a> Reader<'a> {
         } else {
             date
         })
+    }
+
+    /// The first of the spellings that is there and not blank, as a point in time.
+    fn time(&mut self, spellings: &[&'static str]) -> Option<Timestamp> {
+        let text = self.text(spellings)?;
+        let time = Timestamp::parse(&text);
+        if time.is_none() {
+            let member = spellings.first().copied().unwrap_or_default();
+            let message = format!(
+                "`{member}` must be an ISO 8601 date; found {}",
+                quoted(&text)
+            );
+            self.issues
+                .push(Issue::of_member(member, "wrong_type", message));
+        }
+        time
     }
 }
 

@@ -13,9 +13,9 @@ pub const PROBE_NAME: &str = "_svctrack_probe";
 /// The longest cookie value that is written or read, in bytes; browsers take about 4 KB with the
 /// name and the attributes, and the rest belongs to the host page.
 pub const MAX_COOKIE_BYTES: usize = 3 * 1024;
-/// The longest body that is sent so that it outlives its page, in bytes: all such bodies of a page
-/// share 64 KiB, and a browser refuses what goes over.
-pub const MAX_KEEPALIVE_BYTES: usize = 16 * 1024;
+/// How much may be under way at once that outlives its page, in bytes: a browser refuses what goes
+/// over 64 KiB, and the rest of that belongs to the host page.
+pub const MAX_KEEPALIVE_BYTES: usize = 48 * 1024;
 /// The code of a `track` without an action: on the wire it would be taken for an `identify`.
 pub const ACTION_MISSING: &str = "action_missing";
 
@@ -61,39 +61,70 @@ impl Identity {
         }
     }
 
-    /// The identity after `identify(user_id, extra)`. Another user's id, or another e-mail where no id
-    /// is given, begins anew; otherwise what is given replaces what was known, and the rest stays.
+    /// Whether neither an id nor an e-mail says who it is.
+    pub fn names_nobody(&self) -> bool {
+        self.external_id.is_none() && self.email.is_none()
+    }
+
+    /// The identity after `identify(user_id, extra)`; none when that names nobody. Of the same person,
+    /// what is given replaces what was known, and the rest stays; another person begins anew.
     ///
     /// ```
     /// use svctrack_core::tracking::Identity;
     /// let known = Identity { external_id: Some("7".into()), name: Some("Ada".into()), ..Identity::default() };
-    /// let other = known.identify(Some("8".into()), Identity::default());
+    /// let other = known.identify(Some("8".into()), Identity::default()).unwrap();
     /// assert_eq!(other.name, None);
     /// ```
     #[must_use]
-    pub fn identify(self, user_id: Option<String>, extra: Identity) -> Self {
-        let id = user_id.or(extra.external_id);
-        let another_id = differs(&self.external_id, &id);
-        let another_email = id.is_none() && differs(&self.email, &extra.email);
-        let known = if another_id || another_email {
-            Self::default()
-        } else {
-            self
+    pub fn identify(self, user_id: Option<String>, extra: Identity) -> Option<Self> {
+        let given = Self {
+            external_id: user_id.or(extra.external_id),
+            ..extra
         };
+        if given.names_nobody() {
+            return None;
+        }
+        let known = if self.is_same_person(&given) {
+            self
+        } else {
+            Self::default()
+        };
+        Some(known.with(given))
+    }
+
+    /// Whether `given`, which names somebody, means the person who is known. An id decides; without
+    /// two ids to compare the e-mails do.
+    fn is_same_person(&self, given: &Self) -> bool {
+        let is_known_email = |email: &String| {
+            self.email
+                .as_ref()
+                .is_some_and(|known| is_same_email(known, email))
+        };
+        match (&self.external_id, &given.external_id) {
+            (Some(known), Some(given)) => known == given,
+            (Some(_), None) => given.email.as_ref().is_some_and(is_known_email),
+            (None, _) => self.email.is_some() && given.email.as_ref().is_none_or(is_known_email),
+        }
+    }
+
+    /// The identity with the values of `extra` in place of its own, as `track` uses it for one event:
+    /// it stays the same person's.
+    #[must_use]
+    pub fn with(self, extra: Identity) -> Self {
         Self {
-            external_id: id.or(known.external_id),
-            email: extra.email.or(known.email),
-            name: extra.name.or(known.name),
-            company: extra.company.or(known.company),
-            asset: extra.asset.or(known.asset),
-            project: extra.project.or(known.project),
+            external_id: extra.external_id.or(self.external_id),
+            email: extra.email.or(self.email),
+            name: extra.name.or(self.name),
+            company: extra.company.or(self.company),
+            asset: extra.asset.or(self.asset),
+            project: extra.project.or(self.project),
         }
     }
 }
 
-/// Whether both are known and not the same.
-fn differs(known: &Option<String>, given: &Option<String>) -> bool {
-    known.is_some() && given.is_some() && known != given
+/// Whether the two addresses are one, as the server matches them (R34).
+fn is_same_email(known: &str, given: &str) -> bool {
+    known.trim().eq_ignore_ascii_case(given.trim())
 }
 
 /// The values of the cookie `name` in `document.cookie`, still encoded. There can be several, of
@@ -177,31 +208,84 @@ mod tests {
         }
     }
 
+    /// What is known after `identify`; each identity is an id, an e-mail and a name.
+    fn check(known: [&str; 3], given: [&str; 3], expect: Option<[&str; 3]>) {
+        let identity = |texts: [&str; 3]| {
+            let [id, email, name] = texts.map(|text| Some(text).filter(|text| !text.is_empty()));
+            of(id, email, name)
+        };
+        let mut extra = identity(given);
+        let user_id = extra.external_id.take();
+        let now = identity(known).identify(user_id, extra);
+        assert_eq!(now, expect.map(identity), "{known:?}, then {given:?}");
+    }
+
+    const ADA: &str = "ada@example.com";
+    const BOB: &str = "bob@example.com";
+
     #[test]
-    fn the_same_user_keeps_what_was_known() {
-        let known = of(Some("7"), None, Some("Ada"));
-        let now = known.identify(Some("7".into()), of(None, Some("ada@example.com"), None));
-        assert_eq!(now, of(Some("7"), Some("ada@example.com"), Some("Ada")));
+    fn the_same_id_keeps_what_was_known() {
+        check(["7", "", "Ada"], ["7", ADA, ""], Some(["7", ADA, "Ada"]));
+        check(["7", ADA, "Ada"], ["7", "", ""], Some(["7", ADA, "Ada"]));
+        check(["7", ADA, "Ada"], ["7", BOB, ""], Some(["7", BOB, "Ada"]));
+    }
+
+    #[test]
+    fn another_id_begins_anew() {
+        check(["7", ADA, "Ada"], ["8", "", ""], Some(["8", "", ""]));
+        check(["7", ADA, "Ada"], ["8", ADA, ""], Some(["8", ADA, ""]));
+    }
+
+    #[test]
+    fn another_e_mail_begins_anew() {
+        check(["", ADA, "Ada"], ["", BOB, ""], Some(["", BOB, ""]));
+        check(["", ADA, "Ada"], ["8", BOB, ""], Some(["8", BOB, ""]));
+        check(["7", ADA, "Ada"], ["", BOB, ""], Some(["", BOB, ""]));
+    }
+
+    #[test]
+    fn an_e_mail_that_the_known_id_may_not_have_begins_anew() {
+        check(["7", "", "Ada"], ["", BOB, ""], Some(["", BOB, ""]));
     }
 
     #[test]
     fn a_user_known_by_e_mail_gets_their_id() {
-        let known = of(None, Some("ada@example.com"), Some("Ada"));
-        let now = known.identify(Some("7".into()), Identity::default());
-        assert_eq!(now, of(Some("7"), Some("ada@example.com"), Some("Ada")));
+        check(["", ADA, "Ada"], ["7", "", ""], Some(["7", ADA, "Ada"]));
+        check(["", ADA, "Ada"], ["7", ADA, ""], Some(["7", ADA, "Ada"]));
     }
 
     #[test]
-    fn another_user_takes_nothing_over() {
-        let known = of(Some("7"), Some("ada@example.com"), Some("Ada"));
-        assert_eq!(
-            known
-                .clone()
-                .identify(Some("8".into()), Identity::default()),
-            of(Some("8"), None, None)
+    fn an_e_mail_is_the_same_in_any_case_and_with_blanks() {
+        let spelled = " Ada@Example.com ";
+        check(
+            ["7", ADA, "Ada"],
+            ["", spelled, ""],
+            Some(["7", spelled, "Ada"]),
         );
-        let by_email = known.identify(None, of(None, Some("bob@example.com"), None));
-        assert_eq!(by_email, of(None, Some("bob@example.com"), None));
+        check(
+            ["", ADA, "Ada"],
+            ["7", spelled, ""],
+            Some(["7", spelled, "Ada"]),
+        );
+    }
+
+    #[test]
+    fn nobody_is_named_without_id_and_e_mail() {
+        check(["7", ADA, "Ada"], ["", "", ""], None);
+        check(["7", ADA, "Ada"], ["", "", "Bob"], None);
+    }
+
+    #[test]
+    fn nobody_hands_nothing_on() {
+        check(["", "", "Ada"], ["7", "", ""], Some(["7", "", ""]));
+        check(["", "", "Ada"], ["", ADA, ""], Some(["", ADA, ""]));
+    }
+
+    #[test]
+    fn the_extras_of_an_event_begin_nothing_anew() {
+        let known = of(Some("7"), Some(ADA), Some("Ada"));
+        let extra = of(None, Some(BOB), None);
+        assert_eq!(known.with(extra), of(Some("7"), Some(BOB), Some("Ada")));
     }
 
     #[test]

@@ -4,10 +4,7 @@
 
 use std::borrow::Cow;
 
-use super::{
-    Json, JsonRef, Malformed,
-    json::{parse_document, push_string},
-};
+use super::{Json, JsonRef, Malformed, json::push_string, json_reader::parse_document};
 
 /// The members of a JSON object.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -52,12 +52,11 @@ const PUBLIC_MAIL_DOMAINS: &[&str] = &[
 /// assert!(!is_usable("ada@"));
 /// ```
 pub fn is_usable(address: &str) -> bool {
-    let address = address.trim();
-    address.len() <= MAX_EMAIL_BYTES
-        && !address.bytes().any(|byte| byte < b' ' || byte == 0x7f)
-        && address
-            .rsplit_once('@')
-            .is_some_and(|(local, domain)| !local.is_empty() && !domain.is_empty())
+    let controls = address.bytes().any(|byte| byte < b' ' || byte == 0x7f);
+    let parts = address.trim().rsplit_once('@');
+    !controls
+        && address.len() <= MAX_EMAIL_BYTES
+        && parts.is_some_and(|(local, domain)| !local.is_empty() && !domain.is_empty())
 }
 
 /// The form in which addresses are compared: trimmed and in lower case (R34).
@@ -90,7 +89,17 @@ mod tests {
             assert!(is_usable(usable), "{usable}");
         }
         let long = format!("{}@b", "a".repeat(MAX_EMAIL_BYTES));
-        for unusable in ["", "@", "a@", "@b", "ab", "a\n@b", "a@b\u{7f}", &long] {
+        for unusable in [
+            "",
+            "@",
+            "a@",
+            "@b",
+            "ab",
+            "a\n@b",
+            "a@b\n",
+            "a@b\u{7f}",
+            &long,
+        ] {
             assert!(!is_usable(unusable), "{unusable:?}");
         }
     }

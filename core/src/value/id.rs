@@ -194,6 +194,9 @@ pub enum RecordRef {
 }
 
 impl RecordRef {
+    /// The forms, for a person.
+    pub const FORMS: &'static str = "24 hex digits, `extid-...` or `srcid-...`";
+
     /// Reads one of the three forms, already percent-decoded; split once, after the literal prefix.
     ///
     /// ```
@@ -209,6 +212,11 @@ impl RecordRef {
             return is_key(key).then(|| Self::Source(key.to_owned()));
         }
         ObjectId::parse(text).map(Self::Id)
+    }
+
+    /// Whether a text begins as one of the forms that name a key.
+    pub fn is_prefixed(text: &str) -> bool {
+        text.starts_with("extid-") || text.starts_with("srcid-")
     }
 }
 

@@ -10,9 +10,13 @@ pub mod id;
 pub mod issue;
 #[cfg(feature = "records")]
 pub mod json;
+#[cfg(feature = "records")]
+pub mod json_reader;
 pub mod key;
 #[cfg(feature = "records")]
 pub mod number;
+#[cfg(feature = "records")]
+pub mod period;
 pub mod time;
 
 pub use self::time::Timestamp;
@@ -21,6 +25,7 @@ pub use self::{
     document::Document,
     id::{IdSequence, ObjectId, RecordRef, TenantId},
     issue::Issue,
-    json::{Json, JsonRef, Malformed},
+    json::{Json, JsonRef},
+    json_reader::Malformed,
     number::Number,
 };

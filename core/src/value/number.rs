@@ -1,10 +1,15 @@
 //! Numbers as decimals: read from JSON text without a detour over binary floats, and written
 //! without a needless fraction (R7).
 
-use rust_decimal::Decimal;
+use rust_decimal::{Decimal, RoundingStrategy};
 
 /// The largest amount that a money field takes, either sign (R7).
 pub const MAX_AMOUNT: i64 = 1_000_000_000_000_000;
+
+/// How many decimals a number can have; one that is smaller is zero.
+const MAX_DECIMALS: i64 = 28;
+/// How many decimals derived money is rounded to (R7).
+pub const MONEY_SCALE: u32 = 6;
 
 /// A finite decimal number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -23,10 +28,29 @@ impl Number {
     pub fn parse(text: &str) -> Option<Self> {
         let number = match text.find(['e', 'E']) {
             Some(_) if is_zero(text) => Decimal::ZERO,
-            Some(_) => Decimal::from_scientific(text).ok().or_else(|| tiny(text))?,
+            Some(_) => Decimal::from_scientific(text)
+                .ok()
+                .or_else(|| written_out(text))?,
             None => text.parse().ok()?,
         };
         (number.abs() <= Decimal::from(MAX_AMOUNT)).then_some(Self(number))
+    }
+
+    /// Whether there is no fraction.
+    pub fn is_whole(self) -> bool {
+        self.0.is_integer()
+    }
+
+    /// Whether the number lies from `least` to `greatest`.
+    pub fn is_within(self, least: i64, greatest: i64) -> bool {
+        (Decimal::from(least)..=Decimal::from(greatest)).contains(&self.0)
+    }
+
+    /// An amount that was derived, rounded to [`MONEY_SCALE`] decimals; `None` where it is absurd.
+    pub fn of_derived(amount: Decimal) -> Option<Self> {
+        let rounded =
+            amount.round_dp_with_strategy(MONEY_SCALE, RoundingStrategy::MidpointAwayFromZero);
+        (rounded.abs() <= Decimal::from(MAX_AMOUNT)).then_some(Self(rounded))
     }
 
     /// The number as a decimal.
@@ -41,10 +65,30 @@ fn is_zero(text: &str) -> bool {
     !mantissa.bytes().any(|byte| matches!(byte, b'1'..=b'9'))
 }
 
-/// Zero for a number with so small an exponent that a decimal cannot hold it.
-fn tiny(text: &str) -> Option<Decimal> {
-    let exponent = text.split(['e', 'E']).nth(1)?;
-    exponent.starts_with('-').then_some(Decimal::ZERO)
+/// A number that has more digits or a smaller exponent than a decimal can hold: written out without
+/// an exponent, it is rounded as any other. Zero where it is too small to be told from it.
+fn written_out(text: &str) -> Option<Decimal> {
+    let (mantissa, exponent) = text.split_once(['e', 'E'])?;
+    let (sign, mantissa) = match mantissa.strip_prefix('-') {
+        Some(mantissa) => ("-", mantissa),
+        None => ("", mantissa),
+    };
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let digits = format!("{whole}{fraction}");
+    let point = i64::try_from(whole.len())
+        .ok()?
+        .saturating_add(exponent.parse().unwrap_or(i64::MIN));
+    match usize::try_from(point) {
+        Ok(point) => {
+            let (whole, fraction) = digits.split_at_checked(point)?;
+            format!("{sign}0{whole}.{fraction}0").parse().ok()
+        }
+        Err(_) if point < -MAX_DECIMALS => Some(Decimal::ZERO),
+        Err(_) => {
+            let zeros = "0".repeat(usize::try_from(-point).ok()?);
+            format!("{sign}0.{zeros}{digits}").parse().ok()
+        }
+    }
 }
 
 impl From<Decimal> for Number {
@@ -86,6 +130,13 @@ mod tests {
         check("1.5e3", Some("1500"));
         check("1e-3", Some("0.001"));
         check("1e-400", Some("0"));
+        check("1e-99999999999999999999", Some("0"));
+        check(
+            "1234567890123456789012345678901234567890e-30",
+            Some("1234567890.1234567890123456789"),
+        );
+        check("-1.5e-30", Some("0"));
+        check("5e-28", Some("0.0000000000000000000000000005"));
         check("999999999999999.99", Some("999999999999999.99"));
         check(
             "0.1234567890123456789012345678901234567890",

@@ -115,11 +115,11 @@ fn parse_clock(clock: &str) -> Option<i64> {
     };
     let (whole, fraction) = seconds.split_once('.').unwrap_or((seconds, "0"));
     let whole = two_digits(whole, 60)?;
-    if whole == 60 {
-        return Some((minutes * 60 + 59) * 1_000 + 999);
-    }
     if fraction.is_empty() || !fraction.bytes().all(|byte| byte.is_ascii_digit()) {
         return None;
+    }
+    if whole == 60 {
+        return Some((minutes * 60 + 59) * 1_000 + 999);
     }
     let ms = fraction.bytes().chain([b'0', b'0']).take(3);
     let ms = ms.fold(0, |sum, digit| sum * 10 + i64::from(digit - b'0'));
@@ -192,6 +192,7 @@ mod tests {
             "2026-11-20T10:60",
             "2026-11-20T10:11:61",
             "2026-11-20T10:11:12.",
+            "2016-12-31T23:59:60.x",
             "2026-11-20T10:11:12+1",
             "2026-11-20T10:11:12+25:00",
             "1969-12-31T23:59:59Z",

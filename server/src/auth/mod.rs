@@ -6,7 +6,7 @@ use std::fmt;
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use poem::{Request, http::header::AUTHORIZATION};
-use svctrack_core::value::TenantId;
+use svctrack_core::value::{ObjectId, TenantId};
 
 pub use self::token::{Token, TokenRecord};
 use crate::{app::App, error::Error};
@@ -38,6 +38,7 @@ impl fmt::Debug for Tenant {
 pub(crate) struct Caller {
     pub(crate) tenant: Tenant,
     pub(crate) token_id: String,
+    pub(crate) user: Option<ObjectId>,
     scopes: Vec<String>,
 }
 
@@ -69,7 +70,7 @@ pub(crate) fn authenticate(app: &App, request: &Request) -> Result<Caller, Error
         .to_str()
         .ok()
         .and_then(token_in)
-        .ok_or(Error::Unauthorized("token_malformed"))?;
+        .ok_or(Error::Unauthorized("token_missing"))?;
     let token = Token::parse(&sent).ok_or(Error::Unauthorized("token_malformed"))?;
     let known = app
         .store
@@ -82,6 +83,7 @@ pub(crate) fn authenticate(app: &App, request: &Request) -> Result<Caller, Error
     Ok(Caller {
         tenant: Tenant(known.tenant),
         token_id: known.id,
+        user: known.user_id,
         scopes: known.scopes,
     })
 }

@@ -6,7 +6,7 @@ use base64::{Engine as _, engine::general_purpose::STANDARD};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use subtle::ConstantTimeEq as _;
-use svctrack_core::value::{TenantId, Timestamp};
+use svctrack_core::value::{ObjectId, TenantId, Timestamp};
 
 const PREFIX: &str = "svt_";
 const ID_CHARS: usize = 8;
@@ -113,6 +113,8 @@ pub struct TokenRecord {
     pub label: String,
     /// What it may do.
     pub scopes: Vec<String>,
+    /// The user that it acts as.
+    pub user_id: Option<ObjectId>,
     /// When it was made.
     pub created_at: Timestamp,
     /// From when on it counts no more.
@@ -128,6 +130,7 @@ impl TokenRecord {
             hash: token.hash(),
             label: label.to_owned(),
             scopes: vec!["*".to_owned()],
+            user_id: None,
             created_at: now,
             expires_at: None,
         }

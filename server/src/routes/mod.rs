@@ -7,16 +7,13 @@ pub(crate) mod pages;
 pub(crate) mod records;
 pub(crate) mod tracking;
 
+use crate::{
+    limits::{MAX_IGNORED_BYTES, MAX_IGNORED_NAME_BYTES, MAX_IGNORED_NAMES},
+    store::{Next, Page},
+};
 use poem::{
     Request, Response,
     http::{HeaderName, HeaderValue, header},
-};
-use svctrack_core::value::{ObjectId, issue::quoted};
-
-use crate::{
-    error::Error,
-    limits::{MAX_IGNORED_BYTES, MAX_IGNORED_NAME_BYTES, MAX_IGNORED_NAMES},
-    store::Page,
 };
 
 /// What cannot stand for itself in a list of names in a header.
@@ -44,26 +41,25 @@ fn json(text: String) -> Response {
         .body(text)
 }
 
-/// A page of a list, with the way to the next one (R14). `after` is that of the page that was asked.
+/// A page of a list, with the way to the next one (R14).
 fn page(request_uri: &poem::http::Uri, page: Page) -> Response {
     let mut response = json(format!("[{}]", page.items.join(",")));
-    let next = page
-        .last
-        .filter(|_| page.more)
-        .map(|last| next_link(request_uri, last));
-    if let Some(link) = next.and_then(|link| HeaderValue::try_from(link).ok()) {
+    let link = page.next.map(|next| next_link(request_uri, next));
+    if let Some(link) = link.and_then(|link| HeaderValue::try_from(link).ok()) {
         response.headers_mut().insert(header::LINK, link);
     }
     response
 }
 
-fn next_link(uri: &poem::http::Uri, last: ObjectId) -> String {
+fn next_link(uri: &poem::http::Uri, next: Next) -> String {
     let pairs = url::form_urlencoded::parse(uri.query().unwrap_or_default().as_bytes());
-    let kept = pairs.filter(|(name, _)| name != "after" && name != "offset");
+    let kept = pairs.filter(|(name, _)| !matches!(name.as_ref(), "after" | "offset" | "o"));
     let mut query = url::form_urlencoded::Serializer::new(String::new());
-    query
-        .extend_pairs(kept)
-        .append_pair("after", &last.to_string());
+    query.extend_pairs(kept);
+    match next {
+        Next::After(id) => query.append_pair("after", &id.to_string()),
+        Next::Offset(offset) => query.append_pair("offset", &offset.to_string()),
+    };
     format!("<{}?{}>; rel=\"next\"", uri.path(), query.finish())
 }
 
@@ -74,25 +70,39 @@ fn name_ignored(response: &mut Response, ignored: &[String]) {
     }
     let mut text = String::new();
     for (index, name) in ignored.iter().enumerate() {
-        let name = percent_encoding::utf8_percent_encode(name, ENCODED_IN_NAMES).to_string();
-        let name = name.get(..MAX_IGNORED_NAME_BYTES).unwrap_or(&name);
-        if index == MAX_IGNORED_NAMES || text.len() + name.len() > MAX_IGNORED_BYTES {
+        let name = encoded_start(name);
+        let separator = if index == 0 { "" } else { ", " };
+        if index == MAX_IGNORED_NAMES
+            || text.len() + separator.len() + name.len() > MAX_IGNORED_BYTES
+        {
             text.push_str(", ...");
             break;
         }
-        if index > 0 {
-            text.push_str(", ");
-        }
-        text.push_str(name);
+        text.push_str(separator);
+        text.push_str(&name);
     }
     if let Ok(value) = HeaderValue::try_from(text) {
         response.headers_mut().insert(IGNORED, value);
     }
 }
 
-/// A part of the path, percent-decoded once.
-fn path_part<'r>(request: &'r Request, name: &str) -> Result<&'r str, Error> {
-    request
-        .raw_path_param(name)
-        .ok_or_else(|| Error::Internal(format!("the route has no part {}", quoted(name))))
+/// The percent-encoded beginning of a name, cut between two characters.
+fn encoded_start(name: &str) -> String {
+    let mut text = String::new();
+    let mut buffer = [0; 4];
+    for char in name.chars() {
+        let char =
+            percent_encoding::utf8_percent_encode(char.encode_utf8(&mut buffer), ENCODED_IN_NAMES)
+                .to_string();
+        if text.len() + char.len() > MAX_IGNORED_NAME_BYTES {
+            break;
+        }
+        text.push_str(&char);
+    }
+    text
+}
+
+/// A part of the path, percent-decoded once; none when it is not UTF-8.
+fn path_part<'r>(request: &'r Request, name: &str) -> Option<&'r str> {
+    request.raw_path_param(name)
 }

@@ -5,6 +5,7 @@ use poem::{
     http::{HeaderMap, StatusCode, header},
 };
 use svctrack_core::value::TenantId;
+use svctrack_web::DemoTenant;
 
 use super::{query_pairs, tracking::allow_any_origin};
 use crate::{app::App, error::Error};
@@ -37,17 +38,23 @@ pub(crate) async fn demo(app: &App, request: Request) -> Result<Response, Error>
     let asked = query_pairs(&request)
         .into_iter()
         .find(|(name, _)| name == "tenant");
-    let tenant = match asked {
-        Some((_, text)) => {
-            TenantId::parse(&text).filter(|id| app.store.has_tenant(*id).unwrap_or(false))
-        }
+    let tenant = match &asked {
+        Some((_, text)) => match TenantId::parse(text) {
+            Some(id) => app.store.has_tenant(id)?.then_some(id),
+            None => None,
+        },
         None => match app.store.tenants(2)?.as_slice() {
             [only] => Some(*only),
             _ => None,
         },
     };
     let tenant = tenant.map(|tenant| tenant.to_string());
-    let page = svctrack_web::demo_page(&app.public_url, tenant.as_deref());
+    let shown = match (&tenant, asked) {
+        (Some(tenant), _) => DemoTenant::Known(tenant),
+        (None, Some(_)) => DemoTenant::Unknown,
+        (None, None) => DemoTenant::NotAsked,
+    };
+    let page = svctrack_web::demo_page(&app.public_url, shown);
     Ok(Response::builder()
         .content_type("text/html; charset=utf-8")
         .header(header::CONTENT_SECURITY_POLICY, page.csp)

@@ -1,20 +1,26 @@
 //! Create, read, update, delete and list, for every resource alike.
 
-use poem::{Request, Response};
+use poem::{
+    Request, Response,
+    http::{HeaderName, HeaderValue},
+};
 use svctrack_core::{
+    plan::upsert::{Access, Item, MAX_ITEMS},
     schema::{ListQuery, ResourceDef, Shaped, shape},
-    value::{Document, Issue, RecordRef, issue::quoted},
+    value::{Document, Issue, RecordRef, issue::quoted, json_reader::parse_documents},
 };
 
 use super::{json, name_ignored, page, path_part, query_pairs};
 use crate::{
     app::App,
     auth::{Caller, authenticate},
-    body::require_json,
+    body::{Body, require_json},
     error::Error,
-    limits::MAX_RECORD_BYTES,
+    limits::{MAX_BULK_BYTES, MAX_RECORD_BYTES},
     store::{Actor, Answer, Command, Reply, StoreError},
 };
+
+const BULK_ERRORS: HeaderName = HeaderName::from_static("svctrack-bulk-errors");
 
 /// `POST /{resource}`.
 pub(crate) async fn create(
@@ -23,7 +29,7 @@ pub(crate) async fn create(
     def: &'static ResourceDef,
 ) -> Result<Response, Error> {
     let caller = authorise(app, &request, def, "create")?;
-    let sent = read_document(app, &mut request).await?;
+    let (sent, _room) = read_body(app, &mut request).await?;
     let Shaped { patch, ignored } = shape::check_create(def, &sent).map_err(Error::Invalid)?;
     let answer = write_record(app, caller, Command::Create { def, patch }).await?;
     let mut response = json(answer.text);
@@ -51,7 +57,7 @@ pub(crate) async fn update(
 ) -> Result<Response, Error> {
     let caller = authorise(app, &request, def, "update")?;
     let reference = reference_in_path(&request)?;
-    let sent = read_document(app, &mut request).await?;
+    let (sent, _room) = read_body(app, &mut request).await?;
     let Shaped { patch, ignored } = shape::check_update(def, &sent).map_err(Error::Invalid)?;
     let answer = write_record(
         app,
@@ -68,7 +74,8 @@ pub(crate) async fn update(
     Ok(response)
 }
 
-/// `DELETE /{resource}/{id}`: what is not there is deleted already (R15).
+/// `DELETE /{resource}/{id}`: what is not there is deleted already, but for a resource whose delete
+/// answers the record (R15).
 pub(crate) async fn delete(
     app: &App,
     request: Request,
@@ -80,10 +87,74 @@ pub(crate) async fn delete(
         .store
         .write(actor(caller), Command::Delete { def, reference })
         .await?;
-    let count = i32::from(matches!(reply, Reply::Deleted(true)));
+    let Reply::Deleted(deleted) = reply else {
+        return Err(Error::Internal(format!(
+            "a record was deleted and the reply was {reply:?}"
+        )));
+    };
+    if def.answers_deleted {
+        return Ok(json(deleted.ok_or(StoreError::NotFound)?.text));
+    }
+    let count = i32::from(deleted.is_some());
     Ok(json(format!(
         r#"{{"n":{count},"ok":1,"deletedCount":{count}}}"#
     )))
+}
+
+/// `PUT /{resource}`: bulk upsert (R17). The status says nothing of the items, the header does (R19).
+pub(crate) async fn upsert(
+    app: &App,
+    mut request: Request,
+    def: &'static ResourceDef,
+) -> Result<Response, Error> {
+    let caller = authenticate(app, &request)?;
+    let access = access_of(&caller, def)?;
+    require_json(&request)?;
+    let body = app.bodies.read(&mut request, MAX_BULK_BYTES).await?;
+    let items = read_items(&body.bytes, def)?;
+    if items.len() > MAX_ITEMS {
+        return Err(Error::TooManyItems(MAX_ITEMS));
+    }
+    match app
+        .store
+        .write(actor(caller), Command::Upsert { def, items, access })
+        .await?
+    {
+        Reply::Upserted { text, errors } => {
+            let mut response = json(text);
+            response
+                .headers_mut()
+                .insert(BULK_ERRORS, HeaderValue::from(errors));
+            Ok(response)
+        }
+        other => Err(Error::Internal(format!(
+            "a bulk upsert was written and the reply was {other:?}"
+        ))),
+    }
+}
+
+/// What a token may do in bulk; one that may do neither is refused whole, and tickets need both (R21).
+fn access_of(caller: &Caller, def: &ResourceDef) -> Result<Access, Error> {
+    let create = caller.require(&format!("{}:create", def.path));
+    let update = caller.require(&format!("{}:update", def.path));
+    match (create, update) {
+        (Err(error), Err(_)) => Err(error),
+        (Err(error), _) | (_, Err(error)) if def.answers_counts_alone => Err(error),
+        (create, update) => Ok(Access {
+            create: create.is_ok(),
+            update: update.is_ok(),
+        }),
+    }
+}
+
+/// An array of objects; a resource that answers counts alone takes a single one too (R26).
+fn read_items(body: &[u8], def: &ResourceDef) -> Result<Vec<Item>, Error> {
+    if def.answers_counts_alone
+        && let Ok(single) = Document::parse(body)
+    {
+        return Ok(vec![Ok(single)]);
+    }
+    Ok(parse_documents(body)?)
 }
 
 /// `GET /{resource}`.
@@ -93,7 +164,7 @@ pub(crate) async fn list(
     def: &'static ResourceDef,
 ) -> Result<Response, Error> {
     let caller = authorise(app, &request, def, "read")?;
-    let read = ListQuery::parse(&query_pairs(&request), def.list).map_err(Error::BadRequest)?;
+    let read = ListQuery::parse(def, &query_pairs(&request)).map_err(Error::BadRequest)?;
     let found = app.store.list(&caller.tenant, def, read.query).await?;
     let mut response = page(request.uri(), found);
     name_ignored(&mut response, &read.ignored);
@@ -112,24 +183,25 @@ fn authorise(
 }
 
 fn reference_in_path(request: &Request) -> Result<RecordRef, Error> {
-    let text = path_part(request, "id")?;
+    let text = path_part(request, "id").unwrap_or_default();
     RecordRef::parse(text).ok_or_else(|| {
-        let expected = "24 hex digits, `extid-...` or `srcid-...`";
-        let message = format!("an id must be {expected}; found {}", quoted(text));
+        let message = format!("an id must be {}; found {}", RecordRef::FORMS, quoted(text));
         Error::BadRequest(vec![Issue::of_body("invalid_id", message)])
     })
 }
 
-async fn read_document(app: &App, request: &mut Request) -> Result<Document, Error> {
+/// Reads the body of one record. Its room in the budget is kept until the request is answered.
+async fn read_body<'a>(app: &'a App, request: &mut Request) -> Result<(Document, Body<'a>), Error> {
     require_json(request)?;
     let body = app.bodies.read(request, MAX_RECORD_BYTES).await?;
-    Ok(Document::parse(&body.bytes)?)
+    Ok((Document::parse(&body.bytes)?, body))
 }
 
 fn actor(caller: Caller) -> Actor {
     Actor {
         tenant: caller.tenant,
         token: Some(caller.token_id),
+        user: caller.user,
     }
 }
 

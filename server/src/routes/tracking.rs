@@ -23,7 +23,7 @@ const PREFLIGHT_SECONDS: u32 = 24 * 60 * 60;
 /// `POST /analytics/{tenant}`: `OK` means that the event is on disk (R31).
 pub(crate) async fn realtime(app: &App, mut request: Request) -> Result<Response, Error> {
     let received_at = app.clock.now();
-    let tenant = tenant_in_path(app, path_part(&request, "tenant")?)?;
+    let tenant = tenant_in_path(app, path_part(&request, "tenant").unwrap_or_default())?;
     let body = app.bodies.read(&mut request, MAX_EVENT_BYTES).await?;
     let event = realtime::read(&body.bytes, received_at)?;
     let command = Command::Track {
@@ -36,6 +36,7 @@ pub(crate) async fn realtime(app: &App, mut request: Request) -> Result<Response
             Actor {
                 tenant,
                 token: None,
+                user: None,
             },
             command,
         )
@@ -55,9 +56,9 @@ pub(crate) async fn preflight(_: &App, _: Request) -> Result<Response, Error> {
         .finish())
 }
 
-/// Whether a path is one that any web page may call.
-pub(crate) fn is_tracking(path: &str) -> bool {
-    path.starts_with("/analytics/")
+/// Whether a path is one that any web page may call or load.
+pub(crate) fn is_for_any_page(path: &str) -> bool {
+    path.starts_with("/analytics/") || svctrack_web::asset(path).is_some()
 }
 
 /// Lets a page of any origin read the answer, without credentials (R40).

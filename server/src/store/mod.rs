@@ -7,7 +7,10 @@ pub mod embedded;
 
 use futures_util::future::BoxFuture;
 use svctrack_core::{
-    plan::Route,
+    plan::{
+        Route,
+        upsert::{Access, Item},
+    },
     schema::{ListQuery, ResourceDef},
     tracking::{Event, activity::ActivityQuery},
     value::{Document, Issue, ObjectId, RecordRef, TenantId, Timestamp},
@@ -41,6 +44,15 @@ pub enum Command {
         /// Which record.
         reference: RecordRef,
     },
+    /// Many bodies, each of which makes or changes a record (R17).
+    Upsert {
+        /// Their resource.
+        def: &'static ResourceDef,
+        /// The bodies.
+        items: Vec<Item>,
+        /// What the caller may do.
+        access: Access,
+    },
     /// An event taken in.
     Track {
         /// The event.
@@ -57,8 +69,15 @@ pub enum Command {
 pub enum Reply {
     /// The record as it is now.
     Record(Answer),
-    /// Whether there was a record to delete.
-    Deleted(bool),
+    /// The record that was deleted, if there was one.
+    Deleted(Option<Answer>),
+    /// What became of many bodies.
+    Upserted {
+        /// The answer's JSON.
+        text: String,
+        /// How many were refused.
+        errors: usize,
+    },
     /// The event is stored.
     Tracked,
 }
@@ -79,10 +98,17 @@ pub struct Answer {
 pub struct Page {
     /// The records as JSON, in order.
     pub items: Vec<String>,
-    /// Id of the last one.
-    pub last: Option<ObjectId>,
-    /// Whether there is more.
-    pub more: bool,
+    /// Where the next page begins, if there is one.
+    pub next: Option<Next>,
+}
+
+/// Where a page begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// After this record.
+    After(ObjectId),
+    /// So many records from the first.
+    Offset(usize),
 }
 
 /// Why a store did not do what it was asked.
@@ -143,6 +169,8 @@ pub struct Actor {
     pub tenant: Tenant,
     /// Id of the token that asks; none on tracking routes.
     pub token: Option<String>,
+    /// The user that the token acts as.
+    pub user: Option<ObjectId>,
 }
 
 /// Records, activities and tenants, kept somewhere.

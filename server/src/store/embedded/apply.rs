@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 
 use redb::ReadableTable;
 use svctrack_core::{
-    plan::{Appended, Basis, Change, version_of},
+    plan::{Appended, Basis, Change, ParkedEvent, version_of},
     schema::{Entry, ResourceDef},
-    value::{ObjectId, TenantId},
+    value::{Document, ObjectId, TenantId, Timestamp},
 };
 
 use super::{
@@ -17,17 +17,32 @@ use super::{
 };
 use crate::store::{Actor, StoreError};
 
-/// The next number of each tenant's change log, found once a transaction.
-pub(super) type Sequences = BTreeMap<TenantId, u64>;
+/// Most events of a tenant that wait for their user; the oldest make room (R35).
+const MAX_PARKED: u64 = 10_000;
+/// Counters of a tenant: events that wait, and those that had to make room.
+const PARKED: &str = "parked";
+const PARKED_DROPPED: &str = "parked dropped";
+
+/// Where each tenant's change log goes on, found once a transaction: the next number, and the time
+/// that the next row does not go behind.
+pub(super) type Sequences = BTreeMap<TenantId, (u64, Timestamp)>;
 
 /// Carries out the changes of one command.
 pub(super) fn apply(
     tables: &mut WriteTables<'_>,
     sequences: &mut Sequences,
     actor: &Actor,
+    now: Timestamp,
     changes: &[Change],
 ) -> Result<(), StoreError> {
     let tenant = actor.tenant.id();
+    let mut applier = Applier {
+        tables,
+        sequences,
+        actor,
+        tenant,
+        now,
+    };
     for change in changes {
         match change {
             Change::Put {
@@ -38,24 +53,8 @@ pub(super) fn apply(
                 added,
                 removed,
             } => {
-                remove_entries(tables, tenant, def, *id, removed)?;
-                add_entries(tables, tenant, def, *id, added)?;
-                let key = keys::record(tenant, def.code, *id);
-                let value = codec::seal(&key, document.to_text().as_bytes());
-                tables.records.insert(key.as_slice(), value.as_slice())?;
-                let kind = match basis {
-                    Basis::Absent => ChangeKind::Created,
-                    Basis::Version(_) => ChangeKind::Updated,
-                };
-                log_change(
-                    tables,
-                    sequences,
-                    actor,
-                    def,
-                    *id,
-                    kind,
-                    version_of(document),
-                )?;
+                applier.entries(def, *id, removed, added)?;
+                applier.put(def, *id, *basis, document)?;
             }
             Change::Delete {
                 def,
@@ -63,126 +62,191 @@ pub(super) fn apply(
                 basis,
                 removed,
             } => {
-                remove_entries(tables, tenant, def, *id, removed)?;
-                tables
-                    .records
-                    .remove(keys::record(tenant, def.code, *id).as_slice())?;
-                let version = match basis {
-                    Basis::Absent => 0,
-                    Basis::Version(version) => *version,
-                };
-                log_change(
-                    tables,
-                    sequences,
-                    actor,
-                    def,
-                    *id,
-                    ChangeKind::Deleted,
-                    version,
-                )?;
+                applier.entries(def, *id, removed, &[])?;
+                applier.delete(def, *id, *basis)?;
             }
-            Change::Append(appended) => append(tables, tenant, appended)?,
+            Change::Append(Appended::Activity(activity)) => {
+                let key = keys::log(tenant, activity.id);
+                let value = codec::seal_row(&key, activity)?;
+                applier
+                    .tables
+                    .activities
+                    .insert(key.as_slice(), value.as_slice())?;
+            }
+            Change::Append(Appended::Parked(event)) => applier.park(event)?,
         }
     }
     Ok(())
 }
 
-fn append(
-    tables: &mut WriteTables<'_>,
+struct Applier<'a, 't> {
+    tables: &'a mut WriteTables<'t>,
+    sequences: &'a mut Sequences,
+    actor: &'a Actor,
     tenant: TenantId,
-    row: &Appended,
-) -> Result<(), StoreError> {
-    match row {
-        Appended::Activity(activity) => {
-            let key = keys::log(tenant, activity.id);
-            let value = codec::seal_row(&key, activity)?;
-            tables.activities.insert(key.as_slice(), value.as_slice())?;
-        }
-        Appended::Parked(event) => {
-            let key = keys::log(tenant, event.id);
-            let value = codec::seal_row(&key, event)?;
-            tables.parked.insert(key.as_slice(), value.as_slice())?;
-        }
+    now: Timestamp,
+}
+
+impl Applier<'_, '_> {
+    fn put(
+        &mut self,
+        def: &ResourceDef,
+        id: ObjectId,
+        basis: Basis,
+        document: &Document,
+    ) -> Result<(), StoreError> {
+        let key = keys::record(self.tenant, def.code, id);
+        let value = codec::seal(&key, document.to_text().as_bytes());
+        self.tables
+            .records
+            .insert(key.as_slice(), value.as_slice())?;
+        let kind = match basis {
+            Basis::Absent => ChangeKind::Created,
+            Basis::Version(_) => ChangeKind::Updated,
+        };
+        self.log_change(def, id, kind, version_of(document))
     }
-    Ok(())
-}
 
-fn add_entries(
-    tables: &mut WriteTables<'_>,
-    tenant: TenantId,
-    def: &ResourceDef,
-    id: ObjectId,
-    entries: &[Entry],
-) -> Result<(), StoreError> {
-    for entry in entries {
-        if entry.unique {
-            let key = keys::unique(tenant, def.code, entry.row, &entry.key);
-            tables
-                .unique
-                .insert(key.as_slice(), id.as_bytes().as_slice())?;
-        } else {
-            let key = keys::index(tenant, def.code, entry.row, &entry.key, id);
-            tables.index.insert(key.as_slice(), [].as_slice())?;
-        }
+    fn delete(&mut self, def: &ResourceDef, id: ObjectId, basis: Basis) -> Result<(), StoreError> {
+        let key = keys::record(self.tenant, def.code, id);
+        self.tables.records.remove(key.as_slice())?;
+        let version = match basis {
+            Basis::Absent => 0,
+            Basis::Version(version) => version,
+        };
+        self.log_change(def, id, ChangeKind::Deleted, version)
     }
-    Ok(())
-}
 
-fn remove_entries(
-    tables: &mut WriteTables<'_>,
-    tenant: TenantId,
-    def: &ResourceDef,
-    id: ObjectId,
-    entries: &[Entry],
-) -> Result<(), StoreError> {
-    for entry in entries {
-        if entry.unique {
-            let key = keys::unique(tenant, def.code, entry.row, &entry.key);
-            tables.unique.remove(key.as_slice())?;
-        } else {
-            let key = keys::index(tenant, def.code, entry.row, &entry.key, id);
-            tables.index.remove(key.as_slice())?;
+    /// Takes index entries away and adds others.
+    fn entries(
+        &mut self,
+        def: &ResourceDef,
+        id: ObjectId,
+        removed: &[Entry],
+        added: &[Entry],
+    ) -> Result<(), StoreError> {
+        for entry in removed {
+            if entry.unique {
+                self.tables
+                    .unique
+                    .remove(self.unique_key(def, entry).as_slice())?;
+            } else {
+                self.tables
+                    .index
+                    .remove(self.index_key(def, entry, id).as_slice())?;
+            }
         }
+        for entry in added {
+            if entry.unique {
+                let key = self.unique_key(def, entry);
+                self.tables
+                    .unique
+                    .insert(key.as_slice(), id.as_bytes().as_slice())?;
+            } else {
+                let key = self.index_key(def, entry, id);
+                self.tables.index.insert(key.as_slice(), [].as_slice())?;
+            }
+        }
+        Ok(())
     }
-    Ok(())
-}
 
-fn log_change(
-    tables: &mut WriteTables<'_>,
-    sequences: &mut Sequences,
-    actor: &Actor,
-    def: &ResourceDef,
-    id: ObjectId,
-    kind: ChangeKind,
-    version: i64,
-) -> Result<(), StoreError> {
-    let tenant = actor.tenant.id();
-    let sequence = match sequences.get(&tenant) {
-        Some(sequence) => *sequence,
-        None => first_free(tables, tenant)?,
-    };
-    let row = ChangeRow {
-        resource: def.code,
-        id,
-        kind,
-        version,
-        token: actor.token.clone(),
-    };
-    let key = keys::change(tenant, sequence);
-    let value = codec::seal_row(&key, &row)?;
-    tables.changes.insert(key.as_slice(), value.as_slice())?;
-    sequences.insert(tenant, sequence + 1);
-    Ok(())
-}
+    fn unique_key(&self, def: &ResourceDef, entry: &Entry) -> Vec<u8> {
+        keys::unique(self.tenant, def.code, entry.row, &entry.key)
+    }
 
-fn first_free(tables: &WriteTables<'_>, tenant: TenantId) -> Result<u64, StoreError> {
-    let (first, last) = (keys::change(tenant, 0), keys::change(tenant, u64::MAX));
-    let latest = tables
-        .changes
-        .range(first.as_slice()..=last.as_slice())?
-        .next_back();
-    Ok(match latest {
-        Some(row) => keys::sequence_at_end(row?.0.value()).map_or(1, |sequence| sequence + 1),
-        None => 1,
-    })
+    fn index_key(&self, def: &ResourceDef, entry: &Entry, id: ObjectId) -> Vec<u8> {
+        keys::index(self.tenant, def.code, entry.row, &entry.key, id)
+    }
+
+    /// Keeps an event that waits for its user; the oldest one makes room when there are too many.
+    fn park(&mut self, event: &ParkedEvent) -> Result<(), StoreError> {
+        let key = keys::log(self.tenant, event.id);
+        let value = codec::seal_row(&key, event)?;
+        self.tables
+            .parked
+            .insert(key.as_slice(), value.as_slice())?;
+        if self.count(PARKED, 1)? <= MAX_PARKED {
+            return Ok(());
+        }
+        let first = keys::log(self.tenant, ObjectId::MIN);
+        let last = keys::log(self.tenant, ObjectId::MAX);
+        let oldest = self
+            .tables
+            .parked
+            .range(first.as_slice()..=last.as_slice())?
+            .next();
+        let oldest = oldest.transpose()?.map(|(key, _)| key.value().to_vec());
+        if let Some(oldest) = oldest {
+            self.tables.parked.remove(oldest.as_slice())?;
+            self.count(PARKED, -1)?;
+            self.count(PARKED_DROPPED, 1)?;
+        }
+        Ok(())
+    }
+
+    /// Moves a counter and returns where it stands.
+    fn count(&mut self, name: &str, by: i64) -> Result<u64, StoreError> {
+        let key = keys::counter(self.tenant, name);
+        let known = self.tables.counters.get(key.as_slice())?;
+        let known = known.and_then(|known| {
+            known
+                .value()
+                .first_chunk()
+                .map(|bytes| u64::from_be_bytes(*bytes))
+        });
+        let count = known.unwrap_or(0).saturating_add_signed(by);
+        self.tables
+            .counters
+            .insert(key.as_slice(), count.to_be_bytes().as_slice())?;
+        Ok(count)
+    }
+
+    fn log_change(
+        &mut self,
+        def: &ResourceDef,
+        id: ObjectId,
+        kind: ChangeKind,
+        version: i64,
+    ) -> Result<(), StoreError> {
+        let (sequence, latest) = match self.sequences.get(&self.tenant) {
+            Some(next) => *next,
+            None => self.end_of_log()?,
+        };
+        let at = latest.max(self.now);
+        let token = self.actor.token.clone();
+        let row = ChangeRow {
+            resource: def.code,
+            id,
+            kind,
+            version,
+            at,
+            token,
+        };
+        let key = keys::change(self.tenant, sequence);
+        let value = codec::seal_row(&key, &row)?;
+        self.tables
+            .changes
+            .insert(key.as_slice(), value.as_slice())?;
+        self.sequences.insert(self.tenant, (sequence + 1, at));
+        Ok(())
+    }
+
+    /// The next number of the change log, and the time of its latest row.
+    fn end_of_log(&self) -> Result<(u64, Timestamp), StoreError> {
+        let (first, last) = (
+            keys::change(self.tenant, 0),
+            keys::change(self.tenant, u64::MAX),
+        );
+        let latest = self
+            .tables
+            .changes
+            .range(first.as_slice()..=last.as_slice())?
+            .next_back();
+        let Some((key, value)) = latest.transpose()? else {
+            return Ok((1, Timestamp::MIN));
+        };
+        let row: ChangeRow = codec::unseal_row(key.value(), value.value())?;
+        let sequence = keys::sequence_at_end(key.value()).unwrap_or(0);
+        Ok((sequence + 1, row.at))
+    }
 }

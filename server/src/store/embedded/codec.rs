@@ -1,5 +1,8 @@
 //! The bytes of a stored value: a format byte, a checksum over the key and what follows, and the
 //! value itself. A value that is not what was written under its key is reported, never served.
+//!
+//! Rows of logs are postcard: fields are only ever added at the end, and variants of an enum behind the
+//! others, since both are known by their place.
 
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
@@ -21,6 +24,8 @@ pub(super) struct ChangeRow {
     pub(super) kind: ChangeKind,
     /// Its version after the change; before it for a delete.
     pub(super) version: i64,
+    /// When it happened; never before the one in front of it.
+    pub(super) at: svctrack_core::value::Timestamp,
     /// Id of the token that asked for it; none for an event.
     pub(super) token: Option<String>,
 }

@@ -1,33 +1,38 @@
 //! From a command to its changes and its reply, in the middle of the writer's transaction.
 
 use svctrack_core::{
-    plan::{self, Change, Ctx, Planned, Refusal, version_of},
+    plan::{
+        self, Change, Ctx, Planned,
+        upsert::{self, Access, Item, Summary},
+        version_of,
+    },
     schema::{Lookup, ReadCtx, ResourceDef},
     tracking::identity,
     value::{Document, ObjectId, RecordRef},
 };
 
-use crate::store::{Answer, Command, Reply, StoreError};
+use super::{
+    apply::{Sequences, apply},
+    tables::WriteTables,
+    view::View,
+};
+use crate::store::{Actor, Answer, Command, Reply, StoreError};
 
 /// What a command will do.
-pub(super) struct Plan {
-    pub(super) changes: Vec<Change>,
-    pub(super) after: After,
+struct Plan {
+    changes: Vec<Change>,
+    after: After,
 }
 
 /// What its reply is, once the changes are made.
-pub(super) enum After {
+enum After {
     Record(&'static ResourceDef, ObjectId, Document),
-    Deleted(bool),
+    Deleted(&'static ResourceDef, Option<(ObjectId, Document)>),
     Tracked,
 }
 
-/// Plans a command.
-pub(super) fn plan(
-    command: &Command,
-    lookup: &dyn Lookup,
-    ctx: &mut Ctx,
-) -> Result<Plan, StoreError> {
+/// Plans a command that makes its changes all at once.
+fn plan(command: &Command, lookup: &dyn Lookup, ctx: &mut Ctx) -> Result<Plan, StoreError> {
     match command {
         Command::Create { def, patch } => {
             Ok(record(def, plan::create(def, patch.clone(), lookup, ctx)?))
@@ -37,7 +42,7 @@ pub(super) fn plan(
             reference,
             patch,
         } => {
-            let id = plan::locate(def, reference, lookup)?.ok_or(StoreError::NotFound)?;
+            let id = lookup.locate(def, reference)?.ok_or(StoreError::NotFound)?;
             Ok(record(
                 def,
                 plan::update(def, id, patch.clone(), lookup, ctx)?,
@@ -55,7 +60,67 @@ pub(super) fn plan(
                 after: After::Tracked,
             })
         }
+        Command::Upsert { .. } => Err(StoreError::Internal(
+            "a bulk upsert is planned item by item".to_owned(),
+        )),
     }
+}
+
+/// Carries out a command in the middle of the writer's transaction. What goes wrong before anything is
+/// changed is its outcome; an error means that the transaction cannot stand.
+pub(super) fn carry_out(
+    actor: &Actor,
+    command: &Command,
+    tables: &mut WriteTables<'_>,
+    sequences: &mut Sequences,
+    ctx: &mut Ctx,
+) -> Result<Result<Reply, StoreError>, StoreError> {
+    if let Command::Upsert { def, items, access } = command {
+        return upsert(actor, def, items, *access, tables, sequences, ctx).map(Ok);
+    }
+    let lookup = View::in_transaction(actor.tenant.id(), tables);
+    let planned = plan(command, &lookup, ctx).and_then(|plan| {
+        let reply = reply(
+            plan.after,
+            &ReadCtx {
+                now: ctx.now,
+                lookup: &lookup,
+            },
+        )?;
+        Ok((plan.changes, reply))
+    });
+    match planned {
+        Ok((changes, reply)) => {
+            apply(tables, sequences, actor, ctx.now, &changes)?;
+            Ok(Ok(reply))
+        }
+        Err(error) if error.is_of_the_file() => Err(error),
+        Err(error) => Ok(Err(error)),
+    }
+}
+
+/// Each item sees what the ones before it did (R17).
+fn upsert(
+    actor: &Actor,
+    def: &'static ResourceDef,
+    items: &[Item],
+    access: Access,
+    tables: &mut WriteTables<'_>,
+    sequences: &mut Sequences,
+    ctx: &mut Ctx,
+) -> Result<Reply, StoreError> {
+    let tenant = actor.tenant.id();
+    let mut summary = Summary::default();
+    for (index, item) in items.iter().enumerate() {
+        let lookup = View::in_transaction(tenant, tables);
+        let upserted = upsert::upsert(def, index, item, access, &lookup, ctx)?;
+        apply(tables, sequences, actor, ctx.now, &upserted.changes)?;
+        summary.add(upserted.outcome);
+    }
+    Ok(Reply::Upserted {
+        text: summary.answer(def).to_text(),
+        errors: summary.errors(),
+    })
 }
 
 fn record(def: &'static ResourceDef, planned: Planned) -> Plan {
@@ -73,26 +138,29 @@ fn delete(
 ) -> Result<Plan, StoreError> {
     let nothing = Plan {
         changes: Vec::new(),
-        after: After::Deleted(false),
+        after: After::Deleted(def, None),
     };
-    let Some(id) = plan::locate(def, reference, lookup)? else {
+    let Some(id) = lookup.locate(def, reference)? else {
         return Ok(nothing);
     };
-    match plan::delete(def, id, lookup) {
-        Ok(changes) => Ok(Plan {
-            changes,
-            after: After::Deleted(true),
-        }),
-        Err(Refusal::NotFound) => Ok(nothing),
-        Err(refusal) => Err(refusal.into()),
-    }
+    let Some(stored) = lookup.record(def, id)? else {
+        return Ok(nothing);
+    };
+    let changes = plan::delete(def, id, lookup)?;
+    Ok(Plan {
+        changes,
+        after: After::Deleted(def, Some((id, stored))),
+    })
 }
 
-/// The reply, read after the changes were made.
-pub(super) fn reply(after: After, ctx: &ReadCtx<'_>) -> Result<Reply, StoreError> {
+/// The reply; it shows the record as it will be, and other records as they are.
+fn reply(after: After, ctx: &ReadCtx<'_>) -> Result<Reply, StoreError> {
     Ok(match after {
         After::Record(def, id, document) => Reply::Record(answer(def, id, &document, ctx)?),
-        After::Deleted(there) => Reply::Deleted(there),
+        After::Deleted(def, stored) => Reply::Deleted(match stored {
+            Some((id, stored)) => Some(answer(def, id, &stored, ctx)?),
+            None => None,
+        }),
         After::Tracked => Reply::Tracked,
     })
 }

@@ -66,11 +66,6 @@ impl From<Refusal> for StoreError {
 }
 
 impl StoreError {
-    /// Whether a rule decided it: such a command is answered, and the others of its batch go on.
-    pub(super) fn is_refusal(&self) -> bool {
-        matches!(self, Self::NotFound | Self::Invalid(_) | Self::Conflict(_))
-    }
-
     /// Whether it concerns the file as a whole, not one command.
     pub(super) fn is_of_the_file(&self) -> bool {
         matches!(self, Self::Full | Self::Unavailable(_))

@@ -15,6 +15,7 @@
 //! activities  tenant:16 id:12                                                format:1 checksum:4 postcard
 //! parked      tenant:16 id:12                                                format:1 checksum:4 postcard
 //! changes     tenant:16 seq:8                                                format:1 checksum:4 postcard
+//! counters    tenant:16 name                                                 number:8
 //! ```
 
 use svctrack_core::value::{ObjectId, TenantId};
@@ -73,6 +74,13 @@ pub(super) fn log(tenant: TenantId, id: ObjectId) -> Vec<u8> {
 pub(super) fn change(tenant: TenantId, sequence: u64) -> Vec<u8> {
     let mut key = tenant_key(tenant, 8);
     key.extend_from_slice(&sequence.to_be_bytes());
+    key
+}
+
+/// Key of a tenant's counter.
+pub(super) fn counter(tenant: TenantId, name: &str) -> Vec<u8> {
+    let mut key = tenant_key(tenant, name.len());
+    key.extend_from_slice(name.as_bytes());
     key
 }
 

@@ -5,6 +5,7 @@ mod codec;
 mod command;
 mod failure;
 mod keys;
+mod list;
 mod open;
 mod queue;
 mod read;
@@ -51,8 +52,8 @@ const FILE_NAME: &str = "svctrack.redb";
 /// How many lists are read at once: as many as there are cores to spare, so that scans leave the
 /// others to short requests.
 const MAX_SCANS: usize = 2;
-/// How long the writer waits for reads to end before it opens the file again.
-const READS_END_WITHIN: Duration = Duration::from_secs(10);
+/// How long the writer waits for those who are just taking a snapshot, before it opens the file again.
+const SNAPSHOTS_TAKEN_WITHIN: Duration = Duration::from_secs(1);
 
 /// What the writer and the readers share.
 struct Shared {
@@ -137,9 +138,9 @@ impl Embedded {
             .acquire_owned()
             .await
             .map_err(|error| stopped(&error))?;
-        let snapshot = self.shared.snapshot()?;
+        let shared = self.shared.clone();
         let page = tokio::task::spawn_blocking(move || {
-            let page = read(&snapshot);
+            let page = shared.read(read);
             drop(turn);
             page
         });
@@ -162,13 +163,26 @@ impl Shared {
         Ok(self.database()?.begin_read()?)
     }
 
+    /// Reads from a snapshot. When the file fails, the writer is asked to open it again.
+    fn read<T>(
+        &self,
+        read: impl FnOnce(&ReadTransaction) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        let done = self.snapshot().and_then(|snapshot| read(&snapshot));
+        let failed = done.as_ref().is_err_and(StoreError::is_of_the_file);
+        if failed && self.health.load(Ordering::Relaxed) == Health::Ok as u8 {
+            self.queues.ask_to_reopen();
+        }
+        done
+    }
+
     /// Drops the database and opens its file again: after an error, redb takes no write until then.
     /// Says whether the file is open.
     fn reopen(&self) -> bool {
         self.set_health(Health::Recovering);
         let old = self.slot().take();
         if let Some(old) = old {
-            wait_for_reads(&old);
+            wait_for_snapshots(&old);
         }
         match open::open(&*self.medium, self.cache_bytes) {
             Ok(database) => {
@@ -195,9 +209,10 @@ impl Shared {
     }
 }
 
-/// Waits until nobody but the caller holds the database.
-fn wait_for_reads(database: &Arc<Database>) {
-    let deadline = Instant::now() + READS_END_WITHIN;
+/// Waits until nobody but the caller holds the database. Reads that are under way do not: theirs end
+/// with an error when it is dropped.
+fn wait_for_snapshots(database: &Arc<Database>) {
+    let deadline = Instant::now() + SNAPSHOTS_TAKEN_WITHIN;
     while Arc::strong_count(database) > 1 && Instant::now() < deadline {
         thread::sleep(Duration::from_millis(1));
     }
@@ -226,10 +241,8 @@ impl Store for Embedded {
         reference: &RecordRef,
     ) -> BoxFuture<'_, Result<Option<Answer>, StoreError>> {
         let now = self.shared.clock.now();
-        let found = self
-            .shared
-            .snapshot()
-            .and_then(|snapshot| read::record(&snapshot, tenant.id(), def, reference, now));
+        let read = |snapshot: &_| read::record(snapshot, tenant.id(), def, reference, now);
+        let found = self.shared.read(read);
         std::future::ready(found).boxed()
     }
 
@@ -240,7 +253,7 @@ impl Store for Embedded {
         query: ListQuery,
     ) -> BoxFuture<'_, Result<Page, StoreError>> {
         let (tenant, now) = (tenant.id(), self.shared.clock.now());
-        self.scan(move |snapshot| read::list(snapshot, tenant, def, &query, now))
+        self.scan(move |snapshot| list::list(snapshot, tenant, def, query, now))
             .boxed()
     }
 
@@ -255,15 +268,16 @@ impl Store for Embedded {
     }
 
     fn has_tenant(&self, tenant: TenantId) -> Result<bool, StoreError> {
-        tenants::has_tenant(&self.shared.snapshot()?, tenant)
+        self.shared
+            .read(|snapshot| tenants::has_tenant(snapshot, tenant))
     }
 
     fn tenants(&self, limit: usize) -> Result<Vec<TenantId>, StoreError> {
-        tenants::list(&self.shared.snapshot()?, limit)
+        self.shared.read(|snapshot| tenants::list(snapshot, limit))
     }
 
     fn token(&self, id: &str) -> Result<Option<TokenRecord>, StoreError> {
-        tenants::token(&self.shared.snapshot()?, id)
+        self.shared.read(|snapshot| tenants::token(snapshot, id))
     }
 
     fn found(&self, token: &TokenRecord) -> Result<bool, StoreError> {

@@ -2,15 +2,16 @@
 
 use std::{fs, io, path::Path};
 
-use redb::{Database, ReadOnlyDatabase, ReadableDatabase};
+use redb::{Database, ReadableDatabase as _, StorageBackend as _};
 use svctrack_core::value::{IdSequence, ObjectId, Timestamp};
 
 use super::{
     keys::ID_BYTES,
-    storage::{Medium, Storage, create_file},
+    storage::{Medium, Storage, Trial, create_file},
     tables::{META, WriteTables},
+    writer::begin,
 };
-use crate::store::StoreError;
+use crate::{observe, store::StoreError};
 
 /// Version of the stored format; a store of another version is refused.
 const STORE_FORMAT: &[u8] = b"1";
@@ -74,16 +75,22 @@ impl From<redb::DatabaseError> for OpenError {
 /// [`OpenError::Io`] when the folder cannot be written.
 pub(super) fn create(path: &Path, store_bytes: [u8; 5]) -> Result<(), OpenError> {
     let unfinished = path.with_extension("new");
-    match fs::remove_file(&unfinished) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error.into()),
-        _ => {}
-    }
+    remove_if_there(&unfinished)?;
     initialise(Storage::of_file(create_file(&unfinished)?)?, store_bytes)?;
-    fs::rename(&unfinished, path)?;
+    // A link, unlike a renaming, never takes the place of a store that another start has made meanwhile.
+    fs::hard_link(&unfinished, path)?;
+    remove_if_there(&unfinished)?;
     if let Some(folder) = path.parent() {
         fs::File::open(folder)?.sync_all()?;
     }
     Ok(())
+}
+
+fn remove_if_there(path: &Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
 }
 
 /// Writes what every store holds from the start.
@@ -92,8 +99,7 @@ pub(super) fn create(path: &Path, store_bytes: [u8; 5]) -> Result<(), OpenError>
 /// [`OpenError::Io`] when the medium cannot be written.
 pub fn initialise(storage: Storage, store_bytes: [u8; 5]) -> Result<(), OpenError> {
     let database = redb::Builder::new().create_with_backend(storage)?;
-    let mut transaction = database.begin_write().map_err(StoreError::from)?;
-    transaction.set_quick_repair(true);
+    let transaction = begin(&database)?;
     {
         let mut tables = WriteTables::open(&transaction).map_err(StoreError::from)?;
         let first = IdSequence::new(store_bytes).next(Timestamp::MIN);
@@ -110,32 +116,45 @@ pub fn initialise(storage: Storage, store_bytes: [u8; 5]) -> Result<(), OpenErro
     Ok(())
 }
 
-/// Opens the store's database. A file that was closed in good order is looked at first without
-/// writing to it, so that somebody else's database stays as it is.
+/// Opens the store's database. It is tried out first without writing, so that a file which is not
+/// ours, or does not hold together, stays as it is.
 ///
 /// # Errors
 /// [`OpenError`], each cause with its own words.
 pub(super) fn open(medium: &dyn Medium, cache_bytes: usize) -> Result<Database, OpenError> {
     let storage = medium.open()?;
-    if redb::StorageBackend::len(&storage)? == 0 {
+    if storage.len()? == 0 {
         return Err(OpenError::Empty);
     }
-    match redb::Builder::new().open_read_only_with_backend(storage) {
-        Ok(database) => check_format(&database)?,
-        // It was not closed in good order; only opening it for writing can tell more.
-        Err(redb::DatabaseError::RepairAborted) => {}
-        Err(error) => return Err(error.into()),
-    }
-    let database = redb::Builder::new()
-        .set_cache_size(cache_bytes)
-        .create_with_backend(medium.open()?)?;
-    check_format(&database)?;
-    Ok(database)
+    drop(open_over(Trial::over(storage)?, TRIAL_CACHE_BYTES)?);
+    open_over(medium.open()?, cache_bytes)
 }
 
-fn check_format(database: &dyn Readable) -> Result<(), OpenError> {
+/// Memory for the cache of a trial, in bytes; it reads little.
+const TRIAL_CACHE_BYTES: usize = 4 * 1024 * 1024;
+
+fn open_over(
+    storage: impl redb::StorageBackend,
+    cache_bytes: usize,
+) -> Result<Database, OpenError> {
+    let opened = observe::quietly(|| {
+        let database = redb::Builder::new()
+            .set_cache_size(cache_bytes)
+            .create_with_backend(storage)?;
+        check_format(&database)?;
+        Ok(database)
+    });
+    // A damaged file makes redb panic at times.
+    opened.unwrap_or_else(|| {
+        Err(OpenError::Damaged(
+            "its pages do not fit together".to_owned(),
+        ))
+    })
+}
+
+fn check_format(database: &Database) -> Result<(), OpenError> {
     let foreign = || OpenError::Foreign("it has no svctrack format".to_owned());
-    let transaction = database.read().map_err(StoreError::from)?;
+    let transaction = database.begin_read().map_err(StoreError::from)?;
     let table = transaction.open_table(META).map_err(|_| foreign())?;
     let found = table
         .get(META_FORMAT)
@@ -149,23 +168,6 @@ fn check_format(database: &dyn Readable) -> Result<(), OpenError> {
         found: text(found.value()),
         known: text(STORE_FORMAT),
     })
-}
-
-/// A database opened either way.
-trait Readable {
-    fn read(&self) -> Result<redb::ReadTransaction, redb::TransactionError>;
-}
-
-impl Readable for Database {
-    fn read(&self) -> Result<redb::ReadTransaction, redb::TransactionError> {
-        self.begin_read()
-    }
-}
-
-impl Readable for ReadOnlyDatabase {
-    fn read(&self) -> Result<redb::ReadTransaction, redb::TransactionError> {
-        self.begin_read()
-    }
 }
 
 /// The sequence of ids, to go on with.

@@ -28,6 +28,15 @@ struct Waiting {
     turns: VecDeque<TenantId>,
     closed: bool,
     writer_sleeps: bool,
+    reopen: bool,
+}
+
+/// What the writer is to do next.
+pub(super) enum Work {
+    /// Carry out a command, and what else waits.
+    Serve(Job),
+    /// Open the file again, since a read found it failing.
+    Reopen,
 }
 
 /// The queues of all tenants.
@@ -73,12 +82,15 @@ impl Queues {
         self.lock().next()
     }
 
-    /// The next command in turn; waits for one, and ends when the queues are closed and empty.
-    pub(super) fn next_or_wait(&self) -> Option<Job> {
+    /// The next thing to do; waits for one, and ends when the queues are closed and empty.
+    pub(super) fn work(&self) -> Option<Work> {
         let mut waiting = self.lock();
         loop {
+            if std::mem::take(&mut waiting.reopen) {
+                return Some(Work::Reopen);
+            }
             if let Some(job) = waiting.next() {
-                return Some(job);
+                return Some(Work::Serve(job));
             }
             if waiting.closed {
                 return None;
@@ -90,6 +102,12 @@ impl Queues {
                 .unwrap_or_else(PoisonError::into_inner);
             waiting.writer_sleeps = false;
         }
+    }
+
+    /// Asks the writer to open the file again.
+    pub(super) fn ask_to_reopen(&self) {
+        self.lock().reopen = true;
+        self.wake.notify_one();
     }
 
     /// Whether no more commands are taken.
@@ -132,6 +150,7 @@ mod tests {
             actor: Actor {
                 tenant,
                 token: None,
+                user: None,
             },
             command: Command::Delete {
                 def: &COMPANY,
@@ -172,7 +191,7 @@ mod tests {
             queues.push(job(1)),
             Err(StoreError::Unavailable(_))
         ));
-        assert!(queues.next_or_wait().is_some());
-        assert!(queues.next_or_wait().is_none());
+        assert!(matches!(queues.work(), Some(Work::Serve(_))));
+        assert!(queues.work().is_none());
     }
 }

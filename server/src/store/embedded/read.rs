@@ -2,9 +2,9 @@
 
 use redb::ReadTransaction;
 use svctrack_core::{
-    plan::{self, Activity},
+    plan::Activity,
     resources::{company::COMPANY, end_user::END_USER},
-    schema::{ListQuery, Lookup as _, ReadCtx, ResourceDef},
+    schema::{Lookup as _, ReadCtx, ResourceDef},
     tracking::activity::{self, ActivityQuery},
     value::{ObjectId, RecordRef, TenantId, Timestamp},
 };
@@ -12,9 +12,9 @@ use svctrack_core::{
 use super::{
     codec, command, keys,
     tables::{ACTIVITIES, RecordTables},
-    view::{View, read_document},
+    view::View,
 };
-use crate::store::{Answer, Page, StoreError};
+use crate::store::{Answer, Next, Page, StoreError};
 
 /// One record.
 pub(super) fn record(
@@ -26,56 +26,13 @@ pub(super) fn record(
 ) -> Result<Option<Answer>, StoreError> {
     let tables = RecordTables::open(snapshot)?;
     let view = View::of_snapshot(tenant, &tables);
-    let Some(id) = plan::locate(def, reference, &view)? else {
+    let Some(id) = view.locate(def, reference)? else {
         return Ok(None);
     };
     let Some(stored) = view.record(def, id)? else {
         return Ok(None);
     };
     command::answer(def, id, &stored, &ReadCtx { now, lookup: &view }).map(Some)
-}
-
-/// A page of records, lowest id first.
-pub(super) fn list(
-    snapshot: &ReadTransaction,
-    tenant: TenantId,
-    def: &'static ResourceDef,
-    query: &ListQuery,
-    now: Timestamp,
-) -> Result<Page, StoreError> {
-    let tables = RecordTables::open(snapshot)?;
-    let view = View::of_snapshot(tenant, &tables);
-    let ctx = ReadCtx { now, lookup: &view };
-    let first = keys::record(tenant, def.code, query.after.unwrap_or(ObjectId::MIN));
-    let last = keys::record(tenant, def.code, ObjectId::MAX);
-    let mut page = Page {
-        items: Vec::new(),
-        last: None,
-        more: false,
-    };
-    let mut to_skip = query.offset;
-    for row in tables.records.range(first.as_slice()..=last.as_slice())? {
-        let (key, value) = row?;
-        let Some(id) = keys::id_at_end(key.value()) else {
-            continue;
-        };
-        if query.after == Some(id) {
-            continue;
-        }
-        if to_skip > 0 {
-            to_skip -= 1;
-            continue;
-        }
-        if page.items.len() == query.limit {
-            page.more = true;
-            break;
-        }
-        let stored = read_document(key.value(), value.value())?;
-        page.items
-            .push(command::answer(def, id, &stored, &ctx)?.text);
-        page.last = Some(id);
-    }
-    Ok(page)
 }
 
 /// A page of activities, newest stored first.
@@ -88,9 +45,9 @@ pub(super) fn activities(
     let view = View::of_snapshot(tenant, &tables);
     let mut page = Page {
         items: Vec::new(),
-        last: None,
-        more: false,
+        next: None,
     };
+    let mut last_taken = None;
     let Some(filter) = Filter::resolve(query, &view)? else {
         return Ok(page);
     };
@@ -104,13 +61,13 @@ pub(super) fn activities(
             continue;
         }
         if page.items.len() == query.limit {
-            page.more = true;
+            page.next = last_taken.map(Next::After);
             break;
         }
         let user = view.record(&END_USER, found.end_user_id)?;
         page.items
             .push(activity::answer(&found, user.as_ref()).to_text());
-        page.last = Some(found.id);
+        last_taken = Some(found.id);
     }
     Ok(page)
 }
@@ -122,7 +79,7 @@ struct Filter {
 }
 
 impl Filter {
-    /// `None` when a reference names nothing, so that nothing can match (R2).
+    /// `None` when no reference names anything, so that nothing can match (R2).
     fn resolve(
         query: &ActivityQuery,
         view: &View<'_, super::tables::ReadTable>,
@@ -134,12 +91,15 @@ impl Filter {
         if let Some(references) = &query.companies {
             let mut ids = Vec::new();
             for reference in references {
-                ids.extend(plan::locate(&COMPANY, reference, view)?);
+                ids.extend(view.locate(&COMPANY, reference)?);
+            }
+            if ids.is_empty() {
+                return Ok(None);
             }
             filter.companies = Some(ids);
         }
         if let Some(reference) = &query.end_user {
-            let Some(id) = plan::locate(&END_USER, reference, view)? else {
+            let Some(id) = view.locate(&END_USER, reference)? else {
                 return Ok(None);
             };
             filter.end_user = Some(id);

@@ -4,11 +4,14 @@
 //! operation fail, and no other code of ours opens the file.
 
 use std::{
+    collections::BTreeMap,
     fmt,
     fs::{File, OpenOptions},
     io,
-    ops::Bound,
+    ops::{Bound, Range},
+    os::unix::fs::OpenOptionsExt as _,
     path::{Path, PathBuf},
+    sync::{Mutex, MutexGuard, PoisonError},
 };
 
 use redb::{BackendError, StorageBackend, backends::FileBackend};
@@ -57,12 +60,162 @@ impl Storage {
     }
 }
 
+/// Bytes of a block that is kept in memory.
+const BLOCK_BYTES: u64 = 4_096;
+
+/// Storage over another, which it only reads: what is written is kept in memory and forgotten. A
+/// database is tried out over it, so that a file which turns out not to be ours stays as it is.
+#[derive(Debug)]
+pub(super) struct Trial {
+    under: Storage,
+    written: Mutex<Written>,
+}
+
+#[derive(Debug)]
+struct Written {
+    len: u64,
+    blocks: BTreeMap<u64, Vec<u8>>,
+}
+
+impl Trial {
+    /// A trial over `under`.
+    ///
+    /// # Errors
+    /// When the length cannot be told.
+    pub(super) fn over(under: Storage) -> io::Result<Self> {
+        let len = under.len()?;
+        Ok(Self {
+            under,
+            written: Mutex::new(Written {
+                len,
+                blocks: BTreeMap::new(),
+            }),
+        })
+    }
+
+    fn written(&self) -> MutexGuard<'_, Written> {
+        self.written.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// One block as it is now; what lies behind the end of the storage below is zero.
+    fn block(&self, written: &Written, number: u64) -> io::Result<Vec<u8>> {
+        if let Some(block) = written.blocks.get(&number) {
+            return Ok(block.clone());
+        }
+        let offset = number * BLOCK_BYTES;
+        let mut block = vec![0; BLOCK_BYTES as usize];
+        let there = self.under.len()?.saturating_sub(offset).min(BLOCK_BYTES);
+        let part = block.get_mut(..usize::try_from(there).unwrap_or(0));
+        if let Some(part) = part.filter(|part| !part.is_empty()) {
+            self.under.read(offset, part)?;
+        }
+        Ok(block)
+    }
+
+    /// Calls `visit` with each block that a range touches: its number, where the range begins in it,
+    /// and which part of the range lies in it.
+    fn for_blocks(
+        offset: u64,
+        len: usize,
+        mut visit: impl FnMut(u64, usize, Range<usize>) -> io::Result<()>,
+    ) -> io::Result<()> {
+        let mut done = 0;
+        while done < len {
+            let at = offset + done as u64;
+            let begin = (at % BLOCK_BYTES) as usize;
+            let part = (BLOCK_BYTES as usize - begin).min(len - done);
+            visit(at / BLOCK_BYTES, begin, done..done + part)?;
+            done += part;
+        }
+        Ok(())
+    }
+}
+
+impl StorageBackend for Trial {
+    fn len(&self) -> io::Result<u64> {
+        Ok(self.written().len)
+    }
+
+    fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        let written = self.written();
+        if offset.saturating_add(out.len() as u64) > written.len {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        Self::for_blocks(offset, out.len(), |number, begin, part| {
+            let block = self.block(&written, number)?;
+            let from = block.get(begin..begin + part.len());
+            if let (Some(to), Some(from)) = (out.get_mut(part), from) {
+                to.copy_from_slice(from);
+            }
+            Ok(())
+        })
+    }
+
+    fn set_len(&self, len: u64) -> io::Result<()> {
+        self.written().len = len;
+        Ok(())
+    }
+
+    fn sync_data(&self) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
+        let mut written = self.written();
+        Self::for_blocks(offset, data.len(), |number, begin, part| {
+            let mut block = self.block(&written, number)?;
+            let to = block.get_mut(begin..begin + part.len());
+            if let (Some(to), Some(from)) = (to, data.get(part)) {
+                to.copy_from_slice(from);
+            }
+            written.blocks.insert(number, block);
+            Ok(())
+        })
+    }
+
+    fn close(&self) -> io::Result<()> {
+        self.under.close()
+    }
+
+    fn try_lock_range(&self, start: Bound<u64>, end: Bound<u64>) -> Result<bool, BackendError> {
+        self.under.try_lock_range(start, end)
+    }
+
+    fn try_lock_shared_range(
+        &self,
+        start: Bound<u64>,
+        end: Bound<u64>,
+    ) -> Result<bool, BackendError> {
+        self.under.try_lock_shared_range(start, end)
+    }
+
+    fn lock_range(&self, start: Bound<u64>, end: Bound<u64>) -> Result<(), BackendError> {
+        self.under.lock_range(start, end)
+    }
+
+    fn lock_shared_range(&self, start: Bound<u64>, end: Bound<u64>) -> Result<(), BackendError> {
+        self.under.lock_shared_range(start, end)
+    }
+
+    fn unlock_range(&self, start: Bound<u64>, end: Bound<u64>) -> Result<(), BackendError> {
+        self.under.unlock_range(start, end)
+    }
+
+    fn query_lock_range(&self, start: Bound<u64>, end: Bound<u64>) -> Result<bool, BackendError> {
+        self.under.query_lock_range(start, end)
+    }
+}
+
+/// Who may read the store's file: its owner alone, since it holds what customers do.
+const FILE_MODE: u32 = 0o600;
+
 /// Makes a new file that must not be there yet.
 pub(super) fn create_file(path: &Path) -> io::Result<File> {
     OpenOptions::new()
         .read(true)
         .write(true)
         .create_new(true)
+        .mode(FILE_MODE)
         .open(path)
 }
 
@@ -123,5 +276,33 @@ impl StorageBackend for Storage {
 
     fn query_lock_range(&self, start: Bound<u64>, end: Bound<u64>) -> Result<bool, BackendError> {
         self.0.query_lock_range(start, end)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use redb::backends::InMemoryBackend;
+
+    use super::*;
+
+    #[test]
+    fn a_trial_reads_what_it_wrote_and_leaves_what_is_below() {
+        let below = InMemoryBackend::new();
+        below.set_len(10_000).unwrap();
+        below.write(4_000, &[7; 300]).unwrap();
+        let trial = Trial::over(Storage::new(below)).unwrap();
+        trial.write(4_090, &[9; 20]).unwrap();
+        trial.set_len(20_000).unwrap();
+        let mut found = [0; 300];
+        trial.read(4_000, &mut found).unwrap();
+        let expect: Vec<u8> = (4_000..4_300)
+            .map(|at| if (4_090..4_110).contains(&at) { 9 } else { 7 })
+            .collect();
+        assert_eq!(found.as_slice(), expect);
+        trial.read(15_000, &mut found).unwrap();
+        assert_eq!(found, [0; 300]);
+        assert!(trial.read(19_999, &mut found).is_err());
+        trial.under.read(4_000, &mut found).unwrap();
+        assert_eq!(found, [7; 300]);
     }
 }

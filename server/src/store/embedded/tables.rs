@@ -17,6 +17,8 @@ pub(super) const ACTIVITIES: Definition = TableDefinition::new("activities");
 pub(super) const PARKED: Definition = TableDefinition::new("parked");
 pub(super) const CHANGES: Definition = TableDefinition::new("changes");
 
+pub(super) const COUNTERS: Definition = TableDefinition::new("counters");
+
 /// All tables, in a transaction that writes.
 pub(super) struct WriteTables<'t> {
     pub(super) meta: WriteTable<'t>,
@@ -28,6 +30,7 @@ pub(super) struct WriteTables<'t> {
     pub(super) activities: WriteTable<'t>,
     pub(super) parked: WriteTable<'t>,
     pub(super) changes: WriteTable<'t>,
+    pub(super) counters: WriteTable<'t>,
 }
 
 impl<'t> WriteTables<'t> {
@@ -43,6 +46,7 @@ impl<'t> WriteTables<'t> {
             activities: transaction.open_table(ACTIVITIES)?,
             parked: transaction.open_table(PARKED)?,
             changes: transaction.open_table(CHANGES)?,
+            counters: transaction.open_table(COUNTERS)?,
         })
     }
 }

@@ -4,7 +4,7 @@
 use redb::ReadableTable;
 use svctrack_core::{
     schema::{Lookup, LookupError, ResourceDef},
-    value::{Document, ObjectId, TenantId},
+    value::{Document, ObjectId, TenantId, json_reader::parse_stored},
 };
 
 use super::{
@@ -50,7 +50,7 @@ impl<'a> View<'a, ReadTable> {
 /// The document in the stored bytes of a record.
 pub(super) fn read_document(key: &[u8], bytes: &[u8]) -> Result<Document, StoreError> {
     let text = codec::unseal(key, bytes)?;
-    Document::parse(text).map_err(|error| StoreError::Corrupted(error.message))
+    parse_stored(text).map_err(|error| StoreError::Corrupted(error.message))
 }
 
 impl<T: ReadableTable<&'static [u8], &'static [u8]>> View<'_, T> {

@@ -12,18 +12,24 @@ use std::{
 };
 
 use redb::WriteTransaction;
-use svctrack_core::{plan::Ctx, schema::ReadCtx, value::IdSequence};
+use svctrack_core::{
+    plan::Ctx,
+    tracking::Event,
+    value::{Document, IdSequence},
+};
 
 use super::{
     Shared,
-    apply::{Sequences, apply},
+    apply::Sequences,
     command,
     open::META_LAST_ID,
-    queue::Job,
+    queue::{Job, Work},
     tables::WriteTables,
-    view::View,
 };
-use crate::store::{Command, Reply, StoreError};
+use crate::{
+    observe::panic_message,
+    store::{Command, Health, Reply, StoreError},
+};
 
 /// A batch takes no more once it has this many commands: a commit is spread over enough of them by
 /// then, and the first one does not wait for the last for long.
@@ -38,6 +44,14 @@ const REOPEN_PAUSE: Duration = Duration::from_millis(200);
 
 type Outcome = Result<Reply, StoreError>;
 
+/// Why a transaction did not come to its end.
+enum Failed {
+    /// The command that was being carried out broke down.
+    Command(StoreError),
+    /// The store did: its file must be opened again.
+    Store(StoreError),
+}
+
 /// The writer's own state.
 pub(super) struct Writer {
     pub(super) shared: Arc<Shared>,
@@ -47,25 +61,33 @@ pub(super) struct Writer {
 /// Commands that share a transaction.
 struct Batch {
     jobs: Vec<Job>,
-    /// Which of them is being planned; as many as there are once all have been.
+    /// Which of them is being carried out; as many as there are once all have been.
     at: usize,
 }
 
 impl Batch {
-    /// Answers the command that was being planned with the reason, and drops it from the batch.
+    /// Answers the command that was being carried out with the reason, and drops it from the batch.
     fn refuse_guilty(&mut self, error: StoreError) {
         if self.at < self.jobs.len() {
             answer(self.jobs.remove(self.at), Err(error));
         } else {
-            self.refuse_all(&error.to_string());
+            self.refuse_all(&error);
         }
     }
 
     /// Answers every command that the store cannot take it now.
-    fn refuse_all(&mut self, reason: &str) {
-        for job in self.jobs.drain(..) {
-            answer(job, Err(StoreError::Unavailable(reason.to_owned())));
-        }
+    fn refuse_all(&mut self, error: &StoreError) {
+        self.jobs
+            .drain(..)
+            .for_each(|job| answer(job, Err(unavailable(error))));
+    }
+}
+
+/// What those hear whose command a failing store did not take.
+fn unavailable(error: &StoreError) -> StoreError {
+    match error {
+        StoreError::Full => StoreError::Full,
+        other => StoreError::Unavailable(other.to_string()),
     }
 }
 
@@ -74,14 +96,32 @@ fn answer(job: Job, outcome: Outcome) {
     let _ = job.answer.send(outcome);
 }
 
+/// Leaves nobody waiting when the writer ends, however it ends.
+struct Closing(Arc<Shared>);
+
+impl Drop for Closing {
+    fn drop(&mut self) {
+        self.0.queues.close();
+        let ended = StoreError::Unavailable("the writer has ended".to_owned());
+        while let Some(job) = self.0.queues.next() {
+            answer(job, Err(unavailable(&ended)));
+        }
+        self.0.set_health(Health::Stopped);
+    }
+}
+
 impl Writer {
     /// Serves commands until the queues are closed and empty.
     pub(super) fn run(mut self) {
-        while let Some(first) = self.shared.queues.next_or_wait() {
-            self.serve(Batch {
-                jobs: vec![first],
-                at: 0,
-            });
+        let _closing = Closing(self.shared.clone());
+        while let Some(work) = self.shared.queues.work() {
+            match work {
+                Work::Serve(first) => self.serve(Batch {
+                    jobs: vec![first],
+                    at: 0,
+                }),
+                Work::Reopen => self.recover(),
+            }
         }
     }
 
@@ -90,27 +130,23 @@ impl Writer {
         while !batch.jobs.is_empty() {
             let tried = catch_unwind(AssertUnwindSafe(|| self.transact(&mut batch, taking)));
             taking = false;
-            match tried {
+            let failed = match tried {
                 Ok(Ok(outcomes)) => {
-                    batch
-                        .jobs
-                        .drain(..)
-                        .zip(outcomes)
-                        .for_each(|(job, outcome)| answer(job, outcome));
+                    let answered = batch.jobs.drain(..).zip(outcomes);
+                    answered.for_each(|(job, outcome)| answer(job, outcome));
+                    continue;
                 }
-                Ok(Err(error)) if error.is_of_the_file() => {
-                    tracing::error!(cause = %error, commands = batch.jobs.len(), "a commit failed");
-                    self.refuse(&mut batch, error);
-                    self.recover();
-                }
-                Ok(Err(error)) => {
-                    tracing::error!(cause = %error, "a command failed");
-                    batch.refuse_guilty(error);
-                }
+                Ok(Err(failed)) => failed,
                 Err(panic) => {
-                    let cause = panic_message(&*panic);
-                    tracing::error!(cause, "a command panicked");
-                    batch.refuse_guilty(StoreError::Internal(cause.to_owned()));
+                    Failed::Store(StoreError::Internal(panic_message(&*panic).to_owned()))
+                }
+            };
+            match failed {
+                Failed::Command(error) => batch.refuse_guilty(error),
+                Failed::Store(error) => {
+                    tracing::error!(cause = %error, commands = batch.jobs.len(), "a commit failed");
+                    batch.refuse_all(&error);
+                    self.recover();
                 }
             }
         }
@@ -118,99 +154,96 @@ impl Writer {
 
     /// Opens the file again, as often as it takes; meanwhile every command is refused.
     fn recover(&self) {
-        while !self.shared.reopen() && !self.shared.queues.is_closed() {
+        let reopen = || catch_unwind(AssertUnwindSafe(|| self.shared.reopen())).unwrap_or(false);
+        let closed = StoreError::Unavailable("the file cannot be opened".to_owned());
+        while !reopen() && !self.shared.queues.is_closed() {
             thread::sleep(REOPEN_PAUSE);
             while let Some(job) = self.shared.queues.next() {
-                answer(
-                    job,
-                    Err(StoreError::Unavailable(
-                        "the file cannot be opened".to_owned(),
-                    )),
-                );
+                answer(job, Err(unavailable(&closed)));
             }
         }
     }
 
-    fn refuse(&self, batch: &mut Batch, error: StoreError) {
-        match error {
-            StoreError::Full => {
-                batch
-                    .jobs
-                    .drain(..)
-                    .for_each(|job| answer(job, Err(StoreError::Full)));
+    /// Carries out the batch, and whatever else waits if `taking`; answers what each command came to
+    /// once all of it is on disk.
+    fn transact(&mut self, batch: &mut Batch, taking: bool) -> Result<Vec<Outcome>, Failed> {
+        let database = self.shared.database().map_err(Failed::Store)?;
+        let transaction = begin(&database).map_err(Failed::Store)?;
+        match self.carry_out_all(&transaction, batch, taking) {
+            Ok(outcomes) => {
+                transaction
+                    .commit()
+                    .map_err(|error| Failed::Store(error.into()))?;
+                Ok(outcomes)
             }
-            other => batch.refuse_all(&other.to_string()),
+            Err(failed) => {
+                // Dropping it while unwinding would leave the file in need of a repair.
+                transaction
+                    .abort()
+                    .map_err(|error| Failed::Store(error.into()))?;
+                Err(failed)
+            }
         }
     }
 
-    /// Plans and applies the batch, and whatever else waits if `taking`; answers what each command
-    /// came to once all of it is on disk.
-    fn transact(&mut self, batch: &mut Batch, taking: bool) -> Result<Vec<Outcome>, StoreError> {
-        let database = self.shared.database()?;
-        let transaction = begin(&database)?;
+    fn carry_out_all(
+        &mut self,
+        transaction: &WriteTransaction,
+        batch: &mut Batch,
+        taking: bool,
+    ) -> Result<Vec<Outcome>, Failed> {
+        let of_store = |error: StoreError| Failed::Store(error);
+        let mut tables = WriteTables::open(transaction).map_err(|error| of_store(error.into()))?;
+        let mut sequences = Sequences::new();
         let mut outcomes = Vec::with_capacity(batch.jobs.len());
-        {
-            let mut tables = WriteTables::open(&transaction)?;
-            let mut sequences = Sequences::new();
-            let started = Instant::now();
-            let mut bytes = 0;
-            batch.at = 0;
-            while let Some(job) = batch.jobs.get(batch.at) {
-                bytes += size_of_command(&job.command);
-                outcomes.push(self.carry_out(job, &mut tables, &mut sequences)?);
-                batch.at += 1;
-                let full = batch.jobs.len() >= MAX_BATCH_COMMANDS || bytes >= MAX_BATCH_BYTES;
-                if taking
-                    && !full
-                    && batch.at == batch.jobs.len()
-                    && started.elapsed() < MAX_BATCH_TIME
-                {
-                    batch.jobs.extend(self.shared.queues.next());
+        let started = Instant::now();
+        let mut bytes = 0;
+        batch.at = 0;
+        while let Some(job) = batch.jobs.get(batch.at) {
+            bytes += size_of_command(&job.command);
+            let done = AssertUnwindSafe(|| self.carry_out(job, &mut tables, &mut sequences));
+            match catch_unwind(done) {
+                Ok(Ok(outcome)) => outcomes.push(outcome),
+                Ok(Err(error)) if error.is_of_the_file() => return Err(Failed::Store(error)),
+                Ok(Err(error)) => return Err(Failed::Command(error)),
+                Err(panic) => {
+                    let cause = panic_message(&*panic).to_owned();
+                    return Err(Failed::Command(StoreError::Internal(cause)));
                 }
             }
-            if let Some(last) = self.ids.last() {
-                tables
-                    .meta
-                    .insert(META_LAST_ID, last.as_bytes().as_slice())?;
+            batch.at += 1;
+            let full = batch.jobs.len() >= MAX_BATCH_COMMANDS || bytes >= MAX_BATCH_BYTES;
+            if taking && !full && batch.at == batch.jobs.len() && started.elapsed() < MAX_BATCH_TIME
+            {
+                batch.jobs.extend(self.shared.queues.next());
             }
         }
-        transaction.commit()?;
+        if let Some(last) = self.ids.last() {
+            let id = last.as_bytes().as_slice();
+            tables
+                .meta
+                .insert(META_LAST_ID, id)
+                .map_err(|error| of_store(error.into()))?;
+        }
         Ok(outcomes)
     }
 
-    /// One command; a rule's refusal is an outcome, anything else that goes wrong ends the transaction.
+    /// One command; what a rule refuses is an outcome, an error ends the transaction.
     fn carry_out(
         &mut self,
         job: &Job,
         tables: &mut WriteTables<'_>,
         sequences: &mut Sequences,
     ) -> Result<Outcome, StoreError> {
-        let tenant = job.actor.tenant.id();
+        let now = self.shared.clock.now();
         let mut ctx = Ctx {
-            now: self.shared.clock.now(),
+            now,
             ids: self.ids.clone(),
+            actor: job.actor.user,
         };
-        let planned = command::plan(
-            &job.command,
-            &View::in_transaction(tenant, tables),
-            &mut ctx,
-        );
+        let done = command::carry_out(&job.actor, &job.command, tables, sequences, &mut ctx);
         self.ids = ctx.ids;
-        let plan = match planned {
-            Ok(plan) => plan,
-            Err(error) if error.is_refusal() => return Ok(Err(error)),
-            Err(error) => return Err(error),
-        };
-        apply(tables, sequences, &job.actor, &plan.changes)?;
-        let lookup = View::in_transaction(tenant, tables);
-        command::reply(
-            plan.after,
-            &ReadCtx {
-                now: ctx.now,
-                lookup: &lookup,
-            },
-        )
-        .map(Ok)
+        done
     }
 }
 
@@ -226,17 +259,27 @@ pub(super) fn begin(database: &redb::Database) -> Result<WriteTransaction, Store
 /// About how many bytes a command adds to a transaction.
 fn size_of_command(command: &Command) -> usize {
     match command {
-        Command::Create { patch, .. } | Command::Update { patch, .. } => patch
-            .iter()
-            .map(|(name, value)| name.len() + value.text().len())
-            .sum(),
+        Command::Create { patch, .. } | Command::Update { patch, .. } => size_of_document(patch),
+        Command::Upsert { items, .. } => items.iter().flatten().map(size_of_document).sum(),
         Command::Delete { .. } => 0,
-        Command::Track { event, .. } => event.info.as_ref().map_or(0, String::len),
+        Command::Track { event, .. } => size_of_event(event),
     }
 }
 
-fn panic_message(panic: &(dyn std::any::Any + Send)) -> &str {
-    let text = panic.downcast_ref::<&str>().copied();
-    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str))
-        .unwrap_or("a panic without words")
+fn size_of_event(event: &Event) -> usize {
+    let members = event.identity.members();
+    let identity: usize = members
+        .iter()
+        .filter_map(|(_, value)| *value)
+        .map(str::len)
+        .sum();
+    let texts = [&event.action, &event.info, &event.message_id];
+    identity + texts.into_iter().flatten().map(String::len).sum::<usize>()
+}
+
+fn size_of_document(document: &Document) -> usize {
+    document
+        .iter()
+        .map(|(name, value)| name.len() + value.text().len())
+        .sum()
 }

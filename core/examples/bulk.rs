@@ -1,0 +1,97 @@
+//! Plans a bulk upsert over records that a program keeps itself, in a `BTreeMap`: the rules only ask, and
+//! answer with the changes to make.
+#![expect(
+    clippy::print_stdout,
+    reason = "a program of its own, unlike the rules"
+)]
+
+use std::{collections::BTreeMap, process::ExitCode};
+
+use svctrack_core::{
+    plan::{
+        Change, Ctx,
+        upsert::{Access, Summary, upsert},
+    },
+    resources::product::PRODUCT,
+    schema::{Lookup, LookupError, ResourceDef, index},
+    value::{Document, IdSequence, ObjectId, Timestamp, json_reader::parse_documents},
+};
+
+/// Products by their id; whatever a rule looks up is found by looking at all of them.
+#[derive(Default)]
+struct Products(BTreeMap<ObjectId, Document>);
+
+impl Lookup for Products {
+    fn record(&self, _: &ResourceDef, id: ObjectId) -> Result<Option<Document>, LookupError> {
+        Ok(self.0.get(&id).cloned())
+    }
+
+    fn find(
+        &self,
+        def: &ResourceDef,
+        row: &str,
+        key: &str,
+    ) -> Result<Option<ObjectId>, LookupError> {
+        Ok(self.holders(def, row, key, 1)?.first().copied())
+    }
+
+    fn holders(
+        &self,
+        def: &ResourceDef,
+        row: &str,
+        key: &str,
+        limit: usize,
+    ) -> Result<Vec<ObjectId>, LookupError> {
+        let holds = |product: &Document| {
+            index::entries(def, product)
+                .iter()
+                .any(|entry| entry.row == row && entry.key == key)
+        };
+        let holders = self.0.iter().filter(|(_, product)| holds(product));
+        Ok(holders.map(|(id, _)| *id).take(limit).collect())
+    }
+}
+
+fn main() -> ExitCode {
+    match run() {
+        Ok(answer) => {
+            println!("{answer}");
+            ExitCode::SUCCESS
+        }
+        Err(reason) => {
+            eprintln!("{reason}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run() -> Result<String, String> {
+    let body = br#"[
+        {"externalId": "plan", "name": "Plan", "mrr": 100},
+        {"externalId": "plan", "mrr": 120},
+        {"externalId": "nameless"}
+    ]"#;
+    let mut products = Products::default();
+    let mut ctx = Ctx {
+        now: Timestamp::MIN,
+        ids: IdSequence::new([0; 5]),
+        actor: None,
+    };
+    let access = Access {
+        create: true,
+        update: true,
+    };
+    let mut summary = Summary::default();
+    let items = parse_documents(body).map_err(|error| error.message)?;
+    for (index, item) in items.iter().enumerate() {
+        let upserted = upsert(&PRODUCT, index, item, access, &products, &mut ctx);
+        let upserted = upserted.map_err(|error| error.to_string())?;
+        for change in upserted.changes {
+            if let Change::Put { id, document, .. } = change {
+                products.0.insert(id, document);
+            }
+        }
+        summary.add(upserted.outcome);
+    }
+    Ok(summary.answer(&PRODUCT).to_text())
+}

@@ -1,0 +1,82 @@
+//! Checks a license that stands in a JSON file and prints it as it would be stored, with what is
+//! worked out and what does not fit:
+//!
+//! ```text
+//! cargo run -p svctrack-core --example license -- license.json
+//! ```
+#![expect(
+    clippy::print_stdout,
+    clippy::disallowed_methods,
+    reason = "a program of its own, unlike the rules"
+)]
+
+use std::{env, fs, process::ExitCode};
+
+use svctrack_core::{
+    plan::{self, Ctx, Refusal, memory::Memory},
+    resources::{company::COMPANY, license::LICENSE},
+    schema::{ReadCtx, shape},
+    value::{Document, IdSequence, Issue, Json, Timestamp},
+};
+
+fn main() -> ExitCode {
+    let Some(path) = env::args().nth(1) else {
+        eprintln!("expected the path of a JSON file");
+        return ExitCode::FAILURE;
+    };
+    match fs::read(&path)
+        .map_err(|error| error.to_string())
+        .and_then(|text| derive(&text))
+    {
+        Ok(license) => {
+            println!("{license}");
+            ExitCode::SUCCESS
+        }
+        Err(reason) => {
+            eprintln!("{path}: {reason}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// The license with all that follows from what it says, for a company that stands in for its own.
+fn derive(text: &[u8]) -> Result<String, String> {
+    let now = Timestamp::parse("2026-06-01").ok_or("no such date")?;
+    let mut ctx = Ctx {
+        now,
+        ids: IdSequence::new([0; 5]),
+        actor: None,
+    };
+    let mut store = Memory::default();
+    let mut company = Document::default();
+    company.set("name", Json::string("Some company"));
+    let company = plan::create(&COMPANY, company, &store, &mut ctx).map_err(in_words)?;
+    store.apply(&company.changes);
+
+    let mut sent = Document::parse(text).map_err(|error| error.message)?;
+    sent.set("companyId", Json::string(&company.id.to_string()));
+    let shaped = shape::check_create(&LICENSE, &sent).map_err(|issues| listed(&issues))?;
+    let planned = plan::create(&LICENSE, shaped.patch, &store, &mut ctx).map_err(in_words)?;
+    let read = ReadCtx {
+        now,
+        lookup: &store,
+    };
+    let answer =
+        plan::answer(&LICENSE, &planned.document, &read).map_err(|error| error.to_string())?;
+    Ok(answer.to_text())
+}
+
+fn in_words(refusal: Refusal) -> String {
+    match refusal {
+        Refusal::Invalid(issues) | Refusal::Conflict(issues) => listed(&issues),
+        other => format!("{other:?}"),
+    }
+}
+
+fn listed(issues: &[Issue]) -> String {
+    issues
+        .iter()
+        .map(|issue| issue.message.as_str())
+        .collect::<Vec<_>>()
+        .join("; ")
+}

@@ -1,0 +1,346 @@
+//! Bulk upsert (R17 to R21): each item makes or changes one record, in order, and a bad one never stops
+//! a good one.
+
+use super::{Change, Ctx, Planned, Refusal, create, update};
+use crate::{
+    schema::{Lookup, LookupError, ResourceDef, index::key_of, shape},
+    value::{Document, Issue, Json, Malformed, ObjectId},
+};
+
+/// How many items one request may have (R17).
+pub const MAX_ITEMS: usize = 5_000;
+
+/// What the caller may do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Access {
+    /// Make records.
+    pub create: bool,
+    /// Change records.
+    pub update: bool,
+}
+
+/// An item as it was sent, or what is wrong with its JSON.
+pub type Item = Result<Document, Malformed>;
+
+/// What one item comes to.
+#[derive(Debug)]
+pub struct Upserted {
+    /// What is to be written.
+    pub changes: Vec<Change>,
+    /// How it is counted.
+    pub outcome: Outcome,
+}
+
+/// How an item is counted (R18).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// A record was made, with the keys that were sent.
+    Created(ObjectId, Document),
+    /// A record was changed.
+    Updated(ObjectId),
+    /// A record was found, and nothing changed.
+    Unchanged,
+    /// Dropped without a word: a ticket without e-mail.
+    Dropped,
+    /// Refused, on the way to one of these lists.
+    Failed(List, Document),
+}
+
+/// A list of the answer that refused items are on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum List {
+    /// `createdErrors`
+    Created,
+    /// `updatedErrors`
+    Updated,
+    /// `permissionErrors`
+    Permission,
+    /// `validationErrors`
+    Validation,
+}
+
+/// Plans one item. Its changes must be made before the next one is planned, which sees them.
+///
+/// # Errors
+/// When the store cannot say; every fault of the item is an [`Outcome`].
+pub fn upsert(
+    def: &'static ResourceDef,
+    index: usize,
+    item: &Item,
+    access: Access,
+    lookup: &dyn Lookup,
+    ctx: &mut Ctx,
+) -> Result<Upserted, LookupError> {
+    let sent = match item {
+        Ok(sent) => sent,
+        Err(fault) => {
+            let issue = Issue::of_body(fault.code, fault.message.clone());
+            return Ok(failed(
+                def,
+                List::Created,
+                index,
+                &Document::default(),
+                &issue,
+            ));
+        }
+    };
+    if (def.drops)(sent) {
+        return Ok(Upserted {
+            changes: Vec::new(),
+            outcome: Outcome::Dropped,
+        });
+    }
+    let planned = match find(def, sent, lookup)? {
+        Some(found) if !access.update => {
+            let issue = Issue::of_body(
+                "scope_missing",
+                format!("the token needs `{}:update`", def.path),
+            );
+            let mut element = failed(def, List::Permission, index, sent, &issue);
+            name_record(&mut element, found.id);
+            return Ok(element);
+        }
+        None if !access.create => {
+            let issue = Issue::of_body(
+                "scope_missing",
+                format!("the token needs `{}:create`", def.path),
+            );
+            return Ok(failed(def, List::Permission, index, sent, &issue));
+        }
+        Some(found) => (List::Updated, change(def, &found, sent, lookup, ctx)),
+        None => (List::Created, make(def, sent, lookup, ctx)),
+    };
+    match planned {
+        (_, Ok(planned)) => Ok(counted(def, planned, sent)),
+        (_, Err(Refusal::Lookup(error))) => Err(error),
+        (list, Err(refusal)) => Ok(failed(def, list, index, sent, &first_issue(refusal))),
+    }
+}
+
+/// The record that an item updates, and the place in the order of keys of the one that found it.
+struct Found {
+    id: ObjectId,
+    by: usize,
+    stored: Document,
+}
+
+/// By the first key that finds one; a key that finds none falls through to the next (R20).
+fn find(
+    def: &'static ResourceDef,
+    sent: &Document,
+    lookup: &dyn Lookup,
+) -> Result<Option<Found>, LookupError> {
+    for (by, name) in def.keys.iter().enumerate() {
+        let Some(text) = sent.text(name) else {
+            continue;
+        };
+        let id = match def.row(name).filter(|_| *name != "_id") {
+            Some(row) => lookup.find(def, name, &key_of(row, &text))?,
+            None => ObjectId::parse(&text),
+        };
+        let stored = match id {
+            Some(id) => lookup
+                .record(def, id)?
+                .map(|stored| Found { id, by, stored }),
+            None => None,
+        };
+        if stored.is_some() {
+            return Ok(stored);
+        }
+    }
+    Ok(None)
+}
+
+fn change(
+    def: &'static ResourceDef,
+    found: &Found,
+    sent: &Document,
+    lookup: &dyn Lookup,
+    ctx: &mut Ctx,
+) -> Result<Planned, Refusal> {
+    let shaped = shape::check_update(def, sent).map_err(Refusal::Invalid)?;
+    check_locked(def, found, &shaped.patch)?;
+    update(def, found.id, shaped.patch, lookup, ctx)
+}
+
+/// A key that holds a value changes only when a key of higher priority found the record (R20).
+fn check_locked(def: &ResourceDef, found: &Found, patch: &Document) -> Result<(), Refusal> {
+    for (place, name) in def.keys.iter().enumerate() {
+        let held = found.stored.value(name);
+        let changes = patch
+            .get(name)
+            .is_some_and(|sent| held.is_some_and(|held| held != sent));
+        if changes && found.by >= place {
+            let message = format!("`{name}` holds a value, and no key of higher priority matched");
+            return Err(Refusal::Invalid(vec![Issue::of_member(
+                name,
+                "key_locked",
+                message,
+            )]));
+        }
+    }
+    Ok(())
+}
+
+fn make(
+    def: &'static ResourceDef,
+    sent: &Document,
+    lookup: &dyn Lookup,
+    ctx: &mut Ctx,
+) -> Result<Planned, Refusal> {
+    let shaped = shape::check_create(def, sent).map_err(Refusal::Invalid)?;
+    let missing = (def.check_bulk_create)(sent);
+    if !missing.is_empty() {
+        return Err(Refusal::Invalid(missing));
+    }
+    create(def, shaped.patch, lookup, ctx)
+}
+
+fn counted(def: &ResourceDef, planned: Planned, sent: &Document) -> Upserted {
+    let created = planned
+        .changes
+        .iter()
+        .any(|change| change.creates(def, planned.id));
+    let outcome = if created {
+        Outcome::Created(planned.id, keys_of(def, planned.id, sent))
+    } else if planned.changes.is_empty() {
+        Outcome::Unchanged
+    } else {
+        Outcome::Updated(planned.id)
+    };
+    Upserted {
+        changes: planned.changes,
+        outcome,
+    }
+}
+
+/// `_id` and the keys that were sent (R18).
+fn keys_of(def: &ResourceDef, id: ObjectId, sent: &Document) -> Document {
+    let mut keys = Document::default();
+    keys.set("_id", Json::string(&id.to_string()));
+    for name in def.keys.iter().filter(|name| **name != "_id") {
+        if let Some(value) = sent.value(name) {
+            keys.set(name, value.to_json());
+        }
+    }
+    keys
+}
+
+fn first_issue(refusal: Refusal) -> Issue {
+    match refusal {
+        Refusal::Invalid(issues) | Refusal::Conflict(issues) => issues.into_iter().next(),
+        Refusal::NotFound | Refusal::Lookup(_) => None,
+    }
+    .unwrap_or_else(|| Issue::of_body("not_found", "the record is not there"))
+}
+
+/// A refused item: `{index, code, message, field?, _id?, sourceId?, externalId?}` (R19).
+fn failed(def: &ResourceDef, list: List, index: usize, sent: &Document, issue: &Issue) -> Upserted {
+    let validates = def.lists_validation_errors && list != List::Permission;
+    let list = if validates { List::Validation } else { list };
+    let mut element = Document::default();
+    element.set(
+        "index",
+        Json::integer(i64::try_from(index).unwrap_or(i64::MAX)),
+    );
+    element.set("code", Json::string(issue.code));
+    element.set("message", Json::string(&issue.message));
+    if let Some(field) = issue.pointer.strip_prefix('/') {
+        element.set("field", Json::string(field));
+    }
+    for name in ["_id", "sourceId", "externalId"] {
+        if let Some(value) = sent.value(name).filter(|value| value.as_str().is_some()) {
+            element.set(name, value.to_json());
+        }
+    }
+    Upserted {
+        changes: Vec::new(),
+        outcome: Outcome::Failed(list, element),
+    }
+}
+
+fn name_record(upserted: &mut Upserted, id: ObjectId) {
+    if let Outcome::Failed(_, element) = &mut upserted.outcome {
+        element.set("_id", Json::string(&id.to_string()));
+    }
+}
+
+/// The answer to a bulk upsert, as its items come in.
+#[derive(Debug, Default)]
+pub struct Summary {
+    created: Vec<Document>,
+    updated: Vec<ObjectId>,
+    unchanged: usize,
+    created_errors: Vec<Document>,
+    updated_errors: Vec<Document>,
+    permission_errors: Vec<Document>,
+    validation_errors: Vec<Document>,
+}
+
+impl Summary {
+    /// Counts an item.
+    pub fn add(&mut self, outcome: Outcome) {
+        match outcome {
+            Outcome::Created(_, keys) => self.created.push(keys),
+            Outcome::Updated(id) => self.updated.push(id),
+            Outcome::Unchanged => self.unchanged += 1,
+            Outcome::Dropped => {}
+            Outcome::Failed(List::Created, element) => self.created_errors.push(element),
+            Outcome::Failed(List::Updated, element) => self.updated_errors.push(element),
+            Outcome::Failed(List::Permission, element) => self.permission_errors.push(element),
+            Outcome::Failed(List::Validation, element) => self.validation_errors.push(element),
+        }
+    }
+
+    /// How many items were refused (R19).
+    pub fn errors(&self) -> usize {
+        self.created_errors.len()
+            + self.updated_errors.len()
+            + self.permission_errors.len()
+            + self.validation_errors.len()
+    }
+
+    /// The answer: counts alone for a resource that answers so, else what the contract lists.
+    pub fn answer(&self, def: &ResourceDef) -> Document {
+        let mut answer = Document::default();
+        let count = |count: usize| Json::integer(i64::try_from(count).unwrap_or(i64::MAX));
+        if def.answers_counts_alone {
+            answer.set("created", count(self.created.len()));
+            answer.set("updated", count(self.updated.len() + self.unchanged));
+            return answer;
+        }
+        let changed: Vec<String> = self.updated.iter().map(ToString::to_string).collect();
+        let ids = || changed.iter().map(String::as_str);
+        let made: Vec<_> = self
+            .created
+            .iter()
+            .filter_map(|keys| keys.text("_id"))
+            .collect();
+        let keys_of_changed: Vec<Document> = self.updated.iter().map(|id| only_id(*id)).collect();
+        answer.set("created", count(self.created.len()));
+        answer.set("createdErrors", objects(&self.created_errors));
+        answer.set("insertsKeys", objects(&self.created));
+        answer.set("updated", count(self.updated.len()));
+        answer.set("updatedErrors", objects(&self.updated_errors));
+        answer.set("updatesKeys", objects(&keys_of_changed));
+        answer.set("nonupdates", count(self.unchanged));
+        answer.set("modified", Json::strings(ids()));
+        answer.set("upsertedIds", Json::strings(made.iter().map(|id| &**id)));
+        answer.set("permissionErrors", objects(&self.permission_errors));
+        if def.lists_validation_errors {
+            answer.set("validationErrors", objects(&self.validation_errors));
+        }
+        answer
+    }
+}
+
+fn only_id(id: ObjectId) -> Document {
+    let mut keys = Document::default();
+    keys.set("_id", Json::string(&id.to_string()));
+    keys
+}
+
+fn objects(documents: &[Document]) -> Json {
+    let objects: Vec<Json> = documents.iter().map(Json::object).collect();
+    Json::array(&objects)
+}

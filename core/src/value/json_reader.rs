@@ -1,0 +1,534 @@
+//! Reads JSON strictly, and keeps it as text: duplicate keys, deep nesting, lone surrogates and NUL are
+//! refused (R9). What the store itself wrote is read leniently: it was checked when it came in.
+
+use std::{borrow::Cow, collections::BTreeSet};
+
+use hifijson::{Expect, SliceLexer, num::LexWrite as _, str::LexAlloc as _, token::Lex as _};
+
+use super::{Document, Json, issue::quoted, json::push_string};
+
+/// How deep objects and arrays may be nested (R9).
+pub const MAX_DEPTH: usize = 64;
+/// How many keys one object may have (R9).
+pub const MAX_KEYS: usize = 500;
+/// How long one string may be, in bytes after decoding (R9).
+pub const MAX_STRING_BYTES: usize = 64 * 1024;
+
+/// Why a text is not taken as JSON.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Malformed {
+    /// Stable code, in snake_case.
+    pub code: &'static str,
+    /// What was expected, and what is wrong.
+    pub message: String,
+    /// How many bytes of the text were read before the problem was seen.
+    pub offset: usize,
+}
+
+/// Reads any JSON value.
+///
+/// # Errors
+/// [`Malformed`] for what R9 refuses.
+pub(super) fn parse_value(bytes: &[u8]) -> Result<Json, Malformed> {
+    let mut text = String::with_capacity(bytes.len());
+    read(bytes, |next, lexer| {
+        copy_value(next, lexer, 0, &mut text, &mut Faults::strict())
+    })?;
+    Ok(Json::of_text(text))
+}
+
+/// Reads a JSON object into its members, in the order in which they were sent.
+///
+/// # Errors
+/// [`Malformed`] for what R9 refuses, and with `body_must_be_object` for any other JSON value.
+pub fn parse_document(bytes: &[u8]) -> Result<Document, Malformed> {
+    let mut document = Document::default();
+    read(bytes, |next, lexer| {
+        if next != b'{' {
+            copy_value(next, lexer, 0, &mut String::new(), &mut Faults::strict())?;
+            return Err(Fault::NotAnObject);
+        }
+        read_members(lexer, 1, &mut document, &mut Faults::strict())
+    })?;
+    Ok(document)
+}
+
+/// Reads the members of an object of our own. What was taken once is never refused: the limits are for
+/// what comes in, and a record may grow past them by merging.
+///
+/// # Errors
+/// [`Malformed`] when it is no JSON object at all.
+pub fn parse_stored(bytes: &[u8]) -> Result<Document, Malformed> {
+    let mut document = Document::default();
+    read(bytes, |next, lexer| match next {
+        b'{' => read_members(lexer, 0, &mut document, &mut Faults::lenient()),
+        _ => Err(Fault::NotAnObject),
+    })?;
+    Ok(document)
+}
+
+/// Reads the items of an array of our own.
+pub(super) fn stored_items(bytes: &[u8]) -> Result<Vec<Json>, Malformed> {
+    let mut items = Vec::new();
+    read(bytes, |next, lexer| {
+        read_items(next, lexer, |next, lexer| {
+            let mut text = String::new();
+            copy_value(next, lexer, 0, &mut text, &mut Faults::lenient())?;
+            items.push(Json::of_text(text));
+            Ok(())
+        })
+    })?;
+    Ok(items)
+}
+
+/// Reads a JSON array of objects. Broken JSON and nesting that is too deep refuse all of it; any other
+/// fault belongs to its item (R9).
+///
+/// # Errors
+/// [`Malformed`], with `body_must_be_array` for another JSON value or another kind of item.
+pub fn parse_documents(bytes: &[u8]) -> Result<Vec<Result<Document, Malformed>>, Malformed> {
+    let mut items = Vec::new();
+    read(bytes, |next, lexer| {
+        read_items(next, lexer, |next, lexer| {
+            let mut faults = Faults::lenient();
+            if next != b'{' {
+                copy_value(next, lexer, 1, &mut String::new(), &mut faults)?;
+                return Err(Fault::NotAnArray);
+            }
+            let mut document = Document::default();
+            read_members(lexer, 2, &mut document, &mut faults)?;
+            let offset = bytes.len() - lexer.as_slice().len();
+            items.push(match faults.found {
+                Some(fault) => Err(fault.into_malformed(offset)),
+                None => Ok(document),
+            });
+            Ok(())
+        })
+    })?;
+    Ok(items)
+}
+
+/// What becomes of a fault that leaves the text readable.
+struct Faults {
+    /// Whether the reading goes on: so that the next item is found, or because the text is our own.
+    goes_on: bool,
+    /// The first one.
+    found: Option<Fault>,
+}
+
+impl Faults {
+    /// Every fault ends the reading.
+    fn strict() -> Self {
+        Self {
+            goes_on: false,
+            found: None,
+        }
+    }
+
+    /// The reading goes on, and the first fault is kept.
+    fn lenient() -> Self {
+        Self {
+            goes_on: true,
+            found: None,
+        }
+    }
+
+    fn note(&mut self, fault: Fault) -> Result<(), Fault> {
+        if !self.goes_on {
+            return Err(fault);
+        }
+        self.found.get_or_insert(fault);
+        Ok(())
+    }
+}
+
+/// Reads exactly one value with `f` and turns a fault into words.
+fn read(
+    bytes: &[u8],
+    f: impl FnOnce(u8, &mut SliceLexer<'_>) -> Result<(), Fault>,
+) -> Result<(), Malformed> {
+    let mut lexer = SliceLexer::new(bytes);
+    lexer.exactly_one(SliceLexer::ws_peek, f).map_err(|fault| {
+        let offset = bytes.len() - lexer.as_slice().len();
+        fault.into_malformed(offset)
+    })
+}
+
+/// Reads the items of an array, calling `item` with the first byte of each.
+fn read_items<'a>(
+    next: u8,
+    lexer: &mut SliceLexer<'a>,
+    item: impl FnMut(u8, &mut SliceLexer<'a>) -> Result<(), Fault>,
+) -> Result<(), Fault> {
+    if next != b'[' {
+        copy_value(next, lexer, 0, &mut String::new(), &mut Faults::strict())?;
+        return Err(Fault::NotAnArray);
+    }
+    lexer.discarded().seq(b']', SliceLexer::ws_peek, item)
+}
+
+/// Reads the members of an object that lies `depth` deep.
+fn read_members(
+    lexer: &mut SliceLexer<'_>,
+    depth: usize,
+    document: &mut Document,
+    faults: &mut Faults,
+) -> Result<(), Fault> {
+    object(lexer, faults, |key, next, lexer, faults| {
+        let mut text = String::new();
+        copy_value(next, lexer, depth, &mut text, faults)?;
+        document.push(key, Json::of_text(text));
+        Ok(())
+    })
+}
+
+/// Copies the value that begins with `next` to `text` in compact form.
+fn copy_value(
+    next: u8,
+    lexer: &mut SliceLexer<'_>,
+    depth: usize,
+    text: &mut String,
+    faults: &mut Faults,
+) -> Result<(), Fault> {
+    match next {
+        b'{' | b'[' if depth >= MAX_DEPTH => Err(Fault::TooDeep),
+        b'{' => copy_object(lexer, depth + 1, text, faults),
+        b'[' => copy_array(lexer, depth + 1, text, faults),
+        b'"' => {
+            push_string(text, &string(lexer.discarded(), faults)?);
+            Ok(())
+        }
+        b'-' | b'0'..=b'9' => {
+            let (number, _) = lexer.num_string().validated().map_err(|_| Fault::Syntax)?;
+            text.push_str(number);
+            Ok(())
+        }
+        _ => {
+            let word = lexer.null_or_bool().ok_or(Fault::Syntax)?;
+            text.push_str(word.map_or("null", |value| if value { "true" } else { "false" }));
+            Ok(())
+        }
+    }
+}
+
+fn copy_object(
+    lexer: &mut SliceLexer<'_>,
+    depth: usize,
+    text: &mut String,
+    faults: &mut Faults,
+) -> Result<(), Fault> {
+    text.push('{');
+    let start = text.len();
+    object(lexer, faults, |key, next, lexer, faults| {
+        if text.len() > start {
+            text.push(',');
+        }
+        push_string(text, &key);
+        text.push(':');
+        copy_value(next, lexer, depth, text, faults)
+    })?;
+    text.push('}');
+    Ok(())
+}
+
+fn copy_array(
+    lexer: &mut SliceLexer<'_>,
+    depth: usize,
+    text: &mut String,
+    faults: &mut Faults,
+) -> Result<(), Fault> {
+    text.push('[');
+    let start = text.len();
+    lexer
+        .discarded()
+        .seq(b']', SliceLexer::ws_peek, |next, lexer| {
+            if text.len() > start {
+                text.push(',');
+            }
+            copy_value(next, lexer, depth, text, faults)
+        })?;
+    text.push(']');
+    Ok(())
+}
+
+/// Reads an object, calling `member` with each key and the first byte of its value.
+fn object<'a>(
+    lexer: &mut SliceLexer<'a>,
+    faults: &mut Faults,
+    mut member: impl FnMut(Cow<'a, str>, u8, &mut SliceLexer<'a>, &mut Faults) -> Result<(), Fault>,
+) -> Result<(), Fault> {
+    let mut keys = BTreeSet::new();
+    lexer
+        .discarded()
+        .seq(b'}', SliceLexer::ws_peek, |next, lexer| {
+            if next != b'"' {
+                return Err(Fault::Syntax);
+            }
+            let key = string(lexer.discarded(), faults)?;
+            if !keys.insert(key.clone()) {
+                faults.note(Fault::DuplicateKey(key.clone().into_owned()))?;
+            }
+            if keys.len() > MAX_KEYS {
+                faults.note(Fault::TooManyKeys)?;
+            }
+            lexer
+                .expect(SliceLexer::ws_peek, b':')
+                .ok_or(Fault::Syntax)?;
+            let next = lexer.ws_peek().ok_or(Fault::Syntax)?;
+            member(key, next, lexer, faults)
+        })
+}
+
+/// Reads the rest of a string whose quote has been taken.
+fn string<'a>(lexer: &mut SliceLexer<'a>, faults: &mut Faults) -> Result<Cow<'a, str>, Fault> {
+    let value = lexer.str_string().map_err(|error| {
+        if error.is_unicode_error() {
+            Fault::NotUnicode
+        } else {
+            Fault::Syntax
+        }
+    })?;
+    if value.len() > MAX_STRING_BYTES {
+        faults.note(Fault::StringTooLong)?;
+    }
+    if value.contains('\0') {
+        faults.note(Fault::Nul)?;
+    }
+    Ok(value)
+}
+
+/// The faults of a text, before they are put into words.
+enum Fault {
+    Syntax,
+    NotUnicode,
+    Nul,
+    TooDeep,
+    TooManyKeys,
+    StringTooLong,
+    DuplicateKey(String),
+    NotAnObject,
+    NotAnArray,
+}
+
+impl From<Expect> for Fault {
+    fn from(_: Expect) -> Self {
+        Self::Syntax
+    }
+}
+
+impl Fault {
+    fn into_malformed(self, offset: usize) -> Malformed {
+        let (code, message) = match self {
+            Self::Syntax => (
+                "json_malformed",
+                format!("expected JSON; it breaks at byte {offset}"),
+            ),
+            Self::NotUnicode => (
+                "json_not_unicode",
+                format!("expected Unicode text; it breaks at byte {offset}"),
+            ),
+            Self::Nul => ("json_nul", "strings must be without U+0000".to_owned()),
+            Self::TooDeep => (
+                "json_too_deep",
+                format!("objects and arrays must be at most {MAX_DEPTH} deep"),
+            ),
+            Self::TooManyKeys => (
+                "json_too_many_keys",
+                format!("an object must have at most {MAX_KEYS} keys"),
+            ),
+            Self::StringTooLong => (
+                "json_string_too_long",
+                format!("a string must be at most {MAX_STRING_BYTES} bytes long"),
+            ),
+            Self::DuplicateKey(key) => (
+                "json_duplicate_key",
+                format!(
+                    "a key must stand once in an object; found {} twice",
+                    quoted(&key)
+                ),
+            ),
+            Self::NotAnObject => ("body_must_be_object", "expected a JSON object".to_owned()),
+            Self::NotAnArray => (
+                "body_must_be_array",
+                "expected a JSON array of objects".to_owned(),
+            ),
+        };
+        Malformed {
+            code,
+            message,
+            offset,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn check(text: &str, expect: Result<&str, &str>) {
+        let found = Json::parse(text.as_bytes());
+        let found = found
+            .as_ref()
+            .map(|json| json.as_ref().text())
+            .map_err(|error| error.code);
+        assert_eq!(found, expect, "{text}");
+    }
+
+    #[test]
+    fn numbers_and_key_order_come_back_as_they_were_sent() {
+        check(
+            " { \"b\" : 1.10 , \"a\" : [ -0 , 1e400 ] } ",
+            Ok(r#"{"b":1.10,"a":[-0,1e400]}"#),
+        );
+        check(r#""\u00e9\/\"""#, Ok(r#""é/\"""#));
+        check("[true,false,null,{},[]]", Ok("[true,false,null,{},[]]"));
+    }
+
+    #[test]
+    fn what_is_not_json_is_refused() {
+        for text in [
+            "",
+            " ",
+            "{",
+            "[1,]",
+            "{\"a\":1,}",
+            "{'a':1}",
+            "01",
+            "+1",
+            "1.",
+            ".5",
+            "-",
+            "NaN",
+            "nul",
+            "truefalse",
+            "1 2",
+            "\u{feff}1",
+            "\"\t\"",
+            "\"\\x\"",
+            "[1//x\n]",
+            "{\"a\" 1}",
+            "{1:1}",
+        ] {
+            check(text, Err("json_malformed"));
+        }
+    }
+
+    #[test]
+    fn what_is_json_but_not_taken_says_why() {
+        check(r#"{"a":1,"\u0061":2}"#, Err("json_duplicate_key"));
+        check(r#""\ud800""#, Err("json_not_unicode"));
+        check(r#""a\u0000""#, Err("json_nul"));
+        check(
+            &format!("{}{}", "[".repeat(64), "]".repeat(64)),
+            Ok(&format!("{}{}", "[".repeat(64), "]".repeat(64))),
+        );
+        check(
+            &format!("{}{}", "[".repeat(65), "]".repeat(65)),
+            Err("json_too_deep"),
+        );
+        check(
+            &format!("\"{}\"", "x".repeat(MAX_STRING_BYTES + 1)),
+            Err("json_string_too_long"),
+        );
+        let keys = |count: usize| {
+            (0..count)
+                .map(|n| format!("\"{n}\":0"))
+                .collect::<Vec<_>>()
+                .join(",")
+        };
+        check(
+            &format!("{{{}}}", keys(MAX_KEYS + 1)),
+            Err("json_too_many_keys"),
+        );
+        assert!(Json::parse(format!("{{{}}}", keys(MAX_KEYS)).as_bytes()).is_ok());
+        assert_eq!(
+            Json::parse(b"\"\xff\"").unwrap_err().code,
+            "json_not_unicode"
+        );
+    }
+
+    #[test]
+    fn what_is_stored_is_read_whatever_it_has_grown_to() {
+        let long = format!("{{\"a\":\"{}\"}}", "x".repeat(2 * MAX_STRING_BYTES));
+        assert!(parse_document(long.as_bytes()).is_err());
+        assert_eq!(parse_stored(long.as_bytes()).unwrap().to_text(), long);
+        assert!(parse_stored(b"{").is_err() && parse_stored(b"[]").is_err());
+    }
+
+    #[test]
+    fn a_fault_of_an_item_belongs_to_that_item() {
+        let codes = |text: &str| {
+            let items = parse_documents(text.as_bytes()).map_err(|error| error.code)?;
+            Ok(items
+                .iter()
+                .map(|item| item.as_ref().err().map(|error| error.code))
+                .collect::<Vec<_>>())
+        };
+        assert_eq!(
+            codes(r#"[{"a":1,"a":2},{"b":"\u0000"},{"c":{}}]"#),
+            Ok(vec![Some("json_duplicate_key"), Some("json_nul"), None])
+        );
+        assert_eq!(codes("[]"), Ok(vec![]));
+        for (text, code) in [
+            ("[{}", "json_malformed"),
+            ("{}", "body_must_be_array"),
+            ("[1]", "body_must_be_array"),
+            (r#"[{"a":"\ud800"}]"#, "json_not_unicode"),
+        ] {
+            assert_eq!(codes(text), Err(code), "{text}");
+        }
+        let deep = format!("[{{}},{{\"a\":{}{}}}]", "[".repeat(63), "]".repeat(63));
+        assert_eq!(codes(&deep), Err("json_too_deep"));
+    }
+
+    #[test]
+    fn a_body_of_another_kind_says_which_kind_is_expected() {
+        assert_eq!(
+            parse_document(b"[1]").unwrap_err().code,
+            "body_must_be_object"
+        );
+        assert_eq!(parse_document(b"[1").unwrap_err().code, "json_malformed");
+        assert_eq!(
+            parse_documents(b"{}").unwrap_err().code,
+            "body_must_be_array"
+        );
+    }
+
+    fn any_json() -> impl Strategy<Value = serde_json::Value> {
+        let leaf = prop_oneof![
+            Just(serde_json::Value::Null),
+            any::<bool>().prop_map(Into::into),
+            any::<i64>().prop_map(Into::into),
+            "[^\0]*".prop_map(serde_json::Value::from),
+        ];
+        leaf.prop_recursive(4, 32, 6, |inner| {
+            prop_oneof![
+                proptest::collection::vec(inner.clone(), 0..6).prop_map(serde_json::Value::from),
+                proptest::collection::btree_map("[^\0]*", inner, 0..6)
+                    .prop_map(|map| serde_json::Value::Object(map.into_iter().collect())),
+            ]
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn any_value_is_read_as_another_reader_reads_it(value in any_json()) {
+            let json = Json::parse(serde_json::to_string_pretty(&value).unwrap().as_bytes()).unwrap();
+            prop_assert_eq!(serde_json::from_str::<serde_json::Value>(json.as_ref().text()).unwrap(), value);
+        }
+
+        #[test]
+        fn a_string_is_read_back(value in "[^\0]*") {
+            let json = Json::string(&value);
+            let parsed = Json::parse(json.as_ref().text().as_bytes()).unwrap();
+            prop_assert_eq!(parsed.as_ref().as_str().unwrap(), value);
+        }
+
+        #[test]
+        fn no_bytes_make_the_reader_panic(bytes: Vec<u8>) {
+            let _ = Json::parse(&bytes);
+        }
+    }
+}
