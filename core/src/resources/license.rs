@@ -1,7 +1,7 @@
 //! License: a customer's subscription, the base of all revenue figures (R22, R23, R24).
 //!
 //! What the caller does not set is filled from what they do set, each time the record is written; the
-//! arithmetic stands in [`super::license_terms`].
+//! arithmetic stands in `license_terms`.
 
 use super::{
     company,
