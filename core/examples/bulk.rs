@@ -1,9 +1,6 @@
 //! Plans a bulk upsert over records that a program keeps itself, in a `BTreeMap`: the rules only ask, and
 //! answer with the changes to make.
-#![expect(
-    clippy::print_stdout,
-    reason = "a program of its own, unlike the rules"
-)]
+#![expect(clippy::print_stdout, reason = "a program of its own, unlike the rules")]
 
 use std::{collections::BTreeMap, process::ExitCode};
 
@@ -43,9 +40,7 @@ impl Lookup for Products {
         limit: usize,
     ) -> Result<Vec<ObjectId>, LookupError> {
         let holds = |product: &Document| {
-            index::entries(def, product)
-                .iter()
-                .any(|entry| entry.row == row && entry.key == key)
+            index::entries(def, product).iter().any(|entry| entry.row == row && entry.key == key)
         };
         let holders = self.0.iter().filter(|(_, product)| holds(product));
         Ok(holders.map(|(id, _)| *id).take(limit).collect())
@@ -72,15 +67,8 @@ fn run() -> Result<String, String> {
         {"externalId": "nameless"}
     ]"#;
     let mut products = Products::default();
-    let mut ctx = Ctx {
-        now: Timestamp::MIN,
-        ids: IdSequence::new([0; 5]),
-        actor: None,
-    };
-    let access = Access {
-        create: true,
-        update: true,
-    };
+    let mut ctx = Ctx { now: Timestamp::MIN, ids: IdSequence::new([0; 5]), actor: None };
+    let access = Access { create: true, update: true };
     let mut summary = Summary::default();
     let items = parse_documents(body).map_err(|error| error.message)?;
     for (index, item) in items.iter().enumerate() {

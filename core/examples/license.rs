@@ -24,10 +24,7 @@ fn main() -> ExitCode {
         eprintln!("expected the path of a JSON file");
         return ExitCode::FAILURE;
     };
-    match fs::read(&path)
-        .map_err(|error| error.to_string())
-        .and_then(|text| derive(&text))
-    {
+    match fs::read(&path).map_err(|error| error.to_string()).and_then(|text| derive(&text)) {
         Ok(license) => {
             println!("{license}");
             ExitCode::SUCCESS
@@ -42,11 +39,7 @@ fn main() -> ExitCode {
 /// The license with all that follows from what it says, for a company that stands in for its own.
 fn derive(text: &[u8]) -> Result<String, String> {
     let now = Timestamp::parse("2026-06-01").ok_or("no such date")?;
-    let mut ctx = Ctx {
-        now,
-        ids: IdSequence::new([0; 5]),
-        actor: None,
-    };
+    let mut ctx = Ctx { now, ids: IdSequence::new([0; 5]), actor: None };
     let mut store = Memory::default();
     let mut company = Document::default();
     company.set("name", Json::string("Some company"));
@@ -57,10 +50,7 @@ fn derive(text: &[u8]) -> Result<String, String> {
     sent.set("companyId", Json::string(&company.id.to_string()));
     let shaped = shape::check_create(&LICENSE, &sent).map_err(|issues| listed(&issues))?;
     let planned = plan::create(&LICENSE, shaped.patch, &store, &mut ctx).map_err(in_words)?;
-    let read = ReadCtx {
-        now,
-        lookup: &store,
-    };
+    let read = ReadCtx { now, lookup: &store };
     let answer =
         plan::answer(&LICENSE, &planned.document, &read).map_err(|error| error.to_string())?;
     Ok(answer.to_text())
@@ -74,9 +64,5 @@ fn in_words(refusal: Refusal) -> String {
 }
 
 fn listed(issues: &[Issue]) -> String {
-    issues
-        .iter()
-        .map(|issue| issue.message.as_str())
-        .collect::<Vec<_>>()
-        .join("; ")
+    issues.iter().map(|issue| issue.message.as_str()).collect::<Vec<_>>().join("; ")
 }

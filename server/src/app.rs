@@ -21,9 +21,7 @@ pub struct SystemClock;
 
 impl Clock for SystemClock {
     fn now(&self) -> Timestamp {
-        let since = SystemTime::now()
-            .duration_since(UNIX_EPOCH)
-            .unwrap_or_default();
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         Timestamp::from_ms_clamped(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
     }
 }

@@ -52,17 +52,9 @@ impl BodyBudget {
         if declared_length(request).is_some_and(|length| length > max as u64) {
             return Err(Error::TooLarge(max));
         }
-        let mut body = Body {
-            bytes: Bytes::new(),
-            room: None,
-            roomy_bytes: 0,
-        };
+        let mut body = Body { bytes: Bytes::new(), room: None, roomy_bytes: 0 };
         let arrived = within(BODY_TIMEOUT, self.receive(request, max, &mut body)).await?;
-        body.bytes = if gzip {
-            self.decode(&arrived, max, &mut body).await?
-        } else {
-            arrived
-        };
+        body.bytes = if gzip { self.decode(&arrived, max, &mut body).await? } else { arrived };
         Ok(body)
     }
 
@@ -95,11 +87,7 @@ impl BodyBudget {
                 whole.extend_from_slice(&chunk);
             }
         }
-        Ok(if whole.is_empty() {
-            first
-        } else {
-            whole.freeze()
-        })
+        Ok(if whole.is_empty() { first } else { whole.freeze() })
     }
 
     async fn decode<'a>(
@@ -110,9 +98,7 @@ impl BodyBudget {
     ) -> Result<Bytes, Error> {
         let mut decoded = Vec::new();
         let mut reader = MultiGzDecoder::new(packed).take(max as u64 + 1);
-        reader
-            .read_to_end(&mut decoded)
-            .map_err(|error| Error::BodyBroken(broken(&error)))?;
+        reader.read_to_end(&mut decoded).map_err(|error| Error::BodyBroken(broken(&error)))?;
         if decoded.len() > max {
             return Err(Error::TooLarge(max));
         }
@@ -185,14 +171,9 @@ fn parameter<'r>(request: &'r Request, name: &str) -> Option<&'r str> {
 /// # Errors
 /// [`Error::Unsupported`].
 pub(crate) fn require_json(request: &Request) -> Result<(), Error> {
-    let kind = request
-        .content_type()
-        .and_then(|kind| kind.split(';').next())
-        .map(str::trim);
+    let kind = request.content_type().and_then(|kind| kind.split(';').next()).map(str::trim);
     if kind.is_none_or(|kind| kind.eq_ignore_ascii_case("application/json")) {
         return Ok(());
     }
-    Err(Error::Unsupported(
-        "the media type must be application/json".to_owned(),
-    ))
+    Err(Error::Unsupported("the media type must be application/json".to_owned()))
 }

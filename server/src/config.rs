@@ -38,12 +38,7 @@ pub struct Given {
     #[arg(long, env = "SVCTRACK_BOOTSTRAP_TENANT", value_name = "UUID")]
     pub bootstrap_tenant: Option<String>,
     /// API token that the first start makes, instead of a random one; `svctrack token generate` draws one
-    #[arg(
-        long,
-        env = "SVCTRACK_BOOTSTRAP_TOKEN",
-        value_name = "TOKEN",
-        hide_env_values = true
-    )]
+    #[arg(long, env = "SVCTRACK_BOOTSTRAP_TOKEN", value_name = "TOKEN", hide_env_values = true)]
     pub bootstrap_token: Option<String>,
 }
 
@@ -109,19 +104,9 @@ impl Given {
         let tenant = self.bootstrap_tenant.or(file.bootstrap_tenant);
         let token = self.bootstrap_token.or(file.bootstrap_token);
         Ok(Config {
-            data: self
-                .data
-                .or(file.data)
-                .unwrap_or_else(|| "./svctrack-data".into()),
-            listen: self
-                .listen
-                .or(file.listen)
-                .unwrap_or_else(|| ([127, 0, 0, 1], 8080).into()),
-            public_url: self
-                .public_url
-                .or(file.public_url)
-                .map(check_url)
-                .transpose()?,
+            data: self.data.or(file.data).unwrap_or_else(|| "./svctrack-data".into()),
+            listen: self.listen.or(file.listen).unwrap_or_else(|| ([127, 0, 0, 1], 8080).into()),
+            public_url: self.public_url.or(file.public_url).map(check_url).transpose()?,
             cache_mb: self.cache_mb.or(file.cache_mb).unwrap_or(256),
             log: self.log.or(file.log).unwrap_or_else(|| "info".to_owned()),
             bootstrap: read_bootstrap(tenant, token)?,
@@ -131,10 +116,7 @@ impl Given {
 
 /// A parse error with its line, but without the text of the line, which may be a secret.
 fn without_text(text: &str, error: &toml::de::Error) -> String {
-    let before = error
-        .span()
-        .and_then(|span| text.get(..span.start))
-        .unwrap_or_default();
+    let before = error.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
     let line = before.lines().count().max(1);
     format!("line {line}: {}", error.message())
 }
@@ -176,9 +158,7 @@ fn read_bootstrap(
 impl Config {
     /// How browsers reach the server, when it listens on `listen`.
     pub fn public_url(&self, listen: SocketAddr) -> String {
-        self.public_url
-            .clone()
-            .unwrap_or_else(|| format!("http://{listen}"))
+        self.public_url.clone().unwrap_or_else(|| format!("http://{listen}"))
     }
 
     /// What is in force, as the lines of a configuration file; without secrets.
@@ -194,10 +174,7 @@ mod tests {
     #[test]
     fn a_flag_wins_over_the_file_and_the_file_over_the_default() {
         let file: Given = toml::from_str("cache-mb = 64\nlog = \"debug\"").unwrap();
-        let flags = Given {
-            log: Some("warn".into()),
-            ..Given::default()
-        };
+        let flags = Given { log: Some("warn".into()), ..Given::default() };
         let config = flags.over(file).unwrap();
         assert_eq!((config.cache_mb, config.log.as_str()), (64, "warn"));
         assert_eq!(config.data, PathBuf::from("./svctrack-data"));
@@ -209,10 +186,7 @@ mod tests {
         let path = folder.path().join(FILE_NAME);
         fs::write(&path, "log = \"info\"\nbootstrap-token = svt_secret\n").unwrap();
         let said = Given::of_file(&path).unwrap_err().to_string();
-        assert!(
-            said.contains("line 2") && !said.contains("secret"),
-            "{said}"
-        );
+        assert!(said.contains("line 2") && !said.contains("secret"), "{said}");
     }
 
     #[test]
@@ -242,10 +216,7 @@ mod tests {
             ..Given::default()
         };
         let text = given.over(Given::default()).unwrap().to_toml();
-        assert!(
-            toml::from_str::<Given>(&text).is_ok() && !text.contains("svt_"),
-            "{text}"
-        );
+        assert!(toml::from_str::<Given>(&text).is_ok() && !text.contains("svt_"), "{text}");
     }
 
     #[test]
@@ -253,25 +224,12 @@ mod tests {
         let check = |given: Given| given.over(Given::default()).unwrap_err().to_string();
         for url in ["ftp://x", "x", "http://x?y", "http://x#y"] {
             assert!(
-                check(Given {
-                    public_url: Some(url.into()),
-                    ..Given::default()
-                })
-                .contains(url)
+                check(Given { public_url: Some(url.into()), ..Given::default() }).contains(url)
             );
         }
-        let alone = Given {
-            bootstrap_tenant: Some("x".into()),
-            ..Given::default()
-        };
-        assert_eq!(
-            check(alone.clone()),
-            "bootstrap-tenant and bootstrap-token go together"
-        );
-        let both = Given {
-            bootstrap_token: Some("secret".into()),
-            ..alone
-        };
+        let alone = Given { bootstrap_tenant: Some("x".into()), ..Given::default() };
+        assert_eq!(check(alone.clone()), "bootstrap-tenant and bootstrap-token go together");
+        let both = Given { bootstrap_token: Some("secret".into()), ..alone };
         assert_eq!(check(both), "bootstrap-tenant must be a UUID");
     }
 }

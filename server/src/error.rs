@@ -97,25 +97,15 @@ struct Verdict {
 }
 
 fn verdict(status: StatusCode, code: &'static str, detail: impl Into<String>) -> Verdict {
-    Verdict {
-        status,
-        code,
-        detail: detail.into(),
-        errors: Vec::new(),
-    }
+    Verdict { status, code, detail: detail.into(), errors: Vec::new() }
 }
 
 /// A verdict with every problem found; the first one gives the code and the sentence.
 fn listed(status: StatusCode, errors: Vec<Issue>) -> Verdict {
-    let (code, detail) = errors.first().map_or(("invalid", String::new()), |first| {
-        (first.code, first.message.clone())
-    });
-    Verdict {
-        status,
-        code,
-        detail,
-        errors,
-    }
+    let (code, detail) = errors
+        .first()
+        .map_or(("invalid", String::new()), |first| (first.code, first.message.clone()));
+    Verdict { status, code, detail, errors }
 }
 
 impl Error {
@@ -133,21 +123,15 @@ impl Error {
             Self::RouteNotFound => {
                 verdict(S::NOT_FOUND, "route_not_found", "there is no such route")
             }
-            Self::TenantNotFound => verdict(
-                S::NOT_FOUND,
-                "tenant_not_found",
-                "there is no tenant with this UUID",
-            ),
-            Self::MethodNotAllowed(allow) => verdict(
-                S::METHOD_NOT_ALLOWED,
-                "method_not_allowed",
-                format!("expected {allow}"),
-            ),
-            Self::BodyTimeout => verdict(
-                S::REQUEST_TIMEOUT,
-                "body_timeout",
-                "the body did not arrive in time",
-            ),
+            Self::TenantNotFound => {
+                verdict(S::NOT_FOUND, "tenant_not_found", "there is no tenant with this UUID")
+            }
+            Self::MethodNotAllowed(allow) => {
+                verdict(S::METHOD_NOT_ALLOWED, "method_not_allowed", format!("expected {allow}"))
+            }
+            Self::BodyTimeout => {
+                verdict(S::REQUEST_TIMEOUT, "body_timeout", "the body did not arrive in time")
+            }
             Self::BodyBroken(detail) => verdict(S::BAD_REQUEST, "body_broken", detail),
             Self::TooLarge(max) => verdict(
                 S::PAYLOAD_TOO_LARGE,
@@ -160,17 +144,13 @@ impl Error {
                 format!("a request must have at most {max} items"),
             ),
             Self::UriTooLong => verdict(S::URI_TOO_LONG, "uri_too_long", "the address is too long"),
-            Self::Unsupported(expected) => verdict(
-                S::UNSUPPORTED_MEDIA_TYPE,
-                "unsupported_media_type",
-                expected,
-            ),
+            Self::Unsupported(expected) => {
+                verdict(S::UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type", expected)
+            }
             Self::Invalid(issues) => listed(S::UNPROCESSABLE_ENTITY, issues),
-            Self::Overloaded => verdict(
-                S::SERVICE_UNAVAILABLE,
-                "overloaded",
-                "too much is being received just now",
-            ),
+            Self::Overloaded => {
+                verdict(S::SERVICE_UNAVAILABLE, "overloaded", "too much is being received just now")
+            }
             Self::Store(error) => store_verdict(error, request_id),
             Self::Internal(cause) => internal("internal_error", &cause, request_id),
         }
@@ -236,16 +216,15 @@ fn store_verdict(error: StoreError, request_id: &str) -> Verdict {
         StoreError::NotFound => verdict(S::NOT_FOUND, "not_found", "there is no such record"),
         StoreError::Invalid(issues) => listed(S::UNPROCESSABLE_ENTITY, issues),
         StoreError::Conflict(issues) => listed(S::CONFLICT, issues),
-        StoreError::Busy => verdict(
-            S::SERVICE_UNAVAILABLE,
-            "busy",
-            "too many of this tenant's writes are waiting",
-        ),
-        StoreError::Unavailable(_) => verdict(
-            S::SERVICE_UNAVAILABLE,
-            "store_unavailable",
-            "the store cannot take this now",
-        ),
+        StoreError::Changed => {
+            verdict(S::PRECONDITION_FAILED, "version_mismatch", "the record has another version")
+        }
+        StoreError::Busy => {
+            verdict(S::SERVICE_UNAVAILABLE, "busy", "too many of this tenant's writes are waiting")
+        }
+        StoreError::Unavailable(_) => {
+            verdict(S::SERVICE_UNAVAILABLE, "store_unavailable", "the store cannot take this now")
+        }
         StoreError::Full => verdict(S::INSUFFICIENT_STORAGE, "disk_full", "the disk is full"),
         StoreError::Corrupted(cause) => internal("data_corrupted", &cause, request_id),
         StoreError::Internal(cause) => internal("internal_error", &cause, request_id),
@@ -254,9 +233,5 @@ fn store_verdict(error: StoreError, request_id: &str) -> Verdict {
 
 fn internal(code: &'static str, cause: &str, request_id: &str) -> Verdict {
     tracing::error!(request_id, code, cause, "a request failed");
-    verdict(
-        StatusCode::INTERNAL_SERVER_ERROR,
-        code,
-        "the service failed; the cause is in its log",
-    )
+    verdict(StatusCode::INTERNAL_SERVER_ERROR, code, "the service failed; the cause is in its log")
 }

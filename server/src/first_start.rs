@@ -34,11 +34,7 @@ impl FirstStart {
             None => draw()?,
         };
         let record = TokenRecord::of_everything(&token, tenant, "first token", app.clock.now());
-        Ok(Self {
-            tenant,
-            token,
-            record,
-        })
+        Ok(Self { tenant, token, record })
     }
 
     /// Makes the tenant and its token, unless there is a tenant; says whether it did. It waits for the
@@ -59,21 +55,8 @@ impl FirstStart {
         patch.set("name", Json::string("Demo company"));
         patch.set("externalId", Json::string(DEMO_COMPANY));
         let token = Some(self.record.id.clone());
-        let actor = Actor {
-            tenant: tenant_of_own(&self.record),
-            token,
-            user: None,
-        };
-        app.store
-            .write(
-                actor,
-                Command::Create {
-                    def: &COMPANY,
-                    patch,
-                },
-            )
-            .await
-            .map(drop)
+        let actor = Actor { tenant: tenant_of_own(&self.record), token, user: None };
+        app.store.write(actor, Command::Create { def: &COMPANY, patch }).await.map(drop)
     }
 }
 

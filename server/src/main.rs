@@ -65,13 +65,9 @@ fn serve(options: Serve) -> Result<(), String> {
         say(config.to_toml().trim_end());
         return Ok(());
     }
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .build();
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let runtime = runtime.map_err(|error| error.to_string())?;
-    runtime
-        .block_on(run::run(config))
-        .map_err(|error| error.to_string())
+    runtime.block_on(run::run(config)).map_err(|error| error.to_string())
 }
 
 fn configure(given: Given) -> Result<Config, ConfigError> {

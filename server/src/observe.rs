@@ -22,10 +22,7 @@ impl Default for RequestIds {
         let mut start = [0; 6];
         // Without randomness the ids still differ within this start.
         let _ = getrandom::fill(&mut start);
-        Self {
-            start: URL_SAFE_NO_PAD.encode(start),
-            next: AtomicU64::new(1),
-        }
+        Self { start: URL_SAFE_NO_PAD.encode(start), next: AtomicU64::new(1) }
     }
 }
 
@@ -62,8 +59,7 @@ pub(crate) fn quietly<T>(work: impl FnOnce() -> T) -> Option<T> {
 /// The words of a panic.
 pub(crate) fn panic_message(payload: &(dyn Any + Send)) -> &str {
     let text = payload.downcast_ref::<&str>().copied();
-    text.or_else(|| payload.downcast_ref::<String>().map(String::as_str))
-        .unwrap_or("without words")
+    text.or_else(|| payload.downcast_ref::<String>().map(String::as_str)).unwrap_or("without words")
 }
 
 /// Sends log lines to standard error, filtered by `filter` (`info`, `debug`, `warn,svctrack_server=debug`).

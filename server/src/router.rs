@@ -49,17 +49,10 @@ static RECORD_ROUTES: &[(Method, &str, RecordHandler)] = &[
 
 /// All other routes.
 static ROUTES: &[(Method, &str, Handler)] = &[
-    (
-        Method::POST,
-        "/analytics/:tenant",
-        alone!(routes::tracking::realtime),
-    ),
-    (
-        Method::OPTIONS,
-        "/analytics/:tenant",
-        alone!(routes::tracking::preflight),
-    ),
+    (Method::POST, "/analytics/:tenant", alone!(routes::tracking::realtime)),
+    (Method::OPTIONS, "/analytics/:tenant", alone!(routes::tracking::preflight)),
     (Method::GET, "/activities", alone!(routes::activities::list)),
+    (Method::GET, "/leancompanies", alone!(routes::lean_companies::list)),
     (Method::GET, "/demo", alone!(routes::pages::demo)),
     (Method::GET, "/health", alone!(routes::health::health)),
 ];
@@ -70,18 +63,12 @@ type Methods = Vec<(Method, Serve)>;
 fn by_path() -> BTreeMap<String, Methods> {
     let mut paths: BTreeMap<String, Methods> = BTreeMap::new();
     for (method, path, handler) in ROUTES {
-        paths
-            .entry((*path).to_owned())
-            .or_default()
-            .push((method.clone(), Serve::Alone(*handler)));
+        paths.entry((*path).to_owned()).or_default().push((method.clone(), Serve::Alone(*handler)));
     }
     for def in REGISTRY {
         for (method, path, handler) in RECORD_ROUTES {
             let path = path.replacen('*', def.path, 1);
-            paths
-                .entry(path)
-                .or_default()
-                .push((method.clone(), Serve::Record(*handler, def)));
+            paths.entry(path).or_default().push((method.clone(), Serve::Record(*handler, def)));
         }
     }
     for asset in svctrack_web::ASSETS {
@@ -98,18 +85,10 @@ fn by_path() -> BTreeMap<String, Methods> {
 pub fn endpoint(app: &Arc<App>) -> Result<impl Endpoint<Output = Response> + use<>, String> {
     let mut router = Route::new();
     for (path, methods) in by_path() {
-        let ends = PathEndpoint {
-            app: app.clone(),
-            methods,
-        };
-        router = router
-            .try_at(&path, ends)
-            .map_err(|error| format!("{path}: {error}"))?;
+        let ends = PathEndpoint { app: app.clone(), methods };
+        router = router.try_at(&path, ends).map_err(|error| format!("{path}: {error}"))?;
     }
-    Ok(Outermost {
-        app: app.clone(),
-        router,
-    })
+    Ok(Outermost { app: app.clone(), router })
 }
 
 /// What every request passes: an id, the limits of its address, and the way back for errors.
@@ -147,13 +126,10 @@ impl<R: Endpoint<Output = Response>> Outermost<R> {
         if uri.path().len() + uri.query().map_or(0, str::len) > MAX_URI_BYTES {
             return Err(Error::UriTooLong);
         }
-        self.router
-            .call(request)
-            .await
-            .map_err(|error| match error.downcast::<Failure>() {
-                Ok(Failure(error)) => error,
-                Err(_) => Error::RouteNotFound,
-            })
+        self.router.call(request).await.map_err(|error| match error.downcast::<Failure>() {
+            Ok(Failure(error)) => error,
+            Err(_) => Error::RouteNotFound,
+        })
     }
 }
 
@@ -197,10 +173,6 @@ impl Endpoint for PathEndpoint {
 
 impl PathEndpoint {
     fn allow(&self) -> String {
-        self.methods
-            .iter()
-            .map(|(method, _)| method.as_str())
-            .collect::<Vec<_>>()
-            .join(", ")
+        self.methods.iter().map(|(method, _)| method.as_str()).collect::<Vec<_>>().join(", ")
     }
 }

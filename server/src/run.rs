@@ -64,16 +64,11 @@ pub async fn run(config: Config) -> Result<(), RunError> {
     let store = open(&config)?;
     let listener = TcpListener::bind(config.listen)
         .await
-        .map_err(|cause| RunError::Listen {
-            address: config.listen,
-            cause,
-        })?;
+        .map_err(|cause| RunError::Listen { address: config.listen, cause })?;
     let public_url = config.public_url(listener.local_addr()?);
     let app = App::new(store.clone(), Arc::new(SystemClock), &public_url);
     start_first(&app, &config).await?;
-    say(&format!(
-        "svctrack serves on {public_url}  (demo page: {public_url}/demo)"
-    ))?;
+    say(&format!("svctrack serves on {public_url}  (demo page: {public_url}/demo)"))?;
 
     tracing::info!(listen = %config.listen, "serving");
     let endpoint = router::endpoint(&app).map_err(RunError::Setting)?;
@@ -85,9 +80,7 @@ pub async fn run(config: Config) -> Result<(), RunError> {
         tracing::info!("stopping");
     };
     serve(listener, endpoint, stop).await?;
-    tokio::task::spawn_blocking(move || store.close())
-        .await
-        .map_err(io::Error::other)?;
+    tokio::task::spawn_blocking(move || store.close()).await.map_err(io::Error::other)?;
     Ok(())
 }
 
@@ -110,14 +103,11 @@ async fn start_first(app: &Arc<App>, config: &Config) -> Result<(), RunError> {
 }
 
 fn open(config: &Config) -> Result<Arc<Embedded>, RunError> {
-    let cache_bytes = usize::try_from(config.cache_mb)
-        .unwrap_or(usize::MAX)
-        .saturating_mul(1024 * 1024);
+    let cache_bytes =
+        usize::try_from(config.cache_mb).unwrap_or(usize::MAX).saturating_mul(1024 * 1024);
     let store = Embedded::open(&config.data, cache_bytes, Arc::new(SystemClock));
     let folder = config.data.display().to_string();
-    store
-        .map(Arc::new)
-        .map_err(|cause| RunError::Open { folder, cause })
+    store.map(Arc::new).map_err(|cause| RunError::Open { folder, cause })
 }
 
 /// Says something to the person who started the server.

@@ -78,14 +78,8 @@ where
         });
     }
     drop(listener);
-    if tokio::time::timeout(STOP_TIMEOUT, graceful.shutdown())
-        .await
-        .is_err()
-    {
-        tracing::warn!(
-            seconds = STOP_TIMEOUT.as_secs(),
-            "requests in flight did not end in time"
-        );
+    if tokio::time::timeout(STOP_TIMEOUT, graceful.shutdown()).await.is_err() {
+        tracing::warn!(seconds = STOP_TIMEOUT.as_secs(), "requests in flight did not end in time");
     }
     Ok(())
 }
@@ -116,9 +110,7 @@ where
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD_TIMEOUT)
         .max_buf_size(MAX_HEAD_BYTES);
-    let connection = builder
-        .serve_connection(TokioIo::new(stream), service)
-        .into_owned();
+    let connection = builder.serve_connection(TokioIo::new(stream), service).into_owned();
     let watched = graceful.watch(connection);
     async move {
         if let Err(error) = watched.await {
@@ -132,9 +124,7 @@ fn max_connections() -> usize {
     let wanted = (MAX_CONNECTIONS + RESERVED_FILES) as u64;
     let files = rlimit::increase_nofile_limit(wanted).unwrap_or(DEFAULT_FILES);
     let files = usize::try_from(files).unwrap_or(usize::MAX);
-    files
-        .saturating_sub(RESERVED_FILES)
-        .clamp(1, MAX_CONNECTIONS)
+    files.saturating_sub(RESERVED_FILES).clamp(1, MAX_CONNECTIONS)
 }
 
 /// How many files a process may open on most systems, where this one does not say.
@@ -198,16 +188,13 @@ mod tests {
     fn an_address_has_a_cap_but_a_proxy_on_the_same_machine_has_none() {
         let counts = AddressCounts::default();
         let enter = |text: &str| counts.enter(text.parse().unwrap());
-        let mut held: Vec<_> = (0..MAX_CONNECTIONS_PER_ADDRESS)
-            .map(|_| enter("192.0.2.1"))
-            .collect();
+        let mut held: Vec<_> =
+            (0..MAX_CONNECTIONS_PER_ADDRESS).map(|_| enter("192.0.2.1")).collect();
         assert!(held.iter().all(Option::is_some) && enter("192.0.2.1").is_none());
         assert!(enter("192.0.2.2").is_some());
         held.pop();
         assert!(enter("192.0.2.1").is_some());
-        let local: Vec<_> = (0..=MAX_CONNECTIONS_PER_ADDRESS)
-            .map(|_| enter("127.0.0.1"))
-            .collect();
+        let local: Vec<_> = (0..=MAX_CONNECTIONS_PER_ADDRESS).map(|_| enter("127.0.0.1")).collect();
         assert!(local.iter().all(Option::is_some));
     }
 }

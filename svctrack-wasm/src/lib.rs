@@ -39,11 +39,7 @@ impl Tracker {
     /// A tracker that sends to `endpoint`, the address of the real-time call.
     #[wasm_bindgen(constructor)]
     pub fn new(endpoint: String) -> Self {
-        Self {
-            endpoint,
-            domain: OnceCell::new(),
-            uncookied: RefCell::new(None),
-        }
+        Self { endpoint, domain: OnceCell::new(), uncookied: RefCell::new(None) }
     }
 
     /// `identify(USER_ID, EXTRA_INFO)`: keeps who the visitor is, and sends an event without action.
@@ -55,21 +51,14 @@ impl Tracker {
         called_at_ms: f64,
         say: &Function,
     ) -> bool {
-        let extra = if value::is_given(extra) {
-            extra
-        } else {
-            user_id
-        };
+        let extra = if value::is_given(extra) { extra } else { user_id };
         let user_id = value::text(user_id).and_then(given);
         let known = self.identity();
         let Some(identity) = known.identify(user_id, value::identity(extra)) else {
             console::fault(say, Fault::IdentityMissing);
             return false;
         };
-        let event = Event {
-            identity,
-            ..event_at(called_at_ms)
-        };
+        let event = Event { identity, ..event_at(called_at_ms) };
         let is_sound = is_sound(&event, say);
         if is_sound {
             self.keep(&event.identity);
@@ -97,11 +86,7 @@ impl Tracker {
         };
         let is_waiting = event.identity.names_nobody();
         if event.action.is_none() {
-            console::not_sent(
-                say,
-                ACTION_MISSING,
-                "the first argument is what the user did",
-            );
+            console::not_sent(say, ACTION_MISSING, "the first argument is what the user did");
         } else if is_sound(&event, say) {
             if is_waiting {
                 return false;
@@ -153,10 +138,7 @@ mod tests {
         let loader = include_str!("../../web/script/svctrack.js");
         let nobody = Identity::default();
         let identity = nobody.members().map(|(name, _)| name);
-        for name in identity
-            .into_iter()
-            .chain([name::INFO, name::PASSIVE, name::WEIGHT])
-        {
+        for name in identity.into_iter().chain([name::INFO, name::PASSIVE, name::WEIGHT]) {
             assert!(loader.contains(&format!("'{name}'")), "{name}");
         }
     }

@@ -28,13 +28,7 @@ impl Browser {
             .spawn()
             .expect("chromedriver is installed by tests/run");
         let said = read_until(&mut driver, "started successfully on port").await;
-        let port = said
-            .rsplit_once("on port ")
-            .unwrap()
-            .1
-            .trim()
-            .trim_end_matches('.')
-            .to_owned();
+        let port = said.rsplit_once("on port ").unwrap().1.trim().trim_end_matches('.').to_owned();
         let profile = tempfile::tempdir().unwrap();
         let options = json!({ "args": [
             "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
@@ -45,15 +39,8 @@ impl Browser {
         let mut builder =
             ClientBuilder::new(hyper_util::client::legacy::connect::HttpConnector::new());
         builder.capabilities(capabilities.as_object().unwrap().clone());
-        let page = builder
-            .connect(&format!("http://127.0.0.1:{port}"))
-            .await
-            .unwrap();
-        Self {
-            page,
-            _driver: driver,
-            _profile: profile,
-        }
+        let page = builder.connect(&format!("http://127.0.0.1:{port}")).await.unwrap();
+        Self { page, _driver: driver, _profile: profile }
     }
 
     /// Puts text into a field, in place of what is there.
@@ -65,34 +52,18 @@ impl Browser {
 
     /// Clicks.
     pub async fn click(&self, selector: &str) {
-        self.page
-            .find(Locator::Css(selector))
-            .await
-            .unwrap()
-            .click()
-            .await
-            .unwrap();
+        self.page.find(Locator::Css(selector)).await.unwrap().click().await.unwrap();
     }
 
     /// Waits until the element's text has `text` in it.
     pub async fn wait_for(&self, selector: &str, text: &str) {
         let deadline = std::time::Instant::now() + PATIENCE;
         loop {
-            let found = self
-                .page
-                .find(Locator::Css(selector))
-                .await
-                .unwrap()
-                .text()
-                .await
-                .unwrap();
+            let found = self.page.find(Locator::Css(selector)).await.unwrap().text().await.unwrap();
             if found.contains(text) {
                 return;
             }
-            assert!(
-                std::time::Instant::now() < deadline,
-                "no `{text}` in {selector}: {found}"
-            );
+            assert!(std::time::Instant::now() < deadline, "no `{text}` in {selector}: {found}");
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
     }

@@ -45,11 +45,7 @@ impl Client {
     /// A client that sends `token` as its bearer token, if there is one.
     pub fn new(base: &str, token: Option<&str>) -> Self {
         let http = HttpClient::builder(TokioExecutor::new()).build_http();
-        Self {
-            http,
-            base: base.to_owned(),
-            token: token.map(Into::into),
-        }
+        Self { http, base: base.to_owned(), token: token.map(Into::into) }
     }
 
     /// Sends a request; an `Err` means that no whole answer came.
@@ -60,9 +56,7 @@ impl Client {
         headers: &[(&str, &str)],
         body: impl Into<Bytes>,
     ) -> Result<Answer, String> {
-        let mut request = Request::builder()
-            .method(method)
-            .uri(format!("{}{path}", self.base));
+        let mut request = Request::builder().method(method).uri(format!("{}{path}", self.base));
         if let Some(token) = &self.token {
             request = request.header("authorization", format!("Bearer {token}"));
         }
@@ -70,22 +64,10 @@ impl Client {
             request = request.header(*name, *value);
         }
         let request = request.body(Full::new(body.into())).unwrap();
-        let response = self
-            .http
-            .request(request)
-            .await
-            .map_err(|error| error.to_string())?;
+        let response = self.http.request(request).await.map_err(|error| error.to_string())?;
         let (head, body) = response.into_parts();
-        let body = body
-            .collect()
-            .await
-            .map_err(|error| error.to_string())?
-            .to_bytes();
-        Ok(Answer {
-            status: head.status,
-            headers: head.headers,
-            body,
-        })
+        let body = body.collect().await.map_err(|error| error.to_string())?.to_bytes();
+        Ok(Answer { status: head.status, headers: head.headers, body })
     }
 
     /// The server's address and port.
@@ -101,17 +83,14 @@ impl Client {
     /// Posts JSON.
     pub async fn post(&self, path: &str, body: &Value) -> Answer {
         let json = [("content-type", "application/json")];
-        self.send(Method::POST, path, &json, body.to_string())
-            .await
-            .unwrap()
+        self.send(Method::POST, path, &json, body.to_string()).await.unwrap()
     }
 
     /// Posts an event of the test tenant, as a browser does.
     pub async fn track(&self, event: &Value) -> Result<Answer, String> {
         let path = format!("/analytics/{}", crate::TENANT);
         let text = [("content-type", "text/plain;charset=UTF-8")];
-        self.send(Method::POST, &path, &text, event.to_string())
-            .await
+        self.send(Method::POST, &path, &text, event.to_string()).await
     }
 
     /// The actions of all activities, newest first, read page by page.

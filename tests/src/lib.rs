@@ -10,10 +10,7 @@ use std::path::{Path, PathBuf};
 
 /// The folder of the whole project.
 pub fn project() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .parent()
-        .unwrap()
-        .to_owned()
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()
 }
 
 /// The tenant of servers that tests start.

@@ -24,38 +24,25 @@ pub fn binary() -> &'static Path {
     static BINARY: OnceLock<PathBuf> = OnceLock::new();
     BINARY.get_or_init(|| {
         let build = Build::new(env!("CARGO"))
-            .args([
-                "build",
-                "--package",
-                "svctrack-server",
-                "--message-format",
-                "json",
-            ])
+            .args(["build", "--package", "svctrack-server", "--message-format", "json"])
             .current_dir(project())
             .stderr(Stdio::inherit())
             .output()
             .unwrap();
         assert!(build.status.success(), "the server does not build");
         let lines = String::from_utf8(build.stdout).unwrap();
-        let messages = lines
-            .lines()
-            .filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
+        let messages =
+            lines.lines().filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
         let mut executables =
             messages.filter_map(|message| Some(message["executable"].as_str()?.to_owned()));
-        executables
-            .find(|path| path.ends_with("/svctrack"))
-            .unwrap()
-            .into()
+        executables.find(|path| path.ends_with("/svctrack")).unwrap().into()
     })
 }
 
 /// A command that runs the binary with an empty environment of its own settings.
 pub fn command(folder: &Path) -> Command {
     let mut command = Command::new(binary());
-    command
-        .current_dir(folder)
-        .kill_on_drop(true)
-        .stdin(Stdio::null());
+    command.current_dir(folder).kill_on_drop(true).stdin(Stdio::null());
     for (name, _) in std::env::vars_os() {
         if name.to_string_lossy().starts_with("SVCTRACK_") {
             command.env_remove(name);
@@ -77,41 +64,20 @@ impl Server {
     /// Starts a server on a folder, with a tenant and a token that are given to it.
     pub async fn start(folder: &Path, token: &Token) -> Self {
         let mut command = command(folder);
-        command
-            .args(["serve", "--listen", "127.0.0.1:0", "--data"])
-            .arg(folder);
-        command.args([
-            "--bootstrap-tenant",
-            TENANT,
-            "--bootstrap-token",
-            token.reveal(),
-        ]);
+        command.args(["serve", "--listen", "127.0.0.1:0", "--data"]).arg(folder);
+        command.args(["--bootstrap-tenant", TENANT, "--bootstrap-token", token.reveal()]);
         let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
         let lines = read_until(&mut child, "serves on ").await;
-        let base = lines
-            .rsplit_once("serves on ")
-            .unwrap()
-            .1
-            .split(' ')
-            .next()
-            .unwrap()
-            .to_owned();
+        let base = lines.rsplit_once("serves on ").unwrap().1.split(' ').next().unwrap().to_owned();
         let client = Client::new(&base, Some(token.reveal()));
-        Self {
-            child,
-            base,
-            client,
-        }
+        Self { child, base, client }
     }
 
     /// Starts a server with one company, whose `externalId` is `acme`.
     pub async fn start_with_acme(folder: &Path, token: &Token) -> Self {
         let server = Self::start(folder, token).await;
         let acme = serde_json::json!({"name": "Acme", "externalId": "acme"});
-        assert_eq!(
-            server.client.post("/companies", &acme).await.status,
-            StatusCode::OK
-        );
+        assert_eq!(server.client.post("/companies", &acme).await.status, StatusCode::OK);
         server
     }
 
@@ -119,17 +85,11 @@ impl Server {
     pub async fn ready(&self) -> Duration {
         let started = Instant::now();
         loop {
-            let answer = self
-                .client
-                .send(hyper::Method::GET, "/health", &[], "")
-                .await;
+            let answer = self.client.send(hyper::Method::GET, "/health", &[], "").await;
             if answer.is_ok_and(|answer| answer.status == StatusCode::OK) {
                 return started.elapsed();
             }
-            assert!(
-                started.elapsed() < PATIENCE,
-                "the server does not get ready"
-            );
+            assert!(started.elapsed() < PATIENCE, "the server does not get ready");
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     }
@@ -142,22 +102,12 @@ impl Server {
     /// Sends a signal.
     pub fn signal(&self, name: &str) {
         let id = self.child.id().unwrap().to_string();
-        assert!(
-            Build::new("kill")
-                .args(["-s", name, &id])
-                .status()
-                .unwrap()
-                .success()
-        );
+        assert!(Build::new("kill").args(["-s", name, &id]).status().unwrap().success());
     }
 
     /// Waits for the end; returns the exit code.
     pub async fn wait(mut self) -> Option<i32> {
-        tokio::time::timeout(PATIENCE, self.child.wait())
-            .await
-            .unwrap()
-            .unwrap()
-            .code()
+        tokio::time::timeout(PATIENCE, self.child.wait()).await.unwrap().unwrap().code()
     }
 }
 
@@ -166,13 +116,8 @@ pub async fn read_until(child: &mut Child, mark: &str) -> String {
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
     let mut said = String::new();
     loop {
-        let line = tokio::time::timeout(PATIENCE, lines.next_line())
-            .await
-            .unwrap()
-            .unwrap();
-        let Some(line) = line else {
-            panic!("it ended, having said: {said}")
-        };
+        let line = tokio::time::timeout(PATIENCE, lines.next_line()).await.unwrap().unwrap();
+        let Some(line) = line else { panic!("it ended, having said: {said}") };
         said.push_str(&line);
         said.push('\n');
         if line.contains(mark) {

@@ -24,11 +24,7 @@ async fn activities(server: &Server, count: usize) -> Vec<Value> {
             assert_eq!(found.len(), count, "{found:?}");
             return found;
         }
-        assert!(
-            Instant::now() < deadline,
-            "{} of {count} activities: {found:?}",
-            found.len()
-        );
+        assert!(Instant::now() < deadline, "{} of {count} activities: {found:?}", found.len());
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
 }
@@ -55,17 +51,13 @@ async fn events_of_a_page_reach_the_disk_and_are_read_back_after_a_crash() {
     check_cookie(&browser).await;
 
     // The page is left in the same breath as its last event.
-    browser
-        .run("svctrack.track('Left the page'); location.href = '/health'")
-        .await;
+    browser.run("svctrack.track('Left the page'); location.href = '/health'").await;
     let found = activities(&server, 2).await;
     assert_eq!(found[0]["action"], "Left the page");
     assert_eq!(found[0]["externalId"], "7");
     assert_eq!(found[1]["info"], json!({"pages": 3}));
-    let ids: HashSet<_> = found
-        .iter()
-        .map(|activity| activity["messageId"].as_str().unwrap())
-        .collect();
+    let ids: HashSet<_> =
+        found.iter().map(|activity| activity["messageId"].as_str().unwrap()).collect();
     assert_eq!(ids.len(), 2);
 
     server.kill().await;
@@ -79,15 +71,9 @@ async fn events_of_a_page_reach_the_disk_and_are_read_back_after_a_crash() {
 async fn check_cookie(browser: &Browser) {
     let cookie = browser.page.get_named_cookie("_svctrack").await.unwrap();
     assert_eq!(cookie.path(), Some("/"));
-    assert_eq!(
-        cookie.same_site().map(|site| site.to_string()).as_deref(),
-        Some("Lax")
-    );
+    assert_eq!(cookie.same_site().map(|site| site.to_string()).as_deref(), Some("Lax"));
     assert_eq!(cookie.secure(), Some(false), "the page is not on https");
-    let now = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .unwrap()
-        .as_secs();
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
     let ends = cookie.expires_datetime().unwrap().unix_timestamp();
     let days = (ends - i64::try_from(now).unwrap()) as f64 / 86_400.0;
     assert!((364.9..=365.1).contains(&days), "it lasts {days} days");
@@ -113,29 +99,17 @@ async fn calls_made_before_the_script_is_there_arrive_in_order_with_their_time()
     let other = tempfile::tempdir().unwrap();
     std::fs::write(other.path().join("index.html"), page).unwrap();
     let path = other.path().join("index.html");
-    browser
-        .page
-        .goto(&format!("file://{}", path.display()))
-        .await
-        .unwrap();
+    browser.page.goto(&format!("file://{}", path.display())).await.unwrap();
 
     let mut found = activities(&server, 3).await;
     found.sort_by_key(|activity| activity["date"].as_str().unwrap().to_owned());
-    let actions: Vec<_> = found
-        .iter()
-        .map(|activity| activity["action"].as_str().unwrap())
-        .collect();
+    let actions: Vec<_> =
+        found.iter().map(|activity| activity["action"].as_str().unwrap()).collect();
     assert_eq!(actions, ["One", "Two", "Three"]);
-    let two = found
-        .iter()
-        .find(|activity| activity["action"] == "Two")
-        .unwrap();
+    let two = found.iter().find(|activity| activity["action"] == "Two").unwrap();
     assert_eq!((&two["weight"], &two["passive"]), (&json!(2), &json!(true)));
     for activity in &found {
-        assert!(
-            activity["date"].as_str() <= activity["receivedAt"].as_str(),
-            "{activity}"
-        );
+        assert!(activity["date"].as_str() <= activity["receivedAt"].as_str(), "{activity}");
     }
     browser.close().await;
     server.kill().await;
@@ -147,14 +121,8 @@ async fn what_is_tracked_before_it_is_known_who_is_there_waits_for_them() {
     let token = Token::generate().unwrap();
     let server = Server::start_with_acme(folder.path(), &token).await;
     let browser = Browser::start().await;
-    browser
-        .page
-        .goto(&format!("{}/demo", server.base))
-        .await
-        .unwrap();
-    browser
-        .run("document.cookie = '_svctrack=; Max-Age=0; Path=/'")
-        .await;
+    browser.page.goto(&format!("{}/demo", server.base)).await.unwrap();
+    browser.run("document.cookie = '_svctrack=; Max-Age=0; Path=/'").await;
     browser
         .run("svctrack.track('Before'); svctrack.identify(); svctrack.track('Still before')")
         .await;
@@ -163,10 +131,7 @@ async fn what_is_tracked_before_it_is_known_who_is_there_waits_for_them() {
         .await;
     let mut found = activities(&server, 3).await;
     found.sort_by_key(|activity| activity["date"].as_str().unwrap().to_owned());
-    assert!(
-        found.iter().all(|activity| activity["externalId"] == "7"),
-        "{found:?}"
-    );
+    assert!(found.iter().all(|activity| activity["externalId"] == "7"), "{found:?}");
     assert_eq!(found[2]["action"], "After");
 
     // Another person takes nothing over from the one before.
@@ -175,14 +140,8 @@ async fn what_is_tracked_before_it_is_known_who_is_there_waits_for_them() {
         .await;
     browser.run("svctrack.track('As another')").await;
     let found = activities(&server, 4).await;
-    let another = found
-        .iter()
-        .find(|activity| activity["action"] == "As another")
-        .unwrap();
-    assert_eq!(
-        (&another["externalId"], &another["endUserName"]),
-        (&json!("8"), &Value::Null)
-    );
+    let another = found.iter().find(|activity| activity["action"] == "As another").unwrap();
+    assert_eq!((&another["externalId"], &another["endUserName"]), (&json!("8"), &Value::Null));
     browser.close().await;
     server.kill().await;
 }

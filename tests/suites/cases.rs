@@ -24,11 +24,7 @@ fn files() -> Vec<PathBuf> {
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();
-            if path.is_dir() {
-                folders.push(path)
-            } else {
-                files.push(path)
-            }
+            if path.is_dir() { folders.push(path) } else { files.push(path) }
         }
     }
     files.sort();
@@ -48,13 +44,7 @@ async fn every_case_comes_out_as_it_says() {
             failed.push(format!("{name}: {reason}"));
         }
     }
-    assert!(
-        failed.is_empty(),
-        "{} of {} cases:\n{}",
-        failed.len(),
-        files.len(),
-        failed.join("\n")
-    );
+    assert!(failed.is_empty(), "{} of {} cases:\n{}", failed.len(), files.len(), failed.join("\n"));
 }
 
 async fn run(case: &Value) -> Result<(), String> {
@@ -66,10 +56,7 @@ async fn run(case: &Value) -> Result<(), String> {
             return Err(format!("given: {} {}", answer.status, answer.text()));
         }
         let id = serde_json::from_slice::<Value>(&answer.body).ok();
-        ids.push(
-            id.and_then(|body| Some(body["_id"].as_str()?.to_owned()))
-                .unwrap_or_default(),
-        );
+        ids.push(id.and_then(|body| Some(body["_id"].as_str()?.to_owned())).unwrap_or_default());
     }
     let answer = send(&server, &case["request"], &ids).await;
     check(&answer, &fill(&case["expect"], &ids))
@@ -79,11 +66,8 @@ async fn run(case: &Value) -> Result<(), String> {
 async fn send(server: &InProcess, request: &Value, ids: &[String]) -> Answer {
     let request = fill(request, ids);
     let method: Method = request["method"].as_str().unwrap_or("GET").parse().unwrap();
-    let client: &Client = if request["anonymous"] == true {
-        &server.anonymous
-    } else {
-        &server.client
-    };
+    let client: &Client =
+        if request["anonymous"] == true { &server.anonymous } else { &server.client };
     let mut headers = Vec::new();
     for (name, value) in request["headers"].as_object().into_iter().flatten() {
         headers.push((name.as_str(), value.as_str().unwrap()));
@@ -93,10 +77,7 @@ async fn send(server: &InProcess, request: &Value, ids: &[String]) -> Answer {
         _ if request["body"].is_null() => String::new(),
         _ => request["body"].to_string(),
     };
-    client
-        .send(method, request["path"].as_str().unwrap(), &headers, body)
-        .await
-        .unwrap()
+    client.send(method, request["path"].as_str().unwrap(), &headers, body).await.unwrap()
 }
 
 /// The case with its placeholders filled.
@@ -114,10 +95,7 @@ fn check(answer: &Answer, expect: &Value) -> Result<(), String> {
         return Err(format!("expected {}, found {found}", expect["status"]));
     }
     for (name, value) in expect["headers"].as_object().into_iter().flatten() {
-        let header = answer
-            .headers
-            .get(name)
-            .and_then(|header| header.to_str().ok());
+        let header = answer.headers.get(name).and_then(|header| header.to_str().ok());
         if header != value.as_str() {
             return Err(format!("expected {name}: {value}, found {header:?}"));
         }
@@ -138,9 +116,7 @@ fn check(answer: &Answer, expect: &Value) -> Result<(), String> {
     }
     if let Some(list) = expect["list"].as_array() {
         let items = answer.json();
-        let items = items
-            .as_array()
-            .ok_or(format!("expected an array, found {found}"))?;
+        let items = items.as_array().ok_or(format!("expected an array, found {found}"))?;
         if items.len() != list.len() {
             return Err(format!("expected {} items, found {found}", list.len()));
         }
@@ -157,11 +133,7 @@ fn check_members(expect: &Value, found: &Value) -> Result<(), String> {
         Value::Object(members) => members.iter().try_for_each(|(name, value)| {
             check_members(value, &found[name]).map_err(|path| format!("{name}/{path}"))
         }),
-        Value::Array(items)
-            if found
-                .as_array()
-                .is_some_and(|found| found.len() == items.len()) =>
-        {
+        Value::Array(items) if found.as_array().is_some_and(|found| found.len() == items.len()) => {
             (0..items.len()).try_for_each(|at| {
                 check_members(&items[at], &found[at]).map_err(|path| format!("{at}/{path}"))
             })

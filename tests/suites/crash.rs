@@ -62,27 +62,15 @@ async fn a_killed_server_loses_no_acknowledged_event() {
         sender.await.unwrap();
     }
     let acknowledged = acknowledged.lock().unwrap().clone();
-    assert!(
-        acknowledged.len() < EVENTS,
-        "the server was killed too late"
-    );
+    assert!(acknowledged.len() < EVENTS, "the server was killed too late");
 
     let restarted = Instant::now();
     let server = Server::start(folder.path(), &token).await;
     server.ready().await;
-    assert!(
-        restarted.elapsed() < READY_WITHIN,
-        "ready after {:?}",
-        restarted.elapsed()
-    );
+    assert!(restarted.elapsed() < READY_WITHIN, "ready after {:?}", restarted.elapsed());
     let stored: HashSet<_> = server.client.actions().await.into_iter().collect();
     let lost: Vec<_> = acknowledged.difference(&stored).collect();
-    assert!(
-        lost.is_empty(),
-        "{} of {} were lost: {lost:?}",
-        lost.len(),
-        acknowledged.len()
-    );
+    assert!(lost.is_empty(), "{} of {} were lost: {lost:?}", lost.len(), acknowledged.len());
     server.kill().await;
 }
 
@@ -110,10 +98,7 @@ async fn a_stopped_server_finishes_what_it_has_begun() {
         assert_eq!(server.wait().await, Some(0), "{signal}");
         let sent = sending.await.unwrap();
         let server = Server::start(folder.path(), &token).await;
-        assert!(
-            sent > 0 && server.client.actions().await.len() >= sent,
-            "{signal}"
-        );
+        assert!(sent > 0 && server.client.actions().await.len() >= sent, "{signal}");
         server.kill().await;
     }
 }

@@ -7,25 +7,13 @@ use svctrack_tests::project;
 
 fn run(example: &str, arguments: &[&str]) -> (bool, String, String) {
     let output = Command::new(env!("CARGO"))
-        .args([
-            "run",
-            "--quiet",
-            "--package",
-            "svctrack-core",
-            "--example",
-            example,
-            "--",
-        ])
+        .args(["run", "--quiet", "--package", "svctrack-core", "--example", example, "--"])
         .args(arguments)
         .current_dir(project())
         .output()
         .unwrap();
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
-    (
-        output.status.success(),
-        text(output.stdout),
-        text(output.stderr),
-    )
+    (output.status.success(), text(output.stdout), text(output.stderr))
 }
 
 #[test]
@@ -40,16 +28,10 @@ fn a_license_in_a_file_is_checked_and_worked_out() {
         derive(json!({"fixedPeriod": true, "fromDate": "2026-01-01", "length": 12, "mrr": 100}));
     let answer: Value = serde_json::from_str(&answer).unwrap();
     assert!(sound);
-    assert_eq!(
-        (&answer["value"], &answer["isOverdue"]),
-        (&json!(1200), &json!(false))
-    );
+    assert_eq!((&answer["value"], &answer["isOverdue"]), (&json!(1200), &json!(false)));
     assert_eq!(answer["issues"][0]["code"], "currency_missing");
     let (sound, _, reason) = derive(json!({"fromDate": "soon"}));
-    assert!(
-        !sound && reason.contains("`fromDate` must be an ISO 8601 date"),
-        "{reason}"
-    );
+    assert!(!sound && reason.contains("`fromDate` must be an ISO 8601 date"), "{reason}");
 }
 
 #[test]
@@ -57,9 +39,6 @@ fn a_bulk_upsert_is_planned_over_a_map() {
     let (sound, answer, reason) = run("bulk", &[]);
     assert!(sound, "{reason}");
     let answer: Value = serde_json::from_str(&answer).unwrap();
-    assert_eq!(
-        (&answer["created"], &answer["updated"]),
-        (&json!(1), &json!(1))
-    );
+    assert_eq!((&answer["created"], &answer["updated"]), (&json!(1), &json!(1)));
     assert_eq!(answer["createdErrors"][0]["code"], "required");
 }

@@ -44,11 +44,7 @@ impl Clock for TrickyClock {
     fn now(&self) -> Timestamp {
         if std::thread::current().name() == Some("writer") {
             self.asked_by_writer.fetch_add(1, Ordering::Relaxed);
-            drop(
-                self.released
-                    .wait_while(self.held.lock().unwrap(), |held| *held)
-                    .unwrap(),
-            );
+            drop(self.released.wait_while(self.held.lock().unwrap(), |held| *held).unwrap());
             if self.panic_at.load(Ordering::Relaxed) > 0
                 && self.panic_at.fetch_sub(1, Ordering::Relaxed) == 1
             {
@@ -63,19 +59,14 @@ impl Clock for TrickyClock {
 async fn a_command_that_panics_is_the_only_one_of_its_batch_that_fails() {
     let clock = Arc::new(TrickyClock::default());
     let server = InProcess::with_clock(clock.clone()).await;
-    server
-        .client
-        .post("/companies", &json!({"name": "Acme", "externalId": "acme"}))
-        .await;
+    server.client.post("/companies", &json!({"name": "Acme", "externalId": "acme"})).await;
     let event =
         |action: String| json!({"externalId": "7", "companyExternalId": "acme", "action": action});
 
     clock.hold(true);
     let first = event("first".to_owned());
     let first = server.client.track(&first);
-    let rest: Vec<_> = (0..500)
-        .map(|number| event(format!("event {number}")))
-        .collect();
+    let rest: Vec<_> = (0..500).map(|number| event(format!("event {number}"))).collect();
     let rest = join_all(rest.iter().map(|event| server.client.track(event)));
     let release = async {
         // By then all of them wait, behind the first; the one in the middle will panic.
@@ -99,19 +90,8 @@ async fn a_command_that_panics_is_the_only_one_of_its_batch_that_fails() {
         .collect();
     assert_eq!(failed.len(), 1, "{failed:?}");
     let (number, answer) = failed[0];
-    assert_eq!(
-        answer.as_ref().unwrap().status,
-        StatusCode::INTERNAL_SERVER_ERROR
-    );
-    assert_eq!(
-        server
-            .client
-            .track(&event("last".to_owned()))
-            .await
-            .unwrap()
-            .text(),
-        "OK"
-    );
+    assert_eq!(answer.as_ref().unwrap().status, StatusCode::INTERNAL_SERVER_ERROR);
+    assert_eq!(server.client.track(&event("last".to_owned())).await.unwrap().text(), "OK");
     let actions = server.client.actions().await;
     assert_eq!(actions.len(), 501);
     assert!(!actions.contains(&format!("event {number}")));
@@ -147,10 +127,7 @@ impl StorageBackend for FailingDisk {
 
     fn set_len(&self, len: u64) -> io::Result<()> {
         self.check()?;
-        self.bytes
-            .lock()
-            .unwrap()
-            .resize(usize::try_from(len).unwrap(), 0);
+        self.bytes.lock().unwrap().resize(usize::try_from(len).unwrap(), 0);
         Ok(())
     }
 
@@ -185,26 +162,15 @@ async fn a_store_heals_when_its_disk_does() {
     let disk = FailingDisk::default();
     initialise(Storage::new(disk.clone()), [1; 5]).unwrap();
     let server = InProcess::with_medium(Box::new(disk.clone())).await;
-    server
-        .client
-        .post("/companies", &json!({"name": "Acme", "externalId": "acme"}))
-        .await;
+    server.client.post("/companies", &json!({"name": "Acme", "externalId": "acme"})).await;
     let event =
         |action: &str| json!({"externalId": "7", "companyExternalId": "acme", "action": action});
-    assert_eq!(
-        server.client.track(&event("before")).await.unwrap().text(),
-        "OK"
-    );
+    assert_eq!(server.client.track(&event("before")).await.unwrap().text(), "OK");
 
     disk.failing.store(true, Ordering::Relaxed);
     for _ in 0..3 {
         let answer = server.client.track(&event("while it fails")).await.unwrap();
-        assert_eq!(
-            answer.status,
-            StatusCode::SERVICE_UNAVAILABLE,
-            "{}",
-            answer.text()
-        );
+        assert_eq!(answer.status, StatusCode::SERVICE_UNAVAILABLE, "{}", answer.text());
         assert!(answer.headers.contains_key("retry-after"));
     }
     disk.failing.store(false, Ordering::Relaxed);
@@ -212,13 +178,7 @@ async fn a_store_heals_when_its_disk_does() {
     let mut healed = false;
     let mut last = String::new();
     for _ in 0..100 {
-        last = server
-            .client
-            .track(&event("after"))
-            .await
-            .unwrap()
-            .text()
-            .to_owned();
+        last = server.client.track(&event("after")).await.unwrap().text().to_owned();
         healed |= last == "OK";
         if healed {
             break;

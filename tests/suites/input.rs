@@ -27,10 +27,7 @@ fn event_of(bytes: usize) -> String {
 
 async fn server() -> InProcess {
     let server = InProcess::start().await;
-    server
-        .client
-        .post("/companies", &json!({"name": "Acme", "externalId": "acme"}))
-        .await;
+    server.client.post("/companies", &json!({"name": "Acme", "externalId": "acme"})).await;
     server
 }
 
@@ -40,10 +37,7 @@ async fn raw(server: &InProcess, request: &[u8]) -> String {
     stream.write_all(request).await.unwrap();
     let mut answer = Vec::new();
     let read = stream.read_to_end(&mut answer);
-    tokio::time::timeout(Duration::from_secs(20), read)
-        .await
-        .unwrap()
-        .unwrap();
+    tokio::time::timeout(Duration::from_secs(20), read).await.unwrap().unwrap();
     String::from_utf8(answer).unwrap()
 }
 
@@ -52,11 +46,8 @@ async fn a_body_is_taken_up_to_its_cap_and_no_further() {
     let server = server().await;
     let path = format!("/analytics/{TENANT}");
     for (bytes, status) in [(MAX_EVENT_BYTES, 200), (MAX_EVENT_BYTES + 1, 413)] {
-        let answer = server
-            .anonymous
-            .send(Method::POST, &path, &[], event_of(bytes))
-            .await
-            .unwrap();
+        let answer =
+            server.anonymous.send(Method::POST, &path, &[], event_of(bytes)).await.unwrap();
         assert_eq!(answer.status, status, "{bytes}: {}", answer.text());
     }
 }
@@ -73,10 +64,7 @@ async fn a_chunked_body_without_end_is_cut_off() {
         request.push_str("\r\n");
     }
     let answer = raw(&server, request.as_bytes()).await;
-    assert!(
-        answer.starts_with("HTTP/1.1 413") && answer.contains("connection: close"),
-        "{answer}"
-    );
+    assert!(answer.starts_with("HTTP/1.1 413") && answer.contains("connection: close"), "{answer}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -90,20 +78,13 @@ async fn a_packed_body_is_measured_unpacked() {
     };
     let gzip = [("content-encoding", "gzip")];
     let send = |body: Vec<u8>| server.anonymous.send(Method::POST, &path, &gzip, body);
-    assert_eq!(
-        send(pack(event_of(1_000).as_bytes())).await.unwrap().text(),
-        "OK"
-    );
+    assert_eq!(send(pack(event_of(1_000).as_bytes())).await.unwrap().text(), "OK");
     let bomb = pack(&vec![b' '; 30 * 1024 * 1024]);
     assert!(bomb.len() < MAX_EVENT_BYTES);
     assert_eq!(send(bomb).await.unwrap().status, 413);
     assert_eq!(send(b"no gzip at all".to_vec()).await.unwrap().status, 400);
     let brotli = [("content-encoding", "br")];
-    let answer = server
-        .anonymous
-        .send(Method::POST, &path, &brotli, "{}")
-        .await
-        .unwrap();
+    let answer = server.anonymous.send(Method::POST, &path, &brotli, "{}").await.unwrap();
     assert_eq!(answer.status, 415);
 }
 
@@ -111,10 +92,7 @@ async fn a_packed_body_is_measured_unpacked() {
 async fn a_head_that_drips_is_cut_off_in_time() {
     let server = server().await;
     let mut stream = TcpStream::connect(server.client.address()).await.unwrap();
-    stream
-        .write_all(b"GET /health HTTP/1.1\r\nHost: x\r\nX-Slow: ")
-        .await
-        .unwrap();
+    stream.write_all(b"GET /health HTTP/1.1\r\nHost: x\r\nX-Slow: ").await.unwrap();
     let mut answer = Vec::new();
     let closed =
         tokio::time::timeout(Duration::from_secs(20), stream.read_to_end(&mut answer)).await;
@@ -139,10 +117,7 @@ async fn a_body_in_tiny_pieces_takes_no_more_room_than_it_is_long() {
         "POST /analytics/{TENANT} HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
     );
     stream.write_all(head.as_bytes()).await.unwrap();
-    stream
-        .write_all("1\r\n \r\n".repeat(MAX_EVENT_BYTES).as_bytes())
-        .await
-        .unwrap();
+    stream.write_all("1\r\n \r\n".repeat(MAX_EVENT_BYTES).as_bytes()).await.unwrap();
     // It stays open; meanwhile others are served.
     let event = json!({"externalId": "7", "companyExternalId": "acme", "action": "meanwhile"});
     assert_eq!(server.client.track(&event).await.unwrap().text(), "OK");
@@ -154,11 +129,7 @@ async fn an_id_that_is_no_text_is_refused() {
     for path in ["/companies/extid-%FF", "/companies/%C3%28"] {
         assert_eq!(server.client.get(path).await.status, 400, "{path}");
     }
-    let answer = server
-        .anonymous
-        .send(Method::POST, "/analytics/%FF", &[], "{}")
-        .await
-        .unwrap();
+    let answer = server.anonymous.send(Method::POST, "/analytics/%FF", &[], "{}").await.unwrap();
     assert_eq!(answer.status, 404);
 }
 
@@ -177,12 +148,7 @@ async fn a_record_that_has_grown_can_still_be_read() {
     };
     let json = [("content-type", "application/json")];
     let put = |body: serde_json::Value| {
-        server.client.send(
-            Method::PUT,
-            "/companies/extid-acme",
-            &json,
-            body.to_string(),
-        )
+        server.client.send(Method::PUT, "/companies/extid-acme", &json, body.to_string())
     };
     assert_eq!(put(keys("a")).await.unwrap().status, 200);
     assert_eq!(put(keys("b")).await.unwrap().status, 422);
@@ -195,10 +161,7 @@ async fn a_token_does_what_its_scopes_say_until_it_ends() {
         InProcess::with_token(|record| record.scopes = vec!["companies:read".to_owned()]).await;
     assert_eq!(server.client.get("/companies").await.status, 200);
     for answer in [
-        server
-            .client
-            .post("/companies", &json!({"name": "Acme"}))
-            .await,
+        server.client.post("/companies", &json!({"name": "Acme"})).await,
         server.client.get("/endusers").await,
         server.client.get("/activities").await,
     ] {
@@ -218,10 +181,7 @@ async fn a_token_does_what_its_scopes_say_until_it_ends() {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_address_that_is_too_long_is_refused() {
     let server = server().await;
-    let answer = server
-        .client
-        .get(&format!("/companies?x={}", "a".repeat(9_000)))
-        .await;
+    let answer = server.client.get(&format!("/companies?x={}", "a".repeat(9_000))).await;
     assert_eq!(answer.status, 414);
 }
 

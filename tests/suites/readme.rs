@@ -12,15 +12,8 @@ fn readme() -> String {
 #[test]
 fn the_table_of_places_points_at_what_is_there() {
     let readme = readme();
-    let table = readme
-        .split_once("## Where is ...?")
-        .expect("the section is there")
-        .1;
-    let rows: Vec<_> = table
-        .lines()
-        .filter(|line| line.starts_with("| "))
-        .skip(1)
-        .collect();
+    let table = readme.split_once("## Where is ...?").expect("the section is there").1;
+    let rows: Vec<_> = table.lines().filter(|line| line.starts_with("| ")).skip(1).collect();
     assert!(rows.len() >= 15, "{} rows", rows.len());
     for row in rows {
         let paths: Vec<_> = row.split('`').skip(1).step_by(2).collect();
@@ -33,11 +26,7 @@ fn the_table_of_places_points_at_what_is_there() {
 
 #[test]
 fn every_file_of_the_top_level_is_one_that_the_readme_or_the_design_names() {
-    let output = Command::new("git")
-        .args(["ls-files"])
-        .current_dir(project())
-        .output()
-        .unwrap();
+    let output = Command::new("git").args(["ls-files"]).current_dir(project()).output().unwrap();
     let listed = String::from_utf8(output.stdout).unwrap();
     let known = [
         "core",
@@ -69,15 +58,11 @@ async fn the_commands_of_the_readme_answer_what_it_shows() {
     let mut blocks = readme.split("\n```").skip(1).step_by(2);
     let mut ran = 0;
     while let Some(block) = blocks.next() {
-        let Some(command) = block
-            .strip_prefix("sh\n")
-            .filter(|block| block.contains("curl"))
+        let Some(command) = block.strip_prefix("sh\n").filter(|block| block.contains("curl"))
         else {
             continue;
         };
-        let shown = blocks
-            .next()
-            .unwrap_or_else(|| panic!("no answer is shown for {command}"));
+        let shown = blocks.next().unwrap_or_else(|| panic!("no answer is shown for {command}"));
         let shown = shown.split_once('\n').unwrap().1;
         let run = Command::new("sh")
             .args(["-euc", command])
@@ -87,10 +72,7 @@ async fn the_commands_of_the_readme_answer_what_it_shows() {
             .output()
             .unwrap();
         let answered = String::from_utf8(run.stdout).unwrap();
-        assert!(
-            matches(shown, &answered),
-            "{command}\nanswers\n{answered}\nand not\n{shown}"
-        );
+        assert!(matches(shown, &answered), "{command}\nanswers\n{answered}\nand not\n{shown}");
         ran += 1;
     }
     assert!(ran >= 6, "{ran} commands");
@@ -118,13 +100,7 @@ fn matches(pattern: &str, text: &str) -> bool {
 
 #[test]
 fn a_shown_answer_matches_only_its_like() {
-    assert!(matches(
-        r#"{"_id": "<...>", "n": 1}"#,
-        r#"{"_id":"5f","n":1}"#
-    ));
-    assert!(!matches(
-        r#"{"_id": "<...>", "n": 1}"#,
-        r#"{"_id":"5f","n":2}"#
-    ));
+    assert!(matches(r#"{"_id": "<...>", "n": 1}"#, r#"{"_id":"5f","n":1}"#));
+    assert!(!matches(r#"{"_id": "<...>", "n": 1}"#, r#"{"_id":"5f","n":2}"#));
     assert!(!matches("OK", "OK!") && matches("<...>", "x") && !matches("", "x"));
 }

@@ -18,10 +18,7 @@ async fn filled_folder() -> (TempDir, Token) {
     let folder = tempfile::tempdir().unwrap();
     let token = Token::generate().unwrap();
     let server = Server::start(folder.path(), &token).await;
-    server
-        .client
-        .post("/companies", &json!({"name": "Acme"}))
-        .await;
+    server.client.post("/companies", &json!({"name": "Acme"})).await;
     server.signal("TERM");
     assert_eq!(server.wait().await, Some(0));
     (folder, token)
@@ -30,10 +27,7 @@ async fn filled_folder() -> (TempDir, Token) {
 /// Starts a server that is to refuse; returns its one line.
 async fn refusal(folder: &Path, arguments: &[&str]) -> String {
     let mut command = command(folder);
-    command
-        .args(["serve", "--listen", "127.0.0.1:0", "--data"])
-        .arg(folder)
-        .args(arguments);
+    command.args(["serve", "--listen", "127.0.0.1:0", "--data"]).arg(folder).args(arguments);
     let output = command.output().await.unwrap();
     assert_eq!(output.status.code(), Some(1));
     let said = String::from_utf8(output.stderr).unwrap();
@@ -51,46 +45,20 @@ async fn a_file_that_is_no_sound_store_is_refused_and_left_as_it_is() {
     drop(redb::Database::create(other_store.path()).unwrap());
     let cases: [(&str, Vec<u8>, &str); 7] = [
         ("empty", Vec::new(), "the file is empty"),
-        (
-            "cut off in its first page",
-            sound[..100].to_vec(),
-            "it is damaged",
-        ),
-        (
-            "cut in half",
-            sound[..sound.len() / 2].to_vec(),
-            "it is damaged",
-        ),
-        (
-            "one byte short",
-            sound[..sound.len() - 1].to_vec(),
-            "it is damaged",
-        ),
-        (
-            "text",
-            b"once upon a time\n".repeat(1_000),
-            "it is not a svctrack store",
-        ),
+        ("cut off in its first page", sound[..100].to_vec(), "it is damaged"),
+        ("cut in half", sound[..sound.len() / 2].to_vec(), "it is damaged"),
+        ("one byte short", sound[..sound.len() - 1].to_vec(), "it is damaged"),
+        ("text", b"once upon a time\n".repeat(1_000), "it is not a svctrack store"),
         ("zeros", vec![0; 100_000], "it is not a svctrack store"),
-        (
-            "of another program",
-            fs::read(other_store.path()).unwrap(),
-            "it is not a svctrack store",
-        ),
+        ("of another program", fs::read(other_store.path()).unwrap(), "it is not a svctrack store"),
     ];
     for (name, bytes, expect) in cases {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(FILE);
         fs::write(&path, &bytes).unwrap();
         let said = refusal(folder.path(), &[]).await;
-        assert!(
-            said.contains(expect) && said.contains("cannot be opened"),
-            "{name}: {said}"
-        );
-        assert!(
-            fs::read(&path).unwrap() == bytes,
-            "{name}: the file was changed"
-        );
+        assert!(said.contains(expect) && said.contains("cannot be opened"), "{name}: {said}");
+        assert!(fs::read(&path).unwrap() == bytes, "{name}: the file was changed");
     }
 }
 
@@ -100,10 +68,7 @@ async fn a_store_that_a_crash_left_is_refused_when_it_is_cut_off_and_left_as_it_
     let token = Token::generate().unwrap();
     let server = Server::start(folder.path(), &token).await;
     for number in 0..200 {
-        server
-            .client
-            .post("/companies", &json!({"name": format!("Company {number}")}))
-            .await;
+        server.client.post("/companies", &json!({"name": format!("Company {number}")})).await;
     }
     server.kill().await;
     let left = fs::read(folder.path().join(FILE)).unwrap();
@@ -114,21 +79,11 @@ async fn a_store_that_a_crash_left_is_refused_when_it_is_cut_off_and_left_as_it_
         fs::write(&path, bytes).unwrap();
         let said = refusal(folder.path(), &[]).await;
         assert!(said.contains("it is damaged"), "{eighths}/8: {said}");
-        assert!(
-            fs::read(&path).unwrap() == bytes,
-            "{eighths}/8: the file was changed"
-        );
+        assert!(fs::read(&path).unwrap() == bytes, "{eighths}/8: the file was changed");
     }
     let server = Server::start(folder.path(), &token).await;
     assert_eq!(
-        server
-            .client
-            .get("/companies?limit=1000")
-            .await
-            .json()
-            .as_array()
-            .unwrap()
-            .len(),
+        server.client.get("/companies?limit=1000").await.json().as_array().unwrap().len(),
         200
     );
     server.kill().await;
@@ -140,63 +95,23 @@ async fn the_log_holds_no_e_mail_and_no_token() {
     let token = Token::generate().unwrap();
     let mut command = command(folder.path());
     command
-        .args([
-            "serve",
-            "--listen",
-            "127.0.0.1:0",
-            "--log",
-            "debug",
-            "--data",
-        ])
+        .args(["serve", "--listen", "127.0.0.1:0", "--log", "debug", "--data"])
         .arg(folder.path());
-    command.args([
-        "--bootstrap-tenant",
-        TENANT,
-        "--bootstrap-token",
-        token.reveal(),
-    ]);
+    command.args(["--bootstrap-tenant", TENANT, "--bootstrap-token", token.reveal()]);
     let log = fs::File::create(folder.path().join("log")).unwrap();
     let mut child = command.stdout(Stdio::piped()).stderr(log).spawn().unwrap();
     let said = read_until(&mut child, "serves on ").await;
-    let base = said
-        .rsplit_once("serves on ")
-        .unwrap()
-        .1
-        .split(' ')
-        .next()
-        .unwrap()
-        .to_owned();
+    let base = said.rsplit_once("serves on ").unwrap().1.split(' ').next().unwrap().to_owned();
     let client = Client::new(&base, Some(token.reveal()));
-    client
-        .post(
-            "/companies",
-            &json!({"name": "Acme", "domains": ["canary.example"]}),
-        )
-        .await;
-    client
-        .track(&json!({"email": "canary@canary.example", "action": "x"}))
-        .await
-        .unwrap();
-    client
-        .track(&json!({"email": "canary@", "action": "x"}))
-        .await
-        .unwrap();
-    client
-        .post("/endusers", &json!({"email": "canary@elsewhere.example"}))
-        .await;
-    client
-        .get("/endusers/extid-canary%40canary.example?q=canary")
-        .await;
+    client.post("/companies", &json!({"name": "Acme", "domains": ["canary.example"]})).await;
+    client.track(&json!({"email": "canary@canary.example", "action": "x"})).await.unwrap();
+    client.track(&json!({"email": "canary@", "action": "x"})).await.unwrap();
+    client.post("/endusers", &json!({"email": "canary@elsewhere.example"})).await;
+    client.get("/endusers/extid-canary%40canary.example?q=canary").await;
     child.kill().await.unwrap();
     let log = fs::read_to_string(folder.path().join("log")).unwrap();
-    assert!(
-        log.contains("INFO") || log.contains("DEBUG"),
-        "nothing was logged"
-    );
-    assert!(
-        !log.contains("canary") && !log.contains(&token.reveal()[13..]),
-        "{log}"
-    );
+    assert!(log.contains("INFO") || log.contains("DEBUG"), "nothing was logged");
+    assert!(!log.contains("canary") && !log.contains(&token.reveal()[13..]), "{log}");
 }
 
 #[tokio::test]
@@ -205,17 +120,7 @@ async fn a_store_that_another_process_has_open_is_refused() {
     let server = Server::start(folder.path(), &token).await;
     let said = refusal(folder.path(), &[]).await;
     assert!(said.contains("another process has it open"), "{said}");
-    assert_eq!(
-        server
-            .client
-            .get("/companies")
-            .await
-            .json()
-            .as_array()
-            .unwrap()
-            .len(),
-        1
-    );
+    assert_eq!(server.client.get("/companies").await.json().as_array().unwrap().len(), 1);
     server.kill().await;
 }
 
@@ -223,31 +128,14 @@ async fn a_store_that_another_process_has_open_is_refused() {
 async fn settings_that_cannot_be_used_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let token = Token::generate().unwrap();
-    let wrong = [
-        "--bootstrap-tenant",
-        "x",
-        "--bootstrap-token",
-        token.reveal(),
-    ];
-    assert!(
-        refusal(folder.path(), &wrong)
-            .await
-            .contains("bootstrap-tenant must be a UUID")
-    );
+    let wrong = ["--bootstrap-tenant", "x", "--bootstrap-token", token.reveal()];
+    assert!(refusal(folder.path(), &wrong).await.contains("bootstrap-tenant must be a UUID"));
     let wrong = ["--bootstrap-tenant", TENANT, "--bootstrap-token", "sesame"];
     let said = refusal(folder.path(), &wrong).await;
-    assert!(
-        said.contains("bootstrap-token must be") && !said.contains("sesame"),
-        "{said}"
-    );
+    assert!(said.contains("bootstrap-token must be") && !said.contains("sesame"), "{said}");
     fs::write(folder.path().join("svctrack.toml"), "colour = 'red'").unwrap();
     let mut command = command(folder.path());
-    let output = command
-        .arg("serve")
-        .stdout(Stdio::null())
-        .output()
-        .await
-        .unwrap();
+    let output = command.arg("serve").stdout(Stdio::null()).output().await.unwrap();
     assert!(String::from_utf8_lossy(&output.stderr).contains("unknown field `colour`"));
     assert_eq!(output.status.code(), Some(1));
 }
@@ -259,16 +147,7 @@ async fn bootstrap_changes_nothing_on_a_store_that_is_filled() {
     let server = Server::start(folder.path(), &other).await;
     assert_eq!(server.client.get("/companies").await.status, 401);
     let first = Client::new(&server.base, Some(token.reveal()));
-    assert_eq!(
-        first
-            .get("/companies")
-            .await
-            .json()
-            .as_array()
-            .unwrap()
-            .len(),
-        1
-    );
+    assert_eq!(first.get("/companies").await.json().as_array().unwrap().len(), 1);
     server.kill().await;
 }
 
@@ -277,33 +156,22 @@ async fn the_first_start_prints_once_all_that_a_first_event_needs() {
     let folder = tempfile::tempdir().unwrap();
     let mut command = command(folder.path());
     // No command means `serve`.
-    command
-        .args(["--listen", "127.0.0.1:0"])
-        .stdout(Stdio::piped());
+    command.args(["--listen", "127.0.0.1:0"]).stdout(Stdio::piped());
     let mut child = command.spawn().unwrap();
     let said = read_until(&mut child, "serves on ").await;
     let word_after = |mark: &str| {
-        let rest = said
-            .split_once(mark)
-            .unwrap_or_else(|| panic!("no {mark} in {said}"))
-            .1;
+        let rest = said.split_once(mark).unwrap_or_else(|| panic!("no {mark} in {said}")).1;
         rest.split_whitespace().next().unwrap().to_owned()
     };
     let (tenant, token) = (word_after("Tenant"), word_after("API token"));
     let base = word_after("serves on ");
-    assert!(
-        said.contains(&format!("{base}/analytics/{tenant}")),
-        "{said}"
-    );
+    assert!(said.contains(&format!("{base}/analytics/{tenant}")), "{said}");
 
     // What the printed snippet and the lines after it send.
     let client = Client::new(&base, Some(&token));
     let event = r#"{"externalId":"user-1","companyExternalId":"demo","action":"Opened report"}"#;
     let path = format!("/analytics/{tenant}");
-    let answer = client
-        .send(hyper::Method::POST, &path, &[], event)
-        .await
-        .unwrap();
+    let answer = client.send(hyper::Method::POST, &path, &[], event).await.unwrap();
     assert_eq!(answer.text(), "OK");
     assert_eq!(client.actions().await, ["Opened report"]);
     child.kill().await.unwrap();
@@ -317,9 +185,7 @@ async fn the_first_start_prints_once_all_that_a_first_event_needs() {
 
 fn command_again(folder: &Path) -> tokio::process::Command {
     let mut command = command(folder);
-    command
-        .args(["serve", "--listen", "127.0.0.1:0"])
-        .stdout(Stdio::piped());
+    command.args(["serve", "--listen", "127.0.0.1:0"]).stdout(Stdio::piped());
     command
 }
 
@@ -336,11 +202,8 @@ async fn a_start_that_broke_off_leaves_nothing_in_the_way() {
 #[tokio::test]
 async fn the_configuration_in_force_can_be_shown() {
     let folder = tempfile::tempdir().unwrap();
-    fs::write(
-        folder.path().join("svctrack.toml"),
-        "cache-mb = 64\nlisten = \"127.0.0.1:1\"\n",
-    )
-    .unwrap();
+    fs::write(folder.path().join("svctrack.toml"), "cache-mb = 64\nlisten = \"127.0.0.1:1\"\n")
+        .unwrap();
     let mut command = command(folder.path());
     command
         .args(["serve", "--print-config", "--listen", "127.0.0.1:2"])

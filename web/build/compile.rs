@@ -90,9 +90,8 @@ fn add_target() -> Result<(), Failure> {
 
 fn has_target() -> bool {
     let compiler = env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
-    let output = Command::new(compiler)
-        .args(["--print", "target-libdir", "--target", TARGET])
-        .output();
+    let output =
+        Command::new(compiler).args(["--print", "target-libdir", "--target", TARGET]).output();
     output.is_ok_and(|output| {
         let folder = String::from_utf8_lossy(&output.stdout);
         fs::exists(folder.trim()).unwrap_or(false)
@@ -102,17 +101,9 @@ fn has_target() -> bool {
 /// Has cargo run this again when a file changes that the tracker is made of. The compiler lists them:
 /// what only the server uses of `core` is not among them.
 fn watch(workspace: &Path, dependency_file: &Path) -> Result<(), Failure> {
-    let manifests = [
-        "Cargo.toml",
-        "Cargo.lock",
-        "core/Cargo.toml",
-        "svctrack-wasm/Cargo.toml",
-    ];
+    let manifests = ["Cargo.toml", "Cargo.lock", "core/Cargo.toml", "svctrack-wasm/Cargo.toml"];
     for manifest in manifests {
-        println!(
-            "cargo::rerun-if-changed={}",
-            workspace.join(manifest).display()
-        );
+        println!("cargo::rerun-if-changed={}", workspace.join(manifest).display());
     }
     let listed = fs::read_to_string(dependency_file)
         .map_err(|error| format!("{} cannot be read: {error}", dependency_file.display()))?;

@@ -27,20 +27,12 @@ pub(crate) struct Embedded {
 
 impl Embedded {
     pub(crate) fn new(name: &'static str, content_type: &'static str, bytes: Vec<u8>) -> Self {
-        Self {
-            name,
-            content_type,
-            bytes,
-        }
+        Self { name, content_type, bytes }
     }
 
     /// Writes both forms of the file, and returns its entry in the table.
     fn write(&self, folder: &Path) -> io::Result<String> {
-        let Self {
-            name,
-            content_type,
-            bytes,
-        } = self;
+        let Self { name, content_type, bytes } = self;
         let packed = gzip(bytes)?;
         fs::write(folder.join(name), bytes)?;
         fs::write(folder.join(format!("{name}.gz")), &packed)?;

@@ -1,9 +1,6 @@
 //! Builds what `svctrack-web` embeds: the tracker as WASM with its glue, and for every file a gzip form
 //! and an ETag. Writes only to `OUT_DIR`.
-#![allow(
-    clippy::print_stdout,
-    reason = "a build script talks to cargo this way"
-)]
+#![allow(clippy::print_stdout, reason = "a build script talks to cargo this way")]
 
 mod bundle;
 mod compile;

@@ -41,12 +41,7 @@ mod tests {
         let sizes = files.map(|path| asset(path).unwrap().gzip.len());
         let total: usize = sizes.iter().sum();
         assert!(total <= MAX_BUNDLE_BYTES, "{total} bytes: {sizes:?}");
-        assert!(
-            asset("/svctrack_bg.wasm")
-                .unwrap()
-                .bytes
-                .starts_with(b"\0asm")
-        );
+        assert!(asset("/svctrack_bg.wasm").unwrap().bytes.starts_with(b"\0asm"));
     }
 
     #[test]

@@ -44,17 +44,11 @@ pub fn demo_page(base_url: &str, tenant: DemoTenant<'_>) -> Page {
         ("snippet_text", html(snippet)),
         ("with_tenant", hidden_unless(known.is_some())),
         ("without_tenant", hidden_unless(known.is_none())),
-        (
-            "unknown_tenant",
-            hidden_unless(tenant == DemoTenant::Unknown),
-        ),
+        ("unknown_tenant", hidden_unless(tenant == DemoTenant::Unknown)),
         ("tenant", html(known.unwrap_or_default())),
         ("base_url", html(base_url)),
     ];
-    Page {
-        html: fill(TEMPLATE, &values),
-        csp: policy(base_url, code.as_deref()),
-    }
+    Page { html: fill(TEMPLATE, &values), csp: policy(base_url, code.as_deref()) }
 }
 
 /// The attribute of an element that shows only when `is_shown`.
@@ -108,18 +102,11 @@ mod tests {
 
     #[test]
     fn the_policy_names_the_hash_of_the_very_snippet_in_the_page() {
-        let page = demo_page(
-            BASE_URL,
-            DemoTenant::Known("0192f0c1-2345-7abc-8def-0123456789ab"),
-        );
+        let page = demo_page(BASE_URL, DemoTenant::Known("0192f0c1-2345-7abc-8def-0123456789ab"));
         let (_, after) = page.html.split_once("<script>").unwrap();
         let (code, _) = after.split_once("</script>").unwrap();
         let hash = STANDARD.encode(Sha256::digest(code));
-        assert!(
-            page.csp.contains(&format!("'sha256-{hash}'")),
-            "{}",
-            page.csp
-        );
+        assert!(page.csp.contains(&format!("'sha256-{hash}'")), "{}", page.csp);
         assert_eq!(page.html.matches("<script>").count(), 1);
     }
 
@@ -159,11 +146,7 @@ mod tests {
     fn the_script_below_a_path_is_allowed_too() {
         let page = demo_page("https://x.example/sub", DemoTenant::Known("a"));
         assert!(page.html.contains("\"https://x.example/sub/svctrack.js\""));
-        assert!(
-            page.csp.contains("script-src 'self' https://x.example "),
-            "{}",
-            page.csp
-        );
+        assert!(page.csp.contains("script-src 'self' https://x.example "), "{}", page.csp);
         // The page's own files and calls are beside it, whatever the path is.
         assert!(!page.html.contains("\"/demo."), "{}", page.html);
     }

@@ -42,9 +42,6 @@ mod tests {
     #[test]
     fn a_script_string_cannot_be_left() {
         assert_eq!(script_string("http://a:1/b-c_d"), "http://a:1/b-c_d");
-        assert_eq!(
-            script_string("\"</é\u{2028}\\"),
-            "\\u0022\\u003c/\\u00e9\\u2028\\u005c"
-        );
+        assert_eq!(script_string("\"</é\u{2028}\\"), "\\u0022\\u003c/\\u00e9\\u2028\\u005c");
     }
 }

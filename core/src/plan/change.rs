@@ -57,8 +57,5 @@ impl Change {
 
 /// The version (`__v`) of a stored record.
 pub fn version_of(document: &Document) -> i64 {
-    document
-        .value("__v")
-        .and_then(|value| value.as_number_text()?.parse().ok())
-        .unwrap_or(0)
+    document.value("__v").and_then(|value| value.as_number_text()?.parse().ok()).unwrap_or(0)
 }

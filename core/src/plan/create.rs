@@ -50,11 +50,7 @@ fn create_as(
         added,
         removed: Vec::new(),
     });
-    Ok(Planned {
-        changes,
-        id,
-        document,
-    })
+    Ok(Planned { changes, id, document })
 }
 
 /// Plans the records that are made beside another.

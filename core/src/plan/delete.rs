@@ -18,20 +18,9 @@ pub fn delete(
 ) -> Result<Vec<Change>, Refusal> {
     let stored = lookup.record(def, id)?.ok_or(Refusal::NotFound)?;
     if let Some((other, row)) = referrer(def, id, lookup)? {
-        let message = format!(
-            "a record of `{}` refers to this one by `{}`",
-            other.path, row.name
-        );
-        return Err(Refusal::Conflict(vec![Issue::of_body(
-            "referred_to",
-            message,
-        )]));
+        let message = format!("a record of `{}` refers to this one by `{}`", other.path, row.name);
+        return Err(Refusal::Conflict(vec![Issue::of_body("referred_to", message)]));
     }
     let removed = index::entries(def, &stored);
-    Ok(vec![Change::Delete {
-        def,
-        id,
-        basis: Basis::Version(version_of(&stored)),
-        removed,
-    }])
+    Ok(vec![Change::Delete { def, id, basis: Basis::Version(version_of(&stored)), removed }])
 }

@@ -25,14 +25,7 @@ impl Memory {
     pub fn apply(&mut self, changes: &[Change]) {
         for change in changes {
             match change {
-                Change::Put {
-                    def,
-                    id,
-                    document,
-                    added,
-                    removed,
-                    ..
-                } => {
+                Change::Put { def, id, document, added, removed, .. } => {
                     for entry in removed {
                         self.entries.remove(&(
                             def.code,
@@ -51,9 +44,7 @@ impl Memory {
                     }
                     self.records.insert((def.code, *id), document.clone());
                 }
-                Change::Delete {
-                    def, id, removed, ..
-                } => {
+                Change::Delete { def, id, removed, .. } => {
                     for entry in removed {
                         self.entries.remove(&(
                             def.code,
@@ -102,9 +93,7 @@ impl Lookup for Memory {
         limit: usize,
     ) -> Result<Vec<ObjectId>, LookupError> {
         let bound = |id| (def.code, row.to_owned(), key.to_owned(), id);
-        let holders = self
-            .entries
-            .range(bound(ObjectId::MIN)..=bound(ObjectId::MAX));
+        let holders = self.entries.range(bound(ObjectId::MIN)..=bound(ObjectId::MAX));
         Ok(holders.map(|(_, _, _, id)| *id).take(limit).collect())
     }
 }

@@ -32,10 +32,8 @@ pub(super) fn assemble(
     lookup: &dyn Lookup,
     ctx: &mut Ctx,
 ) -> Result<Assembled, Refusal> {
-    let stand_ins = base
-        .remove(STAND_INS)
-        .and_then(|names| names.as_ref().items())
-        .unwrap_or_default();
+    let stand_ins =
+        base.remove(STAND_INS).and_then(|names| names.as_ref().items()).unwrap_or_default();
     for name in stand_ins.iter().filter_map(|name| name.as_ref().as_str()) {
         let value = base.remove(&name);
         if value.as_ref().map(Json::as_ref) == patch.get(&name) {
@@ -65,19 +63,13 @@ pub(super) fn assemble(
         };
         (def.complete)(&mut base, &mut completion)?;
     }
-    let bytes: usize = base
-        .iter()
-        .map(|(name, value)| name.len() + value.text().len())
-        .sum();
+    let bytes: usize = base.iter().map(|(name, value)| name.len() + value.text().len()).sum();
     if bytes > MAX_RECORD_BYTES {
         let message = format!("a record must be at most {MAX_RECORD_BYTES} bytes");
         issues.push(Issue::of_body("record_too_large", message));
     }
     if issues.is_empty() {
-        Ok(Assembled {
-            document: fill(def, base, ctx.now),
-            beside,
-        })
+        Ok(Assembled { document: fill(def, base, ctx.now), beside })
     } else {
         Err(Refusal::Invalid(issues))
     }
@@ -133,10 +125,9 @@ fn resolve_references(
             continue;
         };
         let texts = match value.items() {
-            Some(items) => items
-                .iter()
-                .filter_map(|item| Some(item.as_ref().as_str()?.into_owned()))
-                .collect(),
+            Some(items) => {
+                items.iter().filter_map(|item| Some(item.as_ref().as_str()?.into_owned())).collect()
+            }
             None => vec![value.as_str().unwrap_or_default().into_owned()],
         };
         let mut ids = Vec::with_capacity(texts.len());
@@ -230,19 +221,12 @@ pub(super) fn check_claims(
     for entry in added.iter().filter(|entry| entry.unique) {
         let holder = lookup.find(def, entry.row, &entry.key)?;
         if holder.is_some() && holder != id {
-            let message = format!(
-                "`{}` {} is taken by another record",
-                entry.row,
-                quoted(&entry.key)
-            );
+            let message =
+                format!("`{}` {} is taken by another record", entry.row, quoted(&entry.key));
             taken.push(Issue::of_member(entry.row, "taken", message));
         }
     }
-    if taken.is_empty() {
-        Ok(())
-    } else {
-        Err(Refusal::Conflict(taken))
-    }
+    if taken.is_empty() { Ok(()) } else { Err(Refusal::Conflict(taken)) }
 }
 
 /// The first resource and row through which another record refers to this one.
@@ -256,9 +240,7 @@ pub(super) fn referrer(
 ) -> Result<Option<(&'static ResourceDef, &'static Row)>, LookupError> {
     for other in resources::REGISTRY {
         for row in other.rows.iter().filter(|row| must_refer_to(row, def)) {
-            if !lookup
-                .holders(other, row.name, &index::key_of(row, &id.to_string()), 1)?
-                .is_empty()
+            if !lookup.holders(other, row.name, &index::key_of(row, &id.to_string()), 1)?.is_empty()
             {
                 return Ok(Some((other, row)));
             }
@@ -268,6 +250,5 @@ pub(super) fn referrer(
 }
 
 fn must_refer_to(row: &Row, def: &ResourceDef) -> bool {
-    row.refers
-        .is_some_and(|refers| refers.binding != Binding::Loose && refers.resource == def.name)
+    row.refers.is_some_and(|refers| refers.binding != Binding::Loose && refers.resource == def.name)
 }

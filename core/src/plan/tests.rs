@@ -16,15 +16,8 @@ struct World {
 
 impl World {
     fn new() -> Self {
-        let ctx = Ctx {
-            now: Timestamp::MIN,
-            ids: IdSequence::new([0; 5]),
-            actor: None,
-        };
-        Self {
-            store: Memory::default(),
-            ctx,
-        }
+        let ctx = Ctx { now: Timestamp::MIN, ids: IdSequence::new([0; 5]), actor: None };
+        Self { store: Memory::default(), ctx }
     }
 
     fn create(&mut self, def: &'static ResourceDef, sent: &str) -> Result<ObjectId, Refusal> {
@@ -56,10 +49,7 @@ impl World {
 
     fn answer(&self, def: &'static ResourceDef, id: ObjectId) -> String {
         let stored = self.store.record(def, id).unwrap().unwrap();
-        let ctx = ReadCtx {
-            now: self.ctx.now,
-            lookup: &self.store,
-        };
+        let ctx = ReadCtx { now: self.ctx.now, lookup: &self.store };
         answer(def, &stored, &ctx).unwrap().to_text()
     }
 }
@@ -68,10 +58,7 @@ fn check_refused<T: std::fmt::Debug>(found: Result<T, Refusal>, expect: &[(&str,
     let Err(Refusal::Invalid(issues) | Refusal::Conflict(issues)) = found else {
         panic!("not refused: {found:?}");
     };
-    let found: Vec<_> = issues
-        .iter()
-        .map(|issue| (issue.pointer.as_str(), issue.code))
-        .collect();
+    let found: Vec<_> = issues.iter().map(|issue| (issue.pointer.as_str(), issue.code)).collect();
     assert_eq!(found, expect);
 }
 
@@ -79,10 +66,7 @@ fn check_refused<T: std::fmt::Debug>(found: Result<T, Refusal>, expect: &[(&str,
 fn a_created_record_has_an_id_dates_and_a_version() {
     let mut world = World::new();
     let id = world
-        .create(
-            &COMPANY,
-            r#"{"__v":9,"custom":{"b":1.10,"a":null},"name":"Acme","_id":"x"}"#,
-        )
+        .create(&COMPANY, r#"{"__v":9,"custom":{"b":1.10,"a":null},"name":"Acme","_id":"x"}"#)
         .unwrap();
     assert_eq!(
         world.answer(&COMPANY, id),
@@ -94,10 +78,7 @@ fn a_created_record_has_an_id_dates_and_a_version() {
 fn every_problem_of_a_body_is_found() {
     let mut world = World::new();
     check_refused(
-        world.create(
-            &COMPANY,
-            r#"{"externalId":7,"domains":["a",1],"custom":"x","name":" "}"#,
-        ),
+        world.create(&COMPANY, r#"{"externalId":7,"domains":["a",1],"custom":"x","name":" "}"#),
         &[
             ("/externalId", "wrong_type"),
             ("/domains", "wrong_type"),
@@ -114,94 +95,52 @@ fn every_problem_of_a_body_is_found() {
 #[test]
 fn a_key_is_taken_until_its_holder_lets_go() {
     let mut world = World::new();
-    let first = world
-        .create(&COMPANY, r#"{"name":"A","externalId":"1"}"#)
-        .unwrap();
+    let first = world.create(&COMPANY, r#"{"name":"A","externalId":"1"}"#).unwrap();
     check_refused(
         world.create(&COMPANY, r#"{"name":"B","externalId":"1"}"#),
         &[("/externalId", "taken")],
     );
-    let second = world
-        .create(&COMPANY, r#"{"name":"B","externalId":"2"}"#)
-        .unwrap();
+    let second = world.create(&COMPANY, r#"{"name":"B","externalId":"2"}"#).unwrap();
     check_refused(
         world.update(&COMPANY, second, r#"{"externalId":"1"}"#),
         &[("/externalId", "taken")],
     );
-    world
-        .update(&COMPANY, first, r#"{"externalId":null}"#)
-        .unwrap();
-    assert_eq!(
-        world
-            .update(&COMPANY, second, r#"{"externalId":"1"}"#)
-            .unwrap(),
-        1
-    );
-    let found = world
-        .store
-        .locate(&COMPANY, &RecordRef::External("1".into()))
-        .unwrap();
+    world.update(&COMPANY, first, r#"{"externalId":null}"#).unwrap();
+    assert_eq!(world.update(&COMPANY, second, r#"{"externalId":"1"}"#).unwrap(), 1);
+    let found = world.store.locate(&COMPANY, &RecordRef::External("1".into())).unwrap();
     assert_eq!(found, Some(second));
 }
 
 #[test]
 fn an_update_merges_and_counts_only_real_changes() {
     let mut world = World::new();
-    let id = world
-        .create(
-            &COMPANY,
-            r#"{"name":"A","phase":"trial","custom":{"a":1,"b":2}}"#,
-        )
-        .unwrap();
+    let id =
+        world.create(&COMPANY, r#"{"name":"A","phase":"trial","custom":{"a":1,"b":2}}"#).unwrap();
     world.ctx.now = Timestamp::from_ms(1_000).unwrap();
     assert_eq!(
-        world
-            .update(&COMPANY, id, r#"{"phase":null,"custom":{"a":null,"c":3}}"#)
-            .unwrap(),
+        world.update(&COMPANY, id, r#"{"phase":null,"custom":{"a":null,"c":3}}"#).unwrap(),
         1
     );
     let answer = world.answer(&COMPANY, id);
-    assert!(
-        answer.contains(r#""custom":{"b":2,"c":3}"#) && !answer.contains("phase"),
-        "{answer}"
-    );
-    assert!(
-        answer.contains(r#""updatedAt":"1970-01-01T00:00:01.000Z","__v":1"#),
-        "{answer}"
-    );
+    assert!(answer.contains(r#""custom":{"b":2,"c":3}"#) && !answer.contains("phase"), "{answer}");
+    assert!(answer.contains(r#""updatedAt":"1970-01-01T00:00:01.000Z","__v":1"#), "{answer}");
     world.ctx.now = Timestamp::from_ms(2_000).unwrap();
     assert_eq!(world.update(&COMPANY, id, &answer).unwrap(), 0);
     assert_eq!(world.answer(&COMPANY, id), answer);
-    check_refused(
-        world.update(&COMPANY, id, r#"{"name":null}"#),
-        &[("/name", "required")],
-    );
+    check_refused(world.update(&COMPANY, id, r#"{"name":null}"#), &[("/name", "required")]);
 }
 
 #[test]
 fn a_user_names_their_company_in_any_form() {
     let mut world = World::new();
-    let company = world
-        .create(
-            &COMPANY,
-            r#"{"name":"Acme","externalId":"1","sourceId":"s"}"#,
-        )
-        .unwrap();
-    for (index, form) in ["extid-1", "srcid-s", &company.to_string()]
-        .iter()
-        .enumerate()
-    {
+    let company =
+        world.create(&COMPANY, r#"{"name":"Acme","externalId":"1","sourceId":"s"}"#).unwrap();
+    for (index, form) in ["extid-1", "srcid-s", &company.to_string()].iter().enumerate() {
         let user = world
-            .create(
-                &END_USER,
-                &format!(r#"{{"externalId":"{index}","companyId":"{form}"}}"#),
-            )
+            .create(&END_USER, &format!(r#"{{"externalId":"{index}","companyId":"{form}"}}"#))
             .unwrap();
         let answer = world.answer(&END_USER, user);
-        assert!(
-            answer.contains(&format!(r#""companyId":"{company}""#)),
-            "{answer}"
-        );
+        assert!(answer.contains(&format!(r#""companyId":"{company}""#)), "{answer}");
         assert!(answer.contains(r#""companyName":"Acme""#), "{answer}");
     }
     check_refused(
@@ -210,26 +149,17 @@ fn a_user_names_their_company_in_any_form() {
     );
     check_refused(
         world.create(&END_USER, "{}"),
-        &[
-            ("", "identity_missing"),
-            ("/companyId", "company_not_found"),
-        ],
+        &[("", "identity_missing"), ("/companyId", "company_not_found")],
     );
 }
 
 #[test]
 fn a_domain_that_two_companies_own_finds_none() {
     let mut world = World::new();
-    let first = world
-        .create(&COMPANY, r#"{"name":"A","domains":["a.example"]}"#)
-        .unwrap();
-    let user = world
-        .create(&END_USER, r#"{"email":"x@A.example"}"#)
-        .unwrap();
+    let first = world.create(&COMPANY, r#"{"name":"A","domains":["a.example"]}"#).unwrap();
+    let user = world.create(&END_USER, r#"{"email":"x@A.example"}"#).unwrap();
     assert!(world.answer(&END_USER, user).contains(&first.to_string()));
-    world
-        .create(&COMPANY, r#"{"name":"B","domains":["A.EXAMPLE"]}"#)
-        .unwrap();
+    world.create(&COMPANY, r#"{"name":"B","domains":["A.EXAMPLE"]}"#).unwrap();
     check_refused(
         world.create(&END_USER, r#"{"email":"y@a.example"}"#),
         &[("/companyId", "company_not_found")],
@@ -239,22 +169,13 @@ fn a_domain_that_two_companies_own_finds_none() {
 #[test]
 fn a_company_stays_while_users_refer_to_it() {
     let mut world = World::new();
-    let company = world
-        .create(&COMPANY, r#"{"name":"A","domains":["a.example"]}"#)
-        .unwrap();
-    let user = world
-        .create(&END_USER, r#"{"email":"x@a.example"}"#)
-        .unwrap();
+    let company = world.create(&COMPANY, r#"{"name":"A","domains":["a.example"]}"#).unwrap();
+    let user = world.create(&END_USER, r#"{"email":"x@a.example"}"#).unwrap();
     check_refused(world.delete(&COMPANY, company), &[("", "referred_to")]);
     world.delete(&END_USER, user).unwrap();
     world.delete(&COMPANY, company).unwrap();
-    assert!(matches!(
-        world.delete(&COMPANY, company),
-        Err(Refusal::NotFound)
-    ));
-    world
-        .create(&COMPANY, r#"{"name":"A","domains":["a.example"]}"#)
-        .unwrap();
+    assert!(matches!(world.delete(&COMPANY, company), Err(Refusal::NotFound)));
+    world.create(&COMPANY, r#"{"name":"A","domains":["a.example"]}"#).unwrap();
 }
 
 /// A license of company `1`; the answer shows `expect` among its members.
@@ -268,9 +189,7 @@ fn check_license(sent: &str, expect: &str) {
 fn check_license_changes(bodies: &[&str], expect: &str) {
     let mut world = World::new();
     world.ctx.now = Timestamp::parse("2026-06-01").unwrap();
-    world
-        .create(&COMPANY, r#"{"name":"A","externalId":"1"}"#)
-        .unwrap();
+    world.create(&COMPANY, r#"{"name":"A","externalId":"1"}"#).unwrap();
     let mut first = Document::parse(bodies[0].as_bytes()).unwrap();
     first.set("companyId", crate::value::Json::string("extid-1"));
     let id = world.create(&LICENSE, &first.to_text()).unwrap();
@@ -280,12 +199,7 @@ fn check_license_changes(bodies: &[&str], expect: &str) {
     let answer = Document::parse(world.answer(&LICENSE, id).as_bytes()).unwrap();
     let expect = Document::parse(expect.as_bytes()).unwrap();
     for (name, value) in expect.iter() {
-        assert_eq!(
-            answer.get(name),
-            Some(value),
-            "{name} in {}",
-            answer.to_text()
-        );
+        assert_eq!(answer.get(name), Some(value), "{name} in {}", answer.to_text());
     }
 }
 
@@ -361,25 +275,15 @@ fn what_an_update_changes_stands_and_the_rest_follows() {
         r#"{"renewalPeriod":1,"noticePeriod":0,"noticeUnit":"month"}"#,
     );
     check_license_changes(
-        &[
-            FIXED,
-            r#"{"autoRenews":true,"noticePeriod":2,"noticeUnit":"weeks"}"#,
-        ],
+        &[FIXED, r#"{"autoRenews":true,"noticePeriod":2,"noticeUnit":"weeks"}"#],
         r#"{"noticePeriod":2,"noticeUnit":"week"}"#,
     );
     check_license_changes(
-        &[
-            FIXED,
-            r#"{"autoRenews":true,"noticePeriod":2}"#,
-            r#"{"autoRenews":false}"#,
-        ],
+        &[FIXED, r#"{"autoRenews":true,"noticePeriod":2}"#, r#"{"autoRenews":false}"#],
         r#"{"noticePeriod":null,"noticeUnit":null}"#,
     );
     check_license_changes(
-        &[
-            r#"{"fromDate":"2026-01-01","mrr":1,"_currency":"EUR"}"#,
-            r#"{"renewalStatus":"lost"}"#,
-        ],
+        &[r#"{"fromDate":"2026-01-01","mrr":1,"_currency":"EUR"}"#, r#"{"renewalStatus":"lost"}"#],
         r#"{"toDate":"2026-06-01T00:00:00.000Z","length":5}"#,
     );
 }
@@ -388,19 +292,12 @@ fn what_an_update_changes_stands_and_the_rest_follows() {
 fn a_license_takes_from_its_product_what_it_lacks() {
     let check = |product: &str, license: &str, expect: &str| {
         let mut world = World::new();
-        world
-            .create(&COMPANY, r#"{"name":"A","externalId":"1"}"#)
-            .unwrap();
+        world.create(&COMPANY, r#"{"name":"A","externalId":"1"}"#).unwrap();
         world.create(&PRODUCT, product).unwrap();
         let id = world.create(&LICENSE, license).unwrap();
         let answer = Document::parse(world.answer(&LICENSE, id).as_bytes()).unwrap();
         for (name, value) in Document::parse(expect.as_bytes()).unwrap().iter() {
-            assert_eq!(
-                answer.get(name),
-                Some(value),
-                "{name} in {}",
-                answer.to_text()
-            );
+            assert_eq!(answer.get(name), Some(value), "{name} in {}", answer.to_text());
         }
     };
     let plan = r#"{"name":"Plan","mrr":100,"currency":"EUR","fixedPeriod":true,"autoRenews":true,"length":12,"renewalMrr":120,"renewalPeriod":6,"noticePeriod":3,"noticeUnit":"month"}"#;
@@ -436,19 +333,14 @@ fn a_company_stands_where_its_licenses_stand() {
     let check = |licenses: &[&str], status: &str| {
         let mut world = World::new();
         world.ctx.now = Timestamp::parse("2026-06-01").unwrap();
-        let company = world
-            .create(&COMPANY, r#"{"name":"A","externalId":"1"}"#)
-            .unwrap();
+        let company = world.create(&COMPANY, r#"{"name":"A","externalId":"1"}"#).unwrap();
         for license in licenses {
             let mut sent = Document::parse(license.as_bytes()).unwrap();
             sent.set("companyId", crate::value::Json::string("extid-1"));
             world.create(&LICENSE, &sent.to_text()).unwrap();
         }
         let answer = world.answer(&COMPANY, company);
-        assert!(
-            answer.contains(&format!(r#""status":"{status}""#)),
-            "{licenses:?}: {answer}"
-        );
+        assert!(answer.contains(&format!(r#""status":"{status}""#)), "{licenses:?}: {answer}");
     };
     check(&[], "prospect");
     check(&[r#"{"mrr":1}"#], "prospect");

@@ -27,20 +27,12 @@ pub fn update(
     let Assembled { document, beside } =
         assemble(def, Some(&stored), stored.clone(), patch, lookup, ctx)?;
     if document == stored {
-        return Ok(Planned {
-            changes: Vec::new(),
-            id,
-            document,
-        });
+        return Ok(Planned { changes: Vec::new(), id, document });
     }
     let (put, document) = put(def, id, &stored, document, lookup, ctx)?;
     let mut changes = create_beside(beside, lookup, ctx)?;
     changes.push(put);
-    Ok(Planned {
-        changes,
-        id,
-        document,
-    })
+    Ok(Planned { changes, id, document })
 }
 
 fn put(

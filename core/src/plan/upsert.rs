@@ -75,36 +75,23 @@ pub fn upsert(
         Ok(sent) => sent,
         Err(fault) => {
             let issue = Issue::of_body(fault.code, fault.message.clone());
-            return Ok(failed(
-                def,
-                List::Created,
-                index,
-                &Document::default(),
-                &issue,
-            ));
+            return Ok(failed(def, List::Created, index, &Document::default(), &issue));
         }
     };
     if (def.drops)(sent) {
-        return Ok(Upserted {
-            changes: Vec::new(),
-            outcome: Outcome::Dropped,
-        });
+        return Ok(Upserted { changes: Vec::new(), outcome: Outcome::Dropped });
     }
     let planned = match find(def, sent, lookup)? {
         Some(found) if !access.update => {
-            let issue = Issue::of_body(
-                "scope_missing",
-                format!("the token needs `{}:update`", def.path),
-            );
+            let issue =
+                Issue::of_body("scope_missing", format!("the token needs `{}:update`", def.path));
             let mut element = failed(def, List::Permission, index, sent, &issue);
             name_record(&mut element, found.id);
             return Ok(element);
         }
         None if !access.create => {
-            let issue = Issue::of_body(
-                "scope_missing",
-                format!("the token needs `{}:create`", def.path),
-            );
+            let issue =
+                Issue::of_body("scope_missing", format!("the token needs `{}:create`", def.path));
             return Ok(failed(def, List::Permission, index, sent, &issue));
         }
         Some(found) => (List::Updated, change(def, &found, sent, lookup, ctx)),
@@ -139,9 +126,7 @@ fn find(
             None => ObjectId::parse(&text),
         };
         let stored = match id {
-            Some(id) => lookup
-                .record(def, id)?
-                .map(|stored| Found { id, by, stored }),
+            Some(id) => lookup.record(def, id)?.map(|stored| Found { id, by, stored }),
             None => None,
         };
         if stored.is_some() {
@@ -167,16 +152,10 @@ fn change(
 fn check_locked(def: &ResourceDef, found: &Found, patch: &Document) -> Result<(), Refusal> {
     for (place, name) in def.keys.iter().enumerate() {
         let held = found.stored.value(name);
-        let changes = patch
-            .get(name)
-            .is_some_and(|sent| held.is_some_and(|held| held != sent));
+        let changes = patch.get(name).is_some_and(|sent| held.is_some_and(|held| held != sent));
         if changes && found.by >= place {
             let message = format!("`{name}` holds a value, and no key of higher priority matched");
-            return Err(Refusal::Invalid(vec![Issue::of_member(
-                name,
-                "key_locked",
-                message,
-            )]));
+            return Err(Refusal::Invalid(vec![Issue::of_member(name, "key_locked", message)]));
         }
     }
     Ok(())
@@ -197,10 +176,7 @@ fn make(
 }
 
 fn counted(def: &ResourceDef, planned: Planned, sent: &Document) -> Upserted {
-    let created = planned
-        .changes
-        .iter()
-        .any(|change| change.creates(def, planned.id));
+    let created = planned.changes.iter().any(|change| change.creates(def, planned.id));
     let outcome = if created {
         Outcome::Created(planned.id, keys_of(def, planned.id, sent))
     } else if planned.changes.is_empty() {
@@ -208,10 +184,7 @@ fn counted(def: &ResourceDef, planned: Planned, sent: &Document) -> Upserted {
     } else {
         Outcome::Updated(planned.id)
     };
-    Upserted {
-        changes: planned.changes,
-        outcome,
-    }
+    Upserted { changes: planned.changes, outcome }
 }
 
 /// `_id` and the keys that were sent (R18).
@@ -239,10 +212,7 @@ fn failed(def: &ResourceDef, list: List, index: usize, sent: &Document, issue: &
     let validates = def.lists_validation_errors && list != List::Permission;
     let list = if validates { List::Validation } else { list };
     let mut element = Document::default();
-    element.set(
-        "index",
-        Json::integer(i64::try_from(index).unwrap_or(i64::MAX)),
-    );
+    element.set("index", Json::integer(i64::try_from(index).unwrap_or(i64::MAX)));
     element.set("code", Json::string(issue.code));
     element.set("message", Json::string(&issue.message));
     if let Some(field) = issue.pointer.strip_prefix('/') {
@@ -253,10 +223,7 @@ fn failed(def: &ResourceDef, list: List, index: usize, sent: &Document, issue: &
             element.set(name, value.to_json());
         }
     }
-    Upserted {
-        changes: Vec::new(),
-        outcome: Outcome::Failed(list, element),
-    }
+    Upserted { changes: Vec::new(), outcome: Outcome::Failed(list, element) }
 }
 
 fn name_record(upserted: &mut Upserted, id: ObjectId) {
@@ -311,11 +278,7 @@ impl Summary {
         }
         let changed: Vec<String> = self.updated.iter().map(ToString::to_string).collect();
         let ids = || changed.iter().map(String::as_str);
-        let made: Vec<_> = self
-            .created
-            .iter()
-            .filter_map(|keys| keys.text("_id"))
-            .collect();
+        let made: Vec<_> = self.created.iter().filter_map(|keys| keys.text("_id")).collect();
         let keys_of_changed: Vec<Document> = self.updated.iter().map(|id| only_id(*id)).collect();
         answer.set("created", count(self.created.len()));
         answer.set("createdErrors", objects(&self.created_errors));

@@ -60,10 +60,7 @@ pub static COMPANY: ResourceDef = ResourceDef {
     code: 1,
     doc: "A customer of the tenant.",
     rows: ROWS,
-    list: ListLimits {
-        default: 100,
-        max: 5_000,
-    },
+    list: ListLimits { default: 100, max: 5_000 },
     not_found: "company_not_found",
     ..ResourceDef::PLAIN
 };
@@ -86,12 +83,8 @@ fn licenses_of(company: &Document, ctx: &ReadCtx<'_>) -> Result<Vec<Document>, L
     let Some(id) = ID.get(company) else {
         return Ok(Vec::new());
     };
-    let ids = ctx.lookup.holders(
-        &LICENSE,
-        license::COMPANY_ID.name,
-        &id.to_string(),
-        usize::MAX,
-    )?;
+    let ids =
+        ctx.lookup.holders(&LICENSE, license::COMPANY_ID.name, &id.to_string(), usize::MAX)?;
     let mut licenses = Vec::with_capacity(ids.len());
     for id in ids {
         licenses.extend(ctx.lookup.record(&LICENSE, id)?);
@@ -102,22 +95,16 @@ fn licenses_of(company: &Document, ctx: &ReadCtx<'_>) -> Result<Vec<Document>, L
 /// The first that holds (R29).
 fn read_status(company: &Document, ctx: &ReadCtx<'_>) -> Result<Option<Json>, LookupError> {
     let licenses = licenses_of(company, ctx)?;
-    let standings: Vec<_> = licenses
-        .iter()
-        .map(|license| license::standing(license, ctx.now))
-        .collect();
+    let standings: Vec<_> =
+        licenses.iter().map(|license| license::standing(license, ctx.now)).collect();
     let statuses = [
         (Standing::Held, "customer"),
         (Standing::Ahead, "coming"),
         (Standing::RunningOut, "canceled"),
         (Standing::Ended, "lost"),
     ];
-    let first = statuses
-        .iter()
-        .find(|(standing, _)| standings.contains(standing));
-    Ok(Some(Json::string(
-        first.map_or("prospect", |(_, status)| status),
-    )))
+    let first = statuses.iter().find(|(standing, _)| standings.contains(standing));
+    Ok(Some(Json::string(first.map_or("prospect", |(_, status)| status))))
 }
 
 /// Monthly revenue of the active licenses, by currency.
@@ -126,14 +113,10 @@ fn revenue_of(
     ctx: &ReadCtx<'_>,
 ) -> Result<BTreeMap<String, Decimal>, LookupError> {
     let mut revenue = BTreeMap::new();
-    for license in licenses_of(company, ctx)?
-        .iter()
-        .filter(|license| license::is_active(license, ctx.now))
+    for license in
+        licenses_of(company, ctx)?.iter().filter(|license| license::is_active(license, ctx.now))
     {
-        let currency = license::CURRENCY
-            .get(license)
-            .unwrap_or_default()
-            .into_owned();
+        let currency = license::CURRENCY.get(license).unwrap_or_default().into_owned();
         let sum: &mut Decimal = revenue.entry(currency).or_default();
         *sum = sum.saturating_add(license::MRR.get(license).unwrap_or_default());
     }
@@ -142,16 +125,12 @@ fn revenue_of(
 
 /// The sum, if all of it is in one currency.
 fn read_mrr(company: &Document, ctx: &ReadCtx<'_>) -> Result<Option<Json>, LookupError> {
-    Ok(Some(
-        sum_of(&revenue_of(company, ctx)?).map_or_else(Json::null, amount),
-    ))
+    Ok(Some(sum_of(&revenue_of(company, ctx)?).map_or_else(Json::null, amount)))
 }
 
 fn read_arr(company: &Document, ctx: &ReadCtx<'_>) -> Result<Option<Json>, LookupError> {
     let yearly = |monthly: Decimal| amount(monthly.saturating_mul(Decimal::from(12)));
-    Ok(Some(
-        sum_of(&revenue_of(company, ctx)?).map_or_else(Json::null, yearly),
-    ))
+    Ok(Some(sum_of(&revenue_of(company, ctx)?).map_or_else(Json::null, yearly)))
 }
 
 fn read_mrr_by_currency(
@@ -179,10 +158,7 @@ fn amount(sum: Decimal) -> Json {
 
 fn read_customer_from(company: &Document, ctx: &ReadCtx<'_>) -> Result<Option<Json>, LookupError> {
     let licenses = licenses_of(company, ctx)?;
-    let first = licenses
-        .iter()
-        .filter_map(|license| license::FROM_DATE.get(license))
-        .min();
+    let first = licenses.iter().filter_map(|license| license::FROM_DATE.get(license)).min();
     Ok(first.map(|first| Json::string(&first.to_string())))
 }
 

@@ -44,10 +44,7 @@ pub static END_USER: ResourceDef = ResourceDef {
     code: 2,
     doc: "A person at a company who uses the tenant's product.",
     rows: ROWS,
-    list: ListLimits {
-        default: 100,
-        max: 10_000,
-    },
+    list: ListLimits { default: 100, max: 10_000 },
     keys: &["_id", "sourceId", "externalId", "email"],
     not_found: "enduser_not_found",
     prepare: split_sent_name,
@@ -72,11 +69,7 @@ fn split_sent_name(sent: &mut Sent<'_>) {
     let name = name.as_ref().as_str().unwrap_or_default().into_owned();
     let (first, last) = split_name(&name);
     for (field, part) in [(FIRST_NAME.name, first), (LAST_NAME.name, last)] {
-        let part = if part.is_empty() {
-            Json::null()
-        } else {
-            Json::string(part)
-        };
+        let part = if part.is_empty() { Json::null() } else { Json::string(part) };
         sent.patch.set(field, part);
     }
 }
@@ -110,11 +103,7 @@ fn complete_end_user(
         Some(id) => user.set(COMPANY_ID.name, Json::string(&id.to_string())),
         None => {
             let message = "`companyId` is required where the e-mail's domain finds no company";
-            issues.push(Issue::of_member(
-                COMPANY_ID.name,
-                "company_not_found",
-                message,
-            ));
+            issues.push(Issue::of_member(COMPANY_ID.name, "company_not_found", message));
         }
     }
     Ok(())
@@ -127,10 +116,7 @@ mod tests {
     #[test]
     fn a_name_splits_at_its_first_space() {
         assert_eq!(split_name("Ada Lovelace"), ("Ada", "Lovelace"));
-        assert_eq!(
-            split_name("  Ada  King Lovelace "),
-            ("Ada", "King Lovelace")
-        );
+        assert_eq!(split_name("  Ada  King Lovelace "), ("Ada", "King Lovelace"));
         assert_eq!(split_name("Ada"), ("Ada", ""));
     }
 
@@ -138,13 +124,7 @@ mod tests {
         let mut patch = Document::parse(sent.as_bytes()).unwrap();
         let mut base = Document::default();
         let (before, now, actor) = (None, Timestamp::MIN, None);
-        split_sent_name(&mut Sent {
-            before,
-            base: &mut base,
-            patch: &mut patch,
-            now,
-            actor,
-        });
+        split_sent_name(&mut Sent { before, base: &mut base, patch: &mut patch, now, actor });
         patch.to_text()
     }
 
@@ -154,10 +134,7 @@ mod tests {
             split(r#"{"name":"Ada Lovelace"}"#),
             r#"{"firstName":"Ada","lastName":"Lovelace"}"#
         );
-        assert_eq!(
-            split(r#"{"name":null}"#),
-            r#"{"firstName":null,"lastName":null}"#
-        );
+        assert_eq!(split(r#"{"name":null}"#), r#"{"firstName":null,"lastName":null}"#);
         assert_eq!(
             split(r#"{"name":"Lovelace","lastName":"Lovelace"}"#),
             r#"{"lastName":"Lovelace"}"#
@@ -167,10 +144,7 @@ mod tests {
     #[test]
     fn the_full_name_is_joined_from_its_parts() {
         let user = Document::parse(br#"{"lastName":"Lovelace","firstName":"Ada"}"#).unwrap();
-        assert_eq!(
-            derive_name(&user, Timestamp::MIN),
-            Some(Json::string("Ada Lovelace"))
-        );
+        assert_eq!(derive_name(&user, Timestamp::MIN), Some(Json::string("Ada Lovelace")));
         assert_eq!(derive_name(&Document::default(), Timestamp::MIN), None);
     }
 }

@@ -110,14 +110,7 @@ fields! {
 
 const UNITS: &[&str] = &["day", "week", "month"];
 const PLURALS: &[(&str, &str)] = &[("days", "day"), ("weeks", "week"), ("months", "month")];
-const CYCLES: &[&str] = &[
-    "monthly",
-    "quarterly",
-    "yearly",
-    "semiAnnual",
-    "once",
-    "custom",
-];
+const CYCLES: &[&str] = &["monthly", "quarterly", "yearly", "semiAnnual", "once", "custom"];
 
 /// The resource `/licenses`.
 pub static LICENSE: ResourceDef = ResourceDef {
@@ -189,9 +182,7 @@ fn prepare_license(sent: &mut Sent<'_>) {
             sent.base.remove(ISSUES.name);
         }
     }
-    let renews = sent
-        .after(AUTO_RENEWS.name)
-        .and_then(|renews| renews.as_bool());
+    let renews = sent.after(AUTO_RENEWS.name).and_then(|renews| renews.as_bool());
     if renews != Some(true) {
         sent.forget(&[NOTICE_PERIOD.name, NOTICE_UNIT.name]);
     }
@@ -214,10 +205,7 @@ fn follow_price_and_period(sent: &mut Sent<'_>) {
     if to_date && !length {
         sent.forget(&[LENGTH.name]);
     }
-    let fixed = sent
-        .after(FIXED_PERIOD.name)
-        .and_then(|fixed| fixed.as_bool())
-        == Some(true);
+    let fixed = sent.after(FIXED_PERIOD.name).and_then(|fixed| fixed.as_bool()) == Some(true);
     if !fixed {
         return;
     }
@@ -236,19 +224,13 @@ fn end_when_lost(sent: &mut Sent<'_>) {
     let is = |status: &str, known: Option<crate::value::JsonRef<'_>>| {
         known.and_then(|known| known.as_str()).as_deref() == Some(status)
     };
-    let before = sent
-        .before
-        .and_then(|before| before.value(RENEWAL_STATUS.name));
+    let before = sent.before.and_then(|before| before.value(RENEWAL_STATUS.name));
     let enters = is(LOST, sent.after(RENEWAL_STATUS.name)) && !is(LOST, before);
-    let fixed = sent
-        .after(FIXED_PERIOD.name)
-        .and_then(|fixed| fixed.as_bool())
-        == Some(true);
+    let fixed = sent.after(FIXED_PERIOD.name).and_then(|fixed| fixed.as_bool()) == Some(true);
     let has_end =
         sent.after(TO_DATE.name).is_some() || (fixed && sent.after(LENGTH.name).is_some());
     if enters && !has_end {
-        sent.patch
-            .set(TO_DATE.name, Json::string(&sent.now.to_string()));
+        sent.patch.set(TO_DATE.name, Json::string(&sent.now.to_string()));
     }
 }
 
@@ -257,22 +239,15 @@ fn complete_license(
     license: &mut Document,
     completion: &mut Completion<'_>,
 ) -> Result<(), LookupError> {
-    if VALUE
-        .get(license)
-        .is_some_and(|value| value <= rust_decimal::Decimal::ZERO)
-    {
+    if VALUE.get(license).is_some_and(|value| value <= rust_decimal::Decimal::ZERO) {
         let message = "`value` must be positive";
-        completion
-            .issues
-            .push(Issue::of_member(VALUE.name, "invalid_value", message));
+        completion.issues.push(Issue::of_member(VALUE.name, "invalid_value", message));
     }
     if let (Some(from), Some(to)) = (FROM_DATE.get(license), TO_DATE.get(license))
         && to <= from
     {
         let message = format!("`toDate` must be after `fromDate`, {from}; found `{to}`");
-        completion
-            .issues
-            .push(Issue::of_member(TO_DATE.name, "invalid_value", message));
+        completion.issues.push(Issue::of_member(TO_DATE.name, "invalid_value", message));
     }
     if completion.before.is_none() && completion.issues.is_empty() {
         inherit(license, completion)?;
@@ -287,9 +262,7 @@ fn inherit(license: &mut Document, completion: &mut Completion<'_>) -> Result<()
     };
     let row = PRODUCT.row(product::NAME.name);
     let key = row.map(|row| key_of(row, &name)).unwrap_or_default();
-    let ids = completion
-        .lookup
-        .holders(&PRODUCT, product::NAME.name, &key, 2)?;
+    let ids = completion.lookup.holders(&PRODUCT, product::NAME.name, &key, 2)?;
     let Some(first) = ids.first() else {
         return Ok(());
     };
@@ -315,13 +288,9 @@ fn inherit(license: &mut Document, completion: &mut Completion<'_>) -> Result<()
 
 /// Pricing is taken only whole: not beside a price of the caller's, nor in another currency.
 fn inherit_price(license: &mut Document, product: &Document) {
-    let priced = [MRR.name, ARR.name, VALUE.name]
-        .iter()
-        .any(|name| license.value(name).is_some());
+    let priced = [MRR.name, ARR.name, VALUE.name].iter().any(|name| license.value(name).is_some());
     let foreign = CURRENCY.get(license).is_some_and(|currency| {
-        product::CURRENCY
-            .get(product)
-            .is_some_and(|theirs| theirs != currency)
+        product::CURRENCY.get(product).is_some_and(|theirs| theirs != currency)
     });
     take(license, CURRENCY.name, product, product::CURRENCY.name);
     if priced || foreign {
@@ -333,12 +302,7 @@ fn inherit_price(license: &mut Document, product: &Document) {
         take(license, MRR.name, product, product::MRR.name);
     }
     if RENEWAL_ARR.get(license).is_none() {
-        take(
-            license,
-            RENEWAL_MRR.name,
-            product,
-            product::RENEWAL_MRR.name,
-        );
+        take(license, RENEWAL_MRR.name, product, product::RENEWAL_MRR.name);
     }
 }
 
@@ -352,27 +316,12 @@ fn inherit_terms(license: &mut Document, product: &Document) {
         && product::NOTICE_PERIOD.get(product).is_some()
         && product::NOTICE_UNIT.get(product).is_some();
     if renewal && product::RENEWAL_PERIOD.get(product).is_some() {
-        take(
-            license,
-            RENEWAL_PERIOD.name,
-            product,
-            product::RENEWAL_PERIOD.name,
-        );
+        take(license, RENEWAL_PERIOD.name, product, product::RENEWAL_PERIOD.name);
         license.set(RENEWAL_UNIT.name, Json::string("month"));
     }
     if notice {
-        take(
-            license,
-            NOTICE_PERIOD.name,
-            product,
-            product::NOTICE_PERIOD.name,
-        );
-        take(
-            license,
-            NOTICE_UNIT.name,
-            product,
-            product::NOTICE_UNIT.name,
-        );
+        take(license, NOTICE_PERIOD.name, product, product::NOTICE_PERIOD.name);
+        take(license, NOTICE_UNIT.name, product, product::NOTICE_UNIT.name);
     }
 }
 
@@ -387,18 +336,10 @@ fn take(license: &mut Document, own: &str, product: &Document, theirs: &str) {
 fn check_bulk_license(item: &Document) -> Vec<Issue> {
     let mut issues = Vec::new();
     if item.value(CURRENCY.name).is_none() {
-        issues.push(Issue::of_member(
-            CURRENCY.name,
-            "required",
-            "`_currency` is required",
-        ));
+        issues.push(Issue::of_member(CURRENCY.name, "required", "`_currency` is required"));
     }
     if item.value(VALUE.name).is_none() && item.value(MRR.name).is_none() {
-        issues.push(Issue::of_member(
-            VALUE.name,
-            "required",
-            "`value` or `mrr` is required",
-        ));
+        issues.push(Issue::of_member(VALUE.name, "required", "`value` or `mrr` is required"));
     }
     issues
 }

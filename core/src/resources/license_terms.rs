@@ -42,9 +42,7 @@ pub(super) fn end_of(license: &Document) -> Option<Timestamp> {
 
 /// Length in months: as set, else from the dates.
 fn length_of(license: &Document) -> Option<Decimal> {
-    LENGTH
-        .get(license)
-        .or_else(|| period_of(license).map(|period| period.months))
+    LENGTH.get(license).or_else(|| period_of(license).map(|period| period.months))
 }
 
 /// The length over which a value is spread to make a month's price: that of a fixed license, or of an
@@ -66,10 +64,7 @@ fn exact_mrr(license: &Document) -> Option<Decimal> {
         return by_year().or_else(by_value);
     };
     let same = |exact: &Decimal| Number::of_derived(*exact).map(Number::as_decimal) == Some(mrr);
-    by_year()
-        .filter(same)
-        .or_else(|| by_value().filter(same))
-        .or(Some(mrr))
+    by_year().filter(same).or_else(|| by_value().filter(same)).or(Some(mrr))
 }
 
 pub(super) fn fill_to_date(license: &Document, _: Timestamp) -> Option<Json> {
@@ -86,11 +81,7 @@ pub(super) fn fill_length(license: &Document, _: Timestamp) -> Option<Json> {
 
 /// Null where it cannot be said.
 pub(super) fn fill_mrr(license: &Document, _: Timestamp) -> Option<Json> {
-    Some(
-        exact_mrr(license)
-            .and_then(amount)
-            .unwrap_or_else(Json::null),
-    )
+    Some(exact_mrr(license).and_then(amount).unwrap_or_else(Json::null))
 }
 
 pub(super) fn fill_arr(license: &Document, _: Timestamp) -> Option<Json> {
@@ -187,9 +178,7 @@ pub(super) fn fill_issues(license: &Document, _: Timestamp) -> Option<Json> {
     let has = |name: &str| license.value(name).is_some();
     let fixed = is_fixed(license);
     let ambiguous = ISSUES.get(license).is_some_and(|issues| {
-        issues
-            .iter()
-            .any(|issue| issue.as_ref().text().contains(PRODUCT_AMBIGUOUS))
+        issues.iter().any(|issue| issue.as_ref().text().contains(PRODUCT_AMBIGUOUS))
     });
     let priceless = !has(MRR.name) && !has(VALUE.name);
     let found = [
@@ -211,12 +200,7 @@ pub(super) fn fill_issues(license: &Document, _: Timestamp) -> Option<Json> {
             CURRENCY.name,
             "`_currency` is needed for amounts to count",
         ),
-        (
-            priceless,
-            "price_missing",
-            VALUE.name,
-            "`mrr` or `value` is needed",
-        ),
+        (priceless, "price_missing", VALUE.name, "`mrr` or `value` is needed"),
         (
             !fixed && !has(MRR.name),
             "mrr_missing",

@@ -48,11 +48,7 @@ mod tests {
     fn no_two_resources_share_a_name_a_path_or_a_code() {
         for (index, a) in REGISTRY.iter().enumerate() {
             for b in REGISTRY.iter().skip(index + 1) {
-                assert!(
-                    a.name != b.name && a.path != b.path && a.code != b.code,
-                    "{}",
-                    a.name
-                );
+                assert!(a.name != b.name && a.path != b.path && a.code != b.code, "{}", a.name);
             }
         }
     }
@@ -62,16 +58,12 @@ mod tests {
         for def in REGISTRY {
             for (index, row) in def.rows.iter().enumerate() {
                 assert!(
-                    def.rows
-                        .iter()
-                        .skip(index + 1)
-                        .all(|other| other.name != row.name),
+                    def.rows.iter().skip(index + 1).all(|other| other.name != row.name),
                     "{}",
                     row.name
                 );
                 assert!(
-                    row.refers
-                        .is_none_or(|refers| by_name(refers.resource).is_some()),
+                    row.refers.is_none_or(|refers| by_name(refers.resource).is_some()),
                     "{}",
                     row.name
                 );

@@ -127,16 +127,8 @@ pub static TICKET: ResourceDef = ResourceDef {
     code: 10,
     doc: "A conversation with a customer.",
     rows: ROWS,
-    list: ListLimits {
-        default: 500,
-        max: 10_000,
-    },
-    short_names: &[
-        ("cid", "companyId"),
-        ("l", "limit"),
-        ("o", "offset"),
-        ("s", "status"),
-    ],
+    list: ListLimits { default: 500, max: 10_000 },
+    short_names: &[("cid", "companyId"), ("l", "limit"), ("o", "offset"), ("s", "status")],
     searched: Some("snippet"),
     keys: &["_id", "sourceId"],
     check_bulk_create: check_bulk_ticket,
@@ -182,10 +174,7 @@ fn prepare_ticket(sent: &mut Sent<'_>) {
         let mut entry = Document::default();
         entry.set("status", status);
         entry.set("time", Json::string(&sent.now.to_string()));
-        let mut history = sent
-            .before
-            .and_then(|before| HISTORY.get(before))
-            .unwrap_or_default();
+        let mut history = sent.before.and_then(|before| HISTORY.get(before)).unwrap_or_default();
         history.push(Json::object(&entry));
         sent.patch.set(HISTORY.name, Json::array(&history));
     }
@@ -285,28 +274,15 @@ fn name_submitter(
     let known = submitter(&address, completion.lookup)?;
     let id = match (known, COMPANY_ID.get(ticket)) {
         (Some((id, _)), _) => Some(id),
-        (None, Some(company)) => Some(make_submitter(
-            &address,
-            name.as_deref(),
-            company,
-            completion,
-        )),
+        (None, Some(company)) => {
+            Some(make_submitter(&address, name.as_deref(), company, completion))
+        }
         (None, None) => None,
     };
     let mut entry = Document::default();
-    entry.set(
-        "id",
-        id.map_or_else(Json::null, |id| Json::string(&id.to_string())),
-    );
-    entry.set(
-        "name",
-        name.as_deref().map_or_else(Json::null, Json::string),
-    );
-    let entries = if id.is_some() {
-        vec![Json::object(&entry)]
-    } else {
-        Vec::new()
-    };
+    entry.set("id", id.map_or_else(Json::null, |id| Json::string(&id.to_string())));
+    entry.set("name", name.as_deref().map_or_else(Json::null, Json::string));
+    let entries = if id.is_some() { vec![Json::object(&entry)] } else { Vec::new() };
     ticket.set(END_USERS.name, Json::array(&entries));
     Ok(())
 }
@@ -318,20 +294,13 @@ fn make_submitter(
     completion: &mut Completion<'_>,
 ) -> ObjectId {
     let mut patch = Document::default();
-    patch.set(
-        end_user::COMPANY_ID.name,
-        Json::string(&company.to_string()),
-    );
+    patch.set(end_user::COMPANY_ID.name, Json::string(&company.to_string()));
     patch.set(end_user::EMAIL.name, Json::string(address));
     if let Some(name) = name {
         patch.set(end_user::NAME.name, Json::string(name));
     }
     let id = completion.ids.next(completion.now);
-    completion.beside.push(Beside {
-        def: &END_USER,
-        id,
-        patch,
-    });
+    completion.beside.push(Beside { def: &END_USER, id, patch });
     id
 }
 
@@ -342,10 +311,7 @@ fn name_agent(ticket: &mut Document, completion: &Completion<'_>) -> Result<(), 
         return Ok(());
     }
     let address = AGENT_EMAIL.get(ticket).unwrap_or_default().into_owned();
-    let key = USER
-        .row(user::EMAIL.name)
-        .map(|row| key_of(row, &address))
-        .unwrap_or_default();
+    let key = USER.row(user::EMAIL.name).map(|row| key_of(row, &address)).unwrap_or_default();
     match completion.lookup.find(&USER, user::EMAIL.name, &key)? {
         Some(id) => ticket.set(USERS.name, Json::strings([id.to_string().as_str()])),
         None => drop(ticket.remove(USERS.name)),
@@ -356,8 +322,7 @@ fn name_agent(ticket: &mut Document, completion: &Completion<'_>) -> Result<(), 
 /// A bulk item without an e-mail is dropped (contract, "Errors" 1).
 fn lacks_email(item: &Document) -> bool {
     let blank = |text: std::borrow::Cow<'_, str>| text.trim().is_empty();
-    item.value(EMAIL.name)
-        .is_none_or(|email| email.as_str().is_some_and(blank))
+    item.value(EMAIL.name).is_none_or(|email| email.as_str().is_some_and(blank))
 }
 
 /// A bulk item that makes a ticket needs a way to its company (R26).

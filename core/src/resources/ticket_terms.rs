@@ -28,9 +28,7 @@ pub(super) fn fill_subject(ticket: &Document, _: Timestamp) -> Option<Json> {
 }
 
 pub(super) fn fill_snippet(ticket: &Document, _: Timestamp) -> Option<Json> {
-    DESCRIPTION
-        .get(ticket)
-        .map(|text| Json::string(&snippet(&text)))
+    DESCRIPTION.get(ticket).map(|text| Json::string(&snippet(&text)))
 }
 
 /// The beginning of a text without markup and blank edges.
@@ -67,10 +65,7 @@ fn times(ticket: &Document) -> Vec<Timestamp> {
 
 /// The first time of the history, else when the record was made.
 pub(super) fn fill_date(ticket: &Document, _: Timestamp) -> Option<Json> {
-    let date = times(ticket)
-        .first()
-        .copied()
-        .or_else(|| CREATED_AT.get(ticket));
+    let date = times(ticket).first().copied().or_else(|| CREATED_AT.get(ticket));
     date.map(|date| Json::string(&date.to_string()))
 }
 
@@ -79,16 +74,12 @@ pub(super) fn read_update_date(
     ticket: &Document,
     _: &ReadCtx<'_>,
 ) -> Result<Option<Json>, LookupError> {
-    let date = times(ticket)
-        .last()
-        .copied()
-        .or_else(|| UPDATED_AT.get(ticket));
+    let date = times(ticket).last().copied().or_else(|| UPDATED_AT.get(ticket));
     Ok(date.map(|date| Json::string(&date.to_string())))
 }
 
 pub(super) fn fill_days(ticket: &Document, _: Timestamp) -> Option<Json> {
-    DATE.get(ticket)
-        .map(|date| Json::integer(date.epoch_days()))
+    DATE.get(ticket).map(|date| Json::integer(date.epoch_days()))
 }
 
 pub(super) fn fill_time_bucket(ticket: &Document, _: Timestamp) -> Option<Json> {
@@ -114,9 +105,8 @@ fn week_of(date: NaiveDate) -> (i32, u32) {
     let new_year = |year: i32| NaiveDate::from_ymd_opt(year, 1, 1);
     let weekday = |date: NaiveDate| date.weekday().num_days_from_sunday();
     let next = new_year(date.year() + 1);
-    let days_left = next.map_or(u32::MAX, |next| {
-        u32::try_from((next - date).num_days()).unwrap_or(u32::MAX)
-    });
+    let days_left =
+        next.map_or(u32::MAX, |next| u32::try_from((next - date).num_days()).unwrap_or(u32::MAX));
     if days_left <= 6 && weekday(date) + days_left <= 6 {
         // 1 January falls into the week of this day.
         return (date.year() + 1, 1);

@@ -54,9 +54,7 @@ fn check_hours(entry: &mut Document, completion: &mut Completion<'_>) -> Result<
     let least = rust_decimal::Decimal::new(1, 1);
     if HOURS.get(entry).is_some_and(|hours| hours < least) {
         let message = "`hours` must be from 0.1 to 24";
-        completion
-            .issues
-            .push(Issue::of_member(HOURS.name, "invalid_value", message));
+        completion.issues.push(Issue::of_member(HOURS.name, "invalid_value", message));
     }
     Ok(())
 }

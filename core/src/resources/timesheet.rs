@@ -67,26 +67,18 @@ fn set_approval(sent: &mut Sent<'_>) {
         sent.patch.remove(DATE_OF_APPROVAL.name);
         return;
     };
-    if sent
-        .patch
-        .get(STATUS.name)
-        .is_some_and(|status| status.is_null())
-    {
+    if sent.patch.get(STATUS.name).is_some_and(|status| status.is_null()) {
         sent.patch.set(STATUS.name, Json::string(SUBMITTED));
     }
     let was_approved = STATUS.get(before).as_deref() == Some(APPROVED);
-    let is_approved = sent
-        .after(STATUS.name)
-        .and_then(|status| status.as_str())
-        .as_deref()
-        == Some(APPROVED);
+    let is_approved =
+        sent.after(STATUS.name).and_then(|status| status.as_str()).as_deref() == Some(APPROVED);
     if is_approved && !was_approved {
         if let (None, Some(actor)) = (sent.patch.value(APPROVED_BY.name), sent.actor) {
             sent.patch.set(APPROVED_BY.name, Json::string(actor));
         }
         if sent.patch.value(DATE_OF_APPROVAL.name).is_none() {
-            sent.patch
-                .set(DATE_OF_APPROVAL.name, Json::string(&sent.now.to_string()));
+            sent.patch.set(DATE_OF_APPROVAL.name, Json::string(&sent.now.to_string()));
         }
     } else if !is_approved {
         sent.patch.set(APPROVED_BY.name, Json::null());
@@ -102,9 +94,7 @@ fn check_timesheet(
         && to < from
     {
         let message = format!("`dateTo` must not be before `dateFrom`, {from}; found `{to}`");
-        completion
-            .issues
-            .push(Issue::of_member(DATE_TO.name, "invalid_value", message));
+        completion.issues.push(Issue::of_member(DATE_TO.name, "invalid_value", message));
     }
     Ok(())
 }

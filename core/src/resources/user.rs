@@ -33,10 +33,7 @@ pub static USER: ResourceDef = ResourceDef {
     code: 9,
     doc: "Somebody who works with the service on the tenant's side.",
     rows: ROWS,
-    list: ListLimits {
-        default: 100,
-        max: 10_000,
-    },
+    list: ListLimits { default: 100, max: 10_000 },
     not_found: "user_not_found",
     ..ResourceDef::PLAIN
 };

@@ -203,29 +203,20 @@ impl Row {
 
     /// It names a record of another resource, which must exist.
     pub const fn refers(mut self, resource: &'static str) -> Self {
-        self.refers = Some(Refers {
-            resource,
-            binding: Binding::Firm,
-        });
+        self.refers = Some(Refers { resource, binding: Binding::Firm });
         self.indexed = true;
         self
     }
 
     /// It names a record of another resource; a plain id is stored as given.
     pub const fn refers_loosely(mut self, resource: &'static str) -> Self {
-        self.refers = Some(Refers {
-            resource,
-            binding: Binding::Loose,
-        });
+        self.refers = Some(Refers { resource, binding: Binding::Loose });
         self
     }
 
     /// It names a record of another resource, which the resource finds by rules of its own.
     pub const fn refers_by_own_rules(mut self, resource: &'static str) -> Self {
-        self.refers = Some(Refers {
-            resource,
-            binding: Binding::Own,
-        });
+        self.refers = Some(Refers { resource, binding: Binding::Own });
         self.indexed = true;
         self
     }
@@ -292,10 +283,7 @@ pub struct Field<T> {
 impl<T: FieldType> Field<T> {
     /// A handle to the row `name`.
     pub const fn new(name: &'static str) -> Self {
-        Self {
-            name,
-            kind: PhantomData,
-        }
+        Self { name, kind: PhantomData }
     }
 
     /// The value in `document`, if it is set.

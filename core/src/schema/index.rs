@@ -19,26 +19,15 @@ pub struct Entry {
 /// The form in which a value of `row` is compared: e-mails and domains in lower case, all others byte
 /// for byte.
 pub fn key_of(row: &Row, value: &str) -> String {
-    if row.folded {
-        email::folded(value)
-    } else {
-        value.to_owned()
-    }
+    if row.folded { email::folded(value) } else { value.to_owned() }
 }
 
 /// All index entries of a record.
 pub fn entries(def: &ResourceDef, document: &Document) -> Vec<Entry> {
     let rows = def.rows.iter().filter(|row| row.unique || row.indexed);
     rows.flat_map(|row| {
-        let keys = document
-            .value(row.name)
-            .map(|value| keys_of(row, value))
-            .unwrap_or_default();
-        keys.into_iter().map(|key| Entry {
-            row: row.name,
-            unique: row.unique,
-            key,
-        })
+        let keys = document.value(row.name).map(|value| keys_of(row, value)).unwrap_or_default();
+        keys.into_iter().map(|key| Entry { row: row.name, unique: row.unique, key })
     })
     .collect()
 }
@@ -47,16 +36,9 @@ fn keys_of(row: &Row, value: JsonRef<'_>) -> Vec<String> {
     let mut keys: Vec<String> = match row.kind {
         Kind::Texts => {
             let items = value.items().unwrap_or_default();
-            items
-                .iter()
-                .filter_map(|item| Some(key_of(row, &item.as_ref().as_str()?)))
-                .collect()
+            items.iter().filter_map(|item| Some(key_of(row, &item.as_ref().as_str()?))).collect()
         }
-        _ => value
-            .as_str()
-            .map(|text| key_of(row, &text))
-            .into_iter()
-            .collect(),
+        _ => value.as_str().map(|text| key_of(row, &text)).into_iter().collect(),
     };
     keys.sort();
     keys.dedup();
@@ -66,8 +48,5 @@ fn keys_of(row: &Row, value: JsonRef<'_>) -> Vec<String> {
 /// The entries of `of` that `other` does not have.
 pub fn difference(of: &[Entry], other: &[Entry]) -> Vec<Entry> {
     let other: BTreeSet<&Entry> = other.iter().collect();
-    of.iter()
-        .filter(|entry| !other.contains(entry))
-        .cloned()
-        .collect()
+    of.iter().filter(|entry| !other.contains(entry)).cloned().collect()
 }

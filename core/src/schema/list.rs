@@ -97,9 +97,17 @@ impl ListQuery {
                 reader.set(&mut self.search, parse_search(value).map(Some));
             }
             _ => match def.row(name) {
-                Some(row) => self.filters.push(read_filter(row, value)),
+                Some(row) => self.add_filter(read_filter(row, value)),
                 None => reader.ignored.push(name.to_owned()),
             },
+        }
+    }
+
+    /// A property that stands several times takes any of its values.
+    fn add_filter(&mut self, filter: Filter) {
+        match self.filters.iter_mut().find(|known| known.name == filter.name) {
+            Some(known) => known.values.extend(filter.values),
+            None => self.filters.push(filter),
         }
     }
 
@@ -108,17 +116,13 @@ impl ListQuery {
         let by_id = self.sort.as_ref().is_none_or(|sort| sort.path == "_id");
         if self.after.is_some() && !by_id {
             let message = "`after` goes with the order by `_id` only";
-            reader
-                .issues
-                .push(Issue::of_member("after", "invalid_parameter", message));
+            reader.issues.push(Issue::of_member("after", "invalid_parameter", message));
         }
     }
 
     /// Whether the order is by falling ids.
     pub fn is_descending_by_id(&self) -> bool {
-        self.sort
-            .as_ref()
-            .is_some_and(|sort| sort.path == "_id" && sort.descending)
+        self.sort.as_ref().is_some_and(|sort| sort.path == "_id" && sort.descending)
     }
 
     /// The order, if it is not by ids.
@@ -131,25 +135,15 @@ impl ListQuery {
         let filtered = self.filters.iter().all(|filter| {
             let row = def.row(filter.name);
             row.is_some_and(|row| {
-                filter
-                    .values
-                    .iter()
-                    .any(|value| holds(row, record.get(row.name), value))
+                filter.values.iter().any(|value| holds(row, record.get(row.name), value))
             })
         });
-        let updated = || {
-            record
-                .text("updatedAt")
-                .and_then(|text| Timestamp::parse(&text))
-        };
+        let updated = || record.text("updatedAt").and_then(|text| Timestamp::parse(&text));
         filtered
             && self
                 .updated_since
                 .is_none_or(|since| updated().is_some_and(|updated| updated >= since))
-            && self
-                .search
-                .as_ref()
-                .is_none_or(|search| contains(def, record, search))
+            && self.search.as_ref().is_none_or(|search| contains(def, record, search))
     }
 
     /// The record with the properties that are asked for; `_id` is always among them (R13).
@@ -170,15 +164,9 @@ impl ListQuery {
 
 /// The keys of `custom` that are asked for one by one.
 fn selected_custom(select: &[String], record: &Document, selected: &mut Document) {
-    let keys: Vec<&str> = select
-        .iter()
-        .filter_map(|name| name.strip_prefix("custom."))
-        .collect();
+    let keys: Vec<&str> = select.iter().filter_map(|name| name.strip_prefix("custom.")).collect();
     let whole = select.iter().any(|name| name == "custom");
-    let Some(custom) = record
-        .value("custom")
-        .filter(|_| !whole && !keys.is_empty())
-    else {
+    let Some(custom) = record.value("custom").filter(|_| !whole && !keys.is_empty()) else {
         return;
     };
     let mut part = custom.to_document().unwrap_or_default();
@@ -197,10 +185,8 @@ fn selected_custom(select: &[String], record: &Document, selected: &mut Document
 pub fn sort_key(sort: &Sort, record: &Document) -> SortKey {
     match sort.path.strip_prefix("custom.") {
         Some(key) => {
-            let custom = record
-                .value("custom")
-                .and_then(|custom| custom.to_document())
-                .unwrap_or_default();
+            let custom =
+                record.value("custom").and_then(|custom| custom.to_document()).unwrap_or_default();
             SortKey::of(custom.get(key))
         }
         None => SortKey::of(record.get(&sort.path)),
@@ -213,9 +199,7 @@ fn holds(row: &Row, found: Option<JsonRef<'_>>, asked: &str) -> bool {
         return false;
     };
     if let Some(items) = found.items() {
-        return items
-            .iter()
-            .any(|item| holds(row, Some(item.as_ref()), asked));
+        return items.iter().any(|item| holds(row, Some(item.as_ref()), asked));
     }
     match row.kind {
         Kind::Number | Kind::Integer => {
@@ -224,22 +208,14 @@ fn holds(row: &Row, found: Option<JsonRef<'_>>, asked: &str) -> bool {
         Kind::Bool => found.text() == asked,
         Kind::Date => {
             let same = |found| Some(found) == Timestamp::parse(asked);
-            found
-                .as_str()
-                .and_then(|text| Timestamp::parse(&text))
-                .is_some_and(same)
+            found.as_str().and_then(|text| Timestamp::parse(&text)).is_some_and(same)
         }
-        _ => found
-            .as_str()
-            .is_some_and(|found| key_of(row, &found) == key_of(row, asked)),
+        _ => found.as_str().is_some_and(|found| key_of(row, &found) == key_of(row, asked)),
     }
 }
 
 fn contains(def: &ResourceDef, record: &Document, search: &str) -> bool {
-    let searched = def
-        .searched
-        .and_then(|name| record.text(name))
-        .unwrap_or_default();
+    let searched = def.searched.and_then(|name| record.text(name)).unwrap_or_default();
     searched.to_lowercase().contains(&search.to_lowercase())
 }
 
@@ -260,10 +236,7 @@ impl PairReader {
 
     pub(crate) fn finish<T>(self, query: T) -> Result<Read<T>, Vec<Issue>> {
         if self.issues.is_empty() {
-            Ok(Read {
-                query,
-                ignored: self.ignored,
-            })
+            Ok(Read { query, ignored: self.ignored })
         } else {
             Err(self.issues)
         }
@@ -278,32 +251,20 @@ fn read_filter(row: &'static Row, value: &str) -> Filter {
         }
         _ => vec![value.to_owned()],
     };
-    Filter {
-        name: row.name,
-        values,
-    }
+    Filter { name: row.name, values }
 }
 
 /// A `limit` from 1 to the maximum. More is refused: a shorter page than asked for would end a
 /// caller's paging loop early (R13).
 pub(crate) fn parse_limit(value: &str, limits: ListLimits) -> Result<usize, Issue> {
-    let limit = value
-        .parse()
-        .ok()
-        .filter(|limit| (1..=limits.max).contains(limit));
+    let limit = value.parse().ok().filter(|limit| (1..=limits.max).contains(limit));
     limit.ok_or_else(|| {
-        unreadable(
-            "limit",
-            &format!("a whole number from 1 to {}", limits.max),
-            value,
-        )
+        unreadable("limit", &format!("a whole number from 1 to {}", limits.max), value)
     })
 }
 
 fn parse_offset(value: &str) -> Result<usize, Issue> {
-    value
-        .parse()
-        .map_err(|_| unreadable("offset", "a whole number", value))
+    value.parse().map_err(|_| unreadable("offset", "a whole number", value))
 }
 
 /// A public property, or `custom.x`; `-` in front reverses the order (R13).
@@ -316,22 +277,13 @@ fn parse_sort(def: &ResourceDef, value: &str) -> Result<Option<Sort>, Issue> {
         None => (value, false),
     };
     if is_property(def, path) {
-        return Ok(Some(Sort {
-            path: path.to_owned(),
-            descending,
-        }));
+        return Ok(Some(Sort { path: path.to_owned(), descending }));
     }
-    Err(unreadable(
-        "sort",
-        "a property, with `-` in front to reverse the order",
-        value,
-    ))
+    Err(unreadable("sort", "a property, with `-` in front to reverse the order", value))
 }
 
 fn is_property(def: &ResourceDef, path: &str) -> bool {
-    let custom = path
-        .strip_prefix("custom.")
-        .is_some_and(|key| !key.is_empty());
+    let custom = path.strip_prefix("custom.").is_some_and(|key| !key.is_empty());
     def.row(path).is_some() || (custom && def.row("custom").is_some())
 }
 
@@ -340,14 +292,9 @@ fn parse_select(def: &ResourceDef, value: &str, reader: &mut PairReader) -> Opti
     if value.trim().is_empty() || value.trim() == "ALL" {
         return None;
     }
-    let names = value
-        .split(',')
-        .map(str::trim)
-        .filter(|name| !name.is_empty());
+    let names = value.split(',').map(str::trim).filter(|name| !name.is_empty());
     let (known, unknown): (Vec<&str>, Vec<&str>) = names.partition(|name| is_property(def, name));
-    reader
-        .ignored
-        .extend(unknown.into_iter().map(str::to_owned));
+    reader.ignored.extend(unknown.into_iter().map(str::to_owned));
     Some(known.into_iter().map(str::to_owned).collect())
 }
 
@@ -355,11 +302,7 @@ fn parse_search(value: &str) -> Result<String, Issue> {
     if value.len() <= MAX_SEARCH_BYTES {
         return Ok(value.to_owned());
     }
-    Err(unreadable(
-        "search",
-        &format!("at most {MAX_SEARCH_BYTES} bytes long"),
-        value,
-    ))
+    Err(unreadable("search", &format!("at most {MAX_SEARCH_BYTES} bytes long"), value))
 }
 
 /// The id after which a page begins.
@@ -385,9 +328,8 @@ mod tests {
 
     fn read(def: &ResourceDef, query: &str) -> Result<Read<ListQuery>, Vec<Issue>> {
         let pairs = query.split('&').filter_map(|pair| pair.split_once('='));
-        let pairs: Vec<_> = pairs
-            .map(|(name, value)| (name.to_owned(), value.to_owned()))
-            .collect();
+        let pairs: Vec<_> =
+            pairs.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
         ListQuery::parse(def, &pairs)
     }
 
@@ -395,10 +337,7 @@ mod tests {
     fn check_refused(query: &str, message: &str) {
         let issues = read(&PRODUCT, query).unwrap_err();
         assert_eq!(
-            issues
-                .iter()
-                .map(|issue| issue.message.as_str())
-                .collect::<Vec<_>>(),
+            issues.iter().map(|issue| issue.message.as_str()).collect::<Vec<_>>(),
             [message]
         );
     }
@@ -419,22 +358,15 @@ mod tests {
             "sort=name&after=6553f1000102030405ffffff",
             "`after` goes with the order by `_id` only",
         );
-        check_refused(
-            "updatedSince=now",
-            "`updatedSince` must be an ISO 8601 date; found `now`",
-        );
+        check_refused("updatedSince=now", "`updatedSince` must be an ISO 8601 date; found `now`");
     }
 
     #[test]
     fn short_names_stand_for_long_ones() {
         let read = read(&TICKET, "l=7&o=2&s=open&cid=a,b&x=1").unwrap();
         assert_eq!((read.query.limit, read.query.offset), (7, 2));
-        let filters: Vec<_> = read
-            .query
-            .filters
-            .iter()
-            .map(|filter| (filter.name, filter.values.len()))
-            .collect();
+        let filters: Vec<_> =
+            read.query.filters.iter().map(|filter| (filter.name, filter.values.len())).collect();
         assert_eq!(filters, [("status", 1), ("companyId", 2)]);
         assert_eq!(read.ignored, ["x"]);
     }
@@ -450,11 +382,7 @@ mod tests {
             assert_eq!(read.ignored, ignored);
         };
         check("name, mrr", r#"{"_id":"1","name":"A","mrr":5}"#, &[]);
-        check(
-            "Name,custom.b",
-            r#"{"_id":"1","custom":{"b":2}}"#,
-            &["Name"],
-        );
+        check("Name,custom.b", r#"{"_id":"1","custom":{"b":2}}"#, &["Name"]);
         check("ALL", &record().to_text(), &[]);
         check("", &record().to_text(), &[]);
     }
@@ -462,12 +390,7 @@ mod tests {
     #[test]
     fn a_filter_compares_by_kind() {
         let record = Document::parse(br#"{"name":"A","mrr":5,"fixedPeriod":true,"packages":["x","y"],"createdAt":"2026-01-01T00:00:00.000Z"}"#).unwrap();
-        let admits = |query: &str| {
-            read(&PRODUCT, query)
-                .unwrap()
-                .query
-                .admits(&PRODUCT, &record)
-        };
+        let admits = |query: &str| read(&PRODUCT, query).unwrap().query.admits(&PRODUCT, &record);
         for query in [
             "name=A",
             "mrr=5.0",

@@ -33,27 +33,16 @@ impl SortKey {
             return Self::Bool(value);
         }
         if let Some(text) = value.as_number_text() {
-            let beyond = if text.starts_with('-') {
-                Decimal::MIN
-            } else {
-                Decimal::MAX
-            };
-            return Self::Number(
-                value
-                    .as_number()
-                    .map_or(beyond, |number| number.as_decimal()),
-            );
+            let beyond = if text.starts_with('-') { Decimal::MIN } else { Decimal::MAX };
+            return Self::Number(value.as_number().map_or(beyond, |number| number.as_decimal()));
         }
         if let Some(text) = value.as_str() {
             return Self::Text(text.into_owned());
         }
         match value.items() {
-            Some(items) => Self::Array(
-                items
-                    .iter()
-                    .map(|item| Self::of(Some(item.as_ref())))
-                    .collect(),
-            ),
+            Some(items) => {
+                Self::Array(items.iter().map(|item| Self::of(Some(item.as_ref()))).collect())
+            }
             None => Self::Object(value.text().to_owned()),
         }
     }
@@ -72,11 +61,7 @@ impl Sort {
     /// Compares two records by their keys, and by their ids where these are equal.
     pub fn compare<I: Ord>(&self, a: &(SortKey, I), b: &(SortKey, I)) -> Ordering {
         let order = a.cmp(b);
-        if self.descending {
-            order.reverse()
-        } else {
-            order
-        }
+        if self.descending { order.reverse() } else { order }
     }
 }
 

@@ -122,10 +122,7 @@ impl ResourceDef {
         code: 0,
         doc: "",
         rows: &[],
-        list: ListLimits {
-            default: 100,
-            max: 2_000,
-        },
+        list: ListLimits { default: 100, max: 2_000 },
         short_names: &[],
         searched: None,
         keys: &["_id", "sourceId", "externalId"],

@@ -22,22 +22,18 @@ pub(super) fn read_value(row: &Row, value: JsonRef<'_>) -> Result<Json, Issue> {
     }
     match row.kind {
         Kind::Text => read_text(row, value),
-        Kind::Key => read_fitting(
-            row,
-            value,
-            key::is_key,
-            "1 to 512 bytes without control characters",
-        ),
+        Kind::Key => {
+            read_fitting(row, value, key::is_key, "1 to 512 bytes without control characters")
+        }
         Kind::Email => read_fitting(row, value, email::is_usable, "an e-mail address"),
         Kind::Reference => {
             read_fitting(row, value, |text| is_reference(row, text), RecordRef::FORMS)
         }
         Kind::References => read_references(row, value),
         Kind::Texts => read_texts(row, value),
-        Kind::Values => value
-            .items()
-            .map(|_| value.to_json())
-            .ok_or_else(|| wrong_type(row, "an array", value)),
+        Kind::Values => {
+            value.items().map(|_| value.to_json()).ok_or_else(|| wrong_type(row, "an array", value))
+        }
         Kind::Object if value.is_object() => Ok(value.to_json()),
         Kind::Object => Err(wrong_type(row, "an object", value)),
         Kind::Date => read_date(row, value),
@@ -51,9 +47,7 @@ pub(super) fn read_value(row: &Row, value: JsonRef<'_>) -> Result<Json, Issue> {
 }
 
 fn read_text(row: &Row, value: JsonRef<'_>) -> Result<Json, Issue> {
-    let text = value
-        .as_str()
-        .ok_or_else(|| wrong_type(row, "a string", value))?;
+    let text = value.as_str().ok_or_else(|| wrong_type(row, "a string", value))?;
     if let Some((_, meant)) = row.aliases.iter().find(|(alias, _)| *alias == text) {
         return Ok(Json::string(meant));
     }
@@ -61,11 +55,7 @@ fn read_text(row: &Row, value: JsonRef<'_>) -> Result<Json, Issue> {
         let expected = format!("one of {}", quoted_list(row.values));
         return Err(invalid(row, &expected, &text));
     }
-    let most = if row.long {
-        MAX_LONG_TEXT_BYTES
-    } else {
-        MAX_STRING_BYTES
-    };
+    let most = if row.long { MAX_LONG_TEXT_BYTES } else { MAX_STRING_BYTES };
     if text.len() > most {
         return Err(invalid(row, &format!("at most {most} bytes long"), &text));
     }
@@ -78,39 +68,26 @@ fn read_fitting(
     fits: impl Fn(&str) -> bool,
     expected: &str,
 ) -> Result<Json, Issue> {
-    let text = value
-        .as_str()
-        .ok_or_else(|| wrong_type(row, "a string", value))?;
-    if fits(&text) {
-        Ok(value.to_json())
-    } else {
-        Err(invalid(row, expected, &text))
-    }
+    let text = value.as_str().ok_or_else(|| wrong_type(row, "a string", value))?;
+    if fits(&text) { Ok(value.to_json()) } else { Err(invalid(row, expected, &text)) }
 }
 
 /// Whether a text can name a record in this row: a plain one need not be an id where the record need
 /// not exist (R2).
 fn is_reference(row: &Row, text: &str) -> bool {
-    let firm = row
-        .refers
-        .is_none_or(|refers| refers.binding == Binding::Firm);
+    let firm = row.refers.is_none_or(|refers| refers.binding == Binding::Firm);
     RecordRef::parse(text).is_some()
         || (!firm && !RecordRef::is_prefixed(text) && key::is_key(text))
 }
 
 /// The items of an array that is not too long.
 fn read_array(row: &Row, value: JsonRef<'_>, expected: &str) -> Result<Vec<Json>, Issue> {
-    let items = value
-        .items()
-        .ok_or_else(|| wrong_type(row, expected, value))?;
+    let items = value.items().ok_or_else(|| wrong_type(row, expected, value))?;
     if items.len() <= MAX_ARRAY_ITEMS {
         return Ok(items);
     }
-    let message = format!(
-        "`{}` must have at most {MAX_ARRAY_ITEMS} items; found {}",
-        row.name,
-        items.len()
-    );
+    let message =
+        format!("`{}` must have at most {MAX_ARRAY_ITEMS} items; found {}", row.name, items.len());
     Err(Issue::of_member(row.name, "invalid_value", message))
 }
 
@@ -119,14 +96,10 @@ fn read_references(row: &Row, value: JsonRef<'_>) -> Result<Json, Issue> {
     let items = read_array(row, value, "an array of ids")?;
     let mut ids = Vec::with_capacity(items.len());
     for item in &items {
-        let inner = item
-            .as_ref()
-            .to_document()
-            .and_then(|object| object.get("_id").map(|id| id.to_json()));
+        let inner =
+            item.as_ref().to_document().and_then(|object| object.get("_id").map(|id| id.to_json()));
         let id = inner.as_ref().unwrap_or(item).as_ref();
-        let text = id
-            .as_str()
-            .ok_or_else(|| wrong_type(row, "an array of ids", item.as_ref()))?;
+        let text = id.as_str().ok_or_else(|| wrong_type(row, "an array of ids", item.as_ref()))?;
         if !is_reference(row, &text) {
             return Err(invalid(row, RecordRef::FORMS, &text));
         }
@@ -144,9 +117,7 @@ fn read_texts(row: &Row, value: JsonRef<'_>) -> Result<Json, Issue> {
 }
 
 fn read_date(row: &Row, value: JsonRef<'_>) -> Result<Json, Issue> {
-    let text = value
-        .as_str()
-        .ok_or_else(|| wrong_type(row, "an ISO 8601 date", value))?;
+    let text = value.as_str().ok_or_else(|| wrong_type(row, "an ISO 8601 date", value))?;
     match Timestamp::parse(&text) {
         Some(time) => Ok(Json::string(&time.to_string())),
         None => Err(invalid(row, "an ISO 8601 date from 1970 to 9999", &text)),
@@ -154,9 +125,7 @@ fn read_date(row: &Row, value: JsonRef<'_>) -> Result<Json, Issue> {
 }
 
 fn read_number(row: &Row, value: JsonRef<'_>) -> Result<Json, Issue> {
-    let text = value
-        .as_number_text()
-        .ok_or_else(|| wrong_type(row, "a number", value))?;
+    let text = value.as_number_text().ok_or_else(|| wrong_type(row, "a number", value))?;
     let number = Number::parse(text)
         .ok_or_else(|| invalid(row, &format!("from -{MAX_AMOUNT} to {MAX_AMOUNT}"), text))?;
     check_range(row, number, text)?;
@@ -164,9 +133,7 @@ fn read_number(row: &Row, value: JsonRef<'_>) -> Result<Json, Issue> {
 }
 
 fn read_integer(row: &Row, value: JsonRef<'_>) -> Result<Json, Issue> {
-    let text = value
-        .as_number_text()
-        .ok_or_else(|| wrong_type(row, "a whole number", value))?;
+    let text = value.as_number_text().ok_or_else(|| wrong_type(row, "a whole number", value))?;
     let number = Number::parse(text).filter(|number| number.is_whole());
     let number = number.ok_or_else(|| invalid(row, "a whole number", text))?;
     check_range(row, number, text)?;
@@ -188,10 +155,6 @@ fn invalid(row: &Row, expected: &str, found: &str) -> Issue {
 }
 
 fn wrong_type(row: &Row, expected: &str, found: JsonRef<'_>) -> Issue {
-    let message = format!(
-        "`{}` must be {expected}; found {}",
-        row.name,
-        quoted(found.text())
-    );
+    let message = format!("`{}` must be {expected}; found {}", row.name, quoted(found.text()));
     Issue::of_member(row.name, "wrong_type", message)
 }

@@ -19,20 +19,13 @@ pub struct Shaped {
 /// Every problem found.
 pub fn check_create(def: &ResourceDef, sent: &Document) -> Result<Shaped, Vec<Issue>> {
     let (shaped, mut issues) = check(def, sent);
-    let missing = def
-        .rows
-        .iter()
-        .filter(|row| row.required && is_blank(sent, row));
+    let missing = def.rows.iter().filter(|row| row.required && is_blank(sent, row));
     issues.extend(
         missing.map(|row| {
             Issue::of_member(row.name, "required", format!("`{}` is required", row.name))
         }),
     );
-    if issues.is_empty() {
-        Ok(shaped)
-    } else {
-        Err(issues)
-    }
+    if issues.is_empty() { Ok(shaped) } else { Err(issues) }
 }
 
 /// Checks the body of an update: every value, and that nothing required is cleared.
@@ -41,22 +34,11 @@ pub fn check_create(def: &ResourceDef, sent: &Document) -> Result<Shaped, Vec<Is
 /// Every problem found.
 pub fn check_update(def: &ResourceDef, sent: &Document) -> Result<Shaped, Vec<Issue>> {
     let (shaped, mut issues) = check(def, sent);
-    let named = def
-        .rows
-        .iter()
-        .filter(|row| row.required && sent.get(row.name).is_some());
+    let named = def.rows.iter().filter(|row| row.required && sent.get(row.name).is_some());
     issues.extend(named.filter(|row| is_blank(sent, row)).map(|row| {
-        Issue::of_member(
-            row.name,
-            "required",
-            format!("`{}` cannot be cleared", row.name),
-        )
+        Issue::of_member(row.name, "required", format!("`{}` cannot be cleared", row.name))
     }));
-    if issues.is_empty() {
-        Ok(shaped)
-    } else {
-        Err(issues)
-    }
+    if issues.is_empty() { Ok(shaped) } else { Err(issues) }
 }
 
 /// Whether a row has no value that counts: absent, null, or a blank string.
@@ -66,10 +48,7 @@ fn is_blank(sent: &Document, row: &Row) -> bool {
 }
 
 fn check(def: &ResourceDef, sent: &Document) -> (Shaped, Vec<Issue>) {
-    let mut shaped = Shaped {
-        patch: Document::default(),
-        ignored: Vec::new(),
-    };
+    let mut shaped = Shaped { patch: Document::default(), ignored: Vec::new() };
     let mut issues = Vec::new();
     for (name, value) in sent.iter() {
         match def.row(name) {

@@ -11,10 +11,7 @@ use crate::{
 };
 
 /// How many activities a list returns (R38).
-pub const LIST: ListLimits = ListLimits {
-    default: 100,
-    max: 2_000,
-};
+pub const LIST: ListLimits = ListLimits { default: 100, max: 2_000 };
 
 /// What a list of activities asks for; newest stored first.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,10 +53,9 @@ impl ActivityQuery {
         let mut reader = PairReader::default();
         for (name, value) in pairs {
             match name.as_str() {
-                "companyId" => reader.set(
-                    &mut query.companies,
-                    parse_references(name, value).map(Some),
-                ),
+                "companyId" => {
+                    reader.set(&mut query.companies, parse_references(name, value).map(Some))
+                }
                 "endUserId" => {
                     reader.set(&mut query.end_user, parse_reference(name, value).map(Some))
                 }
@@ -86,15 +82,10 @@ impl ActivityQuery {
         let company = |ids: &[ObjectId]| activity.company_id.is_some_and(|id| ids.contains(&id));
         companies.is_none_or(company)
             && end_user.is_none_or(|id| id == activity.end_user_id)
-            && self
-                .action
-                .as_ref()
-                .is_none_or(|action| *action == activity.action)
+            && self.action.as_ref().is_none_or(|action| *action == activity.action)
             && self.from.is_none_or(|from| activity.date >= from)
             && self.to.is_none_or(|to| activity.date < to)
-            && self
-                .passive
-                .is_none_or(|passive| passive == activity.passive)
+            && self.passive.is_none_or(|passive| passive == activity.passive)
     }
 }
 
@@ -103,16 +94,11 @@ fn parse_reference(name: &str, value: &str) -> Result<RecordRef, Issue> {
 }
 
 fn parse_references(name: &str, value: &str) -> Result<Vec<RecordRef>, Issue> {
-    value
-        .split(',')
-        .map(|reference| parse_reference(name, reference))
-        .collect()
+    value.split(',').map(|reference| parse_reference(name, reference)).collect()
 }
 
 fn parse_bool(name: &str, value: &str) -> Result<bool, Issue> {
-    value
-        .parse()
-        .map_err(|_| unreadable(name, "`true` or `false`", value))
+    value.parse().map_err(|_| unreadable(name, "`true` or `false`", value))
 }
 
 /// The answer for an activity: names and e-mail are those of the user now (R38).
@@ -121,13 +107,9 @@ pub fn answer(activity: &Activity, user: Option<&Document>) -> Document {
     let id = |id: ObjectId| Json::string(&id.to_string());
     let text = |text: &Option<String>| text.as_deref().map_or_else(Json::null, Json::string);
     let of_user = |row: &str| {
-        user.and_then(|user| user.value(row))
-            .map_or_else(Json::null, |value| value.to_json())
+        user.and_then(|user| user.value(row)).map_or_else(Json::null, |value| value.to_json())
     };
-    let info = activity
-        .info
-        .as_deref()
-        .and_then(|info| Json::parse(info.as_bytes()).ok());
+    let info = activity.info.as_deref().and_then(|info| Json::parse(info.as_bytes()).ok());
     answer.set("_id", id(activity.id));
     answer.set("companyId", activity.company_id.map_or_else(Json::null, id));
     answer.set("endUserId", id(activity.end_user_id));
@@ -142,10 +124,7 @@ pub fn answer(activity: &Activity, user: Option<&Document>) -> Document {
     answer.set("weight", weight(activity.weight));
     answer.set("passive", Json::bool(activity.passive));
     answer.set("date", Json::string(&activity.date.to_string()));
-    answer.set(
-        "receivedAt",
-        Json::string(&activity.received_at.to_string()),
-    );
+    answer.set("receivedAt", Json::string(&activity.received_at.to_string()));
     answer.set("route", Json::string(activity.route.name()));
     answer.set("messageId", text(&activity.message_id));
     answer

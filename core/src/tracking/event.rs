@@ -146,26 +146,12 @@ impl Event {
     pub fn faults(&self) -> impl Iterator<Item = Fault> {
         let who = &self.identity;
         let bad_key = |id: &Option<String>| id.as_deref().is_some_and(|id| !key::is_key(id));
-        let bad_email = who
-            .email
-            .as_deref()
-            .is_some_and(|address| !email::is_usable(address));
-        let bad_info = self
-            .info
-            .as_deref()
-            .is_some_and(|info| !info.trim_start().starts_with('{'));
-        let bad_weight = self
-            .weight
-            .is_some_and(|weight| !weight.is_finite() || weight < 0.0);
-        let long_id = self
-            .message_id
-            .as_deref()
-            .is_some_and(|id| id.len() > MAX_MESSAGE_ID_BYTES);
+        let bad_email = who.email.as_deref().is_some_and(|address| !email::is_usable(address));
+        let bad_info = self.info.as_deref().is_some_and(|info| !info.trim_start().starts_with('{'));
+        let bad_weight = self.weight.is_some_and(|weight| !weight.is_finite() || weight < 0.0);
+        let long_id = self.message_id.as_deref().is_some_and(|id| id.len() > MAX_MESSAGE_ID_BYTES);
         let checks = [
-            (
-                who.external_id.is_none() && who.email.is_none(),
-                Fault::IdentityMissing,
-            ),
+            (who.external_id.is_none() && who.email.is_none(), Fault::IdentityMissing),
             (bad_key(&who.external_id), Fault::ExternalIdInvalid),
             (bad_email, Fault::EmailInvalid),
             (bad_key(&who.company), Fault::CompanyInvalid),
@@ -173,10 +159,7 @@ impl Event {
             (bad_weight, Fault::WeightInvalid),
             (long_id, Fault::MessageIdTooLong),
         ];
-        checks
-            .into_iter()
-            .filter(|(wrong, _)| *wrong)
-            .map(|(_, fault)| fault)
+        checks.into_iter().filter(|(wrong, _)| *wrong).map(|(_, fault)| fault)
     }
 }
 
@@ -191,15 +174,9 @@ mod tests {
 
     fn of(external_id: &str, email: &str) -> Event {
         let some = |text: &str| (!text.is_empty()).then(|| text.to_owned());
-        let identity = Identity {
-            external_id: some(external_id),
-            email: some(email),
-            ..Identity::default()
-        };
-        Event {
-            identity,
-            ..Event::default()
-        }
+        let identity =
+            Identity { external_id: some(external_id), email: some(email), ..Identity::default() };
+        Event { identity, ..Event::default() }
     }
 
     #[test]
@@ -227,12 +204,6 @@ mod tests {
                 "message_id_too_long",
             ],
         );
-        check(
-            Event {
-                weight: Some(f64::NAN),
-                ..of("7", "")
-            },
-            &["weight_invalid"],
-        );
+        check(Event { weight: Some(f64::NAN), ..of("7", "") }, &["weight_invalid"]);
     }
 }

@@ -27,10 +27,9 @@ pub fn plan(
     ctx: &mut Ctx,
 ) -> Result<Vec<Change>, LookupError> {
     let (mut changes, user) = match find_user(&event.identity, lookup)? {
-        Found::Known(id, user) => (
-            fill_empty(id, &user, &event.identity, lookup, ctx)?,
-            (id, user),
-        ),
+        Found::Known(id, user) => {
+            (fill_empty(id, &user, &event.identity, lookup, ctx)?, (id, user))
+        }
         Found::Unknown(identity) => match find_company(&event.identity, lookup)? {
             Company::Found(company) => create_user(&identity, company, lookup, ctx)?,
             Company::Unknown(code) => {
@@ -71,13 +70,7 @@ fn park(
 ) -> Result<Change, LookupError> {
     let event = serde_json::to_string(event).map_err(|error| LookupError(error.into()))?;
     let id = ctx.ids.next(ctx.now);
-    let parked = ParkedEvent {
-        id,
-        code: code.to_owned(),
-        received_at,
-        route,
-        event,
-    };
+    let parked = ParkedEvent { id, code: code.to_owned(), received_at, route, event };
     Ok(Change::Append(Appended::Parked(parked)))
 }
 
@@ -102,10 +95,7 @@ fn find_user(identity: &Identity, lookup: &dyn Lookup) -> Result<Found, LookupEr
         return Ok(Found::Unknown(identity.clone()));
     };
     if identity.external_id.is_some() && end_user::EXTERNAL_ID.get(&user).is_some() {
-        return Ok(Found::Unknown(Identity {
-            email: None,
-            ..identity.clone()
-        }));
+        return Ok(Found::Unknown(Identity { email: None, ..identity.clone() }));
     }
     Ok(Found::Known(id, user))
 }
@@ -115,10 +105,7 @@ fn user_by(
     value: &str,
     lookup: &dyn Lookup,
 ) -> Result<Option<(ObjectId, Document)>, LookupError> {
-    let key = END_USER
-        .row(row)
-        .map(|row| index::key_of(row, value))
-        .unwrap_or_default();
+    let key = END_USER.row(row).map(|row| index::key_of(row, value)).unwrap_or_default();
     let Some(id) = lookup.find(&END_USER, row, &key)? else {
         return Ok(None);
     };
@@ -161,10 +148,7 @@ fn create_user(
     ctx: &mut Ctx,
 ) -> Result<(Vec<Change>, (ObjectId, Document)), LookupError> {
     let mut user = Document::default();
-    user.set(
-        end_user::COMPANY_ID.name,
-        Json::string(&company.to_string()),
-    );
+    user.set(end_user::COMPANY_ID.name, Json::string(&company.to_string()));
     let sent = [
         (end_user::EXTERNAL_ID.name, &identity.external_id),
         (end_user::EMAIL.name, &identity.email),
@@ -244,15 +228,8 @@ mod tests {
         /// Two companies, `acme` and `initech`, each with a domain of its own.
         fn new() -> Self {
             let now = Timestamp::parse("2026-11-20T12:00:00Z").unwrap();
-            let ctx = Ctx {
-                now,
-                ids: IdSequence::new([0; 5]),
-                actor: None,
-            };
-            let mut world = Self {
-                store: Memory::default(),
-                ctx,
-            };
+            let ctx = Ctx { now, ids: IdSequence::new([0; 5]), actor: None };
+            let mut world = Self { store: Memory::default(), ctx };
             for name in ["acme", "initech"] {
                 let text = format!(
                     r#"{{"name":"{name}","externalId":"{name}","domains":["{name}.example"]}}"#
@@ -350,10 +327,7 @@ mod tests {
         world.send(r#"{"externalId":"7","email":"ada@acme.example"}"#);
         world
             .send(r#"{"externalId":"9","email":"ada@acme.example","companyExternalId":"initech"}"#);
-        assert_eq!(
-            world.users(),
-            ["acme 7 ada@acme.example -", "initech 9 - -"]
-        );
+        assert_eq!(world.users(), ["acme 7 ada@acme.example -", "initech 9 - -"]);
     }
 
     #[test]
@@ -367,17 +341,8 @@ mod tests {
     #[test]
     fn a_company_is_found_by_its_own_id_too() {
         let mut world = World::new();
-        let id = world
-            .store
-            .records(&COMPANY)
-            .next()
-            .unwrap()
-            .text("_id")
-            .unwrap()
-            .into_owned();
-        world.send(&format!(
-            r#"{{"externalId":"7","companyExternalId":"{id}"}}"#
-        ));
+        let id = world.store.records(&COMPANY).next().unwrap().text("_id").unwrap().into_owned();
+        world.send(&format!(r#"{{"externalId":"7","companyExternalId":"{id}"}}"#));
         world.send(r#"{"externalId":"8","companyExternalId":"extid-initech"}"#);
         assert_eq!(world.users(), ["acme 7 - -", "initech 8 - -"]);
     }

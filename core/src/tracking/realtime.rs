@@ -29,21 +29,14 @@ pub enum Unreadable {
 /// [`Unreadable`], with every problem found.
 pub fn read(body: &[u8], received_at: Timestamp) -> Result<Event, Unreadable> {
     let document = Document::parse(body).map_err(Unreadable::Malformed)?;
-    let mut reader = Reader {
-        document: &document,
-        issues: Vec::new(),
-    };
+    let mut reader = Reader { document: &document, issues: Vec::new() };
     let event = reader.event(received_at);
     let mut issues = reader.issues;
     issues.extend(event.faults().map(|fault| match fault.member() {
         Some(member) => Issue::of_member(member, fault.code(), fault.message()),
         None => Issue::of_body(fault.code(), fault.message()),
     }));
-    if issues.is_empty() {
-        Ok(event)
-    } else {
-        Err(Unreadable::Invalid(issues))
-    }
+    if issues.is_empty() { Ok(event) } else { Err(Unreadable::Invalid(issues)) }
 }
 
 struct Reader<'a> {
@@ -64,12 +57,9 @@ impl<'a> Reader<'a> {
             },
             action: self.text(&[name::ACTION]),
             info: self.info(),
-            passive: self
-                .typed(name::PASSIVE, "true or false", JsonRef::as_bool)
-                .unwrap_or(false),
-            weight: self.typed(name::WEIGHT, "a number", |value| {
-                value.as_number_text()?.parse().ok()
-            }),
+            passive: self.typed(name::PASSIVE, "true or false", JsonRef::as_bool).unwrap_or(false),
+            weight: self
+                .typed(name::WEIGHT, "a number", |value| value.as_number_text()?.parse().ok()),
             date: self.date(received_at),
             message_id: self.text(&[name::MESSAGE_ID]),
         }
@@ -78,9 +68,8 @@ impl<'a> Reader<'a> {
     /// The first of the spellings that is there and not blank, as text.
     fn text(&mut self, spellings: &[&'static str]) -> Option<String> {
         spellings.iter().find_map(|member| {
-            let text = self.typed(member, "a string", |value| {
-                value.as_str().map(Cow::into_owned)
-            })?;
+            let text =
+                self.typed(member, "a string", |value| value.as_str().map(Cow::into_owned))?;
             (!text.trim().is_empty()).then_some(text)
         })
     }
@@ -115,12 +104,8 @@ impl<'a> Reader<'a> {
     ) -> Option<T> {
         let found = read(value);
         if found.is_none() {
-            let message = format!(
-                "`{member}` must be {expected}; found {}",
-                quoted(value.text())
-            );
-            self.issues
-                .push(Issue::of_member(member, "wrong_type", message));
+            let message = format!("`{member}` must be {expected}; found {}", quoted(value.text()));
+            self.issues.push(Issue::of_member(member, "wrong_type", message));
         }
         found
     }
@@ -131,11 +116,7 @@ impl<'a> Reader<'a> {
         let date = self.time(DATE)?;
         let skew_ms = received_at.as_ms() - sent_at.as_ms();
         let off = skew_ms.abs() > MAX_CLOCK_SKEW_MS;
-        Some(if off {
-            Timestamp::from_ms_clamped(date.as_ms() + skew_ms)
-        } else {
-            date
-        })
+        Some(if off { Timestamp::from_ms_clamped(date.as_ms() + skew_ms) } else { date })
     }
 
     /// The first of the spellings that is there and not blank, as a point in time.
@@ -144,12 +125,8 @@ impl<'a> Reader<'a> {
         let time = Timestamp::parse(&text);
         if time.is_none() {
             let member = spellings.first().copied().unwrap_or_default();
-            let message = format!(
-                "`{member}` must be an ISO 8601 date; found {}",
-                quoted(&text)
-            );
-            self.issues
-                .push(Issue::of_member(member, "wrong_type", message));
+            let message = format!("`{member}` must be an ISO 8601 date; found {}", quoted(&text));
+            self.issues.push(Issue::of_member(member, "wrong_type", message));
         }
         time
     }
@@ -160,21 +137,15 @@ mod tests {
     use super::*;
 
     fn event(body: &str) -> Event {
-        read(
-            body.as_bytes(),
-            Timestamp::parse("2026-11-20T12:00:00Z").unwrap(),
-        )
-        .unwrap()
+        read(body.as_bytes(), Timestamp::parse("2026-11-20T12:00:00Z").unwrap()).unwrap()
     }
 
     fn check_refused(body: &str, expect: &[(&str, &str)]) {
         let Err(Unreadable::Invalid(issues)) = read(body.as_bytes(), Timestamp::MIN) else {
             panic!("{body} was read");
         };
-        let found: Vec<_> = issues
-            .iter()
-            .map(|issue| (issue.pointer.as_str(), issue.code))
-            .collect();
+        let found: Vec<_> =
+            issues.iter().map(|issue| (issue.pointer.as_str(), issue.code)).collect();
         assert_eq!(found, expect, "{body}");
     }
 
@@ -188,10 +159,7 @@ mod tests {
         assert_eq!(found.identity.name.as_deref(), Some("Ada Lovelace"));
         assert_eq!(found.identity.company.as_deref(), Some("c"));
         assert_eq!(
-            (
-                found.identity.asset.as_deref(),
-                found.identity.project.as_deref()
-            ),
+            (found.identity.asset.as_deref(), found.identity.project.as_deref()),
             (Some("a"), Some("p"))
         );
         assert_eq!(found.action.as_deref(), Some("Opened report"));
@@ -204,19 +172,13 @@ mod tests {
     #[test]
     fn the_routes_own_spelling_wins() {
         assert_eq!(
-            event(r#"{"userId":"1","externalId":"2"}"#)
-                .identity
-                .external_id
-                .as_deref(),
+            event(r#"{"userId":"1","externalId":"2"}"#).identity.external_id.as_deref(),
             Some("2")
         );
         let blank = event(r#"{"user_id":"1","externalId":" "}"#);
         assert_eq!(blank.identity.external_id.as_deref(), Some("1"));
         assert_eq!(
-            event(r#"{"email":"a@b","company_id":"c"}"#)
-                .identity
-                .company
-                .as_deref(),
+            event(r#"{"email":"a@b","company_id":"c"}"#).identity.company.as_deref(),
             Some("c")
         );
         let joined = event(r#"{"email":"a@b","firstName":"Ada","lastName":"Lovelace"}"#);
@@ -236,10 +198,7 @@ mod tests {
                 ("/date", "wrong_type"),
             ],
         );
-        check_refused(
-            r#"{"externalId":"7","weight":-1}"#,
-            &[("/weight", "weight_invalid")],
-        );
+        check_refused(r#"{"externalId":"7","weight":-1}"#, &[("/weight", "weight_invalid")]);
     }
 
     #[test]
@@ -248,13 +207,7 @@ mod tests {
         let body = |sent_at| {
             format!(r#"{{"email":"a@b","date":"2026-11-20T10:59:59Z","sentAt":"{sent_at}"}}"#)
         };
-        assert_eq!(
-            event(&body("2026-11-20T11:00:00Z")).date,
-            at("2026-11-20T11:59:59Z")
-        );
-        assert_eq!(
-            event(&body("2026-11-20T11:59:56Z")).date,
-            at("2026-11-20T10:59:59Z")
-        );
+        assert_eq!(event(&body("2026-11-20T11:00:00Z")).date, at("2026-11-20T11:59:59Z"));
+        assert_eq!(event(&body("2026-11-20T11:59:56Z")).date, at("2026-11-20T10:59:59Z"));
     }
 }

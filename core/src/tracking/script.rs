@@ -77,29 +77,19 @@ impl Identity {
     /// ```
     #[must_use]
     pub fn identify(self, user_id: Option<String>, extra: Identity) -> Option<Self> {
-        let given = Self {
-            external_id: user_id.or(extra.external_id),
-            ..extra
-        };
+        let given = Self { external_id: user_id.or(extra.external_id), ..extra };
         if given.names_nobody() {
             return None;
         }
-        let known = if self.is_same_person(&given) {
-            self
-        } else {
-            Self::default()
-        };
+        let known = if self.is_same_person(&given) { self } else { Self::default() };
         Some(known.with(given))
     }
 
     /// Whether `given`, which names somebody, means the person who is known. An id decides; without
     /// two ids to compare the e-mails do.
     fn is_same_person(&self, given: &Self) -> bool {
-        let is_known_email = |email: &String| {
-            self.email
-                .as_ref()
-                .is_some_and(|known| is_same_email(known, email))
-        };
+        let is_known_email =
+            |email: &String| self.email.as_ref().is_some_and(|known| is_same_email(known, email));
         match (&self.external_id, &given.external_id) {
             (Some(known), Some(given)) => known == given,
             (Some(_), None) => given.email.as_ref().is_some_and(is_known_email),
@@ -151,16 +141,7 @@ pub fn cookie(
     let secure = if is_https { "; Secure" } else { "" };
     let attributes = "; Path=/; SameSite=Lax; Max-Age=";
     // `concat` would be a kilobyte of the download.
-    for part in [
-        name,
-        "=",
-        value,
-        attributes,
-        max_age_seconds,
-        of,
-        domain,
-        secure,
-    ] {
+    for part in [name, "=", value, attributes, max_age_seconds, of, domain, secure] {
         text.push_str(part);
     }
     text
@@ -257,16 +238,8 @@ mod tests {
     #[test]
     fn an_e_mail_is_the_same_in_any_case_and_with_blanks() {
         let spelled = " Ada@Example.com ";
-        check(
-            ["7", ADA, "Ada"],
-            ["", spelled, ""],
-            Some(["7", spelled, "Ada"]),
-        );
-        check(
-            ["", ADA, "Ada"],
-            ["7", spelled, ""],
-            Some(["7", spelled, "Ada"]),
-        );
+        check(["7", ADA, "Ada"], ["", spelled, ""], Some(["7", spelled, "Ada"]));
+        check(["", ADA, "Ada"], ["7", spelled, ""], Some(["7", spelled, "Ada"]));
     }
 
     #[test]
@@ -303,47 +276,29 @@ mod tests {
         let member = |name: &str| members.iter().find(|member| member.0 == name)?.1;
         let read = Identity::read(|name| member(name).map(str::to_owned));
         assert_eq!(read, known);
-        assert_eq!(
-            Identity::read(|_| Some(" ".to_owned())),
-            Identity::default()
-        );
+        assert_eq!(Identity::read(|_| Some(" ".to_owned())), Identity::default());
     }
 
     #[test]
     fn the_cookie_is_found_among_others() {
         let long = "x".repeat(MAX_COOKIE_BYTES + 1);
         let cookies = format!("a=1; _svctrack={long}; _svctrack_x=2; _svctrack=%7B%7D; b");
-        assert_eq!(
-            cookie_values(&cookies, COOKIE_NAME).collect::<Vec<_>>(),
-            ["%7B%7D"]
-        );
+        assert_eq!(cookie_values(&cookies, COOKIE_NAME).collect::<Vec<_>>(), ["%7B%7D"]);
     }
 
     #[test]
     fn the_cookie_is_written_with_its_attributes() {
         assert_eq!(
-            cookie(
-                COOKIE_NAME,
-                "v",
-                COOKIE_MAX_AGE_SECONDS,
-                Some("example.com"),
-                true
-            ),
+            cookie(COOKIE_NAME, "v", COOKIE_MAX_AGE_SECONDS, Some("example.com"), true),
             "_svctrack=v; Path=/; SameSite=Lax; Max-Age=31536000; Domain=example.com; Secure"
         );
-        assert_eq!(
-            cookie("a", "", "0", None, false),
-            "a=; Path=/; SameSite=Lax; Max-Age=0"
-        );
+        assert_eq!(cookie("a", "", "0", None, false), "a=; Path=/; SameSite=Lax; Max-Age=0");
     }
 
     #[test]
     fn the_widest_domain_is_tried_first() {
         let of = |host| cookie_domains(host).collect::<Vec<_>>();
-        assert_eq!(
-            of("a.b.example.com"),
-            ["example.com", "b.example.com", "a.b.example.com"]
-        );
+        assert_eq!(of("a.b.example.com"), ["example.com", "b.example.com", "a.b.example.com"]);
         assert_eq!(of("example.com"), ["example.com"]);
         assert_eq!(of("localhost"), ["localhost"]);
     }
@@ -351,13 +306,7 @@ mod tests {
     #[test]
     fn a_message_id_is_a_uuid_of_its_time() {
         let time = Timestamp::from_ms_clamped(0x0192_3456_789a);
-        assert_eq!(
-            message_id(time, [0xff; 16]),
-            "01923456-789a-7fff-bfff-ffffffffffff"
-        );
-        assert_eq!(
-            message_id(time, [0; 16]),
-            "01923456-789a-7000-8000-000000000000"
-        );
+        assert_eq!(message_id(time, [0xff; 16]), "01923456-789a-7fff-bfff-ffffffffffff");
+        assert_eq!(message_id(time, [0; 16]), "01923456-789a-7000-8000-000000000000");
     }
 }

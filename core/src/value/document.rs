@@ -23,10 +23,7 @@ impl Document {
 
     /// The value of a member.
     pub fn get(&self, name: &str) -> Option<JsonRef<'_>> {
-        self.members
-            .iter()
-            .find(|(known, _)| **known == *name)
-            .map(|(_, value)| value.as_ref())
+        self.members.iter().find(|(known, _)| **known == *name).map(|(_, value)| value.as_ref())
     }
 
     /// The value of a member that is there and not `null`.
@@ -49,18 +46,13 @@ impl Document {
 
     /// Removes a member and returns its value.
     pub fn remove(&mut self, name: &str) -> Option<Json> {
-        let at = self
-            .members
-            .iter()
-            .position(|(known, _)| **known == *name)?;
+        let at = self.members.iter().position(|(known, _)| **known == *name)?;
         Some(self.members.remove(at).1)
     }
 
     /// The members in their order.
     pub fn iter(&self) -> impl Iterator<Item = (&str, JsonRef<'_>)> {
-        self.members
-            .iter()
-            .map(|(name, value)| (&**name, value.as_ref()))
+        self.members.iter().map(|(name, value)| (&**name, value.as_ref()))
     }
 
     /// How many members there are.

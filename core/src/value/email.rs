@@ -89,27 +89,14 @@ mod tests {
             assert!(is_usable(usable), "{usable}");
         }
         let long = format!("{}@b", "a".repeat(MAX_EMAIL_BYTES));
-        for unusable in [
-            "",
-            "@",
-            "a@",
-            "@b",
-            "ab",
-            "a\n@b",
-            "a@b\n",
-            "a@b\u{7f}",
-            &long,
-        ] {
+        for unusable in ["", "@", "a@", "@b", "ab", "a\n@b", "a@b\n", "a@b\u{7f}", &long] {
             assert!(!is_usable(unusable), "{unusable:?}");
         }
     }
 
     #[test]
     fn a_public_mail_domain_names_no_company() {
-        assert_eq!(
-            company_domain("Ada@Example.COM"),
-            Some("example.com".to_owned())
-        );
+        assert_eq!(company_domain("Ada@Example.COM"), Some("example.com".to_owned()));
         assert_eq!(company_domain("ada@GMail.com"), None);
         assert_eq!(company_domain("ada"), None);
     }

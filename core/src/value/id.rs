@@ -36,9 +36,7 @@ impl ObjectId {
             return None;
         }
         for (byte, pair) in bytes.iter_mut().zip(text.as_bytes().chunks_exact(2)) {
-            *byte = pair
-                .iter()
-                .try_fold(0, |sum, digit| Some(sum << 4 | hex_digit(*digit)?))?;
+            *byte = pair.iter().try_fold(0, |sum, digit| Some(sum << 4 | hex_digit(*digit)?))?;
         }
         Some(Self(bytes))
     }
@@ -54,13 +52,10 @@ fn hex_digit(digit: u8) -> Option<u8> {
 
 impl fmt::Display for ObjectId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        const DIGITS: [char; 16] = [
-            '0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'a', 'b', 'c', 'd', 'e', 'f',
-        ];
+        const DIGITS: [char; 16] =
+            ['0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'a', 'b', 'c', 'd', 'e', 'f'];
         let nibbles = self.0.iter().flat_map(|byte| [byte >> 4, byte & 15]);
-        let text: String = nibbles
-            .filter_map(|nibble| DIGITS.get(usize::from(nibble)))
-            .collect();
+        let text: String = nibbles.filter_map(|nibble| DIGITS.get(usize::from(nibble))).collect();
         f.write_str(&text)
     }
 }
@@ -79,11 +74,7 @@ impl IdSequence {
 
     /// A sequence for a new store, which draws its five bytes once and keeps them.
     pub fn new(store: [u8; 5]) -> Self {
-        Self {
-            seconds: 0,
-            store,
-            counter: 0,
-        }
+        Self { seconds: 0, store, counter: 0 }
     }
 
     /// The sequence that goes on after `last`, the latest id that the store has given.
@@ -115,13 +106,7 @@ impl IdSequence {
     /// The latest id that was given, if any was.
     pub fn last(&self) -> Option<ObjectId> {
         let counter = self.counter.checked_sub(1)?;
-        Some(
-            Self {
-                counter,
-                ..self.clone()
-            }
-            .assemble(),
-        )
+        Some(Self { counter, ..self.clone() }.assemble())
     }
 
     fn assemble(&self) -> ObjectId {
@@ -257,12 +242,9 @@ mod tests {
     #[test]
     fn only_lowercase_hex_is_an_id() {
         assert!(ObjectId::parse("6553f1000102030405ffffff").is_some());
-        for text in [
-            "",
-            "6553F1000102030405ffffff",
-            "6553f1000102030405fffff",
-            "zz53f1000102030405ffffff",
-        ] {
+        for text in
+            ["", "6553F1000102030405ffffff", "6553f1000102030405fffff", "zz53f1000102030405ffffff"]
+        {
             assert_eq!(ObjectId::parse(text), None, "{text}");
         }
     }
@@ -271,19 +253,13 @@ mod tests {
     fn a_tenant_is_a_uuid_with_hyphens() {
         let text = "67e55044-10b1-426f-9247-bb680e5fe0c8";
         assert_eq!(TenantId::parse(text).unwrap().to_string(), text);
-        assert_eq!(
-            TenantId::parse(&text.to_uppercase()).unwrap().to_string(),
-            text
-        );
+        assert_eq!(TenantId::parse(&text.to_uppercase()).unwrap().to_string(), text);
         assert_eq!(TenantId::parse("67e5504410b1426f9247bb680e5fe0c8"), None);
     }
 
     #[test]
     fn a_key_has_no_controls_and_an_end() {
-        assert_eq!(
-            RecordRef::parse("srcid-a b/%é"),
-            Some(RecordRef::Source("a b/%é".into()))
-        );
+        assert_eq!(RecordRef::parse("srcid-a b/%é"), Some(RecordRef::Source("a b/%é".into())));
         for text in ["srcid-", "extid-a\0", "extid-\n", "sourceId-1", "7"] {
             assert_eq!(RecordRef::parse(text), None, "{text}");
         }

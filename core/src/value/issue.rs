@@ -19,20 +19,12 @@ pub struct Issue {
 impl Issue {
     /// A problem with the member `name` of the body.
     pub fn of_member(name: &str, code: &'static str, message: impl Into<String>) -> Self {
-        Self {
-            pointer: pointer(name),
-            code,
-            message: message.into(),
-        }
+        Self { pointer: pointer(name), code, message: message.into() }
     }
 
     /// A problem with the body as a whole.
     pub fn of_body(code: &'static str, message: impl Into<String>) -> Self {
-        Self {
-            pointer: String::new(),
-            code,
-            message: message.into(),
-        }
+        Self { pointer: String::new(), code, message: message.into() }
     }
 }
 
@@ -54,15 +46,12 @@ pub fn quoted(words: &str) -> String {
 
 /// A list of choices: `` `day`, `week`, `month` ``.
 pub fn quoted_list(choices: &[&str]) -> String {
-    choices
-        .iter()
-        .enumerate()
-        .fold(String::new(), |mut text, (index, choice)| {
-            let separator = if index == 0 { "" } else { ", " };
-            // Writing to a string cannot fail.
-            let _ = write!(text, "{separator}`{choice}`");
-            text
-        })
+    choices.iter().enumerate().fold(String::new(), |mut text, (index, choice)| {
+        let separator = if index == 0 { "" } else { ", " };
+        // Writing to a string cannot fail.
+        let _ = write!(text, "{separator}`{choice}`");
+        text
+    })
 }
 
 #[cfg(test)]

@@ -119,9 +119,7 @@ impl<'a> JsonRef<'a> {
 
     /// The text of the number as it was sent, if it is one.
     pub fn as_number_text(self) -> Option<&'a str> {
-        self.0
-            .starts_with(|first: char| first == '-' || first.is_ascii_digit())
-            .then_some(self.0)
+        self.0.starts_with(|first: char| first == '-' || first.is_ascii_digit()).then_some(self.0)
     }
 
     /// The number as a decimal, if it is one within bounds.
@@ -132,9 +130,7 @@ impl<'a> JsonRef<'a> {
     /// The string with its escapes decoded, if it is one.
     pub fn as_str(self) -> Option<Cow<'a, str>> {
         let inner = self.0.strip_prefix('"')?;
-        let plain = inner
-            .strip_suffix('"')
-            .filter(|inner| !inner.contains('\\'));
+        let plain = inner.strip_suffix('"').filter(|inner| !inner.contains('\\'));
         match plain {
             Some(plain) => Some(Cow::Borrowed(plain)),
             None => SliceLexer::new(inner.as_bytes()).str_string().ok(),
@@ -154,10 +150,7 @@ impl<'a> JsonRef<'a> {
 
 /// Writes a JSON string.
 pub(crate) fn push_string(text: &mut String, value: &str) {
-    if value
-        .bytes()
-        .all(|byte| byte >= b' ' && byte != b'"' && byte != b'\\')
-    {
+    if value.bytes().all(|byte| byte >= b' ' && byte != b'"' && byte != b'\\') {
         text.push('"');
         text.push_str(value);
         text.push('"');

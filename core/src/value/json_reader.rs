@@ -31,9 +31,7 @@ pub struct Malformed {
 /// [`Malformed`] for what R9 refuses.
 pub(super) fn parse_value(bytes: &[u8]) -> Result<Json, Malformed> {
     let mut text = String::with_capacity(bytes.len());
-    read(bytes, |next, lexer| {
-        copy_value(next, lexer, 0, &mut text, &mut Faults::strict())
-    })?;
+    read(bytes, |next, lexer| copy_value(next, lexer, 0, &mut text, &mut Faults::strict()))?;
     Ok(Json::of_text(text))
 }
 
@@ -119,18 +117,12 @@ struct Faults {
 impl Faults {
     /// Every fault ends the reading.
     fn strict() -> Self {
-        Self {
-            goes_on: false,
-            found: None,
-        }
+        Self { goes_on: false, found: None }
     }
 
     /// The reading goes on, and the first fault is kept.
     fn lenient() -> Self {
-        Self {
-            goes_on: true,
-            found: None,
-        }
+        Self { goes_on: true, found: None }
     }
 
     fn note(&mut self, fault: Fault) -> Result<(), Fault> {
@@ -239,14 +231,12 @@ fn copy_array(
 ) -> Result<(), Fault> {
     text.push('[');
     let start = text.len();
-    lexer
-        .discarded()
-        .seq(b']', SliceLexer::ws_peek, |next, lexer| {
-            if text.len() > start {
-                text.push(',');
-            }
-            copy_value(next, lexer, depth, text, faults)
-        })?;
+    lexer.discarded().seq(b']', SliceLexer::ws_peek, |next, lexer| {
+        if text.len() > start {
+            text.push(',');
+        }
+        copy_value(next, lexer, depth, text, faults)
+    })?;
     text.push(']');
     Ok(())
 }
@@ -258,35 +248,27 @@ fn object<'a>(
     mut member: impl FnMut(Cow<'a, str>, u8, &mut SliceLexer<'a>, &mut Faults) -> Result<(), Fault>,
 ) -> Result<(), Fault> {
     let mut keys = BTreeSet::new();
-    lexer
-        .discarded()
-        .seq(b'}', SliceLexer::ws_peek, |next, lexer| {
-            if next != b'"' {
-                return Err(Fault::Syntax);
-            }
-            let key = string(lexer.discarded(), faults)?;
-            if !keys.insert(key.clone()) {
-                faults.note(Fault::DuplicateKey(key.clone().into_owned()))?;
-            }
-            if keys.len() > MAX_KEYS {
-                faults.note(Fault::TooManyKeys)?;
-            }
-            lexer
-                .expect(SliceLexer::ws_peek, b':')
-                .ok_or(Fault::Syntax)?;
-            let next = lexer.ws_peek().ok_or(Fault::Syntax)?;
-            member(key, next, lexer, faults)
-        })
+    lexer.discarded().seq(b'}', SliceLexer::ws_peek, |next, lexer| {
+        if next != b'"' {
+            return Err(Fault::Syntax);
+        }
+        let key = string(lexer.discarded(), faults)?;
+        if !keys.insert(key.clone()) {
+            faults.note(Fault::DuplicateKey(key.clone().into_owned()))?;
+        }
+        if keys.len() > MAX_KEYS {
+            faults.note(Fault::TooManyKeys)?;
+        }
+        lexer.expect(SliceLexer::ws_peek, b':').ok_or(Fault::Syntax)?;
+        let next = lexer.ws_peek().ok_or(Fault::Syntax)?;
+        member(key, next, lexer, faults)
+    })
 }
 
 /// Reads the rest of a string whose quote has been taken.
 fn string<'a>(lexer: &mut SliceLexer<'a>, faults: &mut Faults) -> Result<Cow<'a, str>, Fault> {
     let value = lexer.str_string().map_err(|error| {
-        if error.is_unicode_error() {
-            Fault::NotUnicode
-        } else {
-            Fault::Syntax
-        }
+        if error.is_unicode_error() { Fault::NotUnicode } else { Fault::Syntax }
     })?;
     if value.len() > MAX_STRING_BYTES {
         faults.note(Fault::StringTooLong)?;
@@ -319,45 +301,33 @@ impl From<Expect> for Fault {
 impl Fault {
     fn into_malformed(self, offset: usize) -> Malformed {
         let (code, message) = match self {
-            Self::Syntax => (
-                "json_malformed",
-                format!("expected JSON; it breaks at byte {offset}"),
-            ),
-            Self::NotUnicode => (
-                "json_not_unicode",
-                format!("expected Unicode text; it breaks at byte {offset}"),
-            ),
+            Self::Syntax => {
+                ("json_malformed", format!("expected JSON; it breaks at byte {offset}"))
+            }
+            Self::NotUnicode => {
+                ("json_not_unicode", format!("expected Unicode text; it breaks at byte {offset}"))
+            }
             Self::Nul => ("json_nul", "strings must be without U+0000".to_owned()),
-            Self::TooDeep => (
-                "json_too_deep",
-                format!("objects and arrays must be at most {MAX_DEPTH} deep"),
-            ),
-            Self::TooManyKeys => (
-                "json_too_many_keys",
-                format!("an object must have at most {MAX_KEYS} keys"),
-            ),
+            Self::TooDeep => {
+                ("json_too_deep", format!("objects and arrays must be at most {MAX_DEPTH} deep"))
+            }
+            Self::TooManyKeys => {
+                ("json_too_many_keys", format!("an object must have at most {MAX_KEYS} keys"))
+            }
             Self::StringTooLong => (
                 "json_string_too_long",
                 format!("a string must be at most {MAX_STRING_BYTES} bytes long"),
             ),
             Self::DuplicateKey(key) => (
                 "json_duplicate_key",
-                format!(
-                    "a key must stand once in an object; found {} twice",
-                    quoted(&key)
-                ),
+                format!("a key must stand once in an object; found {} twice", quoted(&key)),
             ),
             Self::NotAnObject => ("body_must_be_object", "expected a JSON object".to_owned()),
-            Self::NotAnArray => (
-                "body_must_be_array",
-                "expected a JSON array of objects".to_owned(),
-            ),
+            Self::NotAnArray => {
+                ("body_must_be_array", "expected a JSON array of objects".to_owned())
+            }
         };
-        Malformed {
-            code,
-            message,
-            offset,
-        }
+        Malformed { code, message, offset }
     }
 }
 
@@ -369,19 +339,13 @@ mod tests {
 
     fn check(text: &str, expect: Result<&str, &str>) {
         let found = Json::parse(text.as_bytes());
-        let found = found
-            .as_ref()
-            .map(|json| json.as_ref().text())
-            .map_err(|error| error.code);
+        let found = found.as_ref().map(|json| json.as_ref().text()).map_err(|error| error.code);
         assert_eq!(found, expect, "{text}");
     }
 
     #[test]
     fn numbers_and_key_order_come_back_as_they_were_sent() {
-        check(
-            " { \"b\" : 1.10 , \"a\" : [ -0 , 1e400 ] } ",
-            Ok(r#"{"b":1.10,"a":[-0,1e400]}"#),
-        );
+        check(" { \"b\" : 1.10 , \"a\" : [ -0 , 1e400 ] } ", Ok(r#"{"b":1.10,"a":[-0,1e400]}"#));
         check(r#""\u00e9\/\"""#, Ok(r#""é/\"""#));
         check("[true,false,null,{},[]]", Ok("[true,false,null,{},[]]"));
     }
@@ -424,29 +388,13 @@ mod tests {
             &format!("{}{}", "[".repeat(64), "]".repeat(64)),
             Ok(&format!("{}{}", "[".repeat(64), "]".repeat(64))),
         );
-        check(
-            &format!("{}{}", "[".repeat(65), "]".repeat(65)),
-            Err("json_too_deep"),
-        );
-        check(
-            &format!("\"{}\"", "x".repeat(MAX_STRING_BYTES + 1)),
-            Err("json_string_too_long"),
-        );
-        let keys = |count: usize| {
-            (0..count)
-                .map(|n| format!("\"{n}\":0"))
-                .collect::<Vec<_>>()
-                .join(",")
-        };
-        check(
-            &format!("{{{}}}", keys(MAX_KEYS + 1)),
-            Err("json_too_many_keys"),
-        );
+        check(&format!("{}{}", "[".repeat(65), "]".repeat(65)), Err("json_too_deep"));
+        check(&format!("\"{}\"", "x".repeat(MAX_STRING_BYTES + 1)), Err("json_string_too_long"));
+        let keys =
+            |count: usize| (0..count).map(|n| format!("\"{n}\":0")).collect::<Vec<_>>().join(",");
+        check(&format!("{{{}}}", keys(MAX_KEYS + 1)), Err("json_too_many_keys"));
         assert!(Json::parse(format!("{{{}}}", keys(MAX_KEYS)).as_bytes()).is_ok());
-        assert_eq!(
-            Json::parse(b"\"\xff\"").unwrap_err().code,
-            "json_not_unicode"
-        );
+        assert_eq!(Json::parse(b"\"\xff\"").unwrap_err().code, "json_not_unicode");
     }
 
     #[test]
@@ -485,15 +433,9 @@ mod tests {
 
     #[test]
     fn a_body_of_another_kind_says_which_kind_is_expected() {
-        assert_eq!(
-            parse_document(b"[1]").unwrap_err().code,
-            "body_must_be_object"
-        );
+        assert_eq!(parse_document(b"[1]").unwrap_err().code, "body_must_be_object");
         assert_eq!(parse_document(b"[1").unwrap_err().code, "json_malformed");
-        assert_eq!(
-            parse_documents(b"{}").unwrap_err().code,
-            "body_must_be_array"
-        );
+        assert_eq!(parse_documents(b"{}").unwrap_err().code, "body_must_be_array");
     }
 
     fn any_json() -> impl Strategy<Value = serde_json::Value> {

@@ -28,9 +28,7 @@ impl Number {
     pub fn parse(text: &str) -> Option<Self> {
         let number = match text.find(['e', 'E']) {
             Some(_) if is_zero(text) => Decimal::ZERO,
-            Some(_) => Decimal::from_scientific(text)
-                .ok()
-                .or_else(|| written_out(text))?,
+            Some(_) => Decimal::from_scientific(text).ok().or_else(|| written_out(text))?,
             None => text.parse().ok()?,
         };
         (number.abs() <= Decimal::from(MAX_AMOUNT)).then_some(Self(number))
@@ -75,9 +73,8 @@ fn written_out(text: &str) -> Option<Decimal> {
     };
     let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
     let digits = format!("{whole}{fraction}");
-    let point = i64::try_from(whole.len())
-        .ok()?
-        .saturating_add(exponent.parse().unwrap_or(i64::MIN));
+    let point =
+        i64::try_from(whole.len()).ok()?.saturating_add(exponent.parse().unwrap_or(i64::MIN));
     match usize::try_from(point) {
         Ok(point) => {
             let (whole, fraction) = digits.split_at_checked(point)?;
@@ -113,9 +110,7 @@ mod tests {
 
     fn check(text: &str, expect: Option<&str>) {
         assert_eq!(
-            Number::parse(text)
-                .map(|number| number.to_string())
-                .as_deref(),
+            Number::parse(text).map(|number| number.to_string()).as_deref(),
             expect,
             "{text}"
         );
@@ -138,10 +133,7 @@ mod tests {
         check("-1.5e-30", Some("0"));
         check("5e-28", Some("0.0000000000000000000000000005"));
         check("999999999999999.99", Some("999999999999999.99"));
-        check(
-            "0.1234567890123456789012345678901234567890",
-            Some("0.1234567890123456789012345679"),
-        );
+        check("0.1234567890123456789012345678901234567890", Some("0.1234567890123456789012345679"));
     }
 
     #[test]

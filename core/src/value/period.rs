@@ -40,10 +40,7 @@ impl Period {
             let end = Timestamp::from_ms_clamped(to.as_ms() + earlier);
             let months = whole_months(from, end);
             if months > 0 && add_months(from, months)? == end {
-                return Some(Self {
-                    months: Decimal::from(months),
-                    end,
-                });
+                return Some(Self { months: Decimal::from(months), end });
             }
         }
         let whole = whole_months(from, to);
@@ -117,12 +114,7 @@ mod tests {
     fn a_part_of_a_month_is_a_part_of_that_month() {
         check("2026-01-01", "2026-01-16", "0.4839", "2026-01-16");
         check("2026-01-01", "2026-02-15", "1.5", "2026-02-15");
-        check(
-            "2026-01-01",
-            "2026-01-01T00:00:01Z",
-            "0",
-            "2026-01-01T00:00:01Z",
-        );
+        check("2026-01-01", "2026-01-01T00:00:01Z", "0", "2026-01-01T00:00:01Z");
     }
 
     #[test]

@@ -49,11 +49,7 @@ impl Timestamp {
     /// ```
     pub fn parse(text: &str) -> Option<Self> {
         let date = NaiveDate::parse_from_str(text.get(..10)?, "%Y-%m-%d").ok()?;
-        if !text
-            .get(..10)?
-            .bytes()
-            .all(|byte| byte.is_ascii_digit() || byte == b'-')
-        {
+        if !text.get(..10)?.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-') {
             return None;
         }
         let rest = text.get(10..)?;
@@ -73,9 +69,7 @@ impl Timestamp {
     }
 
     fn to_naive(self) -> NaiveDateTime {
-        DateTime::from_timestamp_millis(self.0)
-            .unwrap_or_default()
-            .naive_utc()
+        DateTime::from_timestamp_millis(self.0).unwrap_or_default().naive_utc()
     }
 }
 
@@ -95,14 +89,7 @@ fn split_offset(time: &str) -> Option<(&str, i64)> {
         _ => return None,
     };
     let minutes = two_digits(digits.0, 23)? * 60 + two_digits(digits.1, 59)?;
-    Some((
-        clock,
-        if time.as_bytes().get(at) == Some(&b'-') {
-            -minutes
-        } else {
-            minutes
-        },
-    ))
+    Some((clock, if time.as_bytes().get(at) == Some(&b'-') { -minutes } else { minutes }))
 }
 
 /// Milliseconds since midnight of `HH:MM`, `HH:MM:SS` or `HH:MM:SS.fraction`.
@@ -138,12 +125,7 @@ fn two_digits(text: &str, max: i64) -> Option<i64> {
 #[cfg(feature = "records")]
 impl std::fmt::Display for Timestamp {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(
-            &self
-                .to_naive()
-                .and_utc()
-                .to_rfc3339_opts(SecondsFormat::Millis, true),
-        )
+        f.write_str(&self.to_naive().and_utc().to_rfc3339_opts(SecondsFormat::Millis, true))
     }
 }
 
@@ -155,9 +137,7 @@ mod tests {
 
     fn check(text: &str, expect: &str) {
         assert_eq!(
-            Timestamp::parse(text)
-                .map(|time| time.to_string())
-                .as_deref(),
+            Timestamp::parse(text).map(|time| time.to_string()).as_deref(),
             Some(expect),
             "{text}"
         );

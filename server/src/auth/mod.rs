@@ -45,15 +45,8 @@ pub(crate) struct Caller {
 impl Caller {
     /// Refuses a caller whose token lacks `scope`.
     pub(crate) fn require(&self, scope: &str) -> Result<(), Error> {
-        let granted = self
-            .scopes
-            .iter()
-            .any(|granted| granted == "*" || granted == scope);
-        if granted {
-            Ok(())
-        } else {
-            Err(Error::Forbidden(scope.to_owned()))
-        }
+        let granted = self.scopes.iter().any(|granted| granted == "*" || granted == scope);
+        if granted { Ok(()) } else { Err(Error::Forbidden(scope.to_owned())) }
     }
 }
 
@@ -62,20 +55,12 @@ impl Caller {
 /// # Errors
 /// [`Error::Unauthorized`] with the reason when there is none, or none that counts.
 pub(crate) fn authenticate(app: &App, request: &Request) -> Result<Caller, Error> {
-    let header = request
-        .headers()
-        .get(AUTHORIZATION)
-        .ok_or(Error::Unauthorized("token_missing"))?;
-    let sent = header
-        .to_str()
-        .ok()
-        .and_then(token_in)
-        .ok_or(Error::Unauthorized("token_missing"))?;
+    let header =
+        request.headers().get(AUTHORIZATION).ok_or(Error::Unauthorized("token_missing"))?;
+    let sent =
+        header.to_str().ok().and_then(token_in).ok_or(Error::Unauthorized("token_missing"))?;
     let token = Token::parse(&sent).ok_or(Error::Unauthorized("token_malformed"))?;
-    let known = app
-        .store
-        .token(token.id())?
-        .filter(|known| known.is_of(&token));
+    let known = app.store.token(token.id())?.filter(|known| known.is_of(&token));
     let known = known.ok_or(Error::Unauthorized("token_unknown"))?;
     if known.expires_at.is_some_and(|end| end <= app.clock.now()) {
         return Err(Error::Unauthorized("token_expired"));
@@ -99,12 +84,7 @@ fn token_in(header: &str) -> Option<String> {
         return None;
     }
     let decoded = String::from_utf8(STANDARD.decode(credentials).ok()?).ok()?;
-    Some(
-        decoded
-            .split_once(':')
-            .map_or(decoded.as_str(), |(user, _)| user)
-            .to_owned(),
-    )
+    Some(decoded.split_once(':').map_or(decoded.as_str(), |(user, _)| user).to_owned())
 }
 
 /// The tenant of a tracking call: its UUID is a public write key, and stands in the path.
@@ -113,11 +93,7 @@ fn token_in(header: &str) -> Option<String> {
 /// [`Error::TenantNotFound`] when there is no such tenant.
 pub(crate) fn tenant_in_path(app: &App, text: &str) -> Result<Tenant, Error> {
     let id = TenantId::parse(text).ok_or(Error::TenantNotFound)?;
-    if app.store.has_tenant(id)? {
-        Ok(Tenant(id))
-    } else {
-        Err(Error::TenantNotFound)
-    }
+    if app.store.has_tenant(id)? { Ok(Tenant(id)) } else { Err(Error::TenantNotFound) }
 }
 
 /// The tenant of a token that the program itself has just made.
@@ -133,14 +109,8 @@ mod tests {
     fn a_token_is_taken_as_bearer_or_as_the_user_of_basic() {
         assert_eq!(token_in("Bearer abc").as_deref(), Some("abc"));
         assert_eq!(token_in("bearer  abc").as_deref(), Some("abc"));
-        assert_eq!(
-            token_in(&format!("Basic {}", STANDARD.encode("abc:"))).as_deref(),
-            Some("abc")
-        );
-        assert_eq!(
-            token_in(&format!("basic {}", STANDARD.encode("abc"))).as_deref(),
-            Some("abc")
-        );
+        assert_eq!(token_in(&format!("Basic {}", STANDARD.encode("abc:"))).as_deref(), Some("abc"));
+        assert_eq!(token_in(&format!("basic {}", STANDARD.encode("abc"))).as_deref(), Some("abc"));
         for other in ["abc", "Digest abc", "Basic !", ""] {
             assert_eq!(token_in(other), None, "{other}");
         }

@@ -26,11 +26,7 @@ impl Token {
     /// # Errors
     /// When the machine gives no randomness.
     pub fn generate() -> Result<Self, getrandom::Error> {
-        let mut text = format!(
-            "{PREFIX}{}_{}",
-            random_text(ID_CHARS)?,
-            random_text(SECRET_CHARS)?
-        );
+        let mut text = format!("{PREFIX}{}_{}", random_text(ID_CHARS)?, random_text(SECRET_CHARS)?);
         text.push_str(&checksum(&text));
         Ok(Self(text))
     }
@@ -50,9 +46,7 @@ impl Token {
 
     /// Its public part, by which it is looked up.
     pub fn id(&self) -> &str {
-        self.0
-            .get(PREFIX.len()..PREFIX.len() + ID_CHARS)
-            .unwrap_or_default()
+        self.0.get(PREFIX.len()..PREFIX.len() + ID_CHARS).unwrap_or_default()
     }
 
     /// The whole token, to be shown once.
@@ -79,11 +73,7 @@ fn random_text(chars: usize) -> Result<String, getrandom::Error> {
         getrandom::fill(&mut bytes)?;
         let fair = bytes.iter().filter(|byte| **byte < FAIR_BYTES);
         let digits = fair.filter_map(|byte| ALPHABET.get(usize::from(byte % 62)));
-        text.extend(
-            digits
-                .take(chars - text.len())
-                .map(|digit| char::from(*digit)),
-        );
+        text.extend(digits.take(chars - text.len()).map(|digit| char::from(*digit)));
     }
     Ok(text)
 }
@@ -167,19 +157,9 @@ mod tests {
         for at in 4..text.len() {
             let mut other = text.clone().into_bytes();
             other[at] = if other[at] == b'a' { b'b' } else { b'a' };
-            assert_eq!(
-                Token::parse(std::str::from_utf8(&other).unwrap()),
-                None,
-                "{at}"
-            );
+            assert_eq!(Token::parse(std::str::from_utf8(&other).unwrap()), None, "{at}");
         }
-        for other in [
-            "",
-            "svt_",
-            "svt__",
-            &text[..text.len() - 1],
-            &text.replace("svt", "svx"),
-        ] {
+        for other in ["", "svt_", "svt__", &text[..text.len() - 1], &text.replace("svt", "svx")] {
             assert_eq!(Token::parse(other), None, "{other}");
         }
     }

@@ -2,9 +2,12 @@
 //! answers; no rule lives here.
 
 pub(crate) mod activities;
+mod conditions;
 pub(crate) mod health;
+pub(crate) mod lean_companies;
 pub(crate) mod pages;
 pub(crate) mod records;
+mod strict;
 pub(crate) mod tracking;
 
 use crate::{
@@ -17,20 +20,15 @@ use poem::{
 };
 
 /// What cannot stand for itself in a list of names in a header.
-const ENCODED_IN_NAMES: &percent_encoding::AsciiSet = &percent_encoding::CONTROLS
-    .add(b' ')
-    .add(b'"')
-    .add(b'%')
-    .add(b',');
+const ENCODED_IN_NAMES: &percent_encoding::AsciiSet =
+    &percent_encoding::CONTROLS.add(b' ').add(b'"').add(b'%').add(b',');
 
 const IGNORED: HeaderName = HeaderName::from_static("svctrack-ignored");
 
 /// The pairs of the query, decoded.
 fn query_pairs(request: &Request) -> Vec<(String, String)> {
     let query = request.uri().query().unwrap_or_default();
-    url::form_urlencoded::parse(query.as_bytes())
-        .into_owned()
-        .collect()
+    url::form_urlencoded::parse(query.as_bytes()).into_owned().collect()
 }
 
 /// A JSON answer; what it says belongs to one caller, so nobody keeps it.

@@ -35,9 +35,7 @@ pub(crate) async fn asset(_: &App, request: Request) -> Result<Response, Error> 
 
 /// `GET /demo`: the snippet in use. The tenant is that of the query, else the only one there is.
 pub(crate) async fn demo(app: &App, request: Request) -> Result<Response, Error> {
-    let asked = query_pairs(&request)
-        .into_iter()
-        .find(|(name, _)| name == "tenant");
+    let asked = query_pairs(&request).into_iter().find(|(name, _)| name == "tenant");
     let tenant = match &asked {
         Some((_, text)) => match TenantId::parse(text) {
             Some(id) => app.store.has_tenant(id)?.then_some(id),
@@ -65,9 +63,7 @@ pub(crate) async fn demo(app: &App, request: Request) -> Result<Response, Error>
 }
 
 fn accepts_gzip(headers: &HeaderMap) -> bool {
-    let accepted = headers
-        .get(header::ACCEPT_ENCODING)
-        .and_then(|value| value.to_str().ok());
+    let accepted = headers.get(header::ACCEPT_ENCODING).and_then(|value| value.to_str().ok());
     accepted.is_some_and(|list| {
         list.split(',').any(|coding| {
             let (name, weight) = coding.split_once(';').unwrap_or((coding, ""));
@@ -77,8 +73,6 @@ fn accepts_gzip(headers: &HeaderMap) -> bool {
 }
 
 fn is_known(headers: &HeaderMap, etag: &str) -> bool {
-    let known = headers
-        .get(header::IF_NONE_MATCH)
-        .and_then(|value| value.to_str().ok());
+    let known = headers.get(header::IF_NONE_MATCH).and_then(|value| value.to_str().ok());
     known.is_some_and(|list| list.split(',').any(|known| known.trim() == etag))
 }

@@ -10,7 +10,11 @@ use svctrack_core::{
     value::{Document, Issue, RecordRef, issue::quoted, json_reader::parse_documents},
 };
 
-use super::{json, name_ignored, page, path_part, query_pairs};
+use super::{
+    conditions::{expected, versioned},
+    json, name_ignored, page, path_part, query_pairs,
+    strict::Strictness,
+};
 use crate::{
     app::App,
     auth::{Caller, authenticate},
@@ -31,8 +35,9 @@ pub(crate) async fn create(
     let caller = authorise(app, &request, def, "create")?;
     let (sent, _room) = read_body(app, &mut request).await?;
     let Shaped { patch, ignored } = shape::check_create(def, &sent).map_err(Error::Invalid)?;
+    Strictness::of(&request).check_properties(&ignored)?;
     let answer = write_record(app, caller, Command::Create { def, patch }).await?;
-    let mut response = json(answer.text);
+    let mut response = versioned(&request, answer);
     name_ignored(&mut response, &ignored);
     Ok(response)
 }
@@ -46,7 +51,7 @@ pub(crate) async fn read(
     let caller = authorise(app, &request, def, "read")?;
     let reference = reference_in_path(&request)?;
     let found = app.store.record(&caller.tenant, def, &reference).await?;
-    Ok(json(found.ok_or(StoreError::NotFound)?.text))
+    Ok(versioned(&request, found.ok_or(StoreError::NotFound)?))
 }
 
 /// `PUT /{resource}/{id}`, and `PATCH`, which is the same (R5).
@@ -59,17 +64,11 @@ pub(crate) async fn update(
     let reference = reference_in_path(&request)?;
     let (sent, _room) = read_body(app, &mut request).await?;
     let Shaped { patch, ignored } = shape::check_update(def, &sent).map_err(Error::Invalid)?;
-    let answer = write_record(
-        app,
-        caller,
-        Command::Update {
-            def,
-            reference,
-            patch,
-        },
-    )
-    .await?;
-    let mut response = json(answer.text);
+    Strictness::of(&request).check_properties(&ignored)?;
+    let expected = expected(&request);
+    let command = Command::Update { def, reference, patch, expected };
+    let answer = write_record(app, caller, command).await?;
+    let mut response = versioned(&request, answer);
     name_ignored(&mut response, &ignored);
     Ok(response)
 }
@@ -83,22 +82,16 @@ pub(crate) async fn delete(
 ) -> Result<Response, Error> {
     let caller = authorise(app, &request, def, "delete")?;
     let reference = reference_in_path(&request)?;
-    let reply = app
-        .store
-        .write(actor(caller), Command::Delete { def, reference })
-        .await?;
+    let command = Command::Delete { def, reference, expected: expected(&request) };
+    let reply = app.store.write(actor(caller), command).await?;
     let Reply::Deleted(deleted) = reply else {
-        return Err(Error::Internal(format!(
-            "a record was deleted and the reply was {reply:?}"
-        )));
+        return Err(Error::Internal(format!("a record was deleted and the reply was {reply:?}")));
     };
     if def.answers_deleted {
         return Ok(json(deleted.ok_or(StoreError::NotFound)?.text));
     }
     let count = i32::from(deleted.is_some());
-    Ok(json(format!(
-        r#"{{"n":{count},"ok":1,"deletedCount":{count}}}"#
-    )))
+    Ok(json(format!(r#"{{"n":{count},"ok":1,"deletedCount":{count}}}"#)))
 }
 
 /// `PUT /{resource}`: bulk upsert (R17). The status says nothing of the items, the header does (R19).
@@ -111,25 +104,22 @@ pub(crate) async fn upsert(
     let access = access_of(&caller, def)?;
     require_json(&request)?;
     let body = app.bodies.read(&mut request, MAX_BULK_BYTES).await?;
-    let items = read_items(&body.bytes, def)?;
+    // A large body takes a while to read; meanwhile others are served.
+    let bytes = body.bytes.clone();
+    let read = tokio::task::spawn_blocking(move || read_items(&bytes, def)).await;
+    let items = read.map_err(|error| Error::Internal(error.to_string()))??;
     if items.len() > MAX_ITEMS {
         return Err(Error::TooManyItems(MAX_ITEMS));
     }
-    match app
-        .store
-        .write(actor(caller), Command::Upsert { def, items, access })
-        .await?
-    {
+    match app.store.write(actor(caller), Command::Upsert { def, items, access }).await? {
         Reply::Upserted { text, errors } => {
             let mut response = json(text);
-            response
-                .headers_mut()
-                .insert(BULK_ERRORS, HeaderValue::from(errors));
+            response.headers_mut().insert(BULK_ERRORS, HeaderValue::from(errors));
             Ok(response)
         }
-        other => Err(Error::Internal(format!(
-            "a bulk upsert was written and the reply was {other:?}"
-        ))),
+        other => {
+            Err(Error::Internal(format!("a bulk upsert was written and the reply was {other:?}")))
+        }
     }
 }
 
@@ -140,10 +130,7 @@ fn access_of(caller: &Caller, def: &ResourceDef) -> Result<Access, Error> {
     match (create, update) {
         (Err(error), Err(_)) => Err(error),
         (Err(error), _) | (_, Err(error)) if def.answers_counts_alone => Err(error),
-        (create, update) => Ok(Access {
-            create: create.is_ok(),
-            update: update.is_ok(),
-        }),
+        (create, update) => Ok(Access { create: create.is_ok(), update: update.is_ok() }),
     }
 }
 
@@ -165,6 +152,7 @@ pub(crate) async fn list(
 ) -> Result<Response, Error> {
     let caller = authorise(app, &request, def, "read")?;
     let read = ListQuery::parse(def, &query_pairs(&request)).map_err(Error::BadRequest)?;
+    Strictness::of(&request).check_parameters(&read.ignored)?;
     let found = app.store.list(&caller.tenant, def, read.query).await?;
     let mut response = page(request.uri(), found);
     name_ignored(&mut response, &read.ignored);
@@ -198,18 +186,12 @@ async fn read_body<'a>(app: &'a App, request: &mut Request) -> Result<(Document,
 }
 
 fn actor(caller: Caller) -> Actor {
-    Actor {
-        tenant: caller.tenant,
-        token: Some(caller.token_id),
-        user: caller.user,
-    }
+    Actor { tenant: caller.tenant, token: Some(caller.token_id), user: caller.user }
 }
 
 async fn write_record(app: &App, caller: Caller, command: Command) -> Result<Answer, Error> {
     match app.store.write(actor(caller), command).await? {
         Reply::Record(answer) => Ok(answer),
-        other => Err(Error::Internal(format!(
-            "a record was written and the reply was {other:?}"
-        ))),
+        other => Err(Error::Internal(format!("a record was written and the reply was {other:?}"))),
     }
 }

@@ -26,21 +26,8 @@ pub(crate) async fn realtime(app: &App, mut request: Request) -> Result<Response
     let tenant = tenant_in_path(app, path_part(&request, "tenant").unwrap_or_default())?;
     let body = app.bodies.read(&mut request, MAX_EVENT_BYTES).await?;
     let event = realtime::read(&body.bytes, received_at)?;
-    let command = Command::Track {
-        event: Box::new(event),
-        received_at,
-        route: Route::Realtime,
-    };
-    app.store
-        .write(
-            Actor {
-                tenant,
-                token: None,
-                user: None,
-            },
-            command,
-        )
-        .await?;
+    let command = Command::Track { event: Box::new(event), received_at, route: Route::Realtime };
+    app.store.write(Actor { tenant, token: None, user: None }, command).await?;
     Ok(Response::builder().content_type("text/plain").body("OK"))
 }
 
@@ -48,10 +35,7 @@ pub(crate) async fn realtime(app: &App, mut request: Request) -> Result<Response
 pub(crate) async fn preflight(_: &App, _: Request) -> Result<Response, Error> {
     Ok(Response::builder()
         .header(header::ACCESS_CONTROL_ALLOW_METHODS, "POST")
-        .header(
-            header::ACCESS_CONTROL_ALLOW_HEADERS,
-            "Content-Type, Content-Encoding",
-        )
+        .header(header::ACCESS_CONTROL_ALLOW_HEADERS, "Content-Type, Content-Encoding")
         .header(header::ACCESS_CONTROL_MAX_AGE, PREFLIGHT_SECONDS)
         .finish())
 }
@@ -63,8 +47,5 @@ pub(crate) fn is_for_any_page(path: &str) -> bool {
 
 /// Lets a page of any origin read the answer, without credentials (R40).
 pub(crate) fn allow_any_origin(headers: &mut HeaderMap) {
-    headers.insert(
-        header::ACCESS_CONTROL_ALLOW_ORIGIN,
-        HeaderValue::from_static("*"),
-    );
+    headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
 }

@@ -36,6 +36,8 @@ pub enum Command {
         reference: RecordRef,
         /// The body.
         patch: Document,
+        /// The versions that it may have.
+        expected: Expected,
     },
     /// A record removed.
     Delete {
@@ -43,6 +45,8 @@ pub enum Command {
         def: &'static ResourceDef,
         /// Which record.
         reference: RecordRef,
+        /// The versions that it may have.
+        expected: Expected,
     },
     /// Many bodies, each of which makes or changes a record (R17).
     Upsert {
@@ -62,6 +66,15 @@ pub enum Command {
         /// How it came in.
         route: Route,
     },
+}
+
+/// The versions of a record that a write is meant for (R16).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Expected {
+    /// Whichever there is.
+    Anything,
+    /// One of these records, each in this version.
+    OneOf(Vec<(ObjectId, i64)>),
 }
 
 /// What became of a command.
@@ -89,6 +102,8 @@ pub struct Answer {
     pub id: ObjectId,
     /// Its version.
     pub version: i64,
+    /// A hash of the properties that were computed at read, where there are any.
+    pub computed: Option<u32>,
     /// Its JSON.
     pub text: String,
 }
@@ -123,6 +138,9 @@ pub enum StoreError {
     /// Another record is in the way.
     #[error("another record is in the way")]
     Conflict(Vec<Issue>),
+    /// The record is in another version than the caller expects.
+    #[error("the record is in another version")]
+    Changed,
     /// The tenant's queue is full.
     #[error("the queue is full")]
     Busy,

@@ -36,42 +36,21 @@ pub(super) fn apply(
     changes: &[Change],
 ) -> Result<(), StoreError> {
     let tenant = actor.tenant.id();
-    let mut applier = Applier {
-        tables,
-        sequences,
-        actor,
-        tenant,
-        now,
-    };
+    let mut applier = Applier { tables, sequences, actor, tenant, now };
     for change in changes {
         match change {
-            Change::Put {
-                def,
-                id,
-                basis,
-                document,
-                added,
-                removed,
-            } => {
+            Change::Put { def, id, basis, document, added, removed } => {
                 applier.entries(def, *id, removed, added)?;
                 applier.put(def, *id, *basis, document)?;
             }
-            Change::Delete {
-                def,
-                id,
-                basis,
-                removed,
-            } => {
+            Change::Delete { def, id, basis, removed } => {
                 applier.entries(def, *id, removed, &[])?;
                 applier.delete(def, *id, *basis)?;
             }
             Change::Append(Appended::Activity(activity)) => {
                 let key = keys::log(tenant, activity.id);
                 let value = codec::seal_row(&key, activity)?;
-                applier
-                    .tables
-                    .activities
-                    .insert(key.as_slice(), value.as_slice())?;
+                applier.tables.activities.insert(key.as_slice(), value.as_slice())?;
             }
             Change::Append(Appended::Parked(event)) => applier.park(event)?,
         }
@@ -97,9 +76,7 @@ impl Applier<'_, '_> {
     ) -> Result<(), StoreError> {
         let key = keys::record(self.tenant, def.code, id);
         let value = codec::seal(&key, document.to_text().as_bytes());
-        self.tables
-            .records
-            .insert(key.as_slice(), value.as_slice())?;
+        self.tables.records.insert(key.as_slice(), value.as_slice())?;
         let kind = match basis {
             Basis::Absent => ChangeKind::Created,
             Basis::Version(_) => ChangeKind::Updated,
@@ -127,21 +104,15 @@ impl Applier<'_, '_> {
     ) -> Result<(), StoreError> {
         for entry in removed {
             if entry.unique {
-                self.tables
-                    .unique
-                    .remove(self.unique_key(def, entry).as_slice())?;
+                self.tables.unique.remove(self.unique_key(def, entry).as_slice())?;
             } else {
-                self.tables
-                    .index
-                    .remove(self.index_key(def, entry, id).as_slice())?;
+                self.tables.index.remove(self.index_key(def, entry, id).as_slice())?;
             }
         }
         for entry in added {
             if entry.unique {
                 let key = self.unique_key(def, entry);
-                self.tables
-                    .unique
-                    .insert(key.as_slice(), id.as_bytes().as_slice())?;
+                self.tables.unique.insert(key.as_slice(), id.as_bytes().as_slice())?;
             } else {
                 let key = self.index_key(def, entry, id);
                 self.tables.index.insert(key.as_slice(), [].as_slice())?;
@@ -162,19 +133,13 @@ impl Applier<'_, '_> {
     fn park(&mut self, event: &ParkedEvent) -> Result<(), StoreError> {
         let key = keys::log(self.tenant, event.id);
         let value = codec::seal_row(&key, event)?;
-        self.tables
-            .parked
-            .insert(key.as_slice(), value.as_slice())?;
+        self.tables.parked.insert(key.as_slice(), value.as_slice())?;
         if self.count(PARKED, 1)? <= MAX_PARKED {
             return Ok(());
         }
         let first = keys::log(self.tenant, ObjectId::MIN);
         let last = keys::log(self.tenant, ObjectId::MAX);
-        let oldest = self
-            .tables
-            .parked
-            .range(first.as_slice()..=last.as_slice())?
-            .next();
+        let oldest = self.tables.parked.range(first.as_slice()..=last.as_slice())?.next();
         let oldest = oldest.transpose()?.map(|(key, _)| key.value().to_vec());
         if let Some(oldest) = oldest {
             self.tables.parked.remove(oldest.as_slice())?;
@@ -188,16 +153,10 @@ impl Applier<'_, '_> {
     fn count(&mut self, name: &str, by: i64) -> Result<u64, StoreError> {
         let key = keys::counter(self.tenant, name);
         let known = self.tables.counters.get(key.as_slice())?;
-        let known = known.and_then(|known| {
-            known
-                .value()
-                .first_chunk()
-                .map(|bytes| u64::from_be_bytes(*bytes))
-        });
+        let known = known
+            .and_then(|known| known.value().first_chunk().map(|bytes| u64::from_be_bytes(*bytes)));
         let count = known.unwrap_or(0).saturating_add_signed(by);
-        self.tables
-            .counters
-            .insert(key.as_slice(), count.to_be_bytes().as_slice())?;
+        self.tables.counters.insert(key.as_slice(), count.to_be_bytes().as_slice())?;
         Ok(count)
     }
 
@@ -214,34 +173,18 @@ impl Applier<'_, '_> {
         };
         let at = latest.max(self.now);
         let token = self.actor.token.clone();
-        let row = ChangeRow {
-            resource: def.code,
-            id,
-            kind,
-            version,
-            at,
-            token,
-        };
+        let row = ChangeRow { resource: def.code, id, kind, version, at, token };
         let key = keys::change(self.tenant, sequence);
         let value = codec::seal_row(&key, &row)?;
-        self.tables
-            .changes
-            .insert(key.as_slice(), value.as_slice())?;
+        self.tables.changes.insert(key.as_slice(), value.as_slice())?;
         self.sequences.insert(self.tenant, (sequence + 1, at));
         Ok(())
     }
 
     /// The next number of the change log, and the time of its latest row.
     fn end_of_log(&self) -> Result<(u64, Timestamp), StoreError> {
-        let (first, last) = (
-            keys::change(self.tenant, 0),
-            keys::change(self.tenant, u64::MAX),
-        );
-        let latest = self
-            .tables
-            .changes
-            .range(first.as_slice()..=last.as_slice())?
-            .next_back();
+        let (first, last) = (keys::change(self.tenant, 0), keys::change(self.tenant, u64::MAX));
+        let latest = self.tables.changes.range(first.as_slice()..=last.as_slice())?.next_back();
         let Some((key, value)) = latest.transpose()? else {
             return Ok((1, Timestamp::MIN));
         };

@@ -16,7 +16,7 @@ use super::{
     tables::WriteTables,
     view::View,
 };
-use crate::store::{Actor, Answer, Command, Reply, StoreError};
+use crate::store::{Actor, Answer, Command, Expected, Reply, StoreError};
 
 /// What a command will do.
 struct Plan {
@@ -37,32 +37,19 @@ fn plan(command: &Command, lookup: &dyn Lookup, ctx: &mut Ctx) -> Result<Plan, S
         Command::Create { def, patch } => {
             Ok(record(def, plan::create(def, patch.clone(), lookup, ctx)?))
         }
-        Command::Update {
-            def,
-            reference,
-            patch,
-        } => {
+        Command::Update { def, reference, patch, expected } => {
             let id = lookup.locate(def, reference)?.ok_or(StoreError::NotFound)?;
-            Ok(record(
-                def,
-                plan::update(def, id, patch.clone(), lookup, ctx)?,
-            ))
+            check_expected(def, id, expected, lookup)?;
+            Ok(record(def, plan::update(def, id, patch.clone(), lookup, ctx)?))
         }
-        Command::Delete { def, reference } => delete(def, reference, lookup),
-        Command::Track {
-            event,
-            received_at,
-            route,
-        } => {
+        Command::Delete { def, reference, expected } => delete(def, reference, expected, lookup),
+        Command::Track { event, received_at, route } => {
             let changes = identity::plan(event, *received_at, *route, lookup, ctx)?;
-            Ok(Plan {
-                changes,
-                after: After::Tracked,
-            })
+            Ok(Plan { changes, after: After::Tracked })
         }
-        Command::Upsert { .. } => Err(StoreError::Internal(
-            "a bulk upsert is planned item by item".to_owned(),
-        )),
+        Command::Upsert { .. } => {
+            Err(StoreError::Internal("a bulk upsert is planned item by item".to_owned()))
+        }
     }
 }
 
@@ -80,13 +67,7 @@ pub(super) fn carry_out(
     }
     let lookup = View::in_transaction(actor.tenant.id(), tables);
     let planned = plan(command, &lookup, ctx).and_then(|plan| {
-        let reply = reply(
-            plan.after,
-            &ReadCtx {
-                now: ctx.now,
-                lookup: &lookup,
-            },
-        )?;
+        let reply = reply(plan.after, &ReadCtx { now: ctx.now, lookup: &lookup })?;
         Ok((plan.changes, reply))
     });
     match planned {
@@ -117,40 +98,42 @@ fn upsert(
         apply(tables, sequences, actor, ctx.now, &upserted.changes)?;
         summary.add(upserted.outcome);
     }
-    Ok(Reply::Upserted {
-        text: summary.answer(def).to_text(),
-        errors: summary.errors(),
-    })
+    Ok(Reply::Upserted { text: summary.answer(def).to_text(), errors: summary.errors() })
 }
 
 fn record(def: &'static ResourceDef, planned: Planned) -> Plan {
-    Plan {
-        changes: planned.changes,
-        after: After::Record(def, planned.id, planned.document),
-    }
+    Plan { changes: planned.changes, after: After::Record(def, planned.id, planned.document) }
+}
+
+/// Refuses a write that is meant for another version (R16).
+fn check_expected(
+    def: &ResourceDef,
+    id: ObjectId,
+    expected: &Expected,
+    lookup: &dyn Lookup,
+) -> Result<(), StoreError> {
+    let Expected::OneOf(versions) = expected else { return Ok(()) };
+    let stored = lookup.record(def, id)?.ok_or(StoreError::NotFound)?;
+    if versions.contains(&(id, version_of(&stored))) { Ok(()) } else { Err(StoreError::Changed) }
 }
 
 /// Deleting what is not there is no error (R15).
 fn delete(
     def: &'static ResourceDef,
     reference: &RecordRef,
+    expected: &Expected,
     lookup: &dyn Lookup,
 ) -> Result<Plan, StoreError> {
-    let nothing = Plan {
-        changes: Vec::new(),
-        after: After::Deleted(def, None),
-    };
+    let nothing = Plan { changes: Vec::new(), after: After::Deleted(def, None) };
     let Some(id) = lookup.locate(def, reference)? else {
         return Ok(nothing);
     };
     let Some(stored) = lookup.record(def, id)? else {
         return Ok(nothing);
     };
+    check_expected(def, id, expected, lookup)?;
     let changes = plan::delete(def, id, lookup)?;
-    Ok(Plan {
-        changes,
-        after: After::Deleted(def, Some((id, stored))),
-    })
+    Ok(Plan { changes, after: After::Deleted(def, Some((id, stored))) })
 }
 
 /// The reply; it shows the record as it will be, and other records as they are.
@@ -172,10 +155,14 @@ pub(super) fn answer(
     stored: &Document,
     ctx: &ReadCtx<'_>,
 ) -> Result<Answer, StoreError> {
-    let text = plan::answer(def, stored, ctx)?.to_text();
-    Ok(Answer {
-        id,
-        version: version_of(stored),
-        text,
-    })
+    let answer = plan::answer(def, stored, ctx)?;
+    let mut computed = None;
+    for row in def.rows.iter().filter(|row| !row.is_stored()) {
+        let value = answer.get(row.name).map(|value| value.text()).unwrap_or_default();
+        let hasher: &mut crc32fast::Hasher = computed.get_or_insert_default();
+        hasher.update(value.as_bytes());
+        hasher.update(&[0]);
+    }
+    let computed = computed.map(crc32fast::Hasher::finalize);
+    Ok(Answer { id, version: version_of(stored), computed, text: answer.to_text() })
 }

@@ -86,14 +86,12 @@ pub(super) fn counter(tenant: TenantId, name: &str) -> Vec<u8> {
 
 /// The id at the end of a key of `records`, `index`, `activities` or `parked`.
 pub(super) fn id_at_end(key: &[u8]) -> Option<ObjectId> {
-    key.last_chunk::<ID_BYTES>()
-        .map(|bytes| ObjectId::from_bytes(*bytes))
+    key.last_chunk::<ID_BYTES>().map(|bytes| ObjectId::from_bytes(*bytes))
 }
 
 /// The sequence number at the end of a key of `changes`.
 pub(super) fn sequence_at_end(key: &[u8]) -> Option<u64> {
-    key.last_chunk::<8>()
-        .map(|bytes| u64::from_be_bytes(*bytes))
+    key.last_chunk::<8>().map(|bytes| u64::from_be_bytes(*bytes))
 }
 
 #[cfg(test)]
@@ -110,14 +108,8 @@ mod tests {
         let id = ObjectId::from_bytes([0x11; 12]);
         let (t, i) = ("aa".repeat(16), "11".repeat(12));
         assert_eq!(hex(&record(tenant, 2, id)), format!("{t}02{i}"));
-        assert_eq!(
-            hex(&unique(tenant, 2, "row", "v")),
-            format!("{t}02726f770076")
-        );
-        assert_eq!(
-            hex(&index(tenant, 2, "row", "v", id)),
-            format!("{t}02726f77007600{i}")
-        );
+        assert_eq!(hex(&unique(tenant, 2, "row", "v")), format!("{t}02726f770076"));
+        assert_eq!(hex(&index(tenant, 2, "row", "v", id)), format!("{t}02726f77007600{i}"));
         assert_eq!(hex(&log(tenant, id)), format!("{t}{i}"));
         assert_eq!(hex(&change(tenant, 258)), format!("{t}0000000000000102"));
         assert_eq!(id_at_end(&index(tenant, 2, "row", "v", id)), Some(id));

@@ -35,14 +35,7 @@ pub(super) fn list(
     let tables = RecordTables::open(snapshot)?;
     let view = View::of_snapshot(tenant, &tables);
     resolve_references(def, &mut query.filters, &view)?;
-    let listing = Listing {
-        snapshot,
-        tables: &tables,
-        view: &view,
-        def,
-        query: &query,
-        now,
-    };
+    let listing = Listing { snapshot, tables: &tables, view: &view, def, query: &query, now };
     match query.sort_by_value() {
         None => listing.by_id(),
         Some(_) => listing.by_value(),
@@ -56,9 +49,7 @@ fn resolve_references(
     view: &View<'_, ReadTable>,
 ) -> Result<(), StoreError> {
     for filter in filters {
-        let target = def
-            .row(filter.name)
-            .and_then(|row| resources::by_name(row.refers?.resource));
+        let target = def.row(filter.name).and_then(|row| resources::by_name(row.refers?.resource));
         let Some(target) = target else { continue };
         for value in &mut filter.values {
             if let Some(reference) = RecordRef::parse(value)
@@ -82,10 +73,7 @@ struct Listing<'a> {
 
 impl Listing<'_> {
     fn ctx(&self) -> ReadCtx<'_> {
-        ReadCtx {
-            now: self.now,
-            lookup: self.view,
-        }
+        ReadCtx { now: self.now, lookup: self.view }
     }
 
     /// In the order of ids: records are read until the page is full.
@@ -137,9 +125,7 @@ impl Listing<'_> {
     }
 
     fn is_computed(&self, name: &str) -> bool {
-        self.def
-            .row(name)
-            .is_some_and(|row| matches!(row.fill, Fill::OnRead(_)))
+        self.def.row(name).is_some_and(|row| matches!(row.fill, Fill::OnRead(_)))
     }
 
     /// Calls `visit` with every record that is asked for, in the order of ids, until it says `false`.
@@ -147,22 +133,14 @@ impl Listing<'_> {
         &self,
         mut visit: impl FnMut(ObjectId, &Document) -> Result<bool, StoreError>,
     ) -> Result<(), StoreError> {
-        let computes = self
-            .query
-            .filters
-            .iter()
-            .any(|filter| self.is_computed(filter.name));
+        let computes = self.query.filters.iter().any(|filter| self.is_computed(filter.name));
         let mut visit_admitted = |id: ObjectId, stored: Document| {
             let admitted = if computes {
                 self.query.admits(self.def, &self.computed(&stored)?)
             } else {
                 self.query.admits(self.def, &stored)
             };
-            if admitted {
-                visit(id, &stored)
-            } else {
-                Ok(true)
-            }
+            if admitted { visit(id, &stored) } else { Ok(true) }
         };
         match self.candidates()? {
             Some(ids) => self.for_each_of(&ids, &mut visit_admitted),
@@ -176,11 +154,8 @@ impl Listing<'_> {
         visit: &mut dyn FnMut(ObjectId, Document) -> Result<bool, StoreError>,
     ) -> Result<(), StoreError> {
         let descending = self.query.is_descending_by_id();
-        let ids: Box<dyn Iterator<Item = &ObjectId>> = if descending {
-            Box::new(ids.iter().rev())
-        } else {
-            Box::new(ids.iter())
-        };
+        let ids: Box<dyn Iterator<Item = &ObjectId>> =
+            if descending { Box::new(ids.iter().rev()) } else { Box::new(ids.iter()) };
         for id in ids.filter(|id| self.is_after(**id)) {
             let Some(stored) = self.view.record(self.def, *id)? else {
                 continue;
@@ -203,15 +178,8 @@ impl Listing<'_> {
             (Some(after), true) => (key(ObjectId::MIN), key(after)),
             (None, _) => (key(ObjectId::MIN), key(ObjectId::MAX)),
         };
-        let mut rows = self
-            .tables
-            .records
-            .range(first.as_slice()..=last.as_slice())?;
-        while let Some(row) = if descending {
-            rows.next_back()
-        } else {
-            rows.next()
-        } {
+        let mut rows = self.tables.records.range(first.as_slice()..=last.as_slice())?;
+        while let Some(row) = if descending { rows.next_back() } else { rows.next() } {
             let (key, value) = row?;
             let Some(id) = keys::id_at_end(key.value()).filter(|id| self.is_after(*id)) else {
                 continue;
@@ -250,10 +218,7 @@ impl Listing<'_> {
                 return Ok(Some(ids));
             }
         }
-        self.query
-            .updated_since
-            .map(|since| self.changed_since(since))
-            .transpose()
+        self.query.updated_since.map(|since| self.changed_since(since)).transpose()
     }
 
     /// The records that the change log names from `since` on.
@@ -288,17 +253,8 @@ struct Pager<'q> {
 
 impl<'q> Pager<'q> {
     fn new(query: &'q ListQuery) -> Self {
-        let page = Page {
-            items: Vec::new(),
-            next: None,
-        };
-        Self {
-            query,
-            page,
-            to_skip: query.offset,
-            last: None,
-            bytes: 0,
-        }
+        let page = Page { items: Vec::new(), next: None };
+        Self { query, page, to_skip: query.offset, last: None, bytes: 0 }
     }
 
     /// Takes the next record; says whether more are wanted.
@@ -332,10 +288,6 @@ impl<'q> Pager<'q> {
         }
         let message =
             format!("a page must be at most {MAX_PAGE_BYTES} bytes; ask for fewer records");
-        Err(StoreError::Invalid(vec![Issue::of_member(
-            "limit",
-            "page_too_large",
-            message,
-        )]))
+        Err(StoreError::Invalid(vec![Issue::of_member("limit", "page_too_large", message)]))
     }
 }

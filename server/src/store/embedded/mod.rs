@@ -112,13 +112,8 @@ impl Embedded {
             health: AtomicU8::new(Health::Ok as u8),
             clock,
         });
-        let writer = Writer {
-            shared: shared.clone(),
-            ids,
-        };
-        let thread = thread::Builder::new()
-            .name("writer".to_owned())
-            .spawn(|| writer.run())?;
+        let writer = Writer { shared: shared.clone(), ids };
+        let thread = thread::Builder::new().name("writer".to_owned()).spawn(|| writer.run())?;
         Ok(Self {
             shared,
             writer: Mutex::new(Some(thread)),
@@ -132,12 +127,7 @@ impl Embedded {
         read: impl FnOnce(&ReadTransaction) -> Result<Page, StoreError> + Send + 'static,
     ) -> Result<Page, StoreError> {
         let stopped = |error: &dyn std::error::Error| StoreError::Internal(error.to_string());
-        let turn = self
-            .scans
-            .clone()
-            .acquire_owned()
-            .await
-            .map_err(|error| stopped(&error))?;
+        let turn = self.scans.clone().acquire_owned().await.map_err(|error| stopped(&error))?;
         let shared = self.shared.clone();
         let page = tokio::task::spawn_blocking(move || {
             let page = shared.read(read);
@@ -151,11 +141,7 @@ impl Embedded {
 impl Shared {
     /// The database, unless it is being opened again.
     fn database(&self) -> Result<Arc<Database>, StoreError> {
-        let database = self
-            .database
-            .read()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone();
+        let database = self.database.read().unwrap_or_else(PoisonError::into_inner).clone();
         database.ok_or_else(|| StoreError::Unavailable("the file is being opened again".to_owned()))
     }
 
@@ -199,9 +185,7 @@ impl Shared {
     }
 
     fn slot(&self) -> RwLockWriteGuard<'_, Option<Arc<Database>>> {
-        self.database
-            .write()
-            .unwrap_or_else(PoisonError::into_inner)
+        self.database.write().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn set_health(&self, health: Health) {
@@ -221,11 +205,7 @@ fn wait_for_snapshots(database: &Arc<Database>) {
 impl Store for Embedded {
     fn write(&self, actor: Actor, command: Command) -> BoxFuture<'_, Result<Reply, StoreError>> {
         let (answer, answered) = oneshot::channel();
-        let pushed = self.shared.queues.push(Job {
-            actor,
-            command,
-            answer,
-        });
+        let pushed = self.shared.queues.push(Job { actor, command, answer });
         async move {
             pushed?;
             let lost = |_| StoreError::Internal("the writer gave no answer".to_owned());
@@ -253,8 +233,7 @@ impl Store for Embedded {
         query: ListQuery,
     ) -> BoxFuture<'_, Result<Page, StoreError>> {
         let (tenant, now) = (tenant.id(), self.shared.clock.now());
-        self.scan(move |snapshot| list::list(snapshot, tenant, def, query, now))
-            .boxed()
+        self.scan(move |snapshot| list::list(snapshot, tenant, def, query, now)).boxed()
     }
 
     fn activities(
@@ -263,13 +242,11 @@ impl Store for Embedded {
         query: ActivityQuery,
     ) -> BoxFuture<'_, Result<Page, StoreError>> {
         let tenant = tenant.id();
-        self.scan(move |snapshot| read::activities(snapshot, tenant, &query))
-            .boxed()
+        self.scan(move |snapshot| read::activities(snapshot, tenant, &query)).boxed()
     }
 
     fn has_tenant(&self, tenant: TenantId) -> Result<bool, StoreError> {
-        self.shared
-            .read(|snapshot| tenants::has_tenant(snapshot, tenant))
+        self.shared.read(|snapshot| tenants::has_tenant(snapshot, tenant))
     }
 
     fn tenants(&self, limit: usize) -> Result<Vec<TenantId>, StoreError> {
@@ -295,11 +272,7 @@ impl Store for Embedded {
 
     fn close(&self) {
         self.shared.queues.close();
-        let writer = self
-            .writer
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take();
+        let writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner).take();
         if writer.is_some_and(|writer| writer.join().is_err()) {
             tracing::error!("the writer ended in a panic");
         }

@@ -103,14 +103,8 @@ pub fn initialise(storage: Storage, store_bytes: [u8; 5]) -> Result<(), OpenErro
     {
         let mut tables = WriteTables::open(&transaction).map_err(StoreError::from)?;
         let first = IdSequence::new(store_bytes).next(Timestamp::MIN);
-        tables
-            .meta
-            .insert(META_FORMAT, STORE_FORMAT)
-            .map_err(StoreError::from)?;
-        tables
-            .meta
-            .insert(META_LAST_ID, first.as_bytes().as_slice())
-            .map_err(StoreError::from)?;
+        tables.meta.insert(META_FORMAT, STORE_FORMAT).map_err(StoreError::from)?;
+        tables.meta.insert(META_LAST_ID, first.as_bytes().as_slice()).map_err(StoreError::from)?;
     }
     transaction.commit().map_err(StoreError::from)?;
     Ok(())
@@ -138,45 +132,32 @@ fn open_over(
     cache_bytes: usize,
 ) -> Result<Database, OpenError> {
     let opened = observe::quietly(|| {
-        let database = redb::Builder::new()
-            .set_cache_size(cache_bytes)
-            .create_with_backend(storage)?;
+        let database =
+            redb::Builder::new().set_cache_size(cache_bytes).create_with_backend(storage)?;
         check_format(&database)?;
         Ok(database)
     });
     // A damaged file makes redb panic at times.
-    opened.unwrap_or_else(|| {
-        Err(OpenError::Damaged(
-            "its pages do not fit together".to_owned(),
-        ))
-    })
+    opened.unwrap_or_else(|| Err(OpenError::Damaged("its pages do not fit together".to_owned())))
 }
 
 fn check_format(database: &Database) -> Result<(), OpenError> {
     let foreign = || OpenError::Foreign("it has no svctrack format".to_owned());
     let transaction = database.begin_read().map_err(StoreError::from)?;
     let table = transaction.open_table(META).map_err(|_| foreign())?;
-    let found = table
-        .get(META_FORMAT)
-        .map_err(StoreError::from)?
-        .ok_or_else(foreign)?;
+    let found = table.get(META_FORMAT).map_err(StoreError::from)?.ok_or_else(foreign)?;
     if found.value() == STORE_FORMAT {
         return Ok(());
     }
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    Err(OpenError::Format {
-        found: text(found.value()),
-        known: text(STORE_FORMAT),
-    })
+    Err(OpenError::Format { found: text(found.value()), known: text(STORE_FORMAT) })
 }
 
 /// The sequence of ids, to go on with.
 pub(super) fn load_ids(database: &Database) -> Result<IdSequence, StoreError> {
     let table = database.begin_read()?.open_table(META)?;
     let last = table.get(META_LAST_ID)?;
-    let bytes = last
-        .as_ref()
-        .and_then(|last| last.value().first_chunk::<ID_BYTES>());
+    let bytes = last.as_ref().and_then(|last| last.value().first_chunk::<ID_BYTES>());
     match bytes {
         Some(bytes) => Ok(IdSequence::after(ObjectId::from_bytes(*bytes))),
         None => Err(StoreError::Corrupted("the latest id is missing".to_owned())),

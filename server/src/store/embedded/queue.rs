@@ -96,10 +96,7 @@ impl Queues {
                 return None;
             }
             waiting.writer_sleeps = true;
-            waiting = self
-                .wake
-                .wait(waiting)
-                .unwrap_or_else(PoisonError::into_inner);
+            waiting = self.wake.wait(waiting).unwrap_or_else(PoisonError::into_inner);
             waiting.writer_sleeps = false;
         }
     }
@@ -141,21 +138,14 @@ mod tests {
     use svctrack_core::{resources::company::COMPANY, value::RecordRef};
 
     use super::*;
-    use crate::auth::Tenant;
+    use crate::{auth::Tenant, store::Expected};
 
     fn job(tenant: u8) -> Job {
         let tenant = Tenant::for_test(TenantId::from_bytes([tenant; 16]));
         let reference = RecordRef::External("x".to_owned());
         Job {
-            actor: Actor {
-                tenant,
-                token: None,
-                user: None,
-            },
-            command: Command::Delete {
-                def: &COMPANY,
-                reference,
-            },
+            actor: Actor { tenant, token: None, user: None },
+            command: Command::Delete { def: &COMPANY, reference, expected: Expected::Anything },
             answer: oneshot::channel().0,
         }
     }
@@ -187,10 +177,7 @@ mod tests {
         let queues = Queues::default();
         queues.push(job(1)).unwrap();
         queues.close();
-        assert!(matches!(
-            queues.push(job(1)),
-            Err(StoreError::Unavailable(_))
-        ));
+        assert!(matches!(queues.push(job(1)), Err(StoreError::Unavailable(_))));
         assert!(matches!(queues.work(), Some(Work::Serve(_))));
         assert!(queues.work().is_none());
     }

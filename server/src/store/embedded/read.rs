@@ -43,10 +43,7 @@ pub(super) fn activities(
 ) -> Result<Page, StoreError> {
     let tables = RecordTables::open(snapshot)?;
     let view = View::of_snapshot(tenant, &tables);
-    let mut page = Page {
-        items: Vec::new(),
-        next: None,
-    };
+    let mut page = Page { items: Vec::new(), next: None };
     let mut last_taken = None;
     let Some(filter) = Filter::resolve(query, &view)? else {
         return Ok(page);
@@ -65,8 +62,7 @@ pub(super) fn activities(
             break;
         }
         let user = view.record(&END_USER, found.end_user_id)?;
-        page.items
-            .push(activity::answer(&found, user.as_ref()).to_text());
+        page.items.push(activity::answer(&found, user.as_ref()).to_text());
         last_taken = Some(found.id);
     }
     Ok(page)
@@ -84,10 +80,7 @@ impl Filter {
         query: &ActivityQuery,
         view: &View<'_, super::tables::ReadTable>,
     ) -> Result<Option<Self>, StoreError> {
-        let mut filter = Self {
-            companies: None,
-            end_user: None,
-        };
+        let mut filter = Self { companies: None, end_user: None };
         if let Some(references) = &query.companies {
             let mut ids = Vec::new();
             for reference in references {

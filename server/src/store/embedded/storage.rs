@@ -54,9 +54,7 @@ impl Storage {
 
     /// A file, which redb's own backend locks against other processes.
     pub(super) fn of_file(file: File) -> io::Result<Self> {
-        FileBackend::new(file)
-            .map(Self::new)
-            .map_err(io::Error::other)
+        FileBackend::new(file).map(Self::new).map_err(io::Error::other)
     }
 }
 
@@ -84,13 +82,7 @@ impl Trial {
     /// When the length cannot be told.
     pub(super) fn over(under: Storage) -> io::Result<Self> {
         let len = under.len()?;
-        Ok(Self {
-            under,
-            written: Mutex::new(Written {
-                len,
-                blocks: BTreeMap::new(),
-            }),
-        })
+        Ok(Self { under, written: Mutex::new(Written { len, blocks: BTreeMap::new() }) })
     }
 
     fn written(&self) -> MutexGuard<'_, Written> {
@@ -211,12 +203,7 @@ const FILE_MODE: u32 = 0o600;
 
 /// Makes a new file that must not be there yet.
 pub(super) fn create_file(path: &Path) -> io::Result<File> {
-    OpenOptions::new()
-        .read(true)
-        .write(true)
-        .create_new(true)
-        .mode(FILE_MODE)
-        .open(path)
+    OpenOptions::new().read(true).write(true).create_new(true).mode(FILE_MODE).open(path)
 }
 
 impl fmt::Debug for Storage {
@@ -295,9 +282,8 @@ mod tests {
         trial.set_len(20_000).unwrap();
         let mut found = [0; 300];
         trial.read(4_000, &mut found).unwrap();
-        let expect: Vec<u8> = (4_000..4_300)
-            .map(|at| if (4_090..4_110).contains(&at) { 9 } else { 7 })
-            .collect();
+        let expect: Vec<u8> =
+            (4_000..4_300).map(|at| if (4_090..4_110).contains(&at) { 9 } else { 7 }).collect();
         assert_eq!(found.as_slice(), expect);
         trial.read(15_000, &mut found).unwrap();
         assert_eq!(found, [0; 300]);

@@ -10,22 +10,15 @@ use super::{
 use crate::{auth::TokenRecord, store::StoreError};
 
 pub(super) fn has_tenant(snapshot: &ReadTransaction, tenant: TenantId) -> Result<bool, StoreError> {
-    Ok(snapshot
-        .open_table(TENANTS)?
-        .get(tenant.as_bytes().as_slice())?
-        .is_some())
+    Ok(snapshot.open_table(TENANTS)?.get(tenant.as_bytes().as_slice())?.is_some())
 }
 
 pub(super) fn list(snapshot: &ReadTransaction, limit: usize) -> Result<Vec<TenantId>, StoreError> {
     let table = snapshot.open_table(TENANTS)?;
     let mut tenants = Vec::new();
     for row in table.iter()?.take(limit) {
-        tenants.extend(
-            row?.0
-                .value()
-                .first_chunk::<16>()
-                .map(|bytes| TenantId::from_bytes(*bytes)),
-        );
+        tenants
+            .extend(row?.0.value().first_chunk::<16>().map(|bytes| TenantId::from_bytes(*bytes)));
     }
     Ok(tenants)
 }
@@ -39,9 +32,7 @@ pub(super) fn token(
         return Ok(None);
     };
     let record = serde_json::from_slice(row.value());
-    record
-        .map(Some)
-        .map_err(|error| StoreError::Corrupted(error.to_string()))
+    record.map(Some).map_err(|error| StoreError::Corrupted(error.to_string()))
 }
 
 /// Makes the first tenant and its token, unless there is a tenant already.
@@ -58,9 +49,7 @@ pub(super) fn found(
             return Ok(false);
         }
         let tenant = serde_json::json!({ "createdAt": now.to_string() }).to_string();
-        tables
-            .tenants
-            .insert(token.tenant.as_bytes().as_slice(), tenant.as_bytes())?;
+        tables.tenants.insert(token.tenant.as_bytes().as_slice(), tenant.as_bytes())?;
         let row = serde_json::to_vec(token).map_err(internal)?;
         tables.tokens.insert(token.id.as_bytes(), row.as_slice())?;
     }

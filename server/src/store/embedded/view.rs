@@ -26,24 +26,14 @@ pub(super) struct View<'a, T> {
 impl<'a, 't> View<'a, WriteTable<'t>> {
     /// As they are in the middle of a transaction.
     pub(super) fn in_transaction(tenant: TenantId, tables: &'a WriteTables<'t>) -> Self {
-        Self {
-            tenant,
-            records: &tables.records,
-            unique: &tables.unique,
-            index: &tables.index,
-        }
+        Self { tenant, records: &tables.records, unique: &tables.unique, index: &tables.index }
     }
 }
 
 impl<'a> View<'a, ReadTable> {
     /// As they were when the snapshot was taken.
     pub(super) fn of_snapshot(tenant: TenantId, tables: &'a RecordTables) -> Self {
-        Self {
-            tenant,
-            records: &tables.records,
-            unique: &tables.unique,
-            index: &tables.index,
-        }
+        Self { tenant, records: &tables.records, unique: &tables.unique, index: &tables.index }
     }
 }
 
@@ -83,11 +73,7 @@ impl<T: ReadableTable<&'static [u8], &'static [u8]>> View<'_, T> {
         let bound = |id| keys::index(self.tenant, def.code, row, key, id);
         let (first, last) = (bound(ObjectId::MIN), bound(ObjectId::MAX));
         let mut holders = Vec::new();
-        for entry in self
-            .index
-            .range(first.as_slice()..=last.as_slice())?
-            .take(limit)
-        {
+        for entry in self.index.range(first.as_slice()..=last.as_slice())?.take(limit) {
             holders.extend(keys::id_at_end(entry?.0.value()));
         }
         Ok(holders)

@@ -77,9 +77,7 @@ impl Batch {
 
     /// Answers every command that the store cannot take it now.
     fn refuse_all(&mut self, error: &StoreError) {
-        self.jobs
-            .drain(..)
-            .for_each(|job| answer(job, Err(unavailable(error))));
+        self.jobs.drain(..).for_each(|job| answer(job, Err(unavailable(error))));
     }
 }
 
@@ -116,10 +114,7 @@ impl Writer {
         let _closing = Closing(self.shared.clone());
         while let Some(work) = self.shared.queues.work() {
             match work {
-                Work::Serve(first) => self.serve(Batch {
-                    jobs: vec![first],
-                    at: 0,
-                }),
+                Work::Serve(first) => self.serve(Batch { jobs: vec![first], at: 0 }),
                 Work::Reopen => self.recover(),
             }
         }
@@ -171,16 +166,12 @@ impl Writer {
         let transaction = begin(&database).map_err(Failed::Store)?;
         match self.carry_out_all(&transaction, batch, taking) {
             Ok(outcomes) => {
-                transaction
-                    .commit()
-                    .map_err(|error| Failed::Store(error.into()))?;
+                transaction.commit().map_err(|error| Failed::Store(error.into()))?;
                 Ok(outcomes)
             }
             Err(failed) => {
                 // Dropping it while unwinding would leave the file in need of a repair.
-                transaction
-                    .abort()
-                    .map_err(|error| Failed::Store(error.into()))?;
+                transaction.abort().map_err(|error| Failed::Store(error.into()))?;
                 Err(failed)
             }
         }
@@ -220,10 +211,7 @@ impl Writer {
         }
         if let Some(last) = self.ids.last() {
             let id = last.as_bytes().as_slice();
-            tables
-                .meta
-                .insert(META_LAST_ID, id)
-                .map_err(|error| of_store(error.into()))?;
+            tables.meta.insert(META_LAST_ID, id).map_err(|error| of_store(error.into()))?;
         }
         Ok(outcomes)
     }
@@ -236,11 +224,7 @@ impl Writer {
         sequences: &mut Sequences,
     ) -> Result<Outcome, StoreError> {
         let now = self.shared.clock.now();
-        let mut ctx = Ctx {
-            now,
-            ids: self.ids.clone(),
-            actor: job.actor.user,
-        };
+        let mut ctx = Ctx { now, ids: self.ids.clone(), actor: job.actor.user };
         let done = command::carry_out(&job.actor, &job.command, tables, sequences, &mut ctx);
         self.ids = ctx.ids;
         done
@@ -268,18 +252,11 @@ fn size_of_command(command: &Command) -> usize {
 
 fn size_of_event(event: &Event) -> usize {
     let members = event.identity.members();
-    let identity: usize = members
-        .iter()
-        .filter_map(|(_, value)| *value)
-        .map(str::len)
-        .sum();
+    let identity: usize = members.iter().filter_map(|(_, value)| *value).map(str::len).sum();
     let texts = [&event.action, &event.info, &event.message_id];
     identity + texts.into_iter().flatten().map(String::len).sum::<usize>()
 }
 
 fn size_of_document(document: &Document) -> usize {
-    document
-        .iter()
-        .map(|(name, value)| name.len() + value.text().len())
-        .sum()
+    document.iter().map(|(name, value)| name.len() + value.text().len()).sum()
 }
