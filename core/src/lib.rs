@@ -1,7 +1,7 @@
 //! The rules of svctrack, and nothing else: no I/O, no clock, no randomness, no HTTP, no store.
 //!
 //! Modules stand in the order in which they build on each other: [`value`], `schema`,
-//! `resources`, `plan`, [`tracking`]. Without the feature `records` only what a browser needs is
+//! `resources`, `access`, `plan`, [`tracking`]. Without the feature `records` only what a browser needs is
 //! left: the checks of an event and the rules of the tracking script.
 
 pub mod value;
@@ -11,6 +11,9 @@ pub mod schema;
 
 #[cfg(feature = "records")]
 pub mod resources;
+
+#[cfg(feature = "records")]
+pub mod access;
 
 #[cfg(feature = "records")]
 pub mod plan;

@@ -53,6 +53,9 @@ static ROUTES: &[(Method, &str, Handler)] = &[
     (Method::OPTIONS, "/analytics/:tenant", alone!(routes::tracking::preflight)),
     (Method::GET, "/activities", alone!(routes::activities::list)),
     (Method::GET, "/leancompanies", alone!(routes::lean_companies::list)),
+    (Method::POST, "/tokens", alone!(routes::tokens::create)),
+    (Method::GET, "/tokens", alone!(routes::tokens::list)),
+    (Method::DELETE, "/tokens/:id", alone!(routes::tokens::revoke)),
     (Method::GET, "/demo", alone!(routes::pages::demo)),
     (Method::GET, "/health", alone!(routes::health::health)),
 ];

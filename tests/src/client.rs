@@ -48,6 +48,11 @@ impl Client {
         Self { http, base: base.to_owned(), token: token.map(Into::into) }
     }
 
+    /// The same, with another token.
+    pub fn with_token(&self, token: &str) -> Self {
+        Self::new(&self.base, Some(token))
+    }
+
     /// Sends a request; an `Err` means that no whole answer came.
     pub async fn send(
         &self,

@@ -179,6 +179,42 @@ async fn a_token_does_what_its_scopes_say_until_it_ends() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_token_that_was_issued_works_until_it_is_revoked() {
+    let server = server().await;
+    let asked = json!({"label": "reader", "scopes": ["companies:read", "admin"]});
+    let made = server.client.post("/tokens", &asked).await.json();
+    let reader = server.client.with_token(made["token"].as_str().unwrap());
+    assert_eq!(reader.get("/companies").await.status, 200);
+    assert_eq!(reader.post("/companies", &json!({"name": "B"})).await.status, 403);
+    // Bulk needs one of the two permissions.
+    let json = [("content-type", "application/json")];
+    let bulk = reader.send(Method::PUT, "/companies", &json, "[]").await.unwrap();
+    assert_eq!(bulk.status, 403);
+    // It grants only what it holds.
+    let more = json!({"label": "writer", "scopes": ["companies:create"]});
+    assert_eq!(reader.post("/tokens", &more).await.json()["code"], "scope_not_held");
+    let path = format!("/tokens/{}", made["_id"].as_str().unwrap());
+    assert_eq!(server.client.send(Method::DELETE, &path, &[], "").await.unwrap().status, 200);
+    assert_eq!(reader.get("/companies").await.status, 401);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_bulk_item_without_permission_is_listed_and_the_rest_is_applied() {
+    let server =
+        InProcess::with_token(|record| record.scopes = vec!["products:create".to_owned()]).await;
+    let json = [("content-type", "application/json")];
+    let put = |body: &'static str| server.client.send(Method::PUT, "/products", &json, body);
+    assert_eq!(put(r#"[{"externalId":"a","name":"A"}]"#).await.unwrap().json()["created"], 1);
+    let answer = put(r#"[{"externalId":"a","name":"B"},{"externalId":"c","name":"C"}]"#)
+        .await
+        .unwrap()
+        .json();
+    assert_eq!((&answer["created"], &answer["updated"]), (&json!(1), &json!(0)));
+    assert_eq!(answer["permissionErrors"][0]["index"], 0);
+    assert_eq!(answer["permissionErrors"][0]["externalId"], "a");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn an_address_that_is_too_long_is_refused() {
     let server = server().await;
     let answer = server.client.get(&format!("/companies?x={}", "a".repeat(9_000))).await;

@@ -6,7 +6,10 @@ use std::fmt;
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use poem::{Request, http::header::AUTHORIZATION};
-use svctrack_core::value::{ObjectId, TenantId};
+use svctrack_core::{
+    access,
+    value::{ObjectId, TenantId},
+};
 
 pub use self::token::{Token, TokenRecord};
 use crate::{app::App, error::Error};
@@ -39,14 +42,17 @@ pub(crate) struct Caller {
     pub(crate) tenant: Tenant,
     pub(crate) token_id: String,
     pub(crate) user: Option<ObjectId>,
-    scopes: Vec<String>,
+    pub(crate) scopes: Vec<String>,
 }
 
 impl Caller {
     /// Refuses a caller whose token lacks `scope`.
     pub(crate) fn require(&self, scope: &str) -> Result<(), Error> {
-        let granted = self.scopes.iter().any(|granted| granted == "*" || granted == scope);
-        if granted { Ok(()) } else { Err(Error::Forbidden(scope.to_owned())) }
+        if access::allows(&self.scopes, scope) {
+            Ok(())
+        } else {
+            Err(Error::Forbidden(scope.to_owned()))
+        }
     }
 }
 

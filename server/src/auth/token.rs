@@ -6,7 +6,10 @@ use base64::{Engine as _, engine::general_purpose::STANDARD};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use subtle::ConstantTimeEq as _;
-use svctrack_core::value::{ObjectId, TenantId, Timestamp};
+use svctrack_core::{
+    access::NewToken,
+    value::{Document, Json, ObjectId, TenantId, Timestamp},
+};
 
 const PREFIX: &str = "svt_";
 const ID_CHARS: usize = 8;
@@ -124,6 +127,32 @@ impl TokenRecord {
             created_at: now,
             expires_at: None,
         }
+    }
+
+    /// What is kept of a token that somebody has asked for.
+    pub fn of_new(token: &Token, tenant: TenantId, new: NewToken, now: Timestamp) -> Self {
+        Self {
+            scopes: new.scopes,
+            expires_at: new.expires_at,
+            user_id: new.user_id,
+            ..Self::of_everything(token, tenant, &new.label, now)
+        }
+    }
+
+    /// What a caller may see of it.
+    pub(crate) fn answer(&self) -> Document {
+        let time = |time: Timestamp| Json::string(&time.to_string());
+        let mut answer = Document::default();
+        answer.set("_id", Json::string(&self.id));
+        answer.set("label", Json::string(&self.label));
+        answer.set("scopes", Json::strings(self.scopes.iter().map(String::as_str)));
+        answer.set(
+            "userId",
+            self.user_id.map_or_else(Json::null, |id| Json::string(&id.to_string())),
+        );
+        answer.set("createdAt", time(self.created_at));
+        answer.set("expiresAt", self.expires_at.map_or_else(Json::null, time));
+        answer
     }
 
     /// Whether this is what is kept of `token`; takes the same time whatever differs.

@@ -8,6 +8,7 @@ pub(crate) mod lean_companies;
 pub(crate) mod pages;
 pub(crate) mod records;
 mod strict;
+pub(crate) mod tokens;
 pub(crate) mod tracking;
 
 use crate::{

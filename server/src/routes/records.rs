@@ -179,7 +179,10 @@ fn reference_in_path(request: &Request) -> Result<RecordRef, Error> {
 }
 
 /// Reads the body of one record. Its room in the budget is kept until the request is answered.
-async fn read_body<'a>(app: &'a App, request: &mut Request) -> Result<(Document, Body<'a>), Error> {
+pub(super) async fn read_body<'a>(
+    app: &'a App,
+    request: &mut Request,
+) -> Result<(Document, Body<'a>), Error> {
     require_json(request)?;
     let body = app.bodies.read(request, MAX_RECORD_BYTES).await?;
     Ok((Document::parse(&body.bytes)?, body))

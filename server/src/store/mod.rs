@@ -57,6 +57,10 @@ pub enum Command {
         /// What the caller may do.
         access: Access,
     },
+    /// A token of the tenant, to be kept.
+    AddToken(Box<TokenRecord>),
+    /// A token of the tenant, to count no more from the next request on.
+    RevokeToken(String),
     /// An event taken in.
     Track {
         /// The event.
@@ -91,6 +95,10 @@ pub enum Reply {
         /// How many were refused.
         errors: usize,
     },
+    /// The token is kept.
+    TokenAdded,
+    /// Whether there was such a token.
+    TokenRevoked(bool),
     /// The event is stored.
     Tracked,
 }
@@ -236,6 +244,12 @@ pub trait Store: Send + Sync {
     /// # Errors
     /// When the store cannot say.
     fn token(&self, id: &str) -> Result<Option<TokenRecord>, StoreError>;
+
+    /// The tokens of a tenant, in the order of their ids.
+    ///
+    /// # Errors
+    /// When the store cannot say.
+    fn tokens(&self, tenant: &Tenant) -> Result<Vec<TokenRecord>, StoreError>;
 
     /// Makes a tenant with its first token, unless there is a tenant already; says whether it did.
     ///

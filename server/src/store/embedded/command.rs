@@ -14,6 +14,7 @@ use svctrack_core::{
 use super::{
     apply::{Sequences, apply},
     tables::WriteTables,
+    tenants,
     view::View,
 };
 use crate::store::{Actor, Answer, Command, Expected, Reply, StoreError};
@@ -47,8 +48,8 @@ fn plan(command: &Command, lookup: &dyn Lookup, ctx: &mut Ctx) -> Result<Plan, S
             let changes = identity::plan(event, *received_at, *route, lookup, ctx)?;
             Ok(Plan { changes, after: After::Tracked })
         }
-        Command::Upsert { .. } => {
-            Err(StoreError::Internal("a bulk upsert is planned item by item".to_owned()))
+        Command::Upsert { .. } | Command::AddToken(_) | Command::RevokeToken(_) => {
+            Err(StoreError::Internal("this command is not planned all at once".to_owned()))
         }
     }
 }
@@ -64,6 +65,17 @@ pub(super) fn carry_out(
 ) -> Result<Result<Reply, StoreError>, StoreError> {
     if let Command::Upsert { def, items, access } = command {
         return upsert(actor, def, items, *access, tables, sequences, ctx).map(Ok);
+    }
+    match command {
+        Command::AddToken(token) => {
+            tenants::add_token(tables, token)?;
+            return Ok(Ok(Reply::TokenAdded));
+        }
+        Command::RevokeToken(id) => {
+            let there = tenants::revoke_token(tables, actor.tenant.id(), id)?;
+            return Ok(Ok(Reply::TokenRevoked(there)));
+        }
+        _ => {}
     }
     let lookup = View::in_transaction(actor.tenant.id(), tables);
     let planned = plan(command, &lookup, ctx).and_then(|plan| {

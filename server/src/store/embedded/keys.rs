@@ -9,6 +9,7 @@
 //! meta        name                                                           bytes
 //! tenants     tenant:16                                                      json
 //! tokens      token id:8                                                     json
+//! tokens_of_tenant  tenant:16 token id:8                                     (empty)
 //! records     tenant:16 resource:1 id:12                                     format:1 checksum:4 json
 //! unique      tenant:16 resource:1 row NUL value                             id:12
 //! index       tenant:16 resource:1 row NUL value NUL id:12                   (empty)
@@ -28,6 +29,13 @@ pub(super) const ID_BYTES: usize = 12;
 fn tenant_key(tenant: TenantId, rest: usize) -> Vec<u8> {
     let mut key = Vec::with_capacity(TENANT_BYTES + rest);
     key.extend_from_slice(tenant.as_bytes());
+    key
+}
+
+/// Key of a token among those of its tenant.
+pub(super) fn token_of_tenant(tenant: TenantId, token: &str) -> Vec<u8> {
+    let mut key = tenant_key(tenant, token.len());
+    key.extend_from_slice(token.as_bytes());
     key
 }
 

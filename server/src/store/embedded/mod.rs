@@ -257,6 +257,10 @@ impl Store for Embedded {
         self.shared.read(|snapshot| tenants::token(snapshot, id))
     }
 
+    fn tokens(&self, tenant: &Tenant) -> Result<Vec<TokenRecord>, StoreError> {
+        self.shared.read(|snapshot| tenants::tokens(snapshot, tenant.id()))
+    }
+
     fn found(&self, token: &TokenRecord) -> Result<bool, StoreError> {
         let database = self.shared.database()?;
         tenants::found(&database, token, self.shared.clock.now())

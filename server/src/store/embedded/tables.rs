@@ -10,6 +10,7 @@ pub(super) type ReadTable = ReadOnlyTable<&'static [u8], &'static [u8]>;
 pub(super) const META: Definition = TableDefinition::new("meta");
 pub(super) const TENANTS: Definition = TableDefinition::new("tenants");
 pub(super) const TOKENS: Definition = TableDefinition::new("tokens");
+pub(super) const TOKENS_OF_TENANT: Definition = TableDefinition::new("tokens_of_tenant");
 pub(super) const RECORDS: Definition = TableDefinition::new("records");
 pub(super) const UNIQUE: Definition = TableDefinition::new("unique");
 pub(super) const INDEX: Definition = TableDefinition::new("index");
@@ -24,6 +25,7 @@ pub(super) struct WriteTables<'t> {
     pub(super) meta: WriteTable<'t>,
     pub(super) tenants: WriteTable<'t>,
     pub(super) tokens: WriteTable<'t>,
+    pub(super) tokens_of_tenant: WriteTable<'t>,
     pub(super) records: WriteTable<'t>,
     pub(super) unique: WriteTable<'t>,
     pub(super) index: WriteTable<'t>,
@@ -40,6 +42,7 @@ impl<'t> WriteTables<'t> {
             meta: transaction.open_table(META)?,
             tenants: transaction.open_table(TENANTS)?,
             tokens: transaction.open_table(TOKENS)?,
+            tokens_of_tenant: transaction.open_table(TOKENS_OF_TENANT)?,
             records: transaction.open_table(RECORDS)?,
             unique: transaction.open_table(UNIQUE)?,
             index: transaction.open_table(INDEX)?,

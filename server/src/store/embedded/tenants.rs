@@ -4,7 +4,8 @@ use redb::{Database, ReadTransaction, ReadableTable, ReadableTableMetadata as _}
 use svctrack_core::value::{TenantId, Timestamp};
 
 use super::{
-    tables::{TENANTS, TOKENS, WriteTables},
+    keys,
+    tables::{TENANTS, TOKENS, TOKENS_OF_TENANT, WriteTables},
     writer::begin,
 };
 use crate::{auth::TokenRecord, store::StoreError};
@@ -35,13 +36,58 @@ pub(super) fn token(
     record.map(Some).map_err(|error| StoreError::Corrupted(error.to_string()))
 }
 
+/// The tokens of a tenant.
+pub(super) fn tokens(
+    snapshot: &ReadTransaction,
+    tenant: TenantId,
+) -> Result<Vec<TokenRecord>, StoreError> {
+    let ids = snapshot.open_table(TOKENS_OF_TENANT)?;
+    let first = keys::token_of_tenant(tenant, "");
+    let last = keys::token_of_tenant(tenant, "\u{10ffff}");
+    let mut tokens = Vec::new();
+    for row in ids.range(first.as_slice()..=last.as_slice())? {
+        let (key, _) = row?;
+        let id =
+            key.value().get(tenant.as_bytes().len()..).and_then(|id| std::str::from_utf8(id).ok());
+        if let Some(id) = id {
+            tokens.extend(token(snapshot, id)?);
+        }
+    }
+    Ok(tokens)
+}
+
+/// Keeps a token.
+pub(super) fn add_token(
+    tables: &mut WriteTables<'_>,
+    token: &TokenRecord,
+) -> Result<(), StoreError> {
+    let row = serde_json::to_vec(token).map_err(|error| StoreError::Internal(error.to_string()))?;
+    tables.tokens.insert(token.id.as_bytes(), row.as_slice())?;
+    let key = keys::token_of_tenant(token.tenant, &token.id);
+    tables.tokens_of_tenant.insert(key.as_slice(), [].as_slice())?;
+    Ok(())
+}
+
+/// Removes a token of a tenant; says whether there was one.
+pub(super) fn revoke_token(
+    tables: &mut WriteTables<'_>,
+    tenant: TenantId,
+    id: &str,
+) -> Result<bool, StoreError> {
+    let key = keys::token_of_tenant(tenant, id);
+    let there = tables.tokens_of_tenant.remove(key.as_slice())?.is_some();
+    if there {
+        tables.tokens.remove(id.as_bytes())?;
+    }
+    Ok(there)
+}
+
 /// Makes the first tenant and its token, unless there is a tenant already.
 pub(super) fn found(
     database: &Database,
     token: &TokenRecord,
     now: Timestamp,
 ) -> Result<bool, StoreError> {
-    let internal = |error: serde_json::Error| StoreError::Internal(error.to_string());
     let transaction = begin(database)?;
     {
         let mut tables = WriteTables::open(&transaction)?;
@@ -50,8 +96,7 @@ pub(super) fn found(
         }
         let tenant = serde_json::json!({ "createdAt": now.to_string() }).to_string();
         tables.tenants.insert(token.tenant.as_bytes().as_slice(), tenant.as_bytes())?;
-        let row = serde_json::to_vec(token).map_err(internal)?;
-        tables.tokens.insert(token.id.as_bytes(), row.as_slice())?;
+        add_token(&mut tables, token)?;
     }
     transaction.commit()?;
     Ok(true)

@@ -245,7 +245,7 @@ fn size_of_command(command: &Command) -> usize {
     match command {
         Command::Create { patch, .. } | Command::Update { patch, .. } => size_of_document(patch),
         Command::Upsert { items, .. } => items.iter().flatten().map(size_of_document).sum(),
-        Command::Delete { .. } => 0,
+        Command::Delete { .. } | Command::AddToken(_) | Command::RevokeToken(_) => 0,
         Command::Track { event, .. } => size_of_event(event),
     }
 }

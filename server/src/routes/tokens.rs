@@ -1,0 +1,53 @@
+//! API tokens of the caller's own tenant (R43, R44): issue, list, revoke.
+
+use poem::{Request, Response};
+use svctrack_core::{access::NewToken, value::Json};
+
+use super::{json, path_part, records::read_body};
+use crate::{
+    app::App,
+    auth::{Caller, Token, TokenRecord, authenticate},
+    error::Error,
+    store::{Actor, Command, Reply, StoreError},
+};
+
+/// `POST /tokens`: the answer is the only place where the token ever shows.
+pub(crate) async fn create(app: &App, mut request: Request) -> Result<Response, Error> {
+    let caller = admin(app, &request)?;
+    let (sent, _room) = read_body(app, &mut request).await?;
+    let new = NewToken::read(&sent, &caller.scopes).map_err(Error::Invalid)?;
+    let token = Token::generate().map_err(|error| Error::Internal(error.to_string()))?;
+    let record = TokenRecord::of_new(&token, caller.tenant.id(), new, app.clock.now());
+    let mut answer = record.answer();
+    answer.set("token", Json::string(token.reveal()));
+    app.store.write(actor(caller), Command::AddToken(Box::new(record))).await?;
+    Ok(json(answer.to_text()))
+}
+
+/// `GET /tokens`: what is kept of each, never the token itself.
+pub(crate) async fn list(app: &App, request: Request) -> Result<Response, Error> {
+    let caller = admin(app, &request)?;
+    let tokens = app.store.tokens(&caller.tenant)?;
+    let answers: Vec<String> = tokens.iter().map(|token| token.answer().to_text()).collect();
+    Ok(json(format!("[{}]", answers.join(","))))
+}
+
+/// `DELETE /tokens/{id}`: it counts no more from the next request on.
+pub(crate) async fn revoke(app: &App, request: Request) -> Result<Response, Error> {
+    let caller = admin(app, &request)?;
+    let id = path_part(&request, "id").unwrap_or_default().to_owned();
+    match app.store.write(actor(caller), Command::RevokeToken(id)).await? {
+        Reply::TokenRevoked(true) => Ok(json(r#"{"n":1,"ok":1,"deletedCount":1}"#.to_owned())),
+        _ => Err(StoreError::NotFound.into()),
+    }
+}
+
+fn admin(app: &App, request: &Request) -> Result<Caller, Error> {
+    let caller = authenticate(app, request)?;
+    caller.require("admin")?;
+    Ok(caller)
+}
+
+fn actor(caller: Caller) -> Actor {
+    Actor { tenant: caller.tenant, token: Some(caller.token_id), user: caller.user }
+}
