@@ -23,13 +23,13 @@ pub struct Given {
     #[arg(long, env = "SVCTRACK_DATA", value_name = "FOLDER")]
     pub data: Option<PathBuf>,
     /// Address and port to listen on [default: 127.0.0.1:8080]
-    #[arg(long, env = "SVCTRACK_LISTEN", value_name = "ADDRESS:PORT")]
+    #[arg(long, env = "SVCTRACK_LISTEN", value_name = "ADDRESS:PORT", value_parser = parse_listen)]
     pub listen: Option<SocketAddr>,
     /// How browsers reach the server [default: http:// and the listen address]
     #[arg(long, env = "SVCTRACK_PUBLIC_URL", value_name = "URL")]
     pub public_url: Option<String>,
     /// Memory for the store's cache, in MiB [default: 256]
-    #[arg(long, env = "SVCTRACK_CACHE_MB", value_name = "MIB")]
+    #[arg(long, env = "SVCTRACK_CACHE_MB", value_name = "MIB", value_parser = clap::value_parser!(u32).range(1..))]
     pub cache_mb: Option<u32>,
     /// What is logged: error, warn, info, debug, or a filter by module [default: info]
     #[arg(long, env = "SVCTRACK_LOG", value_name = "FILTER")]
@@ -114,6 +114,10 @@ impl Given {
     }
 }
 
+fn parse_listen(text: &str) -> Result<SocketAddr, String> {
+    text.parse().map_err(|_| "expected an address and a port, such as 127.0.0.1:8080".to_owned())
+}
+
 /// A parse error with its line, but without the text of the line, which may be a secret.
 fn without_text(text: &str, error: &toml::de::Error) -> String {
     let before = error.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
@@ -159,6 +163,11 @@ impl Config {
     /// How browsers reach the server, when it listens on `listen`.
     pub fn public_url(&self, listen: SocketAddr) -> String {
         self.public_url.clone().unwrap_or_else(|| format!("http://{listen}"))
+    }
+
+    /// Memory for the store's cache, in bytes.
+    pub fn cache_bytes(&self) -> usize {
+        usize::try_from(self.cache_mb).unwrap_or(usize::MAX).saturating_mul(1024 * 1024)
     }
 
     /// What is in force, as the lines of a configuration file; without secrets.

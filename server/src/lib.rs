@@ -11,6 +11,7 @@ mod error;
 mod first_start;
 mod limits;
 mod observe;
+pub mod offline;
 pub mod router;
 mod routes;
 pub mod run;

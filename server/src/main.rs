@@ -1,17 +1,22 @@
 //! The command line of svctrack.
 
-use std::{path::Path, process::ExitCode};
+use std::{
+    io::{self, Write as _},
+    path::Path,
+    process::ExitCode,
+};
 
 use clap::{Args, Parser, Subcommand};
 use svctrack_server::{
     auth::Token,
     config::{Config, ConfigError, FILE_NAME, Given},
+    offline::Offline,
     run,
 };
 
 /// A self-hosted revenue and customer-data service.
 #[derive(Parser)]
-#[command(version, about, args_conflicts_with_subcommands = true)]
+#[command(name = "svctrack", version, args_conflicts_with_subcommands = true)]
 struct Cli {
     #[command(subcommand)]
     command: Option<Command>,
@@ -21,9 +26,9 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Run the server; what happens too when no command is given
+    /// Run the server; `svctrack` alone does the same
     Serve(Serve),
-    /// API tokens
+    /// Issue, list and revoke API tokens of a server that is not running; `/tokens` does it on one that is
     #[command(subcommand)]
     Token(TokenCommand),
 }
@@ -39,8 +44,41 @@ struct Serve {
 
 #[derive(Subcommand)]
 enum TokenCommand {
-    /// Draw a new token, to be given to a first start with --bootstrap-token
+    /// Print a new token for a first start with --bootstrap-token; nothing is stored
     Generate,
+    /// Issue a token, which is shown only this once
+    Create {
+        #[command(flatten)]
+        of: Of,
+        /// What it is for
+        #[arg(long)]
+        label: String,
+        /// What it may do, separated by commas: products:read, tickets:create, admin, *
+        #[arg(long, value_delimiter = ',', default_value = "*")]
+        scopes: Vec<String>,
+    },
+    /// Show what is kept of each token, a line of JSON each
+    List {
+        #[command(flatten)]
+        of: Of,
+    },
+    /// Have a token count no more
+    Revoke {
+        #[command(flatten)]
+        of: Of,
+        /// Its id, the eight characters behind `svt_`
+        id: String,
+    },
+}
+
+/// Whose tokens.
+#[derive(Args)]
+struct Of {
+    #[command(flatten)]
+    given: Given,
+    /// UUID of the tenant [default: the only one]
+    #[arg(long, value_name = "UUID")]
+    tenant: Option<String>,
 }
 
 fn main() -> ExitCode {
@@ -48,7 +86,7 @@ fn main() -> ExitCode {
     let done = match cli.command {
         None => serve(cli.serve),
         Some(Command::Serve(options)) => serve(options),
-        Some(Command::Token(TokenCommand::Generate)) => generate_token(),
+        Some(Command::Token(command)) => token(command),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
@@ -62,8 +100,7 @@ fn main() -> ExitCode {
 fn serve(options: Serve) -> Result<(), String> {
     let config = configure(options.given).map_err(|error| error.to_string())?;
     if options.print_config {
-        say(config.to_toml().trim_end());
-        return Ok(());
+        return say(config.to_toml().trim_end());
     }
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let runtime = runtime.map_err(|error| error.to_string())?;
@@ -74,14 +111,32 @@ fn configure(given: Given) -> Result<Config, ConfigError> {
     given.over(Given::of_file(Path::new(FILE_NAME))?)
 }
 
-fn generate_token() -> Result<(), String> {
-    let token = Token::generate().map_err(|error| error.to_string())?;
-    say(token.reveal());
-    Ok(())
+fn token(command: TokenCommand) -> Result<(), String> {
+    let runtime = tokio::runtime::Builder::new_current_thread().build();
+    let runtime = runtime.map_err(|error| error.to_string())?;
+    match command {
+        TokenCommand::Generate => {
+            let token = Token::generate().map_err(|error| error.to_string())?;
+            say(token.reveal())
+        }
+        TokenCommand::Create { of, label, scopes } => {
+            let store = open(of)?;
+            say(&runtime.block_on(store.create_token(&label, &scopes))?)
+        }
+        TokenCommand::List { of } => open(of)?.list_tokens()?.iter().try_for_each(|line| say(line)),
+        TokenCommand::Revoke { of, id } => {
+            let store = open(of)?;
+            runtime.block_on(store.revoke_token(&id))
+        }
+    }
+}
+
+fn open(of: Of) -> Result<Offline, String> {
+    let config = configure(of.given).map_err(|error| error.to_string())?;
+    Offline::open(&config, of.tenant.as_deref())
 }
 
 /// Prints what was asked for.
-#[expect(clippy::print_stdout, reason = "the output of a command")]
-fn say(text: &str) {
-    println!("{text}");
+fn say(text: &str) -> Result<(), String> {
+    writeln!(io::stdout(), "{text}").map_err(|error| error.to_string())
 }

@@ -103,9 +103,7 @@ async fn start_first(app: &Arc<App>, config: &Config) -> Result<(), RunError> {
 }
 
 fn open(config: &Config) -> Result<Arc<Embedded>, RunError> {
-    let cache_bytes =
-        usize::try_from(config.cache_mb).unwrap_or(usize::MAX).saturating_mul(1024 * 1024);
-    let store = Embedded::open(&config.data, cache_bytes, Arc::new(SystemClock));
+    let store = Embedded::open(&config.data, config.cache_bytes(), Arc::new(SystemClock));
     let folder = config.data.display().to_string();
     store.map(Arc::new).map_err(|cause| RunError::Open { folder, cause })
 }

@@ -215,3 +215,34 @@ async fn the_configuration_in_force_can_be_shown() {
         "data = \"./svctrack-data\"\nlisten = \"127.0.0.1:2\"\ncache-mb = 64\nlog = \"warn\""
     );
 }
+
+#[tokio::test]
+async fn tokens_are_made_and_revoked_while_the_server_stands_still() {
+    let (folder, _) = filled_folder().await;
+    let run = async |arguments: &[&str]| {
+        let mut command = command(folder.path());
+        command.arg("token").args(arguments).arg("--data").arg(folder.path());
+        let output = command.output().await.unwrap();
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+        (output.status.code(), text(output.stdout), text(output.stderr))
+    };
+    let (code, made, _) = run(&["create", "--label", "lost and found"]).await;
+    assert_eq!(code, Some(0));
+    let made: serde_json::Value = serde_json::from_str(&made).unwrap();
+    let token = Token::parse(made["token"].as_str().unwrap()).unwrap();
+    assert!(run(&["list"]).await.1.contains("lost and found"));
+    let server = Server::start(folder.path(), &token).await;
+    assert_eq!(server.client.get("/companies").await.status, 200);
+    let (code, _, said) = run(&["list"]).await;
+    assert!(code == Some(1) && said.contains("another process has it open"), "{said}");
+    server.kill().await;
+
+    assert_eq!(run(&["revoke", made["_id"].as_str().unwrap()]).await.0, Some(0));
+    assert_eq!(run(&["revoke", made["_id"].as_str().unwrap()]).await.0, Some(1));
+    let (code, _, said) = run(&["create", "--label", "x", "--scopes", "fly"]).await;
+    assert!(code == Some(1) && said.contains("a scope must be"), "{said}");
+    let empty = tempfile::tempdir().unwrap();
+    let mut command = command(empty.path());
+    let output = command.args(["token", "list"]).output().await.unwrap();
+    assert!(String::from_utf8_lossy(&output.stderr).contains("there is no store"));
+}

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::{Event, Identity, event::name};
+use super::{Event, Identity, event::name, script::given};
 use crate::value::{Document, Issue, JsonRef, Malformed, Timestamp, issue::quoted};
 
 /// How far a sender's clock may be off before its dates are corrected, in milliseconds; less than
@@ -70,7 +70,7 @@ impl<'a> Reader<'a> {
         spellings.iter().find_map(|member| {
             let text =
                 self.typed(member, "a string", |value| value.as_str().map(Cow::into_owned))?;
-            (!text.trim().is_empty()).then_some(text)
+            given(text)
         })
     }
 

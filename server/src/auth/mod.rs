@@ -102,6 +102,11 @@ pub(crate) fn tenant_in_path(app: &App, text: &str) -> Result<Tenant, Error> {
     if app.store.has_tenant(id)? { Ok(Tenant(id)) } else { Err(Error::TenantNotFound) }
 }
 
+/// A tenant for somebody who has the store's file in their hands.
+pub(crate) fn tenant_by_operator(tenant: TenantId) -> Tenant {
+    Tenant(tenant)
+}
+
 /// The tenant of a token that the program itself has just made.
 pub(crate) fn tenant_of_own(token: &TokenRecord) -> Tenant {
     Tenant(token.tenant)

@@ -14,9 +14,12 @@ use crate::{app::App, error::Error};
 pub(crate) async fn asset(_: &App, request: Request) -> Result<Response, Error> {
     let asset = svctrack_web::asset(request.uri().path()).ok_or(Error::RouteNotFound)?;
     let packed = accepts_gzip(request.headers());
+    // The two forms of a file differ byte for byte, so each has a tag of its own.
+    let form = if packed { "-gzip\"" } else { "\"" };
+    let etag = format!("{}{form}", asset.etag.trim_end_matches('"'));
     let mut response = Response::builder()
         .content_type(asset.content_type)
-        .header(header::ETAG, asset.etag)
+        .header(header::ETAG, etag.as_str())
         .header(header::CACHE_CONTROL, "public, no-cache")
         .header(header::VARY, "Accept-Encoding")
         .header("X-Content-Type-Options", "nosniff")
@@ -26,7 +29,7 @@ pub(crate) async fn asset(_: &App, request: Request) -> Result<Response, Error> 
     }
     let mut response = response.body(if packed { asset.gzip } else { asset.bytes });
     allow_any_origin(response.headers_mut());
-    if is_known(request.headers(), asset.etag) {
+    if is_known(request.headers(), &etag) {
         response.set_status(StatusCode::NOT_MODIFIED);
         response.set_body(());
     }

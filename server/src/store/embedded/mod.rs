@@ -74,6 +74,11 @@ pub struct Embedded {
 }
 
 impl Embedded {
+    /// Whether there is a store in a data folder.
+    pub fn is_in(folder: &Path) -> bool {
+        folder.join(FILE_NAME).exists()
+    }
+
     /// Opens the store in a data folder, making both when they are not there.
     ///
     /// # Errors
