@@ -69,19 +69,16 @@ async fn a_command_that_panics_is_the_only_one_of_its_batch_that_fails() {
     let rest: Vec<_> = (0..500).map(|number| event(format!("event {number}"))).collect();
     let rest = join_all(rest.iter().map(|event| server.client.track(event)));
     let release = async {
-        // By then all of them wait, behind the first; the one in the middle will panic.
+        // By then all of them wait, behind the first; the tenth from then on will panic.
         tokio::time::sleep(Duration::from_secs(1)).await;
-        clock.panic_at.store(250, Ordering::Relaxed);
+        clock.panic_at.store(10, Ordering::Relaxed);
         clock.hold(false);
     };
     let (first, rest, ()) = tokio::join!(first, rest, release);
 
     // The others of its batch were carried out a second time.
     let asked = clock.asked_by_writer.load(Ordering::Relaxed);
-    assert!(
-        asked > 502 + 20,
-        "the writer asked {asked} times: no batch held more than one command"
-    );
+    assert!(asked > 502 + 2, "the writer asked {asked} times: no batch held more than one command");
     assert_eq!(first.unwrap().text(), "OK");
     let failed: Vec<_> = rest
         .iter()
