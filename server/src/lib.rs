@@ -12,6 +12,7 @@ mod first_start;
 mod limits;
 mod observe;
 pub mod offline;
+mod openapi;
 pub mod router;
 mod routes;
 pub mod run;

@@ -9,7 +9,16 @@ use poem::{
 };
 use svctrack_core::{resources::REGISTRY, schema::ResourceDef};
 
-use crate::{app::App, error::Error, limits::MAX_URI_BYTES, routes};
+use crate::{
+    app::App,
+    error::Error,
+    limits::MAX_URI_BYTES,
+    openapi::{
+        Access::{Anyone, OfResource, Scope},
+        Kind, Says,
+    },
+    routes,
+};
 
 /// Handles one request.
 type Handler = fn(Arc<App>, Request) -> BoxFuture<'static, Result<Response, Error>>;
@@ -36,42 +45,85 @@ macro_rules! record {
     };
 }
 
+/// One route: what it is, for the API's description, and what handles it.
+struct RouteDef<H> {
+    method: Method,
+    path: &'static str,
+    says: Says,
+    handler: H,
+}
+
+/// Writes a route on one line: method, path, who may call it, what it takes and gives, what it does.
+macro_rules! route {
+    ($method:ident $path:literal, $access:expr, $takes:ident => $gives:ident, $summary:literal, $handler:expr) => {
+        RouteDef {
+            method: Method::$method,
+            path: $path,
+            says: Says {
+                summary: $summary,
+                access: $access,
+                takes: Kind::$takes,
+                gives: Kind::$gives,
+            },
+            handler: $handler,
+        }
+    };
+}
+
 /// Routes that every resource has; `*` stands for its name in paths.
-static RECORD_ROUTES: &[(Method, &str, RecordHandler)] = &[
-    (Method::POST, "/*", record!(routes::records::create)),
-    (Method::GET, "/*", record!(routes::records::list)),
-    (Method::PUT, "/*", record!(routes::records::upsert)),
-    (Method::GET, "/*/:id", record!(routes::records::read)),
-    (Method::PUT, "/*/:id", record!(routes::records::update)),
-    (Method::PATCH, "/*/:id", record!(routes::records::update)),
-    (Method::DELETE, "/*/:id", record!(routes::records::delete)),
+#[rustfmt::skip]
+static RECORD_ROUTES: &[RouteDef<RecordHandler>] = &[
+    route!(POST "/*", OfResource("create"), Record => Record, "Create a record", record!(routes::records::create)),
+    route!(GET "/*", OfResource("read"), Nothing => Records, "List records", record!(routes::records::list)),
+    route!(PUT "/*", OfResource("update"), Items => BulkAnswer, "Create or change many records", record!(routes::records::upsert)),
+    route!(GET "/*/:id", OfResource("read"), Nothing => Record, "Read a record", record!(routes::records::read)),
+    route!(PUT "/*/:id", OfResource("update"), Record => Record, "Change a record", record!(routes::records::update)),
+    route!(PATCH "/*/:id", OfResource("update"), Record => Record, "Change a record; the same as PUT", record!(routes::records::update)),
+    route!(DELETE "/*/:id", OfResource("delete"), Nothing => Deleted, "Delete a record", record!(routes::records::delete)),
 ];
 
 /// All other routes.
-static ROUTES: &[(Method, &str, Handler)] = &[
-    (Method::POST, "/analytics/:tenant", alone!(routes::tracking::realtime)),
-    (Method::OPTIONS, "/analytics/:tenant", alone!(routes::tracking::preflight)),
-    (Method::GET, "/activities", alone!(routes::activities::list)),
-    (Method::GET, "/leancompanies", alone!(routes::lean_companies::list)),
-    (Method::POST, "/tokens", alone!(routes::tokens::create)),
-    (Method::GET, "/tokens", alone!(routes::tokens::list)),
-    (Method::DELETE, "/tokens/:id", alone!(routes::tokens::revoke)),
-    (Method::GET, "/demo", alone!(routes::pages::demo)),
-    (Method::GET, "/health", alone!(routes::health::health)),
+#[rustfmt::skip]
+static ROUTES: &[RouteDef<Handler>] = &[
+    route!(POST "/analytics/:tenant", Anyone, Event => Ok, "Take in an event", alone!(routes::tracking::realtime)),
+    route!(OPTIONS "/analytics/:tenant", Anyone, Nothing => Nothing, "Say that any page may send events", alone!(routes::tracking::preflight)),
+    route!(GET "/activities", Scope("activities:read"), Nothing => Activities, "List what users did, newest first", alone!(routes::activities::list)),
+    route!(GET "/leancompanies", Scope("companies:read"), Nothing => Objects, "List companies by the ids of other systems", alone!(routes::lean_companies::list)),
+    route!(POST "/tokens", Scope("admin"), NewToken => Token, "Issue a token", alone!(routes::tokens::create)),
+    route!(GET "/tokens", Scope("admin"), Nothing => Objects, "List tokens", alone!(routes::tokens::list)),
+    route!(DELETE "/tokens/:id", Scope("admin"), Nothing => Deleted, "Revoke a token", alone!(routes::tokens::revoke)),
+    route!(GET "/openapi.json", Anyone, Nothing => Object, "Describe this API", alone!(routes::pages::openapi)),
+    route!(GET "/demo", Anyone, Nothing => Page, "Show the snippet in use", alone!(routes::pages::demo)),
+    route!(GET "/health", Anyone, Nothing => Object, "Say how the service is", alone!(routes::health::health)),
 ];
+
+/// Every route with its path as the API writes it, for the API's description.
+pub(crate) fn described() -> Vec<(Method, String, Says, Option<&'static ResourceDef>)> {
+    let alone =
+        ROUTES.iter().map(|route| (route.method.clone(), route.path.to_owned(), route.says, None));
+    let of_records = REGISTRY.iter().flat_map(|def| {
+        RECORD_ROUTES.iter().map(|route| {
+            let path = route.path.replacen('*', def.path, 1);
+            (route.method.clone(), path, route.says, Some(*def))
+        })
+    });
+    of_records.chain(alone).collect()
+}
 
 type Methods = Vec<(Method, Serve)>;
 
 /// The routes, by path.
 fn by_path() -> BTreeMap<String, Methods> {
     let mut paths: BTreeMap<String, Methods> = BTreeMap::new();
-    for (method, path, handler) in ROUTES {
-        paths.entry((*path).to_owned()).or_default().push((method.clone(), Serve::Alone(*handler)));
+    for route in ROUTES {
+        let serve = (route.method.clone(), Serve::Alone(route.handler));
+        paths.entry(route.path.to_owned()).or_default().push(serve);
     }
     for def in REGISTRY {
-        for (method, path, handler) in RECORD_ROUTES {
-            let path = path.replacen('*', def.path, 1);
-            paths.entry(path).or_default().push((method.clone(), Serve::Record(*handler, def)));
+        for route in RECORD_ROUTES {
+            let path = route.path.replacen('*', def.path, 1);
+            let serve = (route.method.clone(), Serve::Record(route.handler, def));
+            paths.entry(path).or_default().push(serve);
         }
     }
     for asset in svctrack_web::ASSETS {

@@ -7,8 +7,8 @@ use poem::{
 use svctrack_core::value::TenantId;
 use svctrack_web::DemoTenant;
 
-use super::{query_pairs, tracking::allow_any_origin};
-use crate::{app::App, error::Error};
+use super::{json, query_pairs, tracking::allow_any_origin};
+use crate::{app::App, error::Error, openapi};
 
 /// `GET /svctrack.js` and the other files that a browser loads; any page may load them.
 pub(crate) async fn asset(_: &App, request: Request) -> Result<Response, Error> {
@@ -34,6 +34,11 @@ pub(crate) async fn asset(_: &App, request: Request) -> Result<Response, Error> 
         response.set_body(());
     }
     Ok(response)
+}
+
+/// `GET /openapi.json`: the description of this API.
+pub(crate) async fn openapi(app: &App, _: Request) -> Result<Response, Error> {
+    Ok(json(openapi::document(&app.public_url).to_string()))
 }
 
 /// `GET /demo`: the snippet in use. The tenant is that of the query, else the only one there is.
