@@ -2,7 +2,7 @@
 
 use super::merge::STAND_INS;
 use crate::{
-    schema::{Fill, LookupError, ReadCtx, ResourceDef},
+    schema::{Fill, LookupError, ReadCtx, ResourceDef, Row},
     value::Document,
 };
 
@@ -25,4 +25,38 @@ pub fn answer(
         }
     }
     Ok(answer)
+}
+
+/// The text under which a record is stored, and how many bytes of it, without the brace that closes
+/// it, an answer shows.
+pub fn stored_text(document: &Document) -> (String, usize) {
+    let text = document.to_text();
+    let hidden = document.iter().last().filter(|(name, _)| *name == STAND_INS);
+    let tail = match hidden {
+        Some((name, value)) => r#","":}"#.len() + name.len() + value.text().len(),
+        None => "}".len(),
+    };
+    let shown = text.len().saturating_sub(tail);
+    (text, shown)
+}
+
+/// Whether an answer shows a record of this resource as it is stored, with nothing computed at read.
+pub fn is_answered_as_stored(def: &ResourceDef) -> bool {
+    def.rows.iter().all(Row::is_stored)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_stands_in_is_told_apart_from_what_is_shown() {
+        for (text, shown) in [
+            (r#"{"_id":"1","type":"x","~":["type"]}"#, r#"{"_id":"1","type":"x""#),
+            (r#"{"_id":"1"}"#, r#"{"_id":"1""#),
+        ] {
+            let document = Document::parse(text.as_bytes()).unwrap();
+            assert_eq!(stored_text(&document), (text.to_owned(), shown.len()));
+        }
+    }
 }

@@ -17,7 +17,7 @@ pub mod upsert;
 mod tests;
 
 pub use self::{
-    answer::answer,
+    answer::{answer, is_answered_as_stored, stored_text},
     append::{Activity, Appended, ParkedEvent, Route},
     change::{Basis, Change, version_of},
     create::create,

@@ -75,7 +75,7 @@ impl Applier<'_, '_> {
         document: &Document,
     ) -> Result<(), StoreError> {
         let key = keys::record(self.tenant, def.code, id);
-        let value = codec::seal(&key, document.to_text().as_bytes());
+        let value = codec::seal_record(&key, document);
         self.tables.records.insert(key.as_slice(), value.as_slice())?;
         let kind = match basis {
             Basis::Absent => ChangeKind::Created,

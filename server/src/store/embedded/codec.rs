@@ -5,6 +5,7 @@
 //! others, since both are known by their place.
 
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use svctrack_core::{plan::stored_text, value::Document};
 
 use crate::store::StoreError;
 
@@ -12,6 +13,9 @@ use crate::store::StoreError;
 const FORMAT: u8 = 1;
 /// Bytes before the value.
 const HEADER_BYTES: usize = 5;
+
+/// Bytes that say how much of a record's text is shown.
+const SHOWN_BYTES: usize = 4;
 
 /// One row of the change log (`changes`).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -65,6 +69,28 @@ pub(super) fn unseal<'b>(key: &[u8], bytes: &'b [u8]) -> Result<&'b [u8], StoreE
     }
 }
 
+/// The stored bytes of a record: how much of its text is shown, and the text.
+pub(super) fn seal_record(key: &[u8], document: &Document) -> Vec<u8> {
+    let (text, shown) = stored_text(document);
+    let mut value = Vec::with_capacity(SHOWN_BYTES + text.len());
+    value.extend_from_slice(&u32::try_from(shown).unwrap_or(u32::MAX).to_be_bytes());
+    value.extend_from_slice(text.as_bytes());
+    seal(key, &value)
+}
+
+/// The text of a record, and the part of it that is shown, without the brace that closes it.
+pub(super) fn unseal_record<'b>(
+    key: &[u8],
+    bytes: &'b [u8],
+) -> Result<(&'b [u8], &'b str), StoreError> {
+    let broken = || StoreError::Corrupted("a record is not as it was written".to_owned());
+    let (shown, text) =
+        unseal(key, bytes)?.split_first_chunk::<SHOWN_BYTES>().ok_or_else(broken)?;
+    let shown = usize::try_from(u32::from_be_bytes(*shown)).map_err(|_| broken())?;
+    let part = text.get(..shown).and_then(|part| std::str::from_utf8(part).ok());
+    Ok((text, part.ok_or_else(broken)?))
+}
+
 /// The stored bytes of a row of a log.
 pub(super) fn seal_row<T: Serialize>(key: &[u8], row: &T) -> Result<Vec<u8>, StoreError> {
     let value =
@@ -87,6 +113,14 @@ mod tests {
         let bytes = seal(b"key", b"value");
         assert_eq!(unseal(b"key", &bytes).unwrap(), b"value");
         assert!(unseal(b"kez", &bytes).is_err());
+    }
+
+    #[test]
+    fn a_record_says_how_much_of_it_is_shown() {
+        let document = Document::parse(br#"{"_id":"1","~":["x"]}"#).unwrap();
+        let bytes = seal_record(b"key", &document);
+        let (text, shown) = unseal_record(b"key", &bytes).unwrap();
+        assert_eq!((text, shown), (document.to_text().as_bytes(), r#"{"_id":"1""#));
     }
 
     #[test]

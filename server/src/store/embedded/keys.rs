@@ -10,7 +10,7 @@
 //! tenants     tenant:16                                                      json
 //! tokens      token id:8                                                     json
 //! tokens_of_tenant  tenant:16 token id:8                                     (empty)
-//! records     tenant:16 resource:1 id:12                                     format:1 checksum:4 json
+//! records     tenant:16 resource:1 id:12                                     format:1 checksum:4 shown:4 json
 //! unique      tenant:16 resource:1 row NUL value                             id:12
 //! index       tenant:16 resource:1 row NUL value NUL id:12                   (empty)
 //! activities  tenant:16 id:12                                                format:1 checksum:4 postcard

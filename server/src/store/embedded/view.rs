@@ -39,7 +39,7 @@ impl<'a> View<'a, ReadTable> {
 
 /// The document in the stored bytes of a record.
 pub(super) fn read_document(key: &[u8], bytes: &[u8]) -> Result<Document, StoreError> {
-    let text = codec::unseal(key, bytes)?;
+    let (text, _) = codec::unseal_record(key, bytes)?;
     parse_stored(text).map_err(|error| StoreError::Corrupted(error.message))
 }
 
