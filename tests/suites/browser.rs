@@ -138,7 +138,8 @@ async fn what_is_tracked_before_it_is_known_who_is_there_waits_for_them() {
     browser
         .run("svctrack.identify('8', {email: 'bob@acme.example', companyExternalId: 'acme'})")
         .await;
-    browser.run("svctrack.track('As another')").await;
+    // A call that breaks a rule is not sent.
+    browser.run("svctrack.track('Faulty', {weight: -1}); svctrack.track('As another')").await;
     let found = activities(&server, 4).await;
     let another = found.iter().find(|activity| activity["action"] == "As another").unwrap();
     assert_eq!((&another["externalId"], &another["endUserName"]), (&json!("8"), &Value::Null));

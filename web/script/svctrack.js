@@ -36,8 +36,8 @@
 
   function fail(text, error) {
     hasFailed = true;
-    kept.length = 0;
     warn(text, error);
+    kept.splice(0).forEach((call) => say(call, 'not sent: tracker_missing'));
   }
 
   // Says what became of a call. When the server refused it, its answer says why.
@@ -88,6 +88,7 @@
     const call = [name, given, calledAt];
     if (tracker) deliver(tracker, call);
     else if (!hasFailed && kept.length < MAX_KEPT_CALLS) kept.push(call);
+    else say(call, hasFailed ? 'not sent: tracker_missing' : 'not sent: tracker_late: too many calls wait for it');
   }
 
   async function start() {

@@ -64,6 +64,9 @@ pub struct Activity {
     pub message_id: Option<String>,
 }
 
+/// Most events of a tenant that wait for their user; the oldest make room (R35).
+pub const MAX_PARKED: u64 = 10_000;
+
 /// An event that waits until a company or user appears that it fits.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ParkedEvent {

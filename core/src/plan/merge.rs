@@ -90,7 +90,7 @@ fn merge(def: &ResourceDef, patch: &Document, into: &mut Document, issues: &mut 
             continue;
         }
         let is_object = def.row(name).is_some_and(|row| row.kind == Kind::Object);
-        match value.to_document().filter(|_| is_object) {
+        match is_object.then(|| value.to_document()).flatten() {
             Some(sent) => {
                 let known = into.value(name).and_then(|known| known.to_document());
                 let mut merged = known.unwrap_or_default();

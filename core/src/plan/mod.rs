@@ -18,7 +18,7 @@ mod tests;
 
 pub use self::{
     answer::{answer, is_answered_as_stored, stored_text},
-    append::{Activity, Appended, ParkedEvent, Route},
+    append::{Activity, Appended, MAX_PARKED, ParkedEvent, Route},
     change::{Basis, Change, version_of},
     create::create,
     delete::delete,

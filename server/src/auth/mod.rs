@@ -12,7 +12,7 @@ use svctrack_core::{
 };
 
 pub use self::token::{Token, TokenRecord};
-use crate::{app::App, error::Error};
+use crate::{app::App, error::Error, store::Actor};
 
 /// A tenant that a caller has shown to be theirs. Every call of the store takes one.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -43,6 +43,12 @@ pub(crate) struct Caller {
     pub(crate) token_id: String,
     pub(crate) user: Option<ObjectId>,
     pub(crate) scopes: Vec<String>,
+}
+
+impl From<Caller> for Actor {
+    fn from(caller: Caller) -> Self {
+        Self { tenant: caller.tenant, token: Some(caller.token_id), user: caller.user }
+    }
 }
 
 impl Caller {

@@ -21,7 +21,7 @@ use crate::{
     body::{Body, require_json},
     error::Error,
     limits::{MAX_BULK_BYTES, MAX_RECORD_BYTES},
-    store::{Actor, Answer, Command, Reply, StoreError},
+    store::{Answer, Command, Reply, StoreError},
 };
 
 const BULK_ERRORS: HeaderName = HeaderName::from_static("svctrack-bulk-errors");
@@ -83,7 +83,7 @@ pub(crate) async fn delete(
     let caller = authorise(app, &request, def, "delete")?;
     let reference = reference_in_path(&request)?;
     let command = Command::Delete { def, reference, expected: expected(&request) };
-    let reply = app.store.write(actor(caller), command).await?;
+    let reply = app.store.write(caller.into(), command).await?;
     let Reply::Deleted(deleted) = reply else {
         return Err(Error::Internal(format!("a record was deleted and the reply was {reply:?}")));
     };
@@ -111,7 +111,7 @@ pub(crate) async fn upsert(
     if items.len() > MAX_ITEMS {
         return Err(Error::TooManyItems(MAX_ITEMS));
     }
-    match app.store.write(actor(caller), Command::Upsert { def, items, access }).await? {
+    match app.store.write(caller.into(), Command::Upsert { def, items, access }).await? {
         Reply::Upserted { text, errors } => {
             let mut response = json(text);
             response.headers_mut().insert(BULK_ERRORS, HeaderValue::from(errors));
@@ -188,12 +188,8 @@ pub(super) async fn read_body<'a>(
     Ok((Document::parse(&body.bytes)?, body))
 }
 
-fn actor(caller: Caller) -> Actor {
-    Actor { tenant: caller.tenant, token: Some(caller.token_id), user: caller.user }
-}
-
 async fn write_record(app: &App, caller: Caller, command: Command) -> Result<Answer, Error> {
-    match app.store.write(actor(caller), command).await? {
+    match app.store.write(caller.into(), command).await? {
         Reply::Record(answer) => Ok(answer),
         other => Err(Error::Internal(format!("a record was written and the reply was {other:?}"))),
     }

@@ -8,7 +8,7 @@ use crate::{
     app::App,
     auth::{Caller, Token, TokenRecord, authenticate},
     error::Error,
-    store::{Actor, Command, Reply, StoreError},
+    store::{Command, Reply, StoreError},
 };
 
 /// `POST /tokens`: the answer is the only place where the token ever shows.
@@ -20,7 +20,7 @@ pub(crate) async fn create(app: &App, mut request: Request) -> Result<Response, 
     let record = TokenRecord::of_new(&token, caller.tenant.id(), new, app.clock.now());
     let mut answer = record.answer();
     answer.set("token", Json::string(token.reveal()));
-    app.store.write(actor(caller), Command::AddToken(Box::new(record))).await?;
+    app.store.write(caller.into(), Command::AddToken(Box::new(record))).await?;
     Ok(json(answer.to_text()))
 }
 
@@ -36,7 +36,7 @@ pub(crate) async fn list(app: &App, request: Request) -> Result<Response, Error>
 pub(crate) async fn revoke(app: &App, request: Request) -> Result<Response, Error> {
     let caller = admin(app, &request)?;
     let id = path_part(&request, "id").unwrap_or_default().to_owned();
-    match app.store.write(actor(caller), Command::RevokeToken(id)).await? {
+    match app.store.write(caller.into(), Command::RevokeToken(id)).await? {
         Reply::TokenRevoked(true) => Ok(json(r#"{"n":1,"ok":1,"deletedCount":1}"#.to_owned())),
         _ => Err(StoreError::NotFound.into()),
     }
@@ -46,8 +46,4 @@ fn admin(app: &App, request: &Request) -> Result<Caller, Error> {
     let caller = authenticate(app, request)?;
     caller.require("admin")?;
     Ok(caller)
-}
-
-fn actor(caller: Caller) -> Actor {
-    Actor { tenant: caller.tenant, token: Some(caller.token_id), user: caller.user }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use redb::ReadableTable;
 use svctrack_core::{
-    plan::{Appended, Basis, Change, ParkedEvent, version_of},
+    plan::{Appended, Basis, Change, MAX_PARKED, ParkedEvent, version_of},
     schema::{Entry, ResourceDef},
     value::{Document, ObjectId, TenantId, Timestamp},
 };
@@ -17,8 +17,6 @@ use super::{
 };
 use crate::store::{Actor, StoreError};
 
-/// Most events of a tenant that wait for their user; the oldest make room (R35).
-const MAX_PARKED: u64 = 10_000;
 /// Counters of a tenant: events that wait, and those that had to make room.
 const PARKED: &str = "parked";
 const PARKED_DROPPED: &str = "parked dropped";

@@ -63,10 +63,10 @@ pub(super) fn carry_out(
     sequences: &mut Sequences,
     ctx: &mut Ctx,
 ) -> Result<Result<Reply, StoreError>, StoreError> {
-    if let Command::Upsert { def, items, access } = command {
-        return upsert(actor, def, items, *access, tables, sequences, ctx).map(Ok);
-    }
     match command {
+        Command::Upsert { def, items, access } => {
+            return upsert(actor, def, items, *access, tables, sequences, ctx).map(Ok);
+        }
         Command::AddToken(token) => {
             tenants::add_token(tables, token)?;
             return Ok(Ok(Reply::TokenAdded));
