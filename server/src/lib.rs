@@ -3,6 +3,7 @@
 //! It holds no rule of its own. `main` and the tests build the same [`app::App`] and serve the same
 //! [`router::endpoint`].
 
+pub mod admin;
 pub mod app;
 pub mod auth;
 mod body;
@@ -11,7 +12,6 @@ mod error;
 mod first_start;
 mod limits;
 mod observe;
-pub mod offline;
 mod openapi;
 pub mod router;
 mod routes;

@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value, json};
 use svctrack_core::{
-    resources::REGISTRY,
+    resources::{REGISTRY, settings::SETTINGS},
     schema::{self, ResourceDef, Row},
     tracking::event::{MAX_EVENT_BYTES, MAX_MESSAGE_ID_BYTES, name},
     value::{email::MAX_EMAIL_BYTES, key::MAX_KEY_BYTES, number::MAX_AMOUNT},
@@ -45,6 +45,9 @@ pub(crate) enum Kind {
     Activities,
     NewToken,
     Token,
+    NewTenant,
+    Tenant,
+    Settings,
     Object,
     Objects,
     Page,
@@ -193,7 +196,9 @@ fn schema_of(kind: Kind, def: Option<&ResourceDef>) -> Option<Value> {
         Kind::Deleted => reference("Deleted"),
         Kind::Event => reference("Event"),
         Kind::NewToken => reference("NewToken"),
-        Kind::Token | Kind::Object => json!({ "type": "object" }),
+        Kind::NewTenant => reference("NewTenant"),
+        Kind::Settings => reference(&schema_name(&SETTINGS)),
+        Kind::Token | Kind::Tenant | Kind::Object => json!({ "type": "object" }),
         Kind::Activities | Kind::Objects => many(json!({ "type": "object" })),
     })
 }
@@ -225,7 +230,9 @@ fn schemas() -> Value {
     for def in REGISTRY {
         schemas.insert(schema_name(def), resource(def));
     }
+    schemas.insert(schema_name(&SETTINGS), resource(&SETTINGS));
     schemas.insert("Event".to_owned(), event());
+    schemas.insert("NewTenant".to_owned(), new_tenant());
     schemas.insert("NewToken".to_owned(), new_token());
     schemas.insert("Deleted".to_owned(), integers(&["n", "ok", "deletedCount"]));
     schemas.insert("BulkCounts".to_owned(), integers(&["created", "updated"]));
@@ -308,6 +315,14 @@ fn new_token() -> Value {
             "expiresAt": { "type": ["string", "null"], "description": "From when on it counts no more." },
             "userId": { "type": ["string", "null"], "description": "The user that it acts as." },
         },
+    })
+}
+
+fn new_tenant() -> Value {
+    json!({
+        "type": "object",
+        "required": ["name"],
+        "properties": { "name": { "type": "string", "description": "Whose it is." } },
     })
 }
 

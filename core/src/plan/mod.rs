@@ -10,6 +10,7 @@ mod create;
 mod delete;
 pub mod memory;
 mod merge;
+mod tenant;
 mod update;
 pub mod upsert;
 
@@ -20,8 +21,9 @@ pub use self::{
     answer::{answer, is_answered_as_stored, stored_text},
     append::{Activity, Appended, MAX_PARKED, ParkedEvent, Route},
     change::{Basis, Change, version_of},
-    create::create,
+    create::{create, create_as},
     delete::delete,
+    tenant::{settings, token_user},
     update::update,
 };
 use crate::{

@@ -126,7 +126,7 @@ pub struct TenantId(Uuid);
 
 impl TenantId {
     /// A tenant from the bytes of its UUID.
-    pub fn from_bytes(bytes: [u8; 16]) -> Self {
+    pub const fn from_bytes(bytes: [u8; 16]) -> Self {
         Self(Uuid::from_bytes(bytes))
     }
 

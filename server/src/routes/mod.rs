@@ -7,7 +7,9 @@ pub(crate) mod health;
 pub(crate) mod lean_companies;
 pub(crate) mod pages;
 pub(crate) mod records;
+pub(crate) mod settings;
 mod strict;
+pub(crate) mod tenants;
 pub(crate) mod tokens;
 pub(crate) mod tracking;
 

@@ -50,7 +50,7 @@ pub(crate) async fn demo(app: &App, request: Request) -> Result<Response, Error>
             None => None,
         },
         None => match app.store.tenants(2)?.as_slice() {
-            [only] => Some(*only),
+            [only] => Some(only.id),
             _ => None,
         },
     };

@@ -49,19 +49,40 @@ pub(crate) async fn read(
     def: &'static ResourceDef,
 ) -> Result<Response, Error> {
     let caller = authorise(app, &request, def, "read")?;
-    let reference = reference_in_path(&request)?;
-    let found = app.store.record(&caller.tenant, def, &reference).await?;
-    Ok(versioned(&request, found.ok_or(StoreError::NotFound)?))
+    show(app, &request, &caller, def, &reference_in_path(&request)?).await
+}
+
+/// Answers a record as it is.
+pub(super) async fn show(
+    app: &App,
+    request: &Request,
+    caller: &Caller,
+    def: &'static ResourceDef,
+    reference: &RecordRef,
+) -> Result<Response, Error> {
+    let found = app.store.record(&caller.tenant, def, reference).await?;
+    Ok(versioned(request, found.ok_or(StoreError::NotFound)?))
 }
 
 /// `PUT /{resource}/{id}`, and `PATCH`, which is the same (R5).
 pub(crate) async fn update(
     app: &App,
-    mut request: Request,
+    request: Request,
     def: &'static ResourceDef,
 ) -> Result<Response, Error> {
     let caller = authorise(app, &request, def, "update")?;
     let reference = reference_in_path(&request)?;
+    change(app, request, caller, def, reference).await
+}
+
+/// Merges the body of a request into a record.
+pub(super) async fn change(
+    app: &App,
+    mut request: Request,
+    caller: Caller,
+    def: &'static ResourceDef,
+    reference: RecordRef,
+) -> Result<Response, Error> {
     let (sent, _room) = read_body(app, &mut request).await?;
     let Shaped { patch, ignored } = shape::check_update(def, &sent).map_err(Error::Invalid)?;
     Strictness::of(&request).check_properties(&ignored)?;

@@ -16,7 +16,7 @@ use svctrack_core::{
     value::{Document, Issue, ObjectId, RecordRef, TenantId, Timestamp},
 };
 
-use crate::auth::{Tenant, TokenRecord};
+use crate::auth::{Tenant, TenantRecord, TokenRecord};
 
 /// One thing to be written, all of it or nothing.
 #[derive(Debug)]
@@ -57,6 +57,13 @@ pub enum Command {
         /// What the caller may do.
         access: Access,
     },
+    /// A new tenant, with its first token.
+    AddTenant {
+        /// The tenant.
+        tenant: TenantRecord,
+        /// Its token.
+        token: Box<TokenRecord>,
+    },
     /// A token of the tenant, to be kept.
     AddToken(Box<TokenRecord>),
     /// A token of the tenant, to count no more from the next request on.
@@ -95,8 +102,8 @@ pub enum Reply {
         /// How many were refused.
         errors: usize,
     },
-    /// The token is kept.
-    TokenAdded,
+    /// The token is kept, and what is kept of it.
+    TokenAdded(Box<TokenRecord>),
     /// Whether there was such a token.
     TokenRevoked(bool),
     /// The event is stored.
@@ -199,6 +206,13 @@ pub struct Actor {
     pub user: Option<ObjectId>,
 }
 
+impl Actor {
+    /// The operator, by the program itself.
+    pub fn operator() -> Self {
+        Self { tenant: Tenant::OPERATOR, token: None, user: None }
+    }
+}
+
 /// Records, activities and tenants, kept somewhere.
 pub trait Store: Send + Sync {
     /// Carries out a command. When this answers `Ok`, the command is on disk.
@@ -233,11 +247,11 @@ pub trait Store: Send + Sync {
     /// When the store cannot say.
     fn has_tenant(&self, tenant: TenantId) -> Result<bool, StoreError>;
 
-    /// The tenants, at most `limit`.
+    /// The tenants, at most `limit`, in the order of their UUIDs.
     ///
     /// # Errors
     /// When the store cannot say.
-    fn tenants(&self, limit: usize) -> Result<Vec<TenantId>, StoreError>;
+    fn tenants(&self, limit: usize) -> Result<Vec<TenantRecord>, StoreError>;
 
     /// What is known of a token.
     ///
@@ -251,11 +265,8 @@ pub trait Store: Send + Sync {
     /// When the store cannot say.
     fn tokens(&self, tenant: &Tenant) -> Result<Vec<TokenRecord>, StoreError>;
 
-    /// Makes a tenant with its first token, unless there is a tenant already; says whether it did.
-    ///
-    /// # Errors
-    /// When the store cannot write.
-    fn found(&self, token: &TokenRecord) -> Result<bool, StoreError>;
+    /// Notes that a token was used; it is written along with another commit (R43).
+    fn token_used(&self, token: &TokenRecord, now: Timestamp);
 
     /// How the store is.
     fn health(&self) -> Health;

@@ -48,7 +48,10 @@ fn plan(command: &Command, lookup: &dyn Lookup, ctx: &mut Ctx) -> Result<Plan, S
             let changes = identity::plan(event, *received_at, *route, lookup, ctx)?;
             Ok(Plan { changes, after: After::Tracked })
         }
-        Command::Upsert { .. } | Command::AddToken(_) | Command::RevokeToken(_) => {
+        Command::Upsert { .. }
+        | Command::AddTenant { .. }
+        | Command::AddToken(_)
+        | Command::RevokeToken(_) => {
             Err(StoreError::Internal("this command is not planned all at once".to_owned()))
         }
     }
@@ -67,9 +70,11 @@ pub(super) fn carry_out(
         Command::Upsert { def, items, access } => {
             return upsert(actor, def, items, *access, tables, sequences, ctx).map(Ok);
         }
+        Command::AddTenant { tenant, token } => {
+            return tenants::add_tenant(actor, tenant, token, tables, sequences, ctx);
+        }
         Command::AddToken(token) => {
-            tenants::add_token(tables, token)?;
-            return Ok(Ok(Reply::TokenAdded));
+            return tenants::add_token(actor, token, tables, sequences, ctx);
         }
         Command::RevokeToken(id) => {
             let there = tenants::revoke_token(tables, actor.tenant.id(), id)?;

@@ -12,6 +12,7 @@ mod read;
 pub mod storage;
 mod tables;
 mod tenants;
+mod token_uses;
 mod view;
 mod writer;
 
@@ -31,7 +32,7 @@ use redb::{Database, ReadTransaction, ReadableDatabase as _};
 use svctrack_core::{
     schema::{ListQuery, ResourceDef},
     tracking::activity::ActivityQuery,
-    value::{RecordRef, TenantId},
+    value::{RecordRef, TenantId, Timestamp},
 };
 use tokio::sync::{Semaphore, oneshot};
 
@@ -39,12 +40,13 @@ pub use self::open::{OpenError, initialise};
 use self::{
     queue::{Job, Queues},
     storage::{FileMedium, Medium},
+    token_uses::TokenUses,
     writer::Writer,
 };
 use super::{Actor, Answer, Command, Health, Page, Reply, Store, StoreError};
 use crate::{
     app::Clock,
-    auth::{Tenant, TokenRecord},
+    auth::{Tenant, TenantRecord, TokenRecord},
 };
 
 /// Name of the store's file in the data folder.
@@ -63,6 +65,7 @@ struct Shared {
     database: RwLock<Option<Arc<Database>>>,
     queues: Queues,
     health: AtomicU8,
+    uses: TokenUses,
     clock: Arc<dyn Clock>,
 }
 
@@ -115,6 +118,7 @@ impl Embedded {
             database: RwLock::new(Some(Arc::new(database))),
             queues: Queues::default(),
             health: AtomicU8::new(Health::Ok as u8),
+            uses: TokenUses::default(),
             clock,
         });
         let writer = Writer { shared: shared.clone(), ids };
@@ -254,7 +258,7 @@ impl Store for Embedded {
         self.shared.read(|snapshot| tenants::has_tenant(snapshot, tenant))
     }
 
-    fn tenants(&self, limit: usize) -> Result<Vec<TenantId>, StoreError> {
+    fn tenants(&self, limit: usize) -> Result<Vec<TenantRecord>, StoreError> {
         self.shared.read(|snapshot| tenants::list(snapshot, limit))
     }
 
@@ -263,12 +267,13 @@ impl Store for Embedded {
     }
 
     fn tokens(&self, tenant: &Tenant) -> Result<Vec<TokenRecord>, StoreError> {
-        self.shared.read(|snapshot| tenants::tokens(snapshot, tenant.id()))
+        let mut tokens = self.shared.read(|snapshot| tenants::tokens(snapshot, tenant.id()))?;
+        self.shared.uses.show(&mut tokens);
+        Ok(tokens)
     }
 
-    fn found(&self, token: &TokenRecord) -> Result<bool, StoreError> {
-        let database = self.shared.database()?;
-        tenants::found(&database, token, self.shared.clock.now())
+    fn token_used(&self, token: &TokenRecord, now: Timestamp) {
+        self.shared.uses.note(token, now);
     }
 
     fn health(&self) -> Health {

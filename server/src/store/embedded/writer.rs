@@ -25,6 +25,7 @@ use super::{
     open::META_LAST_ID,
     queue::{Job, Work},
     tables::WriteTables,
+    tenants,
 };
 use crate::{
     observe::panic_message,
@@ -209,6 +210,7 @@ impl Writer {
                 batch.jobs.extend(self.shared.queues.next());
             }
         }
+        tenants::mark_used(&mut tables, self.shared.uses.take()).map_err(of_store)?;
         if let Some(last) = self.ids.last() {
             let id = last.as_bytes().as_slice();
             tables.meta.insert(META_LAST_ID, id).map_err(|error| of_store(error.into()))?;
@@ -245,7 +247,10 @@ fn size_of_command(command: &Command) -> usize {
     match command {
         Command::Create { patch, .. } | Command::Update { patch, .. } => size_of_document(patch),
         Command::Upsert { items, .. } => items.iter().flatten().map(size_of_document).sum(),
-        Command::Delete { .. } | Command::AddToken(_) | Command::RevokeToken(_) => 0,
+        Command::Delete { .. }
+        | Command::AddTenant { .. }
+        | Command::AddToken(_)
+        | Command::RevokeToken(_) => 0,
         Command::Track { event, .. } => size_of_event(event),
     }
 }
