@@ -44,6 +44,8 @@ pub(crate) enum Error {
     Unsupported(String),
     /// What was sent breaks a rule.
     Invalid(Vec<Issue>),
+    /// A call with the same `Idempotency-Key` is under way.
+    StillRunning,
     /// All bodies together are too large just now.
     Overloaded,
     /// The store did not do it.
@@ -148,6 +150,11 @@ impl Error {
                 verdict(S::UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type", expected)
             }
             Self::Invalid(issues) => listed(S::UNPROCESSABLE_ENTITY, issues),
+            Self::StillRunning => verdict(
+                S::CONFLICT,
+                "idempotency_key_running",
+                "a call with this `Idempotency-Key` is still under way",
+            ),
             Self::Overloaded => {
                 verdict(S::SERVICE_UNAVAILABLE, "overloaded", "too much is being received just now")
             }
@@ -219,6 +226,11 @@ fn store_verdict(error: StoreError, request_id: &str) -> Verdict {
         StoreError::Changed => {
             verdict(S::PRECONDITION_FAILED, "version_mismatch", "the record has another version")
         }
+        StoreError::KeyReused => verdict(
+            S::UNPROCESSABLE_ENTITY,
+            "idempotency_key_reused",
+            "this `Idempotency-Key` was sent with another body",
+        ),
         StoreError::Busy => {
             verdict(S::SERVICE_UNAVAILABLE, "busy", "too many of this tenant's writes are waiting")
         }

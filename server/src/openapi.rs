@@ -53,6 +53,9 @@ pub(crate) enum Kind {
     Page,
 }
 
+/// The group of routes that belong to no resource.
+const BESIDE_RESOURCES: &str = "service";
+
 /// The whole description.
 pub(crate) fn document(public_url: &str) -> Value {
     let mut paths = Map::new();
@@ -60,7 +63,10 @@ pub(crate) fn document(public_url: &str) -> Value {
         let path = braced(&path);
         let operations = paths.entry(path.clone()).or_insert_with(|| json!({}));
         if let Some(operations) = operations.as_object_mut() {
-            operations.insert(method.as_str().to_lowercase(), operation(&path, &says, def));
+            let method = method.as_str().to_lowercase();
+            let mut operation = operation(&path, &says, def);
+            set(&mut operation, "operationId", json!(operation_id(&method, &path)));
+            operations.insert(method, operation);
         }
     }
     json!({
@@ -72,12 +78,20 @@ pub(crate) fn document(public_url: &str) -> Value {
         },
         "servers": [{ "url": public_url }],
         "security": [{ "token": [] }],
+        "tags": tags(),
         "paths": paths,
         "components": {
             "securitySchemes": { "token": { "type": "http", "scheme": "bearer" } },
             "schemas": schemas(),
         },
     })
+}
+
+/// The groups of routes: the resources, each with what it is, and what is beside them.
+fn tags() -> Vec<Value> {
+    let resources = REGISTRY.iter().map(|def| json!({ "name": def.path, "description": def.doc }));
+    let beside = json!({ "name": BESIDE_RESOURCES, "description": "Events, access, and the service itself." });
+    resources.chain([beside]).collect()
 }
 
 /// `/products/:id` as `/products/{id}`.
@@ -87,6 +101,12 @@ fn braced(path: &str) -> String {
         None => part.to_owned(),
     });
     parts.collect::<Vec<_>>().join("/")
+}
+
+/// `get` and `/products/{id}` as `get_products_id`.
+fn operation_id(method: &str, path: &str) -> String {
+    let path = path.replace(['{', '}'], "").replace(['/', '.'], "_");
+    format!("{method}{path}")
 }
 
 fn operation(path: &str, says: &Says, def: Option<&ResourceDef>) -> Value {
@@ -101,7 +121,7 @@ fn operation(path: &str, says: &Says, def: Option<&ResourceDef>) -> Value {
     }
     let mut operation = json!({
         "summary": summary,
-        "tags": [def.map_or("service", |def| def.path)],
+        "tags": [def.map_or(BESIDE_RESOURCES, |def| def.path)],
         "parameters": parameters,
         "responses": { "200": answer(says.gives, def), "default": problem() },
     });

@@ -98,6 +98,7 @@ static ROUTES: &[RouteDef<Handler>] = &[
     route!(POST "/tenants", Scope(OPERATOR), NewTenant => Tenant, "Make a tenant, with its first token", alone!(routes::tenants::create)),
     route!(GET "/tenants", Scope(OPERATOR), Nothing => Objects, "List tenants", alone!(routes::tenants::list)),
     route!(GET "/openapi.json", Anyone, Nothing => Object, "Describe this API", alone!(routes::pages::openapi)),
+    route!(GET "/docs", Anyone, Nothing => Page, "Show this description, and try calls", alone!(routes::pages::docs)),
     route!(GET "/demo", Anyone, Nothing => Page, "Show the snippet in use", alone!(routes::pages::demo)),
     route!(GET "/health", Anyone, Nothing => Object, "Say how the service is", alone!(routes::health::health)),
 ];

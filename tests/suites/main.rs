@@ -6,5 +6,6 @@ mod crash;
 mod examples;
 mod faults;
 mod input;
+mod once;
 mod readme;
 mod startup;

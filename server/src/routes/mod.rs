@@ -5,6 +5,7 @@ pub(crate) mod activities;
 mod conditions;
 pub(crate) mod health;
 pub(crate) mod lean_companies;
+mod once;
 pub(crate) mod pages;
 pub(crate) mod records;
 pub(crate) mod settings;

@@ -7,7 +7,7 @@ use svctrack_core::{
 };
 
 use super::{
-    json,
+    json, once,
     records::read_body,
     tokens::{added, shown_once},
 };
@@ -21,6 +21,7 @@ use crate::{
 /// `POST /tenants`: the answer is the only place where the tenant's first token ever shows.
 pub(crate) async fn create(app: &App, mut request: Request) -> Result<Response, Error> {
     let caller = operator(app, &request)?;
+    once::refuse(&request)?;
     let (sent, _room) = read_body(app, &mut request).await?;
     let NewTenant { name } = NewTenant::read(&sent).map_err(Error::Invalid)?;
     let (tenant, token) = drawn(app, name).map_err(|error| Error::Internal(error.to_string()))?;

@@ -6,7 +6,7 @@ use svctrack_core::{
     value::{Document, Json},
 };
 
-use super::{json, path_part, records::read_body};
+use super::{json, once, path_part, records::read_body};
 use crate::{
     app::App,
     auth::{Caller, Token, TokenRecord, authenticate},
@@ -17,6 +17,7 @@ use crate::{
 /// `POST /tokens`: the answer is the only place where the token ever shows.
 pub(crate) async fn create(app: &App, mut request: Request) -> Result<Response, Error> {
     let caller = admin(app, &request)?;
+    once::refuse(&request)?;
     let (sent, _room) = read_body(app, &mut request).await?;
     let new = NewToken::read(&sent, &caller.scopes).map_err(Error::Invalid)?;
     let token = Token::generate().map_err(|error| Error::Internal(error.to_string()))?;

@@ -6,6 +6,7 @@
 pub mod embedded;
 
 use futures_util::future::BoxFuture;
+use serde::{Deserialize, Serialize};
 use svctrack_core::{
     plan::{
         Route,
@@ -68,6 +69,13 @@ pub enum Command {
     AddToken(Box<TokenRecord>),
     /// A token of the tenant, to count no more from the next request on.
     RevokeToken(String),
+    /// A command that is carried out once for all who send it with the same key.
+    Once {
+        /// What it is known by.
+        key: OnceKey,
+        /// The command.
+        command: Box<Command>,
+    },
     /// An event taken in.
     Track {
         /// The event.
@@ -77,6 +85,15 @@ pub enum Command {
         /// How it came in.
         route: Route,
     },
+}
+
+/// What a call that may be sent again is known by (R16).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OnceKey {
+    /// SHA-256 of whose call it is, what it asks for, and its key.
+    pub key: [u8; 32],
+    /// SHA-256 of its body.
+    pub body: [u8; 32],
 }
 
 /// The versions of a record that a write is meant for (R16).
@@ -106,12 +123,14 @@ pub enum Reply {
     TokenAdded(Box<TokenRecord>),
     /// Whether there was such a token.
     TokenRevoked(bool),
+    /// The reply of an earlier command with the same key.
+    Replayed(Box<Reply>),
     /// The event is stored.
     Tracked,
 }
 
 /// A record as an answer shows it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Answer {
     /// Its id.
     pub id: ObjectId,
@@ -156,6 +175,9 @@ pub enum StoreError {
     /// The record is in another version than the caller expects.
     #[error("the record is in another version")]
     Changed,
+    /// The key of a call was sent with another body.
+    #[error("the key was sent with another body")]
+    KeyReused,
     /// The tenant's queue is full.
     #[error("the queue is full")]
     Busy,

@@ -12,7 +12,7 @@ use svctrack_core::{
 
 use super::{
     codec::{self, ChangeKind, ChangeRow},
-    keys,
+    counters, keys,
     tables::WriteTables,
 };
 use crate::store::{Actor, StoreError};
@@ -132,7 +132,7 @@ impl Applier<'_, '_> {
         let key = keys::log(self.tenant, event.id);
         let value = codec::seal_row(&key, event)?;
         self.tables.parked.insert(key.as_slice(), value.as_slice())?;
-        if self.count(PARKED, 1)? <= MAX_PARKED {
+        if counters::add(self.tables, self.tenant, PARKED, 1)? <= MAX_PARKED {
             return Ok(());
         }
         let first = keys::log(self.tenant, ObjectId::MIN);
@@ -141,21 +141,10 @@ impl Applier<'_, '_> {
         let oldest = oldest.transpose()?.map(|(key, _)| key.value().to_vec());
         if let Some(oldest) = oldest {
             self.tables.parked.remove(oldest.as_slice())?;
-            self.count(PARKED, -1)?;
-            self.count(PARKED_DROPPED, 1)?;
+            counters::add(self.tables, self.tenant, PARKED, -1)?;
+            counters::add(self.tables, self.tenant, PARKED_DROPPED, 1)?;
         }
         Ok(())
-    }
-
-    /// Moves a counter and returns where it stands.
-    fn count(&mut self, name: &str, by: i64) -> Result<u64, StoreError> {
-        let key = keys::counter(self.tenant, name);
-        let known = self.tables.counters.get(key.as_slice())?;
-        let known = known
-            .and_then(|known| known.value().first_chunk().map(|bytes| u64::from_be_bytes(*bytes)));
-        let count = known.unwrap_or(0).saturating_add_signed(by);
-        self.tables.counters.insert(key.as_slice(), count.to_be_bytes().as_slice())?;
-        Ok(count)
     }
 
     fn log_change(

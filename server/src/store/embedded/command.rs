@@ -13,6 +13,7 @@ use svctrack_core::{
 
 use super::{
     apply::{Sequences, apply},
+    once,
     tables::WriteTables,
     tenants,
     view::View,
@@ -51,7 +52,8 @@ fn plan(command: &Command, lookup: &dyn Lookup, ctx: &mut Ctx) -> Result<Plan, S
         Command::Upsert { .. }
         | Command::AddTenant { .. }
         | Command::AddToken(_)
-        | Command::RevokeToken(_) => {
+        | Command::RevokeToken(_)
+        | Command::Once { .. } => {
             Err(StoreError::Internal("this command is not planned all at once".to_owned()))
         }
     }
@@ -69,6 +71,9 @@ pub(super) fn carry_out(
     match command {
         Command::Upsert { def, items, access } => {
             return upsert(actor, def, items, *access, tables, sequences, ctx).map(Ok);
+        }
+        Command::Once { key, command } => {
+            return once::carry_out(actor, key, command, tables, sequences, ctx);
         }
         Command::AddTenant { tenant, token } => {
             return tenants::add_tenant(actor, tenant, token, tables, sequences, ctx);

@@ -7,8 +7,8 @@
 //! ```text
 //! table       key                                                            value
 //! meta        name                                                           bytes
-//! tenants     tenant:16                                                      json
-//! tokens      token id:8                                                     json
+//! tenants     tenant:16                                                      format:1 checksum:4 json
+//! tokens      token id:8                                                     format:1 checksum:4 json
 //! tokens_of_tenant  tenant:16 token id:8                                     (empty)
 //! records     tenant:16 resource:1 id:12                                     format:1 checksum:4 shown:4 json
 //! unique      tenant:16 resource:1 row NUL value                             id:12
@@ -16,6 +16,8 @@
 //! activities  tenant:16 id:12                                                format:1 checksum:4 postcard
 //! parked      tenant:16 id:12                                                format:1 checksum:4 postcard
 //! changes     tenant:16 seq:8                                                format:1 checksum:4 postcard
+//! once        tenant:16 hash:32                                              format:1 checksum:4 postcard
+//! once_places tenant:16 id:12                                                key of `once`
 //! counters    tenant:16 name                                                 number:8
 //! ```
 
@@ -75,6 +77,13 @@ pub(super) fn index(
 pub(super) fn log(tenant: TenantId, id: ObjectId) -> Vec<u8> {
     let mut key = tenant_key(tenant, ID_BYTES);
     key.extend_from_slice(id.as_bytes());
+    key
+}
+
+/// Key of what a command came to that is carried out once.
+pub(super) fn once(tenant: TenantId, hash: &[u8; 32]) -> Vec<u8> {
+    let mut key = tenant_key(tenant, hash.len());
+    key.extend_from_slice(hash);
     key
 }
 

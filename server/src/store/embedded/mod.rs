@@ -3,9 +3,11 @@
 mod apply;
 mod codec;
 mod command;
+mod counters;
 mod failure;
 mod keys;
 mod list;
+mod once;
 mod open;
 mod queue;
 mod read;

@@ -17,7 +17,8 @@ pub(super) const INDEX: Definition = TableDefinition::new("index");
 pub(super) const ACTIVITIES: Definition = TableDefinition::new("activities");
 pub(super) const PARKED: Definition = TableDefinition::new("parked");
 pub(super) const CHANGES: Definition = TableDefinition::new("changes");
-
+pub(super) const ONCE: Definition = TableDefinition::new("once");
+pub(super) const ONCE_PLACES: Definition = TableDefinition::new("once_places");
 pub(super) const COUNTERS: Definition = TableDefinition::new("counters");
 
 /// All tables, in a transaction that writes.
@@ -32,6 +33,8 @@ pub(super) struct WriteTables<'t> {
     pub(super) activities: WriteTable<'t>,
     pub(super) parked: WriteTable<'t>,
     pub(super) changes: WriteTable<'t>,
+    pub(super) once: WriteTable<'t>,
+    pub(super) once_places: WriteTable<'t>,
     pub(super) counters: WriteTable<'t>,
 }
 
@@ -49,6 +52,8 @@ impl<'t> WriteTables<'t> {
             activities: transaction.open_table(ACTIVITIES)?,
             parked: transaction.open_table(PARKED)?,
             changes: transaction.open_table(CHANGES)?,
+            once: transaction.open_table(ONCE)?,
+            once_places: transaction.open_table(ONCE_PLACES)?,
             counters: transaction.open_table(COUNTERS)?,
         })
     }

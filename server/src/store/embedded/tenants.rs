@@ -11,7 +11,7 @@ use svctrack_core::{
 
 use super::{
     apply::{Sequences, apply},
-    keys,
+    codec, keys,
     tables::{TENANTS, TOKENS, TOKENS_OF_TENANT, WriteTables},
     view::View,
 };
@@ -34,7 +34,12 @@ pub(super) fn list(
     limit: usize,
 ) -> Result<Vec<TenantRecord>, StoreError> {
     let table = snapshot.open_table(TENANTS)?;
-    table.iter()?.take(limit).map(|row| read_row(row?.1.value())).collect()
+    let mut tenants = Vec::new();
+    for row in table.iter()?.take(limit) {
+        let (key, value) = row?;
+        tenants.push(read_row(key.value(), value.value())?);
+    }
+    Ok(tenants)
 }
 
 pub(super) fn token(
@@ -42,15 +47,18 @@ pub(super) fn token(
     id: &str,
 ) -> Result<Option<TokenRecord>, StoreError> {
     let table = snapshot.open_table(TOKENS)?;
-    table.get(id.as_bytes())?.map(|row| read_row(row.value())).transpose()
+    table.get(id.as_bytes())?.map(|row| read_row(id.as_bytes(), row.value())).transpose()
 }
 
-fn read_row<T: DeserializeOwned>(row: &[u8]) -> Result<T, StoreError> {
-    serde_json::from_slice(row).map_err(|error| StoreError::Corrupted(error.to_string()))
+fn read_row<T: DeserializeOwned>(key: &[u8], row: &[u8]) -> Result<T, StoreError> {
+    let json = codec::unseal(key, row)?;
+    serde_json::from_slice(json).map_err(|error| StoreError::Corrupted(error.to_string()))
 }
 
-fn row_of(record: &impl serde::Serialize) -> Result<Vec<u8>, StoreError> {
-    serde_json::to_vec(record).map_err(|error| StoreError::Internal(error.to_string()))
+fn row_of(key: &[u8], record: &impl serde::Serialize) -> Result<Vec<u8>, StoreError> {
+    let json = serde_json::to_vec(record);
+    let json = json.map_err(|error| StoreError::Internal(error.to_string()))?;
+    Ok(codec::seal(key, &json))
 }
 
 /// The first and the last key that a token of this tenant can have.
@@ -97,7 +105,8 @@ pub(super) fn add_tenant(
         Err(error) => return refused(error),
     };
     apply(tables, sequences, &own, ctx.now, &changes)?;
-    tables.tenants.insert(tenant.id.as_bytes().as_slice(), row_of(tenant)?.as_slice())?;
+    let key = tenant.id.as_bytes().as_slice();
+    tables.tenants.insert(key, row_of(key, tenant)?.as_slice())?;
     add_token(&own, token, tables, sequences, ctx)
 }
 
@@ -119,7 +128,8 @@ pub(super) fn add_token(
         Ok(changes) => apply(tables, sequences, actor, ctx.now, &changes)?,
         Err(error) => return refused(error),
     }
-    tables.tokens.insert(token.id.as_bytes(), row_of(&token)?.as_slice())?;
+    let key = token.id.as_bytes();
+    tables.tokens.insert(key, row_of(key, &token)?.as_slice())?;
     let key = keys::token_of_tenant(token.tenant, &token.id);
     tables.tokens_of_tenant.insert(key.as_slice(), [].as_slice())?;
     Ok(Ok(Reply::TokenAdded(Box::new(token))))
@@ -168,12 +178,11 @@ pub(super) fn mark_used(
     uses: BTreeMap<String, Timestamp>,
 ) -> Result<(), StoreError> {
     for (id, used_at) in uses {
-        let known =
-            tables.tokens.get(id.as_bytes())?.map(|row| read_row(row.value())).transpose()?;
+        let key = id.as_bytes();
+        let known = tables.tokens.get(key)?.map(|row| read_row(key, row.value())).transpose()?;
         let Some(mut token): Option<TokenRecord> = known else { continue };
         token.last_used_at = Some(used_at);
-        let row = row_of(&token)?;
-        tables.tokens.insert(id.as_bytes(), row.as_slice())?;
+        tables.tokens.insert(key, row_of(key, &token)?.as_slice())?;
     }
     Ok(())
 }

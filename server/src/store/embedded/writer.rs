@@ -251,6 +251,7 @@ fn size_of_command(command: &Command) -> usize {
         | Command::AddTenant { .. }
         | Command::AddToken(_)
         | Command::RevokeToken(_) => 0,
+        Command::Once { command, .. } => size_of_command(command),
         Command::Track { event, .. } => size_of_event(event),
     }
 }
