@@ -17,6 +17,7 @@ use crate::{
     app::{App, SystemClock},
     auth::{ByFile, Tenant},
     config::Config,
+    rate_limit::RateLimits,
     router,
     store::{Store, embedded::Embedded},
 };
@@ -69,7 +70,10 @@ impl Admin {
         })?;
         let tenant = find(&store, whose)?;
         let url = config.public_url(config.listen);
-        Ok(Self::Stopped { app: App::new(Arc::new(store), clock, &url), tenant })
+        Ok(Self::Stopped {
+            app: App::new(Arc::new(store), clock, &url, RateLimits::default()),
+            tenant,
+        })
     }
 
     /// Calls a route, and returns what it answers.

@@ -8,7 +8,12 @@ use std::{
 
 use svctrack_core::value::Timestamp;
 
-use crate::{body::BodyBudget, observe::RequestIds, store::Store};
+use crate::{
+    body::BodyBudget,
+    observe::RequestIds,
+    rate_limit::{RateLimiting, RateLimits},
+    store::Store,
+};
 
 /// Where now comes from.
 pub trait Clock: Send + Sync {
@@ -51,11 +56,18 @@ pub struct App {
     pub(crate) bodies: BodyBudget,
     pub(crate) request_ids: RequestIds,
     pub(crate) running: Running,
+    pub(crate) rates: RateLimiting,
 }
 
 impl App {
-    /// An application over a store. `public_url` is how browsers reach it, without a slash at the end.
-    pub fn new(store: Arc<dyn Store>, clock: Arc<dyn Clock>, public_url: &str) -> Arc<Self> {
+    /// An application over a store. `public_url` is how browsers reach it, without a slash at the end;
+    /// `limits` hold for everybody.
+    pub fn new(
+        store: Arc<dyn Store>,
+        clock: Arc<dyn Clock>,
+        public_url: &str,
+        limits: RateLimits,
+    ) -> Arc<Self> {
         Arc::new(Self {
             store,
             clock,
@@ -63,6 +75,7 @@ impl App {
             bodies: BodyBudget::default(),
             request_ids: RequestIds::default(),
             running: Running::default(),
+            rates: RateLimiting::new(limits),
         })
     }
 }

@@ -4,16 +4,24 @@
 use std::{
     fs, io,
     net::SocketAddr,
+    num::NonZeroU32,
     path::{Path, PathBuf},
 };
 
 use serde::{Deserialize, Serialize};
 use svctrack_core::value::TenantId;
 
-use crate::auth::{Tenant, Token};
+use crate::{
+    auth::{Tenant, Token},
+    rate_limit::RateLimits,
+};
 
 /// Name of the file in the working folder that is read when it is there.
 pub const FILE_NAME: &str = "svctrack.toml";
+
+/// Requests a second of a token: more than a program needs that uses bulk calls, fewer than would slow
+/// others.
+const DEFAULT_RATE_LIMIT: u32 = 150;
 
 /// What may be given, by flag, environment or file; each line of the file has the name of its flag.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, clap::Args)]
@@ -31,6 +39,12 @@ pub struct Given {
     /// Memory for the store's cache, in MiB [default: 256]
     #[arg(long, env = "SVCTRACK_CACHE_MB", value_name = "MIB", value_parser = clap::value_parser!(u32).range(1..))]
     pub cache_mb: Option<u32>,
+    /// Requests a second of each token, with bursts of twice as many; 0 sets no limit [default: 150]
+    #[arg(long, env = "SVCTRACK_RATE_LIMIT", value_name = "PER_SECOND")]
+    pub rate_limit: Option<u32>,
+    /// Requests a second to the tracking routes of each tenant; 0 sets no limit [default: 0]
+    #[arg(long, env = "SVCTRACK_TRACKING_RATE_LIMIT", value_name = "PER_SECOND")]
+    pub tracking_rate_limit: Option<u32>,
     /// What is logged: error, warn, info, debug, or a filter by module [default: info]
     #[arg(long, env = "SVCTRACK_LOG", value_name = "FILTER")]
     pub log: Option<String>,
@@ -63,6 +77,10 @@ pub struct Config {
     pub public_url: Option<String>,
     /// Memory for the store's cache, in MiB.
     pub cache_mb: u32,
+    /// Requests a second of each token; 0 sets no limit.
+    pub rate_limit: u32,
+    /// Requests a second to the tracking routes of each tenant; 0 sets no limit.
+    pub tracking_rate_limit: u32,
     /// What is logged.
     pub log: String,
     /// Tenant and token of the first start.
@@ -119,6 +137,8 @@ impl Given {
             listen: self.listen.or(file.listen).unwrap_or_else(|| ([127, 0, 0, 1], 8080).into()),
             public_url: self.public_url.or(file.public_url).map(check_url).transpose()?,
             cache_mb: self.cache_mb.or(file.cache_mb).unwrap_or(256),
+            rate_limit: self.rate_limit.or(file.rate_limit).unwrap_or(DEFAULT_RATE_LIMIT),
+            tracking_rate_limit: self.tracking_rate_limit.or(file.tracking_rate_limit).unwrap_or(0),
             log: self.log.or(file.log).unwrap_or_else(|| "info".to_owned()),
             bootstrap: read_bootstrap(tenant, token, operator)?,
         })
@@ -188,6 +208,14 @@ impl Config {
     /// Memory for the store's cache, in bytes.
     pub fn cache_bytes(&self) -> usize {
         usize::try_from(self.cache_mb).unwrap_or(usize::MAX).saturating_mul(1024 * 1024)
+    }
+
+    /// How many requests are served, where that is limited.
+    pub fn rate_limits(&self) -> RateLimits {
+        RateLimits {
+            requests: NonZeroU32::new(self.rate_limit),
+            tracking: NonZeroU32::new(self.tracking_rate_limit),
+        }
     }
 
     /// What is in force, as the lines of a configuration file; without secrets.

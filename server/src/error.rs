@@ -3,7 +3,7 @@
 
 use poem::{
     Response,
-    http::{HeaderValue, StatusCode, header},
+    http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header},
 };
 use serde::Serialize;
 use svctrack_core::{
@@ -11,7 +11,11 @@ use svctrack_core::{
     value::{Issue, Malformed},
 };
 
-use crate::{limits::RETRY_AFTER_SECONDS, store::StoreError};
+use crate::{
+    limits::RETRY_AFTER_SECONDS,
+    rate_limit::{BURST_SECONDS, TooMany},
+    store::StoreError,
+};
 
 /// What went wrong with a request.
 #[derive(Debug)]
@@ -46,6 +50,8 @@ pub(crate) enum Error {
     Invalid(Vec<Issue>),
     /// A call with the same `Idempotency-Key` is under way.
     StillRunning,
+    /// The caller sends too many requests.
+    TooMany(TooMany),
     /// All bodies together are too large just now.
     Overloaded,
     /// The store did not do it.
@@ -155,6 +161,11 @@ impl Error {
                 "idempotency_key_running",
                 "a call with this `Idempotency-Key` is still under way",
             ),
+            Self::TooMany(TooMany { limit, .. }) => verdict(
+                S::TOO_MANY_REQUESTS,
+                "too_many_requests",
+                format!("at most {limit} requests a second are served"),
+            ),
             Self::Overloaded => {
                 verdict(S::SERVICE_UNAVAILABLE, "overloaded", "too much is being received just now")
             }
@@ -167,6 +178,10 @@ impl Error {
     pub(crate) fn into_response(self, request_id: &str) -> Response {
         let allow = match &self {
             Self::MethodNotAllowed(allow) => HeaderValue::from_str(allow).ok(),
+            _ => None,
+        };
+        let too_many = match &self {
+            Self::TooMany(too_many) => Some(*too_many),
             _ => None,
         };
         let verdict = self.into_verdict(request_id);
@@ -185,6 +200,9 @@ impl Error {
             .content_type("application/problem+json")
             .body(body);
         add_headers(&mut response, allow);
+        if let Some(too_many) = too_many {
+            add_rate_limit(response.headers_mut(), too_many);
+        }
         response
     }
 }
@@ -205,6 +223,22 @@ fn add_headers(response: &mut Response, allow: Option<HeaderValue>) {
     if matches!(status, S::PAYLOAD_TOO_LARGE | S::REQUEST_TIMEOUT) {
         // The rest of the body is not read, so the connection can carry no further request.
         headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
+    }
+}
+
+/// When to come again, and what the limit is: the latter as the drafts of `RateLimit` have it.
+fn add_rate_limit(headers: &mut HeaderMap, TooMany { limit, wait }: TooMany) {
+    let seconds = wait.as_secs() + 1;
+    let quota = limit.get().saturating_mul(BURST_SECONDS);
+    headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+    let fields = [
+        ("ratelimit", format!("\"requests\";r=0;t={seconds}")),
+        ("ratelimit-policy", format!("\"requests\";q={quota};w={BURST_SECONDS}")),
+    ];
+    for (name, value) in fields {
+        if let Ok(value) = HeaderValue::try_from(value) {
+            headers.insert(HeaderName::from_static(name), value);
+        }
     }
 }
 

@@ -13,6 +13,7 @@ mod first_start;
 mod limits;
 mod observe;
 mod openapi;
+pub mod rate_limit;
 pub mod router;
 mod routes;
 pub mod run;

@@ -66,7 +66,7 @@ pub async fn run(config: Config) -> Result<(), RunError> {
         .await
         .map_err(|cause| RunError::Listen { address: config.listen, cause })?;
     let public_url = config.public_url(listener.local_addr()?);
-    let app = App::new(store.clone(), Arc::new(SystemClock), &public_url);
+    let app = App::new(store.clone(), Arc::new(SystemClock), &public_url, config.rate_limits());
     start_first(&app, &config).await?;
     say(&format!("svctrack serves on {public_url}  (demo page: {public_url}/demo)"))?;
 

@@ -7,6 +7,7 @@ use svctrack_core::value::TenantId;
 use svctrack_server::{
     app::{App, Clock, SystemClock},
     auth::{TenantRecord, Token, TokenRecord},
+    rate_limit::RateLimits,
     router,
     serve::serve,
     store::{
@@ -81,7 +82,7 @@ impl InProcess {
         store.write(Actor::operator(), Command::AddToken(Box::new(record))).await.unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let base = format!("http://{}", listener.local_addr().unwrap());
-        let app = App::new(Arc::new(store), clock, &base);
+        let app = App::new(Arc::new(store), clock, &base, RateLimits::default());
         let endpoint = router::endpoint(&app).unwrap();
         let (stop, stopped) = oneshot::channel::<()>();
         tokio::spawn(serve(listener, endpoint, async { drop(stopped.await) }));

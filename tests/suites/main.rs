@@ -1,5 +1,6 @@
 //! All suites in one program, so that it is linked once.
 
+mod access;
 mod browser;
 mod cases;
 mod crash;

@@ -69,12 +69,9 @@ pub(crate) fn authenticate(app: &App, request: &Request) -> Result<Caller, Error
         return Err(Error::Unauthorized("token_expired"));
     }
     app.store.token_used(&known, now);
-    Ok(Caller {
-        tenant: Tenant::shown(known.tenant),
-        token: Some(known.id),
-        user: known.user_id,
-        scopes: known.scopes,
-    })
+    let tenant = Tenant::shown(known.tenant);
+    app.rates.count_request(&known.id, app.store.rate_limits(&tenant)?)?;
+    Ok(Caller { tenant, token: Some(known.id), user: known.user_id, scopes: known.scopes })
 }
 
 /// The token in an `Authorization` header: after `Bearer`, or as the user name of `Basic`.
@@ -97,7 +94,12 @@ fn token_in(header: &str) -> Option<String> {
 /// [`Error::TenantNotFound`] when there is no such tenant.
 pub(crate) fn tenant_in_path(app: &App, text: &str) -> Result<Tenant, Error> {
     let id = TenantId::parse(text).ok_or(Error::TenantNotFound)?;
-    if app.store.has_tenant(id)? { Ok(Tenant::shown(id)) } else { Err(Error::TenantNotFound) }
+    if !app.store.has_tenant(id)? {
+        return Err(Error::TenantNotFound);
+    }
+    let tenant = Tenant::shown(id);
+    app.rates.count_tracking(id.as_bytes(), app.store.rate_limits(&tenant)?)?;
+    Ok(tenant)
 }
 
 /// The tenant of a token that the program itself has just made.

@@ -17,7 +17,10 @@ use svctrack_core::{
     value::{Document, Issue, ObjectId, RecordRef, TenantId, Timestamp},
 };
 
-use crate::auth::{Tenant, TenantRecord, TokenRecord};
+use crate::{
+    auth::{Tenant, TenantRecord, TokenRecord},
+    rate_limit::RateLimits,
+};
 
 /// One thing to be written, all of it or nothing.
 #[derive(Debug)]
@@ -289,6 +292,12 @@ pub trait Store: Send + Sync {
 
     /// Notes that a token was used; it is written along with another commit (R43).
     fn token_used(&self, token: &TokenRecord, now: Timestamp);
+
+    /// The rate limits that a tenant has set for itself.
+    ///
+    /// # Errors
+    /// When the store cannot say.
+    fn rate_limits(&self, tenant: &Tenant) -> Result<RateLimits, StoreError>;
 
     /// How the store is.
     fn health(&self) -> Health;

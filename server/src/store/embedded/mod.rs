@@ -10,6 +10,7 @@ mod list;
 mod once;
 mod open;
 mod queue;
+mod rate_limits;
 mod read;
 pub mod storage;
 mod tables;
@@ -41,6 +42,7 @@ use tokio::sync::{Semaphore, oneshot};
 pub use self::open::{OpenError, initialise};
 use self::{
     queue::{Job, Queues},
+    rate_limits::KnownLimits,
     storage::{FileMedium, Medium},
     token_uses::TokenUses,
     writer::Writer,
@@ -49,6 +51,7 @@ use super::{Actor, Answer, Command, Health, Page, Reply, Store, StoreError};
 use crate::{
     app::Clock,
     auth::{Tenant, TenantRecord, TokenRecord},
+    rate_limit::RateLimits,
 };
 
 /// Name of the store's file in the data folder.
@@ -68,6 +71,7 @@ struct Shared {
     queues: Queues,
     health: AtomicU8,
     uses: TokenUses,
+    limits: KnownLimits,
     clock: Arc<dyn Clock>,
 }
 
@@ -121,6 +125,7 @@ impl Embedded {
             queues: Queues::default(),
             health: AtomicU8::new(Health::Ok as u8),
             uses: TokenUses::default(),
+            limits: KnownLimits::default(),
             clock,
         });
         let writer = Writer { shared: shared.clone(), ids };
@@ -276,6 +281,11 @@ impl Store for Embedded {
 
     fn token_used(&self, token: &TokenRecord, now: Timestamp) {
         self.shared.uses.note(token, now);
+    }
+
+    fn rate_limits(&self, tenant: &Tenant) -> Result<RateLimits, StoreError> {
+        let read = |snapshot: &_| read::rate_limits(snapshot, tenant.id());
+        self.shared.limits.of(tenant.id(), || self.shared.read(read))
     }
 
     fn health(&self) -> Health {

@@ -14,6 +14,7 @@ use std::{
 use redb::WriteTransaction;
 use svctrack_core::{
     plan::Ctx,
+    resources::settings::SETTINGS,
     tracking::Event,
     value::{Document, IdSequence},
 };
@@ -168,6 +169,9 @@ impl Writer {
         match self.carry_out_all(&transaction, batch, taking) {
             Ok(outcomes) => {
                 transaction.commit().map_err(|error| Failed::Store(error.into()))?;
+                if batch.jobs.iter().any(|job| changes_settings(&job.command)) {
+                    self.shared.limits.forget();
+                }
                 Ok(outcomes)
             }
             Err(failed) => {
@@ -231,6 +235,10 @@ impl Writer {
         self.ids = ctx.ids;
         done
     }
+}
+
+fn changes_settings(command: &Command) -> bool {
+    matches!(command, Command::Update { def, .. } if **def == SETTINGS)
 }
 
 /// The one place where a write begins: every commit is durable, and leaves a file that opens at once
