@@ -3,6 +3,7 @@
 mod access;
 mod browser;
 mod cases;
+mod corpora;
 mod crash;
 mod examples;
 mod faults;

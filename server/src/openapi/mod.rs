@@ -1,14 +1,15 @@
 //! The description of the API (OpenAPI 3.1), made from the route table and the rows of the resources:
 //! what is there is described, and nothing else.
 
+mod schemas;
+
 use serde_json::{Map, Value, json};
 use svctrack_core::{
     resources::{REGISTRY, settings::SETTINGS},
-    schema::{self, ResourceDef, Row},
-    tracking::event::{MAX_EVENT_BYTES, MAX_MESSAGE_ID_BYTES, name},
-    value::{email::MAX_EMAIL_BYTES, key::MAX_KEY_BYTES, number::MAX_AMOUNT},
+    schema::{ResourceDef, list::MAX_SEARCH_BYTES},
 };
 
+use self::schemas::{OBJECT_ID, RECORD_REF, YEAR, schemas};
 use crate::router;
 
 /// What a route is, for its description.
@@ -36,6 +37,7 @@ pub(crate) enum Access {
 pub(crate) enum Kind {
     Nothing,
     Record,
+    NewRecord,
     Records,
     Items,
     BulkAnswer,
@@ -111,7 +113,7 @@ fn operation_id(method: &str, path: &str) -> String {
 
 fn operation(path: &str, says: &Says, def: Option<&ResourceDef>) -> Value {
     let mut parameters: Vec<Value> =
-        path.split(['{', '}']).skip(1).step_by(2).map(path_parameter).collect();
+        path.split(['{', '}']).skip(1).step_by(2).map(|name| path_parameter(name, def)).collect();
     let summary = match def {
         Some(def) => format!("{}: {}", def.path, says.summary),
         None => says.summary.to_owned(),
@@ -145,45 +147,62 @@ fn set(object: &mut Value, name: &str, value: Value) {
     }
 }
 
-fn path_parameter(name: &str) -> Value {
-    let description = match name {
-        "tenant" => "UUID of the tenant.",
-        _ => "`_id`, `extid-` and the `externalId`, or `srcid-` and the `sourceId`.",
+fn path_parameter(name: &str, def: Option<&ResourceDef>) -> Value {
+    let (description, schema) = match (name, def) {
+        ("tenant", _) => ("UUID of the tenant.", json!({ "type": "string" })),
+        (_, Some(_)) => (
+            "`_id`, `extid-` and the `externalId`, or `srcid-` and the `sourceId`.",
+            json!({ "type": "string", "pattern": RECORD_REF }),
+        ),
+        _ => ("The `_id`.", json!({ "type": "string" })),
     };
     json!({
-        "name": name, "in": "path", "required": true, "description": description,
-        "schema": { "type": "string" },
+        "name": name, "in": "path", "required": true, "description": description, "schema": schema,
     })
 }
 
 fn list_parameters(def: &ResourceDef) -> Vec<Value> {
     let parameter = |name: &str, description: &str, schema: Value| json!({ "name": name, "in": "query", "description": description, "schema": schema });
-    let limit = json!({ "type": "integer", "minimum": 1, "maximum": def.list.max, "default": def.list.default });
+    let names: Vec<&str> = def.rows.iter().map(|row| row.name).collect();
+    // An empty one asks for nothing.
+    let sort = format!("^$|^-?({}|custom\\..+)$", names.join("|"));
     let mut parameters = vec![
-        parameter("limit", "How many records at the most.", limit),
+        parameter(
+            "limit",
+            "How many records at the most.",
+            json!({ "type": "integer", "minimum": 1, "maximum": def.list.max, "default": def.list.default }),
+        ),
         parameter(
             "offset",
             "How many records to pass over.",
             json!({ "type": "integer", "minimum": 0 }),
         ),
-        parameter("after", "Only records behind this `_id`.", json!({ "type": "string" })),
+        parameter(
+            "after",
+            "Only records behind this `_id`; without `sort`, or sorted by `_id`.",
+            json!({ "type": "string", "pattern": OBJECT_ID }),
+        ),
         parameter(
             "sort",
             "A property; `-` in front reverses the order.",
-            json!({ "type": "string" }),
+            json!({ "type": "string", "pattern": sort }),
         ),
         parameter(
             "select",
             "Properties to return, separated by commas.",
             json!({ "type": "string" }),
         ),
-        parameter("updatedSince", "Only records changed since.", json!({ "type": "string" })),
+        parameter(
+            "updatedSince",
+            "Only records changed since.",
+            json!({ "type": "string", "format": "date-time", "pattern": YEAR }),
+        ),
     ];
     if def.searched.is_some() {
         parameters.push(parameter(
             "search",
             "Only records that contain this text.",
-            json!({ "type": "string" }),
+            json!({ "type": "string", "maxLength": MAX_SEARCH_BYTES }),
         ));
     }
     parameters
@@ -199,6 +218,12 @@ fn reference(name: &str) -> Value {
     json!({ "$ref": format!("#/components/schemas/{name}") })
 }
 
+/// The properties that a new record needs.
+fn required_of(def: Option<&ResourceDef>) -> Vec<&'static str> {
+    let rows = def.map_or(&[][..], |def| def.rows);
+    rows.iter().filter(|row| row.required).map(|row| row.name).collect()
+}
+
 /// The schema of a body, if there is one.
 fn schema_of(kind: Kind, def: Option<&ResourceDef>) -> Option<Value> {
     let record =
@@ -207,6 +232,7 @@ fn schema_of(kind: Kind, def: Option<&ResourceDef>) -> Option<Value> {
     Some(match kind {
         Kind::Nothing | Kind::Ok | Kind::Page => return None,
         Kind::Record => record(),
+        Kind::NewRecord => json!({ "allOf": [record(), { "required": required_of(def) }] }),
         Kind::Records | Kind::Items => many(record()),
         Kind::BulkAnswer if def.is_some_and(|def| def.answers_counts_alone) => {
             reference("BulkCounts")
@@ -242,155 +268,6 @@ fn problem() -> Value {
     json!({
         "description": "It was not done, and why (RFC 9457).",
         "content": { "application/problem+json": { "schema": reference("Problem") } },
-    })
-}
-
-fn schemas() -> Value {
-    let mut schemas = Map::new();
-    for def in REGISTRY {
-        schemas.insert(schema_name(def), resource(def));
-    }
-    schemas.insert(schema_name(&SETTINGS), resource(&SETTINGS));
-    schemas.insert("Event".to_owned(), event());
-    schemas.insert("NewTenant".to_owned(), new_tenant());
-    schemas.insert("NewToken".to_owned(), new_token());
-    schemas.insert("Deleted".to_owned(), integers(&["n", "ok", "deletedCount"]));
-    schemas.insert("BulkCounts".to_owned(), integers(&["created", "updated"]));
-    schemas.insert("BulkAnswer".to_owned(), bulk_answer());
-    schemas.insert("Problem".to_owned(), problem_schema());
-    Value::Object(schemas)
-}
-
-/// A resource as its rows say it.
-fn resource(def: &ResourceDef) -> Value {
-    let properties: Map<String, Value> =
-        def.rows.iter().map(|row| (row.name.to_owned(), property(row))).collect();
-    json!({ "type": "object", "description": def.doc, "properties": properties })
-}
-
-fn property(row: &Row) -> Value {
-    let mut property = kind_schema(row);
-    let unit = row.unit.map(|unit| format!(" In {unit}.")).unwrap_or_default();
-    set(&mut property, "description", json!(format!("{}{unit}", row.doc.trim())));
-    if !row.is_sent() {
-        set(&mut property, "readOnly", json!(true));
-    }
-    if !row.values.is_empty() {
-        let mut values: Vec<Value> = row.values.iter().map(|value| json!(value)).collect();
-        values.extend(row.aliases.iter().map(|(alias, _)| json!(alias)));
-        values.push(Value::Null);
-        set(&mut property, "enum", json!(values));
-    }
-    property
-}
-
-fn kind_schema(row: &Row) -> Value {
-    use schema::Kind as K;
-    let (least, greatest) = row.range.unwrap_or((-MAX_AMOUNT, MAX_AMOUNT));
-    match row.kind {
-        K::Id | K::Reference | K::Text => json!({ "type": ["string", "null"] }),
-        K::Key => json!({ "type": ["string", "null"], "minLength": 1, "maxLength": MAX_KEY_BYTES }),
-        K::Email => json!({ "type": ["string", "null"], "maxLength": MAX_EMAIL_BYTES }),
-        K::References | K::Values => json!({ "type": ["array", "null"] }),
-        K::Texts => json!({ "type": ["array", "null"], "items": { "type": "string" } }),
-        K::Object => json!({ "type": ["object", "null"] }),
-        K::Date => json!({ "type": ["string", "null"], "format": "date-time" }),
-        K::Integer => json!({ "type": ["integer", "null"], "minimum": least, "maximum": greatest }),
-        K::Number => json!({ "type": ["number", "null"], "minimum": least, "maximum": greatest }),
-        K::Bool => json!({ "type": ["boolean", "null"] }),
-    }
-}
-
-fn event() -> Value {
-    let text =
-        |description: &str| json!({ "type": ["string", "null"], "description": description });
-    json!({
-        "type": "object",
-        "description": format!("At most {MAX_EVENT_BYTES} bytes; `email` or `externalId` is required."),
-        "properties": {
-            name::NAME: text("Full name of the user."),
-            name::EMAIL: text("E-mail of the user."),
-            name::EXTERNAL_ID: text("The user's id in the caller's system."),
-            name::COMPANY: text("Customer id in the caller's system."),
-            name::ACTION: text("What was done; without it the event only says who is there."),
-            name::ASSET: text("`externalId` of an asset."),
-            name::PROJECT: text("`externalId` of a project."),
-            name::INFO: { "type": ["object", "null"], "description": "Extra data." },
-            name::PASSIVE: { "type": ["boolean", "null"], "description": "Whether it does not count as activity." },
-            name::WEIGHT: { "type": ["number", "null"], "minimum": 0, "description": "Relative importance." },
-            name::DATE: text("When it happened; the time of receipt when absent."),
-            name::SENT_AT: text("When it was sent, by the sender's clock."),
-            name::MESSAGE_ID: { "type": ["string", "null"], "maxLength": MAX_MESSAGE_ID_BYTES, "description": "The sender's id of the event." },
-        },
-    })
-}
-
-fn new_token() -> Value {
-    json!({
-        "type": "object",
-        "required": ["label", "scopes"],
-        "properties": {
-            "label": { "type": "string", "description": "What it is for." },
-            "scopes": { "type": "array", "items": { "type": "string" }, "description": "What it may do." },
-            "expiresAt": { "type": ["string", "null"], "description": "From when on it counts no more." },
-            "userId": { "type": ["string", "null"], "description": "The user that it acts as." },
-        },
-    })
-}
-
-fn new_tenant() -> Value {
-    json!({
-        "type": "object",
-        "required": ["name"],
-        "properties": { "name": { "type": "string", "description": "Whose it is." } },
-    })
-}
-
-fn integers(names: &[&str]) -> Value {
-    let properties: Map<String, Value> =
-        names.iter().map(|name| ((*name).to_owned(), json!({ "type": "integer" }))).collect();
-    json!({ "type": "object", "properties": properties })
-}
-
-fn bulk_answer() -> Value {
-    let mut answer = integers(&["created", "updated", "nonupdates"]);
-    let lists = [
-        "createdErrors",
-        "insertsKeys",
-        "updatedErrors",
-        "updatesKeys",
-        "modified",
-        "upsertedIds",
-        "permissionErrors",
-        "validationErrors",
-    ];
-    if let Some(properties) = answer.get_mut("properties").and_then(Value::as_object_mut) {
-        properties.extend(lists.map(|name| (name.to_owned(), json!({ "type": "array" }))));
-    }
-    answer
-}
-
-fn problem_schema() -> Value {
-    json!({
-        "type": "object",
-        "required": ["type", "title", "status", "detail", "code", "requestId"],
-        "properties": {
-            "type": { "type": "string" },
-            "title": { "type": "string" },
-            "status": { "type": "integer" },
-            "detail": { "type": "string" },
-            "code": { "type": "string" },
-            "requestId": { "type": "string" },
-            "errors": { "type": "array", "items": {
-                "type": "object",
-                "required": ["pointer", "code", "message"],
-                "properties": {
-                    "pointer": { "type": "string" },
-                    "code": { "type": "string" },
-                    "message": { "type": "string" },
-                },
-            } },
-        },
     })
 }
 
