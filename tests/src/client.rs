@@ -8,6 +8,12 @@ use hyper_util::{
     rt::TokioExecutor,
 };
 use serde_json::Value;
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::TcpStream,
+};
+
+use crate::process::PATIENCE;
 
 /// A client of one server.
 #[derive(Clone)]
@@ -73,6 +79,21 @@ impl Client {
         let (head, body) = response.into_parts();
         let body = body.collect().await.map_err(|error| error.to_string())?.to_bytes();
         Ok(Answer { status: head.status, headers: head.headers, body })
+    }
+
+    /// The token that it sends.
+    pub fn token(&self) -> Option<&str> {
+        self.token.as_deref()
+    }
+
+    /// The answer to `request`, written byte for byte on a connection of its own.
+    pub async fn raw(&self, request: &[u8]) -> String {
+        let mut stream = TcpStream::connect(self.address()).await.unwrap();
+        stream.write_all(request).await.unwrap();
+        let mut answer = Vec::new();
+        let read = stream.read_to_end(&mut answer);
+        tokio::time::timeout(PATIENCE, read).await.unwrap().unwrap();
+        String::from_utf8(answer).unwrap()
     }
 
     /// The server's address and port.

@@ -5,6 +5,7 @@ mod browser;
 mod cases;
 mod corpora;
 mod crash;
+mod every_route;
 mod examples;
 mod faults;
 mod input;
