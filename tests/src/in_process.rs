@@ -1,9 +1,12 @@
 //! The server in this process: the same application and the same loop, over a store and a clock that a
 //! test can give.
 
-use std::sync::Arc;
+use std::sync::{
+    Arc,
+    atomic::{AtomicI64, Ordering},
+};
 
-use svctrack_core::value::TenantId;
+use svctrack_core::value::{TenantId, Timestamp};
 use svctrack_server::{
     app::{App, Clock, SystemClock},
     auth::{TenantRecord, Token, TokenRecord},
@@ -22,6 +25,27 @@ use crate::{TENANT, client::Client};
 
 /// Cache of a test's store, in bytes.
 const CACHE_BYTES: usize = 16 * 1024 * 1024;
+
+/// A clock that stands still until it is set.
+pub struct StillClock(AtomicI64);
+
+impl StillClock {
+    /// A clock that shows this time.
+    pub fn at(time: Timestamp) -> Self {
+        Self(AtomicI64::new(time.as_ms()))
+    }
+
+    /// Shows another time.
+    pub fn set(&self, time: Timestamp) {
+        self.0.store(time.as_ms(), Ordering::SeqCst);
+    }
+}
+
+impl Clock for StillClock {
+    fn now(&self) -> Timestamp {
+        Timestamp::from_ms_clamped(self.0.load(Ordering::SeqCst))
+    }
+}
 
 /// A running server; it stops when dropped.
 pub struct InProcess {

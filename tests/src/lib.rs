@@ -2,17 +2,10 @@
 //! and a browser.
 
 pub mod browser;
+pub mod case;
 pub mod client;
 pub mod description;
 pub mod in_process;
 pub mod process;
 
-use std::path::{Path, PathBuf};
-
-/// The folder of the whole project.
-pub fn project() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()
-}
-
-/// The tenant of servers that tests start.
-pub const TENANT: &str = "67e55044-10b1-426f-9247-bb680e5fe0c8";
+pub use case::{TENANT, project};

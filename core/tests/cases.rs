@@ -1,0 +1,252 @@
+//! The cases about records, carried out by `core` alone: commands planned over a store in memory, whose
+//! answers say the same as those over HTTP. What HTTP adds, such as who may and which headers, is tested there.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "tests may panic: that is how they fail"
+)]
+
+#[path = "../../tests/src/case.rs"]
+#[allow(dead_code, unreachable_pub, reason = "the file is a public module of another program too")]
+mod case;
+
+use case::{Case, Found, NOW, Step, run_all};
+use serde_json::{Value, json};
+use svctrack_core::{
+    plan::{
+        self, Ctx, Planned, Refusal,
+        memory::Memory,
+        upsert::{self, Access, MAX_ITEMS, Summary},
+    },
+    resources::{self, REGISTRY},
+    schema::{ListQuery, Lookup as _, ReadCtx, ResourceDef, SortKey, list::sort_key, shape},
+    value::{
+        Document, IdSequence, Issue, Malformed, ObjectId, RecordRef, Timestamp,
+        json_reader::parse_documents,
+    },
+};
+
+/// The areas of `tests/cases` whose cases are about records, their rules and how they are listed.
+const AREAS: &[&str] = &[
+    "assets",
+    "bulk",
+    "companies",
+    "endusers",
+    "licenses",
+    "lists",
+    "products",
+    "projects",
+    "records",
+    "tickets",
+    "timeentries",
+    "timesheets",
+    "users",
+];
+
+/// The headers that follow from a command's outcome; all others are HTTP's own.
+const HEADERS: &[&str] = &["svctrack-bulk-errors"];
+
+#[test]
+fn every_case_about_records_comes_out_on_core_alone() {
+    let mut cases: Vec<Case> = Case::all();
+    cases.retain(|case| AREAS.contains(&case.area()) && case.says["not_on_core"].is_null());
+    assert!(cases.len() >= 100, "only {} cases were found", cases.len());
+    for case in &mut cases {
+        if let Some(headers) = case.says["expect"]["headers"].as_object_mut() {
+            headers.retain(|name, _| HEADERS.contains(&name.as_str()));
+        }
+    }
+    run_all(&cases, |case| {
+        let mut world = World::new();
+        case.run(|step| world.carry_out(step))
+    });
+}
+
+/// One tenant.
+struct World {
+    store: Memory,
+    ctx: Ctx,
+}
+
+/// Why there is no other answer: what HTTP would say, and what is wrong.
+struct Refused(u16, Vec<Issue>);
+
+impl From<Refusal> for Refused {
+    fn from(refusal: Refusal) -> Self {
+        match refusal {
+            Refusal::NotFound => Self(404, vec![Issue::of_body("not_found", "")]),
+            Refusal::Invalid(issues) => Self(422, issues),
+            Refusal::Conflict(issues) => Self(409, issues),
+            Refusal::Lookup(error) => panic!("{error}"),
+        }
+    }
+}
+
+impl From<Malformed> for Refused {
+    fn from(fault: Malformed) -> Self {
+        Self(400, vec![Issue::of_body(fault.code, fault.message)])
+    }
+}
+
+type Answer = Result<Found, Refused>;
+
+impl World {
+    fn new() -> Self {
+        let ctx = Ctx {
+            now: Timestamp::parse(NOW).unwrap(),
+            ids: IdSequence::new([1, 2, 3, 4, 5]),
+            actor: None,
+        };
+        Self { store: Memory::default(), ctx }
+    }
+
+    fn carry_out(&mut self, step: &Step) -> Found {
+        if let Some(now) = step.now() {
+            self.ctx.now = Timestamp::parse(now).unwrap();
+        }
+        self.answer(step).unwrap_or_else(|Refused(status, issues)| {
+            let code = issues.first().map(|issue| issue.code);
+            let errors: Vec<Value> = issues
+                .iter()
+                .map(|issue| json!({"pointer": issue.pointer, "code": issue.code, "message": issue.message}))
+                .collect();
+            let problem = json!({ "status": status, "code": code, "errors": errors });
+            Found { status, headers: Vec::new(), text: problem.to_string() }
+        })
+    }
+
+    fn answer(&mut self, step: &Step) -> Answer {
+        let (path, query) = step.path().split_once('?').unwrap_or((step.path(), ""));
+        let mut parts = path.trim_start_matches('/').split('/');
+        let (name, id) = (parts.next().unwrap(), parts.next());
+        let def = *REGISTRY.iter().find(|def| def.path == name).unwrap();
+        let invalid_id = || Refused(400, vec![Issue::of_body("invalid_id", "")]);
+        let reference = id.map(|id| RecordRef::parse(id).ok_or_else(invalid_id)).transpose()?;
+        match (step.method(), reference) {
+            ("POST", None) => self.create(def, step),
+            ("PUT", None) => self.upsert(def, step),
+            ("GET", None) => self.list(def, query),
+            ("GET", Some(reference)) => self.read(def, &reference),
+            ("PUT" | "PATCH", Some(reference)) => self.update(def, &reference, step),
+            ("DELETE", Some(reference)) => self.delete(def, &reference),
+            (method, _) => panic!("{method} {path} is not for core"),
+        }
+    }
+
+    fn create(&mut self, def: &'static ResourceDef, step: &Step) -> Answer {
+        let sent = Document::parse(step.body().as_bytes())?;
+        let shaped = shape::check_create(def, &sent).map_err(Refusal::Invalid)?;
+        let planned = plan::create(def, shaped.patch, &self.store, &mut self.ctx)?;
+        Ok(self.apply(def, planned))
+    }
+
+    fn read(&self, def: &'static ResourceDef, reference: &RecordRef) -> Answer {
+        let id = self.locate(def, reference)?;
+        Ok(done(self.shown(def, &self.store.record(def, id).unwrap().unwrap()).to_text()))
+    }
+
+    fn update(&mut self, def: &'static ResourceDef, reference: &RecordRef, step: &Step) -> Answer {
+        let sent = Document::parse(step.body().as_bytes())?;
+        let shaped = shape::check_update(def, &sent).map_err(Refusal::Invalid)?;
+        let id = self.locate(def, reference)?;
+        let planned = plan::update(def, id, shaped.patch, &self.store, &mut self.ctx)?;
+        Ok(self.apply(def, planned))
+    }
+
+    fn delete(&mut self, def: &'static ResourceDef, reference: &RecordRef) -> Answer {
+        let id = match self.locate(def, reference) {
+            Err(_) if !def.answers_deleted => return Ok(deleted(0)),
+            found => found?,
+        };
+        let shown = self.read(def, reference)?;
+        let changes = plan::delete(def, id, &self.store)?;
+        self.store.apply(&changes);
+        Ok(if def.answers_deleted { shown } else { deleted(1) })
+    }
+
+    fn upsert(&mut self, def: &'static ResourceDef, step: &Step) -> Answer {
+        let body = step.body();
+        let items = match Document::parse(body.as_bytes()) {
+            Ok(single) if def.answers_counts_alone => vec![Ok(single)],
+            _ => parse_documents(body.as_bytes())?,
+        };
+        assert!(items.len() <= MAX_ITEMS, "how many items a request has is for HTTP");
+        let access = Access { create: true, update: true };
+        let mut summary = Summary::default();
+        for (index, item) in items.iter().enumerate() {
+            let upserted =
+                upsert::upsert(def, index, item, access, &self.store, &mut self.ctx).unwrap();
+            self.store.apply(&upserted.changes);
+            summary.add(upserted.outcome);
+        }
+        let mut found = done(summary.answer(def).to_text());
+        found.headers.push(("svctrack-bulk-errors".to_owned(), summary.errors().to_string()));
+        Ok(found)
+    }
+
+    fn list(&self, def: &'static ResourceDef, query: &str) -> Answer {
+        let pairs = query.split('&').filter_map(|pair| pair.split_once('='));
+        let pairs: Vec<_> =
+            pairs.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+        let mut query = ListQuery::parse(def, &pairs).map_err(|issues| Refused(400, issues))?.query;
+        self.resolve(def, &mut query);
+        let is_after = |id: ObjectId| match query.after {
+            Some(after) if query.is_descending_by_id() => id < after,
+            after => after.is_none_or(|after| id > after),
+        };
+        let mut found: Vec<((SortKey, ObjectId), Document)> = Vec::new();
+        for shown in self.store.records(def).map(|stored| self.shown(def, stored)) {
+            let id = ObjectId::parse(&shown.text("_id").unwrap()).unwrap();
+            let key = query.sort.as_ref().map_or(SortKey::Nothing, |sort| sort_key(sort, &shown));
+            if is_after(id) && query.admits(def, &shown) {
+                found.push(((key, id), shown));
+            }
+        }
+        if let Some(sort) = &query.sort {
+            found.sort_by(|(a, _), (b, _)| sort.compare(a, b));
+        }
+        let page = found.into_iter().skip(query.offset).take(query.limit);
+        let texts: Vec<String> = page.map(|(_, shown)| query.select(shown).to_text()).collect();
+        Ok(done(format!("[{}]", texts.join(","))))
+    }
+
+    /// Replaces the references of filters by ids.
+    fn resolve(&self, def: &ResourceDef, query: &mut ListQuery) {
+        for filter in &mut query.filters {
+            let refers = def.row(filter.name).and_then(|row| row.refers);
+            let Some(target) = refers.and_then(|refers| resources::by_name(refers.resource)) else {
+                continue;
+            };
+            for value in &mut filter.values {
+                let reference = RecordRef::parse(value);
+                if let Some(id) =
+                    reference.and_then(|reference| self.locate(target, &reference).ok())
+                {
+                    *value = id.to_string();
+                }
+            }
+        }
+    }
+
+    fn locate(&self, def: &ResourceDef, reference: &RecordRef) -> Result<ObjectId, Refusal> {
+        self.store.locate(def, reference).unwrap().ok_or(Refusal::NotFound)
+    }
+
+    fn apply(&mut self, def: &'static ResourceDef, planned: Planned) -> Found {
+        self.store.apply(&planned.changes);
+        done(self.shown(def, &planned.document).to_text())
+    }
+
+    fn shown(&self, def: &ResourceDef, stored: &Document) -> Document {
+        plan::answer(def, stored, &ReadCtx { now: self.ctx.now, lookup: &self.store }).unwrap()
+    }
+}
+
+fn done(text: String) -> Found {
+    Found { status: 200, headers: Vec::new(), text }
+}
+
+fn deleted(count: u8) -> Found {
+    done(format!(r#"{{"n":{count},"ok":1,"deletedCount":{count}}}"#))
+}
