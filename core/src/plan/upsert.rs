@@ -4,7 +4,7 @@
 use super::{Change, Ctx, Planned, Refusal, create, update};
 use crate::{
     schema::{Lookup, LookupError, ResourceDef, index::key_of, shape},
-    value::{Document, Issue, Json, Malformed, ObjectId},
+    value::{Document, Issue, Json, JsonRef, Malformed, ObjectId},
 };
 
 /// How many items one request may have (R17).
@@ -148,11 +148,14 @@ fn change(
     update(def, found.id, shaped.patch, lookup, ctx)
 }
 
-/// A key that holds a value changes only when a key of higher priority found the record (R20).
+/// A key that holds a value changes only when a key of higher priority found the record (R20). An
+/// e-mail in another case is the same key.
 fn check_locked(def: &ResourceDef, found: &Found, patch: &Document) -> Result<(), Refusal> {
     for (place, name) in def.keys.iter().enumerate() {
+        let key = |value: JsonRef<'_>| Some(key_of(def.row(name)?, &value.as_str()?));
         let held = found.stored.value(name);
-        let changes = patch.get(name).is_some_and(|sent| held.is_some_and(|held| held != sent));
+        let changes =
+            patch.get(name).is_some_and(|sent| held.is_some_and(|held| key(held) != key(sent)));
         if changes && found.by >= place {
             let message = format!("`{name}` holds a value, and no key of higher priority matched");
             return Err(Refusal::Invalid(vec![Issue::of_member(name, "key_locked", message)]));
