@@ -4,6 +4,7 @@ mod access;
 mod browser;
 mod cases;
 mod corpora;
+mod coverage;
 mod crash;
 mod every_route;
 mod examples;
