@@ -5,7 +5,9 @@ pub mod browser;
 pub mod case;
 pub mod client;
 pub mod description;
+pub mod golden;
 pub mod in_process;
 pub mod process;
+pub mod public_api;
 
 pub use case::{TENANT, project};

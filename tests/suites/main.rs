@@ -9,6 +9,7 @@ mod crash;
 mod every_route;
 mod examples;
 mod faults;
+mod goldens;
 mod input;
 mod once;
 mod readme;

@@ -55,6 +55,16 @@ mod tests {
     }
 
     #[test]
+    fn every_resource_says_what_it_is() {
+        for def in REGISTRY {
+            assert!(def.code > 0 && def.doc.ends_with('.'), "{}", def.path);
+            assert_eq!(def.not_found, format!("{}_not_found", def.name));
+            assert_eq!(by_code(def.code), Some(*def));
+            assert_eq!(by_name(def.name), Some(*def));
+        }
+    }
+
+    #[test]
     fn every_row_is_named_once_and_refers_to_a_resource_that_is_there() {
         for def in REGISTRY {
             for (index, row) in def.rows.iter().enumerate() {
