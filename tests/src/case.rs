@@ -14,6 +14,7 @@
 use std::{
     fs,
     path::{Path, PathBuf},
+    thread,
 };
 
 use serde_json::Value;
@@ -96,9 +97,18 @@ impl Case {
     }
 }
 
+/// How many cases run at once: most of their time is waiting for a disk.
+const RUNNERS: usize = 8;
+
 /// Runs cases, and panics with all that came out otherwise.
-pub fn run_all(cases: &[Case], mut run: impl FnMut(&Case) -> Result<(), String>) {
-    let failed: Vec<String> = cases.iter().filter_map(|case| run(case).err()).collect();
+pub fn run_all(cases: &[Case], run: impl Fn(&Case) -> Result<(), String> + Sync) {
+    let run_part = |part: &[Case]| part.iter().filter_map(|case| run(case).err()).collect();
+    let failed: Vec<String> = thread::scope(|scope| {
+        let parts = cases.chunks(cases.len().div_ceil(RUNNERS));
+        let runners: Vec<_> =
+            parts.map(|part| scope.spawn(move || -> Vec<String> { run_part(part) })).collect();
+        runners.into_iter().flat_map(|runner| runner.join().unwrap()).collect()
+    });
     assert!(failed.is_empty(), "{} of {} cases:\n{}", failed.len(), cases.len(), failed.join("\n"));
 }
 
