@@ -214,9 +214,22 @@ fn follow_price_and_period(sent: &mut Sent<'_>) {
     }
     if value && !price {
         sent.forget(&[MRR.name, ARR.name]);
-    } else if (price || period) && !value {
+    } else if (price || period) && !value && keeps_price(sent) {
         sent.forget(&[VALUE.name]);
     }
+}
+
+/// Whether there is a price that the value can follow; one that came from the value alone stands.
+fn keeps_price(sent: &mut Sent<'_>) -> bool {
+    let names = [MRR.name, ARR.name];
+    if !sent.changes_any(&names) && names.iter().all(|name| sent.after(name).is_none()) {
+        for name in names {
+            if let Some(known) = sent.before.and_then(|before| before.value(name)) {
+                sent.base.set(name, known.to_json());
+            }
+        }
+    }
+    names.iter().any(|name| sent.after(name).is_some())
 }
 
 /// A license that is lost and has no end ends now.
