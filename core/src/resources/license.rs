@@ -310,7 +310,10 @@ fn inherit_price(license: &mut Document, product: &Document) {
         return;
     }
     if product::TYPE.get(product).as_deref() == Some("fee") {
-        take(license, VALUE.name, product, product::VALUE.name);
+        // One of nothing would be refused as soon as somebody changes the license.
+        if product::VALUE.get(product).is_some_and(|value| value > rust_decimal::Decimal::ZERO) {
+            take(license, VALUE.name, product, product::VALUE.name);
+        }
     } else {
         take(license, MRR.name, product, product::MRR.name);
     }
