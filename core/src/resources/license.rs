@@ -232,7 +232,7 @@ fn keeps_price(sent: &mut Sent<'_>) -> bool {
     names.iter().any(|name| sent.after(name).is_some())
 }
 
-/// A license that is lost and has no end ends now.
+/// A license that is lost and has no end ends now; one that lies ahead, as soon as it begins.
 fn end_when_lost(sent: &mut Sent<'_>) {
     let is = |status: &str, known: Option<crate::value::JsonRef<'_>>| {
         known.and_then(|known| known.as_str()).as_deref() == Some(status)
@@ -243,7 +243,10 @@ fn end_when_lost(sent: &mut Sent<'_>) {
     let has_end =
         sent.after(TO_DATE.name).is_some() || (fixed && sent.after(LENGTH.name).is_some());
     if enters && !has_end {
-        sent.patch.set(TO_DATE.name, Json::string(&sent.now.to_string()));
+        let from = sent.after(FROM_DATE.name).and_then(|from| Timestamp::parse(&from.as_str()?));
+        let earliest = from.map(|from| Timestamp::from_ms_clamped(from.as_ms() + 1));
+        let end = earliest.map_or(sent.now, |earliest| sent.now.max(earliest));
+        sent.patch.set(TO_DATE.name, Json::string(&end.to_string()));
     }
 }
 
