@@ -58,14 +58,14 @@ pub fn split_name(name: &str) -> (&str, &str) {
     (first, last.trim_start())
 }
 
-/// A sent `name` sets `firstName` and `lastName`, unless one of these is sent too: they say more.
+/// A `name` that changes sets `firstName` and `lastName`, unless one of these changes too: they say
+/// more.
 fn split_sent_name(sent: &mut Sent<'_>) {
-    let Some(name) = sent.patch.remove(NAME.name) else {
+    let counts = sent.changes(NAME.name) && !sent.changes_any(&[FIRST_NAME.name, LAST_NAME.name]);
+    let name = sent.patch.remove(NAME.name).filter(|_| counts);
+    let Some(name) = name else {
         return;
     };
-    if sent.patch.get(FIRST_NAME.name).is_some() || sent.patch.get(LAST_NAME.name).is_some() {
-        return;
-    }
     let name = name.as_ref().as_str().unwrap_or_default().into_owned();
     let (first, last) = split_name(&name);
     for (field, part) in [(FIRST_NAME.name, first), (LAST_NAME.name, last)] {
@@ -120,23 +120,27 @@ mod tests {
         assert_eq!(split_name("Ada"), ("Ada", ""));
     }
 
-    fn split(sent: &str) -> String {
+    fn split(before: &str, sent: &str) -> String {
+        let before = Document::parse(before.as_bytes()).unwrap();
         let mut patch = Document::parse(sent.as_bytes()).unwrap();
-        let mut base = Document::default();
-        let (before, now, actor) = (None, Timestamp::MIN, None);
-        split_sent_name(&mut Sent { before, base: &mut base, patch: &mut patch, now, actor });
+        let (mut base, now) = (before.clone(), Timestamp::MIN);
+        let (before, base, patch_of) = (Some(&before), &mut base, &mut patch);
+        split_sent_name(&mut Sent { before, base, patch: patch_of, now, actor: None });
         patch.to_text()
     }
 
     #[test]
     fn a_sent_name_counts_only_without_its_parts() {
         assert_eq!(
-            split(r#"{"name":"Ada Lovelace"}"#),
+            split("{}", r#"{"name":"Ada Lovelace"}"#),
             r#"{"firstName":"Ada","lastName":"Lovelace"}"#
         );
-        assert_eq!(split(r#"{"name":null}"#), r#"{"firstName":null,"lastName":null}"#);
         assert_eq!(
-            split(r#"{"name":"Lovelace","lastName":"Lovelace"}"#),
+            split(r#"{"name":"Ada"}"#, r#"{"name":null}"#),
+            r#"{"firstName":null,"lastName":null}"#
+        );
+        assert_eq!(
+            split("{}", r#"{"name":"Lovelace","lastName":"Lovelace"}"#),
             r#"{"lastName":"Lovelace"}"#
         );
     }
