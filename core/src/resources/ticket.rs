@@ -304,10 +304,16 @@ fn make_submitter(
     id
 }
 
-/// The agent is one of the users who work on the ticket, when their e-mail is a user's.
+/// The agent is one of the users who work on the ticket, when their e-mail is a user's. Users that
+/// are sent go before; those that come back as they are, only before the same agent.
 fn name_agent(ticket: &mut Document, completion: &Completion<'_>) -> Result<(), LookupError> {
-    if completion.sent.get(AGENT_EMAIL.name).is_none() || completion.sent.get(USERS.name).is_some()
-    {
+    let sends = |name: &str| completion.sent.get(name).is_some();
+    let changes = |name: &str| {
+        let before = completion.before.and_then(|before| before.value(name));
+        sends(name) && completion.sent.value(name) != before
+    };
+    let keeps = sends(USERS.name) && !changes(AGENT_EMAIL.name);
+    if !sends(AGENT_EMAIL.name) || changes(USERS.name) || keeps {
         return Ok(());
     }
     let address = AGENT_EMAIL.get(ticket).unwrap_or_default().into_owned();
