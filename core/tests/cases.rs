@@ -19,7 +19,10 @@ use svctrack_core::{
         memory::Memory,
         upsert::{self, Access, MAX_ITEMS, Summary},
     },
-    resources::{self, REGISTRY},
+    resources::{
+        self, REGISTRY,
+        settings::{SETTINGS, SETTINGS_ID},
+    },
     schema::{ListQuery, Lookup as _, ReadCtx, ResourceDef, SortKey, list::sort_key, shape},
     value::{
         Document, IdSequence, Issue, Malformed, ObjectId, RecordRef, Timestamp,
@@ -63,7 +66,7 @@ fn every_case_about_records_comes_out_on_core_alone() {
     });
 }
 
-/// One tenant.
+/// One tenant, with its settings and the user that its token acts as.
 struct World {
     store: Memory,
     ctx: Ctx,
@@ -98,7 +101,13 @@ impl World {
             ids: IdSequence::new([1, 2, 3, 4, 5]),
             actor: None,
         };
-        Self { store: Memory::default(), ctx }
+        let mut world = Self { store: Memory::default(), ctx };
+        let changes = plan::settings(&world.store, &mut world.ctx).unwrap();
+        world.store.apply(&changes);
+        let (user, changes) = plan::token_user(None, "test", &world.store, &mut world.ctx).unwrap();
+        world.store.apply(&changes);
+        world.ctx.actor = Some(user);
+        world
     }
 
     fn carry_out(&mut self, step: &Step) -> Found {
@@ -120,6 +129,9 @@ impl World {
         let (path, query) = step.path().split_once('?').unwrap_or((step.path(), ""));
         let mut parts = path.trim_start_matches('/').split('/');
         let (name, id) = (parts.next().unwrap(), parts.next());
+        if name == SETTINGS.path {
+            return self.update(&SETTINGS, &RecordRef::Id(SETTINGS_ID), step);
+        }
         let def = *REGISTRY.iter().find(|def| def.path == name).unwrap();
         let invalid_id = || Refused(400, vec![Issue::of_body("invalid_id", "")]);
         let reference = id.map(|id| RecordRef::parse(id).ok_or_else(invalid_id)).transpose()?;

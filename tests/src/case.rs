@@ -3,7 +3,7 @@
 //! those of `core` alone (`core/tests/cases.rs`).
 //!
 //! `given` is a list of steps that come before, and must succeed. In what follows, `{{id:0}}` stands for
-//! the `_id` in the answer to the first of them, `{{token:0}}` for its `token`, `{{tenant}}` for the
+//! the `_id` in the answer to the first of them, or in the first item of a list, `{{token:0}}` for its `token`, `{{tenant}}` for the
 //! tenant. A step has a `method` (else GET) and a `path`, `headers`, a `body` or its `text`; `anonymous`
 //! leaves the token out, `as` an `operator` takes that one's; `now` sets the clock, which stands still otherwise. `expect.json` names the
 //! members that must be there with just these values, with `null` for one that must be absent or null;
@@ -164,6 +164,7 @@ impl Step {
 fn fill(value: &Value, answers: &[Value]) -> Value {
     let mut text = value.to_string().replace("{{tenant}}", TENANT);
     for (index, answer) in answers.iter().enumerate() {
+        let answer = answer.get(0).unwrap_or(answer);
         for (word, member) in [("id", "_id"), ("token", "token")] {
             let filled = answer[member].as_str().unwrap_or_default();
             text = text.replace(&format!("{{{{{word}:{index}}}}}"), filled);
