@@ -1,15 +1,16 @@
-//! A case: one sentence of the contract as data, in `tests/cases/<area>/<sentence>.json`, and the one way
-//! to compare what came with what it says. This file is part of two programs: the tests over HTTP, and
-//! those of `core` alone (`core/tests/cases.rs`).
+//! A case: one sentence of the contract as data, in `tests/cases/<area>/<sentence>.json`, and the one way to
+//! compare what came with what it says. This file is part of two programs: the tests over HTTP, and those of
+//! `core` alone (`core/tests/cases.rs`).
 //!
-//! `given` is a list of steps that come before, and must succeed. In what follows, `{{id:0}}` stands for
-//! the `_id` in the answer to the first of them, or in the first item of a list, `{{token:0}}` for its `token`, `{{tenant}}` for the
-//! tenant. A step has a `method` (else GET) and a `path`, `headers`, a `body` or its `text`; `anonymous`
-//! leaves the token out, `as` an `operator` takes that one's; `now` sets the clock, which stands still otherwise. `expect.json` names the
-//! members that must be there with just these values, with `null` for one that must be absent or null;
-//! `expect.list` the same for each item of an array; `expect.headers` values of headers, `null` for one
-//! that must be absent; `expect.text` the whole body, `expect.contains` a part of it. `not_on_core` is the
-//! reason why `core` alone cannot carry the case out, in an area where it carries out the others.
+//! `given` is a list of steps that come before, and must succeed. In what follows, `{{id:0}}` stands for the
+//! `_id` in the answer to the first of them, or in the first item of a list, `{{token:0}}` for its `token`,
+//! `{{tenant}}` for the tenant. A step has a `method` (else GET) and a `path`, `headers`, a `body` or its
+//! `text`; `anonymous` leaves the token out, `as` an `operator` takes that one's; `now` sets the clock,
+//! which stands still otherwise. `expect.json` names the members that must be there with just these values,
+//! with `null` for one that must be absent or null; `expect.list` the same for each item of an array;
+//! `expect.headers` values of headers, `null` for one that must be absent; `expect.text` the whole body,
+//! `expect.contains` a part of it. `not_on_core` is the reason why `core` alone cannot carry the case out,
+//! in an area where it carries out the others.
 
 use std::{
     fs,
@@ -209,9 +210,11 @@ fn compare(found: &Found, expect: &Value) -> Result<(), String> {
 /// The members that are named must be there with just these values.
 fn compare_members(expect: &Value, found: &Value) -> Result<(), String> {
     match expect {
-        Value::Object(members) => members.iter().try_for_each(|(name, value)| {
-            compare_members(value, &found[name]).map_err(|path| format!("{name}/{path}"))
-        }),
+        Value::Object(members) if found.is_object() => {
+            members.iter().try_for_each(|(name, value)| {
+                compare_members(value, &found[name]).map_err(|path| format!("{name}/{path}"))
+            })
+        }
         Value::Array(items) if found.as_array().is_some_and(|found| found.len() == items.len()) => {
             (0..items.len()).try_for_each(|at| {
                 compare_members(&items[at], &found[at]).map_err(|path| format!("{at}/{path}"))
