@@ -3,9 +3,13 @@
 
 use serde_json::{Map, Value, json};
 use svctrack_core::{
+    plan::Route,
     resources::REGISTRY,
     schema::{self, ResourceDef, Row},
-    tracking::event::{MAX_EVENT_BYTES, MAX_MESSAGE_ID_BYTES, name},
+    tracking::{
+        bulk::MAX_COUNT,
+        event::{MAX_EVENT_BYTES, MAX_MESSAGE_ID_BYTES, name},
+    },
     value::{email::MAX_EMAIL_BYTES, key::MAX_KEY_BYTES, number::MAX_AMOUNT},
 };
 
@@ -25,6 +29,8 @@ pub(crate) struct Says {
 pub(crate) enum Access {
     /// Anyone; tracking routes carry the tenant in their path.
     Anyone,
+    /// Whoever names the tenant as the user of HTTP Basic.
+    TenantAsUser,
     /// A token with this scope.
     Scope(&'static str),
     /// A token that may do this to the resource.
@@ -41,7 +47,10 @@ pub(crate) enum Kind {
     BulkAnswer,
     Deleted,
     Event,
+    Events,
+    Calls,
     Ok,
+    Report,
     Activities,
     NewToken,
     Token,
@@ -71,7 +80,13 @@ pub(crate) fn document(public_url: &str) -> Value {
         "security": [{ "token": [] }],
         "paths": paths,
         "components": {
-            "securitySchemes": { "token": { "type": "http", "scheme": "bearer" } },
+            "securitySchemes": {
+                "token": { "type": "http", "scheme": "bearer" },
+                "tenant": {
+                    "type": "http", "scheme": "basic",
+                    "description": "The tenant's UUID as user name; the password is not looked at.",
+                },
+            },
             "schemas": schemas(),
         },
     })
@@ -107,6 +122,7 @@ fn operation(path: &str, says: &Says, def: Option<&ResourceDef>) -> Value {
     }
     match says.access {
         Access::Anyone => set(&mut operation, "security", json!([])),
+        Access::TenantAsUser => set(&mut operation, "security", json!([{ "tenant": [] }])),
         Access::Scope(scope) => set(&mut operation, "x-scope", json!(scope)),
         Access::OfResource(action) => {
             let scope = def.map(|def| format!("{}:{action}", def.path));
@@ -125,6 +141,7 @@ fn set(object: &mut Value, name: &str, value: Value) {
 fn path_parameter(name: &str) -> Value {
     let description = match name {
         "tenant" => "UUID of the tenant.",
+        "pipeline" => "Name of the pipeline service, in lower case.",
         _ => "`_id`, `extid-` and the `externalId`, or `srcid-` and the `sourceId`.",
     };
     json!({
@@ -192,6 +209,11 @@ fn schema_of(kind: Kind, def: Option<&ResourceDef>) -> Option<Value> {
         Kind::Deleted if def.is_some_and(|def| def.answers_deleted) => record(),
         Kind::Deleted => reference("Deleted"),
         Kind::Event => reference("Event"),
+        Kind::Events => many(reference("BulkEvent")),
+        Kind::Calls => {
+            json!({ "oneOf": [reference("PipelineCall"), many(reference("PipelineCall"))] })
+        }
+        Kind::Report => many(reference("IntegrationIssue")),
         Kind::NewToken => reference("NewToken"),
         Kind::Token | Kind::Object => json!({ "type": "object" }),
         Kind::Activities | Kind::Objects => many(json!({ "type": "object" })),
@@ -226,6 +248,9 @@ fn schemas() -> Value {
         schemas.insert(schema_name(def), resource(def));
     }
     schemas.insert("Event".to_owned(), event());
+    schemas.insert("BulkEvent".to_owned(), bulk_event());
+    schemas.insert("PipelineCall".to_owned(), pipeline_call());
+    schemas.insert("IntegrationIssue".to_owned(), integration_issue());
     schemas.insert("NewToken".to_owned(), new_token());
     schemas.insert("Deleted".to_owned(), integers(&["n", "ok", "deletedCount"]));
     schemas.insert("BulkCounts".to_owned(), integers(&["created", "updated"]));
@@ -294,6 +319,67 @@ fn event() -> Value {
             name::DATE: text("When it happened; the time of receipt when absent."),
             name::SENT_AT: text("When it was sent, by the sender's clock."),
             name::MESSAGE_ID: { "type": ["string", "null"], "maxLength": MAX_MESSAGE_ID_BYTES, "description": "The sender's id of the event." },
+        },
+    })
+}
+
+/// A row of a bulk call: an event with the route's own names, and a count.
+fn bulk_event() -> Value {
+    let mut event = event();
+    let count = json!({
+        "type": ["integer", "null"], "minimum": 0, "maximum": MAX_COUNT,
+        "description": "How often it happened; what is out of range counts as 1.",
+    });
+    if let Some(properties) = event.get_mut("properties").and_then(Value::as_object_mut) {
+        for (known, own) in [(name::EXTERNAL_ID, "euExtId"), (name::COMPANY, "cId")] {
+            if let Some(property) = properties.remove(known) {
+                properties.insert(own.to_owned(), property);
+            }
+        }
+        properties.remove(name::SENT_AT);
+        properties.insert(name::COUNT.to_owned(), count);
+    }
+    event
+}
+
+fn pipeline_call() -> Value {
+    let text =
+        |description: &str| json!({ "type": ["string", "null"], "description": description });
+    json!({
+        "type": "object",
+        "properties": {
+            "type": text("`identify` or `track`, in any case; any other call is ignored."),
+            "userId": text("The user's id in the caller's system."),
+            "event": text("What was done."),
+            "properties": { "type": ["object", "null"], "description": "Extra data." },
+            "traits": {
+                "type": ["object", "null"], "description": "Who the user is.",
+                "properties": {
+                    "id": text("The user's id, where there is no `userId`."),
+                    "email": text("E-mail of the user."),
+                    "name": text("Full name of the user."),
+                    "companyId": text("Customer id in the caller's system."),
+                },
+            },
+            "context": { "type": ["object", "null"], "description": "Its `traits` stand in for what `traits` lacks." },
+            "timestamp": text("When it happened; the time of receipt when absent."),
+            "messageId": { "type": ["string", "null"], "maxLength": MAX_MESSAGE_ID_BYTES, "description": "The sender's id of the call." },
+        },
+    })
+}
+
+fn integration_issue() -> Value {
+    let text = |description: &str| json!({ "type": "string", "description": description });
+    json!({
+        "type": "object",
+        "properties": {
+            "_id": text("Its id."),
+            "route": { "enum": Route::ALL.map(Route::name), "description": "How it came in." },
+            "code": text("What it is, stable."),
+            "message": text("What is wrong, and what would mend it."),
+            "at": { "type": "string", "format": "date-time", "description": "When it was last seen." },
+            "count": { "type": "integer", "description": "How often it was seen." },
+            "sample": { "type": "object", "description": "What was sent, in short." },
         },
     })
 }

@@ -3,10 +3,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Activity, Appended, Change, ParkedEvent};
+use super::{Activity, Appended, Change, Finding, ParkedEvent};
 use crate::{
     schema::{Lookup, LookupError, ResourceDef},
-    value::{Document, ObjectId},
+    tracking::intake::EventLookup,
+    value::{Document, ObjectId, Timestamp},
 };
 
 /// Records, index entries and logs of one tenant, in memory.
@@ -18,6 +19,9 @@ pub struct Memory {
     pub activities: Vec<Activity>,
     /// The parked events, in the order in which they were appended.
     pub parked: Vec<ParkedEvent>,
+    /// What senders should mend, in the order in which it was found.
+    pub findings: Vec<Finding>,
+    messages: BTreeMap<String, Timestamp>,
 }
 
 impl Memory {
@@ -55,10 +59,18 @@ impl Memory {
                     }
                     self.records.remove(&(def.code, *id));
                 }
-                Change::Append(Appended::Activity(activity)) => {
-                    self.activities.push(activity.clone())
-                }
-                Change::Append(Appended::Parked(event)) => self.parked.push(event.clone()),
+                Change::Append(appended) => self.append(appended.clone()),
+            }
+        }
+    }
+
+    fn append(&mut self, appended: Appended) {
+        match appended {
+            Appended::Activity(activity) => self.activities.push(*activity),
+            Appended::Parked(event) => self.parked.push(*event),
+            Appended::Finding(finding) => self.findings.push(*finding),
+            Appended::Message(id, received_at) => {
+                self.messages.insert(id, received_at);
             }
         }
     }
@@ -68,6 +80,16 @@ impl Memory {
         self.records
             .range((def.code, ObjectId::MIN)..=(def.code, ObjectId::MAX))
             .map(|(_, document)| document)
+    }
+}
+
+impl EventLookup for Memory {
+    fn last_received(
+        &self,
+        message_id: &str,
+        _: Timestamp,
+    ) -> Result<Option<Timestamp>, LookupError> {
+        Ok(self.messages.get(message_id).copied())
     }
 }
 

@@ -1,40 +1,31 @@
 //! Carries out what was planned, in the writer's transaction: records, their index entries, the logs,
 //! and a row of the change log for every record that changes.
 
-use std::collections::BTreeMap;
-
 use redb::ReadableTable;
 use svctrack_core::{
-    plan::{Appended, Basis, Change, MAX_PARKED, ParkedEvent, version_of},
+    plan::{Appended, Basis, Change, version_of},
     schema::{Entry, ResourceDef},
     value::{Document, ObjectId, TenantId, Timestamp},
 };
 
 use super::{
     codec::{self, ChangeKind, ChangeRow},
-    keys,
+    keys, messages, parked,
+    pending::Pending,
     tables::WriteTables,
 };
 use crate::store::{Actor, StoreError};
 
-/// Counters of a tenant: events that wait, and those that had to make room.
-const PARKED: &str = "parked";
-const PARKED_DROPPED: &str = "parked dropped";
-
-/// Where each tenant's change log goes on, found once a transaction: the next number, and the time
-/// that the next row does not go behind.
-pub(super) type Sequences = BTreeMap<TenantId, (u64, Timestamp)>;
-
 /// Carries out the changes of one command.
 pub(super) fn apply(
     tables: &mut WriteTables<'_>,
-    sequences: &mut Sequences,
+    pending: &mut Pending,
     actor: &Actor,
     now: Timestamp,
     changes: &[Change],
 ) -> Result<(), StoreError> {
     let tenant = actor.tenant.id();
-    let mut applier = Applier { tables, sequences, actor, tenant, now };
+    let mut applier = Applier { tables, pending, actor, tenant, now };
     for change in changes {
         match change {
             Change::Put { def, id, basis, document, added, removed } => {
@@ -45,12 +36,7 @@ pub(super) fn apply(
                 applier.entries(def, *id, removed, &[])?;
                 applier.delete(def, *id, *basis)?;
             }
-            Change::Append(Appended::Activity(activity)) => {
-                let key = keys::log(tenant, activity.id);
-                let value = codec::seal_row(&key, activity)?;
-                applier.tables.activities.insert(key.as_slice(), value.as_slice())?;
-            }
-            Change::Append(Appended::Parked(event)) => applier.park(event)?,
+            Change::Append(appended) => applier.append(appended)?,
         }
     }
     Ok(())
@@ -58,7 +44,7 @@ pub(super) fn apply(
 
 struct Applier<'a, 't> {
     tables: &'a mut WriteTables<'t>,
-    sequences: &'a mut Sequences,
+    pending: &'a mut Pending,
     actor: &'a Actor,
     tenant: TenantId,
     now: Timestamp,
@@ -116,7 +102,8 @@ impl Applier<'_, '_> {
                 self.tables.index.insert(key.as_slice(), [].as_slice())?;
             }
         }
-        Ok(())
+        parked::wake(self.tables, self.pending, self.actor, def, added)?;
+        parked::wake(self.tables, self.pending, self.actor, def, removed)
     }
 
     fn unique_key(&self, def: &ResourceDef, entry: &Entry) -> Vec<u8> {
@@ -127,35 +114,24 @@ impl Applier<'_, '_> {
         keys::index(self.tenant, def.code, entry.row, &entry.key, id)
     }
 
-    /// Keeps an event that waits for its user; the oldest one makes room when there are too many.
-    fn park(&mut self, event: &ParkedEvent) -> Result<(), StoreError> {
-        let key = keys::log(self.tenant, event.id);
-        let value = codec::seal_row(&key, event)?;
-        self.tables.parked.insert(key.as_slice(), value.as_slice())?;
-        if self.count(PARKED, 1)? <= MAX_PARKED {
-            return Ok(());
+    fn append(&mut self, appended: &Appended) -> Result<(), StoreError> {
+        let (tables, tenant) = (&mut *self.tables, self.tenant);
+        match appended {
+            Appended::Activity(activity) => {
+                let key = keys::log(tenant, activity.id);
+                let value = codec::seal_row(&key, &**activity)?;
+                tables.activities.insert(key.as_slice(), value.as_slice())?;
+                Ok(())
+            }
+            Appended::Parked(event) => parked::park(tables, self.pending, tenant, event, self.now),
+            Appended::Finding(finding) => {
+                self.pending.find(tenant, (**finding).clone());
+                Ok(())
+            }
+            Appended::Message(id, received_at) => {
+                messages::remember(tables, self.pending, tenant, id, *received_at)
+            }
         }
-        let first = keys::log(self.tenant, ObjectId::MIN);
-        let last = keys::log(self.tenant, ObjectId::MAX);
-        let oldest = self.tables.parked.range(first.as_slice()..=last.as_slice())?.next();
-        let oldest = oldest.transpose()?.map(|(key, _)| key.value().to_vec());
-        if let Some(oldest) = oldest {
-            self.tables.parked.remove(oldest.as_slice())?;
-            self.count(PARKED, -1)?;
-            self.count(PARKED_DROPPED, 1)?;
-        }
-        Ok(())
-    }
-
-    /// Moves a counter and returns where it stands.
-    fn count(&mut self, name: &str, by: i64) -> Result<u64, StoreError> {
-        let key = keys::counter(self.tenant, name);
-        let known = self.tables.counters.get(key.as_slice())?;
-        let known = known
-            .and_then(|known| known.value().first_chunk().map(|bytes| u64::from_be_bytes(*bytes)));
-        let count = known.unwrap_or(0).saturating_add_signed(by);
-        self.tables.counters.insert(key.as_slice(), count.to_be_bytes().as_slice())?;
-        Ok(count)
     }
 
     fn log_change(
@@ -165,7 +141,7 @@ impl Applier<'_, '_> {
         kind: ChangeKind,
         version: i64,
     ) -> Result<(), StoreError> {
-        let (sequence, latest) = match self.sequences.get(&self.tenant) {
+        let (sequence, latest) = match self.pending.sequences.get(&self.tenant) {
             Some(next) => *next,
             None => self.end_of_log()?,
         };
@@ -175,7 +151,7 @@ impl Applier<'_, '_> {
         let key = keys::change(self.tenant, sequence);
         let value = codec::seal_row(&key, &row)?;
         self.tables.changes.insert(key.as_slice(), value.as_slice())?;
-        self.sequences.insert(self.tenant, (sequence + 1, at));
+        self.pending.sequences.insert(self.tenant, (sequence + 1, at));
         Ok(())
     }
 

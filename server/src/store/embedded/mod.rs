@@ -6,9 +6,13 @@ mod command;
 mod failure;
 mod keys;
 mod list;
+mod messages;
 mod open;
+mod parked;
+mod pending;
 mod queue;
 mod read;
+mod report;
 pub mod storage;
 mod tables;
 mod tenants;
@@ -30,7 +34,7 @@ use futures_util::{FutureExt as _, future::BoxFuture};
 use redb::{Database, ReadTransaction, ReadableDatabase as _};
 use svctrack_core::{
     schema::{ListQuery, ResourceDef},
-    tracking::activity::ActivityQuery,
+    tracking::{activity::ActivityQuery, report::ReportQuery},
     value::{RecordRef, TenantId},
 };
 use tokio::sync::{Semaphore, oneshot};
@@ -44,7 +48,7 @@ use self::{
 use super::{Actor, Answer, Command, Health, Page, Reply, Store, StoreError};
 use crate::{
     app::Clock,
-    auth::{Tenant, TokenRecord},
+    auth::{Tenant, TokenRecord, tenant_by_operator},
 };
 
 /// Name of the store's file in the data folder.
@@ -117,7 +121,9 @@ impl Embedded {
             health: AtomicU8::new(Health::Ok as u8),
             clock,
         });
-        let writer = Writer { shared: shared.clone(), ids };
+        let to_replay = shared.read(parked::tenants_due)?;
+        let to_replay = to_replay.into_iter().map(|id| (id, tenant_by_operator(id))).collect();
+        let writer = Writer { shared: shared.clone(), ids, to_replay };
         let thread = thread::Builder::new().name("writer".to_owned()).spawn(|| writer.run())?;
         Ok(Self {
             shared,
@@ -248,6 +254,15 @@ impl Store for Embedded {
     ) -> BoxFuture<'_, Result<Page, StoreError>> {
         let tenant = tenant.id();
         self.scan(move |snapshot| read::activities(snapshot, tenant, &query)).boxed()
+    }
+
+    fn report(
+        &self,
+        tenant: &Tenant,
+        query: ReportQuery,
+    ) -> BoxFuture<'_, Result<Page, StoreError>> {
+        let tenant = tenant.id();
+        self.scan(move |snapshot| report::list(snapshot, tenant, &query)).boxed()
     }
 
     fn has_tenant(&self, tenant: TenantId) -> Result<bool, StoreError> {

@@ -16,6 +16,11 @@ pub(super) const UNIQUE: Definition = TableDefinition::new("unique");
 pub(super) const INDEX: Definition = TableDefinition::new("index");
 pub(super) const ACTIVITIES: Definition = TableDefinition::new("activities");
 pub(super) const PARKED: Definition = TableDefinition::new("parked");
+pub(super) const WAITING: Definition = TableDefinition::new("waiting");
+pub(super) const DUE: Definition = TableDefinition::new("due");
+pub(super) const MESSAGES: Definition = TableDefinition::new("messages");
+pub(super) const REPORT: Definition = TableDefinition::new("report");
+pub(super) const REPORT_CAUSES: Definition = TableDefinition::new("report_causes");
 pub(super) const CHANGES: Definition = TableDefinition::new("changes");
 
 pub(super) const COUNTERS: Definition = TableDefinition::new("counters");
@@ -31,6 +36,11 @@ pub(super) struct WriteTables<'t> {
     pub(super) index: WriteTable<'t>,
     pub(super) activities: WriteTable<'t>,
     pub(super) parked: WriteTable<'t>,
+    pub(super) waiting: WriteTable<'t>,
+    pub(super) due: WriteTable<'t>,
+    pub(super) messages: WriteTable<'t>,
+    pub(super) report: WriteTable<'t>,
+    pub(super) report_causes: WriteTable<'t>,
     pub(super) changes: WriteTable<'t>,
     pub(super) counters: WriteTable<'t>,
 }
@@ -48,6 +58,11 @@ impl<'t> WriteTables<'t> {
             index: transaction.open_table(INDEX)?,
             activities: transaction.open_table(ACTIVITIES)?,
             parked: transaction.open_table(PARKED)?,
+            waiting: transaction.open_table(WAITING)?,
+            due: transaction.open_table(DUE)?,
+            messages: transaction.open_table(MESSAGES)?,
+            report: transaction.open_table(REPORT)?,
+            report_causes: transaction.open_table(REPORT_CAUSES)?,
             changes: transaction.open_table(CHANGES)?,
             counters: transaction.open_table(COUNTERS)?,
         })
