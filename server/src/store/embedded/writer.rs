@@ -121,7 +121,6 @@ impl Writer {
                 Work::Serve(first) => self.serve(Batch { jobs: vec![first], at: 0 }),
                 Work::Reopen => self.recover(),
             }
-            self.queue_replays();
         }
     }
 
@@ -145,6 +144,9 @@ impl Writer {
             taking = false;
             let failed = match tried {
                 Ok(Ok(outcomes)) => {
+                    // Before the answers: who hears of the record that lets events go on, and writes
+                    // again, is served after these.
+                    self.queue_replays();
                     let answered = batch.jobs.drain(..).zip(outcomes);
                     answered.for_each(|(job, outcome)| answer(job, outcome));
                     continue;
