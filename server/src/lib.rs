@@ -9,6 +9,7 @@ mod body;
 pub mod config;
 mod error;
 mod first_start;
+mod housekeeping;
 mod limits;
 mod observe;
 pub mod offline;

@@ -8,3 +8,4 @@ mod faults;
 mod input;
 mod readme;
 mod startup;
+mod tracking;

@@ -1,13 +1,16 @@
 //! The report of possible integration issues (rule 5, R42): what is found wrong with what was sent, what
 //! would mend it, and how the report is read.
 
+use std::borrow::Cow;
+
 use serde::{Deserialize, Serialize};
 
 use super::{Event, intake::Incoming};
 use crate::{
     plan::{Finding, Route},
+    resources::ticket::{self, TICKET},
     schema::{
-        ListLimits,
+        ListLimits, ResourceDef,
         list::{PairReader, Read, parse_after, parse_limit, parse_time, unreadable},
     },
     value::{
@@ -179,6 +182,54 @@ pub fn refused(route: Route, index: usize, issue: &Issue, at: Timestamp) -> Find
 /// A message without what was found: entries of many rows are folded, and it may be personal.
 fn without_words(message: &str) -> &str {
     message.split_once("; found").map_or(message, |(expected, _)| expected)
+}
+
+/// A ticket that was refused in bulk, with the element that says so: the answer is counts alone (R18).
+#[must_use]
+pub fn refused_ticket(element: &Document, at: Timestamp) -> Finding {
+    let text = |name| element.text(name).unwrap_or_default().into_owned();
+    let mut sample = element.clone();
+    sample.set("message", Json::string(without_words(&text("message"))));
+    Finding {
+        route: Route::Tickets,
+        code: "ticket_refused",
+        cause: format!("{} {}", text("code"), text("field")),
+        message: format!("tickets were refused: {}", without_words(&text("message"))),
+        at,
+        count: 1,
+        sample,
+        people: Vec::new(),
+    }
+}
+
+/// A ticket that is kept without a company, since none was found (R26).
+pub fn ticket_without_company(
+    def: &ResourceDef,
+    record: &Document,
+    at: Timestamp,
+) -> Option<Finding> {
+    if *def != TICKET || record.value(ticket::COMPANY_ID.name).is_some() {
+        return None;
+    }
+    let address = ticket::EMAIL.get(record).unwrap_or_default();
+    let external_id = ticket::COMPANY_EXTERNAL_ID.get(record).map(Cow::into_owned);
+    let domain = email::company_domain(&address);
+    let mut sample = Document::default();
+    for row in [ticket::SOURCE_ID.name, ticket::COMPANY_EXTERNAL_ID.name] {
+        if let Some(value) = record.text(row) {
+            sample.set(row, Json::string(&cut(&value)));
+        }
+    }
+    Some(Finding {
+        route: Route::Tickets,
+        code: "ticket_without_company",
+        cause: external_id.or(domain).unwrap_or_default(),
+        message: "tickets are kept without a company: correct the company's id that is sent, or add the e-mail's domain to one company".to_owned(),
+        at,
+        count: 1,
+        sample,
+        people: Vec::new(),
+    })
 }
 
 /// Parked events that had to make room for others, or waited too long.

@@ -137,3 +137,98 @@ fn a_company_is_found_by_its_own_id_too() {
     world.send(r#"{"externalId":"8","companyExternalId":"extid-initech"}"#);
     assert_eq!(world.users(), ["acme 7 - -", "initech 8 - -"]);
 }
+
+/// Plans an event on a route, with these settings, and stores it.
+fn send_as(world: &mut World, route: Route, settings: TrackingSettings, event: &str) {
+    let event = realtime::read(event.as_bytes(), world.ctx.now).unwrap();
+    let incoming = Incoming { event: &event, received_at: world.ctx.now, route };
+    let changes = plan(&incoming, settings, &world.store, &mut world.ctx).unwrap();
+    world.store.apply(&changes);
+}
+
+const MADE_BY_TENANT: TrackingSettings = TrackingSettings { auto_create_end_users: false };
+
+#[test]
+fn where_the_tenant_makes_its_users_their_events_wait_on_every_route() {
+    for route in [Route::Realtime, Route::Bulk, Route::Pipeline] {
+        let mut world = World::new();
+        let event = r#"{"externalId":"7","companyExternalId":"acme","action":"x"}"#;
+        send_as(&mut world, route, MADE_BY_TENANT, event);
+        assert!(world.users().is_empty() && world.store.activities.is_empty());
+        assert_eq!(world.store.parked[0].code, "user_not_created");
+        assert!(world.store.parked[0].waits.contains(&wait_for_creation()));
+    }
+}
+
+#[test]
+fn an_event_that_waits_goes_on_when_it_fits_and_not_before() {
+    let mut world = World::new();
+    let text = r#"{"externalId":"7","companyExternalId":"acme","action":"x","messageId":"m"}"#;
+    send_as(&mut world, Route::Realtime, MADE_BY_TENANT, text);
+    let event: Event = serde_json::from_str(&world.store.parked[0].event).unwrap();
+    let incoming = Incoming { event: &event, received_at: Timestamp::MIN, route: Route::Realtime };
+    let World { store, ctx } = &mut world;
+    assert_eq!(replay(&incoming, MADE_BY_TENANT, store, ctx).unwrap().map(|_| ()), None);
+    let changes = replay(&incoming, TrackingSettings::default(), store, ctx).unwrap().unwrap();
+    store.apply(&changes);
+    assert_eq!(store.activities[0].received_at, Timestamp::MIN);
+}
+
+#[test]
+fn on_a_pipeline_an_event_of_no_known_company_is_reported_and_not_kept() {
+    let mut world = World::new();
+    for event in [r#"{"externalId":"7"}"#, r#"{"externalId":"7","companyExternalId":"nobody"}"#] {
+        send_as(&mut world, Route::Pipeline, TrackingSettings::default(), event);
+    }
+    assert!(world.store.parked.is_empty());
+    let codes: Vec<_> = world.store.findings.iter().map(|finding| finding.code).collect();
+    assert_eq!(codes, ["user_unknown", "company_unknown"]);
+}
+
+#[test]
+fn what_an_event_waits_for_is_what_would_settle_it() {
+    let waits = |event: &str| {
+        let event = realtime::read(event.as_bytes(), Timestamp::MIN).unwrap();
+        let waits = waits_of(&event.identity);
+        let texts = waits.iter().map(|wait| format!("{} {} {}", wait.resource, wait.row, wait.key));
+        texts.collect::<Vec<_>>()
+    };
+    assert_eq!(
+        waits(r#"{"externalId":"7","email":" Ada@Acme.example"}"#),
+        ["2 externalId 7", "2 email ada@acme.example", "1 domains acme.example"]
+    );
+    assert_eq!(
+        waits(r#"{"email":"ada@gmail.com","companyExternalId":"srcid-s"}"#),
+        ["2 email ada@gmail.com", "1 externalId srcid-s", "1 sourceId s"]
+    );
+    assert_eq!(
+        waits(r#"{"externalId":"7","companyExternalId":"extid-a"}"#),
+        ["2 externalId 7", "1 externalId extid-a", "1 externalId a"]
+    );
+}
+
+#[test]
+fn an_id_counts_once_within_seven_days() {
+    let mut world = World::new();
+    let event = r#"{"externalId":"7","companyExternalId":"acme","action":"x","messageId":"m"}"#;
+    for (passed_ms, stored) in [(0, 1), (MESSAGE_ID_MS - 1, 1), (1, 2)] {
+        world.ctx.now = Timestamp::from_ms_clamped(world.ctx.now.as_ms() + passed_ms);
+        world.send(event);
+        assert_eq!(world.store.activities.len(), stored, "after {passed_ms} ms more");
+    }
+}
+
+#[test]
+fn a_sample_shows_who_was_meant_and_no_name() {
+    let mut world = World::new();
+    let long = "x".repeat(100);
+    world.send(&format!(
+        r#"{{"externalId":"7","name":"Ada","email":"Ada@X.example","action":"{long}"}}"#
+    ));
+    let finding = &world.store.findings[0];
+    let shown =
+        format!(r#"{{"externalId":"7","email":"Ada@X.example","action":"{}"}}"#, "x".repeat(64));
+    assert_eq!(finding.sample.to_text(), shown);
+    assert_eq!(finding.people, ["7", "ada@x.example"]);
+    assert_eq!(finding.cause, "x.example");
+}

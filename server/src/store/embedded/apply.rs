@@ -5,6 +5,7 @@ use redb::ReadableTable;
 use svctrack_core::{
     plan::{Appended, Basis, Change, version_of},
     schema::{Entry, ResourceDef},
+    tracking::report,
     value::{Document, ObjectId, TenantId, Timestamp},
 };
 
@@ -61,6 +62,9 @@ impl Applier<'_, '_> {
         let key = keys::record(self.tenant, def.code, id);
         let value = codec::seal_record(&key, document);
         self.tables.records.insert(key.as_slice(), value.as_slice())?;
+        if let Some(finding) = report::ticket_without_company(def, document, self.now) {
+            self.pending.find(self.tenant, finding);
+        }
         let kind = match basis {
             Basis::Absent => ChangeKind::Created,
             Basis::Version(_) => ChangeKind::Updated,

@@ -3,11 +3,14 @@
 use svctrack_core::{
     plan::{
         self, Change, Ctx, Planned,
-        upsert::{self, Access, Item, Summary},
+        upsert::{self, Access, Item, Outcome, Summary},
         version_of,
     },
     schema::{Lookup, ReadCtx, ResourceDef},
-    tracking::intake::{self, Incoming, TrackingSettings},
+    tracking::{
+        intake::{self, Incoming, TrackingSettings},
+        report::refused_ticket,
+    },
     value::{Document, ObjectId, RecordRef},
 };
 
@@ -115,6 +118,9 @@ fn upsert(
         let lookup = View::in_transaction(tenant, tables);
         let upserted = upsert::upsert(def, index, item, access, &lookup, ctx)?;
         apply(tables, pending, actor, ctx.now, &upserted.changes)?;
+        if let (true, Outcome::Failed(_, element)) = (def.answers_counts_alone, &upserted.outcome) {
+            pending.find(tenant, refused_ticket(element, ctx.now));
+        }
         summary.add(upserted.outcome);
     }
     Ok(Reply::Upserted { text: summary.answer(def).to_text(), errors: summary.errors() })

@@ -19,6 +19,9 @@ mod tenants;
 mod view;
 mod writer;
 
+#[cfg(test)]
+mod tests;
+
 use std::{
     fs,
     path::Path,
