@@ -3,7 +3,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::value::{Document, ObjectId, Timestamp};
+use crate::{
+    tracking::engagement::Engaged,
+    value::{Document, ObjectId, Timestamp},
+};
 
 /// A row of a log.
 #[derive(Clone, Debug, PartialEq)]
@@ -14,6 +17,8 @@ pub enum Appended {
     Parked(Box<ParkedEvent>),
     /// Something that a sender should mend (R42).
     Finding(Box<Finding>),
+    /// What an event adds to the engagement of its user and their company (R37).
+    Engaged(Engaged),
     /// The sender's id of an event that was taken in, with the time of its receipt (R39).
     Message(String, Timestamp),
 }

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{Activity, Appended, Change, Finding, ParkedEvent};
 use crate::{
     schema::{Lookup, LookupError, ResourceDef},
-    tracking::intake::EventLookup,
+    tracking::{engagement::Engagement, intake::EventLookup},
     value::{Document, ObjectId, Timestamp},
 };
 
@@ -21,6 +21,7 @@ pub struct Memory {
     pub parked: Vec<ParkedEvent>,
     /// What senders should mend, in the order in which it was found.
     pub findings: Vec<Finding>,
+    engagement: BTreeMap<ObjectId, Engagement>,
     messages: BTreeMap<String, Timestamp>,
 }
 
@@ -68,6 +69,12 @@ impl Memory {
         match appended {
             Appended::Activity(activity) => self.activities.push(*activity),
             Appended::Parked(event) => self.parked.push(*event),
+            Appended::Engaged(engaged) => {
+                let owners = [Some(engaged.end_user_id), engaged.company_id];
+                for owner in owners.into_iter().flatten() {
+                    self.engagement.entry(owner).or_default().add(&engaged);
+                }
+            }
             Appended::Finding(finding) => self.findings.push(*finding),
             Appended::Message(id, received_at) => {
                 self.messages.insert(id, received_at);
@@ -117,5 +124,9 @@ impl Lookup for Memory {
         let bound = |id| (def.code, row.to_owned(), key.to_owned(), id);
         let holders = self.entries.range(bound(ObjectId::MIN)..=bound(ObjectId::MAX));
         Ok(holders.map(|(_, _, _, id)| *id).take(limit).collect())
+    }
+
+    fn engagement(&self, _: &ResourceDef, id: ObjectId) -> Result<Option<Engagement>, LookupError> {
+        Ok(self.engagement.get(&id).cloned())
     }
 }

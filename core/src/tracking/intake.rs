@@ -3,6 +3,7 @@
 
 use super::{
     Event, Identity,
+    engagement::{Beat, Engaged},
     identity::{self, Company, Found, User, user_key},
     report::{Note, is_placeholder},
 };
@@ -147,7 +148,9 @@ fn settle(
             Company::NotSaid => return Ok(Settled::Waits(Note::UserUnknown, notes)),
         },
     };
-    changes.extend(activity(sent, &user, lookup, &mut notes, ctx)?);
+    let activity = activity(sent, &user, lookup, &mut notes, ctx)?;
+    changes.push(engaged(sent, &user, activity.as_deref(), ctx.now));
+    changes.extend(activity.map(|activity| Change::Append(Appended::Activity(activity))));
     changes.extend(notes.iter().map(|note| found(note.finding(sent))));
     Ok(Settled::Stored(changes))
 }
@@ -166,7 +169,7 @@ fn activity(
     lookup: &dyn Lookup,
     notes: &mut Vec<Note>,
     ctx: &mut Ctx,
-) -> Result<Option<Change>, LookupError> {
+) -> Result<Option<Box<Activity>>, LookupError> {
     let Incoming { event, received_at, route } = *sent;
     let count = event.count.unwrap_or(1);
     let Some(action) = event.action.clone().filter(|_| count > 0) else {
@@ -181,7 +184,7 @@ fn activity(
     let project_id = matched(&PROJECT, project::EXTERNAL_ID.name, &project)?;
     notes.extend(asset.clone().filter(|_| asset_id.is_none()).map(Note::AssetUnknown));
     notes.extend(project.clone().filter(|_| project_id.is_none()).map(Note::ProjectUnknown));
-    Ok(Some(Change::Append(Appended::Activity(Box::new(Activity {
+    Ok(Some(Box::new(Activity {
         id: ctx.ids.next(ctx.now),
         company_id: user.company(),
         end_user_id: user.id,
@@ -198,7 +201,30 @@ fn activity(
         message_id: event.message_id.clone(),
         asset_id,
         project_id,
-    })))))
+    })))
+}
+
+/// What the event adds to the engagement of its user; the future moves nothing beyond now (R36, R37).
+fn engaged(
+    sent: &Incoming<'_>,
+    user: &User,
+    activity: Option<&Activity>,
+    now: Timestamp,
+) -> Change {
+    let counts = !sent.event.passive;
+    let date = sent.event.date.unwrap_or(sent.received_at);
+    let beat = activity.filter(|_| counts).map(|activity| Beat {
+        day: date.epoch_days(),
+        count: activity.count,
+        weight: activity.weight,
+    });
+    Change::Append(Appended::Engaged(Engaged {
+        end_user_id: user.id,
+        company_id: user.company(),
+        seen_at: counts.then_some(date.min(now)),
+        beat,
+        activity: activity.map(|activity| activity.id),
+    }))
 }
 
 /// Whether an event that has to wait is kept: on route 3 one of no known company is discarded (rule 5).

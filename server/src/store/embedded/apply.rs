@@ -4,6 +4,7 @@
 use redb::ReadableTable;
 use svctrack_core::{
     plan::{Appended, Basis, Change, version_of},
+    resources::end_user::END_USER,
     schema::{Entry, ResourceDef},
     tracking::report,
     value::{Document, ObjectId, TenantId, Timestamp},
@@ -106,6 +107,9 @@ impl Applier<'_, '_> {
                 self.tables.index.insert(key.as_slice(), [].as_slice())?;
             }
         }
+        if *def == END_USER {
+            self.pending.engagement.follow(self.tables, self.tenant, id, removed, added)?;
+        }
         parked::wake(self.tables, self.pending, self.actor, def, added)?;
         parked::wake(self.tables, self.pending, self.actor, def, removed)
     }
@@ -128,6 +132,7 @@ impl Applier<'_, '_> {
                 Ok(())
             }
             Appended::Parked(event) => parked::park(tables, self.pending, tenant, event, self.now),
+            Appended::Engaged(engaged) => self.pending.engagement.add(tables, tenant, engaged),
             Appended::Finding(finding) => {
                 self.pending.find(tenant, (**finding).clone());
                 Ok(())

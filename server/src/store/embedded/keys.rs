@@ -14,6 +14,8 @@
 //! unique      tenant:16 resource:1 row NUL value                             id:12
 //! index       tenant:16 resource:1 row NUL value NUL id:12                   (empty)
 //! activities  tenant:16 id:12                                                format:1 checksum:4 postcard
+//! engagement  tenant:16 resource:1 id:12                                     format:1 checksum:4 postcard
+//! activity_chunks  tenant:16 resource:1 id:12 last activity:12               format:1 checksum:4 ids:12 each
 //! parked      tenant:16 id:12                                                format:1 checksum:4 postcard
 //! waiting     tenant:16 resource:1 row NUL value NUL id:12                   (empty)
 //! due         tenant:16 resource:1 row NUL value                             format:1 checksum:4 postcard
@@ -52,6 +54,13 @@ pub(super) fn record(tenant: TenantId, resource: u8, id: ObjectId) -> Vec<u8> {
     let mut key = tenant_key(tenant, 1 + ID_BYTES);
     key.push(resource);
     key.extend_from_slice(id.as_bytes());
+    key
+}
+
+/// Key of a chunk of the activities of a record, under the last of them.
+pub(super) fn chunk(tenant: TenantId, resource: u8, id: ObjectId, last: ObjectId) -> Vec<u8> {
+    let mut key = record(tenant, resource, id);
+    key.extend_from_slice(last.as_bytes());
     key
 }
 
@@ -189,6 +198,7 @@ mod tests {
         let id = ObjectId::from_bytes([0x11; 12]);
         let (t, i) = ("aa".repeat(16), "11".repeat(12));
         assert_eq!(hex(&record(tenant, 2, id)), format!("{t}02{i}"));
+        assert_eq!(hex(&chunk(tenant, 2, id, id)), format!("{t}02{i}{i}"));
         assert_eq!(hex(&unique(tenant, 2, "row", "v")), format!("{t}02726f770076"));
         assert_eq!(hex(&index(tenant, 2, "row", "v", id)), format!("{t}02726f77007600{i}"));
         assert_eq!(hex(&log(tenant, id)), format!("{t}{i}"));

@@ -3,6 +3,7 @@
 mod apply;
 mod codec;
 mod command;
+mod engagement;
 mod failure;
 mod keys;
 mod list;

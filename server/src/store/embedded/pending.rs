@@ -1,5 +1,5 @@
 //! What a transaction gathers before it commits, so that each row is written once however many commands
-//! touch it: where change logs go on, counters, and entries of the report.
+//! touch it: where change logs go on, engagement, counters, and entries of the report.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use svctrack_core::{
     value::{IdSequence, TenantId, Timestamp},
 };
 
-use super::{keys, report, tables::WriteTables};
+use super::{engagement, keys, report, tables::WriteTables};
 use crate::{auth::Tenant, store::StoreError};
 
 /// Most causes of one code that a transaction reports for a tenant one by one: a flood of made-up ids
@@ -26,6 +26,8 @@ pub(super) struct Pending {
     pub(super) sequences: BTreeMap<TenantId, (u64, Timestamp)>,
     /// Tenants of which parked events may go on after the commit.
     pub(super) to_replay: BTreeMap<TenantId, Tenant>,
+    /// Engagement of users and companies.
+    pub(super) engagement: engagement::Rows,
     counters: BTreeMap<(TenantId, String), u64>,
     findings: BTreeMap<(TenantId, &'static str), OfCode>,
 }
@@ -90,6 +92,7 @@ impl Pending {
                 report::fold(tables, &mut self, tenant, &finding, || ids.next(now))?;
             }
         }
+        self.engagement.flush(tables)?;
         for ((tenant, name), count) in self.counters {
             let key = keys::counter(tenant, &name);
             tables.counters.insert(key.as_slice(), count.to_be_bytes().as_slice())?;

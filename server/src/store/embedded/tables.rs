@@ -15,6 +15,8 @@ pub(super) const RECORDS: Definition = TableDefinition::new("records");
 pub(super) const UNIQUE: Definition = TableDefinition::new("unique");
 pub(super) const INDEX: Definition = TableDefinition::new("index");
 pub(super) const ACTIVITIES: Definition = TableDefinition::new("activities");
+pub(super) const ENGAGEMENT: Definition = TableDefinition::new("engagement");
+pub(super) const ACTIVITY_CHUNKS: Definition = TableDefinition::new("activity_chunks");
 pub(super) const PARKED: Definition = TableDefinition::new("parked");
 pub(super) const WAITING: Definition = TableDefinition::new("waiting");
 pub(super) const DUE: Definition = TableDefinition::new("due");
@@ -35,6 +37,8 @@ pub(super) struct WriteTables<'t> {
     pub(super) unique: WriteTable<'t>,
     pub(super) index: WriteTable<'t>,
     pub(super) activities: WriteTable<'t>,
+    pub(super) engagement: WriteTable<'t>,
+    pub(super) activity_chunks: WriteTable<'t>,
     pub(super) parked: WriteTable<'t>,
     pub(super) waiting: WriteTable<'t>,
     pub(super) due: WriteTable<'t>,
@@ -57,6 +61,8 @@ impl<'t> WriteTables<'t> {
             unique: transaction.open_table(UNIQUE)?,
             index: transaction.open_table(INDEX)?,
             activities: transaction.open_table(ACTIVITIES)?,
+            engagement: transaction.open_table(ENGAGEMENT)?,
+            activity_chunks: transaction.open_table(ACTIVITY_CHUNKS)?,
             parked: transaction.open_table(PARKED)?,
             waiting: transaction.open_table(WAITING)?,
             due: transaction.open_table(DUE)?,
@@ -74,6 +80,7 @@ pub(super) struct RecordTables {
     pub(super) records: ReadTable,
     pub(super) unique: ReadTable,
     pub(super) index: ReadTable,
+    pub(super) engagement: ReadTable,
 }
 
 impl RecordTables {
@@ -82,6 +89,7 @@ impl RecordTables {
             records: transaction.open_table(RECORDS)?,
             unique: transaction.open_table(UNIQUE)?,
             index: transaction.open_table(INDEX)?,
+            engagement: transaction.open_table(ENGAGEMENT)?,
         })
     }
 }

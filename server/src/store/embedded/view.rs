@@ -4,12 +4,12 @@
 use redb::ReadableTable;
 use svctrack_core::{
     schema::{Lookup, LookupError, ResourceDef},
-    tracking::intake::EventLookup,
+    tracking::{engagement::Engagement, intake::EventLookup},
     value::{Document, ObjectId, TenantId, Timestamp, json_reader::parse_stored},
 };
 
 use super::{
-    codec,
+    codec, engagement,
     failure::in_lookup,
     keys, messages,
     tables::{ReadTable, RecordTables, WriteTable, WriteTables},
@@ -22,6 +22,7 @@ pub(super) struct View<'a, T> {
     records: &'a T,
     unique: &'a T,
     index: &'a T,
+    engagement: &'a T,
     /// Ids of events that came in, where events are planned.
     messages: Option<&'a T>,
 }
@@ -34,6 +35,7 @@ impl<'a, 't> View<'a, WriteTable<'t>> {
             records: &tables.records,
             unique: &tables.unique,
             index: &tables.index,
+            engagement: &tables.engagement,
             messages: Some(&tables.messages),
         }
     }
@@ -47,6 +49,7 @@ impl<'a> View<'a, ReadTable> {
             records: &tables.records,
             unique: &tables.unique,
             index: &tables.index,
+            engagement: &tables.engagement,
             messages: None,
         }
     }
@@ -117,6 +120,14 @@ impl<T: ReadableTable<&'static [u8], &'static [u8]>> Lookup for View<'_, T> {
         limit: usize,
     ) -> Result<Vec<ObjectId>, LookupError> {
         self.all_holders(def, row, key, limit).map_err(in_lookup)
+    }
+
+    fn engagement(
+        &self,
+        def: &ResourceDef,
+        id: ObjectId,
+    ) -> Result<Option<Engagement>, LookupError> {
+        engagement::engagement(self.engagement, self.tenant, def, id).map_err(in_lookup)
     }
 }
 
