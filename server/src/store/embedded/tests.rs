@@ -283,3 +283,72 @@ async fn an_entry_lets_those_go_on_that_wait_behind_it() {
     assert_eq!((world.count("parked"), world.rows(tables::DUE)), (3, 0));
     assert_eq!(world.rows(tables::REPORT_CAUSES), 1);
 }
+
+/// The actions of a list that is read page by page.
+async fn paged(world: &World, parameter: (&str, &str), limit: usize) -> Vec<String> {
+    let mut actions = Vec::new();
+    let mut after = None;
+    loop {
+        let mut pairs = vec![(parameter.0.to_owned(), parameter.1.to_owned())];
+        pairs.push(("limit".to_owned(), limit.to_string()));
+        pairs.extend(
+            after.map(|id: svctrack_core::value::ObjectId| ("after".to_owned(), id.to_string())),
+        );
+        let query = ActivityQuery::parse(&pairs).unwrap().query;
+        let page = world.store.activities(&world.actor.tenant, query).await.unwrap();
+        actions.extend(texts(&page, "action"));
+        let Some(crate::store::Next::After(id)) = page.next else { return actions };
+        after = Some(id);
+    }
+}
+
+#[tokio::test]
+async fn the_activities_of_one_are_paged_across_chunks() {
+    let world = World::new();
+    for company in ["acme", "initech"] {
+        world.add_company(company).await;
+    }
+    // In commits of 7, so that chunks begin and end in the middle of them.
+    for first in (0..400).step_by(7) {
+        let of = |number: i32| match number % 3 {
+            0 => event("7", "acme", &number.to_string()),
+            1 => event("8", "acme", &number.to_string()),
+            _ => event("9", "initech", &number.to_string()),
+        };
+        world.track((first..(first + 7).min(400)).map(of).collect()).await;
+    }
+    let every = |kept: fn(i32) -> bool| -> Vec<String> {
+        (0..400).rev().filter(|number| kept(*number)).map(|number| number.to_string()).collect()
+    };
+    for limit in [1, 63, 64, 65, 400] {
+        assert_eq!(paged(&world, ("endUserId", "extid-7"), limit).await, every(|n| n % 3 == 0));
+        assert_eq!(paged(&world, ("companyId", "extid-acme"), limit).await, every(|n| n % 3 < 2));
+        assert_eq!(
+            paged(&world, ("companyId", "extid-acme,extid-initech"), limit).await,
+            every(|_| true)
+        );
+    }
+}
+
+#[tokio::test]
+async fn the_engagement_of_many_events_is_exact() {
+    let world = World::new();
+    world.add_company("acme").await;
+    for _ in 0..5 {
+        let events = (0..500).map(|number| Event {
+            count: Some(number % 4),
+            weight: Some(0.1),
+            passive: number % 5 == 0,
+            ..event(&(number % 3).to_string(), "acme", "x")
+        });
+        world.track(events.collect()).await;
+    }
+    let company = svctrack_core::value::RecordRef::External("acme".to_owned());
+    let company =
+        world.store.record(&world.actor.tenant, &COMPANY, &company).await.unwrap().unwrap();
+    let company = Document::parse(company.text.as_bytes()).unwrap();
+    let beats: u64 = (0..500).filter(|number| number % 5 != 0).map(|number| number % 4).sum();
+    assert_eq!(company.get("beatsTotal").unwrap().text(), (beats * 5).to_string());
+    assert_eq!(company.get("beats").unwrap().text(), (beats * 5).to_string());
+    assert_eq!(company.get("experience").unwrap().text(), (beats / 2).to_string());
+}
