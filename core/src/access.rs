@@ -8,7 +8,9 @@ use crate::{
 /// What may be done to the records of a resource.
 pub const ACTIONS: &[&str] = &["read", "create", "update", "delete"];
 /// Scopes that concern no resource.
-pub const OTHER_SCOPES: &[&str] = &["activities:read", "reports:read", "admin", "*"];
+pub const OTHER_SCOPES: &[&str] = &["activities:read", "reports:read", "admin", "*", OPERATOR];
+/// What an operator's token may do: make and list tenants. No tenant's token has it, not even `*` (R44).
+pub const OPERATOR: &str = "operator";
 /// How long a label may be, in bytes; it is a name for people.
 const MAX_LABEL_BYTES: usize = 200;
 /// Most scopes that a token may name: more than there are.
@@ -30,7 +32,26 @@ pub fn is_scope(text: &str) -> bool {
 
 /// Whether these scopes allow what needs `wanted`. The scope `*` allows everything of its tenant.
 pub fn allows(granted: &[String], wanted: &str) -> bool {
-    granted.iter().any(|scope| scope == "*" || scope == wanted)
+    granted.iter().any(|scope| scope == wanted || (scope == "*" && wanted != OPERATOR))
+}
+
+/// What is sent to make a tenant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewTenant {
+    /// Whose it is, for people.
+    pub name: String,
+}
+
+impl NewTenant {
+    /// Reads `{name}`.
+    ///
+    /// # Errors
+    /// Every problem found.
+    pub fn read(sent: &Document) -> Result<Self, Vec<Issue>> {
+        let mut issues = Vec::new();
+        let name = read_label(sent, "name", &mut issues);
+        if issues.is_empty() { Ok(Self { name }) } else { Err(issues) }
+    }
 }
 
 /// What is sent to make a token.
@@ -54,7 +75,7 @@ impl NewToken {
     pub fn read(sent: &Document, held: &[String]) -> Result<Self, Vec<Issue>> {
         let mut issues = Vec::new();
         let new = Self {
-            label: read_label(sent, &mut issues),
+            label: read_label(sent, "label", &mut issues),
             scopes: read_scopes(sent, held, &mut issues),
             expires_at: read_member(
                 sent,
@@ -75,11 +96,11 @@ impl NewToken {
     }
 }
 
-fn read_label(sent: &Document, issues: &mut Vec<Issue>) -> String {
-    let label = sent.text("label").map(|label| label.trim().to_owned()).unwrap_or_default();
+fn read_label(sent: &Document, name: &str, issues: &mut Vec<Issue>) -> String {
+    let label = sent.text(name).map(|label| label.trim().to_owned()).unwrap_or_default();
     if label.is_empty() || label.len() > MAX_LABEL_BYTES {
-        let message = format!("`label` must be a string of 1 to {MAX_LABEL_BYTES} bytes");
-        issues.push(Issue::of_member("label", "required", message));
+        let message = format!("`{name}` must be a string of 1 to {MAX_LABEL_BYTES} bytes");
+        issues.push(Issue::of_member(name, "required", message));
     }
     label
 }
@@ -147,6 +168,9 @@ mod tests {
             read(r#"{"label":"x","scopes":["*"]}"#, &["admin"]),
             Err(vec!["scope_not_held"])
         );
+        let operator = r#"{"label":"x","scopes":["operator"]}"#;
+        assert_eq!(read(operator, &["*", "admin"]), Err(vec!["scope_not_held"]));
+        assert!(read(operator, &["operator", "admin"]).is_ok());
     }
 
     #[test]

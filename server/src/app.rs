@@ -1,13 +1,19 @@
 //! What a request is served with: the store, the clock and the configuration.
 
 use std::{
-    sync::Arc,
+    collections::BTreeSet,
+    sync::{Arc, Mutex, PoisonError},
     time::{SystemTime, UNIX_EPOCH},
 };
 
 use svctrack_core::value::Timestamp;
 
-use crate::{body::BodyBudget, observe::RequestIds, store::Store};
+use crate::{
+    body::BodyBudget,
+    observe::RequestIds,
+    rate_limit::{RateLimiting, RateLimits},
+    store::Store,
+};
 
 /// Where now comes from.
 pub trait Clock: Send + Sync {
@@ -26,6 +32,22 @@ impl Clock for SystemClock {
     }
 }
 
+/// Calls that are under way, by the hash of their `Idempotency-Key`; at most one a connection.
+#[derive(Debug, Default)]
+pub(crate) struct Running(Mutex<BTreeSet<[u8; 32]>>);
+
+impl Running {
+    /// Notes a call; says whether it may go on, because no other with its key is under way.
+    pub(crate) fn begin(&self, key: [u8; 32]) -> bool {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(key)
+    }
+
+    /// Forgets a call that has ended.
+    pub(crate) fn end(&self, key: &[u8; 32]) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(key);
+    }
+}
+
 /// The application: one of it for all requests.
 pub struct App {
     pub(crate) store: Arc<dyn Store>,
@@ -33,17 +55,27 @@ pub struct App {
     pub(crate) public_url: String,
     pub(crate) bodies: BodyBudget,
     pub(crate) request_ids: RequestIds,
+    pub(crate) running: Running,
+    pub(crate) rates: RateLimiting,
 }
 
 impl App {
-    /// An application over a store. `public_url` is how browsers reach it, without a slash at the end.
-    pub fn new(store: Arc<dyn Store>, clock: Arc<dyn Clock>, public_url: &str) -> Arc<Self> {
+    /// An application over a store. `public_url` is how browsers reach it, without a slash at the end;
+    /// `limits` hold for everybody.
+    pub fn new(
+        store: Arc<dyn Store>,
+        clock: Arc<dyn Clock>,
+        public_url: &str,
+        limits: RateLimits,
+    ) -> Arc<Self> {
         Arc::new(Self {
             store,
             clock,
             public_url: public_url.trim_end_matches('/').to_owned(),
             bodies: BodyBudget::default(),
             request_ids: RequestIds::default(),
+            running: Running::default(),
+            rates: RateLimiting::new(limits),
         })
     }
 }

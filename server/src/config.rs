@@ -4,16 +4,24 @@
 use std::{
     fs, io,
     net::SocketAddr,
+    num::NonZeroU32,
     path::{Path, PathBuf},
 };
 
 use serde::{Deserialize, Serialize};
 use svctrack_core::value::TenantId;
 
-use crate::auth::Token;
+use crate::{
+    auth::{Tenant, Token},
+    rate_limit::RateLimits,
+};
 
 /// Name of the file in the working folder that is read when it is there.
 pub const FILE_NAME: &str = "svctrack.toml";
+
+/// Requests a second of a token: more than a program needs that uses bulk calls, fewer than would slow
+/// others.
+const DEFAULT_RATE_LIMIT: u32 = 150;
 
 /// What may be given, by flag, environment or file; each line of the file has the name of its flag.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, clap::Args)]
@@ -31,6 +39,12 @@ pub struct Given {
     /// Memory for the store's cache, in MiB [default: 256]
     #[arg(long, env = "SVCTRACK_CACHE_MB", value_name = "MIB", value_parser = clap::value_parser!(u32).range(1..))]
     pub cache_mb: Option<u32>,
+    /// Requests a second of each token, with bursts of twice as many; 0 sets no limit [default: 150]
+    #[arg(long, env = "SVCTRACK_RATE_LIMIT", value_name = "PER_SECOND")]
+    pub rate_limit: Option<u32>,
+    /// Requests a second to the tracking routes of each tenant; 0 sets no limit [default: 0]
+    #[arg(long, env = "SVCTRACK_TRACKING_RATE_LIMIT", value_name = "PER_SECOND")]
+    pub tracking_rate_limit: Option<u32>,
     /// What is logged: error, warn, info, debug, or a filter by module [default: info]
     #[arg(long, env = "SVCTRACK_LOG", value_name = "FILTER")]
     pub log: Option<String>,
@@ -40,6 +54,14 @@ pub struct Given {
     /// API token that the first start makes, instead of a random one; `svctrack token generate` draws one
     #[arg(long, env = "SVCTRACK_BOOTSTRAP_TOKEN", value_name = "TOKEN", hide_env_values = true)]
     pub bootstrap_token: Option<String>,
+    /// Operator token that the first start makes beside the two above, if one is to be made
+    #[arg(
+        long,
+        env = "SVCTRACK_BOOTSTRAP_OPERATOR_TOKEN",
+        value_name = "TOKEN",
+        hide_env_values = true
+    )]
+    pub bootstrap_operator_token: Option<String>,
 }
 
 /// The configuration in force.
@@ -55,6 +77,10 @@ pub struct Config {
     pub public_url: Option<String>,
     /// Memory for the store's cache, in MiB.
     pub cache_mb: u32,
+    /// Requests a second of each token; 0 sets no limit.
+    pub rate_limit: u32,
+    /// Requests a second to the tracking routes of each tenant; 0 sets no limit.
+    pub tracking_rate_limit: u32,
     /// What is logged.
     pub log: String,
     /// Tenant and token of the first start.
@@ -69,6 +95,8 @@ pub struct Bootstrap {
     pub tenant: TenantId,
     /// Its token.
     pub token: Token,
+    /// The operator's token, if one is to be made.
+    pub operator: Option<Token>,
 }
 
 /// Why there is no configuration.
@@ -103,13 +131,16 @@ impl Given {
     pub fn over(self, file: Self) -> Result<Config, ConfigError> {
         let tenant = self.bootstrap_tenant.or(file.bootstrap_tenant);
         let token = self.bootstrap_token.or(file.bootstrap_token);
+        let operator = self.bootstrap_operator_token.or(file.bootstrap_operator_token);
         Ok(Config {
             data: self.data.or(file.data).unwrap_or_else(|| "./svctrack-data".into()),
             listen: self.listen.or(file.listen).unwrap_or_else(|| ([127, 0, 0, 1], 8080).into()),
             public_url: self.public_url.or(file.public_url).map(check_url).transpose()?,
             cache_mb: self.cache_mb.or(file.cache_mb).unwrap_or(256),
+            rate_limit: self.rate_limit.or(file.rate_limit).unwrap_or(DEFAULT_RATE_LIMIT),
+            tracking_rate_limit: self.tracking_rate_limit.or(file.tracking_rate_limit).unwrap_or(0),
             log: self.log.or(file.log).unwrap_or_else(|| "info".to_owned()),
-            bootstrap: read_bootstrap(tenant, token)?,
+            bootstrap: read_bootstrap(tenant, token, operator)?,
         })
     }
 }
@@ -143,20 +174,29 @@ fn check_url(url: String) -> Result<String, ConfigError> {
 fn read_bootstrap(
     tenant: Option<String>,
     token: Option<String>,
+    operator: Option<String>,
 ) -> Result<Option<Bootstrap>, ConfigError> {
     let invalid = |text: &str| ConfigError::Value(text.to_owned());
-    let (tenant, token) = match (tenant, token) {
-        (None, None) => return Ok(None),
-        (Some(tenant), Some(token)) => (tenant, token),
+    let (tenant, token) = match (tenant, token, &operator) {
+        (None, None, None) => return Ok(None),
+        (Some(tenant), Some(token), _) => (tenant, token),
         _ => return Err(invalid("bootstrap-tenant and bootstrap-token go together")),
     };
-    let tenant =
-        TenantId::parse(&tenant).ok_or_else(|| invalid("bootstrap-tenant must be a UUID"))?;
-    // The token itself is never repeated: it is a secret.
-    let token = Token::parse(&token).ok_or_else(|| {
-        invalid("bootstrap-token must be a token that `svctrack token generate` drew")
-    })?;
-    Ok(Some(Bootstrap { tenant, token }))
+    let tenant = TenantId::parse(&tenant)
+        .filter(|tenant| *tenant != Tenant::OPERATOR.id())
+        .ok_or_else(|| invalid("bootstrap-tenant must be a UUID, and not the nil one"))?;
+    let token = read_token("bootstrap-token", &token)?;
+    let operator =
+        operator.map(|text| read_token("bootstrap-operator-token", &text)).transpose()?;
+    Ok(Some(Bootstrap { tenant, token, operator }))
+}
+
+/// A token is never repeated in an error: it is a secret.
+fn read_token(name: &str, text: &str) -> Result<Token, ConfigError> {
+    Token::parse(text).ok_or_else(|| {
+        let message = format!("{name} must be a token that `svctrack token generate` drew");
+        ConfigError::Value(message)
+    })
 }
 
 impl Config {
@@ -168,6 +208,14 @@ impl Config {
     /// Memory for the store's cache, in bytes.
     pub fn cache_bytes(&self) -> usize {
         usize::try_from(self.cache_mb).unwrap_or(usize::MAX).saturating_mul(1024 * 1024)
+    }
+
+    /// How many requests are served, where that is limited.
+    pub fn rate_limits(&self) -> RateLimits {
+        RateLimits {
+            requests: NonZeroU32::new(self.rate_limit),
+            tracking: NonZeroU32::new(self.tracking_rate_limit),
+        }
     }
 
     /// What is in force, as the lines of a configuration file; without secrets.
@@ -239,6 +287,6 @@ mod tests {
         let alone = Given { bootstrap_tenant: Some("x".into()), ..Given::default() };
         assert_eq!(check(alone.clone()), "bootstrap-tenant and bootstrap-token go together");
         let both = Given { bootstrap_token: Some("secret".into()), ..alone };
-        assert_eq!(check(both), "bootstrap-tenant must be a UUID");
+        assert_eq!(check(both), "bootstrap-tenant must be a UUID, and not the nil one");
     }
 }

@@ -3,7 +3,7 @@
 
 use poem::{
     Response,
-    http::{HeaderValue, StatusCode, header},
+    http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header},
 };
 use serde::Serialize;
 use svctrack_core::{
@@ -11,7 +11,11 @@ use svctrack_core::{
     value::{Issue, Malformed},
 };
 
-use crate::{limits::RETRY_AFTER_SECONDS, store::StoreError};
+use crate::{
+    limits::RETRY_AFTER_SECONDS,
+    rate_limit::{BURST_SECONDS, TooMany},
+    store::StoreError,
+};
 
 /// What went wrong with a request.
 #[derive(Debug)]
@@ -46,6 +50,10 @@ pub(crate) enum Error {
     Unsupported(String),
     /// What was sent breaks a rule.
     Invalid(Vec<Issue>),
+    /// A call with the same `Idempotency-Key` is under way.
+    StillRunning,
+    /// The caller sends too many requests.
+    TooMany(TooMany),
     /// All bodies together are too large just now.
     Overloaded,
     /// The store did not do it.
@@ -155,6 +163,16 @@ impl Error {
                 verdict(S::UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type", expected)
             }
             Self::Invalid(issues) => listed(S::UNPROCESSABLE_ENTITY, issues),
+            Self::StillRunning => verdict(
+                S::CONFLICT,
+                "idempotency_key_running",
+                "a call with this `Idempotency-Key` is still under way",
+            ),
+            Self::TooMany(TooMany { limit, .. }) => verdict(
+                S::TOO_MANY_REQUESTS,
+                "too_many_requests",
+                format!("at most {limit} requests a second are served"),
+            ),
             Self::Overloaded => {
                 verdict(S::SERVICE_UNAVAILABLE, "overloaded", "too much is being received just now")
             }
@@ -173,6 +191,10 @@ impl Error {
             Self::TenantUnauthorized => r#"Basic realm="svctrack", charset="UTF-8""#,
             _ => "Bearer",
         };
+        let too_many = match &self {
+            Self::TooMany(too_many) => Some(*too_many),
+            _ => None,
+        };
         let verdict = self.into_verdict(request_id);
         let problem = Problem {
             kind: "about:blank",
@@ -189,6 +211,9 @@ impl Error {
             .content_type("application/problem+json")
             .body(body);
         add_headers(&mut response, allow, scheme);
+        if let Some(too_many) = too_many {
+            add_rate_limit(response.headers_mut(), too_many);
+        }
         response
     }
 }
@@ -212,6 +237,22 @@ fn add_headers(response: &mut Response, allow: Option<HeaderValue>, scheme: &'st
     }
 }
 
+/// When to come again, and what the limit is: the latter as the drafts of `RateLimit` have it.
+fn add_rate_limit(headers: &mut HeaderMap, TooMany { limit, wait }: TooMany) {
+    let seconds = wait.as_secs() + 1;
+    let quota = limit.get().saturating_mul(BURST_SECONDS);
+    headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+    let fields = [
+        ("ratelimit", format!("\"requests\";r=0;t={seconds}")),
+        ("ratelimit-policy", format!("\"requests\";q={quota};w={BURST_SECONDS}")),
+    ];
+    for (name, value) in fields {
+        if let Ok(value) = HeaderValue::try_from(value) {
+            headers.insert(HeaderName::from_static(name), value);
+        }
+    }
+}
+
 fn unauthorized_detail(code: &str) -> &'static str {
     match code {
         "token_missing" => "send `Authorization: Bearer <token>`",
@@ -230,6 +271,11 @@ fn store_verdict(error: StoreError, request_id: &str) -> Verdict {
         StoreError::Changed => {
             verdict(S::PRECONDITION_FAILED, "version_mismatch", "the record has another version")
         }
+        StoreError::KeyReused => verdict(
+            S::UNPROCESSABLE_ENTITY,
+            "idempotency_key_reused",
+            "this `Idempotency-Key` was sent with another body",
+        ),
         StoreError::Busy => {
             verdict(S::SERVICE_UNAVAILABLE, "busy", "too many of this tenant's writes are waiting")
         }

@@ -1,4 +1,5 @@
-//! The first start: a tenant, its token, and a first company, so that an event has somewhere to go.
+//! The first start: a tenant, its token, an operator's token, and a first company, so that an event has
+//! somewhere to go.
 
 use svctrack_core::{
     resources::company::COMPANY,
@@ -7,7 +8,7 @@ use svctrack_core::{
 
 use crate::{
     app::App,
-    auth::{Token, TokenRecord, tenant_of_own},
+    auth::{TenantRecord, Token, TokenRecord, tenant_of_own},
     config::{Bootstrap, Config},
     store::{Actor, Command, StoreError},
 };
@@ -15,35 +16,53 @@ use crate::{
 /// `externalId` of the company that the first start makes, which the printed example and the demo
 /// page use.
 const DEMO_COMPANY: &str = "demo";
+/// What the first tenant is called.
+const TENANT_NAME: &str = "first tenant";
 
-/// What the first start made.
+/// What the first start makes.
 pub(crate) struct FirstStart {
-    pub(crate) tenant: TenantId,
-    pub(crate) token: Token,
-    record: TokenRecord,
+    tenant: TenantId,
+    token: Token,
+    operator: Option<Token>,
 }
 
 impl FirstStart {
-    /// What a first start makes: what the configuration gives, else a random tenant and token.
+    /// What a first start makes: what the configuration gives, else a random tenant and tokens.
     ///
     /// # Errors
     /// When the machine gives no randomness.
-    pub(crate) fn prepare(app: &App, config: &Config) -> Result<Self, getrandom::Error> {
-        let (tenant, token) = match &config.bootstrap {
-            Some(Bootstrap { tenant, token }) => (*tenant, token.clone()),
-            None => draw()?,
-        };
-        let record = TokenRecord::of_everything(&token, tenant, "first token", app.clock.now());
-        Ok(Self { tenant, token, record })
+    pub(crate) fn prepare(config: &Config) -> Result<Self, getrandom::Error> {
+        if let Some(Bootstrap { tenant, token, operator }) = &config.bootstrap {
+            return Ok(Self { tenant: *tenant, token: token.clone(), operator: operator.clone() });
+        }
+        let mut bytes = [0; 16];
+        getrandom::fill(&mut bytes)?;
+        Ok(Self {
+            tenant: TenantId::from_random_bytes(bytes),
+            token: Token::generate()?,
+            operator: Some(Token::generate()?),
+        })
     }
 
-    /// Makes the tenant and its token, unless there is a tenant; says whether it did. It waits for the
-    /// disk.
+    /// Makes the tenant with its token, and the operator's token. The operator's comes first: once there
+    /// is a tenant, no start is the first.
     ///
     /// # Errors
     /// When the store cannot write.
-    pub(crate) fn found(&self, app: &App) -> Result<bool, StoreError> {
-        app.store.found(&self.record)
+    pub(crate) async fn found(&self, app: &App) -> Result<(), StoreError> {
+        let now = app.clock.now();
+        if let Some(operator) = &self.operator {
+            let record = TokenRecord::of_operator(operator, "first operator", now);
+            app.store.write(Actor::operator(), Command::AddToken(Box::new(record))).await?;
+        }
+        let tenant =
+            TenantRecord { id: self.tenant, name: TENANT_NAME.to_owned(), created_at: now };
+        let token = Box::new(self.record(app));
+        app.store.write(Actor::operator(), Command::AddTenant { tenant, token }).await.map(drop)
+    }
+
+    fn record(&self, app: &App) -> TokenRecord {
+        TokenRecord::of_everything(&self.token, self.tenant, "first token", app.clock.now())
     }
 
     /// Makes the company that the printed example and the demo page use.
@@ -54,29 +73,24 @@ impl FirstStart {
         let mut patch = Document::default();
         patch.set("name", Json::string("Demo company"));
         patch.set("externalId", Json::string(DEMO_COMPANY));
-        let token = Some(self.record.id.clone());
-        let actor = Actor { tenant: tenant_of_own(&self.record), token, user: None };
+        let token = Some(self.token.id().to_owned());
+        let actor = Actor { tenant: tenant_of_own(&self.record(app)), token, user: None };
         app.store.write(actor, Command::Create { def: &COMPANY, patch }).await.map(drop)
     }
-}
 
-fn draw() -> Result<(TenantId, Token), getrandom::Error> {
-    let mut bytes = [0; 16];
-    getrandom::fill(&mut bytes)?;
-    Ok((TenantId::from_random_bytes(bytes), Token::generate()?))
-}
-
-/// What is printed once: all that a newcomer needs for a first event.
-pub(crate) fn greeting(first: &FirstStart, public_url: &str) -> String {
-    let FirstStart { tenant, token, .. } = first;
-    let token = token.reveal();
-    let snippet = svctrack_web::snippet(public_url, &tenant.to_string());
-    format!(
-        r#"
+    /// What is printed once: all that a newcomer needs for a first event.
+    pub(crate) fn greeting(&self, public_url: &str) -> String {
+        let tenant = self.tenant.to_string();
+        let token = self.token.reveal();
+        let operator = self.operator.as_ref().map_or("", Token::reveal);
+        let snippet = svctrack_web::snippet(public_url, &tenant);
+        format!(
+            r#"
 This is the first start. Keep what follows: it is shown only this once.
 
-  Tenant     {tenant}
-  API token  {token}
+  Tenant          {tenant}
+  API token       {token}
+  Operator token  {operator}   (only to make further tenants)
 
 Paste this before </head> of your web app:
 
@@ -92,5 +106,6 @@ svctrack.track("Opened report");
 Try it      {public_url}/demo#token={token}
 Read back   curl -H 'Authorization: Bearer {token}' {public_url}/activities
 "#
-    )
+        )
+    }
 }

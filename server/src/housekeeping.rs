@@ -35,7 +35,7 @@ async fn round(store: &Arc<dyn Store>) -> Result<(), StoreError> {
     let tenants = spawn_blocking(move || of_tenants.tenants(usize::MAX)).await;
     let tenants = tenants.map_err(|error| StoreError::Internal(error.to_string()))??;
     for tenant in tenants {
-        let actor = Actor { tenant: tenant_by_operator(tenant), token: None, user: None };
+        let actor = Actor { tenant: tenant_by_operator(tenant.id), token: None, user: None };
         while let Reply::Swept(true) = store.write(actor.clone(), Command::Sweep).await? {}
     }
     Ok(())

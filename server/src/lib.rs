@@ -3,6 +3,7 @@
 //! It holds no rule of its own. `main` and the tests build the same [`app::App`] and serve the same
 //! [`router::endpoint`].
 
+pub mod admin;
 pub mod app;
 pub mod auth;
 mod body;
@@ -12,8 +13,8 @@ mod first_start;
 mod housekeeping;
 mod limits;
 mod observe;
-pub mod offline;
 mod openapi;
+pub mod rate_limit;
 pub mod router;
 mod routes;
 pub mod run;

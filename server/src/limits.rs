@@ -44,6 +44,8 @@ pub(crate) const STOP_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// What a sender is told to wait when the store cannot take a write, in seconds.
 pub(crate) const RETRY_AFTER_SECONDS: u32 = 1;
+/// Longest `Idempotency-Key`, in bytes: a UUID has 36.
+pub(crate) const MAX_IDEMPOTENCY_KEY_BYTES: usize = 255;
 /// Longest name in `Svctrack-Ignored`, in bytes (R6).
 pub(crate) const MAX_IGNORED_NAME_BYTES: usize = 64;
 /// Most names in `Svctrack-Ignored` (R6).

@@ -4,7 +4,7 @@
 use serde_json::{Map, Value, json};
 use svctrack_core::{
     plan::Route,
-    resources::REGISTRY,
+    resources::{REGISTRY, settings::SETTINGS},
     schema::{self, ResourceDef, Row},
     tracking::{
         bulk::MAX_COUNT,
@@ -54,10 +54,16 @@ pub(crate) enum Kind {
     Activities,
     NewToken,
     Token,
+    NewTenant,
+    Tenant,
+    Settings,
     Object,
     Objects,
     Page,
 }
+
+/// The group of routes that belong to no resource.
+const BESIDE_RESOURCES: &str = "service";
 
 /// The whole description.
 pub(crate) fn document(public_url: &str) -> Value {
@@ -66,7 +72,10 @@ pub(crate) fn document(public_url: &str) -> Value {
         let path = braced(&path);
         let operations = paths.entry(path.clone()).or_insert_with(|| json!({}));
         if let Some(operations) = operations.as_object_mut() {
-            operations.insert(method.as_str().to_lowercase(), operation(&path, &says, def));
+            let method = method.as_str().to_lowercase();
+            let mut operation = operation(&path, &says, def);
+            set(&mut operation, "operationId", json!(operation_id(&method, &path)));
+            operations.insert(method, operation);
         }
     }
     json!({
@@ -78,6 +87,7 @@ pub(crate) fn document(public_url: &str) -> Value {
         },
         "servers": [{ "url": public_url }],
         "security": [{ "token": [] }],
+        "tags": tags(),
         "paths": paths,
         "components": {
             "securitySchemes": {
@@ -92,6 +102,13 @@ pub(crate) fn document(public_url: &str) -> Value {
     })
 }
 
+/// The groups of routes: the resources, each with what it is, and what is beside them.
+fn tags() -> Vec<Value> {
+    let resources = REGISTRY.iter().map(|def| json!({ "name": def.path, "description": def.doc }));
+    let beside = json!({ "name": BESIDE_RESOURCES, "description": "Events, access, and the service itself." });
+    resources.chain([beside]).collect()
+}
+
 /// `/products/:id` as `/products/{id}`.
 fn braced(path: &str) -> String {
     let parts = path.split('/').map(|part| match part.strip_prefix(':') {
@@ -99,6 +116,12 @@ fn braced(path: &str) -> String {
         None => part.to_owned(),
     });
     parts.collect::<Vec<_>>().join("/")
+}
+
+/// `get` and `/products/{id}` as `get_products_id`.
+fn operation_id(method: &str, path: &str) -> String {
+    let path = path.replace(['{', '}'], "").replace(['/', '.'], "_");
+    format!("{method}{path}")
 }
 
 fn operation(path: &str, says: &Says, def: Option<&ResourceDef>) -> Value {
@@ -113,7 +136,7 @@ fn operation(path: &str, says: &Says, def: Option<&ResourceDef>) -> Value {
     }
     let mut operation = json!({
         "summary": summary,
-        "tags": [def.map_or("service", |def| def.path)],
+        "tags": [def.map_or(BESIDE_RESOURCES, |def| def.path)],
         "parameters": parameters,
         "responses": { "200": answer(says.gives, def), "default": problem() },
     });
@@ -215,7 +238,9 @@ fn schema_of(kind: Kind, def: Option<&ResourceDef>) -> Option<Value> {
         }
         Kind::Report => many(reference("IntegrationIssue")),
         Kind::NewToken => reference("NewToken"),
-        Kind::Token | Kind::Object => json!({ "type": "object" }),
+        Kind::NewTenant => reference("NewTenant"),
+        Kind::Settings => reference(&schema_name(&SETTINGS)),
+        Kind::Token | Kind::Tenant | Kind::Object => json!({ "type": "object" }),
         Kind::Activities | Kind::Objects => many(json!({ "type": "object" })),
     })
 }
@@ -247,10 +272,12 @@ fn schemas() -> Value {
     for def in REGISTRY {
         schemas.insert(schema_name(def), resource(def));
     }
+    schemas.insert(schema_name(&SETTINGS), resource(&SETTINGS));
     schemas.insert("Event".to_owned(), event());
     schemas.insert("BulkEvent".to_owned(), bulk_event());
     schemas.insert("PipelineCall".to_owned(), pipeline_call());
     schemas.insert("IntegrationIssue".to_owned(), integration_issue());
+    schemas.insert("NewTenant".to_owned(), new_tenant());
     schemas.insert("NewToken".to_owned(), new_token());
     schemas.insert("Deleted".to_owned(), integers(&["n", "ok", "deletedCount"]));
     schemas.insert("BulkCounts".to_owned(), integers(&["created", "updated"]));
@@ -394,6 +421,14 @@ fn new_token() -> Value {
             "expiresAt": { "type": ["string", "null"], "description": "From when on it counts no more." },
             "userId": { "type": ["string", "null"], "description": "The user that it acts as." },
         },
+    })
+}
+
+fn new_tenant() -> Value {
+    json!({
+        "type": "object",
+        "required": ["name"],
+        "properties": { "name": { "type": "string", "description": "Whose it is." } },
     })
 }
 

@@ -7,7 +7,7 @@ use poem::{
     Endpoint, Request, Response, Route,
     http::{HeaderName, HeaderValue, Method},
 };
-use svctrack_core::{resources::REGISTRY, schema::ResourceDef};
+use svctrack_core::{access::OPERATOR, resources::REGISTRY, schema::ResourceDef};
 
 use crate::{
     app::App,
@@ -99,7 +99,13 @@ static ROUTES: &[RouteDef<Handler>] = &[
     route!(POST "/tokens", Scope("admin"), NewToken => Token, "Issue a token", alone!(routes::tokens::create)),
     route!(GET "/tokens", Scope("admin"), Nothing => Objects, "List tokens", alone!(routes::tokens::list)),
     route!(DELETE "/tokens/:id", Scope("admin"), Nothing => Deleted, "Revoke a token", alone!(routes::tokens::revoke)),
+    route!(GET "/settings", Scope("admin"), Nothing => Settings, "Read how the service works for the tenant", alone!(routes::settings::read)),
+    route!(PUT "/settings", Scope("admin"), Settings => Settings, "Change how the service works for the tenant", alone!(routes::settings::update)),
+    route!(PATCH "/settings", Scope("admin"), Settings => Settings, "Change settings; the same as PUT", alone!(routes::settings::update)),
+    route!(POST "/tenants", Scope(OPERATOR), NewTenant => Tenant, "Make a tenant, with its first token", alone!(routes::tenants::create)),
+    route!(GET "/tenants", Scope(OPERATOR), Nothing => Objects, "List tenants", alone!(routes::tenants::list)),
     route!(GET "/openapi.json", Anyone, Nothing => Object, "Describe this API", alone!(routes::pages::openapi)),
+    route!(GET "/docs", Anyone, Nothing => Page, "Show this description, and try calls", alone!(routes::pages::docs)),
     route!(GET "/demo", Anyone, Nothing => Page, "Show the snippet in use", alone!(routes::pages::demo)),
     route!(GET "/health", Anyone, Nothing => Object, "Say how the service is", alone!(routes::health::health)),
 ];

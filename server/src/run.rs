@@ -13,7 +13,7 @@ use tokio::{
 use crate::{
     app::{App, SystemClock},
     config::Config,
-    first_start::{self, FirstStart},
+    first_start::FirstStart,
     housekeeping, observe, router,
     serve::serve,
     store::{
@@ -66,7 +66,7 @@ pub async fn run(config: Config) -> Result<(), RunError> {
         .await
         .map_err(|cause| RunError::Listen { address: config.listen, cause })?;
     let public_url = config.public_url(listener.local_addr()?);
-    let app = App::new(store.clone(), Arc::new(SystemClock), &public_url);
+    let app = App::new(store.clone(), Arc::new(SystemClock), &public_url, config.rate_limits());
     start_first(&app, &config).await?;
     say(&format!("svctrack serves on {public_url}  (demo page: {public_url}/demo)"))?;
 
@@ -88,17 +88,16 @@ pub async fn run(config: Config) -> Result<(), RunError> {
 
 /// The first start. Its token is printed as soon as it is made, since nobody can read it later.
 async fn start_first(app: &Arc<App>, config: &Config) -> Result<(), RunError> {
-    let first = Arc::new(FirstStart::prepare(app, config).map_err(io::Error::from)?);
-    let (founding, of_app) = (first.clone(), app.clone());
-    let founded = tokio::task::spawn_blocking(move || founding.found(&of_app)).await;
-    if !founded.map_err(io::Error::other)?? {
+    if !app.store.tenants(1)?.is_empty() {
         if config.bootstrap.is_some() {
             tracing::info!("the store is filled, so the bootstrap settings change nothing");
         }
         return Ok(());
     }
+    let first = FirstStart::prepare(config).map_err(io::Error::from)?;
+    first.found(app).await?;
     if config.bootstrap.is_none() {
-        say(&first_start::greeting(&first, &app.public_url))?;
+        say(&first.greeting(&app.public_url))?;
         first.make_demo_company(app).await?;
     }
     Ok(())

@@ -6,11 +6,12 @@ use std::sync::Arc;
 use svctrack_core::value::TenantId;
 use svctrack_server::{
     app::{App, Clock, SystemClock},
-    auth::{Token, TokenRecord},
+    auth::{TenantRecord, Token, TokenRecord},
+    rate_limit::RateLimits,
     router,
     serve::serve,
     store::{
-        Store as _,
+        Actor, Command, Store as _,
         embedded::{Embedded, storage::Medium},
     },
 };
@@ -26,6 +27,8 @@ const CACHE_BYTES: usize = 16 * 1024 * 1024;
 pub struct InProcess {
     /// A client with its token.
     pub client: Client,
+    /// A client with an operator's token.
+    pub operator: Client,
     /// A client with no token.
     pub anonymous: Client,
     _stop: oneshot::Sender<()>,
@@ -70,15 +73,22 @@ impl InProcess {
         let tenant = TenantId::parse(TENANT).unwrap();
         let mut record = TokenRecord::of_everything(&token, tenant, "test", SystemClock.now());
         change(&mut record);
-        assert!(store.found(&record).unwrap());
+        let name = "test".to_owned();
+        let founding = TenantRecord { id: tenant, name, created_at: record.created_at };
+        let founding = Command::AddTenant { tenant: founding, token: Box::new(record) };
+        store.write(Actor::operator(), founding).await.unwrap();
+        let operator = Token::generate().unwrap();
+        let record = TokenRecord::of_operator(&operator, "test", SystemClock.now());
+        store.write(Actor::operator(), Command::AddToken(Box::new(record))).await.unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let base = format!("http://{}", listener.local_addr().unwrap());
-        let app = App::new(Arc::new(store), clock, &base);
+        let app = App::new(Arc::new(store), clock, &base, RateLimits::default());
         let endpoint = router::endpoint(&app).unwrap();
         let (stop, stopped) = oneshot::channel::<()>();
         tokio::spawn(serve(listener, endpoint, async { drop(stopped.await) }));
         Self {
             client: Client::new(&base, Some(token.reveal())),
+            operator: Client::new(&base, Some(operator.reveal())),
             anonymous: Client::new(&base, None),
             _stop: stop,
             _folder: folder,

@@ -63,8 +63,13 @@ pub struct Server {
 impl Server {
     /// Starts a server on a folder, with a tenant and a token that are given to it.
     pub async fn start(folder: &Path, token: &Token) -> Self {
+        Self::start_with(folder, token, &[]).await
+    }
+
+    /// The same, with more flags.
+    pub async fn start_with(folder: &Path, token: &Token, flags: &[&str]) -> Self {
         let mut command = command(folder);
-        command.args(["serve", "--listen", "127.0.0.1:0", "--data"]).arg(folder);
+        command.args(["serve", "--listen", "127.0.0.1:0", "--data"]).arg(folder).args(flags);
         command.args(["--bootstrap-tenant", TENANT, "--bootstrap-token", token.reveal()]);
         let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
         let lines = read_until(&mut child, "serves on ").await;

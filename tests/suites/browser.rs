@@ -146,3 +146,25 @@ async fn what_is_tracked_before_it_is_known_who_is_there_waits_for_them() {
     browser.close().await;
     server.kill().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_page_of_the_api_shows_every_resource_and_tries_a_call() {
+    let folder = tempfile::tempdir().unwrap();
+    let token = Token::generate().unwrap();
+    let server = Server::start_with_acme(folder.path(), &token).await;
+    let browser = Browser::start().await;
+    browser.page.goto(&format!("{}/docs", server.base)).await.unwrap();
+    for def in svctrack_core::resources::REGISTRY {
+        browser.wait_for("#docs", def.path).await;
+    }
+    // The address of one call opens it.
+    browser.page.goto(&format!("{}/docs#/companies/get_companies", server.base)).await.unwrap();
+    browser.page.refresh().await.unwrap();
+    browser.wait_for("#docs", "Try it out").await;
+    browser.run(&format!("ui.preauthorizeApiKey('token', '{}')", token.reveal())).await;
+    browser.run("document.querySelector('.try-out__btn').click()").await;
+    browser.wait_for("#docs", "Execute").await;
+    browser.run("document.querySelector('.execute').click()").await;
+    browser.wait_for("#docs", "\"Acme\"").await;
+    server.kill().await;
+}

@@ -66,8 +66,11 @@ async fn run(case: &Value) -> Result<(), String> {
 async fn send(server: &InProcess, request: &Value, ids: &[String]) -> Answer {
     let request = fill(request, ids);
     let method: Method = request["method"].as_str().unwrap_or("GET").parse().unwrap();
-    let client: &Client =
-        if request["anonymous"] == true { &server.anonymous } else { &server.client };
+    let client: &Client = match request["as"].as_str() {
+        Some("operator") => &server.operator,
+        _ if request["anonymous"] == true => &server.anonymous,
+        _ => &server.client,
+    };
     let mut headers = Vec::new();
     for (name, value) in request["headers"].as_object().into_iter().flatten() {
         headers.push((name.as_str(), value.as_str().unwrap()));

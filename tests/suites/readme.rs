@@ -53,7 +53,9 @@ fn every_file_of_the_top_level_is_one_that_the_readme_or_the_design_names() {
 async fn the_commands_of_the_readme_answer_what_it_shows() {
     let folder = tempfile::tempdir().unwrap();
     let token = Token::generate().unwrap();
-    let server = Server::start(folder.path(), &token).await;
+    let operator = Token::generate().unwrap();
+    let more = ["--bootstrap-operator-token", operator.reveal()];
+    let server = Server::start_with(folder.path(), &token, &more).await;
     let readme = readme();
     let mut blocks = readme.split("\n```").skip(1).step_by(2);
     let mut ran = 0;
@@ -69,6 +71,7 @@ async fn the_commands_of_the_readme_answer_what_it_shows() {
             .env("BASE", &server.base)
             .env("TENANT", TENANT)
             .env("TOKEN", token.reveal())
+            .env("OPERATOR", operator.reveal())
             .output()
             .unwrap();
         let answered = String::from_utf8(run.stdout).unwrap();

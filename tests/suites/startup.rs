@@ -212,7 +212,7 @@ async fn the_configuration_in_force_can_be_shown() {
     let said = String::from_utf8(output.stdout).unwrap();
     assert_eq!(
         said.trim(),
-        "data = \"./svctrack-data\"\nlisten = \"127.0.0.1:2\"\ncache-mb = 64\nlog = \"warn\""
+        "data = \"./svctrack-data\"\nlisten = \"127.0.0.1:2\"\ncache-mb = 64\nrate-limit = 150\ntracking-rate-limit = 0\nlog = \"warn\""
     );
 }
 
@@ -226,7 +226,7 @@ async fn tokens_are_made_and_revoked_while_the_server_stands_still() {
         let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
         (output.status.code(), text(output.stdout), text(output.stderr))
     };
-    let (code, made, _) = run(&["create", "--label", "lost and found"]).await;
+    let (code, made, _) = run(&["create", "--json", "--label", "lost and found"]).await;
     assert_eq!(code, Some(0));
     let made: serde_json::Value = serde_json::from_str(&made).unwrap();
     let token = Token::parse(made["token"].as_str().unwrap()).unwrap();
@@ -235,6 +235,9 @@ async fn tokens_are_made_and_revoked_while_the_server_stands_still() {
     assert_eq!(server.client.get("/companies").await.status, 200);
     let (code, _, said) = run(&["list"]).await;
     assert!(code == Some(1) && said.contains("another process has it open"), "{said}");
+    let reach = ["--server", &server.base, "--token", token.reveal()];
+    let (code, listed, said) = run(&[&["list"], &reach[..]].concat()).await;
+    assert!(code == Some(0) && listed.contains("lost and found"), "{listed}{said}");
     server.kill().await;
 
     assert_eq!(run(&["revoke", made["_id"].as_str().unwrap()]).await.0, Some(0));
@@ -245,4 +248,34 @@ async fn tokens_are_made_and_revoked_while_the_server_stands_still() {
     let mut command = command(empty.path());
     let output = command.args(["token", "list"]).output().await.unwrap();
     assert!(String::from_utf8_lossy(&output.stderr).contains("there is no store"));
+}
+
+#[tokio::test]
+async fn the_command_line_makes_a_tenant_on_a_running_server_and_on_a_stopped_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let (token, operator) = (Token::generate().unwrap(), Token::generate().unwrap());
+    let more = ["--bootstrap-operator-token", operator.reveal()];
+    let server = Server::start_with(folder.path(), &token, &more).await;
+    let run = async |arguments: &[&str]| {
+        let mut command = command(folder.path());
+        command.arg("tenant").args(arguments).arg("--data").arg(folder.path());
+        let output = command.output().await.unwrap();
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+        (output.status.code(), text(output.stdout), text(output.stderr))
+    };
+    let reach = ["--server", &server.base, "--token", operator.reveal()];
+    let (code, made, said) =
+        run(&[&["create", "--json", "--name", "Globex"], &reach[..]].concat()).await;
+    assert_eq!(code, Some(0), "{said}");
+    let made: serde_json::Value = serde_json::from_str(&made).unwrap();
+    let of_globex = server.client.with_token(made["token"]["token"].as_str().unwrap());
+    assert_eq!(of_globex.get("/companies").await.text(), "[]");
+    let refused = ["--server", &server.base, "--token", token.reveal()];
+    let (code, _, said) = run(&[&["list"], &refused[..]].concat()).await;
+    assert!(code == Some(1) && said.contains("operator"), "{said}");
+    server.kill().await;
+
+    assert!(run(&["create", "--name", "Initech"]).await.1.contains("API token  svt_"));
+    let listed = run(&["list"]).await.1;
+    assert_eq!(listed.lines().count(), 4, "{listed}");
 }

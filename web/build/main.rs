@@ -4,6 +4,7 @@
 
 mod bundle;
 mod compile;
+mod docs;
 mod embed;
 
 use std::{env, path::PathBuf, process::ExitCode};
@@ -25,13 +26,15 @@ fn main() -> ExitCode {
 
 fn build() -> Result<(), Failure> {
     let bundle = bundle::build()?;
-    let files = [
+    let mut files = vec![
         own("svctrack.js", "script/svctrack.js", embed::JAVASCRIPT)?,
         Embedded::new("svctrack_glue.js", embed::JAVASCRIPT, bundle.glue),
         Embedded::new("svctrack_bg.wasm", embed::WASM, bundle.wasm),
         own("demo.js", "pages/demo.js", embed::JAVASCRIPT)?,
         own("demo.css", "pages/demo.css", embed::CSS)?,
+        own("docs.js", "pages/docs.js", embed::JAVASCRIPT)?,
     ];
+    files.extend(docs::files()?);
     embed::write(&files, &folder("OUT_DIR")?)
 }
 

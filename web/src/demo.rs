@@ -5,19 +5,11 @@ use sha2::{Digest, Sha256};
 
 use crate::{
     escape::html,
+    page::{Page, fill, source},
     snippet::{origin, script, snippet},
 };
 
 const TEMPLATE: &str = include_str!("../pages/demo.html");
-
-/// A page and the content security policy that it must be sent with.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Page {
-    /// The whole document.
-    pub html: String,
-    /// The value of the `Content-Security-Policy` header.
-    pub csp: String,
-}
 
 /// Whose demo a page is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,19 +48,6 @@ fn hidden_unless(is_shown: bool) -> String {
     if is_shown { "" } else { "hidden" }.to_owned()
 }
 
-/// The template with each `{{name}}` replaced. One pass: a value that looks like a name stays as it is.
-fn fill(template: &str, values: &[(&str, String)]) -> String {
-    let mut parts = template.split("{{");
-    let mut page = parts.next().unwrap_or_default().to_owned();
-    for part in parts {
-        let (name, rest) = part.split_once("}}").unwrap_or((part, ""));
-        let value = values.iter().find(|(known, _)| *known == name);
-        page.push_str(value.map_or("", |(_, value)| value));
-        page.push_str(rest);
-    }
-    page
-}
-
 /// Allows what the page needs and nothing else. Beside the page's own origin it names that of
 /// `base_url`, from which the snippet loads, because a server can be visited under other names.
 fn policy(base_url: &str, code: Option<&str>) -> String {
@@ -82,16 +61,6 @@ fn policy(base_url: &str, code: Option<&str>) -> String {
         "default-src 'none'; script-src 'self'{origin} 'wasm-unsafe-eval'{hash}; style-src 'self'; \
          connect-src 'self'{origin}; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
     )
-}
-
-/// An origin as an entry of a policy; none when it has what could end the entry.
-fn source(origin: &str) -> String {
-    let is_safe = |byte: u8| byte.is_ascii_alphanumeric() || b":/.-[]".contains(&byte);
-    if origin.contains("://") && origin.bytes().all(is_safe) {
-        [" ", origin].concat()
-    } else {
-        String::new()
-    }
 }
 
 #[cfg(test)]

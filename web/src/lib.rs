@@ -4,12 +4,16 @@
 
 mod asset;
 mod demo;
+mod docs;
 mod escape;
+mod page;
 mod snippet;
 
 pub use self::{
     asset::{ASSETS, Asset, asset},
-    demo::{DemoTenant, Page, demo_page},
+    demo::{DemoTenant, demo_page},
+    docs::docs_page,
+    page::Page,
     snippet::snippet,
 };
 

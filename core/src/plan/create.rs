@@ -25,7 +25,10 @@ pub fn create(
 }
 
 /// Plans a new record with an id that has been taken already.
-fn create_as(
+///
+/// # Errors
+/// As [`create`].
+pub fn create_as(
     def: &'static ResourceDef,
     id: ObjectId,
     patch: Document,

@@ -10,6 +10,7 @@ mod create;
 mod delete;
 pub mod memory;
 mod merge;
+mod tenant;
 mod update;
 pub mod upsert;
 
@@ -23,8 +24,9 @@ pub use self::{
         ParkedEvent, REPORTED_DAYS, Route, Wait,
     },
     change::{Basis, Change, version_of},
-    create::create,
+    create::{create, create_as},
     delete::delete,
+    tenant::{settings, token_user},
     update::update,
 };
 use crate::{

@@ -7,6 +7,7 @@ pub mod license;
 mod license_terms;
 pub mod product;
 pub mod project;
+pub mod settings;
 pub mod ticket;
 mod ticket_terms;
 pub mod time_entry;

@@ -14,6 +14,7 @@ use crate::{
         company::{self, COMPANY},
         end_user::{self, END_USER},
         project::{self, PROJECT},
+        settings::{self, AUTO_CREATE_END_USERS},
     },
     schema::{Lookup, LookupError, ResourceDef},
     value::{RecordRef, Timestamp, email, time::DAY_MS},
@@ -45,6 +46,17 @@ pub struct TrackingSettings {
 impl Default for TrackingSettings {
     fn default() -> Self {
         Self { auto_create_end_users: true }
+    }
+}
+
+impl TrackingSettings {
+    /// Those of a tenant.
+    ///
+    /// # Errors
+    /// When the store cannot say.
+    pub fn of_tenant(lookup: &dyn Lookup) -> Result<Self, LookupError> {
+        let set = AUTO_CREATE_END_USERS.get(&settings::of_tenant(lookup)?);
+        Ok(set.map_or_else(Self::default, |auto_create_end_users| Self { auto_create_end_users }))
     }
 }
 

@@ -29,6 +29,12 @@ impl ObjectId {
         &self.0
     }
 
+    /// When the id was taken, to the second.
+    pub fn taken_at(&self) -> Timestamp {
+        let [s0, s1, s2, s3, ..] = self.0;
+        Timestamp::from_ms_clamped(i64::from(u32::from_be_bytes([s0, s1, s2, s3])) * 1_000)
+    }
+
     /// Reads 24 lowercase hex digits.
     pub fn parse(text: &str) -> Option<Self> {
         let mut bytes = [0; 12];
@@ -126,7 +132,7 @@ pub struct TenantId(Uuid);
 
 impl TenantId {
     /// A tenant from the bytes of its UUID.
-    pub fn from_bytes(bytes: [u8; 16]) -> Self {
+    pub const fn from_bytes(bytes: [u8; 16]) -> Self {
         Self(Uuid::from_bytes(bytes))
     }
 

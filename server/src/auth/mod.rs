@@ -1,8 +1,7 @@
 //! Who may: the one place where credentials become a [`Tenant`] (R43).
 
+mod tenant;
 mod token;
-
-use std::fmt;
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use poem::{Request, http::header::AUTHORIZATION};
@@ -11,43 +10,30 @@ use svctrack_core::{
     value::{ObjectId, TenantId},
 };
 
-pub use self::token::{Token, TokenRecord};
+pub use self::{
+    tenant::{Tenant, TenantRecord},
+    token::{Token, TokenRecord},
+};
 use crate::{app::App, error::Error, store::Actor};
 
-/// A tenant that a caller has shown to be theirs. Every call of the store takes one.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub struct Tenant(TenantId);
-
-impl Tenant {
-    /// Its id.
-    pub fn id(&self) -> TenantId {
-        self.0
-    }
-
-    #[cfg(test)]
-    pub(crate) fn for_test(id: TenantId) -> Self {
-        Self(id)
-    }
-}
-
-impl fmt::Debug for Tenant {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Tenant({})", self.0)
-    }
-}
+/// Marks a request of somebody who has the store's file in their hands, and acts for a tenant or for
+/// the operator. Nothing that comes over the network can carry it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ByFile(pub(crate) TenantId);
 
 /// Who calls: a tenant, and the token that it called with.
 #[derive(Clone, Debug)]
 pub(crate) struct Caller {
     pub(crate) tenant: Tenant,
-    pub(crate) token_id: String,
+    /// Id of the token; none for somebody who has the file.
+    pub(crate) token: Option<String>,
     pub(crate) user: Option<ObjectId>,
     pub(crate) scopes: Vec<String>,
 }
 
 impl From<Caller> for Actor {
     fn from(caller: Caller) -> Self {
-        Self { tenant: caller.tenant, token: Some(caller.token_id), user: caller.user }
+        Self { tenant: caller.tenant, token: caller.token, user: caller.user }
     }
 }
 
@@ -67,6 +53,10 @@ impl Caller {
 /// # Errors
 /// [`Error::Unauthorized`] with the reason when there is none, or none that counts.
 pub(crate) fn authenticate(app: &App, request: &Request) -> Result<Caller, Error> {
+    if let Some(ByFile(tenant)) = request.extensions().get() {
+        let scopes = vec!["*".to_owned(), access::OPERATOR.to_owned()];
+        return Ok(Caller { tenant: Tenant::shown(*tenant), token: None, user: None, scopes });
+    }
     let header =
         request.headers().get(AUTHORIZATION).ok_or(Error::Unauthorized("token_missing"))?;
     let sent =
@@ -74,15 +64,14 @@ pub(crate) fn authenticate(app: &App, request: &Request) -> Result<Caller, Error
     let token = Token::parse(&sent).ok_or(Error::Unauthorized("token_malformed"))?;
     let known = app.store.token(token.id())?.filter(|known| known.is_of(&token));
     let known = known.ok_or(Error::Unauthorized("token_unknown"))?;
-    if known.expires_at.is_some_and(|end| end <= app.clock.now()) {
+    let now = app.clock.now();
+    if known.expires_at.is_some_and(|end| end <= now) {
         return Err(Error::Unauthorized("token_expired"));
     }
-    Ok(Caller {
-        tenant: Tenant(known.tenant),
-        token_id: known.id,
-        user: known.user_id,
-        scopes: known.scopes,
-    })
+    app.store.token_used(&known, now);
+    let tenant = Tenant::shown(known.tenant);
+    app.rates.count_request(&known.id, app.store.rate_limits(&tenant)?)?;
+    Ok(Caller { tenant, token: Some(known.id), user: known.user_id, scopes: known.scopes })
 }
 
 /// The token in an `Authorization` header: after `Bearer`, or as the user name of `Basic`.
@@ -111,7 +100,17 @@ fn user_of_basic(header: &str) -> Option<String> {
 /// [`Error::TenantNotFound`] when there is no such tenant.
 pub(crate) fn tenant_in_path(app: &App, text: &str) -> Result<Tenant, Error> {
     let id = TenantId::parse(text).ok_or(Error::TenantNotFound)?;
-    if app.store.has_tenant(id)? { Ok(Tenant(id)) } else { Err(Error::TenantNotFound) }
+    if !app.store.has_tenant(id)? {
+        return Err(Error::TenantNotFound);
+    }
+    counted(app, Tenant::shown(id))
+}
+
+/// Counts a tracking call of a tenant, which may be one too many.
+fn counted(app: &App, tenant: Tenant) -> Result<Tenant, Error> {
+    let limits = app.store.rate_limits(&tenant)?;
+    app.rates.count_tracking(tenant.id().as_bytes(), limits)?;
+    Ok(tenant)
 }
 
 /// The tenant of a pipeline's call: its UUID is the user name of HTTP Basic, whatever the password
@@ -123,17 +122,20 @@ pub(crate) fn tenant_of_pipeline(app: &App, request: &Request) -> Result<Tenant,
     let header = request.headers().get(AUTHORIZATION).and_then(|header| header.to_str().ok());
     let id = header.and_then(user_of_basic).and_then(|user| TenantId::parse(&user));
     let id = id.ok_or(Error::TenantUnauthorized)?;
-    if app.store.has_tenant(id)? { Ok(Tenant(id)) } else { Err(Error::TenantUnauthorized) }
+    if !app.store.has_tenant(id)? {
+        return Err(Error::TenantUnauthorized);
+    }
+    counted(app, Tenant::shown(id))
 }
 
 /// A tenant for the store itself, and for somebody who has its file in their hands.
 pub(crate) fn tenant_by_operator(tenant: TenantId) -> Tenant {
-    Tenant(tenant)
+    Tenant::shown(tenant)
 }
 
 /// The tenant of a token that the program itself has just made.
 pub(crate) fn tenant_of_own(token: &TokenRecord) -> Tenant {
-    Tenant(token.tenant)
+    Tenant::shown(token.tenant)
 }
 
 #[cfg(test)]

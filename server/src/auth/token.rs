@@ -7,9 +7,11 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use subtle::ConstantTimeEq as _;
 use svctrack_core::{
-    access::NewToken,
+    access::{NewToken, OPERATOR},
     value::{Document, Json, ObjectId, TenantId, Timestamp},
 };
+
+use super::Tenant;
 
 const PREFIX: &str = "svt_";
 const ID_CHARS: usize = 8;
@@ -98,7 +100,7 @@ fn checksum(text: &str) -> String {
 pub struct TokenRecord {
     /// Its public part.
     pub id: String,
-    /// Whose data it opens.
+    /// Whose data it opens; for an operator's token, [`super::Tenant::OPERATOR`].
     pub tenant: TenantId,
     /// SHA-256 of the whole token, in base64.
     hash: String,
@@ -112,6 +114,9 @@ pub struct TokenRecord {
     pub created_at: Timestamp,
     /// From when on it counts no more.
     pub expires_at: Option<Timestamp>,
+    /// When it was last used, to the minute.
+    #[serde(default)]
+    pub last_used_at: Option<Timestamp>,
 }
 
 impl TokenRecord {
@@ -126,7 +131,19 @@ impl TokenRecord {
             user_id: None,
             created_at: now,
             expires_at: None,
+            last_used_at: None,
         }
+    }
+
+    /// What is kept of a token that makes tenants, and other tokens of its kind (R44).
+    pub fn of_operator(token: &Token, label: &str, now: Timestamp) -> Self {
+        let scopes = vec!["admin".to_owned(), OPERATOR.to_owned()];
+        Self { scopes, ..Self::of_everything(token, Tenant::OPERATOR.id(), label, now) }
+    }
+
+    /// Whether it is an operator's.
+    pub(crate) fn is_of_operator(&self) -> bool {
+        self.tenant == Tenant::OPERATOR.id()
     }
 
     /// What is kept of a token that somebody has asked for.
@@ -152,6 +169,7 @@ impl TokenRecord {
         );
         answer.set("createdAt", time(self.created_at));
         answer.set("expiresAt", self.expires_at.map_or_else(Json::null, time));
+        answer.set("lastUsedAt", self.last_used_at.map_or_else(Json::null, time));
         answer
     }
 

@@ -44,7 +44,7 @@ pub(crate) async fn replay(app: &App, request: Request) -> Result<Response, Erro
     let caller = authorise(app, &request, "admin")?;
     let command = Command::ReplayEntry(id_in_path(&request)?);
     match app.store.write(caller.into(), command).await? {
-        Reply::Replayed(count) => Ok(json(format!(r#"{{"replayed":{count}}}"#))),
+        Reply::WentOn(count) => Ok(json(format!(r#"{{"replayed":{count}}}"#))),
         other => Err(unexpected(&other)),
     }
 }

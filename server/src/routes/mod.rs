@@ -6,9 +6,12 @@ mod conditions;
 pub(crate) mod health;
 pub(crate) mod integration_issues;
 pub(crate) mod lean_companies;
+mod once;
 pub(crate) mod pages;
 pub(crate) mod records;
+pub(crate) mod settings;
 mod strict;
+pub(crate) mod tenants;
 pub(crate) mod tokens;
 pub(crate) mod tracking;
 

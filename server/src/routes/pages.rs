@@ -5,7 +5,7 @@ use poem::{
     http::{HeaderMap, StatusCode, header},
 };
 use svctrack_core::value::TenantId;
-use svctrack_web::DemoTenant;
+use svctrack_web::{DemoTenant, Page};
 
 use super::{json, query_pairs, tracking::allow_any_origin};
 use crate::{app::App, error::Error, openapi};
@@ -50,7 +50,7 @@ pub(crate) async fn demo(app: &App, request: Request) -> Result<Response, Error>
             None => None,
         },
         None => match app.store.tenants(2)?.as_slice() {
-            [only] => Some(*only),
+            [only] => Some(only.id),
             _ => None,
         },
     };
@@ -60,14 +60,22 @@ pub(crate) async fn demo(app: &App, request: Request) -> Result<Response, Error>
         (None, Some(_)) => DemoTenant::Unknown,
         (None, None) => DemoTenant::NotAsked,
     };
-    let page = svctrack_web::demo_page(&app.public_url, shown);
-    Ok(Response::builder()
+    Ok(html(svctrack_web::demo_page(&app.public_url, shown)))
+}
+
+/// `GET /docs`: the description of this API for people, who can try its calls there.
+pub(crate) async fn docs(app: &App, _: Request) -> Result<Response, Error> {
+    Ok(html(svctrack_web::docs_page(&app.public_url)))
+}
+
+fn html(page: Page) -> Response {
+    Response::builder()
         .content_type("text/html; charset=utf-8")
         .header(header::CONTENT_SECURITY_POLICY, page.csp)
         .header(header::CACHE_CONTROL, "no-store")
         .header("X-Content-Type-Options", "nosniff")
         .header("Referrer-Policy", "no-referrer")
-        .body(page.html))
+        .body(page.html)
 }
 
 fn accepts_gzip(headers: &HeaderMap) -> bool {

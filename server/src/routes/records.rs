@@ -12,7 +12,9 @@ use svctrack_core::{
 
 use super::{
     conditions::{expected, versioned},
-    json, name_ignored, page, path_part, query_pairs,
+    json, name_ignored,
+    once::{Once, hash_of, is_asked},
+    page, path_part, query_pairs,
     strict::Strictness,
 };
 use crate::{
@@ -33,12 +35,14 @@ pub(crate) async fn create(
     def: &'static ResourceDef,
 ) -> Result<Response, Error> {
     let caller = authorise(app, &request, def, "create")?;
-    let (sent, _room) = read_body(app, &mut request).await?;
+    let (sent, body) = read_body(app, &mut request).await?;
+    let once = Once::begin(app, &request, &caller, || hash_of(&body.bytes))?;
     let Shaped { patch, ignored } = shape::check_create(def, &sent).map_err(Error::Invalid)?;
     Strictness::of(&request).check_properties(&ignored)?;
-    let answer = write_record(app, caller, Command::Create { def, patch }).await?;
-    let mut response = versioned(&request, answer);
+    let (reply, replayed) = once.write(caller, Command::Create { def, patch }).await?;
+    let mut response = versioned(&request, written(reply)?);
     name_ignored(&mut response, &ignored);
+    replayed.mark(&mut response);
     Ok(response)
 }
 
@@ -49,26 +53,47 @@ pub(crate) async fn read(
     def: &'static ResourceDef,
 ) -> Result<Response, Error> {
     let caller = authorise(app, &request, def, "read")?;
-    let reference = reference_in_path(&request)?;
-    let found = app.store.record(&caller.tenant, def, &reference).await?;
-    Ok(versioned(&request, found.ok_or(StoreError::NotFound)?))
+    show(app, &request, &caller, def, &reference_in_path(&request)?).await
+}
+
+/// Answers a record as it is.
+pub(super) async fn show(
+    app: &App,
+    request: &Request,
+    caller: &Caller,
+    def: &'static ResourceDef,
+    reference: &RecordRef,
+) -> Result<Response, Error> {
+    let found = app.store.record(&caller.tenant, def, reference).await?;
+    Ok(versioned(request, found.ok_or(StoreError::NotFound)?))
 }
 
 /// `PUT /{resource}/{id}`, and `PATCH`, which is the same (R5).
 pub(crate) async fn update(
     app: &App,
-    mut request: Request,
+    request: Request,
     def: &'static ResourceDef,
 ) -> Result<Response, Error> {
     let caller = authorise(app, &request, def, "update")?;
     let reference = reference_in_path(&request)?;
+    change(app, request, caller, def, reference).await
+}
+
+/// Merges the body of a request into a record.
+pub(super) async fn change(
+    app: &App,
+    mut request: Request,
+    caller: Caller,
+    def: &'static ResourceDef,
+    reference: RecordRef,
+) -> Result<Response, Error> {
     let (sent, _room) = read_body(app, &mut request).await?;
     let Shaped { patch, ignored } = shape::check_update(def, &sent).map_err(Error::Invalid)?;
     Strictness::of(&request).check_properties(&ignored)?;
     let expected = expected(&request);
     let command = Command::Update { def, reference, patch, expected };
-    let answer = write_record(app, caller, command).await?;
-    let mut response = versioned(&request, answer);
+    let reply = app.store.write(caller.into(), command).await?;
+    let mut response = versioned(&request, written(reply)?);
     name_ignored(&mut response, &ignored);
     Ok(response)
 }
@@ -105,16 +130,23 @@ pub(crate) async fn upsert(
     require_json(&request)?;
     let body = app.bodies.read(&mut request, MAX_BULK_BYTES).await?;
     // A large body takes a while to read; meanwhile others are served.
-    let bytes = body.bytes.clone();
-    let read = tokio::task::spawn_blocking(move || read_items(&bytes, def)).await;
-    let items = read.map_err(|error| Error::Internal(error.to_string()))??;
+    let (bytes, hashed) = (body.bytes.clone(), is_asked(&request));
+    let read = tokio::task::spawn_blocking(move || {
+        let hash = if hashed { hash_of(&bytes) } else { [0; 32] };
+        (hash, read_items(&bytes, def))
+    });
+    let (hash, items) = read.await.map_err(|error| Error::Internal(error.to_string()))?;
+    let items = items?;
     if items.len() > MAX_ITEMS {
         return Err(Error::TooManyItems(MAX_ITEMS));
     }
-    match app.store.write(caller.into(), Command::Upsert { def, items, access }).await? {
+    let once = Once::begin(app, &request, &caller, || hash)?;
+    let (reply, replayed) = once.write(caller, Command::Upsert { def, items, access }).await?;
+    match reply {
         Reply::Upserted { text, errors } => {
             let mut response = json(text);
             response.headers_mut().insert(BULK_ERRORS, HeaderValue::from(errors));
+            replayed.mark(&mut response);
             Ok(response)
         }
         other => {
@@ -188,8 +220,8 @@ pub(super) async fn read_body<'a>(
     Ok((Document::parse(&body.bytes)?, body))
 }
 
-async fn write_record(app: &App, caller: Caller, command: Command) -> Result<Answer, Error> {
-    match app.store.write(caller.into(), command).await? {
+fn written(reply: Reply) -> Result<Answer, Error> {
+    match reply {
         Reply::Record(answer) => Ok(answer),
         other => Err(Error::Internal(format!("a record was written and the reply was {other:?}"))),
     }

@@ -1,9 +1,12 @@
 //! API tokens of the caller's own tenant (R43, R44): issue, list, revoke.
 
 use poem::{Request, Response};
-use svctrack_core::{access::NewToken, value::Json};
+use svctrack_core::{
+    access::NewToken,
+    value::{Document, Json},
+};
 
-use super::{json, path_part, records::read_body};
+use super::{json, once, path_part, records::read_body};
 use crate::{
     app::App,
     auth::{Caller, Token, TokenRecord, authenticate},
@@ -14,14 +17,29 @@ use crate::{
 /// `POST /tokens`: the answer is the only place where the token ever shows.
 pub(crate) async fn create(app: &App, mut request: Request) -> Result<Response, Error> {
     let caller = admin(app, &request)?;
+    once::refuse(&request)?;
     let (sent, _room) = read_body(app, &mut request).await?;
     let new = NewToken::read(&sent, &caller.scopes).map_err(Error::Invalid)?;
     let token = Token::generate().map_err(|error| Error::Internal(error.to_string()))?;
     let record = TokenRecord::of_new(&token, caller.tenant.id(), new, app.clock.now());
-    let mut answer = record.answer();
+    let command = Command::AddToken(Box::new(record));
+    let kept = added(app.store.write(caller.into(), command).await?)?;
+    Ok(json(shown_once(&kept, &token).to_text()))
+}
+
+/// What is kept of the token that a command has added.
+pub(super) fn added(reply: Reply) -> Result<TokenRecord, Error> {
+    match reply {
+        Reply::TokenAdded(kept) => Ok(*kept),
+        other => Err(Error::Internal(format!("a token was added and the reply was {other:?}"))),
+    }
+}
+
+/// The answer that shows a token itself.
+pub(super) fn shown_once(kept: &TokenRecord, token: &Token) -> Document {
+    let mut answer = kept.answer();
     answer.set("token", Json::string(token.reveal()));
-    app.store.write(caller.into(), Command::AddToken(Box::new(record))).await?;
-    Ok(json(answer.to_text()))
+    answer
 }
 
 /// `GET /tokens`: what is kept of each, never the token itself.

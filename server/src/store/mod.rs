@@ -6,6 +6,7 @@
 pub mod embedded;
 
 use futures_util::future::BoxFuture;
+use serde::{Deserialize, Serialize};
 use svctrack_core::{
     plan::{
         Finding, Route,
@@ -16,7 +17,10 @@ use svctrack_core::{
     value::{Document, Issue, ObjectId, RecordRef, TenantId, Timestamp},
 };
 
-use crate::auth::{Tenant, TokenRecord};
+use crate::{
+    auth::{Tenant, TenantRecord, TokenRecord},
+    rate_limit::RateLimits,
+};
 
 /// One thing to be written, all of it or nothing.
 #[derive(Debug)]
@@ -57,6 +61,13 @@ pub enum Command {
         /// What the caller may do.
         access: Access,
     },
+    /// A new tenant, with its first token.
+    AddTenant {
+        /// The tenant.
+        tenant: TenantRecord,
+        /// Its token.
+        token: Box<TokenRecord>,
+    },
     /// A token of the tenant, to be kept.
     AddToken(Box<TokenRecord>),
     /// A token of the tenant, to count no more from the next request on.
@@ -71,6 +82,13 @@ pub enum Command {
     DeleteEntry(ObjectId),
     /// What has been kept for its time, to be removed.
     Sweep,
+    /// A command that is carried out once for all who send it with the same key.
+    Once {
+        /// What it is known by.
+        key: OnceKey,
+        /// The command.
+        command: Box<Command>,
+    },
 }
 
 /// Events that came in with one request.
@@ -91,6 +109,15 @@ impl Tracking {
     pub fn of(events: Vec<Event>, received_at: Timestamp, route: Route) -> Self {
         Self { events, refused: Vec::new(), received_at, route }
     }
+}
+
+/// What a call that may be sent again is known by (R16).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OnceKey {
+    /// SHA-256 of whose call it is, what it asks for, and its key.
+    pub key: [u8; 32],
+    /// SHA-256 of its body.
+    pub body: [u8; 32],
 }
 
 /// The versions of a record that a write is meant for (R16).
@@ -116,14 +143,16 @@ pub enum Reply {
         /// How many were refused.
         errors: usize,
     },
-    /// The token is kept.
-    TokenAdded,
+    /// The token is kept, and what is kept of it.
+    TokenAdded(Box<TokenRecord>),
     /// Whether there was such a token.
     TokenRevoked(bool),
+    /// The reply of an earlier command with the same key.
+    Replayed(Box<Reply>),
     /// The events are stored.
     Tracked,
     /// So many parked events went on.
-    Replayed(usize),
+    WentOn(usize),
     /// Whether there was such an entry.
     EntryDeleted(bool),
     /// Whether there may be more to remove.
@@ -131,7 +160,7 @@ pub enum Reply {
 }
 
 /// A record as an answer shows it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Answer {
     /// Its id.
     pub id: ObjectId,
@@ -176,6 +205,9 @@ pub enum StoreError {
     /// The record is in another version than the caller expects.
     #[error("the record is in another version")]
     Changed,
+    /// The key of a call was sent with another body.
+    #[error("the key was sent with another body")]
+    KeyReused,
     /// The tenant's queue is full.
     #[error("the queue is full")]
     Busy,
@@ -226,6 +258,13 @@ pub struct Actor {
     pub user: Option<ObjectId>,
 }
 
+impl Actor {
+    /// The operator, by the program itself.
+    pub fn operator() -> Self {
+        Self { tenant: Tenant::OPERATOR, token: None, user: None }
+    }
+}
+
 /// Records, activities and tenants, kept somewhere.
 pub trait Store: Send + Sync {
     /// Carries out a command. When this answers `Ok`, the command is on disk.
@@ -267,11 +306,11 @@ pub trait Store: Send + Sync {
     /// When the store cannot say.
     fn has_tenant(&self, tenant: TenantId) -> Result<bool, StoreError>;
 
-    /// The tenants, at most `limit`.
+    /// The tenants, at most `limit`, in the order of their UUIDs.
     ///
     /// # Errors
     /// When the store cannot say.
-    fn tenants(&self, limit: usize) -> Result<Vec<TenantId>, StoreError>;
+    fn tenants(&self, limit: usize) -> Result<Vec<TenantRecord>, StoreError>;
 
     /// What is known of a token.
     ///
@@ -285,11 +324,14 @@ pub trait Store: Send + Sync {
     /// When the store cannot say.
     fn tokens(&self, tenant: &Tenant) -> Result<Vec<TokenRecord>, StoreError>;
 
-    /// Makes a tenant with its first token, unless there is a tenant already; says whether it did.
+    /// Notes that a token was used; it is written along with another commit (R43).
+    fn token_used(&self, token: &TokenRecord, now: Timestamp);
+
+    /// The rate limits that a tenant has set for itself.
     ///
     /// # Errors
-    /// When the store cannot write.
-    fn found(&self, token: &TokenRecord) -> Result<bool, StoreError>;
+    /// When the store cannot say.
+    fn rate_limits(&self, tenant: &Tenant) -> Result<RateLimits, StoreError>;
 
     /// How the store is.
     fn health(&self) -> Health;

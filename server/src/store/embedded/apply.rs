@@ -4,9 +4,9 @@
 use redb::ReadableTable;
 use svctrack_core::{
     plan::{Appended, Basis, Change, version_of},
-    resources::end_user::END_USER,
+    resources::{end_user::END_USER, settings::SETTINGS},
     schema::{Entry, ResourceDef},
-    tracking::report,
+    tracking::{intake::wait_for_creation, report},
     value::{Document, ObjectId, TenantId, Timestamp},
 };
 
@@ -106,6 +106,9 @@ impl Applier<'_, '_> {
                 let key = self.index_key(def, entry, id);
                 self.tables.index.insert(key.as_slice(), [].as_slice())?;
             }
+        }
+        if *def == SETTINGS {
+            parked::mark(self.tables, self.pending, self.actor, &wait_for_creation())?;
         }
         if *def == END_USER {
             self.pending.engagement.follow(self.tables, self.tenant, id, removed, added)?;

@@ -15,7 +15,7 @@ use svctrack_core::{
 };
 
 use super::{
-    apply::apply, messages, parked, pending::Pending, report, tables::WriteTables, tenants,
+    apply::apply, messages, once, parked, pending::Pending, report, tables::WriteTables, tenants,
     view::View,
 };
 use crate::store::{Actor, Answer, Command, Expected, Reply, StoreError, Tracking};
@@ -61,9 +61,14 @@ pub(super) fn carry_out(
         Command::Upsert { def, items, access } => {
             return upsert(actor, def, items, *access, tables, pending, ctx).map(Ok);
         }
+        Command::Once { key, command } => {
+            return once::carry_out(actor, key, command, tables, pending, ctx);
+        }
+        Command::AddTenant { tenant, token } => {
+            return tenants::add_tenant(actor, tenant, token, tables, pending, ctx);
+        }
         Command::AddToken(token) => {
-            tenants::add_token(tables, token)?;
-            return Ok(Ok(Reply::TokenAdded));
+            return tenants::add_token(actor, token, tables, pending, ctx);
         }
         Command::RevokeToken(id) => {
             let there = tenants::revoke_token(tables, actor.tenant.id(), id)?;
@@ -73,9 +78,8 @@ pub(super) fn carry_out(
             return track(actor, tracking, tables, pending, ctx).map(Ok);
         }
         Command::Replay => {
-            let settings = TrackingSettings::default();
-            let gone_on = parked::replay(tables, pending, actor, settings, ctx)?;
-            return Ok(Ok(Reply::Replayed(gone_on)));
+            let gone_on = parked::replay(tables, pending, actor, ctx)?;
+            return Ok(Ok(Reply::WentOn(gone_on)));
         }
         Command::ReplayEntry(id) => {
             return replay_entry(actor, *id, tables, pending, ctx);
@@ -134,7 +138,8 @@ fn track(
     pending: &mut Pending,
     ctx: &mut Ctx,
 ) -> Result<Reply, StoreError> {
-    let (tenant, settings) = (actor.tenant.id(), TrackingSettings::default());
+    let tenant = actor.tenant.id();
+    let settings = TrackingSettings::of_tenant(&View::in_transaction(tenant, tables))?;
     let Tracking { events, refused, received_at, route } = tracking;
     for event in events {
         let incoming = Incoming { event, received_at: *received_at, route: *route };
@@ -158,9 +163,8 @@ fn replay_entry(
         return Ok(Err(StoreError::NotFound));
     };
     parked::mark(tables, pending, actor, &parked::behind(&entry))?;
-    let settings = TrackingSettings::default();
-    let gone_on = parked::replay(tables, pending, actor, settings, ctx)?;
-    Ok(Ok(Reply::Replayed(gone_on)))
+    let gone_on = parked::replay(tables, pending, actor, ctx)?;
+    Ok(Ok(Reply::WentOn(gone_on)))
 }
 
 /// Removes what has been kept for its time, a limited number of rows.

@@ -7,8 +7,8 @@
 //! ```text
 //! table       key                                                            value
 //! meta        name                                                           bytes
-//! tenants     tenant:16                                                      json
-//! tokens      token id:8                                                     json
+//! tenants     tenant:16                                                      format:1 checksum:4 json
+//! tokens      token id:8                                                     format:1 checksum:4 json
 //! tokens_of_tenant  tenant:16 token id:8                                     (empty)
 //! records     tenant:16 resource:1 id:12                                     format:1 checksum:4 shown:4 json
 //! unique      tenant:16 resource:1 row NUL value                             id:12
@@ -23,6 +23,8 @@
 //! report      tenant:16 id:12                                                format:1 checksum:4 postcard
 //! report_causes  tenant:16 hash:16                                           id:12
 //! changes     tenant:16 seq:8                                                format:1 checksum:4 postcard
+//! once        tenant:16 hash:32                                              format:1 checksum:4 postcard
+//! once_places tenant:16 id:12                                                key of `once`
 //! counters    tenant:16 name                                                 number:8
 //! ```
 
@@ -151,6 +153,13 @@ pub(super) const CAUSE_BYTES: usize = 16;
 /// Key of a cause of the report.
 pub(super) fn cause(tenant: TenantId, hash: &[u8; CAUSE_BYTES]) -> Vec<u8> {
     let mut key = tenant_key(tenant, CAUSE_BYTES);
+    key.extend_from_slice(hash);
+    key
+}
+
+/// Key of what a command came to that is carried out once.
+pub(super) fn once(tenant: TenantId, hash: &[u8; 32]) -> Vec<u8> {
+    let mut key = tenant_key(tenant, hash.len());
     key.extend_from_slice(hash);
     key
 }

@@ -8,15 +8,18 @@ mod failure;
 mod keys;
 mod list;
 mod messages;
+mod once;
 mod open;
 mod parked;
 mod pending;
 mod queue;
+mod rate_limits;
 mod read;
 mod report;
 pub mod storage;
 mod tables;
 mod tenants;
+mod token_uses;
 mod view;
 mod writer;
 
@@ -39,20 +42,23 @@ use redb::{Database, ReadTransaction, ReadableDatabase as _};
 use svctrack_core::{
     schema::{ListQuery, ResourceDef},
     tracking::{activity::ActivityQuery, report::ReportQuery},
-    value::{RecordRef, TenantId},
+    value::{RecordRef, TenantId, Timestamp},
 };
 use tokio::sync::{Semaphore, oneshot};
 
 pub use self::open::{OpenError, initialise};
 use self::{
     queue::{Job, Queues},
+    rate_limits::KnownLimits,
     storage::{FileMedium, Medium},
+    token_uses::TokenUses,
     writer::Writer,
 };
 use super::{Actor, Answer, Command, Health, Page, Reply, Store, StoreError};
 use crate::{
     app::Clock,
-    auth::{Tenant, TokenRecord, tenant_by_operator},
+    auth::{Tenant, TenantRecord, TokenRecord, tenant_by_operator},
+    rate_limit::RateLimits,
 };
 
 /// Name of the store's file in the data folder.
@@ -71,6 +77,8 @@ struct Shared {
     database: RwLock<Option<Arc<Database>>>,
     queues: Queues,
     health: AtomicU8,
+    uses: TokenUses,
+    limits: KnownLimits,
     clock: Arc<dyn Clock>,
 }
 
@@ -123,6 +131,8 @@ impl Embedded {
             database: RwLock::new(Some(Arc::new(database))),
             queues: Queues::default(),
             health: AtomicU8::new(Health::Ok as u8),
+            uses: TokenUses::default(),
+            limits: KnownLimits::default(),
             clock,
         });
         let to_replay = shared.read(parked::tenants_due)?;
@@ -273,7 +283,7 @@ impl Store for Embedded {
         self.shared.read(|snapshot| tenants::has_tenant(snapshot, tenant))
     }
 
-    fn tenants(&self, limit: usize) -> Result<Vec<TenantId>, StoreError> {
+    fn tenants(&self, limit: usize) -> Result<Vec<TenantRecord>, StoreError> {
         self.shared.read(|snapshot| tenants::list(snapshot, limit))
     }
 
@@ -282,12 +292,18 @@ impl Store for Embedded {
     }
 
     fn tokens(&self, tenant: &Tenant) -> Result<Vec<TokenRecord>, StoreError> {
-        self.shared.read(|snapshot| tenants::tokens(snapshot, tenant.id()))
+        let mut tokens = self.shared.read(|snapshot| tenants::tokens(snapshot, tenant.id()))?;
+        self.shared.uses.show(&mut tokens);
+        Ok(tokens)
     }
 
-    fn found(&self, token: &TokenRecord) -> Result<bool, StoreError> {
-        let database = self.shared.database()?;
-        tenants::found(&database, token, self.shared.clock.now())
+    fn token_used(&self, token: &TokenRecord, now: Timestamp) {
+        self.shared.uses.note(token, now);
+    }
+
+    fn rate_limits(&self, tenant: &Tenant) -> Result<RateLimits, StoreError> {
+        let read = |snapshot: &_| read::rate_limits(snapshot, tenant.id());
+        self.shared.limits.of(tenant.id(), || self.shared.read(read))
     }
 
     fn health(&self) -> Health {

@@ -169,10 +169,10 @@ pub(super) fn replay(
     tables: &mut WriteTables<'_>,
     pending: &mut Pending,
     actor: &Actor,
-    settings: TrackingSettings,
     ctx: &mut Ctx,
 ) -> Result<usize, StoreError> {
     let tenant = actor.tenant.id();
+    let settings = TrackingSettings::of_tenant(&View::in_transaction(tenant, tables))?;
     let (mut left, mut gone_on) = (MAX_REPLAYED_PER_COMMAND, 0);
     while left > 0 {
         let Some(mut due) = first_due(tables, tenant)? else {

@@ -3,7 +3,7 @@
 use redb::ReadTransaction;
 use svctrack_core::{
     plan::Activity,
-    resources::{company::COMPANY, end_user::END_USER},
+    resources::{company::COMPANY, end_user::END_USER, settings},
     schema::{Lookup as _, ReadCtx, ResourceDef},
     tracking::activity::{self, ActivityQuery},
     value::{ObjectId, RecordRef, TenantId, Timestamp},
@@ -16,7 +16,10 @@ use super::{
     tables::{ACTIVITIES, RecordTables},
     view::View,
 };
-use crate::store::{Answer, Next, Page, StoreError};
+use crate::{
+    rate_limit::RateLimits,
+    store::{Answer, Next, Page, StoreError},
+};
 
 /// One record.
 pub(super) fn record(
@@ -35,6 +38,19 @@ pub(super) fn record(
         return Ok(None);
     };
     command::answer(def, id, &stored, &ReadCtx { now, lookup: &view }).map(Some)
+}
+
+/// The rate limits that a tenant has set for itself.
+pub(super) fn rate_limits(
+    snapshot: &ReadTransaction,
+    tenant: TenantId,
+) -> Result<RateLimits, StoreError> {
+    let tables = RecordTables::open(snapshot)?;
+    let settings = settings::of_tenant(&View::of_snapshot(tenant, &tables))?;
+    Ok(RateLimits {
+        requests: settings::requests_per_second(&settings),
+        tracking: settings::tracking_per_second(&settings),
+    })
 }
 
 /// A page of activities, newest stored first.

@@ -24,7 +24,8 @@ pub(super) const MESSAGES: Definition = TableDefinition::new("messages");
 pub(super) const REPORT: Definition = TableDefinition::new("report");
 pub(super) const REPORT_CAUSES: Definition = TableDefinition::new("report_causes");
 pub(super) const CHANGES: Definition = TableDefinition::new("changes");
-
+pub(super) const ONCE: Definition = TableDefinition::new("once");
+pub(super) const ONCE_PLACES: Definition = TableDefinition::new("once_places");
 pub(super) const COUNTERS: Definition = TableDefinition::new("counters");
 
 /// All tables, in a transaction that writes.
@@ -46,6 +47,8 @@ pub(super) struct WriteTables<'t> {
     pub(super) report: WriteTable<'t>,
     pub(super) report_causes: WriteTable<'t>,
     pub(super) changes: WriteTable<'t>,
+    pub(super) once: WriteTable<'t>,
+    pub(super) once_places: WriteTable<'t>,
     pub(super) counters: WriteTable<'t>,
 }
 
@@ -70,6 +73,8 @@ impl<'t> WriteTables<'t> {
             report: transaction.open_table(REPORT)?,
             report_causes: transaction.open_table(REPORT_CAUSES)?,
             changes: transaction.open_table(CHANGES)?,
+            once: transaction.open_table(ONCE)?,
+            once_places: transaction.open_table(ONCE_PLACES)?,
             counters: transaction.open_table(COUNTERS)?,
         })
     }

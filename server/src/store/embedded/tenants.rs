@@ -1,25 +1,44 @@
 //! Tenants and tokens, the few rows that are found without knowing a tenant.
 
-use redb::{Database, ReadTransaction, ReadableTable, ReadableTableMetadata as _};
-use svctrack_core::value::{TenantId, Timestamp};
+use std::collections::BTreeMap;
+
+use redb::{ReadTransaction, ReadableTable, ReadableTableMetadata as _};
+use serde::de::DeserializeOwned;
+use svctrack_core::{
+    plan::{self, Change, Ctx, Refusal},
+    value::{Issue, TenantId, Timestamp},
+};
 
 use super::{
-    keys,
+    apply::apply,
+    codec, keys,
+    pending::Pending,
     tables::{TENANTS, TOKENS, TOKENS_OF_TENANT, WriteTables},
-    writer::begin,
+    view::View,
 };
-use crate::{auth::TokenRecord, store::StoreError};
+use crate::{
+    auth::{TenantRecord, TokenRecord, tenant_of_own},
+    store::{Actor, Reply, StoreError},
+};
+
+/// Most tenants of a store: a list of them is answered whole.
+const MAX_TENANTS: u64 = 10_000;
+/// Most tokens of a tenant: a list of them is answered whole.
+const MAX_TOKENS: usize = 1_000;
 
 pub(super) fn has_tenant(snapshot: &ReadTransaction, tenant: TenantId) -> Result<bool, StoreError> {
     Ok(snapshot.open_table(TENANTS)?.get(tenant.as_bytes().as_slice())?.is_some())
 }
 
-pub(super) fn list(snapshot: &ReadTransaction, limit: usize) -> Result<Vec<TenantId>, StoreError> {
+pub(super) fn list(
+    snapshot: &ReadTransaction,
+    limit: usize,
+) -> Result<Vec<TenantRecord>, StoreError> {
     let table = snapshot.open_table(TENANTS)?;
     let mut tenants = Vec::new();
     for row in table.iter()?.take(limit) {
-        tenants
-            .extend(row?.0.value().first_chunk::<16>().map(|bytes| TenantId::from_bytes(*bytes)));
+        let (key, value) = row?;
+        tenants.push(read_row(key.value(), value.value())?);
     }
     Ok(tenants)
 }
@@ -29,11 +48,23 @@ pub(super) fn token(
     id: &str,
 ) -> Result<Option<TokenRecord>, StoreError> {
     let table = snapshot.open_table(TOKENS)?;
-    let Some(row) = table.get(id.as_bytes())? else {
-        return Ok(None);
-    };
-    let record = serde_json::from_slice(row.value());
-    record.map(Some).map_err(|error| StoreError::Corrupted(error.to_string()))
+    table.get(id.as_bytes())?.map(|row| read_row(id.as_bytes(), row.value())).transpose()
+}
+
+fn read_row<T: DeserializeOwned>(key: &[u8], row: &[u8]) -> Result<T, StoreError> {
+    let json = codec::unseal(key, row)?;
+    serde_json::from_slice(json).map_err(|error| StoreError::Corrupted(error.to_string()))
+}
+
+fn row_of(key: &[u8], record: &impl serde::Serialize) -> Result<Vec<u8>, StoreError> {
+    let json = serde_json::to_vec(record);
+    let json = json.map_err(|error| StoreError::Internal(error.to_string()))?;
+    Ok(codec::seal(key, &json))
+}
+
+/// The first and the last key that a token of this tenant can have.
+fn tokens_of(tenant: TenantId) -> (Vec<u8>, Vec<u8>) {
+    (keys::token_of_tenant(tenant, ""), keys::token_of_tenant(tenant, "\u{10ffff}"))
 }
 
 /// The tokens of a tenant.
@@ -42,9 +73,8 @@ pub(super) fn tokens(
     tenant: TenantId,
 ) -> Result<Vec<TokenRecord>, StoreError> {
     let ids = snapshot.open_table(TOKENS_OF_TENANT)?;
-    let first = keys::token_of_tenant(tenant, "");
-    let last = keys::token_of_tenant(tenant, "\u{10ffff}");
     let mut tokens = Vec::new();
+    let (first, last) = tokens_of(tenant);
     for row in ids.range(first.as_slice()..=last.as_slice())? {
         let (key, _) = row?;
         let id =
@@ -56,16 +86,77 @@ pub(super) fn tokens(
     Ok(tokens)
 }
 
-/// Keeps a token.
-pub(super) fn add_token(
-    tables: &mut WriteTables<'_>,
+/// Makes a tenant: its row, its settings, and its first token. What is refused is refused before
+/// anything is written.
+pub(super) fn add_tenant(
+    actor: &Actor,
+    tenant: &TenantRecord,
     token: &TokenRecord,
-) -> Result<(), StoreError> {
-    let row = serde_json::to_vec(token).map_err(|error| StoreError::Internal(error.to_string()))?;
-    tables.tokens.insert(token.id.as_bytes(), row.as_slice())?;
+    tables: &mut WriteTables<'_>,
+    pending: &mut Pending,
+    ctx: &mut Ctx,
+) -> Result<Result<Reply, StoreError>, StoreError> {
+    if tables.tenants.len()? >= MAX_TENANTS {
+        return Ok(Err(too_many("too_many_tenants", "tenants", MAX_TENANTS)));
+    }
+    let own = Actor { tenant: tenant_of_own(token), token: actor.token.clone(), user: None };
+    let settings = plan::settings(&View::in_transaction(tenant.id, tables), ctx);
+    let changes = match settings.map_err(StoreError::from) {
+        Ok(changes) => changes,
+        Err(error) => return refused(error),
+    };
+    apply(tables, pending, &own, ctx.now, &changes)?;
+    let key = tenant.id.as_bytes().as_slice();
+    tables.tenants.insert(key, row_of(key, tenant)?.as_slice())?;
+    add_token(&own, token, tables, pending, ctx)
+}
+
+/// Keeps a token, with a user for it to act as (R43); an operator's acts as nobody.
+pub(super) fn add_token(
+    actor: &Actor,
+    token: &TokenRecord,
+    tables: &mut WriteTables<'_>,
+    pending: &mut Pending,
+    ctx: &mut Ctx,
+) -> Result<Result<Reply, StoreError>, StoreError> {
+    let (first, last) = tokens_of(token.tenant);
+    let known = tables.tokens_of_tenant.range(first.as_slice()..=last.as_slice())?.count();
+    if known >= MAX_TOKENS {
+        return Ok(Err(too_many("too_many_tokens", "tokens", MAX_TOKENS as u64)));
+    }
+    let mut token = token.clone();
+    match plan_user(&mut token, tables, ctx).map_err(StoreError::from) {
+        Ok(changes) => apply(tables, pending, actor, ctx.now, &changes)?,
+        Err(error) => return refused(error),
+    }
+    let key = token.id.as_bytes();
+    tables.tokens.insert(key, row_of(key, &token)?.as_slice())?;
     let key = keys::token_of_tenant(token.tenant, &token.id);
     tables.tokens_of_tenant.insert(key.as_slice(), [].as_slice())?;
-    Ok(())
+    Ok(Ok(Reply::TokenAdded(Box::new(token))))
+}
+
+fn plan_user(
+    token: &mut TokenRecord,
+    tables: &WriteTables<'_>,
+    ctx: &mut Ctx,
+) -> Result<Vec<Change>, Refusal> {
+    if token.is_of_operator() {
+        return Ok(Vec::new());
+    }
+    let lookup = View::in_transaction(token.tenant, tables);
+    let (user, changes) = plan::token_user(token.user_id, &token.label, &lookup, ctx)?;
+    token.user_id = Some(user);
+    Ok(changes)
+}
+
+/// What a rule refuses is an outcome; an error of the file ends the transaction.
+fn refused(error: StoreError) -> Result<Result<Reply, StoreError>, StoreError> {
+    if error.is_of_the_file() { Err(error) } else { Ok(Err(error)) }
+}
+
+fn too_many(code: &'static str, what: &str, max: u64) -> StoreError {
+    StoreError::Invalid(vec![Issue::of_body(code, format!("there can be at most {max} {what}"))])
 }
 
 /// Removes a token of a tenant; says whether there was one.
@@ -82,22 +173,17 @@ pub(super) fn revoke_token(
     Ok(there)
 }
 
-/// Makes the first tenant and its token, unless there is a tenant already.
-pub(super) fn found(
-    database: &Database,
-    token: &TokenRecord,
-    now: Timestamp,
-) -> Result<bool, StoreError> {
-    let transaction = begin(database)?;
-    {
-        let mut tables = WriteTables::open(&transaction)?;
-        if !tables.tenants.is_empty()? {
-            return Ok(false);
-        }
-        let tenant = serde_json::json!({ "createdAt": now.to_string() }).to_string();
-        tables.tenants.insert(token.tenant.as_bytes().as_slice(), tenant.as_bytes())?;
-        add_token(&mut tables, token)?;
+/// Writes when tokens were last used; one that was revoked meanwhile stays so.
+pub(super) fn mark_used(
+    tables: &mut WriteTables<'_>,
+    uses: BTreeMap<String, Timestamp>,
+) -> Result<(), StoreError> {
+    for (id, used_at) in uses {
+        let key = id.as_bytes();
+        let known = tables.tokens.get(key)?.map(|row| read_row(key, row.value())).transpose()?;
+        let Some(mut token): Option<TokenRecord> = known else { continue };
+        token.last_used_at = Some(used_at);
+        tables.tokens.insert(key, row_of(key, &token)?.as_slice())?;
     }
-    transaction.commit()?;
-    Ok(true)
+    Ok(())
 }

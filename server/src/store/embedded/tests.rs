@@ -4,7 +4,10 @@ use std::sync::atomic::{AtomicI64, Ordering};
 
 use svctrack_core::{
     plan::{MAX_PARKED, MAX_REPORTED, Route},
-    resources::company::COMPANY,
+    resources::{
+        company::COMPANY,
+        settings::{SETTINGS, SETTINGS_ID},
+    },
     tracking::{Event, Identity, activity::ActivityQuery, report::ReportQuery},
     value::{Document, IdSequence, Timestamp, time::DAY_MS},
 };
@@ -35,13 +38,16 @@ struct World {
 }
 
 impl World {
-    fn new() -> Self {
+    async fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let start = Timestamp::parse("2026-11-20T12:00:00Z").unwrap();
         let clock = Arc::new(Hand(AtomicI64::new(start.as_ms())));
         let store = Embedded::open(folder.path(), CACHE_BYTES, clock.clone()).unwrap();
         let (token, tenant) = (Token::generate().unwrap(), TenantId::from_bytes([7; 16]));
-        store.found(&TokenRecord::of_everything(&token, tenant, "test", start)).unwrap();
+        let token = Box::new(TokenRecord::of_everything(&token, tenant, "test", start));
+        let founding = TenantRecord { id: tenant, name: "test".to_owned(), created_at: start };
+        let founding = Command::AddTenant { tenant: founding, token };
+        store.write(Actor::operator(), founding).await.unwrap();
         let actor = Actor { tenant: Tenant::for_test(tenant), token: None, user: None };
         Self { store, clock, actor, folder }
     }
@@ -124,7 +130,7 @@ fn event(user: &str, company: &str, action: &str) -> Event {
 
 #[tokio::test]
 async fn the_id_of_an_event_is_remembered_for_seven_days() {
-    let world = World::new();
+    let world = World::new().await;
     world.add_company("acme").await;
     for (passed_ms, stored) in
         [(0, 1), (3 * DAY_MS, 1), (4 * DAY_MS - 1, 1), (1, 2), (6 * DAY_MS, 2)]
@@ -139,7 +145,7 @@ async fn the_id_of_an_event_is_remembered_for_seven_days() {
 
 #[tokio::test]
 async fn ids_of_events_are_removed_when_they_are_past() {
-    let world = World::new();
+    let world = World::new().await;
     world.add_company("acme").await;
     let events = (0..6_000)
         .map(|number| Event { message_id: Some(format!("m{number}")), ..event("7", "acme", "") });
@@ -154,7 +160,7 @@ async fn ids_of_events_are_removed_when_they_are_past() {
 
 #[tokio::test]
 async fn the_oldest_parked_events_make_room_and_are_reported() {
-    let world = World::new();
+    let world = World::new().await;
     let more = 5;
     let events = (0..MAX_PARKED + more).map(|number| event("7", "acme", &number.to_string()));
     world.track(events.collect()).await;
@@ -173,7 +179,7 @@ async fn the_oldest_parked_events_make_room_and_are_reported() {
 
 #[tokio::test]
 async fn an_event_that_has_waited_in_vain_is_dropped_and_reported() {
-    let world = World::new();
+    let world = World::new().await;
     world.track(vec![event("7", "acme", "x")]).await;
     world.pass(30 * DAY_MS);
     world.sweep().await;
@@ -186,7 +192,7 @@ async fn an_event_that_has_waited_in_vain_is_dropped_and_reported() {
 
 #[tokio::test]
 async fn an_entry_of_the_report_is_kept_for_thirty_days_after_it_was_last_seen() {
-    let world = World::new();
+    let world = World::new().await;
     world.track(vec![event("7", "acme", "x")]).await;
     world.pass(20 * DAY_MS);
     world.track(vec![event("7", "acme", "x")]).await;
@@ -200,7 +206,7 @@ async fn an_entry_of_the_report_is_kept_for_thirty_days_after_it_was_last_seen()
 
 #[tokio::test]
 async fn a_flood_of_causes_is_counted_and_costs_few_rows() {
-    let world = World::new();
+    let world = World::new().await;
     let events = (0..1_000).map(|number| event("7", &format!("company {number}"), "x"));
     world.track(events.collect()).await;
     assert_eq!(world.rows(tables::REPORT), 101);
@@ -211,7 +217,7 @@ async fn a_flood_of_causes_is_counted_and_costs_few_rows() {
 
 #[tokio::test]
 async fn the_oldest_entries_of_the_report_make_room() {
-    let world = World::new();
+    let world = World::new().await;
     for round in 0..MAX_REPORTED / 100 + 1 {
         let events = (0..100).map(|number| event("7", &format!("company {round} {number}"), ""));
         world.track(events.collect()).await;
@@ -246,7 +252,7 @@ fn commit_and_crash(world: World, command: &Command) -> (TempDir, Arc<Hand>, Act
 
 #[tokio::test]
 async fn events_that_may_go_on_do_so_after_a_crash_and_once() {
-    let world = World::new();
+    let world = World::new().await;
     let events = (0..2_500).map(|number| event("7", "acme", &number.to_string()));
     world.track(events.collect()).await;
     let create = Command::Create { def: &COMPANY, patch: company("acme") };
@@ -269,14 +275,14 @@ async fn events_that_may_go_on_do_so_after_a_crash_and_once() {
 
 #[tokio::test]
 async fn an_entry_lets_those_go_on_that_wait_behind_it() {
-    let world = World::new();
+    let world = World::new().await;
     world.track(vec![event("7", "acme", "a"), event("8", "other", "b"), event("9", "", "c")]).await;
     let query = ReportQuery::parse(&[("code".to_owned(), "company_unknown".to_owned())]).unwrap();
     let page = world.store.report(&world.actor.tenant, query.query).await.unwrap();
     for id in texts(&page, "_id") {
         let id = svctrack_core::value::ObjectId::parse(&id).unwrap();
         // Nothing has appeared yet, so that all of them wait on.
-        assert!(matches!(world.write(Command::ReplayEntry(id)).await, Reply::Replayed(0)));
+        assert!(matches!(world.write(Command::ReplayEntry(id)).await, Reply::WentOn(0)));
         assert!(matches!(world.write(Command::DeleteEntry(id)).await, Reply::EntryDeleted(true)));
         assert!(matches!(world.write(Command::DeleteEntry(id)).await, Reply::EntryDeleted(false)));
     }
@@ -304,7 +310,7 @@ async fn paged(world: &World, parameter: (&str, &str), limit: usize) -> Vec<Stri
 
 #[tokio::test]
 async fn the_activities_of_one_are_paged_across_chunks() {
-    let world = World::new();
+    let world = World::new().await;
     for company in ["acme", "initech"] {
         world.add_company(company).await;
     }
@@ -332,7 +338,7 @@ async fn the_activities_of_one_are_paged_across_chunks() {
 
 #[tokio::test]
 async fn the_engagement_of_many_events_is_exact() {
-    let world = World::new();
+    let world = World::new().await;
     world.add_company("acme").await;
     for _ in 0..5 {
         let events = (0..500).map(|number| Event {
@@ -351,4 +357,25 @@ async fn the_engagement_of_many_events_is_exact() {
     assert_eq!(company.get("beatsTotal").unwrap().text(), (beats * 5).to_string());
     assert_eq!(company.get("beats").unwrap().text(), (beats * 5).to_string());
     assert_eq!(company.get("experience").unwrap().text(), (beats / 2).to_string());
+}
+
+#[tokio::test]
+async fn events_of_users_that_the_tenant_makes_itself_wait_until_it_does_no_more() {
+    let world = World::new().await;
+    world.add_company("acme").await;
+    let set = |text: &str| Command::Update {
+        def: &SETTINGS,
+        reference: RecordRef::Id(SETTINGS_ID),
+        patch: Document::parse(text.as_bytes()).unwrap(),
+        expected: crate::store::Expected::Anything,
+    };
+    world.write(set(r#"{"autoCreateEndUsers":false}"#)).await;
+    world.track(vec![event("7", "acme", "x")]).await;
+    world.write(set(r#"{"timeZone":"Europe/Berlin"}"#)).await;
+    world.write(Command::Replay).await;
+    assert_eq!((world.actions().await.len(), world.count("parked")), (0, 1));
+    assert_eq!(world.report().await, ["user_not_created 1"]);
+    world.write(set(r#"{"autoCreateEndUsers":true}"#)).await;
+    world.write(Command::Replay).await;
+    assert_eq!((world.actions().await.len(), world.count("parked")), (1, 0));
 }

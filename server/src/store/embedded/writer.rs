@@ -15,6 +15,7 @@ use std::{
 use redb::WriteTransaction;
 use svctrack_core::{
     plan::Ctx,
+    resources::settings::SETTINGS,
     tracking::Event,
     value::{Document, IdSequence, TenantId},
 };
@@ -25,6 +26,7 @@ use super::{
     pending::Pending,
     queue::{Job, Work},
     tables::WriteTables,
+    tenants,
 };
 use crate::{
     auth::Tenant,
@@ -188,6 +190,9 @@ impl Writer {
             Ok((outcomes, to_replay)) => {
                 transaction.commit().map_err(|error| Failed::Store(error.into()))?;
                 self.to_replay.extend(to_replay);
+                if batch.jobs.iter().any(|job| changes_settings(&job.command)) {
+                    self.shared.limits.forget();
+                }
                 Ok(outcomes)
             }
             Err(failed) => {
@@ -231,6 +236,7 @@ impl Writer {
                 batch.jobs.extend(self.shared.queues.next());
             }
         }
+        tenants::mark_used(&mut tables, self.shared.uses.take()).map_err(of_store)?;
         let now = self.shared.clock.now();
         let to_replay = pending.flush(&mut tables, &mut self.ids, now).map_err(of_store)?;
         if let Some(last) = self.ids.last() {
@@ -255,6 +261,10 @@ impl Writer {
     }
 }
 
+fn changes_settings(command: &Command) -> bool {
+    matches!(command, Command::Update { def, .. } if **def == SETTINGS)
+}
+
 /// The one place where a write begins: every commit is durable, and leaves a file that opens at once
 /// after a crash.
 pub(super) fn begin(database: &redb::Database) -> Result<WriteTransaction, StoreError> {
@@ -269,6 +279,7 @@ fn size_of_command(command: &Command) -> usize {
     match command {
         Command::Create { patch, .. } | Command::Update { patch, .. } => size_of_document(patch),
         Command::Upsert { items, .. } => items.iter().flatten().map(size_of_document).sum(),
+        Command::Once { command, .. } => size_of_command(command),
         Command::Track(tracking) => tracking.events.iter().map(size_of_event).sum(),
         _ => 0,
     }
@@ -278,6 +289,7 @@ fn size_of_command(command: &Command) -> usize {
 fn rows_of_command(command: &Command) -> usize {
     match command {
         Command::Upsert { items, .. } => items.len(),
+        Command::Once { command, .. } => rows_of_command(command),
         Command::Track(tracking) => tracking.events.len().max(1),
         _ => 1,
     }

@@ -1,0 +1,230 @@
+//! `svctrack tenant` and `svctrack token`: each is a call of the API, of a running server or over the
+//! store of one that is stopped (R44).
+
+use std::io::{self, Write as _};
+
+use clap::{Args, Subcommand};
+use poem::http::Method;
+use serde_json::{Value, json};
+use svctrack_server::{
+    admin::{Admin, Whose},
+    auth::Token,
+    config::Given,
+};
+
+#[derive(Subcommand)]
+pub(crate) enum TenantCommand {
+    /// Make a tenant; its first token is shown only this once
+    Create {
+        #[command(flatten)]
+        at: At,
+        /// Whose it is
+        #[arg(long)]
+        name: String,
+    },
+    /// Show the tenants
+    List {
+        #[command(flatten)]
+        at: At,
+    },
+}
+
+#[derive(Subcommand)]
+pub(crate) enum TokenCommand {
+    /// Print a new token for a first start with --bootstrap-token; nothing is stored
+    Generate,
+    /// Issue a token, which is shown only this once
+    Create {
+        #[command(flatten)]
+        of: Of,
+        /// What it is for
+        #[arg(long)]
+        label: String,
+        /// What it may do, separated by commas: products:read, tickets:create, admin, * [default: * or operator,admin]
+        #[arg(long, value_delimiter = ',')]
+        scopes: Vec<String>,
+        /// From when on it counts no more
+        #[arg(long, value_name = "DATE")]
+        expires: Option<String>,
+        /// `_id` of the user that it acts as [default: one of its own]
+        #[arg(long, value_name = "ID")]
+        user: Option<String>,
+    },
+    /// Show what is kept of each token
+    List {
+        #[command(flatten)]
+        of: Of,
+    },
+    /// Have a token count no more
+    Revoke {
+        #[command(flatten)]
+        of: Of,
+        /// Its id, the eight characters behind `svt_`
+        id: String,
+    },
+}
+
+/// Where the call goes, and how its answer is shown.
+#[derive(Args)]
+pub(crate) struct At {
+    #[command(flatten)]
+    given: Given,
+    /// Address of a running server, such as http://127.0.0.1:8080 [default: none; the store of a stopped one is opened]
+    #[arg(long, env = "SVCTRACK_SERVER", value_name = "URL", requires = "token")]
+    server: Option<String>,
+    /// Token for the running server: an operator's for tenants, one with the scope `admin` for its tenant's tokens
+    #[arg(long, env = "SVCTRACK_TOKEN", value_name = "TOKEN", hide_env_values = true)]
+    token: Option<String>,
+    /// Print what the API answers
+    #[arg(long)]
+    json: bool,
+}
+
+/// Whose tokens.
+#[derive(Args)]
+pub(crate) struct Of {
+    #[command(flatten)]
+    at: At,
+    /// UUID of the tenant, on a stopped store [default: the only one]
+    #[arg(long, value_name = "UUID", conflicts_with = "server")]
+    tenant: Option<String>,
+    /// The operator's tokens, which make tenants, on a stopped store
+    #[arg(long, conflicts_with_all = ["server", "tenant"])]
+    operator: bool,
+}
+
+const TOKEN_COLUMNS: &[&str] = &["_id", "label", "scopes", "expiresAt", "lastUsedAt"];
+const TENANT_COLUMNS: &[&str] = &["_id", "name", "createdAt"];
+
+impl TenantCommand {
+    pub(crate) async fn run(self) -> Result<(), String> {
+        match self {
+            Self::Create { at, name } => {
+                let body = json!({ "name": name });
+                let made = at.call(Whose::Operator, Method::POST, "/tenants", Some(body)).await?;
+                at.show(&made, || {
+                    format!(
+                        "Tenant     {}\nAPI token  {}",
+                        text_at(&made, "/_id"),
+                        text_at(&made, "/token/token")
+                    )
+                })
+            }
+            Self::List { at } => {
+                let tenants = at.call(Whose::Operator, Method::GET, "/tenants", None).await?;
+                at.show(&tenants, || table(&tenants, TENANT_COLUMNS))
+            }
+        }
+    }
+}
+
+impl TokenCommand {
+    pub(crate) async fn run(self) -> Result<(), String> {
+        match self {
+            Self::Generate => {
+                let token = Token::generate().map_err(|error| error.to_string())?;
+                say(token.reveal())
+            }
+            Self::Create { of, label, scopes, expires, user } => {
+                let scopes = if scopes.is_empty() { of.every_scope() } else { scopes };
+                let body = json!({ "label": label, "scopes": scopes, "expiresAt": expires, "userId": user });
+                let made = of.call(Method::POST, "/tokens", Some(body)).await?;
+                of.at.show(&made, || text_at(&made, "/token"))
+            }
+            Self::List { of } => {
+                let tokens = of.call(Method::GET, "/tokens", None).await?;
+                of.at.show(&tokens, || table(&tokens, TOKEN_COLUMNS))
+            }
+            Self::Revoke { of, id } => {
+                let path = format!("/tokens/{id}");
+                let done = of.call(Method::DELETE, &path, None).await?;
+                of.at.show(&done, || "revoked".to_owned())
+            }
+        }
+    }
+}
+
+impl Of {
+    fn every_scope(&self) -> Vec<String> {
+        let scopes: &[&str] = if self.operator { &["operator", "admin"] } else { &["*"] };
+        scopes.iter().map(|scope| (*scope).to_owned()).collect()
+    }
+
+    async fn call(&self, method: Method, path: &str, body: Option<Value>) -> Result<Value, String> {
+        let whose = match &self.tenant {
+            Some(tenant) => Whose::Tenant(tenant),
+            None if self.operator => Whose::Operator,
+            None => Whose::OnlyTenant,
+        };
+        self.at.call(whose, method, path, body).await
+    }
+}
+
+impl At {
+    async fn call(
+        &self,
+        whose: Whose<'_>,
+        method: Method,
+        path: &str,
+        body: Option<Value>,
+    ) -> Result<Value, String> {
+        let admin = match (&self.server, &self.token) {
+            (Some(server), Some(token)) => {
+                Admin::Running { server: server.clone(), token: token.clone() }
+            }
+            _ => {
+                let config = crate::configure(self.given.clone());
+                Admin::stopped(&config.map_err(|error| error.to_string())?, whose)?
+            }
+        };
+        admin.call(method, path, body).await
+    }
+
+    fn show(&self, answer: &Value, in_words: impl FnOnce() -> String) -> Result<(), String> {
+        if self.json { say(&answer.to_string()) } else { say(&in_words()) }
+    }
+}
+
+/// What stands at a JSON pointer, as a person reads it.
+fn text_at(value: &Value, pointer: &str) -> String {
+    value.pointer(pointer).map_or_else(String::new, text)
+}
+
+/// A value as a person reads it.
+fn text(value: &Value) -> String {
+    match value {
+        Value::Null => "-".to_owned(),
+        Value::String(text) => text.clone(),
+        Value::Array(items) => items.iter().map(text).collect::<Vec<_>>().join(","),
+        other => other.to_string(),
+    }
+}
+
+/// Objects as lines under the names of their columns, each as wide as its longest value.
+fn table(rows: &Value, columns: &[&str]) -> String {
+    let rows = rows.as_array().into_iter().flatten();
+    let mut lines = vec![columns.iter().map(|column| (*column).to_owned()).collect::<Vec<_>>()];
+    lines.extend(
+        rows.map(|row| columns.iter().map(|column| text_at(row, &format!("/{column}"))).collect()),
+    );
+    let width = |column: usize| {
+        lines.iter().filter_map(|line| line.get(column)).map(|cell| cell.chars().count()).max()
+    };
+    let widths: Vec<usize> = (0..columns.len()).map(|column| width(column).unwrap_or(0)).collect();
+    let padded = |line: &Vec<String>| {
+        let cells = line.iter().zip(&widths).map(|(cell, width)| format!("{cell:width$}"));
+        cells.collect::<Vec<_>>().join("  ").trim_end().to_owned()
+    };
+    lines.iter().map(padded).collect::<Vec<_>>().join("\n")
+}
+
+/// Runs a command to its end.
+pub(crate) fn block_on(command: impl Future<Output = Result<(), String>>) -> Result<(), String> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    runtime.map_err(|error| error.to_string())?.block_on(command)
+}
+
+/// Prints what was asked for.
+pub(crate) fn say(text: &str) -> Result<(), String> {
+    writeln!(io::stdout(), "{text}").map_err(|error| error.to_string())
+}

@@ -1,0 +1,125 @@
+//! `Idempotency-Key` (R16): a call that is sent again has its effect once, and the same answer.
+
+use poem::{
+    Request, Response,
+    http::{HeaderName, HeaderValue},
+};
+use sha2::{Digest as _, Sha256};
+use svctrack_core::value::Issue;
+
+use crate::{
+    app::App,
+    auth::Caller,
+    error::Error,
+    limits::MAX_IDEMPOTENCY_KEY_BYTES,
+    store::{Command, OnceKey, Reply},
+};
+
+const KEY: HeaderName = HeaderName::from_static("idempotency-key");
+const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
+
+/// Whether a request has a key, so that its body is worth hashing.
+pub(super) fn is_asked(request: &Request) -> bool {
+    request.headers().contains_key(KEY)
+}
+
+/// The hash by which a body is known again.
+pub(super) fn hash_of(body: &[u8]) -> [u8; 32] {
+    Sha256::digest(body).into()
+}
+
+/// Refuses a key where the answer holds a secret, which is never kept.
+pub(super) fn refuse(request: &Request) -> Result<(), Error> {
+    if !is_asked(request) {
+        return Ok(());
+    }
+    let message = "`Idempotency-Key` is not taken here: the answer holds a secret and is not kept";
+    Err(Error::Invalid(vec![Issue::of_body("idempotency_key_refused", message)]))
+}
+
+/// A call that is under way; while it is, no other with its key is let through.
+pub(super) struct Once<'a> {
+    app: &'a App,
+    key: Option<OnceKey>,
+}
+
+impl<'a> Once<'a> {
+    /// The call of `caller`; `body` hashes what it sent.
+    ///
+    /// # Errors
+    /// [`Error::BadRequest`] for a key that cannot be used, [`Error::StillRunning`].
+    pub(super) fn begin(
+        app: &'a App,
+        request: &Request,
+        caller: &Caller,
+        body: impl FnOnce() -> [u8; 32],
+    ) -> Result<Self, Error> {
+        let Some(key) = request.headers().get(KEY) else {
+            return Ok(Self { app, key: None });
+        };
+        if key.is_empty() || key.len() > MAX_IDEMPOTENCY_KEY_BYTES {
+            let message = format!(
+                "`Idempotency-Key` must have 1 to {MAX_IDEMPOTENCY_KEY_BYTES} bytes; found {}",
+                key.len()
+            );
+            return Err(Error::BadRequest(vec![Issue::of_body(
+                "invalid_idempotency_key",
+                message,
+            )]));
+        }
+        let mut hasher = Sha256::new();
+        hasher.update(caller.tenant.id().as_bytes());
+        for part in [
+            caller.token.as_deref().unwrap_or_default().as_bytes(),
+            request.method().as_str().as_bytes(),
+            request.uri().path().as_bytes(),
+            key.as_bytes(),
+        ] {
+            hasher.update(part.len().to_be_bytes());
+            hasher.update(part);
+        }
+        let key = OnceKey { key: hasher.finalize().into(), body: body() };
+        if app.running.begin(key.key) {
+            Ok(Self { app, key: Some(key) })
+        } else {
+            Err(Error::StillRunning)
+        }
+    }
+
+    /// Has the command carried out, unless it has been; says whether the reply is an earlier one.
+    pub(super) async fn write(
+        &self,
+        caller: Caller,
+        command: Command,
+    ) -> Result<(Reply, Replayed), Error> {
+        let command = match &self.key {
+            Some(key) => Command::Once { key: *key, command: Box::new(command) },
+            None => command,
+        };
+        Ok(match self.app.store.write(caller.into(), command).await? {
+            Reply::Replayed(reply) => (*reply, Replayed(true)),
+            reply => (reply, Replayed(false)),
+        })
+    }
+}
+
+impl Drop for Once<'_> {
+    fn drop(&mut self) {
+        if let Some(key) = &self.key {
+            self.app.running.end(&key.key);
+        }
+    }
+}
+
+/// Whether a reply is an earlier one.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Replayed(bool);
+
+impl Replayed {
+    /// Says so in the answer.
+    pub(super) fn mark(self, response: &mut Response) {
+        if self.0 {
+            response.headers_mut().insert(REPLAYED, HeaderValue::from_static("true"));
+        }
+    }
+}

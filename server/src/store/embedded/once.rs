@@ -1,0 +1,153 @@
+//! Commands that are carried out once for all who send them with the same key (R16). What one came to
+//! is kept in its own transaction, for a day, within limits; the oldest make room.
+
+use redb::ReadableTable;
+use serde::{Deserialize, Serialize};
+use svctrack_core::{
+    plan::Ctx,
+    value::{ObjectId, TenantId, Timestamp},
+};
+
+use super::{codec, command, keys, pending::Pending, tables::WriteTables};
+use crate::store::{Actor, Answer, Command, OnceKey, Reply, StoreError};
+
+/// How long an outcome is kept, in milliseconds: a day.
+const KEPT_MS: i64 = 24 * 60 * 60 * 1_000;
+/// Most outcomes that are kept for a tenant.
+const MAX_KEPT: u64 = 10_000;
+/// Most bytes of outcomes that are kept for a tenant: 64 MiB.
+const MAX_KEPT_BYTES: u64 = 64 * 1024 * 1024;
+/// Outcomes whose day is over that go with each new one: more than come in, so that none stays.
+const DROPPED_AT_ONCE: usize = 4;
+
+/// Counters of a tenant.
+const COUNT: &str = "once";
+const BYTES: &str = "once bytes";
+
+/// What a command came to.
+#[derive(Debug, Serialize, Deserialize)]
+struct Kept {
+    /// Its place among the others, which begins with the time.
+    place: ObjectId,
+    at: Timestamp,
+    /// SHA-256 of the body that it came with.
+    body: [u8; 32],
+    outcome: Outcome,
+}
+
+/// The replies that can be given again.
+#[derive(Debug, Serialize, Deserialize)]
+enum Outcome {
+    Record(Answer),
+    Upserted { text: String, errors: usize },
+}
+
+impl Outcome {
+    fn of(reply: &Reply) -> Option<Self> {
+        match reply {
+            Reply::Record(answer) => Some(Self::Record(answer.clone())),
+            Reply::Upserted { text, errors } => {
+                Some(Self::Upserted { text: text.clone(), errors: *errors })
+            }
+            _ => None,
+        }
+    }
+
+    fn into_reply(self) -> Reply {
+        match self {
+            Self::Record(answer) => Reply::Record(answer),
+            Self::Upserted { text, errors } => Reply::Upserted { text, errors },
+        }
+    }
+}
+
+/// Carries out a command, unless one with its key has been: then that one's reply is given again.
+pub(super) fn carry_out(
+    actor: &Actor,
+    once: &OnceKey,
+    command: &Command,
+    tables: &mut WriteTables<'_>,
+    pending: &mut Pending,
+    ctx: &mut Ctx,
+) -> Result<Result<Reply, StoreError>, StoreError> {
+    let tenant = actor.tenant.id();
+    let key = keys::once(tenant, &once.key);
+    match find(tables, &key)? {
+        Some(known) if is_over(known.at, ctx.now) => {
+            drop_kept(tables, pending, tenant, known.place)?
+        }
+        Some(known) if known.body != once.body => return Ok(Err(StoreError::KeyReused)),
+        Some(known) => return Ok(Ok(Reply::Replayed(Box::new(known.outcome.into_reply())))),
+        None => {}
+    }
+    let reply = command::carry_out(actor, command, tables, pending, ctx)?;
+    if let Some(outcome) = reply.as_ref().ok().and_then(Outcome::of) {
+        let place = ctx.ids.next(ctx.now);
+        let kept = Kept { place, at: ctx.now, body: once.body, outcome };
+        keep(tables, pending, tenant, &key, &kept)?;
+    }
+    Ok(reply)
+}
+
+/// Whether the day of an outcome is over.
+fn is_over(at: Timestamp, now: Timestamp) -> bool {
+    now.as_ms() - at.as_ms() >= KEPT_MS
+}
+
+fn find(tables: &WriteTables<'_>, key: &[u8]) -> Result<Option<Kept>, StoreError> {
+    let kept = tables.once.get(key)?;
+    kept.map(|bytes| codec::unseal_row(key, bytes.value())).transpose()
+}
+
+fn keep(
+    tables: &mut WriteTables<'_>,
+    pending: &mut Pending,
+    tenant: TenantId,
+    key: &[u8],
+    kept: &Kept,
+) -> Result<(), StoreError> {
+    let value = codec::seal_row(key, kept)?;
+    tables.once.insert(key, value.as_slice())?;
+    tables.once_places.insert(keys::log(tenant, kept.place).as_slice(), key)?;
+    let mut count = pending.add(tables, tenant, COUNT, 1)?;
+    let mut bytes = pending.add(tables, tenant, BYTES, bytes_of(&value))?;
+    let mut overdue = DROPPED_AT_ONCE;
+    while let Some(oldest) = oldest(tables, tenant)? {
+        let full = count > MAX_KEPT || bytes > MAX_KEPT_BYTES;
+        let over = overdue > 0 && is_over(oldest.taken_at(), kept.at);
+        if oldest == kept.place || !(full || over) {
+            break;
+        }
+        overdue = overdue.saturating_sub(1);
+        drop_kept(tables, pending, tenant, oldest)?;
+        count = pending.add(tables, tenant, COUNT, 0)?;
+        bytes = pending.add(tables, tenant, BYTES, 0)?;
+    }
+    Ok(())
+}
+
+fn oldest(tables: &WriteTables<'_>, tenant: TenantId) -> Result<Option<ObjectId>, StoreError> {
+    let (first, last) = (keys::log(tenant, ObjectId::MIN), keys::log(tenant, ObjectId::MAX));
+    let oldest = tables.once_places.range(first.as_slice()..=last.as_slice())?.next();
+    Ok(oldest.transpose()?.and_then(|(key, _)| keys::id_at_end(key.value())))
+}
+
+/// Drops the outcome at a place.
+fn drop_kept(
+    tables: &mut WriteTables<'_>,
+    pending: &mut Pending,
+    tenant: TenantId,
+    place: ObjectId,
+) -> Result<(), StoreError> {
+    let place = keys::log(tenant, place);
+    let key = tables.once_places.remove(place.as_slice())?.map(|key| key.value().to_vec());
+    let Some(key) = key else { return Ok(()) };
+    let bytes = tables.once.remove(key.as_slice())?.map_or(0, |value| bytes_of(value.value()));
+    pending.add(tables, tenant, COUNT, -1)?;
+    pending.add(tables, tenant, BYTES, -bytes)?;
+    Ok(())
+}
+
+fn bytes_of(value: &[u8]) -> i64 {
+    i64::try_from(value.len()).unwrap_or(i64::MAX)
+}

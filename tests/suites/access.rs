@@ -1,0 +1,315 @@
+//! Who may do what, over every route that the description of the API names: whatever is added to the
+//! route table is tried here too.
+
+use std::collections::BTreeSet;
+
+use hyper::{Method, StatusCode};
+use serde_json::{Value, json};
+use svctrack_core::{
+    access::{ACTIONS, OTHER_SCOPES},
+    resources::REGISTRY,
+};
+use svctrack_server::auth::Token;
+use svctrack_tests::{
+    client::{Answer, Client},
+    in_process::InProcess,
+};
+
+/// A route that needs a token.
+struct Guarded {
+    method: Method,
+    path: String,
+    scope: String,
+}
+
+impl Guarded {
+    /// The path, with an id in its place.
+    fn path_to(&self, id: &str) -> String {
+        self.path.replace("{id}", id)
+    }
+
+    fn is_bulk(&self) -> bool {
+        self.method == Method::PUT && REGISTRY.iter().any(|def| self.path[1..] == *def.path)
+    }
+
+    /// A body that is well formed, where one is taken.
+    fn body(&self) -> Value {
+        if self.is_bulk() { json!([]) } else { json!({}) }
+    }
+
+    /// The scopes of which any opens the route.
+    fn scopes(&self) -> Vec<String> {
+        match self.path[1..].split('/').next() {
+            // Tickets need both, since their answer has no place for what was not permitted (R21).
+            Some(resource) if self.is_bulk() && resource != "tickets" => {
+                vec![format!("{resource}:create"), self.scope.clone()]
+            }
+            _ => vec![self.scope.clone()],
+        }
+    }
+}
+
+/// Every route that needs a token, as the description of the API has it.
+async fn guarded(client: &Client) -> Vec<Guarded> {
+    let document = client.get("/openapi.json").await.json();
+    let mut routes = Vec::new();
+    for (path, operations) in document["paths"].as_object().unwrap() {
+        for (method, operation) in operations.as_object().unwrap() {
+            if let Some(scope) = operation["x-scope"].as_str() {
+                let method = method.to_uppercase().parse().unwrap();
+                routes.push(Guarded { method, path: path.clone(), scope: scope.to_owned() });
+            }
+        }
+    }
+    assert!(routes.len() > 70, "{} routes", routes.len());
+    routes
+}
+
+async fn call(client: &Client, method: &Method, path: &str, body: &Value) -> Answer {
+    let json = [("content-type", "application/json")];
+    let body = if method == Method::GET { String::new() } else { body.to_string() };
+    client.send(method.clone(), path, &json, body).await.unwrap()
+}
+
+async fn token(server: &InProcess, body: Value) -> String {
+    let made = server.client.post("/tokens", &body).await;
+    assert_eq!(made.status, StatusCode::OK, "{}", made.text());
+    made.json()["token"].as_str().unwrap().to_owned()
+}
+
+/// Another tenant of the same server, with a token that may do everything.
+async fn another_tenant(server: &InProcess) -> (String, Client) {
+    let made = server.operator.post("/tenants", &json!({"name": "other"})).await.json();
+    let client = server.client.with_token(made["token"]["token"].as_str().unwrap());
+    (made["_id"].as_str().unwrap().to_owned(), client)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_route_is_open_to_a_token_that_does_not_count() {
+    let server = InProcess::start().await;
+    let good = token(&server, json!({"label": "good", "scopes": ["*"]})).await;
+    let revoked = token(&server, json!({"label": "revoked", "scopes": ["*"]})).await;
+    let id = Token::parse(&revoked).unwrap().id().to_owned();
+    server.client.send(Method::DELETE, &format!("/tokens/{id}"), &[], "").await.unwrap();
+    let ended = json!({"label": "expired", "scopes": ["*"], "expiresAt": "2020-01-01"});
+    let expired = token(&server, ended).await;
+    let unknown = Token::generate().unwrap().reveal().to_owned();
+    let swapped = if good.ends_with('0') { "1" } else { "0" };
+    let wrong_sum = format!("{}{swapped}", &good[..good.len() - 1]);
+    let callers = [
+        ("token_missing", server.anonymous.clone()),
+        ("token_malformed", server.client.with_token("sesame")),
+        ("token_malformed", server.client.with_token(&wrong_sum)),
+        ("token_unknown", server.client.with_token(&unknown)),
+        ("token_unknown", server.client.with_token(&revoked)),
+        ("token_expired", server.client.with_token(&expired)),
+    ];
+    for route in guarded(&server.client).await {
+        for (code, client) in &callers {
+            let path = route.path_to("extid-x");
+            let answer = call(client, &route.method, &path, &route.body()).await;
+            assert_eq!(answer.status, StatusCode::UNAUTHORIZED, "{} {path} {code}", route.method);
+            assert_eq!(answer.json()["code"], *code, "{} {path}", route.method);
+            assert!(answer.headers.contains_key("www-authenticate"));
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_route_opens_with_its_scope_and_with_no_other() {
+    let server = InProcess::start().await;
+    let resources = REGISTRY.iter().flat_map(|def| {
+        ACTIONS.iter().map(|action| format!("{}:{action}", def.path)).collect::<Vec<_>>()
+    });
+    let others = OTHER_SCOPES.iter().map(|scope| (*scope).to_owned());
+    let every: BTreeSet<String> = resources.chain(others).collect();
+    let of_tenant = |scope: &&String| !["*", "operator"].contains(&scope.as_str());
+    for route in guarded(&server.client).await {
+        let opens = route.scopes();
+        let (with, without): (Vec<_>, Vec<_>) =
+            every.iter().filter(of_tenant).partition(|scope| opens.contains(scope));
+        let path = route.path_to("extid-x");
+        let without = token(&server, json!({"label": "without", "scopes": without})).await;
+        let refused =
+            call(&server.client.with_token(&without), &route.method, &path, &route.body()).await;
+        assert_eq!(refused.status, StatusCode::FORBIDDEN, "{} {path}", route.method);
+        if route.scope == "operator" {
+            let served = call(&server.operator, &route.method, &path, &route.body()).await;
+            assert_ne!(served.status, StatusCode::FORBIDDEN, "{} {path}", route.method);
+            continue;
+        }
+        let scopes: Vec<&String> = match with.as_slice() {
+            // One of both is enough, so that each is tried.
+            [_, update] => vec![update],
+            _ if route.is_bulk() => {
+                every.iter().filter(|scope| scope.starts_with("tickets:")).collect()
+            }
+            scopes => scopes.to_vec(),
+        };
+        let with = token(&server, json!({"label": "with", "scopes": scopes})).await;
+        let served =
+            call(&server.client.with_token(&with), &route.method, &path, &route.body()).await;
+        assert!(
+            ![StatusCode::FORBIDDEN, StatusCode::UNAUTHORIZED].contains(&served.status),
+            "{} {path}: {}",
+            route.method,
+            served.text()
+        );
+        for token in [&without, &with].map(|token| Token::parse(token).unwrap().id().to_owned()) {
+            server.client.send(Method::DELETE, &format!("/tokens/{token}"), &[], "").await.unwrap();
+        }
+    }
+}
+
+/// A body that makes a record of a resource.
+fn record_of(path: &str) -> Value {
+    let mut body = json!({
+        "name": "secret", "externalId": "shared", "sourceId": "shared", "email": "eve@secret.example",
+        "companyId": "extid-shared", "date": "2026-01-01", "hours": 1, "domains": ["secret.example"],
+    });
+    match path {
+        "companies" => drop(body.as_object_mut().unwrap().remove("companyId")),
+        // A ticket makes its submitter an end user, who must be another one.
+        "tickets" => body["email"] = json!("mallory@secret.example"),
+        _ => {}
+    }
+    body
+}
+
+/// One record of each resource; companies come first, since others refer to them.
+async fn fill(client: &Client) -> Vec<(String, Value)> {
+    let mut paths: Vec<&str> = REGISTRY.iter().map(|def| def.path).collect();
+    paths.sort_by_key(|path| *path != "companies");
+    let mut records = Vec::new();
+    for path in paths {
+        let made = client.post(&format!("/{path}"), &record_of(path)).await;
+        assert_eq!(made.status, StatusCode::OK, "{path}: {}", made.text());
+        records.push((path.to_owned(), made.json()));
+    }
+    records
+}
+
+/// All that a tenant sees of its own.
+async fn all_of(client: &Client) -> String {
+    let mut seen = String::new();
+    for path in REGISTRY.iter().map(|def| def.path).chain(["activities", "settings"]) {
+        seen.push_str(client.get(&format!("/{path}")).await.text());
+    }
+    for token in client.get("/tokens").await.json().as_array().unwrap() {
+        seen.push_str(&format!("{} {}", token["_id"], token["scopes"]));
+    }
+    seen
+}
+
+/// An answer without what differs each time: its request, and the words of the caller.
+fn likeness(answer: &Answer, id: &str) -> String {
+    let text = answer.text().replace(id, "<id>");
+    let body: Value = serde_json::from_str(&text).unwrap_or(Value::String(text));
+    let mut body = body;
+    if let Some(problem) = body.as_object_mut() {
+        problem.remove("requestId");
+    }
+    format!("{} {body}", answer.status)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_route_shows_or_changes_anything_of_another_tenant() {
+    let server = InProcess::start().await;
+    let (_, victim) = another_tenant(&server).await;
+    let records = fill(&victim).await;
+    let before = all_of(&victim).await;
+    let intruder = &server.client;
+    for route in guarded(intruder).await.iter().filter(|route| route.path.contains("{id}")) {
+        let path = route.path[1..].split('/').next().unwrap();
+        let theirs = records.iter().find(|(of, _)| of == path);
+        let id = match theirs {
+            Some((_, record)) => record["_id"].as_str().unwrap().to_owned(),
+            None => victim.get("/tokens").await.json()[0]["_id"].as_str().unwrap().to_owned(),
+        };
+        let nobodys = if theirs.is_some() { "0123456789abcdef01234567" } else { "zzzzzzzz" };
+        for (theirs, nobodys) in [
+            (id.as_str(), nobodys),
+            ("extid-shared", "extid-nobody"),
+            ("srcid-shared", "srcid-nobody"),
+        ] {
+            let body = json!({"name": "taken over"});
+            let found = call(intruder, &route.method, &route.path_to(theirs), &body).await;
+            let missing = call(intruder, &route.method, &route.path_to(nobodys), &body).await;
+            assert_eq!(
+                likeness(&found, theirs),
+                likeness(&missing, nobodys),
+                "{} {} {theirs}",
+                route.method,
+                route.path
+            );
+        }
+    }
+    for (path, record) in &records {
+        let id = record["_id"].as_str().unwrap();
+        for key in
+            [json!({"_id": id}), json!({"externalId": "shared"}), json!({"sourceId": "shared"})]
+        {
+            let mut item = key;
+            item["custom"] = json!({"taken": "over"});
+            let json = [("content-type", "application/json")];
+            let body = json!([item]).to_string();
+            let answer =
+                intruder.send(Method::PUT, &format!("/{path}"), &json, body).await.unwrap();
+            let answer = answer.json();
+            assert_eq!(answer["updated"], 0, "{path}: {answer}");
+        }
+        let listed = intruder.get(&format!("/{path}")).await;
+        assert!(!listed.text().contains(id) && !listed.text().contains("secret"), "{path}");
+    }
+    let company = records[0].1["_id"].as_str().unwrap();
+    let refused = intruder.post("/licenses", &json!({"companyId": company})).await;
+    assert_eq!(refused.json()["code"], "company_not_found");
+    for path in ["licenses", "activities"] {
+        let listed = intruder.get(&format!("/{path}?companyId={company}")).await;
+        assert_eq!(listed.text(), "[]", "{path}");
+    }
+    assert_eq!(all_of(&victim).await, before);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_event_goes_to_the_tenant_in_its_path_alone() {
+    let server = InProcess::start().await;
+    let (other, victim) = another_tenant(&server).await;
+    for client in [&server.client, &victim] {
+        fill(client).await;
+    }
+    let event = json!({"externalId": "shared", "action": "Peeked"});
+    let path = format!("/analytics/{other}");
+    let sent = server.anonymous.send(Method::POST, &path, &[], event.to_string()).await.unwrap();
+    assert_eq!(sent.text(), "OK");
+    assert_eq!(server.client.actions().await, [""; 0]);
+    assert_eq!(victim.actions().await, ["Peeked"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_tenants_rate_limit_holds_for_its_own_tokens_and_events() {
+    let server = InProcess::start().await;
+    let (_, other) = another_tenant(&server).await;
+    let limits = json!({"rateLimits": {"requestsPerSecond": 1, "trackingPerSecond": 1}});
+    let json = [("content-type", "application/json")];
+    server.client.send(Method::PUT, "/settings", &json, limits.to_string()).await.unwrap();
+    let mut refused = None;
+    for _ in 0..20 {
+        let answer = server.client.get("/products").await;
+        assert_eq!(other.get("/products").await.status, StatusCode::OK);
+        refused = refused.or(Some(answer).filter(|answer| answer.status == 429));
+    }
+    let refused = refused.expect("one of twenty requests is too many");
+    assert_eq!(refused.json()["code"], "too_many_requests");
+    for name in ["retry-after", "ratelimit", "ratelimit-policy"] {
+        assert!(refused.headers.contains_key(name), "{name}");
+    }
+    let event = json!({"externalId": "x", "companyExternalId": "y"});
+    let mut statuses = BTreeSet::new();
+    for _ in 0..20 {
+        let answer = server.anonymous.track(&event).await.unwrap();
+        assert!(answer.headers.contains_key("access-control-allow-origin"));
+        statuses.insert(answer.status.as_u16());
+    }
+    assert_eq!(statuses, [200, 429].into());
+}

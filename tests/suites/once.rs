@@ -1,0 +1,81 @@
+//! Calls that are sent again (R16): for how long, how many, and while they are under way.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicI64, Ordering},
+};
+
+use futures_util::{StreamExt as _, stream};
+use hyper::Method;
+use svctrack_core::value::Timestamp;
+use svctrack_server::app::Clock;
+use svctrack_tests::{
+    client::{Answer, Client},
+    in_process::InProcess,
+};
+
+const HOUR_MS: i64 = 60 * 60 * 1_000;
+
+/// A clock that a test moves, in milliseconds since 1970.
+struct Hands(AtomicI64);
+
+impl Clock for Hands {
+    fn now(&self) -> Timestamp {
+        Timestamp::from_ms_clamped(self.0.load(Ordering::Relaxed))
+    }
+}
+
+async fn post(client: &Client, key: &str) -> Answer {
+    let headers = [("content-type", "application/json"), ("idempotency-key", key)];
+    client.send(Method::POST, "/products", &headers, r#"{"name":"Plan"}"#).await.unwrap()
+}
+
+fn is_replay(answer: &Answer) -> bool {
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    answer.headers.contains_key("idempotent-replayed")
+}
+
+#[tokio::test]
+async fn an_outcome_is_kept_for_a_day() {
+    let hands = Arc::new(Hands(AtomicI64::new(1_800_000_000_000)));
+    let server = InProcess::with_clock(hands.clone()).await;
+    assert!(!is_replay(&post(&server.client, "k").await));
+    hands.0.fetch_add(23 * HOUR_MS, Ordering::Relaxed);
+    assert!(is_replay(&post(&server.client, "k").await));
+    hands.0.fetch_add(HOUR_MS, Ordering::Relaxed);
+    assert!(!is_replay(&post(&server.client, "k").await));
+    assert!(is_replay(&post(&server.client, "k").await));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_oldest_of_too_many_outcomes_makes_room() {
+    let server = InProcess::start().await;
+    assert!(!is_replay(&post(&server.client, "first").await));
+    let client = &server.client;
+    let posts = stream::iter(0..10_000).map(|number: i32| async move {
+        assert!(!is_replay(&post(client, &number.to_string()).await));
+    });
+    posts.buffer_unordered(64).collect::<Vec<()>>().await;
+    assert!(is_replay(&post(client, "9999").await));
+    assert!(!is_replay(&post(client, "first").await));
+}
+
+#[tokio::test]
+async fn keys_of_two_tokens_are_two() {
+    let server = InProcess::start().await;
+    let made = serde_json::json!({"label": "other", "scopes": ["*"]});
+    let made = server.client.post("/tokens", &made).await.json();
+    let other = server.client.with_token(made["token"].as_str().unwrap());
+    assert!(!is_replay(&post(&server.client, "k").await));
+    assert!(!is_replay(&post(&other, "k").await));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_many_calls_at_once_one_has_its_effect() {
+    let server = InProcess::start().await;
+    let client = &server.client;
+    let posts = stream::iter(0..32).map(|_| async { post(client, "k").await.status.as_u16() });
+    let statuses: Vec<u16> = posts.buffer_unordered(32).collect().await;
+    assert!(statuses.iter().all(|status| [200, 409].contains(status)), "{statuses:?}");
+    assert_eq!(client.get("/products").await.json().as_array().unwrap().len(), 1);
+}

@@ -1,0 +1,33 @@
+//! What every page is made with: a template, and a policy that allows what the page needs.
+
+/// A page and the content security policy that it must be sent with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Page {
+    /// The whole document.
+    pub html: String,
+    /// The value of the `Content-Security-Policy` header.
+    pub csp: String,
+}
+
+/// The template with each `{{name}}` replaced. One pass: a value that looks like a name stays as it is.
+pub(crate) fn fill(template: &str, values: &[(&str, String)]) -> String {
+    let mut parts = template.split("{{");
+    let mut page = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let (name, rest) = part.split_once("}}").unwrap_or((part, ""));
+        let value = values.iter().find(|(known, _)| *known == name);
+        page.push_str(value.map_or("", |(_, value)| value));
+        page.push_str(rest);
+    }
+    page
+}
+
+/// An origin as an entry of a policy; none when it has what could end the entry.
+pub(crate) fn source(origin: &str) -> String {
+    let is_safe = |byte: u8| byte.is_ascii_alphanumeric() || b":/.-[]".contains(&byte);
+    if origin.contains("://") && origin.bytes().all(is_safe) {
+        [" ", origin].concat()
+    } else {
+        String::new()
+    }
+}
