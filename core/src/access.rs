@@ -12,9 +12,9 @@ pub const OTHER_SCOPES: &[&str] = &["activities:read", "reports:read", "admin", 
 /// What an operator's token may do: make and list tenants. No tenant's token has it, not even `*` (R44).
 pub const OPERATOR: &str = "operator";
 /// How long a label may be, in bytes; it is a name for people.
-const MAX_LABEL_BYTES: usize = 200;
+pub const MAX_LABEL_BYTES: usize = 200;
 /// Most scopes that a token may name: more than there are.
-const MAX_SCOPES: usize = 100;
+pub const MAX_SCOPES: usize = 100;
 
 /// Whether there is such a scope: `{resource}:{action}`, or one of [`OTHER_SCOPES`].
 ///
@@ -28,6 +28,14 @@ pub fn is_scope(text: &str) -> bool {
         ACTIONS.contains(&action) && REGISTRY.iter().any(|def| def.path == path)
     });
     of_resource || OTHER_SCOPES.contains(&text)
+}
+
+/// Every scope that there is, for the API's description.
+pub fn every_scope() -> Vec<String> {
+    let of_resources = REGISTRY
+        .iter()
+        .flat_map(|def| ACTIONS.iter().map(|action| format!("{}:{action}", def.path)));
+    of_resources.chain(OTHER_SCOPES.iter().map(|scope| (*scope).to_owned())).collect()
 }
 
 /// Whether these scopes allow what needs `wanted`. The scope `*` allows everything of its tenant.

@@ -73,7 +73,7 @@ macro_rules! route {
 /// Routes that every resource has; `*` stands for its name in paths.
 #[rustfmt::skip]
 static RECORD_ROUTES: &[RouteDef<RecordHandler>] = &[
-    route!(POST "/*", OfResource("create"), Record => Record, "Create a record", record!(routes::records::create)),
+    route!(POST "/*", OfResource("create"), NewRecord => Record, "Create a record", record!(routes::records::create)),
     route!(GET "/*", OfResource("read"), Nothing => Records, "List records", record!(routes::records::list)),
     route!(PUT "/*", OfResource("update"), Items => BulkAnswer, "Create or change many records", record!(routes::records::upsert)),
     route!(GET "/*/:id", OfResource("read"), Nothing => Record, "Read a record", record!(routes::records::read)),

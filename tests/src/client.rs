@@ -1,5 +1,6 @@
 //! A small HTTP client over real connections.
 
+use base64::{Engine as _, engine::general_purpose::STANDARD};
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, Full};
 use hyper::{HeaderMap, Method, Request, StatusCode};
@@ -8,13 +9,19 @@ use hyper_util::{
     rt::TokioExecutor,
 };
 use serde_json::Value;
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::TcpStream,
+};
+
+use crate::process::PATIENCE;
 
 /// A client of one server.
 #[derive(Clone)]
 pub struct Client {
     http: HttpClient<HttpConnector, Full<Bytes>>,
     base: String,
-    token: Option<String>,
+    authorization: Option<String>,
 }
 
 /// An answer, read whole.
@@ -45,7 +52,8 @@ impl Client {
     /// A client that sends `token` as its bearer token, if there is one.
     pub fn new(base: &str, token: Option<&str>) -> Self {
         let http = HttpClient::builder(TokioExecutor::new()).build_http();
-        Self { http, base: base.to_owned(), token: token.map(Into::into) }
+        let authorization = token.map(|token| format!("Bearer {token}"));
+        Self { http, base: base.to_owned(), authorization }
     }
 
     /// The same, with another token.
@@ -62,8 +70,8 @@ impl Client {
         body: impl Into<Bytes>,
     ) -> Result<Answer, String> {
         let mut request = Request::builder().method(method).uri(format!("{}{path}", self.base));
-        if let Some(token) = &self.token {
-            request = request.header("authorization", format!("Bearer {token}"));
+        if let Some(authorization) = &self.authorization {
+            request = request.header("authorization", authorization);
         }
         for (name, value) in headers {
             request = request.header(*name, *value);
@@ -73,6 +81,27 @@ impl Client {
         let (head, body) = response.into_parts();
         let body = body.collect().await.map_err(|error| error.to_string())?.to_bytes();
         Ok(Answer { status: head.status, headers: head.headers, body })
+    }
+
+    /// The same, as a pipeline of the test tenant.
+    pub fn as_pipeline(&self) -> Self {
+        let user = STANDARD.encode(format!("{}:", crate::TENANT));
+        Self { authorization: Some(format!("Basic {user}")), ..self.clone() }
+    }
+
+    /// The `Authorization` that it sends.
+    pub fn authorization(&self) -> Option<&str> {
+        self.authorization.as_deref()
+    }
+
+    /// The answer to `request`, written byte for byte on a connection of its own.
+    pub async fn raw(&self, request: &[u8]) -> String {
+        let mut stream = TcpStream::connect(self.address()).await.unwrap();
+        stream.write_all(request).await.unwrap();
+        let mut answer = Vec::new();
+        let read = stream.read_to_end(&mut answer);
+        tokio::time::timeout(PATIENCE, read).await.unwrap().unwrap();
+        String::from_utf8(answer).unwrap()
     }
 
     /// The server's address and port.

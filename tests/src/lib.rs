@@ -3,6 +3,7 @@
 
 pub mod browser;
 pub mod client;
+pub mod description;
 pub mod in_process;
 pub mod process;
 

@@ -69,7 +69,8 @@ impl Server {
     /// The same, with more flags.
     pub async fn start_with(folder: &Path, token: &Token, flags: &[&str]) -> Self {
         let mut command = command(folder);
-        command.args(["serve", "--listen", "127.0.0.1:0", "--data"]).arg(folder).args(flags);
+        command.args(["serve", "--listen", "127.0.0.1:0", "--rate-limit", "0", "--data"]);
+        command.arg(folder).args(flags);
         command.args(["--bootstrap-tenant", TENANT, "--bootstrap-token", token.reveal()]);
         let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
         let lines = read_until(&mut child, "serves on ").await;

@@ -31,16 +31,6 @@ async fn server() -> InProcess {
     server
 }
 
-/// The answer to `request`, written byte for byte on a connection of its own.
-async fn raw(server: &InProcess, request: &[u8]) -> String {
-    let mut stream = TcpStream::connect(server.client.address()).await.unwrap();
-    stream.write_all(request).await.unwrap();
-    let mut answer = Vec::new();
-    let read = stream.read_to_end(&mut answer);
-    tokio::time::timeout(Duration::from_secs(20), read).await.unwrap().unwrap();
-    String::from_utf8(answer).unwrap()
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn a_body_is_taken_up_to_its_cap_and_no_further() {
     let server = server().await;
@@ -63,7 +53,7 @@ async fn a_chunked_body_without_end_is_cut_off() {
         request.push_str(&" ".repeat(0x1000));
         request.push_str("\r\n");
     }
-    let answer = raw(&server, request.as_bytes()).await;
+    let answer = server.client.raw(request.as_bytes()).await;
     assert!(answer.starts_with("HTTP/1.1 413") && answer.contains("connection: close"), "{answer}");
 }
 
@@ -105,7 +95,7 @@ async fn a_body_that_stands_still_is_cut_off_in_time() {
     let server = server().await;
     let request =
         format!("POST /analytics/{TENANT} HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n{{");
-    let answer = raw(&server, request.as_bytes()).await;
+    let answer = server.client.raw(request.as_bytes()).await;
     assert!(answer.starts_with("HTTP/1.1 408"), "{answer}");
 }
 

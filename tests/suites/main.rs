@@ -3,7 +3,9 @@
 mod access;
 mod browser;
 mod cases;
+mod corpora;
 mod crash;
+mod every_route;
 mod examples;
 mod faults;
 mod input;

@@ -4,7 +4,7 @@ use super::{Kind, ResourceDef, Row, Sort, SortKey, index::key_of};
 use crate::value::{Document, Issue, JsonRef, Number, ObjectId, Timestamp, issue::quoted};
 
 /// How long the text of a `search` may be, in bytes (R27).
-const MAX_SEARCH_BYTES: usize = 256;
+pub const MAX_SEARCH_BYTES: usize = 256;
 
 /// How many records a list returns (R13).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,0 +1,67 @@
+//! Every route, as the description of the API has it: what is added to the route table is tried by the
+//! tests that go over all routes.
+
+use hyper::Method;
+use serde_json::Value;
+use svctrack_core::resources::REGISTRY;
+
+use crate::{TENANT, client::Client};
+
+/// A route.
+#[derive(Clone, Debug)]
+pub struct Route {
+    /// Its method.
+    pub method: Method,
+    /// Its path, with `{id}` where an id stands.
+    pub path: String,
+    /// The scope that it needs, if it needs a token.
+    pub scope: Option<String>,
+    /// Whether it takes a body.
+    pub takes_body: bool,
+}
+
+/// Every route that a server describes.
+pub async fn routes(client: &Client) -> Vec<Route> {
+    let document = client.get("/openapi.json").await.json();
+    let mut routes = Vec::new();
+    for (path, operations) in document["paths"].as_object().unwrap() {
+        for (method, operation) in operations.as_object().unwrap() {
+            routes.push(Route {
+                method: method.to_uppercase().parse().unwrap(),
+                path: path.clone(),
+                scope: operation["x-scope"].as_str().map(str::to_owned),
+                takes_body: operation.get("requestBody").is_some(),
+            });
+        }
+    }
+    assert!(routes.len() > 70, "{} routes", routes.len());
+    routes
+}
+
+impl Route {
+    /// The path, with an id in its place, the test tenant, and a pipeline.
+    pub fn path_to(&self, id: &str) -> String {
+        let path = self.path.replace("{id}", id).replace("{tenant}", TENANT);
+        path.replace("{pipeline}", "segment")
+    }
+
+    /// The first part of the path: the name of a resource, or of what else it is about.
+    pub fn subject(&self) -> &str {
+        self.path[1..].split('/').next().unwrap_or_default()
+    }
+
+    /// Whether it is the bulk upsert of a resource.
+    pub fn is_bulk(&self) -> bool {
+        self.method == Method::PUT && REGISTRY.iter().any(|def| self.path[1..] == *def.path)
+    }
+
+    /// Whether it takes events in.
+    pub fn is_tracking(&self) -> bool {
+        ["analytics", "dock"].contains(&self.subject())
+    }
+
+    /// A body that is well formed, where one is taken.
+    pub fn body(&self) -> Value {
+        if self.is_bulk() { serde_json::json!([]) } else { serde_json::json!({}) }
+    }
+}

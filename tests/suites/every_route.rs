@@ -1,0 +1,168 @@
+//! Broken input on every route that takes a body: whatever it is, it is refused in the same way, and
+//! nothing is stored.
+
+use flate2::{Compression, write::GzEncoder};
+use hyper::StatusCode;
+use svctrack_tests::{
+    client::{Answer, Client},
+    description::{Route, routes},
+    in_process::InProcess,
+};
+
+const JSON: (&str, &str) = ("content-type", "application/json");
+
+/// What no route takes, as bytes of a body.
+fn broken_bodies() -> Vec<(&'static str, Vec<u8>)> {
+    let text = |text: &str| text.as_bytes().to_vec();
+    vec![
+        ("nothing", text("")),
+        ("blanks", text(" \n")),
+        ("a byte order mark", text("\u{feff}{}")),
+        ("UTF-16", br#"{}"#.iter().flat_map(|byte| [*byte, 0]).collect()),
+        ("no UTF-8", b"{\"a\":\"\xff\"}".to_vec()),
+        ("two documents", text("{}{}")),
+        ("something behind it", text("{} x")),
+        ("a comment", text("{/* */}")),
+        ("not a number", text(r#"{"a":NaN}"#)),
+        ("a comma too many", text(r#"{"a":1,}"#)),
+        ("single quotes", text("{'a':1}")),
+        ("a lone surrogate", text(r#"{"a":"\ud800"}"#)),
+        ("NUL", text(r#"{"a":"\u0000"}"#)),
+        ("NUL in a key", text(r#"{"\u0000":1}"#)),
+        (
+            "too deep",
+            text(&format!("{}{}", r#"{"a":"#.repeat(70), "1".to_owned() + &"}".repeat(70))),
+        ),
+        ("a number", text("7")),
+        ("a string", text(r#""x""#)),
+        ("null", text("null")),
+    ]
+}
+
+async fn send(client: &Client, route: &Route, headers: &[(&str, &str)], body: Vec<u8>) -> Answer {
+    let path = route.path_to("extid-x");
+    client.send(route.method.clone(), &path, headers, body).await.unwrap()
+}
+
+/// The routes that take a body, each with a client that may call it.
+async fn with_body(server: &InProcess) -> Vec<(Route, Client)> {
+    let routes = routes(&server.client).await.into_iter().filter(|route| route.takes_body);
+    let client = |route: &Route| match route.scope.as_deref() {
+        Some("operator") => server.operator.clone(),
+        _ if route.subject() == "dock" => server.client.as_pipeline(),
+        _ => server.client.clone(),
+    };
+    routes.map(|route| (route.clone(), client(&route))).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_no_document_is_a_400_that_says_why() {
+    let server = InProcess::start().await;
+    for (route, client) in with_body(&server).await {
+        for (what, body) in broken_bodies() {
+            let answer = send(&client, &route, &[JSON], body).await;
+            let said = format!("{} {} {what}: {}", route.method, route.path, answer.text());
+            assert_eq!(answer.status, StatusCode::BAD_REQUEST, "{said}");
+            assert_eq!(answer.headers["content-type"], "application/problem+json", "{said}");
+            let problem = answer.json();
+            assert!(problem["code"].is_string() && problem["requestId"].is_string(), "{said}");
+        }
+    }
+    assert_eq!(server.client.get("/products").await.text(), "[]");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn another_encoding_or_charset_is_a_415() {
+    let server = InProcess::start().await;
+    for (route, client) in with_body(&server).await {
+        let body = || route.body().to_string().into_bytes();
+        for headers in [
+            &[JSON, ("content-encoding", "br")][..],
+            &[("content-type", "application/json; charset=latin1")],
+        ] {
+            let answer = send(&client, &route, headers, body()).await;
+            let said = format!("{} {} {headers:?}", route.method, route.path);
+            assert_eq!(answer.status, StatusCode::UNSUPPORTED_MEDIA_TYPE, "{said}");
+        }
+        let xml = send(&client, &route, &[("content-type", "application/xml")], body()).await;
+        // A page sends events as text/plain and such (R30); everything else is JSON.
+        let refused = xml.status == StatusCode::UNSUPPORTED_MEDIA_TYPE;
+        assert_eq!(refused, !route.is_tracking(), "{} {}", route.method, route.path);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn gzip_is_unpacked_and_what_only_looks_like_it_is_refused() {
+    let server = InProcess::start().await;
+    for (route, client) in with_body(&server).await {
+        let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+        std::io::Write::write_all(&mut encoder, route.body().to_string().as_bytes()).unwrap();
+        let headers = [JSON, ("content-encoding", "gzip")];
+        let plain = send(&client, &route, &[JSON], route.body().to_string().into_bytes()).await;
+        let packed = send(&client, &route, &headers, encoder.finish().unwrap()).await;
+        assert_eq!(packed.status, plain.status, "{} {}", route.method, route.path);
+        let cheat = send(&client, &route, &headers, b"{}".to_vec()).await;
+        assert_eq!(cheat.status, StatusCode::BAD_REQUEST, "{} {}", route.method, route.path);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_body_over_its_cap_is_refused_before_it_is_read() {
+    let server = InProcess::start().await;
+    for (route, client) in with_body(&server).await {
+        let path = route.path_to("extid-x");
+        let request = format!(
+            "{} {path} HTTP/1.1\r\nHost: x\r\nAuthorization: {}\r\nContent-Length: 33554433\r\n\r\n",
+            route.method,
+            client.authorization().unwrap_or_default(),
+        );
+        let answer = client.raw(request.as_bytes()).await;
+        assert!(answer.starts_with("HTTP/1.1 413"), "{} {path}: {answer}", route.method);
+        assert!(answer.to_lowercase().contains("connection: close"), "{answer}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn hostile_ids_find_nothing_and_break_nothing() {
+    let server = InProcess::start().await;
+    let ids = [
+        "extid-a%2Fb",
+        "extid-..%2F..%2Fetc",
+        "extid-%00",
+        "extid-%ff",
+        "extid-%3Fx%23y",
+        "extid-",
+        "srcid-%20",
+        "extid-%C3%A9",
+        "..",
+        "null",
+        "undefined",
+        "%5Bobject%20Object%5D",
+        "0",
+        "000000000000000000000000",
+        "ZZZZZZZZZZZZZZZZZZZZZZZZ",
+    ];
+    for route in routes(&server.client).await.iter().filter(|route| route.path.contains("{id}")) {
+        for id in ids {
+            let body = route.body().to_string();
+            let path = route.path_to(id);
+            let answer =
+                server.client.send(route.method.clone(), &path, &[JSON], body).await.unwrap();
+            let status = answer.status;
+            // A delete of what is not there has nothing to do (R15).
+            let deleted = status == StatusCode::OK && answer.text().contains(r#""deletedCount":0"#);
+            assert!(status.is_client_error() || deleted, "{} {path}: {status}", route.method);
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn names_that_mean_something_elsewhere_are_stored_as_they_are() {
+    let server = InProcess::start().await;
+    let custom = serde_json::json!({
+        "__proto__": {"x": 1}, "constructor": 1, "$set": {"a": 1}, "a.b": 2, "$where": "1", "": 3,
+    });
+    let made = serde_json::json!({"name": "x", "externalId": "x", "custom": custom});
+    assert_eq!(server.client.post("/products", &made).await.json()["custom"], custom);
+    assert_eq!(server.client.get("/products/extid-x").await.json()["custom"], custom);
+}
