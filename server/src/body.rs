@@ -3,7 +3,7 @@
 
 use std::{
     future::Future,
-    io::Read as _,
+    io::{self, Read as _},
     time::{Duration, Instant},
 };
 
@@ -11,32 +11,42 @@ use bytes::{Bytes, BytesMut};
 use flate2::read::MultiGzDecoder;
 use futures_util::StreamExt as _;
 use poem::{Request, http::header};
+use svctrack_core::tracking::event::MAX_EVENT_BYTES;
 use tokio::{
     sync::{Semaphore, SemaphorePermit},
+    task::spawn_blocking,
     time::timeout,
 };
 
 use crate::{
     error::Error,
     limits::{
-        BODY_BUDGET_KIB, BODY_BUDGET_WAIT, BODY_IDLE_TIMEOUT, BODY_TIMEOUT,
-        MIN_BODY_BYTES_PER_SECOND,
+        BODY_BUDGET_WAIT, BODY_IDLE_TIMEOUT, BODY_TIMEOUT, LARGE_BODY_BUDGET_KIB, MAX_RECORD_BYTES,
+        MIN_BODY_BYTES_PER_SECOND, SMALL_BODY_BUDGET_KIB,
     },
 };
 
-/// Room for all bodies that are being read or served, in KiB.
-pub(crate) struct BodyBudget(Semaphore);
+/// Room for all bodies that are being read or served, in KiB; a body that has outgrown the small ones
+/// takes what it still needs of the room for large ones.
+pub(crate) struct BodyBudget {
+    small: Semaphore,
+    large: Semaphore,
+}
 
 impl Default for BodyBudget {
     fn default() -> Self {
-        Self(Semaphore::new(BODY_BUDGET_KIB as usize))
+        Self {
+            small: Semaphore::new(SMALL_BODY_BUDGET_KIB as usize),
+            large: Semaphore::new(LARGE_BODY_BUDGET_KIB as usize),
+        }
     }
 }
 
 /// A body, and its room in the budget for as long as it is held.
 pub(crate) struct Body<'a> {
     pub(crate) bytes: Bytes,
-    room: Option<SemaphorePermit<'a>>,
+    budget: &'a BodyBudget,
+    rooms: Vec<SemaphorePermit<'a>>,
     /// For how many bytes there is room.
     roomy_bytes: usize,
 }
@@ -49,78 +59,108 @@ impl BodyBudget {
     /// [`Error::BodyTimeout`], [`Error::BodyBroken`], [`Error::Overloaded`].
     pub(crate) async fn read(&self, request: &mut Request, max: usize) -> Result<Body<'_>, Error> {
         let gzip = is_gzip(request)?;
-        if declared_length(request).is_some_and(|length| length > max as u64) {
+        let declared = declared_length(request).unwrap_or_default();
+        if declared > max as u64 {
             return Err(Error::TooLarge(max));
         }
-        let mut body = Body { bytes: Bytes::new(), room: None, roomy_bytes: 0 };
-        let arrived = within(BODY_TIMEOUT, self.receive(request, max, &mut body)).await?;
-        body.bytes = if gzip { self.decode(&arrived, max, &mut body).await? } else { arrived };
+        let declared = usize::try_from(declared).unwrap_or(max);
+        let mut body =
+            Body { bytes: Bytes::new(), budget: self, rooms: Vec::new(), roomy_bytes: 0 };
+        if declared > MAX_RECORD_BYTES {
+            // Room for all of it at once: senders that each held a part would wait for one another.
+            body.make_room(declared).await?;
+        }
+        let receiving = receive(request, declared, max, &mut body);
+        let arrived = within(BODY_TIMEOUT, receiving).await?;
+        body.bytes = if gzip { decode(arrived, max, &mut body).await? } else { arrived };
         Ok(body)
     }
+}
 
-    async fn receive<'a>(
-        &'a self,
-        request: &mut Request,
-        max: usize,
-        body: &mut Body<'a>,
-    ) -> Result<Bytes, Error> {
-        let started = Instant::now();
-        let mut stream = request.take_body().into_bytes_stream();
-        let mut first = Bytes::new();
-        let mut whole = BytesMut::new();
-        while let Some(chunk) = within(BODY_IDLE_TIMEOUT, async { Ok(stream.next().await) }).await?
-        {
-            let chunk = chunk.map_err(|error| Error::BodyBroken(broken(&error)))?;
-            let arrived = first.len() + whole.len() + chunk.len();
-            if arrived > max {
-                return Err(Error::TooLarge(max));
-            }
-            if is_too_slow(arrived, started.elapsed()) {
-                return Err(Error::BodyTimeout);
-            }
-            self.make_room(body, arrived).await?;
-            if first.is_empty() && whole.is_empty() {
-                first = chunk;
-            } else {
-                // Most bodies come in one piece, which is not copied.
-                whole.extend_from_slice(&std::mem::take(&mut first));
-                whole.extend_from_slice(&chunk);
-            }
-        }
-        Ok(if whole.is_empty() { first } else { whole.freeze() })
-    }
-
-    async fn decode<'a>(
-        &'a self,
-        packed: &[u8],
-        max: usize,
-        body: &mut Body<'a>,
-    ) -> Result<Bytes, Error> {
-        let mut decoded = Vec::new();
-        let mut reader = MultiGzDecoder::new(packed).take(max as u64 + 1);
-        reader.read_to_end(&mut decoded).map_err(|error| Error::BodyBroken(broken(&error)))?;
-        if decoded.len() > max {
+async fn receive(
+    request: &mut Request,
+    declared: usize,
+    max: usize,
+    body: &mut Body<'_>,
+) -> Result<Bytes, Error> {
+    let started = Instant::now();
+    let mut stream = request.take_body().into_bytes_stream();
+    let mut first = Bytes::new();
+    let mut whole = BytesMut::new();
+    while let Some(chunk) = within(BODY_IDLE_TIMEOUT, async { Ok(stream.next().await) }).await? {
+        let chunk = chunk.map_err(|error| Error::BodyBroken(broken(&error)))?;
+        let arrived = first.len() + whole.len() + chunk.len();
+        if arrived > max {
             return Err(Error::TooLarge(max));
         }
-        self.make_room(body, packed.len() + decoded.len()).await?;
-        Ok(decoded.into())
+        if is_too_slow(arrived, started.elapsed()) {
+            return Err(Error::BodyTimeout);
+        }
+        body.make_room(arrived).await?;
+        if first.is_empty() && whole.is_empty() {
+            first = chunk;
+        } else {
+            // Most bodies come in one piece, which is not copied.
+            if whole.is_empty() {
+                whole.reserve(declared.max(arrived));
+            }
+            whole.extend_from_slice(&std::mem::take(&mut first));
+            whole.extend_from_slice(&chunk);
+        }
     }
+    Ok(if whole.is_empty() { first } else { whole.freeze() })
+}
 
+/// Unpacks a body: it is measured first, so that there is room for it before it is held.
+async fn decode(packed: Bytes, max: usize, body: &mut Body<'_>) -> Result<Bytes, Error> {
+    let measured = packed.clone();
+    let bytes = apart(packed.len(), move || unpack(&measured, max, &mut io::sink())).await?;
+    if packed.len() + bytes > LARGE_BODY_BUDGET_KIB as usize * 1024 {
+        return Err(Error::TooLarge(max));
+    }
+    body.make_room(packed.len() + bytes).await?;
+    let unpacked = apart(bytes, move || {
+        let mut unpacked = Vec::with_capacity(bytes);
+        unpack(&packed, max, &mut unpacked)?;
+        Ok(unpacked)
+    });
+    Ok(unpacked.await?.into())
+}
+
+/// Unpacks `packed` into `out`; returns how many bytes it came to.
+fn unpack(packed: &[u8], max: usize, out: &mut impl io::Write) -> Result<usize, Error> {
+    let mut reader = MultiGzDecoder::new(packed).take(max as u64 + 1);
+    let bytes = io::copy(&mut reader, out).map_err(|error| Error::BodyBroken(broken(&error)))?;
+    let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
+    if bytes > max { Err(Error::TooLarge(max)) } else { Ok(bytes) }
+}
+
+/// Does a work on so many bytes: a large one where it holds up no other request.
+async fn apart<T: Send + 'static>(
+    bytes: usize,
+    work: impl FnOnce() -> Result<T, Error> + Send + 'static,
+) -> Result<T, Error> {
+    if bytes <= MAX_EVENT_BYTES {
+        return work();
+    }
+    spawn_blocking(work).await.map_err(|error| Error::Internal(error.to_string()))?
+}
+
+impl Body<'_> {
     /// Takes room until there is enough for so many bytes; waits for it, but not for ever.
-    async fn make_room<'a>(&'a self, body: &mut Body<'a>, bytes: usize) -> Result<(), Error> {
-        let missing = bytes.saturating_sub(body.roomy_bytes).div_ceil(1024);
+    async fn make_room(&mut self, bytes: usize) -> Result<(), Error> {
+        let missing = bytes.saturating_sub(self.roomy_bytes).div_ceil(1024);
         if missing == 0 {
             return Ok(());
         }
         let kib = u32::try_from(missing).unwrap_or(u32::MAX);
-        let permit = timeout(BODY_BUDGET_WAIT, self.0.acquire_many(kib)).await;
+        let BodyBudget { small, large } = self.budget;
+        let budget = if bytes > MAX_RECORD_BYTES { large } else { small };
+        let permit = timeout(BODY_BUDGET_WAIT, budget.acquire_many(kib)).await;
         let permit = permit.map_err(|_| Error::Overloaded)?;
         let permit = permit.map_err(|error| Error::Internal(error.to_string()))?;
-        body.roomy_bytes += missing * 1024;
-        match &mut body.room {
-            Some(room) => room.merge(permit),
-            none => *none = Some(permit),
-        }
+        self.roomy_bytes += missing * 1024;
+        self.rooms.push(permit);
         Ok(())
     }
 }

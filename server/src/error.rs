@@ -7,7 +7,7 @@ use poem::{
 };
 use serde::Serialize;
 use svctrack_core::{
-    tracking::realtime::Unreadable,
+    tracking::Unreadable,
     value::{Issue, Malformed},
 };
 
@@ -26,6 +26,8 @@ pub(crate) enum Error {
     BadRequest(Vec<Issue>),
     /// No credentials that count; with the code of the reason.
     Unauthorized(&'static str),
+    /// No tenant that is known, where HTTP Basic names it.
+    TenantUnauthorized,
     /// The token lacks this scope.
     Forbidden(String),
     /// There is no such route.
@@ -123,6 +125,11 @@ impl Error {
             Self::Malformed(error) => verdict(S::BAD_REQUEST, error.code, error.message),
             Self::BadRequest(issues) => listed(S::BAD_REQUEST, issues),
             Self::Unauthorized(code) => verdict(S::UNAUTHORIZED, code, unauthorized_detail(code)),
+            Self::TenantUnauthorized => verdict(
+                S::UNAUTHORIZED,
+                "tenant_unauthorized",
+                "send the tenant's UUID as the user name of HTTP Basic",
+            ),
             Self::Forbidden(scope) => verdict(
                 S::FORBIDDEN,
                 "scope_missing",
@@ -180,6 +187,10 @@ impl Error {
             Self::MethodNotAllowed(allow) => HeaderValue::from_str(allow).ok(),
             _ => None,
         };
+        let scheme = match &self {
+            Self::TenantUnauthorized => r#"Basic realm="svctrack", charset="UTF-8""#,
+            _ => "Bearer",
+        };
         let too_many = match &self {
             Self::TooMany(too_many) => Some(*too_many),
             _ => None,
@@ -199,7 +210,7 @@ impl Error {
             .status(verdict.status)
             .content_type("application/problem+json")
             .body(body);
-        add_headers(&mut response, allow);
+        add_headers(&mut response, allow, scheme);
         if let Some(too_many) = too_many {
             add_rate_limit(response.headers_mut(), too_many);
         }
@@ -207,7 +218,7 @@ impl Error {
     }
 }
 
-fn add_headers(response: &mut Response, allow: Option<HeaderValue>) {
+fn add_headers(response: &mut Response, allow: Option<HeaderValue>, scheme: &'static str) {
     use StatusCode as S;
     let status = response.status();
     let headers = response.headers_mut();
@@ -215,7 +226,7 @@ fn add_headers(response: &mut Response, allow: Option<HeaderValue>) {
         headers.insert(header::ALLOW, allow);
     }
     if status == S::UNAUTHORIZED {
-        headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static(scheme));
     }
     if matches!(status, S::SERVICE_UNAVAILABLE | S::INSUFFICIENT_STORAGE) {
         headers.insert(header::RETRY_AFTER, HeaderValue::from(RETRY_AFTER_SECONDS));

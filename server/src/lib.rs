@@ -10,6 +10,7 @@ mod body;
 pub mod config;
 mod error;
 mod first_start;
+mod housekeeping;
 mod limits;
 mod observe;
 mod openapi;

@@ -12,8 +12,12 @@ pub(crate) const MAX_URI_BYTES: usize = 8 * 1024;
 /// Longest head of a request, in bytes: the headers of a browser with its cookies, and the address.
 pub(crate) const MAX_HEAD_BYTES: usize = 16 * 1024 + MAX_URI_BYTES;
 
-/// Decoded bodies in the whole process, in KiB: what all senders together can make it hold.
-pub(crate) const BODY_BUDGET_KIB: u32 = 64 * 1024;
+/// Bodies that are small, of records and single events, in the whole process, in KiB: what all their
+/// senders together can make it hold. With the large ones it is 64 MiB.
+pub(crate) const SMALL_BODY_BUDGET_KIB: u32 = 20 * 1024;
+/// The same for large bodies: the largest, decoded, and as it came. They have a room of their own, so that
+/// those who wait for it hold up no single event.
+pub(crate) const LARGE_BODY_BUDGET_KIB: u32 = 44 * 1024;
 /// How long a body waits for room in the budget before its sender is told to come again.
 pub(crate) const BODY_BUDGET_WAIT: Duration = Duration::from_secs(5);
 
@@ -48,3 +52,8 @@ pub(crate) const MAX_IGNORED_NAME_BYTES: usize = 64;
 pub(crate) const MAX_IGNORED_NAMES: usize = 20;
 /// Longest `Svctrack-Ignored` in all, in bytes (R6).
 pub(crate) const MAX_IGNORED_BYTES: usize = 1024;
+/// Largest text of the rows that are stored in one commit, in bytes: what a commit of many large rows
+/// holds up others.
+pub(crate) const MAX_CHUNK_BYTES: usize = 1024 * 1024;
+/// Most row indexes in `Svctrack-Rejected` (R31).
+pub(crate) const MAX_REJECTED_INDEXES: usize = 100;

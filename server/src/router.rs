@@ -14,7 +14,7 @@ use crate::{
     error::Error,
     limits::MAX_URI_BYTES,
     openapi::{
-        Access::{Anyone, OfResource, Scope},
+        Access::{Anyone, OfResource, Scope, TenantAsUser},
         Kind, Says,
     },
     routes,
@@ -87,7 +87,14 @@ static RECORD_ROUTES: &[RouteDef<RecordHandler>] = &[
 static ROUTES: &[RouteDef<Handler>] = &[
     route!(POST "/analytics/:tenant", Anyone, Event => Ok, "Take in an event", alone!(routes::tracking::realtime)),
     route!(OPTIONS "/analytics/:tenant", Anyone, Nothing => Nothing, "Say that any page may send events", alone!(routes::tracking::preflight)),
+    route!(POST "/dock/:pipeline", TenantAsUser, Calls => Ok, "Take in calls of a customer-data pipeline", alone!(routes::tracking::pipeline)),
+    route!(OPTIONS "/dock/:pipeline", Anyone, Nothing => Nothing, "Say that any page may send events", alone!(routes::tracking::preflight)),
+    route!(POST "/analytics/bulk/:tenant", Anyone, Events => Ok, "Take in many events", alone!(routes::tracking::bulk)),
+    route!(OPTIONS "/analytics/bulk/:tenant", Anyone, Nothing => Nothing, "Say that any page may send events", alone!(routes::tracking::preflight)),
     route!(GET "/activities", Scope("activities:read"), Nothing => Activities, "List what users did, newest first", alone!(routes::activities::list)),
+    route!(GET "/integrationissues", Scope("reports:read"), Nothing => Report, "List what senders of events should mend, newest first", alone!(routes::integration_issues::list)),
+    route!(DELETE "/integrationissues/:id", Scope("admin"), Nothing => Deleted, "Remove an entry of the report", alone!(routes::integration_issues::delete)),
+    route!(POST "/integrationissues/:id/replay", Scope("admin"), Nothing => Object, "Let the events go on that wait behind an entry", alone!(routes::integration_issues::replay)),
     route!(GET "/leancompanies", Scope("companies:read"), Nothing => Objects, "List companies by the ids of other systems", alone!(routes::lean_companies::list)),
     route!(POST "/tokens", Scope("admin"), NewToken => Token, "Issue a token", alone!(routes::tokens::create)),
     route!(GET "/tokens", Scope("admin"), Nothing => Objects, "List tokens", alone!(routes::tokens::list)),

@@ -14,7 +14,7 @@ use crate::{
     app::{App, SystemClock},
     config::Config,
     first_start::FirstStart,
-    observe, router,
+    housekeeping, observe, router,
     serve::serve,
     store::{
         Store, StoreError,
@@ -79,7 +79,9 @@ pub async fn run(config: Config) -> Result<(), RunError> {
         }
         tracing::info!("stopping");
     };
+    let housekeeping = tokio::spawn(housekeeping::run(store.clone()));
     serve(listener, endpoint, stop).await?;
+    housekeeping.abort();
     tokio::task::spawn_blocking(move || store.close()).await.map_err(io::Error::other)?;
     Ok(())
 }

@@ -1,5 +1,6 @@
 //! A small HTTP client over real connections.
 
+use base64::{Engine as _, engine::general_purpose::STANDARD};
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, Full};
 use hyper::{HeaderMap, Method, Request, StatusCode};
@@ -20,7 +21,7 @@ use crate::process::PATIENCE;
 pub struct Client {
     http: HttpClient<HttpConnector, Full<Bytes>>,
     base: String,
-    token: Option<String>,
+    authorization: Option<String>,
 }
 
 /// An answer, read whole.
@@ -51,7 +52,8 @@ impl Client {
     /// A client that sends `token` as its bearer token, if there is one.
     pub fn new(base: &str, token: Option<&str>) -> Self {
         let http = HttpClient::builder(TokioExecutor::new()).build_http();
-        Self { http, base: base.to_owned(), token: token.map(Into::into) }
+        let authorization = token.map(|token| format!("Bearer {token}"));
+        Self { http, base: base.to_owned(), authorization }
     }
 
     /// The same, with another token.
@@ -68,8 +70,8 @@ impl Client {
         body: impl Into<Bytes>,
     ) -> Result<Answer, String> {
         let mut request = Request::builder().method(method).uri(format!("{}{path}", self.base));
-        if let Some(token) = &self.token {
-            request = request.header("authorization", format!("Bearer {token}"));
+        if let Some(authorization) = &self.authorization {
+            request = request.header("authorization", authorization);
         }
         for (name, value) in headers {
             request = request.header(*name, *value);
@@ -81,9 +83,15 @@ impl Client {
         Ok(Answer { status: head.status, headers: head.headers, body })
     }
 
-    /// The token that it sends.
-    pub fn token(&self) -> Option<&str> {
-        self.token.as_deref()
+    /// The same, as a pipeline of the test tenant.
+    pub fn as_pipeline(&self) -> Self {
+        let user = STANDARD.encode(format!("{}:", crate::TENANT));
+        Self { authorization: Some(format!("Basic {user}")), ..self.clone() }
+    }
+
+    /// The `Authorization` that it sends.
+    pub fn authorization(&self) -> Option<&str> {
+        self.authorization.as_deref()
     }
 
     /// The answer to `request`, written byte for byte on a connection of its own.

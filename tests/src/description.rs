@@ -39,9 +39,10 @@ pub async fn routes(client: &Client) -> Vec<Route> {
 }
 
 impl Route {
-    /// The path, with an id in its place, and the test tenant.
+    /// The path, with an id in its place, the test tenant, and a pipeline.
     pub fn path_to(&self, id: &str) -> String {
-        self.path.replace("{id}", id).replace("{tenant}", TENANT)
+        let path = self.path.replace("{id}", id).replace("{tenant}", TENANT);
+        path.replace("{pipeline}", "segment")
     }
 
     /// The first part of the path: the name of a resource, or of what else it is about.

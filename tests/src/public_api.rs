@@ -133,8 +133,10 @@ fn module(item: &mut ItemMod, folder: &Path) -> Option<ItemMod> {
     let below = folder.join(&name);
     let items = match item.content.take() {
         Some((_, items)) => items,
-        None if below.is_dir() => read(&below.join("mod.rs")).items,
-        None => read(&folder.join(format!("{name}.rs"))).items,
+        None => {
+            let beside = folder.join(format!("{name}.rs"));
+            read(&if beside.exists() { beside } else { below.join("mod.rs") }).items
+        }
     };
     plain(&mut item.attrs);
     item.semi = None;

@@ -45,11 +45,12 @@ async fn send(client: &Client, route: &Route, headers: &[(&str, &str)], body: Ve
 }
 
 /// The routes that take a body, each with a client that may call it.
-async fn with_body(server: &InProcess) -> Vec<(Route, &Client)> {
+async fn with_body(server: &InProcess) -> Vec<(Route, Client)> {
     let routes = routes(&server.client).await.into_iter().filter(|route| route.takes_body);
     let client = |route: &Route| match route.scope.as_deref() {
-        Some("operator") => &server.operator,
-        _ => &server.client,
+        Some("operator") => server.operator.clone(),
+        _ if route.subject() == "dock" => server.client.as_pipeline(),
+        _ => server.client.clone(),
     };
     routes.map(|route| (route.clone(), client(&route))).collect()
 }
@@ -59,7 +60,7 @@ async fn what_is_no_document_is_a_400_that_says_why() {
     let server = InProcess::start().await;
     for (route, client) in with_body(&server).await {
         for (what, body) in broken_bodies() {
-            let answer = send(client, &route, &[JSON], body).await;
+            let answer = send(&client, &route, &[JSON], body).await;
             let said = format!("{} {} {what}: {}", route.method, route.path, answer.text());
             assert_eq!(answer.status, StatusCode::BAD_REQUEST, "{said}");
             assert_eq!(answer.headers["content-type"], "application/problem+json", "{said}");
@@ -79,11 +80,11 @@ async fn another_encoding_or_charset_is_a_415() {
             &[JSON, ("content-encoding", "br")][..],
             &[("content-type", "application/json; charset=latin1")],
         ] {
-            let answer = send(client, &route, headers, body()).await;
+            let answer = send(&client, &route, headers, body()).await;
             let said = format!("{} {} {headers:?}", route.method, route.path);
             assert_eq!(answer.status, StatusCode::UNSUPPORTED_MEDIA_TYPE, "{said}");
         }
-        let xml = send(client, &route, &[("content-type", "application/xml")], body()).await;
+        let xml = send(&client, &route, &[("content-type", "application/xml")], body()).await;
         // A page sends events as text/plain and such (R30); everything else is JSON.
         let refused = xml.status == StatusCode::UNSUPPORTED_MEDIA_TYPE;
         assert_eq!(refused, !route.is_tracking(), "{} {}", route.method, route.path);
@@ -97,10 +98,10 @@ async fn gzip_is_unpacked_and_what_only_looks_like_it_is_refused() {
         let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
         std::io::Write::write_all(&mut encoder, route.body().to_string().as_bytes()).unwrap();
         let headers = [JSON, ("content-encoding", "gzip")];
-        let plain = send(client, &route, &[JSON], route.body().to_string().into_bytes()).await;
-        let packed = send(client, &route, &headers, encoder.finish().unwrap()).await;
+        let plain = send(&client, &route, &[JSON], route.body().to_string().into_bytes()).await;
+        let packed = send(&client, &route, &headers, encoder.finish().unwrap()).await;
         assert_eq!(packed.status, plain.status, "{} {}", route.method, route.path);
-        let cheat = send(client, &route, &headers, b"{}".to_vec()).await;
+        let cheat = send(&client, &route, &headers, b"{}".to_vec()).await;
         assert_eq!(cheat.status, StatusCode::BAD_REQUEST, "{} {}", route.method, route.path);
     }
 }
@@ -111,9 +112,9 @@ async fn a_body_over_its_cap_is_refused_before_it_is_read() {
     for (route, client) in with_body(&server).await {
         let path = route.path_to("extid-x");
         let request = format!(
-            "{} {path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {}\r\nContent-Length: 33554433\r\n\r\n",
+            "{} {path} HTTP/1.1\r\nHost: x\r\nAuthorization: {}\r\nContent-Length: 33554433\r\n\r\n",
             route.method,
-            client.token().unwrap_or_default(),
+            client.authorization().unwrap_or_default(),
         );
         let answer = client.raw(request.as_bytes()).await;
         assert!(answer.starts_with("HTTP/1.1 413"), "{} {path}: {answer}", route.method);

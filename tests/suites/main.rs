@@ -14,3 +14,4 @@ mod input;
 mod once;
 mod readme;
 mod startup;
+mod tracking;

@@ -1,31 +1,53 @@
-//! What commands append to logs: activities, and events that wait for their user.
+//! What commands append to logs: activities, events that wait for their user, what senders should mend,
+//! and the ids of events that were taken in.
 
 use serde::{Deserialize, Serialize};
 
-use crate::value::{ObjectId, Timestamp};
+use crate::{
+    tracking::engagement::Engaged,
+    value::{Document, ObjectId, Timestamp},
+};
 
 /// A row of a log.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Appended {
     /// Something that an end user did.
-    Activity(Activity),
+    Activity(Box<Activity>),
     /// An event whose user or company is not known yet (R35).
-    Parked(ParkedEvent),
+    Parked(Box<ParkedEvent>),
+    /// Something that a sender should mend (R42).
+    Finding(Box<Finding>),
+    /// What an event adds to the engagement of its user and their company (R37).
+    Engaged(Engaged),
+    /// The sender's id of an event that was taken in, with the time of its receipt (R39).
+    Message(String, Timestamp),
 }
 
-/// The way by which an event came in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// The way by which something came in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Route {
     /// Route 1, the real-time call, which the script (route 2) uses too.
-    #[serde(rename = "realtime")]
     Realtime,
+    /// Route 3, the call of a third-party customer-data pipeline.
+    Pipeline,
+    /// Route 4, the bulk call.
+    Bulk,
+    /// The bulk upsert of tickets, which reports what it refuses (R18).
+    Tickets,
 }
 
 impl Route {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Realtime, Self::Pipeline, Self::Bulk, Self::Tickets];
+
     /// Its name in answers.
     pub fn name(self) -> &'static str {
         match self {
             Self::Realtime => "realtime",
+            Self::Pipeline => "pipeline",
+            Self::Bulk => "bulk",
+            Self::Tickets => "tickets",
         }
     }
 }
@@ -62,10 +84,18 @@ pub struct Activity {
     pub route: Route,
     /// The sender's id of the event.
     pub message_id: Option<String>,
+    /// The asset, if there was one with that `externalId`.
+    pub asset_id: Option<ObjectId>,
+    /// The project, if there was one with that `externalId`.
+    pub project_id: Option<ObjectId>,
 }
 
 /// Most events of a tenant that wait for their user; the oldest make room (R35).
 pub const MAX_PARKED: u64 = 10_000;
+/// Most bytes of a tenant's events that wait (R35).
+pub const MAX_PARKED_BYTES: u64 = 64 * 1024 * 1024;
+/// How long an event waits, in days (R35).
+pub const PARKED_DAYS: i64 = 30;
 
 /// An event that waits until a company or user appears that it fits.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -80,4 +110,43 @@ pub struct ParkedEvent {
     pub route: Route,
     /// The event, whole: the JSON text of a [`crate::tracking::Event`].
     pub event: String,
+    /// What it waits for; any of these may let it go on.
+    pub waits: Vec<Wait>,
+}
+
+/// What a parked event waits for: an index entry of a record that appears.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Wait {
+    /// Byte of the record's resource; 0 for what is no record.
+    pub resource: u8,
+    /// Row of the entry.
+    pub row: String,
+    /// The value in the form in which it is compared.
+    pub key: String,
+}
+
+/// Most entries of a tenant's report; the oldest make room (R42).
+pub const MAX_REPORTED: u64 = 10_000;
+/// How long an entry of the report is kept after it was last seen, in days (R42).
+pub const REPORTED_DAYS: i64 = 30;
+
+/// Something that a sender should mend, on its way to the report of possible integration issues (R42).
+#[derive(Clone, Debug, PartialEq)]
+pub struct Finding {
+    /// How it came in.
+    pub route: Route,
+    /// What it is, stable, in snake_case.
+    pub code: &'static str,
+    /// What tells it from others of its code: an id, a domain. Entries of one cause are folded.
+    pub cause: String,
+    /// What is wrong, and what would mend it.
+    pub message: String,
+    /// When it was seen.
+    pub at: Timestamp,
+    /// How often.
+    pub count: u64,
+    /// What was sent, in short.
+    pub sample: Document,
+    /// The keys by which the sample names a person, so that it is found when they are erased.
+    pub people: Vec<String>,
 }

@@ -3,10 +3,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Activity, Appended, Change, ParkedEvent};
+use super::{Activity, Appended, Change, Finding, ParkedEvent};
 use crate::{
     schema::{Lookup, LookupError, ResourceDef},
-    value::{Document, ObjectId},
+    tracking::{engagement::Engagement, intake::EventLookup},
+    value::{Document, ObjectId, Timestamp},
 };
 
 /// Records, index entries and logs of one tenant, in memory.
@@ -18,6 +19,10 @@ pub struct Memory {
     pub activities: Vec<Activity>,
     /// The parked events, in the order in which they were appended.
     pub parked: Vec<ParkedEvent>,
+    /// What senders should mend, in the order in which it was found.
+    pub findings: Vec<Finding>,
+    engagement: BTreeMap<ObjectId, Engagement>,
+    messages: BTreeMap<String, Timestamp>,
 }
 
 impl Memory {
@@ -55,10 +60,24 @@ impl Memory {
                     }
                     self.records.remove(&(def.code, *id));
                 }
-                Change::Append(Appended::Activity(activity)) => {
-                    self.activities.push(activity.clone())
+                Change::Append(appended) => self.append(appended.clone()),
+            }
+        }
+    }
+
+    fn append(&mut self, appended: Appended) {
+        match appended {
+            Appended::Activity(activity) => self.activities.push(*activity),
+            Appended::Parked(event) => self.parked.push(*event),
+            Appended::Engaged(engaged) => {
+                let owners = [Some(engaged.end_user_id), engaged.company_id];
+                for owner in owners.into_iter().flatten() {
+                    self.engagement.entry(owner).or_default().add(&engaged);
                 }
-                Change::Append(Appended::Parked(event)) => self.parked.push(event.clone()),
+            }
+            Appended::Finding(finding) => self.findings.push(*finding),
+            Appended::Message(id, received_at) => {
+                self.messages.insert(id, received_at);
             }
         }
     }
@@ -68,6 +87,16 @@ impl Memory {
         self.records
             .range((def.code, ObjectId::MIN)..=(def.code, ObjectId::MAX))
             .map(|(_, document)| document)
+    }
+}
+
+impl EventLookup for Memory {
+    fn last_received(
+        &self,
+        message_id: &str,
+        _: Timestamp,
+    ) -> Result<Option<Timestamp>, LookupError> {
+        Ok(self.messages.get(message_id).copied())
     }
 }
 
@@ -95,5 +124,9 @@ impl Lookup for Memory {
         let bound = |id| (def.code, row.to_owned(), key.to_owned(), id);
         let holders = self.entries.range(bound(ObjectId::MIN)..=bound(ObjectId::MAX));
         Ok(holders.map(|(_, _, _, id)| *id).take(limit).collect())
+    }
+
+    fn engagement(&self, _: &ResourceDef, id: ObjectId) -> Result<Option<Engagement>, LookupError> {
+        Ok(self.engagement.get(&id).cloned())
     }
 }

@@ -19,7 +19,10 @@ mod tests;
 
 pub use self::{
     answer::{answer, is_answered_as_stored, stored_text},
-    append::{Activity, Appended, MAX_PARKED, ParkedEvent, Route},
+    append::{
+        Activity, Appended, Finding, MAX_PARKED, MAX_PARKED_BYTES, MAX_REPORTED, PARKED_DAYS,
+        ParkedEvent, REPORTED_DAYS, Route, Wait,
+    },
     change::{Basis, Change, version_of},
     create::{create, create_as},
     delete::delete,

@@ -1,7 +1,10 @@
 //! How a rule finds other records: the store behind it is the caller's affair.
 
 use super::ResourceDef;
-use crate::value::{Document, ObjectId, RecordRef, Timestamp};
+use crate::{
+    tracking::engagement::Engagement,
+    value::{Document, ObjectId, RecordRef, Timestamp},
+};
 
 /// Finds records of one tenant, as they are at the moment of planning.
 pub trait Lookup {
@@ -34,6 +37,18 @@ pub trait Lookup {
         key: &str,
         limit: usize,
     ) -> Result<Vec<ObjectId>, LookupError>;
+
+    /// How active an end user, or the users of a company, are; none where nobody ever was (R37).
+    ///
+    /// # Errors
+    /// When the store cannot say.
+    fn engagement(
+        &self,
+        _def: &ResourceDef,
+        _id: ObjectId,
+    ) -> Result<Option<Engagement>, LookupError> {
+        Ok(None)
+    }
 
     /// The id of the record that a reference names, if it is there (R2).
     ///

@@ -116,7 +116,9 @@ pub fn answer(activity: &Activity, user: Option<&Document>) -> Document {
     answer.set("endUserName", of_user(end_user::NAME.name));
     answer.set("email", of_user(end_user::EMAIL.name));
     answer.set("externalId", of_user(end_user::EXTERNAL_ID.name));
+    answer.set("assetId", activity.asset_id.map_or_else(Json::null, id));
     answer.set("assetExtId", text(&activity.asset));
+    answer.set("projectId", activity.project_id.map_or_else(Json::null, id));
     answer.set("projectExtId", text(&activity.project));
     answer.set("action", Json::string(&activity.action));
     answer.set("info", info.unwrap_or_else(Json::null));

@@ -33,6 +33,8 @@ pub mod name {
     pub const WEIGHT: &str = "weight";
     /// When it happened.
     pub const DATE: &str = "date";
+    /// How often it happened (route 4).
+    pub const COUNT: &str = "count";
     /// When it was sent, by the sender's clock (R45).
     pub const SENT_AT: &str = "sentAt";
     /// The sender's id of the event (R39).
@@ -71,6 +73,8 @@ pub struct Event {
     pub passive: bool,
     /// Relative importance; 1 when not given (R36).
     pub weight: Option<f64>,
+    /// How often it happened; 1 when not given, 0 for an event that only says who is there (R36).
+    pub count: Option<u16>,
     /// When it happened; the time of receipt when not given.
     pub date: Option<Timestamp>,
     /// The sender's id of the event (R39).

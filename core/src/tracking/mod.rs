@@ -1,6 +1,8 @@
 //! What becomes of an event: the event itself ([`event`]), what the script adds in the browser
-//! ([`script`]), how the real-time call is read (`realtime`), whose it is (`identity`), and how it is
-//! read back (`activity`).
+//! ([`script`]), how the real-time call (`realtime`), the call of a pipeline (`pipeline`) and the bulk
+//! call (`bulk`) are read, whose it is (`identity`), what is stored of it
+//! (`intake`), what its sender should mend (`report`), how active
+//! that makes its user (`engagement`), and how it is read back (`activity`).
 
 pub mod event;
 pub mod script;
@@ -8,8 +10,22 @@ pub mod script;
 #[cfg(feature = "records")]
 pub mod activity;
 #[cfg(feature = "records")]
-pub mod identity;
+pub mod bulk;
+#[cfg(feature = "records")]
+pub mod engagement;
+#[cfg(feature = "records")]
+mod identity;
+#[cfg(feature = "records")]
+pub mod intake;
+#[cfg(feature = "records")]
+pub mod pipeline;
+#[cfg(feature = "records")]
+mod reader;
 #[cfg(feature = "records")]
 pub mod realtime;
+#[cfg(feature = "records")]
+pub mod report;
 
 pub use self::event::{Event, Fault, Identity};
+#[cfg(feature = "records")]
+pub use self::reader::Unreadable;

@@ -1,27 +1,21 @@
 //! Route 1, the real-time call: from the bytes of a body to an [`Event`] (R30, R32, R36, R45).
 
-use std::borrow::Cow;
-
-use super::{Event, Identity, event::name, script::given};
-use crate::value::{Document, Issue, JsonRef, Malformed, Timestamp, issue::quoted};
+use super::{
+    Event, Identity,
+    event::name,
+    reader::{Names, Reader, Unreadable, joined_name},
+};
+use crate::value::{Document, Timestamp};
 
 /// How far a sender's clock may be off before its dates are corrected, in milliseconds; less than
 /// this is the way through the network (R45).
 pub const MAX_CLOCK_SKEW_MS: i64 = 5_000;
 
-/// Spellings of members that senders use; the route's own name comes first and wins (R32).
+/// The route's own names come first and win (R32).
 const EXTERNAL_ID: &[&str] = &[name::EXTERNAL_ID, "euExtId", "userId", "user_id"];
 const COMPANY: &[&str] = &[name::COMPANY, "cId", "companyId", "company_id"];
-const DATE: &[&str] = &[name::DATE, "timestamp"];
-
-/// Why a body is not an event.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Unreadable {
-    /// It is not a JSON object.
-    Malformed(Malformed),
-    /// It is one, but it breaks a rule.
-    Invalid(Vec<Issue>),
-}
+const NAMES: Names =
+    Names { external_id: name::EXTERNAL_ID, email: name::EMAIL, company: name::COMPANY };
 
 /// Reads the body of a real-time call that was received at `received_at`.
 ///
@@ -29,107 +23,34 @@ pub enum Unreadable {
 /// [`Unreadable`], with every problem found.
 pub fn read(body: &[u8], received_at: Timestamp) -> Result<Event, Unreadable> {
     let document = Document::parse(body).map_err(Unreadable::Malformed)?;
-    let mut reader = Reader { document: &document, issues: Vec::new() };
-    let event = reader.event(received_at);
-    let mut issues = reader.issues;
-    issues.extend(event.faults().map(|fault| match fault.member() {
-        Some(member) => Issue::of_member(member, fault.code(), fault.message()),
-        None => Issue::of_body(fault.code(), fault.message()),
-    }));
-    if issues.is_empty() { Ok(event) } else { Err(Unreadable::Invalid(issues)) }
+    let mut reader = Reader::of(&document);
+    let event = Event {
+        identity: Identity {
+            external_id: reader.text(EXTERNAL_ID),
+            email: reader.text(&[name::EMAIL]),
+            name: joined_name(&mut reader),
+            company: reader.text(COMPANY),
+            asset: reader.text(&[name::ASSET]),
+            project: reader.text(&[name::PROJECT]),
+        },
+        action: reader.text(&[name::ACTION]),
+        info: reader.object(name::INFO),
+        passive: reader.passive(),
+        weight: reader.weight(),
+        count: None,
+        date: corrected_date(&mut reader, received_at),
+        message_id: reader.text(&[name::MESSAGE_ID]),
+    };
+    reader.finish(event, &NAMES)
 }
 
-struct Reader<'a> {
-    document: &'a Document,
-    issues: Vec<Issue>,
-}
-
-impl<'a> Reader<'a> {
-    fn event(&mut self, received_at: Timestamp) -> Event {
-        Event {
-            identity: Identity {
-                external_id: self.text(EXTERNAL_ID),
-                email: self.text(&[name::EMAIL]),
-                name: self.text(&[name::NAME]).or_else(|| self.joined_name()),
-                company: self.text(COMPANY),
-                asset: self.text(&[name::ASSET]),
-                project: self.text(&[name::PROJECT]),
-            },
-            action: self.text(&[name::ACTION]),
-            info: self.info(),
-            passive: self.typed(name::PASSIVE, "true or false", JsonRef::as_bool).unwrap_or(false),
-            weight: self
-                .typed(name::WEIGHT, "a number", |value| value.as_number_text()?.parse().ok()),
-            date: self.date(received_at),
-            message_id: self.text(&[name::MESSAGE_ID]),
-        }
-    }
-
-    /// The first of the spellings that is there and not blank, as text.
-    fn text(&mut self, spellings: &[&'static str]) -> Option<String> {
-        spellings.iter().find_map(|member| {
-            let text =
-                self.typed(member, "a string", |value| value.as_str().map(Cow::into_owned))?;
-            given(text)
-        })
-    }
-
-    fn joined_name(&mut self) -> Option<String> {
-        let parts = [self.text(&["firstName"]), self.text(&["lastName"])];
-        let name = parts.into_iter().flatten().collect::<Vec<_>>().join(" ");
-        (!name.is_empty()).then_some(name)
-    }
-
-    fn info(&mut self) -> Option<String> {
-        let object = |value: JsonRef<'_>| value.is_object().then(|| value.text().to_owned());
-        self.typed(name::INFO, "an object", object)
-    }
-
-    fn typed<T>(
-        &mut self,
-        member: &'static str,
-        expected: &str,
-        read: impl Fn(JsonRef<'a>) -> Option<T>,
-    ) -> Option<T> {
-        let value = self.document.value(member)?;
-        self.read(member, value, expected, read)
-    }
-
-    fn read<T>(
-        &mut self,
-        member: &'static str,
-        value: JsonRef<'a>,
-        expected: &str,
-        read: impl Fn(JsonRef<'a>) -> Option<T>,
-    ) -> Option<T> {
-        let found = read(value);
-        if found.is_none() {
-            let message = format!("`{member}` must be {expected}; found {}", quoted(value.text()));
-            self.issues.push(Issue::of_member(member, "wrong_type", message));
-        }
-        found
-    }
-
-    /// The event's date, moved by the difference of the sender's clock and ours (R45).
-    fn date(&mut self, received_at: Timestamp) -> Option<Timestamp> {
-        let sent_at = self.time(&[name::SENT_AT]).unwrap_or(received_at);
-        let date = self.time(DATE)?;
-        let skew_ms = received_at.as_ms() - sent_at.as_ms();
-        let off = skew_ms.abs() > MAX_CLOCK_SKEW_MS;
-        Some(if off { Timestamp::from_ms_clamped(date.as_ms() + skew_ms) } else { date })
-    }
-
-    /// The first of the spellings that is there and not blank, as a point in time.
-    fn time(&mut self, spellings: &[&'static str]) -> Option<Timestamp> {
-        let text = self.text(spellings)?;
-        let time = Timestamp::parse(&text);
-        if time.is_none() {
-            let member = spellings.first().copied().unwrap_or_default();
-            let message = format!("`{member}` must be an ISO 8601 date; found {}", quoted(&text));
-            self.issues.push(Issue::of_member(member, "wrong_type", message));
-        }
-        time
-    }
+/// The event's date, moved by the difference of the sender's clock and ours (R45).
+fn corrected_date(reader: &mut Reader<'_>, received_at: Timestamp) -> Option<Timestamp> {
+    let sent_at = reader.time(&[name::SENT_AT]).unwrap_or(received_at);
+    let date = reader.date()?;
+    let skew_ms = received_at.as_ms() - sent_at.as_ms();
+    let off = skew_ms.abs() > MAX_CLOCK_SKEW_MS;
+    Some(if off { Timestamp::from_ms_clamped(date.as_ms() + skew_ms) } else { date })
 }
 
 #[cfg(test)]

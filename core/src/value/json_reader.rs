@@ -107,11 +107,11 @@ pub fn parse_documents(bytes: &[u8]) -> Result<Vec<Result<Document, Malformed>>,
 }
 
 /// What becomes of a fault that leaves the text readable.
-struct Faults {
+pub(super) struct Faults {
     /// Whether the reading goes on: so that the next item is found, or because the text is our own.
     goes_on: bool,
     /// The first one.
-    found: Option<Fault>,
+    pub(super) found: Option<Fault>,
 }
 
 impl Faults {
@@ -121,7 +121,7 @@ impl Faults {
     }
 
     /// The reading goes on, and the first fault is kept.
-    fn lenient() -> Self {
+    pub(super) fn lenient() -> Self {
         Self { goes_on: true, found: None }
     }
 
@@ -135,7 +135,7 @@ impl Faults {
 }
 
 /// Reads exactly one value with `f` and turns a fault into words.
-fn read(
+pub(super) fn read(
     bytes: &[u8],
     f: impl FnOnce(u8, &mut SliceLexer<'_>) -> Result<(), Fault>,
 ) -> Result<(), Malformed> {
@@ -146,8 +146,30 @@ fn read(
     })
 }
 
+/// Passes over the value that begins with `next`; only what leaves the text unreadable is a fault.
+pub(super) fn skip_value(next: u8, lexer: &mut SliceLexer<'_>, depth: usize) -> Result<(), Fault> {
+    match next {
+        b'{' | b'[' if depth >= MAX_DEPTH => Err(Fault::TooDeep),
+        b'{' => lexer.discarded().seq(b'}', SliceLexer::ws_peek, |next, lexer| {
+            if next != b'"' {
+                return Err(Fault::Syntax);
+            }
+            string(lexer.discarded(), &mut Faults::lenient())?;
+            lexer.expect(SliceLexer::ws_peek, b':').ok_or(Fault::Syntax)?;
+            let next = lexer.ws_peek().ok_or(Fault::Syntax)?;
+            skip_value(next, lexer, depth + 1)
+        }),
+        b'[' => lexer
+            .discarded()
+            .seq(b']', SliceLexer::ws_peek, |next, lexer| skip_value(next, lexer, depth + 1)),
+        b'"' => string(lexer.discarded(), &mut Faults::lenient()).map(drop),
+        b'-' | b'0'..=b'9' => lexer.num_string().validated().map(drop).map_err(|_| Fault::Syntax),
+        _ => lexer.null_or_bool().map(drop).ok_or(Fault::Syntax),
+    }
+}
+
 /// Reads the items of an array, calling `item` with the first byte of each.
-fn read_items<'a>(
+pub(super) fn read_items<'a>(
     next: u8,
     lexer: &mut SliceLexer<'a>,
     item: impl FnMut(u8, &mut SliceLexer<'a>) -> Result<(), Fault>,
@@ -160,7 +182,7 @@ fn read_items<'a>(
 }
 
 /// Reads the members of an object that lies `depth` deep.
-fn read_members(
+pub(super) fn read_members(
     lexer: &mut SliceLexer<'_>,
     depth: usize,
     document: &mut Document,
@@ -280,7 +302,7 @@ fn string<'a>(lexer: &mut SliceLexer<'a>, faults: &mut Faults) -> Result<Cow<'a,
 }
 
 /// The faults of a text, before they are put into words.
-enum Fault {
+pub(super) enum Fault {
     Syntax,
     NotUnicode,
     Nul,
@@ -299,7 +321,7 @@ impl From<Expect> for Fault {
 }
 
 impl Fault {
-    fn into_malformed(self, offset: usize) -> Malformed {
+    pub(super) fn into_malformed(self, offset: usize) -> Malformed {
         let (code, message) = match self {
             Self::Syntax => {
                 ("json_malformed", format!("expected JSON; it breaks at byte {offset}"))

@@ -12,6 +12,8 @@ pub mod issue;
 pub mod json;
 #[cfg(feature = "records")]
 pub mod json_reader;
+#[cfg(feature = "records")]
+pub mod json_rows;
 pub mod key;
 #[cfg(feature = "records")]
 pub mod number;

@@ -81,10 +81,16 @@ fn token_in(header: &str) -> Option<String> {
     if scheme.eq_ignore_ascii_case("bearer") {
         return Some(credentials.to_owned());
     }
+    user_of_basic(header)
+}
+
+/// The user name in an `Authorization` header of HTTP Basic.
+fn user_of_basic(header: &str) -> Option<String> {
+    let (scheme, credentials) = header.split_once(' ')?;
     if !scheme.eq_ignore_ascii_case("basic") {
         return None;
     }
-    let decoded = String::from_utf8(STANDARD.decode(credentials).ok()?).ok()?;
+    let decoded = String::from_utf8(STANDARD.decode(credentials.trim()).ok()?).ok()?;
     Some(decoded.split_once(':').map_or(decoded.as_str(), |(user, _)| user).to_owned())
 }
 
@@ -97,9 +103,34 @@ pub(crate) fn tenant_in_path(app: &App, text: &str) -> Result<Tenant, Error> {
     if !app.store.has_tenant(id)? {
         return Err(Error::TenantNotFound);
     }
-    let tenant = Tenant::shown(id);
-    app.rates.count_tracking(id.as_bytes(), app.store.rate_limits(&tenant)?)?;
+    counted(app, Tenant::shown(id))
+}
+
+/// Counts a tracking call of a tenant, which may be one too many.
+fn counted(app: &App, tenant: Tenant) -> Result<Tenant, Error> {
+    let limits = app.store.rate_limits(&tenant)?;
+    app.rates.count_tracking(tenant.id().as_bytes(), limits)?;
     Ok(tenant)
+}
+
+/// The tenant of a pipeline's call: its UUID is the user name of HTTP Basic, whatever the password
+/// (R33).
+///
+/// # Errors
+/// [`Error::TenantUnauthorized`] when it is absent, or there is no such tenant.
+pub(crate) fn tenant_of_pipeline(app: &App, request: &Request) -> Result<Tenant, Error> {
+    let header = request.headers().get(AUTHORIZATION).and_then(|header| header.to_str().ok());
+    let id = header.and_then(user_of_basic).and_then(|user| TenantId::parse(&user));
+    let id = id.ok_or(Error::TenantUnauthorized)?;
+    if !app.store.has_tenant(id)? {
+        return Err(Error::TenantUnauthorized);
+    }
+    counted(app, Tenant::shown(id))
+}
+
+/// A tenant for the store itself, and for somebody who has its file in their hands.
+pub(crate) fn tenant_by_operator(tenant: TenantId) -> Tenant {
+    Tenant::shown(tenant)
 }
 
 /// The tenant of a token that the program itself has just made.

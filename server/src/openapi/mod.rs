@@ -1,6 +1,7 @@
 //! The description of the API (OpenAPI 3.1), made from the route table and the rows of the resources:
 //! what is there is described, and nothing else.
 
+mod events;
 mod schemas;
 
 use serde_json::{Map, Value, json};
@@ -9,6 +10,7 @@ use svctrack_core::{
     schema::{ResourceDef, list::MAX_SEARCH_BYTES},
 };
 
+use self::events::PIPELINE_NAME;
 use self::schemas::{OBJECT_ID, RECORD_REF, YEAR, schemas};
 use crate::router;
 
@@ -26,6 +28,8 @@ pub(crate) struct Says {
 pub(crate) enum Access {
     /// Anyone; tracking routes carry the tenant in their path.
     Anyone,
+    /// Whoever names the tenant as the user of HTTP Basic.
+    TenantAsUser,
     /// A token with this scope.
     Scope(&'static str),
     /// A token that may do this to the resource.
@@ -43,7 +47,10 @@ pub(crate) enum Kind {
     BulkAnswer,
     Deleted,
     Event,
+    Events,
+    Calls,
     Ok,
+    Report,
     Activities,
     NewToken,
     Token,
@@ -83,7 +90,13 @@ pub(crate) fn document(public_url: &str) -> Value {
         "tags": tags(),
         "paths": paths,
         "components": {
-            "securitySchemes": { "token": { "type": "http", "scheme": "bearer" } },
+            "securitySchemes": {
+                "token": { "type": "http", "scheme": "bearer" },
+                "tenant": {
+                    "type": "http", "scheme": "basic",
+                    "description": "The tenant's UUID as user name; the password is not looked at.",
+                },
+            },
             "schemas": schemas(),
         },
     })
@@ -132,6 +145,7 @@ fn operation(path: &str, says: &Says, def: Option<&ResourceDef>) -> Value {
     }
     match says.access {
         Access::Anyone => set(&mut operation, "security", json!([])),
+        Access::TenantAsUser => set(&mut operation, "security", json!([{ "tenant": [] }])),
         Access::Scope(scope) => set(&mut operation, "x-scope", json!(scope)),
         Access::OfResource(action) => {
             let scope = def.map(|def| format!("{}:{action}", def.path));
@@ -150,6 +164,10 @@ fn set(object: &mut Value, name: &str, value: Value) {
 fn path_parameter(name: &str, def: Option<&ResourceDef>) -> Value {
     let (description, schema) = match (name, def) {
         ("tenant", _) => ("UUID of the tenant.", json!({ "type": "string" })),
+        ("pipeline", _) => (
+            "Name of the pipeline service, in lower case.",
+            json!({ "type": "string", "pattern": PIPELINE_NAME }),
+        ),
         (_, Some(_)) => (
             "`_id`, `extid-` and the `externalId`, or `srcid-` and the `sourceId`.",
             json!({ "type": "string", "pattern": RECORD_REF }),
@@ -241,6 +259,11 @@ fn schema_of(kind: Kind, def: Option<&ResourceDef>) -> Option<Value> {
         Kind::Deleted if def.is_some_and(|def| def.answers_deleted) => record(),
         Kind::Deleted => reference("Deleted"),
         Kind::Event => reference("Event"),
+        Kind::Events => many(reference("BulkEvent")),
+        Kind::Calls => {
+            json!({ "oneOf": [reference("PipelineCall"), many(reference("PipelineCall"))] })
+        }
+        Kind::Report => many(reference("IntegrationIssue")),
         Kind::NewToken => reference("NewToken"),
         Kind::NewTenant => reference("NewTenant"),
         Kind::Settings => reference(&schema_name(&SETTINGS)),

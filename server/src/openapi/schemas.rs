@@ -9,10 +9,13 @@ use svctrack_core::{
     value::{email::MAX_EMAIL_BYTES, key::MAX_KEY_BYTES, number::MAX_AMOUNT},
 };
 
-use super::{reference, schema_name, set};
+use super::{
+    events::{bulk_event, integration_issue, pipeline_call},
+    reference, schema_name, set,
+};
 
 /// A string without NUL, which no text may hold.
-const TEXT: &str = "^[^\\x00]*$";
+pub(super) const TEXT: &str = "^[^\\x00]*$";
 /// How a record is named (R2).
 pub(super) const RECORD_REF: &str =
     "^([0-9a-f]{24}|(extid|srcid)-[^\\x00-\\x1f\\x7f-\\x9f]{1,512})$";
@@ -30,6 +33,9 @@ pub(super) fn schemas() -> Value {
     schemas.insert(schema_name(&SETTINGS), resource(&SETTINGS));
     schemas.insert("Value".to_owned(), value());
     schemas.insert("Event".to_owned(), event());
+    schemas.insert("BulkEvent".to_owned(), bulk_event());
+    schemas.insert("PipelineCall".to_owned(), pipeline_call());
+    schemas.insert("IntegrationIssue".to_owned(), integration_issue());
     schemas.insert("NewTenant".to_owned(), new_tenant());
     schemas.insert("NewToken".to_owned(), new_token());
     schemas.insert("Deleted".to_owned(), integers(&["n", "ok", "deletedCount"]));
@@ -115,7 +121,7 @@ fn value() -> Value {
     ] })
 }
 
-fn event() -> Value {
+pub(super) fn event() -> Value {
     let text = |description: &str| json!({ "type": ["string", "null"], "pattern": TEXT, "description": description });
     json!({
         "type": "object",

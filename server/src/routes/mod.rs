@@ -4,6 +4,7 @@
 pub(crate) mod activities;
 mod conditions;
 pub(crate) mod health;
+pub(crate) mod integration_issues;
 pub(crate) mod lean_companies;
 mod once;
 pub(crate) mod pages;

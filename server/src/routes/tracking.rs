@@ -1,24 +1,39 @@
-//! Taking events in (routes 1 and 2), from any origin (R40).
+//! Taking events in (routes 1 to 4), from any origin (R40).
 
+use bytes::Bytes;
 use poem::{
     Request, Response,
-    http::{HeaderMap, HeaderValue, header},
+    http::{HeaderMap, HeaderName, HeaderValue, header},
 };
 use svctrack_core::{
-    plan::Route,
-    tracking::{event::MAX_EVENT_BYTES, realtime},
+    plan::{Finding, Route},
+    tracking::{
+        Event, Unreadable,
+        bulk::{self, MAX_BODY_BYTES, MAX_ROWS_PER_COMMIT},
+        event::MAX_EVENT_BYTES,
+        pipeline, realtime, report,
+    },
+    value::{
+        Timestamp,
+        json_rows::{Row, Rows},
+    },
 };
+use tokio::{sync::mpsc, task::spawn_blocking};
 
 use super::path_part;
 use crate::{
     app::App,
-    auth::tenant_in_path,
+    auth::{Tenant, tenant_in_path, tenant_of_pipeline},
     error::Error,
-    store::{Actor, Command},
+    limits::{MAX_CHUNK_BYTES, MAX_REJECTED_INDEXES},
+    store::{Actor, Command, Tracking},
 };
 
 /// How long a browser may remember that it may send, in seconds: a day.
 const PREFLIGHT_SECONDS: u32 = 24 * 60 * 60;
+
+const REJECTED_COUNT: HeaderName = HeaderName::from_static("svctrack-rejected-count");
+const REJECTED: HeaderName = HeaderName::from_static("svctrack-rejected");
 
 /// `POST /analytics/{tenant}`: `OK` means that the event is on disk (R31).
 pub(crate) async fn realtime(app: &App, mut request: Request) -> Result<Response, Error> {
@@ -26,26 +41,178 @@ pub(crate) async fn realtime(app: &App, mut request: Request) -> Result<Response
     let tenant = tenant_in_path(app, path_part(&request, "tenant").unwrap_or_default())?;
     let body = app.bodies.read(&mut request, MAX_EVENT_BYTES).await?;
     let event = realtime::read(&body.bytes, received_at)?;
-    let command = Command::Track { event: Box::new(event), received_at, route: Route::Realtime };
-    app.store.write(Actor { tenant, token: None, user: None }, command).await?;
-    Ok(Response::builder().content_type("text/plain").body("OK"))
+    track(app, tenant, Tracking::of(vec![event], received_at, Route::Realtime)).await?;
+    Ok(ok())
 }
 
-/// `OPTIONS /analytics/{tenant}`: a browser asks whether it may send something other than plain text.
+/// `POST /dock/{pipeline_name}`: one call, or an array of calls (R33).
+pub(crate) async fn pipeline(app: &App, mut request: Request) -> Result<Response, Error> {
+    let received_at = app.clock.now();
+    if !pipeline::is_pipeline_name(path_part(&request, "pipeline").unwrap_or_default()) {
+        return Err(Error::RouteNotFound);
+    }
+    let tenant = tenant_of_pipeline(app, &request)?;
+    let body = app.bodies.read(&mut request, MAX_BODY_BYTES).await?;
+    let is_array = body.bytes.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'[');
+    if is_array {
+        let rows = Reading { received_at, route: Route::Pipeline, read: pipeline::read_row };
+        return take_rows(app, tenant, body.bytes.clone(), rows).await;
+    }
+    if body.bytes.len() > MAX_EVENT_BYTES {
+        return Err(Error::TooLarge(MAX_EVENT_BYTES));
+    }
+    if let Some(event) = pipeline::read(&body.bytes)? {
+        track(app, tenant, Tracking::of(vec![event], received_at, Route::Pipeline)).await?;
+    }
+    Ok(ok())
+}
+
+/// `POST /analytics/bulk/{tenant}`: an array of rows. Bad ones stop no good ones (R31).
+pub(crate) async fn bulk(app: &App, mut request: Request) -> Result<Response, Error> {
+    let received_at = app.clock.now();
+    let tenant = tenant_in_path(app, path_part(&request, "tenant").unwrap_or_default())?;
+    let body = app.bodies.read(&mut request, MAX_BODY_BYTES).await?;
+    let read = |row| bulk::read(row).map(Some);
+    let rows = Reading { received_at, route: Route::Bulk, read };
+    take_rows(app, tenant, body.bytes.clone(), rows).await
+}
+
+async fn track(app: &App, tenant: Tenant, tracking: Tracking) -> Result<(), Error> {
+    let actor = Actor { tenant, token: None, user: None };
+    app.store.write(actor, Command::Track(tracking)).await?;
+    Ok(())
+}
+
+fn ok() -> Response {
+    Response::builder().content_type("text/plain").body("OK")
+}
+
+/// How the rows of a body are read.
+#[derive(Clone, Copy)]
+struct Reading {
+    received_at: Timestamp,
+    route: Route,
+    /// An event; none for a call that is ignored completely.
+    read: fn(Row) -> Result<Option<Event>, Unreadable>,
+}
+
+/// Takes in the rows of a body: checked whole first, then stored in order, a limited number in one
+/// commit. The next ones are read while those before are on their way to the disk.
+async fn take_rows(
+    app: &App,
+    tenant: Tenant,
+    body: Bytes,
+    reading: Reading,
+) -> Result<Response, Error> {
+    let (chunks, mut next) = mpsc::channel(1);
+    let reader = spawn_blocking(move || reading.send_chunks(&body, &chunks));
+    let mut rejected = Rejected::default();
+    while let Some(chunk) = next.recv().await {
+        rejected.add(&chunk);
+        track(app, tenant, chunk.tracking).await?;
+    }
+    reader.await.map_err(|error| Error::Internal(error.to_string()))??;
+    Ok(rejected.name_in(ok()))
+}
+
+/// Rows that are stored in one commit.
+struct Chunk {
+    tracking: Tracking,
+    /// Indexes of those that were refused.
+    refused: Vec<usize>,
+}
+
+impl Reading {
+    /// Reads rows and hands them on in chunks, until nobody takes them.
+    fn send_chunks(self, body: &[u8], chunks: &mpsc::Sender<Chunk>) -> Result<(), Error> {
+        let mut rows = Rows::check(body)?.enumerate();
+        loop {
+            let chunk = self.chunk(&mut rows);
+            let Some(chunk) = chunk else { return Ok(()) };
+            if chunks.blocking_send(chunk).is_err() {
+                return Ok(());
+            }
+        }
+    }
+
+    fn chunk(self, rows: &mut impl Iterator<Item = (usize, Row)>) -> Option<Chunk> {
+        let mut refused = Vec::new();
+        let mut tracking = Tracking::of(Vec::new(), self.received_at, self.route);
+        let (mut taken, mut bytes) = (0, 0);
+        while taken < MAX_ROWS_PER_COMMIT && bytes < MAX_CHUNK_BYTES {
+            let Some((index, row)) = rows.next() else { break };
+            taken += 1;
+            bytes += row.bytes;
+            match (self.read)(row) {
+                Ok(event) => tracking.events.extend(event),
+                Err(problem) => {
+                    refused.push(index);
+                    tracking.refused.push(self.finding(index, problem));
+                }
+            }
+        }
+        (taken > 0).then_some(Chunk { tracking, refused })
+    }
+
+    fn finding(self, index: usize, problem: Unreadable) -> Finding {
+        report::refused(self.route, index, &problem.into_issue(), self.received_at)
+    }
+}
+
+/// Which rows were refused, for the headers of the answer.
+#[derive(Default)]
+struct Rejected {
+    count: usize,
+    indexes: Vec<usize>,
+}
+
+impl Rejected {
+    fn add(&mut self, chunk: &Chunk) {
+        self.count += chunk.refused.len();
+        let room = MAX_REJECTED_INDEXES - self.indexes.len();
+        self.indexes.extend(chunk.refused.iter().take(room));
+    }
+
+    fn name_in(self, mut response: Response) -> Response {
+        if self.count == 0 {
+            return response;
+        }
+        let mut names: Vec<String> = self.indexes.iter().map(usize::to_string).collect();
+        if self.count > names.len() {
+            names.push("...".to_owned());
+        }
+        let headers = response.headers_mut();
+        headers.insert(REJECTED_COUNT, HeaderValue::from(self.count));
+        if let Ok(names) = HeaderValue::try_from(names.join(",")) {
+            headers.insert(REJECTED, names);
+        }
+        response
+    }
+}
+
+/// `OPTIONS`: a browser asks whether it may send something other than plain text.
 pub(crate) async fn preflight(_: &App, _: Request) -> Result<Response, Error> {
     Ok(Response::builder()
         .header(header::ACCESS_CONTROL_ALLOW_METHODS, "POST")
-        .header(header::ACCESS_CONTROL_ALLOW_HEADERS, "Content-Type, Content-Encoding")
+        .header(
+            header::ACCESS_CONTROL_ALLOW_HEADERS,
+            "Authorization, Content-Type, Content-Encoding",
+        )
         .header(header::ACCESS_CONTROL_MAX_AGE, PREFLIGHT_SECONDS)
         .finish())
 }
 
 /// Whether a path is one that any web page may call or load.
 pub(crate) fn is_for_any_page(path: &str) -> bool {
-    path.starts_with("/analytics/") || svctrack_web::asset(path).is_some()
+    path.starts_with("/analytics/")
+        || path.starts_with("/dock/")
+        || svctrack_web::asset(path).is_some()
 }
 
 /// Lets a page of any origin read the answer, without credentials (R40).
 pub(crate) fn allow_any_origin(headers: &mut HeaderMap) {
     headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
+    let exposed =
+        HeaderValue::from_static("Svctrack-Rejected, Svctrack-Rejected-Count, X-Request-Id");
+    headers.insert(header::ACCESS_CONTROL_EXPOSE_HEADERS, exposed);
 }

@@ -9,11 +9,11 @@ use futures_util::future::BoxFuture;
 use serde::{Deserialize, Serialize};
 use svctrack_core::{
     plan::{
-        Route,
+        Finding, Route,
         upsert::{Access, Item},
     },
     schema::{ListQuery, ResourceDef},
-    tracking::{Event, activity::ActivityQuery},
+    tracking::{Event, activity::ActivityQuery, report::ReportQuery},
     value::{Document, Issue, ObjectId, RecordRef, TenantId, Timestamp},
 };
 
@@ -72,6 +72,16 @@ pub enum Command {
     AddToken(Box<TokenRecord>),
     /// A token of the tenant, to count no more from the next request on.
     RevokeToken(String),
+    /// Events taken in, in order.
+    Track(Tracking),
+    /// Parked events of which it is marked that they may go on.
+    Replay,
+    /// Those that wait behind an entry of the report.
+    ReplayEntry(ObjectId),
+    /// An entry of the report, to be removed.
+    DeleteEntry(ObjectId),
+    /// What has been kept for its time, to be removed.
+    Sweep,
     /// A command that is carried out once for all who send it with the same key.
     Once {
         /// What it is known by.
@@ -79,15 +89,26 @@ pub enum Command {
         /// The command.
         command: Box<Command>,
     },
-    /// An event taken in.
-    Track {
-        /// The event.
-        event: Box<Event>,
-        /// When it was received.
-        received_at: Timestamp,
-        /// How it came in.
-        route: Route,
-    },
+}
+
+/// Events that came in with one request.
+#[derive(Debug)]
+pub struct Tracking {
+    /// The events.
+    pub events: Vec<Event>,
+    /// What was wrong with others.
+    pub refused: Vec<Finding>,
+    /// When they were received.
+    pub received_at: Timestamp,
+    /// How they came in.
+    pub route: Route,
+}
+
+impl Tracking {
+    /// Events of which none was refused.
+    pub fn of(events: Vec<Event>, received_at: Timestamp, route: Route) -> Self {
+        Self { events, refused: Vec::new(), received_at, route }
+    }
 }
 
 /// What a call that may be sent again is known by (R16).
@@ -128,8 +149,14 @@ pub enum Reply {
     TokenRevoked(bool),
     /// The reply of an earlier command with the same key.
     Replayed(Box<Reply>),
-    /// The event is stored.
+    /// The events are stored.
     Tracked,
+    /// So many parked events went on.
+    WentOn(usize),
+    /// Whether there was such an entry.
+    EntryDeleted(bool),
+    /// Whether there may be more to remove.
+    Swept(bool),
 }
 
 /// A record as an answer shows it.
@@ -264,6 +291,13 @@ pub trait Store: Send + Sync {
         &self,
         tenant: &Tenant,
         query: ActivityQuery,
+    ) -> BoxFuture<'_, Result<Page, StoreError>>;
+
+    /// A page of the report of possible integration issues, newest entries first.
+    fn report(
+        &self,
+        tenant: &Tenant,
+        query: ReportQuery,
     ) -> BoxFuture<'_, Result<Page, StoreError>>;
 
     /// Whether there is such a tenant.

@@ -1,40 +1,33 @@
 //! Carries out what was planned, in the writer's transaction: records, their index entries, the logs,
 //! and a row of the change log for every record that changes.
 
-use std::collections::BTreeMap;
-
 use redb::ReadableTable;
 use svctrack_core::{
-    plan::{Appended, Basis, Change, MAX_PARKED, ParkedEvent, version_of},
+    plan::{Appended, Basis, Change, version_of},
+    resources::{end_user::END_USER, settings::SETTINGS},
     schema::{Entry, ResourceDef},
+    tracking::{intake::wait_for_creation, report},
     value::{Document, ObjectId, TenantId, Timestamp},
 };
 
 use super::{
     codec::{self, ChangeKind, ChangeRow},
-    counters, keys,
+    keys, messages, parked,
+    pending::Pending,
     tables::WriteTables,
 };
 use crate::store::{Actor, StoreError};
 
-/// Counters of a tenant: events that wait, and those that had to make room.
-const PARKED: &str = "parked";
-const PARKED_DROPPED: &str = "parked dropped";
-
-/// Where each tenant's change log goes on, found once a transaction: the next number, and the time
-/// that the next row does not go behind.
-pub(super) type Sequences = BTreeMap<TenantId, (u64, Timestamp)>;
-
 /// Carries out the changes of one command.
 pub(super) fn apply(
     tables: &mut WriteTables<'_>,
-    sequences: &mut Sequences,
+    pending: &mut Pending,
     actor: &Actor,
     now: Timestamp,
     changes: &[Change],
 ) -> Result<(), StoreError> {
     let tenant = actor.tenant.id();
-    let mut applier = Applier { tables, sequences, actor, tenant, now };
+    let mut applier = Applier { tables, pending, actor, tenant, now };
     for change in changes {
         match change {
             Change::Put { def, id, basis, document, added, removed } => {
@@ -45,12 +38,7 @@ pub(super) fn apply(
                 applier.entries(def, *id, removed, &[])?;
                 applier.delete(def, *id, *basis)?;
             }
-            Change::Append(Appended::Activity(activity)) => {
-                let key = keys::log(tenant, activity.id);
-                let value = codec::seal_row(&key, activity)?;
-                applier.tables.activities.insert(key.as_slice(), value.as_slice())?;
-            }
-            Change::Append(Appended::Parked(event)) => applier.park(event)?,
+            Change::Append(appended) => applier.append(appended)?,
         }
     }
     Ok(())
@@ -58,7 +46,7 @@ pub(super) fn apply(
 
 struct Applier<'a, 't> {
     tables: &'a mut WriteTables<'t>,
-    sequences: &'a mut Sequences,
+    pending: &'a mut Pending,
     actor: &'a Actor,
     tenant: TenantId,
     now: Timestamp,
@@ -75,6 +63,9 @@ impl Applier<'_, '_> {
         let key = keys::record(self.tenant, def.code, id);
         let value = codec::seal_record(&key, document);
         self.tables.records.insert(key.as_slice(), value.as_slice())?;
+        if let Some(finding) = report::ticket_without_company(def, document, self.now) {
+            self.pending.find(self.tenant, finding);
+        }
         let kind = match basis {
             Basis::Absent => ChangeKind::Created,
             Basis::Version(_) => ChangeKind::Updated,
@@ -116,7 +107,14 @@ impl Applier<'_, '_> {
                 self.tables.index.insert(key.as_slice(), [].as_slice())?;
             }
         }
-        Ok(())
+        if *def == SETTINGS {
+            parked::mark(self.tables, self.pending, self.actor, &wait_for_creation())?;
+        }
+        if *def == END_USER {
+            self.pending.engagement.follow(self.tables, self.tenant, id, removed, added)?;
+        }
+        parked::wake(self.tables, self.pending, self.actor, def, added)?;
+        parked::wake(self.tables, self.pending, self.actor, def, removed)
     }
 
     fn unique_key(&self, def: &ResourceDef, entry: &Entry) -> Vec<u8> {
@@ -127,24 +125,25 @@ impl Applier<'_, '_> {
         keys::index(self.tenant, def.code, entry.row, &entry.key, id)
     }
 
-    /// Keeps an event that waits for its user; the oldest one makes room when there are too many.
-    fn park(&mut self, event: &ParkedEvent) -> Result<(), StoreError> {
-        let key = keys::log(self.tenant, event.id);
-        let value = codec::seal_row(&key, event)?;
-        self.tables.parked.insert(key.as_slice(), value.as_slice())?;
-        if counters::add(self.tables, self.tenant, PARKED, 1)? <= MAX_PARKED {
-            return Ok(());
+    fn append(&mut self, appended: &Appended) -> Result<(), StoreError> {
+        let (tables, tenant) = (&mut *self.tables, self.tenant);
+        match appended {
+            Appended::Activity(activity) => {
+                let key = keys::log(tenant, activity.id);
+                let value = codec::seal_row(&key, &**activity)?;
+                tables.activities.insert(key.as_slice(), value.as_slice())?;
+                Ok(())
+            }
+            Appended::Parked(event) => parked::park(tables, self.pending, tenant, event, self.now),
+            Appended::Engaged(engaged) => self.pending.engagement.add(tables, tenant, engaged),
+            Appended::Finding(finding) => {
+                self.pending.find(tenant, (**finding).clone());
+                Ok(())
+            }
+            Appended::Message(id, received_at) => {
+                messages::remember(tables, self.pending, tenant, id, *received_at)
+            }
         }
-        let first = keys::log(self.tenant, ObjectId::MIN);
-        let last = keys::log(self.tenant, ObjectId::MAX);
-        let oldest = self.tables.parked.range(first.as_slice()..=last.as_slice())?.next();
-        let oldest = oldest.transpose()?.map(|(key, _)| key.value().to_vec());
-        if let Some(oldest) = oldest {
-            self.tables.parked.remove(oldest.as_slice())?;
-            counters::add(self.tables, self.tenant, PARKED, -1)?;
-            counters::add(self.tables, self.tenant, PARKED_DROPPED, 1)?;
-        }
-        Ok(())
     }
 
     fn log_change(
@@ -154,7 +153,7 @@ impl Applier<'_, '_> {
         kind: ChangeKind,
         version: i64,
     ) -> Result<(), StoreError> {
-        let (sequence, latest) = match self.sequences.get(&self.tenant) {
+        let (sequence, latest) = match self.pending.sequences.get(&self.tenant) {
             Some(next) => *next,
             None => self.end_of_log()?,
         };
@@ -164,7 +163,7 @@ impl Applier<'_, '_> {
         let key = keys::change(self.tenant, sequence);
         let value = codec::seal_row(&key, &row)?;
         self.tables.changes.insert(key.as_slice(), value.as_slice())?;
-        self.sequences.insert(self.tenant, (sequence + 1, at));
+        self.pending.sequences.insert(self.tenant, (sequence + 1, at));
         Ok(())
     }
 

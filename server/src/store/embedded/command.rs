@@ -3,22 +3,22 @@
 use svctrack_core::{
     plan::{
         self, Change, Ctx, Planned,
-        upsert::{self, Access, Item, Summary},
+        upsert::{self, Access, Item, Outcome, Summary},
         version_of,
     },
     schema::{Lookup, ReadCtx, ResourceDef},
-    tracking::identity,
+    tracking::{
+        intake::{self, Incoming, TrackingSettings},
+        report::refused_ticket,
+    },
     value::{Document, ObjectId, RecordRef},
 };
 
 use super::{
-    apply::{Sequences, apply},
-    once,
-    tables::WriteTables,
-    tenants,
+    apply::apply, messages, once, parked, pending::Pending, report, tables::WriteTables, tenants,
     view::View,
 };
-use crate::store::{Actor, Answer, Command, Expected, Reply, StoreError};
+use crate::store::{Actor, Answer, Command, Expected, Reply, StoreError, Tracking};
 
 /// What a command will do.
 struct Plan {
@@ -30,7 +30,6 @@ struct Plan {
 enum After {
     Record(&'static ResourceDef, ObjectId, Document),
     Deleted(&'static ResourceDef, Option<(ObjectId, Document)>),
-    Tracked,
 }
 
 /// Plans a command that makes its changes all at once.
@@ -45,17 +44,7 @@ fn plan(command: &Command, lookup: &dyn Lookup, ctx: &mut Ctx) -> Result<Plan, S
             Ok(record(def, plan::update(def, id, patch.clone(), lookup, ctx)?))
         }
         Command::Delete { def, reference, expected } => delete(def, reference, expected, lookup),
-        Command::Track { event, received_at, route } => {
-            let changes = identity::plan(event, *received_at, *route, lookup, ctx)?;
-            Ok(Plan { changes, after: After::Tracked })
-        }
-        Command::Upsert { .. }
-        | Command::AddTenant { .. }
-        | Command::AddToken(_)
-        | Command::RevokeToken(_)
-        | Command::Once { .. } => {
-            Err(StoreError::Internal("this command is not planned all at once".to_owned()))
-        }
+        _ => Err(StoreError::Internal("this command is not planned all at once".to_owned())),
     }
 }
 
@@ -65,26 +54,41 @@ pub(super) fn carry_out(
     actor: &Actor,
     command: &Command,
     tables: &mut WriteTables<'_>,
-    sequences: &mut Sequences,
+    pending: &mut Pending,
     ctx: &mut Ctx,
 ) -> Result<Result<Reply, StoreError>, StoreError> {
     match command {
         Command::Upsert { def, items, access } => {
-            return upsert(actor, def, items, *access, tables, sequences, ctx).map(Ok);
+            return upsert(actor, def, items, *access, tables, pending, ctx).map(Ok);
         }
         Command::Once { key, command } => {
-            return once::carry_out(actor, key, command, tables, sequences, ctx);
+            return once::carry_out(actor, key, command, tables, pending, ctx);
         }
         Command::AddTenant { tenant, token } => {
-            return tenants::add_tenant(actor, tenant, token, tables, sequences, ctx);
+            return tenants::add_tenant(actor, tenant, token, tables, pending, ctx);
         }
         Command::AddToken(token) => {
-            return tenants::add_token(actor, token, tables, sequences, ctx);
+            return tenants::add_token(actor, token, tables, pending, ctx);
         }
         Command::RevokeToken(id) => {
             let there = tenants::revoke_token(tables, actor.tenant.id(), id)?;
             return Ok(Ok(Reply::TokenRevoked(there)));
         }
+        Command::Track(tracking) => {
+            return track(actor, tracking, tables, pending, ctx).map(Ok);
+        }
+        Command::Replay => {
+            let gone_on = parked::replay(tables, pending, actor, ctx)?;
+            return Ok(Ok(Reply::WentOn(gone_on)));
+        }
+        Command::ReplayEntry(id) => {
+            return replay_entry(actor, *id, tables, pending, ctx);
+        }
+        Command::DeleteEntry(id) => {
+            let there = report::remove(tables, pending, actor.tenant.id(), *id)?;
+            return Ok(Ok(Reply::EntryDeleted(there)));
+        }
+        Command::Sweep => return sweep(actor, tables, pending, ctx).map(Ok),
         _ => {}
     }
     let lookup = View::in_transaction(actor.tenant.id(), tables);
@@ -94,7 +98,7 @@ pub(super) fn carry_out(
     });
     match planned {
         Ok((changes, reply)) => {
-            apply(tables, sequences, actor, ctx.now, &changes)?;
+            apply(tables, pending, actor, ctx.now, &changes)?;
             Ok(Ok(reply))
         }
         Err(error) if error.is_of_the_file() => Err(error),
@@ -109,7 +113,7 @@ fn upsert(
     items: &[Item],
     access: Access,
     tables: &mut WriteTables<'_>,
-    sequences: &mut Sequences,
+    pending: &mut Pending,
     ctx: &mut Ctx,
 ) -> Result<Reply, StoreError> {
     let tenant = actor.tenant.id();
@@ -117,10 +121,64 @@ fn upsert(
     for (index, item) in items.iter().enumerate() {
         let lookup = View::in_transaction(tenant, tables);
         let upserted = upsert::upsert(def, index, item, access, &lookup, ctx)?;
-        apply(tables, sequences, actor, ctx.now, &upserted.changes)?;
+        apply(tables, pending, actor, ctx.now, &upserted.changes)?;
+        if let (true, Outcome::Failed(_, element)) = (def.answers_counts_alone, &upserted.outcome) {
+            pending.find(tenant, refused_ticket(element, ctx.now));
+        }
         summary.add(upserted.outcome);
     }
     Ok(Reply::Upserted { text: summary.answer(def).to_text(), errors: summary.errors() })
+}
+
+/// Each event sees what the ones before it did.
+fn track(
+    actor: &Actor,
+    tracking: &Tracking,
+    tables: &mut WriteTables<'_>,
+    pending: &mut Pending,
+    ctx: &mut Ctx,
+) -> Result<Reply, StoreError> {
+    let tenant = actor.tenant.id();
+    let settings = TrackingSettings::of_tenant(&View::in_transaction(tenant, tables))?;
+    let Tracking { events, refused, received_at, route } = tracking;
+    for event in events {
+        let incoming = Incoming { event, received_at: *received_at, route: *route };
+        let lookup = View::in_transaction(tenant, tables);
+        let changes = intake::plan(&incoming, settings, &lookup, ctx)?;
+        apply(tables, pending, actor, ctx.now, &changes)?;
+    }
+    refused.iter().for_each(|finding| pending.find(tenant, finding.clone()));
+    Ok(Reply::Tracked)
+}
+
+/// Lets events go on that wait behind an entry of the report; more than one command takes go on after it.
+fn replay_entry(
+    actor: &Actor,
+    id: ObjectId,
+    tables: &mut WriteTables<'_>,
+    pending: &mut Pending,
+    ctx: &mut Ctx,
+) -> Result<Result<Reply, StoreError>, StoreError> {
+    let Some(entry) = report::load(tables, actor.tenant.id(), id)? else {
+        return Ok(Err(StoreError::NotFound));
+    };
+    parked::mark(tables, pending, actor, &parked::behind(&entry))?;
+    let gone_on = parked::replay(tables, pending, actor, ctx)?;
+    Ok(Ok(Reply::WentOn(gone_on)))
+}
+
+/// Removes what has been kept for its time, a limited number of rows.
+fn sweep(
+    actor: &Actor,
+    tables: &mut WriteTables<'_>,
+    pending: &mut Pending,
+    ctx: &Ctx,
+) -> Result<Reply, StoreError> {
+    let tenant = actor.tenant.id();
+    let more_messages = messages::sweep(tables, tenant, ctx.now)?;
+    let more_parked = parked::sweep(tables, pending, tenant, ctx.now)?;
+    report::sweep(tables, pending, tenant, ctx.now)?;
+    Ok(Reply::Swept(more_messages || more_parked))
 }
 
 fn record(def: &'static ResourceDef, planned: Planned) -> Plan {
@@ -166,7 +224,6 @@ fn reply(after: After, ctx: &ReadCtx<'_>) -> Result<Reply, StoreError> {
             Some((id, stored)) => Some(answer(def, id, &stored, ctx)?),
             None => None,
         }),
-        After::Tracked => Reply::Tracked,
     })
 }
 

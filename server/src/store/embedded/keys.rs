@@ -14,14 +14,24 @@
 //! unique      tenant:16 resource:1 row NUL value                             id:12
 //! index       tenant:16 resource:1 row NUL value NUL id:12                   (empty)
 //! activities  tenant:16 id:12                                                format:1 checksum:4 postcard
+//! engagement  tenant:16 resource:1 id:12                                     format:1 checksum:4 postcard
+//! activity_chunks  tenant:16 resource:1 id:12 last activity:12               format:1 checksum:4 ids:12 each
 //! parked      tenant:16 id:12                                                format:1 checksum:4 postcard
+//! waiting     tenant:16 resource:1 row NUL value NUL id:12                   (empty)
+//! due         tenant:16 resource:1 row NUL value                             format:1 checksum:4 postcard
+//! messages    tenant:16 week:2 kind:1 id                                     milliseconds:8
+//! report      tenant:16 id:12                                                format:1 checksum:4 postcard
+//! report_causes  tenant:16 hash:16                                           id:12
 //! changes     tenant:16 seq:8                                                format:1 checksum:4 postcard
 //! once        tenant:16 hash:32                                              format:1 checksum:4 postcard
 //! once_places tenant:16 id:12                                                key of `once`
 //! counters    tenant:16 name                                                 number:8
 //! ```
 
-use svctrack_core::value::{ObjectId, TenantId};
+use svctrack_core::{
+    plan::Wait,
+    value::{ObjectId, TenantId},
+};
 
 /// Bytes of a tenant at the front of a key.
 const TENANT_BYTES: usize = 16;
@@ -46,6 +56,13 @@ pub(super) fn record(tenant: TenantId, resource: u8, id: ObjectId) -> Vec<u8> {
     let mut key = tenant_key(tenant, 1 + ID_BYTES);
     key.push(resource);
     key.extend_from_slice(id.as_bytes());
+    key
+}
+
+/// Key of a chunk of the activities of a record, under the last of them.
+pub(super) fn chunk(tenant: TenantId, resource: u8, id: ObjectId, last: ObjectId) -> Vec<u8> {
+    let mut key = record(tenant, resource, id);
+    key.extend_from_slice(last.as_bytes());
     key
 }
 
@@ -80,11 +97,76 @@ pub(super) fn log(tenant: TenantId, id: ObjectId) -> Vec<u8> {
     key
 }
 
+/// The ends of a tenant's log.
+pub(super) fn log_range(tenant: TenantId) -> (Vec<u8>, Vec<u8>) {
+    (log(tenant, ObjectId::MIN), log(tenant, ObjectId::MAX))
+}
+
+/// Key of a parked event under something that it waits for.
+pub(super) fn waiting(tenant: TenantId, wait: &Wait, id: ObjectId) -> Vec<u8> {
+    index(tenant, wait.resource, &wait.row, &wait.key, id)
+}
+
+/// Key of a mark on the events that wait for something.
+pub(super) fn due(tenant: TenantId, wait: &Wait) -> Vec<u8> {
+    unique(tenant, wait.resource, &wait.row, &wait.key)
+}
+
+/// The ends of all keys of a tenant whose next byte is that of a resource.
+pub(super) fn all_of(tenant: TenantId) -> (Vec<u8>, Vec<u8>) {
+    let mut last = tenant_key(tenant, 1);
+    last.push(u8::MAX);
+    (tenant_key(tenant, 0), last)
+}
+
+/// How the id of an event stands in its key: a UUID as its 16 bytes, any other as it was sent.
+const AS_UUID: u8 = 1;
+const AS_TEXT: u8 = 0;
+
+/// Key of the id of an event that came in.
+pub(super) fn message(tenant: TenantId, week: u16, id: &str) -> Vec<u8> {
+    let mut key = messages_from(tenant, week);
+    // Two spellings of a UUID are two ids, so only the one that is written back counts as one.
+    match TenantId::parse(id).filter(|uuid| uuid.to_string() == id) {
+        Some(uuid) => {
+            key.push(AS_UUID);
+            key.extend_from_slice(uuid.as_bytes());
+        }
+        None => {
+            key.push(AS_TEXT);
+            key.extend_from_slice(id.as_bytes());
+        }
+    }
+    key
+}
+
+/// Where the ids of a week begin.
+pub(super) fn messages_from(tenant: TenantId, week: u16) -> Vec<u8> {
+    let mut key = tenant_key(tenant, 3 + 16);
+    key.extend_from_slice(&week.to_be_bytes());
+    key
+}
+
+/// Bytes of the hash of a cause.
+pub(super) const CAUSE_BYTES: usize = 16;
+
+/// Key of a cause of the report.
+pub(super) fn cause(tenant: TenantId, hash: &[u8; CAUSE_BYTES]) -> Vec<u8> {
+    let mut key = tenant_key(tenant, CAUSE_BYTES);
+    key.extend_from_slice(hash);
+    key
+}
+
 /// Key of what a command came to that is carried out once.
 pub(super) fn once(tenant: TenantId, hash: &[u8; 32]) -> Vec<u8> {
     let mut key = tenant_key(tenant, hash.len());
     key.extend_from_slice(hash);
     key
+}
+
+/// The tenant at the front of a key.
+pub(super) fn tenant_of(key: &[u8]) -> Option<TenantId> {
+    key.first_chunk::<TENANT_BYTES>().map(|bytes| TenantId::from_bytes(*bytes))
 }
 
 /// Key of a row of the change log.
@@ -125,10 +207,18 @@ mod tests {
         let id = ObjectId::from_bytes([0x11; 12]);
         let (t, i) = ("aa".repeat(16), "11".repeat(12));
         assert_eq!(hex(&record(tenant, 2, id)), format!("{t}02{i}"));
+        assert_eq!(hex(&chunk(tenant, 2, id, id)), format!("{t}02{i}{i}"));
         assert_eq!(hex(&unique(tenant, 2, "row", "v")), format!("{t}02726f770076"));
         assert_eq!(hex(&index(tenant, 2, "row", "v", id)), format!("{t}02726f77007600{i}"));
         assert_eq!(hex(&log(tenant, id)), format!("{t}{i}"));
         assert_eq!(hex(&change(tenant, 258)), format!("{t}0000000000000102"));
+        let wait = Wait { resource: 2, row: "row".to_owned(), key: "v".to_owned() };
+        assert_eq!(waiting(tenant, &wait, id), index(tenant, 2, "row", "v", id));
+        assert_eq!(hex(&message(tenant, 258, "m")), format!("{t}0102006d"));
+        let uuid = "11111111-1111-1111-1111-11111111111a";
+        assert_eq!(hex(&message(tenant, 258, uuid)), format!("{t}010201{}1a", "11".repeat(15)));
+        assert_eq!(hex(&cause(tenant, &[0x22; 16])), format!("{t}{}", "22".repeat(16)));
+        assert_eq!(tenant_of(&log(tenant, id)), Some(tenant));
         assert_eq!(id_at_end(&index(tenant, 2, "row", "v", id)), Some(id));
         assert_eq!(sequence_at_end(&change(tenant, 258)), Some(258));
     }

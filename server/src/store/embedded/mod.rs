@@ -3,21 +3,28 @@
 mod apply;
 mod codec;
 mod command;
-mod counters;
+mod engagement;
 mod failure;
 mod keys;
 mod list;
+mod messages;
 mod once;
 mod open;
+mod parked;
+mod pending;
 mod queue;
 mod rate_limits;
 mod read;
+mod report;
 pub mod storage;
 mod tables;
 mod tenants;
 mod token_uses;
 mod view;
 mod writer;
+
+#[cfg(test)]
+mod tests;
 
 use std::{
     fs,
@@ -34,7 +41,7 @@ use futures_util::{FutureExt as _, future::BoxFuture};
 use redb::{Database, ReadTransaction, ReadableDatabase as _};
 use svctrack_core::{
     schema::{ListQuery, ResourceDef},
-    tracking::activity::ActivityQuery,
+    tracking::{activity::ActivityQuery, report::ReportQuery},
     value::{RecordRef, TenantId, Timestamp},
 };
 use tokio::sync::{Semaphore, oneshot};
@@ -50,7 +57,7 @@ use self::{
 use super::{Actor, Answer, Command, Health, Page, Reply, Store, StoreError};
 use crate::{
     app::Clock,
-    auth::{Tenant, TenantRecord, TokenRecord},
+    auth::{Tenant, TenantRecord, TokenRecord, tenant_by_operator},
     rate_limit::RateLimits,
 };
 
@@ -128,7 +135,9 @@ impl Embedded {
             limits: KnownLimits::default(),
             clock,
         });
-        let writer = Writer { shared: shared.clone(), ids };
+        let to_replay = shared.read(parked::tenants_due)?;
+        let to_replay = to_replay.into_iter().map(|id| (id, tenant_by_operator(id))).collect();
+        let writer = Writer { shared: shared.clone(), ids, to_replay };
         let thread = thread::Builder::new().name("writer".to_owned()).spawn(|| writer.run())?;
         Ok(Self {
             shared,
@@ -259,6 +268,15 @@ impl Store for Embedded {
     ) -> BoxFuture<'_, Result<Page, StoreError>> {
         let tenant = tenant.id();
         self.scan(move |snapshot| read::activities(snapshot, tenant, &query)).boxed()
+    }
+
+    fn report(
+        &self,
+        tenant: &Tenant,
+        query: ReportQuery,
+    ) -> BoxFuture<'_, Result<Page, StoreError>> {
+        let tenant = tenant.id();
+        self.scan(move |snapshot| report::list(snapshot, tenant, &query)).boxed()
     }
 
     fn has_tenant(&self, tenant: TenantId) -> Result<bool, StoreError> {

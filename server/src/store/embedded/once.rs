@@ -8,7 +8,7 @@ use svctrack_core::{
     value::{ObjectId, TenantId, Timestamp},
 };
 
-use super::{apply::Sequences, codec, command, counters, keys, tables::WriteTables};
+use super::{codec, command, keys, pending::Pending, tables::WriteTables};
 use crate::store::{Actor, Answer, Command, OnceKey, Reply, StoreError};
 
 /// How long an outcome is kept, in milliseconds: a day.
@@ -67,22 +67,24 @@ pub(super) fn carry_out(
     once: &OnceKey,
     command: &Command,
     tables: &mut WriteTables<'_>,
-    sequences: &mut Sequences,
+    pending: &mut Pending,
     ctx: &mut Ctx,
 ) -> Result<Result<Reply, StoreError>, StoreError> {
     let tenant = actor.tenant.id();
     let key = keys::once(tenant, &once.key);
     match find(tables, &key)? {
-        Some(known) if is_over(known.at, ctx.now) => drop_kept(tables, tenant, known.place)?,
+        Some(known) if is_over(known.at, ctx.now) => {
+            drop_kept(tables, pending, tenant, known.place)?
+        }
         Some(known) if known.body != once.body => return Ok(Err(StoreError::KeyReused)),
         Some(known) => return Ok(Ok(Reply::Replayed(Box::new(known.outcome.into_reply())))),
         None => {}
     }
-    let reply = command::carry_out(actor, command, tables, sequences, ctx)?;
+    let reply = command::carry_out(actor, command, tables, pending, ctx)?;
     if let Some(outcome) = reply.as_ref().ok().and_then(Outcome::of) {
         let place = ctx.ids.next(ctx.now);
         let kept = Kept { place, at: ctx.now, body: once.body, outcome };
-        keep(tables, tenant, &key, &kept)?;
+        keep(tables, pending, tenant, &key, &kept)?;
     }
     Ok(reply)
 }
@@ -99,6 +101,7 @@ fn find(tables: &WriteTables<'_>, key: &[u8]) -> Result<Option<Kept>, StoreError
 
 fn keep(
     tables: &mut WriteTables<'_>,
+    pending: &mut Pending,
     tenant: TenantId,
     key: &[u8],
     kept: &Kept,
@@ -106,8 +109,8 @@ fn keep(
     let value = codec::seal_row(key, kept)?;
     tables.once.insert(key, value.as_slice())?;
     tables.once_places.insert(keys::log(tenant, kept.place).as_slice(), key)?;
-    let mut count = counters::add(tables, tenant, COUNT, 1)?;
-    let mut bytes = counters::add(tables, tenant, BYTES, bytes_of(&value))?;
+    let mut count = pending.add(tables, tenant, COUNT, 1)?;
+    let mut bytes = pending.add(tables, tenant, BYTES, bytes_of(&value))?;
     let mut overdue = DROPPED_AT_ONCE;
     while let Some(oldest) = oldest(tables, tenant)? {
         let full = count > MAX_KEPT || bytes > MAX_KEPT_BYTES;
@@ -116,9 +119,9 @@ fn keep(
             break;
         }
         overdue = overdue.saturating_sub(1);
-        drop_kept(tables, tenant, oldest)?;
-        count = counters::add(tables, tenant, COUNT, 0)?;
-        bytes = counters::add(tables, tenant, BYTES, 0)?;
+        drop_kept(tables, pending, tenant, oldest)?;
+        count = pending.add(tables, tenant, COUNT, 0)?;
+        bytes = pending.add(tables, tenant, BYTES, 0)?;
     }
     Ok(())
 }
@@ -132,6 +135,7 @@ fn oldest(tables: &WriteTables<'_>, tenant: TenantId) -> Result<Option<ObjectId>
 /// Drops the outcome at a place.
 fn drop_kept(
     tables: &mut WriteTables<'_>,
+    pending: &mut Pending,
     tenant: TenantId,
     place: ObjectId,
 ) -> Result<(), StoreError> {
@@ -139,8 +143,8 @@ fn drop_kept(
     let key = tables.once_places.remove(place.as_slice())?.map(|key| key.value().to_vec());
     let Some(key) = key else { return Ok(()) };
     let bytes = tables.once.remove(key.as_slice())?.map_or(0, |value| bytes_of(value.value()));
-    counters::add(tables, tenant, COUNT, -1)?;
-    counters::add(tables, tenant, BYTES, -bytes)?;
+    pending.add(tables, tenant, COUNT, -1)?;
+    pending.add(tables, tenant, BYTES, -bytes)?;
     Ok(())
 }
 

@@ -10,7 +10,9 @@ use svctrack_core::{
 };
 
 use super::{
-    codec, command, keys,
+    codec, command,
+    engagement::Activities,
+    keys,
     tables::{ACTIVITIES, RecordTables},
     view::View,
 };
@@ -65,23 +67,56 @@ pub(super) fn activities(
         return Ok(page);
     };
     let log = snapshot.open_table(ACTIVITIES)?;
-    let first = keys::log(tenant, ObjectId::MIN);
-    let last = keys::log(tenant, query.after.unwrap_or(ObjectId::MAX));
-    for row in log.range(first.as_slice()..=last.as_slice())?.rev() {
-        let (key, value) = row?;
-        let found: Activity = codec::unseal_row(key.value(), value.value())?;
-        if query.after == Some(found.id) || !filter.admits(query, &found) {
-            continue;
+    let mut take = |found: Activity| {
+        if !filter.admits(query, &found) {
+            return Ok(true);
         }
         if page.items.len() == query.limit {
             page.next = last_taken.map(Next::After);
-            break;
+            return Ok(false);
         }
         let user = view.record(&END_USER, found.end_user_id)?;
         page.items.push(activity::answer(&found, user.as_ref()).to_text());
         last_taken = Some(found.id);
+        Ok::<_, StoreError>(true)
+    };
+    let before = query.after.unwrap_or(ObjectId::MAX);
+    if let Some(mut ids) = filter.ids(snapshot, tenant, before)? {
+        while let Some(id) = ids.next()? {
+            let key = keys::log(tenant, id);
+            let Some(row) = log.get(key.as_slice())? else { continue };
+            if !take(codec::unseal_row(&key, row.value())?)? {
+                break;
+            }
+        }
+        return Ok(page);
+    }
+    let (first, end) = (keys::log(tenant, ObjectId::MIN), keys::log(tenant, before));
+    for row in log.range(first.as_slice()..end.as_slice())?.rev() {
+        let (key, value) = row?;
+        if !take(codec::unseal_row(key.value(), value.value())?)? {
+            break;
+        }
     }
     Ok(page)
+}
+
+/// The activities of some users or companies, newest first.
+struct Merged(Vec<Activities>);
+
+impl Merged {
+    fn next(&mut self) -> Result<Option<ObjectId>, StoreError> {
+        let mut newest = None;
+        for one in &mut self.0 {
+            newest = newest.max(one.peek()?);
+        }
+        for one in &mut self.0 {
+            if newest.is_some() && one.peek()? == newest {
+                one.pass();
+            }
+        }
+        Ok(newest)
+    }
 }
 
 /// The ids that a query's references name.
@@ -114,6 +149,24 @@ impl Filter {
             filter.end_user = Some(id);
         }
         Ok(Some(filter))
+    }
+
+    /// The ids of the activities that can be asked for, where it is said whose they are.
+    fn ids(
+        &self,
+        snapshot: &ReadTransaction,
+        tenant: TenantId,
+        before: ObjectId,
+    ) -> Result<Option<Merged>, StoreError> {
+        let of = |def, id| Activities::of(snapshot, tenant, def, id, before);
+        let ids = match (self.end_user, &self.companies) {
+            (Some(user), _) => vec![of(&END_USER, user)?],
+            (None, Some(companies)) => {
+                companies.iter().map(|id| of(&COMPANY, *id)).collect::<Result<_, _>>()?
+            }
+            (None, None) => return Ok(None),
+        };
+        Ok(Some(Merged(ids)))
     }
 
     fn admits(&self, query: &ActivityQuery, activity: &Activity) -> bool {

@@ -15,7 +15,14 @@ pub(super) const RECORDS: Definition = TableDefinition::new("records");
 pub(super) const UNIQUE: Definition = TableDefinition::new("unique");
 pub(super) const INDEX: Definition = TableDefinition::new("index");
 pub(super) const ACTIVITIES: Definition = TableDefinition::new("activities");
+pub(super) const ENGAGEMENT: Definition = TableDefinition::new("engagement");
+pub(super) const ACTIVITY_CHUNKS: Definition = TableDefinition::new("activity_chunks");
 pub(super) const PARKED: Definition = TableDefinition::new("parked");
+pub(super) const WAITING: Definition = TableDefinition::new("waiting");
+pub(super) const DUE: Definition = TableDefinition::new("due");
+pub(super) const MESSAGES: Definition = TableDefinition::new("messages");
+pub(super) const REPORT: Definition = TableDefinition::new("report");
+pub(super) const REPORT_CAUSES: Definition = TableDefinition::new("report_causes");
 pub(super) const CHANGES: Definition = TableDefinition::new("changes");
 pub(super) const ONCE: Definition = TableDefinition::new("once");
 pub(super) const ONCE_PLACES: Definition = TableDefinition::new("once_places");
@@ -31,7 +38,14 @@ pub(super) struct WriteTables<'t> {
     pub(super) unique: WriteTable<'t>,
     pub(super) index: WriteTable<'t>,
     pub(super) activities: WriteTable<'t>,
+    pub(super) engagement: WriteTable<'t>,
+    pub(super) activity_chunks: WriteTable<'t>,
     pub(super) parked: WriteTable<'t>,
+    pub(super) waiting: WriteTable<'t>,
+    pub(super) due: WriteTable<'t>,
+    pub(super) messages: WriteTable<'t>,
+    pub(super) report: WriteTable<'t>,
+    pub(super) report_causes: WriteTable<'t>,
     pub(super) changes: WriteTable<'t>,
     pub(super) once: WriteTable<'t>,
     pub(super) once_places: WriteTable<'t>,
@@ -50,7 +64,14 @@ impl<'t> WriteTables<'t> {
             unique: transaction.open_table(UNIQUE)?,
             index: transaction.open_table(INDEX)?,
             activities: transaction.open_table(ACTIVITIES)?,
+            engagement: transaction.open_table(ENGAGEMENT)?,
+            activity_chunks: transaction.open_table(ACTIVITY_CHUNKS)?,
             parked: transaction.open_table(PARKED)?,
+            waiting: transaction.open_table(WAITING)?,
+            due: transaction.open_table(DUE)?,
+            messages: transaction.open_table(MESSAGES)?,
+            report: transaction.open_table(REPORT)?,
+            report_causes: transaction.open_table(REPORT_CAUSES)?,
             changes: transaction.open_table(CHANGES)?,
             once: transaction.open_table(ONCE)?,
             once_places: transaction.open_table(ONCE_PLACES)?,
@@ -64,6 +85,7 @@ pub(super) struct RecordTables {
     pub(super) records: ReadTable,
     pub(super) unique: ReadTable,
     pub(super) index: ReadTable,
+    pub(super) engagement: ReadTable,
 }
 
 impl RecordTables {
@@ -72,6 +94,7 @@ impl RecordTables {
             records: transaction.open_table(RECORDS)?,
             unique: transaction.open_table(UNIQUE)?,
             index: transaction.open_table(INDEX)?,
+            engagement: transaction.open_table(ENGAGEMENT)?,
         })
     }
 }

@@ -10,8 +10,9 @@ use svctrack_core::{
 };
 
 use super::{
-    apply::{Sequences, apply},
+    apply::apply,
     codec, keys,
+    pending::Pending,
     tables::{TENANTS, TOKENS, TOKENS_OF_TENANT, WriteTables},
     view::View,
 };
@@ -92,7 +93,7 @@ pub(super) fn add_tenant(
     tenant: &TenantRecord,
     token: &TokenRecord,
     tables: &mut WriteTables<'_>,
-    sequences: &mut Sequences,
+    pending: &mut Pending,
     ctx: &mut Ctx,
 ) -> Result<Result<Reply, StoreError>, StoreError> {
     if tables.tenants.len()? >= MAX_TENANTS {
@@ -104,10 +105,10 @@ pub(super) fn add_tenant(
         Ok(changes) => changes,
         Err(error) => return refused(error),
     };
-    apply(tables, sequences, &own, ctx.now, &changes)?;
+    apply(tables, pending, &own, ctx.now, &changes)?;
     let key = tenant.id.as_bytes().as_slice();
     tables.tenants.insert(key, row_of(key, tenant)?.as_slice())?;
-    add_token(&own, token, tables, sequences, ctx)
+    add_token(&own, token, tables, pending, ctx)
 }
 
 /// Keeps a token, with a user for it to act as (R43); an operator's acts as nobody.
@@ -115,7 +116,7 @@ pub(super) fn add_token(
     actor: &Actor,
     token: &TokenRecord,
     tables: &mut WriteTables<'_>,
-    sequences: &mut Sequences,
+    pending: &mut Pending,
     ctx: &mut Ctx,
 ) -> Result<Result<Reply, StoreError>, StoreError> {
     let (first, last) = tokens_of(token.tenant);
@@ -125,7 +126,7 @@ pub(super) fn add_token(
     }
     let mut token = token.clone();
     match plan_user(&mut token, tables, ctx).map_err(StoreError::from) {
-        Ok(changes) => apply(tables, sequences, actor, ctx.now, &changes)?,
+        Ok(changes) => apply(tables, pending, actor, ctx.now, &changes)?,
         Err(error) => return refused(error),
     }
     let key = token.id.as_bytes();

@@ -4,13 +4,14 @@
 use redb::ReadableTable;
 use svctrack_core::{
     schema::{Lookup, LookupError, ResourceDef},
-    value::{Document, ObjectId, TenantId, json_reader::parse_stored},
+    tracking::{engagement::Engagement, intake::EventLookup},
+    value::{Document, ObjectId, TenantId, Timestamp, json_reader::parse_stored},
 };
 
 use super::{
-    codec,
+    codec, engagement,
     failure::in_lookup,
-    keys,
+    keys, messages,
     tables::{ReadTable, RecordTables, WriteTable, WriteTables},
 };
 use crate::store::StoreError;
@@ -21,19 +22,36 @@ pub(super) struct View<'a, T> {
     records: &'a T,
     unique: &'a T,
     index: &'a T,
+    engagement: &'a T,
+    /// Ids of events that came in, where events are planned.
+    messages: Option<&'a T>,
 }
 
 impl<'a, 't> View<'a, WriteTable<'t>> {
     /// As they are in the middle of a transaction.
     pub(super) fn in_transaction(tenant: TenantId, tables: &'a WriteTables<'t>) -> Self {
-        Self { tenant, records: &tables.records, unique: &tables.unique, index: &tables.index }
+        Self {
+            tenant,
+            records: &tables.records,
+            unique: &tables.unique,
+            index: &tables.index,
+            engagement: &tables.engagement,
+            messages: Some(&tables.messages),
+        }
     }
 }
 
 impl<'a> View<'a, ReadTable> {
     /// As they were when the snapshot was taken.
     pub(super) fn of_snapshot(tenant: TenantId, tables: &'a RecordTables) -> Self {
-        Self { tenant, records: &tables.records, unique: &tables.unique, index: &tables.index }
+        Self {
+            tenant,
+            records: &tables.records,
+            unique: &tables.unique,
+            index: &tables.index,
+            engagement: &tables.engagement,
+            messages: None,
+        }
     }
 }
 
@@ -102,5 +120,24 @@ impl<T: ReadableTable<&'static [u8], &'static [u8]>> Lookup for View<'_, T> {
         limit: usize,
     ) -> Result<Vec<ObjectId>, LookupError> {
         self.all_holders(def, row, key, limit).map_err(in_lookup)
+    }
+
+    fn engagement(
+        &self,
+        def: &ResourceDef,
+        id: ObjectId,
+    ) -> Result<Option<Engagement>, LookupError> {
+        engagement::engagement(self.engagement, self.tenant, def, id).map_err(in_lookup)
+    }
+}
+
+impl<T: ReadableTable<&'static [u8], &'static [u8]>> EventLookup for View<'_, T> {
+    fn last_received(
+        &self,
+        message_id: &str,
+        now: Timestamp,
+    ) -> Result<Option<Timestamp>, LookupError> {
+        let Some(messages) = self.messages else { return Ok(None) };
+        messages::last_received(messages, self.tenant, message_id, now).map_err(in_lookup)
     }
 }

@@ -5,6 +5,7 @@
 //! transaction is dropped, that one is answered with the error, and the others are planned again.
 
 use std::{
+    collections::BTreeMap,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::Arc,
     thread,
@@ -16,26 +17,26 @@ use svctrack_core::{
     plan::Ctx,
     resources::settings::SETTINGS,
     tracking::Event,
-    value::{Document, IdSequence},
+    value::{Document, IdSequence, TenantId},
 };
 
 use super::{
-    Shared,
-    apply::Sequences,
-    command,
+    Shared, command,
     open::META_LAST_ID,
+    pending::Pending,
     queue::{Job, Work},
     tables::WriteTables,
     tenants,
 };
 use crate::{
+    auth::Tenant,
     observe::panic_message,
-    store::{Command, Health, Reply, StoreError},
+    store::{Actor, Command, Health, Reply, StoreError},
 };
 
-/// A batch takes no more once it has this many commands: a commit is spread over enough of them by
-/// then, and the first one does not wait for the last for long.
-const MAX_BATCH_COMMANDS: usize = 2_000;
+/// A batch takes no more once it has this many rows, records or events: a commit is spread over enough
+/// of them by then, and the first one does not wait for the last for long.
+const MAX_BATCH_ROWS: usize = 2_000;
 /// A batch takes no more once it holds this many bytes, so that a transaction stays small.
 const MAX_BATCH_BYTES: usize = 4 * 1024 * 1024;
 /// A batch takes no more once it has been planned for this long; the first one waits for its answer.
@@ -58,6 +59,8 @@ enum Failed {
 pub(super) struct Writer {
     pub(super) shared: Arc<Shared>,
     pub(super) ids: IdSequence,
+    /// Tenants of which parked events may go on.
+    pub(super) to_replay: BTreeMap<TenantId, Tenant>,
 }
 
 /// Commands that share a transaction.
@@ -114,10 +117,24 @@ impl Writer {
     /// Serves commands until the queues are closed and empty.
     pub(super) fn run(mut self) {
         let _closing = Closing(self.shared.clone());
+        self.queue_replays();
         while let Some(work) = self.shared.queues.work() {
             match work {
                 Work::Serve(first) => self.serve(Batch { jobs: vec![first], at: 0 }),
                 Work::Reopen => self.recover(),
+            }
+        }
+    }
+
+    /// Lets parked events go on, each tenant's in its turn. What cannot be queued now is marked on disk,
+    /// and comes up with the next mark or start.
+    fn queue_replays(&mut self) {
+        for (_, tenant) in std::mem::take(&mut self.to_replay) {
+            let actor = Actor { tenant, token: None, user: None };
+            let answer = tokio::sync::oneshot::channel().0;
+            let job = Job { actor, command: Command::Replay, answer };
+            if let Err(error) = self.shared.queues.push(job) {
+                tracing::warn!(cause = %error, "parked events wait on");
             }
         }
     }
@@ -129,6 +146,9 @@ impl Writer {
             taking = false;
             let failed = match tried {
                 Ok(Ok(outcomes)) => {
+                    // Before the answers: who hears of the record that lets events go on, and writes
+                    // again, is served after these.
+                    self.queue_replays();
                     let answered = batch.jobs.drain(..).zip(outcomes);
                     answered.for_each(|(job, outcome)| answer(job, outcome));
                     continue;
@@ -167,8 +187,9 @@ impl Writer {
         let database = self.shared.database().map_err(Failed::Store)?;
         let transaction = begin(&database).map_err(Failed::Store)?;
         match self.carry_out_all(&transaction, batch, taking) {
-            Ok(outcomes) => {
+            Ok((outcomes, to_replay)) => {
                 transaction.commit().map_err(|error| Failed::Store(error.into()))?;
+                self.to_replay.extend(to_replay);
                 if batch.jobs.iter().any(|job| changes_settings(&job.command)) {
                     self.shared.limits.forget();
                 }
@@ -187,17 +208,18 @@ impl Writer {
         transaction: &WriteTransaction,
         batch: &mut Batch,
         taking: bool,
-    ) -> Result<Vec<Outcome>, Failed> {
+    ) -> Result<(Vec<Outcome>, BTreeMap<TenantId, Tenant>), Failed> {
         let of_store = |error: StoreError| Failed::Store(error);
         let mut tables = WriteTables::open(transaction).map_err(|error| of_store(error.into()))?;
-        let mut sequences = Sequences::new();
+        let mut pending = Pending::default();
         let mut outcomes = Vec::with_capacity(batch.jobs.len());
         let started = Instant::now();
-        let mut bytes = 0;
+        let (mut rows, mut bytes) = (0, 0);
         batch.at = 0;
         while let Some(job) = batch.jobs.get(batch.at) {
+            rows += rows_of_command(&job.command);
             bytes += size_of_command(&job.command);
-            let done = AssertUnwindSafe(|| self.carry_out(job, &mut tables, &mut sequences));
+            let done = AssertUnwindSafe(|| self.carry_out(job, &mut tables, &mut pending));
             match catch_unwind(done) {
                 Ok(Ok(outcome)) => outcomes.push(outcome),
                 Ok(Err(error)) if error.is_of_the_file() => return Err(Failed::Store(error)),
@@ -208,18 +230,20 @@ impl Writer {
                 }
             }
             batch.at += 1;
-            let full = batch.jobs.len() >= MAX_BATCH_COMMANDS || bytes >= MAX_BATCH_BYTES;
+            let full = rows >= MAX_BATCH_ROWS || bytes >= MAX_BATCH_BYTES;
             if taking && !full && batch.at == batch.jobs.len() && started.elapsed() < MAX_BATCH_TIME
             {
                 batch.jobs.extend(self.shared.queues.next());
             }
         }
         tenants::mark_used(&mut tables, self.shared.uses.take()).map_err(of_store)?;
+        let now = self.shared.clock.now();
+        let to_replay = pending.flush(&mut tables, &mut self.ids, now).map_err(of_store)?;
         if let Some(last) = self.ids.last() {
             let id = last.as_bytes().as_slice();
             tables.meta.insert(META_LAST_ID, id).map_err(|error| of_store(error.into()))?;
         }
-        Ok(outcomes)
+        Ok((outcomes, to_replay))
     }
 
     /// One command; what a rule refuses is an outcome, an error ends the transaction.
@@ -227,11 +251,11 @@ impl Writer {
         &mut self,
         job: &Job,
         tables: &mut WriteTables<'_>,
-        sequences: &mut Sequences,
+        pending: &mut Pending,
     ) -> Result<Outcome, StoreError> {
         let now = self.shared.clock.now();
         let mut ctx = Ctx { now, ids: self.ids.clone(), actor: job.actor.user };
-        let done = command::carry_out(&job.actor, &job.command, tables, sequences, &mut ctx);
+        let done = command::carry_out(&job.actor, &job.command, tables, pending, &mut ctx);
         self.ids = ctx.ids;
         done
     }
@@ -255,12 +279,19 @@ fn size_of_command(command: &Command) -> usize {
     match command {
         Command::Create { patch, .. } | Command::Update { patch, .. } => size_of_document(patch),
         Command::Upsert { items, .. } => items.iter().flatten().map(size_of_document).sum(),
-        Command::Delete { .. }
-        | Command::AddTenant { .. }
-        | Command::AddToken(_)
-        | Command::RevokeToken(_) => 0,
         Command::Once { command, .. } => size_of_command(command),
-        Command::Track { event, .. } => size_of_event(event),
+        Command::Track(tracking) => tracking.events.iter().map(size_of_event).sum(),
+        _ => 0,
+    }
+}
+
+/// How many records or events a command is about.
+fn rows_of_command(command: &Command) -> usize {
+    match command {
+        Command::Upsert { items, .. } => items.len(),
+        Command::Once { command, .. } => rows_of_command(command),
+        Command::Track(tracking) => tracking.events.len().max(1),
+        _ => 1,
     }
 }
 

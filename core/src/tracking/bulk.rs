@@ -1,0 +1,132 @@
+//! Route 4, the bulk call: from a row of an array to an [`Event`] (R31, R32, R36).
+
+use super::{
+    Event, Identity, Unreadable,
+    event::{MAX_EVENT_BYTES, name},
+    reader::{Names, Reader, joined_name},
+};
+use crate::value::{Document, Issue, JsonRef, json_rows::Row};
+
+/// The largest body of a bulk call, in bytes after decoding: about 150,000 rows (R30).
+pub const MAX_BODY_BYTES: usize = 32 * 1024 * 1024;
+/// How many rows are stored in one commit at the most (R31).
+pub const MAX_ROWS_PER_COMMIT: usize = 2_000;
+/// The greatest `count` of a row (R36).
+pub const MAX_COUNT: u16 = 300;
+
+/// The route's own names come first and win (R32).
+const EXTERNAL_ID: &[&str] = &["euExtId", name::EXTERNAL_ID, "userId", "user_id"];
+const COMPANY: &[&str] = &["cId", name::COMPANY, "companyId", "company_id"];
+const NAMES: Names = Names { external_id: "euExtId", email: name::EMAIL, company: "cId" };
+
+/// Reads a row of a bulk call.
+///
+/// # Errors
+/// [`Unreadable`], with every problem found.
+pub fn read(row: Row) -> Result<Event, Unreadable> {
+    check_size(row.bytes)?;
+    read_members(&row.members.map_err(Unreadable::Malformed)?)
+}
+
+/// An event is as large as one that comes alone at the most (R30).
+pub(super) fn check_size(bytes: usize) -> Result<(), Unreadable> {
+    if bytes <= MAX_EVENT_BYTES {
+        return Ok(());
+    }
+    let message = format!("an event must be at most {MAX_EVENT_BYTES} bytes");
+    Err(Unreadable::Invalid(vec![Issue::of_body("event_too_large", message)]))
+}
+
+fn read_members(row: &Document) -> Result<Event, Unreadable> {
+    let mut reader = Reader::of(row);
+    let email = reader.text(&[name::EMAIL]);
+    let mut external_id = reader.text(EXTERNAL_ID);
+    if external_id.is_none() && email.is_none() {
+        external_id = reader.text(&["id"]);
+    }
+    let event = Event {
+        identity: Identity {
+            external_id,
+            email,
+            name: joined_name(&mut reader),
+            company: reader.text(COMPANY),
+            asset: reader.text(&[name::ASSET]),
+            project: reader.text(&[name::PROJECT]),
+        },
+        action: reader.text(&[name::ACTION]),
+        info: reader.object(name::INFO),
+        passive: reader.passive(),
+        weight: reader.weight(),
+        count: row.value(name::COUNT).map(read_count),
+        date: reader.date(),
+        message_id: reader.text(&[name::MESSAGE_ID]),
+    };
+    reader.finish(event, &NAMES)
+}
+
+/// What is no whole number from 0 to [`MAX_COUNT`] counts as 1 (rule 7, R36).
+fn read_count(sent: JsonRef<'_>) -> u16 {
+    let count = sent.as_number_text().and_then(|text| text.parse::<u16>().ok());
+    count.filter(|count| *count <= MAX_COUNT).unwrap_or(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::value::{Timestamp, json_rows::Rows};
+
+    fn only(row: &str) -> Result<Event, Unreadable> {
+        let body = format!("[{row}]");
+        read(Rows::check(body.as_bytes()).unwrap().next().unwrap())
+    }
+
+    #[test]
+    fn every_field_of_the_route_is_read() {
+        let found = only(
+            r#"{"name":"Ada Lovelace","email":"ada@example.com","euExtId":"7","cId":"c","date":"2026-11-20",
+                "action":"Login","assetExtId":"a","projectExtId":"p","count":3,"passive":true,"weight":2.5}"#,
+        )
+        .unwrap();
+        let who = &found.identity;
+        assert_eq!((who.external_id.as_deref(), who.company.as_deref()), (Some("7"), Some("c")));
+        assert_eq!((who.asset.as_deref(), who.project.as_deref()), (Some("a"), Some("p")));
+        assert_eq!((found.count, found.passive, found.weight), (Some(3), true, Some(2.5)));
+        assert_eq!(found.date, Timestamp::parse("2026-11-20"));
+    }
+
+    #[test]
+    fn the_routes_own_spelling_wins_and_id_comes_last() {
+        let id = |row: &str| only(row).unwrap().identity.external_id;
+        assert_eq!(id(r#"{"externalId":"1","euExtId":"2"}"#).as_deref(), Some("2"));
+        assert_eq!(id(r#"{"id":"1","user_id":"2"}"#).as_deref(), Some("2"));
+        assert_eq!(id(r#"{"id":"1"}"#).as_deref(), Some("1"));
+        assert_eq!(id(r#"{"id":"1","email":"a@b"}"#), None);
+    }
+
+    #[test]
+    fn a_count_out_of_range_is_one() {
+        let count =
+            |sent: &str| only(&format!(r#"{{"euExtId":"7","count":{sent}}}"#)).unwrap().count;
+        for (sent, read) in
+            [("0", 0), ("300", 300), ("301", 1), ("-1", 1), ("1.5", 1), ("\"5\"", 1)]
+        {
+            assert_eq!(count(sent), Some(read), "{sent}");
+        }
+        assert_eq!(count("null"), None);
+    }
+
+    #[test]
+    fn a_problem_is_told_in_the_routes_own_names() {
+        let Err(Unreadable::Invalid(issues)) = only(r#"{"cId":"a\u0001"}"#) else { panic!() };
+        let found: Vec<_> = issues.iter().map(|issue| issue.pointer.as_str()).collect();
+        assert_eq!(found, ["", "/cId"]);
+        assert!(issues[0].message.contains("`euExtId`") && issues[1].message.contains("`cId`"));
+    }
+
+    #[test]
+    fn a_row_is_no_larger_than_an_event_alone() {
+        let row =
+            format!(r#"{{"euExtId":"7","info":{{"a":"{0}","b":"{0}"}}}}"#, "x".repeat(40_000));
+        assert_eq!(only(&row).unwrap_err().into_issue().code, "event_too_large");
+    }
+}

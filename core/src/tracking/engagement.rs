@@ -1,0 +1,261 @@
+//! How active somebody is (R37): kept beside the record of an end user or a company, so that an event
+//! never moves the record itself. What depends on now is computed when it is read.
+
+use rust_decimal::Decimal;
+use serde::{Deserialize, Serialize};
+
+use crate::value::{Json, Number, ObjectId, Timestamp};
+
+/// How many days count as the last ones, today among them.
+const RECENT_DAYS: i64 = 14;
+/// The share by which activity must have changed to be growing or declining, in tenths: 20 %.
+const CHANGED_TENTHS: u64 = 2;
+/// Most days of which beats are kept: those that count, and some that lie ahead, since a sender may
+/// give any date.
+const MAX_DAYS: usize = 64;
+
+/// What an event adds to the engagement of its user and their company.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Engaged {
+    /// The user.
+    pub end_user_id: ObjectId,
+    /// Their company.
+    pub company_id: Option<ObjectId>,
+    /// When they were active; none for a passive event.
+    pub seen_at: Option<Timestamp>,
+    /// What the activity counts; none for an event that is no activity, or a passive one.
+    pub beat: Option<Beat>,
+    /// The activity, by which the user's are listed; none for an event that is no activity.
+    pub activity: Option<ObjectId>,
+}
+
+/// What an activity counts.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Beat {
+    /// The day on which it happened, in days since 1970-01-01 in UTC.
+    pub day: i64,
+    /// How often.
+    pub count: u16,
+    /// Relative importance of each.
+    pub weight: f64,
+}
+
+/// The engagement of one user, or of all users of a company.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Engagement {
+    last_active: Option<Timestamp>,
+    /// Beats by day, in the order of days.
+    days: Vec<(i64, u64)>,
+    beats_total: u64,
+    /// Sum of count x weight: the bytes of a decimal, so that what is added can be taken away again.
+    experience: [u8; 16],
+}
+
+impl Engagement {
+    /// Adds an event.
+    pub fn add(&mut self, engaged: &Engaged) {
+        self.last_active = self.last_active.max(engaged.seen_at);
+        let Some(Beat { day, count, weight }) = engaged.beat else {
+            return;
+        };
+        let experience = decimal(weight).saturating_mul(Decimal::from(count));
+        self.set_experience(self.experience().saturating_add(experience));
+        self.beats_total = self.beats_total.saturating_add(count.into());
+        self.add_day(day, count.into());
+        self.forget_days();
+    }
+
+    /// Adds the engagement of a user who joins a company.
+    pub fn join(&mut self, other: &Self) {
+        self.last_active = self.last_active.max(other.last_active);
+        self.set_experience(self.experience().saturating_add(other.experience()));
+        self.beats_total = self.beats_total.saturating_add(other.beats_total);
+        other.days.iter().for_each(|(day, count)| self.add_day(*day, *count));
+        self.forget_days();
+    }
+
+    /// Takes away the engagement of a user who leaves a company, whose others were last active at
+    /// `last_active`.
+    pub fn leave(&mut self, other: &Self, last_active: Option<Timestamp>) {
+        self.last_active = last_active;
+        self.set_experience(self.experience().saturating_sub(other.experience()));
+        self.beats_total = self.beats_total.saturating_sub(other.beats_total);
+        for (day, count) in &mut self.days {
+            let left = other.days.iter().find(|(other, _)| other == day).map_or(0, |left| left.1);
+            *count = count.saturating_sub(left);
+        }
+        self.days.retain(|(_, count)| *count > 0);
+    }
+
+    fn add_day(&mut self, day: i64, count: u64) {
+        match self.days.binary_search_by_key(&day, |(known, _)| *known) {
+            Ok(at) => {
+                if let Some((_, known)) = self.days.get_mut(at) {
+                    *known = known.saturating_add(count);
+                }
+            }
+            Err(at) => self.days.insert(at, (day, count)),
+        }
+    }
+
+    /// Days that can count no more, and those furthest ahead, make room.
+    fn forget_days(&mut self) {
+        let today = self.last_active.map_or(0, Timestamp::epoch_days);
+        self.days.retain(|(day, _)| *day > today - 2 * RECENT_DAYS);
+        self.days.truncate(MAX_DAYS);
+    }
+
+    fn experience(&self) -> Decimal {
+        Decimal::deserialize(self.experience)
+    }
+
+    fn set_experience(&mut self, experience: Decimal) {
+        self.experience = experience.serialize();
+    }
+
+    /// Time of the latest event that was not passive.
+    pub fn last_active(&self) -> Option<Timestamp> {
+        self.last_active
+    }
+
+    /// Beats of the last 14 days.
+    pub fn beats(&self, now: Timestamp) -> u64 {
+        self.beats_until(now.epoch_days())
+    }
+
+    fn beats_until(&self, last_day: i64) -> u64 {
+        let recent = |day: i64| day > last_day - RECENT_DAYS && day <= last_day;
+        self.days.iter().filter(|(day, _)| recent(*day)).map(|(_, count)| count).sum()
+    }
+
+    /// The last 14 days against the 14 before: `growing`, `steady` or `declining`.
+    pub fn beat_trend(&self, now: Timestamp) -> &'static str {
+        let today = now.epoch_days();
+        let (recent, before) = (self.beats_until(today), self.beats_until(today - RECENT_DAYS));
+        if recent == before {
+            "steady"
+        } else if recent * 10 >= before * (10 + CHANGED_TENTHS) {
+            "growing"
+        } else if recent * 10 <= before * (10 - CHANGED_TENTHS) {
+            "declining"
+        } else {
+            "steady"
+        }
+    }
+
+    /// The value of a row at `now`.
+    pub fn value(&self, row: EngagementRow, now: Timestamp) -> Option<Json> {
+        let integer = |count: u64| Json::integer(i64::try_from(count).unwrap_or(i64::MAX));
+        Some(match row {
+            EngagementRow::LastActive => Json::string(&self.last_active?.to_string()),
+            EngagementRow::Beats => integer(self.beats(now)),
+            EngagementRow::BeatsTotal => integer(self.beats_total),
+            EngagementRow::BeatTrend => Json::string(self.beat_trend(now)),
+            EngagementRow::Experience => {
+                Number::of_derived(self.experience()).map_or_else(Json::null, Json::number)
+            }
+        })
+    }
+}
+
+/// A row of an end user or a company that is read from their engagement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EngagementRow {
+    /// `lastActive`
+    LastActive,
+    /// `beats`
+    Beats,
+    /// `beatsTotal`
+    BeatsTotal,
+    /// `beatTrend`
+    BeatTrend,
+    /// `experience`
+    Experience,
+}
+
+/// A weight as the decimal that it was written as; one beyond all decimals is the greatest.
+fn decimal(weight: f64) -> Decimal {
+    weight.to_string().parse().unwrap_or(Decimal::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: &str = "2026-11-20T12:00:00Z";
+
+    fn at(text: &str) -> Timestamp {
+        Timestamp::parse(text).unwrap()
+    }
+
+    /// An activity on a day so many days ago, with a count.
+    fn beat(days_ago: i64, count: u16, weight: f64) -> Engaged {
+        let day = at(NOW).epoch_days() - days_ago;
+        let seen_at = Timestamp::from_ms_clamped(at(NOW).as_ms() - days_ago.max(0) * 86_400_000);
+        Engaged {
+            end_user_id: ObjectId::MIN,
+            company_id: None,
+            seen_at: Some(seen_at),
+            beat: Some(Beat { day, count, weight }),
+            activity: None,
+        }
+    }
+
+    fn of(beats: &[(i64, u16)]) -> Engagement {
+        let mut engagement = Engagement::default();
+        beats.iter().for_each(|(days_ago, count)| engagement.add(&beat(*days_ago, *count, 1.0)));
+        engagement
+    }
+
+    #[test]
+    fn the_last_fourteen_days_count_today_among_them() {
+        let found = of(&[(0, 1), (13, 2), (14, 4), (27, 8), (28, 16), (-1, 32)]);
+        assert_eq!(found.beats(at(NOW)), 3);
+        assert_eq!(found.beats(at("2026-11-21")), 33);
+        assert_eq!(found.value(EngagementRow::BeatsTotal, at(NOW)), Some(Json::integer(63)));
+    }
+
+    #[test]
+    fn a_trend_is_a_change_of_a_fifth() {
+        let check = |recent: u16, before: u16, trend: &str| {
+            assert_eq!(
+                of(&[(0, recent), (14, before)]).beat_trend(at(NOW)),
+                trend,
+                "{recent} {before}"
+            );
+        };
+        check(0, 0, "steady");
+        check(1, 0, "growing");
+        check(0, 1, "declining");
+        check(12, 10, "growing");
+        check(11, 10, "steady");
+        check(9, 10, "steady");
+        check(8, 10, "declining");
+    }
+
+    #[test]
+    fn experience_is_exact() {
+        let mut found = Engagement::default();
+        (0..10).for_each(|_| found.add(&beat(0, 1, 0.1)));
+        assert_eq!(found.value(EngagementRow::Experience, at(NOW)).unwrap().as_ref().text(), "1");
+        found.add(&beat(0, 300, 1e300));
+        assert!(found.value(EngagementRow::Experience, at(NOW)).is_some());
+    }
+
+    #[test]
+    fn who_leaves_takes_along_what_they_brought() {
+        let (ada, bob) = (of(&[(0, 1), (3, 2)]), of(&[(1, 4), (3, 8)]));
+        let mut company = ada.clone();
+        company.join(&bob);
+        assert_eq!(company.beats(at(NOW)), 15);
+        company.leave(&ada, bob.last_active());
+        assert_eq!(company, bob);
+    }
+
+    #[test]
+    fn the_days_that_are_kept_are_limited() {
+        let ahead: Vec<_> = (0..200).map(|day| (-day, 1)).collect();
+        assert_eq!(of(&ahead).days.len(), MAX_DAYS);
+        assert_eq!(of(&ahead).beats(at(NOW)), 1);
+    }
+}

@@ -1,0 +1,320 @@
+//! What is stored of an event: the user where they are new or lack something, the activity where
+//! something was done, the event itself while it has to wait, and what its sender should mend.
+
+use super::{
+    Event, Identity,
+    engagement::{Beat, Engaged},
+    identity::{self, Company, Found, User, user_key},
+    report::{Note, is_placeholder},
+};
+use crate::{
+    plan::{Activity, Appended, Change, Ctx, Finding, ParkedEvent, Route, Wait},
+    resources::{
+        asset::{self, ASSET},
+        company::{self, COMPANY},
+        end_user::{self, END_USER},
+        project::{self, PROJECT},
+        settings::{self, AUTO_CREATE_END_USERS},
+    },
+    schema::{Lookup, LookupError, ResourceDef},
+    value::{RecordRef, Timestamp, email, time::DAY_MS},
+};
+
+/// Weight of an event that names none (R36).
+const DEFAULT_WEIGHT: f64 = 1.0;
+/// How long the id of an event is remembered, in milliseconds: 7 days (R39).
+pub const MESSAGE_ID_MS: i64 = 7 * DAY_MS;
+
+/// An event as it came in.
+#[derive(Clone, Copy, Debug)]
+pub struct Incoming<'a> {
+    /// The event.
+    pub event: &'a Event,
+    /// When it was received.
+    pub received_at: Timestamp,
+    /// How it came in.
+    pub route: Route,
+}
+
+/// What a tenant has set for its events (R41).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TrackingSettings {
+    /// Whether an event makes its user.
+    pub auto_create_end_users: bool,
+}
+
+impl Default for TrackingSettings {
+    fn default() -> Self {
+        Self { auto_create_end_users: true }
+    }
+}
+
+impl TrackingSettings {
+    /// Those of a tenant.
+    ///
+    /// # Errors
+    /// When the store cannot say.
+    pub fn of_tenant(lookup: &dyn Lookup) -> Result<Self, LookupError> {
+        let set = AUTO_CREATE_END_USERS.get(&settings::of_tenant(lookup)?);
+        Ok(set.map_or_else(Self::default, |auto_create_end_users| Self { auto_create_end_users }))
+    }
+}
+
+/// Finds, besides records, which events came in before.
+pub trait EventLookup: Lookup {
+    /// When an event with this id of the sender's was last received in the [`MESSAGE_ID_MS`] before
+    /// `now`; what was received earlier may be answered too.
+    ///
+    /// # Errors
+    /// When the store cannot say.
+    fn last_received(
+        &self,
+        message_id: &str,
+        now: Timestamp,
+    ) -> Result<Option<Timestamp>, LookupError>;
+}
+
+/// Plans what is stored of an event. One whose id came in within the last 7 days has been stored
+/// already, and nothing is planned (R39).
+///
+/// # Errors
+/// When the store cannot say what is known.
+pub fn plan(
+    sent: &Incoming<'_>,
+    settings: TrackingSettings,
+    lookup: &dyn EventLookup,
+    ctx: &mut Ctx,
+) -> Result<Vec<Change>, LookupError> {
+    let mut changes = Vec::new();
+    if let Some(id) = &sent.event.message_id {
+        let before = lookup.last_received(id, sent.received_at)?;
+        if before.is_some_and(|at| sent.received_at.as_ms() - at.as_ms() < MESSAGE_ID_MS) {
+            return Ok(changes);
+        }
+        changes.push(Change::Append(Appended::Message(id.clone(), sent.received_at)));
+    }
+    match settle(sent, settings, lookup, ctx)? {
+        Settled::Stored(stored) => changes.extend(stored),
+        Settled::Waits(note, also) => {
+            let finding = note.finding(sent);
+            if is_parked(sent.route, &note) {
+                changes.push(park(sent, &note, &finding, ctx)?);
+            }
+            changes.push(found(finding));
+            changes.extend(also.iter().map(|note| found(note.finding(sent))));
+        }
+    }
+    Ok(changes)
+}
+
+/// Plans what is stored of an event that has waited; none while it has to wait on.
+///
+/// # Errors
+/// When the store cannot say what is known.
+pub fn replay(
+    sent: &Incoming<'_>,
+    settings: TrackingSettings,
+    lookup: &dyn EventLookup,
+    ctx: &mut Ctx,
+) -> Result<Option<Vec<Change>>, LookupError> {
+    Ok(match settle(sent, settings, lookup, ctx)? {
+        Settled::Stored(changes) => Some(changes),
+        Settled::Waits(..) => None,
+    })
+}
+
+fn found(finding: Finding) -> Change {
+    Change::Append(Appended::Finding(Box::new(finding)))
+}
+
+/// What becomes of an event.
+enum Settled {
+    /// It is stored.
+    Stored(Vec<Change>),
+    /// Its user cannot be made yet, for this reason; with what else was noted.
+    Waits(Note, Vec<Note>),
+}
+
+fn settle(
+    sent: &Incoming<'_>,
+    settings: TrackingSettings,
+    lookup: &dyn Lookup,
+    ctx: &mut Ctx,
+) -> Result<Settled, LookupError> {
+    let identity = &sent.event.identity;
+    let mut notes = placeholders(identity);
+    let (mut changes, user) = match identity::find_user(identity, lookup, &mut notes)? {
+        Found::Known(user) => {
+            identity::check_company(identity, &user, lookup, &mut notes)?;
+            identity::fill_empty(user, identity, lookup, ctx)?
+        }
+        Found::Unknown(new) => match identity::find_company(identity, lookup)? {
+            Company::Found(company) if settings.auto_create_end_users => {
+                identity::create_user(&new, company, lookup, ctx)?
+            }
+            Company::Found(_) => return Ok(Settled::Waits(Note::UserNotMade, notes)),
+            Company::Unknown => {
+                let company = identity.company.clone().unwrap_or_default();
+                return Ok(Settled::Waits(Note::CompanyUnknown(company), notes));
+            }
+            Company::NotSaid => return Ok(Settled::Waits(Note::UserUnknown, notes)),
+        },
+    };
+    let activity = activity(sent, &user, lookup, &mut notes, ctx)?;
+    changes.push(engaged(sent, &user, activity.as_deref(), ctx.now));
+    changes.extend(activity.map(|activity| Change::Append(Appended::Activity(activity))));
+    changes.extend(notes.iter().map(|note| found(note.finding(sent))));
+    Ok(Settled::Stored(changes))
+}
+
+fn placeholders(identity: &Identity) -> Vec<Note> {
+    let of = |id: &Option<String>| id.clone().filter(|id| is_placeholder(id));
+    let user = of(&identity.external_id).map(Note::PlaceholderUser);
+    let company = of(&identity.company).map(Note::PlaceholderCompany);
+    user.into_iter().chain(company).collect()
+}
+
+/// An event with an action is an activity, unless it happened zero times (R36, R37).
+fn activity(
+    sent: &Incoming<'_>,
+    user: &User,
+    lookup: &dyn Lookup,
+    notes: &mut Vec<Note>,
+    ctx: &mut Ctx,
+) -> Result<Option<Box<Activity>>, LookupError> {
+    let Incoming { event, received_at, route } = *sent;
+    let count = event.count.unwrap_or(1);
+    let Some(action) = event.action.clone().filter(|_| count > 0) else {
+        return Ok(None);
+    };
+    let Identity { asset, project, .. } = event.identity.clone();
+    let matched = |def, row, sent: &Option<String>| match sent {
+        Some(key) => lookup.find(def, row, key),
+        None => Ok(None),
+    };
+    let asset_id = matched(&ASSET, asset::EXTERNAL_ID.name, &asset)?;
+    let project_id = matched(&PROJECT, project::EXTERNAL_ID.name, &project)?;
+    notes.extend(asset.clone().filter(|_| asset_id.is_none()).map(Note::AssetUnknown));
+    notes.extend(project.clone().filter(|_| project_id.is_none()).map(Note::ProjectUnknown));
+    Ok(Some(Box::new(Activity {
+        id: ctx.ids.next(ctx.now),
+        company_id: user.company(),
+        end_user_id: user.id,
+        action,
+        asset,
+        project,
+        info: event.info.clone(),
+        count,
+        weight: event.weight.unwrap_or(DEFAULT_WEIGHT),
+        passive: event.passive,
+        date: event.date.unwrap_or(received_at),
+        received_at,
+        route,
+        message_id: event.message_id.clone(),
+        asset_id,
+        project_id,
+    })))
+}
+
+/// What the event adds to the engagement of its user; the future moves nothing beyond now (R36, R37).
+fn engaged(
+    sent: &Incoming<'_>,
+    user: &User,
+    activity: Option<&Activity>,
+    now: Timestamp,
+) -> Change {
+    let counts = !sent.event.passive;
+    let date = sent.event.date.unwrap_or(sent.received_at);
+    let beat = activity.filter(|_| counts).map(|activity| Beat {
+        day: date.epoch_days(),
+        count: activity.count,
+        weight: activity.weight,
+    });
+    Change::Append(Appended::Engaged(Engaged {
+        end_user_id: user.id,
+        company_id: user.company(),
+        seen_at: counts.then_some(date.min(now)),
+        beat,
+        activity: activity.map(|activity| activity.id),
+    }))
+}
+
+/// Whether an event that has to wait is kept: on route 3 one of no known company is discarded (rule 5).
+fn is_parked(route: Route, note: &Note) -> bool {
+    route != Route::Pipeline || *note == Note::UserNotMade
+}
+
+/// Keeps an event whose user cannot be made yet, with the reason.
+fn park(
+    sent: &Incoming<'_>,
+    note: &Note,
+    finding: &Finding,
+    ctx: &mut Ctx,
+) -> Result<Change, LookupError> {
+    let event = serde_json::to_string(sent.event).map_err(|error| LookupError(error.into()))?;
+    let mut waits = waits_of(&sent.event.identity);
+    waits.push(wait_behind(finding.route, finding.code, &finding.cause));
+    if *note == Note::UserNotMade {
+        waits.push(wait_for_creation());
+    }
+    Ok(Change::Append(Appended::Parked(Box::new(ParkedEvent {
+        id: ctx.ids.next(ctx.now),
+        code: finding.code.to_owned(),
+        received_at: sent.received_at,
+        route: sent.route,
+        event,
+        waits,
+    }))))
+}
+
+/// Whether records of this resource are waited for.
+pub fn is_waited_for(def: &ResourceDef) -> bool {
+    *def == COMPANY || *def == END_USER
+}
+
+/// What lets events go on that wait behind an entry of the report.
+pub fn wait_behind(route: Route, code: &str, cause: &str) -> Wait {
+    Wait { resource: 0, row: "report".to_owned(), key: format!("{} {code} {cause}", route.name()) }
+}
+
+/// What lets events go on when a tenant switches `autoCreateEndUsers` on.
+pub fn wait_for_creation() -> Wait {
+    Wait { resource: 0, row: "autoCreateEndUsers".to_owned(), key: String::new() }
+}
+
+/// The index entries of users and companies that would settle whose event it is.
+fn waits_of(identity: &Identity) -> Vec<Wait> {
+    let wait = |def: &ResourceDef, row: &str, key: String| Wait {
+        resource: def.code,
+        row: row.to_owned(),
+        key,
+    };
+    let mut waits = Vec::new();
+    if let Some(id) = &identity.external_id {
+        waits.push(wait(&END_USER, end_user::EXTERNAL_ID.name, id.clone()));
+    }
+    if let Some(address) = &identity.email {
+        let row = end_user::EMAIL.name;
+        waits.push(wait(&END_USER, row, user_key(row, address)));
+    }
+    match (&identity.company, identity.email.as_deref().and_then(email::company_domain)) {
+        (Some(sent), _) => {
+            waits.push(wait(&COMPANY, company::EXTERNAL_ID.name, sent.clone()));
+            match RecordRef::parse(sent) {
+                Some(RecordRef::External(key)) => {
+                    waits.push(wait(&COMPANY, company::EXTERNAL_ID.name, key));
+                }
+                Some(RecordRef::Source(key)) => {
+                    waits.push(wait(&COMPANY, company::SOURCE_ID.name, key));
+                }
+                Some(RecordRef::Id(_)) | None => {}
+            }
+        }
+        (None, Some(domain)) => waits.push(wait(&COMPANY, company::DOMAINS.name, domain)),
+        (None, None) => {}
+    }
+    waits
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,401 @@
+//! The report of possible integration issues (rule 5, R42): what is found wrong with what was sent, what
+//! would mend it, and how the report is read.
+
+use std::borrow::Cow;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Event, intake::Incoming};
+use crate::{
+    plan::{Finding, Route},
+    resources::ticket::{self, TICKET},
+    schema::{
+        ListLimits, ResourceDef,
+        list::{PairReader, Read, parse_after, parse_limit, parse_time, unreadable},
+    },
+    value::{
+        Document, Issue, Json, ObjectId, Timestamp, email,
+        issue::{MAX_QUOTED_CHARS, quoted, quoted_list},
+    },
+};
+
+/// How many entries of the report a list returns.
+pub const LIST: ListLimits = ListLimits { default: 100, max: 2_000 };
+
+/// Something that is found about an event while it is taken in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Note {
+    /// A company was sent that is not known.
+    CompanyUnknown(String),
+    /// The user is not known, and nothing says to which company they belong.
+    UserUnknown,
+    /// The user is not known, and the tenant makes its users itself.
+    UserNotMade,
+    /// `externalId` and e-mail name two users; the first one is followed.
+    IdentitiesDiffer(ObjectId, ObjectId),
+    /// The e-mail is that of a user with another `externalId`.
+    EmailTaken(ObjectId),
+    /// Another company was sent than the user's.
+    CompanyDiffers(ObjectId, ObjectId),
+    /// A program's word for nothing was sent as the id of a user.
+    PlaceholderUser(String),
+    /// The same for a company.
+    PlaceholderCompany(String),
+    /// There is no asset with this `externalId`.
+    AssetUnknown(String),
+    /// There is no project with this `externalId`.
+    ProjectUnknown(String),
+}
+
+impl Note {
+    /// Its code, what tells it from others of that code, and what would mend it.
+    fn words(&self, event: &Event) -> (&'static str, String, String) {
+        match self {
+            Self::CompanyUnknown(sent) => (
+                "company_unknown",
+                sent.clone(),
+                format!("no company has the `externalId` {}: create it, or correct what is sent", quoted(sent)),
+            ),
+            Self::UserUnknown => user_unknown(event),
+            Self::UserNotMade => (
+                "user_not_created",
+                String::new(),
+                "the user is not known, and `autoCreateEndUsers` is off: create the user, or switch it on".to_owned(),
+            ),
+            Self::IdentitiesDiffer(user, other) => (
+                "identities_differ",
+                format!("{user} {other}"),
+                format!("the id and the e-mail name two end users, {user} and {other}; the id was followed: correct what is sent, or the users"),
+            ),
+            Self::EmailTaken(holder) => (
+                "email_of_another",
+                holder.to_string(),
+                format!("the e-mail is that of end user {holder}, who has another `externalId`; it was left out: correct what is sent, or that user"),
+            ),
+            Self::CompanyDiffers(user, company) => (
+                "company_differs",
+                format!("{user} {company}"),
+                format!("end user {user} belongs to another company than the one sent, {company}, and stays there: move the user, or correct what is sent"),
+            ),
+            Self::PlaceholderUser(sent) => placeholder("the id of the user", sent),
+            Self::PlaceholderCompany(sent) => placeholder("the id of the company", sent),
+            Self::AssetUnknown(sent) => unmatched("asset", "asset_unknown", sent),
+            Self::ProjectUnknown(sent) => unmatched("project", "project_unknown", sent),
+        }
+    }
+
+    /// The entry for the report.
+    pub(super) fn finding(&self, sent: &Incoming<'_>) -> Finding {
+        let (code, cause, message) = self.words(sent.event);
+        Finding {
+            route: sent.route,
+            code,
+            cause,
+            message,
+            at: sent.received_at,
+            count: 1,
+            sample: sample(sent.event),
+            people: people(sent.event),
+        }
+    }
+}
+
+/// Users of one domain are one cause; those who cannot be told apart are another.
+fn user_unknown(event: &Event) -> (&'static str, String, String) {
+    let domain = event.identity.email.as_deref().and_then(email::company_domain);
+    let message = match &domain {
+        Some(domain) => format!(
+            "the user is not known and no company was sent: send the company's id, or add {} to the `domains` of one company",
+            quoted(domain)
+        ),
+        None => "the user is not known and no company was sent: send the company's id, or create the user".to_owned(),
+    };
+    ("user_unknown", domain.unwrap_or_default(), message)
+}
+
+fn placeholder(what: &str, sent: &str) -> (&'static str, String, String) {
+    let message = format!(
+        "{what} is {}, which is a program's word for nothing: correct the sender",
+        quoted(sent)
+    );
+    ("placeholder_id", format!("{what} {sent}"), message)
+}
+
+fn unmatched(what: &str, code: &'static str, sent: &str) -> (&'static str, String, String) {
+    let message = format!(
+        "no {what} has the `externalId` {}: create it, or correct what is sent",
+        quoted(sent)
+    );
+    (code, sent.to_owned(), message)
+}
+
+/// Whether `id` is what programs write where they have none.
+pub(super) fn is_placeholder(id: &str) -> bool {
+    let words = ["undefined", "null", "[object Object]"];
+    words.contains(&id.trim()) || id.bytes().all(|byte| matches!(byte, b'0' | b'-'))
+}
+
+/// Who and what an event names, in short.
+fn sample(event: &Event) -> Document {
+    let mut sample = Document::default();
+    let members = event.identity.members();
+    let action = [("action", event.action.as_deref())];
+    for (name, value) in members.into_iter().chain(action) {
+        if let Some(value) = value.filter(|_| name != "name") {
+            sample.set(name, Json::string(&cut(value)));
+        }
+    }
+    sample
+}
+
+fn cut(text: &str) -> String {
+    text.chars().take(MAX_QUOTED_CHARS).collect()
+}
+
+/// The keys by which an event names a person.
+fn people(event: &Event) -> Vec<String> {
+    let external_id = event.identity.external_id.clone();
+    let email = event.identity.email.as_deref().map(email::folded);
+    external_id.into_iter().chain(email).collect()
+}
+
+/// A row of a bulk call, or a call of an array of them, that was refused (R31).
+#[must_use]
+pub fn refused(route: Route, index: usize, issue: &Issue, at: Timestamp) -> Finding {
+    let mut sample = Document::default();
+    sample.set("index", Json::integer(i64::try_from(index).unwrap_or(i64::MAX)));
+    if !issue.pointer.is_empty() {
+        sample.set("pointer", Json::string(&issue.pointer));
+    }
+    Finding {
+        route,
+        code: issue.code,
+        cause: issue.pointer.clone(),
+        message: format!("events were refused: {}", without_words(&issue.message)),
+        at,
+        count: 1,
+        sample,
+        people: Vec::new(),
+    }
+}
+
+/// A message without what was found: entries of many rows are folded, and it may be personal.
+fn without_words(message: &str) -> &str {
+    message.split_once("; found").map_or(message, |(expected, _)| expected)
+}
+
+/// A ticket that was refused in bulk, with the element that says so: the answer is counts alone (R18).
+#[must_use]
+pub fn refused_ticket(element: &Document, at: Timestamp) -> Finding {
+    let text = |name| element.text(name).unwrap_or_default().into_owned();
+    let mut sample = element.clone();
+    sample.set("message", Json::string(without_words(&text("message"))));
+    Finding {
+        route: Route::Tickets,
+        code: "ticket_refused",
+        cause: format!("{} {}", text("code"), text("field")),
+        message: format!("tickets were refused: {}", without_words(&text("message"))),
+        at,
+        count: 1,
+        sample,
+        people: Vec::new(),
+    }
+}
+
+/// A ticket that is kept without a company, since none was found (R26).
+pub fn ticket_without_company(
+    def: &ResourceDef,
+    record: &Document,
+    at: Timestamp,
+) -> Option<Finding> {
+    if *def != TICKET || record.value(ticket::COMPANY_ID.name).is_some() {
+        return None;
+    }
+    let address = ticket::EMAIL.get(record).unwrap_or_default();
+    let external_id = ticket::COMPANY_EXTERNAL_ID.get(record).map(Cow::into_owned);
+    let domain = email::company_domain(&address);
+    let mut sample = Document::default();
+    for row in [ticket::SOURCE_ID.name, ticket::COMPANY_EXTERNAL_ID.name] {
+        if let Some(value) = record.text(row) {
+            sample.set(row, Json::string(&cut(&value)));
+        }
+    }
+    Some(Finding {
+        route: Route::Tickets,
+        code: "ticket_without_company",
+        cause: external_id.or(domain).unwrap_or_default(),
+        message: "tickets are kept without a company: correct the company's id that is sent, or add the e-mail's domain to one company".to_owned(),
+        at,
+        count: 1,
+        sample,
+        people: Vec::new(),
+    })
+}
+
+/// Parked events that had to make room for others, or waited too long.
+#[must_use]
+pub fn parked_dropped(route: Route, count: u64, at: Timestamp) -> Finding {
+    Finding {
+        route,
+        code: "parked_dropped",
+        cause: String::new(),
+        message: "events that waited for their user or company were dropped, the oldest first: mend what the other entries name".to_owned(),
+        at,
+        count,
+        sample: Document::default(),
+        people: Vec::new(),
+    }
+}
+
+/// Event ids that could not be remembered, since there are too many (R39).
+#[must_use]
+pub fn messages_full(route: Route, at: Timestamp) -> Finding {
+    Finding {
+        route,
+        code: "message_ids_full",
+        cause: String::new(),
+        message: "more `messageId`s came within a week than are remembered: events that are sent twice may be stored twice".to_owned(),
+        at,
+        count: 1,
+        sample: Document::default(),
+        people: Vec::new(),
+    }
+}
+
+/// An entry of the report as it is kept.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Entry {
+    /// Its id.
+    pub id: ObjectId,
+    /// How it came in.
+    pub route: Route,
+    /// What it is, stable, in snake_case.
+    pub code: String,
+    /// What is wrong, and what would mend it.
+    pub message: String,
+    /// When it was last seen.
+    pub at: Timestamp,
+    /// How often.
+    pub count: u64,
+    /// What was sent, in short: the text of a JSON object.
+    pub sample: String,
+    /// Hashes of the keys by which the sample names a person.
+    pub people: Vec<u64>,
+    /// What tells it from others of its code.
+    pub cause: String,
+}
+
+impl Entry {
+    /// The entry that `finding` begins.
+    pub fn of(finding: &Finding, id: ObjectId, people: Vec<u64>) -> Self {
+        Self {
+            id,
+            route: finding.route,
+            code: finding.code.to_owned(),
+            message: finding.message.clone(),
+            at: finding.at,
+            count: finding.count,
+            sample: finding.sample.to_text(),
+            people,
+            cause: finding.cause.clone(),
+        }
+    }
+
+    /// Folds a finding of the same cause into the entry: it shows the latest.
+    pub fn fold(&mut self, finding: &Finding, people: Vec<u64>) {
+        let count = self.count.saturating_add(finding.count);
+        *self = Self { count, at: self.at.max(finding.at), ..Self::of(finding, self.id, people) };
+    }
+
+    /// The entry as it is answered.
+    pub fn answer(&self) -> Document {
+        let mut answer = Document::default();
+        let sample = Json::parse(self.sample.as_bytes()).unwrap_or_else(|_| Json::null());
+        answer.set("_id", Json::string(&self.id.to_string()));
+        answer.set("route", Json::string(self.route.name()));
+        answer.set("code", Json::string(&self.code));
+        answer.set("message", Json::string(&self.message));
+        answer.set("at", Json::string(&self.at.to_string()));
+        answer.set("count", Json::integer(i64::try_from(self.count).unwrap_or(i64::MAX)));
+        answer.set("sample", sample);
+        answer
+    }
+}
+
+/// What a list of the report asks for; newest entries first.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReportQuery {
+    /// Of this way in.
+    pub route: Option<Route>,
+    /// With this code.
+    pub code: Option<String>,
+    /// Seen at this time or later.
+    pub from: Option<Timestamp>,
+    /// How many at the most.
+    pub limit: usize,
+    /// Only those before this one: the last of the page before.
+    pub after: Option<ObjectId>,
+}
+
+impl ReportQuery {
+    /// Reads the query of a request.
+    ///
+    /// # Errors
+    /// Every parameter that cannot be read.
+    pub fn parse(pairs: &[(String, String)]) -> Result<Read<Self>, Vec<Issue>> {
+        let mut query =
+            Self { route: None, code: None, from: None, limit: LIST.default, after: None };
+        let mut reader = PairReader::default();
+        for (name, value) in pairs {
+            match name.as_str() {
+                "route" => reader.set(&mut query.route, parse_route(name, value).map(Some)),
+                "code" => query.code = Some(value.clone()),
+                "from" => reader.set(&mut query.from, parse_time(name, value).map(Some)),
+                "limit" => reader.set(&mut query.limit, parse_limit(value, LIST)),
+                "after" => reader.set(&mut query.after, parse_after(value).map(Some)),
+                _ => reader.ignored.push(name.clone()),
+            }
+        }
+        reader.finish(query)
+    }
+
+    /// Whether an entry is asked for.
+    pub fn admits(&self, entry: &Entry) -> bool {
+        self.route.is_none_or(|route| route == entry.route)
+            && self.code.as_ref().is_none_or(|code| *code == entry.code)
+            && self.from.is_none_or(|from| entry.at >= from)
+    }
+}
+
+fn parse_route(name: &str, value: &str) -> Result<Route, Issue> {
+    let found = Route::ALL.into_iter().find(|route| route.name() == value);
+    found.ok_or_else(|| {
+        let names = Route::ALL.map(Route::name);
+        unreadable(name, &format!("one of {}", quoted_list(&names)), value)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_programs_word_for_nothing_is_known() {
+        for word in
+            ["undefined", "null", "[object Object]", "0", "00000000-0000-0000-0000-000000000000"]
+        {
+            assert!(is_placeholder(word), "{word}");
+        }
+        for id in ["7", "nullable", "00000000-0000-0000-0000-000000000001"] {
+            assert!(!is_placeholder(id), "{id}");
+        }
+    }
+
+    #[test]
+    fn a_refusal_repeats_nothing_that_was_sent() {
+        let issue = Issue::of_member("email", "wrong_type", "`email` must be a string; found `5`");
+        let finding = refused(Route::Bulk, 3, &issue, Timestamp::MIN);
+        assert_eq!(finding.message, "events were refused: `email` must be a string");
+        assert_eq!(finding.sample.to_text(), r#"{"index":3,"pointer":"/email"}"#);
+    }
+}

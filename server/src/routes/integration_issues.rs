@@ -1,0 +1,68 @@
+//! The report of possible integration issues (R42): list it, remove an entry, let what waits behind one
+//! go on.
+
+use poem::{Request, Response};
+use svctrack_core::{
+    tracking::report::ReportQuery,
+    value::{Issue, ObjectId, issue::quoted},
+};
+
+use super::{json, name_ignored, page, path_part, query_pairs, strict::Strictness};
+use crate::{
+    app::App,
+    auth::{Caller, authenticate},
+    error::Error,
+    store::{Command, Reply},
+};
+
+/// `GET /integrationissues`: newest entries first.
+pub(crate) async fn list(app: &App, request: Request) -> Result<Response, Error> {
+    let caller = authorise(app, &request, "reports:read")?;
+    let read = ReportQuery::parse(&query_pairs(&request)).map_err(Error::BadRequest)?;
+    Strictness::of(&request).check_parameters(&read.ignored)?;
+    let found = app.store.report(&caller.tenant, read.query).await?;
+    let mut response = page(request.uri(), found);
+    name_ignored(&mut response, &read.ignored);
+    Ok(response)
+}
+
+/// `DELETE /integrationissues/{id}`: what is not there is deleted zero times (R15).
+pub(crate) async fn delete(app: &App, request: Request) -> Result<Response, Error> {
+    let caller = authorise(app, &request, "admin")?;
+    let command = Command::DeleteEntry(id_in_path(&request)?);
+    match app.store.write(caller.into(), command).await? {
+        Reply::EntryDeleted(there) => {
+            let n = u8::from(there);
+            Ok(json(format!(r#"{{"n":{n},"ok":1,"deletedCount":{n}}}"#)))
+        }
+        other => Err(unexpected(&other)),
+    }
+}
+
+/// `POST /integrationissues/{id}/replay`: the first of them at once, the others after it.
+pub(crate) async fn replay(app: &App, request: Request) -> Result<Response, Error> {
+    let caller = authorise(app, &request, "admin")?;
+    let command = Command::ReplayEntry(id_in_path(&request)?);
+    match app.store.write(caller.into(), command).await? {
+        Reply::WentOn(count) => Ok(json(format!(r#"{{"replayed":{count}}}"#))),
+        other => Err(unexpected(&other)),
+    }
+}
+
+fn authorise(app: &App, request: &Request, scope: &str) -> Result<Caller, Error> {
+    let caller = authenticate(app, request)?;
+    caller.require(scope)?;
+    Ok(caller)
+}
+
+fn id_in_path(request: &Request) -> Result<ObjectId, Error> {
+    let text = path_part(request, "id").unwrap_or_default();
+    ObjectId::parse(text).ok_or_else(|| {
+        let message = format!("an id must be an `_id`; found {}", quoted(text));
+        Error::BadRequest(vec![Issue::of_body("invalid_id", message)])
+    })
+}
+
+fn unexpected(reply: &Reply) -> Error {
+    Error::Internal(format!("the report was asked and the reply was {reply:?}"))
+}

@@ -1,0 +1,240 @@
+//! How active users and companies are, and which activities are theirs (R37, R38): one row for each beside
+//! its record, read once and written once in a transaction, however many events touch it.
+//!
+//! The ids of the latest activities lie in the row itself; each time there are enough of them they move
+//! to a chunk of their own. So an event costs no index row, and a user's activities are read without a scan.
+
+use std::collections::BTreeMap;
+
+use redb::{ReadTransaction, ReadableTable};
+use serde::{Deserialize, Serialize};
+use svctrack_core::{
+    resources::{
+        company::COMPANY,
+        end_user::{self, END_USER},
+    },
+    schema::{Entry, Lookup as _, ResourceDef},
+    tracking::engagement::{Engaged, Engagement},
+    value::{ObjectId, TenantId, Timestamp},
+};
+
+use super::{
+    codec,
+    keys::{self, ID_BYTES},
+    tables::{ACTIVITY_CHUNKS, ENGAGEMENT, ReadTable, WriteTables},
+    view::View,
+};
+use crate::store::StoreError;
+
+/// How many activities are in a chunk: a row stays small, and a chunk is written for many events.
+const CHUNK_IDS: usize = 64;
+
+/// The row of a user or a company.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+struct Row {
+    engagement: Engagement,
+    /// The activities since the last chunk, oldest first.
+    latest: Vec<ObjectId>,
+}
+
+/// Who a row is of.
+type Owner = (TenantId, u8, ObjectId);
+
+/// The rows that a transaction has touched.
+#[derive(Default)]
+pub(super) struct Rows(BTreeMap<Owner, Row>);
+
+impl Rows {
+    fn row(&mut self, tables: &WriteTables<'_>, owner: Owner) -> Result<&mut Row, StoreError> {
+        match self.0.entry(owner) {
+            std::collections::btree_map::Entry::Occupied(known) => Ok(known.into_mut()),
+            std::collections::btree_map::Entry::Vacant(new) => {
+                Ok(new.insert(load(&tables.engagement, owner)?.unwrap_or_default()))
+            }
+        }
+    }
+
+    /// Adds an event to its user and their company.
+    pub(super) fn add(
+        &mut self,
+        tables: &mut WriteTables<'_>,
+        tenant: TenantId,
+        engaged: &Engaged,
+    ) -> Result<(), StoreError> {
+        let user = (tenant, END_USER.code, engaged.end_user_id);
+        let company = engaged.company_id.map(|id| (tenant, COMPANY.code, id));
+        for owner in [Some(user), company].into_iter().flatten() {
+            let row = self.row(tables, owner)?;
+            row.engagement.add(engaged);
+            row.latest.extend(engaged.activity);
+            if row.latest.len() >= CHUNK_IDS {
+                put_chunk(tables, owner, &std::mem::take(&mut row.latest))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Moves the engagement of a user along when they change their company, or are deleted.
+    pub(super) fn follow(
+        &mut self,
+        tables: &WriteTables<'_>,
+        tenant: TenantId,
+        user: ObjectId,
+        removed: &[Entry],
+        added: &[Entry],
+    ) -> Result<(), StoreError> {
+        let (left, joined) = (company_in(removed), company_in(added));
+        if left.is_none() && joined.is_none() {
+            return Ok(());
+        }
+        let of_user = self.row(tables, (tenant, END_USER.code, user))?.engagement.clone();
+        if of_user == Engagement::default() {
+            return Ok(());
+        }
+        if let Some(company) = left {
+            let last_active = self.last_active_of_others(tables, tenant, company, user)?;
+            let row = self.row(tables, (tenant, COMPANY.code, company))?;
+            row.engagement.leave(&of_user, last_active);
+        }
+        if let Some(company) = joined {
+            self.row(tables, (tenant, COMPANY.code, company))?.engagement.join(&of_user);
+        }
+        Ok(())
+    }
+
+    /// When the users of a company but for one were last active.
+    fn last_active_of_others(
+        &mut self,
+        tables: &WriteTables<'_>,
+        tenant: TenantId,
+        company: ObjectId,
+        user: ObjectId,
+    ) -> Result<Option<Timestamp>, StoreError> {
+        let row = end_user::COMPANY_ID.name;
+        let view = View::in_transaction(tenant, tables);
+        let users = view.holders(&END_USER, row, &company.to_string(), usize::MAX)?;
+        let mut last_active = None;
+        for other in users.into_iter().filter(|other| *other != user) {
+            let owner = (tenant, END_USER.code, other);
+            let known = match self.0.get(&owner) {
+                Some(row) => row.engagement.last_active(),
+                None => {
+                    load(&tables.engagement, owner)?.and_then(|row| row.engagement.last_active())
+                }
+            };
+            last_active = last_active.max(known);
+        }
+        Ok(last_active)
+    }
+
+    /// Writes the rows.
+    pub(super) fn flush(self, tables: &mut WriteTables<'_>) -> Result<(), StoreError> {
+        for ((tenant, resource, id), row) in self.0 {
+            let key = keys::record(tenant, resource, id);
+            let value = codec::seal_row(&key, &row)?;
+            tables.engagement.insert(key.as_slice(), value.as_slice())?;
+        }
+        Ok(())
+    }
+}
+
+fn company_in(entries: &[Entry]) -> Option<ObjectId> {
+    let entry = entries.iter().find(|entry| entry.row == end_user::COMPANY_ID.name)?;
+    ObjectId::parse(&entry.key)
+}
+
+fn load(
+    table: &impl ReadableTable<&'static [u8], &'static [u8]>,
+    (tenant, resource, id): Owner,
+) -> Result<Option<Row>, StoreError> {
+    let key = keys::record(tenant, resource, id);
+    let row = table.get(key.as_slice())?;
+    row.map(|row| codec::unseal_row(&key, row.value())).transpose()
+}
+
+/// The engagement of a user or a company.
+pub(super) fn engagement(
+    table: &impl ReadableTable<&'static [u8], &'static [u8]>,
+    tenant: TenantId,
+    def: &ResourceDef,
+    id: ObjectId,
+) -> Result<Option<Engagement>, StoreError> {
+    Ok(load(table, (tenant, def.code, id))?.map(|row| row.engagement))
+}
+
+fn put_chunk(
+    tables: &mut WriteTables<'_>,
+    (tenant, resource, id): Owner,
+    activities: &[ObjectId],
+) -> Result<(), StoreError> {
+    let Some(last) = activities.last() else { return Ok(()) };
+    let key = keys::chunk(tenant, resource, id, *last);
+    let ids: Vec<u8> = activities.iter().flat_map(|id| *id.as_bytes()).collect();
+    tables.activity_chunks.insert(key.as_slice(), codec::seal(&key, &ids).as_slice())?;
+    Ok(())
+}
+
+/// The ids of the activities of a user or a company before a given one, newest first; chunks are read
+/// as they are asked for.
+pub(super) struct Activities {
+    chunks: ReadTable,
+    owner: Owner,
+    /// Those at hand, newest last.
+    at_hand: Vec<ObjectId>,
+    before: ObjectId,
+}
+
+impl Activities {
+    pub(super) fn of(
+        snapshot: &ReadTransaction,
+        tenant: TenantId,
+        def: &ResourceDef,
+        id: ObjectId,
+        before: ObjectId,
+    ) -> Result<Self, StoreError> {
+        let owner = (tenant, def.code, id);
+        let row = load(&snapshot.open_table(ENGAGEMENT)?, owner)?;
+        let mut latest = row.map(|row| row.latest).unwrap_or_default();
+        latest.retain(|id| *id < before);
+        Ok(Self { chunks: snapshot.open_table(ACTIVITY_CHUNKS)?, owner, at_hand: latest, before })
+    }
+
+    /// The next one, which stays the next one.
+    pub(super) fn peek(&mut self) -> Result<Option<ObjectId>, StoreError> {
+        if self.at_hand.is_empty() {
+            self.at_hand = self.chunk_before()?;
+        }
+        Ok(self.at_hand.last().copied())
+    }
+
+    /// Passes over the next one.
+    pub(super) fn pass(&mut self) {
+        self.before = self.at_hand.pop().unwrap_or(ObjectId::MIN);
+    }
+
+    /// The latest chunk that has activities before the last one taken. A chunk lies under its last
+    /// activity, so that of which only a part is before it is the first one at or behind it.
+    fn chunk_before(&self) -> Result<Vec<ObjectId>, StoreError> {
+        let (tenant, resource, id) = self.owner;
+        let bound = |activity| keys::chunk(tenant, resource, id, activity);
+        let (first, at, last) = (bound(ObjectId::MIN), bound(self.before), bound(ObjectId::MAX));
+        let behind = self.chunks.range(at.as_slice()..=last.as_slice())?.next().transpose()?;
+        if let Some((key, value)) = behind {
+            let ids = self.ids_before(key.value(), value.value())?;
+            if !ids.is_empty() {
+                return Ok(ids);
+            }
+        }
+        let before = self.chunks.range(first.as_slice()..at.as_slice())?.next_back().transpose()?;
+        match before {
+            Some((key, value)) => self.ids_before(key.value(), value.value()),
+            None => Ok(Vec::new()),
+        }
+    }
+
+    fn ids_before(&self, key: &[u8], value: &[u8]) -> Result<Vec<ObjectId>, StoreError> {
+        let ids = codec::unseal(key, value)?.chunks_exact(ID_BYTES);
+        let ids = ids.filter_map(|id| id.first_chunk().map(|id| ObjectId::from_bytes(*id)));
+        Ok(ids.filter(|id| *id < self.before).collect())
+    }
+}

@@ -1,0 +1,92 @@
+//! The ids of events that came in (R39), each remembered for at least 7 days.
+//!
+//! They lie in windows of 7 days, so that an id is looked for in two of them, those that ascend with
+//! time are appended at the end of theirs, and a window that is past is removed from its front.
+
+use redb::ReadableTable;
+use svctrack_core::{
+    plan::Route,
+    tracking::{intake::MESSAGE_ID_MS, report},
+    value::{TenantId, Timestamp},
+};
+
+use super::{keys, pending::Pending, tables::WriteTables};
+use crate::store::StoreError;
+
+/// Most ids of a tenant that are remembered in a window: some 600 MB.
+const MAX_MESSAGES_PER_WINDOW: u64 = 10_000_000;
+/// Most ids that are removed in one command.
+const MAX_SWEPT_PER_COMMAND: usize = 5_000;
+
+fn window_of(time: Timestamp) -> u16 {
+    u16::try_from(time.as_ms() / MESSAGE_ID_MS).unwrap_or(u16::MAX)
+}
+
+/// Counter of the ids of a window.
+fn counter(window: u16) -> String {
+    format!("messages {window}")
+}
+
+/// When an event with this id was last received, in this window or the one before.
+pub(super) fn last_received(
+    table: &impl ReadableTable<&'static [u8], &'static [u8]>,
+    tenant: TenantId,
+    id: &str,
+    now: Timestamp,
+) -> Result<Option<Timestamp>, StoreError> {
+    let window = window_of(now);
+    for window in [Some(window), window.checked_sub(1)].into_iter().flatten() {
+        let row = table.get(keys::message(tenant, window, id).as_slice())?;
+        let ms = row.and_then(|row| row.value().first_chunk().map(|ms| i64::from_be_bytes(*ms)));
+        if let Some(ms) = ms {
+            return Ok(Some(Timestamp::from_ms_clamped(ms)));
+        }
+    }
+    Ok(None)
+}
+
+/// Remembers an id; when there are too many it is reported instead.
+pub(super) fn remember(
+    tables: &mut WriteTables<'_>,
+    pending: &mut Pending,
+    tenant: TenantId,
+    id: &str,
+    received_at: Timestamp,
+) -> Result<(), StoreError> {
+    let window = window_of(received_at);
+    if pending.add(tables, tenant, &counter(window), 1)? > MAX_MESSAGES_PER_WINDOW {
+        pending.add(tables, tenant, &counter(window), -1)?;
+        pending.find(tenant, report::messages_full(Route::Realtime, received_at));
+        return Ok(());
+    }
+    let key = keys::message(tenant, window, id);
+    tables.messages.insert(key.as_slice(), received_at.as_ms().to_be_bytes().as_slice())?;
+    Ok(())
+}
+
+/// Removes ids of windows that are past; says whether there may be more.
+pub(super) fn sweep(
+    tables: &mut WriteTables<'_>,
+    tenant: TenantId,
+    now: Timestamp,
+) -> Result<bool, StoreError> {
+    let Some(kept) = window_of(now).checked_sub(1) else {
+        return Ok(false);
+    };
+    let (first, end) = (keys::messages_from(tenant, 0), keys::messages_from(tenant, kept));
+    let mut past = Vec::new();
+    for row in tables.messages.range(first.as_slice()..end.as_slice())?.take(MAX_SWEPT_PER_COMMAND)
+    {
+        past.push(row?.0.value().to_vec());
+    }
+    for key in &past {
+        tables.messages.remove(key.as_slice())?;
+    }
+    if past.len() < MAX_SWEPT_PER_COMMAND {
+        // Counters of past windows go with their last ids; those of the weeks before went with theirs.
+        for window in (0..kept).rev().take(2) {
+            tables.counters.remove(keys::counter(tenant, &counter(window)).as_slice())?;
+        }
+    }
+    Ok(past.len() == MAX_SWEPT_PER_COMMAND)
+}

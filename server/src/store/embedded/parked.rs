@@ -1,0 +1,270 @@
+//! Events that wait for their user or company (R35): each is found by what it waits for, so that a record
+//! that appears lets just its own go on.
+//!
+//! A record that lets events go on leaves a mark in `due`, in its own transaction. After the commit, and
+//! after every start, the marked ones are planned anew, a limited number in one command; the mark goes
+//! with the last of them. So each goes on once, whatever crashes.
+
+use redb::{ReadTransaction, ReadableTable};
+use svctrack_core::{
+    plan::{Ctx, MAX_PARKED, MAX_PARKED_BYTES, PARKED_DAYS, ParkedEvent, Route, Wait},
+    schema::{Entry, ResourceDef},
+    tracking::{
+        Event,
+        intake::{self, Incoming, TrackingSettings, is_waited_for},
+        report,
+    },
+    value::{ObjectId, TenantId, Timestamp, time::DAY_MS},
+};
+
+use super::{
+    apply::apply,
+    codec, keys,
+    pending::Pending,
+    tables::{DUE, WriteTables},
+    view::View,
+};
+use crate::store::{Actor, StoreError};
+
+/// Most events that are planned anew in one command: others wait no longer than for a bulk call.
+const MAX_REPLAYED_PER_COMMAND: usize = 1_000;
+/// Most events that are dropped for their age in one command.
+const MAX_SWEPT_PER_COMMAND: usize = 1_000;
+
+/// Counters of a tenant: events that wait, and their bytes.
+const PARKED: &str = "parked";
+const PARKED_BYTES: &str = "parked bytes";
+
+/// Keeps an event that has to wait; the oldest make room when there are too many, and are reported.
+pub(super) fn park(
+    tables: &mut WriteTables<'_>,
+    pending: &mut Pending,
+    tenant: TenantId,
+    event: &ParkedEvent,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    let key = keys::log(tenant, event.id);
+    let value = codec::seal_row(&key, event)?;
+    tables.parked.insert(key.as_slice(), value.as_slice())?;
+    for wait in &event.waits {
+        let key = keys::waiting(tenant, wait, event.id);
+        tables.waiting.insert(key.as_slice(), [].as_slice())?;
+    }
+    let mut count = pending.add(tables, tenant, PARKED, 1)?;
+    let mut bytes = pending.add(tables, tenant, PARKED_BYTES, size(event))?;
+    while count > MAX_PARKED || bytes > MAX_PARKED_BYTES {
+        let Some(oldest) = oldest(tables, tenant)? else { break };
+        drop_one(tables, pending, tenant, &oldest, now)?;
+        count = pending.count(tables, tenant, PARKED)?;
+        bytes = pending.count(tables, tenant, PARKED_BYTES)?;
+    }
+    Ok(())
+}
+
+fn size(event: &ParkedEvent) -> i64 {
+    i64::try_from(event.event.len()).unwrap_or(i64::MAX)
+}
+
+fn oldest(tables: &WriteTables<'_>, tenant: TenantId) -> Result<Option<ParkedEvent>, StoreError> {
+    let (first, last) = keys::log_range(tenant);
+    let row = tables.parked.range(first.as_slice()..=last.as_slice())?.next().transpose()?;
+    row.map(|(key, value)| codec::unseal_row(key.value(), value.value())).transpose()
+}
+
+/// Drops an event that has waited in vain, and reports it.
+fn drop_one(
+    tables: &mut WriteTables<'_>,
+    pending: &mut Pending,
+    tenant: TenantId,
+    event: &ParkedEvent,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    remove(tables, pending, tenant, event)?;
+    pending.find(tenant, report::parked_dropped(event.route, 1, now));
+    Ok(())
+}
+
+/// Takes an event away with all by which it is found.
+fn remove(
+    tables: &mut WriteTables<'_>,
+    pending: &mut Pending,
+    tenant: TenantId,
+    event: &ParkedEvent,
+) -> Result<(), StoreError> {
+    tables.parked.remove(keys::log(tenant, event.id).as_slice())?;
+    for wait in &event.waits {
+        tables.waiting.remove(keys::waiting(tenant, wait, event.id).as_slice())?;
+    }
+    pending.add(tables, tenant, PARKED, -1)?;
+    pending.add(tables, tenant, PARKED_BYTES, -size(event))?;
+    Ok(())
+}
+
+/// Marks the events that wait for one of these index entries, which have come or gone.
+pub(super) fn wake(
+    tables: &mut WriteTables<'_>,
+    pending: &mut Pending,
+    actor: &Actor,
+    def: &ResourceDef,
+    entries: &[Entry],
+) -> Result<(), StoreError> {
+    let tenant = actor.tenant.id();
+    if !is_waited_for(def) || pending.count(tables, tenant, PARKED)? == 0 {
+        return Ok(());
+    }
+    for entry in entries {
+        let wait = Wait { resource: def.code, row: entry.row.to_owned(), key: entry.key.clone() };
+        mark(tables, pending, actor, &wait)?;
+    }
+    Ok(())
+}
+
+/// Marks the events that wait for this, if there are any.
+pub(super) fn mark(
+    tables: &mut WriteTables<'_>,
+    pending: &mut Pending,
+    actor: &Actor,
+    wait: &Wait,
+) -> Result<(), StoreError> {
+    let tenant = actor.tenant.id();
+    if waiting_for(tables, tenant, wait, ObjectId::MIN, 1)?.is_empty() {
+        return Ok(());
+    }
+    let value = codec::seal_row(&[], &Due { wait: wait.clone(), after: ObjectId::MIN })?;
+    tables.due.insert(keys::due(tenant, wait).as_slice(), value.as_slice())?;
+    pending.to_replay.insert(tenant, actor.tenant);
+    Ok(())
+}
+
+/// A mark: events that wait for this, after that one, are planned anew.
+#[derive(serde::Serialize, serde::Deserialize)]
+struct Due {
+    wait: Wait,
+    after: ObjectId,
+}
+
+/// The events that wait for this, oldest first.
+fn waiting_for(
+    tables: &WriteTables<'_>,
+    tenant: TenantId,
+    wait: &Wait,
+    after: ObjectId,
+    limit: usize,
+) -> Result<Vec<ObjectId>, StoreError> {
+    let bound = |id| keys::waiting(tenant, wait, id);
+    let (first, last) = (bound(after), bound(ObjectId::MAX));
+    let mut ids = Vec::new();
+    for row in tables.waiting.range(first.as_slice()..=last.as_slice())? {
+        ids.extend(keys::id_at_end(row?.0.value()).filter(|id| *id > after));
+        if ids.len() == limit {
+            break;
+        }
+    }
+    Ok(ids)
+}
+
+/// Plans marked events anew, a limited number; returns how many went on. When more are marked, the
+/// tenant's turn comes again after the commit.
+pub(super) fn replay(
+    tables: &mut WriteTables<'_>,
+    pending: &mut Pending,
+    actor: &Actor,
+    ctx: &mut Ctx,
+) -> Result<usize, StoreError> {
+    let tenant = actor.tenant.id();
+    let settings = TrackingSettings::of_tenant(&View::in_transaction(tenant, tables))?;
+    let (mut left, mut gone_on) = (MAX_REPLAYED_PER_COMMAND, 0);
+    while left > 0 {
+        let Some(mut due) = first_due(tables, tenant)? else {
+            return Ok(gone_on);
+        };
+        let key = keys::due(tenant, &due.wait);
+        let ids = waiting_for(tables, tenant, &due.wait, due.after, left)?;
+        if ids.len() < left {
+            tables.due.remove(key.as_slice())?;
+        } else {
+            due.after = ids.last().copied().unwrap_or(ObjectId::MAX);
+            tables.due.insert(key.as_slice(), codec::seal_row(&[], &due)?.as_slice())?;
+        }
+        left -= ids.len();
+        for id in ids {
+            gone_on += usize::from(replay_one(tables, pending, actor, id, settings, ctx)?);
+        }
+    }
+    pending.to_replay.insert(tenant, actor.tenant);
+    Ok(gone_on)
+}
+
+fn first_due(tables: &WriteTables<'_>, tenant: TenantId) -> Result<Option<Due>, StoreError> {
+    let (first, last) = keys::all_of(tenant);
+    let row = tables.due.range(first.as_slice()..=last.as_slice())?.next().transpose()?;
+    row.map(|(_, value)| codec::unseal_row(&[], value.value())).transpose()
+}
+
+/// Plans an event anew; says whether it went on.
+fn replay_one(
+    tables: &mut WriteTables<'_>,
+    pending: &mut Pending,
+    actor: &Actor,
+    id: ObjectId,
+    settings: TrackingSettings,
+    ctx: &mut Ctx,
+) -> Result<bool, StoreError> {
+    let tenant = actor.tenant.id();
+    let key = keys::log(tenant, id);
+    let parked = match tables.parked.get(key.as_slice())? {
+        Some(row) => codec::unseal_row::<ParkedEvent>(&key, row.value())?,
+        None => return Ok(false),
+    };
+    let event: Event = serde_json::from_str(&parked.event)
+        .map_err(|error| StoreError::Corrupted(error.to_string()))?;
+    let incoming = Incoming { event: &event, received_at: parked.received_at, route: parked.route };
+    let planned = intake::replay(&incoming, settings, &View::in_transaction(tenant, tables), ctx)?;
+    let Some(changes) = planned else {
+        return Ok(false);
+    };
+    remove(tables, pending, tenant, &parked)?;
+    apply(tables, pending, actor, ctx.now, &changes)?;
+    Ok(true)
+}
+
+/// Drops events that have waited too long; says whether there may be more.
+pub(super) fn sweep(
+    tables: &mut WriteTables<'_>,
+    pending: &mut Pending,
+    tenant: TenantId,
+    now: Timestamp,
+) -> Result<bool, StoreError> {
+    for _ in 0..MAX_SWEPT_PER_COMMAND {
+        let Some(oldest) = oldest(tables, tenant)? else {
+            return Ok(false);
+        };
+        if now.as_ms() - oldest.received_at.as_ms() <= PARKED_DAYS * DAY_MS {
+            return Ok(false);
+        }
+        drop_one(tables, pending, tenant, &oldest, now)?;
+    }
+    Ok(true)
+}
+
+/// The tenants of which events are marked.
+pub(super) fn tenants_due(snapshot: &ReadTransaction) -> Result<Vec<TenantId>, StoreError> {
+    let table = snapshot.open_table(DUE)?;
+    let mut tenants = Vec::new();
+    let mut next = TenantId::from_bytes([0; 16]);
+    while let Some(row) = table.range(next.as_bytes().as_slice()..)?.next() {
+        let (key, _) = row?;
+        let Some(tenant) = keys::tenant_of(key.value()) else { break };
+        tenants.push(tenant);
+        let after = u128::from_be_bytes(*tenant.as_bytes()).checked_add(1);
+        let Some(after) = after else { break };
+        next = TenantId::from_bytes(after.to_be_bytes());
+    }
+    Ok(tenants)
+}
+
+/// The mark that lets events go on that wait behind an entry of the report.
+pub(super) fn behind(entry: &report::Entry) -> Wait {
+    let route: Route = entry.route;
+    intake::wait_behind(route, &entry.code, &entry.cause)
+}

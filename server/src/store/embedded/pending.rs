@@ -1,0 +1,102 @@
+//! What a transaction gathers before it commits, so that each row is written once however many commands
+//! touch it: where change logs go on, engagement, counters, and entries of the report.
+
+use std::collections::BTreeMap;
+
+use redb::ReadableTable as _;
+use svctrack_core::{
+    plan::{Finding, Route},
+    value::{IdSequence, TenantId, Timestamp},
+};
+
+use super::{engagement, keys, report, tables::WriteTables};
+use crate::{auth::Tenant, store::StoreError};
+
+/// Most causes of one code that a transaction reports for a tenant one by one: a flood of made-up ids
+/// costs no more rows than this, and what goes beyond is counted together.
+const MAX_CAUSES_PER_COMMIT: usize = 100;
+/// The cause under which they are counted.
+const MANY_CAUSES: &str = "(many)";
+
+/// What a transaction gathers.
+#[derive(Default)]
+pub(super) struct Pending {
+    /// Where each tenant's change log goes on: the next number, and the time that the next row does not
+    /// go behind.
+    pub(super) sequences: BTreeMap<TenantId, (u64, Timestamp)>,
+    /// Tenants of which parked events may go on after the commit.
+    pub(super) to_replay: BTreeMap<TenantId, Tenant>,
+    /// Engagement of users and companies.
+    pub(super) engagement: engagement::Rows,
+    counters: BTreeMap<(TenantId, String), u64>,
+    findings: BTreeMap<(TenantId, &'static str), OfCode>,
+}
+
+/// Findings of one code, each by the route and what tells its cause.
+type OfCode = BTreeMap<(Route, String), Finding>;
+
+impl Pending {
+    /// Where a counter stands.
+    pub(super) fn count(
+        &mut self,
+        tables: &WriteTables<'_>,
+        tenant: TenantId,
+        name: &str,
+    ) -> Result<u64, StoreError> {
+        self.add(tables, tenant, name, 0)
+    }
+
+    /// Moves a counter and returns where it stands.
+    pub(super) fn add(
+        &mut self,
+        tables: &WriteTables<'_>,
+        tenant: TenantId,
+        name: &str,
+        by: i64,
+    ) -> Result<u64, StoreError> {
+        if let Some(count) = self.counters.get_mut(&(tenant, name.to_owned())) {
+            *count = count.saturating_add_signed(by);
+            return Ok(*count);
+        }
+        let known = tables.counters.get(keys::counter(tenant, name).as_slice())?;
+        let known = known
+            .and_then(|known| known.value().first_chunk().map(|bytes| u64::from_be_bytes(*bytes)));
+        let count = known.unwrap_or(0).saturating_add_signed(by);
+        self.counters.insert((tenant, name.to_owned()), count);
+        Ok(count)
+    }
+
+    /// Takes a finding; those of one cause are folded.
+    pub(super) fn find(&mut self, tenant: TenantId, mut finding: Finding) {
+        let causes = self.findings.entry((tenant, finding.code)).or_default();
+        let mut cause = (finding.route, finding.cause.clone());
+        if causes.len() >= MAX_CAUSES_PER_COMMIT && !causes.contains_key(&cause) {
+            cause.1 = MANY_CAUSES.to_owned();
+            finding.cause = MANY_CAUSES.to_owned();
+        }
+        if let Some(known) = causes.get(&cause) {
+            finding.count = finding.count.saturating_add(known.count);
+        }
+        causes.insert(cause, finding);
+    }
+
+    /// Writes what was gathered; returns the tenants of which parked events may go on.
+    pub(super) fn flush(
+        mut self,
+        tables: &mut WriteTables<'_>,
+        ids: &mut IdSequence,
+        now: Timestamp,
+    ) -> Result<BTreeMap<TenantId, Tenant>, StoreError> {
+        for ((tenant, _), causes) in std::mem::take(&mut self.findings) {
+            for finding in causes.into_values() {
+                report::fold(tables, &mut self, tenant, &finding, || ids.next(now))?;
+            }
+        }
+        self.engagement.flush(tables)?;
+        for ((tenant, name), count) in self.counters {
+            let key = keys::counter(tenant, &name);
+            tables.counters.insert(key.as_slice(), count.to_be_bytes().as_slice())?;
+        }
+        Ok(self.to_replay)
+    }
+}

@@ -1,0 +1,151 @@
+//! The report of possible integration issues (R42): one row a cause, folded as it comes up again.
+
+use redb::{ReadTransaction, ReadableTable};
+use sha2::{Digest as _, Sha256};
+use svctrack_core::{
+    plan::{Finding, MAX_REPORTED, REPORTED_DAYS, Route},
+    tracking::report::{Entry, ReportQuery},
+    value::{ObjectId, TenantId, Timestamp, time::DAY_MS},
+};
+
+use super::{
+    codec, keys,
+    pending::Pending,
+    tables::{REPORT, WriteTables},
+};
+use crate::store::{Next, Page, StoreError};
+
+/// Counter of a tenant's entries.
+const REPORTED: &str = "reported";
+
+/// Folds a finding into the entry of its cause, or begins one; the oldest makes room.
+pub(super) fn fold(
+    tables: &mut WriteTables<'_>,
+    pending: &mut Pending,
+    tenant: TenantId,
+    finding: &Finding,
+    next_id: impl FnOnce() -> ObjectId,
+) -> Result<(), StoreError> {
+    let cause = cause_key(tenant, finding.route, finding.code, &finding.cause);
+    let people = finding.people.iter().map(|key| hash_of_person(key)).collect();
+    let known = tables.report_causes.get(cause.as_slice())?;
+    let known = known.and_then(|id| keys::id_at_end(id.value()));
+    let known = match known {
+        Some(id) => load(tables, tenant, id)?,
+        None => None,
+    };
+    if let Some(mut entry) = known {
+        entry.fold(finding, people);
+        return put(tables, tenant, &entry);
+    }
+    let entry = Entry::of(finding, next_id(), people);
+    tables.report_causes.insert(cause.as_slice(), entry.id.as_bytes().as_slice())?;
+    put(tables, tenant, &entry)?;
+    if pending.add(tables, tenant, REPORTED, 1)? > MAX_REPORTED
+        && let Some(oldest) = oldest(tables, tenant)?
+    {
+        remove(tables, pending, tenant, oldest)?;
+    }
+    Ok(())
+}
+
+/// Key of a cause: a hash, since a cause can be long.
+fn cause_key(tenant: TenantId, route: Route, code: &str, cause: &str) -> Vec<u8> {
+    let digest = Sha256::digest(format!("{}\0{code}\0{cause}", route.name()));
+    keys::cause(tenant, digest.first_chunk().unwrap_or(&[0; keys::CAUSE_BYTES]))
+}
+
+/// What stands for a key of a person: enough to find them, not to read who they are.
+fn hash_of_person(key: &str) -> u64 {
+    let digest = Sha256::digest(key);
+    digest.first_chunk().map(|bytes| u64::from_be_bytes(*bytes)).unwrap_or_default()
+}
+
+fn put(tables: &mut WriteTables<'_>, tenant: TenantId, entry: &Entry) -> Result<(), StoreError> {
+    let key = keys::log(tenant, entry.id);
+    tables.report.insert(key.as_slice(), codec::seal_row(&key, entry)?.as_slice())?;
+    Ok(())
+}
+
+/// The entry with this id.
+pub(super) fn load(
+    tables: &WriteTables<'_>,
+    tenant: TenantId,
+    id: ObjectId,
+) -> Result<Option<Entry>, StoreError> {
+    let key = keys::log(tenant, id);
+    let row = tables.report.get(key.as_slice())?;
+    row.map(|row| codec::unseal_row(&key, row.value())).transpose()
+}
+
+/// Removes an entry; says whether it was there.
+pub(super) fn remove(
+    tables: &mut WriteTables<'_>,
+    pending: &mut Pending,
+    tenant: TenantId,
+    id: ObjectId,
+) -> Result<bool, StoreError> {
+    let Some(entry) = load(tables, tenant, id)? else {
+        return Ok(false);
+    };
+    let cause = cause_key(tenant, entry.route, &entry.code, &entry.cause);
+    tables.report_causes.remove(cause.as_slice())?;
+    tables.report.remove(keys::log(tenant, id).as_slice())?;
+    pending.add(tables, tenant, REPORTED, -1)?;
+    Ok(true)
+}
+
+fn oldest(tables: &WriteTables<'_>, tenant: TenantId) -> Result<Option<ObjectId>, StoreError> {
+    let (first, last) = keys::log_range(tenant);
+    let oldest = tables.report.range(first.as_slice()..=last.as_slice())?.next().transpose()?;
+    Ok(oldest.and_then(|(key, _)| keys::id_at_end(key.value())))
+}
+
+/// Removes entries that were last seen too long ago.
+pub(super) fn sweep(
+    tables: &mut WriteTables<'_>,
+    pending: &mut Pending,
+    tenant: TenantId,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    let (first, last) = keys::log_range(tenant);
+    let mut old = Vec::new();
+    for row in tables.report.range(first.as_slice()..=last.as_slice())? {
+        let (key, value) = row?;
+        let entry: Entry = codec::unseal_row(key.value(), value.value())?;
+        if now.as_ms() - entry.at.as_ms() > REPORTED_DAYS * DAY_MS {
+            old.push(entry.id);
+        }
+    }
+    for id in old {
+        remove(tables, pending, tenant, id)?;
+    }
+    Ok(())
+}
+
+/// A page of the report, newest entries first.
+pub(super) fn list(
+    snapshot: &ReadTransaction,
+    tenant: TenantId,
+    query: &ReportQuery,
+) -> Result<Page, StoreError> {
+    let mut page = Page { items: Vec::new(), next: None };
+    let mut last_taken = None;
+    let table = snapshot.open_table(REPORT)?;
+    let first = keys::log(tenant, ObjectId::MIN);
+    let last = keys::log(tenant, query.after.unwrap_or(ObjectId::MAX));
+    for row in table.range(first.as_slice()..=last.as_slice())?.rev() {
+        let (key, value) = row?;
+        let entry: Entry = codec::unseal_row(key.value(), value.value())?;
+        if query.after == Some(entry.id) || !query.admits(&entry) {
+            continue;
+        }
+        if page.items.len() == query.limit {
+            page.next = last_taken.map(Next::After);
+            break;
+        }
+        page.items.push(entry.answer().to_text());
+        last_taken = Some(entry.id);
+    }
+    Ok(page)
+}

@@ -1,0 +1,394 @@
+//! What takes days or a crash, on a store with a clock of the test's.
+
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use svctrack_core::{
+    plan::{MAX_PARKED, MAX_REPORTED, Route},
+    resources::{
+        company::COMPANY,
+        settings::{SETTINGS, SETTINGS_ID},
+    },
+    tracking::{Event, Identity, activity::ActivityQuery, report::ReportQuery},
+    value::{Document, IdSequence, ObjectId, Timestamp, time::DAY_MS},
+};
+use tempfile::TempDir;
+
+use super::*;
+use crate::{
+    auth::Token,
+    store::{Tracking, embedded::tables::WriteTables},
+};
+
+const CACHE_BYTES: usize = 16 * 1024 * 1024;
+
+/// A clock that stands until it is moved.
+struct Hand(AtomicI64);
+
+impl Clock for Hand {
+    fn now(&self) -> Timestamp {
+        Timestamp::from_ms_clamped(self.0.load(Ordering::Relaxed))
+    }
+}
+
+struct World {
+    store: Embedded,
+    clock: Arc<Hand>,
+    actor: Actor,
+    folder: TempDir,
+}
+
+impl World {
+    async fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let start = Timestamp::parse("2026-11-20T12:00:00Z").unwrap();
+        let clock = Arc::new(Hand(AtomicI64::new(start.as_ms())));
+        let store = Embedded::open(folder.path(), CACHE_BYTES, clock.clone()).unwrap();
+        let (token, tenant) = (Token::generate().unwrap(), TenantId::from_bytes([7; 16]));
+        let token = Box::new(TokenRecord::of_everything(&token, tenant, "test", start));
+        let founding = TenantRecord { id: tenant, name: "test".to_owned(), created_at: start };
+        let founding = Command::AddTenant { tenant: founding, token };
+        store.write(Actor::operator(), founding).await.unwrap();
+        let actor = Actor { tenant: Tenant::for_test(tenant), token: None, user: None };
+        Self { store, clock, actor, folder }
+    }
+
+    fn pass(&self, ms: i64) {
+        self.clock.0.fetch_add(ms, Ordering::Relaxed);
+    }
+
+    async fn write(&self, command: Command) -> Reply {
+        self.store.write(self.actor.clone(), command).await.unwrap()
+    }
+
+    async fn track(&self, events: Vec<Event>) {
+        let tracking = Tracking::of(events, self.clock.now(), Route::Realtime);
+        self.write(Command::Track(tracking)).await;
+    }
+
+    async fn add_company(&self, external_id: &str) {
+        self.write(Command::Create { def: &COMPANY, patch: company(external_id) }).await;
+    }
+
+    async fn sweep(&self) {
+        while let Reply::Swept(true) = self.write(Command::Sweep).await {}
+    }
+
+    async fn actions(&self) -> Vec<String> {
+        let query = ActivityQuery::parse(&[("limit".to_owned(), "2000".to_owned())]).unwrap();
+        let page = self.store.activities(&self.actor.tenant, query.query).await.unwrap();
+        texts(&page, "action")
+    }
+
+    /// Each entry as its code and its count.
+    async fn report(&self) -> Vec<String> {
+        let query = ReportQuery::parse(&[("limit".to_owned(), "2000".to_owned())]).unwrap();
+        let page = self.store.report(&self.actor.tenant, query.query).await.unwrap();
+        let entry = |text: &String| {
+            let entry = Document::parse(text.as_bytes()).unwrap();
+            format!("{} {}", entry.text("code").unwrap(), entry.get("count").unwrap().text())
+        };
+        page.items.iter().map(entry).collect()
+    }
+
+    fn count(&self, name: &str) -> u64 {
+        let snapshot = self.store.shared.snapshot().unwrap();
+        let table = snapshot.open_table(tables::COUNTERS).unwrap();
+        let row = table.get(keys::counter(self.actor.tenant.id(), name).as_slice()).unwrap();
+        row.map_or(0, |row| u64::from_be_bytes(*row.value().first_chunk().unwrap()))
+    }
+
+    fn rows(&self, table: redb::TableDefinition<'static, &'static [u8], &'static [u8]>) -> u64 {
+        let snapshot = self.store.shared.snapshot().unwrap();
+        redb::ReadableTableMetadata::len(&snapshot.open_table(table).unwrap()).unwrap()
+    }
+}
+
+fn texts(page: &Page, name: &str) -> Vec<String> {
+    let text = |item: &String| {
+        Document::parse(item.as_bytes()).unwrap().text(name).unwrap_or_default().into_owned()
+    };
+    page.items.iter().map(text).collect()
+}
+
+fn company(external_id: &str) -> Document {
+    let text = format!(r#"{{"name":"Acme","externalId":"{external_id}"}}"#);
+    Document::parse(text.as_bytes()).unwrap()
+}
+
+fn event(user: &str, company: &str, action: &str) -> Event {
+    let some = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+    Event {
+        identity: Identity {
+            external_id: some(user),
+            company: some(company),
+            ..Identity::default()
+        },
+        action: some(action),
+        ..Event::default()
+    }
+}
+
+#[tokio::test]
+async fn the_id_of_an_event_is_remembered_for_seven_days() {
+    let world = World::new().await;
+    world.add_company("acme").await;
+    for (passed_ms, stored) in
+        [(0, 1), (3 * DAY_MS, 1), (4 * DAY_MS - 1, 1), (1, 2), (6 * DAY_MS, 2)]
+    {
+        world.pass(passed_ms);
+        world.sweep().await;
+        let message_id = Some("m".to_owned());
+        world.track(vec![Event { message_id, ..event("7", "acme", "x") }]).await;
+        assert_eq!(world.actions().await.len(), stored, "after {passed_ms} ms more");
+    }
+}
+
+#[tokio::test]
+async fn ids_of_events_are_removed_when_they_are_past() {
+    let world = World::new().await;
+    world.add_company("acme").await;
+    let events = (0..6_000)
+        .map(|number| Event { message_id: Some(format!("m{number}")), ..event("7", "acme", "") });
+    world.track(events.collect()).await;
+    world.pass(7 * DAY_MS);
+    world.sweep().await;
+    assert_eq!(world.rows(tables::MESSAGES), 6_000);
+    world.pass(7 * DAY_MS);
+    world.sweep().await;
+    assert_eq!(world.rows(tables::MESSAGES), 0);
+}
+
+#[tokio::test]
+async fn the_oldest_parked_events_make_room_and_are_reported() {
+    let world = World::new().await;
+    let more = 5;
+    let events = (0..MAX_PARKED + more).map(|number| event("7", "acme", &number.to_string()));
+    world.track(events.collect()).await;
+    assert_eq!(world.count("parked"), MAX_PARKED);
+    assert_eq!(world.report().await, ["parked_dropped 5", "company_unknown 10005"]);
+    world.add_company("acme").await;
+    for _ in 0..MAX_PARKED / 1_000 {
+        world.write(Command::Replay).await;
+    }
+    let actions = world.actions().await;
+    assert_eq!((actions[0].as_str(), actions.len()), ("10004", 2_000));
+    assert_eq!(world.rows(tables::ACTIVITIES), MAX_PARKED);
+    assert_eq!((world.rows(tables::WAITING), world.rows(tables::DUE)), (0, 0));
+    assert_eq!(world.count("parked bytes"), 0);
+}
+
+#[tokio::test]
+async fn an_event_that_has_waited_in_vain_is_dropped_and_reported() {
+    let world = World::new().await;
+    world.track(vec![event("7", "acme", "x")]).await;
+    world.pass(30 * DAY_MS);
+    world.sweep().await;
+    assert_eq!(world.count("parked"), 1);
+    world.pass(1);
+    world.sweep().await;
+    assert_eq!((world.count("parked"), world.rows(tables::WAITING)), (0, 0));
+    assert_eq!(world.report().await, ["parked_dropped 1"]);
+}
+
+#[tokio::test]
+async fn an_entry_of_the_report_is_kept_for_thirty_days_after_it_was_last_seen() {
+    let world = World::new().await;
+    world.track(vec![event("7", "acme", "x")]).await;
+    world.pass(20 * DAY_MS);
+    world.track(vec![event("7", "acme", "x")]).await;
+    world.pass(30 * DAY_MS);
+    world.sweep().await;
+    assert_eq!(world.report().await.last().unwrap(), "company_unknown 2");
+    world.pass(1);
+    world.sweep().await;
+    assert!(!world.report().await.iter().any(|entry| entry.starts_with("company_unknown")));
+}
+
+#[tokio::test]
+async fn a_flood_of_causes_is_counted_and_costs_few_rows() {
+    let world = World::new().await;
+    let events = (0..1_000).map(|number| event("7", &format!("company {number}"), "x"));
+    world.track(events.collect()).await;
+    assert_eq!(world.rows(tables::REPORT), 101);
+    let counted = world.report().await;
+    let sum = counted.iter().map(|entry| entry.split(' ').nth(1).unwrap().parse::<u64>().unwrap());
+    assert_eq!(sum.sum::<u64>(), 1_000);
+}
+
+#[tokio::test]
+async fn the_oldest_entries_of_the_report_make_room() {
+    let world = World::new().await;
+    for round in 0..MAX_REPORTED / 100 + 1 {
+        let events = (0..100).map(|number| event("7", &format!("company {round} {number}"), ""));
+        world.track(events.collect()).await;
+    }
+    assert_eq!(world.rows(tables::REPORT), MAX_REPORTED);
+    assert_eq!(world.rows(tables::REPORT_CAUSES), MAX_REPORTED);
+    assert_eq!(world.count("reported"), MAX_REPORTED);
+}
+
+/// Carries out a command as the writer does, and leaves out what comes after the commit: a crash.
+fn commit_and_crash(
+    world: World,
+    command: &Command,
+    change: impl FnOnce(&mut WriteTables<'_>),
+) -> (TempDir, Arc<Hand>, Actor) {
+    let World { store, clock, actor, folder } = world;
+    store.close();
+    drop(store);
+    let database = open::open(&FileMedium(folder.path().join(FILE_NAME)), CACHE_BYTES).unwrap();
+    let transaction = writer::begin(&database).unwrap();
+    {
+        let mut tables = WriteTables::open(&transaction).unwrap();
+        let mut pending = pending::Pending::default();
+        let mut ids = open::load_ids(&database).unwrap();
+        let mut ctx = svctrack_core::plan::Ctx { now: clock.now(), ids: ids.clone(), actor: None };
+        command::carry_out(&actor, command, &mut tables, &mut pending, &mut ctx).unwrap().unwrap();
+        ids.clone_from(&ctx.ids);
+        let to_replay = pending.flush(&mut tables, &mut ids, clock.now()).unwrap();
+        assert_eq!(to_replay.len(), 1);
+        let last = IdSequence::last(&ids).unwrap();
+        tables.meta.insert(open::META_LAST_ID, last.as_bytes().as_slice()).unwrap();
+        change(&mut tables);
+    }
+    transaction.commit().unwrap();
+    (folder, clock, actor)
+}
+
+#[tokio::test]
+async fn events_that_may_go_on_do_so_after_a_crash_and_once() {
+    let world = World::new().await;
+    let events = (0..2_500).map(|number| event("7", "acme", &number.to_string()));
+    world.track(events.collect()).await;
+    let create = Command::Create { def: &COMPANY, patch: company("acme") };
+    let (folder, clock, actor) = commit_and_crash(world, &create, |_| {});
+    for _ in 0..2 {
+        let store = Embedded::open(folder.path(), CACHE_BYTES, clock.clone()).unwrap();
+        let world = World {
+            store,
+            clock: clock.clone(),
+            actor: actor.clone(),
+            folder: tempfile::tempdir().unwrap(),
+        };
+        // Each of these is served behind the next thousand.
+        for _ in 0..3 {
+            world.write(Command::DeleteEntry(ObjectId::MIN)).await;
+        }
+        assert_eq!(world.rows(tables::ACTIVITIES), 2_500);
+        assert_eq!(world.rows(tables::DUE), 0);
+    }
+}
+
+#[tokio::test]
+async fn an_entry_lets_those_go_on_that_wait_behind_it_and_no_others() {
+    let world = World::new().await;
+    world.track(vec![event("7", "acme", "a"), event("8", "other", "b"), event("9", "", "c")]).await;
+    let create = Command::Create { def: &COMPANY, patch: company("acme") };
+    // Without the mark they do not go on by themselves.
+    let (folder, clock, actor) =
+        commit_and_crash(world, &create, |tables| tables.due.retain(|_, _| false).unwrap());
+    let store = Embedded::open(folder.path(), CACHE_BYTES, clock.clone()).unwrap();
+    let world = World { store, clock, actor, folder };
+    let query = ReportQuery::parse(&[("code".to_owned(), "company_unknown".to_owned())]).unwrap();
+    let page = world.store.report(&world.actor.tenant, query.query).await.unwrap();
+    let mut went_on = Vec::new();
+    for id in texts(&page, "_id") {
+        let id = ObjectId::parse(&id).unwrap();
+        let Reply::WentOn(count) = world.write(Command::ReplayEntry(id)).await else { panic!() };
+        went_on.push(count);
+        assert!(matches!(world.write(Command::DeleteEntry(id)).await, Reply::EntryDeleted(true)));
+        assert!(matches!(world.write(Command::DeleteEntry(id)).await, Reply::EntryDeleted(false)));
+    }
+    went_on.sort();
+    assert_eq!((went_on, world.actions().await), (vec![0, 1], vec!["a".to_owned()]));
+    assert_eq!((world.count("parked"), world.rows(tables::DUE)), (2, 0));
+    assert_eq!(world.rows(tables::REPORT_CAUSES), 1);
+}
+
+/// The actions of a list that is read page by page.
+async fn paged(world: &World, parameter: (&str, &str), limit: usize) -> Vec<String> {
+    let mut actions = Vec::new();
+    let mut after = None;
+    loop {
+        let mut pairs = vec![(parameter.0.to_owned(), parameter.1.to_owned())];
+        pairs.push(("limit".to_owned(), limit.to_string()));
+        pairs.extend(after.map(|id: ObjectId| ("after".to_owned(), id.to_string())));
+        let query = ActivityQuery::parse(&pairs).unwrap().query;
+        let page = world.store.activities(&world.actor.tenant, query).await.unwrap();
+        actions.extend(texts(&page, "action"));
+        let Some(crate::store::Next::After(id)) = page.next else { return actions };
+        after = Some(id);
+    }
+}
+
+#[tokio::test]
+async fn the_activities_of_one_are_paged_across_chunks() {
+    let world = World::new().await;
+    for company in ["acme", "initech"] {
+        world.add_company(company).await;
+    }
+    // In commits of 7, so that chunks begin and end in the middle of them.
+    for first in (0..400).step_by(7) {
+        let of = |number: i32| match number % 3 {
+            0 => event("7", "acme", &number.to_string()),
+            1 => event("8", "acme", &number.to_string()),
+            _ => event("9", "initech", &number.to_string()),
+        };
+        world.track((first..(first + 7).min(400)).map(of).collect()).await;
+    }
+    let every = |kept: fn(i32) -> bool| -> Vec<String> {
+        (0..400).rev().filter(|number| kept(*number)).map(|number| number.to_string()).collect()
+    };
+    for limit in [1, 63, 64, 65, 400] {
+        assert_eq!(paged(&world, ("endUserId", "extid-7"), limit).await, every(|n| n % 3 == 0));
+        assert_eq!(paged(&world, ("companyId", "extid-acme"), limit).await, every(|n| n % 3 < 2));
+        assert_eq!(
+            paged(&world, ("companyId", "extid-acme,extid-initech"), limit).await,
+            every(|_| true)
+        );
+    }
+}
+
+#[tokio::test]
+async fn the_engagement_of_many_events_is_exact() {
+    let world = World::new().await;
+    world.add_company("acme").await;
+    for _ in 0..5 {
+        let events = (0..500).map(|number| Event {
+            count: Some(number % 4),
+            weight: Some(0.1),
+            passive: number % 5 == 0,
+            ..event(&(number % 3).to_string(), "acme", "x")
+        });
+        world.track(events.collect()).await;
+    }
+    let company = RecordRef::External("acme".to_owned());
+    let company =
+        world.store.record(&world.actor.tenant, &COMPANY, &company).await.unwrap().unwrap();
+    let company = Document::parse(company.text.as_bytes()).unwrap();
+    let beats: u64 = (0..500).filter(|number| number % 5 != 0).map(|number| number % 4).sum();
+    assert_eq!(company.get("beatsTotal").unwrap().text(), (beats * 5).to_string());
+    assert_eq!(company.get("beats").unwrap().text(), (beats * 5).to_string());
+    assert_eq!(company.get("experience").unwrap().text(), (beats / 2).to_string());
+}
+
+#[tokio::test]
+async fn events_of_users_that_the_tenant_makes_itself_wait_until_it_does_no_more() {
+    let world = World::new().await;
+    world.add_company("acme").await;
+    let set = |text: &str| Command::Update {
+        def: &SETTINGS,
+        reference: RecordRef::Id(SETTINGS_ID),
+        patch: Document::parse(text.as_bytes()).unwrap(),
+        expected: crate::store::Expected::Anything,
+    };
+    world.write(set(r#"{"autoCreateEndUsers":false}"#)).await;
+    world.track(vec![event("7", "acme", "x")]).await;
+    world.write(set(r#"{"timeZone":"Europe/Berlin"}"#)).await;
+    world.write(Command::Replay).await;
+    assert_eq!((world.actions().await.len(), world.count("parked")), (0, 1));
+    assert_eq!(world.report().await, ["user_not_created 1"]);
+    world.write(set(r#"{"autoCreateEndUsers":true}"#)).await;
+    world.write(Command::Replay).await;
+    assert_eq!((world.actions().await.len(), world.count("parked")), (1, 0));
+}

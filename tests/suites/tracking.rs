@@ -1,0 +1,135 @@
+//! Taking events in by the many: bodies of route 4 up to their size, many senders at once, and what one
+//! tenant's bulk call means for others.
+
+use std::io::Write as _;
+
+use bytes::Bytes;
+use flate2::{Compression, write::GzEncoder};
+use hyper::{Method, StatusCode};
+use serde_json::json;
+use svctrack_tests::{TENANT, client::Answer, in_process::InProcess};
+
+/// Largest body of a bulk call, in bytes (R30).
+const MAX_BODY_BYTES: usize = 32 * 1024 * 1024;
+
+async fn server() -> InProcess {
+    let server = InProcess::start().await;
+    server.client.post("/companies", &json!({"name": "Acme", "externalId": "acme"})).await;
+    server
+}
+
+/// A body of so many rows, each with its number as its action.
+fn rows(count: usize) -> String {
+    let row = |number| {
+        format!(r#"{{"euExtId":"user {}","cId":"acme","action":"{number}"}}"#, number % 50)
+    };
+    format!("[{}]", (0..count).map(row).collect::<Vec<_>>().join(","))
+}
+
+async fn bulk(server: &InProcess, headers: &[(&str, &str)], body: impl Into<Bytes>) -> Answer {
+    try_bulk(server, headers, body).await.unwrap()
+}
+
+/// As [`bulk`]; an `Err` where the server has answered and closed before all of the body was sent.
+async fn try_bulk(
+    server: &InProcess,
+    headers: &[(&str, &str)],
+    body: impl Into<Bytes>,
+) -> Result<Answer, String> {
+    let path = format!("/analytics/bulk/{TENANT}");
+    server.anonymous.send(Method::POST, &path, headers, body).await
+}
+
+fn gzip(text: &[u8]) -> Vec<u8> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+    encoder.write_all(text).unwrap();
+    encoder.finish().unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn rows_of_many_commits_are_stored_in_their_order() {
+    let server = server().await;
+    let answer = bulk(&server, &[], rows(4_321)).await;
+    assert_eq!((answer.status, answer.text()), (StatusCode::OK, "OK"));
+    let expected: Vec<_> = (0..4_321).rev().map(|number| number.to_string()).collect();
+    assert_eq!(server.client.actions().await, expected);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_bulk_body_that_breaks_at_its_end_stores_nothing() {
+    let server = server().await;
+    let whole = rows(4_321);
+    let deep = format!(r#"{{"info":{{"a":{}{}}}}}"#, "[".repeat(64), "]".repeat(64));
+    let bodies = [
+        whole[..whole.len() - 1].to_owned(),
+        format!("{},1]", &whole[..whole.len() - 1]),
+        format!("{},{deep}]", &whole[..whole.len() - 1]),
+        format!("{whole}x"),
+    ];
+    for body in bodies {
+        let answer = bulk(&server, &[], body).await;
+        assert_eq!(answer.status, StatusCode::BAD_REQUEST, "{}", answer.text());
+    }
+    assert!(server.client.actions().await.is_empty());
+    assert_eq!(server.client.get("/endusers").await.text(), "[]");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_bulk_body_is_taken_up_to_its_cap_packed_or_not() {
+    let server = server().await;
+    let packed = [("content-encoding", "gzip")];
+    for (bytes, status) in [(MAX_BODY_BYTES, 200), (MAX_BODY_BYTES + 1, 413)] {
+        let mut body = rows(3);
+        body.push_str(&" ".repeat(bytes - body.len()));
+        let answer = bulk(&server, &packed, gzip(body.as_bytes())).await;
+        assert_eq!(answer.status, status, "{bytes} packed: {}", answer.text());
+    }
+    let mut body = rows(3);
+    body.push_str(&" ".repeat(MAX_BODY_BYTES - body.len()));
+    assert_eq!(bulk(&server, &[], body).await.text(), "OK");
+    assert_eq!(server.client.actions().await.len(), 6);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn many_large_bodies_wait_for_one_another_and_are_taken_or_told_to_come_again() {
+    let server = server().await;
+    let mut body = rows(10);
+    body.push_str(&" ".repeat(MAX_BODY_BYTES - body.len()));
+    let (plain, packed) = (Bytes::from(body.clone()), gzip(body.as_bytes()));
+    let send = |number: usize| {
+        let (plain, packed, server) = (plain.clone(), packed.clone(), &server);
+        async move {
+            match number % 2 {
+                0 => try_bulk(server, &[], plain).await,
+                _ => try_bulk(server, &[("content-encoding", "gzip")], packed).await,
+            }
+        }
+    };
+    let answers = futures_util::future::join_all((0..10).map(send)).await;
+    let answers: Vec<_> = answers.into_iter().flatten().collect();
+    let taken = answers.iter().filter(|answer| answer.status == StatusCode::OK).count();
+    assert!(taken > 0);
+    for answer in &answers {
+        if answer.status != StatusCode::OK {
+            assert_eq!(answer.status, StatusCode::SERVICE_UNAVAILABLE, "{}", answer.text());
+            assert!(answer.headers.contains_key("retry-after"));
+        }
+    }
+    assert_eq!(server.client.actions().await.len(), 10 * taken);
+    let single = server.anonymous.track(&json!({"externalId": "user 1"})).await.unwrap();
+    assert_eq!(single.text(), "OK");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_event_of_two_senders_at_once_makes_one_user() {
+    let server = server().await;
+    let event = json!({"externalId": "new", "email": "new@acme.example", "companyExternalId": "acme", "action": "x"});
+    let sent = (0..20).map(|_| server.anonymous.track(&event));
+    for answer in futures_util::future::join_all(sent).await {
+        assert_eq!(answer.unwrap().text(), "OK");
+    }
+    let users = server.client.get("/endusers").await.json();
+    assert_eq!(users.as_array().unwrap().len(), 1);
+    assert_eq!(server.client.actions().await.len(), 20);
+    assert_eq!(server.client.get("/integrationissues").await.text(), "[]");
+}
