@@ -9,6 +9,8 @@ use hyper_util::{
 };
 use serde_json::Value;
 
+use crate::process::PATIENCE;
+
 /// A client of one server.
 #[derive(Clone)]
 pub struct Client {
@@ -38,6 +40,32 @@ impl Answer {
     pub fn json(&self) -> Value {
         serde_json::from_slice(&self.body)
             .unwrap_or_else(|error| panic!("{error}: {:?}", self.body))
+    }
+}
+
+/// A stream of server-sent events.
+pub struct Events {
+    body: hyper::body::Incoming,
+    text: String,
+}
+
+impl Events {
+    /// The next event that is named: its id and its data; `None` when the stream has ended.
+    pub async fn next(&mut self) -> Option<(String, Value)> {
+        loop {
+            while let Some((event, rest)) = self.text.split_once("\n\n") {
+                let field = |name: &str| {
+                    event.lines().find_map(|line| line.strip_prefix(name)).map(str::to_owned)
+                };
+                let (id, data) = (field("id: "), field("data: "));
+                self.text = rest.to_owned();
+                if let (Some(id), Some(data)) = (id, data) {
+                    return Some((id, serde_json::from_str(&data).unwrap()));
+                }
+            }
+            let frame = tokio::time::timeout(PATIENCE, self.body.frame()).await.unwrap()?.unwrap();
+            self.text.push_str(std::str::from_utf8(frame.data_ref().unwrap()).unwrap());
+        }
     }
 }
 
@@ -78,6 +106,22 @@ impl Client {
     /// The server's address and port.
     pub fn address(&self) -> &str {
         self.base.trim_start_matches("http://")
+    }
+
+    /// Opens a stream of server-sent events.
+    pub async fn listen(&self, path: &str, headers: &[(&str, &str)]) -> Events {
+        let mut request = Request::get(format!("{}{path}", self.base));
+        if let Some(token) = &self.token {
+            request = request.header("authorization", format!("Bearer {token}"));
+        }
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        let request = request.body(Full::new(Bytes::new())).unwrap();
+        let response = self.http.request(request).await.unwrap();
+        assert_eq!(response.status(), StatusCode::OK);
+        assert_eq!(response.headers()["content-type"], "text/event-stream");
+        Events { body: response.into_body(), text: String::new() }
     }
 
     /// Gets a path.

@@ -10,4 +10,5 @@ mod input;
 mod once;
 mod readme;
 mod startup;
+mod stream;
 mod tracking;
