@@ -7,9 +7,11 @@ use std::{
 };
 
 use svctrack_core::value::Timestamp;
+use tokio::sync::{Semaphore, watch};
 
 use crate::{
     body::BodyBudget,
+    limits::MAX_STREAMS,
     observe::RequestIds,
     rate_limit::{RateLimiting, RateLimits},
     store::Store,
@@ -57,6 +59,10 @@ pub struct App {
     pub(crate) request_ids: RequestIds,
     pub(crate) running: Running,
     pub(crate) rates: RateLimiting,
+    /// Places for those who listen to a stream.
+    pub(crate) streams: Arc<Semaphore>,
+    /// Whether the server is about to stop, so that what has no end must find one.
+    pub(crate) stopping: watch::Sender<bool>,
 }
 
 impl App {
@@ -76,6 +82,13 @@ impl App {
             request_ids: RequestIds::default(),
             running: Running::default(),
             rates: RateLimiting::new(limits),
+            streams: Arc::new(Semaphore::new(MAX_STREAMS)),
+            stopping: watch::Sender::new(false),
         })
+    }
+
+    /// Ends what has no end of its own.
+    pub fn stop(&self) {
+        self.stopping.send_replace(true);
     }
 }

@@ -95,6 +95,7 @@ static ROUTES: &[RouteDef<Handler>] = &[
     route!(GET "/integrationissues", Scope("reports:read"), Nothing => Report, "List what senders of events should mend, newest first", alone!(routes::integration_issues::list)),
     route!(DELETE "/integrationissues/:id", Scope("admin"), Nothing => Deleted, "Remove an entry of the report", alone!(routes::integration_issues::delete)),
     route!(POST "/integrationissues/:id/replay", Scope("admin"), Nothing => Object, "Let the events go on that wait behind an entry", alone!(routes::integration_issues::replay)),
+    route!(GET "/activities/stream", Scope("activities:read"), Nothing => Stream, "Hear what users do, as it is stored", alone!(routes::activity_stream::listen)),
     route!(GET "/leancompanies", Scope("companies:read"), Nothing => Objects, "List companies by the ids of other systems", alone!(routes::lean_companies::list)),
     route!(POST "/tokens", Scope("admin"), NewToken => Token, "Issue a token", alone!(routes::tokens::create)),
     route!(GET "/tokens", Scope("admin"), Nothing => Objects, "List tokens", alone!(routes::tokens::list)),

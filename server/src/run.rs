@@ -78,6 +78,7 @@ pub async fn run(config: Config) -> Result<(), RunError> {
             _ = interrupt.recv() => {}
         }
         tracing::info!("stopping");
+        app.stop();
     };
     let housekeeping = tokio::spawn(housekeeping::run(store.clone()));
     serve(listener, endpoint, stop).await?;

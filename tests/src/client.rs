@@ -48,6 +48,32 @@ impl Answer {
     }
 }
 
+/// A stream of server-sent events.
+pub struct Events {
+    body: hyper::body::Incoming,
+    text: String,
+}
+
+impl Events {
+    /// The next event that is named: its id and its data; `None` when the stream has ended.
+    pub async fn next(&mut self) -> Option<(String, Value)> {
+        loop {
+            while let Some((event, rest)) = self.text.split_once("\n\n") {
+                let field = |name: &str| {
+                    event.lines().find_map(|line| line.strip_prefix(name)).map(str::to_owned)
+                };
+                let (id, data) = (field("id: "), field("data: "));
+                self.text = rest.to_owned();
+                if let (Some(id), Some(data)) = (id, data) {
+                    return Some((id, serde_json::from_str(&data).unwrap()));
+                }
+            }
+            let frame = tokio::time::timeout(PATIENCE, self.body.frame()).await.unwrap()?.unwrap();
+            self.text.push_str(std::str::from_utf8(frame.data_ref().unwrap()).unwrap());
+        }
+    }
+}
+
 impl Client {
     /// A client that sends `token` as its bearer token, if there is one.
     pub fn new(base: &str, token: Option<&str>) -> Self {
@@ -79,7 +105,13 @@ impl Client {
         let request = request.body(Full::new(body.into())).unwrap();
         let response = self.http.request(request).await.map_err(|error| error.to_string())?;
         let (head, body) = response.into_parts();
-        let body = body.collect().await.map_err(|error| error.to_string())?.to_bytes();
+        // A stream has no end to wait for.
+        let is_stream =
+            head.headers.get("content-type").is_some_and(|kind| kind == "text/event-stream");
+        let body = match is_stream {
+            true => Bytes::new(),
+            false => body.collect().await.map_err(|error| error.to_string())?.to_bytes(),
+        };
         Ok(Answer { status: head.status, headers: head.headers, body })
     }
 
@@ -107,6 +139,22 @@ impl Client {
     /// The server's address and port.
     pub fn address(&self) -> &str {
         self.base.trim_start_matches("http://")
+    }
+
+    /// Opens a stream of server-sent events.
+    pub async fn listen(&self, path: &str, headers: &[(&str, &str)]) -> Events {
+        let mut request = Request::get(format!("{}{path}", self.base));
+        if let Some(authorization) = &self.authorization {
+            request = request.header("authorization", authorization);
+        }
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        let request = request.body(Full::new(Bytes::new())).unwrap();
+        let response = self.http.request(request).await.unwrap();
+        assert_eq!(response.status(), StatusCode::OK);
+        assert_eq!(response.headers()["content-type"], "text/event-stream");
+        Events { body: response.into_body(), text: String::new() }
     }
 
     /// Gets a path.

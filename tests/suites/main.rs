@@ -14,4 +14,5 @@ mod input;
 mod once;
 mod readme;
 mod startup;
+mod stream;
 mod tracking;

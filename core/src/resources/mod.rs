@@ -65,6 +65,26 @@ mod tests {
     }
 
     #[test]
+    fn a_resource_keeps_its_byte_in_the_keys_of_a_store() {
+        let codes =
+            REGISTRY.iter().copied().chain([&settings::SETTINGS]).map(|def| (def.path, def.code));
+        let expect = [
+            ("products", 3),
+            ("timesheets", 4),
+            ("licenses", 6),
+            ("tickets", 10),
+            ("companies", 1),
+            ("endusers", 2),
+            ("assets", 7),
+            ("projects", 8),
+            ("users", 9),
+            ("timeentries", 5),
+            ("settings", 11),
+        ];
+        assert_eq!(codes.collect::<Vec<_>>(), expect);
+    }
+
+    #[test]
     fn every_row_is_named_once_and_refers_to_a_resource_that_is_there() {
         for def in REGISTRY {
             for (index, row) in def.rows.iter().enumerate() {

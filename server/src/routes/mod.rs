@@ -2,6 +2,7 @@
 //! answers; no rule lives here.
 
 pub(crate) mod activities;
+pub(crate) mod activity_stream;
 mod conditions;
 pub(crate) mod health;
 pub(crate) mod integration_issues;

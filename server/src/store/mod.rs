@@ -17,6 +17,8 @@ use svctrack_core::{
     value::{Document, Issue, ObjectId, RecordRef, TenantId, Timestamp},
 };
 
+use tokio::sync::watch;
+
 use crate::{
     auth::{Tenant, TenantRecord, TokenRecord},
     rate_limit::RateLimits,
@@ -190,6 +192,17 @@ pub enum Next {
     Offset(usize),
 }
 
+/// What has been added to the log of activities.
+#[derive(Clone, Debug)]
+pub struct Since {
+    /// The activities as JSON, oldest first.
+    pub items: Vec<(ObjectId, String)>,
+    /// The last one that was looked at.
+    pub read_to: ObjectId,
+    /// Whether there is nothing behind it.
+    pub is_all: bool,
+}
+
 /// Why a store did not do what it was asked.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
@@ -292,6 +305,16 @@ pub trait Store: Send + Sync {
         tenant: &Tenant,
         query: ActivityQuery,
     ) -> BoxFuture<'_, Result<Page, StoreError>>;
+
+    /// Activities stored after `query.after`, oldest first; without it none, but where the log ends.
+    fn activities_since(
+        &self,
+        tenant: &Tenant,
+        query: ActivityQuery,
+    ) -> BoxFuture<'_, Result<Since, StoreError>>;
+
+    /// Counts commits that have added activities, of any tenant.
+    fn commits(&self) -> watch::Receiver<u64>;
 
     /// A page of the report of possible integration issues, newest entries first.
     fn report(

@@ -44,7 +44,7 @@ use svctrack_core::{
     tracking::{activity::ActivityQuery, report::ReportQuery},
     value::{RecordRef, TenantId, Timestamp},
 };
-use tokio::sync::{Semaphore, oneshot};
+use tokio::sync::{Semaphore, oneshot, watch};
 
 pub use self::open::{OpenError, initialise};
 use self::{
@@ -54,7 +54,7 @@ use self::{
     token_uses::TokenUses,
     writer::Writer,
 };
-use super::{Actor, Answer, Command, Health, Page, Reply, Store, StoreError};
+use super::{Actor, Answer, Command, Health, Page, Reply, Since, Store, StoreError};
 use crate::{
     app::Clock,
     auth::{Tenant, TenantRecord, TokenRecord, tenant_by_operator},
@@ -79,6 +79,7 @@ struct Shared {
     health: AtomicU8,
     uses: TokenUses,
     limits: KnownLimits,
+    commits: watch::Sender<u64>,
     clock: Arc<dyn Clock>,
 }
 
@@ -133,6 +134,7 @@ impl Embedded {
             health: AtomicU8::new(Health::Ok as u8),
             uses: TokenUses::default(),
             limits: KnownLimits::default(),
+            commits: watch::Sender::new(0),
             clock,
         });
         let to_replay = shared.read(parked::tenants_due)?;
@@ -147,10 +149,10 @@ impl Embedded {
     }
 
     /// Runs a read that may take long where it holds up no other request.
-    async fn scan(
+    async fn scan<T: Send + 'static>(
         &self,
-        read: impl FnOnce(&ReadTransaction) -> Result<Page, StoreError> + Send + 'static,
-    ) -> Result<Page, StoreError> {
+        read: impl FnOnce(&ReadTransaction) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, StoreError> {
         let stopped = |error: &dyn std::error::Error| StoreError::Internal(error.to_string());
         let turn = self.scans.clone().acquire_owned().await.map_err(|error| stopped(&error))?;
         let shared = self.shared.clone();
@@ -268,6 +270,19 @@ impl Store for Embedded {
     ) -> BoxFuture<'_, Result<Page, StoreError>> {
         let tenant = tenant.id();
         self.scan(move |snapshot| read::activities(snapshot, tenant, &query)).boxed()
+    }
+
+    fn activities_since(
+        &self,
+        tenant: &Tenant,
+        query: ActivityQuery,
+    ) -> BoxFuture<'_, Result<Since, StoreError>> {
+        let tenant = tenant.id();
+        self.scan(move |snapshot| read::activities_since(snapshot, tenant, &query)).boxed()
+    }
+
+    fn commits(&self) -> watch::Receiver<u64> {
+        self.shared.commits.subscribe()
     }
 
     fn report(

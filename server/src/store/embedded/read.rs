@@ -1,5 +1,7 @@
 //! Reads: each from a snapshot of its own, so that it sees one moment and holds up nobody.
 
+use std::ops::Bound;
+
 use redb::ReadTransaction;
 use svctrack_core::{
     plan::Activity,
@@ -18,7 +20,7 @@ use super::{
 };
 use crate::{
     rate_limit::RateLimits,
-    store::{Answer, Next, Page, StoreError},
+    store::{Answer, Next, Page, Since, StoreError},
 };
 
 /// One record.
@@ -99,6 +101,48 @@ pub(super) fn activities(
         }
     }
     Ok(page)
+}
+
+/// Most activities that one look at what has been added takes in.
+const MAX_SINCE: usize = 500;
+
+/// What has been added to the log after `query.after`, oldest first; without it none, but its end.
+pub(super) fn activities_since(
+    snapshot: &ReadTransaction,
+    tenant: TenantId,
+    query: &ActivityQuery,
+) -> Result<Since, StoreError> {
+    let log = snapshot.open_table(ACTIVITIES)?;
+    let (first, last) = keys::log_range(tenant);
+    let Some(after) = query.after else {
+        let end = log.range(first.as_slice()..=last.as_slice())?.next_back().transpose()?;
+        let read_to = end.and_then(|(key, _)| keys::id_at_end(key.value()));
+        return Ok(Since {
+            items: Vec::new(),
+            read_to: read_to.unwrap_or(ObjectId::MIN),
+            is_all: true,
+        });
+    };
+    let mut since = Since { items: Vec::new(), read_to: after, is_all: true };
+    let tables = RecordTables::open(snapshot)?;
+    let view = View::of_snapshot(tenant, &tables);
+    let filter = Filter::resolve(query, &view)?;
+    let begin = keys::log(tenant, after);
+    let behind = (Bound::Excluded(begin.as_slice()), Bound::Included(last.as_slice()));
+    for (taken, row) in log.range::<&[u8]>(behind)?.enumerate() {
+        if taken == MAX_SINCE {
+            since.is_all = false;
+            break;
+        }
+        let (key, value) = row?;
+        let found: Activity = codec::unseal_row(key.value(), value.value())?;
+        since.read_to = found.id;
+        if filter.as_ref().is_some_and(|filter| filter.admits(query, &found)) {
+            let user = view.record(&END_USER, found.end_user_id)?;
+            since.items.push((found.id, activity::answer(&found, user.as_ref()).to_text()));
+        }
+    }
+    Ok(since)
 }
 
 /// The activities of some users or companies, newest first.

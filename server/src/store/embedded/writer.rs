@@ -190,6 +190,9 @@ impl Writer {
             Ok((outcomes, to_replay)) => {
                 transaction.commit().map_err(|error| Failed::Store(error.into()))?;
                 self.to_replay.extend(to_replay);
+                if batch.jobs.iter().any(|job| adds_activities(&job.command)) {
+                    self.shared.commits.send_modify(|commits| *commits += 1);
+                }
                 if batch.jobs.iter().any(|job| changes_settings(&job.command)) {
                     self.shared.limits.forget();
                 }
@@ -258,6 +261,14 @@ impl Writer {
         let done = command::carry_out(&job.actor, &job.command, tables, pending, &mut ctx);
         self.ids = ctx.ids;
         done
+    }
+}
+
+fn adds_activities(command: &Command) -> bool {
+    match command {
+        Command::Once { command, .. } => adds_activities(command),
+        Command::Track(_) | Command::Replay | Command::ReplayEntry(_) => true,
+        _ => false,
     }
 }
 

@@ -1,0 +1,159 @@
+//! Activities as they are stored (R38), as server-sent events: each listener reads the log on from where
+//! it stands when a commit has added to it, so that the writer knows nothing of who listens.
+
+use std::{io, sync::Arc, time::Duration};
+
+use bytes::Bytes;
+use futures_util::stream;
+use poem::{Body, Request, Response, http::header};
+use svctrack_core::{
+    tracking::activity::ActivityQuery,
+    value::{Issue, ObjectId, issue::quoted},
+};
+use tokio::{
+    sync::{OwnedSemaphorePermit, watch},
+    time::{Instant, sleep},
+};
+
+use super::{name_ignored, query_pairs, strict::Strictness};
+use crate::{
+    app::App,
+    auth::{Tenant, authenticate},
+    error::Error,
+};
+
+/// How long a stream that has nothing to say is silent: less than proxies wait before they give up.
+const HEARTBEAT: Duration = Duration::from_secs(15);
+/// Least time between two reads of a listener, in which commits add up: far below the 100 ms within which
+/// an activity is shown.
+const BETWEEN_READS: Duration = Duration::from_millis(20);
+/// How long a listener may take to accept what it was sent. A slower one is dropped: it keeps a
+/// connection that others could use.
+const MAX_STALL: Duration = Duration::from_secs(30);
+/// What a listener that is too slow hears last; it can come back with `Last-Event-ID`.
+const TOO_SLOW: &str = "event: dropped\ndata: {\"reason\":\"too slow\"}\n\n";
+
+/// `GET /activities/stream`: from now on, or from `Last-Event-ID` (or `after`).
+pub(crate) async fn listen(app: &Arc<App>, request: Request) -> Result<Response, Error> {
+    let caller = authenticate(app, &request)?;
+    caller.require("activities:read")?;
+    let mut read = ActivityQuery::parse(&query_pairs(&request)).map_err(Error::BadRequest)?;
+    Strictness::of(&request).check_parameters(&read.ignored)?;
+    read.query.after = last_event_id(&request)?.or(read.query.after);
+    let place = app.streams.clone().try_acquire_owned().map_err(|_| Error::Overloaded)?;
+    let commits = app.store.commits();
+    if read.query.after.is_none() {
+        read.query.after =
+            Some(app.store.activities_since(&caller.tenant, read.query.clone()).await?.read_to);
+    }
+    let listener = Listener {
+        app: app.clone(),
+        tenant: caller.tenant,
+        token: caller.token,
+        query: read.query,
+        commits,
+        stopping: app.stopping.subscribe(),
+        handed_over: None,
+        _place: place,
+    };
+    let events = stream::unfold(Some(listener), |listener| async move {
+        let mut listener = listener?;
+        let (text, goes_on) = listener.next().await?;
+        listener.handed_over = Some(Instant::now());
+        Some((Ok::<_, io::Error>(Bytes::from(text)), goes_on.then_some(listener)))
+    });
+    let mut response = Response::builder()
+        .content_type("text/event-stream")
+        .header(header::CACHE_CONTROL, "no-store")
+        .header("X-Accel-Buffering", "no")
+        .body(Body::from_bytes_stream(events));
+    name_ignored(&mut response, &read.ignored);
+    Ok(response)
+}
+
+fn last_event_id(request: &Request) -> Result<Option<ObjectId>, Error> {
+    let Some(text) = request.header("last-event-id") else {
+        return Ok(None);
+    };
+    let id = ObjectId::parse(text).ok_or_else(|| {
+        let message = format!("`Last-Event-ID` must be an `_id`; found {}", quoted(text));
+        Error::BadRequest(vec![Issue::of_body("invalid_id", message)])
+    });
+    id.map(Some)
+}
+
+/// Somebody who listens.
+struct Listener {
+    app: Arc<App>,
+    tenant: Tenant,
+    token: Option<String>,
+    /// What they want to hear; `after` is where they stand.
+    query: ActivityQuery,
+    commits: watch::Receiver<u64>,
+    stopping: watch::Receiver<bool>,
+    /// When the last piece was handed over; none before the first.
+    handed_over: Option<Instant>,
+    _place: OwnedSemaphorePermit,
+}
+
+impl Listener {
+    /// The next piece of the stream, and whether there will be another one; `None` ends it at once.
+    async fn next(&mut self) -> Option<(String, bool)> {
+        let Some(handed_over) = self.handed_over else {
+            return Some(("retry: 1000\n\n".to_owned(), true));
+        };
+        if handed_over.elapsed() > MAX_STALL {
+            tracing::info!("a listener was too slow and is dropped");
+            return Some((TOO_SLOW.to_owned(), false));
+        }
+        sleep(BETWEEN_READS.saturating_sub(handed_over.elapsed())).await;
+        let deadline = Instant::now() + HEARTBEAT;
+        loop {
+            if *self.stopping.borrow() || !self.may_still_listen() {
+                return None;
+            }
+            self.commits.mark_unchanged();
+            let (text, is_all) = self.read().await?;
+            if !text.is_empty() {
+                return Some((text, true));
+            }
+            if !is_all {
+                continue;
+            }
+            tokio::select! {
+                changed = self.commits.changed() => changed.ok()?,
+                stopped = self.stopping.changed() => stopped.ok()?,
+                () = tokio::time::sleep_until(deadline) => {
+                    return Some((": still there\n\n".to_owned(), true));
+                }
+            }
+            sleep(BETWEEN_READS).await;
+        }
+    }
+
+    /// What has been stored since, and whether that is all of it.
+    async fn read(&mut self) -> Option<(String, bool)> {
+        let since = self.app.store.activities_since(&self.tenant, self.query.clone()).await;
+        let since = match since {
+            Ok(since) => since,
+            Err(error) => {
+                tracing::warn!(cause = %error, "a stream of activities ends");
+                return None;
+            }
+        };
+        self.query.after = Some(since.read_to);
+        let mut text = String::new();
+        for (id, activity) in since.items {
+            text.push_str(&format!("id: {id}\nevent: activity\ndata: {activity}\n\n"));
+        }
+        Some((text, since.is_all))
+    }
+
+    /// Whether the token has not been revoked and has not expired meanwhile.
+    fn may_still_listen(&self) -> bool {
+        let Some(token) = &self.token else { return true };
+        let now = self.app.clock.now();
+        let known = self.app.store.token(token).ok().flatten();
+        known.is_some_and(|token| token.expires_at.is_none_or(|end| end > now))
+    }
+}
