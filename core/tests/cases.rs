@@ -23,7 +23,7 @@ use svctrack_core::{
         self, REGISTRY,
         settings::{SETTINGS, SETTINGS_ID},
     },
-    schema::{ListQuery, Lookup as _, ReadCtx, ResourceDef, SortKey, list::sort_key, shape},
+    schema::{ListQuery, Lookup as _, ReadCtx, ResourceDef, SortKey, shape},
     value::{
         Document, IdSequence, Issue, Malformed, ObjectId, RecordRef, Timestamp,
         json_reader::parse_documents,
@@ -210,7 +210,7 @@ impl World {
         let mut found: Vec<((SortKey, ObjectId), Document)> = Vec::new();
         for shown in self.store.records(def).map(|stored| self.shown(def, stored)) {
             let id = ObjectId::parse(&shown.text("_id").unwrap()).unwrap();
-            let key = query.sort.as_ref().map_or(SortKey::Nothing, |sort| sort_key(sort, &shown));
+            let key = query.sort.as_ref().map_or(SortKey::Nothing, |sort| sort.key(&shown));
             if is_after(id) && query.admits(def, &shown) {
                 found.push(((key, id), shown));
             }

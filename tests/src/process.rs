@@ -23,8 +23,11 @@ pub const PATIENCE: Duration = Duration::from_secs(30);
 pub fn binary() -> &'static Path {
     static BINARY: OnceLock<PathBuf> = OnceLock::new();
     BINARY.get_or_init(|| {
+        // A measurement is of a release build, as the program that asks for it is one itself.
+        let profile = if cfg!(debug_assertions) { "dev" } else { "release" };
         let build = Build::new(env!("CARGO"))
             .args(["build", "--package", "svctrack-server", "--message-format", "json"])
+            .args(["--profile", profile])
             .current_dir(project())
             .stderr(Stdio::inherit())
             .output()
@@ -105,9 +108,14 @@ impl Server {
         self.child.kill().await.unwrap();
     }
 
+    /// The id of its process.
+    pub fn id(&self) -> u32 {
+        self.child.id().unwrap()
+    }
+
     /// Sends a signal.
     pub fn signal(&self, name: &str) {
-        let id = self.child.id().unwrap().to_string();
+        let id = self.id().to_string();
         assert!(Build::new("kill").args(["-s", name, &id]).status().unwrap().success());
     }
 

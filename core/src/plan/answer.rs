@@ -15,9 +15,23 @@ pub fn answer(
     stored: &Document,
     ctx: &ReadCtx<'_>,
 ) -> Result<Document, LookupError> {
+    answer_rows(def, stored, &|_| true, ctx)
+}
+
+/// The record with those of the rows computed at read that are wanted: for who looks at these alone,
+/// since some look at other records.
+///
+/// # Errors
+/// When the store cannot say what another record holds.
+pub fn answer_rows(
+    def: &ResourceDef,
+    stored: &Document,
+    wanted: &dyn Fn(&Row) -> bool,
+    ctx: &ReadCtx<'_>,
+) -> Result<Document, LookupError> {
     let mut answer = stored.clone();
     answer.remove(STAND_INS);
-    for row in def.rows {
+    for row in def.rows.iter().filter(|row| wanted(row)) {
         if let Fill::OnRead(compute) = row.fill
             && let Some(value) = compute(stored, ctx)?
         {

@@ -3,7 +3,7 @@
 use super::Appended;
 use crate::{
     schema::{Entry, ResourceDef},
-    value::{Document, ObjectId},
+    value::{Document, Members, ObjectId},
 };
 
 /// What a change was planned upon; a store in which that no longer holds must refuse the change.
@@ -56,6 +56,6 @@ impl Change {
 }
 
 /// The version (`__v`) of a stored record.
-pub fn version_of(document: &Document) -> i64 {
-    document.value("__v").and_then(|value| value.as_number_text()?.parse().ok()).unwrap_or(0)
+pub fn version_of(record: &dyn Members) -> i64 {
+    record.get("__v").and_then(|value| value.as_number_text()?.parse().ok()).unwrap_or(0)
 }

@@ -18,7 +18,7 @@ pub mod upsert;
 mod tests;
 
 pub use self::{
-    answer::{answer, is_answered_as_stored, stored_text},
+    answer::{answer, answer_rows, is_answered_as_stored, stored_text},
     append::{
         Activity, Appended, Finding, MAX_PARKED, MAX_PARKED_BYTES, MAX_REPORTED, PARKED_DAYS,
         ParkedEvent, REPORTED_DAYS, Route, Wait,

@@ -24,6 +24,18 @@ pub fn update(
     ctx: &mut Ctx,
 ) -> Result<Planned, Refusal> {
     let stored = lookup.record(def, id)?.ok_or(Refusal::NotFound)?;
+    update_stored(def, id, stored, patch, lookup, ctx)
+}
+
+/// The same, for a record that has been read already.
+pub(super) fn update_stored(
+    def: &'static ResourceDef,
+    id: ObjectId,
+    stored: Document,
+    patch: Document,
+    lookup: &dyn Lookup,
+    ctx: &mut Ctx,
+) -> Result<Planned, Refusal> {
     let Assembled { document, beside } =
         assemble(def, Some(&stored), stored.clone(), patch, lookup, ctx)?;
     if document == stored {

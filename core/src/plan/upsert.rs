@@ -1,7 +1,7 @@
 //! Bulk upsert (R17 to R21): each item makes or changes one record, in order, and a bad one never stops
 //! a good one.
 
-use super::{Change, Ctx, Planned, Refusal, create, update};
+use super::{Change, Ctx, Planned, Refusal, create, update::update_stored};
 use crate::{
     schema::{Lookup, LookupError, ResourceDef, index::key_of, shape},
     value::{Document, Issue, Json, JsonRef, Malformed, ObjectId},
@@ -94,7 +94,7 @@ pub fn upsert(
                 Issue::of_body("scope_missing", format!("the token needs `{}:create`", def.path));
             return Ok(failed(def, List::Permission, index, sent, &issue));
         }
-        Some(found) => (List::Updated, change(def, &found, sent, lookup, ctx)),
+        Some(found) => (List::Updated, change(def, found, sent, lookup, ctx)),
         None => (List::Created, make(def, sent, lookup, ctx)),
     };
     match planned {
@@ -138,14 +138,14 @@ fn find(
 
 fn change(
     def: &'static ResourceDef,
-    found: &Found,
+    found: Found,
     sent: &Document,
     lookup: &dyn Lookup,
     ctx: &mut Ctx,
 ) -> Result<Planned, Refusal> {
     let shaped = shape::check_update(def, sent).map_err(Refusal::Invalid)?;
-    check_locked(def, found, &shaped.patch)?;
-    update(def, found.id, shaped.patch, lookup, ctx)
+    check_locked(def, &found, &shaped.patch)?;
+    update_stored(def, found.id, found.stored, shaped.patch, lookup, ctx)
 }
 
 /// A key that holds a value changes only when a key of higher priority found the record (R20). An

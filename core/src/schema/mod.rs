@@ -15,7 +15,7 @@ pub use self::{
     index::Entry,
     list::{ListLimits, ListQuery},
     lookup::{Lookup, LookupError, ReadCtx},
-    order::{Sort, SortKey},
+    order::{First, Sort, SortKey},
     resource::{Beside, Completion, ResourceDef, Sent},
     shape::Shaped,
 };

@@ -4,7 +4,11 @@ use std::cmp::Ordering;
 
 use rust_decimal::Decimal;
 
-use crate::value::JsonRef;
+use crate::value::{Issue, JsonRef, Members, ObjectId};
+
+/// How many bytes the texts in the keys of a page, and of all that is in front of it, may have; twice
+/// as many are held while they are found.
+const MAX_KEY_BYTES: usize = 8 * 1024 * 1024;
 
 /// A value as `sort` compares it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -24,6 +28,17 @@ pub enum SortKey {
 }
 
 impl SortKey {
+    /// How many bytes it holds beside itself.
+    fn bytes(&self) -> usize {
+        match self {
+            Self::Nothing | Self::Bool(_) | Self::Number(_) => 0,
+            Self::Text(text) | Self::Object(text) => text.len(),
+            Self::Array(items) => {
+                items.iter().map(|item| size_of::<Self>() + item.bytes()).sum::<usize>()
+            }
+        }
+    }
+
     /// The key of a value.
     pub fn of(value: Option<JsonRef<'_>>) -> Self {
         let Some(value) = value.filter(|value| !value.is_null()) else {
@@ -58,15 +73,77 @@ pub struct Sort {
 }
 
 impl Sort {
+    /// The key by which a record is ordered.
+    pub fn key(&self, record: &dyn Members) -> SortKey {
+        match self.path.strip_prefix("custom.") {
+            Some(key) => SortKey::of(record.get("custom").and_then(|custom| custom.member(key))),
+            None => SortKey::of(record.get(&self.path)),
+        }
+    }
+
     /// Compares two records by their keys, and by their ids where these are equal.
-    pub fn compare<I: Ord>(&self, a: &(SortKey, I), b: &(SortKey, I)) -> Ordering {
+    pub fn compare(&self, a: &(SortKey, ObjectId), b: &(SortKey, ObjectId)) -> Ordering {
         let order = a.cmp(b);
         if self.descending { order.reverse() } else { order }
     }
 }
 
+/// The first records in an order, found among any number of them. It keeps at most twice as many as
+/// are wanted.
+#[derive(Debug)]
+pub struct First<'s> {
+    sort: &'s Sort,
+    wanted: usize,
+    kept: Vec<(SortKey, ObjectId)>,
+    bytes: usize,
+}
+
+impl<'s> First<'s> {
+    /// The first `wanted` records in the order of `sort`.
+    pub fn new(sort: &'s Sort, wanted: usize) -> Self {
+        Self { sort, wanted, kept: Vec::new(), bytes: 0 }
+    }
+
+    /// Looks at a record.
+    ///
+    /// # Errors
+    /// When the keys would take too much memory, `page_too_far`.
+    pub fn add(&mut self, key: SortKey, id: ObjectId) -> Result<(), Issue> {
+        self.bytes += key.bytes();
+        self.kept.push((key, id));
+        if self.kept.len() < self.wanted.saturating_mul(2) && self.bytes <= 2 * MAX_KEY_BYTES {
+            return Ok(());
+        }
+        self.drop_others();
+        if self.bytes <= MAX_KEY_BYTES {
+            return Ok(());
+        }
+        let message = format!(
+            "the values in front of a page must be at most {MAX_KEY_BYTES} bytes; ask for a smaller `offset`"
+        );
+        Err(Issue::of_member("offset", "page_too_far", message))
+    }
+
+    /// The ids of the first records, in order.
+    pub fn into_ids(mut self) -> Vec<ObjectId> {
+        self.drop_others();
+        self.kept.sort_unstable_by(|a, b| self.sort.compare(a, b));
+        self.kept.into_iter().map(|(_, id)| id).collect()
+    }
+
+    fn drop_others(&mut self) {
+        if self.kept.len() > self.wanted {
+            self.kept.select_nth_unstable_by(self.wanted, |a, b| self.sort.compare(a, b));
+            self.kept.truncate(self.wanted);
+            self.bytes = self.kept.iter().map(|(key, _)| key.bytes()).sum();
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
     use crate::value::Json;
 
@@ -97,5 +174,50 @@ mod tests {
             .collect();
         assert!(keys.windows(2).all(|pair| pair[0] < pair[1]), "{keys:?}");
         assert_eq!(SortKey::of(None), SortKey::Nothing);
+    }
+
+    fn ids(count: usize) -> Vec<ObjectId> {
+        let mut ids = crate::value::IdSequence::new([0; 5]);
+        (0..count).map(|_| ids.next(crate::value::Timestamp::MIN)).collect()
+    }
+
+    #[test]
+    fn a_key_within_custom_is_found_in_a_text_as_in_a_document() {
+        let text = r#"{"_id":"1","custom":{"a":{"x":1},"x":2}}"#;
+        let sort = Sort { path: "custom.x".to_owned(), descending: false };
+        let document = crate::value::Document::parse(text.as_bytes()).unwrap();
+        assert_eq!(sort.key(&document), SortKey::Number(Decimal::TWO));
+        assert_eq!(sort.key(&JsonRef::of_stored(text)), SortKey::Number(Decimal::TWO));
+    }
+
+    #[test]
+    fn keys_that_would_take_too_much_memory_are_refused() {
+        let sort = Sort { path: "name".to_owned(), descending: false };
+        let key = || SortKey::Text("x".repeat(MAX_KEY_BYTES / 8));
+        let fill = |wanted, descending| {
+            let sort = Sort { descending, ..sort.clone() };
+            let mut first = First::new(&sort, wanted);
+            ids(100).into_iter().try_for_each(|id| first.add(key(), id)).map_err(|issue| issue.code)
+        };
+        assert_eq!((fill(8, false), fill(8, true)), (Ok(()), Ok(())));
+        assert_eq!(fill(9, false), Err("page_too_far"));
+    }
+
+    proptest! {
+        #[test]
+        fn the_first_are_those_of_the_whole_order(values in proptest::collection::vec(0..20_u8, 0..60), wanted in 1..20_usize, descending: bool) {
+            let sort = Sort { path: String::new(), descending };
+            let mut all: Vec<_> = values.iter().map(|value| SortKey::Number(Decimal::from(*value))).zip(ids(values.len())).collect();
+            let mut first = First::new(&sort, wanted);
+            for (key, id) in all.clone() {
+                first.add(key, id).unwrap();
+            }
+            all.sort();
+            if descending {
+                all.reverse();
+            }
+            let expect: Vec<_> = all.into_iter().map(|(_, id)| id).take(wanted).collect();
+            prop_assert_eq!(first.into_ids(), expect);
+        }
     }
 }

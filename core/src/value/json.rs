@@ -92,6 +92,11 @@ impl Json {
 }
 
 impl<'a> JsonRef<'a> {
+    /// A value in text that this crate has written: compact JSON, read back from where it was stored.
+    pub fn of_stored(text: &'a str) -> Self {
+        Self(text)
+    }
+
     /// The text of the value.
     pub fn text(self) -> &'a str {
         self.0

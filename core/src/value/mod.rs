@@ -16,6 +16,8 @@ pub mod json_reader;
 pub mod json_rows;
 pub mod key;
 #[cfg(feature = "records")]
+pub mod member;
+#[cfg(feature = "records")]
 pub mod number;
 #[cfg(feature = "records")]
 pub mod period;
@@ -29,5 +31,6 @@ pub use self::{
     issue::Issue,
     json::{Json, JsonRef},
     json_reader::Malformed,
+    member::Members,
     number::Number,
 };

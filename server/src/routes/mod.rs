@@ -47,12 +47,27 @@ fn json(text: String) -> Response {
 
 /// A page of a list, with the way to the next one (R14).
 fn page(request_uri: &poem::http::Uri, page: Page) -> Response {
-    let mut response = json(format!("[{}]", page.items.join(",")));
+    let mut response = json(array(&page.items));
     let link = page.next.map(|next| next_link(request_uri, next));
     if let Some(link) = link.and_then(|link| HeaderValue::try_from(link).ok()) {
         response.headers_mut().insert(header::LINK, link);
     }
     response
+}
+
+/// The values as one array; a long list is copied once.
+fn array(items: &[String]) -> String {
+    let mut text =
+        String::with_capacity(items.iter().map(|item| item.len() + 1).sum::<usize>() + 2);
+    text.push('[');
+    for item in items {
+        if text.len() > 1 {
+            text.push(',');
+        }
+        text.push_str(item);
+    }
+    text.push(']');
+    text
 }
 
 fn next_link(uri: &poem::http::Uri, next: Next) -> String {

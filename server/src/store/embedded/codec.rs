@@ -5,7 +5,10 @@
 //! others, since both are known by their place.
 
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
-use svctrack_core::{plan::stored_text, value::Document};
+use svctrack_core::{
+    plan::stored_text,
+    value::{Document, JsonRef, Members, json_reader::parse_stored, member::member_in},
+};
 
 use crate::store::StoreError;
 
@@ -78,17 +81,43 @@ pub(super) fn seal_record(key: &[u8], document: &Document) -> Vec<u8> {
     seal(key, &value)
 }
 
-/// The text of a record, and the part of it that is shown, without the brace that closes it.
-pub(super) fn unseal_record<'b>(
-    key: &[u8],
-    bytes: &'b [u8],
-) -> Result<(&'b [u8], &'b str), StoreError> {
-    let broken = || StoreError::Corrupted("a record is not as it was written".to_owned());
+/// A record as it is stored: its members are found without reading it whole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Stored<'b> {
+    text: &'b [u8],
+    /// How much of the text is shown, without the brace that closes it.
+    shown: usize,
+}
+
+/// The record in `bytes`, if they are what was written under `key`.
+pub(super) fn unseal_record<'b>(key: &[u8], bytes: &'b [u8]) -> Result<Stored<'b>, StoreError> {
     let (shown, text) =
         unseal(key, bytes)?.split_first_chunk::<SHOWN_BYTES>().ok_or_else(broken)?;
     let shown = usize::try_from(u32::from_be_bytes(*shown)).map_err(|_| broken())?;
-    let part = text.get(..shown).and_then(|part| std::str::from_utf8(part).ok());
-    Ok((text, part.ok_or_else(broken)?))
+    Ok(Stored { text, shown })
+}
+
+fn broken() -> StoreError {
+    StoreError::Corrupted("a record is not as it was written".to_owned())
+}
+
+impl Stored<'_> {
+    /// The whole record, read.
+    pub(super) fn document(self) -> Result<Document, StoreError> {
+        parse_stored(self.text).map_err(|error| StoreError::Corrupted(error.message))
+    }
+
+    /// The text that is shown, as an object.
+    pub(super) fn shown(self) -> Result<String, StoreError> {
+        let shown = self.text.get(..self.shown).and_then(|shown| std::str::from_utf8(shown).ok());
+        Ok([shown.ok_or_else(broken)?, "}"].concat())
+    }
+}
+
+impl Members for Stored<'_> {
+    fn get(&self, name: &str) -> Option<JsonRef<'_>> {
+        member_in(self.text, name)
+    }
 }
 
 /// The stored bytes of a row of a log.
@@ -119,8 +148,10 @@ mod tests {
     fn a_record_says_how_much_of_it_is_shown() {
         let document = Document::parse(br#"{"_id":"1","~":["x"]}"#).unwrap();
         let bytes = seal_record(b"key", &document);
-        let (text, shown) = unseal_record(b"key", &bytes).unwrap();
-        assert_eq!((text, shown), (document.to_text().as_bytes(), r#"{"_id":"1""#));
+        let stored = unseal_record(b"key", &bytes).unwrap();
+        assert_eq!(stored.document().unwrap(), document);
+        assert_eq!(stored.shown().unwrap(), r#"{"_id":"1"}"#);
+        assert_eq!(stored.get("_id"), document.get("_id"));
     }
 
     #[test]

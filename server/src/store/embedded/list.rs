@@ -4,21 +4,19 @@ use std::collections::BTreeSet;
 
 use redb::ReadTransaction;
 use svctrack_core::{
-    plan::is_answered_as_stored,
+    plan::{answer_rows, is_answered_as_stored},
     resources,
     schema::{
-        Fill, ListQuery, Lookup as _, ReadCtx, ResourceDef, SortKey,
-        index::key_of,
-        list::{Filter, sort_key},
+        First, ListQuery, Lookup as _, ReadCtx, ResourceDef, Row, Sort, index::key_of, list::Filter,
     },
     value::{Document, Issue, ObjectId, RecordRef, TenantId, Timestamp},
 };
 
 use super::{
-    codec::{self, ChangeRow},
-    command, keys,
+    codec::{self, ChangeRow, Stored},
+    keys,
     tables::{CHANGES, ReadTable, RecordTables},
-    view::{View, read_document},
+    view::View,
 };
 use crate::store::{Next, Page, StoreError};
 
@@ -38,9 +36,8 @@ pub(super) fn list(
     resolve_references(def, &mut query.filters, &view)?;
     let listing = Listing { snapshot, tables: &tables, view: &view, def, query: &query, now };
     match query.sort_by_value() {
-        None if listing.is_plain() => listing.spliced(),
         None => listing.by_id(),
-        Some(_) => listing.by_value(),
+        Some(sort) => listing.by_value(sort),
     }
 }
 
@@ -64,8 +61,8 @@ fn resolve_references(
     Ok(())
 }
 
-/// Looks at a stored row; says whether more are wanted.
-type RowVisitor<'v> = dyn FnMut(ObjectId, &[u8], &[u8]) -> Result<bool, StoreError> + 'v;
+/// Looks at a stored record; says whether more are wanted.
+type Visitor<'v> = dyn FnMut(ObjectId, Stored<'_>) -> Result<bool, StoreError> + 'v;
 
 struct Listing<'a> {
     snapshot: &'a ReadTransaction,
@@ -81,93 +78,77 @@ impl Listing<'_> {
         ReadCtx { now: self.now, lookup: self.view }
     }
 
-    /// Whether the stored texts, put side by side, are the answer.
-    fn is_plain(&self) -> bool {
-        let query = self.query;
-        query.filters.is_empty()
-            && query.updated_since.is_none()
-            && query.search.is_none()
-            && query.select.is_none()
-            && is_answered_as_stored(self.def)
-    }
-
-    /// In the order of ids, without reading what the records hold.
-    fn spliced(&self) -> Result<Page, StoreError> {
-        let mut page = Pager::new(self.query);
-        self.for_each_row(&mut |id, key, bytes| {
-            page.add(id, || {
-                let (_, shown) = codec::unseal_record(key, bytes)?;
-                Ok([shown, "}"].concat())
-            })
-        })?;
-        page.finish()
-    }
-
-    /// In the order of ids: records are read until the page is full.
+    /// In the order of ids: records are looked at until the page is full.
     fn by_id(&self) -> Result<Page, StoreError> {
-        let mut page = Pager::new(self.query);
-        self.for_each(|id, stored| page.add(id, || self.answer(id, stored)))?;
+        let mut page = Pager::new(self.query, self.query.offset);
+        self.for_each(&mut |id, stored| page.add(id, || self.answer(stored)))?;
         page.finish()
     }
 
-    /// In another order: the keys of all that are asked for are sorted, and the page's records read.
-    fn by_value(&self) -> Result<Page, StoreError> {
-        let Some(sort) = self.query.sort_by_value() else {
-            return self.by_id();
-        };
+    /// In another order: the first are found among all that are asked for, and the page's are read.
+    fn by_value(&self, sort: &Sort) -> Result<Page, StoreError> {
+        let query = self.query;
+        // One more than the page holds, to see whether there is another page.
+        let wanted = query.offset.saturating_add(query.limit).saturating_add(1);
+        let mut first = First::new(sort, wanted);
         let computed = self.is_computed(&sort.path);
-        let mut keyed: Vec<(SortKey, ObjectId)> = Vec::new();
-        self.for_each(|id, stored| {
+        self.for_each(&mut |id, stored| {
             let key = if computed {
-                sort_key(sort, &self.computed(stored)?)
+                sort.key(&self.computed(stored, &|name| name == sort.path)?)
             } else {
-                sort_key(sort, stored)
+                sort.key(&stored)
             };
-            keyed.push((key, id));
+            first.add(key, id).map_err(|issue| StoreError::Invalid(vec![issue]))?;
             Ok(true)
         })?;
-        keyed.sort_by(|a, b| sort.compare(a, b));
-        let mut page = Pager::new(self.query);
-        for (_, id) in keyed {
-            let Some(stored) = self.view.record(self.def, id)? else {
-                continue;
-            };
-            if !page.add(id, || self.answer(id, &stored))? {
+        let mut page = Pager::new(query, 0);
+        for id in first.into_ids().into_iter().skip(query.offset) {
+            let add = |stored: Stored<'_>| page.add(id, || self.answer(stored));
+            if self.view.read(self.def, id, add)? == Some(false) {
                 break;
             }
         }
         page.finish()
     }
 
-    fn answer(&self, id: ObjectId, stored: &Document) -> Result<String, StoreError> {
-        if self.query.select.is_none() {
-            return Ok(command::answer(self.def, id, stored, &self.ctx())?.text);
-        }
-        Ok(self.query.select(self.computed(stored)?).to_text())
+    fn answer(&self, stored: Stored<'_>) -> Result<String, StoreError> {
+        let Some(select) = &self.query.select else {
+            if is_answered_as_stored(self.def) {
+                return stored.shown();
+            }
+            return Ok(self.computed(stored, &|_| true)?.to_text());
+        };
+        let selected = |name: &str| select.iter().any(|wanted| wanted == name);
+        Ok(self.query.select(self.computed(stored, &selected)?).to_text())
     }
 
-    /// The record with the rows that are computed at read.
-    fn computed(&self, stored: &Document) -> Result<Document, StoreError> {
-        Ok(svctrack_core::plan::answer(self.def, stored, &self.ctx())?)
+    /// The record, read, with those of the rows computed at read that are wanted.
+    fn computed(
+        &self,
+        stored: Stored<'_>,
+        wanted: &dyn Fn(&str) -> bool,
+    ) -> Result<Document, StoreError> {
+        let wanted = |row: &Row| wanted(row.name);
+        Ok(answer_rows(self.def, &stored.document()?, &wanted, &self.ctx())?)
     }
 
     fn is_computed(&self, name: &str) -> bool {
-        self.def.row(name).is_some_and(|row| matches!(row.fill, Fill::OnRead(_)))
+        self.def.row(name).is_some_and(|row| !row.is_stored())
     }
 
     /// Calls `visit` with every record that is asked for, in the order of ids, until it says `false`.
-    fn for_each(
-        &self,
-        mut visit: impl FnMut(ObjectId, &Document) -> Result<bool, StoreError>,
-    ) -> Result<(), StoreError> {
-        let computes = self.query.filters.iter().any(|filter| self.is_computed(filter.name));
-        let mut visit_admitted = |id: ObjectId, stored: Document| {
+    /// A filter on what is computed at read is the only reason to read a record whole.
+    fn for_each(&self, visit: &mut Visitor<'_>) -> Result<(), StoreError> {
+        let filters = &self.query.filters;
+        let computes = filters.iter().any(|filter| self.is_computed(filter.name));
+        let filtered = |name: &str| filters.iter().any(|filter| filter.name == name);
+        let mut visit_admitted = |id: ObjectId, stored: Stored<'_>| {
             let admitted = if computes {
-                self.query.admits(self.def, &self.computed(&stored)?)
+                self.query.admits(self.def, &self.computed(stored, &filtered)?)
             } else {
                 self.query.admits(self.def, &stored)
             };
-            if admitted { visit(id, &stored) } else { Ok(true) }
+            if admitted { visit(id, stored) } else { Ok(true) }
         };
         match self.candidates()? {
             Some(ids) => self.for_each_of(&ids, &mut visit_admitted),
@@ -178,31 +159,20 @@ impl Listing<'_> {
     fn for_each_of(
         &self,
         ids: &BTreeSet<ObjectId>,
-        visit: &mut dyn FnMut(ObjectId, Document) -> Result<bool, StoreError>,
+        visit: &mut Visitor<'_>,
     ) -> Result<(), StoreError> {
         let descending = self.query.is_descending_by_id();
         let ids: Box<dyn Iterator<Item = &ObjectId>> =
             if descending { Box::new(ids.iter().rev()) } else { Box::new(ids.iter()) };
         for id in ids.filter(|id| self.is_after(**id)) {
-            let Some(stored) = self.view.record(self.def, *id)? else {
-                continue;
-            };
-            if !visit(*id, stored)? {
+            if self.view.read(self.def, *id, |stored| visit(*id, stored))? == Some(false) {
                 break;
             }
         }
         Ok(())
     }
 
-    fn for_each_stored(
-        &self,
-        visit: &mut dyn FnMut(ObjectId, Document) -> Result<bool, StoreError>,
-    ) -> Result<(), StoreError> {
-        self.for_each_row(&mut |id, key, bytes| visit(id, read_document(key, bytes)?))
-    }
-
-    /// Calls `visit` with the id, key and bytes of every record, until it says `false`.
-    fn for_each_row(&self, visit: &mut RowVisitor<'_>) -> Result<(), StoreError> {
+    fn for_each_stored(&self, visit: &mut Visitor<'_>) -> Result<(), StoreError> {
         let key = |id| keys::record(self.view.tenant, self.def.code, id);
         let descending = self.query.is_descending_by_id();
         let (first, last) = match (self.query.after, descending) {
@@ -215,7 +185,7 @@ impl Listing<'_> {
             let (key, value) = row?;
             let id = keys::id_at_end(key.value()).filter(|id| self.is_after(*id));
             let Some(id) = id else { continue };
-            if !visit(id, key.value(), value.value())? {
+            if !visit(id, codec::unseal_record(key.value(), value.value())?)? {
                 break;
             }
         }
@@ -283,9 +253,9 @@ struct Pager<'q> {
 }
 
 impl<'q> Pager<'q> {
-    fn new(query: &'q ListQuery) -> Self {
+    fn new(query: &'q ListQuery, to_skip: usize) -> Self {
         let page = Page { items: Vec::new(), next: None };
-        Self { query, page, to_skip: query.offset, last: None, bytes: 0 }
+        Self { query, page, to_skip, last: None, bytes: 0 }
     }
 
     /// Takes the next record; says whether more are wanted.

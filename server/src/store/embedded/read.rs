@@ -4,7 +4,7 @@ use std::ops::Bound;
 
 use redb::ReadTransaction;
 use svctrack_core::{
-    plan::Activity,
+    plan::{Activity, is_answered_as_stored, version_of},
     resources::{company::COMPANY, end_user::END_USER, settings},
     schema::{Lookup as _, ReadCtx, ResourceDef},
     tracking::activity::{self, ActivityQuery},
@@ -12,7 +12,8 @@ use svctrack_core::{
 };
 
 use super::{
-    codec, command,
+    codec::{self, Stored},
+    command,
     engagement::Activities,
     keys,
     tables::{ACTIVITIES, RecordTables},
@@ -33,13 +34,26 @@ pub(super) fn record(
 ) -> Result<Option<Answer>, StoreError> {
     let tables = RecordTables::open(snapshot)?;
     let view = View::of_snapshot(tenant, &tables);
-    let Some(id) = view.locate(def, reference)? else {
-        return Ok(None);
+    let id = match reference {
+        RecordRef::Id(id) => Some(*id),
+        other => view.locate(def, other)?,
     };
-    let Some(stored) = view.record(def, id)? else {
-        return Ok(None);
-    };
-    command::answer(def, id, &stored, &ReadCtx { now, lookup: &view }).map(Some)
+    let Some(id) = id else { return Ok(None) };
+    let ctx = ReadCtx { now, lookup: &view };
+    view.read(def, id, |stored| answer(def, id, stored, &ctx))
+}
+
+/// A stored record as an answer shows it; it is not read where nothing is computed.
+fn answer(
+    def: &ResourceDef,
+    id: ObjectId,
+    stored: Stored<'_>,
+    ctx: &ReadCtx<'_>,
+) -> Result<Answer, StoreError> {
+    if !is_answered_as_stored(def) {
+        return command::answer(def, id, &stored.document()?, ctx);
+    }
+    Ok(Answer { id, version: version_of(&stored), computed: None, text: stored.shown()? })
 }
 
 /// The rate limits that a tenant has set for itself.

@@ -5,11 +5,12 @@ use redb::ReadableTable;
 use svctrack_core::{
     schema::{Lookup, LookupError, ResourceDef},
     tracking::{engagement::Engagement, intake::EventLookup},
-    value::{Document, ObjectId, TenantId, Timestamp, json_reader::parse_stored},
+    value::{Document, ObjectId, TenantId, Timestamp},
 };
 
 use super::{
-    codec, engagement,
+    codec::{self, Stored},
+    engagement,
     failure::in_lookup,
     keys, messages,
     tables::{ReadTable, RecordTables, WriteTable, WriteTables},
@@ -55,19 +56,19 @@ impl<'a> View<'a, ReadTable> {
     }
 }
 
-/// The document in the stored bytes of a record.
-pub(super) fn read_document(key: &[u8], bytes: &[u8]) -> Result<Document, StoreError> {
-    let (text, _) = codec::unseal_record(key, bytes)?;
-    parse_stored(text).map_err(|error| StoreError::Corrupted(error.message))
-}
-
 impl<T: ReadableTable<&'static [u8], &'static [u8]>> View<'_, T> {
-    fn load(&self, def: &ResourceDef, id: ObjectId) -> Result<Option<Document>, StoreError> {
+    /// What `read` makes of a record as it is stored, if it is there.
+    pub(super) fn read<R>(
+        &self,
+        def: &ResourceDef,
+        id: ObjectId,
+        read: impl FnOnce(Stored<'_>) -> Result<R, StoreError>,
+    ) -> Result<Option<R>, StoreError> {
         let key = keys::record(self.tenant, def.code, id);
         let Some(bytes) = self.records.get(key.as_slice())? else {
             return Ok(None);
         };
-        read_document(&key, bytes.value()).map(Some)
+        read(codec::unseal_record(&key, bytes.value())?).map(Some)
     }
 
     fn holder(
@@ -100,7 +101,7 @@ impl<T: ReadableTable<&'static [u8], &'static [u8]>> View<'_, T> {
 
 impl<T: ReadableTable<&'static [u8], &'static [u8]>> Lookup for View<'_, T> {
     fn record(&self, def: &ResourceDef, id: ObjectId) -> Result<Option<Document>, LookupError> {
-        self.load(def, id).map_err(in_lookup)
+        self.read(def, id, |stored| stored.document()).map_err(in_lookup)
     }
 
     fn find(

@@ -1,0 +1,194 @@
+//! Finds one member in the text of an object and passes over the others unread: a list that is sorted or
+//! filtered looks at one property of every record, and most of the time that reading a record takes
+//! goes into the others.
+//!
+//! Invariant: the text is compact JSON of our own. In any other text nothing or something else is found,
+//! but nothing breaks.
+
+use memchr::{memchr, memchr2, memchr3, memmem};
+
+use super::{Document, JsonRef};
+
+/// What has members: a document, or the text of an object.
+pub trait Members {
+    /// The value of a member.
+    fn get(&self, name: &str) -> Option<JsonRef<'_>>;
+}
+
+impl Members for Document {
+    fn get(&self, name: &str) -> Option<JsonRef<'_>> {
+        Document::get(self, name)
+    }
+}
+
+impl Members for JsonRef<'_> {
+    fn get(&self, name: &str) -> Option<JsonRef<'_>> {
+        self.member(name)
+    }
+}
+
+impl<'a> JsonRef<'a> {
+    /// The value of a member of the object, if it is one and has it.
+    pub fn member(self, name: &str) -> Option<Self> {
+        member_in(self.text().as_bytes(), name)
+    }
+}
+
+/// The value of a member in the text of an object; only that value is looked at as Unicode.
+pub fn member_in<'a>(object: &'a [u8], name: &str) -> Option<JsonRef<'a>> {
+    if object.first() != Some(&b'{') {
+        return None;
+    }
+    // At the brace or comma before a key.
+    let mut at = start_of(object, name)?;
+    loop {
+        let key = at + 1;
+        let colon = key + string_len(object.get(key..)?)?;
+        let value = colon + 1;
+        let end = value + value_len(object.get(value..)?)?;
+        if is_named(object.get(key..colon)?, name) {
+            let text = std::str::from_utf8(object.get(value..end)?).ok()?;
+            return Some(JsonRef::of_stored(text));
+        }
+        at = end;
+    }
+}
+
+/// Where to look for a member from on: just in front of it, as long as no other object begins before
+/// it; otherwise at the first one. `None` when the name is nowhere in the text.
+fn start_of(object: &[u8], name: &str) -> Option<usize> {
+    if name.bytes().any(|byte| byte < b' ' || byte == b'"' || byte == b'\\') {
+        return Some(0);
+    }
+    let is_key = |found: &usize| {
+        let opens = object.get(found.saturating_sub(2)..*found);
+        let colon = object.get(found + name.len()..).is_some_and(|rest| rest.starts_with(b"\":"));
+        colon && matches!(opens, Some([b'{' | b',', b'"']))
+    };
+    let at = memmem::find_iter(object, name).find(is_key)?.checked_sub(2)?;
+    let nested = object.get(1..=at).is_some_and(|before| memchr(b'{', before).is_some());
+    Some(if nested { 0 } else { at })
+}
+
+/// Whether the JSON string `key` says `name`.
+fn is_named(key: &[u8], name: &str) -> bool {
+    let inner = key.get(1..key.len().saturating_sub(1)).unwrap_or_default();
+    if !inner.contains(&b'\\') {
+        return inner == name.as_bytes();
+    }
+    let key = std::str::from_utf8(key).ok().map(JsonRef::of_stored);
+    key.and_then(JsonRef::as_str).as_deref() == Some(name)
+}
+
+/// How long the value is with which the bytes begin.
+fn value_len(bytes: &[u8]) -> Option<usize> {
+    match bytes.first()? {
+        b'"' => string_len(bytes),
+        b'{' => nested_len(bytes, b'{', b'}'),
+        b'[' => nested_len(bytes, b'[', b']'),
+        _ => bytes.iter().position(|byte| matches!(byte, b',' | b'}' | b']')),
+    }
+}
+
+/// How long the string is with which the bytes begin, its quotes included.
+fn string_len(bytes: &[u8]) -> Option<usize> {
+    let mut at = 1;
+    loop {
+        at += memchr2(b'"', b'\\', bytes.get(at..)?)?;
+        match bytes.get(at)? {
+            b'"' => return Some(at + 1),
+            _ => at += 2,
+        }
+    }
+}
+
+/// How long the object or array is with which the bytes begin. What is in it is well-formed, so that
+/// brackets of the other kind need not be counted.
+fn nested_len(bytes: &[u8], open: u8, close: u8) -> Option<usize> {
+    let mut depth = 0_usize;
+    let mut at = 0;
+    loop {
+        at += memchr3(b'"', open, close, bytes.get(at..)?)?;
+        let rest = bytes.get(at..)?;
+        let byte = *rest.first()?;
+        if byte == b'"' {
+            at += string_len(rest)?;
+            continue;
+        }
+        at += 1;
+        if byte == open {
+            depth += 1;
+        } else {
+            depth = depth.checked_sub(1)?;
+        }
+        if depth == 0 {
+            return Some(at);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::value::Json;
+
+    #[track_caller]
+    fn check(text: &str, name: &str, expect: Option<&str>) {
+        assert_eq!(JsonRef::of_stored(text).member(name).map(JsonRef::text), expect, "{text}");
+    }
+
+    #[test]
+    fn a_member_is_found_among_others_of_every_kind() {
+        let text =
+            r#"{"a":"x\"}{","b":[{"c":"]"},[]],"d":{"c":{}},"e":-1.5,"f":true,"g":null,"c":7}"#;
+        for (name, expect) in [
+            ("a", r#""x\"}{""#),
+            ("b", r#"[{"c":"]"},[]]"#),
+            ("d", r#"{"c":{}}"#),
+            ("e", "-1.5"),
+            ("f", "true"),
+            ("g", "null"),
+            ("c", "7"),
+        ] {
+            check(text, name, Some(expect));
+        }
+        check(text, "x", None);
+        check("{}", "a", None);
+    }
+
+    #[test]
+    fn a_key_that_needs_escapes_is_found() {
+        check(r#"{"a\"b":1,"\\":2}"#, "a\"b", Some("1"));
+        check(r#"{"a\"b":1,"\\":2}"#, "\\", Some("2"));
+        check(r#"{"a\"b":1,"\\":2}"#, "b", None);
+    }
+
+    #[test]
+    fn only_an_object_has_members() {
+        for text in ["", "1", "[1]", r#""a":1"#, "{", r#"{"a"#, r#"{"a":"#, r#"{"a":[}"#] {
+            check(text, "a", None);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn every_member_of_a_document_is_found_in_its_text(members in proptest::collection::btree_map("[^\0]{0,6}", "[^\0]*", 0..8)) {
+            let mut document = Document::default();
+            for (name, value) in &members {
+                document.set(name, Json::strings([value.as_str(), name]));
+            }
+            let text = document.to_text();
+            for (name, value) in document.iter() {
+                prop_assert_eq!(JsonRef::of_stored(&text).member(name), Some(value));
+            }
+            prop_assert_eq!(JsonRef::of_stored(&text).member("not there"), None);
+        }
+
+        #[test]
+        fn no_text_makes_the_search_panic(text in r#"[{}\[\]",:\\a]{0,40}"#) {
+            let _ = JsonRef::of_stored(&text).member("a");
+        }
+    }
+}

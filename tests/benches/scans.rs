@@ -1,0 +1,120 @@
+//! Lists for which every record is looked at: in the order of a property without an index, and those
+//! that hold a text.
+
+use std::{fs, path::Path, time::Instant};
+
+use svctrack_server::auth::Token;
+use svctrack_tests::process::Server;
+
+use crate::{
+    data, folder,
+    report::{Case, Report, Target},
+};
+
+/// Licenses, and tickets.
+const RECORDS: usize = 100_000;
+const ROUNDS: usize = 9;
+/// Milliseconds that a sort may take, and a search.
+const SORT_MS: f64 = 150.0;
+const SEARCH_MS: f64 = 100.0;
+/// A cache that leaves room below what either may take: the pages that a list passes are in it.
+const SMALL_CACHE: &[&str] = &["--cache-mb", "24"];
+/// What either may take above rest, its part of the cache included, in MiB.
+const MEMORY_MIB: f64 = 64.0;
+
+const CASES: [(&str, &str, f64); 6] = [
+    ("sort by `value`", "/licenses?sort=value&limit=100", SORT_MS),
+    ("sort by `-custom.x`", "/licenses?sort=-custom.x&limit=100", SORT_MS),
+    (
+        "sort by `createdAt`, the last page",
+        "/licenses?sort=createdAt&limit=100&offset=99900",
+        SORT_MS,
+    ),
+    ("search, 100 of 100,000 found", "/tickets?search=zebra", SEARCH_MS),
+    ("search, nothing found", "/tickets?search=giraffe", SEARCH_MS),
+    ("filter by `value`", "/licenses?value=100", SORT_MS),
+];
+
+pub(crate) async fn measure(report: &mut Report) {
+    let folder = folder();
+    let token = Token::generate().unwrap();
+    let server = Server::start(folder.path(), &token).await;
+    data::load(&server.client, "/companies", data::COMPANIES, data::company).await;
+    data::load(&server.client, "/licenses", RECORDS, data::license).await;
+    data::load(&server.client, "/tickets", RECORDS, data::ticket).await;
+    stop(server).await;
+    for (what, path, limit_ms) in CASES {
+        let warm = ask(folder.path(), &token, &[], path).await;
+        let case = |what, yardstick| Case {
+            what,
+            yardstick,
+            connections: 1,
+            body: format!("{} B of {RECORDS} records", warm.bytes),
+            durable: None,
+        };
+        let first = format!(
+            "{:.0} ms of a processor; first after a start {:.0} ms, {:.0} MiB of cache filled",
+            warm.cpu_ms, warm.times[0], warm.memory_mib
+        );
+        report.note(&case(what, &first), "ms", Target::Below(limit_ms), warm.times);
+        let small = ask(folder.path(), &token, SMALL_CACHE, path).await;
+        let what = format!("memory above rest, {what}");
+        let mut times = small.times;
+        times.sort_by(f64::total_cmp);
+        let time = format!("`{}`: {:.0} ms", SMALL_CACHE.join(" "), times[ROUNDS / 2]);
+        report.note(&case(&what, &time), "MiB", Target::Below(MEMORY_MIB), vec![small.memory_mib]);
+    }
+}
+
+/// What came of asking for a list several times.
+struct Asked {
+    /// Milliseconds of each time.
+    times: Vec<f64>,
+    bytes: usize,
+    /// Milliseconds of a processor of each but the first: on a busy machine it says more than the time.
+    cpu_ms: f64,
+    /// What the process took at the most, above what it took before it was asked.
+    memory_mib: f64,
+}
+
+/// Asks a server that has just been started.
+async fn ask(folder: &Path, token: &Token, flags: &[&str], path: &str) -> Asked {
+    let server = Server::start_with(folder, token, flags).await;
+    let rest = memory_mib(server.id(), "VmRSS:");
+    let mut asked = Asked { times: Vec::new(), bytes: 0, cpu_ms: 0.0, memory_mib: 0.0 };
+    let mut cpu_ms = 0.0;
+    for round in 0..ROUNDS {
+        if round == 1 {
+            cpu_ms = process_cpu_ms(server.id());
+        }
+        let started = Instant::now();
+        let answer = server.client.get(path).await;
+        asked.times.push(started.elapsed().as_secs_f64() * 1e3);
+        assert_eq!(answer.status, hyper::StatusCode::OK);
+        asked.bytes = answer.body.len();
+    }
+    asked.cpu_ms = (process_cpu_ms(server.id()) - cpu_ms) / (ROUNDS - 1) as f64;
+    asked.memory_mib = memory_mib(server.id(), "VmHWM:") - rest;
+    stop(server).await;
+    asked
+}
+
+async fn stop(server: Server) {
+    server.signal("TERM");
+    assert_eq!(server.wait().await, Some(0));
+}
+
+/// A figure of a process's memory.
+fn memory_mib(process: u32, name: &str) -> f64 {
+    let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap();
+    line.trim().trim_end_matches(" kB").parse::<f64>().unwrap() / 1_024.0
+}
+
+/// Milliseconds of a processor that a process has had.
+fn process_cpu_ms(process: u32) -> f64 {
+    let stat = fs::read_to_string(format!("/proc/{process}/stat")).unwrap();
+    let after_name = stat.rsplit_once(") ").unwrap().1;
+    // The 14th and 15th fields, in ticks of 10 ms.
+    after_name.split(' ').skip(11).take(2).map(|ticks| ticks.parse::<f64>().unwrap() * 10.0).sum()
+}
