@@ -14,9 +14,6 @@ use super::{
     schemas::{TEXT, event},
 };
 
-/// How a pipeline is named in an address.
-pub(super) const PIPELINE_NAME: &str = "^[a-z0-9._-]+$";
-
 /// A row of a bulk call: an event with the route's own names, and a count.
 pub(super) fn bulk_event() -> Value {
     let mut event = event();

@@ -10,7 +10,6 @@ use svctrack_core::{
     schema::{self, ResourceDef, Row, list::MAX_SEARCH_BYTES},
 };
 
-use self::events::PIPELINE_NAME;
 use self::schemas::{OBJECT_ID, RECORD_REF, YEAR, schemas};
 use crate::router;
 
@@ -126,8 +125,12 @@ fn operation_id(method: &str, path: &str) -> String {
 }
 
 fn operation(path: &str, says: &Says, def: Option<&ResourceDef>) -> Value {
-    let mut parameters: Vec<Value> =
-        path.split(['{', '}']).skip(1).step_by(2).map(|name| path_parameter(name, def)).collect();
+    let mut parameters: Vec<Value> = path
+        .split(['{', '}'])
+        .skip(1)
+        .step_by(2)
+        .map(|name| path_parameter(path, name, def))
+        .collect();
     let summary = match def {
         Some(def) => format!("{}: {}", def.path, says.summary),
         None => says.summary.to_owned(),
@@ -135,13 +138,18 @@ fn operation(path: &str, says: &Says, def: Option<&ResourceDef>) -> Value {
     if let (Kind::Records, Some(def)) = (says.gives, def) {
         parameters.extend(list_parameters(def));
     }
-    parameters.extend(header_parameters(says));
+    parameters.extend(header_parameters(says, def));
     let mut operation = json!({
         "summary": summary,
         "tags": [def.map_or(BESIDE_RESOURCES, |def| def.path)],
         "parameters": parameters,
         "responses": { "200": answer(says.gives, def), "default": problem() },
     });
+    let knows_versions =
+        matches!((says.takes, says.gives), (Kind::Nothing, Kind::Record | Kind::Settings));
+    if let (true, Some(responses)) = (knows_versions, operation.get_mut("responses")) {
+        set(responses, "304", json!({ "description": "It is the version that the caller has." }));
+    }
     if let Some(body) = body(says.takes, def) {
         set(&mut operation, "requestBody", body);
     }
@@ -163,18 +171,21 @@ fn set(object: &mut Value, name: &str, value: Value) {
     }
 }
 
-fn path_parameter(name: &str, def: Option<&ResourceDef>) -> Value {
+fn path_parameter(path: &str, name: &str, def: Option<&ResourceDef>) -> Value {
     let (description, schema) = match (name, def) {
         ("tenant", _) => ("UUID of the tenant.", json!({ "type": "string" })),
         ("pipeline", _) => (
-            "Name of the pipeline service, in lower case.",
-            json!({ "type": "string", "pattern": PIPELINE_NAME }),
+            "Name of the pipeline service: lower-case letters, digits, `.`, `_`, `-`.",
+            json!({ "type": "string" }),
         ),
         (_, Some(_)) => (
             "`_id`, `extid-` and the `externalId`, or `srcid-` and the `sourceId`.",
             json!({ "type": "string", "pattern": RECORD_REF }),
         ),
-        _ => ("The `_id`.", json!({ "type": "string" })),
+        _ if path.starts_with("/tokens") => {
+            ("The eight characters behind `svt_`.", json!({ "type": "string" }))
+        }
+        _ => ("The `_id`.", json!({ "type": "string", "pattern": OBJECT_ID })),
     };
     json!({
         "name": name, "in": "path", "required": true, "description": description, "schema": schema,
@@ -182,9 +193,9 @@ fn path_parameter(name: &str, def: Option<&ResourceDef>) -> Value {
 }
 
 /// The headers of a request that change what becomes of it (R6, R16).
-fn header_parameters(says: &Says) -> Vec<Value> {
+fn header_parameters(says: &Says, def: Option<&ResourceDef>) -> Vec<Value> {
     let header = |name: &str, description: &str, schema: Value| json!({ "name": name, "in": "header", "description": description, "schema": schema });
-    let tag = json!({ "type": "string", "pattern": "^[!-~]+$" });
+    let text = json!({ "type": "string" });
     let mut headers = Vec::new();
     if matches!(says.takes, Kind::NewRecord | Kind::Items) {
         let key = json!({ "type": "string", "pattern": "^[!-~]{1,255}$" });
@@ -195,11 +206,17 @@ fn header_parameters(says: &Says) -> Vec<Value> {
         ));
     }
     match (says.takes, says.gives) {
-        (Kind::Record | Kind::Settings, _) | (_, Kind::Deleted) => {
-            headers.push(header("If-Match", "Only if the record has this `ETag`.", tag));
+        (Kind::Record | Kind::Settings, _) | (_, Kind::Deleted)
+            if def.is_some() || says.takes == Kind::Settings =>
+        {
+            headers.push(header("If-Match", "Only if the record has this `ETag`.", text.clone()));
         }
         (Kind::Nothing, Kind::Record | Kind::Settings) => {
-            headers.push(header("If-None-Match", "Only if the record has another `ETag`.", tag));
+            headers.push(header(
+                "If-None-Match",
+                "Only if the record has another `ETag`.",
+                text.clone(),
+            ));
         }
         _ => {}
     }
@@ -208,11 +225,10 @@ fn header_parameters(says: &Says) -> Vec<Value> {
         Kind::NewRecord | Kind::Record | Kind::Settings | Kind::NewToken | Kind::NewTenant
     ) || says.gives == Kind::Records
     {
-        let strict = json!({ "type": "string", "enum": ["handling=strict", "handling=lenient"] });
         headers.push(header(
             "Prefer",
-            "Whether what is not known is refused, or named in `Svctrack-Ignored`.",
-            strict,
+            "`handling=strict` refuses what is not known, instead of naming it in `Svctrack-Ignored`.",
+            text,
         ));
     }
     headers
