@@ -11,7 +11,7 @@ use svctrack_core::{
 };
 
 use self::schemas::{OBJECT_ID, RECORD_REF, YEAR, schemas};
-use crate::router;
+use crate::{limits::MAX_IDEMPOTENCY_KEY_BYTES, router};
 
 /// What a route is, for its description.
 #[derive(Clone, Copy)]
@@ -198,7 +198,8 @@ fn header_parameters(says: &Says, def: Option<&ResourceDef>) -> Vec<Value> {
     let text = json!({ "type": "string" });
     let mut headers = Vec::new();
     if matches!(says.takes, Kind::NewRecord | Kind::Items) {
-        let key = json!({ "type": "string", "pattern": "^[!-~]{1,255}$" });
+        let key =
+            json!({ "type": "string", "minLength": 1, "maxLength": MAX_IDEMPOTENCY_KEY_BYTES });
         headers.push(header(
             "Idempotency-Key",
             "A call that is sent again with it has its effect once.",

@@ -92,7 +92,11 @@ fn kind_schema(row: &Row) -> Value {
             "type": ["array", "null"],
             "items": { "anyOf": [
                 { "type": "string", "pattern": RECORD_REF },
-                { "type": "object", "required": ["_id"], "properties": { "_id": { "type": "string", "pattern": RECORD_REF } } },
+                {
+                    "type": "object", "required": ["_id"],
+                    "properties": { "_id": { "type": "string", "pattern": RECORD_REF } },
+                    "propertyNames": { "pattern": TEXT }, "additionalProperties": reference("Value"),
+                },
             ] },
         }),
         K::Values => json!({ "type": ["array", "null"], "items": reference("Value") }),
