@@ -4,7 +4,9 @@
 use super::company;
 use crate::{
     fields,
-    schema::{Completion, ListLimits, LookupError, ReadCtx, ResourceDef, Sent},
+    schema::{
+        Completion, ListLimits, Lookup, LookupError, ReadCtx, ResourceDef, Sent, index::key_of,
+    },
     tracking::engagement::EngagementRow,
     value::{Document, Issue, Json, Timestamp},
 };
@@ -62,6 +64,20 @@ pub static END_USER: ResourceDef = ResourceDef {
     complete: complete_end_user,
     ..ResourceDef::PLAIN
 };
+
+/// The rows by which a person is known again.
+pub const KEYS: [&str; 3] = [EMAIL.name, EXTERNAL_ID.name, SOURCE_ID.name];
+/// Code of what is refused since it would bring an erased person back.
+pub const SUPPRESSED: &str = "suppressed";
+
+/// Whether a value of one of [`KEYS`] is that of a person who was erased.
+///
+/// # Errors
+/// When the store cannot say.
+pub fn is_suppressed(name: &str, value: &str, lookup: &dyn Lookup) -> Result<bool, LookupError> {
+    let key = END_USER.row(name).map(|row| key_of(row, value));
+    key.map_or(Ok(false), |key| lookup.is_suppressed(name, &key))
+}
 
 /// A name's first word and the rest (R34): `firstName`, `lastName`.
 pub fn split_name(name: &str) -> (&str, &str) {
@@ -135,6 +151,16 @@ fn complete_end_user(
     if named.iter().all(|name| user.value(name).is_none()) {
         let message = "expected `email`, `externalId` or `sourceId`; found none";
         issues.push(Issue::of_body("identity_missing", message));
+    }
+    for name in KEYS {
+        if let Some(value) = user.text(name)
+            && is_suppressed(name, &value, *lookup)?
+        {
+            let message = format!(
+                "`{name}` is that of a person who was erased: `POST /endusers/unsuppress` lets them back"
+            );
+            issues.push(Issue::of_member(name, SUPPRESSED, message));
+        }
     }
     if user.value(COMPANY_ID.name).is_some() {
         return Ok(());
