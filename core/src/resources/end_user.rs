@@ -6,6 +6,7 @@ use crate::{
     fields,
     schema::{
         Completion, ListLimits, Lookup, LookupError, ReadCtx, ResourceDef, Sent, index::key_of,
+        shape,
     },
     tracking::engagement::EngagementRow,
     value::{Document, Issue, Json, Timestamp},
@@ -78,6 +79,32 @@ pub fn is_suppressed(name: &str, value: &str, lookup: &dyn Lookup) -> Result<boo
     let key = END_USER.row(name).map(|row| key_of(row, value));
     key.map_or(Ok(false), |key| lookup.is_suppressed(name, &key))
 }
+
+/// Reads the keys of people who are to be let back in: each with its row, in the form in which it is
+/// compared, and the names that are not known.
+///
+/// # Errors
+/// Every problem found; no key at all is one.
+pub fn read_keys(sent: &Document) -> Result<Keys, Vec<Issue>> {
+    let shaped = shape::check_update(&END_USER, sent)?;
+    let (mut keys, mut ignored) = (Vec::new(), shaped.ignored);
+    for (name, value) in shaped.patch.iter() {
+        let known = KEYS.into_iter().find(|key| *key == name).and_then(|key| END_USER.row(key));
+        match (known, value.as_str()) {
+            (Some(row), Some(text)) => keys.push((row.name, key_of(row, &text))),
+            (Some(_), None) => {}
+            (None, _) => ignored.push(name.to_owned()),
+        }
+    }
+    if keys.is_empty() {
+        let message = "expected `email`, `externalId` or `sourceId`; found none";
+        return Err(vec![Issue::of_body("identity_missing", message)]);
+    }
+    Ok((keys, ignored))
+}
+
+/// Keys of people, each with its row, and names beside them that are not known.
+pub type Keys = (Vec<(&'static str, String)>, Vec<String>);
 
 /// A name's first word and the rest (R34): `firstName`, `lastName`.
 pub fn split_name(name: &str) -> (&str, &str) {
