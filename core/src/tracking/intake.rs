@@ -121,7 +121,8 @@ pub fn replay(
     ctx: &mut Ctx,
 ) -> Result<Option<Vec<Change>>, LookupError> {
     if identity::is_suppressed(&sent.event.identity, lookup)? {
-        return Ok(Some(vec![found(report::suppressed(sent.route, sent.received_at))]));
+        // Its person is being erased, and it goes with them.
+        return Ok(None);
     }
     Ok(match settle(sent, settings, lookup, ctx)? {
         Settled::Stored(changes) => Some(changes),
