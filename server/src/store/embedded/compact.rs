@@ -10,7 +10,7 @@ use std::{
 
 use redb::{
     Database, ReadTransaction, ReadableDatabase as _, ReadableTable as _,
-    ReadableTableMetadata as _, TableHandle as _,
+    ReadableTableMetadata as _, TableHandle as _, WriteTransaction,
 };
 
 use super::{
@@ -64,49 +64,49 @@ pub(super) fn remove_unfinished(folder: &Path) -> io::Result<()> {
 
 fn copy(old: &Database, path: &Path, cache_bytes: usize) -> Result<(), OpenError> {
     let storage = Storage::of_file(create_file(path)?)?;
-    let new = redb::Builder::new().set_cache_size(cache_bytes).create_with_backend(storage)?;
+    let mut new = redb::Builder::new().set_cache_size(cache_bytes).create_with_backend(storage)?;
     let snapshot = old.begin_read().map_err(StoreError::from)?;
     let known: Vec<String> = snapshot
         .list_tables()
         .map_err(StoreError::from)?
         .map(|table| table.name().to_owned())
         .collect();
-    for table in tables::ALL {
-        if known.iter().any(|name| *name == table.name()) {
-            copy_table(&snapshot, &new, table)?;
-        }
-    }
     if let Some(unknown) = known.iter().find(|name| tables::ALL.iter().all(|t| t.name() != **name))
     {
         return Err(OpenError::Foreign(format!("it has a table `{unknown}`")));
     }
+    let transaction = begin(&new)?;
+    for table in tables::ALL {
+        if known.iter().any(|name| *name == table.name()) {
+            copy_table(&snapshot, &transaction, table)?;
+        }
+    }
+    transaction.commit().map_err(StoreError::from)?;
+    // The file has grown by more than it holds; this gives the rest back.
+    new.compact().map_err(|error| StoreError::from(redb::Error::from(error)))?;
     Ok(())
 }
 
-/// Copies a table in one transaction, so that the new file holds no page that is not in use.
+/// Copies a table; rows that come in the order of keys fill their pages.
 fn copy_table(
     snapshot: &ReadTransaction,
-    new: &Database,
+    transaction: &WriteTransaction,
     definition: Definition,
 ) -> Result<(), StoreError> {
     let from = snapshot.open_table(definition)?;
-    let transaction = begin(new)?;
-    {
-        let mut to = transaction.open_table(definition)?;
-        for row in from.iter()? {
-            let (key, value) = row?;
-            to.insert(key.value(), value.value())?;
-        }
-        if to.len()? != from.len()? {
-            return Err(StoreError::Corrupted(format!(
-                "`{}` has {} rows and says {}",
-                definition.name(),
-                to.len()?,
-                from.len()?
-            )));
-        }
+    let mut to = transaction.open_table(definition)?;
+    for row in from.iter()? {
+        let (key, value) = row?;
+        to.insert(key.value(), value.value())?;
     }
-    transaction.commit()?;
+    if to.len()? != from.len()? {
+        return Err(StoreError::Corrupted(format!(
+            "`{}` has {} rows and says {}",
+            definition.name(),
+            to.len()?,
+            from.len()?
+        )));
+    }
     Ok(())
 }
 
