@@ -102,7 +102,7 @@ fn tickets(
     let view = View::of_snapshot(tenant, &tables);
     let ends = tickets_behind(tenant, after);
     let (found, read_to) = tickets_of(person, tables.records.range::<&[u8]>(behind(&ends))?)?;
-    let ctx = ReadCtx { now, lookup: &view };
+    let ctx = ReadCtx::new(now, &view);
     let shown = |(id, ticket)| Ok(command::answer(&TICKET, id, &ticket, &ctx)?.text);
     Ok((found.into_iter().map(shown).collect::<Result<_, StoreError>>()?, read_to))
 }
