@@ -15,13 +15,15 @@ use case::{Case, Found, NOW, Step, run_all};
 use serde_json::{Value, json};
 use svctrack_core::{
     plan::{
-        self, Ctx, Planned, Refusal,
+        self, Ctx, Person, Planned, Refusal,
         memory::Memory,
         upsert::{self, Access, MAX_ITEMS, Summary},
     },
     resources::{
         self, REGISTRY,
+        end_user::END_USER,
         settings::{SETTINGS, SETTINGS_ID},
+        ticket::TICKET,
     },
     schema::{ListQuery, Lookup as _, ReadCtx, ResourceDef, SortKey, shape},
     value::{
@@ -139,6 +141,7 @@ impl World {
             ("GET", None) => self.list(def, query),
             ("GET", Some(reference)) => self.read(def, &reference),
             ("PUT" | "PATCH", Some(reference)) => self.update(def, &reference, step),
+            ("DELETE", Some(reference)) if query == "erase=true" => self.erase(&reference),
             ("DELETE", Some(reference)) => self.delete(def, &reference),
             (method, _) => panic!("{method} {path} is not for core"),
         }
@@ -173,6 +176,21 @@ impl World {
         let changes = plan::delete(def, id, &self.store)?;
         self.store.apply(&changes);
         Ok(if def.answers_deleted { shown } else { deleted(1) })
+    }
+
+    /// What a store does for an erasure, of what the rules look at.
+    fn erase(&mut self, reference: &RecordRef) -> Answer {
+        let Ok(id) = self.locate(&END_USER, reference) else { return Ok(deleted(0)) };
+        let user = self.store.record(&END_USER, id).unwrap().unwrap();
+        let person = Person::of(id, &user);
+        self.store.apply(&plan::delete(&END_USER, id, &self.store)?);
+        person.keys.iter().for_each(|(row, key)| self.store.suppress(row, key));
+        let tickets: Vec<Document> = self.store.records(&TICKET).cloned().collect();
+        for ticket in tickets.iter().filter(|ticket| person.is_on_ticket(*ticket)) {
+            let id = ObjectId::parse(&ticket.text("_id").unwrap()).unwrap();
+            self.store.apply(&plan::clear_ticket(id, ticket, &self.store, &self.ctx)?);
+        }
+        Ok(deleted(1))
     }
 
     fn upsert(&mut self, def: &'static ResourceDef, step: &Step) -> Answer {

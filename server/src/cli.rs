@@ -1,5 +1,5 @@
 //! `svctrack tenant` and `svctrack token`: each is a call of the API, of a running server or over the
-//! store of one that is stopped (R44).
+//! store of one that is stopped (R44). `svctrack compact` is for a stopped one alone.
 
 use std::{
     io::{self, Write as _},
@@ -13,6 +13,7 @@ use svctrack_server::{
     admin::{Admin, Whose},
     auth::Token,
     config::Given,
+    store::embedded::{Compacted, Embedded, compact},
 };
 
 #[derive(Subcommand)]
@@ -95,6 +96,37 @@ pub(crate) struct Of {
     /// The operator's tokens, which make tenants, on a stopped store
     #[arg(long, conflicts_with_all = ["server", "tenant"])]
     operator: bool,
+}
+
+/// `svctrack compact`.
+#[derive(Args)]
+pub(crate) struct Compact {
+    #[command(flatten)]
+    given: Given,
+    /// Print the bytes before and after as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+impl Compact {
+    pub(crate) fn run(self) -> Result<(), String> {
+        let config = crate::configure(self.given).map_err(|error| error.to_string())?;
+        let folder = config.data.display();
+        if !Embedded::is_in(&config.data) {
+            return Err(format!("there is no store in `{folder}`"));
+        }
+        let done = compact(&config.data, config.cache_bytes()).map_err(|cause| {
+            format!(
+                "the store in `{folder}` cannot be compacted: {cause}; the server must be stopped"
+            )
+        })?;
+        let Compacted { bytes_before, bytes_after } = done;
+        if self.json {
+            let bytes = json!({ "bytesBefore": bytes_before, "bytesAfter": bytes_after });
+            return say(&bytes.to_string());
+        }
+        say(&format!("{bytes_before} bytes before, {bytes_after} bytes now"))
+    }
 }
 
 const TOKEN_COLUMNS: &[&str] = &["_id", "label", "scopes", "expiresAt", "lastUsedAt"];

@@ -30,6 +30,8 @@ enum Command {
     /// Issue, list and revoke API tokens
     #[command(subcommand)]
     Token(cli::TokenCommand),
+    /// Write the store of a stopped server anew, so that nothing of what was removed is left in its file
+    Compact(cli::Compact),
 }
 
 #[derive(Args)]
@@ -47,6 +49,7 @@ fn main() -> ExitCode {
         None => serve(cli.serve),
         Some(Command::Serve(options)) => serve(options),
         Some(Command::Tenant(command)) => cli::block_on(command.run()),
+        Some(Command::Compact(command)) => command.run(),
         Some(Command::Token(command)) => cli::block_on(command.run()),
     };
     match done {

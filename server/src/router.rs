@@ -96,6 +96,8 @@ static ROUTES: &[RouteDef<Handler>] = &[
     route!(DELETE "/integrationissues/:id", Scope("admin"), Nothing => Deleted, "Remove an entry of the report", alone!(routes::integration_issues::delete)),
     route!(POST "/integrationissues/:id/replay", Scope("admin"), Nothing => Object, "Let the events go on that wait behind an entry", alone!(routes::integration_issues::replay)),
     route!(GET "/activities/stream", Scope("activities:read"), Nothing => Stream, "Hear what users do, as it is stored", alone!(routes::activity_stream::listen)),
+    route!(GET "/endusers/:id/export", Scope("endusers:read"), Nothing => Export, "Give everything that is known of a person", alone!(routes::people::export)),
+    route!(POST "/endusers/unsuppress", Scope("admin"), Keys => Object, "Let people back who were erased", alone!(routes::people::unsuppress)),
     route!(GET "/leancompanies", Scope("companies:read"), Nothing => Objects, "List companies by the ids of other systems", alone!(routes::lean_companies::list)),
     route!(POST "/tokens", Scope("admin"), NewToken => Token, "Issue a token", alone!(routes::tokens::create)),
     route!(GET "/tokens", Scope("admin"), Nothing => Objects, "List tokens", alone!(routes::tokens::list)),
@@ -113,8 +115,10 @@ static ROUTES: &[RouteDef<Handler>] = &[
 
 /// Every route with its path as the API writes it, for the API's description.
 pub(crate) fn described() -> Vec<(Method, String, Says, Option<&'static ResourceDef>)> {
-    let alone =
-        ROUTES.iter().map(|route| (route.method.clone(), route.path.to_owned(), route.says, None));
+    let alone = ROUTES.iter().map(|route| {
+        let of = REGISTRY.iter().find(|def| route.path.split('/').nth(1) == Some(def.path));
+        (route.method.clone(), route.path.to_owned(), route.says, of.copied())
+    });
     let of_records = REGISTRY.iter().flat_map(|def| {
         RECORD_ROUTES.iter().map(|route| {
             let path = route.path.replacen('*', def.path, 1);

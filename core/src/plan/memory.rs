@@ -23,6 +23,7 @@ pub struct Memory {
     pub findings: Vec<Finding>,
     engagement: BTreeMap<ObjectId, Engagement>,
     messages: BTreeMap<String, Timestamp>,
+    suppressed: BTreeSet<(String, String)>,
 }
 
 impl Memory {
@@ -63,6 +64,11 @@ impl Memory {
                 Change::Append(appended) => self.append(appended.clone()),
             }
         }
+    }
+
+    /// Keeps an erased person out, who had `key` in the row `row`.
+    pub fn suppress(&mut self, row: &str, key: &str) {
+        self.suppressed.insert((row.to_owned(), key.to_owned()));
     }
 
     fn append(&mut self, appended: Appended) {
@@ -128,5 +134,9 @@ impl Lookup for Memory {
 
     fn engagement(&self, _: &ResourceDef, id: ObjectId) -> Result<Option<Engagement>, LookupError> {
         Ok(self.engagement.get(&id).cloned())
+    }
+
+    fn is_suppressed(&self, row: &str, key: &str) -> Result<bool, LookupError> {
+        Ok(self.suppressed.contains(&(row.to_owned(), key.to_owned())))
     }
 }

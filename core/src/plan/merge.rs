@@ -32,10 +32,7 @@ pub(super) fn assemble(
     lookup: &dyn Lookup,
     ctx: &mut Ctx,
 ) -> Result<Assembled, Refusal> {
-    let stand_ins =
-        base.remove(STAND_INS).and_then(|names| names.as_ref().items()).unwrap_or_default();
-    for name in stand_ins.iter().filter_map(|name| name.as_ref().as_str()) {
-        let value = base.remove(&name);
+    for (name, value) in take_stand_ins(&mut base) {
         if value.as_ref().map(Json::as_ref) == patch.get(&name) {
             patch.remove(&name);
         }
@@ -73,6 +70,14 @@ pub(super) fn assemble(
     } else {
         Err(Refusal::Invalid(issues))
     }
+}
+
+/// Takes the values out of a stored record that only stood in for absent ones.
+pub(super) fn take_stand_ins(stored: &mut Document) -> Vec<(String, Option<Json>)> {
+    let names = stored.remove(STAND_INS).and_then(|names| names.as_ref().items());
+    let names = names.unwrap_or_default();
+    let names = names.iter().filter_map(|name| Some(name.as_ref().as_str()?.into_owned()));
+    names.map(|name| (name.clone(), stored.remove(&name))).collect()
 }
 
 /// A record that can be stored, and those that are made beside it.
@@ -178,7 +183,7 @@ fn resolve_text(
 }
 
 /// Computes the rows that are filled on write, and puts the members in the order of the rows.
-fn fill(def: &ResourceDef, mut document: Document, now: Timestamp) -> Document {
+pub(super) fn fill(def: &ResourceDef, mut document: Document, now: Timestamp) -> Document {
     let mut filled = Document::default();
     let mut stand_ins = Vec::new();
     for row in def.rows {

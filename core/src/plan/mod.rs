@@ -8,6 +8,7 @@ mod append;
 mod change;
 mod create;
 mod delete;
+mod erase;
 pub mod memory;
 mod merge;
 mod tenant;
@@ -26,6 +27,7 @@ pub use self::{
     change::{Basis, Change, version_of},
     create::{create, create_as},
     delete::delete,
+    erase::{Person, clear_ticket},
     tenant::{settings, token_user},
     update::update,
 };

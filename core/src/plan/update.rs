@@ -47,7 +47,7 @@ pub(super) fn update_stored(
     Ok(Planned { changes, id, document })
 }
 
-fn put(
+pub(super) fn put(
     def: &'static ResourceDef,
     id: ObjectId,
     stored: &Document,

@@ -3,6 +3,7 @@
 
 use super::{Change, Ctx, Planned, Refusal, create, update::update_stored};
 use crate::{
+    resources::end_user::SUPPRESSED,
     schema::{Lookup, LookupError, ResourceDef, index::key_of, shape},
     value::{Document, Issue, Json, JsonRef, Malformed, ObjectId},
 };
@@ -221,7 +222,12 @@ fn failed(def: &ResourceDef, list: List, index: usize, sent: &Document, issue: &
     if let Some(field) = issue.pointer.strip_prefix('/') {
         element.set("field", Json::string(field));
     }
-    for name in ["_id", "sourceId", "externalId"] {
+    // Nothing that is kept of the answer may bring an erased person's keys back.
+    let keys: &[&str] = match issue.code {
+        SUPPRESSED => &[],
+        _ => &["_id", "sourceId", "externalId"],
+    };
+    for name in keys {
         if let Some(value) = sent.value(name).filter(|value| value.as_str().is_some()) {
             element.set(name, value.to_json());
         }

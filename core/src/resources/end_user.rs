@@ -4,7 +4,10 @@
 use super::company;
 use crate::{
     fields,
-    schema::{Completion, ListLimits, LookupError, ReadCtx, ResourceDef, Sent},
+    schema::{
+        Completion, ListLimits, Lookup, LookupError, ReadCtx, ResourceDef, Sent, index::key_of,
+        shape,
+    },
     tracking::engagement::EngagementRow,
     value::{Document, Issue, Json, Timestamp},
 };
@@ -62,6 +65,46 @@ pub static END_USER: ResourceDef = ResourceDef {
     complete: complete_end_user,
     ..ResourceDef::PLAIN
 };
+
+/// The rows by which a person is known again.
+pub const KEYS: [&str; 3] = [EMAIL.name, EXTERNAL_ID.name, SOURCE_ID.name];
+/// Code of what is refused since it would bring an erased person back.
+pub const SUPPRESSED: &str = "suppressed";
+
+/// Whether a value of one of [`KEYS`] is that of a person who was erased.
+///
+/// # Errors
+/// When the store cannot say.
+pub fn is_suppressed(name: &str, value: &str, lookup: &dyn Lookup) -> Result<bool, LookupError> {
+    let key = END_USER.row(name).map(|row| key_of(row, value));
+    key.map_or(Ok(false), |key| lookup.is_suppressed(name, &key))
+}
+
+/// Reads the keys of people who are to be let back in: each with its row, in the form in which it is
+/// compared, and the names that are not known.
+///
+/// # Errors
+/// Every problem found; no key at all is one.
+pub fn read_keys(sent: &Document) -> Result<Keys, Vec<Issue>> {
+    let shaped = shape::check_update(&END_USER, sent)?;
+    let (mut keys, mut ignored) = (Vec::new(), shaped.ignored);
+    for (name, value) in shaped.patch.iter() {
+        let known = KEYS.into_iter().find(|key| *key == name).and_then(|key| END_USER.row(key));
+        match (known, value.as_str()) {
+            (Some(row), Some(text)) => keys.push((row.name, key_of(row, &text))),
+            (Some(_), None) => {}
+            (None, _) => ignored.push(name.to_owned()),
+        }
+    }
+    if keys.is_empty() {
+        let message = "expected `email`, `externalId` or `sourceId`; found none";
+        return Err(vec![Issue::of_body("identity_missing", message)]);
+    }
+    Ok((keys, ignored))
+}
+
+/// Keys of people, each with its row, and names beside them that are not known.
+pub type Keys = (Vec<(&'static str, String)>, Vec<String>);
 
 /// A name's first word and the rest (R34): `firstName`, `lastName`.
 pub fn split_name(name: &str) -> (&str, &str) {
@@ -135,6 +178,16 @@ fn complete_end_user(
     if named.iter().all(|name| user.value(name).is_none()) {
         let message = "expected `email`, `externalId` or `sourceId`; found none";
         issues.push(Issue::of_body("identity_missing", message));
+    }
+    for name in KEYS {
+        if let Some(value) = user.text(name)
+            && is_suppressed(name, &value, *lookup)?
+        {
+            let message = format!(
+                "`{name}` is that of a person who was erased: `POST /endusers/unsuppress` lets them back"
+            );
+            issues.push(Issue::of_member(name, SUPPRESSED, message));
+        }
     }
     if user.value(COMPANY_ID.name).is_some() {
         return Ok(());

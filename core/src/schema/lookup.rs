@@ -52,6 +52,15 @@ pub trait Lookup {
         Ok(None)
     }
 
+    /// Whether `key` in the row `row` of an end user is that of a person who was erased, and is kept out;
+    /// `key` is in the form of [`super::index::key_of`].
+    ///
+    /// # Errors
+    /// When the store cannot say.
+    fn is_suppressed(&self, _row: &str, _key: &str) -> Result<bool, LookupError> {
+        Ok(false)
+    }
+
     /// The id of the record that a reference names, if it is there (R2).
     ///
     /// # Errors

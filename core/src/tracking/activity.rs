@@ -1,7 +1,8 @@
 //! Reading activities back (R38): what a list of them asks for, and how one is answered.
 
+use super::{Event, event::name};
 use crate::{
-    plan::Activity,
+    plan::{Activity, ParkedEvent},
     resources::end_user,
     schema::{
         ListLimits,
@@ -35,12 +36,13 @@ pub struct ActivityQuery {
 }
 
 impl ActivityQuery {
-    /// Reads the query of a request.
-    ///
-    /// # Errors
-    /// Every parameter that cannot be read.
-    pub fn parse(pairs: &[(String, String)]) -> Result<Read<Self>, Vec<Issue>> {
-        let mut query = Self {
+    /// All of a user.
+    pub fn of_user(user: ObjectId, limit: usize, after: Option<ObjectId>) -> Self {
+        Self { end_user: Some(RecordRef::Id(user)), limit, after, ..Self::all() }
+    }
+
+    fn all() -> Self {
+        Self {
             companies: None,
             end_user: None,
             action: None,
@@ -49,7 +51,15 @@ impl ActivityQuery {
             passive: None,
             limit: LIST.default,
             after: None,
-        };
+        }
+    }
+
+    /// Reads the query of a request.
+    ///
+    /// # Errors
+    /// Every parameter that cannot be read.
+    pub fn parse(pairs: &[(String, String)]) -> Result<Read<Self>, Vec<Issue>> {
+        let mut query = Self::all();
         let mut reader = PairReader::default();
         for (name, value) in pairs {
             match name.as_str() {
@@ -129,6 +139,32 @@ pub fn answer(activity: &Activity, user: Option<&Document>) -> Document {
     answer.set("receivedAt", Json::string(&activity.received_at.to_string()));
     answer.set("route", Json::string(activity.route.name()));
     answer.set("messageId", text(&activity.message_id));
+    answer
+}
+
+/// The answer for an event that waits for its user (R35), as it was sent.
+pub fn answer_parked(parked: &ParkedEvent) -> Document {
+    let mut answer = Document::default();
+    answer.set("_id", Json::string(&parked.id.to_string()));
+    answer.set("code", Json::string(&parked.code));
+    answer.set("receivedAt", Json::string(&parked.received_at.to_string()));
+    answer.set("route", Json::string(parked.route.name()));
+    let Ok(event) = serde_json::from_str::<Event>(&parked.event) else { return answer };
+    let texts = [
+        (name::ACTION, event.action.as_deref()),
+        (name::MESSAGE_ID, event.message_id.as_deref()),
+        (name::DATE, event.date.map(|date| date.to_string()).as_deref()),
+    ]
+    .map(|(name, text)| (name, text.map(str::to_owned)));
+    let members = event.identity.members().into_iter();
+    let members = members.map(|(name, value)| (name, value.map(str::to_owned)));
+    for (name, value) in members.chain(texts) {
+        if let Some(value) = value {
+            answer.set(name, Json::string(&value));
+        }
+    }
+    let info = event.info.and_then(|info| Json::parse(info.as_bytes()).ok());
+    answer.set(name::INFO, info.unwrap_or_else(Json::null));
     answer
 }
 

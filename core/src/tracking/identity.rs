@@ -31,6 +31,22 @@ pub(super) enum Found {
     Unknown(Identity),
 }
 
+/// Whether an identity names a person who was erased, and is kept out.
+pub(super) fn is_suppressed(identity: &Identity, lookup: &dyn Lookup) -> Result<bool, LookupError> {
+    let keys = [
+        (end_user::EXTERNAL_ID.name, &identity.external_id),
+        (end_user::EMAIL.name, &identity.email),
+    ];
+    for (row, value) in keys {
+        if let Some(value) = value
+            && end_user::is_suppressed(row, value, lookup)?
+        {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
 /// By `externalId`, then by e-mail. An e-mail that finds a user with another `externalId` does not
 /// match: the id then names a new user, without the e-mail (R34). Conflicts are noted.
 pub(super) fn find_user(

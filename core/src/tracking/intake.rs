@@ -5,7 +5,7 @@ use super::{
     Event, Identity,
     engagement::{Beat, Engaged},
     identity::{self, Company, Found, User, user_key},
-    report::{Note, is_placeholder},
+    report::{self, Note, is_placeholder},
 };
 use crate::{
     plan::{Activity, Appended, Change, Ctx, Finding, ParkedEvent, Route, Wait},
@@ -75,7 +75,7 @@ pub trait EventLookup: Lookup {
 }
 
 /// Plans what is stored of an event. One whose id came in within the last 7 days has been stored
-/// already, and nothing is planned (R39).
+/// already, and nothing is planned (R39). Of one that names an erased person nothing is stored.
 ///
 /// # Errors
 /// When the store cannot say what is known.
@@ -85,6 +85,9 @@ pub fn plan(
     lookup: &dyn EventLookup,
     ctx: &mut Ctx,
 ) -> Result<Vec<Change>, LookupError> {
+    if identity::is_suppressed(&sent.event.identity, lookup)? {
+        return Ok(vec![found(report::suppressed(sent.route, sent.received_at))]);
+    }
     let mut changes = Vec::new();
     if let Some(id) = &sent.event.message_id {
         let before = lookup.last_received(id, sent.received_at)?;
@@ -117,6 +120,10 @@ pub fn replay(
     lookup: &dyn EventLookup,
     ctx: &mut Ctx,
 ) -> Result<Option<Vec<Change>>, LookupError> {
+    if identity::is_suppressed(&sent.event.identity, lookup)? {
+        // Its person is being erased, and it goes with them.
+        return Ok(None);
+    }
     Ok(match settle(sent, settings, lookup, ctx)? {
         Settled::Stored(changes) => Some(changes),
         Settled::Waits(..) => None,

@@ -8,7 +8,10 @@ use serde::{Deserialize, Serialize};
 use super::{Event, intake::Incoming};
 use crate::{
     plan::{Finding, Route},
-    resources::ticket::{self, TICKET},
+    resources::{
+        end_user::SUPPRESSED,
+        ticket::{self, TICKET},
+    },
     schema::{
         ListLimits, ResourceDef,
         list::{PairReader, Read, parse_after, parse_limit, parse_time, unreadable},
@@ -242,6 +245,21 @@ pub fn parked_dropped(route: Route, count: u64, at: Timestamp) -> Finding {
         message: "events that waited for their user or company were dropped, the oldest first: mend what the other entries name".to_owned(),
         at,
         count,
+        sample: Document::default(),
+        people: Vec::new(),
+    }
+}
+
+/// Events of people who were erased: nothing of them is stored, and nothing says whose they were.
+#[must_use]
+pub fn suppressed(route: Route, at: Timestamp) -> Finding {
+    Finding {
+        route,
+        code: SUPPRESSED,
+        cause: String::new(),
+        message: "events of people who were erased are not stored: stop sending them, or let the people back with `POST /endusers/unsuppress`".to_owned(),
+        at,
+        count: 1,
         sample: Document::default(),
         people: Vec::new(),
     }

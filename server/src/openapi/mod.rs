@@ -6,7 +6,7 @@ mod schemas;
 
 use serde_json::{Map, Value, json};
 use svctrack_core::{
-    resources::{REGISTRY, settings::SETTINGS},
+    resources::{REGISTRY, end_user::END_USER, settings::SETTINGS},
     schema::{self, ResourceDef, Row, list::MAX_SEARCH_BYTES},
 };
 
@@ -56,6 +56,8 @@ pub(crate) enum Kind {
     NewTenant,
     Tenant,
     Settings,
+    Keys,
+    Export,
     Object,
     Objects,
     Page,
@@ -137,6 +139,12 @@ fn operation(path: &str, says: &Says, def: Option<&ResourceDef>) -> Value {
     };
     if let (Kind::Records, Some(def)) = (says.gives, def) {
         parameters.extend(list_parameters(def));
+    }
+    if says.gives == Kind::Deleted && def.is_some_and(|def| *def == END_USER) {
+        parameters.push(json!({
+            "name": "erase", "in": "query", "schema": { "type": "boolean" },
+            "description": "Whether everything that is kept of the person goes, and they are kept out.",
+        }));
     }
     parameters.extend(header_parameters(says, def));
     let mut operation = json!({
@@ -344,6 +352,8 @@ fn schema_of(kind: Kind, def: Option<&ResourceDef>) -> Option<Value> {
         Kind::NewToken => reference("NewToken"),
         Kind::NewTenant => reference("NewTenant"),
         Kind::Settings => reference(&schema_name(&SETTINGS)),
+        Kind::Keys => reference("PersonKeys"),
+        Kind::Export => reference("PersonExport"),
         Kind::Token | Kind::Tenant | Kind::Object => json!({ "type": "object" }),
         Kind::Activities | Kind::Objects => many(json!({ "type": "object" })),
     })

@@ -3,7 +3,12 @@
 use serde_json::{Map, Value, json};
 use svctrack_core::{
     access::{self, MAX_LABEL_BYTES, MAX_SCOPES},
-    resources::{REGISTRY, settings::SETTINGS},
+    resources::{
+        REGISTRY,
+        end_user::{END_USER, KEYS},
+        settings::SETTINGS,
+        ticket::TICKET,
+    },
     schema::{self, ResourceDef, Row},
     tracking::event::{MAX_EVENT_BYTES, MAX_MESSAGE_ID_BYTES, name},
     value::{email::MAX_EMAIL_BYTES, key::MAX_KEY_BYTES, number::MAX_AMOUNT},
@@ -38,6 +43,8 @@ pub(super) fn schemas() -> Value {
     schemas.insert("IntegrationIssue".to_owned(), integration_issue());
     schemas.insert("NewTenant".to_owned(), new_tenant());
     schemas.insert("NewToken".to_owned(), new_token());
+    schemas.insert("PersonKeys".to_owned(), person_keys());
+    schemas.insert("PersonExport".to_owned(), person_export());
     schemas.insert("Deleted".to_owned(), integers(&["n", "ok", "deletedCount"]));
     schemas.insert("BulkCounts".to_owned(), integers(&["created", "updated"]));
     schemas.insert("BulkAnswer".to_owned(), bulk_answer());
@@ -173,6 +180,33 @@ fn new_tenant() -> Value {
         "required": ["name"],
         "properties": {
             "name": { "type": "string", "minLength": 1, "maxLength": MAX_LABEL_BYTES, "pattern": TEXT, "description": "Whose it is." },
+        },
+    })
+}
+
+fn person_keys() -> Value {
+    let properties: Map<String, Value> = END_USER
+        .rows
+        .iter()
+        .filter(|row| KEYS.contains(&row.name))
+        .map(|row| (row.name.to_owned(), property(row)))
+        .collect();
+    json!({
+        "type": "object", "properties": properties,
+        "description": "Keys of people who were erased; one at least.",
+    })
+}
+
+fn person_export() -> Value {
+    let many = |item: Value| json!({ "type": "array", "items": item });
+    json!({
+        "type": "object",
+        "properties": {
+            "endUser": reference(&schema_name(&END_USER)),
+            "activities": many(json!({ "type": "object" })),
+            "tickets": many(reference(&schema_name(&TICKET))),
+            "parkedEvents": many(json!({ "type": "object" })),
+            "integrationIssues": many(reference("IntegrationIssue")),
         },
     })
 }

@@ -9,6 +9,7 @@ pub(crate) mod integration_issues;
 pub(crate) mod lean_companies;
 mod once;
 pub(crate) mod pages;
+pub(crate) mod people;
 pub(crate) mod records;
 pub(crate) mod settings;
 mod strict;

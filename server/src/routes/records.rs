@@ -6,6 +6,7 @@ use poem::{
 };
 use svctrack_core::{
     plan::upsert::{Access, Item, MAX_ITEMS},
+    resources::end_user::END_USER,
     schema::{ListQuery, ResourceDef, Shaped, shape},
     value::{Document, Issue, RecordRef, issue::quoted, json_rows::Rows},
 };
@@ -14,7 +15,7 @@ use super::{
     conditions::{expected, versioned},
     json, name_ignored,
     once::{Once, hash_of, is_asked},
-    page, path_part, query_pairs,
+    page, path_part, people, query_pairs,
     strict::Strictness,
 };
 use crate::{
@@ -107,6 +108,9 @@ pub(crate) async fn delete(
 ) -> Result<Response, Error> {
     let caller = authorise(app, &request, def, "delete")?;
     let reference = reference_in_path(&request)?;
+    if *def == END_USER && people::is_erasure(&request)? {
+        return people::erase(app, &request, caller, reference).await;
+    }
     let command = Command::Delete { def, reference, expected: expected(&request) };
     let reply = app.store.write(caller.into(), command).await?;
     let Reply::Deleted(deleted) = reply else {
@@ -117,8 +121,13 @@ pub(crate) async fn delete(
     if def.answers_deleted {
         return Ok(json(deleted.ok_or(StoreError::NotFound)?.text));
     }
-    let count = i32::from(deleted.is_some());
-    Ok(json(format!(r#"{{"n":{count},"ok":1,"deletedCount":{count}}}"#)))
+    Ok(deleted_count(deleted.is_some()))
+}
+
+/// How many were deleted: one or none.
+pub(super) fn deleted_count(there: bool) -> Response {
+    let count = u8::from(there);
+    json(format!(r#"{{"n":{count},"ok":1,"deletedCount":{count}}}"#))
 }
 
 /// `PUT /{resource}`: bulk upsert (R17). The status says nothing of the items, the header does (R19).
@@ -192,7 +201,7 @@ pub(crate) async fn list(
     Ok(response)
 }
 
-fn authorise(
+pub(super) fn authorise(
     app: &App,
     request: &Request,
     def: &ResourceDef,
@@ -203,7 +212,7 @@ fn authorise(
     Ok(caller)
 }
 
-fn reference_in_path(request: &Request) -> Result<RecordRef, Error> {
+pub(super) fn reference_in_path(request: &Request) -> Result<RecordRef, Error> {
     let text = path_part(request, "id").unwrap_or_default();
     RecordRef::parse(text).ok_or_else(|| {
         let message = format!("an id must be {}; found {}", RecordRef::FORMS, quoted(text));

@@ -9,7 +9,7 @@ use futures_util::future::BoxFuture;
 use serde::{Deserialize, Serialize};
 use svctrack_core::{
     plan::{
-        Finding, Route,
+        Finding, Person, Route,
         upsert::{Access, Item},
     },
     schema::{ListQuery, ResourceDef},
@@ -82,6 +82,18 @@ pub enum Command {
     ReplayEntry(ObjectId),
     /// An entry of the report, to be removed.
     DeleteEntry(ObjectId),
+    /// A person removed, and kept out from now on. What is kept of them beside their record goes with
+    /// [`Command::EraseOn`].
+    Erase {
+        /// The end user.
+        reference: RecordRef,
+        /// The versions that the record may have.
+        expected: Expected,
+    },
+    /// More of what is kept of an erased person removed, a limited number of rows.
+    EraseOn(ObjectId),
+    /// Keys of erased persons, each with its row, to be let in again.
+    Unsuppress(Vec<(&'static str, String)>),
     /// What has been kept for its time, to be removed.
     Sweep,
     /// A command that is carried out once for all who send it with the same key.
@@ -159,6 +171,12 @@ pub enum Reply {
     EntryDeleted(bool),
     /// Whether there may be more to remove.
     Swept(bool),
+    /// Who is being erased, if they were there.
+    Erasing(Option<ObjectId>),
+    /// Whether there is more of an erased person to remove.
+    ErasedOn(bool),
+    /// How many keys were let in again.
+    Unsuppressed(usize),
 }
 
 /// A record as an answer shows it.
@@ -181,6 +199,17 @@ pub struct Page {
     pub items: Vec<String>,
     /// Where the next page begins, if there is one.
     pub next: Option<Next>,
+}
+
+/// What is kept of a person beside their record and their activities.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// Their tickets.
+    Tickets,
+    /// Events that wait for them.
+    Parked,
+    /// Entries of the report that name them.
+    Report,
 }
 
 /// Where a page begins.
@@ -321,6 +350,15 @@ pub trait Store: Send + Sync {
         &self,
         tenant: &Tenant,
         query: ReportQuery,
+    ) -> BoxFuture<'_, Result<Page, StoreError>>;
+
+    /// A page of what is kept of a person, oldest first; it may be empty and have a next one.
+    fn about(
+        &self,
+        tenant: &Tenant,
+        person: Person,
+        part: Part,
+        after: Option<ObjectId>,
     ) -> BoxFuture<'_, Result<Page, StoreError>>;
 
     /// Whether there is such a tenant.

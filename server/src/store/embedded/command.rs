@@ -15,8 +15,8 @@ use svctrack_core::{
 };
 
 use super::{
-    apply::apply, messages, once, parked, pending::Pending, report, tables::WriteTables, tenants,
-    view::View,
+    apply::apply, erasure, messages, once, parked, pending::Pending, report, suppressed,
+    tables::WriteTables, tenants, view::View,
 };
 use crate::store::{Actor, Answer, Command, Expected, Reply, StoreError, Tracking};
 
@@ -87,6 +87,20 @@ pub(super) fn carry_out(
         Command::DeleteEntry(id) => {
             let there = report::remove(tables, pending, actor.tenant.id(), *id)?;
             return Ok(Ok(Reply::EntryDeleted(there)));
+        }
+        Command::Erase { reference, expected } => {
+            return erasure::begin(actor, reference, expected, tables, pending, ctx);
+        }
+        Command::EraseOn(id) => {
+            let more = erasure::go_on(actor, *id, tables, pending, ctx)?;
+            return Ok(Ok(Reply::ErasedOn(more)));
+        }
+        Command::Unsuppress(keys) => {
+            let mut let_in = 0;
+            for (row, key) in keys {
+                let_in += usize::from(suppressed::let_in(tables, actor.tenant.id(), row, key)?);
+            }
+            return Ok(Ok(Reply::Unsuppressed(let_in)));
         }
         Command::Sweep => return sweep(actor, tables, pending, ctx).map(Ok),
         _ => {}
@@ -172,13 +186,14 @@ fn sweep(
     actor: &Actor,
     tables: &mut WriteTables<'_>,
     pending: &mut Pending,
-    ctx: &Ctx,
+    ctx: &mut Ctx,
 ) -> Result<Reply, StoreError> {
     let tenant = actor.tenant.id();
     let more_messages = messages::sweep(tables, tenant, ctx.now)?;
     let more_parked = parked::sweep(tables, pending, tenant, ctx.now)?;
+    let more_to_erase = erasure::sweep(actor, tables, pending, ctx)?;
     report::sweep(tables, pending, tenant, ctx.now)?;
-    Ok(Reply::Swept(more_messages || more_parked))
+    Ok(Reply::Swept(more_messages || more_parked || more_to_erase))
 }
 
 fn record(def: &'static ResourceDef, planned: Planned) -> Plan {
@@ -186,7 +201,7 @@ fn record(def: &'static ResourceDef, planned: Planned) -> Plan {
 }
 
 /// Refuses a write that is meant for another version (R16).
-fn check_expected(
+pub(super) fn check_expected(
     def: &ResourceDef,
     id: ObjectId,
     expected: &Expected,

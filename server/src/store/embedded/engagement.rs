@@ -127,6 +127,42 @@ impl Rows {
         Ok(last_active)
     }
 
+    /// Takes the ids of activities of a user who is erased away, at most about so many; says whether these
+    /// were the last, with which the row goes.
+    pub(super) fn take_activities(
+        &mut self,
+        tables: &mut WriteTables<'_>,
+        tenant: TenantId,
+        user: ObjectId,
+        limit: usize,
+    ) -> Result<(Vec<ObjectId>, bool), StoreError> {
+        let owner = (tenant, END_USER.code, user);
+        let bound = |last| keys::chunk(tenant, END_USER.code, user, last);
+        let (first, last) = (bound(ObjectId::MIN), bound(ObjectId::MAX));
+        let (mut chunks, mut ids) = (Vec::new(), Vec::new());
+        for row in tables.activity_chunks.range(first.as_slice()..=last.as_slice())? {
+            if ids.len() >= limit {
+                break;
+            }
+            let (key, value) = row?;
+            ids.extend(ids_in(key.value(), value.value())?);
+            chunks.push(key.value().to_vec());
+        }
+        for key in chunks {
+            tables.activity_chunks.remove(key.as_slice())?;
+        }
+        if ids.len() >= limit {
+            return Ok((ids, false));
+        }
+        let row = match self.0.remove(&owner) {
+            Some(row) => row,
+            None => load(&tables.engagement, owner)?.unwrap_or_default(),
+        };
+        tables.engagement.remove(keys::record(tenant, END_USER.code, user).as_slice())?;
+        ids.extend(row.latest);
+        Ok((ids, true))
+    }
+
     /// Writes the rows.
     pub(super) fn flush(self, tables: &mut WriteTables<'_>) -> Result<(), StoreError> {
         for ((tenant, resource, id), row) in self.0 {
@@ -233,8 +269,13 @@ impl Activities {
     }
 
     fn ids_before(&self, key: &[u8], value: &[u8]) -> Result<Vec<ObjectId>, StoreError> {
-        let ids = codec::unseal(key, value)?.chunks_exact(ID_BYTES);
-        let ids = ids.filter_map(|id| id.first_chunk().map(|id| ObjectId::from_bytes(*id)));
-        Ok(ids.filter(|id| *id < self.before).collect())
+        let ids = ids_in(key, value)?;
+        Ok(ids.into_iter().filter(|id| *id < self.before).collect())
     }
+}
+
+/// The ids in a chunk, oldest first.
+fn ids_in(key: &[u8], value: &[u8]) -> Result<Vec<ObjectId>, StoreError> {
+    let ids = codec::unseal(key, value)?.chunks_exact(ID_BYTES);
+    Ok(ids.filter_map(|id| id.first_chunk().map(|id| ObjectId::from_bytes(*id))).collect())
 }

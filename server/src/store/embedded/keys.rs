@@ -20,6 +20,8 @@
 //! waiting     tenant:16 resource:1 row NUL value NUL id:12                   (empty)
 //! due         tenant:16 resource:1 row NUL value                             format:1 checksum:4 postcard
 //! messages    tenant:16 week:2 kind:1 id                                     milliseconds:8
+//! suppressed  tenant:16 hash:32                                              milliseconds:8
+//! erasures    tenant:16 id:12                                                format:1 checksum:4 postcard
 //! report      tenant:16 id:12                                                format:1 checksum:4 postcard
 //! report_causes  tenant:16 hash:16                                           id:12
 //! changes     tenant:16 seq:8                                                format:1 checksum:4 postcard
@@ -162,6 +164,11 @@ pub(super) fn once(tenant: TenantId, hash: &[u8; 32]) -> Vec<u8> {
     let mut key = tenant_key(tenant, hash.len());
     key.extend_from_slice(hash);
     key
+}
+
+/// Key of what an erased person was known by.
+pub(super) fn suppressed(tenant: TenantId, hash: &[u8; 32]) -> Vec<u8> {
+    once(tenant, hash)
 }
 
 /// The tenant at the front of a key.

@@ -64,6 +64,22 @@ pub(super) fn remember(
     Ok(())
 }
 
+/// Forgets the id of an event that is removed.
+pub(super) fn forget(
+    tables: &mut WriteTables<'_>,
+    pending: &mut Pending,
+    tenant: TenantId,
+    id: &str,
+    received_at: Timestamp,
+) -> Result<(), StoreError> {
+    let window = window_of(received_at);
+    let known = tables.messages.remove(keys::message(tenant, window, id).as_slice())?.is_some();
+    if known {
+        pending.add(tables, tenant, &counter(window), -1)?;
+    }
+    Ok(())
+}
+
 /// Removes ids of windows that are past; says whether there may be more.
 pub(super) fn sweep(
     tables: &mut WriteTables<'_>,

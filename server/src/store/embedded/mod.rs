@@ -3,7 +3,9 @@
 mod apply;
 mod codec;
 mod command;
+mod compact;
 mod engagement;
+mod erasure;
 mod failure;
 mod keys;
 mod list;
@@ -12,11 +14,13 @@ mod once;
 mod open;
 mod parked;
 mod pending;
+mod person;
 mod queue;
 mod rate_limits;
 mod read;
 mod report;
 pub mod storage;
+mod suppressed;
 mod tables;
 mod tenants;
 mod token_uses;
@@ -40,13 +44,17 @@ use std::{
 use futures_util::{FutureExt as _, future::BoxFuture};
 use redb::{Database, ReadTransaction, ReadableDatabase as _};
 use svctrack_core::{
+    plan::Person,
     schema::{ListQuery, ResourceDef},
     tracking::{activity::ActivityQuery, report::ReportQuery},
-    value::{RecordRef, TenantId, Timestamp},
+    value::{ObjectId, RecordRef, TenantId, Timestamp},
 };
 use tokio::sync::{Semaphore, oneshot, watch};
 
-pub use self::open::{OpenError, initialise};
+pub use self::{
+    compact::{Compacted, compact},
+    open::{OpenError, initialise},
+};
 use self::{
     queue::{Job, Queues},
     rate_limits::KnownLimits,
@@ -54,7 +62,7 @@ use self::{
     token_uses::TokenUses,
     writer::Writer,
 };
-use super::{Actor, Answer, Command, Health, Page, Reply, Since, Store, StoreError};
+use super::{Actor, Answer, Command, Health, Page, Part, Reply, Since, Store, StoreError};
 use crate::{
     app::Clock,
     auth::{Tenant, TenantRecord, TokenRecord, tenant_by_operator},
@@ -112,7 +120,9 @@ impl Embedded {
             getrandom::fill(&mut store_bytes).map_err(std::io::Error::from)?;
             open::create(&path, store_bytes)?;
         }
-        Self::open_medium(Box::new(FileMedium(path)), cache_bytes, clock)
+        let store = Self::open_medium(Box::new(FileMedium(path)), cache_bytes, clock)?;
+        compact::remove_unfinished(folder)?;
+        Ok(store)
     }
 
     /// Opens a store on any medium, which must have been initialised.
@@ -297,6 +307,18 @@ impl Store for Embedded {
     ) -> BoxFuture<'_, Result<Page, StoreError>> {
         let tenant = tenant.id();
         self.scan(move |snapshot| report::list(snapshot, tenant, &query)).boxed()
+    }
+
+    fn about(
+        &self,
+        tenant: &Tenant,
+        person: Person,
+        part: Part,
+        after: Option<ObjectId>,
+    ) -> BoxFuture<'_, Result<Page, StoreError>> {
+        let (tenant, now) = (tenant.id(), self.shared.clock.now());
+        self.scan(move |snapshot| person::about(snapshot, tenant, &person, part, after, now))
+            .boxed()
     }
 
     fn has_tenant(&self, tenant: TenantId) -> Result<bool, StoreError> {

@@ -4,11 +4,16 @@
 use redb::ReadableTable;
 use serde::{Deserialize, Serialize};
 use svctrack_core::{
-    plan::Ctx,
+    plan::{Ctx, Person},
     value::{ObjectId, TenantId, Timestamp},
 };
 
-use super::{codec, command, keys, pending::Pending, tables::WriteTables};
+use super::{
+    codec, command, keys,
+    pending::Pending,
+    person::{behind, look_through},
+    tables::WriteTables,
+};
 use crate::store::{Actor, Answer, Command, OnceKey, Reply, StoreError};
 
 /// How long an outcome is kept, in milliseconds: a day.
@@ -19,7 +24,6 @@ const MAX_KEPT: u64 = 10_000;
 const MAX_KEPT_BYTES: u64 = 64 * 1024 * 1024;
 /// Outcomes whose day is over that go with each new one: more than come in, so that none stays.
 const DROPPED_AT_ONCE: usize = 4;
-
 /// Counters of a tenant.
 const COUNT: &str = "once";
 const BYTES: &str = "once bytes";
@@ -50,6 +54,13 @@ impl Outcome {
                 Some(Self::Upserted { text: text.clone(), errors: *errors })
             }
             _ => None,
+        }
+    }
+
+    fn text(&self) -> &str {
+        match self {
+            Self::Record(answer) => &answer.text,
+            Self::Upserted { text, .. } => text,
         }
     }
 
@@ -146,6 +157,30 @@ fn drop_kept(
     pending.add(tables, tenant, COUNT, -1)?;
     pending.add(tables, tenant, BYTES, -bytes)?;
     Ok(())
+}
+
+/// Drops the outcomes that name a person, of a limited number behind one; returns the last that was
+/// looked at, none when there are no more.
+pub(super) fn erase(
+    tables: &mut WriteTables<'_>,
+    pending: &mut Pending,
+    tenant: TenantId,
+    person: &Person,
+    after: ObjectId,
+) -> Result<Option<ObjectId>, StoreError> {
+    let ends = (keys::log(tenant, after), keys::log(tenant, ObjectId::MAX));
+    let mut theirs = Vec::new();
+    let places = tables.once_places.range::<&[u8]>(behind(&ends))?;
+    let read_to = look_through(places, |_, key| {
+        let Some(value) = tables.once.get(key)? else { return Ok(0) };
+        let kept: Kept = codec::unseal_row(key, value.value())?;
+        theirs.extend(person.is_in_answer(kept.outcome.text()).then_some(kept.place));
+        Ok(value.value().len())
+    })?;
+    for place in theirs {
+        drop_kept(tables, pending, tenant, place)?;
+    }
+    Ok(read_to)
 }
 
 fn bytes_of(value: &[u8]) -> i64 {

@@ -80,13 +80,19 @@ pub(super) fn create(path: &Path, store_bytes: [u8; 5]) -> Result<(), OpenError>
     // A link, unlike a renaming, never takes the place of a store that another start has made meanwhile.
     fs::hard_link(&unfinished, path)?;
     remove_if_there(&unfinished)?;
-    if let Some(folder) = path.parent() {
-        fs::File::open(folder)?.sync_all()?;
-    }
+    sync_folder(path)?;
     Ok(())
 }
 
-fn remove_if_there(path: &Path) -> io::Result<()> {
+/// Makes the names in the folder of a file durable.
+pub(super) fn sync_folder(path: &Path) -> io::Result<()> {
+    match path.parent() {
+        Some(folder) => fs::File::open(folder)?.sync_all(),
+        None => Ok(()),
+    }
+}
+
+pub(super) fn remove_if_there(path: &Path) -> io::Result<()> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
         _ => Ok(()),

@@ -19,7 +19,7 @@ use svctrack_core::{
 
 use super::{
     apply::apply,
-    codec, keys,
+    codec, keys, messages,
     pending::Pending,
     tables::{DUE, WriteTables},
     view::View,
@@ -211,11 +211,7 @@ fn replay_one(
     ctx: &mut Ctx,
 ) -> Result<bool, StoreError> {
     let tenant = actor.tenant.id();
-    let key = keys::log(tenant, id);
-    let parked = match tables.parked.get(key.as_slice())? {
-        Some(row) => codec::unseal_row::<ParkedEvent>(&key, row.value())?,
-        None => return Ok(false),
-    };
+    let Some(parked) = load(tables, tenant, id)? else { return Ok(false) };
     let event: Event = serde_json::from_str(&parked.event)
         .map_err(|error| StoreError::Corrupted(error.to_string()))?;
     let incoming = Incoming { event: &event, received_at: parked.received_at, route: parked.route };
@@ -226,6 +222,39 @@ fn replay_one(
     remove(tables, pending, tenant, &parked)?;
     apply(tables, pending, actor, ctx.now, &changes)?;
     Ok(true)
+}
+
+/// Removes events that wait for this, at most so many, with the mark on them; says whether these were the
+/// last.
+pub(super) fn erase(
+    tables: &mut WriteTables<'_>,
+    pending: &mut Pending,
+    tenant: TenantId,
+    wait: &Wait,
+    limit: usize,
+) -> Result<bool, StoreError> {
+    let ids = waiting_for(tables, tenant, wait, ObjectId::MIN, limit)?;
+    for id in &ids {
+        let Some(parked) = load(tables, tenant, *id)? else { continue };
+        let event: Event = serde_json::from_str(&parked.event)
+            .map_err(|error| StoreError::Corrupted(error.to_string()))?;
+        if let Some(id) = &event.message_id {
+            messages::forget(tables, pending, tenant, id, parked.received_at)?;
+        }
+        remove(tables, pending, tenant, &parked)?;
+    }
+    tables.due.remove(keys::due(tenant, wait).as_slice())?;
+    Ok(ids.len() < limit)
+}
+
+fn load(
+    tables: &WriteTables<'_>,
+    tenant: TenantId,
+    id: ObjectId,
+) -> Result<Option<ParkedEvent>, StoreError> {
+    let key = keys::log(tenant, id);
+    let row = tables.parked.get(key.as_slice())?;
+    row.map(|row| codec::unseal_row(&key, row.value())).transpose()
 }
 
 /// Drops events that have waited too long; says whether there may be more.

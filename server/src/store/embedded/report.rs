@@ -3,7 +3,7 @@
 use redb::{ReadTransaction, ReadableTable};
 use sha2::{Digest as _, Sha256};
 use svctrack_core::{
-    plan::{Finding, MAX_REPORTED, REPORTED_DAYS, Route},
+    plan::{Finding, MAX_REPORTED, Person, REPORTED_DAYS, Route},
     tracking::report::{Entry, ReportQuery},
     value::{ObjectId, TenantId, Timestamp, time::DAY_MS},
 };
@@ -121,6 +121,31 @@ pub(super) fn sweep(
         remove(tables, pending, tenant, id)?;
     }
     Ok(())
+}
+
+/// Removes the entries that name a person; a report is small enough to be looked through at once.
+pub(super) fn erase(
+    tables: &mut WriteTables<'_>,
+    pending: &mut Pending,
+    tenant: TenantId,
+    person: &Person,
+) -> Result<(), StoreError> {
+    let (first, last) = keys::log_range(tenant);
+    let mut theirs = Vec::new();
+    for row in tables.report.range(first.as_slice()..=last.as_slice())? {
+        let (key, value) = row?;
+        let entry: Entry = codec::unseal_row(key.value(), value.value())?;
+        theirs.extend(names(&entry, person).then_some(entry.id));
+    }
+    for id in theirs {
+        remove(tables, pending, tenant, id)?;
+    }
+    Ok(())
+}
+
+/// Whether an entry names a person.
+pub(super) fn names(entry: &Entry, person: &Person) -> bool {
+    person.keys.iter().any(|(_, key)| entry.people.contains(&hash_of_person(key)))
 }
 
 /// A page of the report, newest entries first.

@@ -6,10 +6,10 @@
 use std::{
     collections::BTreeMap,
     fmt,
-    fs::{File, OpenOptions},
+    fs::{self, File, OpenOptions},
     io,
     ops::{Bound, Range},
-    os::unix::fs::OpenOptionsExt as _,
+    os::unix::fs::{MetadataExt as _, OpenOptionsExt as _},
     path::{Path, PathBuf},
     sync::{Mutex, MutexGuard, PoisonError},
 };
@@ -35,7 +35,13 @@ pub struct FileMedium(pub PathBuf);
 impl Medium for FileMedium {
     fn open(&self) -> io::Result<Storage> {
         let file = OpenOptions::new().read(true).write(true).open(&self.0)?;
-        Storage::of_file(file)
+        let opened = file.metadata()?.ino();
+        let storage = Storage::of_file(file)?;
+        // The file is locked now. A store that was written anew just before has its name on another one.
+        if fs::metadata(&self.0)?.ino() != opened {
+            return Err(io::Error::other("the file has been replaced: try again"));
+        }
+        Ok(storage)
     }
 
     fn name(&self) -> String {

@@ -3,7 +3,7 @@
 
 use redb::{ReadOnlyTable, ReadTransaction, Table, TableDefinition, TableError, WriteTransaction};
 
-type Definition = TableDefinition<'static, &'static [u8], &'static [u8]>;
+pub(super) type Definition = TableDefinition<'static, &'static [u8], &'static [u8]>;
 pub(super) type WriteTable<'t> = Table<'t, &'static [u8], &'static [u8]>;
 pub(super) type ReadTable = ReadOnlyTable<&'static [u8], &'static [u8]>;
 
@@ -27,6 +27,34 @@ pub(super) const CHANGES: Definition = TableDefinition::new("changes");
 pub(super) const ONCE: Definition = TableDefinition::new("once");
 pub(super) const ONCE_PLACES: Definition = TableDefinition::new("once_places");
 pub(super) const COUNTERS: Definition = TableDefinition::new("counters");
+pub(super) const SUPPRESSED: Definition = TableDefinition::new("suppressed");
+pub(super) const ERASURES: Definition = TableDefinition::new("erasures");
+
+/// All of them.
+pub(super) const ALL: [Definition; 22] = [
+    META,
+    TENANTS,
+    TOKENS,
+    TOKENS_OF_TENANT,
+    RECORDS,
+    UNIQUE,
+    INDEX,
+    ACTIVITIES,
+    ENGAGEMENT,
+    ACTIVITY_CHUNKS,
+    PARKED,
+    WAITING,
+    DUE,
+    MESSAGES,
+    REPORT,
+    REPORT_CAUSES,
+    CHANGES,
+    ONCE,
+    ONCE_PLACES,
+    COUNTERS,
+    SUPPRESSED,
+    ERASURES,
+];
 
 /// All tables, in a transaction that writes.
 pub(super) struct WriteTables<'t> {
@@ -50,6 +78,8 @@ pub(super) struct WriteTables<'t> {
     pub(super) once: WriteTable<'t>,
     pub(super) once_places: WriteTable<'t>,
     pub(super) counters: WriteTable<'t>,
+    pub(super) suppressed: WriteTable<'t>,
+    pub(super) erasures: WriteTable<'t>,
 }
 
 impl<'t> WriteTables<'t> {
@@ -76,6 +106,8 @@ impl<'t> WriteTables<'t> {
             once: transaction.open_table(ONCE)?,
             once_places: transaction.open_table(ONCE_PLACES)?,
             counters: transaction.open_table(COUNTERS)?,
+            suppressed: transaction.open_table(SUPPRESSED)?,
+            erasures: transaction.open_table(ERASURES)?,
         })
     }
 }

@@ -1,5 +1,7 @@
 //! What takes days or a crash, on a store with a clock of the test's.
 
+mod erasure;
+
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use svctrack_core::{

@@ -12,7 +12,7 @@ use super::{
     codec::{self, Stored},
     engagement,
     failure::in_lookup,
-    keys, messages,
+    keys, messages, suppressed,
     tables::{ReadTable, RecordTables, WriteTable, WriteTables},
 };
 use crate::store::StoreError;
@@ -26,6 +26,8 @@ pub(super) struct View<'a, T> {
     engagement: &'a T,
     /// Ids of events that came in, where events are planned.
     messages: Option<&'a T>,
+    /// What erased persons were known by, where something is planned.
+    suppressed: Option<&'a T>,
 }
 
 impl<'a, 't> View<'a, WriteTable<'t>> {
@@ -38,6 +40,7 @@ impl<'a, 't> View<'a, WriteTable<'t>> {
             index: &tables.index,
             engagement: &tables.engagement,
             messages: Some(&tables.messages),
+            suppressed: Some(&tables.suppressed),
         }
     }
 }
@@ -52,6 +55,7 @@ impl<'a> View<'a, ReadTable> {
             index: &tables.index,
             engagement: &tables.engagement,
             messages: None,
+            suppressed: None,
         }
     }
 }
@@ -129,6 +133,11 @@ impl<T: ReadableTable<&'static [u8], &'static [u8]>> Lookup for View<'_, T> {
         id: ObjectId,
     ) -> Result<Option<Engagement>, LookupError> {
         engagement::engagement(self.engagement, self.tenant, def, id).map_err(in_lookup)
+    }
+
+    fn is_suppressed(&self, row: &str, key: &str) -> Result<bool, LookupError> {
+        let Some(suppressed) = self.suppressed else { return Ok(false) };
+        suppressed::holds(suppressed, self.tenant, row, key).map_err(in_lookup)
     }
 }
 

@@ -1,0 +1,156 @@
+//! Erasing a person: by what they are known, where they are named, and what of their tickets stays.
+//!
+//! A store removes what it keeps of them piece by piece; what names them is decided here.
+
+use serde::{Deserialize, Serialize};
+
+use super::{
+    Change, Ctx, Refusal, Wait,
+    merge::{fill, take_stand_ins},
+    update::put,
+};
+use crate::{
+    resources::{
+        end_user::{EMAIL, END_USER},
+        ticket::{self, TICKET},
+    },
+    schema::{Lookup, index},
+    value::{Document, Json, JsonRef, Members, ObjectId, email},
+};
+
+/// A person by all that they are known by.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Person {
+    /// `_id` of the end user.
+    pub id: ObjectId,
+    /// Their keys, each with its row, in the form in which it is compared.
+    pub keys: Vec<(String, String)>,
+}
+
+impl Person {
+    /// The person that a record of an end user is of.
+    pub fn of(id: ObjectId, user: &Document) -> Self {
+        let claims = index::entries(&END_USER, user).into_iter().filter(|entry| entry.unique);
+        Self { id, keys: claims.map(|entry| (entry.row.to_owned(), entry.key)).collect() }
+    }
+
+    /// Their e-mail.
+    fn email(&self) -> Option<&str> {
+        let key = self.keys.iter().find(|(row, _)| row == EMAIL.name);
+        key.map(|(_, key)| key.as_str())
+    }
+
+    /// Whether a ticket is theirs: by its e-mail, or since it names them.
+    pub fn is_on_ticket(&self, ticket: &dyn Members) -> bool {
+        let address = ticket.get(ticket::EMAIL.name);
+        let address = address.and_then(|address| Some(email::folded(&address.as_str()?)));
+        if address.is_some() && address.as_deref() == self.email() {
+            return true;
+        }
+        let named = ticket.get(ticket::END_USERS.name).and_then(|named| named.items());
+        let id = self.id.to_string();
+        named.unwrap_or_default().iter().any(|one| {
+            let one = one.as_ref().to_document();
+            one.is_some_and(|one| one.text("id").is_some_and(|named| *named == id))
+        })
+    }
+
+    /// What lets events go on that wait for this person.
+    pub fn waits(&self) -> Vec<Wait> {
+        let wait = |(row, key): &(String, String)| Wait {
+            resource: END_USER.code,
+            row: row.clone(),
+            key: key.clone(),
+        };
+        self.keys.iter().map(wait).collect()
+    }
+
+    /// Whether the JSON of an answer names them. One that cannot be read may.
+    pub fn is_in_answer(&self, text: &str) -> bool {
+        let (folded, id) = (text.to_lowercase(), self.id.to_string());
+        // Most answers hold none of these, and need not be read.
+        let may = folded.contains(&id)
+            || self.keys.iter().any(|(_, key)| {
+                let written = Json::string(key);
+                folded.contains(written.as_ref().text().trim_matches('"').to_lowercase().as_str())
+            });
+        may && Json::parse(text.as_bytes()).map_or(true, |answer| self.is_in(answer.as_ref(), &id))
+    }
+
+    fn is_in(&self, value: JsonRef<'_>, id: &str) -> bool {
+        if let Some(text) = value.as_str() {
+            let mail = self.email().is_some_and(|address| email::folded(&text).contains(address));
+            return mail || text.contains(id);
+        }
+        if let Some(items) = value.items() {
+            return items.iter().any(|item| self.is_in(item.as_ref(), id));
+        }
+        let Some(members) = value.to_document() else { return false };
+        members.iter().any(|(name, value)| self.is_key(name, value) || self.is_in(value, id))
+    }
+
+    fn is_key(&self, name: &str, value: JsonRef<'_>) -> bool {
+        let Some(text) = value.as_str() else { return false };
+        self.keys.iter().any(|(row, key)| row == name && *key == *text)
+    }
+}
+
+/// Plans a ticket without what it says about people; nothing changes when it says nothing.
+///
+/// # Errors
+/// [`Refusal::Lookup`] when the store cannot say.
+pub fn clear_ticket(
+    id: ObjectId,
+    stored: &Document,
+    lookup: &dyn Lookup,
+    ctx: &Ctx,
+) -> Result<Vec<Change>, Refusal> {
+    let mut cleared = stored.clone();
+    take_stand_ins(&mut cleared);
+    ticket::clear_people(&mut cleared);
+    let cleared = fill(&TICKET, cleared, ctx.now);
+    if cleared == *stored {
+        return Ok(Vec::new());
+    }
+    Ok(vec![put(&TICKET, id, stored, cleared, lookup, ctx)?.0])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn person() -> Person {
+        let user = br#"{"email":"Ada@x.example","externalId":"7","sourceId":"a\"b"}"#;
+        let id = ObjectId::parse("0123456789abcdef01234567").unwrap();
+        Person::of(id, &Document::parse(user).unwrap())
+    }
+
+    #[test]
+    fn an_answer_names_a_person_by_id_or_key() {
+        for naming in [
+            r#"{"_id":"0123456789abcdef01234567"}"#,
+            r#"{"insertsKeys":[{"externalId":"7"}]}"#,
+            r#"{"message":"`email` `ADA@x.example` is taken"}"#,
+            r#"{"sourceId":"a\"b"}"#,
+            r#"{"externalId":"7""#,
+        ] {
+            assert!(person().is_in_answer(naming), "{naming}");
+        }
+        for other in [r#"{"externalId":"77"}"#, r#"{"name":"7"}"#, r#"{"sourceId":"7"}"#, "[]"] {
+            assert!(!person().is_in_answer(other), "{other}");
+        }
+    }
+
+    #[test]
+    fn a_ticket_names_a_person_by_e_mail_or_id() {
+        for (ticket, named) in [
+            (r#"{"email":"ADA@x.example"}"#, true),
+            (r#"{"email":"b@x.example","endusers":[{"id":"0123456789abcdef01234567"}]}"#, true),
+            (r#"{"email":"b@x.example","endusers":[{"id":null}]}"#, false),
+            ("{}", false),
+        ] {
+            let ticket = Document::parse(ticket.as_bytes()).unwrap();
+            assert_eq!(person().is_on_ticket(&ticket), named, "{}", ticket.to_text());
+        }
+    }
+}

@@ -1,0 +1,206 @@
+//! What a person may ask for: everything that is known of them, and to be forgotten.
+
+use std::{io, sync::Arc};
+
+use bytes::Bytes;
+use futures_util::stream;
+use poem::{Body, Request, Response, http::header};
+use svctrack_core::{
+    plan::Person,
+    resources::end_user::{self, END_USER},
+    tracking::activity::ActivityQuery,
+    value::{Document, Issue, ObjectId, RecordRef, issue::quoted},
+};
+
+use super::{
+    conditions::expected,
+    json, name_ignored, query_pairs,
+    records::{authorise, deleted_count, read_body, reference_in_path},
+    strict::Strictness,
+};
+use crate::{
+    app::App,
+    auth::{Caller, Tenant, authenticate},
+    error::Error,
+    store::{Actor, Command, Next, Page, Part, Reply, Store, StoreError},
+};
+
+/// Activities in a piece of an export, so that a piece stays small however large their `info` is.
+const ACTIVITIES_PER_PIECE: usize = 200;
+
+/// `GET /endusers/{id}/export`: one object, written piece by piece as it is read.
+pub(crate) async fn export(app: &Arc<App>, request: Request) -> Result<Response, Error> {
+    let caller = authorise(app, &request, &END_USER, "read")?;
+    let reference = reference_in_path(&request)?;
+    let found = app.store.record(&caller.tenant, &END_USER, &reference).await?;
+    let found = found.ok_or(StoreError::NotFound)?;
+    let user = Document::parse(found.text.as_bytes())?;
+    let export = Export {
+        store: app.store.clone(),
+        tenant: caller.tenant,
+        person: Person::of(found.id, &user),
+        at: Some(Place { section: Section::Activities, after: None, is_first: true }),
+    };
+    let head = Ok(Bytes::from(format!(r#"{{"endUser":{}"#, found.text)));
+    let pieces = stream::unfold(export, |mut export| async move {
+        let place = export.at.take()?;
+        let piece = export.piece(place).await;
+        Some((piece.map(Bytes::from), export))
+    });
+    let body = stream::StreamExt::chain(stream::iter([head]), pieces);
+    Ok(Response::builder()
+        .content_type("application/json")
+        .header(header::CACHE_CONTROL, "no-store")
+        .body(Body::from_bytes_stream(body)))
+}
+
+/// A list of an export.
+#[derive(Clone, Copy)]
+enum Section {
+    Activities,
+    Of(Part),
+}
+
+impl Section {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Activities => "activities",
+            Self::Of(Part::Tickets) => "tickets",
+            Self::Of(Part::Parked) => "parkedEvents",
+            Self::Of(Part::Report) => "integrationIssues",
+        }
+    }
+
+    fn next(self) -> Option<Self> {
+        match self {
+            Self::Activities => Some(Self::Of(Part::Tickets)),
+            Self::Of(Part::Tickets) => Some(Self::Of(Part::Parked)),
+            Self::Of(Part::Parked) => Some(Self::Of(Part::Report)),
+            Self::Of(Part::Report) => None,
+        }
+    }
+}
+
+/// Where an export stands.
+struct Place {
+    section: Section,
+    after: Option<ObjectId>,
+    /// Whether nothing has been written of the list yet.
+    is_first: bool,
+}
+
+/// An export on its way.
+struct Export {
+    store: Arc<dyn Store>,
+    tenant: Tenant,
+    person: Person,
+    /// None when all is written.
+    at: Option<Place>,
+}
+
+impl Export {
+    /// The next piece. An error breaks the answer off, so that a part never looks like the whole.
+    async fn piece(&mut self, place: Place) -> io::Result<String> {
+        let Place { section, after, is_first } = place;
+        let page = self.page(section, after).await.map_err(|error| {
+            tracing::warn!(cause = %error, "an export breaks off");
+            io::Error::other("the export breaks off")
+        })?;
+        let mut text = String::new();
+        if after.is_none() {
+            text.push_str(&format!(r#","{}":["#, section.name()));
+        }
+        let items = page.items.join(",");
+        let goes_on = !is_first && !items.is_empty();
+        text.push_str(if goes_on { "," } else { "" });
+        text.push_str(&items);
+        let is_first = is_first && items.is_empty();
+        self.at = match (page.next, section.next()) {
+            (Some(Next::After(id)), _) => Some(Place { section, after: Some(id), is_first }),
+            (_, Some(section)) => Some(Place { section, after: None, is_first: true }),
+            (_, None) => None,
+        };
+        if page.next.is_none() {
+            text.push(']');
+        }
+        if self.at.is_none() {
+            text.push('}');
+        }
+        Ok(text)
+    }
+
+    async fn page(&self, section: Section, after: Option<ObjectId>) -> Result<Page, StoreError> {
+        let part = match section {
+            Section::Of(part) => part,
+            Section::Activities => {
+                let query = ActivityQuery::of_user(self.person.id, ACTIVITIES_PER_PIECE, after);
+                return self.store.activities(&self.tenant, query).await;
+            }
+        };
+        self.store.about(&self.tenant, self.person.clone(), part, after).await
+    }
+}
+
+/// Whether a delete is to leave nothing of the person.
+pub(super) fn is_erasure(request: &Request) -> Result<bool, Error> {
+    let asked = query_pairs(request).into_iter().find(|(name, _)| name == "erase");
+    match asked.as_ref().map(|(_, value)| value.as_str()) {
+        None | Some("false") => Ok(false),
+        Some("true") => Ok(true),
+        Some(other) => {
+            let message = format!("`erase` must be `true` or `false`; found {}", quoted(other));
+            Err(Error::BadRequest(vec![Issue::of_member("erase", "invalid_value", message)]))
+        }
+    }
+}
+
+/// `DELETE /endusers/{id}?erase=true`: answered when all is gone.
+pub(super) async fn erase(
+    app: &App,
+    request: &Request,
+    caller: Caller,
+    reference: RecordRef,
+) -> Result<Response, Error> {
+    let actor = Actor::from(caller);
+    let command = Command::Erase { reference, expected: expected(request) };
+    let id = match app.store.write(actor.clone(), command).await? {
+        Reply::Erasing(Some(id)) => id,
+        Reply::Erasing(None) => return Ok(deleted_count(false)),
+        other => return Err(unexpected(&other)),
+    };
+    // A task of its own: it goes on when the caller has gone.
+    let task = tokio::spawn(erase_on(app.store.clone(), actor, id));
+    task.await.map_err(|error| Error::Internal(error.to_string()))??;
+    Ok(deleted_count(true))
+}
+
+async fn erase_on(store: Arc<dyn Store>, actor: Actor, id: ObjectId) -> Result<(), Error> {
+    loop {
+        match store.write(actor.clone(), Command::EraseOn(id)).await? {
+            Reply::ErasedOn(true) => {}
+            Reply::ErasedOn(false) => return Ok(()),
+            other => return Err(unexpected(&other)),
+        }
+    }
+}
+
+fn unexpected(reply: &Reply) -> Error {
+    Error::Internal(format!("a person was asked about and the reply was {reply:?}"))
+}
+
+/// `POST /endusers/unsuppress`: lets keys of erased people in again.
+pub(crate) async fn unsuppress(app: &App, mut request: Request) -> Result<Response, Error> {
+    let caller = authenticate(app, &request)?;
+    caller.require("admin")?;
+    let (sent, _room) = read_body(app, &mut request).await?;
+    let (keys, ignored) = end_user::read_keys(&sent).map_err(Error::Invalid)?;
+    Strictness::of(&request).check_properties(&ignored)?;
+    match app.store.write(caller.into(), Command::Unsuppress(keys)).await? {
+        Reply::Unsuppressed(count) => {
+            let mut response = json(format!(r#"{{"unsuppressed":{count}}}"#));
+            name_ignored(&mut response, &ignored);
+            Ok(response)
+        }
+        other => Err(unexpected(&other)),
+    }
+}

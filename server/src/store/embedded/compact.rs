@@ -1,0 +1,119 @@
+//! A store written anew: every row in the order of keys into a new file, which then takes the place of the
+//! old one. What was removed leaves its bytes in the old file's free pages, and they go with it.
+//!
+//! Invariant: the store's name stands for the old file, whole, or for the new one, whole.
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+use redb::{
+    Database, ReadTransaction, ReadableDatabase as _, ReadableTable as _,
+    ReadableTableMetadata as _, TableHandle as _, WriteTransaction,
+};
+
+use super::{
+    FILE_NAME,
+    open::{self, OpenError, remove_if_there},
+    storage::{FileMedium, Storage, create_file},
+    tables::{self, Definition},
+    writer::begin,
+};
+use crate::store::StoreError;
+
+/// What became of a store's file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Compacted {
+    /// Its bytes before.
+    pub bytes_before: u64,
+    /// Its bytes now.
+    pub bytes_after: u64,
+}
+
+/// Writes the store in a data folder anew. It must be stopped, and there must be room for a second one.
+///
+/// # Errors
+/// [`OpenError`]; then the store is as it was.
+pub fn compact(folder: &Path, cache_bytes: usize) -> Result<Compacted, OpenError> {
+    let path = folder.join(FILE_NAME);
+    // Held until the end, so that no server can open the file meanwhile.
+    let old = open::open(&FileMedium(path.clone()), cache_bytes)?;
+    let bytes_before = fs::metadata(&path)?.len();
+    let unfinished = unfinished(folder);
+    remove_if_there(&unfinished)?;
+    let copied = copy(&old, &unfinished, cache_bytes);
+    if let Err(error) = copied.and_then(|()| put_in_place(&unfinished, &path)) {
+        remove_if_there(&unfinished)?;
+        return Err(error);
+    }
+    let bytes_after = fs::metadata(&path)?.len();
+    drop(old);
+    Ok(Compacted { bytes_before, bytes_after })
+}
+
+/// Where the new file is written.
+fn unfinished(folder: &Path) -> PathBuf {
+    folder.join(FILE_NAME).with_extension("compact")
+}
+
+/// Removes what is left of a copy that was broken off. The store must be open, so that none is under way.
+pub(super) fn remove_unfinished(folder: &Path) -> io::Result<()> {
+    remove_if_there(&unfinished(folder))
+}
+
+fn copy(old: &Database, path: &Path, cache_bytes: usize) -> Result<(), OpenError> {
+    let storage = Storage::of_file(create_file(path)?)?;
+    let mut new = redb::Builder::new().set_cache_size(cache_bytes).create_with_backend(storage)?;
+    let snapshot = old.begin_read().map_err(StoreError::from)?;
+    let known: Vec<String> = snapshot
+        .list_tables()
+        .map_err(StoreError::from)?
+        .map(|table| table.name().to_owned())
+        .collect();
+    if let Some(unknown) = known.iter().find(|name| tables::ALL.iter().all(|t| t.name() != **name))
+    {
+        return Err(OpenError::Foreign(format!("it has a table `{unknown}`")));
+    }
+    let transaction = begin(&new)?;
+    for table in tables::ALL {
+        if known.iter().any(|name| *name == table.name()) {
+            copy_table(&snapshot, &transaction, table)?;
+        }
+    }
+    transaction.commit().map_err(StoreError::from)?;
+    // The file has grown by more than it holds; this gives the rest back.
+    new.compact().map_err(|error| StoreError::from(redb::Error::from(error)))?;
+    Ok(())
+}
+
+/// Copies a table; rows that come in the order of keys fill their pages.
+fn copy_table(
+    snapshot: &ReadTransaction,
+    transaction: &WriteTransaction,
+    definition: Definition,
+) -> Result<(), StoreError> {
+    let from = snapshot.open_table(definition)?;
+    let mut to = transaction.open_table(definition)?;
+    for row in from.iter()? {
+        let (key, value) = row?;
+        to.insert(key.value(), value.value())?;
+    }
+    if to.len()? != from.len()? {
+        return Err(StoreError::Corrupted(format!(
+            "`{}` has {} rows and says {}",
+            definition.name(),
+            to.len()?,
+            from.len()?
+        )));
+    }
+    Ok(())
+}
+
+/// The new file is whole on disk before it gets the store's name.
+fn put_in_place(unfinished: &Path, path: &Path) -> Result<(), OpenError> {
+    fs::File::open(unfinished)?.sync_all()?;
+    fs::rename(unfinished, path)?;
+    open::sync_folder(path)?;
+    Ok(())
+}

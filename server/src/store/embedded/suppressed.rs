@@ -1,0 +1,58 @@
+//! What erased persons were known by, as hashes: enough to keep them out, not to read who they were.
+
+use redb::ReadableTable;
+use sha2::{Digest as _, Sha256};
+use svctrack_core::value::{TenantId, Timestamp};
+
+use super::{keys, tables::WriteTables};
+use crate::store::StoreError;
+
+/// Hash of a key of a person, another one for each tenant and row.
+fn hash_of(tenant: TenantId, row: &str, key: &str) -> [u8; 32] {
+    let mut hasher = Sha256::new();
+    hasher.update(tenant.as_bytes());
+    hasher.update(row);
+    hasher.update([0]);
+    hasher.update(key);
+    hasher.finalize().into()
+}
+
+/// Whether a key, in the form in which it is compared, is kept out.
+pub(super) fn holds(
+    table: &(impl ReadableTable<&'static [u8], &'static [u8]> + ?Sized),
+    tenant: TenantId,
+    row: &str,
+    key: &str,
+) -> Result<bool, StoreError> {
+    // Most stores have none, and every event asks.
+    if table.is_empty()? {
+        return Ok(false);
+    }
+    let key = keys::suppressed(tenant, &hash_of(tenant, row, key));
+    Ok(table.get(key.as_slice())?.is_some())
+}
+
+/// Keeps a key out from now on.
+pub(super) fn keep_out(
+    tables: &mut WriteTables<'_>,
+    tenant: TenantId,
+    row: &str,
+    key: &str,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    let key = keys::suppressed(tenant, &hash_of(tenant, row, key));
+    tables.suppressed.insert(key.as_slice(), now.as_ms().to_be_bytes().as_slice())?;
+    Ok(())
+}
+
+/// Lets a key in again; says whether it was kept out.
+pub(super) fn let_in(
+    tables: &mut WriteTables<'_>,
+    tenant: TenantId,
+    row: &str,
+    key: &str,
+) -> Result<bool, StoreError> {
+    let key = keys::suppressed(tenant, &hash_of(tenant, row, key));
+    let known = tables.suppressed.remove(key.as_slice())?;
+    Ok(known.is_some())
+}

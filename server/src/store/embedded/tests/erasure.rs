@@ -1,0 +1,117 @@
+//! Erasing a person who has more than one command takes, and a crash in the middle of it.
+
+use svctrack_core::{
+    plan::{Person, upsert::Access},
+    resources::{end_user::END_USER, ticket::TICKET},
+};
+
+use super::*;
+use crate::store::{Expected, Next, Part};
+
+const ADA: &str = r#"{"companyId":"extid-acme","externalId":"ada","email":"ada@x.example"}"#;
+
+async fn create(world: &World, def: &'static ResourceDef, text: &str) -> ObjectId {
+    let patch = Document::parse(text.as_bytes()).unwrap();
+    match world.write(Command::Create { def, patch }).await {
+        Reply::Record(answer) => answer.id,
+        other => panic!("{other:?}"),
+    }
+}
+
+async fn begin(world: &World, id: ObjectId) -> Option<ObjectId> {
+    let reference = RecordRef::Id(id);
+    match world.write(Command::Erase { reference, expected: Expected::Anything }).await {
+        Reply::Erasing(id) => id,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Opens the store anew, as after a crash.
+fn reopened(world: World) -> World {
+    let World { store, clock, actor, folder } = world;
+    drop(store);
+    let store = Embedded::open(folder.path(), CACHE_BYTES, clock.clone()).unwrap();
+    World { store, clock, actor, folder }
+}
+
+#[tokio::test]
+async fn an_erasure_goes_on_after_every_crash() {
+    let mut world = World::new().await;
+    world.add_company("acme").await;
+    let ada = create(&world, &END_USER, ADA).await;
+    for first in (0..3_000).step_by(500) {
+        let events = (first..first + 500).map(|number: i32| Event {
+            message_id: Some(format!("m{number}")),
+            ..event("ada", "", "x")
+        });
+        world.track(events.collect()).await;
+    }
+    world.track(vec![event("bob", "acme", "stays")]).await;
+    assert_eq!(begin(&world, ada).await, Some(ada));
+    world = reopened(world);
+    assert_eq!((world.rows(tables::ACTIVITIES), world.rows(tables::ERASURES)), (3_001, 1));
+    assert!(matches!(world.write(Command::EraseOn(ada)).await, Reply::ErasedOn(true)));
+    let left = world.rows(tables::ACTIVITIES);
+    assert!((1_000..=2_001).contains(&left), "{left}");
+    world = reopened(world);
+    // Asked again, it is still under way.
+    assert_eq!(begin(&world, ada).await, Some(ada));
+    world.sweep().await;
+    assert_eq!(world.actions().await, ["stays"]);
+    assert_eq!((world.rows(tables::MESSAGES), world.rows(tables::ERASURES)), (0, 0));
+    assert!(matches!(world.write(Command::EraseOn(ada)).await, Reply::ErasedOn(false)));
+    assert_eq!(begin(&world, ada).await, None);
+    assert_eq!(world.rows(tables::SUPPRESSED), 2);
+}
+
+#[tokio::test]
+async fn who_was_deleted_before_is_erased_by_their_id() {
+    let world = World::new().await;
+    world.add_company("acme").await;
+    let ada = create(&world, &END_USER, ADA).await;
+    world.track(vec![event("ada", "", "x")]).await;
+    let (reference, expected) = (RecordRef::Id(ada), Expected::Anything);
+    world.write(Command::Delete { def: &END_USER, reference, expected }).await;
+    assert_eq!(world.actions().await, ["x"]);
+    assert_eq!(begin(&world, ada).await, Some(ada));
+    world.sweep().await;
+    assert_eq!(world.actions().await, [""; 0]);
+    assert_eq!(begin(&world, ada).await, None);
+}
+
+/// The tickets of a person, and how many pages it took to find them.
+async fn tickets_of(world: &World, person: &Person) -> (usize, usize) {
+    let (mut found, mut pages, mut after) = (0, 0, None);
+    loop {
+        let about = world.store.about(&world.actor.tenant, person.clone(), Part::Tickets, after);
+        let page = about.await.unwrap();
+        (found, pages) = (found + page.items.len(), pages + 1);
+        let Some(Next::After(id)) = page.next else { return (found, pages) };
+        after = Some(id);
+    }
+}
+
+#[tokio::test]
+async fn tickets_are_found_among_many() {
+    let world = World::new().await;
+    world.add_company("acme").await;
+    let ada = create(&world, &END_USER, ADA).await;
+    let items = (0..2_500).map(|number| {
+        let of = if number % 1_249 == 0 { "Ada@x.example" } else { "bob@x.example" };
+        let ticket =
+            format!(r#"{{"sourceId":"{number}","email":"{of}","companyExternalId":"acme"}}"#);
+        Ok(Document::parse(ticket.as_bytes()).unwrap())
+    });
+    let access = Access { create: true, update: true };
+    world.write(Command::Upsert { def: &TICKET, items: items.collect(), access }).await;
+    let user = Document::parse(ADA.as_bytes()).unwrap();
+    let person = Person::of(ada, &user);
+    assert_eq!(tickets_of(&world, &person).await, (3, 3));
+    begin(&world, ada).await;
+    world.sweep().await;
+    assert_eq!(tickets_of(&world, &person).await, (0, 3));
+    let pairs = [("email".to_owned(), "bob@x.example".to_owned())];
+    let query = ListQuery::parse(&TICKET, &pairs).unwrap().query;
+    let others = world.store.list(&world.actor.tenant, &TICKET, query).await.unwrap();
+    assert_eq!(others.items.len(), TICKET.list.default);
+}
