@@ -11,6 +11,7 @@ mod examples;
 mod faults;
 mod goldens;
 mod input;
+mod model;
 mod once;
 mod readme;
 mod startup;
