@@ -2,6 +2,7 @@
 //! what is there is described, and nothing else.
 
 mod events;
+mod parameters;
 mod schemas;
 
 use serde_json::{Map, Value, json};
@@ -11,6 +12,9 @@ use svctrack_core::{
 };
 
 use self::events::PIPELINE_NAME;
+use self::parameters::{
+    activity_parameters, idempotency_key, report_parameters, stream_parameters,
+};
 use self::schemas::{OBJECT_ID, RECORD_REF, YEAR, schemas};
 use crate::router;
 
@@ -132,8 +136,15 @@ fn operation(path: &str, says: &Says, def: Option<&ResourceDef>) -> Value {
         Some(def) => format!("{}: {}", def.path, says.summary),
         None => says.summary.to_owned(),
     };
-    if let (Kind::Records, Some(def)) = (says.gives, def) {
-        parameters.extend(list_parameters(def));
+    parameters.extend(match (says.gives, def) {
+        (Kind::Records, Some(def)) => list_parameters(def),
+        (Kind::Activities, _) => activity_parameters(),
+        (Kind::Stream, _) => stream_parameters(),
+        (Kind::Report, _) => report_parameters(),
+        _ => Vec::new(),
+    });
+    if let Kind::Events | Kind::Calls = says.takes {
+        parameters.push(idempotency_key());
     }
     let mut operation = json!({
         "summary": summary,
@@ -180,8 +191,12 @@ fn path_parameter(name: &str, def: Option<&ResourceDef>) -> Value {
     })
 }
 
+/// A parameter in the query of an address.
+fn parameter(name: &str, description: &str, schema: Value) -> Value {
+    json!({ "name": name, "in": "query", "description": description, "schema": schema })
+}
+
 fn list_parameters(def: &ResourceDef) -> Vec<Value> {
-    let parameter = |name: &str, description: &str, schema: Value| json!({ "name": name, "in": "query", "description": description, "schema": schema });
     let names: Vec<&str> = def.rows.iter().map(|row| row.name).collect();
     // An empty one asks for nothing.
     let sort = format!("^$|^-?({}|custom\\..+)$", names.join("|"));

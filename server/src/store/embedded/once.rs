@@ -40,6 +40,7 @@ struct Kept {
 enum Outcome {
     Record(Answer),
     Upserted { text: String, errors: usize },
+    Tracked,
 }
 
 impl Outcome {
@@ -49,6 +50,7 @@ impl Outcome {
             Reply::Upserted { text, errors } => {
                 Some(Self::Upserted { text: text.clone(), errors: *errors })
             }
+            Reply::Tracked => Some(Self::Tracked),
             _ => None,
         }
     }
@@ -57,6 +59,7 @@ impl Outcome {
         match self {
             Self::Record(answer) => Reply::Record(answer),
             Self::Upserted { text, errors } => Reply::Upserted { text, errors },
+            Self::Tracked => Reply::Tracked,
         }
     }
 }

@@ -12,7 +12,7 @@ use super::{
     codec::{self, Stored},
     engagement,
     failure::in_lookup,
-    keys, messages,
+    keys, messages, new_users,
     tables::{ReadTable, RecordTables, WriteTable, WriteTables},
 };
 use crate::store::StoreError;
@@ -26,6 +26,8 @@ pub(super) struct View<'a, T> {
     engagement: &'a T,
     /// Ids of events that came in, where events are planned.
     messages: Option<&'a T>,
+    /// Where the users are counted that events make, as the above.
+    counters: Option<&'a T>,
 }
 
 impl<'a, 't> View<'a, WriteTable<'t>> {
@@ -38,6 +40,7 @@ impl<'a, 't> View<'a, WriteTable<'t>> {
             index: &tables.index,
             engagement: &tables.engagement,
             messages: Some(&tables.messages),
+            counters: Some(&tables.counters),
         }
     }
 }
@@ -52,6 +55,7 @@ impl<'a> View<'a, ReadTable> {
             index: &tables.index,
             engagement: &tables.engagement,
             messages: None,
+            counters: None,
         }
     }
 }
@@ -140,5 +144,10 @@ impl<T: ReadableTable<&'static [u8], &'static [u8]>> EventLookup for View<'_, T>
     ) -> Result<Option<Timestamp>, LookupError> {
         let Some(messages) = self.messages else { return Ok(None) };
         messages::last_received(messages, self.tenant, message_id, now).map_err(in_lookup)
+    }
+
+    fn new_end_users(&self, now: Timestamp) -> Result<u64, LookupError> {
+        let Some(counters) = self.counters else { return Ok(0) };
+        new_users::count(counters, self.tenant, now).map_err(in_lookup)
     }
 }
