@@ -11,7 +11,7 @@ use svctrack_core::{
     },
     resources::product::PRODUCT,
     schema::{Lookup, LookupError, ResourceDef, index},
-    value::{Document, IdSequence, ObjectId, Timestamp, json_reader::parse_documents},
+    value::{Document, IdSequence, ObjectId, Timestamp, json_rows::Rows},
 };
 
 /// Products by their id; whatever a rule looks up is found by looking at all of them.
@@ -70,7 +70,8 @@ fn run() -> Result<String, String> {
     let mut ctx = Ctx { now: Timestamp::MIN, ids: IdSequence::new([0; 5]), actor: None };
     let access = Access { create: true, update: true };
     let mut summary = Summary::default();
-    let items = parse_documents(body).map_err(|error| error.message)?;
+    let rows = Rows::check(body).map_err(|error| error.message)?;
+    let items: Vec<_> = rows.map(|row| row.members).collect();
     for (index, item) in items.iter().enumerate() {
         let upserted = upsert(&PRODUCT, index, item, access, &products, &mut ctx);
         let upserted = upserted.map_err(|error| error.to_string())?;

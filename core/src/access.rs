@@ -51,6 +51,9 @@ pub struct NewTenant {
 }
 
 impl NewTenant {
+    /// What its body can hold.
+    pub const MEMBERS: &[&str] = &["name"];
+
     /// Reads `{name}`.
     ///
     /// # Errors
@@ -60,6 +63,15 @@ impl NewTenant {
         let name = read_label(sent, "name", &mut issues);
         if issues.is_empty() { Ok(Self { name }) } else { Err(issues) }
     }
+}
+
+/// The members of a body that are not among `known`, which are not read (R6).
+pub fn unknown_members(sent: &Document, known: &[&str]) -> Vec<String> {
+    sent.iter()
+        .map(|(name, _)| name)
+        .filter(|name| !known.contains(name))
+        .map(str::to_owned)
+        .collect()
 }
 
 /// What is sent to make a token.
@@ -76,6 +88,9 @@ pub struct NewToken {
 }
 
 impl NewToken {
+    /// What its body can hold.
+    pub const MEMBERS: &[&str] = &["label", "scopes", "expiresAt", "userId"];
+
     /// Reads `{label, scopes, expiresAt?, userId?}`, sent by a caller who holds `held`.
     ///
     /// # Errors

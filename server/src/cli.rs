@@ -1,7 +1,10 @@
 //! `svctrack tenant` and `svctrack token`: each is a call of the API, of a running server or over the
 //! store of one that is stopped (R44).
 
-use std::io::{self, Write as _};
+use std::{
+    io::{self, Write as _},
+    path::PathBuf,
+};
 
 use clap::{Args, Subcommand};
 use poem::http::Method;
@@ -67,8 +70,9 @@ pub(crate) enum TokenCommand {
 /// Where the call goes, and how its answer is shown.
 #[derive(Args)]
 pub(crate) struct At {
-    #[command(flatten)]
-    given: Given,
+    /// Folder that holds the data of a stopped server [default: ./svctrack-data]
+    #[arg(long, env = "SVCTRACK_DATA", value_name = "FOLDER")]
+    data: Option<PathBuf>,
     /// Address of a running server, such as http://127.0.0.1:8080 [default: none; the store of a stopped one is opened]
     #[arg(long, env = "SVCTRACK_SERVER", value_name = "URL", requires = "token")]
     server: Option<String>,
@@ -173,7 +177,8 @@ impl At {
                 Admin::Running { server: server.clone(), token: token.clone() }
             }
             _ => {
-                let config = crate::configure(self.given.clone());
+                let given = Given { data: self.data.clone(), ..Given::default() };
+                let config = crate::configure(given);
                 Admin::stopped(&config.map_err(|error| error.to_string())?, whose)?
             }
         };

@@ -29,14 +29,22 @@ pub(crate) async fn run(store: Arc<dyn Store>) {
     }
 }
 
-/// Sweeps every tenant.
+/// Sweeps a tenant to the end.
+async fn sweep(store: &Arc<dyn Store>, actor: Actor) -> Result<(), StoreError> {
+    while let Reply::Swept(true) = store.write(actor.clone(), Command::Sweep).await? {}
+    Ok(())
+}
+
+/// Sweeps every tenant; one that cannot be swept now keeps no other from it.
 async fn round(store: &Arc<dyn Store>) -> Result<(), StoreError> {
     let of_tenants = store.clone();
     let tenants = spawn_blocking(move || of_tenants.tenants(usize::MAX)).await;
     let tenants = tenants.map_err(|error| StoreError::Internal(error.to_string()))??;
     for tenant in tenants {
         let actor = Actor { tenant: tenant_by_operator(tenant.id), token: None, user: None };
-        while let Reply::Swept(true) = store.write(actor.clone(), Command::Sweep).await? {}
+        if let Err(error) = sweep(store, actor).await {
+            tracing::warn!(tenant = %tenant.id, cause = %error, "a tenant was not swept to the end");
+        }
     }
     Ok(())
 }

@@ -1,5 +1,5 @@
 //! How many requests are served in a second: of a token, and of a tenant's tracking routes. The
-//! operator's limit holds for everybody, a tenant's own where it is lower (R41).
+//! operator's limit holds for everybody, a tenant's own beside it (R41).
 
 use std::{
     collections::BTreeMap,
@@ -12,6 +12,7 @@ use governor::{
     DefaultKeyedRateLimiter, Quota, RateLimiter,
     clock::{Clock as _, DefaultClock},
 };
+use svctrack_core::value::TenantId;
 
 use crate::error::Error;
 
@@ -29,17 +30,6 @@ pub struct RateLimits {
     pub tracking: Option<NonZeroU32>,
 }
 
-impl RateLimits {
-    /// The lower of both, each.
-    fn with(self, other: Self) -> Self {
-        let lower = |a: Option<NonZeroU32>, b| a.into_iter().chain(b).min();
-        Self {
-            requests: lower(self.requests, other.requests),
-            tracking: lower(self.tracking, other.tracking),
-        }
-    }
-}
-
 /// A request that is one too many.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TooMany {
@@ -49,50 +39,88 @@ pub(crate) struct TooMany {
     pub(crate) wait: Duration,
 }
 
-type Limiter = DefaultKeyedRateLimiter<Vec<u8>>;
+/// Counts requests by key, under one limit.
+struct Limiter {
+    limit: NonZeroU32,
+    keys: DefaultKeyedRateLimiter<Vec<u8>>,
+}
 
-/// Counts requests: one limiter for each rate that is in force, which knows who came when.
-#[derive(Default)]
+impl Limiter {
+    fn new(limit: NonZeroU32) -> Self {
+        let burst = limit.saturating_mul(NonZeroU32::MIN.saturating_add(BURST_SECONDS - 1));
+        Self { limit, keys: RateLimiter::keyed(Quota::per_second(limit).allow_burst(burst)) }
+    }
+
+    fn count(&self, key: &[u8]) -> Result<(), Error> {
+        if self.keys.len() > MAX_REMEMBERED {
+            self.keys.retain_recent();
+        }
+        self.keys.check_key(&key.to_vec()).map_err(|until| {
+            let wait = until.wait_time_from(DefaultClock::default().now());
+            Error::TooMany(TooMany { limit: self.limit, wait })
+        })
+    }
+}
+
+/// The limiters of the operator, or of a tenant.
+struct Limiters {
+    limits: RateLimits,
+    requests: Option<Limiter>,
+    tracking: Option<Limiter>,
+}
+
+impl Limiters {
+    fn new(limits: RateLimits) -> Self {
+        let requests = limits.requests.map(Limiter::new);
+        Self { limits, requests, tracking: limits.tracking.map(Limiter::new) }
+    }
+}
+
+/// Counts requests.
 pub(crate) struct RateLimiting {
-    /// What holds for everybody.
-    operator: RateLimits,
-    limiters: Mutex<BTreeMap<NonZeroU32, Arc<Limiter>>>,
+    operator: Limiters,
+    /// Those of tenants that limit themselves: one entry each, made anew when their limits change.
+    tenants: Mutex<BTreeMap<TenantId, Arc<Limiters>>>,
 }
 
 impl RateLimiting {
     pub(crate) fn new(operator: RateLimits) -> Self {
-        Self { operator, ..Self::default() }
+        Self { operator: Limiters::new(operator), tenants: Mutex::default() }
     }
 
     /// Counts a request of a token.
-    pub(crate) fn count_request(&self, token: &str, of_tenant: RateLimits) -> Result<(), Error> {
-        self.count(self.operator.with(of_tenant).requests, token.as_bytes())
+    pub(crate) fn count_request(
+        &self,
+        tenant: TenantId,
+        token: &str,
+        limits: RateLimits,
+    ) -> Result<(), Error> {
+        let own = self.of_tenant(tenant, limits);
+        let own = own.as_ref().and_then(|own| own.requests.as_ref());
+        let limiters = self.operator.requests.iter().chain(own);
+        limiters.into_iter().try_for_each(|limiter| limiter.count(token.as_bytes()))
     }
 
     /// Counts a request to a tracking route of a tenant.
-    pub(crate) fn count_tracking(&self, tenant: &[u8], of_tenant: RateLimits) -> Result<(), Error> {
-        self.count(self.operator.with(of_tenant).tracking, tenant)
+    pub(crate) fn count_tracking(&self, tenant: TenantId, limits: RateLimits) -> Result<(), Error> {
+        let own = self.of_tenant(tenant, limits);
+        let own = own.as_ref().and_then(|own| own.tracking.as_ref());
+        let limiters = self.operator.tracking.iter().chain(own);
+        limiters.into_iter().try_for_each(|limiter| limiter.count(tenant.as_bytes()))
     }
 
-    fn count(&self, limit: Option<NonZeroU32>, key: &[u8]) -> Result<(), Error> {
-        let Some(limit) = limit else { return Ok(()) };
-        let limiter = self.limiter(limit);
-        if limiter.len() > MAX_REMEMBERED {
-            limiter.retain_recent();
+    /// The limiters of a tenant that has `limits` now.
+    fn of_tenant(&self, tenant: TenantId, limits: RateLimits) -> Option<Arc<Limiters>> {
+        if limits == RateLimits::default() {
+            return None;
         }
-        limiter.check_key(&key.to_vec()).map_err(|until| {
-            let wait = until.wait_time_from(DefaultClock::default().now());
-            Error::TooMany(TooMany { limit, wait })
-        })
-    }
-
-    fn limiter(&self, limit: NonZeroU32) -> Arc<Limiter> {
-        let mut limiters = self.limiters.lock().unwrap_or_else(PoisonError::into_inner);
-        let made = || {
-            let burst = limit.saturating_mul(NonZeroU32::MIN.saturating_add(BURST_SECONDS - 1));
-            Arc::new(RateLimiter::keyed(Quota::per_second(limit).allow_burst(burst)))
-        };
-        limiters.entry(limit).or_insert_with(made).clone()
+        let mut tenants = self.tenants.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = tenants.get(&tenant).filter(|known| known.limits == limits).cloned();
+        Some(known.unwrap_or_else(|| {
+            let made = Arc::new(Limiters::new(limits));
+            tenants.insert(tenant, made.clone());
+            made
+        }))
     }
 }
 
@@ -100,17 +128,30 @@ impl RateLimiting {
 mod tests {
     use super::*;
 
+    const TENANT: TenantId = TenantId::from_bytes([1; 16]);
+
+    fn of(requests: u32) -> RateLimits {
+        RateLimits { requests: NonZeroU32::new(requests), tracking: None }
+    }
+
+    /// How many of a thousand requests are served; they take a moment, in which a few more are allowed.
+    fn served(limiting: &RateLimiting, key: &str, limits: RateLimits) -> usize {
+        (0..1_000).filter(|_| limiting.count_request(TENANT, key, limits).is_ok()).count()
+    }
+
     #[test]
     fn the_lower_limit_holds_and_each_key_has_its_own() {
-        let of = |requests| RateLimits { requests: NonZeroU32::new(requests), tracking: None };
         let limiting = RateLimiting::new(of(100));
-        let served = |key: &str, limits| {
-            (0..1_000).filter(|_| limiting.count_request(key, limits).is_ok()).count()
-        };
-        // A thousand calls take a moment, in which a few more are allowed.
-        assert!((200..250).contains(&served("a", RateLimits::default())));
-        assert!((2..10).contains(&served("a", of(1))));
-        assert!((200..250).contains(&served("b", of(5_000))));
-        assert!(limiting.count_tracking(b"t", RateLimits::default()).is_ok());
+        assert!((200..250).contains(&served(&limiting, "a", RateLimits::default())));
+        assert!((2..10).contains(&served(&limiting, "b", of(1))));
+        assert!((200..250).contains(&served(&limiting, "c", of(5_000))));
+        assert!(limiting.count_tracking(TENANT, RateLimits::default()).is_ok());
+    }
+
+    #[test]
+    fn a_tenant_that_changes_its_limits_gets_no_more_than_the_operator_allows() {
+        let limiting = RateLimiting::new(of(10));
+        let served: usize = (2..20).map(|limit| served(&limiting, "a", of(limit))).sum();
+        assert!(served < 40, "{served}");
     }
 }

@@ -49,7 +49,7 @@ impl World {
 
     fn answer(&self, def: &'static ResourceDef, id: ObjectId) -> String {
         let stored = self.store.record(def, id).unwrap().unwrap();
-        let ctx = ReadCtx { now: self.ctx.now, lookup: &self.store };
+        let ctx = ReadCtx::new(self.ctx.now, &self.store);
         answer(def, &stored, &ctx).unwrap().to_text()
     }
 }

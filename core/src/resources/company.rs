@@ -1,6 +1,6 @@
 //! Company: a customer of the tenant (R28). Its `externalId` and its domains are how events find it (R35).
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, rc::Rc};
 
 use rust_decimal::Decimal;
 
@@ -73,6 +73,7 @@ pub static COMPANY: ResourceDef = ResourceDef {
     doc: "A customer of the tenant.",
     rows: ROWS,
     list: ListLimits { default: 100, max: 5_000 },
+    looks_at_many: true,
     not_found: "company_not_found",
     ..ResourceDef::PLAIN
 };
@@ -91,17 +92,11 @@ pub(super) fn name_of(
 }
 
 /// The licenses of a company.
-fn licenses_of(company: &Document, ctx: &ReadCtx<'_>) -> Result<Vec<Document>, LookupError> {
-    let Some(id) = ID.get(company) else {
-        return Ok(Vec::new());
-    };
-    let ids =
-        ctx.lookup.holders(&LICENSE, license::COMPANY_ID.name, &id.to_string(), usize::MAX)?;
-    let mut licenses = Vec::with_capacity(ids.len());
-    for id in ids {
-        licenses.extend(ctx.lookup.record(&LICENSE, id)?);
+fn licenses_of(company: &Document, ctx: &ReadCtx<'_>) -> Result<Rc<[Document]>, LookupError> {
+    match ID.get(company) {
+        Some(id) => ctx.referring(&LICENSE, license::COMPANY_ID.name, id),
+        None => Ok(Rc::default()),
     }
-    Ok(licenses)
 }
 
 /// The first that holds (R29).
@@ -152,10 +147,9 @@ fn mrr_of(company: &Document, ctx: &ReadCtx<'_>) -> Result<Option<Decimal>, Look
     }
     let settings = settings::of_tenant(ctx.lookup)?;
     Ok(match Currencies::of(&settings) {
-        Some(currencies) => revenue
-            .iter()
-            .map(|(currency, sum)| Some(sum.saturating_mul(currencies.rate(currency)?)))
-            .sum(),
+        Some(currencies) => revenue.iter().try_fold(Decimal::ZERO, |total, (currency, sum)| {
+            total.checked_add(sum.checked_mul(currencies.rate(currency)?)?)
+        }),
         None if revenue.len() == 1 => revenue.values().next().copied(),
         None => None,
     })

@@ -240,8 +240,9 @@ fn end_when_lost(sent: &mut Sent<'_>) {
     let before = sent.before.and_then(|before| before.value(RENEWAL_STATUS.name));
     let enters = is(LOST, sent.after(RENEWAL_STATUS.name)) && !is(LOST, before);
     let fixed = sent.after(FIXED_PERIOD.name).and_then(|fixed| fixed.as_bool()) == Some(true);
+    let is_sent = |name: &str| sent.after(name).is_some();
     let has_end =
-        sent.after(TO_DATE.name).is_some() || (fixed && sent.after(LENGTH.name).is_some());
+        is_sent(TO_DATE.name) || (fixed && is_sent(LENGTH.name) && is_sent(FROM_DATE.name));
     if enters && !has_end {
         let from = sent.after(FROM_DATE.name).and_then(|from| Timestamp::parse(&from.as_str()?));
         let earliest = from.map(|from| Timestamp::from_ms_clamped(from.as_ms() + 1));
@@ -256,7 +257,9 @@ fn complete_license(
     completion: &mut Completion<'_>,
 ) -> Result<(), LookupError> {
     if VALUE.get(license).is_some_and(|value| value <= rust_decimal::Decimal::ZERO) {
-        let message = "`value` must be positive";
+        let found = license.value(VALUE.name).map_or("", |value| value.text());
+        let message =
+            format!("`value` must be positive; found {}", crate::value::issue::quoted(found));
         completion.issues.push(Issue::of_member(VALUE.name, "invalid_value", message));
     }
     if let (Some(from), Some(to)) = (FROM_DATE.get(license), TO_DATE.get(license))

@@ -34,20 +34,21 @@ pub(super) fn fill_snippet(ticket: &Document, _: Timestamp) -> Option<Json> {
 /// The beginning of a text without markup and blank edges.
 fn snippet(text: &str) -> String {
     let mut plain = String::new();
-    let mut in_tag = false;
-    let mut rest = text.chars().peekable();
-    while let Some(char) = rest.next() {
-        let opens = char == '<'
-            && rest
-                .peek()
-                .is_some_and(|next| next.is_ascii_alphabetic() || matches!(next, '/' | '!'));
-        match char {
-            _ if opens => in_tag = true,
-            '>' if in_tag => in_tag = false,
-            _ if !in_tag => plain.push(char),
-            _ => {}
+    let mut rest = text;
+    while let Some((before, tag)) = rest.split_once('<') {
+        let opens = tag.starts_with(|next: char| next.is_ascii_alphabetic() || "/!".contains(next));
+        let end = if opens { tag.find('>') } else { None };
+        if opens && end.is_none() {
+            // What has no end is no tag, and nothing behind it is one.
+            break;
         }
+        plain.push_str(before);
+        if !opens {
+            plain.push('<');
+        }
+        rest = end.and_then(|end| tag.get(end + 1..)).unwrap_or(tag);
     }
+    plain.push_str(rest);
     plain.trim().chars().take(SNIPPET_CHARS).collect()
 }
 
@@ -138,6 +139,7 @@ mod tests {
         assert_eq!(snippet(" <p>Hello <b>world</b></p>\n"), "Hello world");
         assert_eq!(snippet("1 < 2 and 3 > 2"), "1 < 2 and 3 > 2");
         assert_eq!(snippet(&"ö".repeat(400)).chars().count(), 300);
-        assert_eq!(snippet("<unclosed"), "");
+        assert_eq!(snippet("a <b and no more"), "a <b and no more");
+        assert_eq!(snippet("<b>a</b> <c"), "a <c");
     }
 }

@@ -52,8 +52,8 @@ pub static TIME_ENTRY: ResourceDef = ResourceDef {
 /// The row's range ends at whole hours; the least time is a tenth of one.
 fn check_hours(entry: &mut Document, completion: &mut Completion<'_>) -> Result<(), LookupError> {
     let least = rust_decimal::Decimal::new(1, 1);
-    if HOURS.get(entry).is_some_and(|hours| hours < least) {
-        let message = "`hours` must be from 0.1 to 24";
+    if let Some(hours) = HOURS.get(entry).filter(|hours| *hours < least) {
+        let message = format!("`hours` must be from 0.1 to 24; found `{hours}`");
         completion.issues.push(Issue::of_member(HOURS.name, "invalid_value", message));
     }
     Ok(())

@@ -1,5 +1,7 @@
 //! How a rule finds other records: the store behind it is the caller's affair.
 
+use std::rc::Rc;
+
 use super::ResourceDef;
 use crate::{
     tracking::engagement::Engagement,
@@ -73,6 +75,45 @@ pub struct ReadCtx<'a> {
     pub now: Timestamp,
     /// Other records of the tenant.
     pub lookup: &'a dyn Lookup,
+    referring: Memo,
+}
+
+#[expect(clippy::disallowed_types, reason = "it keeps what was read; no answer depends on it")]
+type Memo = std::cell::RefCell<Option<(Reference, Rc<[Document]>)>>;
+
+/// Records of a resource, by its byte and a row, that refer to another.
+type Reference = (u8, &'static str, ObjectId);
+
+impl<'a> ReadCtx<'a> {
+    /// What rows may look at in this moment.
+    pub fn new(now: Timestamp, lookup: &'a dyn Lookup) -> Self {
+        Self { now, lookup, referring: Memo::default() }
+    }
+
+    /// The records that refer to `id` in `row`. The latest ones are kept, since several rows of a record
+    /// look at the same.
+    ///
+    /// # Errors
+    /// When the store cannot say.
+    pub fn referring(
+        &self,
+        def: &ResourceDef,
+        row: &'static str,
+        id: ObjectId,
+    ) -> Result<Rc<[Document]>, LookupError> {
+        let reference = (def.code, row, id);
+        let known = self.referring.borrow().as_ref().filter(|known| known.0 == reference).cloned();
+        if let Some((_, records)) = known {
+            return Ok(records);
+        }
+        let mut records = Vec::new();
+        for id in self.lookup.holders(def, row, &id.to_string(), usize::MAX)? {
+            records.extend(self.lookup.record(def, id)?);
+        }
+        let records: Rc<[Document]> = records.into();
+        self.referring.replace(Some((reference, records.clone())));
+        Ok(records)
+    }
 }
 
 /// The store could not say; the cause is the store's own.

@@ -109,7 +109,7 @@ impl<'s> First<'s> {
     /// # Errors
     /// When the keys would take too much memory, `page_too_far`.
     pub fn add(&mut self, key: SortKey, id: ObjectId) -> Result<(), Issue> {
-        self.bytes += key.bytes();
+        self.bytes += size_of::<(SortKey, ObjectId)>() + key.bytes();
         self.kept.push((key, id));
         if self.kept.len() < self.wanted.saturating_mul(2) && self.bytes <= 2 * MAX_KEY_BYTES {
             return Ok(());
@@ -135,7 +135,9 @@ impl<'s> First<'s> {
         if self.kept.len() > self.wanted {
             self.kept.select_nth_unstable_by(self.wanted, |a, b| self.sort.compare(a, b));
             self.kept.truncate(self.wanted);
-            self.bytes = self.kept.iter().map(|(key, _)| key.bytes()).sum();
+            let bytes =
+                |(key, _): &(SortKey, ObjectId)| size_of::<(SortKey, ObjectId)>() + key.bytes();
+            self.bytes = self.kept.iter().map(bytes).sum();
         }
     }
 }
@@ -193,7 +195,7 @@ mod tests {
     #[test]
     fn keys_that_would_take_too_much_memory_are_refused() {
         let sort = Sort { path: "name".to_owned(), descending: false };
-        let key = || SortKey::Text("x".repeat(MAX_KEY_BYTES / 8));
+        let key = || SortKey::Text("x".repeat(MAX_KEY_BYTES / 8 - 100));
         let fill = |wanted, descending| {
             let sort = Sort { descending, ..sort.clone() };
             let mut first = First::new(&sort, wanted);

@@ -34,6 +34,8 @@ pub struct ResourceDef {
     pub answers_deleted: bool,
     /// Whether refused items of a bulk upsert are listed as `validationErrors`.
     pub lists_validation_errors: bool,
+    /// Whether reading a record looks at many others, so that it may take a while.
+    pub looks_at_many: bool,
     /// The code of a reference to a record of this resource that is not there.
     pub not_found: &'static str,
     /// Prepares the merge of what was sent, for properties that set others.
@@ -131,6 +133,7 @@ impl ResourceDef {
         answers_counts_alone: false,
         answers_deleted: false,
         lists_validation_errors: false,
+        looks_at_many: false,
         not_found: "",
         prepare: |_| {},
         complete: |_, _| Ok(()),

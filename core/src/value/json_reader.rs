@@ -59,7 +59,7 @@ pub fn parse_document(bytes: &[u8]) -> Result<Document, Malformed> {
 pub fn parse_stored(bytes: &[u8]) -> Result<Document, Malformed> {
     let mut document = Document::default();
     read(bytes, |next, lexer| match next {
-        b'{' => read_members(lexer, 0, &mut document, &mut Faults::lenient()),
+        b'{' => read_members(lexer, 0, &mut document, &mut Faults::of_stored()),
         _ => Err(Fault::NotAnObject),
     })?;
     Ok(document)
@@ -71,7 +71,7 @@ pub(super) fn stored_items(bytes: &[u8]) -> Result<Vec<Json>, Malformed> {
     read(bytes, |next, lexer| {
         read_items(next, lexer, |next, lexer| {
             let mut text = String::new();
-            copy_value(next, lexer, 0, &mut text, &mut Faults::lenient())?;
+            copy_value(next, lexer, 0, &mut text, &mut Faults::of_stored())?;
             items.push(Json::of_text(text));
             Ok(())
         })
@@ -84,7 +84,8 @@ pub(super) fn stored_items(bytes: &[u8]) -> Result<Vec<Json>, Malformed> {
 ///
 /// # Errors
 /// [`Malformed`], with `body_must_be_array` for another JSON value or another kind of item.
-pub fn parse_documents(bytes: &[u8]) -> Result<Vec<Result<Document, Malformed>>, Malformed> {
+#[cfg(test)]
+pub(super) fn parse_documents(bytes: &[u8]) -> Result<Vec<Result<Document, Malformed>>, Malformed> {
     let mut items = Vec::new();
     read(bytes, |next, lexer| {
         read_items(next, lexer, |next, lexer| {
@@ -110,6 +111,8 @@ pub fn parse_documents(bytes: &[u8]) -> Result<Vec<Result<Document, Malformed>>,
 pub(super) struct Faults {
     /// Whether the reading goes on: so that the next item is found, or because the text is our own.
     goes_on: bool,
+    /// Whether what is read is kept all the same, because the text is our own.
+    keeps: bool,
     /// The first one.
     pub(super) found: Option<Fault>,
 }
@@ -117,12 +120,22 @@ pub(super) struct Faults {
 impl Faults {
     /// Every fault ends the reading.
     fn strict() -> Self {
-        Self { goes_on: false, found: None }
+        Self { goes_on: false, keeps: false, found: None }
     }
 
-    /// The reading goes on, and the first fault is kept.
+    /// The reading goes on, and the first fault is kept; what comes after it is passed over.
     pub(super) fn lenient() -> Self {
-        Self { goes_on: true, found: None }
+        Self { goes_on: true, keeps: false, found: None }
+    }
+
+    /// Nothing that leaves the text readable is a fault.
+    fn of_stored() -> Self {
+        Self { goes_on: true, keeps: true, found: None }
+    }
+
+    /// Whether what is read is lost already.
+    fn are_final(&self) -> bool {
+        self.found.is_some() && !self.keeps
     }
 
     fn note(&mut self, fault: Fault) -> Result<(), Fault> {
@@ -188,7 +201,7 @@ pub(super) fn read_members(
     document: &mut Document,
     faults: &mut Faults,
 ) -> Result<(), Fault> {
-    object(lexer, faults, |key, next, lexer, faults| {
+    object(lexer, depth, faults, |key, next, lexer, faults| {
         let mut text = String::new();
         copy_value(next, lexer, depth, &mut text, faults)?;
         document.push(key, Json::of_text(text));
@@ -233,7 +246,7 @@ fn copy_object(
 ) -> Result<(), Fault> {
     text.push('{');
     let start = text.len();
-    object(lexer, faults, |key, next, lexer, faults| {
+    object(lexer, depth, faults, |key, next, lexer, faults| {
         if text.len() > start {
             text.push(',');
         }
@@ -263,9 +276,11 @@ fn copy_array(
     Ok(())
 }
 
-/// Reads an object, calling `member` with each key and the first byte of its value.
+/// Reads an object whose values lie `depth` deep, calling `member` with each key and the first byte of its
+/// value. Once it is lost it is passed over, so that it takes no more memory.
 fn object<'a>(
     lexer: &mut SliceLexer<'a>,
+    depth: usize,
     faults: &mut Faults,
     mut member: impl FnMut(Cow<'a, str>, u8, &mut SliceLexer<'a>, &mut Faults) -> Result<(), Fault>,
 ) -> Result<(), Fault> {
@@ -275,7 +290,7 @@ fn object<'a>(
             return Err(Fault::Syntax);
         }
         let key = string(lexer.discarded(), faults)?;
-        if !keys.insert(key.clone()) {
+        if !faults.are_final() && !keys.insert(key.clone()) {
             faults.note(Fault::DuplicateKey(key.clone().into_owned()))?;
         }
         if keys.len() > MAX_KEYS {
@@ -283,6 +298,9 @@ fn object<'a>(
         }
         lexer.expect(SliceLexer::ws_peek, b':').ok_or(Fault::Syntax)?;
         let next = lexer.ws_peek().ok_or(Fault::Syntax)?;
+        if faults.are_final() {
+            return skip_value(next, lexer, depth);
+        }
         member(key, next, lexer, faults)
     })
 }

@@ -57,7 +57,9 @@ pub fn member_in<'a>(object: &'a [u8], name: &str) -> Option<JsonRef<'a>> {
 /// Where to look for a member from on: just in front of it, as long as no other object begins before
 /// it; otherwise at the first one. `None` when the name is nowhere in the text.
 fn start_of(object: &[u8], name: &str) -> Option<usize> {
-    if name.bytes().any(|byte| byte < b' ' || byte == b'"' || byte == b'\\') {
+    // A name that begins with what can stand behind a string would be found there.
+    let plain = name.starts_with(|first: char| first.is_alphanumeric() || first == '_');
+    if !plain || name.bytes().any(|byte| byte < b' ' || byte == b'"' || byte == b'\\') {
         return Some(0);
     }
     let is_key = |found: &usize| {
@@ -163,6 +165,7 @@ mod tests {
         check(r#"{"a\"b":1,"\\":2}"#, "a\"b", Some("1"));
         check(r#"{"a\"b":1,"\\":2}"#, "\\", Some("2"));
         check(r#"{"a\"b":1,"\\":2}"#, "b", None);
+        check(r#"{"a,":":x",":":0}"#, ":", Some("0"));
     }
 
     #[test]

@@ -59,8 +59,12 @@ impl Caller {
 /// [`Error::Unauthorized`] with the reason when there is none, or none that counts.
 pub(crate) fn authenticate(app: &App, request: &Request) -> Result<Caller, Error> {
     if let Some(ByFile(tenant)) = request.extensions().get() {
-        let scopes = vec!["*".to_owned(), access::OPERATOR.to_owned()];
-        return Ok(Caller { tenant: Tenant::shown(*tenant), token: None, user: None, scopes });
+        let tenant = Tenant::shown(*tenant);
+        let mut scopes = vec!["*".to_owned()];
+        if tenant == Tenant::OPERATOR {
+            scopes.push(access::OPERATOR.to_owned());
+        }
+        return Ok(Caller { tenant, token: None, user: None, scopes });
     }
     let header =
         request.headers().get(AUTHORIZATION).ok_or(Error::Unauthorized("token_missing"))?;
@@ -75,7 +79,7 @@ pub(crate) fn authenticate(app: &App, request: &Request) -> Result<Caller, Error
     }
     app.store.token_used(&known, now);
     let tenant = Tenant::shown(known.tenant);
-    app.rates.count_request(&known.id, app.store.rate_limits(&tenant)?)?;
+    app.rates.count_request(tenant.id(), &known.id, app.store.rate_limits(&tenant)?)?;
     Ok(Caller { tenant, token: Some(known.id), user: known.user_id, scopes: known.scopes })
 }
 
@@ -114,7 +118,7 @@ pub(crate) fn tenant_in_path(app: &App, text: &str) -> Result<Tenant, Error> {
 /// Counts a tracking call of a tenant, which may be one too many.
 fn counted(app: &App, tenant: Tenant) -> Result<Tenant, Error> {
     let limits = app.store.rate_limits(&tenant)?;
-    app.rates.count_tracking(tenant.id().as_bytes(), limits)?;
+    app.rates.count_tracking(tenant.id(), limits)?;
     Ok(tenant)
 }
 

@@ -8,7 +8,7 @@ mod schemas;
 use serde_json::{Map, Value, json};
 use svctrack_core::{
     resources::{REGISTRY, settings::SETTINGS},
-    schema::{ResourceDef, list::MAX_SEARCH_BYTES},
+    schema::{self, ResourceDef, Row, list::MAX_SEARCH_BYTES},
 };
 
 use self::events::PIPELINE_NAME;
@@ -146,6 +146,7 @@ fn operation(path: &str, says: &Says, def: Option<&ResourceDef>) -> Value {
     if let Kind::Events | Kind::Calls = says.takes {
         parameters.push(idempotency_key());
     }
+    parameters.extend(header_parameters(says));
     let mut operation = json!({
         "summary": summary,
         "tags": [def.map_or(BESIDE_RESOURCES, |def| def.path)],
@@ -196,6 +197,60 @@ fn parameter(name: &str, description: &str, schema: Value) -> Value {
     json!({ "name": name, "in": "query", "description": description, "schema": schema })
 }
 
+/// The headers of a request that change what becomes of it (R6, R16).
+fn header_parameters(says: &Says) -> Vec<Value> {
+    let header = |name: &str, description: &str, schema: Value| json!({ "name": name, "in": "header", "description": description, "schema": schema });
+    let tag = json!({ "type": "string", "pattern": "^[!-~]+$" });
+    let mut headers = Vec::new();
+    if matches!(says.takes, Kind::NewRecord | Kind::Items) {
+        let key = json!({ "type": "string", "pattern": "^[!-~]{1,255}$" });
+        headers.push(header(
+            "Idempotency-Key",
+            "A call that is sent again with it has its effect once.",
+            key,
+        ));
+    }
+    match (says.takes, says.gives) {
+        (Kind::Record | Kind::Settings, _) | (_, Kind::Deleted) => {
+            headers.push(header("If-Match", "Only if the record has this `ETag`.", tag));
+        }
+        (Kind::Nothing, Kind::Record | Kind::Settings) => {
+            headers.push(header("If-None-Match", "Only if the record has another `ETag`.", tag));
+        }
+        _ => {}
+    }
+    if matches!(
+        says.takes,
+        Kind::NewRecord | Kind::Record | Kind::Settings | Kind::NewToken | Kind::NewTenant
+    ) || says.gives == Kind::Records
+    {
+        let strict = json!({ "type": "string", "enum": ["handling=strict", "handling=lenient"] });
+        headers.push(header(
+            "Prefer",
+            "Whether what is not known is refused, or named in `Svctrack-Ignored`.",
+            strict,
+        ));
+    }
+    headers
+}
+
+/// Every property is a filter, and some have short names (R27).
+fn filter_parameters(def: &ResourceDef) -> Vec<Value> {
+    let filter = |name: &str, row: &Row| {
+        json!({
+            "name": name, "in": "query",
+            "description": format!("Only records with this value. {}", row.doc.trim()),
+            "schema": { "type": "string" },
+        })
+    };
+    let rows = def.rows.iter().filter(|row| row.kind != schema::Kind::Object);
+    let short = def.short_names.iter().map(|(short, long)| {
+        let description = format!("The same as `{long}`.");
+        json!({ "name": short, "in": "query", "description": description, "schema": { "type": "string" } })
+    });
+    rows.map(|row| filter(row.name, row)).chain(short).collect()
+}
+
 fn list_parameters(def: &ResourceDef) -> Vec<Value> {
     let names: Vec<&str> = def.rows.iter().map(|row| row.name).collect();
     // An empty one asks for nothing.
@@ -235,10 +290,14 @@ fn list_parameters(def: &ResourceDef) -> Vec<Value> {
     if def.searched.is_some() {
         parameters.push(parameter(
             "search",
-            "Only records that contain this text.",
+            &format!(
+                "Only records whose `{}` contains this text.",
+                def.searched.unwrap_or_default()
+            ),
             json!({ "type": "string", "maxLength": MAX_SEARCH_BYTES }),
         ));
     }
+    parameters.extend(filter_parameters(def));
     parameters
 }
 

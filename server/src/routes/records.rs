@@ -7,7 +7,7 @@ use poem::{
 use svctrack_core::{
     plan::upsert::{Access, Item, MAX_ITEMS},
     schema::{ListQuery, ResourceDef, Shaped, shape},
-    value::{Document, Issue, RecordRef, issue::quoted, json_reader::parse_documents},
+    value::{Document, Issue, RecordRef, issue::quoted, json_rows::Rows},
 };
 
 use super::{
@@ -110,7 +110,9 @@ pub(crate) async fn delete(
     let command = Command::Delete { def, reference, expected: expected(&request) };
     let reply = app.store.write(caller.into(), command).await?;
     let Reply::Deleted(deleted) = reply else {
-        return Err(Error::Internal(format!("a record was deleted and the reply was {reply:?}")));
+        return Err(Error::Internal(
+            "a record was deleted and the reply was of another kind".to_owned(),
+        ));
     };
     if def.answers_deleted {
         return Ok(json(deleted.ok_or(StoreError::NotFound)?.text));
@@ -137,9 +139,6 @@ pub(crate) async fn upsert(
     });
     let (hash, items) = read.await.map_err(|error| Error::Internal(error.to_string()))?;
     let items = items?;
-    if items.len() > MAX_ITEMS {
-        return Err(Error::TooManyItems(MAX_ITEMS));
-    }
     let once = Once::begin(app, &request, &caller, || hash)?;
     let (reply, replayed) = once.write(caller, Command::Upsert { def, items, access }).await?;
     match reply {
@@ -149,9 +148,9 @@ pub(crate) async fn upsert(
             replayed.mark(&mut response);
             Ok(response)
         }
-        other => {
-            Err(Error::Internal(format!("a bulk upsert was written and the reply was {other:?}")))
-        }
+        _ => Err(Error::Internal(
+            "a bulk upsert was written and the reply was of another kind".to_owned(),
+        )),
     }
 }
 
@@ -173,7 +172,9 @@ fn read_items(body: &[u8], def: &ResourceDef) -> Result<Vec<Item>, Error> {
     {
         return Ok(vec![Ok(single)]);
     }
-    Ok(parse_documents(body)?)
+    let mut rows = Rows::check(body)?;
+    let items: Vec<Item> = rows.by_ref().take(MAX_ITEMS).map(|row| row.members).collect();
+    if rows.next().is_some() { Err(Error::TooManyItems(MAX_ITEMS)) } else { Ok(items) }
 }
 
 /// `GET /{resource}`.
@@ -223,6 +224,8 @@ pub(super) async fn read_body<'a>(
 fn written(reply: Reply) -> Result<Answer, Error> {
     match reply {
         Reply::Record(answer) => Ok(answer),
-        other => Err(Error::Internal(format!("a record was written and the reply was {other:?}"))),
+        _ => Err(Error::Internal(
+            "a record was written and the reply was of another kind".to_owned(),
+        )),
     }
 }

@@ -2,13 +2,14 @@
 
 use poem::{Request, Response};
 use svctrack_core::{
-    access::{NewTenant, OPERATOR},
+    access::{NewTenant, OPERATOR, unknown_members},
     value::{Json, TenantId},
 };
 
 use super::{
-    json, once,
+    json, name_ignored, once,
     records::read_body,
+    strict::Strictness,
     tokens::{added, shown_once},
 };
 use crate::{
@@ -23,6 +24,8 @@ pub(crate) async fn create(app: &App, mut request: Request) -> Result<Response, 
     let caller = operator(app, &request)?;
     once::refuse(&request)?;
     let (sent, _room) = read_body(app, &mut request).await?;
+    let ignored = unknown_members(&sent, NewTenant::MEMBERS);
+    Strictness::of(&request).check_properties(&ignored)?;
     let NewTenant { name } = NewTenant::read(&sent).map_err(Error::Invalid)?;
     let (tenant, token) = drawn(app, name).map_err(|error| Error::Internal(error.to_string()))?;
     let record = TokenRecord::of_everything(&token, tenant.id, "first token", tenant.created_at);
@@ -30,7 +33,9 @@ pub(crate) async fn create(app: &App, mut request: Request) -> Result<Response, 
     let command = Command::AddTenant { tenant, token: Box::new(record) };
     let kept = added(app.store.write(caller.into(), command).await?)?;
     answer.set("token", Json::object(&shown_once(&kept, &token)));
-    Ok(json(answer.to_text()))
+    let mut response = json(answer.to_text());
+    name_ignored(&mut response, &ignored);
+    Ok(response)
 }
 
 fn drawn(app: &App, name: String) -> Result<(TenantRecord, Token), getrandom::Error> {

@@ -2,11 +2,11 @@
 
 use poem::{Request, Response};
 use svctrack_core::{
-    access::NewToken,
+    access::{NewToken, unknown_members},
     value::{Document, Json},
 };
 
-use super::{json, once, path_part, records::read_body};
+use super::{json, name_ignored, once, path_part, records::read_body, strict::Strictness};
 use crate::{
     app::App,
     auth::{Caller, Token, TokenRecord, authenticate},
@@ -19,19 +19,23 @@ pub(crate) async fn create(app: &App, mut request: Request) -> Result<Response, 
     let caller = admin(app, &request)?;
     once::refuse(&request)?;
     let (sent, _room) = read_body(app, &mut request).await?;
+    let ignored = unknown_members(&sent, NewToken::MEMBERS);
+    Strictness::of(&request).check_properties(&ignored)?;
     let new = NewToken::read(&sent, &caller.scopes).map_err(Error::Invalid)?;
     let token = Token::generate().map_err(|error| Error::Internal(error.to_string()))?;
     let record = TokenRecord::of_new(&token, caller.tenant.id(), new, app.clock.now());
     let command = Command::AddToken(Box::new(record));
     let kept = added(app.store.write(caller.into(), command).await?)?;
-    Ok(json(shown_once(&kept, &token).to_text()))
+    let mut response = json(shown_once(&kept, &token).to_text());
+    name_ignored(&mut response, &ignored);
+    Ok(response)
 }
 
 /// What is kept of the token that a command has added.
 pub(super) fn added(reply: Reply) -> Result<TokenRecord, Error> {
     match reply {
         Reply::TokenAdded(kept) => Ok(*kept),
-        other => Err(Error::Internal(format!("a token was added and the reply was {other:?}"))),
+        _ => Err(Error::Internal("a token was added and the reply was of another kind".to_owned())),
     }
 }
 

@@ -93,7 +93,7 @@ pub(super) fn carry_out(
     }
     let lookup = View::in_transaction(actor.tenant.id(), tables);
     let planned = plan(command, &lookup, ctx).and_then(|plan| {
-        let reply = reply(plan.after, &ReadCtx { now: ctx.now, lookup: &lookup })?;
+        let reply = reply(plan.after, &ReadCtx::new(ctx.now, &lookup))?;
         Ok((plan.changes, reply))
     });
     match planned {

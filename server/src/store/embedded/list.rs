@@ -75,7 +75,7 @@ struct Listing<'a> {
 
 impl Listing<'_> {
     fn ctx(&self) -> ReadCtx<'_> {
-        ReadCtx { now: self.now, lookup: self.view }
+        ReadCtx::new(self.now, self.view)
     }
 
     /// In the order of ids: records are looked at until the page is full.

@@ -252,8 +252,13 @@ impl Store for Embedded {
         def: &'static ResourceDef,
         reference: &RecordRef,
     ) -> BoxFuture<'_, Result<Option<Answer>, StoreError>> {
-        let now = self.shared.clock.now();
-        let read = |snapshot: &_| read::record(snapshot, tenant.id(), def, reference, now);
+        let (tenant, now) = (tenant.id(), self.shared.clock.now());
+        if def.looks_at_many {
+            let reference = reference.clone();
+            let read = move |snapshot: &_| read::record(snapshot, tenant, def, &reference, now);
+            return self.scan(read).boxed();
+        }
+        let read = |snapshot: &_| read::record(snapshot, tenant, def, reference, now);
         let found = self.shared.read(read);
         std::future::ready(found).boxed()
     }

@@ -40,7 +40,7 @@ pub(super) fn record(
         other => view.locate(def, other)?,
     };
     let Some(id) = id else { return Ok(None) };
-    let ctx = ReadCtx { now, lookup: &view };
+    let ctx = ReadCtx::new(now, &view);
     view.read(def, id, |stored| answer(def, id, stored, &ctx))
 }
 
