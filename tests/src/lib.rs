@@ -7,6 +7,7 @@ pub mod client;
 pub mod description;
 pub mod golden;
 pub mod in_process;
+pub mod model;
 pub mod process;
 pub mod public_api;
 

@@ -7,11 +7,11 @@ use std::{
         Arc, Condvar, Mutex,
         atomic::{AtomicBool, AtomicUsize, Ordering},
     },
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use futures_util::future::join_all;
-use hyper::StatusCode;
+use hyper::{Method, StatusCode};
 use redb::{BackendError, StorageBackend};
 use serde_json::json;
 use svctrack_core::value::Timestamp;
@@ -22,7 +22,7 @@ use svctrack_server::{
         storage::{Medium, Storage},
     },
 };
-use svctrack_tests::in_process::InProcess;
+use svctrack_tests::{TENANT, in_process::InProcess, process::PATIENCE};
 
 /// A clock that first holds the writer up, and later panics at one of its commands.
 #[derive(Default)]
@@ -92,6 +92,55 @@ async fn a_command_that_panics_is_the_only_one_of_its_batch_that_fails() {
     let actions = server.client.actions().await;
     assert_eq!(actions.len(), 501);
     assert!(!actions.contains(&format!("event {number}")));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_bulk_call_that_broke_down_in_its_middle_goes_on_with_its_key() {
+    let clock = Arc::new(TrickyClock::default());
+    let server = InProcess::with_clock(clock.clone()).await;
+    server.client.post("/companies", &json!({"name": "Acme", "externalId": "acme"})).await;
+    // More than are stored in one commit, and one that is refused.
+    let row = |number| json!({"euExtId": "7", "cId": "acme", "action": format!("{number}")});
+    let mut rows: Vec<_> = (0..4_321).map(row).collect();
+    rows[3_000] = json!({"action": "of nobody"});
+    let (body, path) =
+        (serde_json::Value::from(rows).to_string(), format!("/analytics/bulk/{TENANT}"));
+    let send = || async {
+        let key = [("idempotency-key", "k")];
+        server.anonymous.send(Method::POST, &path, &key, body.clone()).await.unwrap()
+    };
+
+    // The writer asks once for the first commit's command and once at its end.
+    clock.panic_at.store(3, Ordering::Relaxed);
+    assert_eq!(send().await.status, StatusCode::INTERNAL_SERVER_ERROR);
+    assert_eq!(server.client.actions().await.len(), 2_000);
+    for replayed in [None, Some("true")] {
+        let answer = send().await;
+        assert_eq!(answer.text(), "OK");
+        assert_eq!(answer.headers["svctrack-rejected"], "3000");
+        let mark = answer.headers.get("idempotent-replayed").map(|mark| mark.to_str().unwrap());
+        assert_eq!(mark, replayed);
+        assert_eq!(server.client.actions().await.len(), 4_320);
+    }
+    let report = server.client.get("/integrationissues").await.json();
+    assert_eq!(report[0]["count"], 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn parked_events_whose_replay_breaks_down_go_on_with_the_next_try() {
+    let clock = Arc::new(TrickyClock::default());
+    let server = InProcess::with_clock(clock.clone()).await;
+    let event = json!({"externalId": "7", "companyExternalId": "acme", "action": "x"});
+    assert_eq!(server.client.track(&event).await.unwrap().text(), "OK");
+    // Once for the company's command, once at the end of its commit, and then for the replay.
+    clock.panic_at.store(3, Ordering::Relaxed);
+    server.client.post("/companies", &json!({"name": "Acme", "externalId": "acme"})).await;
+    let started = Instant::now();
+    while server.client.actions().await.is_empty() {
+        assert!(started.elapsed() < PATIENCE, "it waits on");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    assert_eq!(clock.panic_at.load(Ordering::Relaxed), 0);
 }
 
 /// Bytes in memory that survive the database over them, and a disk that fails when told to.

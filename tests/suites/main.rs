@@ -12,6 +12,7 @@ mod examples;
 mod faults;
 mod goldens;
 mod input;
+mod model;
 mod once;
 mod readme;
 mod startup;

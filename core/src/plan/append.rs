@@ -19,8 +19,10 @@ pub enum Appended {
     Finding(Box<Finding>),
     /// What an event adds to the engagement of its user and their company (R37).
     Engaged(Engaged),
-    /// The sender's id of an event that was taken in, with the time of its receipt (R39).
-    Message(String, Timestamp),
+    /// The sender's id of an event that was taken in, with the time and the way of its receipt (R39).
+    Message(String, Timestamp, Route),
+    /// An end user that an event has made at this time, where a tenant limits how many are (R41).
+    NewEndUser(Timestamp),
 }
 
 /// The way by which something came in.

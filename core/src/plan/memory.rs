@@ -6,7 +6,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{Activity, Appended, Change, Finding, ParkedEvent};
 use crate::{
     schema::{Lookup, LookupError, ResourceDef},
-    tracking::{engagement::Engagement, intake::EventLookup},
+    tracking::{
+        engagement::Engagement,
+        intake::{EventLookup, hour_of},
+    },
     value::{Document, ObjectId, Timestamp},
 };
 
@@ -24,6 +27,8 @@ pub struct Memory {
     engagement: BTreeMap<ObjectId, Engagement>,
     messages: BTreeMap<String, Timestamp>,
     suppressed: BTreeSet<(String, String)>,
+    /// By the hour.
+    new_end_users: BTreeMap<i64, u64>,
 }
 
 impl Memory {
@@ -82,8 +87,11 @@ impl Memory {
                 }
             }
             Appended::Finding(finding) => self.findings.push(*finding),
-            Appended::Message(id, received_at) => {
+            Appended::Message(id, received_at, _) => {
                 self.messages.insert(id, received_at);
+            }
+            Appended::NewEndUser(at) => {
+                *self.new_end_users.entry(hour_of(at)).or_default() += 1;
             }
         }
     }
@@ -103,6 +111,10 @@ impl EventLookup for Memory {
         _: Timestamp,
     ) -> Result<Option<Timestamp>, LookupError> {
         Ok(self.messages.get(message_id).copied())
+    }
+
+    fn new_end_users(&self, now: Timestamp) -> Result<u64, LookupError> {
+        Ok(self.new_end_users.get(&hour_of(now)).copied().unwrap_or_default())
     }
 }
 

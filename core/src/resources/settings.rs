@@ -13,6 +13,8 @@ use crate::{
 fields! {
     /// Whether an event may make its user.
     AUTO_CREATE_END_USERS: Bool = "autoCreateEndUsers", if_absent(default_auto_create);
+    /// How many users events may make in an hour; events beyond it wait, and are reported. Any number when not set.
+    MAX_NEW_END_USERS_PER_HOUR: Integer = "maxNewEndUsersPerHour";
     /// Time zone whose months and days reports count, a name of the IANA database.
     TIME_ZONE: Text = "timeZone", if_absent(default_time_zone);
     /// The base currency (`base`), and how much of it one unit of another currency is worth (`rates`).
@@ -50,6 +52,8 @@ const REQUESTS: &str = "requestsPerSecond";
 const TRACKING: &str = "trackingPerSecond";
 /// The highest limit that can be set, in requests a second: more than one machine serves.
 const MAX_PER_SECOND: i64 = 1_000_000;
+/// The highest limit of new users an hour that can be set: more than one machine makes.
+const MAX_NEW_PER_HOUR: i64 = 1_000_000_000;
 
 fn default_auto_create(_: &Document, _: Timestamp) -> Option<Json> {
     Some(Json::bool(true))
@@ -93,6 +97,11 @@ impl Currencies {
     }
 }
 
+/// How many users events may make in an hour, if the tenant limits them.
+pub fn max_new_end_users_per_hour(settings: &Document) -> Option<u64> {
+    settings.value(MAX_NEW_END_USERS_PER_HOUR.name)?.as_number()?.to_string().parse().ok()
+}
+
 /// Requests of a token that are served in a second, if the tenant limits them.
 pub fn requests_per_second(settings: &Document) -> Option<NonZeroU32> {
     rate_limit(settings, REQUESTS)
@@ -117,6 +126,15 @@ fn check(settings: &mut Document, completion: &mut Completion<'_>) -> Result<(),
             quoted(&zone)
         );
         issues.push(Issue::of_member(TIME_ZONE.name, "unknown_time_zone", message));
+    }
+    let name = MAX_NEW_END_USERS_PER_HOUR.name;
+    if let Some(limit) = settings.value(name)
+        && !is_whole_within(limit, 1, MAX_NEW_PER_HOUR)
+    {
+        let found = quoted(limit.text());
+        let message =
+            format!("`{name}` must be a whole number from 1 to {MAX_NEW_PER_HOUR}; found {found}");
+        issues.push(Issue::of_member(name, "invalid_value", message));
     }
     if let Some(currencies) = CURRENCIES.get(settings) {
         check_currencies(&currencies, issues);

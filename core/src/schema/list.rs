@@ -213,7 +213,7 @@ fn contains(def: &ResourceDef, record: &dyn Members, search: &str) -> bool {
 #[derive(Default)]
 pub(crate) struct PairReader {
     pub(crate) ignored: Vec<String>,
-    issues: Vec<Issue>,
+    pub(crate) issues: Vec<Issue>,
 }
 
 impl PairReader {

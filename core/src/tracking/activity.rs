@@ -8,13 +8,37 @@ use crate::{
         ListLimits,
         list::{PairReader, Read, parse_after, parse_limit, parse_time, unreadable},
     },
-    value::{Document, Issue, Json, Number, ObjectId, RecordRef, Timestamp},
+    value::{Document, Issue, Json, Number, ObjectId, RecordRef, Timestamp, issue::quoted_list},
 };
 
 /// How many activities a list returns (R38).
 pub const LIST: ListLimits = ListLimits { default: 100, max: 2_000 };
 
-/// What a list of activities asks for; newest stored first.
+/// In which order activities are listed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ActivityOrder {
+    /// Newest stored first, `-_id`.
+    #[default]
+    NewestStored,
+    /// Those that happened last first, `-date`: of one user or one company only, since all of theirs
+    /// are looked at.
+    NewestDate,
+}
+
+impl ActivityOrder {
+    /// As `sort` names them.
+    pub const NAMES: [&'static str; 2] = ["-_id", "-date"];
+
+    fn parse(name: &str, value: &str) -> Result<Self, Issue> {
+        match value {
+            "-_id" => Ok(Self::NewestStored),
+            "-date" => Ok(Self::NewestDate),
+            _ => Err(unreadable(name, &format!("one of {}", quoted_list(&Self::NAMES)), value)),
+        }
+    }
+}
+
+/// What a list of activities asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ActivityQuery {
     /// Of one of these companies; no filter when not given.
@@ -29,9 +53,11 @@ pub struct ActivityQuery {
     pub to: Option<Timestamp>,
     /// Passive ones only, or none of these.
     pub passive: Option<bool>,
+    /// In which order.
+    pub order: ActivityOrder,
     /// How many at the most.
     pub limit: usize,
-    /// Only those stored before this one: the last of the page before.
+    /// Only those behind this one in the order: the last of the page before.
     pub after: Option<ObjectId>,
 }
 
@@ -49,6 +75,7 @@ impl ActivityQuery {
             from: None,
             to: None,
             passive: None,
+            order: ActivityOrder::default(),
             limit: LIST.default,
             after: None,
         }
@@ -73,12 +100,22 @@ impl ActivityQuery {
                 "from" => reader.set(&mut query.from, parse_time(name, value).map(Some)),
                 "to" => reader.set(&mut query.to, parse_time(name, value).map(Some)),
                 "passive" => reader.set(&mut query.passive, parse_bool(name, value).map(Some)),
+                "sort" => reader.set(&mut query.order, ActivityOrder::parse(name, value)),
                 "limit" => reader.set(&mut query.limit, parse_limit(value, LIST)),
                 "after" => reader.set(&mut query.after, parse_after(value).map(Some)),
                 _ => reader.ignored.push(name.clone()),
             }
         }
+        if query.order == ActivityOrder::NewestDate && !query.is_of_one() {
+            let message = "`sort=-date` needs an `endUserId`, or one `companyId`";
+            reader.issues.push(Issue::of_member("sort", "invalid_parameter", message));
+        }
         reader.finish(query)
+    }
+
+    /// Whether it asks for one user or one company.
+    fn is_of_one(&self) -> bool {
+        self.end_user.is_some() || self.companies.as_ref().is_some_and(|some| some.len() == 1)
     }
 
     /// Whether an activity passes the filters that need no other record; `companies` and `end_user`

@@ -17,11 +17,13 @@ use crate::{
         settings::{self, AUTO_CREATE_END_USERS},
     },
     schema::{Lookup, LookupError, ResourceDef},
-    value::{RecordRef, Timestamp, email, time::DAY_MS},
+    value::{ObjectId, RecordRef, Timestamp, email, time::DAY_MS},
 };
 
 /// Weight of an event that names none (R36).
 const DEFAULT_WEIGHT: f64 = 1.0;
+/// Milliseconds of an hour.
+const HOUR_MS: i64 = 60 * 60 * 1_000;
 /// How long the id of an event is remembered, in milliseconds: 7 days (R39).
 pub const MESSAGE_ID_MS: i64 = 7 * DAY_MS;
 
@@ -41,11 +43,13 @@ pub struct Incoming<'a> {
 pub struct TrackingSettings {
     /// Whether an event makes its user.
     pub auto_create_end_users: bool,
+    /// How many users events make in an hour; any number when not given.
+    pub max_new_end_users_per_hour: Option<u64>,
 }
 
 impl Default for TrackingSettings {
     fn default() -> Self {
-        Self { auto_create_end_users: true }
+        Self { auto_create_end_users: true, max_new_end_users_per_hour: None }
     }
 }
 
@@ -55,9 +59,18 @@ impl TrackingSettings {
     /// # Errors
     /// When the store cannot say.
     pub fn of_tenant(lookup: &dyn Lookup) -> Result<Self, LookupError> {
-        let set = AUTO_CREATE_END_USERS.get(&settings::of_tenant(lookup)?);
-        Ok(set.map_or_else(Self::default, |auto_create_end_users| Self { auto_create_end_users }))
+        let set = settings::of_tenant(lookup)?;
+        let default = Self::default().auto_create_end_users;
+        Ok(Self {
+            auto_create_end_users: AUTO_CREATE_END_USERS.get(&set).unwrap_or(default),
+            max_new_end_users_per_hour: settings::max_new_end_users_per_hour(&set),
+        })
     }
+}
+
+/// The hour of a time, counted from 1970 in UTC: that by which new users are counted.
+pub fn hour_of(time: Timestamp) -> i64 {
+    time.as_ms().div_euclid(HOUR_MS)
 }
 
 /// Finds, besides records, which events came in before.
@@ -72,6 +85,12 @@ pub trait EventLookup: Lookup {
         message_id: &str,
         now: Timestamp,
     ) -> Result<Option<Timestamp>, LookupError>;
+
+    /// How many users events have made in the hour of `now`, where that is counted.
+    ///
+    /// # Errors
+    /// When the store cannot say.
+    fn new_end_users(&self, now: Timestamp) -> Result<u64, LookupError>;
 }
 
 /// Plans what is stored of an event. One whose id came in within the last 7 days has been stored
@@ -94,7 +113,8 @@ pub fn plan(
         if before.is_some_and(|at| sent.received_at.as_ms() - at.as_ms() < MESSAGE_ID_MS) {
             return Ok(changes);
         }
-        changes.push(Change::Append(Appended::Message(id.clone(), sent.received_at)));
+        let message = Appended::Message(id.clone(), sent.received_at, sent.route);
+        changes.push(Change::Append(message));
     }
     match settle(sent, settings, lookup, ctx)? {
         Settled::Stored(stored) => changes.extend(stored),
@@ -145,7 +165,7 @@ enum Settled {
 fn settle(
     sent: &Incoming<'_>,
     settings: TrackingSettings,
-    lookup: &dyn Lookup,
+    lookup: &dyn EventLookup,
     ctx: &mut Ctx,
 ) -> Result<Settled, LookupError> {
     let identity = &sent.event.identity;
@@ -156,10 +176,10 @@ fn settle(
             identity::fill_empty(user, identity, lookup, ctx)?
         }
         Found::Unknown(new) => match identity::find_company(identity, lookup)? {
-            Company::Found(company) if settings.auto_create_end_users => {
-                identity::create_user(&new, company, lookup, ctx)?
-            }
-            Company::Found(_) => return Ok(Settled::Waits(Note::UserNotMade, notes)),
+            Company::Found(company) => match why_not_made(settings, lookup, ctx)? {
+                None => create_user(&new, company, settings, lookup, ctx)?,
+                Some(note) => return Ok(Settled::Waits(note, notes)),
+            },
             Company::Unknown => {
                 let company = identity.company.clone().unwrap_or_default();
                 return Ok(Settled::Waits(Note::CompanyUnknown(company), notes));
@@ -172,6 +192,36 @@ fn settle(
     changes.extend(activity.map(|activity| Change::Append(Appended::Activity(activity))));
     changes.extend(notes.iter().map(|note| found(note.finding(sent))));
     Ok(Settled::Stored(changes))
+}
+
+/// Why no user is made now, though their company is known (R35, R41).
+fn why_not_made(
+    settings: TrackingSettings,
+    lookup: &dyn EventLookup,
+    ctx: &Ctx,
+) -> Result<Option<Note>, LookupError> {
+    if !settings.auto_create_end_users {
+        return Ok(Some(Note::UserNotMade));
+    }
+    Ok(match settings.max_new_end_users_per_hour {
+        Some(max) if lookup.new_end_users(ctx.now)? >= max => Some(Note::TooManyUsers(max)),
+        _ => None,
+    })
+}
+
+/// A new user, who counts where there is a limit.
+fn create_user(
+    identity: &Identity,
+    company: ObjectId,
+    settings: TrackingSettings,
+    lookup: &dyn EventLookup,
+    ctx: &mut Ctx,
+) -> Result<(Vec<Change>, User), LookupError> {
+    let (mut changes, user) = identity::create_user(identity, company, lookup, ctx)?;
+    if settings.max_new_end_users_per_hour.is_some() {
+        changes.push(Change::Append(Appended::NewEndUser(ctx.now)));
+    }
+    Ok((changes, user))
 }
 
 fn placeholders(identity: &Identity) -> Vec<Note> {
@@ -248,7 +298,7 @@ fn engaged(
 
 /// Whether an event that has to wait is kept: on route 3 one of no known company is discarded (rule 5).
 fn is_parked(route: Route, note: &Note) -> bool {
-    route != Route::Pipeline || *note == Note::UserNotMade
+    route != Route::Pipeline || note.is_of_settings()
 }
 
 /// Keeps an event whose user cannot be made yet, with the reason.
@@ -261,7 +311,7 @@ fn park(
     let event = serde_json::to_string(sent.event).map_err(|error| LookupError(error.into()))?;
     let mut waits = waits_of(&sent.event.identity);
     waits.push(wait_behind(finding.route, finding.code, &finding.cause));
-    if *note == Note::UserNotMade {
+    if note.is_of_settings() {
         waits.push(wait_for_creation());
     }
     Ok(Change::Append(Appended::Parked(Box::new(ParkedEvent {
@@ -284,7 +334,7 @@ pub fn wait_behind(route: Route, code: &str, cause: &str) -> Wait {
     Wait { resource: 0, row: "report".to_owned(), key: format!("{} {code} {cause}", route.name()) }
 }
 
-/// What lets events go on when a tenant switches `autoCreateEndUsers` on.
+/// What lets events go on when a tenant lets them make users, or more of them.
 pub fn wait_for_creation() -> Wait {
     Wait { resource: 0, row: "autoCreateEndUsers".to_owned(), key: String::new() }
 }

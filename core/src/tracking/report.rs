@@ -34,6 +34,8 @@ pub(super) enum Note {
     UserUnknown,
     /// The user is not known, and the tenant makes its users itself.
     UserNotMade,
+    /// The user is not known, and events have made as many in this hour as the tenant lets them.
+    TooManyUsers(u64),
     /// `externalId` and e-mail name two users; the first one is followed.
     IdentitiesDiffer(ObjectId, ObjectId),
     /// The e-mail is that of a user with another `externalId`.
@@ -65,6 +67,11 @@ impl Note {
                 String::new(),
                 "the user is not known, and `autoCreateEndUsers` is off: create the user, or switch it on".to_owned(),
             ),
+            Self::TooManyUsers(max) => (
+                "too_many_new_users",
+                String::new(),
+                format!("the user is not known, and events made {max} new users within the hour, as many as `maxNewEndUsersPerHour` lets them: stop a sender that makes ids up; else raise it, create the user, or replay this entry in a later hour"),
+            ),
             Self::IdentitiesDiffer(user, other) => (
                 "identities_differ",
                 format!("{user} {other}"),
@@ -85,6 +92,11 @@ impl Note {
             Self::AssetUnknown(sent) => unmatched("asset", "asset_unknown", sent),
             Self::ProjectUnknown(sent) => unmatched("project", "project_unknown", sent),
         }
+    }
+
+    /// Whether it is the tenant's settings that keep an event from making its user.
+    pub(super) fn is_of_settings(&self) -> bool {
+        matches!(self, Self::UserNotMade | Self::TooManyUsers(_))
     }
 
     /// The entry for the report.

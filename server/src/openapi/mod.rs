@@ -2,6 +2,7 @@
 //! what is there is described, and nothing else.
 
 mod events;
+mod parameters;
 mod schemas;
 
 use serde_json::{Map, Value, json};
@@ -10,8 +11,11 @@ use svctrack_core::{
     schema::{self, ResourceDef, Row, list::MAX_SEARCH_BYTES},
 };
 
+use self::parameters::{
+    activity_parameters, idempotency_key, report_parameters, stream_parameters,
+};
 use self::schemas::{OBJECT_ID, RECORD_REF, YEAR, schemas};
-use crate::{limits::MAX_IDEMPOTENCY_KEY_BYTES, router};
+use crate::router;
 
 /// What a route is, for its description.
 #[derive(Clone, Copy)]
@@ -137,9 +141,13 @@ fn operation(path: &str, says: &Says, def: Option<&ResourceDef>) -> Value {
         Some(def) => format!("{}: {}", def.path, says.summary),
         None => says.summary.to_owned(),
     };
-    if let (Kind::Records, Some(def)) = (says.gives, def) {
-        parameters.extend(list_parameters(def));
-    }
+    parameters.extend(match (says.gives, def) {
+        (Kind::Records, Some(def)) => list_parameters(def),
+        (Kind::Activities, _) => activity_parameters(),
+        (Kind::Stream, _) => stream_parameters(),
+        (Kind::Report, _) => report_parameters(),
+        _ => Vec::new(),
+    });
     if says.gives == Kind::Deleted && def.is_some_and(|def| *def == END_USER) {
         parameters.push(json!({
             "name": "erase", "in": "query", "schema": { "type": "boolean" },
@@ -200,19 +208,18 @@ fn path_parameter(path: &str, name: &str, def: Option<&ResourceDef>) -> Value {
     })
 }
 
+/// A parameter in the query of an address.
+fn parameter(name: &str, description: &str, schema: Value) -> Value {
+    json!({ "name": name, "in": "query", "description": description, "schema": schema })
+}
+
 /// The headers of a request that change what becomes of it (R6, R16).
 fn header_parameters(says: &Says, def: Option<&ResourceDef>) -> Vec<Value> {
     let header = |name: &str, description: &str, schema: Value| json!({ "name": name, "in": "header", "description": description, "schema": schema });
     let text = json!({ "type": "string" });
     let mut headers = Vec::new();
-    if matches!(says.takes, Kind::NewRecord | Kind::Items) {
-        let key =
-            json!({ "type": "string", "minLength": 1, "maxLength": MAX_IDEMPOTENCY_KEY_BYTES });
-        headers.push(header(
-            "Idempotency-Key",
-            "A call that is sent again with it has its effect once.",
-            key,
-        ));
+    if matches!(says.takes, Kind::NewRecord | Kind::Items | Kind::Events | Kind::Calls) {
+        headers.push(idempotency_key());
     }
     match (says.takes, says.gives) {
         (Kind::Record | Kind::Settings, _) | (_, Kind::Deleted)
@@ -261,7 +268,6 @@ fn filter_parameters(def: &ResourceDef) -> Vec<Value> {
 }
 
 fn list_parameters(def: &ResourceDef) -> Vec<Value> {
-    let parameter = |name: &str, description: &str, schema: Value| json!({ "name": name, "in": "query", "description": description, "schema": schema });
     let names: Vec<&str> = def.rows.iter().map(|row| row.name).collect();
     // An empty one asks for nothing.
     let sort = format!("^$|^-?({}|custom\\..+)$", names.join("|"));

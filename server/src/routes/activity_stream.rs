@@ -7,7 +7,7 @@ use bytes::Bytes;
 use futures_util::stream;
 use poem::{Body, Request, Response, http::header};
 use svctrack_core::{
-    tracking::activity::ActivityQuery,
+    tracking::activity::{ActivityOrder, ActivityQuery},
     value::{Issue, ObjectId, issue::quoted},
 };
 use tokio::{
@@ -39,6 +39,11 @@ pub(crate) async fn listen(app: &Arc<App>, request: Request) -> Result<Response,
     caller.require("activities:read")?;
     let mut read = ActivityQuery::parse(&query_pairs(&request)).map_err(Error::BadRequest)?;
     Strictness::of(&request).check_parameters(&read.ignored)?;
+    if read.query.order != ActivityOrder::NewestStored {
+        let message = "a stream is in the order in which activities are stored";
+        let issue = Issue::of_member("sort", "invalid_parameter", message);
+        return Err(Error::BadRequest(vec![issue]));
+    }
     read.query.after = last_event_id(&request)?.or(read.query.after);
     let place = app.streams.clone().try_acquire_owned().map_err(|_| Error::Overloaded)?;
     let commits = app.store.commits();

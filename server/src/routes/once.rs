@@ -92,8 +92,31 @@ impl<'a> Once<'a> {
         caller: Caller,
         command: Command,
     ) -> Result<(Reply, Replayed), Error> {
-        let command = match &self.key {
-            Some(key) => Command::Once { key: *key, command: Box::new(command) },
+        self.write_under(self.key, caller, command).await
+    }
+
+    /// The same for one of several commands of a call, each of which has its effect once.
+    pub(super) async fn write_part(
+        &self,
+        part: usize,
+        caller: Caller,
+        command: Command,
+    ) -> Result<(Reply, Replayed), Error> {
+        let key = self.key.map(|whole| {
+            let hasher = Sha256::new().chain_update(whole.key).chain_update(part.to_be_bytes());
+            OnceKey { key: hasher.finalize().into(), ..whole }
+        });
+        self.write_under(key, caller, command).await
+    }
+
+    async fn write_under(
+        &self,
+        key: Option<OnceKey>,
+        caller: Caller,
+        command: Command,
+    ) -> Result<(Reply, Replayed), Error> {
+        let command = match key {
+            Some(key) => Command::Once { key, command: Box::new(command) },
             None => command,
         };
         Ok(match self.app.store.write(caller.into(), command).await? {
@@ -116,6 +139,11 @@ impl Drop for Once<'_> {
 pub(super) struct Replayed(bool);
 
 impl Replayed {
+    /// That of a call of several commands: whether each of them is.
+    pub(super) fn all(parts: &[Self]) -> Self {
+        Self(!parts.is_empty() && parts.iter().all(|part| part.0))
+    }
+
     /// Says so in the answer.
     pub(super) fn mark(self, response: &mut Response) {
         if self.0 {

@@ -20,10 +20,13 @@ use svctrack_core::{
 };
 use tokio::{sync::mpsc, task::spawn_blocking};
 
-use super::path_part;
+use super::{
+    once::{Once, Replayed, hash_of, is_asked},
+    path_part,
+};
 use crate::{
     app::App,
-    auth::{Tenant, tenant_in_path, tenant_of_pipeline},
+    auth::{Caller, Tenant, tenant_in_path, tenant_of_pipeline},
     error::Error,
     limits::{MAX_CHUNK_BYTES, MAX_REJECTED_INDEXES},
     store::{Actor, Command, Tracking},
@@ -56,7 +59,7 @@ pub(crate) async fn pipeline(app: &App, mut request: Request) -> Result<Response
     let is_array = body.bytes.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'[');
     if is_array {
         let rows = Reading { received_at, route: Route::Pipeline, read: pipeline::read_row };
-        return take_rows(app, tenant, body.bytes.clone(), rows).await;
+        return take_rows(app, &request, tenant, body.bytes.clone(), rows).await;
     }
     if body.bytes.len() > MAX_EVENT_BYTES {
         return Err(Error::TooLarge(MAX_EVENT_BYTES));
@@ -74,7 +77,7 @@ pub(crate) async fn bulk(app: &App, mut request: Request) -> Result<Response, Er
     let body = app.bodies.read(&mut request, MAX_BODY_BYTES).await?;
     let read = |row| bulk::read(row).map(Some);
     let rows = Reading { received_at, route: Route::Bulk, read };
-    take_rows(app, tenant, body.bytes.clone(), rows).await
+    take_rows(app, &request, tenant, body.bytes.clone(), rows).await
 }
 
 async fn track(app: &App, tenant: Tenant, tracking: Tracking) -> Result<(), Error> {
@@ -97,22 +100,32 @@ struct Reading {
 }
 
 /// Takes in the rows of a body: checked whole first, then stored in order, a limited number in one
-/// commit. The next ones are read while those before are on their way to the disk.
+/// commit. The next ones are read while those before are on their way to the disk. The rows of a body are
+/// always cut in the same way, so that one that is sent again with its key goes on where it had come to.
 async fn take_rows(
     app: &App,
+    request: &Request,
     tenant: Tenant,
     body: Bytes,
     reading: Reading,
 ) -> Result<Response, Error> {
+    let caller = Caller::of_events(tenant);
+    let (bytes, hashed) = (body.clone(), is_asked(request));
+    let hash = spawn_blocking(move || if hashed { hash_of(&bytes) } else { [0; 32] });
+    let hash = hash.await.map_err(|error| Error::Internal(error.to_string()))?;
+    let once = Once::begin(app, request, &caller, || hash)?;
     let (chunks, mut next) = mpsc::channel(1);
     let reader = spawn_blocking(move || reading.send_chunks(&body, &chunks));
-    let mut rejected = Rejected::default();
+    let (mut rejected, mut replayed) = (Rejected::default(), Vec::new());
     while let Some(chunk) = next.recv().await {
         rejected.add(&chunk);
-        track(app, tenant, chunk.tracking).await?;
+        let command = Command::Track(chunk.tracking);
+        replayed.push(once.write_part(replayed.len(), caller.clone(), command).await?.1);
     }
     reader.await.map_err(|error| Error::Internal(error.to_string()))??;
-    Ok(rejected.name_in(ok()))
+    let mut response = rejected.name_in(ok());
+    Replayed::all(&replayed).mark(&mut response);
+    Ok(response)
 }
 
 /// Rows that are stored in one commit.
@@ -196,7 +209,7 @@ pub(crate) async fn preflight(_: &App, _: Request) -> Result<Response, Error> {
         .header(header::ACCESS_CONTROL_ALLOW_METHODS, "POST")
         .header(
             header::ACCESS_CONTROL_ALLOW_HEADERS,
-            "Authorization, Content-Type, Content-Encoding",
+            "Authorization, Content-Type, Content-Encoding, Idempotency-Key",
         )
         .header(header::ACCESS_CONTROL_MAX_AGE, PREFLIGHT_SECONDS)
         .finish())
@@ -212,7 +225,8 @@ pub(crate) fn is_for_any_page(path: &str) -> bool {
 /// Lets a page of any origin read the answer, without credentials (R40).
 pub(crate) fn allow_any_origin(headers: &mut HeaderMap) {
     headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
-    let exposed =
-        HeaderValue::from_static("Svctrack-Rejected, Svctrack-Rejected-Count, X-Request-Id");
+    let exposed = HeaderValue::from_static(
+        "Idempotent-Replayed, Svctrack-Rejected, Svctrack-Rejected-Count, X-Request-Id",
+    );
     headers.insert(header::ACCESS_CONTROL_EXPOSE_HEADERS, exposed);
 }

@@ -146,7 +146,8 @@ fn send_as(world: &mut World, route: Route, settings: TrackingSettings, event: &
     world.store.apply(&changes);
 }
 
-const MADE_BY_TENANT: TrackingSettings = TrackingSettings { auto_create_end_users: false };
+const MADE_BY_TENANT: TrackingSettings =
+    TrackingSettings { auto_create_end_users: false, max_new_end_users_per_hour: None };
 
 #[test]
 fn where_the_tenant_makes_its_users_their_events_wait_on_every_route() {

@@ -12,7 +12,7 @@ use svctrack_core::{
 
 use super::{
     codec::{self, ChangeKind, ChangeRow},
-    keys, messages, parked,
+    keys, messages, new_users, parked,
     pending::Pending,
     tables::WriteTables,
 };
@@ -76,6 +76,9 @@ impl Applier<'_, '_> {
     fn delete(&mut self, def: &ResourceDef, id: ObjectId, basis: Basis) -> Result<(), StoreError> {
         let key = keys::record(self.tenant, def.code, id);
         self.tables.records.remove(key.as_slice())?;
+        if *def == END_USER {
+            self.pending.engagement.forget_user(self.tables, self.tenant, id)?;
+        }
         let version = match basis {
             Basis::Absent => 0,
             Basis::Version(version) => version,
@@ -140,9 +143,10 @@ impl Applier<'_, '_> {
                 self.pending.find(tenant, (**finding).clone());
                 Ok(())
             }
-            Appended::Message(id, received_at) => {
-                messages::remember(tables, self.pending, tenant, id, *received_at)
+            Appended::Message(id, received_at, route) => {
+                messages::remember(tables, self.pending, tenant, id, *received_at, *route)
             }
+            Appended::NewEndUser(at) => new_users::add(tables, tenant, *at),
         }
     }
 

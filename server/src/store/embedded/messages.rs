@@ -14,16 +14,16 @@ use super::{keys, pending::Pending, tables::WriteTables};
 use crate::store::StoreError;
 
 /// Most ids of a tenant that are remembered in a window: some 600 MB.
-const MAX_MESSAGES_PER_WINDOW: u64 = 10_000_000;
+pub(super) const MAX_MESSAGES_PER_WINDOW: u64 = 10_000_000;
 /// Most ids that are removed in one command.
 const MAX_SWEPT_PER_COMMAND: usize = 5_000;
 
-fn window_of(time: Timestamp) -> u16 {
+pub(super) fn window_of(time: Timestamp) -> u16 {
     u16::try_from(time.as_ms() / MESSAGE_ID_MS).unwrap_or(u16::MAX)
 }
 
 /// Counter of the ids of a window.
-fn counter(window: u16) -> String {
+pub(super) fn counter(window: u16) -> String {
     format!("messages {window}")
 }
 
@@ -52,11 +52,12 @@ pub(super) fn remember(
     tenant: TenantId,
     id: &str,
     received_at: Timestamp,
+    route: Route,
 ) -> Result<(), StoreError> {
     let window = window_of(received_at);
     if pending.add(tables, tenant, &counter(window), 1)? > MAX_MESSAGES_PER_WINDOW {
         pending.add(tables, tenant, &counter(window), -1)?;
-        pending.find(tenant, report::messages_full(Route::Realtime, received_at));
+        pending.find(tenant, report::messages_full(route, received_at));
         return Ok(());
     }
     let key = keys::message(tenant, window, id);

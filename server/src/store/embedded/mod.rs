@@ -1,6 +1,7 @@
 //! The embedded store: redb behind one writer thread, and reads from snapshots.
 
 mod apply;
+mod by_date;
 mod codec;
 mod command;
 mod compact;
@@ -10,6 +11,7 @@ mod failure;
 mod keys;
 mod list;
 mod messages;
+mod new_users;
 mod once;
 mod open;
 mod parked;
@@ -18,6 +20,7 @@ mod person;
 mod queue;
 mod rate_limits;
 mod read;
+mod replays;
 mod report;
 pub mod storage;
 mod suppressed;
@@ -58,6 +61,7 @@ pub use self::{
 use self::{
     queue::{Job, Queues},
     rate_limits::KnownLimits,
+    replays::Replays,
     storage::{FileMedium, Medium},
     token_uses::TokenUses,
     writer::Writer,
@@ -148,8 +152,9 @@ impl Embedded {
             clock,
         });
         let to_replay = shared.read(parked::tenants_due)?;
-        let to_replay = to_replay.into_iter().map(|id| (id, tenant_by_operator(id))).collect();
-        let writer = Writer { shared: shared.clone(), ids, to_replay };
+        let mut replays = Replays::default();
+        replays.mark(to_replay.into_iter().map(|id| (id, tenant_by_operator(id))).collect());
+        let writer = Writer { shared: shared.clone(), ids, replays };
         let thread = thread::Builder::new().name("writer".to_owned()).spawn(|| writer.run())?;
         Ok(Self {
             shared,

@@ -44,6 +44,7 @@ struct Kept {
 enum Outcome {
     Record(Answer),
     Upserted { text: String, errors: usize },
+    Tracked,
 }
 
 impl Outcome {
@@ -53,6 +54,7 @@ impl Outcome {
             Reply::Upserted { text, errors } => {
                 Some(Self::Upserted { text: text.clone(), errors: *errors })
             }
+            Reply::Tracked => Some(Self::Tracked),
             _ => None,
         }
     }
@@ -61,6 +63,7 @@ impl Outcome {
         match self {
             Self::Record(answer) => &answer.text,
             Self::Upserted { text, .. } => text,
+            Self::Tracked => "",
         }
     }
 
@@ -68,6 +71,7 @@ impl Outcome {
         match self {
             Self::Record(answer) => Reply::Record(answer),
             Self::Upserted { text, errors } => Reply::Upserted { text, errors },
+            Self::Tracked => Reply::Tracked,
         }
     }
 }

@@ -4,6 +4,7 @@
 use std::{
     collections::{BTreeMap, VecDeque},
     sync::{Condvar, Mutex, MutexGuard, PoisonError},
+    time::Instant,
 };
 
 use svctrack_core::value::TenantId;
@@ -37,6 +38,8 @@ pub(super) enum Work {
     Serve(Job),
     /// Open the file again, since a read found it failing.
     Reopen,
+    /// Try again what was to be tried now.
+    TryAgain,
 }
 
 /// The queues of all tenants.
@@ -82,12 +85,17 @@ impl Queues {
         self.lock().next()
     }
 
-    /// The next thing to do; waits for one, and ends when the queues are closed and empty.
-    pub(super) fn work(&self) -> Option<Work> {
+    /// The next thing to do; waits for one, or for the time of a new try, and ends when the queues are
+    /// closed and empty.
+    pub(super) fn work(&self, next_try: Option<Instant>) -> Option<Work> {
         let mut waiting = self.lock();
         loop {
             if std::mem::take(&mut waiting.reopen) {
                 return Some(Work::Reopen);
+            }
+            let pause = next_try.map(|at| at.saturating_duration_since(Instant::now()));
+            if pause.is_some_and(|pause| pause.is_zero()) && !waiting.closed {
+                return Some(Work::TryAgain);
             }
             if let Some(job) = waiting.next() {
                 return Some(Work::Serve(job));
@@ -96,7 +104,13 @@ impl Queues {
                 return None;
             }
             waiting.writer_sleeps = true;
-            waiting = self.wake.wait(waiting).unwrap_or_else(PoisonError::into_inner);
+            waiting = match pause {
+                None => self.wake.wait(waiting).unwrap_or_else(PoisonError::into_inner),
+                Some(pause) => {
+                    let woken = self.wake.wait_timeout(waiting, pause);
+                    woken.unwrap_or_else(PoisonError::into_inner).0
+                }
+            };
             waiting.writer_sleeps = false;
         }
     }
@@ -178,7 +192,7 @@ mod tests {
         queues.push(job(1)).unwrap();
         queues.close();
         assert!(matches!(queues.push(job(1)), Err(StoreError::Unavailable(_))));
-        assert!(matches!(queues.work(), Some(Work::Serve(_))));
-        assert!(queues.work().is_none());
+        assert!(matches!(queues.work(None), Some(Work::Serve(_))));
+        assert!(queues.work(None).is_none());
     }
 }

@@ -7,11 +7,12 @@ use svctrack_core::{
     plan::{Activity, is_answered_as_stored, version_of},
     resources::{company::COMPANY, end_user::END_USER, settings},
     schema::{Lookup as _, ReadCtx, ResourceDef},
-    tracking::activity::{self, ActivityQuery},
+    tracking::activity::{self, ActivityOrder, ActivityQuery},
     value::{ObjectId, RecordRef, TenantId, Timestamp},
 };
 
 use super::{
+    by_date,
     codec::{self, Stored},
     command,
     engagement::Activities,
@@ -69,12 +70,15 @@ pub(super) fn rate_limits(
     })
 }
 
-/// A page of activities, newest stored first.
+/// A page of activities.
 pub(super) fn activities(
     snapshot: &ReadTransaction,
     tenant: TenantId,
     query: &ActivityQuery,
 ) -> Result<Page, StoreError> {
+    if query.order == ActivityOrder::NewestDate {
+        return by_date::activities(snapshot, tenant, query);
+    }
     let tables = RecordTables::open(snapshot)?;
     let view = View::of_snapshot(tenant, &tables);
     let mut page = Page { items: Vec::new(), next: None };
@@ -160,10 +164,10 @@ pub(super) fn activities_since(
 }
 
 /// The activities of some users or companies, newest first.
-struct Merged(Vec<Activities>);
+pub(super) struct Merged(Vec<Activities>);
 
 impl Merged {
-    fn next(&mut self) -> Result<Option<ObjectId>, StoreError> {
+    pub(super) fn next(&mut self) -> Result<Option<ObjectId>, StoreError> {
         let mut newest = None;
         for one in &mut self.0 {
             newest = newest.max(one.peek()?);
@@ -178,14 +182,14 @@ impl Merged {
 }
 
 /// The ids that a query's references name.
-struct Filter {
+pub(super) struct Filter {
     companies: Option<Vec<ObjectId>>,
     end_user: Option<ObjectId>,
 }
 
 impl Filter {
     /// `None` when no reference names anything, so that nothing can match (R2).
-    fn resolve(
+    pub(super) fn resolve(
         query: &ActivityQuery,
         view: &View<'_, super::tables::ReadTable>,
     ) -> Result<Option<Self>, StoreError> {
@@ -210,7 +214,7 @@ impl Filter {
     }
 
     /// The ids of the activities that can be asked for, where it is said whose they are.
-    fn ids(
+    pub(super) fn ids(
         &self,
         snapshot: &ReadTransaction,
         tenant: TenantId,
@@ -227,7 +231,7 @@ impl Filter {
         Ok(Some(Merged(ids)))
     }
 
-    fn admits(&self, query: &ActivityQuery, activity: &Activity) -> bool {
+    pub(super) fn admits(&self, query: &ActivityQuery, activity: &Activity) -> bool {
         query.admits(activity, self.companies.as_deref(), self.end_user)
     }
 }

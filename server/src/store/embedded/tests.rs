@@ -8,6 +8,7 @@ use svctrack_core::{
     plan::{MAX_PARKED, MAX_REPORTED, Route},
     resources::{
         company::COMPANY,
+        end_user::END_USER,
         settings::{SETTINGS, SETTINGS_ID},
     },
     tracking::{Event, Identity, activity::ActivityQuery, report::ReportQuery},
@@ -158,6 +159,45 @@ async fn ids_of_events_are_removed_when_they_are_past() {
     world.pass(7 * DAY_MS);
     world.sweep().await;
     assert_eq!(world.rows(tables::MESSAGES), 0);
+}
+
+#[tokio::test]
+async fn ids_of_too_many_events_are_reported_with_the_way_on_which_they_came() {
+    let world = World::new().await;
+    world.add_company("acme").await;
+    let tenant = world.actor.tenant.id();
+    let full = messages::MAX_MESSAGES_PER_WINDOW;
+    let events = vec![Event { message_id: Some("m".to_owned()), ..event("7", "acme", "x") }];
+    let tracking = Tracking::of(events, world.clock.now(), Route::Bulk);
+    let counter = messages::counter(messages::window_of(world.clock.now()));
+    {
+        let database = world.store.shared.database().unwrap();
+        let transaction = writer::begin(&database).unwrap();
+        let mut tables = WriteTables::open(&transaction).unwrap();
+        let key = keys::counter(tenant, &counter);
+        tables.counters.insert(key.as_slice(), full.to_be_bytes().as_slice()).unwrap();
+        drop(tables);
+        transaction.commit().unwrap();
+    }
+    world.write(Command::Track(tracking)).await;
+    let query = ReportQuery::parse(&[]).unwrap().query;
+    let page = world.store.report(&world.actor.tenant, query).await.unwrap();
+    assert_eq!(texts(&page, "code"), ["message_ids_full"]);
+    assert_eq!(texts(&page, "route"), ["bulk"]);
+    assert_eq!(world.count(&counter), full);
+}
+
+#[tokio::test]
+async fn a_deleted_user_leaves_no_engagement_and_all_activities() {
+    let world = World::new().await;
+    world.add_company("acme").await;
+    world.track(vec![event("7", "acme", "x"), event("8", "acme", "y")]).await;
+    assert_eq!(world.rows(tables::ENGAGEMENT), 3);
+    let reference = RecordRef::External("7".to_owned());
+    let expected = crate::store::Expected::Anything;
+    world.write(Command::Delete { def: &END_USER, reference, expected }).await;
+    assert_eq!(world.rows(tables::ENGAGEMENT), 2);
+    assert_eq!(world.actions().await, ["y", "x"]);
 }
 
 #[tokio::test]

@@ -12,7 +12,7 @@ use super::{
     codec::{self, Stored},
     engagement,
     failure::in_lookup,
-    keys, messages, suppressed,
+    keys, messages, new_users, suppressed,
     tables::{ReadTable, RecordTables, WriteTable, WriteTables},
 };
 use crate::store::StoreError;
@@ -28,6 +28,8 @@ pub(super) struct View<'a, T> {
     messages: Option<&'a T>,
     /// What erased persons were known by, where something is planned.
     suppressed: Option<&'a T>,
+    /// Where the users are counted that events make, as the above.
+    counters: Option<&'a T>,
 }
 
 impl<'a, 't> View<'a, WriteTable<'t>> {
@@ -41,6 +43,7 @@ impl<'a, 't> View<'a, WriteTable<'t>> {
             engagement: &tables.engagement,
             messages: Some(&tables.messages),
             suppressed: Some(&tables.suppressed),
+            counters: Some(&tables.counters),
         }
     }
 }
@@ -56,6 +59,7 @@ impl<'a> View<'a, ReadTable> {
             engagement: &tables.engagement,
             messages: None,
             suppressed: None,
+            counters: None,
         }
     }
 }
@@ -149,5 +153,10 @@ impl<T: ReadableTable<&'static [u8], &'static [u8]>> EventLookup for View<'_, T>
     ) -> Result<Option<Timestamp>, LookupError> {
         let Some(messages) = self.messages else { return Ok(None) };
         messages::last_received(messages, self.tenant, message_id, now).map_err(in_lookup)
+    }
+
+    fn new_end_users(&self, now: Timestamp) -> Result<u64, LookupError> {
+        let Some(counters) = self.counters else { return Ok(0) };
+        new_users::count(counters, self.tenant, now).map_err(in_lookup)
     }
 }

@@ -25,13 +25,14 @@ use super::{
     open::META_LAST_ID,
     pending::Pending,
     queue::{Job, Work},
+    replays::Replays,
     tables::WriteTables,
     tenants,
 };
 use crate::{
     auth::Tenant,
     observe::panic_message,
-    store::{Actor, Command, Health, Reply, StoreError},
+    store::{Command, Health, Reply, StoreError},
 };
 
 /// A batch takes no more once it has this many rows, records or events: a commit is spread over enough
@@ -60,7 +61,7 @@ pub(super) struct Writer {
     pub(super) shared: Arc<Shared>,
     pub(super) ids: IdSequence,
     /// Tenants of which parked events may go on.
-    pub(super) to_replay: BTreeMap<TenantId, Tenant>,
+    pub(super) replays: Replays,
 }
 
 /// Commands that share a transaction.
@@ -117,25 +118,17 @@ impl Writer {
     /// Serves commands until the queues are closed and empty.
     pub(super) fn run(mut self) {
         let _closing = Closing(self.shared.clone());
-        self.queue_replays();
-        while let Some(work) = self.shared.queues.work() {
+        self.replays.queue(&self.shared.queues);
+        while let Some(work) = self.shared.queues.work(self.replays.next_try()) {
             match work {
                 Work::Serve(first) => self.serve(Batch { jobs: vec![first], at: 0 }),
                 Work::Reopen => self.recover(),
+                Work::TryAgain => {
+                    self.replays.try_again();
+                    self.replays.queue(&self.shared.queues);
+                }
             }
-        }
-    }
-
-    /// Lets parked events go on, each tenant's in its turn. What cannot be queued now is marked on disk,
-    /// and comes up with the next mark or start.
-    fn queue_replays(&mut self) {
-        for (_, tenant) in std::mem::take(&mut self.to_replay) {
-            let actor = Actor { tenant, token: None, user: None };
-            let answer = tokio::sync::oneshot::channel().0;
-            let job = Job { actor, command: Command::Replay, answer };
-            if let Err(error) = self.shared.queues.push(job) {
-                tracing::warn!(cause = %error, "parked events wait on");
-            }
+            self.replays.look();
         }
     }
 
@@ -148,7 +141,7 @@ impl Writer {
                 Ok(Ok(outcomes)) => {
                     // Before the answers: who hears of the record that lets events go on, and writes
                     // again, is served after these.
-                    self.queue_replays();
+                    self.replays.queue(&self.shared.queues);
                     let answered = batch.jobs.drain(..).zip(outcomes);
                     answered.for_each(|(job, outcome)| answer(job, outcome));
                     continue;
@@ -189,7 +182,7 @@ impl Writer {
         match self.carry_out_all(&transaction, batch, taking) {
             Ok((outcomes, to_replay)) => {
                 transaction.commit().map_err(|error| Failed::Store(error.into()))?;
-                self.to_replay.extend(to_replay);
+                self.replays.mark(to_replay);
                 if batch.jobs.iter().any(|job| adds_activities(&job.command)) {
                     self.shared.commits.send_modify(|commits| *commits += 1);
                 }

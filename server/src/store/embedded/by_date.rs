@@ -1,0 +1,86 @@
+//! The activities of one user or company in the order in which they happened (R38), which is not the order
+//! in which they are stored: all of theirs are looked at, and only the places of a page's are kept.
+
+use std::{cmp::Reverse, collections::BinaryHeap};
+
+use redb::{ReadTransaction, ReadableTable};
+use svctrack_core::{
+    plan::Activity,
+    resources::end_user::END_USER,
+    schema::Lookup as _,
+    tracking::activity::{self, ActivityQuery},
+    value::{Issue, ObjectId, TenantId, Timestamp},
+};
+
+use super::{
+    codec, keys,
+    read::Filter,
+    tables::{ACTIVITIES, RecordTables},
+    view::View,
+};
+use crate::store::{Next, Page, StoreError};
+
+/// Where an activity stands: of two at the same time, the one that was stored last comes first.
+type Place = (Timestamp, ObjectId);
+
+/// A page of activities, those that happened last first.
+pub(super) fn activities(
+    snapshot: &ReadTransaction,
+    tenant: TenantId,
+    query: &ActivityQuery,
+) -> Result<Page, StoreError> {
+    let mut page = Page { items: Vec::new(), next: None };
+    let tables = RecordTables::open(snapshot)?;
+    let view = View::of_snapshot(tenant, &tables);
+    let Some(filter) = Filter::resolve(query, &view)? else {
+        return Ok(page);
+    };
+    let log = snapshot.open_table(ACTIVITIES)?;
+    let behind = match query.after {
+        Some(id) => Some(place_of_last(load(&log, tenant, id)?)?),
+        None => None,
+    };
+    let Some(mut ids) = filter.ids(snapshot, tenant, ObjectId::MAX)? else {
+        return Ok(page);
+    };
+    let mut newest: BinaryHeap<Reverse<Place>> = BinaryHeap::new();
+    while let Some(id) = ids.next()? {
+        let Some(found) = load(&log, tenant, id)? else { continue };
+        let place = (found.date, found.id);
+        if behind.is_none_or(|behind| place < behind) && filter.admits(query, &found) {
+            newest.push(Reverse(place));
+        }
+        // One more than the page says that there is another.
+        if newest.len() > query.limit.saturating_add(1) {
+            newest.pop();
+        }
+    }
+    let places = newest.into_sorted_vec();
+    for Reverse((_, id)) in places.iter().take(query.limit) {
+        let Some(found) = load(&log, tenant, *id)? else { continue };
+        let user = view.record(&END_USER, found.end_user_id)?;
+        page.items.push(activity::answer(&found, user.as_ref()).to_text());
+        page.next = (places.len() > query.limit).then_some(Next::After(*id));
+    }
+    Ok(page)
+}
+
+fn load(
+    log: &impl ReadableTable<&'static [u8], &'static [u8]>,
+    tenant: TenantId,
+    id: ObjectId,
+) -> Result<Option<Activity>, StoreError> {
+    let key = keys::log(tenant, id);
+    let row = log.get(key.as_slice())?;
+    row.map(|row| codec::unseal_row(&key, row.value())).transpose()
+}
+
+/// The place behind which a page begins. Without the activity it is not known, and an empty page would look
+/// like the last one.
+fn place_of_last(last: Option<Activity>) -> Result<Place, StoreError> {
+    let last = last.ok_or_else(|| {
+        let message = "`after` must be the `_id` of an activity that is there, where they are sorted by `date`";
+        StoreError::Invalid(vec![Issue::of_member("after", "activity_not_found", message)])
+    })?;
+    Ok((last.date, last.id))
+}
