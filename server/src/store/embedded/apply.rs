@@ -76,9 +76,6 @@ impl Applier<'_, '_> {
     fn delete(&mut self, def: &ResourceDef, id: ObjectId, basis: Basis) -> Result<(), StoreError> {
         let key = keys::record(self.tenant, def.code, id);
         self.tables.records.remove(key.as_slice())?;
-        if *def == END_USER {
-            self.pending.engagement.forget_user(self.tables, self.tenant, id)?;
-        }
         let version = match basis {
             Basis::Absent => 0,
             Basis::Version(version) => version,

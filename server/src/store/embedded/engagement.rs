@@ -102,18 +102,6 @@ impl Rows {
         Ok(())
     }
 
-    /// Removes the row of a user who is deleted; their activities stay those of their company.
-    pub(super) fn forget_user(
-        &mut self,
-        tables: &mut WriteTables<'_>,
-        tenant: TenantId,
-        user: ObjectId,
-    ) -> Result<(), StoreError> {
-        self.0.remove(&(tenant, END_USER.code, user));
-        tables.engagement.remove(keys::record(tenant, END_USER.code, user).as_slice())?;
-        Ok(())
-    }
-
     /// When the users of a company but for one were last active.
     fn last_active_of_others(
         &mut self,

@@ -8,7 +8,6 @@ use svctrack_core::{
     plan::{MAX_PARKED, MAX_REPORTED, Route},
     resources::{
         company::COMPANY,
-        end_user::END_USER,
         settings::{SETTINGS, SETTINGS_ID},
     },
     tracking::{Event, Identity, activity::ActivityQuery, report::ReportQuery},
@@ -185,19 +184,6 @@ async fn ids_of_too_many_events_are_reported_with_the_way_on_which_they_came() {
     assert_eq!(texts(&page, "code"), ["message_ids_full"]);
     assert_eq!(texts(&page, "route"), ["bulk"]);
     assert_eq!(world.count(&counter), full);
-}
-
-#[tokio::test]
-async fn a_deleted_user_leaves_no_engagement_and_all_activities() {
-    let world = World::new().await;
-    world.add_company("acme").await;
-    world.track(vec![event("7", "acme", "x"), event("8", "acme", "y")]).await;
-    assert_eq!(world.rows(tables::ENGAGEMENT), 3);
-    let reference = RecordRef::External("7".to_owned());
-    let expected = crate::store::Expected::Anything;
-    world.write(Command::Delete { def: &END_USER, reference, expected }).await;
-    assert_eq!(world.rows(tables::ENGAGEMENT), 2);
-    assert_eq!(world.actions().await, ["y", "x"]);
 }
 
 #[tokio::test]
