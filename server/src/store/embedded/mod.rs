@@ -6,8 +6,10 @@ mod command;
 mod engagement;
 mod failure;
 mod keys;
+mod known;
 mod list;
 mod messages;
+mod moment;
 mod once;
 mod open;
 mod parked;
@@ -48,11 +50,12 @@ use tokio::sync::{Semaphore, oneshot, watch};
 
 pub use self::open::{OpenError, initialise};
 use self::{
+    moment::{Latest, Moment},
     queue::{Job, Queues},
     rate_limits::KnownLimits,
     storage::{FileMedium, Medium},
     token_uses::TokenUses,
-    writer::Writer,
+    writer::{Kept, Writer},
 };
 use super::{Actor, Answer, Command, Health, Page, Reply, Since, Store, StoreError};
 use crate::{
@@ -75,6 +78,7 @@ struct Shared {
     cache_bytes: usize,
     /// None while the file is being opened again.
     database: RwLock<Option<Arc<Database>>>,
+    latest: Latest,
     queues: Queues,
     health: AtomicU8,
     uses: TokenUses,
@@ -130,6 +134,7 @@ impl Embedded {
             medium,
             cache_bytes,
             database: RwLock::new(Some(Arc::new(database))),
+            latest: Latest::default(),
             queues: Queues::default(),
             health: AtomicU8::new(Health::Ok as u8),
             uses: TokenUses::default(),
@@ -139,7 +144,7 @@ impl Embedded {
         });
         let to_replay = shared.read(parked::tenants_due)?;
         let to_replay = to_replay.into_iter().map(|id| (id, tenant_by_operator(id))).collect();
-        let writer = Writer { shared: shared.clone(), ids, to_replay };
+        let writer = Writer { shared: shared.clone(), ids, to_replay, kept: Kept::default() };
         let thread = thread::Builder::new().name("writer".to_owned()).spawn(|| writer.run())?;
         Ok(Self {
             shared,
@@ -176,12 +181,25 @@ impl Shared {
         Ok(self.database()?.begin_read()?)
     }
 
-    /// Reads from a snapshot. When the file fails, the writer is asked to open it again.
+    /// Reads from a snapshot of its own.
     fn read<T>(
         &self,
         read: impl FnOnce(&ReadTransaction) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
-        let done = self.snapshot().and_then(|snapshot| read(&snapshot));
+        self.watched(self.snapshot().and_then(|snapshot| read(&snapshot)))
+    }
+
+    /// Reads what ends at once from the moment that is shared.
+    fn read_point<T>(
+        &self,
+        read: impl FnOnce(&Moment) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        let moment = self.latest.moment(|| self.snapshot());
+        self.watched(moment.and_then(|moment| read(&moment)))
+    }
+
+    /// What came of a read. When the file fails, the writer is asked to open it again.
+    fn watched<T>(&self, done: Result<T, StoreError>) -> Result<T, StoreError> {
         let failed = done.as_ref().is_err_and(StoreError::is_of_the_file);
         if failed && self.health.load(Ordering::Relaxed) == Health::Ok as u8 {
             self.queues.ask_to_reopen();
@@ -194,6 +212,7 @@ impl Shared {
     fn reopen(&self) -> bool {
         self.set_health(Health::Recovering);
         let old = self.slot().take();
+        self.latest.forget();
         if let Some(old) = old {
             wait_for_snapshots(&old);
         }
@@ -248,8 +267,8 @@ impl Store for Embedded {
         reference: &RecordRef,
     ) -> BoxFuture<'_, Result<Option<Answer>, StoreError>> {
         let now = self.shared.clock.now();
-        let read = |snapshot: &_| read::record(snapshot, tenant.id(), def, reference, now);
-        let found = self.shared.read(read);
+        let read = |moment: &Moment| read::record(&moment.tables, tenant.id(), def, reference, now);
+        let found = self.shared.read_point(read);
         std::future::ready(found).boxed()
     }
 
@@ -295,7 +314,7 @@ impl Store for Embedded {
     }
 
     fn has_tenant(&self, tenant: TenantId) -> Result<bool, StoreError> {
-        self.shared.read(|snapshot| tenants::has_tenant(snapshot, tenant))
+        self.shared.read_point(|moment| moment.has_tenant(tenant))
     }
 
     fn tenants(&self, limit: usize) -> Result<Vec<TenantRecord>, StoreError> {
@@ -303,7 +322,7 @@ impl Store for Embedded {
     }
 
     fn token(&self, id: &str) -> Result<Option<TokenRecord>, StoreError> {
-        self.shared.read(|snapshot| tenants::token(snapshot, id))
+        self.shared.read_point(|moment| moment.token(id))
     }
 
     fn tokens(&self, tenant: &Tenant) -> Result<Vec<TokenRecord>, StoreError> {
@@ -317,8 +336,8 @@ impl Store for Embedded {
     }
 
     fn rate_limits(&self, tenant: &Tenant) -> Result<RateLimits, StoreError> {
-        let read = |snapshot: &_| read::rate_limits(snapshot, tenant.id());
-        self.shared.limits.of(tenant.id(), || self.shared.read(read))
+        let read = |moment: &Moment| read::rate_limits(&moment.tables, tenant.id());
+        self.shared.limits.of(tenant.id(), || self.shared.read_point(read))
     }
 
     fn health(&self) -> Health {
@@ -335,6 +354,7 @@ impl Store for Embedded {
         if writer.is_some_and(|writer| writer.join().is_err()) {
             tracing::error!("the writer ended in a panic");
         }
+        self.shared.latest.forget();
         self.shared.set_health(Health::Stopped);
     }
 }

@@ -3,8 +3,12 @@
 
 use redb::ReadableTable;
 use svctrack_core::{
+    resources::end_user::END_USER,
     schema::{Lookup, LookupError, ResourceDef},
-    tracking::{engagement::Engagement, intake::EventLookup},
+    tracking::{
+        engagement::Engagement,
+        intake::{EventLookup, KnownUser, TrackingSettings},
+    },
     value::{Document, ObjectId, TenantId, Timestamp},
 };
 
@@ -12,7 +16,9 @@ use super::{
     codec::{self, Stored},
     engagement,
     failure::in_lookup,
-    keys, messages,
+    keys,
+    known::Known,
+    messages,
     tables::{ReadTable, RecordTables, WriteTable, WriteTables},
 };
 use crate::store::StoreError;
@@ -24,8 +30,8 @@ pub(super) struct View<'a, T> {
     unique: &'a T,
     index: &'a T,
     engagement: &'a T,
-    /// Ids of events that came in, where events are planned.
-    messages: Option<&'a T>,
+    /// Ids of events that came in and what is known of the tables, where events are planned.
+    tracking: Option<(&'a T, &'a Known)>,
 }
 
 impl<'a, 't> View<'a, WriteTable<'t>> {
@@ -37,7 +43,7 @@ impl<'a, 't> View<'a, WriteTable<'t>> {
             unique: &tables.unique,
             index: &tables.index,
             engagement: &tables.engagement,
-            messages: Some(&tables.messages),
+            tracking: Some((&tables.messages, &tables.known)),
         }
     }
 }
@@ -51,7 +57,7 @@ impl<'a> View<'a, ReadTable> {
             unique: &tables.unique,
             index: &tables.index,
             engagement: &tables.engagement,
-            messages: None,
+            tracking: None,
         }
     }
 }
@@ -71,15 +77,30 @@ impl<T: ReadableTable<&'static [u8], &'static [u8]>> View<'_, T> {
         read(codec::unseal_record(&key, bytes.value())?).map(Some)
     }
 
+    /// What the tenant has set for its events.
+    pub(super) fn tracking_settings(&self) -> Result<TrackingSettings, StoreError> {
+        let look_up = || Ok(TrackingSettings::of_tenant(self)?);
+        match self.tracking {
+            Some((_, known)) => known.settings(self.tenant, look_up),
+            None => look_up(),
+        }
+    }
+
     fn holder(
         &self,
         def: &ResourceDef,
         row: &str,
         key: &str,
     ) -> Result<Option<ObjectId>, StoreError> {
+        let look_up = |key: &[u8]| -> Result<_, StoreError> {
+            let id = self.unique.get(key)?;
+            Ok(id.and_then(|id| keys::id_at_end(id.value())))
+        };
         let key = keys::unique(self.tenant, def.code, row, key);
-        let id = self.unique.get(key.as_slice())?;
-        Ok(id.and_then(|id| keys::id_at_end(id.value())))
+        match self.tracking {
+            Some((_, known)) => known.holder(key, look_up),
+            None => look_up(&key),
+        }
     }
 
     fn all_holders(
@@ -138,7 +159,16 @@ impl<T: ReadableTable<&'static [u8], &'static [u8]>> EventLookup for View<'_, T>
         message_id: &str,
         now: Timestamp,
     ) -> Result<Option<Timestamp>, LookupError> {
-        let Some(messages) = self.messages else { return Ok(None) };
-        messages::last_received(messages, self.tenant, message_id, now).map_err(in_lookup)
+        let Some((messages, known)) = self.tracking else { return Ok(None) };
+        messages::last_received(messages, known, self.tenant, message_id, now).map_err(in_lookup)
+    }
+
+    fn user(&self, id: ObjectId) -> Result<Option<KnownUser>, LookupError> {
+        let look_up = || self.read(&END_USER, id, |stored| Ok(KnownUser::of(id, &stored)));
+        let user = match self.tracking {
+            Some((_, known)) => known.user(self.tenant, id, look_up),
+            None => look_up(),
+        };
+        user.map_err(in_lookup)
     }
 }
