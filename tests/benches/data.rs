@@ -12,7 +12,7 @@ pub(crate) const USERS: usize = 10_000;
 pub(crate) const COMPANIES: usize = 500;
 
 /// A number between 0 and `below` that looks random and is the same each time for the same seed.
-fn scattered(seed: usize, below: usize) -> usize {
+pub(crate) fn scattered(seed: usize, below: usize) -> usize {
     let mixed = (seed as u64).wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     ((mixed ^ (mixed >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 33) as usize % below
 }

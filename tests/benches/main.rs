@@ -13,6 +13,7 @@ mod nginx;
 mod postgres;
 mod reads;
 mod report;
+mod rows;
 mod scans;
 
 use std::{fs, path::PathBuf};
@@ -40,6 +41,9 @@ async fn main() {
     }
     if wants("events") {
         events::measure(&mut report).await;
+    }
+    if wants("rows") {
+        rows::measure(&mut report).await;
     }
     let table = report.to_markdown();
     println!("{table}");

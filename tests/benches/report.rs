@@ -21,6 +21,8 @@ pub(crate) enum Target {
     AtLeast(f64),
     /// The figure itself is below this.
     Below(f64),
+    /// The figure itself is above this.
+    Above(f64),
     /// It is measured for comparison.
     None,
 }
@@ -78,6 +80,7 @@ impl Report {
             (Target::AtMost(most), Some(ratio)) => (format!("<= {most}"), ratio <= most),
             (Target::AtLeast(least), Some(ratio)) => (format!(">= {least}"), ratio >= least),
             (Target::Below(limit), _) => (format!("< {limit}"), figure < limit),
+            (Target::Above(limit), _) => (format!("> {limit}"), figure > limit),
             _ => ("-".to_owned(), true),
         };
         let met = if target == "-" {

@@ -14,6 +14,9 @@ const CHANGED_TENTHS: u64 = 2;
 /// give any date.
 const MAX_DAYS: usize = 64;
 
+/// Below this an `f64` holds every whole number as it is.
+const MAX_EXACT: u64 = 1 << 53;
+
 /// What an event adds to the engagement of its user and their company.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Engaged {
@@ -175,6 +178,11 @@ pub enum EngagementRow {
 
 /// A weight as the decimal that it was written as; one beyond all decimals is the greatest.
 fn decimal(weight: f64) -> Decimal {
+    // Most weights are whole, and need not be written and read again.
+    let whole = weight as i64;
+    if whole as f64 == weight && whole.unsigned_abs() < MAX_EXACT {
+        return Decimal::from(whole);
+    }
     weight.to_string().parse().unwrap_or(Decimal::MAX)
 }
 

@@ -1,32 +1,52 @@
 //! Whose event it is (rules 1, 2 and 5, R34, R35): which user and which company an event names, and what
 //! of the user is new.
 
-use super::{Identity, report::Note};
+use super::{Identity, intake::EventLookup, report::Note};
 use crate::{
-    plan::{self, Change, Ctx, Refusal},
+    plan::{self, Change, Ctx, Planned, Refusal},
     resources::{
         company::{self, COMPANY},
         end_user::{self, END_USER},
     },
     schema::{Lookup, LookupError, index},
-    value::{Document, Json, ObjectId, RecordRef},
+    value::{Document, Json, JsonRef, Members, ObjectId, RecordRef},
 };
 
-/// A user as they will be stored.
-pub(super) struct User {
-    pub(super) id: ObjectId,
-    pub(super) document: Document,
+/// What an event has to know of a user: little of the record, so that a store can keep it at hand.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KnownUser {
+    /// Their id.
+    pub id: ObjectId,
+    /// Their company.
+    pub company: Option<ObjectId>,
+    /// Whether they have an `externalId`.
+    pub has_external_id: bool,
+    /// Whether they have an e-mail address.
+    pub has_email: bool,
+    /// Whether they have a first or a last name.
+    pub has_name: bool,
 }
 
-impl User {
-    pub(super) fn company(&self) -> Option<ObjectId> {
-        end_user::COMPANY_ID.get(&self.document)
+impl KnownUser {
+    /// From their record.
+    pub fn of(id: ObjectId, record: &dyn Members) -> Self {
+        let value = |name| record.get(name).filter(|value| !value.is_null());
+        let company = value(end_user::COMPANY_ID.name).and_then(JsonRef::as_str);
+        Self {
+            id,
+            company: company.and_then(|id| ObjectId::parse(&id)),
+            has_external_id: value(end_user::EXTERNAL_ID.name).is_some(),
+            has_email: value(end_user::EMAIL.name).is_some(),
+            has_name: [end_user::FIRST_NAME.name, end_user::LAST_NAME.name]
+                .into_iter()
+                .any(|name| value(name).is_some()),
+        }
     }
 }
 
 /// Who an identity names.
 pub(super) enum Found {
-    Known(User),
+    Known(KnownUser),
     /// With the identity under which a new user may be made.
     Unknown(Identity),
 }
@@ -51,7 +71,7 @@ pub(super) fn is_suppressed(identity: &Identity, lookup: &dyn Lookup) -> Result<
 /// match: the id then names a new user, without the e-mail (R34). Conflicts are noted.
 pub(super) fn find_user(
     identity: &Identity,
-    lookup: &dyn Lookup,
+    lookup: &dyn EventLookup,
     notes: &mut Vec<Note>,
 ) -> Result<Found, LookupError> {
     let by_email = match &identity.email {
@@ -69,7 +89,7 @@ pub(super) fn find_user(
     }
     Ok(match by_email {
         None => Found::Unknown(identity.clone()),
-        Some(user) if end_user::EXTERNAL_ID.get(&user.document).is_none() => Found::Known(user),
+        Some(user) if !user.has_external_id => Found::Known(user),
         Some(user) => {
             notes.push(Note::EmailTaken(user.id));
             Found::Unknown(Identity { email: None, ..identity.clone() })
@@ -77,12 +97,15 @@ pub(super) fn find_user(
     })
 }
 
-fn user_by(row: &str, value: &str, lookup: &dyn Lookup) -> Result<Option<User>, LookupError> {
-    let key = user_key(row, value);
-    let Some(id) = lookup.find(&END_USER, row, &key)? else {
-        return Ok(None);
-    };
-    Ok(lookup.record(&END_USER, id)?.map(|document| User { id, document }))
+fn user_by(
+    row: &str,
+    value: &str,
+    lookup: &dyn EventLookup,
+) -> Result<Option<KnownUser>, LookupError> {
+    match lookup.find(&END_USER, row, &user_key(row, value))? {
+        Some(id) => lookup.user(id),
+        None => Ok(None),
+    }
 }
 
 /// The form in which an id or e-mail of a user is compared.
@@ -127,7 +150,7 @@ fn sent_company(sent: &str, lookup: &dyn Lookup) -> Result<Option<ObjectId>, Loo
 /// Notes a company that was sent for a known user and is not theirs: the event keeps theirs (R34).
 pub(super) fn check_company(
     identity: &Identity,
-    user: &User,
+    user: &KnownUser,
     lookup: &dyn Lookup,
     notes: &mut Vec<Note>,
 ) -> Result<(), LookupError> {
@@ -136,7 +159,7 @@ pub(super) fn check_company(
     };
     match sent_company(sent, lookup)? {
         None => notes.push(Note::CompanyUnknown(sent.clone())),
-        Some(company) if Some(company) != user.company() => {
+        Some(company) if Some(company) != user.company => {
             notes.push(Note::CompanyDiffers(user.id, company));
         }
         Some(_) => {}
@@ -150,7 +173,7 @@ pub(super) fn create_user(
     company: ObjectId,
     lookup: &dyn Lookup,
     ctx: &mut Ctx,
-) -> Result<(Vec<Change>, User), LookupError> {
+) -> Result<(Vec<Change>, KnownUser), LookupError> {
     let mut user = Document::default();
     user.set(end_user::COMPANY_ID.name, Json::string(&company.to_string()));
     let sent = [
@@ -164,7 +187,7 @@ pub(super) fn create_user(
         }
     }
     match plan::create(&END_USER, user, lookup, ctx) {
-        Ok(planned) => Ok((planned.changes, User { id: planned.id, document: planned.document })),
+        Ok(planned) => Ok(known(planned)),
         Err(refusal) => Err(unplannable(refusal)),
     }
 }
@@ -172,25 +195,22 @@ pub(super) fn create_user(
 /// Rule 2: what is sent fills only what is empty; nothing is overwritten, and an e-mail that another
 /// user holds stays with them.
 pub(super) fn fill_empty(
-    user: User,
+    user: KnownUser,
     identity: &Identity,
-    lookup: &dyn Lookup,
+    lookup: &dyn EventLookup,
     ctx: &mut Ctx,
-) -> Result<(Vec<Change>, User), LookupError> {
-    let stored = &user.document;
+) -> Result<(Vec<Change>, KnownUser), LookupError> {
     let mut patch = Document::default();
-    let nameless =
-        end_user::FIRST_NAME.get(stored).is_none() && end_user::LAST_NAME.get(stored).is_none();
-    if let (true, Some(name)) = (nameless, &identity.name) {
+    if let (false, Some(name)) = (user.has_name, &identity.name) {
         patch.set(end_user::NAME.name, Json::string(name));
     }
     let keys = [
-        (end_user::EXTERNAL_ID.name, &identity.external_id),
-        (end_user::EMAIL.name, &identity.email),
+        (end_user::EXTERNAL_ID.name, &identity.external_id, user.has_external_id),
+        (end_user::EMAIL.name, &identity.email, user.has_email),
     ];
-    for (row, value) in keys {
+    for (row, value, is_set) in keys {
         if let Some(value) = value
-            && stored.value(row).is_none()
+            && !is_set
             && user_by(row, value, lookup)?.is_none()
         {
             patch.set(row, Json::string(value));
@@ -200,9 +220,15 @@ pub(super) fn fill_empty(
         return Ok((Vec::new(), user));
     }
     match plan::update(&END_USER, user.id, patch, lookup, ctx) {
-        Ok(planned) => Ok((planned.changes, User { id: planned.id, document: planned.document })),
+        Ok(planned) => Ok(known(planned)),
         Err(refusal) => Err(unplannable(refusal)),
     }
+}
+
+/// The user as the change will leave them.
+fn known(planned: Planned) -> (Vec<Change>, KnownUser) {
+    let user = KnownUser::of(planned.id, &planned.document);
+    (planned.changes, user)
 }
 
 /// What is planned here has been looked up first, so that only the store itself can be the reason.

@@ -4,7 +4,7 @@
 use super::{
     Event, Identity,
     engagement::{Beat, Engaged},
-    identity::{self, Company, Found, User, user_key},
+    identity::{self, Company, Found, user_key},
     report::{self, Note, is_placeholder},
 };
 use crate::{
@@ -19,6 +19,8 @@ use crate::{
     schema::{Lookup, LookupError, ResourceDef},
     value::{ObjectId, RecordRef, Timestamp, email, time::DAY_MS},
 };
+
+pub use super::identity::KnownUser;
 
 /// Weight of an event that names none (R36).
 const DEFAULT_WEIGHT: f64 = 1.0;
@@ -91,6 +93,14 @@ pub trait EventLookup: Lookup {
     /// # Errors
     /// When the store cannot say.
     fn new_end_users(&self, now: Timestamp) -> Result<u64, LookupError>;
+
+    /// What an event has to know of the user with this id.
+    ///
+    /// # Errors
+    /// When the store cannot say.
+    fn user(&self, id: ObjectId) -> Result<Option<KnownUser>, LookupError> {
+        Ok(self.record(&END_USER, id)?.map(|record| KnownUser::of(id, &record)))
+    }
 }
 
 /// Plans what is stored of an event. One whose id came in within the last 7 days has been stored
@@ -216,7 +226,7 @@ fn create_user(
     settings: TrackingSettings,
     lookup: &dyn EventLookup,
     ctx: &mut Ctx,
-) -> Result<(Vec<Change>, User), LookupError> {
+) -> Result<(Vec<Change>, KnownUser), LookupError> {
     let (mut changes, user) = identity::create_user(identity, company, lookup, ctx)?;
     if settings.max_new_end_users_per_hour.is_some() {
         changes.push(Change::Append(Appended::NewEndUser(ctx.now)));
@@ -234,7 +244,7 @@ fn placeholders(identity: &Identity) -> Vec<Note> {
 /// An event with an action is an activity, unless it happened zero times (R36, R37).
 fn activity(
     sent: &Incoming<'_>,
-    user: &User,
+    user: &KnownUser,
     lookup: &dyn Lookup,
     notes: &mut Vec<Note>,
     ctx: &mut Ctx,
@@ -244,22 +254,22 @@ fn activity(
     let Some(action) = event.action.clone().filter(|_| count > 0) else {
         return Ok(None);
     };
-    let Identity { asset, project, .. } = event.identity.clone();
+    let Identity { asset, project, .. } = &event.identity;
     let matched = |def, row, sent: &Option<String>| match sent {
         Some(key) => lookup.find(def, row, key),
         None => Ok(None),
     };
-    let asset_id = matched(&ASSET, asset::EXTERNAL_ID.name, &asset)?;
-    let project_id = matched(&PROJECT, project::EXTERNAL_ID.name, &project)?;
+    let asset_id = matched(&ASSET, asset::EXTERNAL_ID.name, asset)?;
+    let project_id = matched(&PROJECT, project::EXTERNAL_ID.name, project)?;
     notes.extend(asset.clone().filter(|_| asset_id.is_none()).map(Note::AssetUnknown));
     notes.extend(project.clone().filter(|_| project_id.is_none()).map(Note::ProjectUnknown));
     Ok(Some(Box::new(Activity {
         id: ctx.ids.next(ctx.now),
-        company_id: user.company(),
+        company_id: user.company,
         end_user_id: user.id,
         action,
-        asset,
-        project,
+        asset: asset.clone(),
+        project: project.clone(),
         info: event.info.clone(),
         count,
         weight: event.weight.unwrap_or(DEFAULT_WEIGHT),
@@ -276,7 +286,7 @@ fn activity(
 /// What the event adds to the engagement of its user; the future moves nothing beyond now (R36, R37).
 fn engaged(
     sent: &Incoming<'_>,
-    user: &User,
+    user: &KnownUser,
     activity: Option<&Activity>,
     now: Timestamp,
 ) -> Change {
@@ -289,7 +299,7 @@ fn engaged(
     });
     Change::Append(Appended::Engaged(Engaged {
         end_user_id: user.id,
-        company_id: user.company(),
+        company_id: user.company,
         seen_at: counts.then_some(date.min(now)),
         beat,
         activity: activity.map(|activity| activity.id),

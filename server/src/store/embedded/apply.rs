@@ -63,6 +63,7 @@ impl Applier<'_, '_> {
         let key = keys::record(self.tenant, def.code, id);
         let value = codec::seal_record(&key, document);
         self.tables.records.insert(key.as_slice(), value.as_slice())?;
+        self.tables.known.forget_record(self.tenant, def, id);
         if let Some(finding) = report::ticket_without_company(def, document, self.now) {
             self.pending.find(self.tenant, finding);
         }
@@ -76,6 +77,7 @@ impl Applier<'_, '_> {
     fn delete(&mut self, def: &ResourceDef, id: ObjectId, basis: Basis) -> Result<(), StoreError> {
         let key = keys::record(self.tenant, def.code, id);
         self.tables.records.remove(key.as_slice())?;
+        self.tables.known.forget_record(self.tenant, def, id);
         let version = match basis {
             Basis::Absent => 0,
             Basis::Version(version) => version,
@@ -93,7 +95,9 @@ impl Applier<'_, '_> {
     ) -> Result<(), StoreError> {
         for entry in removed {
             if entry.unique {
-                self.tables.unique.remove(self.unique_key(def, entry).as_slice())?;
+                let key = self.unique_key(def, entry);
+                self.tables.unique.remove(key.as_slice())?;
+                self.tables.known.forget_holder(&key);
             } else {
                 self.tables.index.remove(self.index_key(def, entry, id).as_slice())?;
             }
@@ -102,6 +106,7 @@ impl Applier<'_, '_> {
             if entry.unique {
                 let key = self.unique_key(def, entry);
                 self.tables.unique.insert(key.as_slice(), id.as_bytes().as_slice())?;
+                self.tables.known.forget_holder(&key);
             } else {
                 let key = self.index_key(def, entry, id);
                 self.tables.index.insert(key.as_slice(), [].as_slice())?;

@@ -8,7 +8,7 @@ use svctrack_core::{
     },
     schema::{Lookup, ReadCtx, ResourceDef},
     tracking::{
-        intake::{self, Incoming, TrackingSettings},
+        intake::{self, Incoming},
         report::refused_ticket,
     },
     value::{Document, ObjectId, RecordRef},
@@ -153,7 +153,7 @@ fn track(
     ctx: &mut Ctx,
 ) -> Result<Reply, StoreError> {
     let tenant = actor.tenant.id();
-    let settings = TrackingSettings::of_tenant(&View::in_transaction(tenant, tables))?;
+    let settings = View::in_transaction(tenant, tables).tracking_settings()?;
     let Tracking { events, refused, received_at, route } = tracking;
     for event in events {
         let incoming = Incoming { event, received_at: *received_at, route: *route };

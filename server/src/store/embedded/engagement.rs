@@ -4,10 +4,9 @@
 //! The ids of the latest activities lie in the row itself; each time there are enough of them they move
 //! to a chunk of their own. So an event costs no index row, and a user's activities are read without a scan.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeSet, HashMap, hash_map};
 
 use redb::{ReadTransaction, ReadableTable};
-use serde::{Deserialize, Serialize};
 use svctrack_core::{
     resources::{
         company::COMPANY,
@@ -27,28 +26,61 @@ use super::{
 use crate::store::StoreError;
 
 /// How many activities are in a chunk: a row stays small, and a chunk is written for many events.
-const CHUNK_IDS: usize = 64;
+const CHUNK_IDS: usize = 24;
+/// Most rows that are kept at hand for the transactions to come: some 10 MB, and 50 MB if all had events
+/// of many days.
+const MAX_KNOWN_ROWS: usize = 20_000;
 
 /// The row of a user or a company.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default)]
 struct Row {
     engagement: Engagement,
     /// The activities since the last chunk, oldest first.
     latest: Vec<ObjectId>,
 }
 
+impl Row {
+    /// The stored bytes: engagement and number of ids as postcard, then the ids.
+    fn seal(&self, key: &[u8]) -> Result<Vec<u8>, StoreError> {
+        let begin = postcard::to_stdvec(&(&self.engagement, self.latest.len()));
+        let begin = begin.map_err(|error| StoreError::Internal(error.to_string()))?;
+        Ok(codec::seal(key, &[begin, bytes_of(&self.latest)].concat()))
+    }
+
+    fn unseal(key: &[u8], bytes: &[u8]) -> Result<Self, StoreError> {
+        let read = postcard::take_from_bytes::<(Engagement, usize)>(codec::unseal(key, bytes)?);
+        let ((engagement, count), ids) =
+            read.map_err(|error| StoreError::Corrupted(error.to_string()))?;
+        Ok(Self { engagement, latest: ids_in(ids).take(count).collect() })
+    }
+}
+
+fn bytes_of(ids: &[ObjectId]) -> Vec<u8> {
+    ids.iter().flat_map(|id| *id.as_bytes()).collect()
+}
+
+fn ids_in(bytes: &[u8]) -> impl Iterator<Item = ObjectId> {
+    let ids = bytes.chunks_exact(ID_BYTES).filter_map(|id| id.first_chunk());
+    ids.map(|id| ObjectId::from_bytes(*id))
+}
+
 /// Who a row is of.
 type Owner = (TenantId, u8, ObjectId);
 
-/// The rows that a transaction has touched.
+/// The rows that a transaction has touched, beside those that earlier ones left.
 #[derive(Default)]
-pub(super) struct Rows(BTreeMap<Owner, Row>);
+pub(super) struct Rows {
+    known: HashMap<Owner, Row>,
+    /// In the order of their keys, in which they are written.
+    touched: BTreeSet<Owner>,
+}
 
 impl Rows {
     fn row(&mut self, tables: &WriteTables<'_>, owner: Owner) -> Result<&mut Row, StoreError> {
-        match self.0.entry(owner) {
-            std::collections::btree_map::Entry::Occupied(known) => Ok(known.into_mut()),
-            std::collections::btree_map::Entry::Vacant(new) => {
+        self.touched.insert(owner);
+        match self.known.entry(owner) {
+            hash_map::Entry::Occupied(known) => Ok(known.into_mut()),
+            hash_map::Entry::Vacant(new) => {
                 Ok(new.insert(load(&tables.engagement, owner)?.unwrap_or_default()))
             }
         }
@@ -116,7 +148,7 @@ impl Rows {
         let mut last_active = None;
         for other in users.into_iter().filter(|other| *other != user) {
             let owner = (tenant, END_USER.code, other);
-            let known = match self.0.get(&owner) {
+            let known = match self.known.get(&owner) {
                 Some(row) => row.engagement.last_active(),
                 None => {
                     load(&tables.engagement, owner)?.and_then(|row| row.engagement.last_active())
@@ -145,7 +177,7 @@ impl Rows {
                 break;
             }
             let (key, value) = row?;
-            ids.extend(ids_in(key.value(), value.value())?);
+            ids.extend(ids_in(codec::unseal(key.value(), value.value())?));
             chunks.push(key.value().to_vec());
         }
         for key in chunks {
@@ -154,7 +186,8 @@ impl Rows {
         if ids.len() >= limit {
             return Ok((ids, false));
         }
-        let row = match self.0.remove(&owner) {
+        self.touched.remove(&owner);
+        let row = match self.known.remove(&owner) {
             Some(row) => row,
             None => load(&tables.engagement, owner)?.unwrap_or_default(),
         };
@@ -163,14 +196,18 @@ impl Rows {
         Ok((ids, true))
     }
 
-    /// Writes the rows.
-    pub(super) fn flush(self, tables: &mut WriteTables<'_>) -> Result<(), StoreError> {
-        for ((tenant, resource, id), row) in self.0 {
+    /// Writes the rows that were touched; what is left is as the table has it.
+    pub(super) fn flush(mut self, tables: &mut WriteTables<'_>) -> Result<Self, StoreError> {
+        for owner in std::mem::take(&mut self.touched) {
+            let Some(row) = self.known.get(&owner) else { continue };
+            let (tenant, resource, id) = owner;
             let key = keys::record(tenant, resource, id);
-            let value = codec::seal_row(&key, &row)?;
-            tables.engagement.insert(key.as_slice(), value.as_slice())?;
+            tables.engagement.insert(key.as_slice(), row.seal(&key)?.as_slice())?;
         }
-        Ok(())
+        if self.known.len() > MAX_KNOWN_ROWS {
+            self.known.clear();
+        }
+        Ok(self)
     }
 }
 
@@ -185,7 +222,7 @@ fn load(
 ) -> Result<Option<Row>, StoreError> {
     let key = keys::record(tenant, resource, id);
     let row = table.get(key.as_slice())?;
-    row.map(|row| codec::unseal_row(&key, row.value())).transpose()
+    row.map(|row| Row::unseal(&key, row.value())).transpose()
 }
 
 /// The engagement of a user or a company.
@@ -205,8 +242,8 @@ fn put_chunk(
 ) -> Result<(), StoreError> {
     let Some(last) = activities.last() else { return Ok(()) };
     let key = keys::chunk(tenant, resource, id, *last);
-    let ids: Vec<u8> = activities.iter().flat_map(|id| *id.as_bytes()).collect();
-    tables.activity_chunks.insert(key.as_slice(), codec::seal(&key, &ids).as_slice())?;
+    let value = codec::seal(&key, &bytes_of(activities));
+    tables.activity_chunks.insert(key.as_slice(), value.as_slice())?;
     Ok(())
 }
 
@@ -269,13 +306,6 @@ impl Activities {
     }
 
     fn ids_before(&self, key: &[u8], value: &[u8]) -> Result<Vec<ObjectId>, StoreError> {
-        let ids = ids_in(key, value)?;
-        Ok(ids.into_iter().filter(|id| *id < self.before).collect())
+        Ok(ids_in(codec::unseal(key, value)?).filter(|id| *id < self.before).collect())
     }
-}
-
-/// The ids in a chunk, oldest first.
-fn ids_in(key: &[u8], value: &[u8]) -> Result<Vec<ObjectId>, StoreError> {
-    let ids = codec::unseal(key, value)?.chunks_exact(ID_BYTES);
-    Ok(ids.filter_map(|id| id.first_chunk().map(|id| ObjectId::from_bytes(*id))).collect())
 }

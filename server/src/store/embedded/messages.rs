@@ -10,7 +10,7 @@ use svctrack_core::{
     value::{TenantId, Timestamp},
 };
 
-use super::{keys, pending::Pending, tables::WriteTables};
+use super::{keys, known::Known, pending::Pending, tables::WriteTables};
 use crate::store::StoreError;
 
 /// Most ids of a tenant that are remembered in a window: some 600 MB.
@@ -30,19 +30,40 @@ pub(super) fn counter(window: u16) -> String {
 /// When an event with this id was last received, in this window or the one before.
 pub(super) fn last_received(
     table: &impl ReadableTable<&'static [u8], &'static [u8]>,
+    known: &Known,
     tenant: TenantId,
     id: &str,
     now: Timestamp,
 ) -> Result<Option<Timestamp>, StoreError> {
-    let window = window_of(now);
-    for window in [Some(window), window.checked_sub(1)].into_iter().flatten() {
-        let row = table.get(keys::message(tenant, window, id).as_slice())?;
+    let now = window_of(now);
+    for window in [Some(now), now.checked_sub(1)].into_iter().flatten() {
+        let key = keys::message(tenant, window, id);
+        if window != now {
+            // Ids that ascend with time lie behind all of the window before, which need not be read.
+            let last = known.last_message(tenant, window, || last_key(table, tenant, window))?;
+            if last.is_none_or(|last| last < key) {
+                continue;
+            }
+        }
+        let row = table.get(key.as_slice())?;
         let ms = row.and_then(|row| row.value().first_chunk().map(|ms| i64::from_be_bytes(*ms)));
         if let Some(ms) = ms {
             return Ok(Some(Timestamp::from_ms_clamped(ms)));
         }
     }
     Ok(None)
+}
+
+/// The last key in a window.
+fn last_key(
+    table: &impl ReadableTable<&'static [u8], &'static [u8]>,
+    tenant: TenantId,
+    window: u16,
+) -> Result<Option<Vec<u8>>, StoreError> {
+    let first = keys::messages_from(tenant, window);
+    let end = keys::messages_from(tenant, window.saturating_add(1));
+    let last = table.range(first.as_slice()..end.as_slice())?.next_back().transpose()?;
+    Ok(last.map(|(key, _)| key.value().to_vec()))
 }
 
 /// Remembers an id; when there are too many it is reported instead.
@@ -62,6 +83,7 @@ pub(super) fn remember(
     }
     let key = keys::message(tenant, window, id);
     tables.messages.insert(key.as_slice(), received_at.as_ms().to_be_bytes().as_slice())?;
+    tables.known.forget_messages(tenant, window);
     Ok(())
 }
 

@@ -9,8 +9,10 @@ mod engagement;
 mod erasure;
 mod failure;
 mod keys;
+mod known;
 mod list;
 mod messages;
+mod moment;
 mod new_users;
 mod once;
 mod open;
@@ -59,12 +61,14 @@ pub use self::{
     open::{OpenError, initialise},
 };
 use self::{
+    moment::{Latest, Moment},
     queue::{Job, Queues},
     rate_limits::KnownLimits,
     replays::Replays,
     storage::{FileMedium, Medium},
+    tables::RecordTables,
     token_uses::TokenUses,
-    writer::Writer,
+    writer::{Kept, Writer},
 };
 use super::{Actor, Answer, Command, Health, Page, Part, Reply, Since, Store, StoreError};
 use crate::{
@@ -87,6 +91,7 @@ struct Shared {
     cache_bytes: usize,
     /// None while the file is being opened again.
     database: RwLock<Option<Arc<Database>>>,
+    latest: Latest,
     queues: Queues,
     health: AtomicU8,
     uses: TokenUses,
@@ -144,6 +149,7 @@ impl Embedded {
             medium,
             cache_bytes,
             database: RwLock::new(Some(Arc::new(database))),
+            latest: Latest::default(),
             queues: Queues::default(),
             health: AtomicU8::new(Health::Ok as u8),
             uses: TokenUses::default(),
@@ -154,7 +160,7 @@ impl Embedded {
         let to_replay = shared.read(parked::tenants_due)?;
         let mut replays = Replays::default();
         replays.mark(to_replay.into_iter().map(|id| (id, tenant_by_operator(id))).collect());
-        let writer = Writer { shared: shared.clone(), ids, replays };
+        let writer = Writer { shared: shared.clone(), ids, replays, kept: Kept::default() };
         let thread = thread::Builder::new().name("writer".to_owned()).spawn(|| writer.run())?;
         Ok(Self {
             shared,
@@ -191,12 +197,25 @@ impl Shared {
         Ok(self.database()?.begin_read()?)
     }
 
-    /// Reads from a snapshot. When the file fails, the writer is asked to open it again.
+    /// Reads from a snapshot of its own.
     fn read<T>(
         &self,
         read: impl FnOnce(&ReadTransaction) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
-        let done = self.snapshot().and_then(|snapshot| read(&snapshot));
+        self.watched(self.snapshot().and_then(|snapshot| read(&snapshot)))
+    }
+
+    /// Reads what ends at once from the moment that is shared.
+    fn read_point<T>(
+        &self,
+        read: impl FnOnce(&Moment) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        let moment = self.latest.moment(|| self.snapshot());
+        self.watched(moment.and_then(|moment| read(&moment)))
+    }
+
+    /// What came of a read. When the file fails, the writer is asked to open it again.
+    fn watched<T>(&self, done: Result<T, StoreError>) -> Result<T, StoreError> {
         let failed = done.as_ref().is_err_and(StoreError::is_of_the_file);
         if failed && self.health.load(Ordering::Relaxed) == Health::Ok as u8 {
             self.queues.ask_to_reopen();
@@ -209,6 +228,7 @@ impl Shared {
     fn reopen(&self) -> bool {
         self.set_health(Health::Recovering);
         let old = self.slot().take();
+        self.latest.forget();
         if let Some(old) = old {
             wait_for_snapshots(&old);
         }
@@ -265,11 +285,14 @@ impl Store for Embedded {
         let (tenant, now) = (tenant.id(), self.shared.clock.now());
         if def.looks_at_many {
             let reference = reference.clone();
-            let read = move |snapshot: &_| read::record(snapshot, tenant, def, &reference, now);
+            let read = move |snapshot: &_| {
+                let tables = RecordTables::open(snapshot)?;
+                read::record(&tables, tenant, def, &reference, now)
+            };
             return self.scan(read).boxed();
         }
-        let read = |snapshot: &_| read::record(snapshot, tenant, def, reference, now);
-        let found = self.shared.read(read);
+        let read = |moment: &Moment| read::record(&moment.tables, tenant, def, reference, now);
+        let found = self.shared.read_point(read);
         std::future::ready(found).boxed()
     }
 
@@ -327,7 +350,7 @@ impl Store for Embedded {
     }
 
     fn has_tenant(&self, tenant: TenantId) -> Result<bool, StoreError> {
-        self.shared.read(|snapshot| tenants::has_tenant(snapshot, tenant))
+        self.shared.read_point(|moment| moment.has_tenant(tenant))
     }
 
     fn tenants(&self, limit: usize) -> Result<Vec<TenantRecord>, StoreError> {
@@ -335,7 +358,7 @@ impl Store for Embedded {
     }
 
     fn token(&self, id: &str) -> Result<Option<TokenRecord>, StoreError> {
-        self.shared.read(|snapshot| tenants::token(snapshot, id))
+        self.shared.read_point(|moment| moment.token(id))
     }
 
     fn tokens(&self, tenant: &Tenant) -> Result<Vec<TokenRecord>, StoreError> {
@@ -349,8 +372,8 @@ impl Store for Embedded {
     }
 
     fn rate_limits(&self, tenant: &Tenant) -> Result<RateLimits, StoreError> {
-        let read = |snapshot: &_| read::rate_limits(snapshot, tenant.id());
-        self.shared.limits.of(tenant.id(), || self.shared.read(read))
+        let read = |moment: &Moment| read::rate_limits(&moment.tables, tenant.id());
+        self.shared.limits.of(tenant.id(), || self.shared.read_point(read))
     }
 
     fn health(&self) -> Health {
@@ -367,6 +390,7 @@ impl Store for Embedded {
         if writer.is_some_and(|writer| writer.join().is_err()) {
             tracing::error!("the writer ended in a panic");
         }
+        self.shared.latest.forget();
         self.shared.set_health(Health::Stopped);
     }
 }

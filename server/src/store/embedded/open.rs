@@ -7,6 +7,7 @@ use svctrack_core::value::{IdSequence, ObjectId, Timestamp};
 
 use super::{
     keys::ID_BYTES,
+    known::Known,
     storage::{Medium, Storage, Trial, create_file},
     tables::{META, WriteTables},
     writer::begin,
@@ -107,7 +108,8 @@ pub fn initialise(storage: Storage, store_bytes: [u8; 5]) -> Result<(), OpenErro
     let database = redb::Builder::new().create_with_backend(storage)?;
     let transaction = begin(&database)?;
     {
-        let mut tables = WriteTables::open(&transaction).map_err(StoreError::from)?;
+        let mut tables =
+            WriteTables::open(&transaction, Known::default()).map_err(StoreError::from)?;
         let first = IdSequence::new(store_bytes).next(Timestamp::MIN);
         tables.meta.insert(META_FORMAT, STORE_FORMAT).map_err(StoreError::from)?;
         tables.meta.insert(META_LAST_ID, first.as_bytes().as_slice()).map_err(StoreError::from)?;

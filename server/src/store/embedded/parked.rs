@@ -172,7 +172,7 @@ pub(super) fn replay(
     ctx: &mut Ctx,
 ) -> Result<usize, StoreError> {
     let tenant = actor.tenant.id();
-    let settings = TrackingSettings::of_tenant(&View::in_transaction(tenant, tables))?;
+    let settings = View::in_transaction(tenant, tables).tracking_settings()?;
     let (mut left, mut gone_on) = (MAX_REPLAYED_PER_COMMAND, 0);
     while left > 0 {
         let Some(mut due) = first_due(tables, tenant)? else {

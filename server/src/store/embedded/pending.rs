@@ -32,10 +32,21 @@ pub(super) struct Pending {
     findings: BTreeMap<(TenantId, &'static str), OfCode>,
 }
 
+/// What is left when all is written.
+pub(super) struct Flushed {
+    pub(super) to_replay: BTreeMap<TenantId, Tenant>,
+    pub(super) engagement: engagement::Rows,
+}
+
 /// Findings of one code, each by the route and what tells its cause.
 type OfCode = BTreeMap<(Route, String), Finding>;
 
 impl Pending {
+    /// Nothing yet, but for the engagement that earlier transactions left.
+    pub(super) fn with(engagement: engagement::Rows) -> Self {
+        Self { engagement, ..Self::default() }
+    }
+
     /// Where a counter stands.
     pub(super) fn count(
         &mut self,
@@ -80,23 +91,23 @@ impl Pending {
         causes.insert(cause, finding);
     }
 
-    /// Writes what was gathered; returns the tenants of which parked events may go on.
+    /// Writes what was gathered.
     pub(super) fn flush(
         mut self,
         tables: &mut WriteTables<'_>,
         ids: &mut IdSequence,
         now: Timestamp,
-    ) -> Result<BTreeMap<TenantId, Tenant>, StoreError> {
+    ) -> Result<Flushed, StoreError> {
         for ((tenant, _), causes) in std::mem::take(&mut self.findings) {
             for finding in causes.into_values() {
                 report::fold(tables, &mut self, tenant, &finding, || ids.next(now))?;
             }
         }
-        self.engagement.flush(tables)?;
+        let engagement = self.engagement.flush(tables)?;
         for ((tenant, name), count) in self.counters {
             let key = keys::counter(tenant, &name);
             tables.counters.insert(key.as_slice(), count.to_be_bytes().as_slice())?;
         }
-        Ok(self.to_replay)
+        Ok(Flushed { to_replay: self.to_replay, engagement })
     }
 }

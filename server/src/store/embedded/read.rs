@@ -1,4 +1,4 @@
-//! Reads: each from a snapshot of its own, so that it sees one moment and holds up nobody.
+//! Reads: each sees one moment and holds up nobody.
 
 use std::ops::Bound;
 
@@ -27,14 +27,13 @@ use crate::{
 
 /// One record.
 pub(super) fn record(
-    snapshot: &ReadTransaction,
+    tables: &RecordTables,
     tenant: TenantId,
     def: &'static ResourceDef,
     reference: &RecordRef,
     now: Timestamp,
 ) -> Result<Option<Answer>, StoreError> {
-    let tables = RecordTables::open(snapshot)?;
-    let view = View::of_snapshot(tenant, &tables);
+    let view = View::of_snapshot(tenant, tables);
     let id = match reference {
         RecordRef::Id(id) => Some(*id),
         other => view.locate(def, other)?,
@@ -59,11 +58,10 @@ fn answer(
 
 /// The rate limits that a tenant has set for itself.
 pub(super) fn rate_limits(
-    snapshot: &ReadTransaction,
+    tables: &RecordTables,
     tenant: TenantId,
 ) -> Result<RateLimits, StoreError> {
-    let tables = RecordTables::open(snapshot)?;
-    let settings = settings::of_tenant(&View::of_snapshot(tenant, &tables))?;
+    let settings = settings::of_tenant(&View::of_snapshot(tenant, tables))?;
     Ok(RateLimits {
         requests: settings::requests_per_second(&settings),
         tracking: settings::tracking_per_second(&settings),

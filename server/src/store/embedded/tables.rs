@@ -1,6 +1,7 @@
 //! The tables of the store, opened for writing or for reading. The layout of their keys is drawn in
 //! [`super::keys`].
 
+use super::known::Known;
 use redb::{ReadOnlyTable, ReadTransaction, Table, TableDefinition, TableError, WriteTransaction};
 
 pub(super) type Definition = TableDefinition<'static, &'static [u8], &'static [u8]>;
@@ -56,8 +57,9 @@ pub(super) const ALL: [Definition; 22] = [
     ERASURES,
 ];
 
-/// All tables, in a transaction that writes.
+/// All tables, in a transaction that writes, and what is known of them.
 pub(super) struct WriteTables<'t> {
+    pub(super) known: Known,
     pub(super) meta: WriteTable<'t>,
     pub(super) tenants: WriteTable<'t>,
     pub(super) tokens: WriteTable<'t>,
@@ -84,8 +86,12 @@ pub(super) struct WriteTables<'t> {
 
 impl<'t> WriteTables<'t> {
     /// Opens every table, making those that are missing.
-    pub(super) fn open(transaction: &'t WriteTransaction) -> Result<Self, TableError> {
+    pub(super) fn open(
+        transaction: &'t WriteTransaction,
+        known: Known,
+    ) -> Result<Self, TableError> {
         Ok(Self {
+            known,
             meta: transaction.open_table(META)?,
             tenants: transaction.open_table(TENANTS)?,
             tokens: transaction.open_table(TOKENS)?,

@@ -13,7 +13,7 @@ use super::{
     apply::apply,
     codec, keys,
     pending::Pending,
-    tables::{TENANTS, TOKENS, TOKENS_OF_TENANT, WriteTables},
+    tables::{ReadTable, TENANTS, TOKENS, TOKENS_OF_TENANT, WriteTables},
     view::View,
 };
 use crate::{
@@ -25,10 +25,6 @@ use crate::{
 const MAX_TENANTS: u64 = 10_000;
 /// Most tokens of a tenant: a list of them is answered whole.
 const MAX_TOKENS: usize = 1_000;
-
-pub(super) fn has_tenant(snapshot: &ReadTransaction, tenant: TenantId) -> Result<bool, StoreError> {
-    Ok(snapshot.open_table(TENANTS)?.get(tenant.as_bytes().as_slice())?.is_some())
-}
 
 pub(super) fn list(
     snapshot: &ReadTransaction,
@@ -43,11 +39,7 @@ pub(super) fn list(
     Ok(tenants)
 }
 
-pub(super) fn token(
-    snapshot: &ReadTransaction,
-    id: &str,
-) -> Result<Option<TokenRecord>, StoreError> {
-    let table = snapshot.open_table(TOKENS)?;
+pub(super) fn token(table: &ReadTable, id: &str) -> Result<Option<TokenRecord>, StoreError> {
     table.get(id.as_bytes())?.map(|row| read_row(id.as_bytes(), row.value())).transpose()
 }
 
@@ -73,6 +65,7 @@ pub(super) fn tokens(
     tenant: TenantId,
 ) -> Result<Vec<TokenRecord>, StoreError> {
     let ids = snapshot.open_table(TOKENS_OF_TENANT)?;
+    let table = snapshot.open_table(TOKENS)?;
     let mut tokens = Vec::new();
     let (first, last) = tokens_of(tenant);
     for row in ids.range(first.as_slice()..=last.as_slice())? {
@@ -80,7 +73,7 @@ pub(super) fn tokens(
         let id =
             key.value().get(tenant.as_bytes().len()..).and_then(|id| std::str::from_utf8(id).ok());
         if let Some(id) = id {
-            tokens.extend(token(snapshot, id)?);
+            tokens.extend(token(&table, id)?);
         }
     }
     Ok(tokens)

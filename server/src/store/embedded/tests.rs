@@ -172,7 +172,7 @@ async fn ids_of_too_many_events_are_reported_with_the_way_on_which_they_came() {
     {
         let database = world.store.shared.database().unwrap();
         let transaction = writer::begin(&database).unwrap();
-        let mut tables = WriteTables::open(&transaction).unwrap();
+        let mut tables = WriteTables::open(&transaction, known::Known::default()).unwrap();
         let key = keys::counter(tenant, &counter);
         tables.counters.insert(key.as_slice(), full.to_be_bytes().as_slice()).unwrap();
         drop(tables);
@@ -267,13 +267,13 @@ fn commit_and_crash(
     let database = open::open(&FileMedium(folder.path().join(FILE_NAME)), CACHE_BYTES).unwrap();
     let transaction = writer::begin(&database).unwrap();
     {
-        let mut tables = WriteTables::open(&transaction).unwrap();
+        let mut tables = WriteTables::open(&transaction, known::Known::default()).unwrap();
         let mut pending = pending::Pending::default();
         let mut ids = open::load_ids(&database).unwrap();
         let mut ctx = svctrack_core::plan::Ctx { now: clock.now(), ids: ids.clone(), actor: None };
         command::carry_out(&actor, command, &mut tables, &mut pending, &mut ctx).unwrap().unwrap();
         ids.clone_from(&ctx.ids);
-        let to_replay = pending.flush(&mut tables, &mut ids, clock.now()).unwrap();
+        let to_replay = pending.flush(&mut tables, &mut ids, clock.now()).unwrap().to_replay;
         assert_eq!(to_replay.len(), 1);
         let last = IdSequence::last(&ids).unwrap();
         tables.meta.insert(open::META_LAST_ID, last.as_bytes().as_slice()).unwrap();

@@ -3,8 +3,12 @@
 
 use redb::ReadableTable;
 use svctrack_core::{
+    resources::end_user::END_USER,
     schema::{Lookup, LookupError, ResourceDef},
-    tracking::{engagement::Engagement, intake::EventLookup},
+    tracking::{
+        engagement::Engagement,
+        intake::{EventLookup, KnownUser, TrackingSettings},
+    },
     value::{Document, ObjectId, TenantId, Timestamp},
 };
 
@@ -12,7 +16,9 @@ use super::{
     codec::{self, Stored},
     engagement,
     failure::in_lookup,
-    keys, messages, new_users, suppressed,
+    keys,
+    known::Known,
+    messages, new_users, suppressed,
     tables::{ReadTable, RecordTables, WriteTable, WriteTables},
 };
 use crate::store::StoreError;
@@ -24,12 +30,20 @@ pub(super) struct View<'a, T> {
     unique: &'a T,
     index: &'a T,
     engagement: &'a T,
-    /// Ids of events that came in, where events are planned.
-    messages: Option<&'a T>,
-    /// What erased persons were known by, where something is planned.
-    suppressed: Option<&'a T>,
-    /// Where the users are counted that events make, as the above.
-    counters: Option<&'a T>,
+    /// What is needed where something is planned besides.
+    planning: Option<Planning<'a, T>>,
+}
+
+/// What planning looks at besides records.
+struct Planning<'a, T> {
+    /// Ids of events that came in.
+    messages: &'a T,
+    /// What erased persons were known by.
+    suppressed: &'a T,
+    /// Where the users are counted that events make.
+    counters: &'a T,
+    /// What the writer knows of the tables.
+    known: &'a Known,
 }
 
 impl<'a, 't> View<'a, WriteTable<'t>> {
@@ -41,9 +55,12 @@ impl<'a, 't> View<'a, WriteTable<'t>> {
             unique: &tables.unique,
             index: &tables.index,
             engagement: &tables.engagement,
-            messages: Some(&tables.messages),
-            suppressed: Some(&tables.suppressed),
-            counters: Some(&tables.counters),
+            planning: Some(Planning {
+                messages: &tables.messages,
+                suppressed: &tables.suppressed,
+                counters: &tables.counters,
+                known: &tables.known,
+            }),
         }
     }
 }
@@ -57,9 +74,7 @@ impl<'a> View<'a, ReadTable> {
             unique: &tables.unique,
             index: &tables.index,
             engagement: &tables.engagement,
-            messages: None,
-            suppressed: None,
-            counters: None,
+            planning: None,
         }
     }
 }
@@ -79,15 +94,30 @@ impl<T: ReadableTable<&'static [u8], &'static [u8]>> View<'_, T> {
         read(codec::unseal_record(&key, bytes.value())?).map(Some)
     }
 
+    /// What the tenant has set for its events.
+    pub(super) fn tracking_settings(&self) -> Result<TrackingSettings, StoreError> {
+        let look_up = || Ok(TrackingSettings::of_tenant(self)?);
+        match &self.planning {
+            Some(planning) => planning.known.settings(self.tenant, look_up),
+            None => look_up(),
+        }
+    }
+
     fn holder(
         &self,
         def: &ResourceDef,
         row: &str,
         key: &str,
     ) -> Result<Option<ObjectId>, StoreError> {
+        let look_up = |key: &[u8]| -> Result<_, StoreError> {
+            let id = self.unique.get(key)?;
+            Ok(id.and_then(|id| keys::id_at_end(id.value())))
+        };
         let key = keys::unique(self.tenant, def.code, row, key);
-        let id = self.unique.get(key.as_slice())?;
-        Ok(id.and_then(|id| keys::id_at_end(id.value())))
+        match &self.planning {
+            Some(planning) => planning.known.holder(key, look_up),
+            None => look_up(&key),
+        }
     }
 
     fn all_holders(
@@ -140,8 +170,8 @@ impl<T: ReadableTable<&'static [u8], &'static [u8]>> Lookup for View<'_, T> {
     }
 
     fn is_suppressed(&self, row: &str, key: &str) -> Result<bool, LookupError> {
-        let Some(suppressed) = self.suppressed else { return Ok(false) };
-        suppressed::holds(suppressed, self.tenant, row, key).map_err(in_lookup)
+        let Some(planning) = &self.planning else { return Ok(false) };
+        suppressed::holds(planning.suppressed, self.tenant, row, key).map_err(in_lookup)
     }
 }
 
@@ -151,12 +181,22 @@ impl<T: ReadableTable<&'static [u8], &'static [u8]>> EventLookup for View<'_, T>
         message_id: &str,
         now: Timestamp,
     ) -> Result<Option<Timestamp>, LookupError> {
-        let Some(messages) = self.messages else { return Ok(None) };
-        messages::last_received(messages, self.tenant, message_id, now).map_err(in_lookup)
+        let Some(planning) = &self.planning else { return Ok(None) };
+        let Planning { messages, known, .. } = planning;
+        messages::last_received(*messages, known, self.tenant, message_id, now).map_err(in_lookup)
+    }
+
+    fn user(&self, id: ObjectId) -> Result<Option<KnownUser>, LookupError> {
+        let look_up = || self.read(&END_USER, id, |stored| Ok(KnownUser::of(id, &stored)));
+        let user = match &self.planning {
+            Some(planning) => planning.known.user(self.tenant, id, look_up),
+            None => look_up(),
+        };
+        user.map_err(in_lookup)
     }
 
     fn new_end_users(&self, now: Timestamp) -> Result<u64, LookupError> {
-        let Some(counters) = self.counters else { return Ok(0) };
-        new_users::count(counters, self.tenant, now).map_err(in_lookup)
+        let Some(planning) = &self.planning else { return Ok(0) };
+        new_users::count(planning.counters, self.tenant, now).map_err(in_lookup)
     }
 }

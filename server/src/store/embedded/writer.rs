@@ -21,9 +21,10 @@ use svctrack_core::{
 };
 
 use super::{
-    Shared, command,
+    Shared, command, engagement,
+    known::Known,
     open::META_LAST_ID,
-    pending::Pending,
+    pending::{Flushed, Pending},
     queue::{Job, Work},
     replays::Replays,
     tables::WriteTables,
@@ -62,6 +63,21 @@ pub(super) struct Writer {
     pub(super) ids: IdSequence,
     /// Tenants of which parked events may go on.
     pub(super) replays: Replays,
+    pub(super) kept: Kept,
+}
+
+/// What transactions that were committed leave to the next one.
+#[derive(Default)]
+pub(super) struct Kept {
+    known: Known,
+    engagement: engagement::Rows,
+}
+
+/// What a batch came to, before it is committed.
+struct CarriedOut {
+    outcomes: Vec<Outcome>,
+    to_replay: BTreeMap<TenantId, Tenant>,
+    kept: Kept,
 }
 
 /// Commands that share a transaction.
@@ -180,9 +196,11 @@ impl Writer {
         let database = self.shared.database().map_err(Failed::Store)?;
         let transaction = begin(&database).map_err(Failed::Store)?;
         match self.carry_out_all(&transaction, batch, taking) {
-            Ok((outcomes, to_replay)) => {
+            Ok(CarriedOut { outcomes, to_replay, kept }) => {
                 transaction.commit().map_err(|error| Failed::Store(error.into()))?;
                 self.replays.mark(to_replay);
+                self.shared.latest.forget();
+                self.kept = kept;
                 if batch.jobs.iter().any(|job| adds_activities(&job.command)) {
                     self.shared.commits.send_modify(|commits| *commits += 1);
                 }
@@ -204,10 +222,13 @@ impl Writer {
         transaction: &WriteTransaction,
         batch: &mut Batch,
         taking: bool,
-    ) -> Result<(Vec<Outcome>, BTreeMap<TenantId, Tenant>), Failed> {
+    ) -> Result<CarriedOut, Failed> {
         let of_store = |error: StoreError| Failed::Store(error);
-        let mut tables = WriteTables::open(transaction).map_err(|error| of_store(error.into()))?;
-        let mut pending = Pending::default();
+        // Kept again only once the transaction is committed.
+        let Kept { known, engagement } = std::mem::take(&mut self.kept);
+        let tables = WriteTables::open(transaction, known);
+        let mut tables = tables.map_err(|error| of_store(error.into()))?;
+        let mut pending = Pending::with(engagement);
         let mut outcomes = Vec::with_capacity(batch.jobs.len());
         let started = Instant::now();
         let (mut rows, mut bytes) = (0, 0);
@@ -234,12 +255,14 @@ impl Writer {
         }
         tenants::mark_used(&mut tables, self.shared.uses.take()).map_err(of_store)?;
         let now = self.shared.clock.now();
-        let to_replay = pending.flush(&mut tables, &mut self.ids, now).map_err(of_store)?;
+        let flushed = pending.flush(&mut tables, &mut self.ids, now).map_err(of_store)?;
         if let Some(last) = self.ids.last() {
             let id = last.as_bytes().as_slice();
             tables.meta.insert(META_LAST_ID, id).map_err(|error| of_store(error.into()))?;
         }
-        Ok((outcomes, to_replay))
+        let Flushed { to_replay, engagement } = flushed;
+        let kept = Kept { known: tables.known, engagement };
+        Ok(CarriedOut { outcomes, to_replay, kept })
     }
 
     /// One command; what a rule refuses is an outcome, an error ends the transaction.

@@ -1,0 +1,158 @@
+//! What the writer has looked up and need not look up again, in this transaction and in later ones:
+//! most events are of users and companies that have just been asked for.
+//!
+//! Invariant: what is known is what the tables hold. Whoever changes these forgets it here, and a
+//! transaction that does not commit takes along all that was known.
+
+use std::{cell::RefCell, collections::HashMap, hash::Hash};
+
+use svctrack_core::{
+    resources::{end_user::END_USER, settings::SETTINGS},
+    schema::ResourceDef,
+    tracking::intake::{KnownUser, TrackingSettings},
+    value::{ObjectId, TenantId},
+};
+
+use crate::store::StoreError;
+
+/// Most answers of one kind that are kept, some 10 MB: more than the users that a busy tenant sees in an
+/// hour. When there are as many, it begins anew.
+const MAX_KNOWN: usize = 50_000;
+
+/// What is known of the tables.
+#[derive(Default)]
+pub(super) struct Known {
+    holders: Answers<Vec<u8>, ObjectId>,
+    users: Answers<(TenantId, ObjectId), KnownUser>,
+    settings: Answers<TenantId, TrackingSettings>,
+    /// The last id in a window of messages, if there is one.
+    last_messages: Answers<(TenantId, u16), Option<Vec<u8>>>,
+}
+
+impl Known {
+    /// Who holds this key of `unique`.
+    pub(super) fn holder(
+        &self,
+        key: Vec<u8>,
+        look_up: impl FnOnce(&[u8]) -> Result<Option<ObjectId>, StoreError>,
+    ) -> Result<Option<ObjectId>, StoreError> {
+        self.holders.get_or(key, |key| look_up(key))
+    }
+
+    /// What an event has to know of a user.
+    pub(super) fn user(
+        &self,
+        tenant: TenantId,
+        id: ObjectId,
+        look_up: impl FnOnce() -> Result<Option<KnownUser>, StoreError>,
+    ) -> Result<Option<KnownUser>, StoreError> {
+        self.users.get_or((tenant, id), |_| look_up())
+    }
+
+    /// What a tenant has set for its events.
+    pub(super) fn settings(
+        &self,
+        tenant: TenantId,
+        look_up: impl FnOnce() -> Result<TrackingSettings, StoreError>,
+    ) -> Result<TrackingSettings, StoreError> {
+        let set = self.settings.get_or(tenant, |_| look_up().map(Some))?;
+        Ok(set.unwrap_or_default())
+    }
+
+    /// The last key in a window of messages.
+    pub(super) fn last_message(
+        &self,
+        tenant: TenantId,
+        window: u16,
+        look_up: impl FnOnce() -> Result<Option<Vec<u8>>, StoreError>,
+    ) -> Result<Option<Vec<u8>>, StoreError> {
+        let last = self.last_messages.get_or((tenant, window), |_| look_up().map(Some))?;
+        Ok(last.flatten())
+    }
+
+    /// A key of `unique` changes hands.
+    pub(super) fn forget_holder(&self, key: &[u8]) {
+        self.holders.forget(key);
+    }
+
+    /// A record changes.
+    pub(super) fn forget_record(&self, tenant: TenantId, def: &ResourceDef, id: ObjectId) {
+        if *def == END_USER {
+            self.users.forget(&(tenant, id));
+        } else if *def == SETTINGS {
+            self.settings.forget(&tenant);
+        }
+    }
+
+    /// A window of messages changes.
+    pub(super) fn forget_messages(&self, tenant: TenantId, window: u16) {
+        self.last_messages.forget(&(tenant, window));
+    }
+}
+
+/// Answers to questions of one kind. What is not there is not kept: it may be made up.
+struct Answers<K, V>(RefCell<HashMap<K, V>>);
+
+impl<K, V> Default for Answers<K, V> {
+    fn default() -> Self {
+        Self(RefCell::default())
+    }
+}
+
+impl<K: Hash + Eq, V: Clone> Answers<K, V> {
+    fn get_or(
+        &self,
+        key: K,
+        look_up: impl FnOnce(&K) -> Result<Option<V>, StoreError>,
+    ) -> Result<Option<V>, StoreError> {
+        if let Some(known) = self.0.borrow().get(&key) {
+            return Ok(Some(known.clone()));
+        }
+        let found = look_up(&key)?;
+        if let Some(found) = &found {
+            let mut known = self.0.borrow_mut();
+            if known.len() >= MAX_KNOWN {
+                known.clear();
+            }
+            known.insert(key, found.clone());
+        }
+        Ok(found)
+    }
+
+    fn forget<Q: Hash + Eq + ?Sized>(&self, key: &Q)
+    where
+        K: std::borrow::Borrow<Q>,
+    {
+        self.0.borrow_mut().remove(key);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TENANT: TenantId = TenantId::from_bytes([1; 16]);
+
+    #[test]
+    fn what_is_known_is_not_looked_up_again_until_it_is_forgotten() {
+        let known = Known::default();
+        let ask = |answer| known.holder(b"key".to_vec(), |_| Ok(answer)).unwrap();
+        assert_eq!(ask(None), None);
+        assert_eq!(ask(Some(ObjectId::MIN)), Some(ObjectId::MIN));
+        assert_eq!(ask(None), Some(ObjectId::MIN));
+        known.forget_holder(b"key");
+        assert_eq!(ask(None), None);
+    }
+
+    #[test]
+    fn it_does_not_grow_without_end() {
+        let known = Known::default();
+        for number in 0..=MAX_KNOWN {
+            known.settings(TENANT, || Ok(TrackingSettings::default())).unwrap();
+            let key = number.to_be_bytes().to_vec();
+            known.holder(key, |_| Ok(Some(ObjectId::MIN))).unwrap();
+        }
+        assert_eq!(known.holders.0.borrow().len(), 1);
+        assert_eq!(known.settings.0.borrow().len(), 1);
+    }
+}

@@ -1,0 +1,123 @@
+//! What point reads see: one snapshot with its tables open, shared by all of them until the next commit,
+//! since to take one costs more than to read a record from it.
+//!
+//! It is for reads that end at once. A list takes a snapshot of its own, which nobody else waits for.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use redb::ReadTransaction;
+use svctrack_core::value::TenantId;
+
+use super::{
+    tables::{ReadTable, RecordTables, TENANTS, TOKENS},
+    tenants,
+};
+use crate::{auth::TokenRecord, store::StoreError};
+
+/// Most tokens that are kept as they were read, some 500 bytes each.
+const MAX_KNOWN_TOKENS: usize = 10_000;
+
+/// The store as it was after a commit.
+pub(super) struct Moment {
+    pub(super) tables: RecordTables,
+    tenants: ReadTable,
+    tokens: ReadTable,
+    known_tokens: Mutex<BTreeMap<String, TokenRecord>>,
+}
+
+impl Moment {
+    fn of(snapshot: &ReadTransaction) -> Result<Self, StoreError> {
+        Ok(Self {
+            tables: RecordTables::open(snapshot)?,
+            tenants: snapshot.open_table(TENANTS)?,
+            tokens: snapshot.open_table(TOKENS)?,
+            known_tokens: Mutex::default(),
+        })
+    }
+
+    pub(super) fn has_tenant(&self, tenant: TenantId) -> Result<bool, StoreError> {
+        Ok(self.tenants.get(tenant.as_bytes().as_slice())?.is_some())
+    }
+
+    pub(super) fn token(&self, id: &str) -> Result<Option<TokenRecord>, StoreError> {
+        if let Some(known) = lock(&self.known_tokens).get(id) {
+            return Ok(Some(known.clone()));
+        }
+        let found = tenants::token(&self.tokens, id)?;
+        let mut known = lock(&self.known_tokens);
+        if let Some(found) = found.as_ref().filter(|_| known.len() < MAX_KNOWN_TOKENS) {
+            known.insert(id.to_owned(), found.clone());
+        }
+        Ok(found)
+    }
+}
+
+/// A panic while a lock is held cannot leave behind what is half changed.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The moment that is shared, and how often one has been let go.
+#[derive(Default)]
+pub(super) struct Latest(Mutex<(u64, Option<Arc<Moment>>)>);
+
+impl Latest {
+    /// The store as it is now; `snapshot` is taken when none is shared.
+    pub(super) fn moment(
+        &self,
+        snapshot: impl FnOnce() -> Result<ReadTransaction, StoreError>,
+    ) -> Result<Arc<Moment>, StoreError> {
+        let forgotten = {
+            let shared = lock(&self.0);
+            if let Some(moment) = &shared.1 {
+                return Ok(moment.clone());
+            }
+            shared.0
+        };
+        let moment = Arc::new(Moment::of(&snapshot()?)?);
+        let mut shared = lock(&self.0);
+        // What was taken before a commit must not stay behind it.
+        if shared.0 == forgotten {
+            shared.1 = Some(moment.clone());
+        }
+        Ok(moment)
+    }
+
+    /// Lets it go, since the store has changed or its file is closed.
+    pub(super) fn forget(&self) {
+        let mut shared = lock(&self.0);
+        shared.0 += 1;
+        shared.1 = None;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use redb::{Database, ReadableDatabase as _, backends::InMemoryBackend};
+
+    use super::*;
+    use crate::store::embedded::{known::Known, tables::WriteTables};
+
+    #[test]
+    fn a_moment_is_shared_until_it_is_forgotten_and_one_of_before_does_not_stay() {
+        let database = Database::builder().create_with_backend(InMemoryBackend::new()).unwrap();
+        let writing = database.begin_write().unwrap();
+        drop(WriteTables::open(&writing, Known::default()).unwrap());
+        writing.commit().unwrap();
+        let latest = Latest::default();
+        let take = || Ok(database.begin_read()?);
+        let before = latest.moment(|| {
+            let snapshot = take();
+            latest.forget();
+            snapshot
+        });
+        let first = latest.moment(take).unwrap();
+        assert!(!Arc::ptr_eq(&before.unwrap(), &first));
+        assert!(Arc::ptr_eq(&latest.moment(take).unwrap(), &first));
+        latest.forget();
+        assert!(!Arc::ptr_eq(&latest.moment(take).unwrap(), &first));
+    }
+}

@@ -1,0 +1,256 @@
+//! Route 4: rows a second on disk, how that and what else is asked of events holds when there are millions
+//! of them, and what they take.
+
+use std::{fmt::Write as _, path::Path, time::Instant};
+
+use hyper::Method;
+use redb::{Database, ReadableDatabase as _, ReadableTableMetadata as _, TableDefinition};
+use serde_json::json;
+use svctrack_core::value::TenantId;
+use svctrack_server::auth::Token;
+use svctrack_tests::{TENANT, client::Client, process::Server};
+
+use crate::{
+    data::{self, COMPANIES, USERS},
+    disk,
+    events::{self, Ids},
+    folder,
+    load::Load,
+    report::{Case, Report, Target},
+};
+
+const ROUNDS: usize = 3;
+/// Rows of a body.
+const BODIES: [usize; 2] = [1_000, 50_000];
+/// Rows of a round.
+const ROUND_ROWS: usize = 100_000;
+/// Bytes of a row.
+const ROW_BYTES: usize = 200;
+/// Rows a second that must go through.
+const MIN_ROWS: f64 = 60_000.0;
+/// Events among which rates are compared.
+const FEW: usize = 100_000;
+const MANY: usize = 5_000_000;
+/// What of the rate is left then.
+const MIN_LEFT: f64 = 0.6;
+/// Bytes that an event may take, with all by which it is found.
+const MAX_EVENT_BYTES: f64 = 500.0;
+/// Milliseconds that the activities of a user may take.
+const ACTIVITIES_MS: f64 = 5.0;
+/// Tables that an event adds to.
+const TABLES: [&str; 5] = ["activities", "activity_chunks", "engagement", "messages", "counters"];
+/// How many times longer another tenant may wait while one sends bulk bodies.
+const MAX_SLOWER: f64 = 2.0;
+/// Connections of that other tenant, and its events a second: far from what the machine can do.
+const OTHER_CONNECTIONS: usize = 16;
+const OTHER_RATE: f64 = 500.0;
+
+pub(crate) async fn measure(report: &mut Report) {
+    let folder = folder();
+    let (token, operator) = (Token::generate().unwrap(), Token::generate().unwrap());
+    let flags = ["--bootstrap-operator-token", operator.reveal()];
+    let server = Server::start_with(folder.path(), &token, &flags).await;
+    load_people(&server.client).await;
+    let mut sender = Sender { client: &server.client, sent: 0 };
+    rates(report, folder.path(), &mut sender).await;
+    other_tenant(report, folder.path(), &server, &operator, &mut sender).await;
+    server.signal("TERM");
+    assert_eq!(server.wait().await, Some(0));
+    growth(report).await;
+}
+
+async fn load_people(client: &Client) {
+    data::load(client, "/companies", COMPANIES, data::company).await;
+    data::load(client, "/endusers", USERS, data::user).await;
+}
+
+/// Sends rows, each with a message id of its own that ascends with time.
+struct Sender<'c> {
+    client: &'c Client,
+    sent: usize,
+}
+
+impl Sender<'_> {
+    fn body(&mut self, rows: usize) -> String {
+        let mut body = String::with_capacity(rows * (ROW_BYTES + 1) + 2);
+        for _ in 0..rows {
+            body.push(if body.is_empty() { '[' } else { ',' });
+            let begin = body.len();
+            let (user, number) = (data::scattered(self.sent, USERS), self.sent);
+            write!(
+                body,
+                r#"{{"euExtId":"u{user}","cId":"c{}","action":"Opened report","count":1,"messageId":"019aa000-{:04x}-7{:03x}-8000-{:012x}","info":{{"note":""#,
+                user % COMPANIES, number >> 24 & 0xffff, number >> 12 & 0xfff, number
+            ).unwrap();
+            let missing = (ROW_BYTES - 3).saturating_sub(body.len() - begin);
+            body.extend(std::iter::repeat_n('x', missing));
+            body.push_str("\"}}");
+            self.sent += 1;
+        }
+        body.push(']');
+        body
+    }
+
+    async fn send(&self, body: String) {
+        let path = format!("/analytics/bulk/{TENANT}");
+        let answer = self.client.send(Method::POST, &path, &[], body).await.unwrap();
+        assert_eq!(answer.text(), "OK");
+        assert!(!answer.headers.contains_key("svctrack-rejected-count"));
+    }
+
+    /// Rows a second, sent one body after another.
+    async fn round(&mut self, rows: usize, body_rows: usize) -> f64 {
+        let mut seconds = 0.0;
+        for _ in 0..rows / body_rows {
+            let body = self.body(body_rows);
+            let started = Instant::now();
+            self.send(body).await;
+            seconds += started.elapsed().as_secs_f64();
+        }
+        rows as f64 / seconds
+    }
+}
+
+fn case<'c>(what: &'c str, yardstick: &'c str, connections: usize, sync: &'c str) -> Case<'c> {
+    let body = format!("{ROW_BYTES} B, {USERS} users, {COMPANIES} companies");
+    Case { what, yardstick, connections, body, durable: Some(sync) }
+}
+
+async fn rates(report: &mut Report, folder: &Path, sender: &mut Sender<'_>) {
+    for body_rows in BODIES {
+        let sync = disk::sync_times(folder);
+        let mut rounds = Vec::new();
+        for _ in 0..ROUNDS {
+            rounds.push(sender.round(ROUND_ROWS, body_rows).await);
+        }
+        let what = format!("events, route 4, bodies of {body_rows} rows");
+        let case = case(&what, "one sender, one body after another", 1, &sync);
+        report.note(&case, "rows/s", Target::Above(MIN_ROWS), rounds);
+    }
+}
+
+/// What another tenant waits for an event of its own, alone and beside a sender of bulk bodies.
+async fn other_tenant(
+    report: &mut Report,
+    folder: &Path,
+    server: &Server,
+    operator: &Token,
+    sender: &mut Sender<'_>,
+) {
+    let operator = server.client.with_token(operator.reveal());
+    let made = operator.post("/tenants", &json!({"name": "other"})).await.json();
+    let other = TenantId::parse(made["_id"].as_str().unwrap()).unwrap();
+    let client = server.client.with_token(made["token"]["token"].as_str().unwrap());
+    load_people(&client).await;
+    let script = events::write_script(folder);
+    let sync = disk::sync_times(folder);
+    let url = format!("{}/analytics/{other}", server.base);
+    let (mut alone, mut beside) = (Vec::new(), Vec::new());
+    for round in 0..ROUNDS {
+        let arguments = |seed: usize| {
+            events::arguments(seed, Ids::Ascending, Some(OTHER_RATE), OTHER_CONNECTIONS)
+        };
+        let (first, second) = (arguments(9_000 + 2 * round), arguments(9_001 + 2 * round));
+        let load = |arguments| Load {
+            connections: OTHER_CONNECTIONS,
+            token: None,
+            script: Some((&script, arguments)),
+        };
+        alone.push(load(&first).latencies(&url).await.p99_ms);
+        let load = load(&second);
+        let measured = load.latencies(&url);
+        tokio::pin!(measured);
+        let found = loop {
+            let body = sender.body(50_000);
+            tokio::select! {
+                found = &mut measured => break found,
+                () = sender.send(body) => {}
+            }
+        };
+        beside.push(found.p99_ms);
+    }
+    let case = case(
+        "p99 of another tenant's events beside bulk bodies",
+        "alone",
+        OTHER_CONNECTIONS,
+        &sync,
+    );
+    report.compare(&case, "ms", Target::AtMost(MAX_SLOWER), beside, alone);
+}
+
+/// Rates among few and among many events, what the activities of a user take among many, and the bytes
+/// of an event.
+async fn growth(report: &mut Report) {
+    let folder = folder();
+    let token = Token::generate().unwrap();
+    let server = Server::start(folder.path(), &token).await;
+    load_people(&server.client).await;
+    let mut sender = Sender { client: &server.client, sent: 0 };
+    let script = events::write_script(folder.path());
+    let url = format!("{}/analytics/{TENANT}", server.base);
+    let sync = disk::sync_times(folder.path());
+    let mut rates = Vec::new();
+    for (seed, events) in [(8_000, FEW), (8_100, MANY)] {
+        let missing = events - sender.sent.min(events);
+        sender.round(missing, 50_000).await;
+        let (mut rows, mut single) = (Vec::new(), Vec::new());
+        for round in 0..ROUNDS {
+            rows.push(sender.round(ROUND_ROWS, 50_000).await);
+            let arguments = events::arguments(seed + round, Ids::Ascending, None, 512);
+            let load = Load { connections: 512, token: None, script: Some((&script, &arguments)) };
+            single.push(load.round(&url).await);
+        }
+        rates.push((rows, single));
+    }
+    let (many, few) = (rates.pop().unwrap(), rates.pop().unwrap());
+    let few_name = format!("among {FEW}");
+    let what = format!("events, route 4, among {MANY}");
+    report.compare(
+        &case(&what, &few_name, 1, &sync),
+        "rows/s",
+        Target::AtLeast(MIN_LEFT),
+        many.0,
+        few.0,
+    );
+    let what = format!("events, route 1, among {MANY}");
+    report.compare(
+        &case(&what, &few_name, 512, &sync),
+        "events/s",
+        Target::AtLeast(MIN_LEFT),
+        many.1,
+        few.1,
+    );
+
+    let mut times = Vec::new();
+    for user in 0..100 {
+        let started = Instant::now();
+        let path = format!("/activities?endUserId=extid-u{}", user * 97);
+        let answer = server.client.get(&path).await;
+        times.push(started.elapsed().as_secs_f64() * 1e3);
+        assert_eq!(answer.json().as_array().unwrap().len(), 100);
+    }
+    let what = format!("/activities of a user among {MANY}, 100 of them");
+    report.note(&case(&what, "", 1, &sync), "ms", Target::Below(ACTIVITIES_MS), times);
+    server.signal("TERM");
+    assert_eq!(server.wait().await, Some(0));
+    let (bytes, events) = stored(&folder.path().join("svctrack.redb"));
+    let shown = format!("{events} events");
+    report.note(
+        &case("stored bytes of an event", &shown, 1, &sync),
+        "B",
+        Target::Below(MAX_EVENT_BYTES),
+        vec![bytes / events as f64],
+    );
+}
+
+/// Bytes of the tables that events add to, and how many events there are.
+fn stored(path: &Path) -> (f64, u64) {
+    let database = Database::open(path).unwrap();
+    let snapshot = database.begin_read().unwrap();
+    let open = |name| snapshot.open_table(TableDefinition::<&[u8], &[u8]>::new(name)).unwrap();
+    let bytes = TABLES.iter().map(|name| {
+        let stats = open(name).stats().unwrap();
+        (stats.stored_bytes() + stats.metadata_bytes()) as f64
+    });
+    (bytes.sum(), open("activities").len().unwrap())
+}
