@@ -72,7 +72,8 @@ async fn a_store_that_a_crash_left_is_refused_when_it_is_cut_off_and_left_as_it_
     }
     server.kill().await;
     let left = fs::read(folder.path().join(FILE)).unwrap();
-    for eighths in [1, 4, 6, 7] {
+    // The end of a file may be free space, without which nothing is missing; half of it is not.
+    for eighths in [1, 2, 4] {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(FILE);
         let bytes = &left[..left.len() * eighths / 8 / 4096 * 4096];
