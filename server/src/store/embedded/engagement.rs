@@ -31,6 +31,9 @@ const CHUNK_IDS: usize = 24;
 /// of many days.
 const MAX_KNOWN_ROWS: usize = 20_000;
 
+/// How many users of a company are asked first when they were last active.
+const ASKED_FIRST: usize = 16;
+
 /// The row of a user or a company.
 #[derive(Clone, Debug, Default)]
 struct Row {
@@ -124,9 +127,14 @@ impl Rows {
             return Ok(());
         }
         if let Some(company) = left {
-            let last_active = self.last_active_of_others(tables, tenant, company, user)?;
-            let row = self.row(tables, (tenant, COMPANY.code, company))?;
-            row.engagement.leave(&of_user, last_active);
+            let owner = (tenant, COMPANY.code, company);
+            let mut last_active = self.row(tables, owner)?.engagement.last_active();
+            // Only who was active last, or at the same time, can take that along.
+            if of_user.last_active() >= last_active {
+                last_active =
+                    self.last_active_of_others(tables, tenant, company, user, last_active)?;
+            }
+            self.row(tables, owner)?.engagement.leave(&of_user, last_active);
         }
         if let Some(company) = joined {
             self.row(tables, (tenant, COMPANY.code, company))?.engagement.join(&of_user);
@@ -134,27 +142,36 @@ impl Rows {
         Ok(())
     }
 
-    /// When the users of a company but for one were last active.
+    /// When the users of a company but for one were last active; nobody was later than `latest`, so that
+    /// the first few are asked first: in a company of many, several were active at the same time.
     fn last_active_of_others(
         &mut self,
         tables: &WriteTables<'_>,
         tenant: TenantId,
         company: ObjectId,
         user: ObjectId,
+        latest: Option<Timestamp>,
     ) -> Result<Option<Timestamp>, StoreError> {
         let row = end_user::COMPANY_ID.name;
         let view = View::in_transaction(tenant, tables);
-        let users = view.holders(&END_USER, row, &company.to_string(), usize::MAX)?;
         let mut last_active = None;
-        for other in users.into_iter().filter(|other| *other != user) {
-            let owner = (tenant, END_USER.code, other);
-            let known = match self.known.get(&owner) {
-                Some(row) => row.engagement.last_active(),
-                None => {
-                    load(&tables.engagement, owner)?.and_then(|row| row.engagement.last_active())
+        for limit in [ASKED_FIRST, usize::MAX] {
+            let users = view.holders(&END_USER, row, &company.to_string(), limit)?;
+            for other in users.iter().filter(|other| **other != user) {
+                let owner = (tenant, END_USER.code, *other);
+                let known = match self.known.get(&owner) {
+                    Some(row) => row.engagement.last_active(),
+                    None => load(&tables.engagement, owner)?
+                        .and_then(|row| row.engagement.last_active()),
+                };
+                last_active = last_active.max(known);
+                if last_active == latest {
+                    return Ok(latest);
                 }
-            };
-            last_active = last_active.max(known);
+            }
+            if users.len() < limit {
+                break;
+            }
         }
         Ok(last_active)
     }
