@@ -87,7 +87,7 @@ fn kind_schema(row: &Row) -> Value {
     let (least, greatest) = row.range.unwrap_or((-MAX_AMOUNT, MAX_AMOUNT));
     match row.kind {
         K::Id => json!({ "type": ["string", "null"] }),
-        K::Reference => json!({ "type": ["string", "null"], "pattern": RECORD_REF }),
+        K::Reference => json!({ "type": ["string", "null"], "pattern": reference_pattern(row) }),
         K::Text => json!({ "type": ["string", "null"], "pattern": TEXT }),
         K::Key => json!({
             "type": ["string", "null"], "minLength": 1, "maxLength": MAX_KEY_BYTES, "pattern": KEY
@@ -98,10 +98,10 @@ fn kind_schema(row: &Row) -> Value {
         K::References => json!({
             "type": ["array", "null"],
             "items": { "anyOf": [
-                { "type": "string", "pattern": RECORD_REF },
+                { "type": "string", "pattern": reference_pattern(row) },
                 {
                     "type": "object", "required": ["_id"],
-                    "properties": { "_id": { "type": "string", "pattern": RECORD_REF } },
+                    "properties": { "_id": { "type": "string", "pattern": reference_pattern(row) } },
                     "propertyNames": { "pattern": TEXT }, "additionalProperties": reference("Value"),
                 },
             ] },
@@ -120,6 +120,12 @@ fn kind_schema(row: &Row) -> Value {
         K::Number => json!({ "type": ["number", "null"], "minimum": least, "maximum": greatest }),
         K::Bool => json!({ "type": ["boolean", "null"] }),
     }
+}
+
+/// What a reference may be: one that need not find its record is stored as it is given (R2).
+fn reference_pattern(row: &Row) -> &'static str {
+    let loose = row.refers.is_some_and(|refers| refers.binding == schema::Binding::Loose);
+    if loose { TEXT } else { RECORD_REF }
 }
 
 /// A free-form value. It is not said that no text in it holds NUL: a schema that names itself is more than
