@@ -3,10 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{
-    tracking::engagement::Engaged,
-    value::{Document, ObjectId, Timestamp},
-};
+use crate::value::{Document, ObjectId, Timestamp, engagement::Engaged};
 
 /// A row of a log.
 #[derive(Clone, Debug, PartialEq)]

@@ -6,11 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{Activity, Appended, Change, Finding, ParkedEvent};
 use crate::{
     schema::{Lookup, LookupError, ResourceDef},
-    tracking::{
-        engagement::Engagement,
-        intake::{EventLookup, hour_of},
-    },
-    value::{Document, ObjectId, Timestamp},
+    tracking::intake::{EventLookup, hour_of},
+    value::{Document, ObjectId, Timestamp, engagement::Engagement},
 };
 
 /// Records, index entries and logs of one tenant, in memory.

@@ -5,6 +5,7 @@ use std::{collections::BTreeMap, rc::Rc};
 use rust_decimal::Decimal;
 
 use super::{
+    engagement::engagement_rows,
     license::{self, LICENSE, Standing},
     license_terms,
     settings::{self, Currencies},
@@ -12,7 +13,6 @@ use super::{
 use crate::{
     fields,
     schema::{ListLimits, Lookup, LookupError, ReadCtx, ResourceDef},
-    tracking::engagement::EngagementRow,
     value::{Document, Json, Number, ObjectId, email},
 };
 
@@ -183,34 +183,13 @@ fn read_customer_to(company: &Document, ctx: &ReadCtx<'_>) -> Result<Option<Json
     Ok(last.map(|last| Json::string(&last.to_string())))
 }
 
-fn read_engagement(
-    company: &Document,
-    row: EngagementRow,
-    ctx: &ReadCtx<'_>,
-) -> Result<Option<Json>, LookupError> {
-    let Some(id) = ID.get(company) else { return Ok(None) };
-    let engagement = ctx.lookup.engagement(&COMPANY, id)?.unwrap_or_default();
-    Ok(engagement.value(row, ctx.now))
-}
-
-fn read_last_active(company: &Document, ctx: &ReadCtx<'_>) -> Result<Option<Json>, LookupError> {
-    read_engagement(company, EngagementRow::LastActive, ctx)
-}
-
-fn read_beats(company: &Document, ctx: &ReadCtx<'_>) -> Result<Option<Json>, LookupError> {
-    read_engagement(company, EngagementRow::Beats, ctx)
-}
-
-fn read_beats_total(company: &Document, ctx: &ReadCtx<'_>) -> Result<Option<Json>, LookupError> {
-    read_engagement(company, EngagementRow::BeatsTotal, ctx)
-}
-
-fn read_beat_trend(company: &Document, ctx: &ReadCtx<'_>) -> Result<Option<Json>, LookupError> {
-    read_engagement(company, EngagementRow::BeatTrend, ctx)
-}
-
-fn read_experience(company: &Document, ctx: &ReadCtx<'_>) -> Result<Option<Json>, LookupError> {
-    read_engagement(company, EngagementRow::Experience, ctx)
+engagement_rows! {
+    COMPANY:
+    read_last_active => LastActive,
+    read_beats => Beats,
+    read_beats_total => BeatsTotal,
+    read_beat_trend => BeatTrend,
+    read_experience => Experience,
 }
 
 /// The one company that owns the domain of `address`. A domain that two companies own, or that of a

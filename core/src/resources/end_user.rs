@@ -1,14 +1,13 @@
 //! End user: a person at a company who uses the tenant's product (R28). Events find them by
 //! `externalId`, then by `email` (R34).
 
-use super::company;
+use super::{company, engagement::engagement_rows};
 use crate::{
     fields,
     schema::{
         Completion, ListLimits, Lookup, LookupError, ReadCtx, ResourceDef, Sent, index::key_of,
         shape,
     },
-    tracking::engagement::EngagementRow,
     value::{Document, Issue, Json, Timestamp},
 };
 
@@ -138,34 +137,13 @@ fn read_company_name(user: &Document, ctx: &ReadCtx<'_>) -> Result<Option<Json>,
     company::name_of(COMPANY_ID.get(user), ctx)
 }
 
-fn read_engagement(
-    user: &Document,
-    row: EngagementRow,
-    ctx: &ReadCtx<'_>,
-) -> Result<Option<Json>, LookupError> {
-    let Some(id) = ID.get(user) else { return Ok(None) };
-    let engagement = ctx.lookup.engagement(&END_USER, id)?.unwrap_or_default();
-    Ok(engagement.value(row, ctx.now))
-}
-
-fn read_last_active(user: &Document, ctx: &ReadCtx<'_>) -> Result<Option<Json>, LookupError> {
-    read_engagement(user, EngagementRow::LastActive, ctx)
-}
-
-fn read_beats(user: &Document, ctx: &ReadCtx<'_>) -> Result<Option<Json>, LookupError> {
-    read_engagement(user, EngagementRow::Beats, ctx)
-}
-
-fn read_beats_total(user: &Document, ctx: &ReadCtx<'_>) -> Result<Option<Json>, LookupError> {
-    read_engagement(user, EngagementRow::BeatsTotal, ctx)
-}
-
-fn read_beat_trend(user: &Document, ctx: &ReadCtx<'_>) -> Result<Option<Json>, LookupError> {
-    read_engagement(user, EngagementRow::BeatTrend, ctx)
-}
-
-fn read_experience(user: &Document, ctx: &ReadCtx<'_>) -> Result<Option<Json>, LookupError> {
-    read_engagement(user, EngagementRow::Experience, ctx)
+engagement_rows! {
+    END_USER:
+    read_last_active => LastActive,
+    read_beats => Beats,
+    read_beats_total => BeatsTotal,
+    read_beat_trend => BeatTrend,
+    read_experience => Experience,
 }
 
 /// A user needs a way to be found, and a company: the one sent, or the one that owns the domain.

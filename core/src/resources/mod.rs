@@ -3,6 +3,7 @@
 pub mod asset;
 pub mod company;
 pub mod end_user;
+mod engagement;
 pub mod license;
 mod license_terms;
 pub mod product;

@@ -3,10 +3,7 @@
 use std::rc::Rc;
 
 use super::ResourceDef;
-use crate::{
-    tracking::engagement::Engagement,
-    value::{Document, ObjectId, RecordRef, Timestamp},
-};
+use crate::value::{Document, ObjectId, RecordRef, Timestamp, engagement::Engagement};
 
 /// Finds records of one tenant, as they are at the moment of planning.
 pub trait Lookup {

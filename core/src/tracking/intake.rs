@@ -3,7 +3,6 @@
 
 use super::{
     Event, Identity,
-    engagement::{Beat, Engaged},
     identity::{self, Company, Found, user_key},
     report::{self, Note, is_placeholder},
 };
@@ -17,7 +16,11 @@ use crate::{
         settings::{self, AUTO_CREATE_END_USERS},
     },
     schema::{Lookup, LookupError, ResourceDef},
-    value::{ObjectId, RecordRef, Timestamp, email, time::DAY_MS},
+    value::{
+        ObjectId, RecordRef, Timestamp, email,
+        engagement::{Beat, Engaged},
+        time::DAY_MS,
+    },
 };
 
 pub use super::identity::KnownUser;

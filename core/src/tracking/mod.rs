@@ -1,8 +1,7 @@
 //! What becomes of an event: the event itself ([`event`]), what the script adds in the browser
 //! ([`script`]), how the real-time call (`realtime`), the call of a pipeline (`pipeline`) and the bulk
 //! call (`bulk`) are read, whose it is (`identity`), what is stored of it
-//! (`intake`), what its sender should mend (`report`), how active
-//! that makes its user (`engagement`), and how it is read back (`activity`).
+//! (`intake`), what its sender should mend (`report`), and how it is read back (`activity`).
 
 pub mod event;
 pub mod script;
@@ -11,8 +10,6 @@ pub mod script;
 pub mod activity;
 #[cfg(feature = "records")]
 pub mod bulk;
-#[cfg(feature = "records")]
-pub mod engagement;
 #[cfg(feature = "records")]
 mod identity;
 #[cfg(feature = "records")]

@@ -5,6 +5,8 @@ pub mod email;
 #[cfg(feature = "records")]
 pub mod document;
 #[cfg(feature = "records")]
+pub mod engagement;
+#[cfg(feature = "records")]
 pub mod id;
 #[cfg(feature = "records")]
 pub mod issue;

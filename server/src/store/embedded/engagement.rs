@@ -13,8 +13,10 @@ use svctrack_core::{
         end_user::{self, END_USER},
     },
     schema::{Entry, Lookup as _, ResourceDef},
-    tracking::engagement::{Engaged, Engagement},
-    value::{ObjectId, TenantId, Timestamp},
+    value::{
+        ObjectId, TenantId, Timestamp,
+        engagement::{Engaged, Engagement},
+    },
 };
 
 use super::{

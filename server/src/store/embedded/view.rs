@@ -5,11 +5,8 @@ use redb::ReadableTable;
 use svctrack_core::{
     resources::end_user::END_USER,
     schema::{Lookup, LookupError, ResourceDef},
-    tracking::{
-        engagement::Engagement,
-        intake::{EventLookup, KnownUser, TrackingSettings},
-    },
-    value::{Document, ObjectId, TenantId, Timestamp},
+    tracking::intake::{EventLookup, KnownUser, TrackingSettings},
+    value::{Document, ObjectId, TenantId, Timestamp, engagement::Engagement},
 };
 
 use super::{

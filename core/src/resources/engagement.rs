@@ -1,0 +1,37 @@
+//! The rows by which users and companies say how active they are (R37): computed when read, from what is
+//! kept beside the record.
+
+use crate::{
+    schema::{LookupError, ReadCtx, ResourceDef},
+    value::{Document, Json, ObjectId, engagement::EngagementRow},
+};
+
+/// The value of a row of a record.
+pub(super) fn read(
+    def: &ResourceDef,
+    record: &Document,
+    row: EngagementRow,
+    ctx: &ReadCtx<'_>,
+) -> Result<Option<Json>, LookupError> {
+    let id = record.text("_id").and_then(|id| ObjectId::parse(&id));
+    let Some(id) = id else { return Ok(None) };
+    let engagement = ctx.lookup.engagement(def, id)?.unwrap_or_default();
+    Ok(engagement.value(row, ctx.now))
+}
+
+/// Names the functions of a resource that compute these rows.
+macro_rules! engagement_rows {
+    ($def:ident: $($name:ident => $row:ident,)*) => {
+        $(
+            fn $name(
+                record: &$crate::value::Document,
+                ctx: &$crate::schema::ReadCtx<'_>,
+            ) -> Result<Option<$crate::value::Json>, $crate::schema::LookupError> {
+                let row = $crate::value::engagement::EngagementRow::$row;
+                $crate::resources::engagement::read(&$def, record, row, ctx)
+            }
+        )*
+    };
+}
+
+pub(super) use engagement_rows;
