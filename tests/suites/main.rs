@@ -10,6 +10,7 @@ mod erasure;
 mod every_route;
 mod examples;
 mod faults;
+mod formats;
 mod goldens;
 mod input;
 mod model;

@@ -72,6 +72,17 @@ pub(super) fn unseal<'b>(key: &[u8], bytes: &'b [u8]) -> Result<&'b [u8], StoreE
     }
 }
 
+/// The value in `bytes`, which has a length of its own, if they are what was written under `key`.
+pub(super) fn unseal_exact<const N: usize>(
+    key: &[u8],
+    bytes: &[u8],
+) -> Result<[u8; N], StoreError> {
+    let value = unseal(key, bytes)?;
+    value
+        .try_into()
+        .map_err(|_| StoreError::Corrupted(format!("a value of {N} bytes has {}", value.len())))
+}
+
 /// The stored bytes of a record: how much of its text is shown, and the text.
 pub(super) fn seal_record(key: &[u8], document: &Document) -> Vec<u8> {
     let (text, shown) = stored_text(document);

@@ -11,7 +11,7 @@
 //! tokens      token id:8                                                     format:1 checksum:4 json
 //! tokens_of_tenant  tenant:16 token id:8                                     (empty)
 //! records     tenant:16 resource:1 id:12                                     format:1 checksum:4 shown:4 json
-//! unique      tenant:16 resource:1 row NUL value                             id:12
+//! unique      tenant:16 resource:1 row NUL value                             format:1 checksum:4 id:12
 //! index       tenant:16 resource:1 row NUL value NUL id:12                   (empty)
 //! activities  tenant:16 id:12                                                format:1 checksum:4 postcard
 //! engagement  tenant:16 resource:1 id:12                                     format:1 checksum:4 postcard
@@ -19,15 +19,15 @@
 //! parked      tenant:16 id:12                                                format:1 checksum:4 postcard
 //! waiting     tenant:16 resource:1 row NUL value NUL id:12                   (empty)
 //! due         tenant:16 resource:1 row NUL value                             format:1 checksum:4 postcard
-//! messages    tenant:16 week:2 kind:1 id                                     milliseconds:8
-//! suppressed  tenant:16 hash:32                                              milliseconds:8
+//! messages    tenant:16 week:2 kind:1 id                                     format:1 checksum:4 milliseconds:8
+//! suppressed  tenant:16 hash:32                                              format:1 checksum:4 milliseconds:8
 //! erasures    tenant:16 id:12                                                format:1 checksum:4 postcard
 //! report      tenant:16 id:12                                                format:1 checksum:4 postcard
-//! report_causes  tenant:16 hash:16                                           id:12
+//! report_causes  tenant:16 hash:16                                           format:1 checksum:4 id:12
 //! changes     tenant:16 seq:8                                                format:1 checksum:4 postcard
 //! once        tenant:16 hash:32                                              format:1 checksum:4 postcard
-//! once_places tenant:16 id:12                                                key of `once`
-//! counters    tenant:16 name                                                 number:8
+//! once_places tenant:16 id:12                                                format:1 checksum:4 key of `once`
+//! counters    tenant:16 name                                                 format:1 checksum:4 number:8
 //! ```
 
 use svctrack_core::{

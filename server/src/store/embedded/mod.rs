@@ -1,10 +1,12 @@
 //! The embedded store: redb behind one writer thread, and reads from snapshots.
 
 mod apply;
+mod blocks;
 mod by_date;
 mod codec;
 mod command;
 mod compact;
+mod damage;
 mod engagement;
 mod erasure;
 mod failure;
@@ -12,6 +14,7 @@ mod keys;
 mod known;
 mod list;
 mod messages;
+mod migrate;
 mod moment;
 mod new_users;
 mod once;
@@ -129,6 +132,7 @@ impl Embedded {
             getrandom::fill(&mut store_bytes).map_err(std::io::Error::from)?;
             open::create(&path, store_bytes)?;
         }
+        migrate::bring_up_to_date(&path, cache_bytes)?;
         let store = Self::open_medium(Box::new(FileMedium(path)), cache_bytes, clock)?;
         compact::remove_unfinished(folder)?;
         Ok(store)
@@ -202,7 +206,7 @@ impl Shared {
         &self,
         read: impl FnOnce(&ReadTransaction) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
-        self.watched(self.snapshot().and_then(|snapshot| read(&snapshot)))
+        self.watched(damage::contained(|| read(&self.snapshot()?)))
     }
 
     /// Reads what ends at once from the moment that is shared.
@@ -210,8 +214,8 @@ impl Shared {
         &self,
         read: impl FnOnce(&Moment) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
-        let moment = self.latest.moment(|| self.snapshot());
-        self.watched(moment.and_then(|moment| read(&moment)))
+        let read = || read(&*self.latest.moment(|| self.snapshot())?);
+        self.watched(damage::contained(read))
     }
 
     /// What came of a read. When the file fails, the writer is asked to open it again.

@@ -21,7 +21,7 @@ use svctrack_core::{
 };
 
 use super::{
-    Shared, command, engagement,
+    Shared, command, damage, engagement,
     known::Known,
     open::META_LAST_ID,
     pending::{Flushed, Pending},
@@ -32,7 +32,6 @@ use super::{
 };
 use crate::{
     auth::Tenant,
-    observe::panic_message,
     store::{Command, Health, Reply, StoreError},
 };
 
@@ -163,9 +162,7 @@ impl Writer {
                     continue;
                 }
                 Ok(Err(failed)) => failed,
-                Err(panic) => {
-                    Failed::Store(StoreError::Internal(panic_message(&*panic).to_owned()))
-                }
+                Err(thrown) => Failed::Store(damage::error_of(&*thrown)),
             };
             match failed {
                 Failed::Command(error) => batch.refuse_guilty(error),
@@ -241,10 +238,7 @@ impl Writer {
                 Ok(Ok(outcome)) => outcomes.push(outcome),
                 Ok(Err(error)) if error.is_of_the_file() => return Err(Failed::Store(error)),
                 Ok(Err(error)) => return Err(Failed::Command(error)),
-                Err(panic) => {
-                    let cause = panic_message(&*panic).to_owned();
-                    return Err(Failed::Command(StoreError::Internal(cause)));
-                }
+                Err(thrown) => return Err(Failed::Command(damage::error_of(&*thrown))),
             }
             batch.at += 1;
             let full = rows >= MAX_BATCH_ROWS || bytes >= MAX_BATCH_BYTES;
