@@ -5,6 +5,7 @@ pub mod browser;
 pub mod case;
 pub mod client;
 pub mod description;
+pub mod disk;
 pub mod golden;
 pub mod in_process;
 pub mod model;

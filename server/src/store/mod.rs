@@ -260,11 +260,31 @@ pub enum StoreError {
     #[error("the disk is full")]
     Full,
     /// What is stored is damaged.
-    #[error("stored data is damaged: {0}")]
-    Corrupted(String),
+    #[error("stored data is damaged: {cause}")]
+    Corrupted {
+        /// The record or activity, where it is known.
+        id: Option<ObjectId>,
+        /// What is wrong with it.
+        cause: String,
+    },
     /// The command broke down.
     #[error("the command broke down: {0}")]
     Internal(String),
+}
+
+impl StoreError {
+    /// Something that is stored is damaged.
+    pub(crate) fn corrupted(cause: impl ToString) -> Self {
+        Self::Corrupted { id: None, cause: cause.to_string() }
+    }
+
+    /// The same, of a record or an activity.
+    pub(crate) fn about(self, about: ObjectId) -> Self {
+        match self {
+            Self::Corrupted { id, cause } => Self::Corrupted { id: id.or(Some(about)), cause },
+            other => other,
+        }
+    }
 }
 
 /// How a store is.
@@ -272,6 +292,8 @@ pub enum StoreError {
 pub enum Health {
     /// It reads and writes.
     Ok,
+    /// It reads, and takes no writes until its disk does.
+    ReadOnly,
     /// It has met an error and is opening its file again.
     Recovering,
     /// It has stopped.
@@ -283,6 +305,7 @@ impl Health {
     pub fn name(self) -> &'static str {
         match self {
             Self::Ok => "ok",
+            Self::ReadOnly => "read_only",
             Self::Recovering => "recovering",
             Self::Stopped => "stopped",
         }

@@ -72,7 +72,7 @@ fn load(
 ) -> Result<Option<Activity>, StoreError> {
     let key = keys::log(tenant, id);
     let row = log.get(key.as_slice())?;
-    row.map(|row| codec::unseal_row(&key, row.value())).transpose()
+    row.map(|row| codec::unseal_activity(&key, row.value())).transpose()
 }
 
 /// The place behind which a page begins. Without the activity it is not known, and an empty page would look

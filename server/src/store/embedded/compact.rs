@@ -128,7 +128,7 @@ fn copy_table(
         };
     }
     if to.len()? != from.len()? {
-        return Err(StoreError::Corrupted(format!(
+        return Err(StoreError::corrupted(format!(
             "`{}` has {} rows and says {}",
             definition.name(),
             to.len()?,

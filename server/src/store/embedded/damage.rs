@@ -28,7 +28,7 @@ pub(super) fn contained_open<T>(
 /// What was thrown, as an error.
 pub(super) fn error_of(thrown: &(dyn Any + Send)) -> StoreError {
     match thrown.downcast_ref::<DamagedBlock>() {
-        Some(damaged) => StoreError::Corrupted(words(*damaged)),
+        Some(damaged) => StoreError::corrupted(words(*damaged)),
         None => StoreError::Internal(panic_message(thrown).to_owned()),
     }
 }

@@ -54,8 +54,7 @@ impl Row {
 
     fn unseal(key: &[u8], bytes: &[u8]) -> Result<Self, StoreError> {
         let read = postcard::take_from_bytes::<(Engagement, usize)>(codec::unseal(key, bytes)?);
-        let ((engagement, count), ids) =
-            read.map_err(|error| StoreError::Corrupted(error.to_string()))?;
+        let ((engagement, count), ids) = read.map_err(StoreError::corrupted)?;
         Ok(Self { engagement, latest: ids_in(ids).take(count).collect() })
     }
 }

@@ -8,7 +8,7 @@
 use redb::ReadableTable;
 use serde::{Deserialize, Serialize};
 use svctrack_core::{
-    plan::{self, Activity, Ctx, Person},
+    plan::{self, Ctx, Person},
     resources::end_user::END_USER,
     schema::Lookup as _,
     value::{ObjectId, RecordRef, TenantId},
@@ -195,7 +195,7 @@ fn remove_activities(
     for id in ids {
         let key = keys::log(tenant, id);
         let removed = match tables.activities.remove(key.as_slice())? {
-            Some(row) => codec::unseal_row::<Activity>(&key, row.value())?,
+            Some(row) => codec::unseal_activity(&key, row.value())?,
             None => continue,
         };
         if let Some(message) = &removed.message_id {

@@ -19,7 +19,7 @@ use super::{
     open::{self, META_FORMAT, OpenError, STORE_FORMAT},
     storage::{FileMedium, Medium as _, Trial},
     tables::{
-        COUNTERS, Definition, MESSAGES, META, ONCE_PLACES, REPORT_CAUSES, SUPPRESSED, UNIQUE,
+        COUNTERS, DUE, Definition, MESSAGES, META, ONCE_PLACES, REPORT_CAUSES, SUPPRESSED, UNIQUE,
     },
 };
 
@@ -58,6 +58,10 @@ fn from_1_to_2(path: &Path, cache_bytes: usize) -> Result<(), OpenError> {
     compact::replace(path, &old, cache_bytes, &|table, key, value| {
         if table.name() == META.name() && key == META_FORMAT {
             return Some(b"2".to_vec());
+        }
+        if table.name() == DUE.name() {
+            // It was sealed with no key.
+            return codec::unseal(&[], value).ok().map(|due| codec::seal(key, due));
         }
         let is_unsealed = UNSEALED.iter().any(|unsealed| unsealed.name() == table.name());
         is_unsealed.then(|| codec::seal(key, value))

@@ -25,6 +25,7 @@ mod person;
 mod queue;
 mod rate_limits;
 mod read;
+mod recovery;
 mod replays;
 mod report;
 pub mod storage;
@@ -43,7 +44,7 @@ use std::{
     path::Path,
     sync::{
         Arc, Mutex, PoisonError, RwLock, RwLockWriteGuard,
-        atomic::{AtomicU8, Ordering},
+        atomic::{AtomicU8, AtomicU64, Ordering},
     },
     thread::{self, JoinHandle},
     time::{Duration, Instant},
@@ -97,6 +98,8 @@ struct Shared {
     latest: Latest,
     queues: Queues,
     health: AtomicU8,
+    /// How often something that is stored was found damaged.
+    damaged: AtomicU64,
     uses: TokenUses,
     limits: KnownLimits,
     commits: watch::Sender<u64>,
@@ -156,6 +159,7 @@ impl Embedded {
             latest: Latest::default(),
             queues: Queues::default(),
             health: AtomicU8::new(Health::Ok as u8),
+            damaged: AtomicU64::new(0),
             uses: TokenUses::default(),
             limits: KnownLimits::default(),
             commits: watch::Sender::new(0),
@@ -220,6 +224,7 @@ impl Shared {
 
     /// What came of a read. When the file fails, the writer is asked to open it again.
     fn watched<T>(&self, done: Result<T, StoreError>) -> Result<T, StoreError> {
+        let done = self.counted(done);
         let failed = done.as_ref().is_err_and(StoreError::is_of_the_file);
         if failed && self.health.load(Ordering::Relaxed) == Health::Ok as u8 {
             self.queues.ask_to_reopen();
@@ -227,27 +232,29 @@ impl Shared {
         done
     }
 
-    /// Drops the database and opens its file again: after an error, redb takes no write until then.
-    /// Says whether the file is open.
-    fn reopen(&self) -> bool {
+    /// Counts what is damaged.
+    fn counted<T>(&self, done: Result<T, StoreError>) -> Result<T, StoreError> {
+        if let Err(StoreError::Corrupted { .. }) = &done {
+            self.damaged.fetch_add(1, Ordering::Relaxed);
+        }
+        done
+    }
+
+    /// Drops the database and puts another one in its place: after an error redb takes no write until then.
+    fn reopen(
+        &self,
+        open: impl FnOnce(&dyn Medium, usize) -> Result<Database, OpenError>,
+    ) -> Result<Arc<Database>, OpenError> {
         self.set_health(Health::Recovering);
         let old = self.slot().take();
         self.latest.forget();
+        self.limits.forget();
         if let Some(old) = old {
             wait_for_snapshots(&old);
         }
-        match open::open(&*self.medium, self.cache_bytes) {
-            Ok(database) => {
-                *self.slot() = Some(Arc::new(database));
-                self.set_health(Health::Ok);
-                tracing::info!(store = self.medium.name(), "the store is open again");
-                true
-            }
-            Err(error) => {
-                tracing::error!(store = self.medium.name(), cause = %error, "the store stays closed");
-                false
-            }
-        }
+        let database = Arc::new(open(&*self.medium, self.cache_bytes)?);
+        *self.slot() = Some(database.clone());
+        Ok(database)
     }
 
     fn slot(&self) -> RwLockWriteGuard<'_, Option<Arc<Database>>> {
@@ -275,7 +282,7 @@ impl Store for Embedded {
         async move {
             pushed?;
             let lost = |_| StoreError::Internal("the writer gave no answer".to_owned());
-            answered.await.map_err(lost)?
+            self.shared.counted(answered.await.map_err(lost)?)
         }
         .boxed()
     }
@@ -382,7 +389,7 @@ impl Store for Embedded {
 
     fn health(&self) -> Health {
         let health = self.shared.health.load(Ordering::Relaxed);
-        [Health::Ok, Health::Recovering]
+        [Health::Ok, Health::ReadOnly, Health::Recovering]
             .into_iter()
             .find(|known| *known as u8 == health)
             .unwrap_or(Health::Stopped)

@@ -144,6 +144,15 @@ pub(super) fn open(medium: &dyn Medium, cache_bytes: usize) -> Result<Database, 
     open_over(Blocks::open(medium.open()?)?, cache_bytes, STORE_FORMAT)
 }
 
+/// Opens the store's database to read alone: nothing is written to the medium.
+///
+/// # Errors
+/// As [`open`].
+pub(super) fn open_to_read(medium: &dyn Medium, cache_bytes: usize) -> Result<Database, OpenError> {
+    let trial = Trial::over(Storage::new(Blocks::open(medium.open()?)?))?;
+    open_over(trial, cache_bytes, STORE_FORMAT)
+}
+
 /// Memory for the cache of a trial, in bytes; it reads little.
 const TRIAL_CACHE_BYTES: usize = 4 * 1024 * 1024;
 
@@ -179,6 +188,6 @@ pub(super) fn load_ids(database: &Database) -> Result<IdSequence, StoreError> {
     let bytes = last.as_ref().and_then(|last| last.value().first_chunk::<ID_BYTES>());
     match bytes {
         Some(bytes) => Ok(IdSequence::after(ObjectId::from_bytes(*bytes))),
-        None => Err(StoreError::Corrupted("the latest id is missing".to_owned())),
+        None => Err(StoreError::corrupted("the latest id is missing")),
     }
 }

@@ -103,7 +103,7 @@ pub(super) fn activities(
         while let Some(id) = ids.next()? {
             let key = keys::log(tenant, id);
             let Some(row) = log.get(key.as_slice())? else { continue };
-            if !take(codec::unseal_row(&key, row.value())?)? {
+            if !take(codec::unseal_activity(&key, row.value())?)? {
                 break;
             }
         }
@@ -112,7 +112,7 @@ pub(super) fn activities(
     let (first, end) = (keys::log(tenant, ObjectId::MIN), keys::log(tenant, before));
     for row in log.range(first.as_slice()..end.as_slice())?.rev() {
         let (key, value) = row?;
-        if !take(codec::unseal_row(key.value(), value.value())?)? {
+        if !take(codec::unseal_activity(key.value(), value.value())?)? {
             break;
         }
     }
@@ -151,7 +151,7 @@ pub(super) fn activities_since(
             break;
         }
         let (key, value) = row?;
-        let found: Activity = codec::unseal_row(key.value(), value.value())?;
+        let found = codec::unseal_activity(key.value(), value.value())?;
         since.read_to = found.id;
         if filter.as_ref().is_some_and(|filter| filter.admits(query, &found)) {
             let user = view.record(&END_USER, found.end_user_id)?;

@@ -7,7 +7,7 @@ use std::{
     collections::BTreeMap,
     fmt,
     fs::{self, File, OpenOptions},
-    io,
+    io::{self, Write as _},
     ops::{Bound, Range},
     os::unix::fs::{MetadataExt as _, OpenOptionsExt as _},
     path::{Path, PathBuf},
@@ -15,6 +15,8 @@ use std::{
 };
 
 use redb::{BackendError, StorageBackend, backends::FileBackend};
+
+use super::open::remove_if_there;
 
 /// The locks of storage over another: those of the other one.
 macro_rules! locks_of {
@@ -66,9 +68,18 @@ pub trait Medium: Send + Sync {
     /// When it cannot be opened.
     fn open(&self) -> io::Result<Storage>;
 
+    /// Tries whether something can be written where it lies.
+    ///
+    /// # Errors
+    /// When it cannot.
+    fn try_to_write(&self) -> io::Result<()>;
+
     /// Its name for a person.
     fn name(&self) -> String;
 }
+
+/// Bytes that are written for a try: as many as a small transaction takes.
+const TRIED_BYTES: usize = 256 * 1024;
 
 /// A file on disk.
 #[derive(Clone, Debug)]
@@ -84,6 +95,17 @@ impl Medium for FileMedium {
             return Err(io::Error::other("the file has been replaced: try again"));
         }
         Ok(storage)
+    }
+
+    fn try_to_write(&self) -> io::Result<()> {
+        let path = self.0.with_extension("try");
+        remove_if_there(&path)?;
+        let tried = create_file(&path).and_then(|mut file| {
+            file.write_all(&vec![1; TRIED_BYTES])?;
+            file.sync_all()
+        });
+        remove_if_there(&path)?;
+        tried
     }
 
     fn name(&self) -> String {

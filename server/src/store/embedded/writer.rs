@@ -8,7 +8,6 @@ use std::{
     collections::BTreeMap,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::Arc,
-    thread,
     time::{Duration, Instant},
 };
 
@@ -26,6 +25,7 @@ use super::{
     open::META_LAST_ID,
     pending::{Flushed, Pending},
     queue::{Job, Work},
+    recovery,
     replays::Replays,
     tables::WriteTables,
     tenants,
@@ -43,15 +43,14 @@ const MAX_BATCH_BYTES: usize = 4 * 1024 * 1024;
 /// A batch takes no more once it has been planned for this long; the first one waits for its answer.
 const MAX_BATCH_TIME: Duration = Duration::from_millis(15);
 
-/// Pause between two tries to open the file again.
-const REOPEN_PAUSE: Duration = Duration::from_millis(200);
-
 type Outcome = Result<Reply, StoreError>;
 
 /// Why a transaction did not come to its end.
 enum Failed {
     /// The command that was being carried out broke down.
     Command(StoreError),
+    /// What the commands have gathered together could not be written.
+    Together(StoreError),
     /// The store did: its file must be opened again.
     Store(StoreError),
 }
@@ -84,9 +83,21 @@ struct Batch {
     jobs: Vec<Job>,
     /// Which of them is being carried out; as many as there are once all have been.
     at: usize,
+    /// Whether commands that wait may still join.
+    is_open: bool,
 }
 
 impl Batch {
+    /// A command that others may join.
+    fn open(first: Job) -> Self {
+        Self { jobs: vec![first], at: 0, is_open: true }
+    }
+
+    /// A command by itself.
+    fn closed(only: Job) -> Self {
+        Self { jobs: vec![only], at: 0, is_open: false }
+    }
+
     /// Answers the command that was being carried out with the reason, and drops it from the batch.
     fn refuse_guilty(&mut self, error: StoreError) {
         if self.at < self.jobs.len() {
@@ -136,8 +147,10 @@ impl Writer {
         self.replays.queue(&self.shared.queues);
         while let Some(work) = self.shared.queues.work(self.replays.next_try()) {
             match work {
-                Work::Serve(first) => self.serve(Batch { jobs: vec![first], at: 0 }),
-                Work::Reopen => self.recover(),
+                Work::Serve(first) => self.serve(Batch::open(first)),
+                Work::Reopen => {
+                    self.recover(&StoreError::Unavailable("the file cannot be read".to_owned()));
+                }
                 Work::TryAgain => {
                     self.replays.try_again();
                     self.replays.queue(&self.shared.queues);
@@ -148,10 +161,9 @@ impl Writer {
     }
 
     fn serve(&mut self, mut batch: Batch) {
-        let mut taking = true;
         while !batch.jobs.is_empty() {
-            let tried = catch_unwind(AssertUnwindSafe(|| self.transact(&mut batch, taking)));
-            taking = false;
+            let tried = catch_unwind(AssertUnwindSafe(|| self.transact(&mut batch)));
+            batch.is_open = false;
             let failed = match tried {
                 Ok(Ok(outcomes)) => {
                     // Before the answers: who hears of the record that lets events go on, and writes
@@ -166,33 +178,42 @@ impl Writer {
             };
             match failed {
                 Failed::Command(error) => batch.refuse_guilty(error),
+                Failed::Together(error) => return self.serve_one_by_one(batch, error),
                 Failed::Store(error) => {
                     tracing::error!(cause = %error, commands = batch.jobs.len(), "a commit failed");
                     batch.refuse_all(&error);
-                    self.recover();
+                    self.recover(&error);
                 }
             }
         }
     }
 
-    /// Opens the file again, as often as it takes; meanwhile every command is refused.
-    fn recover(&self) {
-        let reopen = || catch_unwind(AssertUnwindSafe(|| self.shared.reopen())).unwrap_or(false);
-        let closed = StoreError::Unavailable("the file cannot be opened".to_owned());
-        while !reopen() && !self.shared.queues.is_closed() {
-            thread::sleep(REOPEN_PAUSE);
-            while let Some(job) = self.shared.queues.next() {
-                answer(job, Err(unavailable(&closed)));
+    /// Serves each command of a batch alone, so that only the one hears of an error whose it is.
+    fn serve_one_by_one(&mut self, batch: Batch, error: StoreError) {
+        let mut jobs = batch.jobs.into_iter();
+        match (jobs.next(), jobs.len()) {
+            (Some(only), 0) => answer(only, Err(error)),
+            (first, _) => {
+                first.into_iter().chain(jobs).for_each(|job| self.serve(Batch::closed(job)))
             }
         }
     }
 
-    /// Carries out the batch, and whatever else waits if `taking`; answers what each command came to
+    /// Brings the store back after an error; meanwhile every command hears of it.
+    fn recover(&self, error: &StoreError) {
+        recovery::recover(&self.shared, || {
+            while let Some(job) = self.shared.queues.next() {
+                answer(job, Err(unavailable(error)));
+            }
+        });
+    }
+
+    /// Carries out the batch, and whatever else waits while the batch is open; answers what each command came to
     /// once all of it is on disk.
-    fn transact(&mut self, batch: &mut Batch, taking: bool) -> Result<Vec<Outcome>, Failed> {
+    fn transact(&mut self, batch: &mut Batch) -> Result<Vec<Outcome>, Failed> {
         let database = self.shared.database().map_err(Failed::Store)?;
         let transaction = begin(&database).map_err(Failed::Store)?;
-        match self.carry_out_all(&transaction, batch, taking) {
+        match self.carry_out_all(&transaction, batch) {
             Ok(CarriedOut { outcomes, to_replay, kept }) => {
                 transaction.commit().map_err(|error| Failed::Store(error.into()))?;
                 self.replays.mark(to_replay);
@@ -218,9 +239,12 @@ impl Writer {
         &mut self,
         transaction: &WriteTransaction,
         batch: &mut Batch,
-        taking: bool,
     ) -> Result<CarriedOut, Failed> {
         let of_store = |error: StoreError| Failed::Store(error);
+        let of_all = |error: StoreError| match error.is_of_the_file() {
+            true => Failed::Store(error),
+            false => Failed::Together(error),
+        };
         // Kept again only once the transaction is committed.
         let Kept { known, engagement } = std::mem::take(&mut self.kept);
         let tables = WriteTables::open(transaction, known);
@@ -242,14 +266,18 @@ impl Writer {
             }
             batch.at += 1;
             let full = rows >= MAX_BATCH_ROWS || bytes >= MAX_BATCH_BYTES;
-            if taking && !full && batch.at == batch.jobs.len() && started.elapsed() < MAX_BATCH_TIME
+            if batch.is_open
+                && !full
+                && batch.at == batch.jobs.len()
+                && started.elapsed() < MAX_BATCH_TIME
             {
                 batch.jobs.extend(self.shared.queues.next());
             }
         }
         tenants::mark_used(&mut tables, self.shared.uses.take()).map_err(of_store)?;
         let now = self.shared.clock.now();
-        let flushed = pending.flush(&mut tables, &mut self.ids, now).map_err(of_store)?;
+        let flushed = damage::contained(|| pending.flush(&mut tables, &mut self.ids, now));
+        let flushed = flushed.map_err(of_all)?;
         if let Some(last) = self.ids.last() {
             let id = last.as_bytes().as_slice();
             tables.meta.insert(META_LAST_ID, id).map_err(|error| of_store(error.into()))?;
