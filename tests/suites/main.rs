@@ -19,3 +19,4 @@ mod readme;
 mod startup;
 mod stream;
 mod tracking;
+mod verify;

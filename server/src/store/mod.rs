@@ -312,6 +312,43 @@ impl Health {
     }
 }
 
+/// How far a look at all that is stored has come.
+#[derive(Clone, Debug, Default)]
+pub struct Scrub {
+    /// How many tables have been looked at.
+    pub(crate) tables: usize,
+    /// The last key of the next one that has.
+    pub(crate) after: Option<Vec<u8>>,
+    /// How many rows have been.
+    pub rows: u64,
+    /// How many were damaged.
+    pub damaged: u64,
+    /// Whether all has been looked at.
+    pub is_over: bool,
+}
+
+/// The last look at all that is stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Checked {
+    /// When it ended.
+    pub at: Timestamp,
+    /// How many rows there were.
+    pub rows: u64,
+    /// How many of them were damaged.
+    pub damaged: u64,
+}
+
+/// How a store is, and its data.
+#[derive(Clone, Copy, Debug)]
+pub struct Condition {
+    /// How the store is.
+    pub health: Health,
+    /// How often requests have met damaged data since the start.
+    pub damaged: u64,
+    /// The last look at all of it, since the start.
+    pub checked: Option<Checked>,
+}
+
 /// Who asks for a command.
 #[derive(Clone, Debug)]
 pub struct Actor {
@@ -418,7 +455,10 @@ pub trait Store: Send + Sync {
     fn rate_limits(&self, tenant: &Tenant) -> Result<RateLimits, StoreError>;
 
     /// How the store is.
-    fn health(&self) -> Health;
+    fn condition(&self) -> Condition;
+
+    /// Goes on with a look at all that is stored, a little.
+    fn scrub(&self, from: Scrub) -> BoxFuture<'_, Result<Scrub, StoreError>>;
 
     /// Finishes what is queued and stops. Later commands are refused.
     fn close(&self);

@@ -25,6 +25,11 @@ pub(super) fn contained_open<T>(
     done.unwrap_or_else(|thrown| Err(OpenError::Damaged(words_of(&*thrown))))
 }
 
+/// Drops what something may have been thrown through; redb panics at times when it is dropped then.
+pub(super) fn drop_quietly<T>(value: T) {
+    let _ = observe::quietly(move || drop(value));
+}
+
 /// What was thrown, as an error.
 pub(super) fn error_of(thrown: &(dyn Any + Send)) -> StoreError {
     match thrown.downcast_ref::<DamagedBlock>() {

@@ -59,6 +59,16 @@ impl Row {
     }
 }
 
+/// The ids of activities in a row.
+pub(super) fn ids_in_row(key: &[u8], bytes: &[u8]) -> Result<Vec<ObjectId>, StoreError> {
+    Ok(Row::unseal(key, bytes)?.latest)
+}
+
+/// The ids of activities in a chunk.
+pub(super) fn ids_in_chunk(key: &[u8], bytes: &[u8]) -> Result<Vec<ObjectId>, StoreError> {
+    Ok(ids_in(codec::unseal(key, bytes)?).collect())
+}
+
 fn bytes_of(ids: &[ObjectId]) -> Vec<u8> {
     ids.iter().flat_map(|id| *id.as_bytes()).collect()
 }

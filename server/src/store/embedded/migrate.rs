@@ -45,6 +45,14 @@ pub(super) fn bring_up_to_date(path: &Path, cache_bytes: usize) -> Result<(), Op
     Ok(())
 }
 
+/// Refuses a store that [`bring_up_to_date`] would change.
+///
+/// # Errors
+/// [`OpenError::Format`].
+pub(super) fn refuse_earlier(path: &Path) -> Result<(), OpenError> {
+    if begins_with(path, REDB)? { Err(OpenError::format("1")) } else { Ok(()) }
+}
+
 fn begins_with(path: &Path, expected: &[u8]) -> io::Result<bool> {
     let mut bytes = Vec::new();
     File::open(path)?.take(expected.len() as u64).read_to_end(&mut bytes)?;
@@ -56,8 +64,9 @@ fn from_1_to_2(path: &Path, cache_bytes: usize) -> Result<(), OpenError> {
     let old = Trial::over(FileMedium(path.to_owned()).open()?)?;
     let old = open::open_over(old, cache_bytes, 1)?;
     compact::replace(path, &old, cache_bytes, &|table, key, value| {
-        if table.name() == META.name() && key == META_FORMAT {
-            return Some(b"2".to_vec());
+        if table.name() == META.name() {
+            let is_format = key == META_FORMAT;
+            return Some(if is_format { b"2".to_vec() } else { codec::seal(key, value) });
         }
         if table.name() == DUE.name() {
             // It was sealed with no key.

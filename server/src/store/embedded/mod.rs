@@ -3,6 +3,7 @@
 mod apply;
 mod blocks;
 mod by_date;
+mod check;
 mod codec;
 mod command;
 mod compact;
@@ -12,6 +13,7 @@ mod erasure;
 mod failure;
 mod keys;
 mod known;
+mod links;
 mod list;
 mod messages;
 mod migrate;
@@ -28,11 +30,13 @@ mod read;
 mod recovery;
 mod replays;
 mod report;
+mod scrub;
 pub mod storage;
 mod suppressed;
 mod tables;
 mod tenants;
 mod token_uses;
+mod verify;
 mod view;
 mod writer;
 
@@ -43,7 +47,7 @@ use std::{
     fs,
     path::Path,
     sync::{
-        Arc, Mutex, PoisonError, RwLock, RwLockWriteGuard,
+        Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockWriteGuard,
         atomic::{AtomicU8, AtomicU64, Ordering},
     },
     thread::{self, JoinHandle},
@@ -63,6 +67,7 @@ use tokio::sync::{Semaphore, oneshot, watch};
 pub use self::{
     compact::{Compacted, compact},
     open::{OpenError, initialise},
+    verify::{Problem, Verified, verify, verify_medium},
 };
 use self::{
     moment::{Latest, Moment},
@@ -74,7 +79,10 @@ use self::{
     token_uses::TokenUses,
     writer::{Kept, Writer},
 };
-use super::{Actor, Answer, Command, Health, Page, Part, Reply, Since, Store, StoreError};
+use super::{
+    Actor, Answer, Checked, Command, Condition, Health, Page, Part, Reply, Scrub, Since, Store,
+    StoreError,
+};
 use crate::{
     app::Clock,
     auth::{Tenant, TenantRecord, TokenRecord, tenant_by_operator},
@@ -100,6 +108,8 @@ struct Shared {
     health: AtomicU8,
     /// How often something that is stored was found damaged.
     damaged: AtomicU64,
+    /// The last look at all of it.
+    checked: Mutex<Option<Checked>>,
     uses: TokenUses,
     limits: KnownLimits,
     commits: watch::Sender<u64>,
@@ -160,6 +170,7 @@ impl Embedded {
             queues: Queues::default(),
             health: AtomicU8::new(Health::Ok as u8),
             damaged: AtomicU64::new(0),
+            checked: Mutex::default(),
             uses: TokenUses::default(),
             limits: KnownLimits::default(),
             commits: watch::Sender::new(0),
@@ -251,10 +262,15 @@ impl Shared {
         self.limits.forget();
         if let Some(old) = old {
             wait_for_snapshots(&old);
+            damage::drop_quietly(old);
         }
         let database = Arc::new(open(&*self.medium, self.cache_bytes)?);
         *self.slot() = Some(database.clone());
         Ok(database)
+    }
+
+    fn checked(&self) -> MutexGuard<'_, Option<Checked>> {
+        self.checked.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn slot(&self) -> RwLockWriteGuard<'_, Option<Arc<Database>>> {
@@ -387,12 +403,27 @@ impl Store for Embedded {
         self.shared.limits.of(tenant.id(), || self.shared.read_point(read))
     }
 
-    fn health(&self) -> Health {
+    fn condition(&self) -> Condition {
         let health = self.shared.health.load(Ordering::Relaxed);
-        [Health::Ok, Health::ReadOnly, Health::Recovering]
+        let health = [Health::Ok, Health::ReadOnly, Health::Recovering]
             .into_iter()
             .find(|known| *known as u8 == health)
-            .unwrap_or(Health::Stopped)
+            .unwrap_or(Health::Stopped);
+        let damaged = self.shared.damaged.load(Ordering::Relaxed);
+        Condition { health, damaged, checked: *self.shared.checked() }
+    }
+
+    fn scrub(&self, from: Scrub) -> BoxFuture<'_, Result<Scrub, StoreError>> {
+        async move {
+            let scrub = self.scan(|snapshot| scrub::step(snapshot, from)).await?;
+            if scrub.is_over {
+                let Scrub { rows, damaged, .. } = scrub;
+                let at = self.shared.clock.now();
+                *self.shared.checked() = Some(Checked { at, rows, damaged });
+            }
+            Ok(scrub)
+        }
+        .boxed()
     }
 
     fn close(&self) {

@@ -25,7 +25,7 @@ const MAX_KEPT_BYTES: u64 = 64 * 1024 * 1024;
 /// Outcomes whose day is over that go with each new one: more than come in, so that none stays.
 const DROPPED_AT_ONCE: usize = 4;
 /// Counters of a tenant.
-const COUNT: &str = "once";
+pub(super) const COUNT: &str = "once";
 const BYTES: &str = "once bytes";
 
 /// What a command came to.

@@ -7,8 +7,7 @@ use svctrack_core::value::{IdSequence, ObjectId, Timestamp};
 
 use super::{
     blocks::Blocks,
-    damage,
-    keys::ID_BYTES,
+    codec, damage,
     known::Known,
     storage::{Medium, Storage, Trial, create_file},
     tables::{META, WriteTables},
@@ -123,7 +122,8 @@ pub fn initialise(storage: Storage, store_bytes: [u8; 5]) -> Result<(), OpenErro
         let first = IdSequence::new(store_bytes).next(Timestamp::MIN);
         let format = STORE_FORMAT.to_string();
         tables.meta.insert(META_FORMAT, format.as_bytes()).map_err(StoreError::from)?;
-        tables.meta.insert(META_LAST_ID, first.as_bytes().as_slice()).map_err(StoreError::from)?;
+        let first = codec::seal(META_LAST_ID, first.as_bytes());
+        tables.meta.insert(META_LAST_ID, first.as_slice()).map_err(StoreError::from)?;
     }
     transaction.commit().map_err(StoreError::from)?;
     Ok(())
@@ -162,12 +162,16 @@ pub(super) fn open_over(
     cache_bytes: usize,
     format: u32,
 ) -> Result<Database, OpenError> {
-    damage::contained_open(|| {
-        let database =
-            redb::Builder::new().set_cache_size(cache_bytes).create_with_backend(storage)?;
-        check_format(&database, format)?;
-        Ok(database)
-    })
+    let mut builder = redb::Builder::new();
+    builder.set_cache_size(cache_bytes);
+    let opened = damage::contained_open(|| Ok(builder.create_with_backend(storage)?))?;
+    match damage::contained_open(|| check_format(&opened, format)) {
+        Ok(()) => Ok(opened),
+        Err(error) => {
+            damage::drop_quietly(opened);
+            Err(error)
+        }
+    }
 }
 
 fn check_format(database: &Database, format: u32) -> Result<(), OpenError> {
@@ -184,10 +188,8 @@ fn check_format(database: &Database, format: u32) -> Result<(), OpenError> {
 /// The sequence of ids, to go on with.
 pub(super) fn load_ids(database: &Database) -> Result<IdSequence, StoreError> {
     let table = database.begin_read()?.open_table(META)?;
-    let last = table.get(META_LAST_ID)?;
-    let bytes = last.as_ref().and_then(|last| last.value().first_chunk::<ID_BYTES>());
-    match bytes {
-        Some(bytes) => Ok(IdSequence::after(ObjectId::from_bytes(*bytes))),
-        None => Err(StoreError::corrupted("the latest id is missing")),
-    }
+    let missing = || StoreError::corrupted("the latest id is missing");
+    let last = table.get(META_LAST_ID)?.ok_or_else(missing)?;
+    let last = codec::unseal_exact(META_LAST_ID, last.value())?;
+    Ok(IdSequence::after(ObjectId::from_bytes(last)))
 }

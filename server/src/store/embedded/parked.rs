@@ -32,7 +32,7 @@ const MAX_REPLAYED_PER_COMMAND: usize = 1_000;
 const MAX_SWEPT_PER_COMMAND: usize = 1_000;
 
 /// Counters of a tenant: events that wait, and their bytes.
-const PARKED: &str = "parked";
+pub(super) const PARKED: &str = "parked";
 const PARKED_BYTES: &str = "parked bytes";
 
 /// Keeps an event that has to wait; the oldest make room when there are too many, and are reported.

@@ -16,7 +16,7 @@ use super::{
 use crate::store::{Next, Page, StoreError};
 
 /// Counter of a tenant's entries.
-const REPORTED: &str = "reported";
+pub(super) const REPORTED: &str = "reported";
 
 /// Folds a finding into the entry of its cause, or begins one; the oldest makes room.
 pub(super) fn fold(

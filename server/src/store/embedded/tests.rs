@@ -278,7 +278,8 @@ fn commit_and_crash(
         let to_replay = pending.flush(&mut tables, &mut ids, clock.now()).unwrap().to_replay;
         assert_eq!(to_replay.len(), 1);
         let last = IdSequence::last(&ids).unwrap();
-        tables.meta.insert(open::META_LAST_ID, last.as_bytes().as_slice()).unwrap();
+        let last = codec::seal(open::META_LAST_ID, last.as_bytes());
+        tables.meta.insert(open::META_LAST_ID, last.as_slice()).unwrap();
         change(&mut tables);
     }
     transaction.commit().unwrap();

@@ -20,7 +20,7 @@ use svctrack_core::{
 };
 
 use super::{
-    Shared, command, damage, engagement,
+    Shared, codec, command, damage, engagement,
     known::Known,
     open::META_LAST_ID,
     pending::{Flushed, Pending},
@@ -279,8 +279,11 @@ impl Writer {
         let flushed = damage::contained(|| pending.flush(&mut tables, &mut self.ids, now));
         let flushed = flushed.map_err(of_all)?;
         if let Some(last) = self.ids.last() {
-            let id = last.as_bytes().as_slice();
-            tables.meta.insert(META_LAST_ID, id).map_err(|error| of_store(error.into()))?;
+            let id = codec::seal(META_LAST_ID, last.as_bytes());
+            tables
+                .meta
+                .insert(META_LAST_ID, id.as_slice())
+                .map_err(|error| of_store(error.into()))?;
         }
         let Flushed { to_replay, engagement } = flushed;
         let kept = Kept { known: tables.known, engagement };
