@@ -13,6 +13,7 @@ mod faults;
 mod formats;
 mod goldens;
 mod input;
+mod integrity;
 mod model;
 mod once;
 mod readme;

@@ -237,7 +237,7 @@ impl Shared {
     fn watched<T>(&self, done: Result<T, StoreError>) -> Result<T, StoreError> {
         let done = self.counted(done);
         let failed = done.as_ref().is_err_and(StoreError::is_of_the_file);
-        if failed && self.health.load(Ordering::Relaxed) == Health::Ok as u8 {
+        if failed && self.change_health(Health::Ok, Health::Recovering) {
             self.queues.ask_to_reopen();
         }
         done
@@ -275,6 +275,12 @@ impl Shared {
 
     fn slot(&self) -> RwLockWriteGuard<'_, Option<Arc<Database>>> {
         self.database.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Changes how the store is, if it is as given.
+    fn change_health(&self, from: Health, to: Health) -> bool {
+        let (from, to) = (from as u8, to as u8);
+        self.health.compare_exchange(from, to, Ordering::Relaxed, Ordering::Relaxed).is_ok()
     }
 
     fn set_health(&self, health: Health) {

@@ -177,7 +177,10 @@ pub(super) fn open_over(
 fn check_format(database: &Database, format: u32) -> Result<(), OpenError> {
     let foreign = || OpenError::Foreign("it has no svctrack format".to_owned());
     let transaction = database.begin_read().map_err(StoreError::from)?;
-    let table = transaction.open_table(META).map_err(|_| foreign())?;
+    let table = match transaction.open_table(META) {
+        Err(redb::TableError::Storage(error)) => return Err(StoreError::from(error).into()),
+        table => table.map_err(|_| foreign())?,
+    };
     let found = table.get(META_FORMAT).map_err(StoreError::from)?.ok_or_else(foreign)?;
     match String::from_utf8_lossy(found.value()) {
         found if found == format.to_string() => Ok(()),

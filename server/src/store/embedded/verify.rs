@@ -18,7 +18,7 @@ use super::{
     storage::{FileMedium, Medium},
     tables::{self, Definition},
 };
-use crate::store::StoreError;
+use crate::{observe, store::StoreError};
 
 /// Most problems that are told one by one; the rest is counted.
 const MAX_TOLD: usize = 100;
@@ -79,6 +79,8 @@ impl Verified {
 /// # Errors
 /// [`OpenError`] when it cannot be read at all.
 pub fn verify(folder: &Path, cache_bytes: usize) -> Result<Verified, OpenError> {
+    // Of a damaged file redb may panic; that is told as a problem.
+    observe::log_panics();
     let path = folder.join(FILE_NAME);
     migrate::refuse_earlier(&path)?;
     verify_medium(&FileMedium(path), cache_bytes)
@@ -90,18 +92,27 @@ pub fn verify(folder: &Path, cache_bytes: usize) -> Result<Verified, OpenError> 
 /// As [`verify`].
 pub fn verify_medium(medium: &dyn Medium, cache_bytes: usize) -> Result<Verified, OpenError> {
     let mut verified = Verified::default();
-    check_pages(open::open_to_read(medium, cache_bytes)?, &mut verified);
     let database = open::open_to_read(medium, cache_bytes)?;
-    let snapshot = database.begin_read().map_err(StoreError::from)?;
-    for table in tables::ALL {
-        let done = damage::contained(|| check_table(&snapshot, table, &mut verified));
-        verified.take(table.name(), done)?;
+    let done = damage::contained(|| check_rows(&database, &mut verified));
+    verified.take("pages", done)?;
+    drop(database);
+    if verified.is_sound() {
+        check_pages(open::open_to_read(medium, cache_bytes)?, &mut verified);
     }
-    Links::of(&snapshot)?.check(&mut verified)?;
     Ok(verified)
 }
 
-/// redb's own check, which stops at the first thing that it finds.
+/// Reads every row, and what tables say of each other.
+fn check_rows(database: &Database, verified: &mut Verified) -> Result<(), StoreError> {
+    let snapshot = database.begin_read()?;
+    for table in tables::ALL {
+        let done = damage::contained(|| check_table(&snapshot, table, verified));
+        verified.take(table.name(), done)?;
+    }
+    Links::of(&snapshot)?.check(verified)
+}
+
+/// redb's own check, for what no row shows. It stops at the first thing that it finds.
 fn check_pages(mut database: Database, verified: &mut Verified) {
     let checked = damage::contained_open(|| Ok(database.check_integrity()?));
     damage::drop_quietly(database);

@@ -181,6 +181,7 @@ impl Writer {
                 Failed::Together(error) => return self.serve_one_by_one(batch, error),
                 Failed::Store(error) => {
                     tracing::error!(cause = %error, commands = batch.jobs.len(), "a commit failed");
+                    self.shared.set_health(Health::Recovering);
                     batch.refuse_all(&error);
                     self.recover(&error);
                 }
