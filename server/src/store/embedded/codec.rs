@@ -122,9 +122,14 @@ impl Members for Stored<'_> {
 
 /// The stored bytes of a row of a log.
 pub(super) fn seal_row<T: Serialize>(key: &[u8], row: &T) -> Result<Vec<u8>, StoreError> {
-    let value =
-        postcard::to_stdvec(row).map_err(|error| StoreError::Internal(error.to_string()))?;
-    Ok(seal(key, &value))
+    let header = [FORMAT, 0, 0, 0, 0].to_vec();
+    let mut bytes = postcard::to_extend(row, header)
+        .map_err(|error| StoreError::Internal(error.to_string()))?;
+    if let Some((header, value)) = bytes.split_first_chunk_mut::<HEADER_BYTES>() {
+        let [_, sum @ ..] = header;
+        *sum = checksum(key, value);
+    }
+    Ok(bytes)
 }
 
 /// The row of a log in `bytes`.

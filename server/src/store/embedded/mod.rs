@@ -8,6 +8,7 @@ mod compact;
 mod engagement;
 mod erasure;
 mod failure;
+mod history;
 mod keys;
 mod known;
 mod list;
