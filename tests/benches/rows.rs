@@ -38,7 +38,7 @@ const MAX_EVENT_BYTES: f64 = 500.0;
 /// Milliseconds that the activities of a user may take.
 const ACTIVITIES_MS: f64 = 5.0;
 /// Tables that an event adds to.
-const TABLES: [&str; 5] = ["activities", "activity_chunks", "engagement", "messages", "counters"];
+const TABLES: [&str; 5] = ["activities", "activity_marks", "engagement", "messages", "counters"];
 /// How many times longer another tenant may wait while one sends bulk bodies.
 const MAX_SLOWER: f64 = 2.0;
 /// Connections of that other tenant, and its events a second: far from what the machine can do.

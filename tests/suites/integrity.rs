@@ -134,7 +134,7 @@ impl World {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_crash_loses_nothing_that_was_acknowledged() {
     let mut random = Random::of(seed());
-    let (crashes, started) = (size(40, 10_000), Instant::now());
+    let (crashes, started) = (size(15, 10_000), Instant::now());
     let (mut requests, mut recoveries) = (0, 0);
     let mut world = World::new(&mut random).await;
     for crash in 0..crashes {
@@ -200,7 +200,7 @@ async fn live_through(fault: impl Fn(u64) -> Fault, number: u64, random: &mut Ra
 #[tokio::test(flavor = "multi_thread")]
 async fn an_operation_of_the_disk_may_fail_once_or_for_good_whichever_it_is() {
     let mut random = Random::of(seed());
-    let every = size(17, 1) as u64;
+    let every = size(41, 1) as u64;
     let (mut tried, started) = (0, Instant::now());
     for fault in [Fault::Once, Fault::From] {
         let mut number = 1 + random.below(every as usize) as u64;
@@ -263,7 +263,7 @@ struct Flips {
 async fn no_flipped_bit_is_answered_as_if_it_were_sound() {
     let mut random = Random::of(seed());
     let (world, answers) = filled(&mut random).await;
-    let (flips, started) = (size(60, 1_000), Instant::now());
+    let (flips, started) = (size(25, 1_000), Instant::now());
     let (bytes, mut seen) = (world.disk.bytes(), Flips::default());
     for _ in 0..flips {
         let disk = Disk::with_bytes(bytes.clone());
@@ -313,4 +313,47 @@ async fn look_at(world: &World, disk: Disk, bit: usize, answers: &Answers, seen:
     if damaged > 0 {
         assert!(!verify_medium(&disk, CACHE_BYTES).unwrap().is_sound(), "bit {bit}");
     }
+}
+
+/// By how much a long run may grow beyond what it has after its first rounds: what requests need besides the
+/// cache.
+const MOST_GROWTH_BYTES: u64 = 128 * 1024 * 1024;
+/// Rounds until all that is kept in memory is there.
+const FIRST_ROUNDS: usize = 3;
+
+/// Memory of this process, in bytes.
+fn memory() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+    line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() * 1_024
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_long_run_of_many_days_loses_nothing_and_does_not_grow() {
+    let mut random = Random::of(seed());
+    let (days, started) = (size(5, 365), Instant::now());
+    let mut world = World::new(&mut random).await;
+    let server = world.open().unwrap();
+    let mut first = 0;
+    for day in 0..days {
+        let sending = world.senders.iter_mut().map(|sender| sender.send(&server, 50));
+        futures_util::future::join_all(sending).await;
+        server.clean_up().await.unwrap();
+        if day <= FIRST_ROUNDS {
+            first = memory();
+        }
+        world.now = Timestamp::from_ms_clamped(world.now.as_ms() + 24 * HOUR_MS);
+        world.clock.set(world.now);
+    }
+    let grown = memory().saturating_sub(first);
+    server.store.close();
+    drop(server);
+    world.check().await;
+    println!(
+        "{days} days, {} requests, {} bytes on disk, {grown} bytes grown, {:?}",
+        days * SENDERS * 50,
+        world.disk.len(),
+        started.elapsed()
+    );
+    assert!(grown < MOST_GROWTH_BYTES, "grown by {grown} bytes");
 }

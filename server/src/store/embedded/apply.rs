@@ -12,7 +12,7 @@ use svctrack_core::{
 
 use super::{
     codec::{self, ChangeKind, ChangeRow},
-    keys, messages, new_users, parked,
+    history, keys, messages, new_users, parked,
     pending::Pending,
     tables::WriteTables,
 };
@@ -134,12 +134,7 @@ impl Applier<'_, '_> {
     fn append(&mut self, appended: &Appended) -> Result<(), StoreError> {
         let (tables, tenant) = (&mut *self.tables, self.tenant);
         match appended {
-            Appended::Activity(activity) => {
-                let key = keys::log(tenant, activity.id);
-                let value = codec::seal_row(&key, &**activity)?;
-                tables.activities.insert(key.as_slice(), value.as_slice())?;
-                Ok(())
-            }
+            Appended::Activity(activity) => history::append(tables, self.pending, tenant, activity),
             Appended::Parked(event) => parked::park(tables, self.pending, tenant, event, self.now),
             Appended::Engaged(engaged) => self.pending.engagement.add(tables, tenant, engaged),
             Appended::Finding(finding) => {

@@ -3,14 +3,16 @@
 use redb::TableHandle as _;
 
 use super::{
-    codec,
+    codec, history,
     open::META_FORMAT,
-    tables::{ACTIVITIES, Definition, INDEX, META, RECORDS, TOKENS_OF_TENANT, WAITING},
+    tables::{
+        ACTIVITIES, ACTIVITY_MARKS, Definition, INDEX, META, RECORDS, TOKENS_OF_TENANT, WAITING,
+    },
 };
 use crate::store::StoreError;
 
 /// Tables whose rows say all with their keys.
-const WITHOUT_VALUES: [Definition; 3] = [INDEX, WAITING, TOKENS_OF_TENANT];
+const WITHOUT_VALUES: [Definition; 4] = [INDEX, ACTIVITY_MARKS, WAITING, TOKENS_OF_TENANT];
 
 /// Holds a row against its checksum.
 ///
@@ -29,7 +31,7 @@ pub(super) fn check_row(table: &Definition, key: &[u8], value: &[u8]) -> Result<
         return codec::unseal_record(key, value)?.document().map(drop);
     }
     if is(&ACTIVITIES) {
-        return codec::unseal_activity(key, value).map(drop);
+        return history::unseal(key, value).map(drop);
     }
     codec::unseal(key, value).map(drop)
 }

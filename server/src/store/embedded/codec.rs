@@ -6,7 +6,7 @@
 
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use svctrack_core::{
-    plan::{Activity, stored_text},
+    plan::stored_text,
     value::{Document, JsonRef, Members, json_reader::parse_stored, member::member_in},
 };
 
@@ -134,13 +134,21 @@ impl Members for Stored<'_> {
 
 /// The stored bytes of a row of a log.
 pub(super) fn seal_row<T: Serialize>(key: &[u8], row: &T) -> Result<Vec<u8>, StoreError> {
-    let value =
-        postcard::to_stdvec(row).map_err(|error| StoreError::Internal(error.to_string()))?;
-    Ok(seal(key, &value))
+    let header = [FORMAT, 0, 0, 0, 0].to_vec();
+    let mut bytes = postcard::to_extend(row, header)
+        .map_err(|error| StoreError::Internal(error.to_string()))?;
+    if let Some((header, value)) = bytes.split_first_chunk_mut::<HEADER_BYTES>() {
+        let [_, sum @ ..] = header;
+        *sum = checksum(key, value);
+    }
+    Ok(bytes)
 }
 
-/// The activity in `bytes`.
-pub(super) fn unseal_activity(key: &[u8], bytes: &[u8]) -> Result<Activity, StoreError> {
+/// The row of a log in `bytes`, whose key ends with an id.
+pub(super) fn unseal_row_with_id<T: DeserializeOwned>(
+    key: &[u8],
+    bytes: &[u8],
+) -> Result<T, StoreError> {
     unseal_row(key, bytes).map_err(|error| about(key, error))
 }
 

@@ -43,14 +43,45 @@ pub fn compact(folder: &Path, cache_bytes: usize) -> Result<Compacted, OpenError
     // Held until the end, so that no server can open the file meanwhile.
     let old = open::open(&FileMedium(path.clone()), cache_bytes)?;
     let bytes_before = fs::metadata(&path)?.len();
-    replace(&path, &old, cache_bytes, &|_, _, _| None)?;
+    replace(&path, &old, cache_bytes, &mut AsTheyAre)?;
     let bytes_after = fs::metadata(&path)?.len();
     drop(old);
     Ok(Compacted { bytes_before, bytes_after })
 }
 
-/// What becomes of the value of a row; none when it stays as it is.
-pub(super) type Convert<'c> = dyn Fn(&Definition, &[u8], &[u8]) -> Option<Vec<u8>> + 'c;
+/// What becomes of rows that are copied.
+pub(super) trait Conversion {
+    /// The new value of a row; none when it stays as it is.
+    fn value(
+        &mut self,
+        table: &Definition,
+        key: &[u8],
+        value: &[u8],
+    ) -> Result<Option<Vec<u8>>, StoreError>;
+
+    /// Whether a table that is not known any more may be left behind.
+    fn leaves(&self, table: &str) -> bool;
+
+    /// Adds what is new, at the end.
+    fn add(&mut self, transaction: &WriteTransaction) -> Result<(), StoreError>;
+}
+
+/// Rows stay as they are.
+struct AsTheyAre;
+
+impl Conversion for AsTheyAre {
+    fn value(&mut self, _: &Definition, _: &[u8], _: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
+        Ok(None)
+    }
+
+    fn leaves(&self, _: &str) -> bool {
+        false
+    }
+
+    fn add(&mut self, _: &WriteTransaction) -> Result<(), StoreError> {
+        Ok(())
+    }
+}
 
 /// Writes the rows of a store into a new file, and puts that in the place of the store's, which must be held
 /// open.
@@ -58,11 +89,11 @@ pub(super) fn replace(
     path: &Path,
     old: &Database,
     cache_bytes: usize,
-    convert: &Convert<'_>,
+    conversion: &mut dyn Conversion,
 ) -> Result<(), OpenError> {
     let unfinished = unfinished(path);
     remove_if_there(&unfinished)?;
-    let copied = damage::contained_open(|| copy(old, &unfinished, cache_bytes, convert));
+    let copied = damage::contained_open(|| copy(old, &unfinished, cache_bytes, conversion));
     if let Err(error) = copied.and_then(|()| put_in_place(&unfinished, path)) {
         remove_if_there(&unfinished)?;
         return Err(error);
@@ -84,7 +115,7 @@ fn copy(
     old: &Database,
     path: &Path,
     cache_bytes: usize,
-    convert: &Convert<'_>,
+    conversion: &mut dyn Conversion,
 ) -> Result<(), OpenError> {
     let storage = Blocks::create(Storage::of_file(create_file(path)?)?);
     let mut new = redb::Builder::new().set_cache_size(cache_bytes).create_with_backend(storage)?;
@@ -94,16 +125,17 @@ fn copy(
         .map_err(StoreError::from)?
         .map(|table| table.name().to_owned())
         .collect();
-    if let Some(unknown) = known.iter().find(|name| tables::ALL.iter().all(|t| t.name() != **name))
-    {
+    let is_known = |name: &str| tables::ALL.iter().any(|table| table.name() == name);
+    if let Some(unknown) = known.iter().find(|name| !is_known(name) && !conversion.leaves(name)) {
         return Err(OpenError::Foreign(format!("it has a table `{unknown}`")));
     }
     let transaction = begin(&new)?;
     for table in tables::ALL {
         if known.iter().any(|name| *name == table.name()) {
-            copy_table(&snapshot, &transaction, table, convert)?;
+            copy_table(&snapshot, &transaction, table, conversion)?;
         }
     }
+    conversion.add(&transaction)?;
     transaction.commit().map_err(StoreError::from)?;
     // The file has grown by more than it holds; this gives the rest back.
     new.compact().map_err(|error| StoreError::from(redb::Error::from(error)))?;
@@ -115,14 +147,14 @@ fn copy_table(
     snapshot: &ReadTransaction,
     transaction: &WriteTransaction,
     definition: Definition,
-    convert: &Convert<'_>,
+    conversion: &mut dyn Conversion,
 ) -> Result<(), StoreError> {
     let from = snapshot.open_table(definition)?;
     let mut to = transaction.open_table(definition)?;
     for row in from.iter()? {
         let (key, value) = row?;
         let (key, value) = (key.value(), value.value());
-        match convert(&definition, key, value) {
+        match conversion.value(&definition, key, value)? {
             Some(converted) => to.insert(key, converted.as_slice())?,
             None => to.insert(key, value)?,
         };

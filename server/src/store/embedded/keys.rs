@@ -16,7 +16,7 @@
 //! index       tenant:16 resource:1 row NUL value NUL id:12                   (empty)
 //! activities  tenant:16 id:12                                                format:1 checksum:4 postcard
 //! engagement  tenant:16 resource:1 id:12                                     format:1 checksum:4 postcard
-//! activity_chunks  tenant:16 resource:1 id:12 last activity:12               format:1 checksum:4 ids:12 each
+//! activity_marks  tenant:16 resource:1 id:12 activity:12                     (empty)
 //! parked      tenant:16 id:12                                                format:1 checksum:4 postcard
 //! waiting     tenant:16 resource:1 row NUL value NUL id:12                   (empty)
 //! due         tenant:16 resource:1 row NUL value                             format:1 checksum:4 postcard
@@ -64,10 +64,10 @@ pub(super) fn record(tenant: TenantId, resource: u8, id: ObjectId) -> Vec<u8> {
     key
 }
 
-/// Key of a chunk of the activities of a record, under the last of them.
-pub(super) fn chunk(tenant: TenantId, resource: u8, id: ObjectId, last: ObjectId) -> Vec<u8> {
+/// Key of a mark on an activity in the history of a record.
+pub(super) fn mark(tenant: TenantId, resource: u8, id: ObjectId, activity: ObjectId) -> Vec<u8> {
     let mut key = record(tenant, resource, id);
-    key.extend_from_slice(last.as_bytes());
+    key.extend_from_slice(activity.as_bytes());
     key
 }
 
@@ -204,7 +204,7 @@ pub(super) fn counter(tenant: TenantId, name: &str) -> Vec<u8> {
     key
 }
 
-/// The id at the end of a key of `records`, `index`, `activities` or `parked`.
+/// The id at the end of a key of `records`, `index`, `activities`, `activity_marks` or `parked`.
 pub(super) fn id_at_end(key: &[u8]) -> Option<ObjectId> {
     key.last_chunk::<ID_BYTES>().map(|bytes| ObjectId::from_bytes(*bytes))
 }
@@ -228,7 +228,7 @@ mod tests {
         let id = ObjectId::from_bytes([0x11; 12]);
         let (t, i) = ("aa".repeat(16), "11".repeat(12));
         assert_eq!(hex(&record(tenant, 2, id)), format!("{t}02{i}"));
-        assert_eq!(hex(&chunk(tenant, 2, id, id)), format!("{t}02{i}{i}"));
+        assert_eq!(hex(&mark(tenant, 2, id, id)), format!("{t}02{i}{i}"));
         assert_eq!(hex(&unique(tenant, 2, "row", "v")), format!("{t}02726f770076"));
         assert_eq!(hex(&index(tenant, 2, "row", "v", id)), format!("{t}02726f77007600{i}"));
         assert_eq!(hex(&log(tenant, id)), format!("{t}{i}"));

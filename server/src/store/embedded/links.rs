@@ -1,18 +1,18 @@
 //! What one table says of another: each entry of an index names a record that has it, and the other way
-//! round; each list of activities names activities that are there, and the other way round; and so on.
+//! round; each activity is in its histories; and so on.
 
 use std::collections::BTreeMap;
 
 use redb::{ReadTransaction, ReadableTable as _, ReadableTableMetadata as _, TableHandle as _};
 use svctrack_core::{
     resources::{self, company::COMPANY, end_user::END_USER},
-    schema::{Entry, index},
+    schema::{Entry, ResourceDef, index},
     value::{Document, ObjectId, TenantId},
 };
 
 use super::{
     codec, damage,
-    engagement::{ids_in_chunk, ids_in_row},
+    history::{self, History},
     keys, messages, once, parked, report,
     tables::{self, Definition, ReadTable},
     verify::Verified,
@@ -54,7 +54,7 @@ impl<'s> Links<'s> {
             let entry = entry.strip_suffix(b"\0").ok_or_else(no_key)?;
             self.entry(tables::INDEX, entry, holder, key, found)
         })?;
-        self.lists_of_activities(found)?;
+        self.histories(found)?;
         self.pairs(found)?;
         self.counters(found)
     }
@@ -123,62 +123,48 @@ impl<'s> Links<'s> {
         Ok(())
     }
 
-    /// Each activity must be in the lists of its user and company, and each one in a user's list must be
-    /// there. In a company's list may be left what was removed with a user who was erased.
-    fn lists_of_activities(&self, found: &mut Verified) -> Result<(), StoreError> {
-        let mut listed = BTreeMap::new();
-        let mut list = |key: &[u8], ids: Vec<ObjectId>, found: &mut Verified| {
+    /// Each activity must be in the histories of its user and company, and each mark on one that is there.
+    fn histories(&self, found: &mut Verified) -> Result<(), StoreError> {
+        let mut in_histories = BTreeMap::new();
+        self.for_each(tables::ENGAGEMENT, found, |key, _, found| {
             let (owner, id) = split_id(key)?;
-            let (tenant, resource) = tenant_and_resource(owner)?;
-            for activity in ids {
-                let is_theirs = self.is_activity_of(tenant, resource, id, activity)?;
-                *listed.entry(resource).or_insert(0) += u64::from(is_theirs == Some(true));
-                let may_be_gone = resource == COMPANY.code;
-                if is_theirs == Some(false) || is_theirs.is_none() && !may_be_gone {
-                    found.add(tables::ACTIVITIES.name(), Some(activity), "it is in a wrong list");
+            let (tenant, def) = tenant_and_resource(owner)?;
+            let mut history = History::before(self.snapshot, tenant, def, id, ObjectId::MAX)?;
+            while history.peek()?.is_some() {
+                let activity = history.take().ok_or_else(no_key)?;
+                *in_histories.entry(def.path).or_insert(0) += 1;
+                let theirs = [Some(activity.end_user_id), activity.company_id];
+                if !theirs.contains(&Some(id)) {
+                    let what = "it is in the history of another";
+                    found.add(tables::ACTIVITIES.name(), Some(activity.id), what);
                 }
             }
             Ok(())
-        };
-        self.for_each(tables::ENGAGEMENT, found, |key, value, found| {
-            list(key, ids_in_row(key, value)?, found)
         })?;
-        self.for_each(tables::ACTIVITY_CHUNKS, found, |key, value, found| {
-            let (owner, _) = split_id(key)?;
-            list(owner, ids_in_chunk(key, value)?, found)
-        })?;
-        let mut expected = BTreeMap::from([(END_USER.code, 0), (COMPANY.code, 0)]);
+        let mut logged = BTreeMap::from([(END_USER.path, 0_u64), (COMPANY.path, 0)]);
         self.for_each(tables::ACTIVITIES, found, |key, value, _| {
-            let activity = codec::unseal_activity(key, value)?;
-            *expected.entry(END_USER.code).or_insert(0) += 1;
-            *expected.entry(COMPANY.code).or_insert(0) += u64::from(activity.company_id.is_some());
+            if let Some(activity) = history::unseal(key, value)? {
+                *logged.entry(END_USER.path).or_insert(0) += 1;
+                let of_company = u64::from(activity.company_id.is_some());
+                *logged.entry(COMPANY.path).or_insert(0) += of_company;
+            }
             Ok(())
         })?;
-        for (resource, expected) in expected {
-            let listed = listed.get(&resource).copied().unwrap_or(0);
-            if listed != expected {
-                let whose = resources::by_code(resource).map_or("", |def| def.path);
-                let what = format!("{listed} of {expected} are in lists of {whose}");
+        for (whose, logged) in logged {
+            let in_histories = in_histories.get(whose).copied().unwrap_or(0);
+            if in_histories != logged {
+                let what = format!("{in_histories} of {logged} are in histories of {whose}");
                 found.add(tables::ACTIVITIES.name(), None, what);
             }
         }
-        Ok(())
-    }
-
-    /// Whether an activity is that of a user or company; none when it is not there.
-    fn is_activity_of(
-        &self,
-        tenant: TenantId,
-        resource: u8,
-        owner: ObjectId,
-        id: ObjectId,
-    ) -> Result<Option<bool>, StoreError> {
-        let key = keys::log(tenant, id);
-        let Some(value) = self.activities.get(key.as_slice())? else { return Ok(None) };
-        let activity = codec::unseal_activity(&key, value.value())?;
-        let theirs =
-            if resource == COMPANY.code { activity.company_id } else { Some(activity.end_user_id) };
-        Ok(Some(theirs == Some(owner)))
+        self.for_each(tables::ACTIVITY_MARKS, found, |key, _, found| {
+            let (_, id) = split_id(key)?;
+            let activity = [tenant_in(key)?, id.as_bytes()].concat();
+            if self.activities.get(activity.as_slice())?.is_none() {
+                found.add(tables::ACTIVITY_MARKS.name(), Some(id), "the activity is not there");
+            }
+            Ok(())
+        })
     }
 
     /// Tables of which each row belongs to one of another.
@@ -273,9 +259,9 @@ fn tenant_in(key: &[u8]) -> Result<&[u8], StoreError> {
     key.get(..keys::TENANT_BYTES).ok_or_else(no_key)
 }
 
-fn tenant_and_resource(owner: &[u8]) -> Result<(TenantId, u8), StoreError> {
-    let resource = owner.get(keys::TENANT_BYTES).ok_or_else(no_key)?;
-    Ok((keys::tenant_of(owner).ok_or_else(no_key)?, *resource))
+fn tenant_and_resource(owner: &[u8]) -> Result<(TenantId, &'static ResourceDef), StoreError> {
+    let def = owner.get(keys::TENANT_BYTES).and_then(|code| resources::by_code(*code));
+    Ok((keys::tenant_of(owner).ok_or_else(no_key)?, def.ok_or_else(no_key)?))
 }
 
 fn no_key() -> StoreError {

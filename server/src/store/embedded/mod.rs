@@ -11,6 +11,7 @@ mod damage;
 mod engagement;
 mod erasure;
 mod failure;
+mod history;
 mod keys;
 mod known;
 mod links;

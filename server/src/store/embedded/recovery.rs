@@ -50,11 +50,14 @@ pub(super) fn recover(shared: &Shared, refuse: impl Fn()) {
 
 fn heal(shared: &Shared) -> Result<(), OpenError> {
     let database = shared.reopen(open::open)?;
-    damage::contained(|| {
-        look_at_last_commit(&database)?;
-        try_commit(&database)
-    })?;
-    Ok(())
+    match damage::contained(|| look_at_last_commit(&database)) {
+        // It will be the error of those who ask for it, and keeps nobody else from writing.
+        Err(StoreError::Corrupted { cause, .. }) => {
+            tracing::error!(store = shared.medium.name(), cause, "stored data is damaged");
+        }
+        looked => looked?,
+    }
+    Ok(damage::contained(|| try_commit(&database))?)
 }
 
 /// Reads the end of every table, where the last commit has written most, and all that leads there.

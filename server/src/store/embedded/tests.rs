@@ -353,12 +353,12 @@ async fn paged(world: &World, parameter: (&str, &str), limit: usize) -> Vec<Stri
 }
 
 #[tokio::test]
-async fn the_activities_of_one_are_paged_across_chunks() {
+async fn the_activities_of_one_are_paged_across_marks() {
     let world = World::new().await;
     for company in ["acme", "initech"] {
         world.add_company(company).await;
     }
-    // In commits of 7, so that chunks begin and end in the middle of them.
+    // In commits of 7, so that marks lie in the middle of them.
     for first in (0..400).step_by(7) {
         let of = |number: i32| match number % 3 {
             0 => event("7", "acme", &number.to_string()),
