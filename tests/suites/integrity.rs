@@ -320,6 +320,30 @@ async fn look_at(world: &World, disk: Disk, bit: usize, answers: &Answers, seen:
     }
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn damage_is_told_with_the_id_that_was_asked_for() {
+    let world = World::new(&mut Random::of(1)).await;
+    let server = world.open().unwrap();
+    let path = "/companies/extid-base";
+    let id = server.get(path).await["_id"].as_str().unwrap().to_owned();
+    server.store.close();
+    let name = br#""name":"Base""#;
+    let bytes = world.disk.bytes();
+    for (at, part) in bytes.windows(name.len()).enumerate() {
+        if part == name {
+            world.disk.flip((at + name.len() - 2) * 8);
+        }
+    }
+    let server = world.open().unwrap();
+    let by_id = format!("/companies/{id}");
+    let (status, answer) = server.send(Method::GET, &by_id, None, &Value::Null).await;
+    assert_eq!(status, StatusCode::INTERNAL_SERVER_ERROR);
+    assert_eq!(answer["code"], "data_corrupted");
+    assert_eq!(answer["detail"], format!("what is stored of `{id}` is damaged"));
+    assert_eq!(server.store.condition().damaged, 1);
+    assert_eq!(server.get("/endusers").await, json!([]));
+}
+
 /// By how much a long run may grow beyond what it has after its first rounds: what requests need besides the
 /// cache.
 const MOST_GROWTH_BYTES: u64 = 128 * 1024 * 1024;

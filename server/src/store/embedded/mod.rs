@@ -45,6 +45,7 @@ mod writer;
 mod tests;
 
 use std::{
+    collections::BTreeMap,
     fs,
     path::Path,
     sync::{
@@ -55,7 +56,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use futures_util::{FutureExt as _, future::BoxFuture};
+use futures_util::{FutureExt as _, TryFutureExt as _, future::BoxFuture};
 use redb::{Database, ReadTransaction, ReadableDatabase as _};
 use svctrack_core::{
     plan::Person,
@@ -162,7 +163,7 @@ impl Embedded {
         clock: Arc<dyn Clock>,
     ) -> Result<Self, OpenError> {
         let database = open::open(&*medium, cache_bytes)?;
-        let ids = open::load_ids(&database)?;
+        let ids = damage::contained_open(|| Ok(open::load_ids(&database)?))?;
         let shared = Arc::new(Shared {
             medium,
             cache_bytes,
@@ -177,9 +178,8 @@ impl Embedded {
             commits: watch::Sender::new(0),
             clock,
         });
-        let to_replay = shared.read(parked::tenants_due)?;
         let mut replays = Replays::default();
-        replays.mark(to_replay.into_iter().map(|id| (id, tenant_by_operator(id))).collect());
+        replays.mark(shared.tenants_due()?);
         let writer = Writer { shared: shared.clone(), ids, replays, kept: Kept::default() };
         let thread = thread::Builder::new().name("writer".to_owned()).spawn(|| writer.run())?;
         Ok(Self {
@@ -244,6 +244,18 @@ impl Shared {
         done
     }
 
+    /// The tenants of which parked events are marked on disk. Where the marks are damaged, they wait.
+    fn tenants_due(&self) -> Result<BTreeMap<TenantId, Tenant>, StoreError> {
+        match self.read(parked::tenants_due) {
+            Ok(due) => Ok(due.into_iter().map(|id| (id, tenant_by_operator(id))).collect()),
+            Err(StoreError::Corrupted { cause, .. }) => {
+                tracing::error!(cause, "parked events wait, since their marks are damaged");
+                Ok(BTreeMap::new())
+            }
+            Err(error) => Err(error),
+        }
+    }
+
     /// Counts what is damaged.
     fn counted<T>(&self, done: Result<T, StoreError>) -> Result<T, StoreError> {
         if let Err(StoreError::Corrupted { .. }) = &done {
@@ -298,6 +310,14 @@ fn wait_for_snapshots(database: &Arc<Database>) {
     }
 }
 
+/// What is damaged is the record that was asked for, where nothing else is known.
+fn about(error: StoreError, reference: &RecordRef) -> StoreError {
+    match reference {
+        RecordRef::Id(id) => error.about(*id),
+        _ => error,
+    }
+}
+
 impl Store for Embedded {
     fn write(&self, actor: Actor, command: Command) -> BoxFuture<'_, Result<Reply, StoreError>> {
         let (answer, answered) = oneshot::channel();
@@ -318,15 +338,15 @@ impl Store for Embedded {
     ) -> BoxFuture<'_, Result<Option<Answer>, StoreError>> {
         let (tenant, now) = (tenant.id(), self.shared.clock.now());
         if def.looks_at_many {
-            let reference = reference.clone();
+            let (reference, asked) = (reference.clone(), reference.clone());
             let read = move |snapshot: &_| {
                 let tables = RecordTables::open(snapshot)?;
                 read::record(&tables, tenant, def, &reference, now)
             };
-            return self.scan(read).boxed();
+            return self.scan(read).map_err(move |error| about(error, &asked)).boxed();
         }
         let read = |moment: &Moment| read::record(&moment.tables, tenant, def, reference, now);
-        let found = self.shared.read_point(read);
+        let found = self.shared.read_point(read).map_err(|error| about(error, reference));
         std::future::ready(found).boxed()
     }
 
