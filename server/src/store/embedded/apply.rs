@@ -133,9 +133,7 @@ impl Applier<'_, '_> {
     fn append(&mut self, appended: &Appended) -> Result<(), StoreError> {
         let (tables, tenant) = (&mut *self.tables, self.tenant);
         match appended {
-            Appended::Activity(activity) => {
-                history::append(tables, self.pending, tenant, activity)
-            }
+            Appended::Activity(activity) => history::append(tables, self.pending, tenant, activity),
             Appended::Parked(event) => parked::park(tables, self.pending, tenant, event, self.now),
             Appended::Engaged(engaged) => self.pending.engagement.add(tables, tenant, engaged),
             Appended::Finding(finding) => {

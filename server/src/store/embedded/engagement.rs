@@ -18,11 +18,7 @@ use svctrack_core::{
     },
 };
 
-use super::{
-    codec, keys,
-    tables::WriteTables,
-    view::View,
-};
+use super::{codec, keys, tables::WriteTables, view::View};
 use crate::store::StoreError;
 
 /// Most rows that are kept at hand for the transactions to come: some 10 MB, and 50 MB if all had events

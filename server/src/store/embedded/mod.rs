@@ -1,6 +1,7 @@
 //! The embedded store: redb behind one writer thread, and reads from snapshots.
 
 mod apply;
+mod batch;
 mod by_date;
 mod codec;
 mod command;
@@ -57,11 +58,8 @@ use svctrack_core::{
 };
 use tokio::sync::{Semaphore, oneshot, watch};
 
-pub use self::{
-    compact::{Compacted, compact},
-    open::{OpenError, initialise},
-};
 use self::{
+    batch::Pace,
     moment::{Latest, Moment},
     queue::{Job, Queues},
     rate_limits::KnownLimits,
@@ -70,6 +68,10 @@ use self::{
     tables::RecordTables,
     token_uses::TokenUses,
     writer::{Kept, Writer},
+};
+pub use self::{
+    compact::{Compacted, compact},
+    open::{OpenError, initialise},
 };
 use super::{Actor, Answer, Command, Health, Page, Part, Reply, Since, Store, StoreError};
 use crate::{
@@ -161,7 +163,8 @@ impl Embedded {
         let to_replay = shared.read(parked::tenants_due)?;
         let mut replays = Replays::default();
         replays.mark(to_replay.into_iter().map(|id| (id, tenant_by_operator(id))).collect());
-        let writer = Writer { shared: shared.clone(), ids, replays, kept: Kept::default() };
+        let (kept, pace) = (Kept::default(), Pace::default());
+        let writer = Writer { shared: shared.clone(), ids, replays, kept, pace };
         let thread = thread::Builder::new().name("writer".to_owned()).spawn(|| writer.run())?;
         Ok(Self {
             shared,
