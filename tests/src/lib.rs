@@ -5,10 +5,13 @@ pub mod browser;
 pub mod case;
 pub mod client;
 pub mod description;
+pub mod direct;
+pub mod disk;
 pub mod golden;
 pub mod in_process;
 pub mod model;
 pub mod process;
 pub mod public_api;
+pub mod workload;
 
 pub use case::{TENANT, project};

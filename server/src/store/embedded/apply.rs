@@ -105,7 +105,8 @@ impl Applier<'_, '_> {
         for entry in added {
             if entry.unique {
                 let key = self.unique_key(def, entry);
-                self.tables.unique.insert(key.as_slice(), id.as_bytes().as_slice())?;
+                let holder = codec::seal(&key, id.as_bytes());
+                self.tables.unique.insert(key.as_slice(), holder.as_slice())?;
                 self.tables.known.forget_holder(&key);
             } else {
                 let key = self.index_key(def, entry, id);

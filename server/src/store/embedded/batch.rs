@@ -26,11 +26,19 @@ pub(super) struct Batch {
     pub(super) jobs: Vec<Job>,
     /// Which of them is being carried out; as many as there are once all have been.
     pub(super) at: usize,
+    /// Whether commands that wait may still join.
+    pub(super) is_open: bool,
 }
 
 impl Batch {
-    pub(super) fn of(first: Job) -> Self {
-        Self { jobs: vec![first], at: 0 }
+    /// A command that others may join.
+    pub(super) fn open(first: Job) -> Self {
+        Self { jobs: vec![first], at: 0, is_open: true }
+    }
+
+    /// A command by itself.
+    pub(super) fn closed(only: Job) -> Self {
+        Self { jobs: vec![only], at: 0, is_open: false }
     }
 
     /// Answers the command that was being carried out with the reason, and drops it from the batch.

@@ -181,6 +181,15 @@ impl Rows {
     }
 }
 
+/// The stored bytes of a row that is written anew.
+pub(super) fn rewritten(
+    key: &[u8],
+    engagement: Engagement,
+    (latest, since_mark): (Option<ObjectId>, u8),
+) -> Result<Vec<u8>, StoreError> {
+    codec::seal_row(key, &Row { engagement, latest, since_mark, touched: false })
+}
+
 fn company_in(entries: &[Entry]) -> Option<ObjectId> {
     let entry = entries.iter().find(|entry| entry.row == end_user::COMPANY_ID.name)?;
     ObjectId::parse(&entry.key)

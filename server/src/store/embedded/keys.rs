@@ -6,12 +6,13 @@
 //!
 //! ```text
 //! table       key                                                            value
-//! meta        name                                                           bytes
+//! meta        `format`                                                       text
+//! meta        `last_id`                                                      format:1 checksum:4 id:12
 //! tenants     tenant:16                                                      format:1 checksum:4 json
 //! tokens      token id:8                                                     format:1 checksum:4 json
 //! tokens_of_tenant  tenant:16 token id:8                                     (empty)
 //! records     tenant:16 resource:1 id:12                                     format:1 checksum:4 shown:4 json
-//! unique      tenant:16 resource:1 row NUL value                             id:12
+//! unique      tenant:16 resource:1 row NUL value                             format:1 checksum:4 id:12
 //! index       tenant:16 resource:1 row NUL value NUL id:12                   (empty)
 //! activities  tenant:16 id:12                                                format:1 checksum:4 postcard
 //! engagement  tenant:16 resource:1 id:12                                     format:1 checksum:4 postcard
@@ -19,15 +20,15 @@
 //! parked      tenant:16 id:12                                                format:1 checksum:4 postcard
 //! waiting     tenant:16 resource:1 row NUL value NUL id:12                   (empty)
 //! due         tenant:16 resource:1 row NUL value                             format:1 checksum:4 postcard
-//! messages    tenant:16 week:2 kind:1 id                                     milliseconds:8
-//! suppressed  tenant:16 hash:32                                              milliseconds:8
+//! messages    tenant:16 week:2 kind:1 id                                     format:1 checksum:4 milliseconds:8
+//! suppressed  tenant:16 hash:32                                              format:1 checksum:4 milliseconds:8
 //! erasures    tenant:16 id:12                                                format:1 checksum:4 postcard
 //! report      tenant:16 id:12                                                format:1 checksum:4 postcard
-//! report_causes  tenant:16 hash:16                                           id:12
+//! report_causes  tenant:16 hash:16                                           format:1 checksum:4 id:12
 //! changes     tenant:16 seq:8                                                format:1 checksum:4 postcard
 //! once        tenant:16 hash:32                                              format:1 checksum:4 postcard
-//! once_places tenant:16 id:12                                                key of `once`
-//! counters    tenant:16 name                                                 number:8
+//! once_places tenant:16 id:12                                                format:1 checksum:4 key of `once`
+//! counters    tenant:16 name                                                 format:1 checksum:4 number:8
 //! ```
 
 use svctrack_core::{
@@ -36,7 +37,9 @@ use svctrack_core::{
 };
 
 /// Bytes of a tenant at the front of a key.
-const TENANT_BYTES: usize = 16;
+pub(super) const TENANT_BYTES: usize = 16;
+/// Bytes of tenant and resource at the front of a key.
+pub(super) const OWNER_BYTES: usize = TENANT_BYTES + 1;
 /// Bytes of a record's id.
 pub(super) const ID_BYTES: usize = 12;
 
@@ -76,6 +79,11 @@ pub(super) fn unique(tenant: TenantId, resource: u8, row: &str, value: &str) -> 
     key.push(0);
     key.extend_from_slice(value.as_bytes());
     key
+}
+
+/// The same, behind tenant and resource as they stand in keys.
+pub(super) fn entry(owner: &[u8], row: &str, value: &str) -> Vec<u8> {
+    [owner, row.as_bytes(), &[0], value.as_bytes()].concat()
 }
 
 /// Key of a value that a record holds among others.
@@ -147,6 +155,12 @@ pub(super) fn messages_from(tenant: TenantId, week: u16) -> Vec<u8> {
     let mut key = tenant_key(tenant, 3 + 16);
     key.extend_from_slice(&week.to_be_bytes());
     key
+}
+
+/// The week in the key of the id of an event.
+pub(super) fn window_of(key: &[u8]) -> Option<u16> {
+    let week = key.get(TENANT_BYTES..)?.first_chunk()?;
+    Some(u16::from_be_bytes(*week))
 }
 
 /// Bytes of the hash of a cause.

@@ -10,7 +10,7 @@ use svctrack_core::{
     value::{TenantId, Timestamp},
 };
 
-use super::{keys, known::Known, pending::Pending, tables::WriteTables};
+use super::{codec, keys, known::Known, pending::Pending, tables::WriteTables};
 use crate::store::StoreError;
 
 /// Most ids of a tenant that are remembered in a window: some 600 MB.
@@ -43,9 +43,8 @@ pub(super) fn last_received(
         if last.is_none_or(|last| last < key) {
             continue;
         }
-        let row = table.get(key.as_slice())?;
-        let ms = row.and_then(|row| row.value().first_chunk().map(|ms| i64::from_be_bytes(*ms)));
-        if let Some(ms) = ms {
+        if let Some(row) = table.get(key.as_slice())? {
+            let ms = codec::unseal_exact(&key, row.value()).map(i64::from_be_bytes)?;
             return Ok(Some(Timestamp::from_ms_clamped(ms)));
         }
     }
@@ -80,7 +79,8 @@ pub(super) fn remember(
         return Ok(());
     }
     let key = keys::message(tenant, window, id);
-    tables.messages.insert(key.as_slice(), received_at.as_ms().to_be_bytes().as_slice())?;
+    let value = codec::seal(&key, &received_at.as_ms().to_be_bytes());
+    tables.messages.insert(key.as_slice(), value.as_slice())?;
     tables.known.add_message(tenant, window, key);
     Ok(())
 }

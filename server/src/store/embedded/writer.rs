@@ -8,8 +8,6 @@ use std::{
     collections::BTreeMap,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::Arc,
-    thread,
-    time::Duration,
 };
 
 use redb::WriteTransaction;
@@ -22,23 +20,20 @@ use svctrack_core::{
 use super::{
     Shared,
     batch::{Batch, Load, Pace},
-    command, engagement,
+    codec, command, damage, engagement,
     known::Known,
     open::META_LAST_ID,
     pending::{Flushed, Pending},
     queue::{Job, Work},
+    recovery,
     replays::Replays,
     tables::WriteTables,
     tenants,
 };
 use crate::{
     auth::Tenant,
-    observe::panic_message,
     store::{Command, Health, Reply, StoreError},
 };
-
-/// Pause between two tries to open the file again.
-const REOPEN_PAUSE: Duration = Duration::from_millis(200);
 
 type Outcome = Result<Reply, StoreError>;
 
@@ -46,6 +41,8 @@ type Outcome = Result<Reply, StoreError>;
 enum Failed {
     /// The command that was being carried out broke down.
     Command(StoreError),
+    /// What the commands have gathered together could not be written.
+    Together(StoreError),
     /// The store did: its file must be opened again.
     Store(StoreError),
 }
@@ -108,8 +105,10 @@ impl Writer {
         self.replays.queue(&self.shared.queues);
         while let Some(work) = self.shared.queues.work(self.replays.next_try()) {
             match work {
-                Work::Serve(first) => self.serve(Batch::of(first)),
-                Work::Reopen => self.recover(),
+                Work::Serve(first) => self.serve(Batch::open(first)),
+                Work::Reopen => {
+                    self.recover(&StoreError::Unavailable("the file cannot be read".to_owned()));
+                }
                 Work::TryAgain => {
                     self.replays.try_again();
                     self.replays.queue(&self.shared.queues);
@@ -120,10 +119,9 @@ impl Writer {
     }
 
     fn serve(&mut self, mut batch: Batch) {
-        let mut taking = true;
         while !batch.jobs.is_empty() {
-            let tried = catch_unwind(AssertUnwindSafe(|| self.transact(&mut batch, taking)));
-            taking = false;
+            let tried = catch_unwind(AssertUnwindSafe(|| self.transact(&mut batch)));
+            batch.is_open = false;
             let failed = match tried {
                 Ok(Ok(outcomes)) => {
                     // Before the answers: who hears of the record that lets events go on, and writes
@@ -134,39 +132,47 @@ impl Writer {
                     continue;
                 }
                 Ok(Err(failed)) => failed,
-                Err(panic) => {
-                    Failed::Store(StoreError::Internal(panic_message(&*panic).to_owned()))
-                }
+                Err(thrown) => Failed::Store(damage::error_of(&*thrown)),
             };
             match failed {
                 Failed::Command(error) => batch.refuse_guilty(error),
+                Failed::Together(error) => return self.serve_one_by_one(batch, error),
                 Failed::Store(error) => {
                     tracing::error!(cause = %error, commands = batch.jobs.len(), "a commit failed");
+                    self.shared.set_health(Health::Recovering);
                     batch.refuse_all(&error);
-                    self.recover();
+                    self.recover(&error);
                 }
             }
         }
     }
 
-    /// Opens the file again, as often as it takes; meanwhile every command is refused.
-    fn recover(&self) {
-        let reopen = || catch_unwind(AssertUnwindSafe(|| self.shared.reopen())).unwrap_or(false);
-        let closed = StoreError::Unavailable("the file cannot be opened".to_owned());
-        while !reopen() && !self.shared.queues.is_closed() {
-            thread::sleep(REOPEN_PAUSE);
-            while let Some(job) = self.shared.queues.next() {
-                answer(job, Err(unavailable(&closed)));
+    /// Serves each command of a batch alone, so that only the one hears of an error whose it is.
+    fn serve_one_by_one(&mut self, batch: Batch, error: StoreError) {
+        let mut jobs = batch.jobs.into_iter();
+        match (jobs.next(), jobs.len()) {
+            (Some(only), 0) => answer(only, Err(error)),
+            (first, _) => {
+                first.into_iter().chain(jobs).for_each(|job| self.serve(Batch::closed(job)))
             }
         }
     }
 
-    /// Carries out the batch, and whatever else waits if `taking`; answers what each command came to
+    /// Brings the store back after an error; meanwhile every command hears of it.
+    fn recover(&self, error: &StoreError) {
+        recovery::recover(&self.shared, || {
+            while let Some(job) = self.shared.queues.next() {
+                answer(job, Err(unavailable(error)));
+            }
+        });
+    }
+
+    /// Carries out the batch, and whatever else waits while the batch is open; answers what each command came to
     /// once all of it is on disk.
-    fn transact(&mut self, batch: &mut Batch, taking: bool) -> Result<Vec<Outcome>, Failed> {
+    fn transact(&mut self, batch: &mut Batch) -> Result<Vec<Outcome>, Failed> {
         let database = self.shared.database().map_err(Failed::Store)?;
         let transaction = begin(&database).map_err(Failed::Store)?;
-        match self.carry_out_all(&transaction, batch, taking) {
+        match self.carry_out_all(&transaction, batch) {
             Ok(CarriedOut { outcomes, to_replay, kept }) => {
                 transaction.commit().map_err(|error| Failed::Store(error.into()))?;
                 self.replays.mark(to_replay);
@@ -192,9 +198,12 @@ impl Writer {
         &mut self,
         transaction: &WriteTransaction,
         batch: &mut Batch,
-        taking: bool,
     ) -> Result<CarriedOut, Failed> {
         let of_store = |error: StoreError| Failed::Store(error);
+        let of_all = |error: StoreError| match error.is_of_the_file() {
+            true => Failed::Store(error),
+            false => Failed::Together(error),
+        };
         // Kept again only once the transaction is committed.
         let Kept { known, engagement } = std::mem::take(&mut self.kept);
         let tables = WriteTables::open(transaction, known);
@@ -210,22 +219,23 @@ impl Writer {
                 Ok(Ok(outcome)) => outcomes.push(outcome),
                 Ok(Err(error)) if error.is_of_the_file() => return Err(Failed::Store(error)),
                 Ok(Err(error)) => return Err(Failed::Command(error)),
-                Err(panic) => {
-                    let cause = panic_message(&*panic).to_owned();
-                    return Err(Failed::Command(StoreError::Internal(cause)));
-                }
+                Err(thrown) => return Err(Failed::Command(damage::error_of(&*thrown))),
             }
             batch.at += 1;
-            if taking && batch.at == batch.jobs.len() {
+            if batch.is_open && batch.at == batch.jobs.len() {
                 batch.jobs.extend(self.pace.next(&load, &self.shared.queues));
             }
         }
         tenants::mark_used(&mut tables, self.shared.uses.take()).map_err(of_store)?;
         let now = self.shared.clock.now();
-        let flushed = pending.flush(&mut tables, &mut self.ids, now).map_err(of_store)?;
+        let flushed = damage::contained(|| pending.flush(&mut tables, &mut self.ids, now));
+        let flushed = flushed.map_err(of_all)?;
         if let Some(last) = self.ids.last() {
-            let id = last.as_bytes().as_slice();
-            tables.meta.insert(META_LAST_ID, id).map_err(|error| of_store(error.into()))?;
+            let id = codec::seal(META_LAST_ID, last.as_bytes());
+            tables
+                .meta
+                .insert(META_LAST_ID, id.as_slice())
+                .map_err(|error| of_store(error.into()))?;
         }
         let Flushed { to_replay, engagement } = flushed;
         let kept = Kept { known: tables.known, engagement };
