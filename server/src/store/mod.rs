@@ -4,6 +4,7 @@
 //! Invariant: every call takes a [`Tenant`], which only `auth` can make.
 
 pub mod embedded;
+mod size;
 
 use futures_util::future::BoxFuture;
 use serde::{Deserialize, Serialize};
@@ -116,12 +117,19 @@ pub struct Tracking {
     pub received_at: Timestamp,
     /// How they came in.
     pub route: Route,
+    /// Whether they are a part of a body, whose parts are stored in their order.
+    pub is_part: bool,
 }
 
 impl Tracking {
     /// Events of which none was refused.
     pub fn of(events: Vec<Event>, received_at: Timestamp, route: Route) -> Self {
-        Self { events, refused: Vec::new(), received_at, route }
+        Self { events, refused: Vec::new(), received_at, route, is_part: false }
+    }
+
+    /// A part of a body, with nothing in it yet.
+    pub fn part(received_at: Timestamp, route: Route) -> Self {
+        Self { is_part: true, ..Self::of(Vec::new(), received_at, route) }
     }
 }
 

@@ -43,9 +43,10 @@ pub fn compact(folder: &Path, cache_bytes: usize) -> Result<Compacted, OpenError
     // Held until the end, so that no server can open the file meanwhile.
     let old = open::open(&FileMedium(path.clone()), cache_bytes)?;
     let bytes_before = fs::metadata(&path)?.len();
-    replace(&path, &old, cache_bytes, &mut AsTheyAre)?;
+    let replaced = replace(&path, &old, cache_bytes, &mut AsTheyAre);
+    damage::drop_quietly(old);
+    replaced?;
     let bytes_after = fs::metadata(&path)?.len();
-    drop(old);
     Ok(Compacted { bytes_before, bytes_after })
 }
 

@@ -1,6 +1,7 @@
 //! The embedded store: redb behind one writer thread, and reads from snapshots.
 
 mod apply;
+mod batch;
 mod blocks;
 mod by_date;
 mod check;
@@ -66,12 +67,8 @@ use svctrack_core::{
 };
 use tokio::sync::{Semaphore, oneshot, watch};
 
-pub use self::{
-    compact::{Compacted, compact},
-    open::{OpenError, initialise},
-    verify::{Problem, Verified, verify, verify_medium},
-};
 use self::{
+    batch::Pace,
     moment::{Latest, Moment},
     queue::{Job, Queues},
     rate_limits::KnownLimits,
@@ -80,6 +77,11 @@ use self::{
     tables::RecordTables,
     token_uses::TokenUses,
     writer::{Kept, Writer},
+};
+pub use self::{
+    compact::{Compacted, compact},
+    open::{OpenError, initialise},
+    verify::{Problem, Verified, verify, verify_medium},
 };
 use super::{
     Actor, Answer, Checked, Command, Condition, Health, Page, Part, Reply, Scrub, Since, Store,
@@ -180,7 +182,8 @@ impl Embedded {
         });
         let mut replays = Replays::default();
         replays.mark(shared.tenants_due()?);
-        let writer = Writer { shared: shared.clone(), ids, replays, kept: Kept::default() };
+        let (kept, pace) = (Kept::default(), Pace::default());
+        let writer = Writer { shared: shared.clone(), ids, replays, kept, pace };
         let thread = thread::Builder::new().name("writer".to_owned()).spawn(|| writer.run())?;
         Ok(Self {
             shared,
@@ -461,6 +464,12 @@ impl Store for Embedded {
         }
         self.shared.latest.forget();
         self.shared.set_health(Health::Stopped);
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        damage::drop_quietly(self.slot().take());
     }
 }
 

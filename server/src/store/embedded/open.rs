@@ -140,7 +140,7 @@ pub(super) fn open(medium: &dyn Medium, cache_bytes: usize) -> Result<Database, 
         return Err(OpenError::Empty);
     }
     let trial = Trial::over(Storage::new(Blocks::open(storage)?))?;
-    drop(open_over(trial, TRIAL_CACHE_BYTES, STORE_FORMAT)?);
+    damage::drop_quietly(open_over(trial, TRIAL_CACHE_BYTES, STORE_FORMAT)?);
     open_over(Blocks::open(medium.open()?)?, cache_bytes, STORE_FORMAT)
 }
 

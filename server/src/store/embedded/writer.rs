@@ -8,19 +8,19 @@ use std::{
     collections::BTreeMap,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::Arc,
-    time::{Duration, Instant},
 };
 
 use redb::WriteTransaction;
 use svctrack_core::{
     plan::Ctx,
     resources::settings::SETTINGS,
-    tracking::Event,
-    value::{Document, IdSequence, TenantId},
+    value::{IdSequence, TenantId},
 };
 
 use super::{
-    Shared, codec, command, damage, engagement,
+    Shared,
+    batch::{Batch, Load, Pace},
+    codec, command, damage, engagement,
     known::Known,
     open::META_LAST_ID,
     pending::{Flushed, Pending},
@@ -34,14 +34,6 @@ use crate::{
     auth::Tenant,
     store::{Command, Health, Reply, StoreError},
 };
-
-/// A batch takes no more once it has this many rows, records or events: a commit is spread over enough
-/// of them by then, and the first one does not wait for the last for long.
-const MAX_BATCH_ROWS: usize = 2_000;
-/// A batch takes no more once it holds this many bytes, so that a transaction stays small.
-const MAX_BATCH_BYTES: usize = 4 * 1024 * 1024;
-/// A batch takes no more once it has been planned for this long; the first one waits for its answer.
-const MAX_BATCH_TIME: Duration = Duration::from_millis(15);
 
 type Outcome = Result<Reply, StoreError>;
 
@@ -62,6 +54,7 @@ pub(super) struct Writer {
     /// Tenants of which parked events may go on.
     pub(super) replays: Replays,
     pub(super) kept: Kept,
+    pub(super) pace: Pace,
 }
 
 /// What transactions that were committed leave to the next one.
@@ -78,50 +71,15 @@ struct CarriedOut {
     kept: Kept,
 }
 
-/// Commands that share a transaction.
-struct Batch {
-    jobs: Vec<Job>,
-    /// Which of them is being carried out; as many as there are once all have been.
-    at: usize,
-    /// Whether commands that wait may still join.
-    is_open: bool,
-}
-
-impl Batch {
-    /// A command that others may join.
-    fn open(first: Job) -> Self {
-        Self { jobs: vec![first], at: 0, is_open: true }
-    }
-
-    /// A command by itself.
-    fn closed(only: Job) -> Self {
-        Self { jobs: vec![only], at: 0, is_open: false }
-    }
-
-    /// Answers the command that was being carried out with the reason, and drops it from the batch.
-    fn refuse_guilty(&mut self, error: StoreError) {
-        if self.at < self.jobs.len() {
-            answer(self.jobs.remove(self.at), Err(error));
-        } else {
-            self.refuse_all(&error);
-        }
-    }
-
-    /// Answers every command that the store cannot take it now.
-    fn refuse_all(&mut self, error: &StoreError) {
-        self.jobs.drain(..).for_each(|job| answer(job, Err(unavailable(error))));
-    }
-}
-
 /// What those hear whose command a failing store did not take.
-fn unavailable(error: &StoreError) -> StoreError {
+pub(super) fn unavailable(error: &StoreError) -> StoreError {
     match error {
         StoreError::Full => StoreError::Full,
         other => StoreError::Unavailable(other.to_string()),
     }
 }
 
-fn answer(job: Job, outcome: Outcome) {
+pub(super) fn answer(job: Job, outcome: Outcome) {
     // Whoever asked may have gone; what was written stays written.
     let _ = job.answer.send(outcome);
 }
@@ -257,12 +215,10 @@ impl Writer {
         let mut tables = tables.map_err(|error| of_store(error.into()))?;
         let mut pending = Pending::with(engagement);
         let mut outcomes = Vec::with_capacity(batch.jobs.len());
-        let started = Instant::now();
-        let (mut rows, mut bytes) = (0, 0);
+        let mut load = Load::default();
         batch.at = 0;
         while let Some(job) = batch.jobs.get(batch.at) {
-            rows += rows_of_command(&job.command);
-            bytes += size_of_command(&job.command);
+            load.add(job);
             let done = AssertUnwindSafe(|| self.carry_out(job, &mut tables, &mut pending));
             match catch_unwind(done) {
                 Ok(Ok(outcome)) => outcomes.push(outcome),
@@ -271,13 +227,8 @@ impl Writer {
                 Err(thrown) => return Err(Failed::Command(damage::error_of(&*thrown))),
             }
             batch.at += 1;
-            let full = rows >= MAX_BATCH_ROWS || bytes >= MAX_BATCH_BYTES;
-            if batch.is_open
-                && !full
-                && batch.at == batch.jobs.len()
-                && started.elapsed() < MAX_BATCH_TIME
-            {
-                batch.jobs.extend(self.shared.queues.next());
+            if batch.is_open && batch.at == batch.jobs.len() {
+                batch.jobs.extend(self.pace.next(&load, &self.shared.queues));
             }
         }
         tenants::mark_used(&mut tables, self.shared.uses.take()).map_err(of_store)?;
@@ -330,36 +281,4 @@ pub(super) fn begin(database: &redb::Database) -> Result<WriteTransaction, Store
     transaction.set_durability(redb::Durability::Immediate)?;
     transaction.set_quick_repair(true);
     Ok(transaction)
-}
-
-/// About how many bytes a command adds to a transaction.
-fn size_of_command(command: &Command) -> usize {
-    match command {
-        Command::Create { patch, .. } | Command::Update { patch, .. } => size_of_document(patch),
-        Command::Upsert { items, .. } => items.iter().flatten().map(size_of_document).sum(),
-        Command::Once { command, .. } => size_of_command(command),
-        Command::Track(tracking) => tracking.events.iter().map(size_of_event).sum(),
-        _ => 0,
-    }
-}
-
-/// How many records or events a command is about.
-fn rows_of_command(command: &Command) -> usize {
-    match command {
-        Command::Upsert { items, .. } => items.len(),
-        Command::Once { command, .. } => rows_of_command(command),
-        Command::Track(tracking) => tracking.events.len().max(1),
-        _ => 1,
-    }
-}
-
-fn size_of_event(event: &Event) -> usize {
-    let members = event.identity.members();
-    let identity: usize = members.iter().filter_map(|(_, value)| *value).map(str::len).sum();
-    let texts = [&event.action, &event.info, &event.message_id];
-    identity + texts.into_iter().flatten().map(String::len).sum::<usize>()
-}
-
-fn size_of_document(document: &Document) -> usize {
-    document.iter().map(|(name, value)| name.len() + value.text().len()).sum()
 }
