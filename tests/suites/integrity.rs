@@ -324,10 +324,14 @@ async fn look_at(world: &World, disk: Disk, bit: usize, answers: &Answers, seen:
 async fn damage_is_told_with_the_id_that_was_asked_for() {
     let world = World::new(&mut Random::of(1)).await;
     let server = world.open().unwrap();
-    let path = "/companies/extid-base";
-    let id = server.get(path).await["_id"].as_str().unwrap().to_owned();
+    let text = "x".repeat(100);
+    let company = |n| json!({"name": format!("Company {n}"), "externalId": format!("c{n}"), "custom": {"text": text}});
+    let companies: Vec<_> = (0..300).map(company).collect();
+    server.send(Method::PUT, "/companies", None, &json!(companies)).await;
+    let company = server.get("/companies/extid-c150").await;
+    let id = company["_id"].as_str().unwrap().to_owned();
     server.store.close();
-    let name = br#""name":"Base""#;
+    let name = br#""name":"Company 150""#;
     let bytes = world.disk.bytes();
     for (at, part) in bytes.windows(name.len()).enumerate() {
         if part == name {
@@ -341,7 +345,9 @@ async fn damage_is_told_with_the_id_that_was_asked_for() {
     assert_eq!(answer["code"], "data_corrupted");
     assert_eq!(answer["detail"], format!("what is stored of `{id}` is damaged"));
     assert_eq!(server.store.condition().damaged, 1);
-    assert_eq!(server.get("/endusers").await, json!([]));
+    assert_eq!(server.get("/companies/extid-c20").await["name"], "Company 20");
+    let other = json!({"name": "Other"});
+    assert_eq!(server.send(Method::POST, "/companies", None, &other).await.0, StatusCode::OK);
 }
 
 /// By how much a long run may grow beyond what it has after its first rounds: what requests need besides the
@@ -360,7 +366,7 @@ fn memory() -> u64 {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_long_run_of_many_days_loses_nothing_and_does_not_grow() {
     let mut random = Random::of(seed());
-    let (days, started) = (size(5, 365), Instant::now());
+    let (days, started) = (size(5, 100), Instant::now());
     let mut world = World::new(&mut random).await;
     let server = world.open().unwrap();
     let mut first = 0;
