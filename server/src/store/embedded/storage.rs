@@ -99,6 +99,7 @@ impl Medium for FileMedium {
 
     fn try_to_write(&self) -> io::Result<()> {
         let path = self.0.with_extension("try");
+        // One that a crash has left.
         remove_if_there(&path)?;
         let tried = create_file(&path).and_then(|mut file| {
             file.write_all(&vec![1; TRIED_BYTES])?;
