@@ -75,10 +75,8 @@ impl Engagement {
         self.forget_days();
     }
 
-    /// Takes away the engagement of a user who leaves a company, whose others were last active at
-    /// `last_active`.
-    pub fn leave(&mut self, other: &Self, last_active: Option<Timestamp>) {
-        self.last_active = last_active;
+    /// Takes away the engagement of a user who leaves a company, but for when they were last active.
+    pub fn leave(&mut self, other: &Self) {
         self.set_experience(self.experience().saturating_sub(other.experience()));
         self.beats_total = self.beats_total.saturating_sub(other.beats_total);
         for (day, count) in &mut self.days {
@@ -86,6 +84,11 @@ impl Engagement {
             *count = count.saturating_sub(left);
         }
         self.days.retain(|(_, count)| *count > 0);
+    }
+
+    /// Says when those who are left were last active.
+    pub fn set_last_active(&mut self, last_active: Option<Timestamp>) {
+        self.last_active = last_active;
     }
 
     fn add_day(&mut self, day: i64, count: u64) {
@@ -253,7 +256,8 @@ mod tests {
         let mut company = ada.clone();
         company.join(&bob);
         assert_eq!(company.beats(at(NOW)), 15);
-        company.leave(&ada, bob.last_active());
+        company.leave(&ada);
+        company.set_last_active(bob.last_active());
         assert_eq!(company, bob);
     }
 
