@@ -10,5 +10,6 @@ pub mod in_process;
 pub mod model;
 pub mod process;
 pub mod public_api;
+pub mod site;
 
 pub use case::{TENANT, project};

@@ -6,6 +6,9 @@ mod bundle;
 mod compile;
 mod docs;
 mod embed;
+mod loader;
+mod minify;
+mod shrink;
 
 use std::{env, path::PathBuf, process::ExitCode};
 
@@ -27,7 +30,7 @@ fn main() -> ExitCode {
 fn build() -> Result<(), Failure> {
     let bundle = bundle::build()?;
     let mut files = vec![
-        own("svctrack.js", "script/svctrack.js", embed::JAVASCRIPT)?,
+        Embedded::new("svctrack.js", embed::JAVASCRIPT, loader::build()?),
         Embedded::new("svctrack_glue.js", embed::JAVASCRIPT, bundle.glue),
         Embedded::new("svctrack_bg.wasm", embed::WASM, bundle.wasm),
         own("demo.js", "pages/demo.js", embed::JAVASCRIPT)?,
