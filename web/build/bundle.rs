@@ -9,9 +9,17 @@ use crate::{Failure, compile, minify::minify, shrink, variable_of_cargo};
 
 /// Set to `skip`, it leaves the bundle out of a debug build, for quick checks.
 const SWITCH: &str = "SVCTRACK_BUNDLE";
-/// What the loader calls once the module is there.
-const START: &str =
-    "export function start(exports) { __wbg_set_wasm(exports); wasm.__wbindgen_start(); }";
+/// Our own part of the glue: what the loader calls once the module is there; and the browser's `fetch`,
+/// which may belong to the page, as gloo-net expects it. Anything but an answer or an `Error` would end the
+/// module.
+const OWN_GLUE: &str = "
+export function start(exports) { __wbg_set_wasm(exports); wasm.__wbindgen_start(); }
+async function fetch(request) {
+  let answer;
+  try { answer = await window.fetch(request); } catch {}
+  if (!(answer instanceof Response)) throw new Error();
+  return answer;
+}";
 
 /// The two files; both empty when the bundle was skipped.
 #[derive(Default)]
@@ -45,7 +53,7 @@ fn bind(wasm: &Path) -> Result<Bundle, Failure> {
         .bundler(true)
         .and_then(|bindgen| bindgen.out_name("svctrack").typescript(false).generate_output())
         .map_err(|error| format!("{error:#}"))?;
-    let glue = output.start().ok_or("there is no glue")?.clone() + START;
+    let glue = output.start().ok_or("there is no glue")?.clone() + OWN_GLUE;
     let module = output.wasm_mut();
     shrink::cut_closures(module);
     let glue = shrink::shorten(module, &glue);

@@ -54,7 +54,7 @@ const KEYWORDS: &[&str] = &[
     "yield",
 ];
 /// Words after which a name is declared, or a pattern of names.
-const DECLARING: &[&str] = &["const", "let", "var", "function", "class", "catch"];
+const DECLARING: &[&str] = &["const", "let", "var", "function", "class"];
 
 /// So many short names there are, more than any script here has.
 const MAX_NAMES: usize = 2_000;
@@ -401,49 +401,31 @@ fn declared<'a>(
     statements: &[usize],
 ) -> (HashSet<&'a str>, HashSet<(usize, &'a str)>) {
     let (mut shared, mut own, mut exported) = (HashSet::new(), HashSet::new(), HashSet::new());
-    let is_open = |at: usize| tokens.get(at).is_some_and(|token| depth_of(token) == 1);
+    let names = |start| names_in(tokens, places, start);
+    let is = |at: Option<usize>, text| at.and_then(|at| tokens.get(at)) == Some(&text);
     let mut depth = 0;
     for (at, ((token, place), statement)) in tokens.iter().zip(places).zip(statements).enumerate() {
         depth += depth_of(token);
-        let before = at.checked_sub(1).and_then(|before| tokens.get(before));
+        let before = at.checked_sub(1);
         let is_member = *place == Place::Member;
-        match token {
-            // `catch` is also a method of promises.
-            Token::Word(word) if DECLARING.contains(word) && !is_member => {
-                let is_function = matches!(*word, "function" | "catch");
-                let name = names_in(tokens, places, at + 1);
-                let here = if before == Some(&Token::Word("export")) {
-                    &mut exported
-                } else {
-                    &mut shared
-                };
-                let is_shared = depth == 0 && (!is_open(at + 1) || !is_function);
-                if is_shared {
-                    here.extend(name)
-                } else {
-                    own.extend(name.into_iter().map(|name| (*statement, name)))
-                }
-                if is_function && !is_open(at + 1) {
-                    own.extend(
-                        names_in(tokens, places, at + 2).into_iter().map(|name| (*statement, name)),
-                    );
-                }
+        let is_method = is_member && (is(before, Token::Sign("{")) || is(before, Token::Sign(",")));
+        let parameters = match token {
+            Token::Word("function") => at + 1 + usize::from(!is(Some(at + 1), Token::Sign("("))),
+            Token::Word("catch") if !is_member => at + 1,
+            Token::Word(_) if is_method => at + 1,
+            Token::Sign("=>") => opening_of(tokens, at),
+            _ => at,
+        };
+        let is_list = is(Some(parameters), Token::Sign("("));
+        if parameters != at && (is_list || *token == Token::Sign("=>")) {
+            own.extend(names(parameters).into_iter().map(|name| (*statement, name)));
+        }
+        if matches!(token, Token::Word(word) if DECLARING.contains(word)) && parameters != at + 1 {
+            match depth {
+                0 if is(before, Token::Word("export")) => exported.extend(names(at + 1)),
+                0 => shared.extend(names(at + 1)),
+                _ => own.extend(names(at + 1).into_iter().map(|name| (*statement, name))),
             }
-            Token::Sign("=>") => {
-                let names = names_in(tokens, places, opening_of(tokens, at));
-                own.extend(names.into_iter().map(|name| (*statement, name)));
-            }
-            // A method of an object.
-            Token::Word(_)
-                if is_member
-                    && is_open(at + 1)
-                    && matches!(before, Some(Token::Sign("{" | ","))) =>
-            {
-                own.extend(
-                    names_in(tokens, places, at + 1).into_iter().map(|name| (*statement, name)),
-                );
-            }
-            _ => {}
         }
     }
     shared.retain(|name| !exported.contains(name));
@@ -508,6 +490,7 @@ mod tests {
     fn what_is_not_declared_keeps_its_name() {
         check("const now = Date.now();", "let l=Date.now();");
         check("let first = l;", "let d=l;");
+        check("try { f(); } catch { console.log(); }", "try{f()}catch{console.log()}");
         check("f((fetch) => fetch); fetch();", "f(e=>e);fetch();");
         check("load().catch((error) => warn(other(error)));", "load().catch(e=>warn(other(e)));");
     }

@@ -3,3 +3,4 @@
 mod scenario;
 mod scenarios;
 mod whole_way;
+mod wire;

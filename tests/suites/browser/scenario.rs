@@ -9,6 +9,7 @@ use std::{
 use fantoccini::wd::WindowHandle;
 use futures_util::FutureExt as _;
 use serde_json::Value;
+use svctrack_core::value::Timestamp;
 use svctrack_server::auth::Token;
 use svctrack_tests::{
     TENANT,
@@ -52,6 +53,10 @@ pub enum Do {
     Stored(&'static [&'static str]),
     /// The same, while the page cannot know that they are, so that it keeps them.
     Arrived(&'static [&'static str]),
+    /// These messages were sent, in this order: JSON, without the members that differ each time.
+    Sent(&'static [&'static str]),
+    /// The console says this of one of the calls.
+    Says(&'static str),
     /// The events came no faster than this, in milliseconds.
     Apart(u64),
     /// No event has left the browser, and nothing is kept in it.
@@ -139,6 +144,21 @@ pub async fn run_all(kind: Kind, scenarios: &[Scenario]) {
     assert!(failed.is_empty(), "in {kind:?}: {failed:#?}");
 }
 
+/// A message without its id and its times, once they are what they should be.
+fn without_changing(message: &Value) -> Value {
+    let mut message = message.clone();
+    let members = message.as_object_mut().unwrap();
+    for name in ["date", "sentAt"] {
+        let time = members.remove(name).unwrap();
+        assert!(Timestamp::parse(time.as_str().unwrap()).is_some(), "{name}: {time}");
+    }
+    let id = members.remove("messageId").unwrap().as_str().unwrap().to_owned();
+    let digits: String = id.split('-').collect();
+    assert_eq!((id.len(), digits.len(), digits.get(12..13)), (36, 32, Some("7")), "{id}");
+    assert!(digits.chars().all(|digit| digit.is_ascii_hexdigit()), "{id}");
+    message
+}
+
 /// A scenario that is on.
 struct Stage<'a> {
     browser: &'a Browser,
@@ -184,6 +204,7 @@ fn page(site: &Site, scenario: &Scenario, engine: Engine) -> Page {
          </head><body></body></html>",
         scenario.head, scenario.script
     );
+    let html = html.replace("{{tenant}}", TENANT);
     Page { html, csp: scenario.csp.to_owned() }
 }
 
@@ -243,6 +264,8 @@ impl Stage<'_> {
                 self.until(&format!("{ENTRIES} === 0")).await;
                 self.check_arrived(actions).await;
             }
+            Do::Sent(messages) => self.check_sent(messages).await,
+            Do::Says(text) => self.until(&format!("lines.join().includes({text:?})")).await,
             Do::Apart(ms) => {
                 let calls = site.calls();
                 for pair in calls.windows(2) {
@@ -291,6 +314,19 @@ impl Stage<'_> {
         let dates: BTreeSet<_> =
             calls.iter().map(|call| call.message["date"].to_string()).collect();
         assert_eq!(ids.len(), dates.len(), "each message has a date and an id of its own");
+    }
+
+    async fn check_sent(&self, expected: &[&str]) {
+        let deadline = Instant::now() + PATIENCE;
+        while self.site.calls().len() < expected.len() {
+            assert!(Instant::now() < deadline, "{:?} of {expected:?}", self.site.calls());
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        let calls = self.site.calls();
+        let sent: Vec<_> = calls.iter().map(|call| without_changing(&call.message)).collect();
+        let expected: Vec<Value> =
+            expected.iter().map(|text| serde_json::from_str(text).unwrap()).collect();
+        assert_eq!(sent, expected);
     }
 
     /// The actions on disk, in the order of their dates.

@@ -3,13 +3,16 @@
 
 use svctrack_tests::browser::{Kind, Setup};
 
-use super::scenario::{
-    BOTH,
-    Do::{
-        Answer, Apart, Arrived, Back, Calls, CloseTab, Nothing, Offline, Open, OpenAt, Run, Stored,
-        Tab, Until,
+use super::{
+    scenario::{
+        BOTH,
+        Do::{
+            Answer, Apart, Arrived, Back, Calls, CloseTab, Nothing, Offline, Open, OpenAt, Run,
+            Says, Stored, Tab, Until,
+        },
+        Engine, Scenario, run_all,
     },
-    Engine, Scenario, run_all,
+    wire::WIRE,
 };
 
 /// Says who is there, and one thing that they do.
@@ -35,12 +38,12 @@ const JAVASCRIPT: &[Engine] = &[Engine::JavaScript];
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_scenario_holds_in_chromium() {
-    run_all(Kind::Chromium, SCENARIOS).await;
+    run_all(Kind::Chromium, &[SCENARIOS, WIRE].concat()).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_scenario_holds_in_firefox() {
-    run_all(Kind::Firefox, SCENARIOS).await;
+    run_all(Kind::Firefox, &[SCENARIOS, WIRE].concat()).await;
 }
 
 const SCENARIOS: &[Scenario] = &[
@@ -388,7 +391,6 @@ const SCENARIOS: &[Scenario] = &[
                  svctrack.track('B', {info: {toJSON() { throw 4 }}}); svctrack.track(); svctrack.load(); svctrack.consent('x');\
                  svctrack.init({onWarning() { throw 5 }}); svctrack.track('One');",
         steps: &[Open("/"), Stored(&["One"])],
-        engines: WASM,
         ..Scenario::named("what a page gets wrong throws nothing into it")
     },
     Scenario {
@@ -421,7 +423,71 @@ const SCENARIOS: &[Scenario] = &[
         ],
         ..Scenario::named("a page that comes back from the cache is viewed anew")
     },
+    Scenario {
+        head: OLD,
+        script: ONE,
+        steps: &[Open("/"), Stored(&["One"]), Says("too_old")],
+        ..Scenario::named("a message that is older than twelve hours is given up")
+    },
+    Scenario {
+        head: HASTE,
+        steps: &[
+            Open("/"),
+            Offline(true),
+            Run(ONE),
+            Calls(10),
+            Until(
+                "pauses.length === 9 && pauses.every((ms, n) => ms >= Math.min(60000, 500 * 2 ** n) / 2 && ms <= Math.min(60000, 500 * 2 ** n))",
+            ),
+            Until("new Set(pauses.map((ms, n) => ms / 2 ** n)).size > 2"),
+            Run("svctrack.track('Two')"),
+            Calls(10),
+            Offline(false),
+            Run(ONLINE),
+            Stored(&["One", "Two"]),
+            Calls(13),
+        ],
+        ..Scenario::named("pauses double up to a minute, and after ten tries the queue rests")
+    },
+    Scenario {
+        head: HASTE,
+        steps: &[
+            Open("/"),
+            Answer(&[(429, 9999)]),
+            Run(ONE),
+            Stored(&["One"]),
+            Until("pauses.length === 1 && pauses[0] > 300000 && pauses[0] <= 300500"),
+        ],
+        ..Scenario::named("no server has a page wait for more than five minutes")
+    },
+    Scenario {
+        engines: WASM,
+        head: "<script nonce=watch>const ask = fetch; window.fetch = (request, ...more) => /analytics/.test(request.url) && !window.isKind ?\
+               Promise.reject('no') : ask(request, ...more)</script>",
+        script: ONE,
+        steps: &[Open("/"), Until(IS_WAITING), Run("window.isKind = true"), Stored(&["One"])],
+        ..Scenario::named("a page that has a fetch of its own breaks nothing")
+    },
+    Scenario {
+        head: "<script nonce=watch>Object.defineProperty(document, 'prerendering', {value: true, configurable: true})</script>",
+        script: "svctrack.init({pageViews: true});svctrack.identify('7', {companyExternalId: 'acme'}); svctrack.track('One');",
+        steps: &[
+            Open("/"),
+            Nothing,
+            Run(
+                "delete document.prerendering; document.dispatchEvent(new Event('prerenderingchange'))",
+            ),
+            Stored(&["One", "Viewed page"]),
+        ],
+        ..Scenario::named("a page that nobody has seen yet sends nothing")
+    },
 ];
+
+const OLD: &str = "<script nonce=watch>localStorage.setItem('_svctrack ' + location.origin + '/analytics/{{tenant}} ' +\
+     '01800000-0000-7000-8000-000000000000 000000000000', JSON.stringify({externalId: '7', action: 'Old'}))</script>";
+/// Pauses that the tracker asks for are written down, and made short.
+const HASTE: &str = "<script nonce=watch>var pauses = []; const wait = setTimeout; window.setTimeout = (action, ms) => {\
+     const isPause = ms >= 250 && ms !== 5000 && ms !== 30000; if (isPause) pauses.push(ms); return wait(action, isPause ? 1 : ms) }</script>";
 
 const TWENTY: [&str; 21] = [
     "One", "Event 10", "Event 11", "Event 12", "Event 13", "Event 14", "Event 15", "Event 16",

@@ -2,8 +2,6 @@
 // calls are kept in memory only; when they refuse (`denied`), calls are dropped, and so is all that was
 // stored. Global Privacy Control counts as a refusal until consent is granted (R46).
 
-const STATES = ['granted', 'denied', 'pending'];
-
 function consent() {
   const given = options.consent;
   if (given === 'granted') return given;
@@ -16,7 +14,7 @@ function isAllowed() {
 }
 
 function setConsent(given) {
-  if (!STATES.includes(given)) return warn('consent() did nothing: consent_invalid: give one of ' + STATES);
+  if (!/^(granted|denied|pending)$/.test(given)) return warn('consent() did nothing: consent_invalid');
   options.consent = given;
   heed();
 }

@@ -15,12 +15,12 @@ function attempt(action) {
 
 // Says a line in the console, and to the page if it gave `onWarning`.
 function warn(text) {
-  console.warn('svctrack: ' + text);
+  attempt(() => console.warn('svctrack: ' + text));
   attempt(() => options.onWarning('svctrack: ' + text));
 }
 
 function explain(text) {
-  if (options.debug) console.info('svctrack: ' + text);
+  attempt(() => options.debug && console.info('svctrack: ' + text));
 }
 
 // A call, as it is named in a line.

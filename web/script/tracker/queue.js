@@ -12,6 +12,8 @@ const MAX_AGE_MS = 43200000;
 
 const page = uuid(Date.now()).slice(-12);
 const queue = new Map();
+// Pages whose end is waited for.
+const awaited = new Set();
 let prefix;
 let letGo;
 
@@ -62,7 +64,7 @@ function isOld(id) {
 function holdLock() {
   if (letGo) return;
   const until = new Promise((resolve) => (letGo = resolve));
-  withLock(page, {}, () => until);
+  withLock(page, () => until);
 }
 
 function releaseLock() {
@@ -70,20 +72,23 @@ function releaseLock() {
   letGo = undefined;
 }
 
-// Where there are no locks, as on pages without https, everybody counts as gone.
-function withLock(owner, mode, action) {
+// Does something as soon as a page has let go of its lock. Where there are no locks, as on pages without
+// https, everybody counts as gone.
+function withLock(owner, action) {
   const { locks } = navigator;
-  if (locks) attempt(() => locks.request(prefix + owner, mode, action).catch(() => {}));
-  else action(1);
+  if (locks) attempt(() => locks.request(prefix + owner, action).catch(() => {}));
+  else action();
 }
 
-// Takes over what pages that are gone have left.
+// Takes over what other pages leave, once they are gone.
 function adopt() {
-  const owners = new Set(stored().map(([key]) => key.slice(-page.length)));
-  owners.delete(page);
-  for (const owner of owners) {
-    withLock(owner, { ifAvailable: true }, (isGone) => {
-      if (isGone) takeOver(owner);
+  for (const [key] of stored()) {
+    const owner = key.slice(-page.length);
+    if (owner === page || awaited.has(owner)) continue;
+    awaited.add(owner);
+    withLock(owner, () => {
+      awaited.delete(owner);
+      takeOver(owner);
     });
   }
 }

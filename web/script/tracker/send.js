@@ -69,7 +69,7 @@ async function deliverTo(answer, id) {
     pause(status, Number(answer?.headers.get('Retry-After')) || 0);
   } else {
     const problem = await answer.json().catch(() => {});
-    finish(id, `was given up: ${problem?.code || status}`);
+    finish(id, `was given up: ${problem?.errors?.[0]?.code || status}`);
   }
 }
 
