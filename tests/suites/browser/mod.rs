@@ -2,5 +2,6 @@
 
 mod scenario;
 mod scenarios;
+mod speed;
 mod whole_way;
 mod wire;
