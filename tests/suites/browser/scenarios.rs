@@ -8,7 +8,7 @@ use super::{
         BOTH,
         Do::{
             Answer, Apart, Arrived, Back, Calls, CloseTab, Nothing, Offline, Open, OpenAt, Run,
-            Says, Stored, Tab, Until,
+            Says, Sent, Stored, Tab, Until,
         },
         Engine, Scenario, run_all,
     },
@@ -208,7 +208,10 @@ const SCENARIOS: &[Scenario] = &[
             Calls(1),
             Run("svctrack.track('One')"),
             Stored(&["One"]),
-            Calls(2),
+            Sent(&[
+                r#"{"externalId":"7","companyExternalId":"acme"}"#,
+                r#"{"externalId":"7","companyExternalId":"acme","action":"One"}"#,
+            ]),
         ],
         ..Scenario::named("what the server refuses is given up and stops nothing")
     },
