@@ -1,9 +1,10 @@
 //! `svctrack tenant` and `svctrack token`: each is a call of the API, of a running server or over the
-//! store of one that is stopped (R44). `svctrack compact` is for a stopped one alone.
+//! store of one that is stopped (R44). `svctrack compact` and `svctrack verify` are for a stopped one alone.
 
 use std::{
     io::{self, Write as _},
     path::PathBuf,
+    process::ExitCode,
 };
 
 use clap::{Args, Subcommand};
@@ -13,7 +14,7 @@ use svctrack_server::{
     admin::{Admin, Whose},
     auth::Token,
     config::Given,
-    store::embedded::{Compacted, Embedded, compact},
+    store::embedded::{Compacted, Embedded, Problem, Verified, compact, verify},
 };
 
 #[derive(Subcommand)]
@@ -127,6 +128,55 @@ impl Compact {
         }
         say(&format!("{bytes_before} bytes before, {bytes_after} bytes now"))
     }
+}
+
+/// `svctrack verify`.
+#[derive(Args)]
+pub(crate) struct Verify {
+    #[command(flatten)]
+    given: Given,
+    /// Print what was found as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// The exit code that says that something is damaged.
+const DAMAGED: u8 = 2;
+
+impl Verify {
+    pub(crate) fn run(self) -> Result<ExitCode, String> {
+        let config = crate::configure(self.given).map_err(|error| error.to_string())?;
+        let folder = config.data.display();
+        if !Embedded::is_in(&config.data) {
+            return Err(format!("there is no store in `{folder}`"));
+        }
+        let found = verify(&config.data, config.cache_bytes()).map_err(|cause| {
+            format!(
+                "the store in `{folder}` cannot be verified: {cause}; the server must be stopped"
+            )
+        })?;
+        say(&if self.json { in_json(&found) } else { in_words(&found) })?;
+        Ok(if found.is_sound() { ExitCode::SUCCESS } else { ExitCode::from(DAMAGED) })
+    }
+}
+
+fn in_json(found: &Verified) -> String {
+    let problem = |problem: &Problem| {
+        let id = problem.id.map(|id| id.to_string());
+        json!({ "table": problem.table, "id": id, "what": problem.what })
+    };
+    let problems: Vec<Value> = found.problems.iter().map(problem).collect();
+    json!({ "rows": found.rows, "problemCount": found.problem_count, "problems": problems })
+        .to_string()
+}
+
+fn in_words(found: &Verified) -> String {
+    let problem = |problem: &Problem| {
+        let id = problem.id.map(|id| format!(" {id}")).unwrap_or_default();
+        format!("{}{id}: {}\n", problem.table, problem.what)
+    };
+    let problems: String = found.problems.iter().map(problem).collect();
+    format!("{problems}{} rows, {} problems", found.rows, found.problem_count)
 }
 
 const TOKEN_COLUMNS: &[&str] = &["_id", "label", "scopes", "expiresAt", "lastUsedAt"];

@@ -8,7 +8,7 @@ use poem::{
 use serde::Serialize;
 use svctrack_core::{
     tracking::Unreadable,
-    value::{Issue, Malformed},
+    value::{Issue, Malformed, ObjectId},
 };
 
 use crate::{
@@ -283,9 +283,24 @@ fn store_verdict(error: StoreError, request_id: &str) -> Verdict {
             verdict(S::SERVICE_UNAVAILABLE, "store_unavailable", "the store cannot take this now")
         }
         StoreError::Full => verdict(S::INSUFFICIENT_STORAGE, "disk_full", "the disk is full"),
-        StoreError::Corrupted(cause) => internal("data_corrupted", &cause, request_id),
+        StoreError::Corrupted { id, cause } => corrupted(id, &cause, request_id),
         StoreError::Internal(cause) => internal("internal_error", &cause, request_id),
     }
+}
+
+/// What is stored is damaged: of what it can be told which it is.
+fn corrupted(id: Option<ObjectId>, cause: &str, request_id: &str) -> Verdict {
+    tracing::error!(
+        request_id,
+        id = id.map(tracing::field::display),
+        cause,
+        "stored data is damaged"
+    );
+    let detail = match id {
+        Some(id) => format!("what is stored of `{id}` is damaged"),
+        None => "what is stored here is damaged".to_owned(),
+    };
+    verdict(StatusCode::INTERNAL_SERVER_ERROR, "data_corrupted", detail)
 }
 
 fn internal(code: &'static str, cause: &str, request_id: &str) -> Verdict {

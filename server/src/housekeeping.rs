@@ -1,5 +1,6 @@
-//! What is removed when it has been kept for its time: ids of events, events that wait in vain, old
-//! entries of the report. A round at a time, each tenant's in its turn among other writes.
+//! What goes on beside requests. What has been kept for its time is removed: ids of events, events that wait in
+//! vain, old entries of the report; a round at a time, each tenant's in its turn among other writes. And all
+//! that is stored is looked at for damage, slowly.
 
 use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
@@ -9,11 +10,46 @@ use tokio::task::spawn_blocking;
 use crate::{
     auth::tenant_by_operator,
     observe::panic_message,
-    store::{Actor, Command, Reply, Store, StoreError},
+    store::{Actor, Command, Reply, Scrub, Store, StoreError},
 };
 
 /// Pause between two rounds: what is kept for days may stay some minutes longer.
 const PAUSE: Duration = Duration::from_secs(10 * 60);
+
+/// Pause between two steps of a look at all that is stored: some 5 MB a second, 10 GB in an hour.
+const SCRUB_PAUSE: Duration = Duration::from_millis(50);
+/// Pause before each look at all that is stored, but for the first.
+const SCRUB_EVERY: Duration = Duration::from_secs(24 * 60 * 60);
+/// Pause before the first one, so that a start has the disk for itself.
+const FIRST_SCRUB_AFTER: Duration = Duration::from_secs(60 * 60);
+
+/// Looks at all that is stored, again and again, for as long as the server runs.
+pub(crate) async fn scrub(store: Arc<dyn Store>) {
+    tokio::time::sleep(FIRST_SCRUB_AFTER).await;
+    loop {
+        match scrub_once(&store).await {
+            Ok(Scrub { rows, damaged: 0, .. }) => {
+                tracing::info!(rows, "all that is stored is sound")
+            }
+            Ok(Scrub { rows, damaged, .. }) => {
+                tracing::error!(rows, damaged, "stored data is damaged: see `svctrack verify`");
+            }
+            Err(error) => {
+                tracing::warn!(cause = %error, "a look at all that is stored was cut short")
+            }
+        }
+        tokio::time::sleep(SCRUB_EVERY).await;
+    }
+}
+
+async fn scrub_once(store: &Arc<dyn Store>) -> Result<Scrub, StoreError> {
+    let mut scrub = Scrub::default();
+    while !scrub.is_over {
+        scrub = store.scrub(scrub).await?;
+        tokio::time::sleep(SCRUB_PAUSE).await;
+    }
+    Ok(scrub)
+}
 
 /// Removes what is old, round by round, for as long as the server runs.
 pub(crate) async fn run(store: Arc<dyn Store>) {
@@ -36,7 +72,10 @@ async fn sweep(store: &Arc<dyn Store>, actor: Actor) -> Result<(), StoreError> {
 }
 
 /// Sweeps every tenant; one that cannot be swept now keeps no other from it.
-async fn round(store: &Arc<dyn Store>) -> Result<(), StoreError> {
+///
+/// # Errors
+/// When the tenants cannot be read.
+pub async fn round(store: &Arc<dyn Store>) -> Result<(), StoreError> {
     let of_tenants = store.clone();
     let tenants = spawn_blocking(move || of_tenants.tenants(usize::MAX)).await;
     let tenants = tenants.map_err(|error| StoreError::Internal(error.to_string()))??;

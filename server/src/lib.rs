@@ -10,7 +10,7 @@ mod body;
 pub mod config;
 mod error;
 mod first_start;
-mod housekeeping;
+pub mod housekeeping;
 mod limits;
 mod observe;
 mod openapi;

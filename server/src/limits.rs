@@ -3,6 +3,8 @@
 
 use std::time::Duration;
 
+use svctrack_core::tracking::bulk::MAX_ROWS_PER_COMMIT;
+
 /// Largest body of one record, in bytes; a ticket's description of 1 MiB is the longest field (R9).
 pub(crate) const MAX_RECORD_BYTES: usize = 1024 * 1024;
 /// Largest body of a bulk upsert, in bytes: 5,000 items of more than 6 KB each.
@@ -54,8 +56,16 @@ pub(crate) const MAX_IGNORED_NAME_BYTES: usize = 64;
 pub(crate) const MAX_IGNORED_NAMES: usize = 20;
 /// Longest `Svctrack-Ignored` in all, in bytes (R6).
 pub(crate) const MAX_IGNORED_BYTES: usize = 1024;
-/// Largest text of the rows that are stored in one commit, in bytes: what a commit of many large rows
-/// holds up others.
-pub(crate) const MAX_CHUNK_BYTES: usize = 1024 * 1024;
+/// Most rows of a body that are stored in one command, so that a commit that others wait for has few of
+/// them.
+pub(crate) const MAX_PART_ROWS: usize = 125;
+/// Largest text of these rows, in bytes: what a commit of many large rows holds up others.
+pub(crate) const MAX_PART_BYTES: usize = 256 * 1024;
+/// Parts of a body that wait for the disk at a time: twice as many rows as a commit may have of it (R31), so
+/// that the next ones are there when it is done.
+pub(crate) const MAX_PARTS_UNDER_WAY: usize = 2 * MAX_ROWS_PER_COMMIT / MAX_PART_ROWS;
+/// Largest text of the rows of a part that is known by an `Idempotency-Key`, in bytes. It has as many rows
+/// as a commit may have, since what each came to is kept; again the next one is there then.
+pub(crate) const MAX_KEYED_PART_BYTES: usize = 1024 * 1024;
 /// Most row indexes in `Svctrack-Rejected` (R31).
 pub(crate) const MAX_REJECTED_INDEXES: usize = 100;

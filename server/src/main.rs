@@ -32,6 +32,9 @@ enum Command {
     Token(cli::TokenCommand),
     /// Write the store of a stopped server anew, so that nothing of what was removed is left in its file
     Compact(cli::Compact),
+    /// Read all of a stopped server's store and say what is damaged; ends with 0 when nothing is, with 2 when
+    /// something is, and with 1 when it cannot be read at all
+    Verify(cli::Verify),
 }
 
 #[derive(Args)]
@@ -45,15 +48,17 @@ struct Serve {
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
+    let success = |()| ExitCode::SUCCESS;
     let done = match cli.command {
-        None => serve(cli.serve),
-        Some(Command::Serve(options)) => serve(options),
-        Some(Command::Tenant(command)) => cli::block_on(command.run()),
-        Some(Command::Compact(command)) => command.run(),
-        Some(Command::Token(command)) => cli::block_on(command.run()),
+        None => serve(cli.serve).map(success),
+        Some(Command::Serve(options)) => serve(options).map(success),
+        Some(Command::Tenant(command)) => cli::block_on(command.run()).map(success),
+        Some(Command::Compact(command)) => command.run().map(success),
+        Some(Command::Verify(command)) => command.run(),
+        Some(Command::Token(command)) => cli::block_on(command.run()).map(success),
     };
     match done {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(code) => code,
         Err(reason) => {
             eprintln!("svctrack: {reason}");
             ExitCode::FAILURE

@@ -48,10 +48,13 @@ pub(crate) fn log_panics() {
     }));
 }
 
-/// Runs `work`, which may panic; `None` when it did, about which nothing is said here.
-pub(crate) fn quietly<T>(work: impl FnOnce() -> T) -> Option<T> {
+/// Runs `work`, which may panic; about that nothing is said here.
+///
+/// # Errors
+/// What was thrown.
+pub(crate) fn quietly<T>(work: impl FnOnce() -> T) -> Result<T, Box<dyn Any + Send>> {
     QUIET.set(true);
-    let done = panic::catch_unwind(AssertUnwindSafe(work)).ok();
+    let done = panic::catch_unwind(AssertUnwindSafe(work));
     QUIET.set(false);
     done
 }

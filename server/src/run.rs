@@ -81,8 +81,10 @@ pub async fn run(config: Config) -> Result<(), RunError> {
         app.stop();
     };
     let housekeeping = tokio::spawn(housekeeping::run(store.clone()));
+    let scrubbing = tokio::spawn(housekeeping::scrub(store.clone()));
     serve(listener, endpoint, stop).await?;
     housekeeping.abort();
+    scrubbing.abort();
     tokio::task::spawn_blocking(move || store.close()).await.map_err(io::Error::other)?;
     Ok(())
 }

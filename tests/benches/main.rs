@@ -8,6 +8,7 @@ mod bulk;
 mod data;
 mod disk;
 mod events;
+mod fairness;
 mod load;
 mod nginx;
 mod postgres;
@@ -44,6 +45,9 @@ async fn main() {
     }
     if wants("rows") {
         rows::measure(&mut report).await;
+    }
+    if wants("fairness") {
+        fairness::measure(&mut report).await;
     }
     let table = report.to_markdown();
     println!("{table}");

@@ -5,8 +5,6 @@ use std::{fmt::Write as _, path::Path, time::Instant};
 
 use hyper::Method;
 use redb::{Database, ReadableDatabase as _, ReadableTableMetadata as _, TableDefinition};
-use serde_json::json;
-use svctrack_core::value::TenantId;
 use svctrack_server::auth::Token;
 use svctrack_tests::{TENANT, client::Client, process::Server};
 
@@ -38,40 +36,34 @@ const MAX_EVENT_BYTES: f64 = 500.0;
 /// Milliseconds that the activities of a user may take.
 const ACTIVITIES_MS: f64 = 5.0;
 /// Tables that an event adds to.
-const TABLES: [&str; 5] = ["activities", "activity_chunks", "engagement", "messages", "counters"];
-/// How many times longer another tenant may wait while one sends bulk bodies.
-const MAX_SLOWER: f64 = 2.0;
-/// Connections of that other tenant, and its events a second: far from what the machine can do.
-const OTHER_CONNECTIONS: usize = 16;
-const OTHER_RATE: f64 = 500.0;
-
+const TABLES: [&str; 5] = ["activities", "activity_marks", "engagement", "messages", "counters"];
 pub(crate) async fn measure(report: &mut Report) {
     let folder = folder();
-    let (token, operator) = (Token::generate().unwrap(), Token::generate().unwrap());
-    let flags = ["--bootstrap-operator-token", operator.reveal()];
-    let server = Server::start_with(folder.path(), &token, &flags).await;
+    let server = Server::start(folder.path(), &Token::generate().unwrap()).await;
     load_people(&server.client).await;
-    let mut sender = Sender { client: &server.client, sent: 0 };
-    rates(report, folder.path(), &mut sender).await;
-    other_tenant(report, folder.path(), &server, &operator, &mut sender).await;
+    rates(report, folder.path(), &mut Sender::new(&server.client)).await;
     server.signal("TERM");
     assert_eq!(server.wait().await, Some(0));
     growth(report).await;
 }
 
-async fn load_people(client: &Client) {
+pub(crate) async fn load_people(client: &Client) {
     data::load(client, "/companies", COMPANIES, data::company).await;
     data::load(client, "/endusers", USERS, data::user).await;
 }
 
 /// Sends rows, each with a message id of its own that ascends with time.
-struct Sender<'c> {
+pub(crate) struct Sender<'c> {
     client: &'c Client,
     sent: usize,
 }
 
-impl Sender<'_> {
-    fn body(&mut self, rows: usize) -> String {
+impl<'c> Sender<'c> {
+    pub(crate) fn new(client: &'c Client) -> Self {
+        Self { client, sent: 0 }
+    }
+
+    pub(crate) fn body(&mut self, rows: usize) -> String {
         let mut body = String::with_capacity(rows * (ROW_BYTES + 1) + 2);
         for _ in 0..rows {
             body.push(if body.is_empty() { '[' } else { ',' });
@@ -91,7 +83,7 @@ impl Sender<'_> {
         body
     }
 
-    async fn send(&self, body: String) {
+    pub(crate) async fn send(&self, body: String) {
         let path = format!("/analytics/bulk/{TENANT}");
         let answer = self.client.send(Method::POST, &path, &[], body).await.unwrap();
         assert_eq!(answer.text(), "OK");
@@ -111,7 +103,12 @@ impl Sender<'_> {
     }
 }
 
-fn case<'c>(what: &'c str, yardstick: &'c str, connections: usize, sync: &'c str) -> Case<'c> {
+pub(crate) fn case<'c>(
+    what: &'c str,
+    yardstick: &'c str,
+    connections: usize,
+    sync: &'c str,
+) -> Case<'c> {
     let body = format!("{ROW_BYTES} B, {USERS} users, {COMPANIES} companies");
     Case { what, yardstick, connections, body, durable: Some(sync) }
 }
@@ -129,55 +126,6 @@ async fn rates(report: &mut Report, folder: &Path, sender: &mut Sender<'_>) {
     }
 }
 
-/// What another tenant waits for an event of its own, alone and beside a sender of bulk bodies.
-async fn other_tenant(
-    report: &mut Report,
-    folder: &Path,
-    server: &Server,
-    operator: &Token,
-    sender: &mut Sender<'_>,
-) {
-    let operator = server.client.with_token(operator.reveal());
-    let made = operator.post("/tenants", &json!({"name": "other"})).await.json();
-    let other = TenantId::parse(made["_id"].as_str().unwrap()).unwrap();
-    let client = server.client.with_token(made["token"]["token"].as_str().unwrap());
-    load_people(&client).await;
-    let script = events::write_script(folder);
-    let sync = disk::sync_times(folder);
-    let url = format!("{}/analytics/{other}", server.base);
-    let (mut alone, mut beside) = (Vec::new(), Vec::new());
-    for round in 0..ROUNDS {
-        let arguments = |seed: usize| {
-            events::arguments(seed, Ids::Ascending, Some(OTHER_RATE), OTHER_CONNECTIONS)
-        };
-        let (first, second) = (arguments(9_000 + 2 * round), arguments(9_001 + 2 * round));
-        let load = |arguments| Load {
-            connections: OTHER_CONNECTIONS,
-            token: None,
-            script: Some((&script, arguments)),
-        };
-        alone.push(load(&first).latencies(&url).await.p99_ms);
-        let load = load(&second);
-        let measured = load.latencies(&url);
-        tokio::pin!(measured);
-        let found = loop {
-            let body = sender.body(50_000);
-            tokio::select! {
-                found = &mut measured => break found,
-                () = sender.send(body) => {}
-            }
-        };
-        beside.push(found.p99_ms);
-    }
-    let case = case(
-        "p99 of another tenant's events beside bulk bodies",
-        "alone",
-        OTHER_CONNECTIONS,
-        &sync,
-    );
-    report.compare(&case, "ms", Target::AtMost(MAX_SLOWER), beside, alone);
-}
-
 /// Rates among few and among many events, what the activities of a user take among many, and the bytes
 /// of an event.
 async fn growth(report: &mut Report) {
@@ -185,7 +133,7 @@ async fn growth(report: &mut Report) {
     let token = Token::generate().unwrap();
     let server = Server::start(folder.path(), &token).await;
     load_people(&server.client).await;
-    let mut sender = Sender { client: &server.client, sent: 0 };
+    let mut sender = Sender::new(&server.client);
     let script = events::write_script(folder.path());
     let url = format!("{}/analytics/{TENANT}", server.base);
     let sync = disk::sync_times(folder.path());

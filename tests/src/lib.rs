@@ -5,11 +5,14 @@ pub mod browser;
 pub mod case;
 pub mod client;
 pub mod description;
+pub mod direct;
+pub mod disk;
 pub mod golden;
 pub mod in_process;
 pub mod model;
 pub mod process;
 pub mod public_api;
 pub mod site;
+pub mod workload;
 
 pub use case::{TENANT, project};

@@ -226,7 +226,7 @@ async fn an_export_of_many_pieces_is_one_document() {
         .map(|activity| activity["action"].as_str().unwrap())
         .collect();
     let expected: Vec<String> = (0..1_001).rev().map(|number| number.to_string()).collect();
-    assert_eq!(actions, expected);
+    assert!(actions == expected, "{} of {}", actions.len(), expected.len());
     let ids = exported["tickets"].as_array().unwrap().iter().map(|ticket| &ticket["sourceId"]);
     assert_eq!(ids.collect::<Vec<_>>(), ["999", "1999"]);
     server.kill().await;

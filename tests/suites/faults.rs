@@ -1,28 +1,24 @@
 //! What goes wrong under the rules stays small: a command that panics, a disk that fails.
 
 use std::{
-    io,
-    ops::Bound,
     sync::{
         Arc, Condvar, Mutex,
-        atomic::{AtomicBool, AtomicUsize, Ordering},
+        atomic::{AtomicUsize, Ordering},
     },
     time::{Duration, Instant},
 };
 
 use futures_util::future::join_all;
 use hyper::{Method, StatusCode};
-use redb::{BackendError, StorageBackend};
 use serde_json::json;
 use svctrack_core::value::Timestamp;
-use svctrack_server::{
-    app::{Clock, SystemClock},
-    store::embedded::{
-        initialise,
-        storage::{Medium, Storage},
-    },
+use svctrack_server::app::{Clock, SystemClock};
+use svctrack_tests::{
+    TENANT,
+    disk::{Disk, Fault},
+    in_process::InProcess,
+    process::PATIENCE,
 };
-use svctrack_tests::{TENANT, in_process::InProcess, process::PATIENCE};
 
 /// A clock that first holds the writer up, and later panics at one of its commands.
 #[derive(Default)]
@@ -143,95 +139,47 @@ async fn parked_events_whose_replay_breaks_down_go_on_with_the_next_try() {
     assert_eq!(clock.panic_at.load(Ordering::Relaxed), 0);
 }
 
-/// Bytes in memory that survive the database over them, and a disk that fails when told to.
-#[derive(Clone, Debug, Default)]
-struct FailingDisk {
-    bytes: Arc<Mutex<Vec<u8>>>,
-    failing: Arc<AtomicBool>,
+async fn health(server: &InProcess) -> String {
+    let answer = server.client.get("/health").await;
+    let health = answer.json()["status"].as_str().unwrap().to_owned();
+    assert_eq!(answer.status == StatusCode::OK, health == "ok");
+    health
 }
 
-impl FailingDisk {
-    fn check(&self) -> io::Result<()> {
-        if self.failing.load(Ordering::Relaxed) {
-            Err(io::Error::other("the disk fails"))
-        } else {
-            Ok(())
-        }
-    }
-}
-
-impl StorageBackend for FailingDisk {
-    fn len(&self) -> io::Result<u64> {
-        Ok(self.bytes.lock().unwrap().len() as u64)
-    }
-
-    fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
-        let offset = usize::try_from(offset).unwrap();
-        out.copy_from_slice(&self.bytes.lock().unwrap()[offset..offset + out.len()]);
-        Ok(())
-    }
-
-    fn set_len(&self, len: u64) -> io::Result<()> {
-        self.check()?;
-        self.bytes.lock().unwrap().resize(usize::try_from(len).unwrap(), 0);
-        Ok(())
-    }
-
-    fn sync_data(&self) -> io::Result<()> {
-        self.check()
-    }
-
-    fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
-        self.check()?;
-        let offset = usize::try_from(offset).unwrap();
-        self.bytes.lock().unwrap()[offset..offset + data.len()].copy_from_slice(data);
-        Ok(())
-    }
-
-    fn try_lock_range(&self, _: Bound<u64>, _: Bound<u64>) -> Result<bool, BackendError> {
-        Err(BackendError::Unsupported)
-    }
-}
-
-impl Medium for FailingDisk {
-    fn open(&self) -> io::Result<Storage> {
-        Ok(Storage::new(self.clone()))
-    }
-
-    fn name(&self) -> String {
-        "a failing disk".to_owned()
+/// Waits until the store is as it is to be.
+async fn settle(server: &InProcess, expect: &str) {
+    let started = Instant::now();
+    while health(server).await != expect {
+        assert!(started.elapsed() < PATIENCE, "it is {}, not {expect}", health(server).await);
+        tokio::time::sleep(Duration::from_millis(5)).await;
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_store_heals_when_its_disk_does() {
-    let disk = FailingDisk::default();
-    initialise(Storage::new(disk.clone()), [1; 5]).unwrap();
-    let server = InProcess::with_medium(Box::new(disk.clone())).await;
-    server.client.post("/companies", &json!({"name": "Acme", "externalId": "acme"})).await;
+async fn a_store_reads_on_while_its_disk_takes_no_writes_and_heals_when_it_does() {
     let event =
         |action: &str| json!({"externalId": "7", "companyExternalId": "acme", "action": action});
-    assert_eq!(server.client.track(&event("before")).await.unwrap().text(), "OK");
+    for (is_full, status) in
+        [(true, StatusCode::INSUFFICIENT_STORAGE), (false, StatusCode::SERVICE_UNAVAILABLE)]
+    {
+        let disk = Disk::with_store();
+        let server = InProcess::with_medium(Box::new(disk.clone())).await;
+        server.client.post("/companies", &json!({"name": "Acme", "externalId": "acme"})).await;
+        assert_eq!(server.client.track(&event("before")).await.unwrap().text(), "OK");
 
-    disk.failing.store(true, Ordering::Relaxed);
-    for _ in 0..3 {
-        let answer = server.client.track(&event("while it fails")).await.unwrap();
-        assert_eq!(answer.status, StatusCode::SERVICE_UNAVAILABLE, "{}", answer.text());
-        assert!(answer.headers.contains_key("retry-after"));
-    }
-    disk.failing.store(false, Ordering::Relaxed);
-
-    let mut healed = false;
-    let mut last = String::new();
-    for _ in 0..100 {
-        last = server.client.track(&event("after")).await.unwrap().text().to_owned();
-        healed |= last == "OK";
-        if healed {
-            break;
+        disk.fail(if is_full { Fault::Full } else { Fault::ReadOnly });
+        for round in 0..3 {
+            let answer = server.client.track(&event("while it fails")).await.unwrap();
+            assert_eq!(answer.status, status, "{}", answer.text());
+            assert!(answer.headers.contains_key("retry-after"));
+            if round == 0 {
+                settle(&server, "read_only").await;
+            }
+            assert_eq!(server.client.actions().await, ["before"]);
         }
-        tokio::time::sleep(Duration::from_millis(20)).await;
+        disk.mend();
+        settle(&server, "ok").await;
+        assert_eq!(server.client.track(&event("after")).await.unwrap().text(), "OK");
+        assert_eq!(server.client.actions().await, ["after", "before"]);
     }
-    assert!(healed, "the store does not come back: {last}");
-    assert_eq!(server.client.actions().await, ["after", "before"]);
-    assert_eq!(server.client.get("/health").await.status, StatusCode::OK);
 }

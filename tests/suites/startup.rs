@@ -11,7 +11,7 @@ use svctrack_tests::{
 };
 use tempfile::TempDir;
 
-const FILE: &str = "svctrack.redb";
+pub(crate) const FILE: &str = "svctrack.redb";
 
 /// A folder with a store in it, closed in good order.
 async fn filled_folder() -> (TempDir, Token) {
@@ -25,7 +25,7 @@ async fn filled_folder() -> (TempDir, Token) {
 }
 
 /// Starts a server that is to refuse; returns its one line.
-async fn refusal(folder: &Path, arguments: &[&str]) -> String {
+pub(crate) async fn refusal(folder: &Path, arguments: &[&str]) -> String {
     let mut command = command(folder);
     command.args(["serve", "--listen", "127.0.0.1:0", "--data"]).arg(folder).args(arguments);
     let output = command.output().await.unwrap();

@@ -305,7 +305,6 @@ fn engaged(
         company_id: user.company,
         seen_at: counts.then_some(date.min(now)),
         beat,
-        activity: activity.map(|activity| activity.id),
     }))
 }
 

@@ -28,8 +28,6 @@ pub struct Engaged {
     pub seen_at: Option<Timestamp>,
     /// What the activity counts; none for an event that is no activity, or a passive one.
     pub beat: Option<Beat>,
-    /// The activity, by which the user's are listed; none for an event that is no activity.
-    pub activity: Option<ObjectId>,
 }
 
 /// What an activity counts.
@@ -205,7 +203,6 @@ mod tests {
             company_id: None,
             seen_at: Some(seen_at),
             beat: Some(Beat { day, count, weight }),
-            activity: None,
         }
     }
 

@@ -1,14 +1,28 @@
 //! Whether the service can be used, for load balancers and people.
 
 use poem::{Request, Response, http::StatusCode};
+use serde::Serialize;
 
 use super::json;
-use crate::{app::App, error::Error, store::Health};
+use crate::{
+    app::App,
+    error::Error,
+    store::{Checked, Condition, Health},
+};
+
+#[derive(Serialize)]
+struct Answer {
+    status: &'static str,
+    damaged: u64,
+    checked: Option<Checked>,
+}
 
 /// `GET /health`: takes the same time whatever is stored.
 pub(crate) async fn health(app: &App, _: Request) -> Result<Response, Error> {
-    let health = app.store.health();
-    let mut response = json(format!(r#"{{"status":"{}"}}"#, health.name()));
+    let Condition { health, damaged, checked } = app.store.condition();
+    let answer = Answer { status: health.name(), damaged, checked };
+    let answer = serde_json::to_string(&answer);
+    let mut response = json(answer.map_err(|error| Error::Internal(error.to_string()))?);
     if health != Health::Ok {
         response.set_status(StatusCode::SERVICE_UNAVAILABLE);
     }

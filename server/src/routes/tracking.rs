@@ -1,6 +1,7 @@
 //! Taking events in (routes 1 to 4), from any origin (R40).
 
 use bytes::Bytes;
+use futures_util::{StreamExt as _, stream::FuturesOrdered};
 use poem::{
     Request, Response,
     http::{HeaderMap, HeaderName, HeaderValue, header},
@@ -28,7 +29,10 @@ use crate::{
     app::App,
     auth::{Caller, Tenant, tenant_in_path, tenant_of_pipeline},
     error::Error,
-    limits::{MAX_CHUNK_BYTES, MAX_REJECTED_INDEXES},
+    limits::{
+        MAX_KEYED_PART_BYTES, MAX_PART_BYTES, MAX_PART_ROWS, MAX_PARTS_UNDER_WAY,
+        MAX_REJECTED_INDEXES,
+    },
     store::{Actor, Command, Tracking},
 };
 
@@ -99,9 +103,8 @@ struct Reading {
     read: fn(Row) -> Result<Option<Event>, Unreadable>,
 }
 
-/// Takes in the rows of a body: checked whole first, then stored in order, a limited number in one
-/// commit. The next ones are read while those before are on their way to the disk. The rows of a body are
-/// always cut in the same way, so that one that is sent again with its key goes on where it had come to.
+/// Takes in the rows of a body: checked whole first, then stored in order, in parts. The next ones are read
+/// while those before are on their way to the disk.
 async fn take_rows(
     app: &App,
     request: &Request,
@@ -110,17 +113,27 @@ async fn take_rows(
     reading: Reading,
 ) -> Result<Response, Error> {
     let caller = Caller::of_events(tenant);
-    let (bytes, hashed) = (body.clone(), is_asked(request));
-    let hash = spawn_blocking(move || if hashed { hash_of(&bytes) } else { [0; 32] });
+    let (bytes, keyed) = (body.clone(), is_asked(request));
+    let hash = spawn_blocking(move || if keyed { hash_of(&bytes) } else { [0; 32] });
     let hash = hash.await.map_err(|error| Error::Internal(error.to_string()))?;
     let once = Once::begin(app, request, &caller, || hash)?;
-    let (chunks, mut next) = mpsc::channel(1);
-    let reader = spawn_blocking(move || reading.send_chunks(&body, &chunks));
+    let cut = if keyed { KEYED_CUT } else { CUT };
+    let (parts, mut next) = mpsc::channel(1);
+    let reader = spawn_blocking(move || reading.send_parts(&body, cut, &parts));
     let (mut rejected, mut replayed) = (Rejected::default(), Vec::new());
-    while let Some(chunk) = next.recv().await {
-        rejected.add(&chunk);
-        let command = Command::Track(chunk.tracking);
-        replayed.push(once.write_part(replayed.len(), caller.clone(), command).await?.1);
+    let mut under_way = FuturesOrdered::new();
+    let mut number = 0..;
+    loop {
+        tokio::select! {
+            Some(part) = next.recv(), if under_way.len() < cut.under_way => {
+                rejected.add(&part);
+                let command = Command::Track(part.tracking);
+                let number = number.next().unwrap_or_default();
+                under_way.push_back(once.write_part(number, caller.clone(), command));
+            }
+            Some(written) = under_way.next() => replayed.push(written?.1),
+            else => break,
+        }
     }
     reader.await.map_err(|error| Error::Internal(error.to_string()))??;
     let mut response = rejected.name_in(ok());
@@ -128,31 +141,46 @@ async fn take_rows(
     Ok(response)
 }
 
-/// Rows that are stored in one commit.
-struct Chunk {
+/// How a body is cut.
+#[derive(Clone, Copy)]
+struct Cut {
+    /// Most rows of a part.
+    rows: usize,
+    /// A part takes no more once its rows have so many bytes.
+    bytes: usize,
+    /// Most parts that are on their way to the disk.
+    under_way: usize,
+}
+
+const CUT: Cut = Cut { rows: MAX_PART_ROWS, bytes: MAX_PART_BYTES, under_way: MAX_PARTS_UNDER_WAY };
+/// A body with a key is always cut in the same way, so that one that is sent again goes on where it had
+/// come to; what each part came to is kept, so that there are to be few.
+const KEYED_CUT: Cut = Cut { rows: MAX_ROWS_PER_COMMIT, bytes: MAX_KEYED_PART_BYTES, under_way: 2 };
+
+/// Rows that are stored by one command.
+struct Part {
     tracking: Tracking,
     /// Indexes of those that were refused.
     refused: Vec<usize>,
 }
 
 impl Reading {
-    /// Reads rows and hands them on in chunks, until nobody takes them.
-    fn send_chunks(self, body: &[u8], chunks: &mpsc::Sender<Chunk>) -> Result<(), Error> {
+    /// Reads rows and hands them on in parts, until nobody takes them.
+    fn send_parts(self, body: &[u8], cut: Cut, parts: &mpsc::Sender<Part>) -> Result<(), Error> {
         let mut rows = Rows::check(body)?.enumerate();
         loop {
-            let chunk = self.chunk(&mut rows);
-            let Some(chunk) = chunk else { return Ok(()) };
-            if chunks.blocking_send(chunk).is_err() {
+            let Some(part) = self.part(cut, &mut rows) else { return Ok(()) };
+            if parts.blocking_send(part).is_err() {
                 return Ok(());
             }
         }
     }
 
-    fn chunk(self, rows: &mut impl Iterator<Item = (usize, Row)>) -> Option<Chunk> {
+    fn part(self, cut: Cut, rows: &mut impl Iterator<Item = (usize, Row)>) -> Option<Part> {
         let mut refused = Vec::new();
-        let mut tracking = Tracking::of(Vec::new(), self.received_at, self.route);
+        let mut tracking = Tracking::part(self.received_at, self.route);
         let (mut taken, mut bytes) = (0, 0);
-        while taken < MAX_ROWS_PER_COMMIT && bytes < MAX_CHUNK_BYTES {
+        while taken < cut.rows && bytes < cut.bytes {
             let Some((index, row)) = rows.next() else { break };
             taken += 1;
             bytes += row.bytes;
@@ -164,7 +192,7 @@ impl Reading {
                 }
             }
         }
-        (taken > 0).then_some(Chunk { tracking, refused })
+        (taken > 0).then_some(Part { tracking, refused })
     }
 
     fn finding(self, index: usize, problem: Unreadable) -> Finding {
@@ -180,10 +208,10 @@ struct Rejected {
 }
 
 impl Rejected {
-    fn add(&mut self, chunk: &Chunk) {
-        self.count += chunk.refused.len();
+    fn add(&mut self, part: &Part) {
+        self.count += part.refused.len();
         let room = MAX_REJECTED_INDEXES - self.indexes.len();
-        self.indexes.extend(chunk.refused.iter().take(room));
+        self.indexes.extend(part.refused.iter().take(room));
     }
 
     fn name_in(self, mut response: Response) -> Response {

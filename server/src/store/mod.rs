@@ -4,6 +4,7 @@
 //! Invariant: every call takes a [`Tenant`], which only `auth` can make.
 
 pub mod embedded;
+mod size;
 
 use futures_util::future::BoxFuture;
 use serde::{Deserialize, Serialize};
@@ -116,12 +117,19 @@ pub struct Tracking {
     pub received_at: Timestamp,
     /// How they came in.
     pub route: Route,
+    /// Whether they are a part of a body, whose parts are stored in their order.
+    pub is_part: bool,
 }
 
 impl Tracking {
     /// Events of which none was refused.
     pub fn of(events: Vec<Event>, received_at: Timestamp, route: Route) -> Self {
-        Self { events, refused: Vec::new(), received_at, route }
+        Self { events, refused: Vec::new(), received_at, route, is_part: false }
+    }
+
+    /// A part of a body, with nothing in it yet.
+    pub fn part(received_at: Timestamp, route: Route) -> Self {
+        Self { is_part: true, ..Self::of(Vec::new(), received_at, route) }
     }
 }
 
@@ -260,11 +268,31 @@ pub enum StoreError {
     #[error("the disk is full")]
     Full,
     /// What is stored is damaged.
-    #[error("stored data is damaged: {0}")]
-    Corrupted(String),
+    #[error("stored data is damaged: {cause}")]
+    Corrupted {
+        /// The record or activity, where it is known.
+        id: Option<ObjectId>,
+        /// What is wrong with it.
+        cause: String,
+    },
     /// The command broke down.
     #[error("the command broke down: {0}")]
     Internal(String),
+}
+
+impl StoreError {
+    /// Something that is stored is damaged.
+    pub(crate) fn corrupted(cause: impl ToString) -> Self {
+        Self::Corrupted { id: None, cause: cause.to_string() }
+    }
+
+    /// The same, of a record or an activity.
+    pub(crate) fn about(self, about: ObjectId) -> Self {
+        match self {
+            Self::Corrupted { id, cause } => Self::Corrupted { id: id.or(Some(about)), cause },
+            other => other,
+        }
+    }
 }
 
 /// How a store is.
@@ -272,6 +300,8 @@ pub enum StoreError {
 pub enum Health {
     /// It reads and writes.
     Ok,
+    /// It reads, and takes no writes until its disk does.
+    ReadOnly,
     /// It has met an error and is opening its file again.
     Recovering,
     /// It has stopped.
@@ -283,10 +313,48 @@ impl Health {
     pub fn name(self) -> &'static str {
         match self {
             Self::Ok => "ok",
+            Self::ReadOnly => "read_only",
             Self::Recovering => "recovering",
             Self::Stopped => "stopped",
         }
     }
+}
+
+/// How far a look at all that is stored has come.
+#[derive(Clone, Debug, Default)]
+pub struct Scrub {
+    /// How many tables have been looked at.
+    pub(crate) tables: usize,
+    /// The last key of the next one that has.
+    pub(crate) after: Option<Vec<u8>>,
+    /// How many rows have been.
+    pub rows: u64,
+    /// How many were damaged.
+    pub damaged: u64,
+    /// Whether all has been looked at.
+    pub is_over: bool,
+}
+
+/// The last look at all that is stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Checked {
+    /// When it ended.
+    pub at: Timestamp,
+    /// How many rows there were.
+    pub rows: u64,
+    /// How many of them were damaged.
+    pub damaged: u64,
+}
+
+/// How a store is, and its data.
+#[derive(Clone, Copy, Debug)]
+pub struct Condition {
+    /// How the store is.
+    pub health: Health,
+    /// How often requests have met damaged data since the start.
+    pub damaged: u64,
+    /// The last look at all of it, since the start.
+    pub checked: Option<Checked>,
 }
 
 /// Who asks for a command.
@@ -395,7 +463,10 @@ pub trait Store: Send + Sync {
     fn rate_limits(&self, tenant: &Tenant) -> Result<RateLimits, StoreError>;
 
     /// How the store is.
-    fn health(&self) -> Health;
+    fn condition(&self) -> Condition;
+
+    /// Goes on with a look at all that is stored, a little.
+    fn scrub(&self, from: Scrub) -> BoxFuture<'_, Result<Scrub, StoreError>>;
 
     /// Finishes what is queued and stops. Later commands are refused.
     fn close(&self);

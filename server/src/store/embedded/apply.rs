@@ -12,7 +12,7 @@ use svctrack_core::{
 
 use super::{
     codec::{self, ChangeKind, ChangeRow},
-    keys, messages, new_users, parked,
+    history, keys, messages, new_users, parked,
     pending::Pending,
     tables::WriteTables,
 };
@@ -105,7 +105,8 @@ impl Applier<'_, '_> {
         for entry in added {
             if entry.unique {
                 let key = self.unique_key(def, entry);
-                self.tables.unique.insert(key.as_slice(), id.as_bytes().as_slice())?;
+                let holder = codec::seal(&key, id.as_bytes());
+                self.tables.unique.insert(key.as_slice(), holder.as_slice())?;
                 self.tables.known.forget_holder(&key);
             } else {
                 let key = self.index_key(def, entry, id);
@@ -133,12 +134,7 @@ impl Applier<'_, '_> {
     fn append(&mut self, appended: &Appended) -> Result<(), StoreError> {
         let (tables, tenant) = (&mut *self.tables, self.tenant);
         match appended {
-            Appended::Activity(activity) => {
-                let key = keys::log(tenant, activity.id);
-                let value = codec::seal_row(&key, &**activity)?;
-                tables.activities.insert(key.as_slice(), value.as_slice())?;
-                Ok(())
-            }
+            Appended::Activity(activity) => history::append(tables, self.pending, tenant, activity),
             Appended::Parked(event) => parked::park(tables, self.pending, tenant, event, self.now),
             Appended::Engaged(engaged) => self.pending.engagement.add(tables, tenant, engaged),
             Appended::Finding(finding) => {

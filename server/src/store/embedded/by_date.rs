@@ -3,7 +3,7 @@
 
 use std::{cmp::Reverse, collections::BinaryHeap};
 
-use redb::{ReadTransaction, ReadableTable};
+use redb::ReadTransaction;
 use svctrack_core::{
     plan::Activity,
     resources::end_user::END_USER,
@@ -13,7 +13,7 @@ use svctrack_core::{
 };
 
 use super::{
-    codec, keys,
+    history::load,
     read::Filter,
     tables::{ACTIVITIES, RecordTables},
     view::View,
@@ -40,12 +40,11 @@ pub(super) fn activities(
         Some(id) => Some(place_of_last(load(&log, tenant, id)?)?),
         None => None,
     };
-    let Some(mut ids) = filter.ids(snapshot, tenant, ObjectId::MAX)? else {
+    let Some(mut histories) = filter.histories(snapshot, tenant, ObjectId::MAX)? else {
         return Ok(page);
     };
     let mut newest: BinaryHeap<Reverse<Place>> = BinaryHeap::new();
-    while let Some(id) = ids.next()? {
-        let Some(found) = load(&log, tenant, id)? else { continue };
+    while let Some(found) = histories.next()? {
         let place = (found.date, found.id);
         if behind.is_none_or(|behind| place < behind) && filter.admits(query, &found) {
             newest.push(Reverse(place));
@@ -63,16 +62,6 @@ pub(super) fn activities(
         page.next = (places.len() > query.limit).then_some(Next::After(*id));
     }
     Ok(page)
-}
-
-fn load(
-    log: &impl ReadableTable<&'static [u8], &'static [u8]>,
-    tenant: TenantId,
-    id: ObjectId,
-) -> Result<Option<Activity>, StoreError> {
-    let key = keys::log(tenant, id);
-    let row = log.get(key.as_slice())?;
-    row.map(|row| codec::unseal_row(&key, row.value())).transpose()
 }
 
 /// The place behind which a page begins. Without the activity it is not known, and an empty page would look

@@ -10,6 +10,7 @@ use svctrack_core::{
     value::{Document, JsonRef, Members, json_reader::parse_stored, member::member_in},
 };
 
+use super::keys;
 use crate::store::StoreError;
 
 /// The only format there is: CRC-32 in four bytes, then JSON (records) or postcard (logs).
@@ -65,11 +66,22 @@ pub(super) fn seal(key: &[u8], value: &[u8]) -> Vec<u8> {
 pub(super) fn unseal<'b>(key: &[u8], bytes: &'b [u8]) -> Result<&'b [u8], StoreError> {
     match bytes.split_at_checked(HEADER_BYTES) {
         Some(([FORMAT, sum @ ..], value)) if *sum == checksum(key, value) => Ok(value),
-        _ => Err(StoreError::Corrupted(format!(
+        _ => Err(StoreError::corrupted(format!(
             "a value of {} bytes fails its checksum",
             bytes.len()
         ))),
     }
+}
+
+/// The value in `bytes`, which has a length of its own, if they are what was written under `key`.
+pub(super) fn unseal_exact<const N: usize>(
+    key: &[u8],
+    bytes: &[u8],
+) -> Result<[u8; N], StoreError> {
+    let value = unseal(key, bytes)?;
+    value
+        .try_into()
+        .map_err(|_| StoreError::corrupted(format!("a value of {N} bytes has {}", value.len())))
 }
 
 /// The stored bytes of a record: how much of its text is shown, and the text.
@@ -91,20 +103,20 @@ pub(super) struct Stored<'b> {
 
 /// The record in `bytes`, if they are what was written under `key`.
 pub(super) fn unseal_record<'b>(key: &[u8], bytes: &'b [u8]) -> Result<Stored<'b>, StoreError> {
-    let (shown, text) =
-        unseal(key, bytes)?.split_first_chunk::<SHOWN_BYTES>().ok_or_else(broken)?;
+    let value = unseal(key, bytes).map_err(|error| about(key, error))?;
+    let (shown, text) = value.split_first_chunk::<SHOWN_BYTES>().ok_or_else(broken)?;
     let shown = usize::try_from(u32::from_be_bytes(*shown)).map_err(|_| broken())?;
     Ok(Stored { text, shown })
 }
 
 fn broken() -> StoreError {
-    StoreError::Corrupted("a record is not as it was written".to_owned())
+    StoreError::corrupted("a record is not as it was written")
 }
 
 impl Stored<'_> {
     /// The whole record, read.
     pub(super) fn document(self) -> Result<Document, StoreError> {
-        parse_stored(self.text).map_err(|error| StoreError::Corrupted(error.message))
+        parse_stored(self.text).map_err(|error| StoreError::corrupted(error.message))
     }
 
     /// The text that is shown, as an object.
@@ -122,15 +134,36 @@ impl Members for Stored<'_> {
 
 /// The stored bytes of a row of a log.
 pub(super) fn seal_row<T: Serialize>(key: &[u8], row: &T) -> Result<Vec<u8>, StoreError> {
-    let value =
-        postcard::to_stdvec(row).map_err(|error| StoreError::Internal(error.to_string()))?;
-    Ok(seal(key, &value))
+    let header = [FORMAT, 0, 0, 0, 0].to_vec();
+    let mut bytes = postcard::to_extend(row, header)
+        .map_err(|error| StoreError::Internal(error.to_string()))?;
+    if let Some((header, value)) = bytes.split_first_chunk_mut::<HEADER_BYTES>() {
+        let [_, sum @ ..] = header;
+        *sum = checksum(key, value);
+    }
+    Ok(bytes)
+}
+
+/// The row of a log in `bytes`, whose key ends with an id.
+pub(super) fn unseal_row_with_id<T: DeserializeOwned>(
+    key: &[u8],
+    bytes: &[u8],
+) -> Result<T, StoreError> {
+    unseal_row(key, bytes).map_err(|error| about(key, error))
+}
+
+/// What is wrong with a value whose key ends with its id.
+fn about(key: &[u8], error: StoreError) -> StoreError {
+    match keys::id_at_end(key) {
+        Some(id) => error.about(id),
+        None => error,
+    }
 }
 
 /// The row of a log in `bytes`.
 pub(super) fn unseal_row<T: DeserializeOwned>(key: &[u8], bytes: &[u8]) -> Result<T, StoreError> {
     let value = unseal(key, bytes)?;
-    postcard::from_bytes(value).map_err(|error| StoreError::Corrupted(error.to_string()))
+    postcard::from_bytes(value).map_err(StoreError::corrupted)
 }
 
 #[cfg(test)]

@@ -154,7 +154,7 @@ fn track(
 ) -> Result<Reply, StoreError> {
     let tenant = actor.tenant.id();
     let settings = View::in_transaction(tenant, tables).tracking_settings()?;
-    let Tracking { events, refused, received_at, route } = tracking;
+    let Tracking { events, refused, received_at, route, .. } = tracking;
     for event in events {
         let incoming = Incoming { event, received_at: *received_at, route: *route };
         let lookup = View::in_transaction(tenant, tables);

@@ -15,6 +15,8 @@ use redb::{
 
 use super::{
     FILE_NAME,
+    blocks::Blocks,
+    damage, migrate,
     open::{self, OpenError, remove_if_there},
     storage::{FileMedium, Storage, create_file},
     tables::{self, Definition},
@@ -37,33 +39,85 @@ pub struct Compacted {
 /// [`OpenError`]; then the store is as it was.
 pub fn compact(folder: &Path, cache_bytes: usize) -> Result<Compacted, OpenError> {
     let path = folder.join(FILE_NAME);
+    migrate::bring_up_to_date(&path, cache_bytes)?;
     // Held until the end, so that no server can open the file meanwhile.
     let old = open::open(&FileMedium(path.clone()), cache_bytes)?;
     let bytes_before = fs::metadata(&path)?.len();
-    let unfinished = unfinished(folder);
-    remove_if_there(&unfinished)?;
-    let copied = copy(&old, &unfinished, cache_bytes);
-    if let Err(error) = copied.and_then(|()| put_in_place(&unfinished, &path)) {
-        remove_if_there(&unfinished)?;
-        return Err(error);
-    }
+    replace(&path, &old, cache_bytes, &mut AsTheyAre)?;
     let bytes_after = fs::metadata(&path)?.len();
     drop(old);
     Ok(Compacted { bytes_before, bytes_after })
 }
 
+/// What becomes of rows that are copied.
+pub(super) trait Conversion {
+    /// The new value of a row; none when it stays as it is.
+    fn value(
+        &mut self,
+        table: &Definition,
+        key: &[u8],
+        value: &[u8],
+    ) -> Result<Option<Vec<u8>>, StoreError>;
+
+    /// Whether a table that is not known any more may be left behind.
+    fn leaves(&self, table: &str) -> bool;
+
+    /// Adds what is new, at the end.
+    fn add(&mut self, transaction: &WriteTransaction) -> Result<(), StoreError>;
+}
+
+/// Rows stay as they are.
+struct AsTheyAre;
+
+impl Conversion for AsTheyAre {
+    fn value(&mut self, _: &Definition, _: &[u8], _: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
+        Ok(None)
+    }
+
+    fn leaves(&self, _: &str) -> bool {
+        false
+    }
+
+    fn add(&mut self, _: &WriteTransaction) -> Result<(), StoreError> {
+        Ok(())
+    }
+}
+
+/// Writes the rows of a store into a new file, and puts that in the place of the store's, which must be held
+/// open.
+pub(super) fn replace(
+    path: &Path,
+    old: &Database,
+    cache_bytes: usize,
+    conversion: &mut dyn Conversion,
+) -> Result<(), OpenError> {
+    let unfinished = unfinished(path);
+    remove_if_there(&unfinished)?;
+    let copied = damage::contained_open(|| copy(old, &unfinished, cache_bytes, conversion));
+    if let Err(error) = copied.and_then(|()| put_in_place(&unfinished, path)) {
+        remove_if_there(&unfinished)?;
+        return Err(error);
+    }
+    Ok(())
+}
+
 /// Where the new file is written.
-fn unfinished(folder: &Path) -> PathBuf {
-    folder.join(FILE_NAME).with_extension("compact")
+fn unfinished(path: &Path) -> PathBuf {
+    path.with_extension("compact")
 }
 
 /// Removes what is left of a copy that was broken off. The store must be open, so that none is under way.
 pub(super) fn remove_unfinished(folder: &Path) -> io::Result<()> {
-    remove_if_there(&unfinished(folder))
+    remove_if_there(&unfinished(&folder.join(FILE_NAME)))
 }
 
-fn copy(old: &Database, path: &Path, cache_bytes: usize) -> Result<(), OpenError> {
-    let storage = Storage::of_file(create_file(path)?)?;
+fn copy(
+    old: &Database,
+    path: &Path,
+    cache_bytes: usize,
+    conversion: &mut dyn Conversion,
+) -> Result<(), OpenError> {
+    let storage = Blocks::create(Storage::of_file(create_file(path)?)?);
     let mut new = redb::Builder::new().set_cache_size(cache_bytes).create_with_backend(storage)?;
     let snapshot = old.begin_read().map_err(StoreError::from)?;
     let known: Vec<String> = snapshot
@@ -71,16 +125,17 @@ fn copy(old: &Database, path: &Path, cache_bytes: usize) -> Result<(), OpenError
         .map_err(StoreError::from)?
         .map(|table| table.name().to_owned())
         .collect();
-    if let Some(unknown) = known.iter().find(|name| tables::ALL.iter().all(|t| t.name() != **name))
-    {
+    let is_known = |name: &str| tables::ALL.iter().any(|table| table.name() == name);
+    if let Some(unknown) = known.iter().find(|name| !is_known(name) && !conversion.leaves(name)) {
         return Err(OpenError::Foreign(format!("it has a table `{unknown}`")));
     }
     let transaction = begin(&new)?;
     for table in tables::ALL {
         if known.iter().any(|name| *name == table.name()) {
-            copy_table(&snapshot, &transaction, table)?;
+            copy_table(&snapshot, &transaction, table, conversion)?;
         }
     }
+    conversion.add(&transaction)?;
     transaction.commit().map_err(StoreError::from)?;
     // The file has grown by more than it holds; this gives the rest back.
     new.compact().map_err(|error| StoreError::from(redb::Error::from(error)))?;
@@ -92,15 +147,20 @@ fn copy_table(
     snapshot: &ReadTransaction,
     transaction: &WriteTransaction,
     definition: Definition,
+    conversion: &mut dyn Conversion,
 ) -> Result<(), StoreError> {
     let from = snapshot.open_table(definition)?;
     let mut to = transaction.open_table(definition)?;
     for row in from.iter()? {
         let (key, value) = row?;
-        to.insert(key.value(), value.value())?;
+        let (key, value) = (key.value(), value.value());
+        match conversion.value(&definition, key, value)? {
+            Some(converted) => to.insert(key, converted.as_slice())?,
+            None => to.insert(key, value)?,
+        };
     }
     if to.len()? != from.len()? {
-        return Err(StoreError::Corrupted(format!(
+        return Err(StoreError::corrupted(format!(
             "`{}` has {} rows and says {}",
             definition.name(),
             to.len()?,

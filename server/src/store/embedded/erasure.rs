@@ -8,7 +8,7 @@
 use redb::ReadableTable;
 use serde::{Deserialize, Serialize};
 use svctrack_core::{
-    plan::{self, Activity, Ctx, Person},
+    plan::{self, Ctx, Person},
     resources::end_user::END_USER,
     schema::Lookup as _,
     value::{ObjectId, RecordRef, TenantId},
@@ -18,7 +18,7 @@ use super::{
     apply::apply,
     codec,
     command::check_expected,
-    keys, messages, once, parked,
+    history, keys, once, parked,
     pending::Pending,
     person::{behind, tickets_behind, tickets_of},
     report, suppressed,
@@ -27,7 +27,7 @@ use super::{
 };
 use crate::store::{Actor, Expected, Reply, StoreError};
 
-/// About how many activities one command removes: others wait no longer than for a bulk call.
+/// How many activities one command removes: others wait no longer than for a bulk call.
 const MAX_ACTIVITIES_PER_COMMAND: usize = 1_000;
 /// Most parked events that one command removes.
 const MAX_PARKED_PER_COMMAND: usize = 500;
@@ -135,7 +135,9 @@ pub(super) fn go_on(
     };
     let person = &mark.person;
     let next = match mark.step {
-        Step::Activities if remove_activities(tables, pending, tenant, id)? => {
+        Step::Activities
+            if history::erase(tables, pending, tenant, id, MAX_ACTIVITIES_PER_COMMAND)? =>
+        {
             Some(Step::Tickets(ObjectId::MIN))
         }
         Step::Activities => Some(Step::Activities),
@@ -181,28 +183,6 @@ fn first(tables: &WriteTables<'_>, tenant: TenantId) -> Result<Option<ObjectId>,
     let (first, last) = keys::log_range(tenant);
     let row = tables.erasures.range(first.as_slice()..=last.as_slice())?.next().transpose()?;
     Ok(row.and_then(|(key, _)| keys::id_at_end(key.value())))
-}
-
-/// Removes activities with the ids under which they came; says whether these were the last.
-fn remove_activities(
-    tables: &mut WriteTables<'_>,
-    pending: &mut Pending,
-    tenant: TenantId,
-    user: ObjectId,
-) -> Result<bool, StoreError> {
-    let limit = MAX_ACTIVITIES_PER_COMMAND;
-    let (ids, last) = pending.engagement.take_activities(tables, tenant, user, limit)?;
-    for id in ids {
-        let key = keys::log(tenant, id);
-        let removed = match tables.activities.remove(key.as_slice())? {
-            Some(row) => codec::unseal_row::<Activity>(&key, row.value())?,
-            None => continue,
-        };
-        if let Some(message) = &removed.message_id {
-            messages::forget(tables, pending, tenant, message, removed.received_at)?;
-        }
-    }
-    Ok(last)
 }
 
 /// Clears the tickets of a person, of a limited number behind one; returns the last that was looked at,

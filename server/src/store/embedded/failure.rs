@@ -14,7 +14,7 @@ impl From<redb::Error> for StoreError {
             redb::Error::PreviousIo | redb::Error::DatabaseClosed => {
                 Self::Unavailable("an earlier operation failed".to_owned())
             }
-            redb::Error::Corrupted(what) => Self::Corrupted(what),
+            redb::Error::Corrupted(what) => Self::corrupted(what),
             other => Self::Internal(other.to_string()),
         }
     }

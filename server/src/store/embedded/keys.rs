@@ -6,28 +6,29 @@
 //!
 //! ```text
 //! table       key                                                            value
-//! meta        name                                                           bytes
+//! meta        `format`                                                       text
+//! meta        `last_id`                                                      format:1 checksum:4 id:12
 //! tenants     tenant:16                                                      format:1 checksum:4 json
 //! tokens      token id:8                                                     format:1 checksum:4 json
 //! tokens_of_tenant  tenant:16 token id:8                                     (empty)
 //! records     tenant:16 resource:1 id:12                                     format:1 checksum:4 shown:4 json
-//! unique      tenant:16 resource:1 row NUL value                             id:12
+//! unique      tenant:16 resource:1 row NUL value                             format:1 checksum:4 id:12
 //! index       tenant:16 resource:1 row NUL value NUL id:12                   (empty)
 //! activities  tenant:16 id:12                                                format:1 checksum:4 postcard
 //! engagement  tenant:16 resource:1 id:12                                     format:1 checksum:4 postcard
-//! activity_chunks  tenant:16 resource:1 id:12 last activity:12               format:1 checksum:4 ids:12 each
+//! activity_marks  tenant:16 resource:1 id:12 activity:12                     (empty)
 //! parked      tenant:16 id:12                                                format:1 checksum:4 postcard
 //! waiting     tenant:16 resource:1 row NUL value NUL id:12                   (empty)
 //! due         tenant:16 resource:1 row NUL value                             format:1 checksum:4 postcard
-//! messages    tenant:16 week:2 kind:1 id                                     milliseconds:8
-//! suppressed  tenant:16 hash:32                                              milliseconds:8
+//! messages    tenant:16 week:2 kind:1 id                                     format:1 checksum:4 milliseconds:8
+//! suppressed  tenant:16 hash:32                                              format:1 checksum:4 milliseconds:8
 //! erasures    tenant:16 id:12                                                format:1 checksum:4 postcard
 //! report      tenant:16 id:12                                                format:1 checksum:4 postcard
-//! report_causes  tenant:16 hash:16                                           id:12
+//! report_causes  tenant:16 hash:16                                           format:1 checksum:4 id:12
 //! changes     tenant:16 seq:8                                                format:1 checksum:4 postcard
 //! once        tenant:16 hash:32                                              format:1 checksum:4 postcard
-//! once_places tenant:16 id:12                                                key of `once`
-//! counters    tenant:16 name                                                 number:8
+//! once_places tenant:16 id:12                                                format:1 checksum:4 key of `once`
+//! counters    tenant:16 name                                                 format:1 checksum:4 number:8
 //! ```
 
 use svctrack_core::{
@@ -36,7 +37,9 @@ use svctrack_core::{
 };
 
 /// Bytes of a tenant at the front of a key.
-const TENANT_BYTES: usize = 16;
+pub(super) const TENANT_BYTES: usize = 16;
+/// Bytes of tenant and resource at the front of a key.
+pub(super) const OWNER_BYTES: usize = TENANT_BYTES + 1;
 /// Bytes of a record's id.
 pub(super) const ID_BYTES: usize = 12;
 
@@ -61,10 +64,10 @@ pub(super) fn record(tenant: TenantId, resource: u8, id: ObjectId) -> Vec<u8> {
     key
 }
 
-/// Key of a chunk of the activities of a record, under the last of them.
-pub(super) fn chunk(tenant: TenantId, resource: u8, id: ObjectId, last: ObjectId) -> Vec<u8> {
+/// Key of a mark on an activity in the history of a record.
+pub(super) fn mark(tenant: TenantId, resource: u8, id: ObjectId, activity: ObjectId) -> Vec<u8> {
     let mut key = record(tenant, resource, id);
-    key.extend_from_slice(last.as_bytes());
+    key.extend_from_slice(activity.as_bytes());
     key
 }
 
@@ -76,6 +79,11 @@ pub(super) fn unique(tenant: TenantId, resource: u8, row: &str, value: &str) -> 
     key.push(0);
     key.extend_from_slice(value.as_bytes());
     key
+}
+
+/// The same, behind tenant and resource as they stand in keys.
+pub(super) fn entry(owner: &[u8], row: &str, value: &str) -> Vec<u8> {
+    [owner, row.as_bytes(), &[0], value.as_bytes()].concat()
 }
 
 /// Key of a value that a record holds among others.
@@ -149,6 +157,12 @@ pub(super) fn messages_from(tenant: TenantId, week: u16) -> Vec<u8> {
     key
 }
 
+/// The week in the key of the id of an event.
+pub(super) fn window_of(key: &[u8]) -> Option<u16> {
+    let week = key.get(TENANT_BYTES..)?.first_chunk()?;
+    Some(u16::from_be_bytes(*week))
+}
+
 /// Bytes of the hash of a cause.
 pub(super) const CAUSE_BYTES: usize = 16;
 
@@ -190,7 +204,7 @@ pub(super) fn counter(tenant: TenantId, name: &str) -> Vec<u8> {
     key
 }
 
-/// The id at the end of a key of `records`, `index`, `activities` or `parked`.
+/// The id at the end of a key of `records`, `index`, `activities`, `activity_marks` or `parked`.
 pub(super) fn id_at_end(key: &[u8]) -> Option<ObjectId> {
     key.last_chunk::<ID_BYTES>().map(|bytes| ObjectId::from_bytes(*bytes))
 }
@@ -214,7 +228,7 @@ mod tests {
         let id = ObjectId::from_bytes([0x11; 12]);
         let (t, i) = ("aa".repeat(16), "11".repeat(12));
         assert_eq!(hex(&record(tenant, 2, id)), format!("{t}02{i}"));
-        assert_eq!(hex(&chunk(tenant, 2, id, id)), format!("{t}02{i}{i}"));
+        assert_eq!(hex(&mark(tenant, 2, id, id)), format!("{t}02{i}{i}"));
         assert_eq!(hex(&unique(tenant, 2, "row", "v")), format!("{t}02726f770076"));
         assert_eq!(hex(&index(tenant, 2, "row", "v", id)), format!("{t}02726f77007600{i}"));
         assert_eq!(hex(&log(tenant, id)), format!("{t}{i}"));

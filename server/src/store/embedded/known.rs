@@ -84,7 +84,14 @@ impl Known {
         }
     }
 
-    /// A window of messages changes.
+    /// A message is added to a window.
+    pub(super) fn add_message(&self, tenant: TenantId, window: u16, key: Vec<u8>) {
+        if let Some(last) = self.last_messages.0.borrow_mut().get_mut(&(tenant, window)) {
+            *last = last.take().max(Some(key));
+        }
+    }
+
+    /// Messages are taken away from a window.
     pub(super) fn forget_messages(&self, tenant: TenantId, window: u16) {
         self.last_messages.forget(&(tenant, window));
     }

@@ -10,7 +10,7 @@ use svctrack_core::{
     value::{TenantId, Timestamp},
 };
 
-use super::{keys, known::Known, pending::Pending, tables::WriteTables};
+use super::{codec, keys, known::Known, pending::Pending, tables::WriteTables};
 use crate::store::StoreError;
 
 /// Most ids of a tenant that are remembered in a window: some 600 MB.
@@ -38,16 +38,13 @@ pub(super) fn last_received(
     let now = window_of(now);
     for window in [Some(now), now.checked_sub(1)].into_iter().flatten() {
         let key = keys::message(tenant, window, id);
-        if window != now {
-            // Ids that ascend with time lie behind all of the window before, which need not be read.
-            let last = known.last_message(tenant, window, || last_key(table, tenant, window))?;
-            if last.is_none_or(|last| last < key) {
-                continue;
-            }
+        // An id that ascends with time lies behind all of the window, which need not be read.
+        let last = known.last_message(tenant, window, || last_key(table, tenant, window))?;
+        if last.is_none_or(|last| last < key) {
+            continue;
         }
-        let row = table.get(key.as_slice())?;
-        let ms = row.and_then(|row| row.value().first_chunk().map(|ms| i64::from_be_bytes(*ms)));
-        if let Some(ms) = ms {
+        if let Some(row) = table.get(key.as_slice())? {
+            let ms = codec::unseal_exact(&key, row.value()).map(i64::from_be_bytes)?;
             return Ok(Some(Timestamp::from_ms_clamped(ms)));
         }
     }
@@ -82,8 +79,9 @@ pub(super) fn remember(
         return Ok(());
     }
     let key = keys::message(tenant, window, id);
-    tables.messages.insert(key.as_slice(), received_at.as_ms().to_be_bytes().as_slice())?;
-    tables.known.forget_messages(tenant, window);
+    let value = codec::seal(&key, &received_at.as_ms().to_be_bytes());
+    tables.messages.insert(key.as_slice(), value.as_slice())?;
+    tables.known.add_message(tenant, window, key);
     Ok(())
 }
 
@@ -97,6 +95,7 @@ pub(super) fn forget(
 ) -> Result<(), StoreError> {
     let window = window_of(received_at);
     let known = tables.messages.remove(keys::message(tenant, window, id).as_slice())?.is_some();
+    tables.known.forget_messages(tenant, window);
     if known {
         pending.add(tables, tenant, &counter(window), -1)?;
     }

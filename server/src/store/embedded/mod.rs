@@ -1,17 +1,24 @@
 //! The embedded store: redb behind one writer thread, and reads from snapshots.
 
 mod apply;
+mod batch;
+mod blocks;
 mod by_date;
+mod check;
 mod codec;
 mod command;
 mod compact;
+mod damage;
 mod engagement;
 mod erasure;
 mod failure;
+mod history;
 mod keys;
 mod known;
+mod links;
 mod list;
 mod messages;
+mod migrate;
 mod moment;
 mod new_users;
 mod once;
@@ -22,13 +29,16 @@ mod person;
 mod queue;
 mod rate_limits;
 mod read;
+mod recovery;
 mod replays;
 mod report;
+mod scrub;
 pub mod storage;
 mod suppressed;
 mod tables;
 mod tenants;
 mod token_uses;
+mod verify;
 mod view;
 mod writer;
 
@@ -39,8 +49,8 @@ use std::{
     fs,
     path::Path,
     sync::{
-        Arc, Mutex, PoisonError, RwLock, RwLockWriteGuard,
-        atomic::{AtomicU8, Ordering},
+        Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockWriteGuard,
+        atomic::{AtomicU8, AtomicU64, Ordering},
     },
     thread::{self, JoinHandle},
     time::{Duration, Instant},
@@ -56,11 +66,8 @@ use svctrack_core::{
 };
 use tokio::sync::{Semaphore, oneshot, watch};
 
-pub use self::{
-    compact::{Compacted, compact},
-    open::{OpenError, initialise},
-};
 use self::{
+    batch::Pace,
     moment::{Latest, Moment},
     queue::{Job, Queues},
     rate_limits::KnownLimits,
@@ -70,7 +77,15 @@ use self::{
     token_uses::TokenUses,
     writer::{Kept, Writer},
 };
-use super::{Actor, Answer, Command, Health, Page, Part, Reply, Since, Store, StoreError};
+pub use self::{
+    compact::{Compacted, compact},
+    open::{OpenError, initialise},
+    verify::{Problem, Verified, verify, verify_medium},
+};
+use super::{
+    Actor, Answer, Checked, Command, Condition, Health, Page, Part, Reply, Scrub, Since, Store,
+    StoreError,
+};
 use crate::{
     app::Clock,
     auth::{Tenant, TenantRecord, TokenRecord, tenant_by_operator},
@@ -94,6 +109,10 @@ struct Shared {
     latest: Latest,
     queues: Queues,
     health: AtomicU8,
+    /// How often something that is stored was found damaged.
+    damaged: AtomicU64,
+    /// The last look at all of it.
+    checked: Mutex<Option<Checked>>,
     uses: TokenUses,
     limits: KnownLimits,
     commits: watch::Sender<u64>,
@@ -129,6 +148,7 @@ impl Embedded {
             getrandom::fill(&mut store_bytes).map_err(std::io::Error::from)?;
             open::create(&path, store_bytes)?;
         }
+        migrate::bring_up_to_date(&path, cache_bytes)?;
         let store = Self::open_medium(Box::new(FileMedium(path)), cache_bytes, clock)?;
         compact::remove_unfinished(folder)?;
         Ok(store)
@@ -152,6 +172,8 @@ impl Embedded {
             latest: Latest::default(),
             queues: Queues::default(),
             health: AtomicU8::new(Health::Ok as u8),
+            damaged: AtomicU64::new(0),
+            checked: Mutex::default(),
             uses: TokenUses::default(),
             limits: KnownLimits::default(),
             commits: watch::Sender::new(0),
@@ -160,7 +182,8 @@ impl Embedded {
         let to_replay = shared.read(parked::tenants_due)?;
         let mut replays = Replays::default();
         replays.mark(to_replay.into_iter().map(|id| (id, tenant_by_operator(id))).collect());
-        let writer = Writer { shared: shared.clone(), ids, replays, kept: Kept::default() };
+        let (kept, pace) = (Kept::default(), Pace::default());
+        let writer = Writer { shared: shared.clone(), ids, replays, kept, pace };
         let thread = thread::Builder::new().name("writer".to_owned()).spawn(|| writer.run())?;
         Ok(Self {
             shared,
@@ -202,7 +225,7 @@ impl Shared {
         &self,
         read: impl FnOnce(&ReadTransaction) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
-        self.watched(self.snapshot().and_then(|snapshot| read(&snapshot)))
+        self.watched(damage::contained(|| read(&self.snapshot()?)))
     }
 
     /// Reads what ends at once from the moment that is shared.
@@ -210,44 +233,58 @@ impl Shared {
         &self,
         read: impl FnOnce(&Moment) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
-        let moment = self.latest.moment(|| self.snapshot());
-        self.watched(moment.and_then(|moment| read(&moment)))
+        let read = || read(&*self.latest.moment(|| self.snapshot())?);
+        self.watched(damage::contained(read))
     }
 
     /// What came of a read. When the file fails, the writer is asked to open it again.
     fn watched<T>(&self, done: Result<T, StoreError>) -> Result<T, StoreError> {
+        let done = self.counted(done);
         let failed = done.as_ref().is_err_and(StoreError::is_of_the_file);
-        if failed && self.health.load(Ordering::Relaxed) == Health::Ok as u8 {
+        if failed && self.change_health(Health::Ok, Health::Recovering) {
             self.queues.ask_to_reopen();
         }
         done
     }
 
-    /// Drops the database and opens its file again: after an error, redb takes no write until then.
-    /// Says whether the file is open.
-    fn reopen(&self) -> bool {
+    /// Counts what is damaged.
+    fn counted<T>(&self, done: Result<T, StoreError>) -> Result<T, StoreError> {
+        if let Err(StoreError::Corrupted { .. }) = &done {
+            self.damaged.fetch_add(1, Ordering::Relaxed);
+        }
+        done
+    }
+
+    /// Drops the database and puts another one in its place: after an error redb takes no write until then.
+    fn reopen(
+        &self,
+        open: impl FnOnce(&dyn Medium, usize) -> Result<Database, OpenError>,
+    ) -> Result<Arc<Database>, OpenError> {
         self.set_health(Health::Recovering);
         let old = self.slot().take();
         self.latest.forget();
+        self.limits.forget();
         if let Some(old) = old {
             wait_for_snapshots(&old);
+            damage::drop_quietly(old);
         }
-        match open::open(&*self.medium, self.cache_bytes) {
-            Ok(database) => {
-                *self.slot() = Some(Arc::new(database));
-                self.set_health(Health::Ok);
-                tracing::info!(store = self.medium.name(), "the store is open again");
-                true
-            }
-            Err(error) => {
-                tracing::error!(store = self.medium.name(), cause = %error, "the store stays closed");
-                false
-            }
-        }
+        let database = Arc::new(open(&*self.medium, self.cache_bytes)?);
+        *self.slot() = Some(database.clone());
+        Ok(database)
+    }
+
+    fn checked(&self) -> MutexGuard<'_, Option<Checked>> {
+        self.checked.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn slot(&self) -> RwLockWriteGuard<'_, Option<Arc<Database>>> {
         self.database.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Changes how the store is, if it is as given.
+    fn change_health(&self, from: Health, to: Health) -> bool {
+        let (from, to) = (from as u8, to as u8);
+        self.health.compare_exchange(from, to, Ordering::Relaxed, Ordering::Relaxed).is_ok()
     }
 
     fn set_health(&self, health: Health) {
@@ -271,7 +308,7 @@ impl Store for Embedded {
         async move {
             pushed?;
             let lost = |_| StoreError::Internal("the writer gave no answer".to_owned());
-            answered.await.map_err(lost)?
+            self.shared.counted(answered.await.map_err(lost)?)
         }
         .boxed()
     }
@@ -376,12 +413,27 @@ impl Store for Embedded {
         self.shared.limits.of(tenant.id(), || self.shared.read_point(read))
     }
 
-    fn health(&self) -> Health {
+    fn condition(&self) -> Condition {
         let health = self.shared.health.load(Ordering::Relaxed);
-        [Health::Ok, Health::Recovering]
+        let health = [Health::Ok, Health::ReadOnly, Health::Recovering]
             .into_iter()
             .find(|known| *known as u8 == health)
-            .unwrap_or(Health::Stopped)
+            .unwrap_or(Health::Stopped);
+        let damaged = self.shared.damaged.load(Ordering::Relaxed);
+        Condition { health, damaged, checked: *self.shared.checked() }
+    }
+
+    fn scrub(&self, from: Scrub) -> BoxFuture<'_, Result<Scrub, StoreError>> {
+        async move {
+            let scrub = self.scan(|snapshot| scrub::step(snapshot, from)).await?;
+            if scrub.is_over {
+                let Scrub { rows, damaged, .. } = scrub;
+                let at = self.shared.clock.now();
+                *self.shared.checked() = Some(Checked { at, rows, damaged });
+            }
+            Ok(scrub)
+        }
+        .boxed()
     }
 
     fn close(&self) {

@@ -7,7 +7,7 @@ use svctrack_core::{
     value::{TenantId, Timestamp},
 };
 
-use super::{keys, tables::WriteTables};
+use super::{codec, keys, tables::WriteTables};
 use crate::store::StoreError;
 
 /// The row of a tenant among the counters: the hour, and how many were made in it.
@@ -19,12 +19,12 @@ pub(super) fn count(
     tenant: TenantId,
     now: Timestamp,
 ) -> Result<u64, StoreError> {
-    let row = counters.get(keys::counter(tenant, NEW_USERS).as_slice())?;
-    let counted = row.and_then(|row| {
-        let (hour, count) = row.value().split_first_chunk()?;
-        Some((i64::from_be_bytes(*hour), u64::from_be_bytes(*count.first_chunk()?)))
-    });
-    Ok(counted.filter(|(hour, _)| *hour == hour_of(now)).map_or(0, |(_, count)| count))
+    let key = keys::counter(tenant, NEW_USERS);
+    let row = counters.get(key.as_slice())?;
+    let Some(row) = row else { return Ok(0) };
+    let counted = u128::from_be_bytes(codec::unseal_exact(&key, row.value())?);
+    let (hour, count) = ((counted >> u64::BITS) as i64, counted as u64);
+    Ok(if hour == hour_of(now) { count } else { 0 })
 }
 
 /// Counts one more.
@@ -34,7 +34,9 @@ pub(super) fn add(
     now: Timestamp,
 ) -> Result<(), StoreError> {
     let count = count(&tables.counters, tenant, now)?.saturating_add(1);
+    let key = keys::counter(tenant, NEW_USERS);
     let row = [hour_of(now).to_be_bytes(), count.to_be_bytes()].concat();
-    tables.counters.insert(keys::counter(tenant, NEW_USERS).as_slice(), row.as_slice())?;
+    let row = codec::seal(&key, &row);
+    tables.counters.insert(key.as_slice(), row.as_slice())?;
     Ok(())
 }

@@ -25,7 +25,7 @@ const MAX_KEPT_BYTES: u64 = 64 * 1024 * 1024;
 /// Outcomes whose day is over that go with each new one: more than come in, so that none stays.
 const DROPPED_AT_ONCE: usize = 4;
 /// Counters of a tenant.
-const COUNT: &str = "once";
+pub(super) const COUNT: &str = "once";
 const BYTES: &str = "once bytes";
 
 /// What a command came to.
@@ -123,7 +123,8 @@ fn keep(
 ) -> Result<(), StoreError> {
     let value = codec::seal_row(key, kept)?;
     tables.once.insert(key, value.as_slice())?;
-    tables.once_places.insert(keys::log(tenant, kept.place).as_slice(), key)?;
+    let place = keys::log(tenant, kept.place);
+    tables.once_places.insert(place.as_slice(), codec::seal(&place, key).as_slice())?;
     let mut count = pending.add(tables, tenant, COUNT, 1)?;
     let mut bytes = pending.add(tables, tenant, BYTES, bytes_of(&value))?;
     let mut overdue = DROPPED_AT_ONCE;
@@ -155,8 +156,10 @@ fn drop_kept(
     place: ObjectId,
 ) -> Result<(), StoreError> {
     let place = keys::log(tenant, place);
-    let key = tables.once_places.remove(place.as_slice())?.map(|key| key.value().to_vec());
-    let Some(key) = key else { return Ok(()) };
+    let key = match tables.once_places.remove(place.as_slice())? {
+        Some(key) => codec::unseal(&place, key.value())?.to_vec(),
+        None => return Ok(()),
+    };
     let bytes = tables.once.remove(key.as_slice())?.map_or(0, |value| bytes_of(value.value()));
     pending.add(tables, tenant, COUNT, -1)?;
     pending.add(tables, tenant, BYTES, -bytes)?;
@@ -175,7 +178,8 @@ pub(super) fn erase(
     let ends = (keys::log(tenant, after), keys::log(tenant, ObjectId::MAX));
     let mut theirs = Vec::new();
     let places = tables.once_places.range::<&[u8]>(behind(&ends))?;
-    let read_to = look_through(places, |_, key| {
+    let read_to = look_through(places, |place, key| {
+        let key = codec::unseal(place, key)?;
         let Some(value) = tables.once.get(key)? else { return Ok(0) };
         let kept: Kept = codec::unseal_row(key, value.value())?;
         theirs.extend(person.is_in_answer(kept.outcome.text()).then_some(kept.place));

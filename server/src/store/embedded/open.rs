@@ -6,18 +6,20 @@ use redb::{Database, ReadableDatabase as _, StorageBackend as _};
 use svctrack_core::value::{IdSequence, ObjectId, Timestamp};
 
 use super::{
-    keys::ID_BYTES,
+    blocks::Blocks,
+    codec, damage,
     known::Known,
     storage::{Medium, Storage, Trial, create_file},
     tables::{META, WriteTables},
     writer::begin,
 };
-use crate::{observe, store::StoreError};
+use crate::store::StoreError;
 
-/// Version of the stored format; a store of another version is refused.
-const STORE_FORMAT: &[u8] = b"1";
+/// Version of the stored format: it stands in the file's header, and in the table `meta`. A store of an
+/// earlier version is brought up to it ([`super::migrate`]), one of a later version is refused.
+pub(super) const STORE_FORMAT: u32 = 2;
 /// Names in the table `meta`.
-const META_FORMAT: &[u8] = b"format";
+pub(super) const META_FORMAT: &[u8] = b"format";
 pub(super) const META_LAST_ID: &[u8] = b"last_id";
 
 /// Why a store cannot be opened.
@@ -49,6 +51,13 @@ pub enum OpenError {
     /// Anything else.
     #[error(transparent)]
     Store(#[from] StoreError),
+}
+
+impl OpenError {
+    /// The store has a format that this program does not know.
+    pub(super) fn format(found: &str) -> Self {
+        Self::Format { found: found.to_owned(), known: STORE_FORMAT.to_string() }
+    }
 }
 
 impl From<redb::DatabaseError> for OpenError {
@@ -105,14 +114,16 @@ pub(super) fn remove_if_there(path: &Path) -> io::Result<()> {
 /// # Errors
 /// [`OpenError::Io`] when the medium cannot be written.
 pub fn initialise(storage: Storage, store_bytes: [u8; 5]) -> Result<(), OpenError> {
-    let database = redb::Builder::new().create_with_backend(storage)?;
+    let database = redb::Builder::new().create_with_backend(Blocks::create(storage))?;
     let transaction = begin(&database)?;
     {
         let mut tables =
             WriteTables::open(&transaction, Known::default()).map_err(StoreError::from)?;
         let first = IdSequence::new(store_bytes).next(Timestamp::MIN);
-        tables.meta.insert(META_FORMAT, STORE_FORMAT).map_err(StoreError::from)?;
-        tables.meta.insert(META_LAST_ID, first.as_bytes().as_slice()).map_err(StoreError::from)?;
+        let format = STORE_FORMAT.to_string();
+        tables.meta.insert(META_FORMAT, format.as_bytes()).map_err(StoreError::from)?;
+        let first = codec::seal(META_LAST_ID, first.as_bytes());
+        tables.meta.insert(META_LAST_ID, first.as_slice()).map_err(StoreError::from)?;
     }
     transaction.commit().map_err(StoreError::from)?;
     Ok(())
@@ -128,46 +139,60 @@ pub(super) fn open(medium: &dyn Medium, cache_bytes: usize) -> Result<Database, 
     if storage.len()? == 0 {
         return Err(OpenError::Empty);
     }
-    drop(open_over(Trial::over(storage)?, TRIAL_CACHE_BYTES)?);
-    open_over(medium.open()?, cache_bytes)
+    let trial = Trial::over(Storage::new(Blocks::open(storage)?))?;
+    drop(open_over(trial, TRIAL_CACHE_BYTES, STORE_FORMAT)?);
+    open_over(Blocks::open(medium.open()?)?, cache_bytes, STORE_FORMAT)
+}
+
+/// Opens the store's database to read alone: nothing is written to the medium.
+///
+/// # Errors
+/// As [`open`].
+pub(super) fn open_to_read(medium: &dyn Medium, cache_bytes: usize) -> Result<Database, OpenError> {
+    let trial = Trial::over(Storage::new(Blocks::open(medium.open()?)?))?;
+    open_over(trial, cache_bytes, STORE_FORMAT)
 }
 
 /// Memory for the cache of a trial, in bytes; it reads little.
 const TRIAL_CACHE_BYTES: usize = 4 * 1024 * 1024;
 
-fn open_over(
+/// Opens the database over storage, which must say that it is of this format.
+pub(super) fn open_over(
     storage: impl redb::StorageBackend,
     cache_bytes: usize,
+    format: u32,
 ) -> Result<Database, OpenError> {
-    let opened = observe::quietly(|| {
-        let database =
-            redb::Builder::new().set_cache_size(cache_bytes).create_with_backend(storage)?;
-        check_format(&database)?;
-        Ok(database)
-    });
-    // A damaged file makes redb panic at times.
-    opened.unwrap_or_else(|| Err(OpenError::Damaged("its pages do not fit together".to_owned())))
+    let mut builder = redb::Builder::new();
+    builder.set_cache_size(cache_bytes);
+    let opened = damage::contained_open(|| Ok(builder.create_with_backend(storage)?))?;
+    match damage::contained_open(|| check_format(&opened, format)) {
+        Ok(()) => Ok(opened),
+        Err(error) => {
+            damage::drop_quietly(opened);
+            Err(error)
+        }
+    }
 }
 
-fn check_format(database: &Database) -> Result<(), OpenError> {
+fn check_format(database: &Database, format: u32) -> Result<(), OpenError> {
     let foreign = || OpenError::Foreign("it has no svctrack format".to_owned());
     let transaction = database.begin_read().map_err(StoreError::from)?;
-    let table = transaction.open_table(META).map_err(|_| foreign())?;
+    let table = match transaction.open_table(META) {
+        Err(redb::TableError::Storage(error)) => return Err(StoreError::from(error).into()),
+        table => table.map_err(|_| foreign())?,
+    };
     let found = table.get(META_FORMAT).map_err(StoreError::from)?.ok_or_else(foreign)?;
-    if found.value() == STORE_FORMAT {
-        return Ok(());
+    match String::from_utf8_lossy(found.value()) {
+        found if found == format.to_string() => Ok(()),
+        found => Err(OpenError::format(&found)),
     }
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    Err(OpenError::Format { found: text(found.value()), known: text(STORE_FORMAT) })
 }
 
 /// The sequence of ids, to go on with.
 pub(super) fn load_ids(database: &Database) -> Result<IdSequence, StoreError> {
     let table = database.begin_read()?.open_table(META)?;
-    let last = table.get(META_LAST_ID)?;
-    let bytes = last.as_ref().and_then(|last| last.value().first_chunk::<ID_BYTES>());
-    match bytes {
-        Some(bytes) => Ok(IdSequence::after(ObjectId::from_bytes(*bytes))),
-        None => Err(StoreError::Corrupted("the latest id is missing".to_owned())),
-    }
+    let missing = || StoreError::corrupted("the latest id is missing");
+    let last = table.get(META_LAST_ID)?.ok_or_else(missing)?;
+    let last = codec::unseal_exact(META_LAST_ID, last.value())?;
+    Ok(IdSequence::after(ObjectId::from_bytes(last)))
 }

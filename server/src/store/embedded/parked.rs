@@ -32,7 +32,7 @@ const MAX_REPLAYED_PER_COMMAND: usize = 1_000;
 const MAX_SWEPT_PER_COMMAND: usize = 1_000;
 
 /// Counters of a tenant: events that wait, and their bytes.
-const PARKED: &str = "parked";
+pub(super) const PARKED: &str = "parked";
 const PARKED_BYTES: &str = "parked bytes";
 
 /// Keeps an event that has to wait; the oldest make room when there are too many, and are reported.
@@ -130,8 +130,9 @@ pub(super) fn mark(
     if waiting_for(tables, tenant, wait, ObjectId::MIN, 1)?.is_empty() {
         return Ok(());
     }
-    let value = codec::seal_row(&[], &Due { wait: wait.clone(), after: ObjectId::MIN })?;
-    tables.due.insert(keys::due(tenant, wait).as_slice(), value.as_slice())?;
+    let key = keys::due(tenant, wait);
+    let value = codec::seal_row(&key, &Due { wait: wait.clone(), after: ObjectId::MIN })?;
+    tables.due.insert(key.as_slice(), value.as_slice())?;
     pending.to_replay.insert(tenant, actor.tenant);
     Ok(())
 }
@@ -184,7 +185,7 @@ pub(super) fn replay(
             tables.due.remove(key.as_slice())?;
         } else {
             due.after = ids.last().copied().unwrap_or(ObjectId::MAX);
-            tables.due.insert(key.as_slice(), codec::seal_row(&[], &due)?.as_slice())?;
+            tables.due.insert(key.as_slice(), codec::seal_row(&key, &due)?.as_slice())?;
         }
         left -= ids.len();
         for id in ids {
@@ -198,7 +199,7 @@ pub(super) fn replay(
 fn first_due(tables: &WriteTables<'_>, tenant: TenantId) -> Result<Option<Due>, StoreError> {
     let (first, last) = keys::all_of(tenant);
     let row = tables.due.range(first.as_slice()..=last.as_slice())?.next().transpose()?;
-    row.map(|(_, value)| codec::unseal_row(&[], value.value())).transpose()
+    row.map(|(key, value)| codec::unseal_row(key.value(), value.value())).transpose()
 }
 
 /// Plans an event anew; says whether it went on.
@@ -212,8 +213,7 @@ fn replay_one(
 ) -> Result<bool, StoreError> {
     let tenant = actor.tenant.id();
     let Some(parked) = load(tables, tenant, id)? else { return Ok(false) };
-    let event: Event = serde_json::from_str(&parked.event)
-        .map_err(|error| StoreError::Corrupted(error.to_string()))?;
+    let event: Event = serde_json::from_str(&parked.event).map_err(StoreError::corrupted)?;
     let incoming = Incoming { event: &event, received_at: parked.received_at, route: parked.route };
     let planned = intake::replay(&incoming, settings, &View::in_transaction(tenant, tables), ctx)?;
     let Some(changes) = planned else {
@@ -236,8 +236,7 @@ pub(super) fn erase(
     let ids = waiting_for(tables, tenant, wait, ObjectId::MIN, limit)?;
     for id in &ids {
         let Some(parked) = load(tables, tenant, *id)? else { continue };
-        let event: Event = serde_json::from_str(&parked.event)
-            .map_err(|error| StoreError::Corrupted(error.to_string()))?;
+        let event: Event = serde_json::from_str(&parked.event).map_err(StoreError::corrupted)?;
         if let Some(id) = &event.message_id {
             messages::forget(tables, pending, tenant, id, parked.received_at)?;
         }

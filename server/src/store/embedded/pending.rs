@@ -9,7 +9,7 @@ use svctrack_core::{
     value::{IdSequence, TenantId, Timestamp},
 };
 
-use super::{engagement, keys, report, tables::WriteTables};
+use super::{codec, engagement, keys, report, tables::WriteTables};
 use crate::{auth::Tenant, store::StoreError};
 
 /// Most causes of one code that a transaction reports for a tenant one by one: a flood of made-up ids
@@ -69,10 +69,10 @@ impl Pending {
             *count = count.saturating_add_signed(by);
             return Ok(*count);
         }
-        let known = tables.counters.get(keys::counter(tenant, name).as_slice())?;
-        let known = known
-            .and_then(|known| known.value().first_chunk().map(|bytes| u64::from_be_bytes(*bytes)));
-        let count = known.unwrap_or(0).saturating_add_signed(by);
+        let key = keys::counter(tenant, name);
+        let known = tables.counters.get(key.as_slice())?;
+        let known = known.map(|known| codec::unseal_exact(&key, known.value())).transpose()?;
+        let count = known.map_or(0, u64::from_be_bytes).saturating_add_signed(by);
         self.counters.insert((tenant, name.to_owned()), count);
         Ok(count)
     }
@@ -106,7 +106,8 @@ impl Pending {
         let engagement = self.engagement.flush(tables)?;
         for ((tenant, name), count) in self.counters {
             let key = keys::counter(tenant, &name);
-            tables.counters.insert(key.as_slice(), count.to_be_bytes().as_slice())?;
+            let value = codec::seal(&key, &count.to_be_bytes());
+            tables.counters.insert(key.as_slice(), value.as_slice())?;
         }
         Ok(Flushed { to_replay: self.to_replay, engagement })
     }

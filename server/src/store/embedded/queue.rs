@@ -1,5 +1,6 @@
-//! The commands that wait for the writer: one bounded queue a tenant, served in turn, so that no
-//! tenant stands behind all of another's commands.
+//! The commands that wait for the writer: bounded queues, one a tenant for what somebody waits for and one for
+//! bulk, served in turn, so that no tenant stands behind all of another's commands, and no single event or
+//! record behind a body of thousands.
 
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -12,9 +13,9 @@ use tokio::sync::oneshot;
 
 use crate::store::{Actor, Command, Reply, StoreError};
 
-/// How many commands of one tenant may wait: as many as there may be connections, each of which waits
-/// for one.
-const MAX_WAITING_PER_TENANT: usize = 4_096;
+/// How many commands may wait in a queue: as many as there may be connections, each of which waits for one,
+/// or for the parts of a body, of which there are up to 32.
+const MAX_WAITING: usize = 32 * 4_096;
 
 /// A command that waits, with the way to answer it.
 pub(super) struct Job {
@@ -23,10 +24,32 @@ pub(super) struct Job {
     pub(super) answer: oneshot::Sender<Result<Reply, StoreError>>,
 }
 
+/// How much a command asks of the writer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Size {
+    /// A record or an event.
+    Single,
+    /// Many of them, of which a batch takes a few beside single ones.
+    Bulk,
+}
+
+impl Job {
+    pub(super) fn size(&self) -> Size {
+        if self.command.is_bulk() { Size::Bulk } else { Size::Single }
+    }
+}
+
+/// Queues of one size.
 #[derive(Default)]
-struct Waiting {
+struct Lane {
     of_tenant: BTreeMap<TenantId, VecDeque<Job>>,
     turns: VecDeque<TenantId>,
+}
+
+#[derive(Default)]
+struct Waiting {
+    single: Lane,
+    bulk: Lane,
     closed: bool,
     writer_sleeps: bool,
     reopen: bool,
@@ -64,15 +87,9 @@ impl Queues {
         if waiting.closed {
             return Err(StoreError::Unavailable("the store is closed".to_owned()));
         }
-        let tenant = job.actor.tenant.id();
-        let queue = waiting.of_tenant.entry(tenant).or_default();
-        if queue.len() >= MAX_WAITING_PER_TENANT {
-            return Err(StoreError::Busy);
-        }
-        let first = queue.is_empty();
-        queue.push_back(job);
-        if first {
-            waiting.turns.push_back(tenant);
+        match job.size() {
+            Size::Single => waiting.single.push(job)?,
+            Size::Bulk => waiting.bulk.push(job)?,
         }
         if waiting.writer_sleeps {
             self.wake.notify_one();
@@ -80,9 +97,17 @@ impl Queues {
         Ok(())
     }
 
-    /// The next command in turn, if one waits.
+    /// The next command in turn, if one waits: single ones first.
     pub(super) fn next(&self) -> Option<Job> {
         self.lock().next()
+    }
+
+    /// The next command of this size in turn, if one waits.
+    pub(super) fn next_of(&self, size: Size) -> Option<Job> {
+        match size {
+            Size::Single => self.lock().single.next(),
+            Size::Bulk => self.lock().bulk.next(),
+        }
     }
 
     /// The next thing to do; waits for one, or for the time of a new try, and ends when the queues are
@@ -135,6 +160,25 @@ impl Queues {
 
 impl Waiting {
     fn next(&mut self) -> Option<Job> {
+        self.single.next().or_else(|| self.bulk.next())
+    }
+}
+
+impl Lane {
+    fn push(&mut self, job: Job) -> Result<(), StoreError> {
+        let tenant = job.actor.tenant.id();
+        let queue = self.of_tenant.entry(tenant).or_default();
+        if queue.len() >= MAX_WAITING {
+            return Err(StoreError::Busy);
+        }
+        if queue.is_empty() {
+            self.turns.push_back(tenant);
+        }
+        queue.push_back(job);
+        Ok(())
+    }
+
+    fn next(&mut self) -> Option<Job> {
         let tenant = self.turns.pop_front()?;
         let queue = self.of_tenant.get_mut(&tenant)?;
         let job = queue.pop_front();
@@ -176,10 +220,26 @@ mod tests {
         assert_eq!(order, [1, 2, 3, 1, 2, 1]);
     }
 
+    fn bulk(tenant: u8) -> Job {
+        Job { command: Command::Sweep, ..job(tenant) }
+    }
+
+    #[test]
+    fn single_commands_pass_bulk() {
+        let queues = Queues::default();
+        for job in [bulk(1), bulk(1), job(1), bulk(2), job(2)] {
+            queues.push(job).unwrap();
+        }
+        let order: Vec<_> = std::iter::from_fn(|| queues.next())
+            .map(|job| (job.size() == Size::Bulk, job.actor.tenant.id().as_bytes()[0]))
+            .collect();
+        assert_eq!(order, [(false, 1), (false, 2), (true, 1), (true, 2), (true, 1)]);
+    }
+
     #[test]
     fn a_full_queue_refuses_its_own_tenant_only() {
         let queues = Queues::default();
-        for _ in 0..MAX_WAITING_PER_TENANT {
+        for _ in 0..MAX_WAITING {
             queues.push(job(1)).unwrap();
         }
         assert!(matches!(queues.push(job(1)), Err(StoreError::Busy)));

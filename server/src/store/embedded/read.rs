@@ -13,9 +13,9 @@ use svctrack_core::{
 
 use super::{
     by_date,
-    codec::{self, Stored},
+    codec::Stored,
     command,
-    engagement::Activities,
+    history::{self, History},
     keys,
     tables::{ACTIVITIES, RecordTables},
     view::View,
@@ -99,11 +99,9 @@ pub(super) fn activities(
         Ok::<_, StoreError>(true)
     };
     let before = query.after.unwrap_or(ObjectId::MAX);
-    if let Some(mut ids) = filter.ids(snapshot, tenant, before)? {
-        while let Some(id) = ids.next()? {
-            let key = keys::log(tenant, id);
-            let Some(row) = log.get(key.as_slice())? else { continue };
-            if !take(codec::unseal_row(&key, row.value())?)? {
+    if let Some(mut histories) = filter.histories(snapshot, tenant, before)? {
+        while let Some(found) = histories.next()? {
+            if !take(found)? {
                 break;
             }
         }
@@ -112,7 +110,8 @@ pub(super) fn activities(
     let (first, end) = (keys::log(tenant, ObjectId::MIN), keys::log(tenant, before));
     for row in log.range(first.as_slice()..end.as_slice())?.rev() {
         let (key, value) = row?;
-        if !take(codec::unseal_row(key.value(), value.value())?)? {
+        let Some(found) = history::unseal(key.value(), value.value())? else { continue };
+        if !take(found)? {
             break;
         }
     }
@@ -151,8 +150,8 @@ pub(super) fn activities_since(
             break;
         }
         let (key, value) = row?;
-        let found: Activity = codec::unseal_row(key.value(), value.value())?;
-        since.read_to = found.id;
+        since.read_to = keys::id_at_end(key.value()).unwrap_or(since.read_to);
+        let Some(found) = history::unseal(key.value(), value.value())? else { continue };
         if filter.as_ref().is_some_and(|filter| filter.admits(query, &found)) {
             let user = view.record(&END_USER, found.end_user_id)?;
             since.items.push((found.id, activity::answer(&found, user.as_ref()).to_text()));
@@ -162,20 +161,15 @@ pub(super) fn activities_since(
 }
 
 /// The activities of some users or companies, newest first.
-pub(super) struct Merged(Vec<Activities>);
+pub(super) struct Histories(Vec<History>);
 
-impl Merged {
-    pub(super) fn next(&mut self) -> Result<Option<ObjectId>, StoreError> {
+impl Histories {
+    pub(super) fn next(&mut self) -> Result<Option<Activity>, StoreError> {
         let mut newest = None;
-        for one in &mut self.0 {
-            newest = newest.max(one.peek()?);
+        for (at, history) in self.0.iter_mut().enumerate() {
+            newest = newest.max(history.peek()?.map(|found| (found.id, at)));
         }
-        for one in &mut self.0 {
-            if newest.is_some() && one.peek()? == newest {
-                one.pass();
-            }
-        }
-        Ok(newest)
+        Ok(newest.and_then(|(_, at)| self.0.get_mut(at)?.take()))
     }
 }
 
@@ -197,6 +191,8 @@ impl Filter {
             for reference in references {
                 ids.extend(view.locate(&COMPANY, reference)?);
             }
+            ids.sort_unstable();
+            ids.dedup();
             if ids.is_empty() {
                 return Ok(None);
             }
@@ -211,22 +207,22 @@ impl Filter {
         Ok(Some(filter))
     }
 
-    /// The ids of the activities that can be asked for, where it is said whose they are.
-    pub(super) fn ids(
+    /// The activities that can be asked for, where it is said whose they are.
+    pub(super) fn histories(
         &self,
         snapshot: &ReadTransaction,
         tenant: TenantId,
         before: ObjectId,
-    ) -> Result<Option<Merged>, StoreError> {
-        let of = |def, id| Activities::of(snapshot, tenant, def, id, before);
-        let ids = match (self.end_user, &self.companies) {
+    ) -> Result<Option<Histories>, StoreError> {
+        let of = |def, id| History::before(snapshot, tenant, def, id, before);
+        let histories = match (self.end_user, &self.companies) {
             (Some(user), _) => vec![of(&END_USER, user)?],
             (None, Some(companies)) => {
                 companies.iter().map(|id| of(&COMPANY, *id)).collect::<Result<_, _>>()?
             }
             (None, None) => return Ok(None),
         };
-        Ok(Some(Merged(ids)))
+        Ok(Some(Histories(histories)))
     }
 
     pub(super) fn admits(&self, query: &ActivityQuery, activity: &Activity) -> bool {

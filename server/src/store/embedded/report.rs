@@ -16,7 +16,7 @@ use super::{
 use crate::store::{Next, Page, StoreError};
 
 /// Counter of a tenant's entries.
-const REPORTED: &str = "reported";
+pub(super) const REPORTED: &str = "reported";
 
 /// Folds a finding into the entry of its cause, or begins one; the oldest makes room.
 pub(super) fn fold(
@@ -28,18 +28,13 @@ pub(super) fn fold(
 ) -> Result<(), StoreError> {
     let cause = cause_key(tenant, finding.route, finding.code, &finding.cause);
     let people = finding.people.iter().map(|key| hash_of_person(key)).collect();
-    let known = tables.report_causes.get(cause.as_slice())?;
-    let known = known.and_then(|id| keys::id_at_end(id.value()));
-    let known = match known {
-        Some(id) => load(tables, tenant, id)?,
-        None => None,
-    };
-    if let Some(mut entry) = known {
+    if let Some(mut entry) = known(tables, tenant, &cause)? {
         entry.fold(finding, people);
         return put(tables, tenant, &entry);
     }
     let entry = Entry::of(finding, next_id(), people);
-    tables.report_causes.insert(cause.as_slice(), entry.id.as_bytes().as_slice())?;
+    let id = codec::seal(&cause, entry.id.as_bytes());
+    tables.report_causes.insert(cause.as_slice(), id.as_slice())?;
     put(tables, tenant, &entry)?;
     if pending.add(tables, tenant, REPORTED, 1)? > MAX_REPORTED
         && let Some(oldest) = oldest(tables, tenant)?
@@ -47,6 +42,17 @@ pub(super) fn fold(
         remove(tables, pending, tenant, oldest)?;
     }
     Ok(())
+}
+
+/// The entry of a cause.
+fn known(
+    tables: &WriteTables<'_>,
+    tenant: TenantId,
+    cause: &[u8],
+) -> Result<Option<Entry>, StoreError> {
+    let Some(id) = tables.report_causes.get(cause)? else { return Ok(None) };
+    let id = codec::unseal_exact(cause, id.value())?;
+    load(tables, tenant, ObjectId::from_bytes(id))
 }
 
 /// Key of a cause: a hash, since a cause can be long.

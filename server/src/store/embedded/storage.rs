@@ -7,7 +7,7 @@ use std::{
     collections::BTreeMap,
     fmt,
     fs::{self, File, OpenOptions},
-    io,
+    io::{self, Write as _},
     ops::{Bound, Range},
     os::unix::fs::{MetadataExt as _, OpenOptionsExt as _},
     path::{Path, PathBuf},
@@ -15,6 +15,50 @@ use std::{
 };
 
 use redb::{BackendError, StorageBackend, backends::FileBackend};
+
+use super::open::remove_if_there;
+
+/// The locks of storage over another: those of the other one.
+macro_rules! locks_of {
+    ($under:tt) => {
+        fn try_lock_range(&self, start: Bound<u64>, end: Bound<u64>) -> Result<bool, BackendError> {
+            self.$under.try_lock_range(start, end)
+        }
+
+        fn try_lock_shared_range(
+            &self,
+            start: Bound<u64>,
+            end: Bound<u64>,
+        ) -> Result<bool, BackendError> {
+            self.$under.try_lock_shared_range(start, end)
+        }
+
+        fn lock_range(&self, start: Bound<u64>, end: Bound<u64>) -> Result<(), BackendError> {
+            self.$under.lock_range(start, end)
+        }
+
+        fn lock_shared_range(
+            &self,
+            start: Bound<u64>,
+            end: Bound<u64>,
+        ) -> Result<(), BackendError> {
+            self.$under.lock_shared_range(start, end)
+        }
+
+        fn unlock_range(&self, start: Bound<u64>, end: Bound<u64>) -> Result<(), BackendError> {
+            self.$under.unlock_range(start, end)
+        }
+
+        fn query_lock_range(
+            &self,
+            start: Bound<u64>,
+            end: Bound<u64>,
+        ) -> Result<bool, BackendError> {
+            self.$under.query_lock_range(start, end)
+        }
+    };
+}
+pub(super) use locks_of;
 
 /// Opens the bytes of a store, each time anew: at the start, and again after an error.
 pub trait Medium: Send + Sync {
@@ -24,9 +68,18 @@ pub trait Medium: Send + Sync {
     /// When it cannot be opened.
     fn open(&self) -> io::Result<Storage>;
 
+    /// Tries whether something can be written where it lies.
+    ///
+    /// # Errors
+    /// When it cannot.
+    fn try_to_write(&self) -> io::Result<()>;
+
     /// Its name for a person.
     fn name(&self) -> String;
 }
+
+/// Bytes that are written for a try: as many as a small transaction takes.
+const TRIED_BYTES: usize = 256 * 1024;
 
 /// A file on disk.
 #[derive(Clone, Debug)]
@@ -42,6 +95,17 @@ impl Medium for FileMedium {
             return Err(io::Error::other("the file has been replaced: try again"));
         }
         Ok(storage)
+    }
+
+    fn try_to_write(&self) -> io::Result<()> {
+        let path = self.0.with_extension("try");
+        remove_if_there(&path)?;
+        let tried = create_file(&path).and_then(|mut file| {
+            file.write_all(&vec![1; TRIED_BYTES])?;
+            file.sync_all()
+        });
+        remove_if_there(&path)?;
+        tried
     }
 
     fn name(&self) -> String {
@@ -161,7 +225,8 @@ impl StorageBackend for Trial {
     fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
         let mut written = self.written();
         Self::for_blocks(offset, data.len(), |number, begin, part| {
-            let mut block = self.block(&written, number)?;
+            let whole = part.len() == BLOCK_BYTES as usize;
+            let mut block = if whole { vec![0; part.len()] } else { self.block(&written, number)? };
             let to = block.get_mut(begin..begin + part.len());
             if let (Some(to), Some(from)) = (to, data.get(part)) {
                 to.copy_from_slice(from);
@@ -175,33 +240,7 @@ impl StorageBackend for Trial {
         self.under.close()
     }
 
-    fn try_lock_range(&self, start: Bound<u64>, end: Bound<u64>) -> Result<bool, BackendError> {
-        self.under.try_lock_range(start, end)
-    }
-
-    fn try_lock_shared_range(
-        &self,
-        start: Bound<u64>,
-        end: Bound<u64>,
-    ) -> Result<bool, BackendError> {
-        self.under.try_lock_shared_range(start, end)
-    }
-
-    fn lock_range(&self, start: Bound<u64>, end: Bound<u64>) -> Result<(), BackendError> {
-        self.under.lock_range(start, end)
-    }
-
-    fn lock_shared_range(&self, start: Bound<u64>, end: Bound<u64>) -> Result<(), BackendError> {
-        self.under.lock_shared_range(start, end)
-    }
-
-    fn unlock_range(&self, start: Bound<u64>, end: Bound<u64>) -> Result<(), BackendError> {
-        self.under.unlock_range(start, end)
-    }
-
-    fn query_lock_range(&self, start: Bound<u64>, end: Bound<u64>) -> Result<bool, BackendError> {
-        self.under.query_lock_range(start, end)
-    }
+    locks_of!(under);
 }
 
 /// Who may read the store's file: its owner alone, since it holds what customers do.
@@ -243,33 +282,7 @@ impl StorageBackend for Storage {
         self.0.close()
     }
 
-    fn try_lock_range(&self, start: Bound<u64>, end: Bound<u64>) -> Result<bool, BackendError> {
-        self.0.try_lock_range(start, end)
-    }
-
-    fn try_lock_shared_range(
-        &self,
-        start: Bound<u64>,
-        end: Bound<u64>,
-    ) -> Result<bool, BackendError> {
-        self.0.try_lock_shared_range(start, end)
-    }
-
-    fn lock_range(&self, start: Bound<u64>, end: Bound<u64>) -> Result<(), BackendError> {
-        self.0.lock_range(start, end)
-    }
-
-    fn lock_shared_range(&self, start: Bound<u64>, end: Bound<u64>) -> Result<(), BackendError> {
-        self.0.lock_shared_range(start, end)
-    }
-
-    fn unlock_range(&self, start: Bound<u64>, end: Bound<u64>) -> Result<(), BackendError> {
-        self.0.unlock_range(start, end)
-    }
-
-    fn query_lock_range(&self, start: Bound<u64>, end: Bound<u64>) -> Result<bool, BackendError> {
-        self.0.query_lock_range(start, end)
-    }
+    locks_of!(0);
 }
 
 #[cfg(test)]

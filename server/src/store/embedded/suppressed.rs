@@ -4,7 +4,7 @@ use redb::ReadableTable;
 use sha2::{Digest as _, Sha256};
 use svctrack_core::value::{TenantId, Timestamp};
 
-use super::{keys, tables::WriteTables};
+use super::{codec, keys, tables::WriteTables};
 use crate::store::StoreError;
 
 /// Hash of a key of a person, another one for each tenant and row.
@@ -29,7 +29,8 @@ pub(super) fn holds(
         return Ok(false);
     }
     let key = keys::suppressed(tenant, &hash_of(tenant, row, key));
-    Ok(table.get(key.as_slice())?.is_some())
+    let row = table.get(key.as_slice())?;
+    Ok(row.map(|row| codec::unseal(&key, row.value()).map(drop)).transpose()?.is_some())
 }
 
 /// Keeps a key out from now on.
@@ -41,7 +42,8 @@ pub(super) fn keep_out(
     now: Timestamp,
 ) -> Result<(), StoreError> {
     let key = keys::suppressed(tenant, &hash_of(tenant, row, key));
-    tables.suppressed.insert(key.as_slice(), now.as_ms().to_be_bytes().as_slice())?;
+    let value = codec::seal(&key, &now.as_ms().to_be_bytes());
+    tables.suppressed.insert(key.as_slice(), value.as_slice())?;
     Ok(())
 }
 

@@ -17,7 +17,7 @@ pub(super) const UNIQUE: Definition = TableDefinition::new("unique");
 pub(super) const INDEX: Definition = TableDefinition::new("index");
 pub(super) const ACTIVITIES: Definition = TableDefinition::new("activities");
 pub(super) const ENGAGEMENT: Definition = TableDefinition::new("engagement");
-pub(super) const ACTIVITY_CHUNKS: Definition = TableDefinition::new("activity_chunks");
+pub(super) const ACTIVITY_MARKS: Definition = TableDefinition::new("activity_marks");
 pub(super) const PARKED: Definition = TableDefinition::new("parked");
 pub(super) const WAITING: Definition = TableDefinition::new("waiting");
 pub(super) const DUE: Definition = TableDefinition::new("due");
@@ -42,7 +42,7 @@ pub(super) const ALL: [Definition; 22] = [
     INDEX,
     ACTIVITIES,
     ENGAGEMENT,
-    ACTIVITY_CHUNKS,
+    ACTIVITY_MARKS,
     PARKED,
     WAITING,
     DUE,
@@ -69,7 +69,7 @@ pub(super) struct WriteTables<'t> {
     pub(super) index: WriteTable<'t>,
     pub(super) activities: WriteTable<'t>,
     pub(super) engagement: WriteTable<'t>,
-    pub(super) activity_chunks: WriteTable<'t>,
+    pub(super) activity_marks: WriteTable<'t>,
     pub(super) parked: WriteTable<'t>,
     pub(super) waiting: WriteTable<'t>,
     pub(super) due: WriteTable<'t>,
@@ -101,7 +101,7 @@ impl<'t> WriteTables<'t> {
             index: transaction.open_table(INDEX)?,
             activities: transaction.open_table(ACTIVITIES)?,
             engagement: transaction.open_table(ENGAGEMENT)?,
-            activity_chunks: transaction.open_table(ACTIVITY_CHUNKS)?,
+            activity_marks: transaction.open_table(ACTIVITY_MARKS)?,
             parked: transaction.open_table(PARKED)?,
             waiting: transaction.open_table(WAITING)?,
             due: transaction.open_table(DUE)?,

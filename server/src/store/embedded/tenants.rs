@@ -11,7 +11,7 @@ use svctrack_core::{
 
 use super::{
     apply::apply,
-    codec, keys,
+    codec, damage, keys,
     pending::Pending,
     tables::{ReadTable, TENANTS, TOKENS, TOKENS_OF_TENANT, WriteTables},
     view::View,
@@ -45,7 +45,7 @@ pub(super) fn token(table: &ReadTable, id: &str) -> Result<Option<TokenRecord>, 
 
 fn read_row<T: DeserializeOwned>(key: &[u8], row: &[u8]) -> Result<T, StoreError> {
     let json = codec::unseal(key, row)?;
-    serde_json::from_slice(json).map_err(|error| StoreError::Corrupted(error.to_string()))
+    serde_json::from_slice(json).map_err(StoreError::corrupted)
 }
 
 fn row_of(key: &[u8], record: &impl serde::Serialize) -> Result<Vec<u8>, StoreError> {
@@ -166,15 +166,26 @@ pub(super) fn revoke_token(
     Ok(there)
 }
 
-/// Writes when tokens were last used; one that was revoked meanwhile stays so.
+/// Writes when tokens were last used; one that was revoked meanwhile stays so, and one that is damaged keeps
+/// nobody from writing.
 pub(super) fn mark_used(
     tables: &mut WriteTables<'_>,
     uses: BTreeMap<String, Timestamp>,
 ) -> Result<(), StoreError> {
     for (id, used_at) in uses {
         let key = id.as_bytes();
-        let known = tables.tokens.get(key)?.map(|row| read_row(key, row.value())).transpose()?;
-        let Some(mut token): Option<TokenRecord> = known else { continue };
+        let known = damage::contained(|| {
+            tables.tokens.get(key)?.map(|row| read_row(key, row.value())).transpose()
+        });
+        let mut token: TokenRecord = match known {
+            Ok(Some(token)) => token,
+            Ok(None) => continue,
+            Err(error) if error.is_of_the_file() => return Err(error),
+            Err(error) => {
+                tracing::error!(token = id, cause = %error, "a token is damaged");
+                continue;
+            }
+        };
         token.last_used_at = Some(used_at);
         tables.tokens.insert(key, row_of(key, &token)?.as_slice())?;
     }

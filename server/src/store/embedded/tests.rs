@@ -95,8 +95,9 @@ impl World {
     fn count(&self, name: &str) -> u64 {
         let snapshot = self.store.shared.snapshot().unwrap();
         let table = snapshot.open_table(tables::COUNTERS).unwrap();
-        let row = table.get(keys::counter(self.actor.tenant.id(), name).as_slice()).unwrap();
-        row.map_or(0, |row| u64::from_be_bytes(*row.value().first_chunk().unwrap()))
+        let key = keys::counter(self.actor.tenant.id(), name);
+        let row = table.get(key.as_slice()).unwrap();
+        row.map_or(0, |row| u64::from_be_bytes(codec::unseal_exact(&key, row.value()).unwrap()))
     }
 
     fn rows(&self, table: redb::TableDefinition<'static, &'static [u8], &'static [u8]>) -> u64 {
@@ -174,7 +175,8 @@ async fn ids_of_too_many_events_are_reported_with_the_way_on_which_they_came() {
         let transaction = writer::begin(&database).unwrap();
         let mut tables = WriteTables::open(&transaction, known::Known::default()).unwrap();
         let key = keys::counter(tenant, &counter);
-        tables.counters.insert(key.as_slice(), full.to_be_bytes().as_slice()).unwrap();
+        let value = codec::seal(&key, &full.to_be_bytes());
+        tables.counters.insert(key.as_slice(), value.as_slice()).unwrap();
         drop(tables);
         transaction.commit().unwrap();
     }
@@ -276,7 +278,8 @@ fn commit_and_crash(
         let to_replay = pending.flush(&mut tables, &mut ids, clock.now()).unwrap().to_replay;
         assert_eq!(to_replay.len(), 1);
         let last = IdSequence::last(&ids).unwrap();
-        tables.meta.insert(open::META_LAST_ID, last.as_bytes().as_slice()).unwrap();
+        let last = codec::seal(open::META_LAST_ID, last.as_bytes());
+        tables.meta.insert(open::META_LAST_ID, last.as_slice()).unwrap();
         change(&mut tables);
     }
     transaction.commit().unwrap();
@@ -350,12 +353,12 @@ async fn paged(world: &World, parameter: (&str, &str), limit: usize) -> Vec<Stri
 }
 
 #[tokio::test]
-async fn the_activities_of_one_are_paged_across_chunks() {
+async fn the_activities_of_one_are_paged_across_marks() {
     let world = World::new().await;
     for company in ["acme", "initech"] {
         world.add_company(company).await;
     }
-    // In commits of 7, so that chunks begin and end in the middle of them.
+    // In commits of 7, so that marks lie in the middle of them.
     for first in (0..400).step_by(7) {
         let of = |number: i32| match number % 3 {
             0 => event("7", "acme", &number.to_string()),

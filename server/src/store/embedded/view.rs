@@ -108,7 +108,7 @@ impl<T: ReadableTable<&'static [u8], &'static [u8]>> View<'_, T> {
     ) -> Result<Option<ObjectId>, StoreError> {
         let look_up = |key: &[u8]| -> Result<_, StoreError> {
             let id = self.unique.get(key)?;
-            Ok(id.and_then(|id| keys::id_at_end(id.value())))
+            id.map(|id| codec::unseal_exact(key, id.value()).map(ObjectId::from_bytes)).transpose()
         };
         let key = keys::unique(self.tenant, def.code, row, key);
         match &self.planning {

@@ -8,44 +8,32 @@ use std::{
     collections::BTreeMap,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::Arc,
-    thread,
-    time::{Duration, Instant},
 };
 
 use redb::WriteTransaction;
 use svctrack_core::{
     plan::Ctx,
     resources::settings::SETTINGS,
-    tracking::Event,
-    value::{Document, IdSequence, TenantId},
+    value::{IdSequence, TenantId},
 };
 
 use super::{
-    Shared, command, engagement,
+    Shared,
+    batch::{Batch, Load, Pace},
+    codec, command, damage, engagement,
     known::Known,
     open::META_LAST_ID,
     pending::{Flushed, Pending},
     queue::{Job, Work},
+    recovery,
     replays::Replays,
     tables::WriteTables,
     tenants,
 };
 use crate::{
     auth::Tenant,
-    observe::panic_message,
     store::{Command, Health, Reply, StoreError},
 };
-
-/// A batch takes no more once it has this many rows, records or events: a commit is spread over enough
-/// of them by then, and the first one does not wait for the last for long.
-const MAX_BATCH_ROWS: usize = 2_000;
-/// A batch takes no more once it holds this many bytes, so that a transaction stays small.
-const MAX_BATCH_BYTES: usize = 4 * 1024 * 1024;
-/// A batch takes no more once it has been planned for this long; the first one waits for its answer.
-const MAX_BATCH_TIME: Duration = Duration::from_millis(15);
-
-/// Pause between two tries to open the file again.
-const REOPEN_PAUSE: Duration = Duration::from_millis(200);
 
 type Outcome = Result<Reply, StoreError>;
 
@@ -53,6 +41,8 @@ type Outcome = Result<Reply, StoreError>;
 enum Failed {
     /// The command that was being carried out broke down.
     Command(StoreError),
+    /// What the commands have gathered together could not be written.
+    Together(StoreError),
     /// The store did: its file must be opened again.
     Store(StoreError),
 }
@@ -64,6 +54,7 @@ pub(super) struct Writer {
     /// Tenants of which parked events may go on.
     pub(super) replays: Replays,
     pub(super) kept: Kept,
+    pub(super) pace: Pace,
 }
 
 /// What transactions that were committed leave to the next one.
@@ -80,38 +71,15 @@ struct CarriedOut {
     kept: Kept,
 }
 
-/// Commands that share a transaction.
-struct Batch {
-    jobs: Vec<Job>,
-    /// Which of them is being carried out; as many as there are once all have been.
-    at: usize,
-}
-
-impl Batch {
-    /// Answers the command that was being carried out with the reason, and drops it from the batch.
-    fn refuse_guilty(&mut self, error: StoreError) {
-        if self.at < self.jobs.len() {
-            answer(self.jobs.remove(self.at), Err(error));
-        } else {
-            self.refuse_all(&error);
-        }
-    }
-
-    /// Answers every command that the store cannot take it now.
-    fn refuse_all(&mut self, error: &StoreError) {
-        self.jobs.drain(..).for_each(|job| answer(job, Err(unavailable(error))));
-    }
-}
-
 /// What those hear whose command a failing store did not take.
-fn unavailable(error: &StoreError) -> StoreError {
+pub(super) fn unavailable(error: &StoreError) -> StoreError {
     match error {
         StoreError::Full => StoreError::Full,
         other => StoreError::Unavailable(other.to_string()),
     }
 }
 
-fn answer(job: Job, outcome: Outcome) {
+pub(super) fn answer(job: Job, outcome: Outcome) {
     // Whoever asked may have gone; what was written stays written.
     let _ = job.answer.send(outcome);
 }
@@ -137,8 +105,10 @@ impl Writer {
         self.replays.queue(&self.shared.queues);
         while let Some(work) = self.shared.queues.work(self.replays.next_try()) {
             match work {
-                Work::Serve(first) => self.serve(Batch { jobs: vec![first], at: 0 }),
-                Work::Reopen => self.recover(),
+                Work::Serve(first) => self.serve(Batch::open(first)),
+                Work::Reopen => {
+                    self.recover(&StoreError::Unavailable("the file cannot be read".to_owned()));
+                }
                 Work::TryAgain => {
                     self.replays.try_again();
                     self.replays.queue(&self.shared.queues);
@@ -149,10 +119,9 @@ impl Writer {
     }
 
     fn serve(&mut self, mut batch: Batch) {
-        let mut taking = true;
         while !batch.jobs.is_empty() {
-            let tried = catch_unwind(AssertUnwindSafe(|| self.transact(&mut batch, taking)));
-            taking = false;
+            let tried = catch_unwind(AssertUnwindSafe(|| self.transact(&mut batch)));
+            batch.is_open = false;
             let failed = match tried {
                 Ok(Ok(outcomes)) => {
                     // Before the answers: who hears of the record that lets events go on, and writes
@@ -163,39 +132,47 @@ impl Writer {
                     continue;
                 }
                 Ok(Err(failed)) => failed,
-                Err(panic) => {
-                    Failed::Store(StoreError::Internal(panic_message(&*panic).to_owned()))
-                }
+                Err(thrown) => Failed::Store(damage::error_of(&*thrown)),
             };
             match failed {
                 Failed::Command(error) => batch.refuse_guilty(error),
+                Failed::Together(error) => return self.serve_one_by_one(batch, error),
                 Failed::Store(error) => {
                     tracing::error!(cause = %error, commands = batch.jobs.len(), "a commit failed");
+                    self.shared.set_health(Health::Recovering);
                     batch.refuse_all(&error);
-                    self.recover();
+                    self.recover(&error);
                 }
             }
         }
     }
 
-    /// Opens the file again, as often as it takes; meanwhile every command is refused.
-    fn recover(&self) {
-        let reopen = || catch_unwind(AssertUnwindSafe(|| self.shared.reopen())).unwrap_or(false);
-        let closed = StoreError::Unavailable("the file cannot be opened".to_owned());
-        while !reopen() && !self.shared.queues.is_closed() {
-            thread::sleep(REOPEN_PAUSE);
-            while let Some(job) = self.shared.queues.next() {
-                answer(job, Err(unavailable(&closed)));
+    /// Serves each command of a batch alone, so that only the one hears of an error whose it is.
+    fn serve_one_by_one(&mut self, batch: Batch, error: StoreError) {
+        let mut jobs = batch.jobs.into_iter();
+        match (jobs.next(), jobs.len()) {
+            (Some(only), 0) => answer(only, Err(error)),
+            (first, _) => {
+                first.into_iter().chain(jobs).for_each(|job| self.serve(Batch::closed(job)))
             }
         }
     }
 
-    /// Carries out the batch, and whatever else waits if `taking`; answers what each command came to
+    /// Brings the store back after an error; meanwhile every command hears of it.
+    fn recover(&self, error: &StoreError) {
+        recovery::recover(&self.shared, || {
+            while let Some(job) = self.shared.queues.next() {
+                answer(job, Err(unavailable(error)));
+            }
+        });
+    }
+
+    /// Carries out the batch, and whatever else waits while the batch is open; answers what each command came to
     /// once all of it is on disk.
-    fn transact(&mut self, batch: &mut Batch, taking: bool) -> Result<Vec<Outcome>, Failed> {
+    fn transact(&mut self, batch: &mut Batch) -> Result<Vec<Outcome>, Failed> {
         let database = self.shared.database().map_err(Failed::Store)?;
         let transaction = begin(&database).map_err(Failed::Store)?;
-        match self.carry_out_all(&transaction, batch, taking) {
+        match self.carry_out_all(&transaction, batch) {
             Ok(CarriedOut { outcomes, to_replay, kept }) => {
                 transaction.commit().map_err(|error| Failed::Store(error.into()))?;
                 self.replays.mark(to_replay);
@@ -221,44 +198,44 @@ impl Writer {
         &mut self,
         transaction: &WriteTransaction,
         batch: &mut Batch,
-        taking: bool,
     ) -> Result<CarriedOut, Failed> {
         let of_store = |error: StoreError| Failed::Store(error);
+        let of_all = |error: StoreError| match error.is_of_the_file() {
+            true => Failed::Store(error),
+            false => Failed::Together(error),
+        };
         // Kept again only once the transaction is committed.
         let Kept { known, engagement } = std::mem::take(&mut self.kept);
         let tables = WriteTables::open(transaction, known);
         let mut tables = tables.map_err(|error| of_store(error.into()))?;
         let mut pending = Pending::with(engagement);
         let mut outcomes = Vec::with_capacity(batch.jobs.len());
-        let started = Instant::now();
-        let (mut rows, mut bytes) = (0, 0);
+        let mut load = Load::default();
         batch.at = 0;
         while let Some(job) = batch.jobs.get(batch.at) {
-            rows += rows_of_command(&job.command);
-            bytes += size_of_command(&job.command);
+            load.add(job);
             let done = AssertUnwindSafe(|| self.carry_out(job, &mut tables, &mut pending));
             match catch_unwind(done) {
                 Ok(Ok(outcome)) => outcomes.push(outcome),
                 Ok(Err(error)) if error.is_of_the_file() => return Err(Failed::Store(error)),
                 Ok(Err(error)) => return Err(Failed::Command(error)),
-                Err(panic) => {
-                    let cause = panic_message(&*panic).to_owned();
-                    return Err(Failed::Command(StoreError::Internal(cause)));
-                }
+                Err(thrown) => return Err(Failed::Command(damage::error_of(&*thrown))),
             }
             batch.at += 1;
-            let full = rows >= MAX_BATCH_ROWS || bytes >= MAX_BATCH_BYTES;
-            if taking && !full && batch.at == batch.jobs.len() && started.elapsed() < MAX_BATCH_TIME
-            {
-                batch.jobs.extend(self.shared.queues.next());
+            if batch.is_open && batch.at == batch.jobs.len() {
+                batch.jobs.extend(self.pace.next(&load, &self.shared.queues));
             }
         }
         tenants::mark_used(&mut tables, self.shared.uses.take()).map_err(of_store)?;
         let now = self.shared.clock.now();
-        let flushed = pending.flush(&mut tables, &mut self.ids, now).map_err(of_store)?;
+        let flushed = damage::contained(|| pending.flush(&mut tables, &mut self.ids, now));
+        let flushed = flushed.map_err(of_all)?;
         if let Some(last) = self.ids.last() {
-            let id = last.as_bytes().as_slice();
-            tables.meta.insert(META_LAST_ID, id).map_err(|error| of_store(error.into()))?;
+            let id = codec::seal(META_LAST_ID, last.as_bytes());
+            tables
+                .meta
+                .insert(META_LAST_ID, id.as_slice())
+                .map_err(|error| of_store(error.into()))?;
         }
         let Flushed { to_replay, engagement } = flushed;
         let kept = Kept { known: tables.known, engagement };
@@ -299,36 +276,4 @@ pub(super) fn begin(database: &redb::Database) -> Result<WriteTransaction, Store
     transaction.set_durability(redb::Durability::Immediate)?;
     transaction.set_quick_repair(true);
     Ok(transaction)
-}
-
-/// About how many bytes a command adds to a transaction.
-fn size_of_command(command: &Command) -> usize {
-    match command {
-        Command::Create { patch, .. } | Command::Update { patch, .. } => size_of_document(patch),
-        Command::Upsert { items, .. } => items.iter().flatten().map(size_of_document).sum(),
-        Command::Once { command, .. } => size_of_command(command),
-        Command::Track(tracking) => tracking.events.iter().map(size_of_event).sum(),
-        _ => 0,
-    }
-}
-
-/// How many records or events a command is about.
-fn rows_of_command(command: &Command) -> usize {
-    match command {
-        Command::Upsert { items, .. } => items.len(),
-        Command::Once { command, .. } => rows_of_command(command),
-        Command::Track(tracking) => tracking.events.len().max(1),
-        _ => 1,
-    }
-}
-
-fn size_of_event(event: &Event) -> usize {
-    let members = event.identity.members();
-    let identity: usize = members.iter().filter_map(|(_, value)| *value).map(str::len).sum();
-    let texts = [&event.action, &event.info, &event.message_id];
-    identity + texts.into_iter().flatten().map(String::len).sum::<usize>()
-}
-
-fn size_of_document(document: &Document) -> usize {
-    document.iter().map(|(name, value)| name.len() + value.text().len()).sum()
 }

@@ -1,0 +1,178 @@
+//! Commands that share a transaction, and how many of them do: as many as a commit is spread over well, and
+//! no more bulk than others need not notice.
+
+use std::time::{Duration, Instant};
+
+use super::{
+    queue::{Job, Queues, Size},
+    writer::{answer, unavailable},
+};
+use crate::store::StoreError;
+
+/// A batch takes no more once it has this many rows, records or events: a commit is spread over enough
+/// of them by then, and the first one does not wait for the last for long.
+const MAX_ROWS: usize = 2_000;
+/// A batch takes no more once it holds this many bytes, so that a transaction stays small.
+const MAX_BYTES: usize = 4 * 1024 * 1024;
+/// A batch takes no more once it has been planned for this long; the first one waits for its answer.
+const MAX_TIME: Duration = Duration::from_millis(15);
+/// Rows of bulk in a batch while others write single ones: a few milliseconds, for which these wait.
+const MAX_BULK_ROWS_BESIDE: usize = 125;
+/// For how long after a single command more are looked for.
+const BESIDE_FOR: Duration = Duration::from_secs(2);
+
+/// Commands that share a transaction.
+pub(super) struct Batch {
+    pub(super) jobs: Vec<Job>,
+    /// Which of them is being carried out; as many as there are once all have been.
+    pub(super) at: usize,
+    /// Whether commands that wait may still join.
+    pub(super) is_open: bool,
+}
+
+impl Batch {
+    /// A command that others may join.
+    pub(super) fn open(first: Job) -> Self {
+        Self { jobs: vec![first], at: 0, is_open: true }
+    }
+
+    /// A command by itself.
+    pub(super) fn closed(only: Job) -> Self {
+        Self { jobs: vec![only], at: 0, is_open: false }
+    }
+
+    /// Answers the command that was being carried out with the reason, and drops it from the batch.
+    pub(super) fn refuse_guilty(&mut self, error: StoreError) {
+        if self.at < self.jobs.len() {
+            answer(self.jobs.remove(self.at), Err(error));
+        } else {
+            self.refuse_all(&error);
+        }
+    }
+
+    /// Answers every command that the store cannot take it now.
+    pub(super) fn refuse_all(&mut self, error: &StoreError) {
+        self.jobs.drain(..).for_each(|job| answer(job, Err(unavailable(error))));
+    }
+}
+
+/// What a batch has taken.
+pub(super) struct Load {
+    rows: usize,
+    bytes: usize,
+    bulk_rows: usize,
+    has_single: bool,
+    since: Instant,
+}
+
+impl Default for Load {
+    fn default() -> Self {
+        Self { rows: 0, bytes: 0, bulk_rows: 0, has_single: false, since: Instant::now() }
+    }
+}
+
+impl Load {
+    pub(super) fn add(&mut self, job: &Job) {
+        let rows = job.command.rows();
+        self.rows += rows;
+        self.bytes += job.command.bytes();
+        match job.size() {
+            Size::Single => self.has_single = true,
+            Size::Bulk => self.bulk_rows += rows,
+        }
+    }
+
+    fn is_full(&self) -> bool {
+        self.rows >= MAX_ROWS || self.bytes >= MAX_BYTES || self.since.elapsed() >= MAX_TIME
+    }
+}
+
+/// Whether somebody writes single commands, beside whom bulk goes in small steps.
+#[derive(Default)]
+pub(super) struct Pace {
+    single_at: Option<Instant>,
+}
+
+impl Pace {
+    /// The next command for a batch: single ones as long as there is room, then bulk, of which every
+    /// batch takes one, so that it goes on however many single ones there are.
+    pub(super) fn next(&mut self, load: &Load, queues: &Queues) -> Option<Job> {
+        if load.has_single {
+            self.single_at = Some(Instant::now());
+        }
+        let single = if load.is_full() { None } else { queues.next_of(Size::Single) };
+        if single.is_some() {
+            return single;
+        }
+        self.takes_bulk(load).then(|| queues.next_of(Size::Bulk)).flatten()
+    }
+
+    fn takes_bulk(&self, load: &Load) -> bool {
+        let beside = self.single_at.is_some_and(|at| at.elapsed() < BESIDE_FOR);
+        let enough = beside && load.bulk_rows >= MAX_BULK_ROWS_BESIDE;
+        load.bulk_rows == 0 || !(enough || load.is_full())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use svctrack_core::{
+        plan::Route,
+        tracking::Event,
+        value::{TenantId, Timestamp},
+    };
+    use tokio::sync::oneshot;
+
+    use super::*;
+    use crate::{
+        auth::Tenant,
+        store::{Actor, Command, Tracking},
+    };
+
+    fn track(events: usize) -> Job {
+        let tenant = Tenant::for_test(TenantId::from_bytes([1; 16]));
+        let events = vec![Event::default(); events];
+        Job {
+            actor: Actor { tenant, token: None, user: None },
+            command: Command::Track(Tracking {
+                is_part: events.len() > 1,
+                ..Tracking::of(events, Timestamp::MIN, Route::Bulk)
+            }),
+            answer: oneshot::channel().0,
+        }
+    }
+
+    /// The rows of the commands that share a transaction with the first.
+    fn batch(pace: &mut Pace, first: usize, waiting: &[usize]) -> Vec<usize> {
+        let queues = Queues::default();
+        waiting.iter().for_each(|rows| queues.push(track(*rows)).unwrap());
+        // However long the test takes, the batch does not.
+        let since = Instant::now() + Duration::from_secs(60);
+        let mut load = Load { since, ..Load::default() };
+        let (mut job, mut taken) = (Some(track(first)), Vec::new());
+        while let Some(one) = job {
+            load.add(&one);
+            taken.push(one.command.rows());
+            job = pace.next(&load, &queues);
+        }
+        taken
+    }
+
+    #[test]
+    fn bulk_goes_in_small_steps_while_others_write_single_commands() {
+        let mut pace = Pace::default();
+        assert_eq!(batch(&mut pace, 125, &[125; 20]), [125; 16]);
+        assert_eq!(batch(&mut pace, 125, &[125, 1, 125, 1]), [125, 1, 1]);
+        assert_eq!(batch(&mut pace, 125, &[125; 20]), [125]);
+        assert_eq!(batch(&mut pace, 1, &[125, 1, 125]), [1, 1, 125]);
+        pace.single_at = Instant::now().checked_sub(BESIDE_FOR);
+        assert_eq!(batch(&mut pace, 125, &[125; 20]), [125; 16]);
+    }
+
+    #[test]
+    fn bulk_goes_on_beside_any_number_of_single_commands() {
+        let waiting = [vec![1; 3_000], vec![125; 2]].concat();
+        let taken = batch(&mut Pace::default(), 1, &waiting);
+        assert_eq!((taken.len(), taken.last()), (MAX_ROWS + 1, Some(&125)));
+    }
+}

@@ -1,0 +1,277 @@
+//! What one table says of another: each entry of an index names a record that has it, and the other way
+//! round; each activity is in its histories; and so on.
+
+use std::collections::BTreeMap;
+
+use redb::{ReadTransaction, ReadableTable as _, ReadableTableMetadata as _, TableHandle as _};
+use svctrack_core::{
+    resources::{self, company::COMPANY, end_user::END_USER},
+    schema::{Entry, ResourceDef, index},
+    value::{Document, ObjectId, TenantId},
+};
+
+use super::{
+    codec, damage,
+    history::{self, History},
+    keys, messages, once, parked, report,
+    tables::{self, Definition, ReadTable},
+    verify::Verified,
+};
+use crate::store::StoreError;
+
+/// The tables that speak of each other, in a snapshot.
+pub(super) struct Links<'s> {
+    snapshot: &'s ReadTransaction,
+    records: ReadTable,
+    unique: ReadTable,
+    index: ReadTable,
+    activities: ReadTable,
+}
+
+/// How often something was found, by tenant and name.
+type Counts = BTreeMap<(TenantId, String), u64>;
+
+impl<'s> Links<'s> {
+    pub(super) fn of(snapshot: &'s ReadTransaction) -> Result<Self, StoreError> {
+        Ok(Self {
+            snapshot,
+            records: snapshot.open_table(tables::RECORDS)?,
+            unique: snapshot.open_table(tables::UNIQUE)?,
+            index: snapshot.open_table(tables::INDEX)?,
+            activities: snapshot.open_table(tables::ACTIVITIES)?,
+        })
+    }
+
+    /// Checks all of it. What is damaged is passed over here, since it has been told.
+    pub(super) fn check(&self, found: &mut Verified) -> Result<(), StoreError> {
+        self.for_each(tables::RECORDS, found, |key, value, found| self.record(key, value, found))?;
+        self.for_each(tables::UNIQUE, found, |key, value, found| {
+            let holder = codec::unseal_exact(key, value).map(ObjectId::from_bytes)?;
+            self.entry(tables::UNIQUE, key, holder, key, found)
+        })?;
+        self.for_each(tables::INDEX, found, |key, _, found| {
+            let (entry, holder) = split_id(key)?;
+            let entry = entry.strip_suffix(b"\0").ok_or_else(no_key)?;
+            self.entry(tables::INDEX, entry, holder, key, found)
+        })?;
+        self.histories(found)?;
+        self.pairs(found)?;
+        self.counters(found)
+    }
+
+    /// Calls `check` with each row of a table, as far as it can be read.
+    fn for_each(
+        &self,
+        definition: Definition,
+        found: &mut Verified,
+        mut check: impl FnMut(&[u8], &[u8], &mut Verified) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        let all = damage::contained(|| {
+            for row in self.snapshot.open_table(definition)?.iter()? {
+                let (key, value) = row?;
+                pass_over_damage(damage::contained(|| check(key.value(), value.value(), found)))?;
+            }
+            Ok(())
+        });
+        pass_over_damage(all)
+    }
+
+    /// Each of a record's entries must be in its index.
+    fn record(&self, key: &[u8], value: &[u8], found: &mut Verified) -> Result<(), StoreError> {
+        let (owner, id) = split_id(key)?;
+        for entry in entries(owner, &codec::unseal_record(key, value)?.document()?) {
+            let key = keys::entry(owner, entry.row, &entry.key);
+            let (table, is_there) = if entry.unique {
+                let holder = self.unique.get(key.as_slice())?;
+                let holder = holder.map(|holder| codec::unseal_exact(&key, holder.value()));
+                (tables::UNIQUE, holder.transpose()? == Some(*id.as_bytes()))
+            } else {
+                let key = [key.as_slice(), &[0], id.as_bytes()].concat();
+                (tables::INDEX, self.index.get(key.as_slice())?.is_some())
+            };
+            if !is_there {
+                found.add(table.name(), Some(id), format!("its `{}` is missing", entry.row));
+            }
+        }
+        Ok(())
+    }
+
+    /// An entry must be that of its record.
+    fn entry(
+        &self,
+        table: Definition,
+        entry: &[u8],
+        holder: ObjectId,
+        key: &[u8],
+        found: &mut Verified,
+    ) -> Result<(), StoreError> {
+        let owner = key.get(..keys::OWNER_BYTES).ok_or_else(no_key)?;
+        let record = [owner, holder.as_bytes()].concat();
+        let has_it = match self.records.get(record.as_slice())? {
+            Some(value) => {
+                let document = codec::unseal_record(&record, value.value())?.document()?;
+                let mut keys = entries(owner, &document)
+                    .into_iter()
+                    .map(|entry| keys::entry(owner, entry.row, &entry.key));
+                keys.any(|known| known == entry)
+            }
+            None => false,
+        };
+        if !has_it {
+            found.add(table.name(), Some(holder), "an entry is not that of its record");
+        }
+        Ok(())
+    }
+
+    /// Each activity must be in the histories of its user and company, and each mark on one that is there.
+    fn histories(&self, found: &mut Verified) -> Result<(), StoreError> {
+        let mut in_histories = BTreeMap::new();
+        self.for_each(tables::ENGAGEMENT, found, |key, _, found| {
+            let (owner, id) = split_id(key)?;
+            let (tenant, def) = tenant_and_resource(owner)?;
+            let mut history = History::before(self.snapshot, tenant, def, id, ObjectId::MAX)?;
+            while history.peek()?.is_some() {
+                let activity = history.take().ok_or_else(no_key)?;
+                *in_histories.entry(def.path).or_insert(0) += 1;
+                let theirs = [Some(activity.end_user_id), activity.company_id];
+                if !theirs.contains(&Some(id)) {
+                    let what = "it is in the history of another";
+                    found.add(tables::ACTIVITIES.name(), Some(activity.id), what);
+                }
+            }
+            Ok(())
+        })?;
+        let mut logged = BTreeMap::from([(END_USER.path, 0_u64), (COMPANY.path, 0)]);
+        self.for_each(tables::ACTIVITIES, found, |key, value, _| {
+            if let Some(activity) = history::unseal(key, value)? {
+                *logged.entry(END_USER.path).or_insert(0) += 1;
+                let of_company = u64::from(activity.company_id.is_some());
+                *logged.entry(COMPANY.path).or_insert(0) += of_company;
+            }
+            Ok(())
+        })?;
+        for (whose, logged) in logged {
+            let in_histories = in_histories.get(whose).copied().unwrap_or(0);
+            if in_histories != logged {
+                let what = format!("{in_histories} of {logged} are in histories of {whose}");
+                found.add(tables::ACTIVITIES.name(), None, what);
+            }
+        }
+        self.for_each(tables::ACTIVITY_MARKS, found, |key, _, found| {
+            let (_, id) = split_id(key)?;
+            let activity = [tenant_in(key)?, id.as_bytes()].concat();
+            if self.activities.get(activity.as_slice())?.is_none() {
+                found.add(tables::ACTIVITY_MARKS.name(), Some(id), "the activity is not there");
+            }
+            Ok(())
+        })
+    }
+
+    /// Tables of which each row belongs to one of another.
+    fn pairs(&self, found: &mut Verified) -> Result<(), StoreError> {
+        self.pair(tables::ONCE_PLACES, tables::ONCE, found, |key, value| {
+            codec::unseal(key, value).map(<[u8]>::to_vec)
+        })?;
+        self.pair(tables::REPORT_CAUSES, tables::REPORT, found, |key, value| {
+            Ok([tenant_in(key)?, codec::unseal(key, value)?].concat())
+        })?;
+        self.pair(tables::TOKENS_OF_TENANT, tables::TOKENS, found, |key, _| {
+            Ok(key.strip_prefix(tenant_in(key)?).unwrap_or(key).to_vec())
+        })?;
+        self.for_each(tables::WAITING, found, |key, _, found| {
+            let (_, id) = split_id(key)?;
+            let parked = [tenant_in(key)?, id.as_bytes()].concat();
+            if self.snapshot.open_table(tables::PARKED)?.get(parked.as_slice())?.is_none() {
+                found.add(tables::WAITING.name(), Some(id), "what waits is not there");
+            }
+            Ok(())
+        })
+    }
+
+    /// Each row of `from` must name one of `to`, and there must be as many.
+    fn pair(
+        &self,
+        from: Definition,
+        to: Definition,
+        found: &mut Verified,
+        named: impl Fn(&[u8], &[u8]) -> Result<Vec<u8>, StoreError>,
+    ) -> Result<(), StoreError> {
+        let others = self.snapshot.open_table(to)?;
+        self.for_each(from, found, |key, value, found| {
+            if others.get(named(key, value)?.as_slice())?.is_none() {
+                found.add(from.name(), None, format!("its row of `{}` is missing", to.name()));
+            }
+            Ok(())
+        })?;
+        let (one, other) = (self.snapshot.open_table(from)?.len()?, others.len()?);
+        if one != other {
+            found.add(from.name(), None, format!("{one} rows, and {other} of `{}`", to.name()));
+        }
+        Ok(())
+    }
+
+    /// Counters must stand where what they count does.
+    fn counters(&self, found: &mut Verified) -> Result<(), StoreError> {
+        let mut counts = Counts::new();
+        let mut count = |key: &[u8], name: &str| {
+            let tenant = keys::tenant_of(key).ok_or_else(no_key)?;
+            *counts.entry((tenant, name.to_owned())).or_insert(0) += 1;
+            Ok(())
+        };
+        self.for_each(tables::PARKED, found, |key, _, _| count(key, parked::PARKED))?;
+        self.for_each(tables::REPORT, found, |key, _, _| count(key, report::REPORTED))?;
+        self.for_each(tables::ONCE, found, |key, _, _| count(key, once::COUNT))?;
+        self.for_each(tables::MESSAGES, found, |key, _, _| {
+            count(key, &messages::counter(keys::window_of(key).ok_or_else(no_key)?))
+        })?;
+        let counters = self.snapshot.open_table(tables::COUNTERS)?;
+        for ((tenant, name), expected) in counts {
+            let key = keys::counter(tenant, &name);
+            let counted = damage::contained(|| {
+                let counted = counters.get(key.as_slice())?;
+                counted.map(|value| codec::unseal_exact(&key, value.value())).transpose()
+            });
+            let counted = match counted {
+                Err(StoreError::Corrupted { .. }) => continue,
+                counted => counted?.map_or(0, u64::from_be_bytes),
+            };
+            if counted != expected {
+                let what = format!("`{name}` says {counted}, and there are {expected}");
+                found.add(tables::COUNTERS.name(), None, what);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The entries of a record in indexes; `owner` is the beginning of its key.
+fn entries(owner: &[u8], document: &Document) -> Vec<Entry> {
+    let def = owner.last().and_then(|code| resources::by_code(*code));
+    def.map(|def| index::entries(def, document)).unwrap_or_default()
+}
+
+fn split_id(key: &[u8]) -> Result<(&[u8], ObjectId), StoreError> {
+    let (before, id) = key.split_last_chunk().ok_or_else(no_key)?;
+    Ok((before, ObjectId::from_bytes(*id)))
+}
+
+fn tenant_in(key: &[u8]) -> Result<&[u8], StoreError> {
+    key.get(..keys::TENANT_BYTES).ok_or_else(no_key)
+}
+
+fn tenant_and_resource(owner: &[u8]) -> Result<(TenantId, &'static ResourceDef), StoreError> {
+    let def = owner.get(keys::TENANT_BYTES).and_then(|code| resources::by_code(*code));
+    Ok((keys::tenant_of(owner).ok_or_else(no_key)?, def.ok_or_else(no_key)?))
+}
+
+fn no_key() -> StoreError {
+    StoreError::corrupted("a key that is none")
+}
+
+/// Damage has been told by then, when each row was held against its checksum.
+fn pass_over_damage(done: Result<(), StoreError>) -> Result<(), StoreError> {
+    match done {
+        Err(StoreError::Corrupted { .. }) => Ok(()),
+        done => done,
+    }
+}

@@ -1,0 +1,139 @@
+//! `svctrack verify`: all of a stopped store is read and held against its checksums, and what one table says
+//! of another against that one. Nothing is written.
+
+use std::path::Path;
+
+use redb::{
+    Database, ReadTransaction, ReadableDatabase as _, ReadableTable as _, TableHandle as _,
+};
+use svctrack_core::value::ObjectId;
+
+use super::{
+    FILE_NAME,
+    check::check_row,
+    damage,
+    links::Links,
+    migrate,
+    open::{self, OpenError},
+    storage::{FileMedium, Medium},
+    tables::{self, Definition},
+};
+use crate::{observe, store::StoreError};
+
+/// Most problems that are told one by one; the rest is counted.
+const MAX_TOLD: usize = 100;
+
+/// What was found.
+#[derive(Debug, Default)]
+pub struct Verified {
+    /// How many rows there are.
+    pub rows: u64,
+    /// How many problems there are.
+    pub problem_count: u64,
+    /// The first of them.
+    pub problems: Vec<Problem>,
+}
+
+/// Something that is not as it should be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// The table.
+    pub table: String,
+    /// The record or activity, where it is known.
+    pub id: Option<ObjectId>,
+    /// What is wrong.
+    pub what: String,
+}
+
+impl Verified {
+    /// Whether all is as it should be.
+    pub fn is_sound(&self) -> bool {
+        self.problem_count == 0
+    }
+
+    pub(super) fn add(&mut self, table: &str, id: Option<ObjectId>, what: impl Into<String>) {
+        self.problem_count += 1;
+        if self.problems.len() < MAX_TOLD {
+            self.problems.push(Problem { table: table.to_owned(), id, what: what.into() });
+        }
+    }
+
+    /// Takes damage as a problem; any other error ends the verification.
+    pub(super) fn take(
+        &mut self,
+        table: &str,
+        done: Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        match done {
+            Err(StoreError::Corrupted { id, cause }) => {
+                self.add(table, id, cause);
+                Ok(())
+            }
+            done => done,
+        }
+    }
+}
+
+/// Verifies the store in a data folder. It must be stopped.
+///
+/// # Errors
+/// [`OpenError`] when it cannot be read at all.
+pub fn verify(folder: &Path, cache_bytes: usize) -> Result<Verified, OpenError> {
+    // Of a damaged file redb may panic; that is told as a problem.
+    observe::log_panics();
+    let path = folder.join(FILE_NAME);
+    migrate::refuse_earlier(&path)?;
+    verify_medium(&FileMedium(path), cache_bytes)
+}
+
+/// Verifies the store on a medium.
+///
+/// # Errors
+/// As [`verify`].
+pub fn verify_medium(medium: &dyn Medium, cache_bytes: usize) -> Result<Verified, OpenError> {
+    let mut verified = Verified::default();
+    let database = open::open_to_read(medium, cache_bytes)?;
+    let done = damage::contained(|| check_rows(&database, &mut verified));
+    verified.take("pages", done)?;
+    drop(database);
+    if verified.is_sound() {
+        check_pages(open::open_to_read(medium, cache_bytes)?, &mut verified);
+    }
+    Ok(verified)
+}
+
+/// Reads every row, and what tables say of each other.
+fn check_rows(database: &Database, verified: &mut Verified) -> Result<(), StoreError> {
+    let snapshot = database.begin_read()?;
+    for table in tables::ALL {
+        let done = damage::contained(|| check_table(&snapshot, table, verified));
+        verified.take(table.name(), done)?;
+    }
+    Links::of(&snapshot)?.check(verified)
+}
+
+/// redb's own check, for what no row shows. It stops at the first thing that it finds.
+fn check_pages(mut database: Database, verified: &mut Verified) {
+    let checked = damage::contained_open(|| Ok(database.check_integrity()?));
+    damage::drop_quietly(database);
+    match checked {
+        Ok(true) => {}
+        Ok(false) => verified.add("pages", None, "which of them are free is not as it was written"),
+        Err(error) => verified.add("pages", None, error.to_string()),
+    }
+}
+
+fn check_table(
+    snapshot: &ReadTransaction,
+    definition: Definition,
+    verified: &mut Verified,
+) -> Result<(), StoreError> {
+    let table = snapshot.open_table(definition)?;
+    for row in table.iter()? {
+        let (key, value) = row?;
+        verified.rows += 1;
+        let done = check_row(&definition, key.value(), value.value());
+        verified.take(definition.name(), done)?;
+    }
+    Ok(())
+}

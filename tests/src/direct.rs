@@ -1,0 +1,119 @@
+//! The server in this process without connections: each request goes straight to its routes, over a store on
+//! a medium of the test's. It is what thousands of starts can be made of.
+
+use std::sync::Arc;
+
+use hyper::{Method, StatusCode};
+use poem::{Endpoint as _, EndpointExt as _, Request, Response, endpoint::BoxEndpoint};
+use serde_json::Value;
+use svctrack_core::value::TenantId;
+use svctrack_server::{
+    app::{App, Clock},
+    auth::{TenantRecord, Token, TokenRecord},
+    housekeeping,
+    rate_limit::RateLimits,
+    router,
+    store::{
+        Actor, Command, Store, StoreError,
+        embedded::{Embedded, OpenError, storage::Medium},
+    },
+};
+
+use crate::TENANT;
+
+/// Cache of a store, in bytes.
+const CACHE_BYTES: usize = 4 * 1024 * 1024;
+
+/// The tokens of a store, which outlive the servers over it.
+#[derive(Clone, Debug)]
+pub struct Tokens {
+    /// A tenant's, which may do everything.
+    pub tenant: String,
+    /// An operator's.
+    pub operator: String,
+}
+
+/// A server without connections.
+pub struct Direct {
+    /// Its store.
+    pub store: Arc<Embedded>,
+    endpoint: BoxEndpoint<'static, Response>,
+    tokens: Tokens,
+}
+
+impl Direct {
+    /// Makes the tenant of an empty store, and its tokens.
+    pub async fn found(medium: Box<dyn Medium>, clock: Arc<dyn Clock>) -> Tokens {
+        let store = Embedded::open_medium(medium, CACHE_BYTES, clock.clone()).unwrap();
+        let (token, operator) = (Token::generate().unwrap(), Token::generate().unwrap());
+        let id = TenantId::parse(TENANT).unwrap();
+        let record = TokenRecord::of_everything(&token, id, "test", clock.now());
+        let tenant = TenantRecord { id, name: "test".to_owned(), created_at: clock.now() };
+        let founding = Command::AddTenant { tenant, token: Box::new(record) };
+        store.write(Actor::operator(), founding).await.unwrap();
+        let record = TokenRecord::of_operator(&operator, "test", clock.now());
+        store.write(Actor::operator(), Command::AddToken(Box::new(record))).await.unwrap();
+        store.close();
+        let reveal = |token: &Token| token.reveal().to_owned();
+        Tokens { tenant: reveal(&token), operator: reveal(&operator) }
+    }
+
+    /// Opens the store on a medium.
+    ///
+    /// # Errors
+    /// When it cannot be opened.
+    pub fn open(
+        medium: Box<dyn Medium>,
+        clock: Arc<dyn Clock>,
+        tokens: Tokens,
+    ) -> Result<Self, OpenError> {
+        let store = Arc::new(Embedded::open_medium(medium, CACHE_BYTES, clock.clone())?);
+        let app = App::new(store.clone(), clock, "http://svctrack.example", RateLimits::default());
+        let endpoint = router::endpoint(&app).unwrap().boxed();
+        Ok(Self { store, endpoint, tokens })
+    }
+
+    /// Sends a request; a key makes it one that is carried out once.
+    pub async fn send(
+        &self,
+        method: Method,
+        path: &str,
+        key: Option<&str>,
+        body: &Value,
+    ) -> (StatusCode, Value) {
+        let token = match path {
+            "/tenants" => &self.tokens.operator,
+            _ => &self.tokens.tenant,
+        };
+        let mut request = Request::builder()
+            .method(method)
+            .uri(path.parse().unwrap())
+            .header("authorization", format!("Bearer {token}"))
+            .content_type("application/json");
+        if let Some(key) = key {
+            request = request.header("idempotency-key", key);
+        }
+        let body = if body.is_null() { String::new() } else { body.to_string() };
+        let response = self.endpoint.call(request.body(body)).await.unwrap();
+        let status = response.status();
+        let body = response.into_body().into_bytes().await.unwrap();
+        let text = String::from_utf8_lossy(&body).into_owned();
+        (status, serde_json::from_slice(&body).unwrap_or(Value::String(text)))
+    }
+
+    /// Reads a route, which must be there.
+    pub async fn get(&self, path: &str) -> Value {
+        let (status, answer) = self.send(Method::GET, path, None, &Value::Null).await;
+        assert_eq!(status, StatusCode::OK, "{path}: {answer}");
+        answer
+    }
+
+    /// Removes what has been kept for its time.
+    ///
+    /// # Errors
+    /// When the tenants cannot be read.
+    pub async fn clean_up(&self) -> Result<(), StoreError> {
+        let store: Arc<dyn Store> = self.store.clone();
+        housekeeping::round(&store).await
+    }
+}

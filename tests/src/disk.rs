@@ -1,0 +1,278 @@
+//! A disk in memory that loses power, fails and rots when told to. It knows what was written since the
+//! last sync, which is what a real one may lose.
+
+use std::{
+    io,
+    ops::{Bound, Range},
+    sync::{Arc, Mutex, MutexGuard},
+};
+
+use redb::{BackendError, StorageBackend};
+use svctrack_server::store::embedded::{
+    initialise,
+    storage::{Medium, Storage},
+};
+
+use crate::model::Random;
+
+/// What a disk writes whole or not at all, in bytes.
+const SECTOR_BYTES: usize = 512;
+
+/// A disk; clones are the same one.
+#[derive(Clone, Debug, Default)]
+pub struct Disk(Arc<Mutex<State>>);
+
+#[derive(Debug, Default)]
+struct State {
+    /// What is read.
+    bytes: Vec<u8>,
+    /// What was there at the last sync.
+    durable: Vec<u8>,
+    /// What has come since.
+    since: Vec<Change>,
+    /// Operations until now.
+    operations: u64,
+    fault: Option<Fault>,
+    is_off: bool,
+}
+
+#[derive(Clone, Debug)]
+enum Change {
+    Write(usize, Vec<u8>),
+    Length(usize),
+}
+
+/// What goes wrong.
+#[derive(Clone, Copy, Debug)]
+pub enum Fault {
+    /// The operation with this number fails.
+    Once(u64),
+    /// All fail from this number on.
+    From(u64),
+    /// All writes and syncs fail, for want of room; reads do not.
+    Full,
+    /// All writes and syncs fail; reads do not.
+    ReadOnly,
+    /// The power goes at the operation with this number.
+    Power(u64),
+}
+
+/// What is left of the changes that had not been synced.
+#[derive(Clone, Copy, Debug)]
+pub enum Left {
+    /// All: the program was killed.
+    All,
+    /// None.
+    Nothing,
+    /// Some of them.
+    Some,
+    /// Some sectors of each.
+    Sectors,
+}
+
+impl Left {
+    /// All that can be left.
+    pub const ALL: [Self; 4] = [Self::All, Self::Nothing, Self::Some, Self::Sectors];
+}
+
+impl Disk {
+    /// A disk with an empty store on it.
+    pub fn with_store() -> Self {
+        let disk = Self::default();
+        initialise(Storage::new(disk.clone()), [1; 5]).unwrap();
+        disk
+    }
+
+    /// A disk with these bytes on it.
+    pub fn with_bytes(bytes: Vec<u8>) -> Self {
+        Self(Arc::new(Mutex::new(State { durable: bytes.clone(), bytes, ..State::default() })))
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap()
+    }
+
+    /// How many operations there have been.
+    pub fn operations(&self) -> u64 {
+        self.state().operations
+    }
+
+    /// Has something go wrong from now on.
+    pub fn fail(&self, fault: Fault) {
+        self.state().fault = Some(fault);
+    }
+
+    /// Nothing more goes wrong.
+    pub fn mend(&self) {
+        self.state().fault = None;
+    }
+
+    /// Whether its power is gone.
+    pub fn is_off(&self) -> bool {
+        self.state().is_off
+    }
+
+    /// Bytes of the file.
+    pub fn len(&self) -> usize {
+        self.state().bytes.len()
+    }
+
+    /// Whether there is no file.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Turns a bit of the file over.
+    pub fn flip(&self, bit: usize) {
+        self.state().bytes[bit / 8] ^= 1 << (bit % 8);
+    }
+
+    /// The file as it is.
+    pub fn bytes(&self) -> Vec<u8> {
+        self.state().bytes.clone()
+    }
+
+    /// Takes the power away, if it is not gone yet, and gives the disk that is found when it is back.
+    pub fn after_power_cut(&self, left: Left, random: &mut Random) -> Self {
+        let mut state = self.state();
+        state.is_off = true;
+        let mut bytes = state.durable.clone();
+        for change in &state.since {
+            change.survive(&mut bytes, left, random);
+        }
+        Self::with_bytes(bytes)
+    }
+}
+
+impl Change {
+    fn survive(&self, bytes: &mut Vec<u8>, left: Left, random: &mut Random) {
+        let whole = match left {
+            Left::All => true,
+            Left::Nothing => false,
+            Left::Some | Left::Sectors => random.percent(50),
+        };
+        match self {
+            Self::Length(len) if whole => bytes.resize(*len, 0),
+            Self::Write(offset, data) if matches!(left, Left::Sectors) => {
+                for part in sectors(*offset, data.len()) {
+                    if random.percent(50) {
+                        write(bytes, offset + part.start, &data[part]);
+                    }
+                }
+            }
+            Self::Write(offset, data) if whole => write(bytes, *offset, data),
+            _ => {}
+        }
+    }
+}
+
+/// The parts of a write that lie in one sector each.
+fn sectors(offset: usize, len: usize) -> impl Iterator<Item = Range<usize>> {
+    let mut begin = 0;
+    std::iter::from_fn(move || {
+        let end = (begin + SECTOR_BYTES - (offset + begin) % SECTOR_BYTES).min(len);
+        (begin < end).then(|| std::mem::replace(&mut begin, end)..end)
+    })
+}
+
+fn write(bytes: &mut Vec<u8>, offset: usize, data: &[u8]) {
+    let end = offset + data.len();
+    if bytes.len() < end {
+        bytes.resize(end, 0);
+    }
+    bytes[offset..end].copy_from_slice(data);
+}
+
+impl State {
+    fn operate(&mut self, changes: bool) -> io::Result<()> {
+        self.operations += 1;
+        let fails = match self.fault {
+            Some(Fault::Once(number)) => self.operations == number,
+            Some(Fault::From(number)) => self.operations >= number,
+            Some(Fault::Full) if changes => return Err(io::ErrorKind::StorageFull.into()),
+            Some(Fault::ReadOnly) => changes,
+            Some(Fault::Power(number)) if self.operations >= number => {
+                self.is_off = true;
+                true
+            }
+            _ => false,
+        };
+        match fails || self.is_off {
+            true => Err(io::Error::other("the disk fails")),
+            false => Ok(()),
+        }
+    }
+
+    fn change(&mut self, change: Change) -> io::Result<()> {
+        self.operate(true)?;
+        match &change {
+            Change::Write(offset, data) => write(&mut self.bytes, *offset, data),
+            Change::Length(len) => self.bytes.resize(*len, 0),
+        }
+        self.since.push(change);
+        Ok(())
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        self.operate(true)?;
+        for change in std::mem::take(&mut self.since) {
+            match change {
+                Change::Write(offset, data) => write(&mut self.durable, offset, &data),
+                Change::Length(len) => self.durable.resize(len, 0),
+            }
+        }
+        Ok(())
+    }
+}
+
+fn in_memory(offset: u64) -> usize {
+    usize::try_from(offset).unwrap()
+}
+
+impl StorageBackend for Disk {
+    fn len(&self) -> io::Result<u64> {
+        let mut state = self.state();
+        state.operate(false)?;
+        Ok(state.bytes.len() as u64)
+    }
+
+    fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        let mut state = self.state();
+        state.operate(false)?;
+        let offset = in_memory(offset);
+        let read = state.bytes.get(offset..offset + out.len());
+        out.copy_from_slice(read.ok_or(io::ErrorKind::UnexpectedEof)?);
+        Ok(())
+    }
+
+    fn set_len(&self, len: u64) -> io::Result<()> {
+        self.state().change(Change::Length(in_memory(len)))
+    }
+
+    fn sync_data(&self) -> io::Result<()> {
+        self.state().sync()
+    }
+
+    fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
+        self.state().change(Change::Write(in_memory(offset), data.to_vec()))
+    }
+
+    fn try_lock_range(&self, _: Bound<u64>, _: Bound<u64>) -> Result<bool, BackendError> {
+        Err(BackendError::Unsupported)
+    }
+}
+
+impl Medium for Disk {
+    fn open(&self) -> io::Result<Storage> {
+        self.state().operate(false)?;
+        Ok(Storage::new(self.clone()))
+    }
+
+    fn try_to_write(&self) -> io::Result<()> {
+        self.state().operate(true)
+    }
+
+    fn name(&self) -> String {
+        "a disk in memory".to_owned()
+    }
+}

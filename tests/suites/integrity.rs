@@ -1,0 +1,359 @@
+//! What a store keeps when its machine stops, its disk fails, or its file rots.
+//!
+//! The quick size runs with all tests. `tests/run faults` runs the full one and reports:
+//! `SVCTRACK_FAULTS=1 cargo test --release -p svctrack-tests --test suites -- integrity:: --nocapture`.
+//! The seed is printed; `SVCTRACK_FAULTS_SEED` sets it.
+
+use std::{
+    collections::BTreeMap,
+    env,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
+};
+
+use hyper::{Method, StatusCode};
+use serde_json::{Value, json};
+use svctrack_core::value::Timestamp;
+use svctrack_server::store::{
+    Health, Scrub, Store as _,
+    embedded::{OpenError, verify_medium},
+};
+use svctrack_tests::{
+    direct::{Direct, Tokens},
+    disk::{Disk, Fault, Left},
+    in_process::StillClock,
+    model::Random,
+    workload::Sender,
+};
+
+/// Senders at once.
+const SENDERS: usize = 8;
+/// Requests before a crash, at least.
+const REQUESTS: usize = 200;
+/// Crashes of one store, before another one is begun.
+const CRASHES_OF_ONE: usize = 10;
+/// Cache of a store that is verified, in bytes.
+const CACHE_BYTES: usize = 4 * 1024 * 1024;
+/// Most operations of the disk from the request on at which the power is to go: those of a few commits.
+const CUT_WITHIN: usize = 60;
+const HOUR_MS: i64 = 60 * 60 * 1_000;
+
+/// How many of something there are: in the quick size, and in the full one.
+fn size(quick: usize, full: usize) -> usize {
+    let asked = env::var("SVCTRACK_FAULTS").ok();
+    match asked.as_deref().map(str::parse) {
+        None => quick,
+        Some(Ok(1)) | Some(Err(_)) => full,
+        Some(Ok(divisor)) => full / divisor,
+    }
+}
+
+fn seed() -> u64 {
+    let set = env::var("SVCTRACK_FAULTS_SEED").ok().and_then(|seed| seed.parse().ok());
+    let seed = set
+        .unwrap_or_else(|| SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_nanos() as u64);
+    println!("SVCTRACK_FAULTS_SEED={seed}");
+    seed
+}
+
+/// A store with a base, and those who send to it.
+struct World {
+    disk: Disk,
+    clock: Arc<StillClock>,
+    now: Timestamp,
+    tokens: Tokens,
+    senders: Vec<Sender>,
+}
+
+impl World {
+    async fn new(random: &mut Random) -> Self {
+        let now = Timestamp::parse("2026-11-20T12:00:00Z").unwrap();
+        let clock = Arc::new(StillClock::at(now));
+        let disk = Disk::with_store();
+        let tokens = Direct::found(Box::new(disk.clone()), clock.clone()).await;
+        let senders = (0..SENDERS)
+            .map(|number| Sender::new(number, Random::of(random.below(usize::MAX) as u64)))
+            .collect();
+        let world = Self { disk, clock, now, tokens, senders };
+        let base = json!({"name": "Base", "externalId": "base"});
+        let server = world.open().unwrap();
+        let (status, _) = server.send(Method::POST, "/companies", None, &base).await;
+        assert_eq!(status, StatusCode::OK);
+        server.store.close();
+        world
+    }
+
+    fn open(&self) -> Result<Direct, OpenError> {
+        Direct::open(Box::new(self.disk.clone()), self.clock.clone(), self.tokens.clone())
+    }
+
+    /// Sends until the power is gone, which is some time after so many requests.
+    async fn send_until_the_power_goes(&mut self, requests: usize, random: &mut Random) -> usize {
+        let server = self.open().unwrap();
+        let sent = AtomicUsize::new(0);
+        let cut = random.below(CUT_WITHIN) as u64;
+        let disk = self.disk.clone();
+        let cutting = async {
+            while sent.load(Ordering::Relaxed) < requests {
+                tokio::task::yield_now().await;
+            }
+            disk.fail(Fault::Power(disk.operations() + cut));
+        };
+        let sending =
+            self.senders.iter_mut().map(|sender| sender.send_until_it_fails(&server, &sent));
+        tokio::join!(cutting, futures_util::future::join_all(sending));
+        server.store.close();
+        sent.load(Ordering::Relaxed)
+    }
+
+    /// The power goes again while the store is being opened, or soon after.
+    fn cut_the_recovery(&mut self, random: &mut Random) {
+        self.disk.fail(Fault::Power(self.disk.operations() + random.below(CUT_WITHIN) as u64));
+        if let Ok(server) = self.open() {
+            server.store.close();
+        }
+        self.disk = self.disk.after_power_cut(*random.one_of(&Left::ALL), random);
+    }
+
+    /// All that was acknowledged must be there, and all must fit together.
+    async fn check(&mut self) {
+        let server = self.open().unwrap();
+        for sender in &mut self.senders {
+            sender.check(&server).await;
+        }
+        server.clean_up().await.unwrap();
+        server.store.close();
+        let found = verify_medium(&self.disk, CACHE_BYTES).unwrap();
+        assert!(found.is_sound(), "{found:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_crash_loses_nothing_that_was_acknowledged() {
+    let mut random = Random::of(seed());
+    let (crashes, started) = (size(15, 10_000), Instant::now());
+    let (mut requests, mut recoveries) = (0, 0);
+    let mut world = World::new(&mut random).await;
+    for crash in 0..crashes {
+        if crash % CRASHES_OF_ONE == 0 {
+            world = World::new(&mut random).await;
+        }
+        requests += world.send_until_the_power_goes(REQUESTS, &mut random).await;
+        world.disk = world.disk.after_power_cut(*random.one_of(&Left::ALL), &mut random);
+        while random.percent(40) {
+            recoveries += 1;
+            world.cut_the_recovery(&mut random);
+        }
+        world.check().await;
+        world.now = Timestamp::from_ms_clamped(world.now.as_ms() + 7 * HOUR_MS);
+        world.clock.set(world.now);
+        if crash > 0 && crash % 500 == 0 {
+            println!("{crash} crashes, {:?}", started.elapsed());
+        }
+    }
+    println!(
+        "{crashes} crashes after {requests} requests, {recoveries} more while recovering: nothing lost, {:?}",
+        started.elapsed()
+    );
+}
+
+/// Requests of one sender beside which operations of the disk fail.
+const REQUESTS_BESIDE_FAULTS: usize = 15;
+/// How soon a store is well again when its disk is.
+const WELL_WITHIN: Duration = Duration::from_secs(20);
+
+async fn settle(server: &Direct) {
+    let started = Instant::now();
+    while server.store.condition().health != Health::Ok {
+        assert!(started.elapsed() < WELL_WITHIN, "it is {:?}", server.store.condition());
+        tokio::time::sleep(Duration::from_millis(2)).await;
+    }
+}
+
+/// Sends to a store whose disk has a fault, which then goes; all must be well again by itself.
+async fn live_through(fault: impl Fn(u64) -> Fault, number: u64, random: &mut Random) -> bool {
+    let mut world = World::new(random).await;
+    let mut sender = Sender::new(SENDERS, Random::of(number));
+    let fault = fault(world.disk.operations() + number);
+    world.disk.fail(fault);
+    let server = match world.open() {
+        Ok(server) => server,
+        Err(OpenError::Io(_) | OpenError::Store(_)) => {
+            world.disk.mend();
+            world.open().unwrap()
+        }
+        Err(error) => panic!("{fault:?}: {error}"),
+    };
+    sender.send_some(&server, REQUESTS_BESIDE_FAULTS).await;
+    let is_past = world.disk.operations() < number;
+    world.disk.mend();
+    settle(&server).await;
+    sender.check(&server).await;
+    server.store.close();
+    world.check().await;
+    is_past
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_operation_of_the_disk_may_fail_once_or_for_good_whichever_it_is() {
+    let mut random = Random::of(seed());
+    let every = size(41, 1) as u64;
+    let (mut tried, started) = (0, Instant::now());
+    for fault in [Fault::Once, Fault::From] {
+        let mut number = 1 + random.below(every as usize) as u64;
+        while !live_through(fault, number, &mut random).await && number < MOST_OPERATIONS {
+            (tried, number) = (tried + 1, number + every);
+        }
+    }
+    println!("{tried} operations failed, once or for good: nothing lost, {:?}", started.elapsed());
+}
+
+/// More operations of the disk than such a run has.
+const MOST_OPERATIONS: u64 = 1_500;
+
+/// What a sound store answers, by path.
+type Answers = BTreeMap<String, Value>;
+
+/// A store with some of everything, in more than one group of blocks.
+async fn filled(random: &mut Random) -> (World, Answers) {
+    let mut world = World::new(random).await;
+    let server = world.open().unwrap();
+    let text = "x".repeat(400);
+    let companies: Vec<_> = (0..4_000)
+        .map(|n| json!({"name": format!("Company {n}"), "externalId": format!("c{n}"), "custom": {"text": text}}))
+        .collect();
+    for companies in companies.chunks(500) {
+        let (status, _) = server.send(Method::PUT, "/companies", None, &json!(companies)).await;
+        assert_eq!(status, StatusCode::OK);
+    }
+    for sender in &mut world.senders {
+        sender.send(&server, 60).await;
+        sender.check(&server).await;
+    }
+    let mut paths: Vec<_> =
+        ["companies", "endusers", "users"].map(|list| format!("/{list}?limit=5000")).into();
+    paths.extend(["/activities?limit=2000", "/integrationissues", "/settings"].map(str::to_owned));
+    paths.extend((0..4_000).step_by(97).map(|n| format!("/companies/extid-c{n}")));
+    paths.extend(["/companies?externalId=c7", "/companies?sort=-name&limit=50"].map(str::to_owned));
+    for user in server.get("/endusers").await.as_array().unwrap() {
+        paths.push(format!("/activities?limit=2000&endUserId={}", user["_id"].as_str().unwrap()));
+    }
+    let mut answers = Answers::new();
+    for path in paths {
+        let answer = server.get(&path).await;
+        answers.insert(path, answer);
+    }
+    server.store.close();
+    (world, answers)
+}
+
+/// What became of a flipped bit.
+#[derive(Debug, Default)]
+struct Flips {
+    refused: usize,
+    answered: usize,
+    scrubbed: usize,
+    unseen: usize,
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_flipped_bit_is_answered_as_if_it_were_sound() {
+    let mut random = Random::of(seed());
+    let (world, answers) = filled(&mut random).await;
+    let (flips, started) = (size(25, 1_000), Instant::now());
+    let (bytes, mut seen) = (world.disk.bytes(), Flips::default());
+    for _ in 0..flips {
+        let disk = Disk::with_bytes(bytes.clone());
+        let bit = random.below(bytes.len() * 8);
+        disk.flip(bit);
+        look_at(&world, disk, bit, &answers, &mut seen).await;
+    }
+    println!("{flips} flips in {} bytes: {seen:?}, {:?}", bytes.len(), started.elapsed());
+}
+
+async fn look_at(world: &World, disk: Disk, bit: usize, answers: &Answers, seen: &mut Flips) {
+    let medium = || Box::new(disk.clone());
+    let server = match Direct::open(medium(), world.clock.clone(), world.tokens.clone()) {
+        Ok(server) => server,
+        Err(OpenError::Damaged(_)) => {
+            seen.refused += 1;
+            return;
+        }
+        Err(error) => panic!("bit {bit}: {error}"),
+    };
+    let mut damaged = 0;
+    for (path, expected) in answers {
+        let (status, answer) = server.send(Method::GET, path, None, &Value::Null).await;
+        match status {
+            StatusCode::OK => assert!(answer == *expected, "bit {bit}: {path} is wrong"),
+            _ => {
+                assert_eq!(answer["code"], "data_corrupted", "bit {bit}: {path}: {answer}");
+                damaged += 1;
+            }
+        }
+    }
+    assert_eq!(server.store.condition().damaged, damaged, "bit {bit}");
+    let mut scrub = Scrub::default();
+    while !scrub.is_over {
+        scrub = server.store.scrub(scrub).await.unwrap();
+    }
+    // What is damaged stops no other write.
+    let other = json!({"name": "Other", "externalId": "other"});
+    let (status, answer) = server.send(Method::POST, "/companies", None, &other).await;
+    assert!(status == StatusCode::OK || damaged > 0 || scrub.damaged > 0, "bit {bit}: {answer}");
+    server.store.close();
+    match (damaged, scrub.damaged) {
+        (0, 0) => seen.unseen += 1,
+        (0, _) => seen.scrubbed += 1,
+        _ => seen.answered += 1,
+    }
+    if damaged > 0 {
+        assert!(!verify_medium(&disk, CACHE_BYTES).unwrap().is_sound(), "bit {bit}");
+    }
+}
+
+/// By how much a long run may grow beyond what it has after its first rounds: what requests need besides the
+/// cache.
+const MOST_GROWTH_BYTES: u64 = 128 * 1024 * 1024;
+/// Rounds until all that is kept in memory is there.
+const FIRST_ROUNDS: usize = 3;
+
+/// Memory of this process, in bytes.
+fn memory() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+    line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() * 1_024
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_long_run_of_many_days_loses_nothing_and_does_not_grow() {
+    let mut random = Random::of(seed());
+    let (days, started) = (size(5, 365), Instant::now());
+    let mut world = World::new(&mut random).await;
+    let server = world.open().unwrap();
+    let mut first = 0;
+    for day in 0..days {
+        let sending = world.senders.iter_mut().map(|sender| sender.send(&server, 50));
+        futures_util::future::join_all(sending).await;
+        server.clean_up().await.unwrap();
+        if day <= FIRST_ROUNDS {
+            first = memory();
+        }
+        world.now = Timestamp::from_ms_clamped(world.now.as_ms() + 24 * HOUR_MS);
+        world.clock.set(world.now);
+    }
+    let grown = memory().saturating_sub(first);
+    server.store.close();
+    drop(server);
+    world.check().await;
+    println!(
+        "{days} days, {} requests, {} bytes on disk, {grown} bytes grown, {:?}",
+        days * SENDERS * 50,
+        world.disk.len(),
+        started.elapsed()
+    );
+    assert!(grown < MOST_GROWTH_BYTES, "grown by {grown} bytes");
+}

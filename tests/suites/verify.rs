@@ -1,0 +1,101 @@
+//! `svctrack verify`: a sound store has no problems, and of one that is damaged it says what.
+
+use std::{fs, path::Path};
+
+use hyper::{Method, StatusCode};
+use serde_json::{Value, json};
+use svctrack_server::auth::Token;
+use svctrack_tests::{
+    client::Client,
+    process::{Server, command},
+};
+use tempfile::TempDir;
+
+use crate::startup::FILE;
+
+async fn verify(folder: &Path) -> (Option<i32>, Value) {
+    let mut command = command(folder);
+    command.args(["verify", "--json", "--data"]).arg(folder);
+    let output = command.output().await.unwrap();
+    let found = serde_json::from_slice(&output.stdout);
+    (output.status.code(), found.unwrap_or_else(|_| json!(String::from_utf8_lossy(&output.stderr))))
+}
+
+async fn delete(client: &Client, path: &str) {
+    let removed = client.send(Method::DELETE, path, &[], "").await.unwrap();
+    assert_eq!(removed.status, StatusCode::OK, "{}", removed.text());
+}
+
+/// Some of everything that tables say of each other.
+async fn fill(client: &Client) {
+    let put = async |path: &str, key: &str, body: Value| {
+        let headers = [("content-type", "application/json"), ("idempotency-key", key)];
+        let answer = client.send(Method::PUT, path, &headers, body.to_string()).await.unwrap();
+        assert_eq!(answer.status, StatusCode::OK, "{}", answer.text());
+    };
+    let companies: Vec<_> = (0..50)
+        .map(|n| json!({"name": format!("Company {n}"), "externalId": format!("c{n}"), "domains": [format!("c{n}.example")]}))
+        .collect();
+    put("/companies", "one", json!(companies)).await;
+    let users: Vec<_> =
+        (0..200).map(|n| json!({"externalId": format!("u{n}"), "email": format!("u{n}@c{}.example", n % 50)})).collect();
+    put("/endusers", "two", json!(users)).await;
+    for n in 0..300 {
+        let event = json!({"externalId": format!("u{}", n % 3), "action": "x", "messageId": format!("m{n}")});
+        client.track(&event).await.unwrap();
+    }
+    for n in 0..20 {
+        client
+            .track(
+                &json!({"externalId": format!("p{n}"), "companyExternalId": "late", "action": "x"}),
+            )
+            .await
+            .unwrap();
+    }
+    put("/endusers", "three", json!([{"externalId": "u0", "companyId": "extid-c9"}])).await;
+    delete(client, "/endusers/extid-u1").await;
+    delete(client, "/endusers/extid-u2?erase=true").await;
+    client.post("/tokens", &json!({"label": "x", "scopes": ["*"]})).await;
+}
+
+async fn filled() -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let token = Token::generate().unwrap();
+    let server = Server::start(folder.path(), &token).await;
+    fill(&server.client).await;
+    server.kill().await;
+    folder
+}
+
+#[tokio::test]
+async fn a_store_that_was_killed_has_no_problems_and_stays_as_it_is() {
+    let folder = filled().await;
+    let before = fs::read(folder.path().join(FILE)).unwrap();
+    let (code, found) = verify(folder.path()).await;
+    assert_eq!((code, &found["problemCount"]), (Some(0), &json!(0)), "{found}");
+    assert!(found["rows"].as_u64().unwrap() > 1_000, "{found}");
+    assert!(fs::read(folder.path().join(FILE)).unwrap() == before);
+}
+
+#[tokio::test]
+async fn a_damaged_store_is_told_with_its_problems() {
+    let folder = filled().await;
+    let path = folder.path().join(FILE);
+    let mut bytes = fs::read(&path).unwrap();
+    // All records of the resource lie close together, so one of them is hit.
+    let place = bytes.windows(10).position(|part| part == b"Company 33").unwrap();
+    bytes[place] ^= 1;
+    fs::write(&path, bytes).unwrap();
+    let (code, found) = verify(folder.path()).await;
+    assert_eq!(code, Some(2), "{found}");
+    let problems = found["problems"].as_array().unwrap();
+    assert!(problems.iter().any(|problem| problem["table"] == "records"), "{found}");
+}
+
+#[tokio::test]
+async fn what_is_no_store_is_not_verified() {
+    let folder = tempfile::tempdir().unwrap();
+    assert_eq!(verify(folder.path()).await.0, Some(1));
+    fs::write(folder.path().join(FILE), b"once upon a time").unwrap();
+    assert_eq!(verify(folder.path()).await.0, Some(1));
+}
