@@ -1,8 +1,8 @@
 //! What is sent for each call of route 2: the same from both engines.
 
 use super::scenario::{
-    Do::{Calls, Open, Run, Says, Sent, Until},
-    Scenario,
+    Do::{Calls, Nothing, Open, Run, Says, Sent, Until},
+    Engine, Scenario,
 };
 
 pub const WIRE: &[Scenario] = &[
@@ -64,14 +64,27 @@ pub const WIRE: &[Scenario] = &[
         ..Scenario::named("a track has who is known, and its own extras for itself alone")
     },
     Scenario {
-        script: "const info = {n: 1}; svctrack.identify('7'); svctrack.load(); setTimeout(() => {}, 0);",
+        script: "svctrack.init({consent: 'pending'}); svctrack.identify('7');",
         steps: &[
             Open("/"),
-            Calls(1),
-            Run("const info = {n: 1}; svctrack.track('One', {info}); info.n = 2"),
+            Until("svctrack.isLoaded"),
+            Run(
+                "const info = {n: 1}; svctrack.track('One', {info}); info.n = 2; svctrack.consent('granted')",
+            ),
             Sent(&[r#"{"externalId":"7"}"#, r#"{"externalId":"7","action":"One","info":{"n":1}}"#]),
         ],
         ..Scenario::named("what the page changes later is not changed in what it said")
+    },
+    Scenario {
+        engines: &[Engine::WebAssembly],
+        script: "svctrack.identify(null, {email: 'nobody'}); svctrack.track('A', {email: 'ada@acme.example', weight: NaN});",
+        steps: &[
+            Open("/"),
+            Says("not sent: email_invalid"),
+            Says("not sent: weight_invalid"),
+            Nothing,
+        ],
+        ..Scenario::named("with WebAssembly a faulty call does not leave the browser")
     },
     Scenario {
         script: "svctrack.identify('7', {nam: 'Ada'});",

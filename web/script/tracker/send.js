@@ -40,12 +40,14 @@ function isShort(text) {
   return text.length <= MAX_KEEPALIVE_CHARACTERS;
 }
 
-// The answer; undefined when there is none.
-function post(text, keepalive) {
-  return new Promise((resolve) => {
+// The answer; undefined when there is none. A page may have a `fetch` of its own, so anything may come.
+async function post(text, keepalive) {
+  const answered = new Promise((resolve) => {
     setTimeout(resolve, ANSWER_MS);
     ask('send', requestOf(text, keepalive), { resolve });
-  }).catch(() => {});
+  });
+  const answer = await answered.catch(() => {});
+  return answer instanceof Response ? answer : undefined;
 }
 
 // Sends the next message, unless one is under way or it is too early.
