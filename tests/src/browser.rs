@@ -1,13 +1,36 @@
-//! A real browser: headless Chromium, driven through its own driver.
+//! Real browsers: headless Chromium and Firefox, each driven through its own driver.
 
 use std::{process::Stdio, time::Duration};
 
 use fantoccini::{Client as Page, ClientBuilder, Locator};
-use serde_json::json;
+use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::process::{Child, Command};
 
-use crate::process::{PATIENCE, read_until};
+use crate::{
+    process::{PATIENCE, read_until},
+    project,
+};
+
+/// Which browser.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Chromium.
+    Chromium,
+    /// Firefox.
+    Firefox,
+}
+
+/// How a browser is set up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Setup {
+    /// As it comes.
+    Usual,
+    /// It keeps no cookies and nothing else of sites.
+    Cookieless,
+    /// It asks sites for privacy: Global Privacy Control.
+    Private,
+}
 
 /// A browser with one window and an empty profile.
 pub struct Browser {
@@ -18,24 +41,31 @@ pub struct Browser {
 }
 
 impl Browser {
-    /// Starts a browser.
+    /// Starts Chromium.
     pub async fn start() -> Self {
-        let mut driver = Command::new("chromedriver")
+        Self::start_as(Kind::Chromium, Setup::Usual).await
+    }
+
+    /// Starts a browser.
+    pub async fn start_as(kind: Kind, setup: Setup) -> Self {
+        let profile = tempfile::tempdir().unwrap();
+        let (mut command, mark) = match kind {
+            Kind::Chromium => (Command::new("chromedriver"), "started successfully on port"),
+            Kind::Firefox => (geckodriver(&profile), "Listening on"),
+        };
+        let mut driver = command
             .arg("--port=0")
             .kill_on_drop(true)
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .spawn()
-            .expect("chromedriver is installed by tests/run");
-        let said = read_until(&mut driver, "started successfully on port").await;
-        let port = said.rsplit_once("on port ").unwrap().1.trim().trim_end_matches('.').to_owned();
-        let profile = tempfile::tempdir().unwrap();
-        let options = json!({ "args": [
-            "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
-            "--disable-background-networking", "--disable-component-update", "--disable-sync",
-            "--no-first-run", format!("--user-data-dir={}", profile.path().display()),
-        ]});
-        let capabilities = json!({ "goog:chromeOptions": options });
+            .expect("the drivers are installed by tests/run");
+        let said = read_until(&mut driver, mark).await;
+        let port = said.trim().trim_end_matches('.').rsplit([' ', ':']).next().unwrap().to_owned();
+        let capabilities = match kind {
+            Kind::Chromium => json!({"goog:chromeOptions": chromium(&profile, setup)}),
+            Kind::Firefox => json!({"moz:firefoxOptions": firefox(setup)}),
+        };
         let mut builder =
             ClientBuilder::new(hyper_util::client::legacy::connect::HttpConnector::new());
         builder.capabilities(capabilities.as_object().unwrap().clone());
@@ -69,7 +99,7 @@ impl Browser {
     }
 
     /// Runs a script in the page.
-    pub async fn run(&self, script: &str) -> serde_json::Value {
+    pub async fn run(&self, script: &str) -> Value {
         self.page.execute(script, Vec::new()).await.unwrap()
     }
 
@@ -77,4 +107,40 @@ impl Browser {
     pub async fn close(self) {
         self.page.close().await.unwrap();
     }
+}
+
+/// Names that lead to this machine, so that cookies can be shared between subdomains.
+pub const HOSTS: &[&str] = &["app.shop.test", "www.shop.test"];
+
+fn chromium(profile: &TempDir, setup: Setup) -> Value {
+    let hosts = HOSTS.iter().map(|host| format!("MAP {host} 127.0.0.1")).collect::<Vec<_>>();
+    let cookies = if setup == Setup::Cookieless { 2 } else { 1 };
+    json!({
+        "args": [
+            "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
+            "--disable-background-networking", "--disable-component-update", "--disable-sync",
+            "--no-first-run", format!("--user-data-dir={}", profile.path().display()),
+            format!("--host-resolver-rules={}", hosts.join(",")),
+        ],
+        "prefs": {"profile.default_content_setting_values.cookies": cookies},
+    })
+}
+
+fn firefox(setup: Setup) -> Value {
+    json!({
+        "args": ["-headless"],
+        "prefs": {
+            "network.dns.localDomains": HOSTS.join(","),
+            "network.cookie.cookieBehavior": if setup == Setup::Cookieless { 2 } else { 0 },
+            "privacy.globalprivacycontrol.enabled": setup == Setup::Private,
+            "privacy.globalprivacycontrol.functionality.enabled": setup == Setup::Private,
+        },
+    })
+}
+
+/// The driver that `tests/run` has built.
+fn geckodriver(profile: &TempDir) -> Command {
+    let mut command = Command::new(project().join("target/tools/bin/geckodriver"));
+    command.arg("--profile-root").arg(profile.path());
+    command
 }

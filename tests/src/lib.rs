@@ -12,6 +12,7 @@ pub mod in_process;
 pub mod model;
 pub mod process;
 pub mod public_api;
+pub mod site;
 pub mod workload;
 
 pub use case::{TENANT, project};

@@ -1,13 +1,25 @@
 //! The bundle: the tracker as WASM and the JavaScript that binds it to the browser.
 
-use std::env;
+use std::{env, path::Path};
 
+use walrus::{Module, ModuleConfig};
 use wasm_bindgen_cli_support::Bindgen;
 
-use crate::{Failure, compile, variable_of_cargo};
+use crate::{Failure, compile, minify::minify, shrink, variable_of_cargo};
 
 /// Set to `skip`, it leaves the bundle out of a debug build, for quick checks.
 const SWITCH: &str = "SVCTRACK_BUNDLE";
+/// Our own part of the glue: what the loader calls once the module is there; and the browser's `fetch`,
+/// which may belong to the page, as gloo-net expects it. Anything but an answer or an `Error` would end the
+/// module.
+const OWN_GLUE: &str = "
+export function start(exports) { __wbg_set_wasm(exports); wasm.__wbindgen_start(); }
+async function fetch(request) {
+  let answer;
+  try { answer = await window.fetch(request); } catch {}
+  if (!(answer instanceof Response)) throw new Error();
+  return answer;
+}";
 
 /// The two files; both empty when the bundle was skipped.
 #[derive(Default)]
@@ -22,7 +34,8 @@ pub(crate) fn build() -> Result<Bundle, Failure> {
     println!("cargo::rerun-if-env-changed={SWITCH}");
     println!("cargo::rustc-check-cfg=cfg(bundle_skipped)");
     if env::var(SWITCH).as_deref() != Ok("skip") {
-        return bind(&compile::tracker()?);
+        return bind(&compile::tracker()?)
+            .map_err(|failure| format!("the browser bundle could not be bound: {failure}"));
     }
     if variable_of_cargo("PROFILE")? == "release" {
         return Err(format!(
@@ -33,33 +46,25 @@ pub(crate) fn build() -> Result<Bundle, Failure> {
     Ok(Bundle::default())
 }
 
-fn bind(wasm: &std::path::Path) -> Result<Bundle, Failure> {
-    let failure = |error| format!("the browser bundle could not be bound: {error:#}");
+/// Binds the module as for a bundler: the loader itself brings glue and module together, in fewer bytes.
+fn bind(wasm: &Path) -> Result<Bundle, Failure> {
     let mut output = Bindgen::new()
-        .input_path(wasm)
-        .web(true)
-        .map_err(failure)?
-        .out_name("svctrack")
-        .typescript(false)
-        .omit_default_module_path(true)
-        .remove_name_section(true)
-        .remove_producers_section(true)
-        .generate_output()
-        .map_err(failure)?;
-    Ok(Bundle {
-        glue: without_comments(output.js()).into_bytes(),
-        wasm: output.wasm_mut().emit_wasm(),
-    })
+        .input_module("svctrack", read(wasm)?)
+        .bundler(true)
+        .and_then(|bindgen| bindgen.out_name("svctrack").typescript(false).generate_output())
+        .map_err(|error| format!("{error:#}"))?;
+    let glue = output.start().ok_or("there is no glue")?.clone() + OWN_GLUE;
+    let module = output.wasm_mut();
+    shrink::cut_closures(module);
+    let glue = shrink::shorten(module, &glue);
+    Ok(Bundle { glue: minify(&glue).into_bytes(), wasm: module.emit_wasm() })
 }
 
-/// The glue without indentation, comment lines and empty lines, which are a good part of its bytes.
-/// wasm-bindgen writes comments on lines of their own and no text over several lines.
-fn without_comments(glue: &str) -> String {
-    let is_code = |line: &&str| !(line.is_empty() || line.starts_with("//") || is_doc(line));
-    let lines = glue.lines().map(str::trim).filter(is_code);
-    lines.flat_map(|line| [line, "\n"]).collect()
-}
-
-fn is_doc(line: &str) -> bool {
-    line.starts_with("/*") || line.starts_with("* ") || line == "*" || line == "*/"
+/// The module without what only a panic runs, so that the glue is not made for that.
+fn read(wasm: &Path) -> Result<Module, Failure> {
+    let mut config = ModuleConfig::new();
+    config.generate_name_section(false).generate_producers_section(false);
+    let mut module = config.parse_file(wasm).map_err(|error| format!("{error:#}"))?;
+    shrink::cut_panics(&mut module);
+    Ok(module)
 }

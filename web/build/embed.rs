@@ -20,9 +20,9 @@ const ETAG_BYTES: usize = 12;
 
 /// A file to embed.
 pub(crate) struct Embedded {
-    name: &'static str,
+    pub(crate) name: &'static str,
     content_type: &'static str,
-    bytes: Vec<u8>,
+    pub(crate) bytes: Vec<u8>,
 }
 
 impl Embedded {
@@ -36,8 +36,6 @@ impl Embedded {
         let packed = gzip(bytes)?;
         fs::write(folder.join(name), bytes)?;
         fs::write(folder.join(format!("{name}.gz")), &packed)?;
-        // Seen with `cargo build -vv`.
-        println!("{name}: {} bytes, {} in gzip", bytes.len(), packed.len());
         Ok(format!(
             "Asset {{ path: \"/{name}\", content_type: \"{content_type}\", \
              bytes: include_bytes!(\"{name}\"), gzip: include_bytes!(\"{name}.gz\"), \
@@ -56,7 +54,7 @@ pub(crate) fn write(files: &[Embedded], folder: &Path) -> Result<(), Failure> {
 }
 
 /// The same bytes for the same file: the header carries no time.
-fn gzip(bytes: &[u8]) -> io::Result<Vec<u8>> {
+pub(crate) fn gzip(bytes: &[u8]) -> io::Result<Vec<u8>> {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
     encoder.write_all(bytes)?;
     encoder.finish()

@@ -6,6 +6,9 @@ mod bundle;
 mod compile;
 mod docs;
 mod embed;
+mod loader;
+mod minify;
+mod shrink;
 
 use std::{env, path::PathBuf, process::ExitCode};
 
@@ -27,15 +30,34 @@ fn main() -> ExitCode {
 fn build() -> Result<(), Failure> {
     let bundle = bundle::build()?;
     let mut files = vec![
-        own("svctrack.js", "script/svctrack.js", embed::JAVASCRIPT)?,
+        Embedded::new("svctrack.js", embed::JAVASCRIPT, loader::build()?),
         Embedded::new("svctrack_glue.js", embed::JAVASCRIPT, bundle.glue),
         Embedded::new("svctrack_bg.wasm", embed::WASM, bundle.wasm),
         own("demo.js", "pages/demo.js", embed::JAVASCRIPT)?,
         own("demo.css", "pages/demo.css", embed::CSS)?,
         own("docs.js", "pages/docs.js", embed::JAVASCRIPT)?,
     ];
+    print_sizes(&files)?;
     files.extend(docs::files()?);
     embed::write(&files, &folder("OUT_DIR")?)
+}
+
+/// The names of the script's files begin with this.
+const SCRIPT: &str = "svctrack";
+
+/// Prints what a visitor downloads, when the build is one to be used.
+fn print_sizes(files: &[Embedded]) -> Result<(), Failure> {
+    if variable_of_cargo("PROFILE")? != "release" {
+        return Ok(());
+    }
+    let mut total = 0;
+    for file in files.iter().filter(|file| file.name.starts_with(SCRIPT)) {
+        let packed = embed::gzip(&file.bytes).map_err(|error| error.to_string())?.len();
+        total += packed;
+        println!("cargo::warning={:16} {:6} bytes {packed:6} in gzip", file.name, file.bytes.len());
+    }
+    println!("cargo::warning=the whole script {total:19} in gzip");
+    Ok(())
 }
 
 /// A file of this package that is served as it stands.

@@ -6,7 +6,7 @@ if(w.svctrack&&w.svctrack.load)return;
 var s=w.svctrack={q:[]};
 // Until the script is there, calls are kept with their arguments and the time at which they were made.
 function stub(m){s[m]=function(){s.q.push([m,arguments,+new Date])}}
-stub("init");stub("identify");stub("track");stub("load");
+stub("init");stub("identify");stub("track");stub("load");stub("reset");stub("consent");
 var keep=s.load;
 s.load=function(){
 keep.apply(s,arguments);

@@ -9,6 +9,11 @@ mod escape;
 mod page;
 mod snippet;
 
+/// A part of the build, for its tests.
+#[cfg(test)]
+#[path = "../build/minify.rs"]
+mod minify;
+
 pub use self::{
     asset::{ASSETS, Asset, asset},
     demo::{DemoTenant, demo_page},

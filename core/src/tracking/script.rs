@@ -1,23 +1,8 @@
-//! Route 2: what the script adds in the browser. `identify` makes an identity, a cookie keeps it, and
-//! every later event carries it.
+//! Route 2: what the script adds in the browser. `identify` makes an identity, which is kept, and every
+//! later event carries it.
 
 use super::{Identity, event::name};
-use crate::value::{Timestamp, email, key};
-
-/// Name of the cookie that keeps the identity.
-pub const COOKIE_NAME: &str = "_svctrack";
-/// How long the cookie lasts, in seconds: 365 days. A text, for a browser that formats no numbers.
-pub const COOKIE_MAX_AGE_SECONDS: &str = "31536000";
-/// Name of the cookie that finds out which domains a browser accepts; it is removed at once.
-pub const PROBE_NAME: &str = "_svctrack_probe";
-/// The longest cookie value that is written or read, in bytes; browsers take about 4 KB with the
-/// name and the attributes, and the rest belongs to the host page.
-pub const MAX_COOKIE_BYTES: usize = 3 * 1024;
-/// How much may be under way at once that outlives its page, in bytes: a browser refuses what goes
-/// over 64 KiB, and the rest of that belongs to the host page.
-pub const MAX_KEEPALIVE_BYTES: usize = 48 * 1024;
-/// The code of a `track` without an action: on the wire it would be taken for an `identify`.
-pub const ACTION_MISSING: &str = "action_missing";
+use crate::value::{email, key};
 
 /// `text` if it says something: blank counts as not given, as it does on the server (R32).
 pub fn given(text: String) -> Option<String> {
@@ -66,23 +51,19 @@ impl Identity {
         self.external_id.is_none() && self.email.is_none()
     }
 
-    /// The identity after `identify(user_id, extra)`; none when that names nobody. Of the same person,
-    /// what is given replaces what was known, and the rest stays; another person begins anew.
+    /// The identity after an `identify` of `given`, which names somebody. Of the same person, what is given
+    /// replaces what was known, and the rest stays; another person begins anew.
     ///
     /// ```
     /// use svctrack_core::tracking::Identity;
-    /// let known = Identity { external_id: Some("7".into()), name: Some("Ada".into()), ..Identity::default() };
-    /// let other = known.identify(Some("8".into()), Identity::default()).unwrap();
-    /// assert_eq!(other.name, None);
+    /// let of = |id: &str| Identity { external_id: Some(id.into()), ..Identity::default() };
+    /// let known = Identity { name: Some("Ada".into()), ..of("7") };
+    /// assert_eq!(known.clone().identify(of("7")), known);
+    /// assert_eq!(known.identify(of("8")), of("8"));
     /// ```
     #[must_use]
-    pub fn identify(self, user_id: Option<String>, extra: Identity) -> Option<Self> {
-        let given = Self { external_id: user_id.or(extra.external_id), ..extra };
-        if given.names_nobody() {
-            return None;
-        }
-        let known = if self.is_same_person(&given) { self } else { Self::default() };
-        Some(known.with(given))
+    pub fn identify(self, given: Self) -> Self {
+        if self.is_same_person(&given) { self.with(given) } else { given }
     }
 
     /// Whether `given`, which names somebody, means the person who is known. An id decides; without
@@ -117,65 +98,6 @@ fn is_same_email(known: &str, given: &str) -> bool {
     known.trim().eq_ignore_ascii_case(given.trim())
 }
 
-/// The values of the cookie `name` in `document.cookie`, still encoded. There can be several, of
-/// different domains; what is too long is none of ours.
-pub fn cookie_values<'a>(cookies: &'a str, name: &str) -> impl Iterator<Item = &'a str> {
-    cookies
-        .split(';')
-        .filter_map(|cookie| cookie.split_once('='))
-        .filter(move |(found, value)| found.trim() == name && value.len() <= MAX_COOKIE_BYTES)
-        .map(|(_, value)| value)
-}
-
-/// What is assigned to `document.cookie` to set the cookie `name`; `max_age_seconds` `0` removes it.
-/// Without a domain it is the host's alone.
-pub fn cookie(
-    name: &str,
-    value: &str,
-    max_age_seconds: &str,
-    domain: Option<&str>,
-    is_https: bool,
-) -> String {
-    let mut text = String::new();
-    let (of, domain) = domain.map_or(("", ""), |domain| ("; Domain=", domain));
-    let secure = if is_https { "; Secure" } else { "" };
-    let attributes = "; Path=/; SameSite=Lax; Max-Age=";
-    // `concat` would be a kilobyte of the download.
-    for part in [name, "=", value, attributes, max_age_seconds, of, domain, secure] {
-        text.push_str(part);
-    }
-    text
-}
-
-/// The domains that a cookie of `host` could have, the widest first. The browser knows which of
-/// them are public (`co.uk`) and refuses these.
-pub fn cookie_domains(host: &str) -> impl Iterator<Item = &str> {
-    let dots = host.rmatch_indices('.').skip(1);
-    let parents = dots.filter_map(|(at, _)| host.get(at + 1..));
-    parents.chain([host])
-}
-
-/// The id of an event (R39): a UUIDv7 of the time of the call, so that ids sort as their events do.
-/// `random` gives all bits that are neither time nor version.
-pub fn message_id(called_at: Timestamp, random: [u8; 16]) -> String {
-    const VERSION: u128 = 7 << 76;
-    const VARIANT: u128 = 0b10 << 62;
-    const RANDOM_BITS: u128 = (0xfff << 64) | (u128::MAX >> 66);
-    let time = u128::from(called_at.as_ms().unsigned_abs()) << 80;
-    let id = time | VERSION | VARIANT | (u128::from_be_bytes(random) & RANDOM_BITS);
-    let mut text = String::with_capacity(36);
-    for byte_at in 0..16 {
-        if matches!(byte_at, 4 | 6 | 8 | 10) {
-            text.push('-');
-        }
-        for nibble_at in [byte_at * 2, byte_at * 2 + 1] {
-            let nibble = (id >> (124 - nibble_at * 4)) as u32 & 0xf;
-            text.extend(char::from_digit(nibble, 16));
-        }
-    }
-    text
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -190,15 +112,13 @@ mod tests {
     }
 
     /// What is known after `identify`; each identity is an id, an e-mail and a name.
-    fn check(known: [&str; 3], given: [&str; 3], expect: Option<[&str; 3]>) {
+    fn check(known: [&str; 3], given: [&str; 3], expect: [&str; 3]) {
         let identity = |texts: [&str; 3]| {
             let [id, email, name] = texts.map(|text| Some(text).filter(|text| !text.is_empty()));
             of(id, email, name)
         };
-        let mut extra = identity(given);
-        let user_id = extra.external_id.take();
-        let now = identity(known).identify(user_id, extra);
-        assert_eq!(now, expect.map(identity), "{known:?}, then {given:?}");
+        let now = identity(known).identify(identity(given));
+        assert_eq!(now, identity(expect), "{known:?}, then {given:?}");
     }
 
     const ADA: &str = "ada@example.com";
@@ -206,52 +126,46 @@ mod tests {
 
     #[test]
     fn the_same_id_keeps_what_was_known() {
-        check(["7", "", "Ada"], ["7", ADA, ""], Some(["7", ADA, "Ada"]));
-        check(["7", ADA, "Ada"], ["7", "", ""], Some(["7", ADA, "Ada"]));
-        check(["7", ADA, "Ada"], ["7", BOB, ""], Some(["7", BOB, "Ada"]));
+        check(["7", "", "Ada"], ["7", ADA, ""], ["7", ADA, "Ada"]);
+        check(["7", ADA, "Ada"], ["7", "", ""], ["7", ADA, "Ada"]);
+        check(["7", ADA, "Ada"], ["7", BOB, ""], ["7", BOB, "Ada"]);
     }
 
     #[test]
     fn another_id_begins_anew() {
-        check(["7", ADA, "Ada"], ["8", "", ""], Some(["8", "", ""]));
-        check(["7", ADA, "Ada"], ["8", ADA, ""], Some(["8", ADA, ""]));
+        check(["7", ADA, "Ada"], ["8", "", ""], ["8", "", ""]);
+        check(["7", ADA, "Ada"], ["8", ADA, ""], ["8", ADA, ""]);
     }
 
     #[test]
     fn another_e_mail_begins_anew() {
-        check(["", ADA, "Ada"], ["", BOB, ""], Some(["", BOB, ""]));
-        check(["", ADA, "Ada"], ["8", BOB, ""], Some(["8", BOB, ""]));
-        check(["7", ADA, "Ada"], ["", BOB, ""], Some(["", BOB, ""]));
+        check(["", ADA, "Ada"], ["", BOB, ""], ["", BOB, ""]);
+        check(["", ADA, "Ada"], ["8", BOB, ""], ["8", BOB, ""]);
+        check(["7", ADA, "Ada"], ["", BOB, ""], ["", BOB, ""]);
     }
 
     #[test]
     fn an_e_mail_that_the_known_id_may_not_have_begins_anew() {
-        check(["7", "", "Ada"], ["", BOB, ""], Some(["", BOB, ""]));
+        check(["7", "", "Ada"], ["", BOB, ""], ["", BOB, ""]);
     }
 
     #[test]
     fn a_user_known_by_e_mail_gets_their_id() {
-        check(["", ADA, "Ada"], ["7", "", ""], Some(["7", ADA, "Ada"]));
-        check(["", ADA, "Ada"], ["7", ADA, ""], Some(["7", ADA, "Ada"]));
+        check(["", ADA, "Ada"], ["7", "", ""], ["7", ADA, "Ada"]);
+        check(["", ADA, "Ada"], ["7", ADA, ""], ["7", ADA, "Ada"]);
     }
 
     #[test]
     fn an_e_mail_is_the_same_in_any_case_and_with_blanks() {
         let spelled = " Ada@Example.com ";
-        check(["7", ADA, "Ada"], ["", spelled, ""], Some(["7", spelled, "Ada"]));
-        check(["", ADA, "Ada"], ["7", spelled, ""], Some(["7", spelled, "Ada"]));
-    }
-
-    #[test]
-    fn nobody_is_named_without_id_and_e_mail() {
-        check(["7", ADA, "Ada"], ["", "", ""], None);
-        check(["7", ADA, "Ada"], ["", "", "Bob"], None);
+        check(["7", ADA, "Ada"], ["", spelled, ""], ["7", spelled, "Ada"]);
+        check(["", ADA, "Ada"], ["7", spelled, ""], ["7", spelled, "Ada"]);
     }
 
     #[test]
     fn nobody_hands_nothing_on() {
-        check(["", "", "Ada"], ["7", "", ""], Some(["7", "", ""]));
-        check(["", "", "Ada"], ["", ADA, ""], Some(["", ADA, ""]));
+        check(["", "", "Ada"], ["7", "", ""], ["7", "", ""]);
+        check(["", "", "Ada"], ["", ADA, ""], ["", ADA, ""]);
     }
 
     #[test]
@@ -277,36 +191,5 @@ mod tests {
         let read = Identity::read(|name| member(name).map(str::to_owned));
         assert_eq!(read, known);
         assert_eq!(Identity::read(|_| Some(" ".to_owned())), Identity::default());
-    }
-
-    #[test]
-    fn the_cookie_is_found_among_others() {
-        let long = "x".repeat(MAX_COOKIE_BYTES + 1);
-        let cookies = format!("a=1; _svctrack={long}; _svctrack_x=2; _svctrack=%7B%7D; b");
-        assert_eq!(cookie_values(&cookies, COOKIE_NAME).collect::<Vec<_>>(), ["%7B%7D"]);
-    }
-
-    #[test]
-    fn the_cookie_is_written_with_its_attributes() {
-        assert_eq!(
-            cookie(COOKIE_NAME, "v", COOKIE_MAX_AGE_SECONDS, Some("example.com"), true),
-            "_svctrack=v; Path=/; SameSite=Lax; Max-Age=31536000; Domain=example.com; Secure"
-        );
-        assert_eq!(cookie("a", "", "0", None, false), "a=; Path=/; SameSite=Lax; Max-Age=0");
-    }
-
-    #[test]
-    fn the_widest_domain_is_tried_first() {
-        let of = |host| cookie_domains(host).collect::<Vec<_>>();
-        assert_eq!(of("a.b.example.com"), ["example.com", "b.example.com", "a.b.example.com"]);
-        assert_eq!(of("example.com"), ["example.com"]);
-        assert_eq!(of("localhost"), ["localhost"]);
-    }
-
-    #[test]
-    fn a_message_id_is_a_uuid_of_its_time() {
-        let time = Timestamp::from_ms_clamped(0x0192_3456_789a);
-        assert_eq!(message_id(time, [0xff; 16]), "01923456-789a-7fff-bfff-ffffffffffff");
-        assert_eq!(message_id(time, [0; 16]), "01923456-789a-7000-8000-000000000000");
     }
 }

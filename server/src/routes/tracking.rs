@@ -254,7 +254,7 @@ pub(crate) fn is_for_any_page(path: &str) -> bool {
 pub(crate) fn allow_any_origin(headers: &mut HeaderMap) {
     headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
     let exposed = HeaderValue::from_static(
-        "Idempotent-Replayed, Svctrack-Rejected, Svctrack-Rejected-Count, X-Request-Id",
+        "Idempotent-Replayed, Retry-After, Svctrack-Rejected, Svctrack-Rejected-Count, X-Request-Id",
     );
     headers.insert(header::ACCESS_CONTROL_EXPOSE_HEADERS, exposed);
 }

@@ -166,5 +166,6 @@ async fn the_page_of_the_api_shows_every_resource_and_tries_a_call() {
     browser.wait_for("#docs", "Execute").await;
     browser.run("document.querySelector('.execute').click()").await;
     browser.wait_for("#docs", "\"Acme\"").await;
+    browser.close().await;
     server.kill().await;
 }

@@ -1,0 +1,202 @@
+//! A customer's web site: it serves pages, and passes everything else on to a server. What goes to the
+//! server is written down, and can be made to fail.
+
+use std::{
+    collections::{HashMap, VecDeque},
+    sync::{Arc, Mutex, MutexGuard},
+    time::Instant,
+};
+
+use bytes::Bytes;
+use http_body_util::{BodyExt as _, Full};
+use hyper::{Method, Request, Response, body::Incoming, server::conn::http1, service::service_fn};
+use hyper_util::rt::TokioIo;
+use serde_json::Value;
+use tokio::{net::TcpListener, task::JoinHandle};
+
+use crate::{client::Client, process::Server};
+
+/// A page: its HTML, and the content security policy that it is sent with.
+#[derive(Clone, Debug, Default)]
+pub struct Page {
+    /// The whole document.
+    pub html: String,
+    /// The policy; none when empty.
+    pub csp: String,
+}
+
+/// An event on its way to the server.
+#[derive(Clone, Debug)]
+pub struct Call {
+    /// What was sent.
+    pub message: Value,
+    /// The status of the answer; none when the connection was cut instead.
+    pub status: Option<u16>,
+    /// When it came.
+    pub at: Instant,
+}
+
+/// How the way to the server is.
+#[derive(Debug, Default)]
+pub struct Weather {
+    /// Whether events find no server.
+    pub is_offline: bool,
+    /// Paths that are never answered.
+    pub slow: Vec<String>,
+    /// Paths that are not there.
+    pub missing: Vec<String>,
+    /// What the next events are answered, instead of being passed on: a status and a `Retry-After`.
+    pub answers: VecDeque<(u16, u64)>,
+}
+
+/// A running web site.
+pub struct Site {
+    /// Its address.
+    pub base: String,
+    inner: Arc<Inner>,
+    task: JoinHandle<()>,
+}
+
+struct Inner {
+    server: Client,
+    pages: Mutex<HashMap<String, Page>>,
+    weather: Mutex<Weather>,
+    calls: Mutex<Vec<Call>>,
+}
+
+impl Site {
+    /// Starts a site in front of a server.
+    pub async fn start(server: &Server) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let base = format!("http://{}", listener.local_addr().unwrap());
+        let inner = Arc::new(Inner {
+            server: Client::new(&server.base, None),
+            pages: Mutex::default(),
+            weather: Mutex::default(),
+            calls: Mutex::default(),
+        });
+        let task = tokio::spawn(serve(listener, inner.clone()));
+        Self { base, inner, task }
+    }
+
+    /// Serves a page at a path.
+    pub fn put(&self, path: &str, page: Page) {
+        self.inner.pages.lock().unwrap().insert(path.to_owned(), page);
+    }
+
+    /// How the way to the server is from now on.
+    pub fn weather(&self) -> MutexGuard<'_, Weather> {
+        self.inner.weather.lock().unwrap()
+    }
+
+    /// All events that came, in their order.
+    pub fn calls(&self) -> Vec<Call> {
+        self.inner.calls.lock().unwrap().clone()
+    }
+}
+
+impl Drop for Site {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+async fn serve(listener: TcpListener, inner: Arc<Inner>) {
+    while let Ok((stream, _)) = listener.accept().await {
+        let inner = inner.clone();
+        let answer = service_fn(move |request| {
+            let inner = inner.clone();
+            async move { inner.answer(request).await }
+        });
+        tokio::spawn(http1::Builder::new().serve_connection(TokioIo::new(stream), answer));
+    }
+}
+
+/// No answer: the connection is cut.
+#[derive(Debug)]
+struct Cut;
+
+impl std::fmt::Display for Cut {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("the connection is cut")
+    }
+}
+
+impl std::error::Error for Cut {}
+
+impl Inner {
+    async fn answer(&self, request: Request<Incoming>) -> Result<Response<Full<Bytes>>, Cut> {
+        let (head, body) = request.into_parts();
+        let path = head.uri.path().to_owned();
+        let page = self.pages.lock().unwrap().get(&path).cloned();
+        if let Some(page) = page {
+            return Ok(of_page(page));
+        }
+        if self.weather.lock().unwrap().missing.contains(&path) {
+            return Ok(of_status(404, 0));
+        }
+        if self.weather.lock().unwrap().slow.contains(&path) {
+            std::future::pending::<()>().await;
+        }
+        // A page that is left may take the rest of a body with it.
+        let body = body.collect().await.map_err(|_| Cut)?.to_bytes();
+        let is_event = head.method == Method::POST && path.starts_with("/analytics/");
+        if !is_event {
+            return self.pass(head.method, &path, body).await;
+        }
+        let message = serde_json::from_slice(&body).unwrap_or_default();
+        let at = Instant::now();
+        let answer = self.answer_event(&path, body).await;
+        let status = answer.as_ref().ok().map(|answer| answer.status().as_u16());
+        self.calls.lock().unwrap().push(Call { message, status, at });
+        answer
+    }
+
+    async fn answer_event(&self, path: &str, body: Bytes) -> Result<Response<Full<Bytes>>, Cut> {
+        let planned = {
+            let mut weather = self.weather.lock().unwrap();
+            if weather.is_offline {
+                return Err(Cut);
+            }
+            weather.answers.pop_front()
+        };
+        match planned {
+            Some((status, retry_after)) => Ok(of_status(status, retry_after)),
+            None => self.pass(Method::POST, path, body).await,
+        }
+    }
+
+    async fn pass(
+        &self,
+        method: Method,
+        path: &str,
+        body: Bytes,
+    ) -> Result<Response<Full<Bytes>>, Cut> {
+        let found = self.server.send(method, path, &[], body).await.map_err(|_| Cut)?;
+        let mut response = Response::builder().status(found.status);
+        for (name, value) in &found.headers {
+            if name != "content-length" && name != "transfer-encoding" && name != "connection" {
+                response = response.header(name, value);
+            }
+        }
+        Ok(response.body(Full::new(found.body)).unwrap())
+    }
+}
+
+fn of_page(page: Page) -> Response<Full<Bytes>> {
+    let mut response = Response::builder().header("content-type", "text/html; charset=utf-8");
+    if !page.csp.is_empty() {
+        response = response.header("content-security-policy", page.csp);
+    }
+    response.body(Full::new(page.html.into())).unwrap()
+}
+
+fn of_status(status: u16, retry_after: u64) -> Response<Full<Bytes>> {
+    Response::builder()
+        .status(status)
+        .header("access-control-allow-origin", "*")
+        .header("access-control-expose-headers", "Retry-After")
+        .header("retry-after", retry_after)
+        .body(Full::default())
+        .unwrap()
+}

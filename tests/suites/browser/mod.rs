@@ -1,0 +1,7 @@
+//! The tracker in real browsers: the whole way of an event, what may befall it on the way, and what is sent.
+
+mod scenario;
+mod scenarios;
+mod speed;
+mod whole_way;
+mod wire;

@@ -1,0 +1,533 @@
+//! What may befall an event on its way. In each scenario every event is on disk once, in the order of its
+//! page, or is not sent for the reason that is given.
+
+use svctrack_tests::browser::{Kind, Setup};
+
+use super::{
+    scenario::{
+        BOTH,
+        Do::{
+            Answer, Apart, Arrived, Back, Calls, CloseTab, Nothing, Offline, Open, OpenAt, Run,
+            Says, Sent, Stored, Tab, Until,
+        },
+        Engine, Scenario, run_all,
+    },
+    wire::WIRE,
+};
+
+/// Says who is there, and one thing that they do.
+const ONE: &str = "svctrack.identify('7', {companyExternalId: 'acme'}); svctrack.track('One');";
+const IDENTIFY: &str = "svctrack.identify('7', {companyExternalId: 'acme'})";
+const TRACK_TWO: &str = "svctrack.track('Two')";
+/// That the queue has been tried and waits.
+const IS_WAITING: &str = "lines.some((line) => line.includes('server_unreachable'))";
+const ONLINE: &str = "dispatchEvent(new Event('online'))";
+const HIDE: &str = "Object.defineProperty(document, 'visibilityState', {value: 'hidden', configurable: true}); \
+     document.dispatchEvent(new Event('visibilitychange'))";
+const SHOW: &str =
+    "delete document.visibilityState; document.dispatchEvent(new Event('visibilitychange'))";
+/// Leaves the page in the same breath.
+const LEAVE: &str = "location.href = '/blank'";
+
+/// A strict policy, without and with what WebAssembly needs.
+const CSP: &str = "default-src 'none'; script-src 'self' 'nonce-watch'; connect-src 'self'";
+const CSP_OF_WASM: &str =
+    "default-src 'none'; script-src 'self' 'nonce-watch' 'wasm-unsafe-eval'; connect-src 'self'";
+/// Global Privacy Control, where the browser has no setting for it.
+const PRIVATE: &str = "<script nonce=watch>navigator.globalPrivacyControl ?? \
+     Object.defineProperty(navigator, 'globalPrivacyControl', {value: true})</script>";
+
+const WASM: &[Engine] = &[Engine::WebAssembly];
+const JAVASCRIPT: &[Engine] = &[Engine::JavaScript];
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_scenario_holds_in_chromium() {
+    run_all(Kind::Chromium, &[SCENARIOS, WIRE].concat()).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_scenario_holds_in_firefox() {
+    run_all(Kind::Firefox, &[SCENARIOS, WIRE].concat()).await;
+}
+
+const SCENARIOS: &[Scenario] = &[
+    Scenario {
+        script: "svctrack.identify('7', {companyExternalId: 'acme'}); svctrack.track('One'); svctrack.track('Two');",
+        steps: &[Open("/"), Run("svctrack.track('Three')"), Stored(&["One", "Two", "Three"])],
+        ..Scenario::named("calls before and after the script is there arrive")
+    },
+    Scenario {
+        engines: WASM,
+        csp: CSP_OF_WASM,
+        script: ONE,
+        steps: &[
+            Open("/"),
+            Stored(&["One"]),
+            Until("lines.some((line) => line.includes('engine: WebAssembly'))"),
+        ],
+        ..Scenario::named("a strict policy that allows WebAssembly runs it")
+    },
+    Scenario {
+        engines: JAVASCRIPT,
+        csp: CSP,
+        script: ONE,
+        steps: &[
+            Open("/"),
+            Stored(&["One"]),
+            Until("lines.some((line) => line.includes('engine: JavaScript'))"),
+        ],
+        ..Scenario::named("a strict policy without WebAssembly is sent from the loader")
+    },
+    Scenario {
+        engines: JAVASCRIPT,
+        head: "<script>delete window.WebAssembly</script>",
+        script: ONE,
+        steps: &[Open("/"), Stored(&["One"])],
+        ..Scenario::named("a browser without WebAssembly is sent from the loader")
+    },
+    Scenario {
+        engines: JAVASCRIPT,
+        missing: &["/svctrack_bg.wasm"],
+        script: ONE,
+        steps: &[Open("/"), Stored(&["One"])],
+        ..Scenario::named("a missing module is stood in for")
+    },
+    Scenario {
+        engines: JAVASCRIPT,
+        missing: &["/svctrack_glue.js"],
+        script: ONE,
+        steps: &[Open("/"), Stored(&["One"])],
+        ..Scenario::named("a missing glue is stood in for")
+    },
+    Scenario {
+        is_third_party: true,
+        script: ONE,
+        steps: &[Open("/"), Run(TRACK_TWO), Stored(&["One", "Two"])],
+        ..Scenario::named("a page of another site is tracked")
+    },
+    Scenario {
+        setup: Setup::Cookieless,
+        script: ONE,
+        steps: &[
+            Open("/"),
+            Run(TRACK_TWO),
+            Stored(&["One", "Two"]),
+            Until("(() => { try { localStorage; return false } catch { return true } })()"),
+        ],
+        ..Scenario::named("without cookies and storage events arrive all the same")
+    },
+    Scenario {
+        setup: Setup::Cookieless,
+        script: ONE,
+        steps: &[
+            Open("/"),
+            Stored(&["One"]),
+            Run("svctrack.track('Left'); location.href = '/blank'"),
+            Arrived(&["One", "Left"]),
+        ],
+        ..Scenario::named("without cookies and storage the last event of a page arrives")
+    },
+    Scenario {
+        steps: &[
+            Open("/"),
+            Offline(true),
+            Run(ONE),
+            Until(IS_WAITING),
+            Run(TRACK_TWO),
+            Offline(false),
+            Run(ONLINE),
+            Stored(&["One", "Two"]),
+        ],
+        ..Scenario::named("what is tracked offline is sent when the browser is online again")
+    },
+    Scenario {
+        steps: &[
+            Open("/"),
+            Offline(true),
+            Run(ONE),
+            Until(IS_WAITING),
+            Open("/blank"),
+            Offline(false),
+            Open("/other"),
+            Stored(&["One"]),
+        ],
+        ..Scenario::named("what a page could not send is sent by the next one")
+    },
+    Scenario {
+        steps: &[
+            Open("/"),
+            Offline(true),
+            Run(ONE),
+            Until(IS_WAITING),
+            Run(HIDE),
+            Until("lines.some((line) => line.includes('as the page is left'))"),
+            Offline(false),
+            Run(SHOW),
+            Stored(&["One"]),
+        ],
+        ..Scenario::named("what was lost while a page was hidden is sent when it is seen again")
+    },
+    Scenario {
+        steps: &[
+            Open("/"),
+            Tab("/other"),
+            Offline(true),
+            Run(ONE),
+            Until(IS_WAITING),
+            CloseTab,
+            Offline(false),
+            Run(ONLINE),
+            Stored(&["One"]),
+        ],
+        ..Scenario::named("what a closed tab has left is sent by another one")
+    },
+    Scenario {
+        steps: &[
+            Open("/"),
+            Run(IDENTIFY),
+            Calls(1),
+            Tab("/other"),
+            Run("svctrack.track('One'); svctrack.track('Two')"),
+            Stored(&["One", "Two"]),
+            CloseTab,
+            Run("svctrack.track('Three')"),
+            Stored(&["One", "Two", "Three"]),
+        ],
+        ..Scenario::named("two tabs share who is there and send their own events")
+    },
+    Scenario {
+        steps: &[
+            Open("/"),
+            Answer(&[(503, 0), (503, 0)]),
+            Run(ONE),
+            Run(TRACK_TWO),
+            Stored(&["One", "Two"]),
+            Calls(5),
+        ],
+        ..Scenario::named("a server that is not ready is asked again")
+    },
+    Scenario {
+        steps: &[
+            Open("/"),
+            Answer(&[(429, 2)]),
+            Run(IDENTIFY),
+            Calls(2),
+            Apart(2000),
+            Run("svctrack.track('One')"),
+            Stored(&["One"]),
+        ],
+        ..Scenario::named("a server that asks for patience gets it")
+    },
+    Scenario {
+        steps: &[
+            Open("/"),
+            Answer(&[(400, 0)]),
+            Run(IDENTIFY),
+            Calls(1),
+            Run("svctrack.track('One')"),
+            Stored(&["One"]),
+            Sent(&[
+                r#"{"externalId":"7","companyExternalId":"acme"}"#,
+                r#"{"externalId":"7","companyExternalId":"acme","action":"One"}"#,
+            ]),
+        ],
+        ..Scenario::named("what the server refuses is given up and stops nothing")
+    },
+    Scenario {
+        script: "sessionStorage.calm || (svctrack.identify('7', {companyExternalId: 'acme'}), svctrack.track('One'))",
+        steps: &[
+            Open("/"),
+            Stored(&["One"]),
+            Run(
+                "for (let n = 10; n < 30; n++) svctrack.track('Event ' + n); location.href = '/blank'",
+            ),
+            Arrived(&TWENTY),
+            Until("location.pathname === '/blank'"),
+            Run("sessionStorage.calm = 1; location.href = '/other'"),
+            Until("window.lines && location.pathname === '/other'"),
+            Stored(&TWENTY),
+        ],
+        ..Scenario::named("twenty events in the breath in which the page is left arrive")
+    },
+    Scenario {
+        engines: JAVASCRIPT,
+        slow: &["/svctrack_bg.wasm"],
+        script: ONE,
+        steps: &[Open("/"), Until("svctrack.isLoaded"), Run(LEAVE), Arrived(&["One"])],
+        ..Scenario::named("a page that is left before the engine is there sends all the same")
+    },
+    Scenario {
+        engines: JAVASCRIPT,
+        slow: &["/svctrack_bg.wasm"],
+        script: ONE,
+        steps: &[Open("/"), Stored(&["One"])],
+        ..Scenario::named("an engine that does not come is stood in for")
+    },
+    Scenario {
+        steps: &[
+            Open("/"),
+            Run(ONE),
+            Stored(&["One"]),
+            Answer(&[(503, 20)]),
+            Run(TRACK_TWO),
+            Until(IS_WAITING),
+            Run(
+                "for (let n = 10; n < 30; n++) svctrack.track('Event ' + n, {info: {text: 'x'.repeat(5000)}}); location.href = '/blank'",
+            ),
+            Until("location.pathname === '/blank'"),
+            Open("/other"),
+            Stored(&TWO_AND_TWENTY),
+        ],
+        ..Scenario::named("what is too much for a page that is left is sent by the next one")
+    },
+    Scenario {
+        steps: &[
+            Open("/"),
+            Offline(true),
+            Run(
+                "svctrack.identify('7', {companyExternalId: 'acme'}); for (let n = 0; n < 150; n++) svctrack.track('Event ' + n)",
+            ),
+            Until("Object.keys(localStorage).length === 100"),
+            Until("lines.some((line) => line.includes('queue_full'))"),
+        ],
+        ..Scenario::named("the queue has an end")
+    },
+    Scenario {
+        setup: Setup::Private,
+        head: PRIVATE,
+        script: ONE,
+        steps: &[Open("/"), Until("navigator.globalPrivacyControl"), Nothing],
+        ..Scenario::named("Global Privacy Control is heeded")
+    },
+    Scenario {
+        setup: Setup::Private,
+        head: PRIVATE,
+        script: "svctrack.consent('granted');svctrack.identify('7', {companyExternalId: 'acme'}); svctrack.track('One');",
+        steps: &[Open("/"), Stored(&["One"])],
+        ..Scenario::named("consent that was granted goes before Global Privacy Control")
+    },
+    Scenario {
+        script: "svctrack.init({consent: 'pending'});svctrack.identify('7', {companyExternalId: 'acme'}); svctrack.track('One');",
+        steps: &[
+            Open("/"),
+            Nothing,
+            Until(
+                "!performance.getEntriesByType('resource').some((entry) => entry.name.includes('wasm'))",
+            ),
+            Run("svctrack.consent('granted')"),
+            Stored(&["One"]),
+        ],
+        ..Scenario::named("before consent nothing is sent, fetched or stored, and then all is sent")
+    },
+    Scenario {
+        script: "svctrack.init({consent: 'pending'});svctrack.identify('7', {companyExternalId: 'acme'}); svctrack.track('One');",
+        steps: &[
+            Open("/"),
+            Run("svctrack.consent('denied')"),
+            Nothing,
+            Run("svctrack.consent('granted')"),
+            Nothing,
+        ],
+        ..Scenario::named("what was called before consent was denied is dropped")
+    },
+    Scenario {
+        script: "svctrack.init({consent: 'pending'});svctrack.identify('7', {companyExternalId: 'acme'}); svctrack.track('One');",
+        steps: &[Open("/"), Run(LEAVE), Until("location.pathname === '/blank'"), Nothing],
+        ..Scenario::named("a page that is left before consent sends nothing")
+    },
+    Scenario {
+        steps: &[
+            Open("/"),
+            Run(ONE),
+            Stored(&["One"]),
+            Offline(true),
+            Run(TRACK_TWO),
+            Until(IS_WAITING),
+            Run("svctrack.consent('denied')"),
+            Until("!document.cookie.includes('_svctrack') && !Object.keys(localStorage).length"),
+            Offline(false),
+            Run(ONLINE),
+            Run("svctrack.track('Three')"),
+            Stored(&["One"]),
+        ],
+        ..Scenario::named("denied consent removes what was kept")
+    },
+    Scenario {
+        script: ONE,
+        steps: &[
+            Open("/"),
+            Stored(&["One"]),
+            Run(
+                "svctrack.reset(); svctrack.track('Nobody'); svctrack.identify('8', {companyExternalId: 'acme'}); svctrack.track('Two')",
+            ),
+            Stored(&["One", "Nobody", "Two"]),
+            Sent(&[
+                r#"{"externalId":"7","companyExternalId":"acme"}"#,
+                r#"{"externalId":"7","companyExternalId":"acme","action":"One"}"#,
+                r#"{"externalId":"8","companyExternalId":"acme"}"#,
+                r#"{"externalId":"8","companyExternalId":"acme","action":"Nobody"}"#,
+                r#"{"externalId":"8","companyExternalId":"acme","action":"Two"}"#,
+            ]),
+            Until("document.cookie.includes('%228%22') && !document.cookie.includes('%227%22')"),
+        ],
+        ..Scenario::named("after a reset the next person begins anew")
+    },
+    Scenario {
+        script: "svctrack.identify('7', {companyExternalId: 'acme'}); svctrack.track('One'); svctrack.reset();",
+        steps: &[Open("/"), Stored(&["One"]), Until("!document.cookie.includes('_svctrack')")],
+        ..Scenario::named("a reset before the script is there waits its turn")
+    },
+    Scenario {
+        head: "<script nonce=watch>document.cookie = '_svctrack=' + encodeURIComponent(JSON.stringify(\
+               {externalId: 'a\\u0000b', email: 'nobody', name: 5, companyExternalId: 'acme', assetExtId: {}, x: 1}))</script>",
+        script: "svctrack.track('Waits'); svctrack.identify('7'); svctrack.track('One', {companyExternalId: 'acme'});",
+        steps: &[Open("/"), Stored(&["Waits", "One"])],
+        ..Scenario::named("a cookie that somebody has changed spoils nothing")
+    },
+    Scenario {
+        head: "<script nonce=watch>document.cookie = '_svctrack=%7B%'; document.cookie = '_svctrack_x=1'</script>",
+        script: ONE,
+        steps: &[Open("/"), Stored(&["One"])],
+        ..Scenario::named("a cookie that cannot be read is none")
+    },
+    Scenario {
+        script: ONE,
+        steps: &[
+            OpenAt("app.shop.test", "/"),
+            Stored(&["One"]),
+            OpenAt("www.shop.test", "/blank"),
+            Until("document.cookie.includes('_svctrack=')"),
+        ],
+        ..Scenario::named("the cookie is for all subdomains")
+    },
+    Scenario {
+        head: "<script nonce=watch>var before = Object.keys(window)</script>",
+        script: ONE,
+        steps: &[
+            Open("/"),
+            Stored(&["One"]),
+            Until(
+                "Object.keys(window).filter((name) => !before.includes(name) && name !== 'ret_nodes').join() === 'svctrack'",
+            ),
+        ],
+        ..Scenario::named("nothing is global but svctrack")
+    },
+    Scenario {
+        head: "<script nonce=watch>JSON.stringify({}); addEventListener('svctrack', () => {});</script>",
+        script: "const bad = {get email() { throw 1 }, get info() { throw 2 }, toJSON() { throw 3 }};\
+                 svctrack.identify('7', {companyExternalId: 'acme'}); svctrack.track('A', bad); svctrack.identify(bad, bad);\
+                 svctrack.track('B', {info: {toJSON() { throw 4 }}}); svctrack.track(); svctrack.load(); svctrack.consent('x');\
+                 svctrack.init({onWarning() { throw 5 }}); svctrack.track('One');",
+        steps: &[Open("/"), Stored(&["One"])],
+        ..Scenario::named("what a page gets wrong throws nothing into it")
+    },
+    Scenario {
+        engines: BOTH,
+        script: "svctrack.init({pageViews: true});svctrack.identify('7', {companyExternalId: 'acme'});",
+        steps: &[
+            Open("/"),
+            Stored(&["Viewed page"]),
+            Run(
+                "history.replaceState(0, '', '/a'); history.pushState(0, '', '/a'); history.pushState(0, '', '/a#b')",
+            ),
+            Run("history.pushState(0, '', '/b')"),
+            Stored(&["Viewed page", "Viewed page", "Viewed page"]),
+            Run("history.back()"),
+            Until("location.pathname === '/a'"),
+            Stored(&["Viewed page", "Viewed page", "Viewed page", "Viewed page"]),
+        ],
+        ..Scenario::named("each step of an app of one page is viewed once")
+    },
+    Scenario {
+        script: "svctrack.init({pageViews: true});svctrack.identify('7', {companyExternalId: 'acme'});\
+                 addEventListener('pageshow', (event) => { window.isBack = event.persisted });",
+        steps: &[
+            Open("/"),
+            Stored(&["Viewed page"]),
+            Open("/blank"),
+            Back,
+            Until("window.isBack"),
+            Stored(&["Viewed page", "Viewed page"]),
+        ],
+        ..Scenario::named("a page that comes back from the cache is viewed anew")
+    },
+    Scenario {
+        head: OLD,
+        script: ONE,
+        steps: &[Open("/"), Stored(&["One"]), Says("too_old")],
+        ..Scenario::named("a message that is older than twelve hours is given up")
+    },
+    Scenario {
+        head: HASTE,
+        steps: &[
+            Open("/"),
+            Offline(true),
+            Run(ONE),
+            Calls(10),
+            Until(
+                "pauses.length === 9 && pauses.every((ms, n) => ms >= Math.min(60000, 500 * 2 ** n) / 2 && ms <= Math.min(60000, 500 * 2 ** n))",
+            ),
+            Until("new Set(pauses.map((ms, n) => ms / 2 ** n)).size > 2"),
+            Run("svctrack.track('Two')"),
+            Calls(10),
+            Offline(false),
+            Run(ONLINE),
+            Stored(&["One", "Two"]),
+            Calls(13),
+        ],
+        ..Scenario::named("pauses double up to a minute, and after ten tries the queue rests")
+    },
+    Scenario {
+        head: HASTE,
+        steps: &[
+            Open("/"),
+            Answer(&[(429, 9999)]),
+            Run(ONE),
+            Stored(&["One"]),
+            Until("pauses.length === 1 && pauses[0] > 300000 && pauses[0] <= 300500"),
+        ],
+        ..Scenario::named("no server has a page wait for more than five minutes")
+    },
+    Scenario {
+        head: "<script nonce=watch>const ask = fetch; window.fetch = (request, ...more) => /analytics/.test(request.url) && !window.isKind ?\
+               (window.tries = window.tries + 1 || 1) % 2 ? Promise.reject('no') : {} : ask(request, ...more)</script>",
+        script: ONE,
+        steps: &[
+            Open("/"),
+            Until("window.tries >= 2"),
+            Run("window.isKind = true"),
+            Stored(&["One"]),
+        ],
+        ..Scenario::named("a page that has a fetch of its own breaks nothing")
+    },
+    Scenario {
+        head: "<script nonce=watch>Object.defineProperty(document, 'prerendering', {value: true, configurable: true})</script>",
+        script: "svctrack.init({pageViews: true});svctrack.identify('7', {companyExternalId: 'acme'}); svctrack.track('One');",
+        steps: &[
+            Open("/"),
+            Nothing,
+            Run(
+                "delete document.prerendering; document.dispatchEvent(new Event('prerenderingchange'))",
+            ),
+            Stored(&["One", "Viewed page"]),
+        ],
+        ..Scenario::named("a page that nobody has seen yet sends nothing")
+    },
+];
+
+const OLD: &str = "<script nonce=watch>localStorage.setItem('_svctrack ' + location.origin + '/analytics/{{tenant}} ' +\
+     '01800000-0000-7000-8000-000000000000 000000000000', JSON.stringify({externalId: '7', action: 'Old'}))</script>";
+/// Pauses that the tracker asks for are written down, and made short.
+const HASTE: &str = "<script nonce=watch>var pauses = []; const wait = setTimeout; window.setTimeout = (action, ms) => {\
+     const isPause = ms >= 250 && ms !== 5000 && ms !== 30000; if (isPause) pauses.push(ms); return wait(action, isPause ? 1 : ms) }</script>";
+
+const TWENTY: [&str; 21] = [
+    "One", "Event 10", "Event 11", "Event 12", "Event 13", "Event 14", "Event 15", "Event 16",
+    "Event 17", "Event 18", "Event 19", "Event 20", "Event 21", "Event 22", "Event 23", "Event 24",
+    "Event 25", "Event 26", "Event 27", "Event 28", "Event 29",
+];
+const TWO_AND_TWENTY: [&str; 22] = [
+    "One", "Two", "Event 10", "Event 11", "Event 12", "Event 13", "Event 14", "Event 15",
+    "Event 16", "Event 17", "Event 18", "Event 19", "Event 20", "Event 21", "Event 22", "Event 23",
+    "Event 24", "Event 25", "Event 26", "Event 27", "Event 28", "Event 29",
+];

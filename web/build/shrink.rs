@@ -1,0 +1,87 @@
+//! Cuts from the module what never runs in a browser, and shortens what the module and its glue call each
+//! other. The compiler could do the first only on its nightly channel.
+
+use std::collections::BTreeMap;
+
+use walrus::{ExportItem, FunctionBuilder, FunctionId, FunctionKind, Module, passes::gc};
+
+/// What the names of functions have in them that only a panic runs: its message, its formatting, its hooks.
+/// Without them a panic ends the module at once, and the loader goes on without it.
+const OF_PANICS: &[&str] = &["9panicking", "3fmt", "core..fmt", "_fail", "alloc_error"];
+/// The same of closures that wasm-bindgen prepares for every shape of a call. The browser uses the exported
+/// ones alone.
+const OF_CLOSURES: &str = "wasm_bindgen::convert::closures::";
+const INVOKE: &str = "::invoke::";
+
+/// Cuts what only a panic runs; the names of functions are those of the linker.
+pub(crate) fn cut_panics(module: &mut Module) {
+    cut(module, |name| OF_PANICS.iter().any(|part| name.contains(part)));
+}
+
+/// Cuts the closures that are not used; the names of functions are readable ones.
+pub(crate) fn cut_closures(module: &mut Module) {
+    let used: Vec<_> =
+        exported(module).into_iter().filter_map(|id| module.funcs.get(id).name.clone()).collect();
+    // What is exported is a wrapper, named after what it wraps.
+    let is_used = |name: &str| used.iter().any(|used| used.starts_with(name));
+    cut(module, |name| name.starts_with(OF_CLOSURES) && name.contains(INVOKE) && !is_used(name));
+}
+
+fn exported(module: &Module) -> Vec<FunctionId> {
+    let function = |item| match item {
+        ExportItem::Function(id) => Some(id),
+        _ => None,
+    };
+    module.exports.iter().filter_map(|export| function(export.item)).collect()
+}
+
+/// Puts a trap in the place of each function that `is_dead`, and removes what nothing calls any more.
+fn cut(module: &mut Module, is_dead: impl Fn(&str) -> bool) {
+    let exported = exported(module);
+    let dead: Vec<_> = module
+        .funcs
+        .iter_local()
+        .map(|(id, _)| id)
+        .filter(|id| !exported.contains(id))
+        .filter(|id| module.funcs.get(*id).name.as_deref().is_some_and(&is_dead))
+        .collect();
+    for id in dead {
+        let kind = module.types.get(module.funcs.get(id).ty());
+        let (parameters, results) = (kind.params().to_vec(), kind.results().to_vec());
+        let mut trap = FunctionBuilder::new(&mut module.types, &parameters, &results);
+        trap.func_body().unreachable();
+        let arguments = parameters.iter().map(|kind| module.locals.add(*kind)).collect();
+        module.funcs.get_mut(id).kind = FunctionKind::Local(trap.local_func(arguments));
+    }
+    gc::run(module);
+}
+
+/// The name under which the loader hands the glue to the module.
+const GLUE: &str = "glue";
+
+/// Gives short names to all that the module and its glue have of each other. Returns the glue.
+pub(crate) fn shorten(module: &mut Module, glue: &str) -> String {
+    let mut short = BTreeMap::new();
+    for import in module.imports.iter_mut() {
+        GLUE.clone_into(&mut import.module);
+        import.name = short_for(&mut short, &import.name);
+    }
+    for export in module.exports.iter_mut().filter(|export| export.name.starts_with("__")) {
+        export.name = short_for(&mut short, &export.name);
+    }
+    let is_word = |character: char| character.is_alphanumeric() || character == '_';
+    let mut shortened = String::with_capacity(glue.len());
+    let mut rest = glue;
+    while let Some(first) = rest.chars().next() {
+        let end = rest.find(|character| is_word(character) != is_word(first)).unwrap_or(rest.len());
+        let (text, after) = rest.split_at(end);
+        shortened.push_str(short.get(text).map_or(text, String::as_str));
+        rest = after;
+    }
+    shortened
+}
+
+fn short_for(short: &mut BTreeMap<String, String>, name: &str) -> String {
+    let next = format!("_{}", short.len());
+    short.entry(name.to_owned()).or_insert(next).clone()
+}

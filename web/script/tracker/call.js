@@ -1,0 +1,55 @@
+// A call of the page, read at once and without trust: a member can be missing, of any kind, or throw.
+// What the page does with its objects later changes nothing.
+
+const IDENTITY = ['externalId', 'email', 'name', 'companyExternalId', 'assetExtId', 'projectExtId'];
+// What an EXTRA_INFO can have.
+const MEMBERS = [...IDENTITY, 'info', 'passive', 'weight'];
+
+let lastDate = 0;
+
+// A text, or a number as one: callers have numeric ids. Blank counts as not given (R32).
+function text(value) {
+  const given = Number.isFinite(value) ? String(value) : value;
+  return typeof given === 'string' && given.trim() ? given : undefined;
+}
+
+// The identity members of an object, in one order.
+function identityOf(object) {
+  const members = IDENTITY.map((name) => [name, text(object?.[name])]);
+  return Object.fromEntries(members.filter(([, value]) => value));
+}
+
+// A UUIDv7 (R39): ids sort as their times do.
+function uuid(ms) {
+  const bytes = Array.from(crypto.getRandomValues(new Uint8Array(9)));
+  const random = bytes.map((byte) => (byte + 256).toString(16).slice(1)).join('');
+  const digits = ms.toString(16).padStart(12, '0') + '7' + random.slice(15) + '8' + random.slice(0, 15);
+  return digits.replace(/(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-');
+}
+
+// The call with its message as far as the page gave it. No two messages of a page have the same date: it
+// is their order (R45).
+function read(name, first, given, calledAt) {
+  // An object alone is meant as EXTRA_INFO.
+  const extra = Object(given ?? (name === 'identify' ? first : undefined));
+  const message = identityOf(extra);
+  const call = { name, first: text(first), message };
+  const unknown = Object.keys(extra).filter((member) => !MEMBERS.includes(member));
+  if (unknown[0]) warn(`${title(call)}leaves out: member_unknown: ${unknown}: extra data goes into info`);
+  if (name === 'identify') {
+    if (call.first) message.externalId = call.first;
+  } else {
+    message.action = call.first;
+    if (extra.info != null) {
+      // What cannot be written as JSON is a text, which no check lets pass.
+      call.info = attempt(() => JSON.stringify(extra.info)) || '""';
+      message.info = JSON.parse(call.info);
+    }
+    if (extra.passive) message.passive = true;
+    if (extra.weight != null) message.weight = Number.isFinite(extra.weight) ? extra.weight : 'NaN';
+  }
+  lastDate = Math.max(calledAt, lastDate + 1);
+  message.date = new Date(lastDate).toISOString();
+  message.messageId = uuid(lastDate);
+  return call;
+}

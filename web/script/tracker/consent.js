@@ -1,0 +1,34 @@
+// Whether the visitor agrees. Before they have said so (`pending`), nothing is sent, fetched or stored, and
+// calls are kept in memory only; when they refuse (`denied`), calls are dropped, and so is all that was
+// stored. Global Privacy Control counts as a refusal until consent is granted (R46).
+
+function consent() {
+  const given = options.consent;
+  if (given === 'granted') return given;
+  return navigator.globalPrivacyControl ? 'denied' : given || 'granted';
+}
+
+// Whether anything may be sent or stored.
+function isAllowed() {
+  return isStarted && consent() === 'granted';
+}
+
+function setConsent(given) {
+  if (!/^(granted|denied|pending)$/.test(given)) return warn('consent() did nothing: consent_invalid');
+  options.consent = given;
+  heed();
+}
+
+// Does what the visitor's answer asks for.
+function heed() {
+  if (!isStarted) return;
+  explain('consent: ' + consent());
+  if (consent() === 'denied') {
+    kept.length = waiting.length = 0;
+    forget();
+    [...queue.keys()].forEach(remove);
+    stored().forEach(([key]) => removeStored(key));
+  }
+  whenIdle(startEngine);
+  work();
+}

@@ -1,0 +1,68 @@
+// The cookie that keeps who the visitor is. It is read as if an enemy had written it.
+
+const COOKIE = '_svctrack';
+// Browsers take about 4 KB with name and attributes, and the rest belongs to the host page.
+const MAX_COOKIE_BYTES = 3072;
+// 365 days.
+const COOKIE_SECONDS = 31536000;
+
+let widest;
+// The identity where the browser keeps no cookies: until the page is left.
+let uncookied;
+
+function cookies() {
+  return attempt(() => document.cookie) || '';
+}
+
+function setCookie(name, value, seconds, domain) {
+  const of = domain ? '; Domain=' + domain : '';
+  const secure = location.protocol === 'https:' ? '; Secure' : '';
+  attempt(() => {
+    document.cookie = `${name}=${value}; Path=/; SameSite=Lax; Max-Age=${seconds}${of}${secure}`;
+  });
+}
+
+// The widest domain for which the browser takes a cookie, so that subdomains share it; none where only
+// the host itself can have one, such as `localhost`. The browser knows that nobody owns `co.uk`.
+function widestDomain() {
+  const probe = COOKIE + '_probe';
+  const labels = location.hostname.split('.');
+  for (let at = labels.length - 2; at >= 0; at--) {
+    const domain = labels.slice(at).join('.');
+    setCookie(probe, 1, 60, domain);
+    const isTaken = cookies().includes(probe);
+    setCookie(probe, '', 0, domain);
+    if (isTaken) return domain;
+  }
+  return '';
+}
+
+// Who is known. What no event could have is left out, so that a changed cookie spoils no event.
+function known() {
+  if (uncookied) return uncookied;
+  for (const cookie of cookies().split(/; */)) {
+    const value = cookie.startsWith(COOKIE + '=') && cookie.slice(COOKIE.length + 1);
+    const kept = value && value.length <= MAX_COOKIE_BYTES && attempt(() => JSON.parse(decodeURIComponent(value)));
+    if (kept) {
+      const identity = Object.entries(identityOf(kept));
+      const isUsable = ([name, text]) => /^[^\0-\x1f\x7f-\x9f]{1,512}$/.test(text) && (name !== 'email' || /.@./.test(text));
+      return Object.fromEntries(identity.filter(isUsable));
+    }
+  }
+  return {};
+}
+
+function keep(identity) {
+  widest ??= widestDomain();
+  uncookied = undefined;
+  const json = JSON.stringify(identity);
+  const value = attempt(() => encodeURIComponent(json)) || '';
+  if (value.length <= MAX_COOKIE_BYTES) setCookie(COOKIE, value, COOKIE_SECONDS, widest);
+  if (JSON.stringify(known()) !== json) uncookied = identity;
+}
+
+function forget() {
+  widest ??= widestDomain();
+  uncookied = undefined;
+  for (const domain of [widest, '']) setCookie(COOKIE, '', 0, domain);
+}

@@ -1,0 +1,63 @@
+// The two engines. Both complete a message with the identity that is known and send a request, and keep
+// nothing, so that one can take over from the other at any moment. The one in WebAssembly also makes all
+// checks of the server; the one here stands in where WebAssembly is not allowed or not there yet.
+
+// So long may the other engine take before this one stands in.
+const ENGINE_MS = 5000;
+
+// Whether `given`, which names somebody, means the person who is known. Ids decide, then e-mails.
+function isSamePerson(before, given) {
+  if (before.externalId && given.externalId) return before.externalId === given.externalId;
+  if (!before.email) return false;
+  const fold = (email) => email.trim().toLowerCase();
+  return given.email ? fold(before.email) === fold(given.email) : !before.externalId;
+}
+
+const plain = {
+  complete(message, before, isIdentify) {
+    if (!isIdentify || isSamePerson(before, message)) Object.assign(message, { ...before, ...identityOf(message) });
+  },
+  send(request, pending) {
+    fetch(request).then((answer) => pending.resolve(answer), () => pending.resolve());
+  },
+};
+
+let engine;
+// Whether the engine in WebAssembly was asked for: once a page.
+let isAsked = false;
+
+function use(chosen, why) {
+  engine = chosen;
+  explain(`engine: ${engine === plain ? 'JavaScript' : 'WebAssembly'}: ${why}`);
+  work();
+  adopt();
+  pump();
+}
+
+// Something of the engine in WebAssembly, or of `plain` if that breaks.
+function ask(method, ...given) {
+  try {
+    return engine[method](...given);
+  } catch (error) {
+    if (engine === plain) throw error;
+    use(plain, error);
+    return plain[method](...given);
+  }
+}
+
+async function startEngine() {
+  if (isAsked || !isAllowed()) return;
+  isAsked = true;
+  const late = setTimeout(() => engine || use(plain, 'late'), ENGINE_MS);
+  try {
+    const url = (file) => new URL(file, script.src).href;
+    const wasm = fetch(url('svctrack_bg.wasm'), { credentials: 'omit' });
+    const [glue, answer] = await Promise.all([import(url('svctrack_glue.js')), wasm]);
+    const { instance } = await WebAssembly.instantiateStreaming(answer, { glue });
+    glue.start(instance.exports);
+    use(glue, 'loaded');
+  } catch (error) {
+    use(plain, error);
+  }
+  clearTimeout(late);
+}

@@ -1,0 +1,138 @@
+// The global object `svctrack`: calls of the page on their way to the queue. Nothing here throws into the
+// host page.
+
+// So many calls wait for the engine, or for consent, at the most.
+const MAX_KEPT_CALLS = 1000;
+// So many `track` calls wait for an `identify` at the most.
+const MAX_WAITING_CALLS = 100;
+// The engine is fetched when the page has nothing else to do, or after so many milliseconds.
+const IDLE_MS = 2000;
+
+const kept = [];
+const waiting = [];
+let endpoint;
+let isStarted = false;
+
+function on(target, type, action) {
+  target.addEventListener(type, (event) => attempt(() => action(event)));
+}
+
+function whenIdle(action) {
+  if (window.requestIdleCallback) requestIdleCallback(action, { timeout: IDLE_MS });
+  else setTimeout(action, 1);
+}
+
+// Calls are kept in their order until they can be worked on.
+function take(call) {
+  if (isStarted && consent() === 'denied') return explain(title(call) + 'not sent: consent_denied');
+  if (kept.length >= MAX_KEPT_CALLS) return warn(title(call) + 'not sent: too_many_calls');
+  kept.push(call);
+  work();
+}
+
+function work() {
+  while (engine && isAllowed() && kept.length) deliver(kept.shift());
+}
+
+function deliver(call) {
+  const { name, message } = call;
+  const isIdentify = name === 'identify';
+  const namesNobody = () => !message.externalId && !message.email;
+  if (name === 'reset') {
+    waiting.length = 0;
+    return forget();
+  }
+  if (isIdentify && namesNobody()) return warn(title(call) + 'not sent: identity_missing: give an id or an e-mail');
+  // On the wire it would be taken for an `identify`.
+  if (!isIdentify && !message.action) return warn(title(call) + 'not sent: action_missing: say what the user did');
+  const faults = ask('complete', message, known(), isIdentify, call.info, message.weight);
+  if (faults) return warn(title(call) + 'not sent: ' + faults);
+  if (namesNobody()) return wait(call);
+  if (isIdentify) keep(identityOf(message));
+  add(message.messageId, JSON.stringify(message));
+  explain(title(call) + 'is queued: ' + JSON.stringify(message));
+  pump();
+  if (isIdentify) waiting.splice(0).forEach(deliver);
+}
+
+// A `track` of nobody waits for the next `identify` on this page.
+function wait(call) {
+  waiting.push(call);
+  // Said once: a page that never identifies never sends anything.
+  if (waiting.length === 1) warn(title(call) + 'waits: identity_missing: call identify');
+  if (waiting.length > MAX_WAITING_CALLS) warn(title(waiting.shift()) + 'not sent: identity_missing');
+}
+
+// Begins once, and not for a page that nobody has seen yet.
+function begin() {
+  if (!endpoint) return;
+  if (document.prerendering) return on(document, 'prerenderingchange', begin);
+  if (!isStarted) {
+    isStarted = true;
+    prefix = `_svctrack ${endpoint} `;
+    on(document, 'visibilitychange', () => (document.visibilityState === 'hidden' ? leave() : wake()));
+    on(window, 'pagehide', () => {
+      leave();
+      releaseLock();
+    });
+    on(window, 'pageshow', comeBack);
+    on(window, 'online', wake);
+  }
+  heed();
+  watchPages();
+}
+
+// A page that comes back from the browser's cache goes on, and is seen anew.
+function comeBack(event) {
+  if (!event.persisted) return;
+  wake();
+  viewed = undefined;
+  view();
+}
+
+const methods = {
+  // Sets the address to which events go, once, and starts.
+  load(address, given) {
+    endpoint ||= text(address);
+    if (!endpoint) warn('load() did nothing: address_missing');
+    methods.init(given);
+  },
+  // Sets options: `consent`, `debug`, `pageViews`, `onWarning`.
+  init(given) {
+    Object.assign(options, given);
+    options.debug ||= /[?&]svctrack_debug/.test(location.search);
+    begin();
+  },
+  identify(userId, extra, calledAt) {
+    take(read('identify', userId, extra, calledAt));
+  },
+  track(action, extra, calledAt) {
+    take(read('track', action, extra, calledAt));
+  },
+  // Forgets who the visitor is: for a log-out. It waits its turn behind the calls before it.
+  reset() {
+    take({ name: 'reset' });
+  },
+  consent: setConsent,
+};
+
+// A call as the snippet keeps it: its name, its arguments, its time.
+function run([name, given, calledAt]) {
+  try {
+    methods[name](given[0], given[1], calledAt);
+  } catch (error) {
+    warn(`${name}() failed: ${error}`);
+  }
+}
+
+const svctrack = window.svctrack?.load ? window.svctrack : (window.svctrack = {});
+if (!svctrack.isLoaded) {
+  svctrack.isLoaded = true;
+  const calls = svctrack.q || [];
+  // A page may hold on to a method of the snippet, so what that keeps from now on runs at once.
+  svctrack.q = { push: run };
+  for (const name of Object.keys(methods)) {
+    svctrack[name] = (...given) => run([name, given, Date.now()]);
+  }
+  calls.forEach(run);
+}

@@ -1,0 +1,31 @@
+// Page views, if the page wants them (`pageViews`). A page is its path: query and fragment are neither
+// compared nor sent, since they may hold what is private.
+
+const PAGE_VIEW = 'Viewed page';
+
+let viewed;
+let areWatched = false;
+
+function view() {
+  const path = location.pathname;
+  // Routers call replaceState and then pushState for one step.
+  if (!areWatched || path === viewed) return;
+  const [referrer] = (viewed ?? document.referrer).split(/[?#]/);
+  viewed = path;
+  methods.track(PAGE_VIEW, { info: { path, referrer } }, Date.now());
+}
+
+function watchPages() {
+  if (!options.pageViews || areWatched) return;
+  areWatched = true;
+  view();
+  for (const name of ['pushState', 'replaceState']) {
+    const original = history[name];
+    history[name] = function (...given) {
+      const result = original.apply(this, given);
+      attempt(view);
+      return result;
+    };
+  }
+  on(window, 'popstate', view);
+}

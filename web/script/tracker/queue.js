@@ -1,0 +1,102 @@
+// The messages that the server has not confirmed: in memory, and in the browser's storage as long as there
+// is some. Each has an entry of its own there, `<prefix> <messageId> <page>`, which only its page writes. A
+// page holds a lock of its name while it has entries; when the lock is free, the page is gone, and another
+// one takes its entries over. A message that is sent twice counts once, by its id (R39).
+
+// So many messages are kept at the most, of all tabs together: the oldest go first.
+const MAX_QUEUED = 100;
+// So many characters: 256 KB, since browsers keep two bytes of each.
+const MAX_QUEUED_CHARACTERS = 131072;
+// A message that is older than this is given up: 12 hours.
+const MAX_AGE_MS = 43200000;
+
+const page = uuid(Date.now()).slice(-12);
+const queue = new Map();
+// Pages whose end is waited for.
+const awaited = new Set();
+let prefix;
+let letGo;
+
+const keyOf = (id) => prefix + id + ' ' + page;
+
+// All entries, of all tabs, the oldest first: their keys and their texts.
+function stored() {
+  const keys = () => Object.keys(localStorage).filter((key) => key.startsWith(prefix)).sort();
+  return attempt(() => keys().map((key) => [key, localStorage.getItem(key)])) || [];
+}
+
+function removeStored(key) {
+  attempt(() => localStorage.removeItem(key));
+}
+
+// Drops the oldest until what is left is little enough.
+function limit(entries, drop) {
+  let characters = entries.reduce((sum, [, text]) => sum + text.length, 0);
+  for (let left = entries.length; left > MAX_QUEUED || characters > MAX_QUEUED_CHARACTERS; left--) {
+    const [key, text] = entries.shift();
+    characters -= text.length;
+    drop(key);
+  }
+}
+
+function add(id, text) {
+  queue.set(id, text);
+  limit([...queue], (oldest) => {
+    queue.delete(oldest);
+    warn(`message ${oldest} was given up: queue_full`);
+  });
+  attempt(() => localStorage.setItem(keyOf(id), text));
+  limit(stored(), removeStored);
+  holdLock();
+}
+
+function remove(id) {
+  queue.delete(id);
+  removeStored(keyOf(id));
+  if (!queue.size) releaseLock();
+}
+
+function isOld(id) {
+  return Date.now() - parseInt(id.replace('-', ''), 16) > MAX_AGE_MS;
+}
+
+// A page that holds a lock cannot be kept for the way back, so it is held only while it says something.
+function holdLock() {
+  if (letGo) return;
+  const until = new Promise((resolve) => (letGo = resolve));
+  withLock(page, () => until);
+}
+
+function releaseLock() {
+  letGo?.();
+  letGo = undefined;
+}
+
+// Does something as soon as a page has let go of its lock. Where there are no locks, as on pages without
+// https, everybody counts as gone.
+function withLock(owner, action) {
+  const { locks } = navigator;
+  if (locks) attempt(() => locks.request(prefix + owner, action).catch(() => {}));
+  else action();
+}
+
+// Takes over what other pages leave, once they are gone.
+function adopt() {
+  for (const [key] of stored()) {
+    const owner = key.slice(-page.length);
+    if (owner === page || awaited.has(owner)) continue;
+    awaited.add(owner);
+    withLock(owner, () => {
+      awaited.delete(owner);
+      takeOver(owner);
+    });
+  }
+}
+
+function takeOver(owner) {
+  for (const [key, text] of stored().filter(([key]) => key.endsWith(owner))) {
+    add(key.slice(prefix.length, -page.length - 1), text);
+    removeStored(key);
+  }
+  pump();
+}

@@ -1,0 +1,125 @@
+// Sending what is in the queue, one message after the other; and all at once when the page is left.
+
+// Between two tries: doubling from the first to the last, in milliseconds.
+const FIRST_PAUSE_MS = 500;
+const LAST_PAUSE_MS = 60000;
+// So often it is tried; then the queue rests until the page is seen again, the browser is back online, or
+// there is another page.
+const MAX_TRIES = 10;
+// So long the server may have it waited, in seconds.
+const MAX_RETRY_AFTER = 300;
+// An answer that takes longer is none.
+const ANSWER_MS = 30000;
+// The longest message that may outlive its page, in characters of at most three bytes: with the time of
+// sending it has 16 KiB. All of a page share 64 KiB.
+const MAX_KEEPALIVE_CHARACTERS = 5400;
+
+let tries = 0;
+let timer;
+// The message that is under way, and those that were sent when the page was left.
+let sending;
+const left = new Set();
+
+// Server and page may disagree about the time, so each request says when it was sent (R45).
+function bodyOf(text) {
+  return text.slice(0, -1) + ',"sentAt":"' + new Date().toISOString() + '"}';
+}
+
+// A body that is a string goes as `text/plain;charset=UTF-8`, which needs no preflight.
+function requestOf(text, keepalive) {
+  return new Request(endpoint, {
+    method: 'POST',
+    body: bodyOf(text),
+    keepalive: keepalive && isShort(text),
+    credentials: 'omit',
+  });
+}
+
+// Whether a message may outlive the page.
+function isShort(text) {
+  return text.length <= MAX_KEEPALIVE_CHARACTERS;
+}
+
+// The answer; undefined when there is none. A page may have a `fetch` of its own, so anything may come.
+async function post(text, keepalive) {
+  const answered = new Promise((resolve) => {
+    setTimeout(resolve, ANSWER_MS);
+    ask('send', requestOf(text, keepalive), { resolve });
+  });
+  const answer = await answered.catch(() => {});
+  return answer instanceof Response ? answer : undefined;
+}
+
+// Sends the next message, unless one is under way or it is too early.
+async function pump() {
+  if (!engine || sending || timer || !isAllowed()) return;
+  sending = [...queue.keys()].find((id) => !left.has(id));
+  if (!sending) return;
+  const id = sending;
+  if (isOld(id)) finish(id, 'was given up: too_old');
+  else await deliverTo(await post(queue.get(id), !tries), id);
+  sending = undefined;
+  pump();
+}
+
+async function deliverTo(answer, id) {
+  const status = answer?.status;
+  if (answer?.ok) {
+    tries = 0;
+    finish(id);
+  } else if (!status || status >= 500 || [408, 425, 429].includes(status)) {
+    pause(status, Number(answer?.headers.get('Retry-After')) || 0);
+  } else {
+    const problem = await answer.json().catch(() => {});
+    finish(id, `was given up: ${problem?.errors?.[0]?.code || status}`);
+  }
+}
+
+function finish(id, fault) {
+  if (fault) warn(`message ${id} ${fault}`);
+  else explain(`message ${id} is stored`);
+  remove(id);
+}
+
+// Waits before the next try: longer each time, and never as long as other pages do.
+function pause(status, retryAfter) {
+  tries++;
+  const ms = Math.min(LAST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** (tries - 1)) * (1 - Math.random() / 2);
+  const pauseMs = ms + Math.min(retryAfter, MAX_RETRY_AFTER) * 1000;
+  explain(`server_unreachable: ${status}: try ${tries}, ${queue.size} kept`);
+  // A timer that never comes: only `wake` goes on.
+  timer = tries < MAX_TRIES ? setTimeout(resume, pauseMs) : -1;
+}
+
+function resume() {
+  timer = 0;
+  pump();
+}
+
+// Tries at once: the page is seen again, or the browser is back online.
+function wake() {
+  if (!isAllowed()) return;
+  clearTimeout(timer);
+  tries = 0;
+  left.clear();
+  if (queue.size) holdLock();
+  adopt();
+  resume();
+}
+
+// The page is left or hidden, and may never run again: all that is in the queue is handed to the browser,
+// in this very moment. It stays in the queue, since nobody will hear whether it arrived.
+function leave() {
+  if (!isAllowed()) return;
+  if (!engine) use(plain, 'the page is left');
+  for (const [id, text] of queue) {
+    const outlives = id === sending && !tries && isShort(text);
+    if (outlives || left.has(id)) continue;
+    left.add(id);
+    explain(`message ${id} is sent as the page is left`);
+    if (!attempt(() => navigator.sendBeacon(endpoint, bodyOf(text)))) {
+      // What may outlive a page is used up.
+      attempt(() => fetch(requestOf(text, true)).catch(() => fetch(requestOf(text))).catch(() => {}));
+    }
+  }
+}
