@@ -1,6 +1,8 @@
 //! `svctrack tenant` and `svctrack token`: each is a call of the API, of a running server or over the
 //! store of one that is stopped (R44). `svctrack compact` and `svctrack verify` are for a stopped one alone.
 
+mod backup;
+
 use std::{
     io::{self, Write as _},
     path::PathBuf,
@@ -13,9 +15,11 @@ use serde_json::{Value, json};
 use svctrack_server::{
     admin::{Admin, Whose},
     auth::Token,
-    config::Given,
+    config::{Config, Given},
     store::embedded::{Compacted, Embedded, Problem, Verified, compact, verify},
 };
+
+pub(crate) use self::backup::{Backup, Restore};
 
 #[derive(Subcommand)]
 pub(crate) enum TenantCommand {
@@ -254,17 +258,21 @@ impl At {
         path: &str,
         body: Option<Value>,
     ) -> Result<Value, String> {
-        let admin = match (&self.server, &self.token) {
-            (Some(server), Some(token)) => {
-                Admin::Running { server: server.clone(), token: token.clone() }
-            }
-            _ => {
-                let given = Given { data: self.data.clone(), ..Given::default() };
-                let config = crate::configure(given);
-                Admin::stopped(&config.map_err(|error| error.to_string())?, whose)?
-            }
-        };
-        admin.call(method, path, body).await
+        self.admin(whose)?.call(method, path, body).await
+    }
+
+    /// Who answers the calls.
+    fn admin(&self, whose: Whose<'_>) -> Result<Admin, String> {
+        match (&self.server, &self.token) {
+            (Some(server), Some(token)) => Ok(Admin::running(server, token)),
+            _ => Admin::stopped(&self.config()?, whose),
+        }
+    }
+
+    /// The configuration of the stopped server.
+    fn config(&self) -> Result<Config, String> {
+        let given = Given { data: self.data.clone(), ..Given::default() };
+        crate::configure(given).map_err(|error| error.to_string())
     }
 
     fn show(&self, answer: &Value, in_words: impl FnOnce() -> String) -> Result<(), String> {

@@ -6,6 +6,7 @@
 pub mod admin;
 pub mod app;
 pub mod auth;
+pub mod backups;
 mod body;
 pub mod config;
 mod error;
