@@ -5,6 +5,7 @@ use std::{
     fs::File,
     io::{self, Write as _},
     sync::Arc,
+    time::Duration,
 };
 
 use bytes::Bytes;
@@ -23,12 +24,12 @@ use serde_json::Value;
 use svctrack_core::value::TenantId;
 
 use crate::{
-    app::{App, SystemClock},
-    auth::{ByFile, Tenant},
+    app::{App, Clock as _, SystemClock},
+    auth::{ByFile, Tenant, TenantRecord, Token, TokenRecord},
     config::Config,
     rate_limit::RateLimits,
     router,
-    store::{Store, embedded::Embedded},
+    store::{Actor, Command, Store as _, embedded::Embedded},
 };
 
 /// Whose things a command is about, on a store that is stopped.
@@ -40,6 +41,13 @@ pub enum Whose<'a> {
     OnlyTenant,
     /// Those of the tenant with this UUID.
     Tenant(&'a str),
+}
+
+impl<'a> Whose<'a> {
+    /// Those of the tenant that is named, else the only one's.
+    pub fn of(tenant: Option<&'a str>) -> Self {
+        tenant.map_or(Self::OnlyTenant, Self::Tenant)
+    }
 }
 
 /// Where the calls go.
@@ -60,7 +68,7 @@ pub struct Running {
 /// The store of a server that is stopped, and whose calls they are.
 pub struct Stopped {
     store: Arc<Embedded>,
-    endpoint: BoxEndpoint<'static, Response>,
+    endpoint: Arc<BoxEndpoint<'static, Response>>,
     tenant: TenantId,
 }
 
@@ -92,10 +100,78 @@ impl Admin {
         }
         let store = open(config)?;
         let tenant = find(&store, whose)?;
+        Self::over(config, store, tenant)
+    }
+
+    fn over(config: &Config, store: Arc<Embedded>, tenant: TenantId) -> Result<Self, String> {
         let url = config.public_url(config.listen);
         let app = App::new(store.clone(), Arc::new(SystemClock), &url, RateLimits::default());
-        let endpoint = router::endpoint(&app)?.boxed();
+        let endpoint = Arc::new(router::endpoint(&app)?.boxed());
         Ok(Self::Stopped(Stopped { store, endpoint, tenant }))
+    }
+
+    /// The same store, for each of its tenants.
+    ///
+    /// # Errors
+    /// In words, when it is a running server, which shows a caller one tenant alone.
+    pub fn of_each_tenant(&self) -> Result<Vec<(TenantRecord, Self)>, String> {
+        let Self::Stopped(Stopped { store, endpoint, .. }) = self else {
+            return Err("all tenants are reached on the store of a stopped server alone".to_owned());
+        };
+        let tenants = store.tenants(usize::MAX).map_err(|error| error.to_string())?;
+        let of = |record: TenantRecord| {
+            let (store, endpoint, tenant) = (store.clone(), endpoint.clone(), record.id);
+            (record, Self::Stopped(Stopped { store, endpoint, tenant }))
+        };
+        Ok(tenants.into_iter().map(of).collect())
+    }
+
+    /// Opens the store of a configuration, makes it if need be, and in it the tenants that are missing.
+    /// Returns the tokens of these.
+    ///
+    /// # Errors
+    /// In words.
+    pub async fn with_tenants(
+        config: &Config,
+        tenants: Vec<TenantRecord>,
+    ) -> Result<(Self, Vec<(TenantId, Token)>), String> {
+        let store = open(config)?;
+        let mut made = Vec::new();
+        for tenant in tenants {
+            if store.has_tenant(tenant.id).map_err(|error| error.to_string())? {
+                continue;
+            }
+            let token = Token::generate().map_err(|error| error.to_string())?;
+            made.push((tenant.id, token.clone()));
+            let now = SystemClock.now();
+            let record = TokenRecord::of_everything(&token, tenant.id, "first token", now);
+            let command = Command::AddTenant { tenant, token: Box::new(record) };
+            let added = store.write(Actor::operator(), command).await;
+            added.map_err(|error| error.to_string())?;
+        }
+        Ok((Self::over(config, store, Tenant::OPERATOR.id())?, made))
+    }
+
+    /// Calls a route; where there are too many calls just now, again when told to.
+    ///
+    /// # Errors
+    /// In words, when the server cannot be reached.
+    pub async fn send_again(
+        &self,
+        method: Method,
+        path: &str,
+        body: Bytes,
+    ) -> Result<Answered, String> {
+        loop {
+            let answered = self.send(method.clone(), path, body.clone()).await?;
+            let wait = answered.headers.get(header::RETRY_AFTER);
+            match wait.and_then(|wait| wait.to_str().ok()?.parse().ok()) {
+                Some(seconds) if answered.status == StatusCode::TOO_MANY_REQUESTS => {
+                    tokio::time::sleep(Duration::from_secs(seconds)).await;
+                }
+                _ => return Ok(answered),
+            }
+        }
     }
 
     /// Calls a route, and returns what it answers.
@@ -189,7 +265,7 @@ fn find(store: &Embedded, whose: Whose<'_>) -> Result<TenantId, String> {
 }
 
 /// Every problem that an answer names, in one line.
-fn reason(answer: &Value) -> String {
+pub(crate) fn reason(answer: &Value) -> String {
     let text = |value: &Value, name: &str| value.get(name)?.as_str().map(str::to_owned);
     let listed = answer.get("errors").and_then(Value::as_array).into_iter().flatten();
     let messages: Vec<String> = listed.filter_map(|error| text(error, "message")).collect();

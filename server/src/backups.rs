@@ -10,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 use svctrack_core::value::Timestamp;
 use tempfile::NamedTempFile;
 use tokio::task::spawn_blocking;
@@ -74,9 +74,14 @@ pub struct Schedule {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub(crate) struct Done {
     /// The moment of the newest one.
+    #[serde(serialize_with = "as_text")]
     at: Option<Timestamp>,
     /// How many failed since.
     failed: u32,
+}
+
+fn as_text<S: Serializer>(at: &Option<Timestamp>, to: S) -> Result<S::Ok, S::Error> {
+    at.map(|at| at.to_string()).serialize(to)
 }
 
 /// What has become of scheduled backups, where there is a schedule.

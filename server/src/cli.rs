@@ -2,6 +2,7 @@
 //! store of one that is stopped (R44). `svctrack compact` and `svctrack verify` are for a stopped one alone.
 
 mod backup;
+mod transfer;
 
 use std::{
     io::{self, Write as _},
@@ -19,7 +20,10 @@ use svctrack_server::{
     store::embedded::{Compacted, Embedded, Problem, Verified, compact, verify},
 };
 
-pub(crate) use self::backup::{Backup, Restore};
+pub(crate) use self::{
+    backup::{Backup, Restore},
+    transfer::{Export, Import},
+};
 
 #[derive(Subcommand)]
 pub(crate) enum TenantCommand {
@@ -242,9 +246,8 @@ impl Of {
 
     async fn call(&self, method: Method, path: &str, body: Option<Value>) -> Result<Value, String> {
         let whose = match &self.tenant {
-            Some(tenant) => Whose::Tenant(tenant),
             None if self.operator => Whose::Operator,
-            None => Whose::OnlyTenant,
+            tenant => Whose::of(tenant.as_deref()),
         };
         self.at.call(whose, method, path, body).await
     }
@@ -314,7 +317,7 @@ fn table(rows: &Value, columns: &[&str]) -> String {
 }
 
 /// Runs a command to its end.
-pub(crate) fn block_on(command: impl Future<Output = Result<(), String>>) -> Result<(), String> {
+pub(crate) fn block_on<T>(command: impl Future<Output = Result<T, String>>) -> Result<T, String> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.map_err(|error| error.to_string())?.block_on(command)
 }

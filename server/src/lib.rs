@@ -21,3 +21,4 @@ mod routes;
 pub mod run;
 pub mod serve;
 pub mod store;
+pub mod transfer;

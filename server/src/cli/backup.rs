@@ -1,7 +1,6 @@
 //! `svctrack backup`, of a running server or of a store that is stopped, and `svctrack restore`.
 
 use std::{
-    fs::File,
     io::{BufReader, Seek as _},
     path::{Path, PathBuf},
 };
@@ -9,7 +8,7 @@ use std::{
 use bytes::Bytes;
 use clap::Args;
 use poem::http::Method;
-use serde_json::json;
+use serde_json::{Value, json};
 use svctrack_server::{
     admin::Whose,
     backups::{Unfinished, name_of},
@@ -44,16 +43,19 @@ impl Backup {
         let path =
             if self.to.is_dir() { self.to.join(name_of(manifest.at())) } else { self.to.clone() };
         unfinished.finish(&path).map_err(|error| words(&error))?;
-        self.at.show(&told(&manifest, bytes, &path), || {
+        let mut told = told(&manifest);
+        told["bytes"] = json!(bytes);
+        told["path"] = json!(path);
+        self.at.show(&told, || {
             let Manifest { rows, .. } = manifest;
             format!("{rows} rows as of {}, {bytes} bytes in {}", manifest.at(), path.display())
         })
     }
 }
 
-fn told(manifest: &Manifest, bytes: u64, path: &Path) -> serde_json::Value {
-    let (at, rows, tables) = (manifest.at().to_string(), manifest.rows, &manifest.tables);
-    json!({ "at": at, "rows": rows, "tables": tables, "bytes": bytes, "path": path })
+fn told(manifest: &Manifest) -> Value {
+    let at = manifest.at().to_string();
+    json!({ "at": at, "rows": manifest.rows, "tables": manifest.tables })
 }
 
 /// The folder that a file lies in.
@@ -80,9 +82,7 @@ impl Restore {
         let manifest = restore(&self.from, &config.data, config.cache_bytes());
         let manifest = manifest.map_err(|error| error.to_string())?;
         if self.json {
-            let bytes = File::open(&self.from).and_then(|file| file.metadata());
-            let bytes = bytes.map_err(|error| error.to_string())?.len();
-            return say(&told(&manifest, bytes, &self.from).to_string());
+            return say(&told(&manifest).to_string());
         }
         let Manifest { rows, .. } = manifest;
         let folder = config.data.display();

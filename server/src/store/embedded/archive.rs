@@ -2,13 +2,13 @@
 //! read from the front to the end, in memory for one row; what breaks off has no manifest.
 //!
 //! ```text
-//! head      one line of JSON: {"svctrackBackup":1,"storeFormat":2,"at":"..."}
+//! head      one line of JSON: {"svctrackBackup":1,"storeFormat":2,"at":1795290304728}
 //! table     1:1 length:2 name                      each table once, its rows behind it in the order of keys
 //! row       2:1 length:4 length:4 key value        laid out as drawn in `keys`
 //! manifest  3:1 length:4 json                      the head again, and of each table rows and SHA-256
 //! ```
 //!
-//! Numbers are big-endian. The SHA-256 of a table is that of its rows as they stand here. Nothing follows the
+//! Numbers are big-endian; `at` is in milliseconds since 1970. The SHA-256 of a table is that of its rows as they stand here. Nothing follows the
 //! manifest.
 
 use std::io::{self, BufRead, Read, Write};
