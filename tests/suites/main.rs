@@ -21,4 +21,5 @@ mod readme;
 mod startup;
 mod stream;
 mod tracking;
+mod transfer;
 mod verify;

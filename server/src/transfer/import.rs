@@ -88,6 +88,8 @@ struct Import<'a> {
 struct FromFile {
     def: &'static ResourceDef,
     name: String,
+    /// Whether records of others refer to its records.
+    is_referred: bool,
     done: Imported,
 }
 
@@ -100,12 +102,15 @@ impl Import<'_> {
         format: Format,
         folder: &Path,
     ) -> Result<Imported, String> {
-        let mut file = FromFile { def, name: format.file_name(def), done: Imported::default() };
+        let is_referred =
+            everything().iter().any(|other| referred(other).any(|name| name == def.name));
+        let name = format.file_name(def);
+        let mut file = FromFile { def, name, is_referred, done: Imported::default() };
         self.pass(&mut file, format, folder, Pass::First).await?;
         if referred(def).any(|name| name == def.name) {
-            let done = file.done;
+            let Imported { taken, .. } = file.done;
             self.pass(&mut file, format, folder, Pass::Again).await?;
-            file.done.taken = done.taken;
+            file.done.taken = taken;
         }
         Ok(file.done)
     }
@@ -184,9 +189,7 @@ impl Import<'_> {
     /// Notes what a record is called here, if others may refer to it.
     fn note(&mut self, file: &mut FromFile, id: Option<String>, known: String) {
         file.done.taken += 1;
-        let is_referred =
-            everything().iter().any(|def| referred(def).any(|name| name == file.def.name));
-        if let Some(id) = id.filter(|_| is_referred) {
+        if let Some(id) = id.filter(|_| file.is_referred) {
             self.known.insert(id, known);
         }
     }
