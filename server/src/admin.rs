@@ -53,7 +53,7 @@ impl<'a> Whose<'a> {
 /// Where the calls go.
 pub enum Admin {
     /// To a running server, with a token.
-    Running(Running),
+    Running(Box<Running>),
     /// To the store of a server that is stopped.
     Stopped(Stopped),
 }
@@ -87,7 +87,7 @@ impl Admin {
     pub fn running(server: &str, token: &str) -> Self {
         let client = Client::builder(TokioExecutor::new()).build_http();
         let server = server.trim_end_matches('/').to_owned();
-        Self::Running(Running { client, server, token: token.to_owned() })
+        Self::Running(Box::new(Running { client, server, token: token.to_owned() }))
     }
 
     /// Opens the store of a configuration.

@@ -8,7 +8,7 @@ use std::{
 use bytes::Bytes;
 use clap::Args;
 use poem::http::Method;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use svctrack_server::{
     admin::Whose,
     backups::{Unfinished, name_of},
@@ -44,18 +44,20 @@ impl Backup {
             if self.to.is_dir() { self.to.join(name_of(manifest.at())) } else { self.to.clone() };
         unfinished.finish(&path).map_err(|error| words(&error))?;
         let mut told = told(&manifest);
-        told["bytes"] = json!(bytes);
-        told["path"] = json!(path);
-        self.at.show(&told, || {
+        told.insert("bytes".to_owned(), json!(bytes));
+        told.insert("path".to_owned(), json!(path));
+        self.at.show(&told.into(), || {
             let Manifest { rows, .. } = manifest;
             format!("{rows} rows as of {}, {bytes} bytes in {}", manifest.at(), path.display())
         })
     }
 }
 
-fn told(manifest: &Manifest) -> Value {
+fn told(manifest: &Manifest) -> Map<String, Value> {
     let at = manifest.at().to_string();
-    json!({ "at": at, "rows": manifest.rows, "tables": manifest.tables })
+    let told =
+        [("at", json!(at)), ("rows", json!(manifest.rows)), ("tables", json!(manifest.tables))];
+    told.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
 /// The folder that a file lies in.
@@ -82,7 +84,7 @@ impl Restore {
         let manifest = restore(&self.from, &config.data, config.cache_bytes());
         let manifest = manifest.map_err(|error| error.to_string())?;
         if self.json {
-            return say(&told(&manifest).to_string());
+            return say(&Value::from(told(&manifest)).to_string());
         }
         let Manifest { rows, .. } = manifest;
         let folder = config.data.display();

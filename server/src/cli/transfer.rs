@@ -8,7 +8,7 @@ use std::{
 };
 
 use clap::Args;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use svctrack_core::schema::ResourceDef;
 use svctrack_server::{
     admin::{Admin, Whose},
@@ -71,11 +71,12 @@ impl Export {
             return self.of.at.show(&told, || lines_of(&told));
         }
         let tenants = admin.of_each_tenant()?;
-        let mut told = json!({});
+        let mut told = Map::new();
         for (tenant, admin) in &tenants {
             let id = tenant.id.to_string();
-            told[&id] = self.tenant(admin, &defs, &self.to.join(&id)).await?;
+            told.insert(id.clone(), self.tenant(admin, &defs, &self.to.join(&id)).await?);
         }
+        let told = told.into();
         let records: Vec<_> = tenants.iter().map(|(tenant, _)| tenant).collect();
         let text = serde_json::to_string(&records).map_err(|error| error.to_string())?;
         fs::write(self.to.join(TENANTS), text).map_err(|error| error.to_string())?;
@@ -89,11 +90,12 @@ impl Export {
         folder: &Path,
     ) -> Result<Value, String> {
         fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
-        let mut told = json!({});
+        let mut told = Map::new();
         for def in defs {
-            told[def.path] = json!(transfer::export(admin, def, self.format, folder).await?);
+            let count = transfer::export(admin, def, self.format, folder).await?;
+            told.insert(def.path.to_owned(), json!(count));
         }
-        Ok(told)
+        Ok(told.into())
     }
 }
 
@@ -122,26 +124,29 @@ pub(crate) struct Import {
 
 impl Import {
     pub(crate) async fn run(self) -> Result<ExitCode, String> {
-        let mut told = json!({});
         let mut refused = 0;
-        if self.of.all_tenants {
-            let (admin, tokens) =
-                Admin::with_tenants(&self.of.at.config()?, self.tenants()?).await?;
-            for (tenant, token) in tokens {
-                eprintln!("the first token of {tenant}, shown only this once: {}", token.reveal());
-            }
-            for (tenant, admin) in admin.of_each_tenant()? {
-                let id = tenant.id.to_string();
-                let folder = self.from.join(&id);
-                if folder.exists() {
-                    told[&id] = from_folder(&admin, &folder, &mut refused).await?;
-                }
-            }
-        } else {
-            told = from_folder(&self.of.admin()?, &self.from, &mut refused).await?;
-        }
+        let told = match self.of.all_tenants {
+            true => self.each_tenant(&mut refused).await?,
+            false => from_folder(&self.of.admin()?, &self.from, &mut refused).await?,
+        };
         self.of.at.show(&told, || lines_of(&told))?;
         Ok(if refused == 0 { ExitCode::SUCCESS } else { ExitCode::from(REFUSED) })
+    }
+
+    async fn each_tenant(&self, refused: &mut usize) -> Result<Value, String> {
+        let (admin, tokens) = Admin::with_tenants(&self.of.at.config()?, self.tenants()?).await?;
+        for (tenant, token) in tokens {
+            eprintln!("the first token of {tenant}, shown only this once: {}", token.reveal());
+        }
+        let mut told = Map::new();
+        for (tenant, admin) in admin.of_each_tenant()? {
+            let id = tenant.id.to_string();
+            let folder = self.from.join(&id);
+            if folder.exists() {
+                told.insert(id, from_folder(&admin, &folder, refused).await?);
+            }
+        }
+        Ok(told.into())
     }
 
     /// The tenants that were exported.
@@ -157,13 +162,14 @@ async fn from_folder(admin: &Admin, folder: &Path, refused: &mut usize) -> Resul
     let mut tell = |one: transfer::Refused| {
         eprintln!("{} line {}: {}", folder.join(one.file).display(), one.line, one.reason);
     };
-    let mut told = json!({});
+    let mut told = Map::new();
     for (def, done) in transfer::import(admin, folder, &mut tell).await? {
         let Imported { taken, refused: of_file } = done;
         *refused += of_file;
-        told[def.path] = json!({ "taken": taken, "refused": of_file });
+        let counts = json!({ "taken": taken, "refused": of_file });
+        told.insert(def.path.to_owned(), counts);
     }
-    Ok(told)
+    Ok(told.into())
 }
 
 /// Names and numbers as lines.

@@ -101,7 +101,7 @@ impl Pages<'_> {
     /// After an answer that was refused: fewer records, if it was for their size.
     fn ask_for_less(&mut self, text: &str) -> Result<(), String> {
         let problem: Value = serde_json::from_str(text).unwrap_or_default();
-        if problem["code"] == PAGE_TOO_LARGE && self.limit > 1 {
+        if problem.get("code").is_some_and(|code| code == PAGE_TOO_LARGE) && self.limit > 1 {
             self.limit /= 2;
             return Ok(());
         }
