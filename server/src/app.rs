@@ -10,8 +10,9 @@ use svctrack_core::value::Timestamp;
 use tokio::sync::{Semaphore, watch};
 
 use crate::{
+    backups::Backups,
     body::BodyBudget,
-    limits::MAX_STREAMS,
+    limits::{MAX_DOWNLOADS, MAX_STREAMS},
     observe::RequestIds,
     rate_limit::{RateLimiting, RateLimits},
     store::Store,
@@ -61,6 +62,10 @@ pub struct App {
     pub(crate) rates: RateLimiting,
     /// Places for those who listen to a stream.
     pub(crate) streams: Arc<Semaphore>,
+    /// Places for those who are sent a backup.
+    pub(crate) downloads: Arc<Semaphore>,
+    /// What has become of scheduled backups.
+    pub(crate) backups: Backups,
     /// Whether the server is about to stop, so that what has no end must find one.
     pub(crate) stopping: watch::Sender<bool>,
 }
@@ -83,6 +88,8 @@ impl App {
             running: Running::default(),
             rates: RateLimiting::new(limits),
             streams: Arc::new(Semaphore::new(MAX_STREAMS)),
+            downloads: Arc::new(Semaphore::new(MAX_DOWNLOADS)),
+            backups: Backups::default(),
             stopping: watch::Sender::new(false),
         })
     }

@@ -41,6 +41,8 @@ pub(crate) const MAX_CONNECTIONS: usize = 4_096;
 pub(crate) const MAX_CONNECTIONS_PER_ADDRESS: usize = 256;
 /// Those who listen to a stream, in all: each keeps a connection for as long as it likes.
 pub(crate) const MAX_STREAMS: usize = 256;
+/// Those who are sent a backup, in all: each keeps a file as large as one.
+pub(crate) const MAX_DOWNLOADS: usize = 2;
 /// Files that the process keeps for itself when it derives the connections that it can serve.
 pub(crate) const RESERVED_FILES: usize = 64;
 /// Pause after a failed accept: without it, a process out of files would spin.

@@ -1,6 +1,8 @@
 //! The embedded store: redb behind one writer thread, and reads from snapshots.
 
 mod apply;
+mod archive;
+mod backup;
 mod batch;
 mod blocks;
 mod by_date;
@@ -32,6 +34,7 @@ mod read;
 mod recovery;
 mod replays;
 mod report;
+mod restore;
 mod scrub;
 pub mod storage;
 mod suppressed;
@@ -47,7 +50,7 @@ mod tests;
 
 use std::{
     collections::BTreeMap,
-    fs,
+    fs::{self, File},
     path::Path,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockWriteGuard,
@@ -67,7 +70,15 @@ use svctrack_core::{
 };
 use tokio::sync::{Semaphore, oneshot, watch};
 
+pub use self::{
+    archive::{ArchiveError, Manifest, check_archive},
+    compact::{Compacted, compact},
+    open::{OpenError, initialise},
+    restore::{RestoreError, restore},
+    verify::{Problem, Verified, verify, verify_medium},
+};
 use self::{
+    backup::BackupError,
     batch::Pace,
     moment::{Latest, Moment},
     queue::{Job, Queues},
@@ -78,14 +89,9 @@ use self::{
     token_uses::TokenUses,
     writer::{Kept, Writer},
 };
-pub use self::{
-    compact::{Compacted, compact},
-    open::{OpenError, initialise},
-    verify::{Problem, Verified, verify, verify_medium},
-};
 use super::{
-    Actor, Answer, Checked, Command, Condition, Health, Page, Part, Reply, Scrub, Since, Store,
-    StoreError,
+    Actor, Answer, BackupFile, Checked, Command, Condition, Health, Page, Part, Reply, Scrub,
+    Since, Store, StoreError,
 };
 use crate::{
     app::Clock,
@@ -125,6 +131,8 @@ pub struct Embedded {
     shared: Arc<Shared>,
     writer: Mutex<Option<JoinHandle<()>>>,
     scans: Arc<Semaphore>,
+    /// One backup is made at a time: each reads all that is stored.
+    backups: Arc<Semaphore>,
 }
 
 impl Embedded {
@@ -189,6 +197,7 @@ impl Embedded {
             shared,
             writer: Mutex::new(Some(thread)),
             scans: Arc::new(Semaphore::new(MAX_SCANS)),
+            backups: Arc::new(Semaphore::new(1)),
         })
     }
 
@@ -197,15 +206,24 @@ impl Embedded {
         &self,
         read: impl FnOnce(&ReadTransaction) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
+        self.apart(&self.scans, move |shared| shared.read(read)).await
+    }
+
+    /// Does what may take long where it holds up no other request, when it is its turn.
+    async fn apart<T: Send + 'static>(
+        &self,
+        turns: &Arc<Semaphore>,
+        work: impl FnOnce(&Shared) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, StoreError> {
         let stopped = |error: &dyn std::error::Error| StoreError::Internal(error.to_string());
-        let turn = self.scans.clone().acquire_owned().await.map_err(|error| stopped(&error))?;
+        let turn = turns.clone().acquire_owned().await.map_err(|error| stopped(&error))?;
         let shared = self.shared.clone();
-        let page = tokio::task::spawn_blocking(move || {
-            let page = shared.read(read);
+        let done = tokio::task::spawn_blocking(move || {
+            let done = work(&shared);
             drop(turn);
-            page
+            done
         });
-        page.await.map_err(|error| stopped(&error))?
+        done.await.map_err(|error| stopped(&error))?
     }
 }
 
@@ -235,6 +253,18 @@ impl Shared {
     ) -> Result<T, StoreError> {
         let read = || read(&*self.latest.moment(|| self.snapshot())?);
         self.watched(damage::contained(read))
+    }
+
+    /// Writes all that is stored now into a file, and brings that to disk.
+    fn back_up(&self, file: &File) -> Result<Manifest, StoreError> {
+        let goes_on = || self.health.load(Ordering::Relaxed) != Health::Stopped as u8;
+        let at = self.clock.now();
+        // A file that cannot be written is no fault of the store's own, and must not look like one.
+        let made = self.read(|snapshot| match backup::write(snapshot, at, file, goes_on) {
+            Err(BackupError::Store(error)) => Err(error),
+            made => Ok(made),
+        });
+        Ok(made??)
     }
 
     /// What came of a read. When the file fails, the writer is asked to open it again.
@@ -454,6 +484,18 @@ impl Store for Embedded {
             Ok(scrub)
         }
         .boxed()
+    }
+
+    fn back_up(&self, to: BackupFile) -> BoxFuture<'_, Result<(File, Manifest), StoreError>> {
+        let work = move |shared: &Shared| {
+            let file = match to {
+                BackupFile::Given(file) => file,
+                BackupFile::Unnamed => shared.medium.unnamed_file().map_err(redb::Error::Io)?,
+            };
+            let manifest = shared.back_up(&file)?;
+            Ok((file, manifest))
+        };
+        self.apart(&self.backups, work).boxed()
     }
 
     fn close(&self) {
