@@ -2,6 +2,7 @@
 //! that it fetches, and the pages. It knows neither HTTP nor a store: the server asks for an
 //! [`Asset`] or a [`Page`] and sends it.
 
+mod addresses;
 mod asset;
 mod demo;
 mod docs;
@@ -15,11 +16,15 @@ mod snippet;
 mod minify;
 
 pub use self::{
+    addresses::{
+        Addresses, DEFAULT_SCRIPT_PATH, DEFAULT_TRACKING_PREFIX, MAX_PATH_BYTES, Served,
+        lasting_files,
+    },
     asset::{ASSETS, Asset, asset},
     demo::{DemoTenant, demo_page},
     docs::docs_page,
     page::Page,
-    snippet::snippet,
+    snippet::{Loads, snippet, snippet_source},
 };
 
 /// Whether the tracker was left out of this build (`SVCTRACK_BUNDLE=skip`).
