@@ -11,7 +11,7 @@ use svctrack_tests::{
 };
 use svctrack_web::snippet;
 
-/// How long a task may have the page's thread, in milliseconds.
+/// How long a task may have the page's thread, in milliseconds, beyond what the machine itself takes.
 const MAX_TASK_MS: f64 = 10.0;
 /// Notes each time at which the page's thread is free, about every 4 ms, and when the server has stored what.
 const WATCH: &str = "<script>let last = performance.now(); window.longest = 0; window.stored = [];\
@@ -22,20 +22,20 @@ const MEASURE: &str = "const done = arguments[0]; (async () => {\
     const sleep = () => new Promise((resolve) => setTimeout(resolve));\
     const middle = (times) => times.sort((a, b) => a - b)[Math.floor(times.length / 2)];\
     while (stored.length < 2) await sleep();\
-    const first = stored[1]; const atStart = longest; longest = 0; const tracked = []; const bare = [];\
-    for (let n = 0; n < 50; n++) { const before = stored.length; const start = performance.now(); svctrack.track('A');\
+    const first = stored[1]; const atStart = longest; longest = 0; const tracked = []; const bare = []; let call = 0;\
+    for (let n = 0; n < 50; n++) { const before = stored.length; const start = performance.now(); svctrack.track('A'); call = Math.max(call, performance.now() - start);\
       while (stored.length === before) await sleep(); tracked.push(stored[before] - start); }\
-    const during = longest;\
+    const during = longest; longest = 0;\
     for (let n = 0; n < 50; n++) { const start = performance.now();\
       await fetch(location.origin + '/analytics/{{tenant}}', {method: 'POST', body: '{\"externalId\":\"7\",\"action\":\"B\"}'});\
       bare.push(performance.now() - start); }\
-    done({first, atStart, during, tracked: middle(tracked), bare: middle(bare)}) })()";
+    done({first, atStart, during, call, without: longest, tracked: middle(tracked), bare: middle(bare)}) })()";
 
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "a measurement, for a machine with nothing else to do"]
 async fn the_script_is_never_in_the_way() {
     println!(
-        "| browser | engine | longest task until the first event is stored, ms | while 50 events are sent | page to first event stored | `track` to `OK`, median | bare fetch, median |"
+        "| browser | engine | longest task until the first event is stored, ms | while 50 events are sent | while 50 are sent without the script | longest call of `track` | page to first event stored | `track` to `OK`, median | bare fetch, median |"
     );
     let mut longest: f64 = 0.0;
     for kind in [Kind::Chromium, Kind::Firefox] {
@@ -44,14 +44,16 @@ async fn the_script_is_never_in_the_way() {
             let ms = |name: &str| found[name].as_f64().unwrap();
             let engine = if engine.is_empty() { "WebAssembly" } else { "JavaScript" };
             println!(
-                "| {kind:?} | {engine} | {:.1} | {:.1} | {:.0} | {:.1} | {:.1} |",
+                "| {kind:?} | {engine} | {:.1} | {:.1} | {:.1} | {:.1} | {:.0} | {:.1} | {:.1} |",
                 ms("atStart"),
                 ms("during"),
+                ms("without"),
+                ms("call"),
                 ms("first"),
                 ms("tracked"),
                 ms("bare")
             );
-            longest = longest.max(ms("during"));
+            longest = longest.max(ms("during") - ms("without"));
         }
     }
     assert!(longest <= MAX_TASK_MS, "{longest} ms");

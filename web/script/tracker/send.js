@@ -86,7 +86,7 @@ function pause(status, retryAfter) {
   tries++;
   const ms = Math.min(LAST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** (tries - 1)) * (1 - Math.random() / 2);
   const pauseMs = ms + Math.min(retryAfter, MAX_RETRY_AFTER) * 1000;
-  explain(`server_unreachable: ${status}: try ${tries} of ${MAX_TRIES}, ${queue.size} kept`);
+  explain(`server_unreachable: ${status}: try ${tries}, ${queue.size} kept`);
   // A timer that never comes: only `wake` goes on.
   timer = tries < MAX_TRIES ? setTimeout(resume, pauseMs) : -1;
 }
