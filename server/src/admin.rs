@@ -69,9 +69,9 @@ impl Admin {
             )
         })?;
         let tenant = find(&store, whose)?;
-        let url = config.public_url(config.listen);
+        let addresses = config.addresses(config.listen);
         Ok(Self::Stopped {
-            app: App::new(Arc::new(store), clock, &url, RateLimits::default()),
+            app: App::new(Arc::new(store), clock, addresses, RateLimits::default()),
             tenant,
         })
     }

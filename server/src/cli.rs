@@ -1,5 +1,8 @@
 //! `svctrack tenant` and `svctrack token`: each is a call of the API, of a running server or over the
-//! store of one that is stopped (R44). `svctrack compact` and `svctrack verify` are for a stopped one alone.
+//! store of one that is stopped (R44). `svctrack compact` and `svctrack verify` are for a stopped one alone;
+//! `svctrack script` asks nobody.
+
+mod script;
 
 use std::{
     io::{self, Write as _},
@@ -16,6 +19,8 @@ use svctrack_server::{
     config::Given,
     store::embedded::{Compacted, Embedded, Problem, Verified, compact, verify},
 };
+
+pub(crate) use self::script::Script;
 
 #[derive(Subcommand)]
 pub(crate) enum TenantCommand {

@@ -6,6 +6,7 @@ mod cases;
 mod corpora;
 mod coverage;
 mod crash;
+mod delivery;
 mod erasure;
 mod every_route;
 mod examples;

@@ -21,7 +21,7 @@ pub(crate) const WASM: &str = "application/wasm";
 const ETAG_BYTES: usize = 12;
 /// How many bytes of a hash make a version in a file's name: enough for all that a server ever serves, and
 /// few, because the loader carries one.
-const VERSION_BYTES: usize = 6;
+const VERSION_BYTES: usize = 4;
 
 /// A file to embed.
 pub(crate) struct Embedded {

@@ -14,8 +14,10 @@ pub const MAX_PATH_BYTES: usize = 64;
 
 /// The version of the loader: another one whenever a byte of the script differs.
 const LOADER_VERSION: &str = env!("LOADER_VERSION");
-/// The version of the tracker's two files, which the loader asks for beside itself.
-const TRACKER_VERSION: &str = env!("TRACKER_VERSION");
+/// Where the tracker's glue is, below the folder of the script: the loader asks for it by its version.
+pub const GLUE_PATH: &str = concat!("/", env!("TRACKER_VERSION"), ".js");
+/// The same of its WASM.
+pub const WASM_PATH: &str = concat!("/", env!("TRACKER_VERSION"), ".wasm");
 const LOADER: &str = "/svctrack.js";
 const GLUE: &str = "/svctrack_glue.js";
 const WASM: &str = "/svctrack_bg.wasm";
@@ -120,11 +122,11 @@ impl Addresses {
 /// The files of the script under names that have their version, where the script is at `script_path`.
 pub fn lasting_files(script_path: &str) -> impl Iterator<Item = (String, Served)> {
     let folder = script_path.rsplit_once('/').map_or("", |(folder, _)| folder);
-    let tracker = |ending| [folder, "/", TRACKER_VERSION, ending].concat();
+    let beside = |path| [folder, path].concat();
     let names = [
         (versioned(script_path), loader()),
-        (tracker(".js"), asset(GLUE)),
-        (tracker(".wasm"), asset(WASM)),
+        (beside(GLUE_PATH), asset(GLUE)),
+        (beside(WASM_PATH), asset(WASM)),
     ];
     names
         .into_iter()
@@ -178,11 +180,10 @@ mod tests {
     fn the_script_has_its_files_beside_it_wherever_it_is() {
         let files = Addresses::new("").with_script_path("/lib/app.js").unwrap().files();
         let loader = std::str::from_utf8(files["/lib/app.js"].asset.bytes).unwrap();
-        for ending in [".js", ".wasm"] {
-            let name = [TRACKER_VERSION, ending].concat();
-            assert!(loader.contains(&format!("'{name}'")), "{loader}");
-            for folder in ["/", "/lib/"] {
-                assert!(files[&[folder, &name].concat()].is_lasting);
+        for path in [GLUE_PATH, WASM_PATH] {
+            assert!(loader.contains(&format!("'{}'", &path[1..])), "{loader}");
+            for folder in ["", "/lib"] {
+                assert!(files[&[folder, path].concat()].is_lasting);
             }
         }
         assert!(files[&versioned("/lib/app.js")].is_lasting && !files["/lib/app.js"].is_lasting);

@@ -17,8 +17,8 @@ mod minify;
 
 pub use self::{
     addresses::{
-        Addresses, DEFAULT_SCRIPT_PATH, DEFAULT_TRACKING_PREFIX, MAX_PATH_BYTES, Served,
-        lasting_files,
+        Addresses, DEFAULT_SCRIPT_PATH, DEFAULT_TRACKING_PREFIX, GLUE_PATH, MAX_PATH_BYTES, Served,
+        WASM_PATH, lasting_files,
     },
     asset::{ASSETS, Asset, asset},
     demo::{DemoTenant, demo_page},
