@@ -7,6 +7,7 @@ mod asset;
 mod demo;
 mod docs;
 mod escape;
+mod npm;
 mod page;
 mod snippet;
 
@@ -23,6 +24,7 @@ pub use self::{
     asset::{ASSETS, Asset, asset},
     demo::{DemoTenant, demo_page},
     docs::docs_page,
+    npm::npm_package,
     page::Page,
     snippet::{Loads, snippet, snippet_source},
 };

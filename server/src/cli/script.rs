@@ -1,10 +1,15 @@
 //! `svctrack script`: all that a web app needs to load the browser script.
 
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+};
+
 use clap::Args;
 use serde_json::json;
 use svctrack_core::value::TenantId;
 use svctrack_server::config::Given;
-use svctrack_web::{Addresses, Asset, Loads, lasting_files, snippet, snippet_source};
+use svctrack_web::{Addresses, Asset, Loads, lasting_files, npm_package, snippet, snippet_source};
 
 use super::say;
 
@@ -22,6 +27,9 @@ pub(crate) struct Script {
     /// Let the snippet load this version alone, checked by its hash
     #[arg(long, requires = "tenant")]
     pinned: bool,
+    /// Write the npm package of this version into a folder, which is made if need be
+    #[arg(long, value_name = "FOLDER", conflicts_with_all = ["tenant", "json"])]
+    npm: Option<PathBuf>,
     /// Print it as JSON
     #[arg(long)]
     json: bool,
@@ -53,12 +61,25 @@ impl Pasted {
 
 impl Script {
     pub(crate) fn run(self) -> Result<(), String> {
+        if let Some(folder) = &self.npm {
+            let failed = |error| format!("{} cannot be written: {error}", folder.display());
+            write_package(folder).map_err(failed)?;
+            return say(&format!("the package is written: npm install {}", folder.display()));
+        }
         let config = crate::configure(self.given).map_err(|error| error.to_string())?;
         let addresses = config.addresses(config.listen);
         let loads = if self.pinned { Loads::ThisVersion } else { Loads::Newest };
         let pasted = self.tenant.map(|tenant| Pasted::of(&addresses, tenant, loads));
         say(&if self.json { in_json(&addresses, pasted) } else { in_words(&addresses, pasted) })
     }
+}
+
+fn write_package(folder: &Path) -> io::Result<()> {
+    fs::create_dir_all(folder)?;
+    for (name, bytes) in npm_package() {
+        fs::write(folder.join(name), bytes)?;
+    }
+    Ok(())
 }
 
 /// The addresses of the files that never change.
