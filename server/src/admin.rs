@@ -104,8 +104,8 @@ impl Admin {
     }
 
     fn over(config: &Config, store: Arc<Embedded>, tenant: TenantId) -> Result<Self, String> {
-        let url = config.public_url(config.listen);
-        let app = App::new(store.clone(), Arc::new(SystemClock), &url, RateLimits::default());
+        let addresses = config.addresses(config.listen);
+        let app = App::new(store.clone(), Arc::new(SystemClock), addresses, RateLimits::default());
         let endpoint = Arc::new(router::endpoint(&app)?.boxed());
         Ok(Self::Stopped(Stopped { store, endpoint, tenant }))
     }

@@ -7,6 +7,7 @@ use std::{
 };
 
 use svctrack_core::value::Timestamp;
+use svctrack_web::Addresses;
 use tokio::sync::{Semaphore, watch};
 
 use crate::{
@@ -15,6 +16,7 @@ use crate::{
     limits::{MAX_DOWNLOADS, MAX_STREAMS},
     observe::RequestIds,
     rate_limit::{RateLimiting, RateLimits},
+    routes::files::Files,
     store::Store,
 };
 
@@ -55,7 +57,8 @@ impl Running {
 pub struct App {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) clock: Arc<dyn Clock>,
-    pub(crate) public_url: String,
+    pub(crate) addresses: Addresses,
+    pub(crate) files: Files,
     pub(crate) bodies: BodyBudget,
     pub(crate) request_ids: RequestIds,
     pub(crate) running: Running,
@@ -71,18 +74,19 @@ pub struct App {
 }
 
 impl App {
-    /// An application over a store. `public_url` is how browsers reach it, without a slash at the end;
-    /// `limits` hold for everybody.
+    /// An application over a store. `addresses` are those at which browsers reach it; `limits` hold for
+    /// everybody.
     pub fn new(
         store: Arc<dyn Store>,
         clock: Arc<dyn Clock>,
-        public_url: &str,
+        addresses: Addresses,
         limits: RateLimits,
     ) -> Arc<Self> {
         Arc::new(Self {
             store,
             clock,
-            public_url: public_url.trim_end_matches('/').to_owned(),
+            files: addresses.files(),
+            addresses,
             bodies: BodyBudget::default(),
             request_ids: RequestIds::default(),
             running: Running::default(),

@@ -1,7 +1,9 @@
 //! `svctrack tenant` and `svctrack token`: each is a call of the API, of a running server or over the
-//! store of one that is stopped (R44). `svctrack compact` and `svctrack verify` are for a stopped one alone.
+//! store of one that is stopped (R44). `svctrack compact` and `svctrack verify` are for a stopped one alone;
+//! `svctrack script` asks nobody.
 
 mod backup;
+mod script;
 mod transfer;
 
 use std::{
@@ -22,6 +24,7 @@ use svctrack_server::{
 
 pub(crate) use self::{
     backup::{Backup, Restore},
+    script::Script,
     transfer::{Export, Import},
 };
 

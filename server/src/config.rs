@@ -10,6 +10,7 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 use svctrack_core::value::TenantId;
+use svctrack_web::{Addresses, DEFAULT_SCRIPT_PATH, DEFAULT_TRACKING_PREFIX, MAX_PATH_BYTES};
 
 use crate::{
     auth::{Tenant, Token},
@@ -42,6 +43,12 @@ pub struct Given {
     /// How browsers reach the server [default: http:// and the listen address]
     #[arg(long, env = "SVCTRACK_PUBLIC_URL", value_name = "URL")]
     pub public_url: Option<String>,
+    /// Path of the browser script, for a proxy under your own name [default: /svctrack.js]
+    #[arg(long, env = "SVCTRACK_SCRIPT_PATH", value_name = "PATH")]
+    pub script_path: Option<String>,
+    /// Beginning of the paths to which the script sends events [default: /analytics]
+    #[arg(long, env = "SVCTRACK_TRACKING_PREFIX", value_name = "PATH")]
+    pub tracking_prefix: Option<String>,
     /// Memory for the store's cache, in MiB [default: 256]
     #[arg(long, env = "SVCTRACK_CACHE_MB", value_name = "MIB", value_parser = clap::value_parser!(u32).range(1..))]
     pub cache_mb: Option<u32>,
@@ -90,6 +97,10 @@ pub struct Config {
     /// How browsers reach the server, if that is not the listen address.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub public_url: Option<String>,
+    /// Path of the browser script.
+    pub script_path: String,
+    /// Beginning of the paths to which the script sends events.
+    pub tracking_prefix: String,
     /// Memory for the store's cache, in MiB.
     pub cache_mb: u32,
     /// Requests a second of each token; 0 sets no limit.
@@ -159,6 +170,8 @@ impl Given {
             data: self.data.or(file.data).unwrap_or_else(|| "./svctrack-data".into()),
             listen: self.listen.or(file.listen).unwrap_or_else(|| ([127, 0, 0, 1], 8080).into()),
             public_url: self.public_url.or(file.public_url).map(check_url).transpose()?,
+            script_path: read_script_path(self.script_path.or(file.script_path))?,
+            tracking_prefix: read_prefix(self.tracking_prefix.or(file.tracking_prefix))?,
             cache_mb: self.cache_mb.or(file.cache_mb).unwrap_or(256),
             rate_limit: self.rate_limit.or(file.rate_limit).unwrap_or(DEFAULT_RATE_LIMIT),
             tracking_rate_limit: self.tracking_rate_limit.or(file.tracking_rate_limit).unwrap_or(0),
@@ -197,6 +210,28 @@ fn check_url(url: String) -> Result<String, ConfigError> {
     )))
 }
 
+fn read_script_path(path: Option<String>) -> Result<String, ConfigError> {
+    let path = path.unwrap_or_else(|| DEFAULT_SCRIPT_PATH.to_owned());
+    match Addresses::new("").with_script_path(&path) {
+        Some(_) => Ok(path),
+        None => Err(ConfigError::Value(format!(
+            "script-path must be a path of letters, digits, `-`, `_`, `.` and `~` that ends with `.js`, such as \
+             /lib/app.js, of at most {MAX_PATH_BYTES} bytes; found `{path}`"
+        ))),
+    }
+}
+
+fn read_prefix(prefix: Option<String>) -> Result<String, ConfigError> {
+    let prefix = prefix.unwrap_or_else(|| DEFAULT_TRACKING_PREFIX.to_owned());
+    match Addresses::new("").with_tracking_prefix(&prefix) {
+        Some(_) => Ok(prefix),
+        None => Err(ConfigError::Value(format!(
+            "tracking-prefix must be a path of letters, digits, `-`, `_`, `.` and `~`, such as /in, of at most \
+             {MAX_PATH_BYTES} bytes; found `{prefix}`"
+        ))),
+    }
+}
+
 fn read_bootstrap(
     tenant: Option<String>,
     token: Option<String>,
@@ -227,8 +262,13 @@ fn read_token(name: &str, text: &str) -> Result<Token, ConfigError> {
 
 impl Config {
     /// How browsers reach the server, when it listens on `listen`.
-    pub fn public_url(&self, listen: SocketAddr) -> String {
-        self.public_url.clone().unwrap_or_else(|| format!("http://{listen}"))
+    pub fn addresses(&self, listen: SocketAddr) -> Addresses {
+        let url = self.public_url.clone().unwrap_or_else(|| format!("http://{listen}"));
+        let checked = Addresses::new(&url)
+            .with_script_path(&self.script_path)
+            .and_then(|addresses| addresses.with_tracking_prefix(&self.tracking_prefix));
+        // Both paths were checked when the configuration was made.
+        checked.unwrap_or_else(|| Addresses::new(&url))
     }
 
     /// Memory for the store's cache, in bytes.

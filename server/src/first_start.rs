@@ -5,6 +5,7 @@ use svctrack_core::{
     resources::company::COMPANY,
     value::{Document, Json, TenantId},
 };
+use svctrack_web::{Addresses, Loads};
 
 use crate::{
     app::App,
@@ -79,11 +80,12 @@ impl FirstStart {
     }
 
     /// What is printed once: all that a newcomer needs for a first event.
-    pub(crate) fn greeting(&self, public_url: &str) -> String {
+    pub(crate) fn greeting(&self, addresses: &Addresses) -> String {
         let tenant = self.tenant.to_string();
         let token = self.token.reveal();
         let operator = self.operator.as_ref().map_or("", Token::reveal);
-        let snippet = svctrack_web::snippet(public_url, &tenant);
+        let snippet = svctrack_web::snippet(addresses, &tenant, Loads::Newest);
+        let public_url = addresses.base_url();
         format!(
             r#"
 This is the first start. Keep what follows: it is shown only this once.

@@ -30,6 +30,8 @@ enum Command {
     /// Issue, list and revoke API tokens
     #[command(subcommand)]
     Token(cli::TokenCommand),
+    /// Print what a web app needs to load the browser script: snippet, policy, files and their hashes
+    Script(cli::Script),
     /// Write the store of a stopped server anew, so that nothing of what was removed is left in its file
     Compact(cli::Compact),
     /// Write all that is stored, of every tenant, into one file, which `svctrack restore` makes a store of
@@ -61,6 +63,7 @@ fn main() -> ExitCode {
         None => serve(cli.serve).map(success),
         Some(Command::Serve(options)) => serve(options).map(success),
         Some(Command::Tenant(command)) => cli::block_on(command.run()).map(success),
+        Some(Command::Script(command)) => command.run().map(success),
         Some(Command::Compact(command)) => command.run().map(success),
         Some(Command::Backup(command)) => cli::block_on(command.run()).map(success),
         Some(Command::Restore(command)) => command.run().map(success),

@@ -8,6 +8,7 @@ use poem::{
     http::{HeaderName, HeaderValue, Method},
 };
 use svctrack_core::{access::OPERATOR, resources::REGISTRY, schema::ResourceDef};
+use svctrack_web::{DEFAULT_SCRIPT_PATH, DEFAULT_TRACKING_PREFIX};
 
 use crate::{
     app::App,
@@ -132,7 +133,46 @@ pub(crate) fn described() -> Vec<(Method, String, Says, Option<&'static Resource
 type Methods = Vec<(Method, Serve)>;
 
 /// The routes, by path.
-fn by_path() -> BTreeMap<String, Methods> {
+///
+/// # Errors
+/// When a path that was chosen is one of the service's own.
+fn by_path(app: &App) -> Result<BTreeMap<String, Methods>, String> {
+    let mut paths = own_paths();
+    let (script, prefix) = (app.addresses.script_path(), app.addresses.tracking_prefix());
+    let (folder, _) = script.rsplit_once('/').unwrap_or_default();
+    if is_taken(&paths, folder) || paths.contains_key(script) {
+        return Err(format!("script-path: the service has a route of its own at `{script}`"));
+    }
+    if script != DEFAULT_SCRIPT_PATH && svctrack_web::asset(script).is_some() {
+        return Err(format!("script-path: the service has a file of its own at `{script}`"));
+    }
+    if prefix != DEFAULT_TRACKING_PREFIX {
+        if is_taken(&paths, prefix) {
+            return Err(format!(
+                "tracking-prefix: the service has routes of its own at `{prefix}`"
+            ));
+        }
+        let tracking = paths.clone().into_iter().filter_map(|(path, methods)| {
+            let rest = path.strip_prefix(DEFAULT_TRACKING_PREFIX)?;
+            Some(([prefix, rest].concat(), methods))
+        });
+        paths.extend(tracking);
+    }
+    for path in app.files.keys() {
+        let methods = vec![(Method::GET, Serve::Alone(alone!(routes::files::read)))];
+        paths.insert(path.clone(), methods);
+    }
+    Ok(paths)
+}
+
+/// Whether there are routes at a path, or below its first name.
+fn is_taken(paths: &BTreeMap<String, Methods>, path: &str) -> bool {
+    let first = |path: &str| path.split('/').nth(1).map(str::to_owned);
+    first(path).is_some_and(|name| paths.keys().any(|known| first(known).as_ref() == Some(&name)))
+}
+
+/// The routes at the paths that they always have.
+fn own_paths() -> BTreeMap<String, Methods> {
     let mut paths: BTreeMap<String, Methods> = BTreeMap::new();
     for route in ROUTES {
         let serve = (route.method.clone(), Serve::Alone(route.handler));
@@ -145,20 +185,16 @@ fn by_path() -> BTreeMap<String, Methods> {
             paths.entry(path).or_default().push(serve);
         }
     }
-    for asset in svctrack_web::ASSETS {
-        let methods = vec![(Method::GET, Serve::Alone(alone!(routes::pages::asset)))];
-        paths.insert(asset.path.to_owned(), methods);
-    }
     paths
 }
 
 /// The whole application as one endpoint, which answers every request with a response.
 ///
 /// # Errors
-/// When two routes cannot stand beside each other.
+/// When two routes cannot stand beside each other, or a path that was chosen is one of the service's own.
 pub fn endpoint(app: &Arc<App>) -> Result<impl Endpoint<Output = Response> + use<>, String> {
     let mut router = Route::new();
-    for (path, methods) in by_path() {
+    for (path, methods) in by_path(app)? {
         let ends = PathEndpoint { app: app.clone(), methods };
         router = router.try_at(&path, ends).map_err(|error| format!("{path}: {error}"))?;
     }
@@ -178,7 +214,7 @@ impl<R: Endpoint<Output = Response>> Endpoint for Outermost<R> {
 
     async fn call(&self, request: Request) -> poem::Result<Response> {
         let request_id = self.app.request_ids.next();
-        let for_any_page = routes::tracking::is_for_any_page(request.uri().path());
+        let for_any_page = routes::tracking::is_for_any_page(&self.app, request.uri().path());
         let served = AssertUnwindSafe(self.serve(request)).catch_unwind().await;
         let panicked = |_| Err(Error::Internal("a handler panicked".to_owned()));
         let mut response = served

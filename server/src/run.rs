@@ -66,13 +66,14 @@ pub async fn run(config: Config) -> Result<(), RunError> {
     let listener = TcpListener::bind(config.listen)
         .await
         .map_err(|cause| RunError::Listen { address: config.listen, cause })?;
-    let public_url = config.public_url(listener.local_addr()?);
-    let app = App::new(store.clone(), Arc::new(SystemClock), &public_url, config.rate_limits());
+    let addresses = config.addresses(listener.local_addr()?);
+    let public_url = addresses.base_url().to_owned();
+    let app = App::new(store.clone(), Arc::new(SystemClock), addresses, config.rate_limits());
+    let endpoint = router::endpoint(&app).map_err(RunError::Setting)?;
     start_first(&app, &config).await?;
     say(&format!("svctrack serves on {public_url}  (demo page: {public_url}/demo)"))?;
 
     tracing::info!(listen = %config.listen, "serving");
-    let endpoint = router::endpoint(&app).map_err(RunError::Setting)?;
     let stop = async {
         tokio::select! {
             _ = terminate.recv() => {}
@@ -106,7 +107,7 @@ async fn start_first(app: &Arc<App>, config: &Config) -> Result<(), RunError> {
     let first = FirstStart::prepare(config).map_err(io::Error::from)?;
     first.found(app).await?;
     if config.bootstrap.is_none() {
-        say(&first.greeting(&app.public_url))?;
+        say(&first.greeting(&app.addresses))?;
         first.make_demo_company(app).await?;
     }
     Ok(())

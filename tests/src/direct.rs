@@ -18,6 +18,7 @@ use svctrack_server::{
         embedded::{Embedded, OpenError, storage::Medium},
     },
 };
+use svctrack_web::Addresses;
 
 use crate::TENANT;
 
@@ -68,7 +69,12 @@ impl Direct {
         tokens: Tokens,
     ) -> Result<Self, OpenError> {
         let store = Arc::new(Embedded::open_medium(medium, CACHE_BYTES, clock.clone())?);
-        let app = App::new(store.clone(), clock, "http://svctrack.example", RateLimits::default());
+        let app = App::new(
+            store.clone(),
+            clock,
+            Addresses::new("http://svctrack.example"),
+            RateLimits::default(),
+        );
         let endpoint = router::endpoint(&app).unwrap().boxed();
         Ok(Self { store, endpoint, tokens })
     }

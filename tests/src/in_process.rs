@@ -18,6 +18,7 @@ use svctrack_server::{
         embedded::{Embedded, storage::Medium},
     },
 };
+use svctrack_web::Addresses;
 use tempfile::TempDir;
 use tokio::{net::TcpListener, sync::oneshot};
 
@@ -106,7 +107,7 @@ impl InProcess {
         store.write(Actor::operator(), Command::AddToken(Box::new(record))).await.unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let base = format!("http://{}", listener.local_addr().unwrap());
-        let app = App::new(Arc::new(store), clock, &base, RateLimits::default());
+        let app = App::new(Arc::new(store), clock, Addresses::new(&base), RateLimits::default());
         let endpoint = router::endpoint(&app).unwrap();
         let (stop, stopped) = oneshot::channel::<()>();
         tokio::spawn(serve(listener, endpoint, async { drop(stopped.await) }));

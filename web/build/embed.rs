@@ -1,4 +1,4 @@
-//! From a file to what the server sends: its bytes, the same in gzip, and an ETag.
+//! From a file to what the server sends: its bytes, the same in brotli and gzip, and hashes.
 
 use std::{
     fs,
@@ -6,8 +6,10 @@ use std::{
     path::Path,
 };
 
+use base64::{Engine, engine::general_purpose::STANDARD};
+use brotli::enc::BrotliEncoderParams;
 use flate2::{Compression, write::GzEncoder};
-use sha2::{Digest, Sha256};
+use sha2::{Digest, Sha256, Sha384};
 
 use crate::Failure;
 
@@ -17,6 +19,9 @@ pub(crate) const WASM: &str = "application/wasm";
 
 /// How many bytes of a hash make an ETag: enough that no two versions of a file share one.
 const ETAG_BYTES: usize = 12;
+/// How many bytes of a hash make a version in a file's name: enough for all that a server ever serves, and
+/// few, because the loader carries one.
+const VERSION_BYTES: usize = 4;
 
 /// A file to embed.
 pub(crate) struct Embedded {
@@ -30,17 +35,19 @@ impl Embedded {
         Self { name, content_type, bytes }
     }
 
-    /// Writes both forms of the file, and returns its entry in the table.
+    /// Writes all forms of the file, and returns its entry in the table.
     fn write(&self, folder: &Path) -> io::Result<String> {
         let Self { name, content_type, bytes } = self;
-        let packed = gzip(bytes)?;
         fs::write(folder.join(name), bytes)?;
-        fs::write(folder.join(format!("{name}.gz")), &packed)?;
+        fs::write(folder.join(format!("{name}.gz")), gzip(bytes)?)?;
+        fs::write(folder.join(format!("{name}.br")), brotli(bytes)?)?;
+        let etag = start_of_hash(&[bytes], ETAG_BYTES);
+        let integrity = STANDARD.encode(Sha384::digest(bytes));
         Ok(format!(
             "Asset {{ path: \"/{name}\", content_type: \"{content_type}\", \
              bytes: include_bytes!(\"{name}\"), gzip: include_bytes!(\"{name}.gz\"), \
-             etag: \"\\\"{}\\\"\" }},\n",
-            etag(bytes)
+             brotli: include_bytes!(\"{name}.br\"), etag: \"{etag}\", \
+             integrity: \"sha384-{integrity}\" }},\n",
         ))
     }
 }
@@ -60,8 +67,21 @@ pub(crate) fn gzip(bytes: &[u8]) -> io::Result<Vec<u8>> {
     encoder.finish()
 }
 
-fn etag(bytes: &[u8]) -> String {
-    let hash = Sha256::digest(bytes);
-    let start = hash.iter().take(ETAG_BYTES);
-    start.map(|byte| format!("{byte:02x}")).collect()
+/// The smallest form that browsers take, in a window that all of them have.
+pub(crate) fn brotli(bytes: &[u8]) -> io::Result<Vec<u8>> {
+    let parameters = BrotliEncoderParams { size_hint: bytes.len(), ..Default::default() };
+    let mut packed = Vec::new();
+    brotli::BrotliCompress(&mut &*bytes, &mut packed, &parameters)?;
+    Ok(packed)
+}
+
+/// The version of files that go together: another one whenever a byte of them differs.
+pub(crate) fn version(files: &[&[u8]]) -> String {
+    start_of_hash(files, VERSION_BYTES)
+}
+
+fn start_of_hash(files: &[&[u8]], length: usize) -> String {
+    let mut hash = Sha256::new();
+    files.iter().for_each(|file| hash.update(file));
+    hash.finalize().iter().take(length).map(|byte| format!("{byte:02x}")).collect()
 }

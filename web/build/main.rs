@@ -1,5 +1,5 @@
-//! Builds what `svctrack-web` embeds: the tracker as WASM with its glue, and for every file a gzip form
-//! and an ETag. Writes only to `OUT_DIR`.
+//! Builds what `svctrack-web` embeds: the tracker as WASM with its glue, and for every file its packed
+//! forms and hashes. Writes only to `OUT_DIR`.
 #![allow(clippy::print_stdout, reason = "a build script talks to cargo this way")]
 
 mod bundle;
@@ -29,8 +29,12 @@ fn main() -> ExitCode {
 
 fn build() -> Result<(), Failure> {
     let bundle = bundle::build()?;
+    let tracker = embed::version(&[&bundle.glue, &bundle.wasm]);
+    let loader = loader::build(&tracker)?;
+    println!("cargo::rustc-env=LOADER_VERSION={}", embed::version(&[&loader]));
+    println!("cargo::rustc-env=TRACKER_VERSION={tracker}");
     let mut files = vec![
-        Embedded::new("svctrack.js", embed::JAVASCRIPT, loader::build()?),
+        Embedded::new("svctrack.js", embed::JAVASCRIPT, loader),
         Embedded::new("svctrack_glue.js", embed::JAVASCRIPT, bundle.glue),
         Embedded::new("svctrack_bg.wasm", embed::WASM, bundle.wasm),
         own("demo.js", "pages/demo.js", embed::JAVASCRIPT)?,
@@ -50,13 +54,16 @@ fn print_sizes(files: &[Embedded]) -> Result<(), Failure> {
     if variable_of_cargo("PROFILE")? != "release" {
         return Ok(());
     }
-    let mut total = 0;
+    let (mut in_gzip, mut in_brotli) = (0, 0);
     for file in files.iter().filter(|file| file.name.starts_with(SCRIPT)) {
-        let packed = embed::gzip(&file.bytes).map_err(|error| error.to_string())?.len();
-        total += packed;
-        println!("cargo::warning={:16} {:6} bytes {packed:6} in gzip", file.name, file.bytes.len());
+        let gzip = embed::gzip(&file.bytes).map_err(|error| error.to_string())?.len();
+        let brotli = embed::brotli(&file.bytes).map_err(|error| error.to_string())?.len();
+        in_gzip += gzip;
+        in_brotli += brotli;
+        let (name, bytes) = (file.name, file.bytes.len());
+        println!("cargo::warning={name:16} {bytes:6} bytes {gzip:6} in gzip {brotli:6} in brotli");
     }
-    println!("cargo::warning=the whole script {total:19} in gzip");
+    println!("cargo::warning=the whole script {in_gzip:19} in gzip {in_brotli:6} in brotli");
     Ok(())
 }
 

@@ -13,6 +13,8 @@ keep.apply(s,arguments);
 if(s.tag)return;
 var t=s.tag=d.createElement("script");
 t.async=true;
+// Only where this very version is wanted. The script is of another origin, so its hash needs CORS.
+t.integrity="{{integrity}}";t.crossOrigin="anonymous";
 t.src="{{script}}";
 (d.head||d.documentElement).appendChild(t)
 }

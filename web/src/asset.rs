@@ -11,8 +11,12 @@ pub struct Asset {
     pub bytes: &'static [u8],
     /// The same in gzip.
     pub gzip: &'static [u8],
-    /// Its `ETag`, with the quotes: another one whenever a byte differs.
+    /// The same in brotli.
+    pub brotli: &'static [u8],
+    /// What its `ETag` is made of: another one whenever a byte differs.
     pub etag: &'static str,
+    /// What the attribute `integrity` of a tag has, with which a browser refuses any other file.
+    pub integrity: &'static str,
 }
 
 /// All files.
@@ -49,13 +53,16 @@ mod tests {
     }
 
     #[test]
-    fn the_packed_form_is_the_same_file() {
+    fn the_packed_forms_are_the_same_file() {
         for asset in ASSETS {
             let mut unpacked = Vec::new();
             let mut decoder = flate2::read::GzDecoder::new(asset.gzip);
             decoder.read_to_end(&mut unpacked).unwrap();
             assert_eq!(unpacked, asset.bytes, "{}", asset.path);
-            assert!(asset.etag.starts_with('"') && asset.etag.ends_with('"'));
+            unpacked.clear();
+            brotli::BrotliDecompress(&mut &*asset.brotli, &mut unpacked).unwrap();
+            assert_eq!(unpacked, asset.bytes, "{}", asset.path);
+            assert!(asset.bytes.is_empty() || asset.brotli.len() < asset.gzip.len());
         }
     }
 

@@ -1,12 +1,10 @@
 //! The demo page: the snippet in use, forms for `identify` and `track`, and what arrived.
 
-use base64::{Engine, engine::general_purpose::STANDARD};
-use sha2::{Digest, Sha256};
-
 use crate::{
+    addresses::Addresses,
     escape::html,
     page::{Page, fill, source},
-    snippet::{origin, script, snippet},
+    snippet::{Loads, snippet, snippet_source},
 };
 
 const TEMPLATE: &str = include_str!("../pages/demo.html");
@@ -22,14 +20,14 @@ pub enum DemoTenant<'a> {
     Unknown,
 }
 
-/// The demo of a tenant of the server at `base_url`. Without a tenant it says how to name one.
-pub fn demo_page(base_url: &str, tenant: DemoTenant<'_>) -> Page {
+/// The demo of a tenant of the server at these addresses. Without a tenant it says how to name one.
+pub fn demo_page(addresses: &Addresses, tenant: DemoTenant<'_>) -> Page {
     let known = match tenant {
         DemoTenant::Known(tenant) => Some(tenant),
         DemoTenant::NotAsked | DemoTenant::Unknown => None,
     };
-    let code = known.map(|tenant| script(base_url, tenant));
-    let snippet = known.map(|tenant| snippet(base_url, tenant));
+    let hash = known.map(|tenant| snippet_source(addresses, tenant, Loads::Newest));
+    let snippet = known.map(|tenant| snippet(addresses, tenant, Loads::Newest));
     let snippet = snippet.as_deref().unwrap_or_default();
     let values = [
         ("snippet", snippet.to_owned()),
@@ -38,9 +36,9 @@ pub fn demo_page(base_url: &str, tenant: DemoTenant<'_>) -> Page {
         ("without_tenant", hidden_unless(known.is_none())),
         ("unknown_tenant", hidden_unless(tenant == DemoTenant::Unknown)),
         ("tenant", html(known.unwrap_or_default())),
-        ("base_url", html(base_url)),
+        ("base_url", html(addresses.base_url())),
     ];
-    Page { html: fill(TEMPLATE, &values), csp: policy(base_url, code.as_deref()) }
+    Page { html: fill(TEMPLATE, &values), csp: policy(addresses.origin(), hash) }
 }
 
 /// The attribute of an element that shows only when `is_shown`.
@@ -48,15 +46,11 @@ fn hidden_unless(is_shown: bool) -> String {
     if is_shown { "" } else { "hidden" }.to_owned()
 }
 
-/// Allows what the page needs and nothing else. Beside the page's own origin it names that of
-/// `base_url`, from which the snippet loads, because a server can be visited under other names.
-fn policy(base_url: &str, code: Option<&str>) -> String {
-    let hash = code.map(|code| {
-        let hash = STANDARD.encode(Sha256::digest(code));
-        format!(" 'sha256-{hash}'")
-    });
-    let hash = hash.unwrap_or_default();
-    let origin = source(origin(base_url));
+/// Allows what the page needs and nothing else. Beside the page's own origin it names the
+/// `origin` from which the snippet loads, because a server can be visited under other names.
+fn policy(origin: &str, hash: Option<String>) -> String {
+    let hash = hash.map(|hash| [" ", &hash].concat()).unwrap_or_default();
+    let origin = source(origin);
     format!(
         "default-src 'none'; script-src 'self'{origin} 'wasm-unsafe-eval'{hash}; style-src 'self'; \
          connect-src 'self'{origin}; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -65,13 +59,20 @@ fn policy(base_url: &str, code: Option<&str>) -> String {
 
 #[cfg(test)]
 mod tests {
+    use base64::{Engine, engine::general_purpose::STANDARD};
+    use sha2::{Digest, Sha256};
+
     use super::*;
 
     const BASE_URL: &str = "http://127.0.0.1:8080";
 
+    fn check(base_url: &str, tenant: DemoTenant<'_>) -> Page {
+        demo_page(&Addresses::new(base_url), tenant)
+    }
+
     #[test]
     fn the_policy_names_the_hash_of_the_very_snippet_in_the_page() {
-        let page = demo_page(BASE_URL, DemoTenant::Known("0192f0c1-2345-7abc-8def-0123456789ab"));
+        let page = check(BASE_URL, DemoTenant::Known("0192f0c1-2345-7abc-8def-0123456789ab"));
         let (_, after) = page.html.split_once("<script>").unwrap();
         let (code, _) = after.split_once("</script>").unwrap();
         let hash = STANDARD.encode(Sha256::digest(code));
@@ -81,21 +82,21 @@ mod tests {
 
     #[test]
     fn tenant_and_address_cannot_leave_their_place() {
-        let page = demo_page(
+        let page = check(
             "http://x\"><img src=a>",
             DemoTenant::Known("<script>alert(1)</script>{{base_url}}"),
         );
         assert!(!page.html.contains("<img") && !page.html.contains("alert(1)</script>"));
         assert!(page.html.contains("&lt;script&gt;") || page.html.contains("\\u003cscript"));
         assert!(!page.csp.contains("img"), "{}", page.csp);
-        let page = demo_page("http://x; script-src *", DemoTenant::Known("a"));
+        let page = check("http://x; script-src *", DemoTenant::Known("a"));
         assert!(!page.csp.contains('*'), "{}", page.csp);
     }
 
     #[test]
     fn without_a_tenant_the_page_says_how_to_name_one() {
         for tenant in [DemoTenant::NotAsked, DemoTenant::Unknown] {
-            let page = demo_page(BASE_URL, tenant);
+            let page = check(BASE_URL, tenant);
             assert!(page.html.contains("?tenant="));
             assert!(!page.html.contains("<script>") && !page.csp.contains("sha256"));
         }
@@ -104,7 +105,7 @@ mod tests {
     #[test]
     fn an_unknown_tenant_is_said() {
         let is_said = |tenant| {
-            let page = demo_page(BASE_URL, tenant);
+            let page = check(BASE_URL, tenant);
             page.html.contains("<p class=\"bad\" >This server knows no")
         };
         assert!(is_said(DemoTenant::Unknown));
@@ -113,7 +114,7 @@ mod tests {
 
     #[test]
     fn the_script_below_a_path_is_allowed_too() {
-        let page = demo_page("https://x.example/sub", DemoTenant::Known("a"));
+        let page = check("https://x.example/sub", DemoTenant::Known("a"));
         assert!(page.html.contains("\"https://x.example/sub/svctrack.js\""));
         assert!(page.csp.contains("script-src 'self' https://x.example "), "{}", page.csp);
         // The page's own files and calls are beside it, whatever the path is.
@@ -122,7 +123,7 @@ mod tests {
 
     #[test]
     fn no_placeholder_is_left() {
-        let page = demo_page(BASE_URL, DemoTenant::Known("a"));
+        let page = check(BASE_URL, DemoTenant::Known("a"));
         assert!(!page.html.contains("{{"), "{}", page.html);
     }
 }

@@ -1,22 +1,22 @@
 //! The page that shows the description of the API and tries its calls: Swagger UI, from this server alone.
 
 use crate::{
+    addresses::Addresses,
     escape::html,
     page::{Page, fill, source},
-    snippet::origin,
 };
 
 const TEMPLATE: &str = include_str!("../pages/docs.html");
 
-/// The page for the server at `base_url`, whose calls it may make beside those to its own origin.
-pub fn docs_page(base_url: &str) -> Page {
-    let origin = source(origin(base_url));
+/// The page for the server at these addresses, whose calls it may make beside those to its own origin.
+pub fn docs_page(addresses: &Addresses) -> Page {
+    let origin = source(addresses.origin());
     // Swagger UI sets the style of single elements, and draws its icons from `data:` addresses.
     let csp = format!(
         "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; \
          connect-src 'self'{origin}; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
     );
-    Page { html: fill(TEMPLATE, &[("base_url", html(base_url))]), csp }
+    Page { html: fill(TEMPLATE, &[("base_url", html(addresses.base_url()))]), csp }
 }
 
 #[cfg(test)]
@@ -26,7 +26,7 @@ mod tests {
 
     #[test]
     fn the_page_loads_nothing_from_elsewhere() {
-        let page = docs_page("https://x.example");
+        let page = docs_page(&Addresses::new("https://x.example"));
         for loaded in
             page.html.split(['"']).filter(|text| text.ends_with(".js") || text.ends_with(".css"))
         {

@@ -2,10 +2,12 @@
 //! that it fetches, and the pages. It knows neither HTTP nor a store: the server asks for an
 //! [`Asset`] or a [`Page`] and sends it.
 
+mod addresses;
 mod asset;
 mod demo;
 mod docs;
 mod escape;
+mod npm;
 mod page;
 mod snippet;
 
@@ -15,11 +17,16 @@ mod snippet;
 mod minify;
 
 pub use self::{
+    addresses::{
+        Addresses, DEFAULT_SCRIPT_PATH, DEFAULT_TRACKING_PREFIX, GLUE_PATH, MAX_PATH_BYTES, Served,
+        WASM_PATH, lasting_files,
+    },
     asset::{ASSETS, Asset, asset},
     demo::{DemoTenant, demo_page},
     docs::docs_page,
+    npm::npm_package,
     page::Page,
-    snippet::snippet,
+    snippet::{Loads, snippet, snippet_source},
 };
 
 /// Whether the tracker was left out of this build (`SVCTRACK_BUNDLE=skip`).

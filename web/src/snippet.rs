@@ -1,37 +1,59 @@
 //! The snippet that a customer pastes before `</head>`: `script/snippet.js` with its addresses filled in
 //! and without its comments.
 
-use crate::escape::script_string;
+use base64::{Engine, engine::general_purpose::STANDARD};
+use sha2::{Digest, Sha256};
+
+use crate::{
+    addresses::{Addresses, loader},
+    escape::script_string,
+};
 
 const SOURCE: &str = include_str!("../script/snippet.js");
 
-/// The snippet with its `<script>` tags, for a server at `base_url`.
+/// Which script the snippet loads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Loads {
+    /// The one that the server has: it changes when the server is replaced by a newer one.
+    Newest,
+    /// This one, which the browser checks by its hash: it stays until the snippet is replaced.
+    ThisVersion,
+}
+
+/// The snippet with its `<script>` tags.
 ///
 /// ```
-/// let snippet = svctrack_web::snippet("https://track.example.com", "4f1c");
+/// use svctrack_web::{Addresses, Loads, snippet};
+/// let addresses = Addresses::new("https://track.example.com");
+/// let snippet = snippet(&addresses, "4f1c", Loads::Newest);
 /// assert!(snippet.contains("https://track.example.com/analytics/4f1c"));
 /// ```
-pub fn snippet(base_url: &str, tenant: &str) -> String {
-    ["<script>", &script(base_url, tenant), "</script>"].concat()
+pub fn snippet(addresses: &Addresses, tenant: &str, loads: Loads) -> String {
+    ["<script>", &script(addresses, tenant, loads), "</script>"].concat()
 }
 
-/// All that stands between the tags, line breaks too: the text whose hash a content security policy names.
-pub(crate) fn script(base_url: &str, tenant: &str) -> String {
-    let base_url = base_url.trim_end_matches('/');
-    let endpoint = [base_url, "/analytics/", tenant].concat();
-    let address = [base_url, "/svctrack.js"].concat();
-    let lines = SOURCE.lines().filter(|line| !line.starts_with("//"));
+/// What the `script-src` of a content security policy has for the snippet itself: its hash.
+pub fn snippet_source(addresses: &Addresses, tenant: &str, loads: Loads) -> String {
+    let hash = STANDARD.encode(Sha256::digest(script(addresses, tenant, loads)));
+    format!("'sha256-{hash}'")
+}
+
+/// All that stands between the tags, line breaks too.
+fn script(addresses: &Addresses, tenant: &str, loads: Loads) -> String {
+    let (address, integrity) = match loads {
+        Loads::Newest => (addresses.script(), ""),
+        Loads::ThisVersion => {
+            (addresses.versioned_script(), loader().map_or("", |asset| asset.integrity))
+        }
+    };
+    let is_left_out = |line: &str| {
+        line.starts_with("//") || (integrity.is_empty() && line.contains("{{integrity}}"))
+    };
+    let lines = SOURCE.lines().filter(|line| !is_left_out(line));
     let code = lines.flat_map(|line| ["\n", line]).collect::<String>() + "\n";
     code.replace("{{script}}", &script_string(&address))
-        .replace("{{endpoint}}", &script_string(&endpoint))
-}
-
-/// The part of an address before its path.
-pub(crate) fn origin(base_url: &str) -> &str {
-    let host_at = base_url.find("://").map_or(0, |at| at + "://".len());
-    let host = base_url.get(host_at..).unwrap_or_default();
-    let end = host.find(['/', '?', '#']).unwrap_or(host.len());
-    base_url.get(..host_at + end).unwrap_or(base_url)
+        .replace("{{integrity}}", integrity)
+        .replace("{{endpoint}}", &script_string(&addresses.endpoint(tenant)))
 }
 
 #[cfg(test)]
@@ -40,32 +62,54 @@ mod tests {
 
     const TENANT: &str = "0192f0c1-2345-7abc-8def-0123456789ab";
 
+    fn check(base_url: &str, tenant: &str) -> String {
+        snippet(&Addresses::new(base_url), tenant, Loads::Newest)
+    }
+
     #[test]
     fn the_snippet_is_short() {
-        let length = snippet("https://analytics.example.com", TENANT).len();
-        assert!(length < 900, "{length} bytes");
+        let addresses = Addresses::new("https://analytics.example.com");
+        for loads in [Loads::Newest, Loads::ThisVersion] {
+            let length = snippet(&addresses, TENANT, loads).len();
+            assert!(length <= 900, "{length} bytes");
+        }
     }
 
     #[test]
     fn the_script_and_the_endpoint_are_below_the_same_address() {
-        let snippet = snippet("https://example.com:8443/track/", TENANT);
+        let snippet = check("https://example.com:8443/track/", TENANT);
         assert!(snippet.contains("\"https://example.com:8443/track/svctrack.js\""));
         let load = format!("svctrack.load(\"https://example.com:8443/track/analytics/{TENANT}\");");
         assert!(snippet.contains(&load), "{snippet}");
         assert!(!snippet.contains("{{") && !snippet.contains("//\u{20}"));
+        assert!(!snippet.contains("integrity"));
+    }
+
+    #[test]
+    fn paths_that_were_chosen_are_the_ones_it_names() {
+        let addresses = Addresses::new("https://a.example").with_script_path("/lib/app.js");
+        let addresses = addresses.unwrap().with_tracking_prefix("/in").unwrap();
+        let snippet = snippet(&addresses, TENANT, Loads::Newest);
+        assert!(snippet.contains("\"https://a.example/lib/app.js\""), "{snippet}");
+        assert!(snippet.contains(&format!("svctrack.load(\"https://a.example/in/{TENANT}\");")));
+    }
+
+    #[test]
+    fn the_snippet_of_a_version_names_it_and_its_hash() {
+        let addresses = Addresses::new("https://a.example");
+        let snippet = snippet(&addresses, TENANT, Loads::ThisVersion);
+        let address = addresses.versioned_script();
+        let file = addresses.files()[address.strip_prefix("https://a.example").unwrap()];
+        let hash = STANDARD.encode(sha2::Sha384::digest(file.asset.bytes));
+        assert!(snippet.contains(&format!("\"{address}\"")), "{snippet}");
+        assert!(snippet.contains(&format!(".integrity=\"sha384-{hash}\"")), "{snippet}");
+        assert!(snippet.contains("crossOrigin=\"anonymous\""), "{snippet}");
     }
 
     #[test]
     fn what_is_filled_in_cannot_leave_its_string() {
-        let snippet = snippet("http://a\"</script>", "'\\\n<!--");
+        let snippet = check("http://a\"</script>", "'\\\n<!--");
         assert_eq!(snippet.matches("</script>").count(), 1);
         assert!(!snippet.contains("<!--") && snippet.contains("a\\u0022\\u003c/script"));
-    }
-
-    #[test]
-    fn an_origin_ends_before_the_path() {
-        assert_eq!(origin("http://127.0.0.1:8080"), "http://127.0.0.1:8080");
-        assert_eq!(origin("https://a.example/b?c"), "https://a.example");
-        assert_eq!(origin(""), "");
     }
 }

@@ -5,6 +5,7 @@ pub(crate) mod activities;
 pub(crate) mod activity_stream;
 pub(crate) mod backup;
 mod conditions;
+pub(crate) mod files;
 pub(crate) mod health;
 pub(crate) mod integration_issues;
 pub(crate) mod lean_companies;

@@ -19,6 +19,7 @@ use svctrack_core::{
         json_rows::{Row, Rows},
     },
 };
+use svctrack_web::DEFAULT_TRACKING_PREFIX;
 use tokio::{sync::mpsc, task::spawn_blocking};
 
 use super::{
@@ -249,10 +250,10 @@ pub(crate) async fn preflight(_: &App, _: Request) -> Result<Response, Error> {
 }
 
 /// Whether a path is one that any web page may call or load.
-pub(crate) fn is_for_any_page(path: &str) -> bool {
-    path.starts_with("/analytics/")
-        || path.starts_with("/dock/")
-        || svctrack_web::asset(path).is_some()
+pub(crate) fn is_for_any_page(app: &App, path: &str) -> bool {
+    let prefixes = [DEFAULT_TRACKING_PREFIX, app.addresses.tracking_prefix(), "/dock"];
+    let is_below = |prefix| path.strip_prefix(prefix).is_some_and(|rest| rest.starts_with('/'));
+    prefixes.into_iter().any(is_below) || app.files.contains_key(path)
 }
 
 /// Lets a page of any origin read the answer, without credentials (R40).

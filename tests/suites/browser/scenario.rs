@@ -17,7 +17,7 @@ use svctrack_tests::{
     process::{PATIENCE, Server},
     site::{Page, Site},
 };
-use svctrack_web::snippet;
+use svctrack_web::{Addresses, Loads, snippet};
 
 /// Which engine makes the messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -198,7 +198,8 @@ fn page(site: &Site, scenario: &Scenario, engine: Engine) -> Page {
         }
         _ => "",
     };
-    let snippet = snippet(&site.base, TENANT).replace("<script>", "<script nonce=watch>");
+    let snippet = snippet(&Addresses::new(&site.base), TENANT, Loads::Newest)
+        .replace("<script>", "<script nonce=watch>");
     let html = format!(
         "<!doctype html><html><head>{WATCH}{plain}{}{snippet}<script nonce=watch>svctrack.init({{debug: true}});{}</script>\
          </head><body></body></html>",

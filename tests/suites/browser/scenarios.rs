@@ -2,6 +2,7 @@
 //! page, or is not sent for the reason that is given.
 
 use svctrack_tests::browser::{Kind, Setup};
+use svctrack_web::{GLUE_PATH, WASM_PATH};
 
 use super::{
     scenario::{
@@ -87,14 +88,14 @@ const SCENARIOS: &[Scenario] = &[
     },
     Scenario {
         engines: JAVASCRIPT,
-        missing: &["/svctrack_bg.wasm"],
+        missing: &[WASM_PATH],
         script: ONE,
         steps: &[Open("/"), Stored(&["One"])],
         ..Scenario::named("a missing module is stood in for")
     },
     Scenario {
         engines: JAVASCRIPT,
-        missing: &["/svctrack_glue.js"],
+        missing: &[GLUE_PATH],
         script: ONE,
         steps: &[Open("/"), Stored(&["One"])],
         ..Scenario::named("a missing glue is stood in for")
@@ -251,14 +252,14 @@ const SCENARIOS: &[Scenario] = &[
     },
     Scenario {
         engines: JAVASCRIPT,
-        slow: &["/svctrack_bg.wasm"],
+        slow: &[WASM_PATH],
         script: ONE,
         steps: &[Open("/"), Until("svctrack.isLoaded"), Run(LEAVE), Arrived(&["One"])],
         ..Scenario::named("a page that is left before the engine is there sends all the same")
     },
     Scenario {
         engines: JAVASCRIPT,
-        slow: &["/svctrack_bg.wasm"],
+        slow: &[WASM_PATH],
         script: ONE,
         steps: &[Open("/"), Stored(&["One"])],
         ..Scenario::named("an engine that does not come is stood in for")

@@ -9,7 +9,7 @@ use svctrack_tests::{
     process::Server,
     site::{Page, Site},
 };
-use svctrack_web::snippet;
+use svctrack_web::{Addresses, Loads, snippet};
 
 /// How long a task may have the page's thread, in milliseconds, beyond what the machine itself takes.
 const MAX_TASK_MS: f64 = 10.0;
@@ -66,7 +66,7 @@ async fn measure(kind: Kind, head: &str) -> serde_json::Value {
     let html = format!(
         "<!doctype html><head>{WATCH}{head}{}<script>svctrack.init({{debug: true}});\
          svctrack.identify('7', {{companyExternalId: 'acme'}}); svctrack.track('First');</script></head>",
-        snippet(&site.base, TENANT)
+        snippet(&Addresses::new(&site.base), TENANT, Loads::Newest)
     );
     site.put("/", Page { html, csp: String::new() });
     let browser = Browser::start_as(kind, Setup::Usual).await;

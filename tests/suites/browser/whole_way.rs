@@ -12,7 +12,7 @@ use svctrack_tests::{
     browser::Browser,
     process::{PATIENCE, Server},
 };
-use svctrack_web::snippet;
+use svctrack_web::{Addresses, Loads, snippet};
 
 /// The activities, once there are as many as expected.
 async fn activities(server: &Server, count: usize) -> Vec<Value> {
@@ -89,7 +89,7 @@ async fn calls_made_before_the_script_is_there_arrive_in_order_with_their_time()
     let server = Server::start_with_acme(folder.path(), &token).await;
     let browser = Browser::start().await;
     // A page of another origin, with nothing but the snippet and four calls.
-    let snippet = snippet(&server.base, TENANT);
+    let snippet = snippet(&Addresses::new(&server.base), TENANT, Loads::Newest);
     let page = format!(
         "<!doctype html><head>{snippet}<script>svctrack.identify('8', {{companyExternalId: 'acme'}});\
          const later = () => {{ const now = Date.now(); while (Date.now() < now + 5); }};\

@@ -1,0 +1,122 @@
+//! The files that browsers load: the script, and what the pages need.
+
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+use poem::{
+    Request, Response,
+    http::{HeaderMap, StatusCode, header},
+};
+use svctrack_web::{Asset, Served};
+
+use super::tracking::allow_any_origin;
+use crate::{app::App, error::Error};
+
+/// A file whose name has its version: a year, the longest that caches heed.
+const FOR_EVER: &str = "public, max-age=31536000, immutable";
+/// Any other one: it is asked for each time, and sent when it is another.
+const UNTIL_IT_CHANGES: &str = "public, no-cache";
+
+/// The files by the path at which each is served.
+pub(crate) type Files = BTreeMap<String, Served>;
+
+/// A form in which a file can be sent.
+#[derive(Clone, Copy)]
+struct Form {
+    /// Its name in `Content-Encoding`; none for the file as it is.
+    coding: Option<&'static str>,
+    bytes: fn(&'static Asset) -> &'static [u8],
+}
+
+/// The forms, the smallest first.
+const FORMS: &[Form] = &[
+    Form { coding: Some("br"), bytes: |asset| asset.brotli },
+    Form { coding: Some("gzip"), bytes: |asset| asset.gzip },
+];
+const PLAIN: Form = Form { coding: None, bytes: |asset| asset.bytes };
+
+/// `GET /svctrack.js` and the other files; any page may load them.
+pub(crate) async fn read(app: &App, request: Request) -> Result<Response, Error> {
+    let Served { asset, is_lasting } =
+        app.files.get(request.uri().path()).ok_or(Error::RouteNotFound)?;
+    let form = form_for(request.headers());
+    // The forms of a file differ byte for byte, so each has a tag of its own.
+    let etag = match form.coding {
+        Some(coding) => format!("\"{}-{coding}\"", asset.etag),
+        None => format!("\"{}\"", asset.etag),
+    };
+    let mut response = Response::builder()
+        .content_type(asset.content_type)
+        .header(header::ETAG, etag.as_str())
+        .header(header::CACHE_CONTROL, if *is_lasting { FOR_EVER } else { UNTIL_IT_CHANGES })
+        .header(header::VARY, "Accept-Encoding")
+        .header("X-Content-Type-Options", "nosniff")
+        .header("Cross-Origin-Resource-Policy", "cross-origin");
+    if let Some(coding) = form.coding {
+        response = response.header(header::CONTENT_ENCODING, coding);
+    }
+    let mut response = response.body(Bytes::from_static((form.bytes)(asset)));
+    allow_any_origin(response.headers_mut());
+    if is_known(request.headers(), &etag) {
+        response.set_status(StatusCode::NOT_MODIFIED);
+        response.set_body(());
+    }
+    Ok(response)
+}
+
+/// The form that the caller likes best; of those that it likes equally, the smallest.
+fn form_for(headers: &HeaderMap) -> Form {
+    let accepted = headers.get_all(header::ACCEPT_ENCODING).iter();
+    let accepted: Vec<&str> = accepted.filter_map(|value| value.to_str().ok()).collect();
+    let mut best = (0.0, PLAIN);
+    for form in FORMS {
+        let weight = form.coding.map_or(0.0, |coding| weight(&accepted, coding));
+        if weight > best.0 {
+            best = (weight, *form);
+        }
+    }
+    best.1
+}
+
+/// How much a coding is liked, from 0, not at all, to 1 (RFC 9110, 12.5.3).
+fn weight(accepted: &[&str], coding: &str) -> f32 {
+    let listed = || accepted.iter().flat_map(|list| list.split(',')).map(weighted);
+    let named = listed().find(|(name, _)| name.eq_ignore_ascii_case(coding));
+    named.or_else(|| listed().find(|(name, _)| *name == "*")).map_or(0.0, |(_, weight)| weight)
+}
+
+/// `br;q=0.5` as its name and its weight.
+fn weighted(item: &str) -> (&str, f32) {
+    let (name, parameters) = item.split_once(';').unwrap_or((item, ""));
+    let weight = parameters.trim().strip_prefix("q=").map_or(Ok(1.0), str::parse);
+    (name.trim(), weight.unwrap_or(0.0))
+}
+
+fn is_known(headers: &HeaderMap, etag: &str) -> bool {
+    let known = headers.get(header::IF_NONE_MATCH).and_then(|value| value.to_str().ok());
+    known.is_some_and(|list| list.split(',').any(|known| known.trim() == etag))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_form_is_the_one_that_the_caller_likes_best() {
+        let check = |accepted: &'static str, expect: Option<&str>| {
+            let mut headers = HeaderMap::new();
+            headers.insert(header::ACCEPT_ENCODING, accepted.parse().unwrap());
+            assert_eq!(form_for(&headers).coding, expect, "{accepted}");
+        };
+        check("gzip, deflate, br, zstd", Some("br"));
+        check("gzip", Some("gzip"));
+        check("br;q=0.5, gzip;q=0.8", Some("gzip"));
+        check("BR ; q=0, gzip; q=0.1", Some("gzip"));
+        check("br;q=0,*", Some("gzip"));
+        check("*", Some("br"));
+        check("identity", None);
+        check("br;q=0, gzip;q=0.0", None);
+        check("br;q=much", None);
+        check("", None);
+    }
+}

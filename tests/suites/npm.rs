@@ -1,0 +1,206 @@
+//! The npm package: what `svctrack script --npm` writes, its types and its calls.
+
+use std::{
+    collections::BTreeSet,
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use serde_json::Value;
+use svctrack_server::auth::Token;
+use svctrack_tests::{
+    TENANT,
+    browser::Browser,
+    process::{Server, command},
+    project,
+};
+use tempfile::TempDir;
+
+use crate::proxy::{self, wait_until_actions};
+
+/// The compiler that checks the types.
+const TYPESCRIPT: &str = "typescript@5.9.3";
+
+/// The package, in a folder `svctrack` of the one that is returned.
+async fn package() -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = command(folder.path());
+    let output = command.args(["script", "--npm", "site/svctrack"]).output().await.unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    folder
+}
+
+fn source(path: &str) -> String {
+    fs::read_to_string(project().join("web").join(path)).unwrap()
+}
+
+/// The names between `before` and `after`, wherever they stand in a text.
+fn names_between(text: &str, before: &str, after: &str) -> BTreeSet<String> {
+    let names = text.split(before).skip(1).filter_map(|rest| rest.split(after).next());
+    names.map(|name| name.trim().to_owned()).collect()
+}
+
+/// The names of members in the block that begins with `start`: what stands before a mark on each line.
+fn members(text: &str, start: &str, marks: &[char]) -> BTreeSet<String> {
+    let (_, block) = text.split_once(start).unwrap_or_else(|| panic!("no {start}"));
+    let (block, _) = block.split_once("\n}").unwrap();
+    let lines = block.lines().filter_map(|line| line.strip_prefix("  "));
+    let lines = lines.filter(|line| line.starts_with(char::is_alphabetic));
+    lines.map(|line| line.split(marks).next().unwrap().to_owned()).collect()
+}
+
+/// The texts of the array that is declared as `name`.
+fn array(text: &str, name: &str) -> BTreeSet<String> {
+    let (_, array) = text.split_once(&format!("const {name} = [")).unwrap();
+    array.split_once(']').unwrap().0.split('\'').skip(1).step_by(2).map(str::to_owned).collect()
+}
+
+#[test]
+fn types_snippet_module_and_script_have_the_same_calls() {
+    let calls = members(&source("script/tracker/main.js"), "const methods = {", &['(', ':']);
+    assert!(calls.contains("track") && calls.contains("consent"), "{calls:?}");
+    let types = source("npm/index.d.ts");
+    assert_eq!(names_between(&types, "export function ", "("), calls);
+    assert_eq!(names_between(&types, "typeof ", ";"), calls);
+    let module = source("npm/index.js");
+    assert_eq!(names_between(&module, "export const ", " ="), calls);
+    assert_eq!(names_between(&module, "= call('", "'"), calls);
+    assert_eq!(names_between(&source("script/snippet.js"), "stub(\"", "\""), calls);
+}
+
+#[test]
+fn types_readme_and_script_have_the_same_options_and_members() {
+    let types = source("npm/index.d.ts");
+    let options = members(&types, "export interface Options {", &['?']);
+    let readme = fs::read_to_string(project().join("README.md")).unwrap();
+    let (_, table) = readme.split_once("| option | meaning |\n|---|---|\n").unwrap();
+    let (table, _) = table.split_once("\n\n").unwrap();
+    assert_eq!(names_between(&["\n", table].concat(), "\n| `", "`"), options);
+    let whole = ["call", "consent", "console", "main", "pages"]
+        .map(|part| source(&format!("script/tracker/{part}.js")))
+        .concat();
+    let mut read = names_between(&whole, "options.", "\n");
+    read = read
+        .iter()
+        .map(|rest| rest.split(|c: char| !c.is_alphabetic()).next().unwrap().to_owned())
+        .collect();
+    assert_eq!(read, options);
+
+    let identity = members(&types, "export interface Identity {", &['?']);
+    assert_eq!(identity, array(&whole, "IDENTITY"));
+    let info = members(&types, "export interface EventInfo extends Identity {", &['?']);
+    assert_eq!(info, array(&whole, "MEMBERS"));
+}
+
+#[tokio::test]
+async fn the_package_has_all_its_files_and_runs_nothing_when_it_is_installed() {
+    let folder = package().await;
+    let folder = folder.path().join("site/svctrack");
+    let package: Value =
+        serde_json::from_slice(&fs::read(folder.join("package.json")).unwrap()).unwrap();
+    assert_eq!(package["version"], env!("CARGO_PKG_VERSION"));
+    for name in ["scripts", "dependencies", "bin"] {
+        assert_eq!(package.get(name), None, "{name}");
+    }
+    for file in package["files"].as_array().unwrap() {
+        assert!(fs::metadata(folder.join(file.as_str().unwrap())).unwrap().len() > 0, "{file}");
+    }
+    assert!(!fs::read_to_string(folder.join("index.js")).unwrap().contains("{{"));
+}
+
+/// A program that is run where it is installed; none otherwise.
+fn run(program: &str, folder: &Path, arguments: &[&str]) -> Option<String> {
+    let Ok(output) = Command::new(program).args(arguments).current_dir(folder).output() else {
+        eprintln!("skipped: {program} is not installed");
+        return None;
+    };
+    let said = [output.stdout, output.stderr].concat();
+    let said = String::from_utf8_lossy(&said).into_owned();
+    assert!(output.status.success(), "{program}: {said}");
+    Some(said)
+}
+
+#[tokio::test]
+async fn the_module_does_nothing_where_there_is_no_browser() {
+    let folder = package().await;
+    let code = "import * as s from './site/svctrack/index.js'; \
+                s.load('https://a.example/analytics/1'); s.track('One'); console.log(Object.keys(s).length)";
+    let Some(said) = run("node", folder.path(), &["--input-type=module", "--eval", code]) else {
+        return;
+    };
+    assert_eq!(said.trim(), "6");
+}
+
+#[tokio::test]
+async fn the_compiler_takes_right_calls_and_refuses_wrong_ones() {
+    let folder = package().await;
+    let tools = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("typescript");
+    fs::create_dir_all(&tools).unwrap();
+    let install = ["install", "--no-audit", "--no-fund", "--ignore-scripts", "--prefix", "."];
+    if run("npm", &tools, &[&install[..], &[TYPESCRIPT]].concat()).is_none() {
+        return;
+    }
+    let modules = folder.path().join("node_modules");
+    fs::create_dir(&modules).unwrap();
+    fs::rename(folder.path().join("site/svctrack"), modules.join("svctrack")).unwrap();
+    fs::write(folder.path().join("app.ts"), APP).unwrap();
+    let compiler = tools.join("node_modules/typescript/bin/tsc");
+    let flags =
+        ["--strict", "--noEmit", "--module", "esnext", "--moduleResolution", "bundler", "app.ts"];
+    run("node", folder.path(), &[&[compiler.to_str().unwrap()], &flags[..]].concat());
+}
+
+/// Lines behind `@ts-expect-error` must be refused.
+const APP: &str = r#"
+import { consent, identify, init, load, reset, track, type Options } from 'svctrack';
+const options: Options = { consent: 'pending', pageViews: true, debug: false, onWarning: (line) => line.trim() };
+load('https://a.example/analytics/1', options);
+init({});
+identify(7, { email: 'ada@acme.example', companyExternalId: 'acme' });
+identify(null, { email: 'ada@acme.example' });
+track('Opened report', { info: { pages: [1, 2] }, weight: 2, passive: true });
+consent('granted');
+reset();
+window.svctrack.track('From a snippet');
+// @ts-expect-error
+load();
+// @ts-expect-error
+init({ consent: 'maybe' });
+// @ts-expect-error
+identify();
+// @ts-expect-error
+track('Opened report', { pages: 3 });
+// @ts-expect-error
+track('Opened report', { weight: 'much' });
+// @ts-expect-error
+consent('pending please');
+// @ts-expect-error
+window.svctrack.follow('x');
+"#;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn events_of_a_page_with_the_module_reach_the_disk() {
+    let folder = package().await;
+    let data = folder.path().join("data");
+    fs::create_dir(&data).unwrap();
+    let server = Server::start_with_acme(&data, &Token::generate().unwrap()).await;
+    let page = format!(
+        "<!doctype html><script type=module>import * as svc from './svctrack/index.js';\
+         svc.load('{}/analytics/{TENANT}'); svc.identify('7', {{companyExternalId: 'acme'}}); svc.track('Came');\
+         </script>",
+        server.base
+    );
+    fs::write(folder.path().join("site/index.html"), page).unwrap();
+    let Some(site) = proxy::start("nginx", folder.path(), "").await else {
+        return;
+    };
+    let browser = Browser::start().await;
+    browser.page.goto(&format!("{}/index.html", site.base)).await.unwrap();
+    wait_until_actions(&server, &["Came"]).await;
+    let loaded =
+        browser.run("return performance.getEntriesByType('resource').map(e => e.name)").await;
+    assert!(loaded.to_string().contains("/svctrack/svctrack_bg.wasm"), "{loaded}");
+    browser.close().await;
+    server.kill().await;
+}

@@ -1,0 +1,57 @@
+//! The npm package: `npm/` with the script of this build put in.
+
+use std::borrow::Cow;
+
+use crate::{
+    addresses::{GLUE_PATH, WASM_PATH, loader},
+    asset::asset,
+    page::fill,
+};
+
+/// What the script is called with in a page, and in the package.
+const IN_A_PAGE: &str = "(document.currentScript)";
+const IN_THE_PACKAGE: &str = "(files)";
+/// Keeps bundlers from looking for a file whose name only the browser knows.
+const IMPORT: &str = "import(/* webpackIgnore: true */ /* @vite-ignore */ ";
+
+/// The files of the package, by name.
+pub fn npm_package() -> Vec<(&'static str, Cow<'static, [u8]>)> {
+    let package = include_str!("../npm/package.json");
+    let version = [("version", env!("CARGO_PKG_VERSION").to_owned())];
+    let index = fill(include_str!("../npm/index.js"), &[("script", script())]);
+    let bytes = |path| asset(path).map_or(&[][..], |asset| asset.bytes);
+    vec![
+        ("package.json", Cow::Owned(fill(package, &version).into_bytes())),
+        ("index.js", Cow::Owned(index.into_bytes())),
+        ("index.d.ts", Cow::Borrowed(include_bytes!("../npm/index.d.ts"))),
+        ("README.md", Cow::Borrowed(include_bytes!("../npm/README.md"))),
+        ("LICENSE", Cow::Borrowed(include_bytes!("../../LICENSE"))),
+        ("svctrack_glue.js", Cow::Borrowed(bytes("/svctrack_glue.js"))),
+        ("svctrack_bg.wasm", Cow::Borrowed(bytes("/svctrack_bg.wasm"))),
+    ]
+}
+
+/// The script, which is told where its files are, since it is in no tag of its own.
+fn script() -> String {
+    let script = loader().map(|asset| String::from_utf8_lossy(asset.bytes)).unwrap_or_default();
+    let name = |path: &str| format!("'{}'", path.trim_start_matches('/'));
+    script
+        .replace(&name(GLUE_PATH), "script.glue")
+        .replace(&name(WASM_PATH), "script.wasm")
+        .replace("import(", IMPORT)
+        .replace(IN_A_PAGE, IN_THE_PACKAGE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_script_asks_for_the_files_of_the_package() {
+        let script = script();
+        for part in ["(script.glue)", "(script.wasm)", IMPORT] {
+            assert_eq!(script.matches(part).count(), 1, "{part}: {script}");
+        }
+        assert!(script.ends_with(IN_THE_PACKAGE) && !script.contains("currentScript"));
+    }
+}
