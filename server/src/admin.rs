@@ -1,25 +1,35 @@
 //! What the command line does with tenants and tokens (R44): the calls of the API, sent to a running
 //! server, or answered here over the store of one that is stopped.
 
-use std::sync::Arc;
+use std::{
+    fs::File,
+    io::{self, Write as _},
+    sync::Arc,
+    time::Duration,
+};
 
 use bytes::Bytes;
-use http_body_util::{BodyExt as _, Full};
-use hyper_util::{client::legacy::Client, rt::TokioExecutor};
+use futures_util::{StreamExt as _, TryStreamExt as _};
+use http_body_util::{BodyDataStream, Full};
+use hyper_util::{
+    client::legacy::{Client, connect::HttpConnector},
+    rt::TokioExecutor,
+};
 use poem::{
-    Endpoint, Request, Response,
-    http::{Method, Uri, header},
+    Body, Endpoint as _, EndpointExt as _, Request, Response,
+    endpoint::BoxEndpoint,
+    http::{HeaderMap, Method, StatusCode, Uri, header},
 };
 use serde_json::Value;
 use svctrack_core::value::TenantId;
 
 use crate::{
-    app::{App, SystemClock},
-    auth::{ByFile, Tenant},
+    app::{App, Clock as _, SystemClock},
+    auth::{ByFile, Tenant, TenantRecord, Token, TokenRecord},
     config::Config,
     rate_limit::RateLimits,
     router,
-    store::{Store, embedded::Embedded},
+    store::{Actor, Command, Store as _, embedded::Embedded},
 };
 
 /// Whose things a command is about, on a store that is stopped.
@@ -33,47 +43,135 @@ pub enum Whose<'a> {
     Tenant(&'a str),
 }
 
+impl<'a> Whose<'a> {
+    /// Those of the tenant that is named, else the only one's.
+    pub fn of(tenant: Option<&'a str>) -> Self {
+        tenant.map_or(Self::OnlyTenant, Self::Tenant)
+    }
+}
+
 /// Where the calls go.
 pub enum Admin {
     /// To a running server, with a token.
-    Running {
-        /// Its address, without a slash at the end.
-        server: String,
-        /// The token.
-        token: String,
-    },
+    Running(Box<Running>),
     /// To the store of a server that is stopped.
-    Stopped {
-        /// The application over it.
-        app: Arc<App>,
-        /// Whose calls they are.
-        tenant: TenantId,
-    },
+    Stopped(Stopped),
+}
+
+/// A running server, and a token for it.
+pub struct Running {
+    client: Client<HttpConnector, Full<Bytes>>,
+    server: String,
+    token: String,
+}
+
+/// The store of a server that is stopped, and whose calls they are.
+pub struct Stopped {
+    store: Arc<Embedded>,
+    endpoint: Arc<BoxEndpoint<'static, Response>>,
+    tenant: TenantId,
+}
+
+/// What was answered.
+pub struct Answered {
+    /// Its status.
+    pub status: StatusCode,
+    /// Its headers.
+    pub headers: HeaderMap,
+    /// Its body, which has not been read yet.
+    pub body: Body,
 }
 
 impl Admin {
+    /// Calls a running server.
+    pub fn running(server: &str, token: &str) -> Self {
+        let client = Client::builder(TokioExecutor::new()).build_http();
+        let server = server.trim_end_matches('/').to_owned();
+        Self::Running(Box::new(Running { client, server, token: token.to_owned() }))
+    }
+
     /// Opens the store of a configuration.
     ///
     /// # Errors
     /// In words, when there is no store, when a server has it open, or when it is not said whose it is.
     pub fn stopped(config: &Config, whose: Whose<'_>) -> Result<Self, String> {
-        let folder = config.data.display();
         if !Embedded::is_in(&config.data) {
-            return Err(format!("there is no store in `{folder}`"));
+            return Err(format!("there is no store in `{}`", config.data.display()));
         }
-        let clock = Arc::new(SystemClock);
-        let store = Embedded::open(&config.data, config.cache_bytes(), clock.clone());
-        let store = store.map_err(|cause| {
-            format!(
-                "the store in `{folder}` cannot be opened: {cause}; a running server is reached with --server and --token"
-            )
-        })?;
+        let store = open(config)?;
         let tenant = find(&store, whose)?;
+        Self::over(config, store, tenant)
+    }
+
+    fn over(config: &Config, store: Arc<Embedded>, tenant: TenantId) -> Result<Self, String> {
         let addresses = config.addresses(config.listen);
-        Ok(Self::Stopped {
-            app: App::new(Arc::new(store), clock, addresses, RateLimits::default()),
-            tenant,
-        })
+        let app = App::new(store.clone(), Arc::new(SystemClock), addresses, RateLimits::default());
+        let endpoint = Arc::new(router::endpoint(&app)?.boxed());
+        Ok(Self::Stopped(Stopped { store, endpoint, tenant }))
+    }
+
+    /// The same store, for each of its tenants.
+    ///
+    /// # Errors
+    /// In words, when it is a running server, which shows a caller one tenant alone.
+    pub fn of_each_tenant(&self) -> Result<Vec<(TenantRecord, Self)>, String> {
+        let Self::Stopped(Stopped { store, endpoint, .. }) = self else {
+            return Err("all tenants are reached on the store of a stopped server alone".to_owned());
+        };
+        let tenants = store.tenants(usize::MAX).map_err(|error| error.to_string())?;
+        let of = |record: TenantRecord| {
+            let (store, endpoint, tenant) = (store.clone(), endpoint.clone(), record.id);
+            (record, Self::Stopped(Stopped { store, endpoint, tenant }))
+        };
+        Ok(tenants.into_iter().map(of).collect())
+    }
+
+    /// Opens the store of a configuration, makes it if need be, and in it the tenants that are missing.
+    /// Returns the tokens of these.
+    ///
+    /// # Errors
+    /// In words.
+    pub async fn with_tenants(
+        config: &Config,
+        tenants: Vec<TenantRecord>,
+    ) -> Result<(Self, Vec<(TenantId, Token)>), String> {
+        let store = open(config)?;
+        let mut made = Vec::new();
+        for tenant in tenants {
+            if store.has_tenant(tenant.id).map_err(|error| error.to_string())? {
+                continue;
+            }
+            let token = Token::generate().map_err(|error| error.to_string())?;
+            made.push((tenant.id, token.clone()));
+            let now = SystemClock.now();
+            let record = TokenRecord::of_everything(&token, tenant.id, "first token", now);
+            let command = Command::AddTenant { tenant, token: Box::new(record) };
+            let added = store.write(Actor::operator(), command).await;
+            added.map_err(|error| error.to_string())?;
+        }
+        Ok((Self::over(config, store, Tenant::OPERATOR.id())?, made))
+    }
+
+    /// Calls a route; where there are too many calls just now, again when told to.
+    ///
+    /// # Errors
+    /// In words, when the server cannot be reached.
+    pub async fn send_again(
+        &self,
+        method: Method,
+        path: &str,
+        body: Bytes,
+    ) -> Result<Answered, String> {
+        loop {
+            let answered = self.send(method.clone(), path, body.clone()).await?;
+            let wait = answered.headers.get(header::RETRY_AFTER);
+            match wait.and_then(|wait| wait.to_str().ok()?.parse().ok()) {
+                Some(seconds) if answered.status == StatusCode::TOO_MANY_REQUESTS => {
+                    tokio::time::sleep(Duration::from_secs(seconds)).await;
+                }
+                _ => return Ok(answered),
+            }
+        }
     }
 
     /// Calls a route, and returns what it answers.
@@ -87,14 +185,63 @@ impl Admin {
         body: Option<Value>,
     ) -> Result<Value, String> {
         let body = body.map(|body| body.to_string()).unwrap_or_default();
-        let (ok, answered) = match self {
-            Self::Running { server, token } => send(server, token, method, path, body).await?,
-            Self::Stopped { app, tenant } => serve(app, *tenant, method, path, body).await?,
-        };
-        let answer: Value = serde_json::from_slice(&answered)
-            .map_err(|_| "the answer is not one of svctrack's".to_owned())?;
-        if ok { Ok(answer) } else { Err(reason(&answer)) }
+        self.send(method, path, body.into()).await?.json().await
     }
+
+    /// Calls a route.
+    ///
+    /// # Errors
+    /// In words, when the server cannot be reached.
+    pub async fn send(&self, method: Method, path: &str, body: Bytes) -> Result<Answered, String> {
+        match self {
+            Self::Running(running) => running.send(method, path, body).await,
+            Self::Stopped(stopped) => stopped.send(method, path, body).await,
+        }
+    }
+}
+
+impl Answered {
+    /// The JSON of an answer.
+    ///
+    /// # Errors
+    /// In words, when the call was refused.
+    pub async fn json(self) -> Result<Value, String> {
+        let body = self.body.into_bytes().await.map_err(|error| broken_off(&error))?;
+        let answer: Value = serde_json::from_slice(&body)
+            .map_err(|_| "the answer is not one of svctrack's".to_owned())?;
+        if self.status.is_success() { Ok(answer) } else { Err(reason(&answer)) }
+    }
+
+    /// Writes what is answered into a file.
+    ///
+    /// # Errors
+    /// In words, when the call was refused, or broke off.
+    pub async fn save_to(self, file: &mut File) -> Result<(), String> {
+        if !self.status.is_success() {
+            return self.json().await.map(drop);
+        }
+        let mut pieces = self.body.into_bytes_stream();
+        while let Some(piece) = pieces.next().await {
+            let piece = piece.map_err(|error| broken_off(&error))?;
+            file.write_all(&piece).map_err(|error| error.to_string())?;
+        }
+        Ok(())
+    }
+}
+
+fn broken_off(error: &dyn std::error::Error) -> String {
+    format!("the answer broke off: {error}")
+}
+
+/// The store of a configuration.
+fn open(config: &Config) -> Result<Arc<Embedded>, String> {
+    let store = Embedded::open(&config.data, config.cache_bytes(), Arc::new(SystemClock));
+    store.map(Arc::new).map_err(|cause| {
+        format!(
+            "the store in `{}` cannot be opened: {cause}; a running server is reached with --server and --token",
+            config.data.display()
+        )
+    })
 }
 
 /// The tenant that is meant, if it is there.
@@ -118,7 +265,7 @@ fn find(store: &Embedded, whose: Whose<'_>) -> Result<TenantId, String> {
 }
 
 /// Every problem that an answer names, in one line.
-fn reason(answer: &Value) -> String {
+pub(crate) fn reason(answer: &Value) -> String {
     let text = |value: &Value, name: &str| value.get(name)?.as_str().map(str::to_owned);
     let listed = answer.get("errors").and_then(Value::as_array).into_iter().flatten();
     let messages: Vec<String> = listed.filter_map(|error| text(error, "message")).collect();
@@ -129,48 +276,39 @@ fn reason(answer: &Value) -> String {
     }
 }
 
-async fn send(
-    server: &str,
-    token: &str,
-    method: Method,
-    path: &str,
-    body: String,
-) -> Result<(bool, Bytes), String> {
-    let uri: Uri = format!("{}{path}", server.trim_end_matches('/')).parse().map_err(|_| {
-        format!("--server must be an address such as http://127.0.0.1:8080; found `{server}`")
-    })?;
-    if uri.scheme_str() != Some("http") {
-        return Err("--server must begin with http://: run this on the machine of the server, or through a tunnel to it".to_owned());
+impl Running {
+    async fn send(&self, method: Method, path: &str, body: Bytes) -> Result<Answered, String> {
+        let Self { client, server, token } = self;
+        let uri: Uri = format!("{server}{path}").parse().map_err(|_| {
+            format!("--server must be an address such as http://127.0.0.1:8080; found `{server}`")
+        })?;
+        if uri.scheme_str() != Some("http") {
+            return Err("--server must begin with http://: run this on the machine of the server, or through a tunnel to it".to_owned());
+        }
+        let request = hyper::Request::builder()
+            .method(method)
+            .uri(uri)
+            .header(header::AUTHORIZATION, format!("Bearer {token}"))
+            .header(header::CONTENT_TYPE, "application/json")
+            .body(Full::new(body))
+            .map_err(|_| "the token holds characters that no token has".to_owned())?;
+        let response = client.request(request).await;
+        let response = response.map_err(|error| format!("{server} cannot be reached: {error}"))?;
+        let (head, body) = response.into_parts();
+        let pieces = BodyDataStream::new(body).map_err(io::Error::other);
+        let body = Body::from_bytes_stream(pieces);
+        Ok(Answered { status: head.status, headers: head.headers, body })
     }
-    let request = hyper::Request::builder()
-        .method(method)
-        .uri(uri)
-        .header(header::AUTHORIZATION, format!("Bearer {token}"))
-        .header(header::CONTENT_TYPE, "application/json")
-        .body(Full::new(Bytes::from(body)))
-        .map_err(|_| "the token holds characters that no token has".to_owned())?;
-    let failed = |cause: &dyn std::error::Error| format!("{server} cannot be reached: {cause}");
-    let client = Client::builder(TokioExecutor::new()).build_http();
-    let response = client.request(request).await.map_err(|error| failed(&error))?;
-    let ok = response.status().is_success();
-    let body = response.into_body().collect().await.map_err(|error| failed(&error))?;
-    Ok((ok, body.to_bytes()))
 }
 
-async fn serve(
-    app: &Arc<App>,
-    tenant: TenantId,
-    method: Method,
-    path: &str,
-    body: String,
-) -> Result<(bool, Bytes), String> {
-    let uri: Uri = path.parse().map_err(|_| "this cannot be asked for".to_owned())?;
-    let mut request =
-        Request::builder().method(method).uri(uri).content_type("application/json").body(body);
-    request.extensions_mut().insert(ByFile(tenant));
-    let response: Response =
-        router::endpoint(app)?.call(request).await.map_err(|error| error.to_string())?;
-    let ok = response.is_success();
-    let body = response.into_body().into_bytes().await.map_err(|error| error.to_string())?;
-    Ok((ok, body))
+impl Stopped {
+    async fn send(&self, method: Method, path: &str, body: Bytes) -> Result<Answered, String> {
+        let uri: Uri = path.parse().map_err(|_| "this cannot be asked for".to_owned())?;
+        let mut request =
+            Request::builder().method(method).uri(uri).content_type("application/json").body(body);
+        request.extensions_mut().insert(ByFile(self.tenant));
+        let answered = self.endpoint.call(request).await;
+        let (head, body) = answered.map_err(|error| error.to_string())?.into_parts();
+        Ok(Answered { status: head.status, headers: head.headers, body })
+    }
 }

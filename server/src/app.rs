@@ -11,8 +11,9 @@ use svctrack_web::Addresses;
 use tokio::sync::{Semaphore, watch};
 
 use crate::{
+    backups::Backups,
     body::BodyBudget,
-    limits::MAX_STREAMS,
+    limits::{MAX_DOWNLOADS, MAX_STREAMS},
     observe::RequestIds,
     rate_limit::{RateLimiting, RateLimits},
     routes::files::Files,
@@ -64,6 +65,10 @@ pub struct App {
     pub(crate) rates: RateLimiting,
     /// Places for those who listen to a stream.
     pub(crate) streams: Arc<Semaphore>,
+    /// Places for those who are sent a backup.
+    pub(crate) downloads: Arc<Semaphore>,
+    /// What has become of scheduled backups.
+    pub(crate) backups: Backups,
     /// Whether the server is about to stop, so that what has no end must find one.
     pub(crate) stopping: watch::Sender<bool>,
 }
@@ -87,6 +92,8 @@ impl App {
             running: Running::default(),
             rates: RateLimiting::new(limits),
             streams: Arc::new(Semaphore::new(MAX_STREAMS)),
+            downloads: Arc::new(Semaphore::new(MAX_DOWNLOADS)),
+            backups: Backups::default(),
             stopping: watch::Sender::new(false),
         })
     }

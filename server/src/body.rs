@@ -21,8 +21,8 @@ use tokio::{
 use crate::{
     error::Error,
     limits::{
-        BODY_BUDGET_WAIT, BODY_IDLE_TIMEOUT, BODY_TIMEOUT, LARGE_BODY_BUDGET_KIB, MAX_RECORD_BYTES,
-        MIN_BODY_BYTES_PER_SECOND, SMALL_BODY_BUDGET_KIB,
+        BODY_BUDGET_WAIT, BODY_IDLE_TIMEOUT, BODY_TIMEOUT, LARGE_BODY_BUDGET_KIB,
+        LARGE_BODY_BUDGET_WAIT, MAX_RECORD_BYTES, MIN_BODY_BYTES_PER_SECOND, SMALL_BODY_BUDGET_KIB,
     },
 };
 
@@ -156,7 +156,10 @@ impl Body<'_> {
         let kib = u32::try_from(missing).unwrap_or(u32::MAX);
         let BodyBudget { small, large } = self.budget;
         let budget = if bytes > MAX_RECORD_BYTES { large } else { small };
-        let permit = timeout(BODY_BUDGET_WAIT, budget.acquire_many(kib)).await;
+        // Who holds a part already keeps others waiting, who may hold what is missing.
+        let is_in_line = bytes > MAX_RECORD_BYTES && self.rooms.is_empty();
+        let wait = if is_in_line { LARGE_BODY_BUDGET_WAIT } else { BODY_BUDGET_WAIT };
+        let permit = timeout(wait, budget.acquire_many(kib)).await;
         let permit = permit.map_err(|_| Error::Overloaded)?;
         let permit = permit.map_err(|error| Error::Internal(error.to_string()))?;
         self.roomy_bytes += missing * 1024;

@@ -2,7 +2,9 @@
 //! store of one that is stopped (R44). `svctrack compact` and `svctrack verify` are for a stopped one alone;
 //! `svctrack script` asks nobody.
 
+mod backup;
 mod script;
+mod transfer;
 
 use std::{
     io::{self, Write as _},
@@ -16,11 +18,15 @@ use serde_json::{Value, json};
 use svctrack_server::{
     admin::{Admin, Whose},
     auth::Token,
-    config::Given,
+    config::{Config, Given},
     store::embedded::{Compacted, Embedded, Problem, Verified, compact, verify},
 };
 
-pub(crate) use self::script::Script;
+pub(crate) use self::{
+    backup::{Backup, Restore},
+    script::Script,
+    transfer::{Export, Import},
+};
 
 #[derive(Subcommand)]
 pub(crate) enum TenantCommand {
@@ -243,9 +249,8 @@ impl Of {
 
     async fn call(&self, method: Method, path: &str, body: Option<Value>) -> Result<Value, String> {
         let whose = match &self.tenant {
-            Some(tenant) => Whose::Tenant(tenant),
             None if self.operator => Whose::Operator,
-            None => Whose::OnlyTenant,
+            tenant => Whose::of(tenant.as_deref()),
         };
         self.at.call(whose, method, path, body).await
     }
@@ -259,17 +264,21 @@ impl At {
         path: &str,
         body: Option<Value>,
     ) -> Result<Value, String> {
-        let admin = match (&self.server, &self.token) {
-            (Some(server), Some(token)) => {
-                Admin::Running { server: server.clone(), token: token.clone() }
-            }
-            _ => {
-                let given = Given { data: self.data.clone(), ..Given::default() };
-                let config = crate::configure(given);
-                Admin::stopped(&config.map_err(|error| error.to_string())?, whose)?
-            }
-        };
-        admin.call(method, path, body).await
+        self.admin(whose)?.call(method, path, body).await
+    }
+
+    /// Who answers the calls.
+    fn admin(&self, whose: Whose<'_>) -> Result<Admin, String> {
+        match (&self.server, &self.token) {
+            (Some(server), Some(token)) => Ok(Admin::running(server, token)),
+            _ => Admin::stopped(&self.config()?, whose),
+        }
+    }
+
+    /// The configuration of the stopped server.
+    fn config(&self) -> Result<Config, String> {
+        let given = Given { data: self.data.clone(), ..Given::default() };
+        crate::configure(given).map_err(|error| error.to_string())
     }
 
     fn show(&self, answer: &Value, in_words: impl FnOnce() -> String) -> Result<(), String> {
@@ -311,7 +320,7 @@ fn table(rows: &Value, columns: &[&str]) -> String {
 }
 
 /// Runs a command to its end.
-pub(crate) fn block_on(command: impl Future<Output = Result<(), String>>) -> Result<(), String> {
+pub(crate) fn block_on<T>(command: impl Future<Output = Result<T, String>>) -> Result<T, String> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.map_err(|error| error.to_string())?.block_on(command)
 }

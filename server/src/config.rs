@@ -14,6 +14,7 @@ use svctrack_web::{Addresses, DEFAULT_SCRIPT_PATH, DEFAULT_TRACKING_PREFIX, MAX_
 
 use crate::{
     auth::{Tenant, Token},
+    backups::{Interval, Schedule},
     rate_limit::RateLimits,
 };
 
@@ -23,6 +24,11 @@ pub const FILE_NAME: &str = "svctrack.toml";
 /// Requests a second of a token: more than a program needs that uses bulk calls, fewer than would slow
 /// others.
 const DEFAULT_RATE_LIMIT: u32 = 150;
+
+/// Backups that are kept: a week of daily ones.
+const DEFAULT_BACKUP_KEEP: u32 = 7;
+/// Folder of backups in the data folder.
+const BACKUPS: &str = "backups";
 
 /// What may be given, by flag, environment or file; each line of the file has the name of its flag.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, clap::Args)]
@@ -52,6 +58,15 @@ pub struct Given {
     /// Requests a second to the tracking routes of each tenant; 0 sets no limit [default: 0]
     #[arg(long, env = "SVCTRACK_TRACKING_RATE_LIMIT", value_name = "PER_SECOND")]
     pub tracking_rate_limit: Option<u32>,
+    /// How often a backup is made, such as 6h or 1day [default: never]
+    #[arg(long, env = "SVCTRACK_BACKUP_EVERY", value_name = "INTERVAL")]
+    pub backup_every: Option<Interval>,
+    /// Folder that holds these backups, and nothing else [default: backups, in the data folder]
+    #[arg(long, env = "SVCTRACK_BACKUP_TO", value_name = "FOLDER")]
+    pub backup_to: Option<PathBuf>,
+    /// How many of them are kept [default: 7]
+    #[arg(long, env = "SVCTRACK_BACKUP_KEEP", value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..))]
+    pub backup_keep: Option<u32>,
     /// What is logged: error, warn, info, debug, or a filter by module [default: info]
     #[arg(long, env = "SVCTRACK_LOG", value_name = "FILTER")]
     pub log: Option<String>,
@@ -92,6 +107,14 @@ pub struct Config {
     pub rate_limit: u32,
     /// Requests a second to the tracking routes of each tenant; 0 sets no limit.
     pub tracking_rate_limit: u32,
+    /// How often a backup is made, if one is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub backup_every: Option<Interval>,
+    /// Folder that holds these backups, if that is not in the data folder.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub backup_to: Option<PathBuf>,
+    /// How many of them are kept.
+    pub backup_keep: u32,
     /// What is logged.
     pub log: String,
     /// Tenant and token of the first start.
@@ -152,6 +175,9 @@ impl Given {
             cache_mb: self.cache_mb.or(file.cache_mb).unwrap_or(256),
             rate_limit: self.rate_limit.or(file.rate_limit).unwrap_or(DEFAULT_RATE_LIMIT),
             tracking_rate_limit: self.tracking_rate_limit.or(file.tracking_rate_limit).unwrap_or(0),
+            backup_every: self.backup_every.or(file.backup_every),
+            backup_to: self.backup_to.or(file.backup_to),
+            backup_keep: self.backup_keep.or(file.backup_keep).unwrap_or(DEFAULT_BACKUP_KEEP),
             log: self.log.or(file.log).unwrap_or_else(|| "info".to_owned()),
             bootstrap: read_bootstrap(tenant, token, operator)?,
         })
@@ -256,6 +282,13 @@ impl Config {
             requests: NonZeroU32::new(self.rate_limit),
             tracking: NonZeroU32::new(self.tracking_rate_limit),
         }
+    }
+
+    /// When backups are made, if they are.
+    pub fn backups(&self) -> Option<Schedule> {
+        let folder = self.backup_to.clone().unwrap_or_else(|| self.data.join(BACKUPS));
+        let keep = usize::try_from(self.backup_keep).unwrap_or(usize::MAX).max(1);
+        self.backup_every.map(|every| Schedule { folder, every, keep })
     }
 
     /// What is in force, as the lines of a configuration file; without secrets.

@@ -6,6 +6,7 @@
 pub mod admin;
 pub mod app;
 pub mod auth;
+pub mod backups;
 mod body;
 pub mod config;
 mod error;
@@ -20,3 +21,4 @@ mod routes;
 pub mod run;
 pub mod serve;
 pub mod store;
+pub mod transfer;

@@ -20,8 +20,10 @@ pub(crate) const SMALL_BODY_BUDGET_KIB: u32 = 20 * 1024;
 /// The same for large bodies: the largest, decoded, and as it came. They have a room of their own, so that
 /// those who wait for it hold up no single event.
 pub(crate) const LARGE_BODY_BUDGET_KIB: u32 = 44 * 1024;
-/// How long a body waits for room in the budget before its sender is told to come again.
+/// How long a small body waits for room in the budget before its sender is told to come again.
 pub(crate) const BODY_BUDGET_WAIT: Duration = Duration::from_secs(5);
+/// The same for a large one: fifty of the largest, one after the other, are taken in this time.
+pub(crate) const LARGE_BODY_BUDGET_WAIT: Duration = Duration::from_secs(180);
 
 /// How long the head of a request may take.
 pub(crate) const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
@@ -39,6 +41,8 @@ pub(crate) const MAX_CONNECTIONS: usize = 4_096;
 pub(crate) const MAX_CONNECTIONS_PER_ADDRESS: usize = 256;
 /// Those who listen to a stream, in all: each keeps a connection for as long as it likes.
 pub(crate) const MAX_STREAMS: usize = 256;
+/// Those who are sent a backup, in all: each keeps a file as large as one.
+pub(crate) const MAX_DOWNLOADS: usize = 2;
 /// Files that the process keeps for itself when it derives the connections that it can serve.
 pub(crate) const RESERVED_FILES: usize = 64;
 /// Pause after a failed accept: without it, a process out of files would spin.
@@ -65,7 +69,7 @@ pub(crate) const MAX_PART_BYTES: usize = 256 * 1024;
 /// that the next ones are there when it is done.
 pub(crate) const MAX_PARTS_UNDER_WAY: usize = 2 * MAX_ROWS_PER_COMMIT / MAX_PART_ROWS;
 /// Largest text of the rows of a part that is known by an `Idempotency-Key`, in bytes. It has as many rows
-/// as a commit may have, since what each came to is kept; again the next one is there then.
+/// as a commit may have, since what each came to is kept.
 pub(crate) const MAX_KEYED_PART_BYTES: usize = 1024 * 1024;
 /// Most row indexes in `Svctrack-Rejected` (R31).
 pub(crate) const MAX_REJECTED_INDEXES: usize = 100;

@@ -34,6 +34,14 @@ enum Command {
     Script(cli::Script),
     /// Write the store of a stopped server anew, so that nothing of what was removed is left in its file
     Compact(cli::Compact),
+    /// Write all that is stored, of every tenant, into one file, which `svctrack restore` makes a store of
+    Backup(cli::Backup),
+    /// Make the store of a backup, in an empty folder
+    Restore(cli::Restore),
+    /// Write the records of a tenant, or of all, into files of NDJSON or CSV, one a resource
+    Export(cli::Export),
+    /// Bring the records of such files into a tenant; ends with 2 when some were refused, each with its line
+    Import(cli::Import),
     /// Read all of a stopped server's store and say what is damaged; ends with 0 when nothing is, with 2 when
     /// something is, and with 1 when it cannot be read at all
     Verify(cli::Verify),
@@ -57,6 +65,10 @@ fn main() -> ExitCode {
         Some(Command::Tenant(command)) => cli::block_on(command.run()).map(success),
         Some(Command::Script(command)) => command.run().map(success),
         Some(Command::Compact(command)) => command.run().map(success),
+        Some(Command::Backup(command)) => cli::block_on(command.run()).map(success),
+        Some(Command::Restore(command)) => command.run().map(success),
+        Some(Command::Export(command)) => cli::block_on(command.run()).map(success),
+        Some(Command::Import(command)) => cli::block_on(command.run()),
         Some(Command::Verify(command)) => command.run(),
         Some(Command::Token(command)) => cli::block_on(command.run()).map(success),
     };

@@ -108,6 +108,7 @@ static ROUTES: &[RouteDef<Handler>] = &[
     route!(PATCH "/settings", Scope("admin"), Settings => Settings, "Change settings; the same as PUT", alone!(routes::settings::update)),
     route!(POST "/tenants", Scope(OPERATOR), NewTenant => Tenant, "Make a tenant, with its first token", alone!(routes::tenants::create)),
     route!(GET "/tenants", Scope(OPERATOR), Nothing => Objects, "List tenants", alone!(routes::tenants::list)),
+    route!(GET "/backup", Scope(OPERATOR), Nothing => Archive, "Give all that is stored, of every tenant, as one file", alone!(routes::backup::download)),
     route!(GET "/openapi.json", Anyone, Nothing => Object, "Describe this API", alone!(routes::pages::openapi)),
     route!(GET "/docs", Anyone, Nothing => Page, "Show this description, and try calls", alone!(routes::pages::docs)),
     route!(GET "/demo", Anyone, Nothing => Page, "Show the snippet in use", alone!(routes::pages::demo)),

@@ -12,6 +12,7 @@ use tokio::{
 
 use crate::{
     app::{App, SystemClock},
+    backups,
     config::Config,
     first_start::FirstStart,
     housekeeping, observe, router,
@@ -83,7 +84,12 @@ pub async fn run(config: Config) -> Result<(), RunError> {
     };
     let housekeeping = tokio::spawn(housekeeping::run(store.clone()));
     let scrubbing = tokio::spawn(housekeeping::scrub(store.clone()));
+    let backups =
+        config.backups().map(|schedule| tokio::spawn(backups::run(app.clone(), schedule)));
     serve(listener, endpoint, stop).await?;
+    if let Some(backups) = backups {
+        backups.abort();
+    }
     housekeeping.abort();
     scrubbing.abort();
     tokio::task::spawn_blocking(move || store.close()).await.map_err(io::Error::other)?;

@@ -14,6 +14,8 @@ use crate::{TENANT, direct::Direct, model::Random, process::PATIENCE};
 
 /// Records of a sender that come and go.
 const SLOTS: usize = 4;
+/// Most tokens that a sender issues.
+const TOKENS: usize = 100;
 /// Events in a bulk call.
 const EVENTS: usize = 5;
 
@@ -287,7 +289,7 @@ impl Sender {
     }
 
     fn issue(&mut self) -> Step {
-        if self.random.percent(30) {
+        if self.random.percent(30) || self.tokens.len() >= TOKENS {
             let body = json!({"name": self.new_name("tenant")});
             let path = "/tenants".to_owned();
             return Step { method: Method::POST, path, key: None, body, after: After::Nothing };

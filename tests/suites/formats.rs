@@ -14,7 +14,7 @@ use crate::startup::{FILE, refusal};
 /// The token in these files; it opens nothing else.
 const TOKEN: &str = "svt_muxH4Z6A_4ts0s3gJ0x5O0tNaFsNwtUzZIaZ799LiKmiS5ykNOK52aKvxx";
 /// The formats, each with a file.
-const FORMATS: [u32; 1] = [1];
+const FORMATS: [u32; 2] = [1, 2];
 /// Where the format stands in each of the four copies of a header.
 const FORMAT_AT: [usize; 4] = [16, 4_112, 8_208, 12_304];
 

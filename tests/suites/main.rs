@@ -1,6 +1,7 @@
 //! All suites in one program, so that it is linked once.
 
 mod access;
+mod backup;
 mod browser;
 mod cases;
 mod corpora;
@@ -23,4 +24,5 @@ mod readme;
 mod startup;
 mod stream;
 mod tracking;
+mod transfer;
 mod verify;

@@ -7,9 +7,11 @@ use std::sync::{
 
 use futures_util::{StreamExt as _, stream};
 use hyper::Method;
+use serde_json::json;
 use svctrack_core::value::Timestamp;
 use svctrack_server::app::Clock;
 use svctrack_tests::{
+    TENANT,
     client::{Answer, Client},
     in_process::InProcess,
 };
@@ -78,4 +80,22 @@ async fn of_many_calls_at_once_one_has_its_effect() {
     let statuses: Vec<u16> = posts.buffer_unordered(32).collect().await;
     assert!(statuses.iter().all(|status| [200, 409].contains(status)), "{statuses:?}");
     assert_eq!(client.get("/products").await.json().as_array().unwrap().len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_body_that_is_refused_for_its_key_stores_none_of_its_rows() {
+    let server = InProcess::start().await;
+    let client = &server.client;
+    client.post("/companies", &json!({"name": "Acme", "externalId": "acme"})).await;
+    let send = async |rows: usize| {
+        let row = json!({"euExtId": "ada", "cId": "acme", "action": "x"});
+        let path = format!("/analytics/bulk/{TENANT}");
+        let body = json!(vec![row; rows]).to_string();
+        client.send(Method::POST, &path, &[("idempotency-key", "k")], body).await.unwrap().status
+    };
+    assert_eq!(send(1).await, 200);
+    for _ in 0..3 {
+        assert_eq!(send(7_000).await, 422);
+    }
+    assert_eq!(client.actions().await.len(), 1);
 }

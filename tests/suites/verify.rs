@@ -13,7 +13,7 @@ use tempfile::TempDir;
 
 use crate::startup::FILE;
 
-async fn verify(folder: &Path) -> (Option<i32>, Value) {
+pub(crate) async fn verify(folder: &Path) -> (Option<i32>, Value) {
     let mut command = command(folder);
     command.args(["verify", "--json", "--data"]).arg(folder);
     let output = command.output().await.unwrap();
@@ -27,7 +27,7 @@ async fn delete(client: &Client, path: &str) {
 }
 
 /// Some of everything that tables say of each other.
-async fn fill(client: &Client) {
+pub(crate) async fn fill(client: &Client) {
     let put = async |path: &str, key: &str, body: Value| {
         let headers = [("content-type", "application/json"), ("idempotency-key", key)];
         let answer = client.send(Method::PUT, path, &headers, body.to_string()).await.unwrap();
@@ -58,7 +58,7 @@ async fn fill(client: &Client) {
     client.post("/tokens", &json!({"label": "x", "scopes": ["*"]})).await;
 }
 
-async fn filled() -> TempDir {
+pub(crate) async fn filled() -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     let token = Token::generate().unwrap();
     let server = Server::start(folder.path(), &token).await;

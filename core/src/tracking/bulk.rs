@@ -66,8 +66,10 @@ fn read_members(row: &Document) -> Result<Event, Unreadable> {
 
 /// What is no whole number from 0 to [`MAX_COUNT`] counts as 1 (rule 7, R36).
 fn read_count(sent: JsonRef<'_>) -> u16 {
-    let count = sent.as_number_text().and_then(|text| text.parse::<u16>().ok());
-    count.filter(|count| *count <= MAX_COUNT).unwrap_or(1)
+    let count = sent.as_number_text().and_then(|text| text.parse::<f64>().ok());
+    let allowed = 0.0..=f64::from(MAX_COUNT);
+    let count = count.filter(|count| count.fract() == 0.0 && allowed.contains(count));
+    count.map_or(1, |count| count as u16)
 }
 
 #[cfg(test)]
@@ -107,9 +109,16 @@ mod tests {
     fn a_count_out_of_range_is_one() {
         let count =
             |sent: &str| only(&format!(r#"{{"euExtId":"7","count":{sent}}}"#)).unwrap().count;
-        for (sent, read) in
-            [("0", 0), ("300", 300), ("301", 1), ("-1", 1), ("1.5", 1), ("\"5\"", 1)]
-        {
+        for (sent, read) in [
+            ("0", 0),
+            ("300", 300),
+            ("301", 1),
+            ("-1", 1),
+            ("1.5", 1),
+            ("2.0", 2),
+            ("1e2", 100),
+            ("\"5\"", 1),
+        ] {
             assert_eq!(count(sent), Some(read), "{sent}");
         }
         assert_eq!(count("null"), None);

@@ -126,15 +126,20 @@ pub fn plan(
         if before.is_some_and(|at| sent.received_at.as_ms() - at.as_ms() < MESSAGE_ID_MS) {
             return Ok(changes);
         }
-        let message = Appended::Message(id.clone(), sent.received_at, sent.route);
-        changes.push(Change::Append(message));
     }
+    // Of an event that is discarded the id does not count, so that it can be sent again.
+    let message = sent.event.message_id.clone();
+    let message = message.map(|id| Appended::Message(id, sent.received_at, sent.route));
     match settle(sent, settings, lookup, ctx)? {
-        Settled::Stored(stored) => changes.extend(stored),
+        Settled::Stored(stored) => {
+            changes.extend(message.map(Change::Append));
+            changes.extend(stored);
+        }
         Settled::Waits(note, also) => {
             let finding = note.finding(sent);
             if is_parked(sent.route, &note) {
-                changes.push(park(sent, &note, &finding, ctx)?);
+                changes.extend(message.map(Change::Append));
+                changes.push(park(sent, &finding, ctx)?);
             }
             changes.push(found(finding));
             changes.extend(also.iter().map(|note| found(note.finding(sent))));
@@ -314,18 +319,12 @@ fn is_parked(route: Route, note: &Note) -> bool {
 }
 
 /// Keeps an event whose user cannot be made yet, with the reason.
-fn park(
-    sent: &Incoming<'_>,
-    note: &Note,
-    finding: &Finding,
-    ctx: &mut Ctx,
-) -> Result<Change, LookupError> {
+fn park(sent: &Incoming<'_>, finding: &Finding, ctx: &mut Ctx) -> Result<Change, LookupError> {
     let event = serde_json::to_string(sent.event).map_err(|error| LookupError(error.into()))?;
     let mut waits = waits_of(&sent.event.identity);
     waits.push(wait_behind(finding.route, finding.code, &finding.cause));
-    if note.is_of_settings() {
-        waits.push(wait_for_creation());
-    }
+    // Whatever it lacks now: when that comes, settings may keep its user from being made.
+    waits.push(wait_for_creation());
     Ok(Change::Append(Appended::Parked(Box::new(ParkedEvent {
         id: ctx.ids.next(ctx.now),
         code: finding.code.to_owned(),

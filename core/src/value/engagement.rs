@@ -14,6 +14,11 @@ const CHANGED_TENTHS: u64 = 2;
 /// give any date.
 const MAX_DAYS: usize = 64;
 
+/// The greatest weight that counts: with it, more events than a store holds have a sum.
+const MAX_WEIGHT: f64 = 1e6;
+/// Decimals of a weight that count.
+const WEIGHT_SCALE: usize = 6;
+
 /// Below this an `f64` holds every whole number as it is.
 const MAX_EXACT: u64 = 1 << 53;
 
@@ -75,10 +80,8 @@ impl Engagement {
         self.forget_days();
     }
 
-    /// Takes away the engagement of a user who leaves a company, whose others were last active at
-    /// `last_active`.
-    pub fn leave(&mut self, other: &Self, last_active: Option<Timestamp>) {
-        self.last_active = last_active;
+    /// Takes away the engagement of a user who leaves a company, but for when they were last active.
+    pub fn leave(&mut self, other: &Self) {
         self.set_experience(self.experience().saturating_sub(other.experience()));
         self.beats_total = self.beats_total.saturating_sub(other.beats_total);
         for (day, count) in &mut self.days {
@@ -86,6 +89,11 @@ impl Engagement {
             *count = count.saturating_sub(left);
         }
         self.days.retain(|(_, count)| *count > 0);
+    }
+
+    /// Says when those who are left were last active.
+    pub fn set_last_active(&mut self, last_active: Option<Timestamp>) {
+        self.last_active = last_active;
     }
 
     fn add_day(&mut self, day: i64, count: u64) {
@@ -174,14 +182,16 @@ pub enum EngagementRow {
     Experience,
 }
 
-/// A weight as the decimal that it was written as; one beyond all decimals is the greatest.
+/// A weight as the decimal that it was written as, but for what is beyond [`MAX_WEIGHT`] and
+/// [`WEIGHT_SCALE`]: so sums are exact, and whoever leaves takes along what they brought.
 fn decimal(weight: f64) -> Decimal {
+    let weight = weight.min(MAX_WEIGHT);
     // Most weights are whole, and need not be written and read again.
     let whole = weight as i64;
     if whole as f64 == weight && whole.unsigned_abs() < MAX_EXACT {
         return Decimal::from(whole);
     }
-    weight.to_string().parse().unwrap_or(Decimal::MAX)
+    format!("{weight:.WEIGHT_SCALE$}").parse().unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -243,8 +253,15 @@ mod tests {
         let mut found = Engagement::default();
         (0..10).for_each(|_| found.add(&beat(0, 1, 0.1)));
         assert_eq!(found.value(EngagementRow::Experience, at(NOW)).unwrap().as_ref().text(), "1");
-        found.add(&beat(0, 300, 1e300));
-        assert!(found.value(EngagementRow::Experience, at(NOW)).is_some());
+        let before = found.value(EngagementRow::Experience, at(NOW));
+        for weight in [1e300, f64::MAX, 5e-324, 0.1, 1.0 / 3.0, 123_456.789_012_3] {
+            let mut other = Engagement::default();
+            (0..300).for_each(|_| other.add(&beat(0, 300, weight)));
+            found.join(&other);
+            assert!(found.value(EngagementRow::Experience, at(NOW)).is_some(), "{weight}");
+            found.leave(&other);
+        }
+        assert_eq!(found.value(EngagementRow::Experience, at(NOW)), before);
     }
 
     #[test]
@@ -253,7 +270,8 @@ mod tests {
         let mut company = ada.clone();
         company.join(&bob);
         assert_eq!(company.beats(at(NOW)), 15);
-        company.leave(&ada, bob.last_active());
+        company.leave(&ada);
+        company.set_last_active(bob.last_active());
         assert_eq!(company, bob);
     }
 

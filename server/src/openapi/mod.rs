@@ -66,6 +66,7 @@ pub(crate) enum Kind {
     Objects,
     Page,
     Stream,
+    Archive,
 }
 
 /// The group of routes that belong to no resource.
@@ -339,7 +340,7 @@ fn schema_of(kind: Kind, def: Option<&ResourceDef>) -> Option<Value> {
         || def.map_or_else(|| json!({ "type": "object" }), |def| reference(&schema_name(def)));
     let many = |item: Value| json!({ "type": "array", "items": item });
     Some(match kind {
-        Kind::Nothing | Kind::Ok | Kind::Page | Kind::Stream => return None,
+        Kind::Nothing | Kind::Ok | Kind::Page | Kind::Stream | Kind::Archive => return None,
         Kind::Record => record(),
         Kind::NewRecord => json!({ "allOf": [record(), { "required": required_of(def) }] }),
         Kind::Records | Kind::Items => many(record()),
@@ -375,6 +376,7 @@ fn answer(kind: Kind, def: Option<&ResourceDef>) -> Value {
         (Some(schema), _) => json!({ "application/json": { "schema": schema } }),
         (None, Kind::Ok) => json!({ "text/plain": { "schema": { "const": "OK" } } }),
         (None, Kind::Stream) => json!({ "text/event-stream": { "schema": { "type": "string" } } }),
+        (None, Kind::Archive) => json!({ "application/gzip": {} }),
         (None, Kind::Page) => json!({ "text/html": { "schema": { "type": "string" } } }),
         (None, _) => return json!({ "description": "It is done." }),
     };

@@ -6,6 +6,7 @@ use serde::Serialize;
 use super::json;
 use crate::{
     app::App,
+    backups::Done,
     error::Error,
     store::{Checked, Condition, Health},
 };
@@ -15,12 +16,13 @@ struct Answer {
     status: &'static str,
     damaged: u64,
     checked: Option<Checked>,
+    backup: Option<Done>,
 }
 
 /// `GET /health`: takes the same time whatever is stored.
 pub(crate) async fn health(app: &App, _: Request) -> Result<Response, Error> {
     let Condition { health, damaged, checked } = app.store.condition();
-    let answer = Answer { status: health.name(), damaged, checked };
+    let answer = Answer { status: health.name(), damaged, checked, backup: app.backups.done() };
     let answer = serde_json::to_string(&answer);
     let mut response = json(answer.map_err(|error| Error::Internal(error.to_string()))?);
     if health != Health::Ok {

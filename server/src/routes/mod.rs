@@ -3,6 +3,7 @@
 
 pub(crate) mod activities;
 pub(crate) mod activity_stream;
+pub(crate) mod backup;
 mod conditions;
 pub(crate) mod files;
 pub(crate) mod health;

@@ -69,10 +69,14 @@ pub(crate) async fn pipeline(app: &App, mut request: Request) -> Result<Response
     if body.bytes.len() > MAX_EVENT_BYTES {
         return Err(Error::TooLarge(MAX_EVENT_BYTES));
     }
-    if let Some(event) = pipeline::read(&body.bytes)? {
-        track(app, tenant, Tracking::of(vec![event], received_at, Route::Pipeline)).await?;
-    }
-    Ok(ok())
+    let Some(event) = pipeline::read(&body.bytes)? else { return Ok(ok()) };
+    let caller = Caller::of_events(tenant);
+    let once = Once::begin(app, &request, &caller, || hash_of(&body.bytes))?;
+    let tracking = Tracking::of(vec![event], received_at, Route::Pipeline);
+    let (_, replayed) = once.write(caller, Command::Track(tracking)).await?;
+    let mut response = ok();
+    replayed.mark(&mut response);
+    Ok(response)
 }
 
 /// `POST /analytics/bulk/{tenant}`: an array of rows. Bad ones stop no good ones (R31).
@@ -155,8 +159,9 @@ struct Cut {
 
 const CUT: Cut = Cut { rows: MAX_PART_ROWS, bytes: MAX_PART_BYTES, under_way: MAX_PARTS_UNDER_WAY };
 /// A body with a key is always cut in the same way, so that one that is sent again goes on where it had
-/// come to; what each part came to is kept, so that there are to be few.
-const KEYED_CUT: Cut = Cut { rows: MAX_ROWS_PER_COMMIT, bytes: MAX_KEYED_PART_BYTES, under_way: 2 };
+/// come to; what each part came to is kept, so that there are to be few. Each waits for the one before, which
+/// may find that the key is that of another body.
+const KEYED_CUT: Cut = Cut { rows: MAX_ROWS_PER_COMMIT, bytes: MAX_KEYED_PART_BYTES, under_way: 1 };
 
 /// Rows that are stored by one command.
 struct Part {

@@ -6,6 +6,8 @@
 pub mod embedded;
 mod size;
 
+use std::fs::File;
+
 use futures_util::future::BoxFuture;
 use serde::{Deserialize, Serialize};
 use svctrack_core::{
@@ -20,6 +22,7 @@ use svctrack_core::{
 
 use tokio::sync::watch;
 
+use self::embedded::Manifest;
 use crate::{
     auth::{Tenant, TenantRecord, TokenRecord},
     rate_limit::RateLimits,
@@ -375,6 +378,15 @@ impl Actor {
     }
 }
 
+/// Where a backup is written.
+#[derive(Debug)]
+pub enum BackupFile {
+    /// Into this file.
+    Given(File),
+    /// Into one without a name, where the store lies; it is gone when nobody has it open.
+    Unnamed,
+}
+
 /// Records, activities and tenants, kept somewhere.
 pub trait Store: Send + Sync {
     /// Carries out a command. When this answers `Ok`, the command is on disk.
@@ -467,6 +479,9 @@ pub trait Store: Send + Sync {
 
     /// Goes on with a look at all that is stored, a little.
     fn scrub(&self, from: Scrub) -> BoxFuture<'_, Result<Scrub, StoreError>>;
+
+    /// Writes all that is stored at one moment into a file, as a backup that is whole on disk when this answers.
+    fn back_up(&self, to: BackupFile) -> BoxFuture<'_, Result<(File, Manifest), StoreError>>;
 
     /// Finishes what is queued and stops. Later commands are refused.
     fn close(&self);

@@ -100,17 +100,22 @@ impl Pace {
         if load.has_single {
             self.single_at = Some(Instant::now());
         }
-        let single = if load.is_full() { None } else { queues.next_of(Size::Single) };
+        let single = if load.is_full() { None } else { queues.next_single() };
         if single.is_some() {
             return single;
         }
-        self.takes_bulk(load).then(|| queues.next_of(Size::Bulk)).flatten()
+        queues.next_bulk(self.room_for_bulk(load))
     }
 
-    fn takes_bulk(&self, load: &Load) -> bool {
+    /// How many rows of bulk the batch may still take: any number where it has none yet.
+    fn room_for_bulk(&self, load: &Load) -> usize {
         let beside = self.single_at.is_some_and(|at| at.elapsed() < BESIDE_FOR);
-        let enough = beside && load.bulk_rows >= MAX_BULK_ROWS_BESIDE;
-        load.bulk_rows == 0 || !(enough || load.is_full())
+        match load.bulk_rows {
+            0 => usize::MAX,
+            _ if load.is_full() => 0,
+            rows if beside => MAX_BULK_ROWS_BESIDE.saturating_sub(rows),
+            rows => MAX_ROWS.saturating_sub(rows),
+        }
     }
 }
 
@@ -167,6 +172,12 @@ mod tests {
         assert_eq!(batch(&mut pace, 1, &[125, 1, 125]), [1, 1, 125]);
         pace.single_at = Instant::now().checked_sub(BESIDE_FOR);
         assert_eq!(batch(&mut pace, 125, &[125; 20]), [125; 16]);
+    }
+
+    #[test]
+    fn a_commit_takes_no_more_rows_of_bulk_than_it_may() {
+        assert_eq!(batch(&mut Pace::default(), 1_500, &[1_500]), [1_500]);
+        assert_eq!(batch(&mut Pace::default(), 120, &[120; 20]), [120; 16]);
     }
 
     #[test]

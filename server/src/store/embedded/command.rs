@@ -189,7 +189,7 @@ fn sweep(
     ctx: &mut Ctx,
 ) -> Result<Reply, StoreError> {
     let tenant = actor.tenant.id();
-    let more_messages = messages::sweep(tables, tenant, ctx.now)?;
+    let more_messages = messages::sweep(tables, pending, tenant, ctx.now)?;
     let more_parked = parked::sweep(tables, pending, tenant, ctx.now)?;
     let more_to_erase = erasure::sweep(actor, tables, pending, ctx)?;
     report::sweep(tables, pending, tenant, ctx.now)?;

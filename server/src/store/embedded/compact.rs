@@ -4,7 +4,8 @@
 //! Invariant: the store's name stands for the old file, whole, or for the new one, whole.
 
 use std::{
-    fs, io,
+    fs::{self, File},
+    io,
     path::{Path, PathBuf},
 };
 
@@ -43,9 +44,10 @@ pub fn compact(folder: &Path, cache_bytes: usize) -> Result<Compacted, OpenError
     // Held until the end, so that no server can open the file meanwhile.
     let old = open::open(&FileMedium(path.clone()), cache_bytes)?;
     let bytes_before = fs::metadata(&path)?.len();
-    replace(&path, &old, cache_bytes, &mut AsTheyAre)?;
+    let replaced = replace(&path, &old, cache_bytes, &mut AsTheyAre);
+    damage::drop_quietly(old);
+    replaced?;
     let bytes_after = fs::metadata(&path)?.len();
-    drop(old);
     Ok(Compacted { bytes_before, bytes_after })
 }
 
@@ -117,8 +119,6 @@ fn copy(
     cache_bytes: usize,
     conversion: &mut dyn Conversion,
 ) -> Result<(), OpenError> {
-    let storage = Blocks::create(Storage::of_file(create_file(path)?)?);
-    let mut new = redb::Builder::new().set_cache_size(cache_bytes).create_with_backend(storage)?;
     let snapshot = old.begin_read().map_err(StoreError::from)?;
     let known: Vec<String> = snapshot
         .list_tables()
@@ -129,13 +129,36 @@ fn copy(
     if let Some(unknown) = known.iter().find(|name| !is_known(name) && !conversion.leaves(name)) {
         return Err(OpenError::Foreign(format!("it has a table `{unknown}`")));
     }
-    let transaction = begin(&new)?;
-    for table in tables::ALL {
-        if known.iter().any(|name| *name == table.name()) {
-            copy_table(&snapshot, &transaction, table, conversion)?;
+    write_anew(path, cache_bytes, |transaction| {
+        for table in tables::ALL {
+            if known.iter().any(|name| *name == table.name()) {
+                copy_table(&snapshot, transaction, table, conversion)?;
+            }
         }
-    }
-    conversion.add(&transaction)?;
+        Ok(conversion.add(transaction)?)
+    })
+}
+
+/// Makes a new file, whose rows `fill` writes; it is on disk when this returns.
+pub(super) fn write_anew<T, E: From<OpenError>>(
+    path: &Path,
+    cache_bytes: usize,
+    fill: impl FnOnce(&WriteTransaction) -> Result<T, E>,
+) -> Result<T, E> {
+    let new = create_database(path, cache_bytes)?;
+    let transaction = begin(&new).map_err(OpenError::from)?;
+    let filled = fill(&transaction)?;
+    finish(new, transaction)?;
+    File::open(path).and_then(|file| file.sync_all()).map_err(OpenError::from)?;
+    Ok(filled)
+}
+
+fn create_database(path: &Path, cache_bytes: usize) -> Result<Database, OpenError> {
+    let storage = Blocks::create(Storage::of_file(create_file(path)?)?);
+    Ok(redb::Builder::new().set_cache_size(cache_bytes).create_with_backend(storage)?)
+}
+
+fn finish(mut new: Database, transaction: WriteTransaction) -> Result<(), OpenError> {
     transaction.commit().map_err(StoreError::from)?;
     // The file has grown by more than it holds; this gives the rest back.
     new.compact().map_err(|error| StoreError::from(redb::Error::from(error)))?;
@@ -170,9 +193,8 @@ fn copy_table(
     Ok(())
 }
 
-/// The new file is whole on disk before it gets the store's name.
+/// The new file, which is whole on disk, gets the store's name.
 fn put_in_place(unfinished: &Path, path: &Path) -> Result<(), OpenError> {
-    fs::File::open(unfinished)?.sync_all()?;
     fs::rename(unfinished, path)?;
     open::sync_folder(path)?;
     Ok(())

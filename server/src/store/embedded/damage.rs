@@ -25,7 +25,7 @@ pub(super) fn contained_open<T>(
     done.unwrap_or_else(|thrown| Err(OpenError::Damaged(words_of(&*thrown))))
 }
 
-/// Drops what something may have been thrown through; redb panics at times when it is dropped then.
+/// Drops a database. redb reads once more then, and of a damaged file it panics at times.
 pub(super) fn drop_quietly<T>(value: T) {
     let _ = observe::quietly(move || drop(value));
 }

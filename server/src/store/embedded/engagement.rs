@@ -39,6 +39,10 @@ pub(super) struct Row {
     /// Whether this transaction has touched it.
     #[serde(skip)]
     touched: bool,
+    /// Whether a user has left it who was the last to be active, so that the others are asked: once for all
+    /// who leave in this transaction.
+    #[serde(skip)]
+    lost_the_last: bool,
 }
 
 /// Who a row is of.
@@ -103,14 +107,10 @@ impl Rows {
             return Ok(());
         }
         if let Some(company) = left {
-            let owner = (tenant, COMPANY.code, company);
-            let mut last_active = self.row(tables, owner)?.engagement.last_active();
+            let row = self.row(tables, (tenant, COMPANY.code, company))?;
             // Only who was active last, or at the same time, can take that along.
-            if of_user.last_active() >= last_active {
-                last_active =
-                    self.last_active_of_others(tables, tenant, company, user, last_active)?;
-            }
-            self.row(tables, owner)?.engagement.leave(&of_user, last_active);
+            row.lost_the_last |= of_user.last_active() >= row.engagement.last_active();
+            row.engagement.leave(&of_user);
         }
         if let Some(company) = joined {
             self.row(tables, (tenant, COMPANY.code, company))?.engagement.join(&of_user);
@@ -118,38 +118,40 @@ impl Rows {
         Ok(())
     }
 
-    /// When the users of a company but for one were last active; nobody was later than `latest`, so that
+    /// Asks the users of a company when they were last active; none was later than its row says, so that
     /// the first few are asked first: in a company of many, several were active at the same time.
-    fn last_active_of_others(
-        &mut self,
-        tables: &WriteTables<'_>,
-        tenant: TenantId,
-        company: ObjectId,
-        user: ObjectId,
-        latest: Option<Timestamp>,
-    ) -> Result<Option<Timestamp>, StoreError> {
+    fn ask_users(&mut self, tables: &WriteTables<'_>, owner: Owner) -> Result<(), StoreError> {
+        let (tenant, _, company) = owner;
+        let latest = self.row(tables, owner)?.engagement.last_active();
         let row = end_user::COMPANY_ID.name;
         let view = View::in_transaction(tenant, tables);
         let mut last_active = None;
         for limit in [ASKED_FIRST, usize::MAX] {
             let users = view.holders(&END_USER, row, &company.to_string(), limit)?;
-            for other in users.iter().filter(|other| **other != user) {
-                let owner = (tenant, END_USER.code, *other);
-                let known = match self.known.get(&owner) {
-                    Some(row) => row.engagement.last_active(),
-                    None => load(&tables.engagement, owner)?
-                        .and_then(|row| row.engagement.last_active()),
-                };
+            for user in &users {
+                let known = self.last_active(tables, (tenant, END_USER.code, *user))?;
                 last_active = last_active.max(known);
                 if last_active == latest {
-                    return Ok(latest);
+                    return Ok(());
                 }
             }
             if users.len() < limit {
                 break;
             }
         }
-        Ok(last_active)
+        self.row(tables, owner)?.engagement.set_last_active(last_active);
+        Ok(())
+    }
+
+    fn last_active(
+        &self,
+        tables: &WriteTables<'_>,
+        owner: Owner,
+    ) -> Result<Option<Timestamp>, StoreError> {
+        Ok(match self.known.get(&owner) {
+            Some(row) => row.engagement.last_active(),
+            None => load(&tables.engagement, owner)?.and_then(|row| row.engagement.last_active()),
+        })
     }
 
     /// Removes the row of one who is erased.
@@ -169,8 +171,11 @@ impl Rows {
         // Rows are written faster in the order of their keys.
         touched.sort_unstable();
         for owner in touched {
+            if self.known.get(&owner).is_some_and(|row| row.lost_the_last) {
+                self.ask_users(tables, owner)?;
+            }
             let Some(row) = self.known.get_mut(&owner) else { continue };
-            row.touched = false;
+            (row.touched, row.lost_the_last) = (false, false);
             let key = key_of(owner);
             tables.engagement.insert(key.as_slice(), codec::seal_row(&key, row)?.as_slice())?;
         }
@@ -187,7 +192,7 @@ pub(super) fn rewritten(
     engagement: Engagement,
     (latest, since_mark): (Option<ObjectId>, u8),
 ) -> Result<Vec<u8>, StoreError> {
-    codec::seal_row(key, &Row { engagement, latest, since_mark, touched: false })
+    codec::seal_row(key, &Row { engagement, latest, since_mark, ..Row::default() })
 }
 
 fn company_in(entries: &[Entry]) -> Option<ObjectId> {

@@ -105,6 +105,7 @@ pub(super) fn forget(
 /// Removes ids of windows that are past; says whether there may be more.
 pub(super) fn sweep(
     tables: &mut WriteTables<'_>,
+    pending: &mut Pending,
     tenant: TenantId,
     now: Timestamp,
 ) -> Result<bool, StoreError> {
@@ -119,11 +120,8 @@ pub(super) fn sweep(
     }
     for key in &past {
         tables.messages.remove(key.as_slice())?;
-    }
-    if past.len() < MAX_SWEPT_PER_COMMAND {
-        // Counters of past windows go with their last ids; those of the weeks before went with theirs.
-        for window in (0..kept).rev().take(2) {
-            tables.counters.remove(keys::counter(tenant, &counter(window)).as_slice())?;
+        if let Some(window) = keys::window_of(key) {
+            pending.add(tables, tenant, &counter(window), -1)?;
         }
     }
     Ok(past.len() == MAX_SWEPT_PER_COMMAND)

@@ -18,7 +18,7 @@ use svctrack_core::value::{ObjectId, engagement::Engagement};
 use super::{
     codec,
     compact::{self, Conversion},
-    engagement,
+    damage, engagement,
     history::Rewriting,
     keys,
     open::{self, META_FORMAT, OpenError, STORE_FORMAT},
@@ -73,7 +73,9 @@ fn from_1_to_2(path: &Path, cache_bytes: usize) -> Result<(), OpenError> {
     // A trial, so that the old file stays as it is; open until the end, so that no server can take it.
     let old = Trial::over(FileMedium(path.to_owned()).open()?)?;
     let old = open::open_over(old, cache_bytes, 1)?;
-    compact::replace(path, &old, cache_bytes, &mut From1::default())
+    let replaced = compact::replace(path, &old, cache_bytes, &mut From1::default());
+    damage::drop_quietly(old);
+    replaced
 }
 
 /// What becomes of rows of format 1. The log comes before engagement, which says where its histories end.

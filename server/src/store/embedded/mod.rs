@@ -1,6 +1,8 @@
 //! The embedded store: redb behind one writer thread, and reads from snapshots.
 
 mod apply;
+mod archive;
+mod backup;
 mod batch;
 mod blocks;
 mod by_date;
@@ -32,6 +34,7 @@ mod read;
 mod recovery;
 mod replays;
 mod report;
+mod restore;
 mod scrub;
 pub mod storage;
 mod suppressed;
@@ -46,7 +49,8 @@ mod writer;
 mod tests;
 
 use std::{
-    fs,
+    collections::BTreeMap,
+    fs::{self, File},
     path::Path,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockWriteGuard,
@@ -56,7 +60,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use futures_util::{FutureExt as _, future::BoxFuture};
+use futures_util::{FutureExt as _, TryFutureExt as _, future::BoxFuture};
 use redb::{Database, ReadTransaction, ReadableDatabase as _};
 use svctrack_core::{
     plan::Person,
@@ -66,7 +70,15 @@ use svctrack_core::{
 };
 use tokio::sync::{Semaphore, oneshot, watch};
 
+pub use self::{
+    archive::{ArchiveError, Manifest, check_archive},
+    compact::{Compacted, compact},
+    open::{OpenError, initialise},
+    restore::{RestoreError, restore},
+    verify::{Problem, Verified, verify, verify_medium},
+};
 use self::{
+    backup::BackupError,
     batch::Pace,
     moment::{Latest, Moment},
     queue::{Job, Queues},
@@ -77,14 +89,9 @@ use self::{
     token_uses::TokenUses,
     writer::{Kept, Writer},
 };
-pub use self::{
-    compact::{Compacted, compact},
-    open::{OpenError, initialise},
-    verify::{Problem, Verified, verify, verify_medium},
-};
 use super::{
-    Actor, Answer, Checked, Command, Condition, Health, Page, Part, Reply, Scrub, Since, Store,
-    StoreError,
+    Actor, Answer, BackupFile, Checked, Command, Condition, Health, Page, Part, Reply, Scrub,
+    Since, Store, StoreError,
 };
 use crate::{
     app::Clock,
@@ -124,6 +131,8 @@ pub struct Embedded {
     shared: Arc<Shared>,
     writer: Mutex<Option<JoinHandle<()>>>,
     scans: Arc<Semaphore>,
+    /// One backup is made at a time: each reads all that is stored.
+    backups: Arc<Semaphore>,
 }
 
 impl Embedded {
@@ -164,7 +173,7 @@ impl Embedded {
         clock: Arc<dyn Clock>,
     ) -> Result<Self, OpenError> {
         let database = open::open(&*medium, cache_bytes)?;
-        let ids = open::load_ids(&database)?;
+        let ids = damage::contained_open(|| Ok(open::load_ids(&database)?))?;
         let shared = Arc::new(Shared {
             medium,
             cache_bytes,
@@ -179,9 +188,8 @@ impl Embedded {
             commits: watch::Sender::new(0),
             clock,
         });
-        let to_replay = shared.read(parked::tenants_due)?;
         let mut replays = Replays::default();
-        replays.mark(to_replay.into_iter().map(|id| (id, tenant_by_operator(id))).collect());
+        replays.mark(shared.tenants_due()?);
         let (kept, pace) = (Kept::default(), Pace::default());
         let writer = Writer { shared: shared.clone(), ids, replays, kept, pace };
         let thread = thread::Builder::new().name("writer".to_owned()).spawn(|| writer.run())?;
@@ -189,6 +197,7 @@ impl Embedded {
             shared,
             writer: Mutex::new(Some(thread)),
             scans: Arc::new(Semaphore::new(MAX_SCANS)),
+            backups: Arc::new(Semaphore::new(1)),
         })
     }
 
@@ -197,15 +206,24 @@ impl Embedded {
         &self,
         read: impl FnOnce(&ReadTransaction) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
+        self.apart(&self.scans, move |shared| shared.read(read)).await
+    }
+
+    /// Does what may take long where it holds up no other request, when it is its turn.
+    async fn apart<T: Send + 'static>(
+        &self,
+        turns: &Arc<Semaphore>,
+        work: impl FnOnce(&Shared) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, StoreError> {
         let stopped = |error: &dyn std::error::Error| StoreError::Internal(error.to_string());
-        let turn = self.scans.clone().acquire_owned().await.map_err(|error| stopped(&error))?;
+        let turn = turns.clone().acquire_owned().await.map_err(|error| stopped(&error))?;
         let shared = self.shared.clone();
-        let page = tokio::task::spawn_blocking(move || {
-            let page = shared.read(read);
+        let done = tokio::task::spawn_blocking(move || {
+            let done = work(&shared);
             drop(turn);
-            page
+            done
         });
-        page.await.map_err(|error| stopped(&error))?
+        done.await.map_err(|error| stopped(&error))?
     }
 }
 
@@ -237,6 +255,18 @@ impl Shared {
         self.watched(damage::contained(read))
     }
 
+    /// Writes all that is stored now into a file, and brings that to disk.
+    fn back_up(&self, file: &File) -> Result<Manifest, StoreError> {
+        let goes_on = || self.health.load(Ordering::Relaxed) != Health::Stopped as u8;
+        let at = self.clock.now();
+        // A file that cannot be written is no fault of the store's own, and must not look like one.
+        let made = self.read(|snapshot| match backup::write(snapshot, at, file, goes_on) {
+            Err(BackupError::Store(error)) => Err(error),
+            made => Ok(made),
+        });
+        Ok(made??)
+    }
+
     /// What came of a read. When the file fails, the writer is asked to open it again.
     fn watched<T>(&self, done: Result<T, StoreError>) -> Result<T, StoreError> {
         let done = self.counted(done);
@@ -245,6 +275,18 @@ impl Shared {
             self.queues.ask_to_reopen();
         }
         done
+    }
+
+    /// The tenants of which parked events are marked on disk. Where the marks are damaged, they wait.
+    fn tenants_due(&self) -> Result<BTreeMap<TenantId, Tenant>, StoreError> {
+        match self.read(parked::tenants_due) {
+            Ok(due) => Ok(due.into_iter().map(|id| (id, tenant_by_operator(id))).collect()),
+            Err(StoreError::Corrupted { cause, .. }) => {
+                tracing::error!(cause, "parked events wait, since their marks are damaged");
+                Ok(BTreeMap::new())
+            }
+            Err(error) => Err(error),
+        }
     }
 
     /// Counts what is damaged.
@@ -301,6 +343,14 @@ fn wait_for_snapshots(database: &Arc<Database>) {
     }
 }
 
+/// What is damaged is the record that was asked for, where nothing else is known.
+fn about(error: StoreError, reference: &RecordRef) -> StoreError {
+    match reference {
+        RecordRef::Id(id) => error.about(*id),
+        _ => error,
+    }
+}
+
 impl Store for Embedded {
     fn write(&self, actor: Actor, command: Command) -> BoxFuture<'_, Result<Reply, StoreError>> {
         let (answer, answered) = oneshot::channel();
@@ -321,15 +371,15 @@ impl Store for Embedded {
     ) -> BoxFuture<'_, Result<Option<Answer>, StoreError>> {
         let (tenant, now) = (tenant.id(), self.shared.clock.now());
         if def.looks_at_many {
-            let reference = reference.clone();
+            let (reference, asked) = (reference.clone(), reference.clone());
             let read = move |snapshot: &_| {
                 let tables = RecordTables::open(snapshot)?;
                 read::record(&tables, tenant, def, &reference, now)
             };
-            return self.scan(read).boxed();
+            return self.scan(read).map_err(move |error| about(error, &asked)).boxed();
         }
         let read = |moment: &Moment| read::record(&moment.tables, tenant, def, reference, now);
-        let found = self.shared.read_point(read);
+        let found = self.shared.read_point(read).map_err(|error| about(error, reference));
         std::future::ready(found).boxed()
     }
 
@@ -436,6 +486,18 @@ impl Store for Embedded {
         .boxed()
     }
 
+    fn back_up(&self, to: BackupFile) -> BoxFuture<'_, Result<(File, Manifest), StoreError>> {
+        let work = move |shared: &Shared| {
+            let file = match to {
+                BackupFile::Given(file) => file,
+                BackupFile::Unnamed => shared.medium.unnamed_file().map_err(redb::Error::Io)?,
+            };
+            let manifest = shared.back_up(&file)?;
+            Ok((file, manifest))
+        };
+        self.apart(&self.backups, work).boxed()
+    }
+
     fn close(&self) {
         self.shared.queues.close();
         let writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -444,6 +506,12 @@ impl Store for Embedded {
         }
         self.shared.latest.forget();
         self.shared.set_health(Health::Stopped);
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        damage::drop_quietly(self.slot().take());
     }
 }
 

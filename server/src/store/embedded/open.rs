@@ -87,11 +87,19 @@ pub(super) fn create(path: &Path, store_bytes: [u8; 5]) -> Result<(), OpenError>
     let unfinished = path.with_extension("new");
     remove_if_there(&unfinished)?;
     initialise(Storage::of_file(create_file(&unfinished)?)?, store_bytes)?;
-    // A link, unlike a renaming, never takes the place of a store that another start has made meanwhile.
-    fs::hard_link(&unfinished, path)?;
-    remove_if_there(&unfinished)?;
-    sync_folder(path)?;
+    name_for_good(&unfinished, path)?;
     Ok(())
+}
+
+/// Gives a new store, which is whole on disk, its name.
+///
+/// # Errors
+/// When there is one already.
+pub(super) fn name_for_good(unfinished: &Path, path: &Path) -> io::Result<()> {
+    // A link, unlike a renaming, never takes the place of a store that another start has made meanwhile.
+    fs::hard_link(unfinished, path)?;
+    remove_if_there(unfinished)?;
+    sync_folder(path)
 }
 
 /// Makes the names in the folder of a file durable.
@@ -140,7 +148,7 @@ pub(super) fn open(medium: &dyn Medium, cache_bytes: usize) -> Result<Database, 
         return Err(OpenError::Empty);
     }
     let trial = Trial::over(Storage::new(Blocks::open(storage)?))?;
-    drop(open_over(trial, TRIAL_CACHE_BYTES, STORE_FORMAT)?);
+    damage::drop_quietly(open_over(trial, TRIAL_CACHE_BYTES, STORE_FORMAT)?);
     open_over(Blocks::open(medium.open()?)?, cache_bytes, STORE_FORMAT)
 }
 

@@ -71,7 +71,7 @@ fn oldest(tables: &WriteTables<'_>, tenant: TenantId) -> Result<Option<ParkedEve
     row.map(|(key, value)| codec::unseal_row(key.value(), value.value())).transpose()
 }
 
-/// Drops an event that has waited in vain, and reports it.
+/// Drops an event that has waited in vain, and reports it; it can be sent again.
 fn drop_one(
     tables: &mut WriteTables<'_>,
     pending: &mut Pending,
@@ -79,9 +79,23 @@ fn drop_one(
     event: &ParkedEvent,
     now: Timestamp,
 ) -> Result<(), StoreError> {
-    remove(tables, pending, tenant, event)?;
+    forget(tables, pending, tenant, event)?;
     pending.find(tenant, report::parked_dropped(event.route, 1, now));
     Ok(())
+}
+
+/// Takes an event away as if it had never come.
+fn forget(
+    tables: &mut WriteTables<'_>,
+    pending: &mut Pending,
+    tenant: TenantId,
+    parked: &ParkedEvent,
+) -> Result<(), StoreError> {
+    let event: Event = serde_json::from_str(&parked.event).map_err(StoreError::corrupted)?;
+    if let Some(id) = &event.message_id {
+        messages::forget(tables, pending, tenant, id, parked.received_at)?;
+    }
+    remove(tables, pending, tenant, parked)
 }
 
 /// Takes an event away with all by which it is found.
@@ -236,11 +250,7 @@ pub(super) fn erase(
     let ids = waiting_for(tables, tenant, wait, ObjectId::MIN, limit)?;
     for id in &ids {
         let Some(parked) = load(tables, tenant, *id)? else { continue };
-        let event: Event = serde_json::from_str(&parked.event).map_err(StoreError::corrupted)?;
-        if let Some(id) = &event.message_id {
-            messages::forget(tables, pending, tenant, id, parked.received_at)?;
-        }
-        remove(tables, pending, tenant, &parked)?;
+        forget(tables, pending, tenant, &parked)?;
     }
     tables.due.remove(keys::due(tenant, wait).as_slice())?;
     Ok(ids.len() < limit)

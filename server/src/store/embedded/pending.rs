@@ -106,6 +106,10 @@ impl Pending {
         let engagement = self.engagement.flush(tables)?;
         for ((tenant, name), count) in self.counters {
             let key = keys::counter(tenant, &name);
+            if count == 0 {
+                tables.counters.remove(key.as_slice())?;
+                continue;
+            }
             let value = codec::seal(&key, &count.to_be_bytes());
             tables.counters.insert(key.as_slice(), value.as_slice())?;
         }

@@ -16,6 +16,9 @@ use crate::store::{Actor, Command, Reply, StoreError};
 /// How many commands may wait in a queue: as many as there may be connections, each of which waits for one,
 /// or for the parts of a body, of which there are up to 32.
 const MAX_WAITING: usize = 32 * 4_096;
+/// About how many bytes may wait in the queues of a size: what the bodies that are held may come to, and no
+/// more than that from senders who have gone meanwhile.
+const MAX_WAITING_BYTES: usize = 64 * 1024 * 1024;
 
 /// A command that waits, with the way to answer it.
 pub(super) struct Job {
@@ -44,6 +47,8 @@ impl Job {
 struct Lane {
     of_tenant: BTreeMap<TenantId, VecDeque<Job>>,
     turns: VecDeque<TenantId>,
+    /// About how many bytes wait, of all tenants.
+    bytes: usize,
 }
 
 #[derive(Default)]
@@ -102,12 +107,16 @@ impl Queues {
         self.lock().next()
     }
 
-    /// The next command of this size in turn, if one waits.
-    pub(super) fn next_of(&self, size: Size) -> Option<Job> {
-        match size {
-            Size::Single => self.lock().single.next(),
-            Size::Bulk => self.lock().bulk.next(),
-        }
+    /// The next single command in turn, if one waits.
+    pub(super) fn next_single(&self) -> Option<Job> {
+        self.lock().single.next()
+    }
+
+    /// The next bulk command in turn, if one waits and has no more rows than these.
+    pub(super) fn next_bulk(&self, max_rows: usize) -> Option<Job> {
+        let mut waiting = self.lock();
+        let fits = waiting.bulk.first().is_some_and(|job| job.command.rows() <= max_rows);
+        fits.then(|| waiting.bulk.next()).flatten()
     }
 
     /// The next thing to do; waits for one, or for the time of a new try, and ends when the queues are
@@ -168,9 +177,11 @@ impl Lane {
     fn push(&mut self, job: Job) -> Result<(), StoreError> {
         let tenant = job.actor.tenant.id();
         let queue = self.of_tenant.entry(tenant).or_default();
-        if queue.len() >= MAX_WAITING {
+        let bytes = self.bytes + job.command.bytes();
+        if queue.len() >= MAX_WAITING || (self.bytes > 0 && bytes > MAX_WAITING_BYTES) {
             return Err(StoreError::Busy);
         }
+        self.bytes = bytes;
         if queue.is_empty() {
             self.turns.push_back(tenant);
         }
@@ -178,10 +189,15 @@ impl Lane {
         Ok(())
     }
 
+    fn first(&self) -> Option<&Job> {
+        self.of_tenant.get(self.turns.front()?)?.front()
+    }
+
     fn next(&mut self) -> Option<Job> {
         let tenant = self.turns.pop_front()?;
         let queue = self.of_tenant.get_mut(&tenant)?;
         let job = queue.pop_front();
+        self.bytes -= job.as_ref().map_or(0, |job| job.command.bytes());
         if queue.is_empty() {
             self.of_tenant.remove(&tenant);
         } else {

@@ -74,6 +74,14 @@ pub trait Medium: Send + Sync {
     /// When it cannot.
     fn try_to_write(&self) -> io::Result<()>;
 
+    /// A new file without a name where it lies, or where the system keeps such files.
+    ///
+    /// # Errors
+    /// When it cannot be made.
+    fn unnamed_file(&self) -> io::Result<File> {
+        tempfile::tempfile()
+    }
+
     /// Its name for a person.
     fn name(&self) -> String;
 }
@@ -99,6 +107,7 @@ impl Medium for FileMedium {
 
     fn try_to_write(&self) -> io::Result<()> {
         let path = self.0.with_extension("try");
+        // One that a crash has left.
         remove_if_there(&path)?;
         let tried = create_file(&path).and_then(|mut file| {
             file.write_all(&vec![1; TRIED_BYTES])?;
@@ -106,6 +115,13 @@ impl Medium for FileMedium {
         });
         remove_if_there(&path)?;
         tried
+    }
+
+    fn unnamed_file(&self) -> io::Result<File> {
+        match self.0.parent() {
+            Some(folder) => tempfile::tempfile_in(folder),
+            None => tempfile::tempfile(),
+        }
     }
 
     fn name(&self) -> String {

@@ -152,13 +152,16 @@ async fn ids_of_events_are_removed_when_they_are_past() {
     world.add_company("acme").await;
     let events = (0..6_000)
         .map(|number| Event { message_id: Some(format!("m{number}")), ..event("7", "acme", "") });
+    let counter = messages::counter(messages::window_of(world.clock.now()));
     world.track(events.collect()).await;
     world.pass(7 * DAY_MS);
     world.sweep().await;
     assert_eq!(world.rows(tables::MESSAGES), 6_000);
     world.pass(7 * DAY_MS);
+    assert!(matches!(world.write(Command::Sweep).await, Reply::Swept(true)));
+    assert_eq!((world.rows(tables::MESSAGES), world.count(&counter)), (1_000, 1_000));
     world.sweep().await;
-    assert_eq!(world.rows(tables::MESSAGES), 0);
+    assert_eq!((world.rows(tables::MESSAGES), world.count(&counter)), (0, 0));
 }
 
 #[tokio::test]
@@ -403,16 +406,52 @@ async fn the_engagement_of_many_events_is_exact() {
     assert_eq!(company.get("experience").unwrap().text(), (beats / 2).to_string());
 }
 
-#[tokio::test]
-async fn events_of_users_that_the_tenant_makes_itself_wait_until_it_does_no_more() {
-    let world = World::new().await;
-    world.add_company("acme").await;
-    let set = |text: &str| Command::Update {
+fn set(text: &str) -> Command {
+    Command::Update {
         def: &SETTINGS,
         reference: RecordRef::Id(SETTINGS_ID),
         patch: Document::parse(text.as_bytes()).unwrap(),
         expected: crate::store::Expected::Anything,
+    }
+}
+
+#[tokio::test]
+async fn events_whose_company_comes_while_no_users_are_made_go_on_when_they_are() {
+    let world = World::new().await;
+    world.track(vec![event("7", "late", "x")]).await;
+    world.write(set(r#"{"autoCreateEndUsers":false}"#)).await;
+    world.add_company("late").await;
+    world.write(Command::Replay).await;
+    assert_eq!((world.actions().await.len(), world.count("parked")), (0, 1));
+    world.write(set(r#"{"autoCreateEndUsers":true}"#)).await;
+    world.write(Command::Replay).await;
+    assert_eq!((world.actions().await.len(), world.count("parked")), (1, 0));
+}
+
+#[tokio::test]
+async fn an_event_that_made_room_for_others_can_be_sent_again() {
+    let world = World::new().await;
+    let of = |number: u64| Event {
+        message_id: Some(format!("m{number}")),
+        ..event(&number.to_string(), "late", &number.to_string())
     };
+    world.track((0..=MAX_PARKED).map(of).collect()).await;
+    world.add_company("late").await;
+    world.track(vec![of(0), of(1)]).await;
+    let mut replayed = true;
+    while replayed {
+        replayed =
+            matches!(world.write(Command::Replay).await, Reply::WentOn(went_on) if went_on > 0);
+    }
+    let of_first = paged(&world, ("endUserId", "extid-0"), 10).await;
+    let of_second = paged(&world, ("endUserId", "extid-1"), 10).await;
+    assert_eq!((of_first, of_second), (vec!["0".to_owned()], vec!["1".to_owned()]));
+}
+
+#[tokio::test]
+async fn events_of_users_that_the_tenant_makes_itself_wait_until_it_does_no_more() {
+    let world = World::new().await;
+    world.add_company("acme").await;
     world.write(set(r#"{"autoCreateEndUsers":false}"#)).await;
     world.track(vec![event("7", "acme", "x")]).await;
     world.write(set(r#"{"timeZone":"Europe/Berlin"}"#)).await;

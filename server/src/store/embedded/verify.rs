@@ -94,8 +94,8 @@ pub fn verify_medium(medium: &dyn Medium, cache_bytes: usize) -> Result<Verified
     let mut verified = Verified::default();
     let database = open::open_to_read(medium, cache_bytes)?;
     let done = damage::contained(|| check_rows(&database, &mut verified));
+    damage::drop_quietly(database);
     verified.take("pages", done)?;
-    drop(database);
     if verified.is_sound() {
         check_pages(open::open_to_read(medium, cache_bytes)?, &mut verified);
     }

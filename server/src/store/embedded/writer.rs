@@ -159,12 +159,17 @@ impl Writer {
     }
 
     /// Brings the store back after an error; meanwhile every command hears of it.
-    fn recover(&self, error: &StoreError) {
+    fn recover(&mut self, error: &StoreError) {
         recovery::recover(&self.shared, || {
             while let Some(job) = self.shared.queues.next() {
                 answer(job, Err(unavailable(error)));
             }
         });
+        // A commit that failed at its very end may be on disk with its marks.
+        if let Ok(due) = self.shared.tenants_due() {
+            self.replays.mark(due);
+            self.replays.queue(&self.shared.queues);
+        }
     }
 
     /// Carries out the batch, and whatever else waits while the batch is open; answers what each command came to

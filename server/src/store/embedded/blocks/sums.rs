@@ -227,15 +227,16 @@ mod tests {
 
     #[test]
     fn a_copy_that_was_half_written_hides_no_block() {
-        for cut in [0, 8, 40, 512, 2_048] {
+        for written in [0..40, 0..2_048, 8..4_096, 40..4_096, 2_048..4_096] {
             let storage = storage();
             write(&storage, 1);
             // Another block of the group is being written when the machine stops.
             let mut group = Group::load(&storage, GROUP).unwrap();
             group.set(300, 77);
             let (place, sums) = group.take_change().unwrap();
-            storage.write(layout::offset(place) + cut, &sums[cut as usize..]).unwrap();
-            assert!(is_known(&storage, 1), "cut at {cut}");
+            let offset = layout::offset(place) + written.start as u64;
+            storage.write(offset, &sums[written.clone()]).unwrap();
+            assert!(is_known(&storage, 1), "{written:?}");
         }
     }
 

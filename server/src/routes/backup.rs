@@ -1,0 +1,55 @@
+//! All that is stored, of every tenant, as one file: for an operator.
+
+use std::{
+    fs::File,
+    io::{self, Read as _, Seek as _},
+};
+
+use bytes::Bytes;
+use futures_util::stream;
+use poem::{Body, Request, Response, http::header};
+use svctrack_core::access::OPERATOR;
+use tokio::sync::OwnedSemaphorePermit;
+
+use crate::{
+    app::App,
+    auth::authenticate,
+    backups::{apart, name_of},
+    error::Error,
+    store::{BackupFile, StoreError},
+};
+
+/// Bytes of a backup that are sent at a time.
+const PIECE_BYTES: u64 = 256 * 1024;
+
+/// `GET /backup`: it is whole on disk before the first byte is sent, so that a slow caller holds a file, and
+/// no moment of the store.
+pub(crate) async fn download(app: &App, request: Request) -> Result<Response, Error> {
+    authenticate(app, &request)?.require(OPERATOR)?;
+    let turn = app.downloads.clone().try_acquire_owned();
+    let turn = turn.map_err(|_| Error::Store(StoreError::Busy))?;
+    let (mut file, manifest) = app.store.back_up(BackupFile::Unnamed).await?;
+    let rewind = move || Ok((file.rewind().map(|()| file.metadata())??.len(), file));
+    let (bytes, file) = apart(rewind).await.map_err(|error| Error::Internal(error.to_string()))?;
+    let name = name_of(manifest.at());
+    Ok(Response::builder()
+        .content_type("application/gzip")
+        .header(header::CONTENT_LENGTH, bytes)
+        .header(header::CONTENT_DISPOSITION, format!("attachment; filename=\"{name}\""))
+        .header(header::CACHE_CONTROL, "no-store")
+        .body(pieces(file, turn)))
+}
+
+/// A file as a body; it is gone when the caller is.
+fn pieces(file: File, turn: OwnedSemaphorePermit) -> Body {
+    let pieces = stream::try_unfold((file, turn), |(mut file, turn)| async move {
+        let read = move || {
+            let mut piece = Vec::new();
+            (&mut file).take(PIECE_BYTES).read_to_end(&mut piece)?;
+            Ok((piece, file))
+        };
+        let (piece, file) = apart(read).await?;
+        Ok::<_, io::Error>((!piece.is_empty()).then(|| (Bytes::from(piece), (file, turn))))
+    });
+    Body::from_bytes_stream(pieces)
+}

@@ -1,0 +1,149 @@
+//! Records of a tenant into a file, page by page.
+
+use std::{
+    fs::File,
+    io::{self, BufWriter, Write as _},
+    path::Path,
+};
+
+use bytes::Bytes;
+use poem::http::{Method, header};
+use serde_json::Value;
+use svctrack_core::{
+    resources::settings::SETTINGS,
+    schema::ResourceDef,
+    value::{Json, JsonRef},
+};
+
+use super::{Format, cell::cell_of};
+use crate::{
+    admin::{Admin, Answered},
+    backups::Unfinished,
+};
+
+/// Records that are asked for at a time.
+const PAGE_RECORDS: usize = 1_000;
+/// The code of an answer that would be too large.
+const PAGE_TOO_LARGE: &str = "page_too_large";
+
+/// Writes the records of a resource into a file of a folder; returns how many there are.
+///
+/// # Errors
+/// In words; then there is no file.
+pub async fn export(
+    admin: &Admin,
+    def: &'static ResourceDef,
+    format: Format,
+    folder: &Path,
+) -> Result<usize, String> {
+    let path = folder.join(format.file_name(def));
+    let words = |error: &dyn std::error::Error| format!("{}: {error}", path.display());
+    let unfinished = Unfinished::in_folder(folder).map_err(|error| words(&error))?;
+    let file = unfinished.file().map_err(|error| words(&error))?;
+    let mut out = Writer::begin(def, format, file).map_err(|error| words(&error))?;
+    let mut pages =
+        Pages { admin, def, limit: PAGE_RECORDS.min(def.list.max), after: None, is_over: false };
+    let mut count = 0;
+    while let Some(records) = pages.next().await? {
+        count += records.len();
+        for record in &records {
+            out.write(def, record.as_ref()).map_err(|error| words(&error))?;
+        }
+    }
+    out.finish().map_err(|error| words(&error))?;
+    unfinished.finish(&path).map_err(|error| words(&error))?;
+    Ok(count)
+}
+
+/// The records of a resource in the order of their ids.
+struct Pages<'a> {
+    admin: &'a Admin,
+    def: &'static ResourceDef,
+    limit: usize,
+    after: Option<String>,
+    is_over: bool,
+}
+
+impl Pages<'_> {
+    async fn next(&mut self) -> Result<Option<Vec<Json>>, String> {
+        while !self.is_over {
+            let answered = self.ask().await?;
+            let goes_on = answered.headers.contains_key(header::LINK);
+            let is_sound = answered.status.is_success();
+            let text = text_of(answered).await?;
+            if !is_sound {
+                self.ask_for_less(&text)?;
+                continue;
+            }
+            self.is_over = !goes_on;
+            let text = JsonRef::of_stored(&text);
+            if text.is_object() {
+                return Ok(Some(vec![text.to_json()]));
+            }
+            let records = text.items().ok_or("the answer is not one of svctrack's")?;
+            self.after = records
+                .last()
+                .and_then(|last| Some(last.as_ref().member("_id")?.as_str()?.into_owned()));
+            return Ok(Some(records));
+        }
+        Ok(None)
+    }
+
+    async fn ask(&self) -> Result<Answered, String> {
+        let path = match &self.after {
+            _ if *self.def == SETTINGS => format!("/{}", self.def.path),
+            None => format!("/{}?limit={}", self.def.path, self.limit),
+            Some(after) => format!("/{}?limit={}&after={after}", self.def.path, self.limit),
+        };
+        self.admin.send_again(Method::GET, &path, Bytes::new()).await
+    }
+
+    /// After an answer that was refused: fewer records, if it was for their size.
+    fn ask_for_less(&mut self, text: &str) -> Result<(), String> {
+        let problem: Value = serde_json::from_str(text).unwrap_or_default();
+        if problem.get("code").is_some_and(|code| code == PAGE_TOO_LARGE) && self.limit > 1 {
+            self.limit /= 2;
+            return Ok(());
+        }
+        Err(format!("{}: {}", self.def.path, crate::admin::reason(&problem)))
+    }
+}
+
+async fn text_of(answered: Answered) -> Result<String, String> {
+    answered.body.into_string().await.map_err(|error| error.to_string())
+}
+
+/// A file of records.
+enum Writer {
+    Ndjson(BufWriter<File>),
+    Csv(Box<csv::Writer<File>>),
+}
+
+impl Writer {
+    fn begin(def: &ResourceDef, format: Format, file: File) -> io::Result<Self> {
+        if format == Format::Ndjson {
+            return Ok(Self::Ndjson(BufWriter::new(file)));
+        }
+        let mut out = csv::Writer::from_writer(file);
+        out.write_record(def.rows.iter().map(|row| row.name))?;
+        Ok(Self::Csv(Box::new(out)))
+    }
+
+    fn write(&mut self, def: &ResourceDef, record: JsonRef<'_>) -> io::Result<()> {
+        match self {
+            Self::Ndjson(out) => writeln!(out, "{}", record.text()),
+            Self::Csv(out) => {
+                let document = record.to_document().unwrap_or_default();
+                let cells = def.rows.iter().map(|row| cell_of(row, document.get(row.name)));
+                out.write_record(cells).map_err(io::Error::other)
+            }
+        }
+    }
+
+    fn finish(self) -> io::Result<()> {
+        match self {
+            Self::Ndjson(mut out) => out.flush(),
+            Self::Csv(mut out) => out.flush(),
+        }
+    }
+}
