@@ -1,9 +1,9 @@
 // The browser script of svctrack as a module. It does nothing where there is no browser.
 
-// Bundlers know this form and take the two files along.
+// Bundlers know these forms and take the two files along.
 const files = {
   src: import.meta.url,
-  glue: new URL('./svctrack_glue.js', import.meta.url).href,
+  glue: () => import('./svctrack_glue.js'),
   wasm: new URL('./svctrack_bg.wasm', import.meta.url).href,
 };
 

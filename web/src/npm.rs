@@ -11,8 +11,6 @@ use crate::{
 /// What the script is called with in a page, and in the package.
 const IN_A_PAGE: &str = "(document.currentScript)";
 const IN_THE_PACKAGE: &str = "(files)";
-/// Keeps bundlers from looking for a file whose name only the browser knows.
-const IMPORT: &str = "import(/* webpackIgnore: true */ /* @vite-ignore */ ";
 
 /// The files of the package, by name.
 pub fn npm_package() -> Vec<(&'static str, Cow<'static, [u8]>)> {
@@ -34,12 +32,13 @@ pub fn npm_package() -> Vec<(&'static str, Cow<'static, [u8]>)> {
 /// The script, which is told where its files are, since it is in no tag of its own.
 fn script() -> String {
     let script = loader().map(|asset| String::from_utf8_lossy(asset.bytes)).unwrap_or_default();
-    let name = |path: &str| format!("'{}'", path.trim_start_matches('/'));
-    script
-        .replace(&name(GLUE_PATH), "script.glue")
-        .replace(&name(WASM_PATH), "script.wasm")
-        .replace("import(", IMPORT)
-        .replace(IN_A_PAGE, IN_THE_PACKAGE)
+    let quoted = |path: &str| format!("'{}'", path.trim_start_matches('/'));
+    let script =
+        script.replace(&quoted(WASM_PATH), "script.wasm").replace(IN_A_PAGE, IN_THE_PACKAGE);
+    // `import(<address of>('<name>'))`
+    let import = script.split_once(&format!("({}))", quoted(GLUE_PATH)));
+    let import = import.and_then(|(start, end)| Some((start.rsplit_once("import(")?.0, end)));
+    import.map_or_else(String::new, |(start, end)| [start, "script.glue()", end].concat())
 }
 
 #[cfg(test)]
@@ -49,9 +48,10 @@ mod tests {
     #[test]
     fn the_script_asks_for_the_files_of_the_package() {
         let script = script();
-        for part in ["(script.glue)", "(script.wasm)", IMPORT] {
+        for part in ["[script.glue(),", "(script.wasm)"] {
             assert_eq!(script.matches(part).count(), 1, "{part}: {script}");
         }
-        assert!(script.ends_with(IN_THE_PACKAGE) && !script.contains("currentScript"));
+        assert!(script.ends_with(IN_THE_PACKAGE), "{script}");
+        assert!(!script.contains("currentScript") && !script.contains("import("), "{script}");
     }
 }
