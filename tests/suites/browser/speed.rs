@@ -9,7 +9,7 @@ use svctrack_tests::{
     process::Server,
     site::{Page, Site},
 };
-use svctrack_web::snippet;
+use svctrack_web::{Addresses, Loads, snippet};
 
 /// How long a task of the script may have the page's thread, in milliseconds: what a page with the script takes
 /// more than the same page without it.
@@ -102,7 +102,7 @@ async fn measure(kind: Kind, head: &str, script: &str) -> Vec<serde_json::Value>
     let snippet = format!(
         "{}<script>svctrack.init({{debug: true}});\
          svctrack.identify('7', {{companyExternalId: 'acme'}}); svctrack.track('First');</script>",
-        snippet(&site.base, TENANT)
+        snippet(&Addresses::new(&site.base), TENANT, Loads::Newest)
     );
     let html =
         format!("<!doctype html><head>{WATCH}{}</head>", head.replace("{{snippet}}", &snippet));
