@@ -91,18 +91,64 @@ pub(crate) fn minify(script: &str) -> String {
     let places = places(&tokens);
     let statements = statements(&tokens);
     let short = short_names(&tokens, &places, &statements);
+    let commas = joined(&tokens);
     let mut minified = String::new();
-    for ((token, place), statement) in tokens.iter().zip(&places).zip(&statements) {
+    for (at, ((token, place), statement)) in tokens.iter().zip(&places).zip(&statements).enumerate()
+    {
         let text = token.text();
         let names = [short.get(&(None, text)), short.get(&(Some(*statement), text))];
         let name = names.into_iter().flatten().next().filter(|_| token.is_name());
         match (place, name) {
+            _ if commas.contains(&at) => minified.push(','),
+            _ if at.checked_sub(1).is_some_and(|before| commas.contains(&before)) => {}
             (Place::Variable, Some(name)) => push(&mut minified, name),
             (Place::Shorthand, Some(name)) => push(&mut minified, &[text, ":", name].concat()),
+            (Place::Variable, None) => push(&mut minified, shorter(text)),
             _ => push(&mut minified, text),
         }
     }
     minified
+}
+
+/// The same value in fewer bytes.
+fn shorter(text: &str) -> &str {
+    match text {
+        "true" => "!0",
+        "false" => "!1",
+        "undefined" => "void 0",
+        _ => text,
+    }
+}
+
+/// Where one declaration ends and another begins that can go on after a comma. One that is exported stays
+/// alone.
+fn joined(tokens: &[Token<'_>]) -> HashSet<usize> {
+    let mut joined = HashSet::new();
+    // Of each bracket that is open: whether a declaration is under way.
+    let mut declares = vec![false];
+    for (at, pair) in tokens.windows(2).enumerate() {
+        let [token, after] = pair else { continue };
+        let is_declaring = declares.last() == Some(&true);
+        match (token, after) {
+            (Token::Sign(";"), Token::Word("let")) if is_declaring => drop(joined.insert(at)),
+            (Token::Sign("{" | "(" | "["), _) => declares.push(false),
+            (Token::Sign("}" | ")" | "]"), _) => drop(declares.pop()),
+            (Token::Sign(";"), _) | (Token::Word("export"), _) => set_last(&mut declares, false),
+            (Token::Word("let"), _) if !is_exported(tokens, at) => set_last(&mut declares, true),
+            _ => {}
+        }
+    }
+    joined
+}
+
+fn is_exported(tokens: &[Token<'_>], at: usize) -> bool {
+    at.checked_sub(1).and_then(|before| tokens.get(before)) == Some(&Token::Word("export"))
+}
+
+fn set_last(all: &mut [bool], value: bool) {
+    if let Some(last) = all.last_mut() {
+        *last = value;
+    }
 }
 
 /// Puts constants, named in capitals, in the place of their names.
@@ -136,13 +182,14 @@ fn is_capital(name: &str) -> bool {
     name.chars().all(|character| character.is_ascii_uppercase() || character == '_')
 }
 
-/// Leaves out what means nothing: a semicolon at the end of a block, and brackets around one parameter.
+/// Leaves out what means nothing: a semicolon or a comma at the end of a block or an object, and brackets
+/// around one parameter.
 fn without_needless<'a>(tokens: &[Token<'a>]) -> Vec<Token<'a>> {
     let mut kept = Vec::with_capacity(tokens.len());
     let mut rest = tokens;
     while let Some((token, after)) = rest.split_first() {
         rest = match rest {
-            [Token::Sign(";"), Token::Sign("}"), ..] => after,
+            [Token::Sign(";" | ","), Token::Sign("}"), ..] => after,
             // One word for all that is declared packs better.
             [Token::Word("const"), ..] => {
                 kept.push(Token::Word("let"));
@@ -504,6 +551,22 @@ mod tests {
         );
         check("const name = 1; f({ name, [name]: 1 });", "let l=1;f({name:l,[l]:1});");
         check("const name = is ? name : other;", "let l=is?l:other;");
+    }
+
+    #[test]
+    fn declarations_in_a_row_become_one() {
+        check("let a = 1; const b = f(2); g();", "let l=1,d=f(2);g();");
+        check("let a = { b() { let c; let d; } }; let e;", "let l={b(){let e,t}},d;");
+        check("export let one = 1; let two = 2;", "export let one=1;let l=2;");
+        check("let a = 1; g(); let b = 2;", "let l=1;g();let d=2;");
+    }
+
+    #[test]
+    fn plain_values_get_shorter() {
+        check(
+            "f(true, false, undefined, a.true, { true: 1, });",
+            "f(!0,!1,void 0,a.true,{true:1});",
+        );
     }
 
     #[test]

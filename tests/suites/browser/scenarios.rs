@@ -23,10 +23,9 @@ const TRACK_TWO: &str = "svctrack.track('Two')";
 /// That the queue has been tried and waits.
 const IS_WAITING: &str = "lines.some((line) => line.includes('server_unreachable'))";
 const ONLINE: &str = "dispatchEvent(new Event('online'))";
-const HIDE: &str = "Object.defineProperty(document, 'visibilityState', {value: 'hidden', configurable: true}); \
+const HIDE: &str = "Object.defineProperty(document, 'hidden', {value: true, configurable: true}); \
      document.dispatchEvent(new Event('visibilitychange'))";
-const SHOW: &str =
-    "delete document.visibilityState; document.dispatchEvent(new Event('visibilitychange'))";
+const SHOW: &str = "delete document.hidden; document.dispatchEvent(new Event('visibilitychange'))";
 /// Leaves the page in the same breath.
 const LEAVE: &str = "location.href = '/blank'";
 

@@ -2,8 +2,6 @@
 // What the page does with its objects later changes nothing.
 
 const IDENTITY = ['externalId', 'email', 'name', 'companyExternalId', 'assetExtId', 'projectExtId'];
-// What an EXTRA_INFO can have.
-const MEMBERS = [...IDENTITY, 'info', 'passive', 'weight'];
 
 let lastDate = 0;
 
@@ -21,7 +19,7 @@ function identityOf(object) {
 
 // A UUIDv7 (R39): ids sort as their times do.
 function uuid(ms) {
-  const bytes = Array.from(crypto.getRandomValues(new Uint8Array(9)));
+  const bytes = [...crypto.getRandomValues(new Uint8Array(9))];
   const random = bytes.map((byte) => (byte + 256).toString(16).slice(1)).join('');
   const digits = ms.toString(16).padStart(12, '0') + '7' + random.slice(15) + '8' + random.slice(0, 15);
   return digits.replace(/(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-');
@@ -34,8 +32,9 @@ function read(name, first, given, calledAt) {
   const extra = Object(given ?? (name === 'identify' ? first : undefined));
   const message = identityOf(extra);
   const call = { name, first: text(first), message };
-  const unknown = Object.keys(extra).filter((member) => !MEMBERS.includes(member));
-  if (unknown[0]) warn(`${title(call)}leaves out: member_unknown: ${unknown}: extra data goes into info`);
+  const members = [...IDENTITY, 'info', 'passive', 'weight'];
+  const unknown = Object.keys(extra).filter((member) => !members.includes(member));
+  if (unknown[0]) warn(`${title(call)}member_unknown: ${unknown}: use info`);
   if (name === 'identify') {
     if (call.first) message.externalId = call.first;
   } else {

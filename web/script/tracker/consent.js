@@ -2,6 +2,9 @@
 // calls are kept in memory only; when they refuse (`denied`), calls are dropped, and so is all that was
 // stored. Global Privacy Control counts as a refusal until consent is granted (R46).
 
+// The engine is fetched when the page has nothing else to do, or after so many milliseconds.
+const IDLE_MS = 2000;
+
 function consent() {
   const given = options.consent;
   if (given === 'granted') return given;
@@ -29,6 +32,6 @@ function heed() {
     [...queue.keys()].forEach(remove);
     stored().forEach(([key]) => removeStored(key));
   }
-  whenIdle(startEngine);
+  (window.requestIdleCallback || setTimeout)(startEngine, { timeout: IDLE_MS });
   work();
 }

@@ -8,9 +8,7 @@ const options = {};
 function attempt(action) {
   try {
     return action();
-  } catch {
-    return undefined;
-  }
+  } catch {}
 }
 
 // Says a line in the console, and to the page if it gave `onWarning`.

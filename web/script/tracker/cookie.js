@@ -1,6 +1,7 @@
 // The cookie that keeps who the visitor is. It is read as if an enemy had written it.
 
 const COOKIE = '_svctrack';
+const PROBE = '_svctrack_probe';
 // Browsers take about 4 KB with name and attributes, and the rest belongs to the host page.
 const MAX_COOKIE_BYTES = 3072;
 // 365 days.
@@ -25,13 +26,12 @@ function setCookie(name, value, seconds, domain) {
 // The widest domain for which the browser takes a cookie, so that subdomains share it; none where only
 // the host itself can have one, such as `localhost`. The browser knows that nobody owns `co.uk`.
 function widestDomain() {
-  const probe = COOKIE + '_probe';
   const labels = location.hostname.split('.');
   for (let at = labels.length - 2; at >= 0; at--) {
     const domain = labels.slice(at).join('.');
-    setCookie(probe, 1, 60, domain);
-    const isTaken = cookies().includes(probe);
-    setCookie(probe, '', 0, domain);
+    setCookie(PROBE, 1, 60, domain);
+    const isTaken = cookies().includes(PROBE);
+    setCookie(PROBE, '', 0, domain);
     if (isTaken) return domain;
   }
   return '';
@@ -40,9 +40,9 @@ function widestDomain() {
 // Who is known. What no event could have is left out, so that a changed cookie spoils no event.
 function known() {
   if (uncookied) return uncookied;
-  for (const cookie of cookies().split(/; */)) {
-    const value = cookie.startsWith(COOKIE + '=') && cookie.slice(COOKIE.length + 1);
-    const kept = value && value.length <= MAX_COOKIE_BYTES && attempt(() => JSON.parse(decodeURIComponent(value)));
+  for (const cookie of cookies().split('; ')) {
+    const [name, value] = cookie.split('=');
+    const kept = name === COOKIE && value && value.length <= MAX_COOKIE_BYTES && attempt(() => JSON.parse(decodeURIComponent(value)));
     if (kept) {
       const identity = Object.entries(identityOf(kept));
       const isUsable = ([name, text]) => /^[^\0-\x1f\x7f-\x9f]{1,512}$/.test(text) && (name !== 'email' || /.@./.test(text));
@@ -54,7 +54,7 @@ function known() {
 
 function keep(identity) {
   widest ??= widestDomain();
-  uncookied = undefined;
+  uncookied = null;
   const json = JSON.stringify(identity);
   const value = attempt(() => encodeURIComponent(json)) || '';
   if (value.length <= MAX_COOKIE_BYTES) setCookie(COOKIE, value, COOKIE_SECONDS, widest);
@@ -63,6 +63,6 @@ function keep(identity) {
 
 function forget() {
   widest ??= widestDomain();
-  uncookied = undefined;
+  uncookied = null;
   for (const domain of [widest, '']) setCookie(COOKIE, '', 0, domain);
 }

@@ -29,8 +29,9 @@ let isAsked = false;
 function use(chosen, why) {
   engine = chosen;
   explain(`engine: ${engine === plain ? 'JavaScript' : 'WebAssembly'}: ${why}`);
+  // First, and in a task of its own: the browser may have to read its storage from disk.
+  setTimeout(adopt);
   work();
-  adopt();
   pump();
 }
 

@@ -5,21 +5,18 @@
 const MAX_KEPT_CALLS = 1000;
 // So many `track` calls wait for an `identify` at the most.
 const MAX_WAITING_CALLS = 100;
-// The engine is fetched when the page has nothing else to do, or after so many milliseconds.
-const IDLE_MS = 2000;
+// After so many milliseconds of work the page has its turn.
+const SLICE_MS = 4;
 
 const kept = [];
 const waiting = [];
 let endpoint;
 let isStarted = false;
+// The task in which the work goes on.
+let next;
 
 function on(target, type, action) {
   target.addEventListener(type, (event) => attempt(() => action(event)));
-}
-
-function whenIdle(action) {
-  if (window.requestIdleCallback) requestIdleCallback(action, { timeout: IDLE_MS });
-  else setTimeout(action, 1);
 }
 
 // Calls are kept in their order until they can be worked on.
@@ -30,8 +27,24 @@ function take(call) {
   work();
 }
 
+// Works in a task of its own, so that a call takes the page no longer than it takes to read it; at once when
+// the page is hidden, since it may never run again.
 function work() {
-  while (engine && isAllowed() && kept.length) deliver(kept.shift());
+  if (document.hidden) workUntil();
+  else next ||= setTimeout(() => {
+    next = 0;
+    workUntil(performance.now() + SLICE_MS);
+  });
+}
+
+// Works until a time, or until all is done.
+function workUntil(end) {
+  while (engine && isAllowed() && kept.length) {
+    if (performance.now() > end) return work();
+    attempt(() => deliver(kept.shift()));
+  }
+  if (end) setTimeout(pump);
+  else pump();
 }
 
 function deliver(call) {
@@ -51,8 +64,7 @@ function deliver(call) {
   if (isIdentify) keep(identityOf(message));
   add(message.messageId, JSON.stringify(message));
   explain(title(call) + 'is queued: ' + JSON.stringify(message));
-  pump();
-  if (isIdentify) waiting.splice(0).forEach(deliver);
+  if (isIdentify) kept.unshift(...waiting.splice(0));
 }
 
 // A `track` of nobody waits for the next `identify` on this page.
@@ -70,7 +82,7 @@ function begin() {
   if (!isStarted) {
     isStarted = true;
     prefix = `_svctrack ${endpoint} `;
-    on(document, 'visibilitychange', () => (document.visibilityState === 'hidden' ? leave() : wake()));
+    on(document, 'visibilitychange', () => (document.hidden ? leave() : wake()));
     on(window, 'pagehide', () => {
       leave();
       releaseLock();
@@ -86,7 +98,7 @@ function begin() {
 function comeBack(event) {
   if (!event.persisted) return;
   wake();
-  viewed = undefined;
+  viewed = null;
   view();
 }
 

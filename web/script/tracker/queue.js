@@ -9,8 +9,10 @@ const MAX_QUEUED = 100;
 const MAX_QUEUED_CHARACTERS = 131072;
 // A message that is older than this is given up: 12 hours.
 const MAX_AGE_MS = 43200000;
+// Of the name of a page.
+const PAGE_CHARACTERS = 12;
 
-const page = uuid(Date.now()).slice(-12);
+const page = uuid(Date.now()).slice(-PAGE_CHARACTERS);
 const queue = new Map();
 // Pages whose end is waited for.
 const awaited = new Set();
@@ -69,7 +71,7 @@ function holdLock() {
 
 function releaseLock() {
   letGo?.();
-  letGo = undefined;
+  letGo = null;
 }
 
 // Does something as soon as a page has let go of its lock. Where there are no locks, as on pages without
@@ -83,7 +85,7 @@ function withLock(owner, action) {
 // Takes over what other pages leave, once they are gone.
 function adopt() {
   for (const [key] of stored()) {
-    const owner = key.slice(-page.length);
+    const owner = key.slice(-PAGE_CHARACTERS);
     if (owner === page || awaited.has(owner)) continue;
     awaited.add(owner);
     withLock(owner, () => {
@@ -93,10 +95,12 @@ function adopt() {
   }
 }
 
+// One entry in a task, until there is none.
 function takeOver(owner) {
-  for (const [key, text] of stored().filter(([key]) => key.endsWith(owner))) {
-    add(key.slice(prefix.length, -page.length - 1), text);
-    removeStored(key);
-  }
+  const [key, text] = stored().find(([key]) => key.endsWith(owner)) || [];
+  if (!key) return;
+  add(key.slice(prefix.length, -PAGE_CHARACTERS - 1), text);
+  removeStored(key);
   pump();
+  setTimeout(takeOver, 0, owner);
 }

@@ -58,7 +58,7 @@ async function pump() {
   const id = sending;
   if (isOld(id)) finish(id, 'was given up: too_old');
   else await deliverTo(await post(queue.get(id), !tries), id);
-  sending = undefined;
+  sending = null;
   pump();
 }
 
@@ -112,6 +112,7 @@ function wake() {
 function leave() {
   if (!isAllowed()) return;
   if (!engine) use(plain, 'the page is left');
+  workUntil();
   for (const [id, text] of queue) {
     const outlives = id === sending && !tries && isShort(text);
     if (outlives || left.has(id)) continue;
