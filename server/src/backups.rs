@@ -148,8 +148,13 @@ impl Unfinished {
     pub fn finish(self, path: &Path) -> io::Result<()> {
         self.0.as_file().sync_all()?;
         self.0.persist_noclobber(path)?;
-        File::open(path.parent().unwrap_or(Path::new(".")))?.sync_all()
+        File::open(folder_of(path))?.sync_all()
     }
+}
+
+/// The folder that a file lies in.
+pub fn folder_of(path: &Path) -> &Path {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
 /// Makes backups for as long as the server runs; the first when the newest that is there is old enough.

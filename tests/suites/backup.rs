@@ -295,6 +295,10 @@ async fn a_backup_replaces_no_file() {
     assert_eq!(run(folder.path(), &arguments).await.0, Some(1));
     assert!(fs::read(&backup).unwrap() == before);
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2);
+    // A name alone is a file of the working folder.
+    let (code, said) = run(folder.path(), &["backup", "--data", "data", "--to", "again"]).await;
+    assert_eq!(code, Some(0), "{said}");
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 3);
 }
 
 /// Sends the first half of a backup to whoever asks, and then nothing.

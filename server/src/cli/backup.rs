@@ -2,7 +2,7 @@
 
 use std::{
     io::{BufReader, Seek as _},
-    path::{Path, PathBuf},
+    path::PathBuf,
 };
 
 use bytes::Bytes;
@@ -11,7 +11,7 @@ use poem::http::Method;
 use serde_json::{Map, Value, json};
 use svctrack_server::{
     admin::Whose,
-    backups::{Unfinished, name_of},
+    backups::{Unfinished, folder_of, name_of},
     store::embedded::{Manifest, check_archive, restore},
 };
 
@@ -58,11 +58,6 @@ fn told(manifest: &Manifest) -> Map<String, Value> {
     let told =
         [("at", json!(at)), ("rows", json!(manifest.rows)), ("tables", json!(manifest.tables))];
     told.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
-}
-
-/// The folder that a file lies in.
-fn folder_of(path: &Path) -> &Path {
-    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
 /// `svctrack restore`.
