@@ -90,7 +90,7 @@ fn types_readme_and_script_have_the_same_options_and_members() {
     let identity = members(&types, "export interface Identity {", &['?']);
     assert_eq!(identity, array(&whole, "IDENTITY"));
     let info = members(&types, "export interface EventInfo extends Identity {", &['?']);
-    assert_eq!(info, array(&whole, "MEMBERS"));
+    assert_eq!(info, array(&whole, "members"));
 }
 
 #[tokio::test]
