@@ -398,9 +398,9 @@ mod tests {
             }
             unseen += 1;
         }
-        // The head of gzip says when and where it was packed, and the last byte of what is packed is filled
-        // up: nobody reads these.
-        assert!(unseen < 11 * 8, "{unseen} bits");
+        // Of some bits nobody reads, and what repeats itself can be packed in more ways than one: then the
+        // hashes say that nothing has changed.
+        assert!(unseen < bytes.len() * 8 / 2, "{unseen} bits");
     }
 
     #[test]
