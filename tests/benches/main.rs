@@ -1,5 +1,5 @@
 //! Measures the server beside yardsticks in the same run: nginx for what is read, PostgreSQL for what is
-//! written in bulk. A figure alone says more about the machine than about the program, so rounds of
+//! written in bulk, and a bare page for the script. A figure alone says more about the machine than about the program, so rounds of
 //! both take turns, and what counts is the ratio of their medians.
 //!
 //! Arguments are names of parts to measure; without one, all of them are.
@@ -16,6 +16,7 @@ mod reads;
 mod report;
 mod rows;
 mod scans;
+mod script;
 
 use std::{fs, path::PathBuf};
 
@@ -48,6 +49,9 @@ async fn main() {
     }
     if wants("fairness") {
         fairness::measure(&mut report).await;
+    }
+    if wants("script") {
+        script::measure(&mut report).await;
     }
     let table = report.to_markdown();
     println!("{table}");

@@ -110,7 +110,8 @@ impl Report {
     }
 }
 
-fn median(rounds: &mut [f64]) -> f64 {
+/// The middle of them.
+pub(crate) fn median(rounds: &mut [f64]) -> f64 {
     rounds.sort_by(f64::total_cmp);
     rounds[rounds.len() / 2]
 }

@@ -2,6 +2,5 @@
 
 mod scenario;
 mod scenarios;
-mod speed;
 mod whole_way;
 mod wire;

@@ -4,11 +4,14 @@
 // What the page gave to `init`, or with `load`.
 const options = {};
 
-// The result of a function; undefined when it throws, as what belongs to the page or the browser may.
-function attempt(action) {
+// The result of a function of `given`; undefined when it throws, as what belongs to the page or the browser
+// may. That a call failed is said.
+function attempt(action, given) {
   try {
-    return action();
-  } catch {}
+    return action(given);
+  } catch (error) {
+    if (given?.name) attempt(() => warn(given.name + '() failed: ' + error));
+  }
 }
 
 // Says a line in the console, and to the page if it gave `onWarning`.

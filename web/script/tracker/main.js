@@ -16,7 +16,7 @@ let isStarted = false;
 let next;
 
 function on(target, type, action) {
-  target.addEventListener(type, (event) => attempt(() => action(event)));
+  target.addEventListener(type, (event) => attempt(action, event));
 }
 
 // Calls are kept in their order until they can be worked on.
@@ -41,7 +41,7 @@ function work() {
 function workUntil(end) {
   while (engine && isAllowed() && kept.length) {
     if (performance.now() > end) return work();
-    attempt(() => deliver(kept.shift()));
+    attempt(deliver, kept.shift());
   }
   if (end) setTimeout(pump);
   else pump();
@@ -106,7 +106,7 @@ const methods = {
   // Sets the address to which events go, once, and starts.
   load(address, given) {
     endpoint ||= text(address);
-    if (!endpoint) warn('load() did nothing: address_missing');
+    if (!endpoint) warn('load() failed: address_missing');
     methods.init(given);
   },
   // Sets options: `consent`, `debug`, `pageViews`, `onWarning`.
@@ -130,11 +130,7 @@ const methods = {
 
 // A call as the snippet keeps it: its name, its arguments, its time.
 function run([name, given, calledAt]) {
-  try {
-    methods[name](given[0], given[1], calledAt);
-  } catch (error) {
-    warn(`${name}() failed: ${error}`);
-  }
+  attempt(() => methods[name](given[0], given[1], calledAt), { name });
 }
 
 const svctrack = window.svctrack?.load ? window.svctrack : (window.svctrack = {});

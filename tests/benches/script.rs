@@ -1,6 +1,4 @@
-//! How much time the script takes: of the page's thread, and from `track` to the server's `OK`. Measured on
-//! demand, on a machine with nothing else to do:
-//! `cargo test -p svctrack-tests --test suites -- --ignored --nocapture browser::speed`
+//! How much time the script takes: of the page's thread, and from `track` to the server's `OK`.
 
 use svctrack_server::auth::Token;
 use svctrack_tests::{
@@ -10,6 +8,8 @@ use svctrack_tests::{
     site::{Page, Site},
 };
 use svctrack_web::{Addresses, Loads, snippet};
+
+use crate::report::{Case, Report, Target, median};
 
 /// How long a task of the script may have the page's thread, in milliseconds: what a page with the script takes
 /// more than the same page without it.
@@ -46,56 +46,49 @@ const SEND: &str = "const done = arguments[0]; (async () => {\
     for (let n = 0; n < 50; n++) await send();\
     done({atStart, during, after: longest, answered: middle(answered)}) })()";
 /// The parts of a page's life in which the longest task is looked for.
-const PARTS: &[&str] = &["atStart", "during", "after"];
+const PARTS: [(&str, &str); 3] = [
+    ("atStart", "at the start"),
+    ("during", "while 50 events are sent"),
+    ("after", "after 50 calls in one breath"),
+];
 
-#[tokio::test(flavor = "multi_thread")]
-#[ignore = "a measurement, for a machine with nothing else to do"]
-async fn the_script_is_never_in_the_way() {
-    println!(
-        "| browser | engine | longest task at the start, with and without the script, ms | while 50 events are sent | after 50 calls in one breath | a call of `track` | 50 calls in one breath | page to first event stored | `track` to `OK` | bare fetch |"
-    );
-    let mut too_long = Vec::new();
+pub(crate) async fn measure(report: &mut Report) {
     for kind in [Kind::Chromium, Kind::Firefox] {
-        let bare = measure(kind, "", SEND).await;
+        let bare = runs(kind, "", SEND).await;
         for (engine, head) in ENGINES {
-            let head = format!("{head}{{{{snippet}}}}");
-            let found = measure(kind, &head, TRACK).await;
-            let tasks: Vec<_> =
-                PARTS.iter().map(|part| (median(&found, part), median(&bare, part))).collect();
-            let shown: Vec<_> =
-                tasks.iter().map(|(with, without)| format!("{with:.1}, {without:.1}")).collect();
-            let of = |name| median(&found, name);
-            println!(
-                "| {kind:?} | {engine} | {} | {:.2} | {:.1} | {:.0} | {:.1} | {:.1} |",
-                shown.join(" | "),
-                of("call"),
-                of("burst"),
-                of("first"),
-                of("answered"),
-                median(&bare, "answered")
-            );
-            if tasks.iter().any(|(with, without)| with - without > MAX_TASK_MS)
-                || of("burst") > MAX_BURST_MS
-            {
-                too_long.push((kind, engine));
+            let found = runs(kind, &format!("{head}{{{{snippet}}}}"), TRACK).await;
+            let mut row = |what: &str, yardstick: &str, target, figures| {
+                let body = format!("{kind:?}, {engine}");
+                let case = Case { what, yardstick, connections: 1, body, durable: None };
+                report.note(&case, "ms", target, figures);
+            };
+            for (part, when) in PARTS {
+                let without = median(&mut all(&bare, part));
+                let more = all(&found, part).into_iter().map(|with| with - without).collect();
+                let what = format!("script: longest task {when}, beyond that of a page without it");
+                row(&what, &format!("{without:.1} ms without"), Target::Below(MAX_TASK_MS), more);
             }
+            let what = "script: 50 calls of `track` in one breath";
+            row(what, "", Target::Below(MAX_BURST_MS), all(&found, "burst"));
+            row("script: a call of `track`", "", Target::None, all(&found, "call"));
+            row("script: page to first event stored", "", Target::None, all(&found, "first"));
+            let fetch = format!("{:.1} ms a bare fetch", median(&mut all(&bare, "answered")));
+            row("script: `track` to `OK`", &fetch, Target::None, all(&found, "answered"));
         }
     }
-    assert!(too_long.is_empty(), "{too_long:?}");
 }
 
 /// Each engine, and what a page has before the snippet for it.
 const ENGINES: [(&str, &str); 2] =
     [("WebAssembly", ""), ("JavaScript", "<script>delete window.WebAssembly</script>")];
 
-fn median(runs: &[serde_json::Value], name: &str) -> f64 {
-    let mut all: Vec<_> = runs.iter().map(|run| run[name].as_f64().unwrap()).collect();
-    all.sort_by(f64::total_cmp);
-    all[all.len() / 2]
+/// A figure of each run.
+fn all(runs: &[serde_json::Value], name: &str) -> Vec<f64> {
+    runs.iter().map(|run| run[name].as_f64().unwrap()).collect()
 }
 
 /// What a script finds in a page with such a head, each time in a browser of its own.
-async fn measure(kind: Kind, head: &str, script: &str) -> Vec<serde_json::Value> {
+async fn runs(kind: Kind, head: &str, script: &str) -> Vec<serde_json::Value> {
     let folder = tempfile::tempdir().unwrap();
     let server = Server::start_with_acme(folder.path(), &Token::generate().unwrap()).await;
     let site = Site::start(&server).await;
