@@ -26,6 +26,9 @@ use crate::{
     },
 };
 
+/// What there is room for in all, in bytes: a packed body and what it unpacks to.
+const MAX_LARGE_BYTES: usize = LARGE_BODY_BUDGET_KIB as usize * 1024;
+
 /// Room for all bodies that are being read or served, in KiB; a body that has outgrown the small ones
 /// takes what it still needs of the room for large ones.
 pub(crate) struct BodyBudget {
@@ -66,15 +69,25 @@ impl BodyBudget {
         let declared = usize::try_from(declared).unwrap_or(max);
         let mut body =
             Body { bytes: Bytes::new(), budget: self, rooms: Vec::new(), roomy_bytes: 0 };
-        if declared > MAX_RECORD_BYTES {
+        let expected = if gzip { most_unpacked(declared, max) } else { declared };
+        if expected > MAX_RECORD_BYTES {
             // Room for all of it at once: senders that each held a part would wait for one another.
-            body.make_room(declared).await?;
+            body.make_room(expected).await?;
         }
         let receiving = receive(request, declared, max, &mut body);
         let arrived = within(BODY_TIMEOUT, receiving).await?;
         body.bytes = if gzip { decode(arrived, max, &mut body).await? } else { arrived };
         Ok(body)
     }
+}
+
+/// For how many bytes a packed body takes room before it is known what it comes to: one of some size may be
+/// as large as the largest.
+fn most_unpacked(packed: usize, max: usize) -> usize {
+    if packed <= MAX_EVENT_BYTES {
+        return packed;
+    }
+    packed.saturating_add(max).min(MAX_LARGE_BYTES)
 }
 
 async fn receive(
@@ -115,8 +128,9 @@ async fn receive(
 async fn decode(packed: Bytes, max: usize, body: &mut Body<'_>) -> Result<Bytes, Error> {
     let measured = packed.clone();
     let bytes = apart(packed.len(), move || unpack(&measured, max, &mut io::sink())).await?;
-    if packed.len() + bytes > LARGE_BODY_BUDGET_KIB as usize * 1024 {
-        return Err(Error::TooLarge(max));
+    let left = MAX_LARGE_BYTES.saturating_sub(packed.len());
+    if bytes > left {
+        return Err(Error::TooLarge(left));
     }
     body.make_room(packed.len() + bytes).await?;
     let unpacked = apart(bytes, move || {

@@ -61,15 +61,12 @@ pub(crate) const MAX_IGNORED_NAMES: usize = 20;
 /// Longest `Svctrack-Ignored` in all, in bytes (R6).
 pub(crate) const MAX_IGNORED_BYTES: usize = 1024;
 /// Most rows of a body that are stored in one command, so that a commit that others wait for has few of
-/// them.
+/// them. What is kept of a body with an `Idempotency-Key` counts its parts, so this does not change lightly.
 pub(crate) const MAX_PART_ROWS: usize = 125;
 /// Largest text of these rows, in bytes: what a commit of many large rows holds up others.
 pub(crate) const MAX_PART_BYTES: usize = 256 * 1024;
 /// Parts of a body that wait for the disk at a time: twice as many rows as a commit may have of it (R31), so
 /// that the next ones are there when it is done.
 pub(crate) const MAX_PARTS_UNDER_WAY: usize = 2 * MAX_ROWS_PER_COMMIT / MAX_PART_ROWS;
-/// Largest text of the rows of a part that is known by an `Idempotency-Key`, in bytes. It has as many rows
-/// as a commit may have, since what each came to is kept.
-pub(crate) const MAX_KEYED_PART_BYTES: usize = 1024 * 1024;
 /// Most row indexes in `Svctrack-Rejected` (R31).
 pub(crate) const MAX_REJECTED_INDEXES: usize = 100;

@@ -1,6 +1,7 @@
 //! All suites in one program, so that it is linked once.
 
 mod access;
+mod activities;
 mod backup;
 mod browser;
 mod cases;

@@ -78,7 +78,7 @@ impl<'a> Once<'a> {
             hasher.update(part.len().to_be_bytes());
             hasher.update(part);
         }
-        let key = OnceKey { key: hasher.finalize().into(), body: body() };
+        let key = OnceKey { key: hasher.finalize().into(), body: body(), part: None };
         if app.running.begin(key.key) {
             Ok(Self { app, key: Some(key) })
         } else {
@@ -95,17 +95,14 @@ impl<'a> Once<'a> {
         self.write_under(self.key, caller, command).await
     }
 
-    /// The same for one of several commands of a call, each of which has its effect once.
+    /// The same for one of several commands of a call, in their order.
     pub(super) async fn write_part(
         &self,
-        part: usize,
+        part: u32,
         caller: Caller,
         command: Command,
     ) -> Result<(Reply, Replayed), Error> {
-        let key = self.key.map(|whole| {
-            let hasher = Sha256::new().chain_update(whole.key).chain_update(part.to_be_bytes());
-            OnceKey { key: hasher.finalize().into(), ..whole }
-        });
+        let key = self.key.map(|whole| OnceKey { part: Some(part), ..whole });
         self.write_under(key, caller, command).await
     }
 

@@ -10,7 +10,7 @@ use svctrack_core::{
     plan::{Finding, Route},
     tracking::{
         Event, Unreadable,
-        bulk::{self, MAX_BODY_BYTES, MAX_ROWS_PER_COMMIT},
+        bulk::{self, MAX_BODY_BYTES},
         event::MAX_EVENT_BYTES,
         pipeline, realtime, report,
     },
@@ -30,10 +30,7 @@ use crate::{
     app::App,
     auth::{Caller, Tenant, tenant_in_path, tenant_of_pipeline},
     error::Error,
-    limits::{
-        MAX_KEYED_PART_BYTES, MAX_PART_BYTES, MAX_PART_ROWS, MAX_PARTS_UNDER_WAY,
-        MAX_REJECTED_INDEXES,
-    },
+    limits::{MAX_PART_BYTES, MAX_PART_ROWS, MAX_PARTS_UNDER_WAY, MAX_REJECTED_INDEXES},
     store::{Actor, Command, Tracking},
 };
 
@@ -122,15 +119,14 @@ async fn take_rows(
     let hash = spawn_blocking(move || if keyed { hash_of(&bytes) } else { [0; 32] });
     let hash = hash.await.map_err(|error| Error::Internal(error.to_string()))?;
     let once = Once::begin(app, request, &caller, || hash)?;
-    let cut = if keyed { KEYED_CUT } else { CUT };
     let (parts, mut next) = mpsc::channel(1);
-    let reader = spawn_blocking(move || reading.send_parts(&body, cut, &parts));
+    let reader = spawn_blocking(move || reading.send_parts(&body, &parts));
     let (mut rejected, mut replayed) = (Rejected::default(), Vec::new());
     let mut under_way = FuturesOrdered::new();
     let mut number = 0..;
     loop {
         tokio::select! {
-            Some(part) = next.recv(), if under_way.len() < cut.under_way => {
+            Some(part) = next.recv(), if under_way.len() < MAX_PARTS_UNDER_WAY => {
                 rejected.add(&part);
                 let command = Command::Track(part.tracking);
                 let number = number.next().unwrap_or_default();
@@ -146,23 +142,6 @@ async fn take_rows(
     Ok(response)
 }
 
-/// How a body is cut.
-#[derive(Clone, Copy)]
-struct Cut {
-    /// Most rows of a part.
-    rows: usize,
-    /// A part takes no more once its rows have so many bytes.
-    bytes: usize,
-    /// Most parts that are on their way to the disk.
-    under_way: usize,
-}
-
-const CUT: Cut = Cut { rows: MAX_PART_ROWS, bytes: MAX_PART_BYTES, under_way: MAX_PARTS_UNDER_WAY };
-/// A body with a key is always cut in the same way, so that one that is sent again goes on where it had
-/// come to; what each part came to is kept, so that there are to be few. Each waits for the one before, which
-/// may find that the key is that of another body.
-const KEYED_CUT: Cut = Cut { rows: MAX_ROWS_PER_COMMIT, bytes: MAX_KEYED_PART_BYTES, under_way: 1 };
-
 /// Rows that are stored by one command.
 struct Part {
     tracking: Tracking,
@@ -172,21 +151,21 @@ struct Part {
 
 impl Reading {
     /// Reads rows and hands them on in parts, until nobody takes them.
-    fn send_parts(self, body: &[u8], cut: Cut, parts: &mpsc::Sender<Part>) -> Result<(), Error> {
+    fn send_parts(self, body: &[u8], parts: &mpsc::Sender<Part>) -> Result<(), Error> {
         let mut rows = Rows::check(body)?.enumerate();
         loop {
-            let Some(part) = self.part(cut, &mut rows) else { return Ok(()) };
+            let Some(part) = self.part(&mut rows) else { return Ok(()) };
             if parts.blocking_send(part).is_err() {
                 return Ok(());
             }
         }
     }
 
-    fn part(self, cut: Cut, rows: &mut impl Iterator<Item = (usize, Row)>) -> Option<Part> {
+    fn part(self, rows: &mut impl Iterator<Item = (usize, Row)>) -> Option<Part> {
         let mut refused = Vec::new();
         let mut tracking = Tracking::part(self.received_at, self.route);
         let (mut taken, mut bytes) = (0, 0);
-        while taken < cut.rows && bytes < cut.bytes {
+        while taken < MAX_PART_ROWS && bytes < MAX_PART_BYTES {
             let Some((index, row)) = rows.next() else { break };
             taken += 1;
             bytes += row.bytes;

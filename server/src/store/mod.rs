@@ -143,6 +143,9 @@ pub struct OnceKey {
     pub key: [u8; 32],
     /// SHA-256 of its body.
     pub body: [u8; 32],
+    /// Which part of the call a command is, where it takes several: they count from 0, and each is carried
+    /// out after the one before.
+    pub part: Option<u32>,
 }
 
 /// The versions of a record that a write is meant for (R16).

@@ -15,6 +15,7 @@ use svctrack_core::{
 use super::{
     history::load,
     read::Filter,
+    spans,
     tables::{ACTIVITIES, RecordTables},
     view::View,
 };
@@ -44,7 +45,8 @@ pub(super) fn activities(
         return Ok(page);
     };
     let mut newest: BinaryHeap<Reverse<Place>> = BinaryHeap::new();
-    while let Some(found) = histories.next()? {
+    let stretches = spans::stretches(snapshot, tenant, query, ObjectId::MAX)?;
+    histories.look_through(&stretches, |found| {
         let place = (found.date, found.id);
         if behind.is_none_or(|behind| place < behind) && filter.admits(query, &found) {
             newest.push(Reverse(place));
@@ -53,7 +55,8 @@ pub(super) fn activities(
         if newest.len() > query.limit.saturating_add(1) {
             newest.pop();
         }
-    }
+        Ok(true)
+    })?;
     let places = newest.into_sorted_vec();
     for Reverse((_, id)) in places.iter().take(query.limit) {
         let Some(found) = load(&log, tenant, *id)? else { continue };

@@ -95,6 +95,7 @@ pub(super) fn append(
     tenant: TenantId,
     activity: &Activity,
 ) -> Result<(), StoreError> {
+    pending.spans.add(tables, tenant, activity)?;
     let mut enter = |owner| enter(tables, pending, owner, activity.id);
     let links = Links {
         of_user: enter((tenant, END_USER.code, activity.end_user_id))?,
@@ -222,6 +223,7 @@ fn erase_one(
 /// The activities of a user or a company, newest first, read as they are asked for.
 pub(super) struct History {
     log: ReadTable,
+    marks: ReadTable,
     owner: Owner,
     /// The next one that was read.
     at_hand: Option<Activity>,
@@ -239,16 +241,24 @@ impl History {
         before: ObjectId,
     ) -> Result<Self, StoreError> {
         let owner = (tenant, def.code, id);
-        let next = match mark_from(&snapshot.open_table(ACTIVITY_MARKS)?, owner, before)? {
-            Some(mark) => Some(mark),
-            None => engagement::latest_activity(&snapshot.open_table(ENGAGEMENT)?, owner)?,
-        };
-        let log = snapshot.open_table(ACTIVITIES)?;
-        let mut history = Self { log, owner, at_hand: None, next };
-        while history.next.is_some_and(|next| next >= before) {
-            history.read()?;
-        }
+        let next = engagement::latest_activity(&snapshot.open_table(ENGAGEMENT)?, owner)?;
+        let (log, marks) = (snapshot.open_table(ACTIVITIES)?, snapshot.open_table(ACTIVITY_MARKS)?);
+        let mut history = Self { log, marks, owner, at_hand: None, next };
+        history.skip_to(before)?;
         Ok(history)
+    }
+
+    /// Goes on with those before an activity.
+    pub(super) fn skip_to(&mut self, before: ObjectId) -> Result<(), StoreError> {
+        self.at_hand.take_if(|found| found.id >= before);
+        if self.next.is_some_and(|next| next >= before) {
+            let mark = mark_from(&self.marks, self.owner, before)?;
+            self.next = mark.or(self.next);
+        }
+        while self.next.is_some_and(|next| next >= before) {
+            self.read()?;
+        }
+        Ok(())
     }
 
     /// The next one, which stays the next one.

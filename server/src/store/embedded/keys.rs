@@ -17,6 +17,7 @@
 //! activities  tenant:16 id:12                                                format:1 checksum:4 postcard
 //! engagement  tenant:16 resource:1 id:12                                     format:1 checksum:4 postcard
 //! activity_marks  tenant:16 resource:1 id:12 activity:12                     (empty)
+//! activity_spans  tenant:16 id:12                                            format:1 checksum:4 postcard
 //! parked      tenant:16 id:12                                                format:1 checksum:4 postcard
 //! waiting     tenant:16 resource:1 row NUL value NUL id:12                   (empty)
 //! due         tenant:16 resource:1 row NUL value                             format:1 checksum:4 postcard

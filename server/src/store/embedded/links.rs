@@ -13,7 +13,7 @@ use svctrack_core::{
 use super::{
     codec, damage,
     history::{self, History},
-    keys, messages, once, parked, report,
+    keys, messages, once, parked, report, spans,
     tables::{self, Definition, ReadTable},
     verify::Verified,
 };
@@ -26,6 +26,7 @@ pub(super) struct Links<'s> {
     unique: ReadTable,
     index: ReadTable,
     activities: ReadTable,
+    spans: ReadTable,
 }
 
 /// How often something was found, by tenant and name.
@@ -39,6 +40,7 @@ impl<'s> Links<'s> {
             unique: snapshot.open_table(tables::UNIQUE)?,
             index: snapshot.open_table(tables::INDEX)?,
             activities: snapshot.open_table(tables::ACTIVITIES)?,
+            spans: snapshot.open_table(tables::ACTIVITY_SPANS)?,
         })
     }
 
@@ -142,8 +144,14 @@ impl<'s> Links<'s> {
             Ok(())
         })?;
         let mut logged = BTreeMap::from([(END_USER.path, 0_u64), (COMPANY.path, 0)]);
-        self.for_each(tables::ACTIVITIES, found, |key, value, _| {
+        self.for_each(tables::ACTIVITIES, found, |key, value, found| {
             if let Some(activity) = history::unseal(key, value)? {
+                let tenant = keys::tenant_of(key).ok_or_else(no_key)?;
+                let span = spans::covering(&self.spans, tenant, activity.id)?;
+                if span.is_some_and(|(_, span)| !span.may_hold(activity.date)) {
+                    let what = "its date is not one of its span";
+                    found.add(tables::ACTIVITY_SPANS.name(), Some(activity.id), what);
+                }
                 *logged.entry(END_USER.path).or_insert(0) += 1;
                 let of_company = u64::from(activity.company_id.is_some());
                 *logged.entry(COMPANY.path).or_insert(0) += of_company;

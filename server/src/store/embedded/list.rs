@@ -23,6 +23,30 @@ use crate::store::{Next, Page, StoreError};
 /// Largest page, in bytes; a page of the greatest limit holds records of some ten KB each.
 const MAX_PAGE_BYTES: usize = 64 * 1024 * 1024;
 
+/// Most rows that a list may pass over and return to count as short: as many as the largest page has.
+const MAX_SHORT_ROWS: usize = 10_000;
+
+/// Whether a list looks at a limited number of records, whatever is stored.
+pub(super) fn is_short(def: &'static ResourceDef, query: &ListQuery) -> bool {
+    if filter_by(def, query, |row| row.unique).is_some() {
+        return true;
+    }
+    let takes_all = query.filters.is_empty() && query.search.is_none();
+    let in_order = query.sort_by_value().is_none() && query.updated_since.is_none();
+    takes_all && in_order && query.offset.saturating_add(query.limit) <= MAX_SHORT_ROWS
+}
+
+/// The first filter by such a property.
+fn filter_by<'q>(
+    def: &'static ResourceDef,
+    query: &'q ListQuery,
+    is: impl Fn(&Row) -> bool,
+) -> Option<(&'static Row, &'q Filter)> {
+    let mut with_rows =
+        query.filters.iter().filter_map(|filter| Some((def.row(filter.name)?, filter)));
+    with_rows.find(|(row, _)| is(row))
+}
+
 /// A page of records.
 pub(super) fn list(
     snapshot: &ReadTransaction,
@@ -202,22 +226,19 @@ impl Listing<'_> {
 
     /// The only records that can be asked for, where an index or the change log tells.
     fn candidates(&self) -> Result<Option<BTreeSet<ObjectId>>, StoreError> {
-        for filter in &self.query.filters {
-            let Some(row) = self.def.row(filter.name) else {
-                continue;
-            };
+        if let Some((row, filter)) = filter_by(self.def, self.query, |row| row.unique) {
+            let keys = filter.values.iter().map(|value| key_of(row, value));
+            let found = keys.map(|key| self.view.find(self.def, row.name, &key));
+            let found: Vec<_> = found.collect::<Result<_, _>>()?;
+            return Ok(Some(found.into_iter().flatten().collect()));
+        }
+        if let Some((row, filter)) = filter_by(self.def, self.query, |row| row.indexed) {
             let mut ids = BTreeSet::new();
             for value in &filter.values {
                 let key = key_of(row, value);
-                if row.unique {
-                    ids.extend(self.view.find(self.def, row.name, &key)?);
-                } else if row.indexed {
-                    ids.extend(self.view.holders(self.def, row.name, &key, usize::MAX)?);
-                }
+                ids.extend(self.view.holders(self.def, row.name, &key, usize::MAX)?);
             }
-            if row.unique || row.indexed {
-                return Ok(Some(ids));
-            }
+            return Ok(Some(ids));
         }
         self.query.updated_since.map(|since| self.changed_since(since)).transpose()
     }

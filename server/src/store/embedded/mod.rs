@@ -36,11 +36,14 @@ mod replays;
 mod report;
 mod restore;
 mod scrub;
+mod shared;
+mod spans;
 pub mod storage;
 mod suppressed;
 mod tables;
 mod tenants;
 mod token_uses;
+mod turns;
 mod verify;
 mod view;
 mod writer;
@@ -49,26 +52,24 @@ mod writer;
 mod tests;
 
 use std::{
-    collections::BTreeMap,
     fs::{self, File},
     path::Path,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockWriteGuard,
+        Arc, Mutex, PoisonError, RwLock,
         atomic::{AtomicU8, AtomicU64, Ordering},
     },
     thread::{self, JoinHandle},
-    time::{Duration, Instant},
 };
 
 use futures_util::{FutureExt as _, TryFutureExt as _, future::BoxFuture};
-use redb::{Database, ReadTransaction, ReadableDatabase as _};
+use redb::ReadTransaction;
 use svctrack_core::{
     plan::Person,
     schema::{ListQuery, ResourceDef},
     tracking::{activity::ActivityQuery, report::ReportQuery},
     value::{ObjectId, RecordRef, TenantId, Timestamp},
 };
-use tokio::sync::{Semaphore, oneshot, watch};
+use tokio::sync::{oneshot, watch};
 
 pub use self::{
     archive::{ArchiveError, Manifest, check_archive},
@@ -78,15 +79,16 @@ pub use self::{
     verify::{Problem, Verified, verify, verify_medium},
 };
 use self::{
-    backup::BackupError,
     batch::Pace,
     moment::{Latest, Moment},
     queue::{Job, Queues},
     rate_limits::KnownLimits,
     replays::Replays,
+    shared::Shared,
     storage::{FileMedium, Medium},
     tables::RecordTables,
     token_uses::TokenUses,
+    turns::Turns,
     writer::{Kept, Writer},
 };
 use super::{
@@ -95,44 +97,27 @@ use super::{
 };
 use crate::{
     app::Clock,
-    auth::{Tenant, TenantRecord, TokenRecord, tenant_by_operator},
+    auth::{Tenant, TenantRecord, TokenRecord},
     rate_limit::RateLimits,
 };
 
 /// Name of the store's file in the data folder.
 const FILE_NAME: &str = "svctrack.redb";
-/// How many lists are read at once: as many as there are cores to spare, so that scans leave the
-/// others to short requests.
-const MAX_SCANS: usize = 2;
-/// How long the writer waits for those who are just taking a snapshot, before it opens the file again.
-const SNAPSHOTS_TAKEN_WITHIN: Duration = Duration::from_secs(1);
-
-/// What the writer and the readers share.
-struct Shared {
-    medium: Box<dyn Medium>,
-    cache_bytes: usize,
-    /// None while the file is being opened again.
-    database: RwLock<Option<Arc<Database>>>,
-    latest: Latest,
-    queues: Queues,
-    health: AtomicU8,
-    /// How often something that is stored was found damaged.
-    damaged: AtomicU64,
-    /// The last look at all of it.
-    checked: Mutex<Option<Checked>>,
-    uses: TokenUses,
-    limits: KnownLimits,
-    commits: watch::Sender<u64>,
-    clock: Arc<dyn Clock>,
-}
-
+/// How many reads of a kind there are at once: few, so that they leave the processor to requests that end at
+/// once.
+const MAX_READS: usize = 3;
+/// Of one tenant: less than all, so that another one never waits for what it asks for.
+const MAX_READS_OF_TENANT: usize = 2;
 /// The embedded store.
 pub struct Embedded {
     shared: Arc<Shared>,
     writer: Mutex<Option<JoinHandle<()>>>,
-    scans: Arc<Semaphore>,
+    /// Reads of a limited number of rows.
+    short: Turns,
+    /// Reads that may look at all rows of a tenant, for which no short one waits.
+    scans: Turns,
     /// One backup is made at a time: each reads all that is stored.
-    backups: Arc<Semaphore>,
+    backups: Turns,
 }
 
 impl Embedded {
@@ -196,27 +181,31 @@ impl Embedded {
         Ok(Self {
             shared,
             writer: Mutex::new(Some(thread)),
-            scans: Arc::new(Semaphore::new(MAX_SCANS)),
-            backups: Arc::new(Semaphore::new(1)),
+            short: Turns::new(MAX_READS, MAX_READS_OF_TENANT),
+            scans: Turns::new(MAX_READS, MAX_READS_OF_TENANT),
+            backups: Turns::new(1, 1),
         })
     }
 
-    /// Runs a read that may take long where it holds up no other request.
-    async fn scan<T: Send + 'static>(
+    /// Runs a read that may take some time where it holds up no other request, when it is its turn.
+    async fn read_apart<T: Send + 'static>(
         &self,
+        turns: &Turns,
+        tenant: TenantId,
         read: impl FnOnce(&ReadTransaction) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
-        self.apart(&self.scans, move |shared| shared.read(read)).await
+        self.apart(turns, tenant, move |shared| shared.read(read)).await
     }
 
-    /// Does what may take long where it holds up no other request, when it is its turn.
+    /// Does what may take some time where it holds up no other request, when it is its turn.
     async fn apart<T: Send + 'static>(
         &self,
-        turns: &Arc<Semaphore>,
+        turns: &Turns,
+        tenant: TenantId,
         work: impl FnOnce(&Shared) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
         let stopped = |error: &dyn std::error::Error| StoreError::Internal(error.to_string());
-        let turn = turns.clone().acquire_owned().await.map_err(|error| stopped(&error))?;
+        let turn = turns.take(tenant).await.map_err(|error| stopped(&error))?;
         let shared = self.shared.clone();
         let done = tokio::task::spawn_blocking(move || {
             let done = work(&shared);
@@ -225,121 +214,9 @@ impl Embedded {
         });
         done.await.map_err(|error| stopped(&error))?
     }
-}
 
-impl Shared {
-    /// The database, unless it is being opened again.
-    fn database(&self) -> Result<Arc<Database>, StoreError> {
-        let database = self.database.read().unwrap_or_else(PoisonError::into_inner).clone();
-        database.ok_or_else(|| StoreError::Unavailable("the file is being opened again".to_owned()))
-    }
-
-    fn snapshot(&self) -> Result<ReadTransaction, StoreError> {
-        Ok(self.database()?.begin_read()?)
-    }
-
-    /// Reads from a snapshot of its own.
-    fn read<T>(
-        &self,
-        read: impl FnOnce(&ReadTransaction) -> Result<T, StoreError>,
-    ) -> Result<T, StoreError> {
-        self.watched(damage::contained(|| read(&self.snapshot()?)))
-    }
-
-    /// Reads what ends at once from the moment that is shared.
-    fn read_point<T>(
-        &self,
-        read: impl FnOnce(&Moment) -> Result<T, StoreError>,
-    ) -> Result<T, StoreError> {
-        let read = || read(&*self.latest.moment(|| self.snapshot())?);
-        self.watched(damage::contained(read))
-    }
-
-    /// Writes all that is stored now into a file, and brings that to disk.
-    fn back_up(&self, file: &File) -> Result<Manifest, StoreError> {
-        let goes_on = || self.health.load(Ordering::Relaxed) != Health::Stopped as u8;
-        let at = self.clock.now();
-        // A file that cannot be written is no fault of the store's own, and must not look like one.
-        let made = self.read(|snapshot| match backup::write(snapshot, at, file, goes_on) {
-            Err(BackupError::Store(error)) => Err(error),
-            made => Ok(made),
-        });
-        Ok(made??)
-    }
-
-    /// What came of a read. When the file fails, the writer is asked to open it again.
-    fn watched<T>(&self, done: Result<T, StoreError>) -> Result<T, StoreError> {
-        let done = self.counted(done);
-        let failed = done.as_ref().is_err_and(StoreError::is_of_the_file);
-        if failed && self.change_health(Health::Ok, Health::Recovering) {
-            self.queues.ask_to_reopen();
-        }
-        done
-    }
-
-    /// The tenants of which parked events are marked on disk. Where the marks are damaged, they wait.
-    fn tenants_due(&self) -> Result<BTreeMap<TenantId, Tenant>, StoreError> {
-        match self.read(parked::tenants_due) {
-            Ok(due) => Ok(due.into_iter().map(|id| (id, tenant_by_operator(id))).collect()),
-            Err(StoreError::Corrupted { cause, .. }) => {
-                tracing::error!(cause, "parked events wait, since their marks are damaged");
-                Ok(BTreeMap::new())
-            }
-            Err(error) => Err(error),
-        }
-    }
-
-    /// Counts what is damaged.
-    fn counted<T>(&self, done: Result<T, StoreError>) -> Result<T, StoreError> {
-        if let Err(StoreError::Corrupted { .. }) = &done {
-            self.damaged.fetch_add(1, Ordering::Relaxed);
-        }
-        done
-    }
-
-    /// Drops the database and puts another one in its place: after an error redb takes no write until then.
-    fn reopen(
-        &self,
-        open: impl FnOnce(&dyn Medium, usize) -> Result<Database, OpenError>,
-    ) -> Result<Arc<Database>, OpenError> {
-        self.set_health(Health::Recovering);
-        let old = self.slot().take();
-        self.latest.forget();
-        self.limits.forget();
-        if let Some(old) = old {
-            wait_for_snapshots(&old);
-            damage::drop_quietly(old);
-        }
-        let database = Arc::new(open(&*self.medium, self.cache_bytes)?);
-        *self.slot() = Some(database.clone());
-        Ok(database)
-    }
-
-    fn checked(&self) -> MutexGuard<'_, Option<Checked>> {
-        self.checked.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn slot(&self) -> RwLockWriteGuard<'_, Option<Arc<Database>>> {
-        self.database.write().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Changes how the store is, if it is as given.
-    fn change_health(&self, from: Health, to: Health) -> bool {
-        let (from, to) = (from as u8, to as u8);
-        self.health.compare_exchange(from, to, Ordering::Relaxed, Ordering::Relaxed).is_ok()
-    }
-
-    fn set_health(&self, health: Health) {
-        self.health.store(health as u8, Ordering::Relaxed);
-    }
-}
-
-/// Waits until nobody but the caller holds the database. Reads that are under way do not: theirs end
-/// with an error when it is dropped.
-fn wait_for_snapshots(database: &Arc<Database>) {
-    let deadline = Instant::now() + SNAPSHOTS_TAKEN_WITHIN;
-    while Arc::strong_count(database) > 1 && Instant::now() < deadline {
-        thread::sleep(Duration::from_millis(1));
+    fn turns_of(&self, is_short: bool) -> &Turns {
+        if is_short { &self.short } else { &self.scans }
     }
 }
 
@@ -376,7 +253,8 @@ impl Store for Embedded {
                 let tables = RecordTables::open(snapshot)?;
                 read::record(&tables, tenant, def, &reference, now)
             };
-            return self.scan(read).map_err(move |error| about(error, &asked)).boxed();
+            let found = self.read_apart(&self.short, tenant, read);
+            return found.map_err(move |error| about(error, &asked)).boxed();
         }
         let read = |moment: &Moment| read::record(&moment.tables, tenant, def, reference, now);
         let found = self.shared.read_point(read).map_err(|error| about(error, reference));
@@ -390,7 +268,9 @@ impl Store for Embedded {
         query: ListQuery,
     ) -> BoxFuture<'_, Result<Page, StoreError>> {
         let (tenant, now) = (tenant.id(), self.shared.clock.now());
-        self.scan(move |snapshot| list::list(snapshot, tenant, def, query, now)).boxed()
+        let turns = self.turns_of(list::is_short(def, &query));
+        let read = move |snapshot: &_| list::list(snapshot, tenant, def, query, now);
+        self.read_apart(turns, tenant, read).boxed()
     }
 
     fn activities(
@@ -399,7 +279,9 @@ impl Store for Embedded {
         query: ActivityQuery,
     ) -> BoxFuture<'_, Result<Page, StoreError>> {
         let tenant = tenant.id();
-        self.scan(move |snapshot| read::activities(snapshot, tenant, &query)).boxed()
+        let turns = self.turns_of(read::is_short(&query));
+        let read = move |snapshot: &_| read::activities(snapshot, tenant, &query);
+        self.read_apart(turns, tenant, read).boxed()
     }
 
     fn activities_since(
@@ -408,7 +290,8 @@ impl Store for Embedded {
         query: ActivityQuery,
     ) -> BoxFuture<'_, Result<Since, StoreError>> {
         let tenant = tenant.id();
-        self.scan(move |snapshot| read::activities_since(snapshot, tenant, &query)).boxed()
+        let read = move |snapshot: &_| read::activities_since(snapshot, tenant, &query);
+        self.read_apart(&self.short, tenant, read).boxed()
     }
 
     fn commits(&self) -> watch::Receiver<u64> {
@@ -421,7 +304,8 @@ impl Store for Embedded {
         query: ReportQuery,
     ) -> BoxFuture<'_, Result<Page, StoreError>> {
         let tenant = tenant.id();
-        self.scan(move |snapshot| report::list(snapshot, tenant, &query)).boxed()
+        let read = move |snapshot: &_| report::list(snapshot, tenant, &query);
+        self.read_apart(&self.short, tenant, read).boxed()
     }
 
     fn about(
@@ -432,8 +316,8 @@ impl Store for Embedded {
         after: Option<ObjectId>,
     ) -> BoxFuture<'_, Result<Page, StoreError>> {
         let (tenant, now) = (tenant.id(), self.shared.clock.now());
-        self.scan(move |snapshot| person::about(snapshot, tenant, &person, part, after, now))
-            .boxed()
+        let read = move |snapshot: &_| person::about(snapshot, tenant, &person, part, after, now);
+        self.read_apart(&self.short, tenant, read).boxed()
     }
 
     fn has_tenant(&self, tenant: TenantId) -> Result<bool, StoreError> {
@@ -475,7 +359,8 @@ impl Store for Embedded {
 
     fn scrub(&self, from: Scrub) -> BoxFuture<'_, Result<Scrub, StoreError>> {
         async move {
-            let scrub = self.scan(|snapshot| scrub::step(snapshot, from)).await?;
+            let step = |snapshot: &_| scrub::step(snapshot, from);
+            let scrub = self.read_apart(&self.short, Tenant::OPERATOR.id(), step).await?;
             if scrub.is_over {
                 let Scrub { rows, damaged, .. } = scrub;
                 let at = self.shared.clock.now();
@@ -495,7 +380,7 @@ impl Store for Embedded {
             let manifest = shared.back_up(&file)?;
             Ok((file, manifest))
         };
-        self.apart(&self.backups, work).boxed()
+        self.apart(&self.backups, Tenant::OPERATOR.id(), work).boxed()
     }
 
     fn close(&self) {
@@ -506,12 +391,6 @@ impl Store for Embedded {
         }
         self.shared.latest.forget();
         self.shared.set_health(Health::Stopped);
-    }
-}
-
-impl Drop for Shared {
-    fn drop(&mut self) {
-        damage::drop_quietly(self.slot().take());
     }
 }
 

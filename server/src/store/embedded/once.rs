@@ -1,6 +1,8 @@
 //! Commands that are carried out once for all who send them with the same key (R16). What one came to
 //! is kept in its own transaction, for a day, within limits; the oldest make room.
 
+use std::cmp::Ordering;
+
 use redb::ReadableTable;
 use serde::{Deserialize, Serialize};
 use svctrack_core::{
@@ -43,13 +45,19 @@ struct Kept {
 #[derive(Debug, Serialize, Deserialize)]
 enum Outcome {
     Record(Answer),
-    Upserted { text: String, errors: usize },
+    Upserted {
+        text: String,
+        errors: usize,
+    },
     Tracked,
+    /// So many parts have been carried out.
+    Parts(u32),
 }
 
 impl Outcome {
-    fn of(reply: &Reply) -> Option<Self> {
+    fn of(reply: &Reply, part: Option<u32>) -> Option<Self> {
         match reply {
+            Reply::Tracked if part.is_some() => part?.checked_add(1).map(Self::Parts),
             Reply::Record(answer) => Some(Self::Record(answer.clone())),
             Reply::Upserted { text, errors } => {
                 Some(Self::Upserted { text: text.clone(), errors: *errors })
@@ -59,11 +67,19 @@ impl Outcome {
         }
     }
 
+    /// How many parts of the call have been carried out.
+    fn parts(&self) -> u32 {
+        match self {
+            Self::Parts(done) => *done,
+            _ => u32::MAX,
+        }
+    }
+
     fn text(&self) -> &str {
         match self {
             Self::Record(answer) => &answer.text,
             Self::Upserted { text, .. } => text,
-            Self::Tracked => "",
+            Self::Tracked | Self::Parts(_) => "",
         }
     }
 
@@ -71,12 +87,13 @@ impl Outcome {
         match self {
             Self::Record(answer) => Reply::Record(answer),
             Self::Upserted { text, errors } => Reply::Upserted { text, errors },
-            Self::Tracked => Reply::Tracked,
+            Self::Tracked | Self::Parts(_) => Reply::Tracked,
         }
     }
 }
 
-/// Carries out a command, unless one with its key has been: then that one's reply is given again.
+/// Carries out a command, unless one with its key has been: then that one's reply is given again. Parts of a
+/// call are carried out in their order; how far they have come is kept as one outcome.
 pub(super) fn carry_out(
     actor: &Actor,
     once: &OnceKey,
@@ -87,19 +104,32 @@ pub(super) fn carry_out(
 ) -> Result<Result<Reply, StoreError>, StoreError> {
     let tenant = actor.tenant.id();
     let key = keys::once(tenant, &once.key);
-    match find(tables, &key)? {
-        Some(known) if is_over(known.at, ctx.now) => {
-            drop_kept(tables, pending, tenant, known.place)?
+    let mut known = find(tables, &key)?;
+    if let Some(over) = known.take_if(|known| is_over(known.at, ctx.now)) {
+        drop_kept(tables, pending, tenant, over.place)?;
+    }
+    if known.as_ref().is_some_and(|known| known.body != once.body) {
+        return Ok(Err(StoreError::KeyReused));
+    }
+    let done = known.as_ref().map_or(0, |known| known.outcome.parts());
+    match once.part.unwrap_or(0).cmp(&done) {
+        Ordering::Equal => {}
+        Ordering::Less => {
+            let reply = known.map_or(Reply::Tracked, |known| known.outcome.into_reply());
+            return Ok(Ok(Reply::Replayed(Box::new(reply))));
         }
-        Some(known) if known.body != once.body => return Ok(Err(StoreError::KeyReused)),
-        Some(known) => return Ok(Ok(Reply::Replayed(Box::new(known.outcome.into_reply())))),
-        None => {}
+        Ordering::Greater => {
+            let cause = "the part of the body before this one was not stored".to_owned();
+            return Ok(Err(StoreError::Unavailable(cause)));
+        }
     }
     let reply = command::carry_out(actor, command, tables, pending, ctx)?;
-    if let Some(outcome) = reply.as_ref().ok().and_then(Outcome::of) {
-        let place = ctx.ids.next(ctx.now);
-        let kept = Kept { place, at: ctx.now, body: once.body, outcome };
-        keep(tables, pending, tenant, &key, &kept)?;
+    if let Some(outcome) = reply.as_ref().ok().and_then(|reply| Outcome::of(reply, once.part)) {
+        let (place, at) = match known {
+            Some(known) => (known.place, known.at),
+            None => (ctx.ids.next(ctx.now), ctx.now),
+        };
+        keep(tables, pending, tenant, &key, &Kept { place, at, body: once.body, outcome })?;
     }
     Ok(reply)
 }
@@ -122,11 +152,12 @@ fn keep(
     kept: &Kept,
 ) -> Result<(), StoreError> {
     let value = codec::seal_row(key, kept)?;
-    tables.once.insert(key, value.as_slice())?;
+    let before = tables.once.insert(key, value.as_slice())?.map(|before| bytes_of(before.value()));
     let place = keys::log(tenant, kept.place);
     tables.once_places.insert(place.as_slice(), codec::seal(&place, key).as_slice())?;
-    let mut count = pending.add(tables, tenant, COUNT, 1)?;
-    let mut bytes = pending.add(tables, tenant, BYTES, bytes_of(&value))?;
+    let mut count = pending.add(tables, tenant, COUNT, i64::from(before.is_none()))?;
+    let more = bytes_of(&value) - before.unwrap_or_default();
+    let mut bytes = pending.add(tables, tenant, BYTES, more)?;
     let mut overdue = DROPPED_AT_ONCE;
     while let Some(oldest) = oldest(tables, tenant)? {
         let full = count > MAX_KEPT || bytes > MAX_KEPT_BYTES;

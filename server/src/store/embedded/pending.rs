@@ -9,7 +9,7 @@ use svctrack_core::{
     value::{IdSequence, TenantId, Timestamp},
 };
 
-use super::{codec, engagement, keys, report, tables::WriteTables};
+use super::{codec, engagement, keys, report, spans::LatestSpans, tables::WriteTables};
 use crate::{auth::Tenant, store::StoreError};
 
 /// Most causes of one code that a transaction reports for a tenant one by one: a flood of made-up ids
@@ -28,6 +28,8 @@ pub(super) struct Pending {
     pub(super) to_replay: BTreeMap<TenantId, Tenant>,
     /// Engagement of users and companies.
     pub(super) engagement: engagement::Rows,
+    /// The spans to which activities are added.
+    pub(super) spans: LatestSpans,
     counters: BTreeMap<(TenantId, String), u64>,
     findings: BTreeMap<(TenantId, &'static str), OfCode>,
 }
@@ -104,6 +106,7 @@ impl Pending {
             }
         }
         let engagement = self.engagement.flush(tables)?;
+        self.spans.flush(tables)?;
         for ((tenant, name), count) in self.counters {
             let key = keys::counter(tenant, &name);
             if count == 0 {

@@ -1,6 +1,6 @@
 //! Reads: each sees one moment and holds up nobody.
 
-use std::ops::Bound;
+use std::ops::{Bound, Range};
 
 use redb::ReadTransaction;
 use svctrack_core::{
@@ -16,7 +16,7 @@ use super::{
     codec::Stored,
     command,
     history::{self, History},
-    keys,
+    keys, spans,
     tables::{ACTIVITIES, RecordTables},
     view::View,
 };
@@ -68,6 +68,12 @@ pub(super) fn rate_limits(
     })
 }
 
+/// Whether a list of activities looks at a limited number of them, whatever is stored.
+pub(super) fn is_short(query: &ActivityQuery) -> bool {
+    let of_any = query.from.or(query.to).is_none() && query.passive.is_none();
+    of_any && query.action.is_none() && query.order == ActivityOrder::NewestStored
+}
+
 /// A page of activities.
 pub(super) fn activities(
     snapshot: &ReadTransaction,
@@ -99,20 +105,19 @@ pub(super) fn activities(
         Ok::<_, StoreError>(true)
     };
     let before = query.after.unwrap_or(ObjectId::MAX);
+    let stretches = spans::stretches(snapshot, tenant, query, before)?;
     if let Some(mut histories) = filter.histories(snapshot, tenant, before)? {
-        while let Some(found) = histories.next()? {
-            if !take(found)? {
-                break;
-            }
-        }
+        histories.look_through(&stretches, take)?;
         return Ok(page);
     }
-    let (first, end) = (keys::log(tenant, ObjectId::MIN), keys::log(tenant, before));
-    for row in log.range(first.as_slice()..end.as_slice())?.rev() {
-        let (key, value) = row?;
-        let Some(found) = history::unseal(key.value(), value.value())? else { continue };
-        if !take(found)? {
-            break;
+    for stretch in stretches {
+        let (first, end) = (keys::log(tenant, stretch.start), keys::log(tenant, stretch.end));
+        for row in log.range(first.as_slice()..end.as_slice())?.rev() {
+            let (key, value) = row?;
+            let Some(found) = history::unseal(key.value(), value.value())? else { continue };
+            if !take(found)? {
+                return Ok(page);
+            }
         }
     }
     Ok(page)
@@ -164,11 +169,32 @@ pub(super) fn activities_since(
 pub(super) struct Histories(Vec<History>);
 
 impl Histories {
-    pub(super) fn next(&mut self) -> Result<Option<Activity>, StoreError> {
+    /// Calls `take` with those in some stretches of the log, until it wants no more.
+    pub(super) fn look_through(
+        &mut self,
+        stretches: &[Range<ObjectId>],
+        mut take: impl FnMut(Activity) -> Result<bool, StoreError>,
+    ) -> Result<(), StoreError> {
+        for stretch in stretches {
+            for history in &mut self.0 {
+                history.skip_to(stretch.end)?;
+            }
+            while let Some(found) = self.next_from(stretch.start)? {
+                if !take(found)? {
+                    return Ok(());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The newest one, unless it is before `first`.
+    fn next_from(&mut self, first: ObjectId) -> Result<Option<Activity>, StoreError> {
         let mut newest = None;
         for (at, history) in self.0.iter_mut().enumerate() {
             newest = newest.max(history.peek()?.map(|found| (found.id, at)));
         }
+        let newest = newest.filter(|(id, _)| *id >= first);
         Ok(newest.and_then(|(_, at)| self.0.get_mut(at)?.take()))
     }
 }

@@ -11,8 +11,9 @@ use std::{
 use redb::{Database, ReadableDatabase as _, ReadableTable as _};
 
 use super::{
-    Shared, damage,
+    damage,
     open::{self, META_LAST_ID, OpenError},
+    shared::Shared,
     tables,
     writer::begin,
 };

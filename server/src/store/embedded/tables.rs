@@ -18,6 +18,7 @@ pub(super) const INDEX: Definition = TableDefinition::new("index");
 pub(super) const ACTIVITIES: Definition = TableDefinition::new("activities");
 pub(super) const ENGAGEMENT: Definition = TableDefinition::new("engagement");
 pub(super) const ACTIVITY_MARKS: Definition = TableDefinition::new("activity_marks");
+pub(super) const ACTIVITY_SPANS: Definition = TableDefinition::new("activity_spans");
 pub(super) const PARKED: Definition = TableDefinition::new("parked");
 pub(super) const WAITING: Definition = TableDefinition::new("waiting");
 pub(super) const DUE: Definition = TableDefinition::new("due");
@@ -32,7 +33,7 @@ pub(super) const SUPPRESSED: Definition = TableDefinition::new("suppressed");
 pub(super) const ERASURES: Definition = TableDefinition::new("erasures");
 
 /// All of them.
-pub(super) const ALL: [Definition; 22] = [
+pub(super) const ALL: [Definition; 23] = [
     META,
     TENANTS,
     TOKENS,
@@ -43,6 +44,7 @@ pub(super) const ALL: [Definition; 22] = [
     ACTIVITIES,
     ENGAGEMENT,
     ACTIVITY_MARKS,
+    ACTIVITY_SPANS,
     PARKED,
     WAITING,
     DUE,
@@ -70,6 +72,7 @@ pub(super) struct WriteTables<'t> {
     pub(super) activities: WriteTable<'t>,
     pub(super) engagement: WriteTable<'t>,
     pub(super) activity_marks: WriteTable<'t>,
+    pub(super) activity_spans: WriteTable<'t>,
     pub(super) parked: WriteTable<'t>,
     pub(super) waiting: WriteTable<'t>,
     pub(super) due: WriteTable<'t>,
@@ -102,6 +105,7 @@ impl<'t> WriteTables<'t> {
             activities: transaction.open_table(ACTIVITIES)?,
             engagement: transaction.open_table(ENGAGEMENT)?,
             activity_marks: transaction.open_table(ACTIVITY_MARKS)?,
+            activity_spans: transaction.open_table(ACTIVITY_SPANS)?,
             parked: transaction.open_table(PARKED)?,
             waiting: transaction.open_table(WAITING)?,
             due: transaction.open_table(DUE)?,

@@ -18,7 +18,7 @@ use tempfile::TempDir;
 use super::*;
 use crate::{
     auth::Token,
-    store::{Tracking, embedded::tables::WriteTables},
+    store::{OnceKey, Tracking, embedded::tables::WriteTables},
 };
 
 const CACHE_BYTES: usize = 16 * 1024 * 1024;
@@ -461,4 +461,35 @@ async fn events_of_users_that_the_tenant_makes_itself_wait_until_it_does_no_more
     world.write(set(r#"{"autoCreateEndUsers":true}"#)).await;
     world.write(Command::Replay).await;
     assert_eq!((world.actions().await.len(), world.count("parked")), (1, 0));
+}
+
+/// What comes of a part of a body with a key.
+async fn part(world: &World, part: u32, body: u8) -> Result<Reply, StoreError> {
+    let key = OnceKey { key: [1; 32], body: [body; 32], part: Some(part) };
+    let mut tracking = Tracking::part(world.clock.now(), Route::Bulk);
+    tracking.events.push(event("ada", "acme", &part.to_string()));
+    let command = Command::Once { key, command: Box::new(Command::Track(tracking)) };
+    world.store.write(world.actor.clone(), command).await
+}
+
+#[tokio::test]
+async fn a_body_with_a_key_goes_on_where_it_had_come_to() {
+    let world = World::new().await;
+    world.add_company("acme").await;
+    let first_of_all = part(&world, 1, 1).await;
+    assert!(matches!(first_of_all, Err(StoreError::Unavailable(_))), "{first_of_all:?}");
+    for number in 0..2 {
+        assert!(matches!(part(&world, number, 1).await, Ok(Reply::Tracked)));
+    }
+    for number in 0..2 {
+        assert!(matches!(part(&world, number, 1).await, Ok(Reply::Replayed(_))));
+    }
+    assert!(matches!(part(&world, 3, 1).await, Err(StoreError::Unavailable(_))));
+    assert!(matches!(part(&world, 0, 2).await, Err(StoreError::KeyReused)));
+    assert!(matches!(part(&world, 2, 1).await, Ok(Reply::Tracked)));
+    assert_eq!(world.actions().await, ["2", "1", "0"]);
+    assert_eq!((world.count(once::COUNT), world.rows(tables::ONCE)), (1, 1));
+    world.pass(DAY_MS);
+    assert!(matches!(part(&world, 3, 1).await, Err(StoreError::Unavailable(_))));
+    assert!(matches!(part(&world, 0, 1).await, Ok(Reply::Tracked)));
 }

@@ -18,7 +18,6 @@ use svctrack_core::{
 };
 
 use super::{
-    Shared,
     batch::{Batch, Load, Pace},
     codec, command, damage, engagement,
     known::Known,
@@ -27,6 +26,7 @@ use super::{
     queue::{Job, Work},
     recovery,
     replays::Replays,
+    shared::Shared,
     tables::WriteTables,
     tenants,
 };

@@ -1,0 +1,160 @@
+//! The log of activities in spans, and between which dates the activities of each are. A date is what a sender
+//! says, so the log is in no order of dates; but most are sent soon, and so a list of a time passes over most
+//! spans without a look into them.
+
+use std::{collections::BTreeMap, ops::Range};
+
+use redb::{ReadTransaction, ReadableTable};
+use serde::{Deserialize, Serialize};
+use svctrack_core::{
+    plan::Activity,
+    tracking::activity::ActivityQuery,
+    value::{ObjectId, TenantId, Timestamp},
+};
+
+use super::{
+    codec, keys,
+    tables::{ACTIVITY_SPANS, WriteTables},
+};
+use crate::store::StoreError;
+
+/// Activities of a span: read in a few milliseconds, and its row costs each of them next to nothing.
+const SPAN_ACTIVITIES: u32 = 1_024;
+
+/// A row of spans, under the id of its first activity.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Span {
+    earliest: Timestamp,
+    latest: Timestamp,
+    activities: u32,
+}
+
+impl Span {
+    fn of(date: Timestamp) -> Self {
+        Self { earliest: date, latest: date, activities: 1 }
+    }
+
+    fn add(&mut self, date: Timestamp) {
+        self.earliest = self.earliest.min(date);
+        self.latest = self.latest.max(date);
+        self.activities += 1;
+    }
+
+    /// Whether an activity of this date can be in it.
+    pub(super) fn may_hold(&self, date: Timestamp) -> bool {
+        (self.earliest..=self.latest).contains(&date)
+    }
+
+    fn may_answer(&self, query: &ActivityQuery) -> bool {
+        query.from.is_none_or(|from| self.latest >= from)
+            && query.to.is_none_or(|to| self.earliest < to)
+    }
+}
+
+/// The latest span of each tenant that a transaction adds to.
+#[derive(Default)]
+pub(super) struct LatestSpans(BTreeMap<TenantId, (ObjectId, Span)>);
+
+impl LatestSpans {
+    /// Adds an activity, the newest of its tenant.
+    pub(super) fn add(
+        &mut self,
+        tables: &mut WriteTables<'_>,
+        tenant: TenantId,
+        activity: &Activity,
+    ) -> Result<(), StoreError> {
+        let known = match self.0.get(&tenant) {
+            Some(known) => Some(*known),
+            None => latest(&tables.activity_spans, tenant)?,
+        };
+        let span = match known {
+            Some((first, mut span)) if span.activities < SPAN_ACTIVITIES => {
+                span.add(activity.date);
+                (first, span)
+            }
+            full => {
+                if let Some((first, span)) = full {
+                    put(tables, tenant, first, &span)?;
+                }
+                (activity.id, Span::of(activity.date))
+            }
+        };
+        self.0.insert(tenant, span);
+        Ok(())
+    }
+
+    pub(super) fn flush(self, tables: &mut WriteTables<'_>) -> Result<(), StoreError> {
+        for (tenant, (first, span)) in self.0 {
+            put(tables, tenant, first, &span)?;
+        }
+        Ok(())
+    }
+}
+
+fn put(
+    tables: &mut WriteTables<'_>,
+    tenant: TenantId,
+    first: ObjectId,
+    span: &Span,
+) -> Result<(), StoreError> {
+    let key = keys::log(tenant, first);
+    tables.activity_spans.insert(key.as_slice(), codec::seal_row(&key, span)?.as_slice())?;
+    Ok(())
+}
+
+fn latest(
+    spans: &impl ReadableTable<&'static [u8], &'static [u8]>,
+    tenant: TenantId,
+) -> Result<Option<(ObjectId, Span)>, StoreError> {
+    covering(spans, tenant, ObjectId::MAX)
+}
+
+/// The span in which an activity is, and the first activity of it.
+pub(super) fn covering(
+    spans: &impl ReadableTable<&'static [u8], &'static [u8]>,
+    tenant: TenantId,
+    activity: ObjectId,
+) -> Result<Option<(ObjectId, Span)>, StoreError> {
+    let (first, last) = (keys::log(tenant, ObjectId::MIN), keys::log(tenant, activity));
+    let row = spans.range(first.as_slice()..=last.as_slice())?.next_back().transpose()?;
+    row.map(|(key, value)| unseal(key.value(), value.value())).transpose()
+}
+
+fn unseal(key: &[u8], value: &[u8]) -> Result<(ObjectId, Span), StoreError> {
+    let first = keys::id_at_end(key).ok_or_else(|| StoreError::corrupted("a key that is none"))?;
+    Ok((first, codec::unseal_row(key, value)?))
+}
+
+/// The stretches of a log before an activity in which there may be what a query asks for, newest first. What was
+/// stored before there were spans is one.
+pub(super) fn stretches(
+    snapshot: &ReadTransaction,
+    tenant: TenantId,
+    query: &ActivityQuery,
+    before: ObjectId,
+) -> Result<Vec<Range<ObjectId>>, StoreError> {
+    if query.from.or(query.to).is_none() {
+        return Ok(vec![ObjectId::MIN..before]);
+    }
+    let spans = snapshot.open_table(ACTIVITY_SPANS)?;
+    let (first, end) = (keys::log(tenant, ObjectId::MIN), keys::log(tenant, before));
+    let (mut stretches, mut end_of_span) = (Vec::new(), before);
+    for row in spans.range(first.as_slice()..end.as_slice())?.rev() {
+        let (key, value) = row?;
+        let (first, span) = unseal(key.value(), value.value())?;
+        if span.may_answer(query) {
+            join(&mut stretches, first..end_of_span);
+        }
+        end_of_span = first;
+    }
+    join(&mut stretches, ObjectId::MIN..end_of_span);
+    Ok(stretches)
+}
+
+/// Adds a stretch that is before the others.
+fn join(stretches: &mut Vec<Range<ObjectId>>, stretch: Range<ObjectId>) {
+    match stretches.last_mut() {
+        Some(next) if next.start == stretch.end => next.start = stretch.start,
+        _ => stretches.push(stretch),
+    }
+}
