@@ -11,8 +11,9 @@ use svctrack_core::{
 
 use super::{
     reference,
-    schemas::{TEXT, event},
+    schemas::{OBJECT_ID, TEXT, event},
 };
+use crate::limits::MAX_REJECTED_INDEXES;
 
 /// A row of a bulk call: an event with the route's own names, and a count.
 pub(super) fn bulk_event() -> Value {
@@ -75,4 +76,88 @@ pub(super) fn integration_issue() -> Value {
             "sample": { "type": "object", "description": "What was sent, in short." },
         },
     })
+}
+
+/// What somebody did, as it is read back (R38).
+pub(super) fn activity() -> Value {
+    let id = |description: &str| json!({ "type": ["string", "null"], "pattern": OBJECT_ID, "description": description });
+    let text =
+        |description: &str| json!({ "type": ["string", "null"], "description": description });
+    let time = |description: &str| json!({ "type": "string", "format": "date-time", "description": description });
+    json!({
+        "type": "object",
+        "properties": {
+            "_id": { "type": "string", "pattern": OBJECT_ID, "description": "Its id; ids ascend in the order of storing." },
+            "companyId": id("The company of the user when it was stored."),
+            "endUserId": id("The user."),
+            "endUserName": text("The user's name now."),
+            "email": text("The user's e-mail now."),
+            "externalId": text("The user's `externalId` now."),
+            "assetId": id("The asset, where one has the `externalId` that was sent."),
+            "assetExtId": text("The `externalId` of the asset as it was sent."),
+            "projectId": id("The project, where one has the `externalId` that was sent."),
+            "projectExtId": text("The `externalId` of the project as it was sent."),
+            "action": text("What was done."),
+            "info": { "description": "Extra data, as it was sent.", "anyOf": [reference("Value"), { "type": "null" }] },
+            "count": { "type": "integer", "minimum": 1, "maximum": MAX_COUNT, "description": "How often." },
+            "weight": { "type": "number", "minimum": 0, "description": "How much it counts in `experience`." },
+            "passive": { "type": "boolean", "description": "Whether it does not count as activity." },
+            "date": time("When it happened."),
+            "receivedAt": time("When it was received."),
+            "route": { "enum": Route::ALL.map(Route::name), "description": "How it came in." },
+            "messageId": text("The sender's id of the event."),
+        },
+    })
+}
+
+/// The headers of an answer to many events (R31, R16).
+pub(super) fn headers_of_many() -> Value {
+    let header = |description: &str, schema: Value| json!({ "description": description, "schema": schema });
+    json!({
+        "Svctrack-Rejected-Count": header("How many rows were refused, if any.", json!({ "type": "integer" })),
+        "Svctrack-Rejected": header(
+            &format!("Their indexes, separated by commas: at most {MAX_REJECTED_INDEXES}, then `...`."),
+            json!({ "type": "string" }),
+        ),
+        "Idempotent-Replayed": header("All of it had been stored by an earlier call with this key.", json!({ "const": "true" })),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use svctrack_core::{
+        plan::Activity,
+        tracking::activity,
+        value::{ObjectId, Timestamp},
+    };
+
+    use super::*;
+
+    #[test]
+    fn an_activity_is_described_as_it_is_answered() {
+        let activity = Activity {
+            id: ObjectId::MIN,
+            company_id: None,
+            end_user_id: ObjectId::MIN,
+            asset_id: None,
+            asset: None,
+            project_id: None,
+            project: None,
+            action: "x".to_owned(),
+            info: None,
+            count: 1,
+            weight: 1.0,
+            passive: false,
+            date: Timestamp::MIN,
+            received_at: Timestamp::MIN,
+            route: Route::Realtime,
+            message_id: None,
+        };
+        let answer = activity::answer(&activity, None);
+        let mut answered: Vec<_> = answer.iter().map(|(name, _)| name.to_owned()).collect();
+        answered.sort_unstable();
+        let described = super::activity();
+        let described: Vec<_> = described["properties"].as_object().unwrap().keys().collect();
+        assert_eq!(answered.iter().collect::<Vec<_>>(), described);
+    }
 }

@@ -167,6 +167,12 @@ fn operation(path: &str, says: &Says, def: Option<&ResourceDef>) -> Value {
     if let (true, Some(responses)) = (knows_versions, operation.get_mut("responses")) {
         set(responses, "304", json!({ "description": "It is the version that the caller has." }));
     }
+    if let (Kind::Events | Kind::Calls, Some(responses)) =
+        (says.takes, operation.get_mut("responses"))
+        && let Some(stored) = responses.get_mut("200")
+    {
+        set(stored, "headers", events::headers_of_many());
+    }
     if let Some(body) = body(says.takes, def) {
         set(&mut operation, "requestBody", body);
     }
@@ -362,7 +368,8 @@ fn schema_of(kind: Kind, def: Option<&ResourceDef>) -> Option<Value> {
         Kind::Keys => reference("PersonKeys"),
         Kind::Export => reference("PersonExport"),
         Kind::Token | Kind::Tenant | Kind::Object => json!({ "type": "object" }),
-        Kind::Activities | Kind::Objects => many(json!({ "type": "object" })),
+        Kind::Activities => many(reference("Activity")),
+        Kind::Objects => many(json!({ "type": "object" })),
     })
 }
 

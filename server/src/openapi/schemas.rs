@@ -15,7 +15,7 @@ use svctrack_core::{
 };
 
 use super::{
-    events::{bulk_event, integration_issue, pipeline_call},
+    events::{activity, bulk_event, integration_issue, pipeline_call},
     reference, schema_name, set,
 };
 
@@ -40,6 +40,7 @@ pub(super) fn schemas() -> Value {
     schemas.insert("Event".to_owned(), event());
     schemas.insert("BulkEvent".to_owned(), bulk_event());
     schemas.insert("PipelineCall".to_owned(), pipeline_call());
+    schemas.insert("Activity".to_owned(), activity());
     schemas.insert("IntegrationIssue".to_owned(), integration_issue());
     schemas.insert("NewTenant".to_owned(), new_tenant());
     schemas.insert("NewToken".to_owned(), new_token());
@@ -205,7 +206,7 @@ fn person_export() -> Value {
         "type": "object",
         "properties": {
             "endUser": reference(&schema_name(&END_USER)),
-            "activities": many(json!({ "type": "object" })),
+            "activities": many(reference("Activity")),
             "tickets": many(reference(&schema_name(&TICKET))),
             "parkedEvents": many(json!({ "type": "object" })),
             "integrationIssues": many(reference("IntegrationIssue")),
