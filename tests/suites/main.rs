@@ -22,6 +22,7 @@ mod npm;
 mod once;
 mod proxy;
 mod readme;
+mod retention;
 mod startup;
 mod stream;
 mod tracking;

@@ -15,6 +15,8 @@ fields! {
     AUTO_CREATE_END_USERS: Bool = "autoCreateEndUsers", if_absent(default_auto_create);
     /// How many users events may make in an hour; events beyond it wait, and are reported. Any number when not set.
     MAX_NEW_END_USERS_PER_HOUR: Integer = "maxNewEndUsersPerHour";
+    /// How many days activities are kept after they were stored; for ever when not set. What is counted of them stays.
+    ACTIVITY_RETENTION_DAYS: Integer = "activityRetentionDays";
     /// Time zone whose months and days reports count, a name of the IANA database.
     TIME_ZONE: Text = "timeZone", if_absent(default_time_zone);
     /// The base currency (`base`), and how much of it one unit of another currency is worth (`rates`).
@@ -54,6 +56,8 @@ const TRACKING: &str = "trackingPerSecond";
 const MAX_PER_SECOND: i64 = 1_000_000;
 /// The highest limit of new users an hour that can be set: more than one machine makes.
 const MAX_NEW_PER_HOUR: i64 = 1_000_000_000;
+/// The longest time that activities can be kept when not for ever, in days: a hundred years.
+const MAX_RETENTION_DAYS: i64 = 36_500;
 
 fn default_auto_create(_: &Document, _: Timestamp) -> Option<Json> {
     Some(Json::bool(true))
@@ -102,6 +106,11 @@ pub fn max_new_end_users_per_hour(settings: &Document) -> Option<u64> {
     settings.value(MAX_NEW_END_USERS_PER_HOUR.name)?.as_number()?.to_string().parse().ok()
 }
 
+/// How many days activities are kept after they were stored, if not for ever.
+pub fn activity_retention_days(settings: &Document) -> Option<i64> {
+    settings.value(ACTIVITY_RETENTION_DAYS.name)?.as_number()?.to_string().parse().ok()
+}
+
 /// Requests of a token that are served in a second, if the tenant limits them.
 pub fn requests_per_second(settings: &Document) -> Option<NonZeroU32> {
     rate_limit(settings, REQUESTS)
@@ -127,14 +136,11 @@ fn check(settings: &mut Document, completion: &mut Completion<'_>) -> Result<(),
         );
         issues.push(Issue::of_member(TIME_ZONE.name, "unknown_time_zone", message));
     }
-    let name = MAX_NEW_END_USERS_PER_HOUR.name;
-    if let Some(limit) = settings.value(name)
-        && !is_whole_within(limit, 1, MAX_NEW_PER_HOUR)
-    {
-        let found = quoted(limit.text());
-        let message =
-            format!("`{name}` must be a whole number from 1 to {MAX_NEW_PER_HOUR}; found {found}");
-        issues.push(Issue::of_member(name, "invalid_value", message));
+    for (name, greatest) in [
+        (MAX_NEW_END_USERS_PER_HOUR.name, MAX_NEW_PER_HOUR),
+        (ACTIVITY_RETENTION_DAYS.name, MAX_RETENTION_DAYS),
+    ] {
+        check_whole(settings, name, greatest, issues);
     }
     if let Some(currencies) = CURRENCIES.get(settings) {
         check_currencies(&currencies, issues);
@@ -151,6 +157,17 @@ fn check(settings: &mut Document, completion: &mut Completion<'_>) -> Result<(),
         }
     }
     Ok(())
+}
+
+fn check_whole(settings: &Document, name: &'static str, greatest: i64, issues: &mut Vec<Issue>) {
+    if let Some(number) = settings.value(name)
+        && !is_whole_within(number, 1, greatest)
+    {
+        let found = quoted(number.text());
+        let message =
+            format!("`{name}` must be a whole number from 1 to {greatest}; found {found}");
+        issues.push(Issue::of_member(name, "invalid_value", message));
+    }
 }
 
 fn is_whole_within(value: JsonRef<'_>, least: i64, greatest: i64) -> bool {

@@ -3,12 +3,15 @@
 use super::{Event, event::name};
 use crate::{
     plan::{Activity, ParkedEvent},
-    resources::end_user,
+    resources::{end_user, settings::activity_retention_days},
     schema::{
         ListLimits,
         list::{PairReader, Read, parse_after, parse_limit, parse_time, unreadable},
     },
-    value::{Document, Issue, Json, Number, ObjectId, RecordRef, Timestamp, issue::quoted_list},
+    value::{
+        Document, Issue, Json, Number, ObjectId, RecordRef, Timestamp, issue::quoted_list,
+        time::DAY_MS,
+    },
 };
 
 /// How many activities a list returns (R38).
@@ -146,6 +149,14 @@ fn parse_references(name: &str, value: &str) -> Result<Vec<RecordRef>, Issue> {
 
 fn parse_bool(name: &str, value: &str) -> Result<bool, Issue> {
     value.parse().map_err(|_| unreadable(name, "`true` or `false`", value))
+}
+
+/// The first activity that is still kept (`activityRetentionDays`), where they are not kept for ever: those before it
+/// were stored longer ago than the tenant's settings say.
+pub fn first_kept(settings: &Document, now: Timestamp) -> Option<ObjectId> {
+    let days = activity_retention_days(settings)?;
+    let since = now.as_ms().saturating_sub(days.saturating_mul(DAY_MS));
+    Some(ObjectId::first_at(Timestamp::from_ms_clamped(since)))
 }
 
 /// The answer for an activity: names and e-mail are those of the user now (R38).

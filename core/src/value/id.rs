@@ -35,6 +35,16 @@ impl ObjectId {
         Timestamp::from_ms_clamped(i64::from(u32::from_be_bytes([s0, s1, s2, s3])) * 1_000)
     }
 
+    /// The lowest id that can be taken in the second of `time` or later.
+    pub fn first_at(time: Timestamp) -> Self {
+        let seconds = u32::try_from(time.as_ms() / 1_000).unwrap_or(u32::MAX);
+        let mut bytes = Self::MIN.0;
+        if let Some(front) = bytes.first_chunk_mut() {
+            *front = seconds.to_be_bytes();
+        }
+        Self(bytes)
+    }
+
     /// Reads 24 lowercase hex digits.
     pub fn parse(text: &str) -> Option<Self> {
         let mut bytes = [0; 12];
@@ -235,6 +245,15 @@ mod tests {
         let last = ObjectId::parse("6553f1000102030405ffffff").unwrap();
         let next = IdSequence::after(last).next(at(1_700_000_000_000));
         assert_eq!(next.to_string(), "6553f1010102030405000000");
+    }
+
+    #[test]
+    fn the_first_id_of_a_second_parts_those_of_it_from_those_before() {
+        let mut ids = IdSequence::new([1; 5]);
+        let (before, within) = (ids.next(at(4_999)), ids.next(at(5_001)));
+        let first = ObjectId::first_at(at(5_700));
+        assert!(before < first && first < within);
+        assert_eq!(first.taken_at(), at(5_000));
     }
 
     #[test]

@@ -15,7 +15,7 @@ use svctrack_core::{
 };
 
 use super::{
-    apply::apply, erasure, messages, once, parked, pending::Pending, report, suppressed,
+    apply::apply, erasure, messages, once, parked, pending::Pending, report, retention, suppressed,
     tables::WriteTables, tenants, view::View,
 };
 use crate::store::{Actor, Answer, Command, Expected, Reply, StoreError, Tracking};
@@ -192,8 +192,9 @@ fn sweep(
     let more_messages = messages::sweep(tables, pending, tenant, ctx.now)?;
     let more_parked = parked::sweep(tables, pending, tenant, ctx.now)?;
     let more_to_erase = erasure::sweep(actor, tables, pending, ctx)?;
+    let more_old = retention::sweep(tables, tenant, ctx.now)?;
     report::sweep(tables, pending, tenant, ctx.now)?;
-    Ok(Reply::Swept(more_messages || more_parked || more_to_erase))
+    Ok(Reply::Swept(more_messages || more_parked || more_to_erase || more_old))
 }
 
 fn record(def: &'static ResourceDef, planned: Planned) -> Plan {

@@ -210,7 +210,10 @@ fn erase_one(
         messages::forget(tables, pending, tenant, message, erased.received_at)?;
     }
     tables.activity_marks.remove(keys::mark(tenant, resource, user, id).as_slice())?;
-    if erased.company_id.is_some() {
+    if let Some(company) = erased.company_id {
+        // A mark goes with its activity, which alone says whose it is.
+        let mark = keys::mark(tenant, COMPANY.code, company, id);
+        tables.activity_marks.remove(mark.as_slice())?;
         let place: Logged = Logged::Erased(Links { of_user: None, ..links });
         let value = codec::seal_row(&key, &place)?;
         tables.activities.insert(key.as_slice(), value.as_slice())?;

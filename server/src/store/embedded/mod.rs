@@ -35,6 +35,7 @@ mod recovery;
 mod replays;
 mod report;
 mod restore;
+mod retention;
 mod scrub;
 mod shared;
 mod spans;
