@@ -112,7 +112,8 @@ pub(super) fn activity() -> Value {
 
 /// The headers of an answer to many events (R31, R16).
 pub(super) fn headers_of_many() -> Value {
-    let header = |description: &str, schema: Value| json!({ "description": description, "schema": schema });
+    let header =
+        |description: &str, schema: Value| json!({ "description": description, "schema": schema });
     json!({
         "Svctrack-Rejected-Count": header("How many rows were refused, if any.", json!({ "type": "integer" })),
         "Svctrack-Rejected": header(

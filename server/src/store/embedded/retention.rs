@@ -1,5 +1,5 @@
 //! Activities that a tenant does not keep for ever: the oldest of its log go, a limited number of them in a
-//! command, with the marks on them.
+//! command, with the marks on them and their spans.
 //!
 //! A history ends where the next of its activities is gone: what is before that went earlier, since every
 //! history goes back in the order of the log. What is counted of activities stays.
@@ -15,7 +15,7 @@ use svctrack_core::{
 };
 
 use super::{
-    engagement::Owner, history, keys, person::look_through, tables::WriteTables, view::View,
+    engagement::Owner, history, keys, person::look_through, spans, tables::WriteTables, view::View,
 };
 use crate::store::StoreError;
 
@@ -43,9 +43,11 @@ pub(super) fn sweep(
     let last = read_to.map(|last| keys::log(tenant, last));
     let end = last.as_deref().map_or(end, Bound::Included);
     tables.activities.retain_in::<&[u8], _>((begin, end), |_, _| false)?;
+    let gone_to = read_to.unwrap_or(first_kept);
     for owner in owners {
-        remove_marks(tables, owner, read_to.unwrap_or(first_kept))?;
+        remove_marks(tables, owner, gone_to)?;
     }
+    spans::remove_before(tables, tenant, gone_to)?;
     Ok(read_to.is_some())
 }
 

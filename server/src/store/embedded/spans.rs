@@ -120,6 +120,20 @@ pub(super) fn covering(
     row.map(|(key, value)| unseal(key.value(), value.value())).transpose()
 }
 
+/// Removes the spans before that of an activity, of which there are no activities any more.
+pub(super) fn remove_before(
+    tables: &mut WriteTables<'_>,
+    tenant: TenantId,
+    activity: ObjectId,
+) -> Result<(), StoreError> {
+    let Some((first, _)) = covering(&tables.activity_spans, tenant, activity)? else {
+        return Ok(());
+    };
+    let (begin, end) = (keys::log(tenant, ObjectId::MIN), keys::log(tenant, first));
+    tables.activity_spans.retain_in(begin.as_slice()..end.as_slice(), |_, _| false)?;
+    Ok(())
+}
+
 fn unseal(key: &[u8], value: &[u8]) -> Result<(ObjectId, Span), StoreError> {
     let first = keys::id_at_end(key).ok_or_else(|| StoreError::corrupted("a key that is none"))?;
     Ok((first, codec::unseal_row(key, value)?))

@@ -493,3 +493,19 @@ async fn a_body_with_a_key_goes_on_where_it_had_come_to() {
     assert!(matches!(part(&world, 3, 1).await, Err(StoreError::Unavailable(_))));
     assert!(matches!(part(&world, 0, 1).await, Ok(Reply::Tracked)));
 }
+
+#[tokio::test]
+async fn spans_go_with_their_activities() {
+    let world = World::new().await;
+    world.add_company("acme").await;
+    world.write(set(r#"{"activityRetentionDays":1}"#)).await;
+    world.track(vec![event("ada", "acme", "x"); 2_500]).await;
+    assert_eq!(world.rows(tables::ACTIVITY_SPANS), 3);
+    world.pass(2 * DAY_MS);
+    world.track(vec![event("ada", "acme", "x"); 1_000]).await;
+    assert_eq!(world.rows(tables::ACTIVITY_SPANS), 4);
+    world.sweep().await;
+    // The last of the old ones holds the first of the new ones, too.
+    assert_eq!(world.rows(tables::ACTIVITY_SPANS), 2);
+    assert_eq!(world.rows(tables::ACTIVITIES), 1_000);
+}
