@@ -1,4 +1,4 @@
-//! The loop that takes connections: with a head timeout, a cap on connections, a pause when accepting
+//! The loop that takes connections: with a timeout for heads and for readers, a cap on connections, a pause when accepting
 //! fails, and a stop that lets requests in flight finish.
 
 use std::{
@@ -23,10 +23,11 @@ use tokio::{
     net::{TcpListener, TcpStream},
     sync::Semaphore,
 };
+use tokio_io_timeout::TimeoutStream;
 
 use crate::limits::{
-    ACCEPT_PAUSE, HEAD_TIMEOUT, MAX_CONNECTIONS, MAX_CONNECTIONS_PER_ADDRESS, MAX_HEAD_BYTES,
-    RESERVED_FILES, STOP_TIMEOUT,
+    ACCEPT_PAUSE, ANSWER_STALL, HEAD_TIMEOUT, MAX_CONNECTIONS, MAX_CONNECTIONS_PER_ADDRESS,
+    MAX_HEAD_BYTES, RESERVED_FILES, STOP_TIMEOUT,
 };
 
 /// Serves `endpoint` on `listener` until `stop` is done, then lets requests in flight finish.
@@ -110,7 +111,9 @@ where
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD_TIMEOUT)
         .max_buf_size(MAX_HEAD_BYTES);
-    let connection = builder.serve_connection(TokioIo::new(stream), service).into_owned();
+    let mut stream = TimeoutStream::new(stream);
+    stream.set_write_timeout(Some(ANSWER_STALL));
+    let connection = builder.serve_connection(TokioIo::new(Box::pin(stream)), service).into_owned();
     let watched = graceful.watch(connection);
     async move {
         if let Err(error) = watched.await {
@@ -182,7 +185,34 @@ impl Drop for Counted {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write as _;
+
+    use futures_util::stream;
+    use poem::{Body, endpoint::make_sync};
+    use tokio::sync::oneshot;
+
     use super::*;
+
+    #[tokio::test]
+    async fn an_answer_that_nobody_takes_is_given_up() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        // The other end hears when what the answer holds is dropped.
+        let (held, gone) = oneshot::channel::<()>();
+        let held = Mutex::new(Some(held));
+        let endpoint = make_sync(move |_| {
+            let held = held.lock().unwrap().take();
+            let endless = stream::unfold(held, |held| async move {
+                Some((Ok::<_, io::Error>(vec![0; 1024 * 1024]), held))
+            });
+            Response::builder().body(Body::from_bytes_stream(endless))
+        });
+        tokio::spawn(serve(listener, endpoint, std::future::pending()));
+        let mut client = std::net::TcpStream::connect(address).unwrap();
+        client.write_all(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
+        let given_up = tokio::time::timeout(100 * ANSWER_STALL, gone).await;
+        assert!(given_up.expect("the answer is still held").is_err());
+    }
 
     #[test]
     fn an_address_has_a_cap_but_a_proxy_on_the_same_machine_has_none() {

@@ -162,3 +162,35 @@ impl Listener {
         known.is_some_and(|token| token.expires_at.is_none_or(|end| end > now))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use svctrack_core::value::TenantId;
+    use svctrack_web::Addresses;
+
+    use super::*;
+    use crate::{app::SystemClock, rate_limit::RateLimits, store::embedded::Embedded};
+
+    #[tokio::test]
+    async fn a_listener_who_is_too_slow_is_told_and_dropped() {
+        let folder = tempfile::tempdir().unwrap();
+        let clock = Arc::new(SystemClock);
+        let store = Embedded::open(folder.path(), 1024 * 1024, clock.clone()).unwrap();
+        let addresses = Addresses::new("http://localhost");
+        let app = App::new(Arc::new(store), clock, addresses, RateLimits::default());
+        let mut listener = Listener {
+            tenant: Tenant::for_test(TenantId::from_bytes([1; 16])),
+            token: None,
+            query: ActivityQuery::parse(&[]).unwrap().query,
+            commits: app.store.commits(),
+            stopping: app.stopping.subscribe(),
+            handed_over: Instant::now().checked_sub(MAX_STALL + HEARTBEAT),
+            _place: app.streams.clone().try_acquire_owned().unwrap(),
+            app: app.clone(),
+        };
+        assert_eq!(listener.next().await, Some((TOO_SLOW.to_owned(), false)));
+        listener.handed_over = Some(Instant::now());
+        app.stop();
+        assert_eq!(listener.next().await, None);
+    }
+}
