@@ -181,7 +181,7 @@ async fn large_bodies(report: &mut Report, world: &World<'_>, sync: &str) {
             "x".repeat(120)
         )
     };
-    let rows = LARGE_BYTES / (row(1_000).len() + 1) - 1;
+    let rows = LARGE_BYTES / (row(999).len() + 1) - 1;
     let body = Bytes::from(format!("[{}]", (0..rows).map(row).collect::<Vec<_>>().join(",")));
     let started = Instant::now();
     let sending = (0..LARGE_SENDERS).map(|_| send(&world.server.client, &[], body.clone()));

@@ -1,5 +1,7 @@
 //! Taking events in (routes 1 to 4), from any origin (R40).
 
+use std::iter::Peekable;
+
 use bytes::Bytes;
 use futures_util::{StreamExt as _, stream::FuturesOrdered};
 use poem::{
@@ -152,7 +154,7 @@ struct Part {
 impl Reading {
     /// Reads rows and hands them on in parts, until nobody takes them.
     fn send_parts(self, body: &[u8], parts: &mpsc::Sender<Part>) -> Result<(), Error> {
-        let mut rows = Rows::check(body)?.enumerate();
+        let mut rows = Rows::check(body)?.enumerate().peekable();
         loop {
             let Some(part) = self.part(&mut rows) else { return Ok(()) };
             if parts.blocking_send(part).is_err() {
@@ -161,7 +163,7 @@ impl Reading {
         }
     }
 
-    fn part(self, rows: &mut impl Iterator<Item = (usize, Row)>) -> Option<Part> {
+    fn part(self, rows: &mut Peekable<impl Iterator<Item = (usize, Row)>>) -> Option<Part> {
         let mut refused = Vec::new();
         let mut tracking = Tracking::part(self.received_at, self.route);
         let (mut taken, mut bytes) = (0, 0);
@@ -177,6 +179,7 @@ impl Reading {
                 }
             }
         }
+        tracking.goes_on = rows.peek().is_some();
         (taken > 0).then_some(Part { tracking, refused })
     }
 
@@ -242,4 +245,28 @@ pub(crate) fn allow_any_origin(headers: &mut HeaderMap) {
         "Idempotent-Replayed, Retry-After, Svctrack-Rejected, Svctrack-Rejected-Count, X-Request-Id",
     );
     headers.insert(header::ACCESS_CONTROL_EXPOSE_HEADERS, exposed);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_part_says_whether_another_one_follows() {
+        let body = |rows| format!("[{}]", vec![r#"{"id":"7"}"#; rows].join(","));
+        let read = |row| bulk::read(row).map(Some);
+        let reading = Reading { received_at: Timestamp::MIN, route: Route::Bulk, read };
+        for (rows, expected) in [
+            (0, vec![]),
+            (MAX_PART_ROWS, vec![false]),
+            (2 * MAX_PART_ROWS + 1, vec![true, true, false]),
+        ] {
+            let (parts, mut sent) = mpsc::channel(9);
+            reading.send_parts(body(rows).as_bytes(), &parts).unwrap();
+            drop(parts);
+            let sent = std::iter::from_fn(|| sent.blocking_recv());
+            let goes_on: Vec<_> = sent.map(|part| part.tracking.goes_on).collect();
+            assert_eq!(goes_on, expected, "{rows} rows");
+        }
+    }
 }

@@ -122,12 +122,14 @@ pub struct Tracking {
     pub route: Route,
     /// Whether they are a part of a body, whose parts are stored in their order.
     pub is_part: bool,
+    /// Whether the next part of the body is about to come.
+    pub goes_on: bool,
 }
 
 impl Tracking {
     /// Events of which none was refused.
     pub fn of(events: Vec<Event>, received_at: Timestamp, route: Route) -> Self {
-        Self { events, refused: Vec::new(), received_at, route, is_part: false }
+        Self { events, refused: Vec::new(), received_at, route, is_part: false, goes_on: false }
     }
 
     /// A part of a body, with nothing in it yet.

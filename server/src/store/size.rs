@@ -25,6 +25,15 @@ impl Command {
         }
     }
 
+    /// Whether it is a part of a body of which the next one is about to come.
+    pub(crate) fn goes_on(&self) -> bool {
+        match self {
+            Self::Once { command, .. } => command.goes_on(),
+            Self::Track(tracking) => tracking.goes_on,
+            _ => false,
+        }
+    }
+
     /// About how many bytes it adds to a transaction.
     pub(crate) fn bytes(&self) -> usize {
         match self {

@@ -21,6 +21,10 @@ const MAX_BULK_ROWS_BESIDE: usize = 125;
 /// For how long after a single command more are looked for.
 const BESIDE_FOR: Duration = Duration::from_secs(2);
 
+/// How long a batch waits for the next part of a body, which is just being read, when nobody else waits for the
+/// batch: without it, bodies of a thousand rows would take two commits each.
+const NEXT_PART_WITHIN: Duration = Duration::from_millis(1);
+
 /// Commands that share a transaction.
 pub(super) struct Batch {
     pub(super) jobs: Vec<Job>,
@@ -62,12 +66,21 @@ pub(super) struct Load {
     bytes: usize,
     bulk_rows: usize,
     has_single: bool,
+    /// Whether the next part of a body is about to come.
+    goes_on: bool,
     since: Instant,
 }
 
 impl Default for Load {
     fn default() -> Self {
-        Self { rows: 0, bytes: 0, bulk_rows: 0, has_single: false, since: Instant::now() }
+        Self {
+            rows: 0,
+            bytes: 0,
+            bulk_rows: 0,
+            has_single: false,
+            goes_on: false,
+            since: Instant::now(),
+        }
     }
 }
 
@@ -76,6 +89,7 @@ impl Load {
         let rows = job.command.rows();
         self.rows += rows;
         self.bytes += job.command.bytes();
+        self.goes_on = job.command.goes_on();
         match job.size() {
             Size::Single => self.has_single = true,
             Size::Bulk => self.bulk_rows += rows,
@@ -104,16 +118,21 @@ impl Pace {
         if single.is_some() {
             return single;
         }
-        queues.next_bulk(self.room_for_bulk(load))
+        let alone = load.goes_on && !self.is_beside_single();
+        let within = if alone && !load.is_full() { NEXT_PART_WITHIN } else { Duration::ZERO };
+        queues.next_bulk(self.room_for_bulk(load), within)
+    }
+
+    fn is_beside_single(&self) -> bool {
+        self.single_at.is_some_and(|at| at.elapsed() < BESIDE_FOR)
     }
 
     /// How many rows of bulk the batch may still take: any number where it has none yet.
     fn room_for_bulk(&self, load: &Load) -> usize {
-        let beside = self.single_at.is_some_and(|at| at.elapsed() < BESIDE_FOR);
         match load.bulk_rows {
             0 => usize::MAX,
             _ if load.is_full() => 0,
-            rows if beside => MAX_BULK_ROWS_BESIDE.saturating_sub(rows),
+            rows if self.is_beside_single() => MAX_BULK_ROWS_BESIDE.saturating_sub(rows),
             rows => MAX_ROWS.saturating_sub(rows),
         }
     }

@@ -5,7 +5,7 @@
 use std::{
     collections::{BTreeMap, VecDeque},
     sync::{Condvar, Mutex, MutexGuard, PoisonError},
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 use svctrack_core::value::TenantId;
@@ -19,6 +19,9 @@ const MAX_WAITING: usize = 32 * 4_096;
 /// About how many bytes may wait in the queues of a size: what the bodies that are held may come to, and no
 /// more than that from senders who have gone meanwhile.
 const MAX_WAITING_BYTES: usize = 64 * 1024 * 1024;
+
+/// How long the writer sleeps where nothing says when to try again; it is woken before.
+const LONGEST_SLEEP: Duration = Duration::from_secs(3_600);
 
 /// A command that waits, with the way to answer it.
 pub(super) struct Job {
@@ -112,11 +115,27 @@ impl Queues {
         self.lock().single.next()
     }
 
-    /// The next bulk command in turn, if one waits and has no more rows than these.
-    pub(super) fn next_bulk(&self, max_rows: usize) -> Option<Job> {
+    /// The next bulk command in turn, if one waits, or comes in time, and has no more rows than these.
+    pub(super) fn next_bulk(&self, max_rows: usize, within: Duration) -> Option<Job> {
         let mut waiting = self.lock();
+        if waiting.is_empty() && !within.is_zero() {
+            waiting = self.sleep(waiting, within);
+        }
         let fits = waiting.bulk.first().is_some_and(|job| job.command.rows() <= max_rows);
         fits.then(|| waiting.bulk.next()).flatten()
+    }
+
+    /// Lets go of the queues until something is added, or for a time.
+    fn sleep<'q>(
+        &self,
+        mut waiting: MutexGuard<'q, Waiting>,
+        within: Duration,
+    ) -> MutexGuard<'q, Waiting> {
+        waiting.writer_sleeps = true;
+        let woken = self.wake.wait_timeout(waiting, within);
+        let mut waiting = woken.unwrap_or_else(PoisonError::into_inner).0;
+        waiting.writer_sleeps = false;
+        waiting
     }
 
     /// The next thing to do; waits for one, or for the time of a new try, and ends when the queues are
@@ -137,15 +156,7 @@ impl Queues {
             if waiting.closed {
                 return None;
             }
-            waiting.writer_sleeps = true;
-            waiting = match pause {
-                None => self.wake.wait(waiting).unwrap_or_else(PoisonError::into_inner),
-                Some(pause) => {
-                    let woken = self.wake.wait_timeout(waiting, pause);
-                    woken.unwrap_or_else(PoisonError::into_inner).0
-                }
-            };
-            waiting.writer_sleeps = false;
+            waiting = self.sleep(waiting, pause.unwrap_or(LONGEST_SLEEP));
         }
     }
 
@@ -168,6 +179,10 @@ impl Queues {
 }
 
 impl Waiting {
+    fn is_empty(&self) -> bool {
+        self.single.turns.is_empty() && self.bulk.turns.is_empty()
+    }
+
     fn next(&mut self) -> Option<Job> {
         self.single.next().or_else(|| self.bulk.next())
     }
