@@ -120,14 +120,20 @@ pub(crate) struct Compact {
     json: bool,
 }
 
+/// The configuration, where there is a store in its data folder.
+fn with_store(given: Given) -> Result<Config, String> {
+    let config = crate::configure(given).map_err(|error| error.to_string())?;
+    if !Embedded::is_in(&config.data) {
+        return Err(format!("there is no store in `{}`", config.data.display()));
+    }
+    Ok(config)
+}
+
 impl Compact {
     pub(crate) fn run(self) -> Result<(), String> {
-        let config = crate::configure(self.given).map_err(|error| error.to_string())?;
-        let folder = config.data.display();
-        if !Embedded::is_in(&config.data) {
-            return Err(format!("there is no store in `{folder}`"));
-        }
+        let config = with_store(self.given)?;
         let done = compact(&config.data, config.cache_bytes()).map_err(|cause| {
+            let folder = config.data.display();
             format!(
                 "the store in `{folder}` cannot be compacted: {cause}; the server must be stopped"
             )
@@ -156,12 +162,9 @@ const DAMAGED: u8 = 2;
 
 impl Verify {
     pub(crate) fn run(self) -> Result<ExitCode, String> {
-        let config = crate::configure(self.given).map_err(|error| error.to_string())?;
-        let folder = config.data.display();
-        if !Embedded::is_in(&config.data) {
-            return Err(format!("there is no store in `{folder}`"));
-        }
+        let config = with_store(self.given)?;
         let found = verify(&config.data, config.cache_bytes()).map_err(|cause| {
+            let folder = config.data.display();
             format!(
                 "the store in `{folder}` cannot be verified: {cause}; the server must be stopped"
             )

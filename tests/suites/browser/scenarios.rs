@@ -513,6 +513,38 @@ const SCENARIOS: &[Scenario] = &[
         ],
         ..Scenario::named("a page that nobody has seen yet sends nothing")
     },
+    Scenario {
+        head: "<script nonce=watch>window.inBreath = false; window.touched = [];\
+               const note = (owner, name) => { const original = owner[name]; owner[name] = function (...given) {\
+                 if (inBreath) touched.push(name); return original.apply(this, given) } };\
+               try { note(Storage.prototype, 'setItem'); note(Storage.prototype, 'getItem'); note(Storage.prototype, 'removeItem') } catch {}\
+               note(window, 'fetch'); note(Navigator.prototype, 'sendBeacon'); note(JSON, 'stringify')</script>",
+        script: ONE,
+        steps: &[
+            Open("/"),
+            Stored(&["One"]),
+            Run(
+                "window.inBreath = true; svctrack.track('Two'); svctrack.track('Three'); window.inBreath = false",
+            ),
+            Stored(&["One", "Two", "Three"]),
+            Until("touched.length === 0"),
+        ],
+        ..Scenario::named("a call leaves storing and sending to a task of its own")
+    },
+    Scenario {
+        head: "<script nonce=watch>const set = Map.prototype.set; window.isBroken = false; Map.prototype.set = function (...given) {\
+               if (isBroken) throw new Error('broken'); return set.apply(this, given) }</script>",
+        script: ONE,
+        steps: &[
+            Open("/"),
+            Stored(&["One"]),
+            Run("window.isBroken = true; svctrack.track('Two'); \
+                 setTimeout(() => { window.isBroken = false; svctrack.track('Three') }, 500)"),
+            Says("track() failed: Error: broken"),
+            Stored(&["One", "Three"]),
+        ],
+        ..Scenario::named("what fails on the way to the queue is said, and stops nothing")
+    },
 ];
 
 const OLD: &str = "<script nonce=watch>localStorage.setItem('_svctrack ' + location.origin + '/analytics/{{tenant}} ' +\

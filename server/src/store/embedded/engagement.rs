@@ -18,7 +18,11 @@ use svctrack_core::{
     },
 };
 
-use super::{codec, keys, tables::WriteTables, view::View};
+use super::{
+    codec, keys,
+    tables::{WriteTables, get_row, put_row},
+    view::View,
+};
 use crate::store::StoreError;
 
 /// Most rows that are kept at hand for the transactions to come: some 10 MB, and 50 MB if all had events
@@ -176,8 +180,7 @@ impl Rows {
             }
             let Some(row) = self.known.get_mut(&owner) else { continue };
             (row.touched, row.lost_the_last) = (false, false);
-            let key = key_of(owner);
-            tables.engagement.insert(key.as_slice(), codec::seal_row(&key, row)?.as_slice())?;
+            put_row(&mut tables.engagement, &key_of(owner), row)?;
         }
         if self.known.len() > MAX_KNOWN_ROWS {
             self.known.clear();
@@ -204,9 +207,7 @@ fn load(
     table: &impl ReadableTable<&'static [u8], &'static [u8]>,
     owner: Owner,
 ) -> Result<Option<Row>, StoreError> {
-    let key = key_of(owner);
-    let row = table.get(key.as_slice())?;
-    row.map(|row| codec::unseal_row(&key, row.value())).transpose()
+    get_row(table, &key_of(owner))
 }
 
 fn key_of((tenant, resource, id): Owner) -> Vec<u8> {

@@ -22,7 +22,7 @@ use super::{
     pending::Pending,
     person::{behind, tickets_behind, tickets_of},
     report, suppressed,
-    tables::WriteTables,
+    tables::{WriteTables, get_row, put_row},
     view::View,
 };
 use crate::store::{Actor, Expected, Reply, StoreError};
@@ -106,9 +106,7 @@ fn begin_without_record(
 }
 
 fn put(tables: &mut WriteTables<'_>, tenant: TenantId, mark: &Erasure) -> Result<(), StoreError> {
-    let key = keys::log(tenant, mark.person.id);
-    tables.erasures.insert(key.as_slice(), codec::seal_row(&key, mark)?.as_slice())?;
-    Ok(())
+    put_row(&mut tables.erasures, &keys::log(tenant, mark.person.id), mark)
 }
 
 fn load(
@@ -116,9 +114,7 @@ fn load(
     tenant: TenantId,
     id: ObjectId,
 ) -> Result<Option<Erasure>, StoreError> {
-    let key = keys::log(tenant, id);
-    let row = tables.erasures.get(key.as_slice())?;
-    row.map(|row| codec::unseal_row(&key, row.value())).transpose()
+    get_row(&tables.erasures, &keys::log(tenant, id))
 }
 
 /// Removes more of what is kept of a person; says whether there is more.

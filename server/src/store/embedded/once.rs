@@ -14,7 +14,7 @@ use super::{
     codec, command, keys,
     pending::Pending,
     person::{behind, look_through},
-    tables::WriteTables,
+    tables::{WriteTables, get_row},
 };
 use crate::store::{Actor, Answer, Command, OnceKey, Reply, StoreError};
 
@@ -104,7 +104,7 @@ pub(super) fn carry_out(
 ) -> Result<Result<Reply, StoreError>, StoreError> {
     let tenant = actor.tenant.id();
     let key = keys::once(tenant, &once.key);
-    let mut known = find(tables, &key)?;
+    let mut known: Option<Kept> = get_row(&tables.once, &key)?;
     if let Some(over) = known.take_if(|known| is_over(known.at, ctx.now)) {
         drop_kept(tables, pending, tenant, over.place)?;
     }
@@ -137,11 +137,6 @@ pub(super) fn carry_out(
 /// Whether the day of an outcome is over.
 fn is_over(at: Timestamp, now: Timestamp) -> bool {
     now.as_ms() - at.as_ms() >= KEPT_MS
-}
-
-fn find(tables: &WriteTables<'_>, key: &[u8]) -> Result<Option<Kept>, StoreError> {
-    let kept = tables.once.get(key)?;
-    kept.map(|bytes| codec::unseal_row(key, bytes.value())).transpose()
 }
 
 fn keep(

@@ -21,7 +21,7 @@ use super::{
     apply::apply,
     codec, keys, messages,
     pending::Pending,
-    tables::{DUE, WriteTables},
+    tables::{DUE, WriteTables, first_row, get_row, put_row},
     view::View,
 };
 use crate::store::{Actor, StoreError};
@@ -43,9 +43,7 @@ pub(super) fn park(
     event: &ParkedEvent,
     now: Timestamp,
 ) -> Result<(), StoreError> {
-    let key = keys::log(tenant, event.id);
-    let value = codec::seal_row(&key, event)?;
-    tables.parked.insert(key.as_slice(), value.as_slice())?;
+    put_row(&mut tables.parked, &keys::log(tenant, event.id), event)?;
     for wait in &event.waits {
         let key = keys::waiting(tenant, wait, event.id);
         tables.waiting.insert(key.as_slice(), [].as_slice())?;
@@ -66,9 +64,7 @@ fn size(event: &ParkedEvent) -> i64 {
 }
 
 fn oldest(tables: &WriteTables<'_>, tenant: TenantId) -> Result<Option<ParkedEvent>, StoreError> {
-    let (first, last) = keys::log_range(tenant);
-    let row = tables.parked.range(first.as_slice()..=last.as_slice())?.next().transpose()?;
-    row.map(|(key, value)| codec::unseal_row(key.value(), value.value())).transpose()
+    first_row(&tables.parked, keys::log_range(tenant))
 }
 
 /// Drops an event that has waited in vain, and reports it; it can be sent again.
@@ -144,9 +140,8 @@ pub(super) fn mark(
     if waiting_for(tables, tenant, wait, ObjectId::MIN, 1)?.is_empty() {
         return Ok(());
     }
-    let key = keys::due(tenant, wait);
-    let value = codec::seal_row(&key, &Due { wait: wait.clone(), after: ObjectId::MIN })?;
-    tables.due.insert(key.as_slice(), value.as_slice())?;
+    let due = Due { wait: wait.clone(), after: ObjectId::MIN };
+    put_row(&mut tables.due, &keys::due(tenant, wait), &due)?;
     pending.to_replay.insert(tenant, actor.tenant);
     Ok(())
 }
@@ -199,7 +194,7 @@ pub(super) fn replay(
             tables.due.remove(key.as_slice())?;
         } else {
             due.after = ids.last().copied().unwrap_or(ObjectId::MAX);
-            tables.due.insert(key.as_slice(), codec::seal_row(&key, &due)?.as_slice())?;
+            put_row(&mut tables.due, &key, &due)?;
         }
         left -= ids.len();
         for id in ids {
@@ -211,9 +206,7 @@ pub(super) fn replay(
 }
 
 fn first_due(tables: &WriteTables<'_>, tenant: TenantId) -> Result<Option<Due>, StoreError> {
-    let (first, last) = keys::all_of(tenant);
-    let row = tables.due.range(first.as_slice()..=last.as_slice())?.next().transpose()?;
-    row.map(|(key, value)| codec::unseal_row(key.value(), value.value())).transpose()
+    first_row(&tables.due, keys::all_of(tenant))
 }
 
 /// Plans an event anew; says whether it went on.
@@ -261,9 +254,7 @@ fn load(
     tenant: TenantId,
     id: ObjectId,
 ) -> Result<Option<ParkedEvent>, StoreError> {
-    let key = keys::log(tenant, id);
-    let row = tables.parked.get(key.as_slice())?;
-    row.map(|row| codec::unseal_row(&key, row.value())).transpose()
+    get_row(&tables.parked, &keys::log(tenant, id))
 }
 
 /// Drops events that have waited too long; says whether there may be more.

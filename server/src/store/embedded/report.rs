@@ -11,7 +11,7 @@ use svctrack_core::{
 use super::{
     codec, keys,
     pending::Pending,
-    tables::{REPORT, WriteTables},
+    tables::{REPORT, WriteTables, get_row, put_row},
 };
 use crate::store::{Next, Page, StoreError};
 
@@ -68,9 +68,7 @@ fn hash_of_person(key: &str) -> u64 {
 }
 
 fn put(tables: &mut WriteTables<'_>, tenant: TenantId, entry: &Entry) -> Result<(), StoreError> {
-    let key = keys::log(tenant, entry.id);
-    tables.report.insert(key.as_slice(), codec::seal_row(&key, entry)?.as_slice())?;
-    Ok(())
+    put_row(&mut tables.report, &keys::log(tenant, entry.id), entry)
 }
 
 /// The entry with this id.
@@ -79,9 +77,7 @@ pub(super) fn load(
     tenant: TenantId,
     id: ObjectId,
 ) -> Result<Option<Entry>, StoreError> {
-    let key = keys::log(tenant, id);
-    let row = tables.report.get(key.as_slice())?;
-    row.map(|row| codec::unseal_row(&key, row.value())).transpose()
+    get_row(&tables.report, &keys::log(tenant, id))
 }
 
 /// Removes an entry; says whether it was there.

@@ -14,7 +14,7 @@ use svctrack_core::{
 
 use super::{
     codec, keys,
-    tables::{ACTIVITY_SPANS, WriteTables},
+    tables::{ACTIVITY_SPANS, WriteTables, put_row},
 };
 use crate::store::StoreError;
 
@@ -97,9 +97,7 @@ fn put(
     first: ObjectId,
     span: &Span,
 ) -> Result<(), StoreError> {
-    let key = keys::log(tenant, first);
-    tables.activity_spans.insert(key.as_slice(), codec::seal_row(&key, span)?.as_slice())?;
-    Ok(())
+    put_row(&mut tables.activity_spans, &keys::log(tenant, first), span)
 }
 
 fn latest(

@@ -1,8 +1,14 @@
 //! The tables of the store, opened for writing or for reading. The layout of their keys is drawn in
 //! [`super::keys`].
 
-use super::known::Known;
-use redb::{ReadOnlyTable, ReadTransaction, Table, TableDefinition, TableError, WriteTransaction};
+use redb::{
+    ReadOnlyTable, ReadTransaction, ReadableTable, Table, TableDefinition, TableError,
+    WriteTransaction,
+};
+use serde::{Serialize, de::DeserializeOwned};
+
+use super::{codec, known::Known};
+use crate::store::StoreError;
 
 pub(super) type Definition = TableDefinition<'static, &'static [u8], &'static [u8]>;
 pub(super) type WriteTable<'t> = Table<'t, &'static [u8], &'static [u8]>;
@@ -58,6 +64,35 @@ pub(super) const ALL: [Definition; 23] = [
     SUPPRESSED,
     ERASURES,
 ];
+
+/// The row under a key, if there is one.
+pub(super) fn get_row<T: DeserializeOwned>(
+    table: &impl ReadableTable<&'static [u8], &'static [u8]>,
+    key: &[u8],
+) -> Result<Option<T>, StoreError> {
+    let row = table.get(key)?;
+    row.map(|row| codec::unseal_row(key, row.value())).transpose()
+}
+
+/// The first row from one key to another, if there is one.
+pub(super) fn first_row<T: DeserializeOwned>(
+    table: &impl ReadableTable<&'static [u8], &'static [u8]>,
+    (first, last): (Vec<u8>, Vec<u8>),
+) -> Result<Option<T>, StoreError> {
+    let row = table.range(first.as_slice()..=last.as_slice())?.next().transpose()?;
+    row.map(|(key, value)| codec::unseal_row(key.value(), value.value())).transpose()
+}
+
+/// Puts a row under a key.
+pub(super) fn put_row<T: Serialize>(
+    table: &mut WriteTable<'_>,
+    key: &[u8],
+    row: &T,
+) -> Result<(), StoreError> {
+    let value = codec::seal_row(key, row)?;
+    table.insert(key, value.as_slice())?;
+    Ok(())
+}
 
 /// All tables, in a transaction that writes, and what is known of them.
 pub(super) struct WriteTables<'t> {
