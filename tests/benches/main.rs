@@ -10,12 +10,17 @@ mod disk;
 mod events;
 mod fairness;
 mod load;
+mod memory;
 mod nginx;
 mod postgres;
+mod process;
+mod raw;
 mod reads;
 mod report;
+mod retention;
 mod rows;
 mod scans;
+mod sizes;
 
 use std::{fs, path::PathBuf};
 
@@ -48,6 +53,15 @@ async fn main() {
     }
     if wants("fairness") {
         fairness::measure(&mut report).await;
+    }
+    if wants("retention") {
+        retention::measure(&mut report).await;
+    }
+    if wants("memory") {
+        memory::measure(&mut report).await;
+    }
+    if wants("sizes") {
+        sizes::measure(&mut report).await;
     }
     let table = report.to_markdown();
     println!("{table}");
