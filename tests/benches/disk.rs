@@ -3,7 +3,7 @@
 use std::{
     fs::{self, File, Permissions},
     io::{Seek as _, SeekFrom, Write as _},
-    os::unix::fs::PermissionsExt as _,
+    os::unix::fs::{MetadataExt as _, PermissionsExt as _},
     path::Path,
     process::Command,
     time::{Duration, Instant},
@@ -33,6 +33,11 @@ pub(crate) fn sync_times(folder: &Path) -> String {
     times.sort();
     let ms = |time: Duration| time.as_secs_f64() * 1e3;
     format!("{:.2} / {:.2} ms", ms(times[WRITES / 2]), ms(times[WRITES * 99 / 100]))
+}
+
+/// Bytes of a file that are on disk: it may be longer, since it grows in large steps.
+pub(crate) fn used_bytes(path: &Path) -> u64 {
+    fs::metadata(path).unwrap().blocks() * 512
 }
 
 /// The kind of file system that a folder is on.

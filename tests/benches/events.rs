@@ -10,6 +10,7 @@ use crate::{
     disk, folder,
     load::Load,
     nginx::Nginx,
+    raw::Raw,
     report::{Case, Report, Target},
 };
 
@@ -20,6 +21,10 @@ const CONNECTIONS: [usize; 2] = [64, 512];
 const MIN_OF_NGINX: [f64; 2] = [0.12, 0.25];
 /// Milliseconds in which 99 of 100 events are answered, at half of the highest rate.
 const P99_MS: f64 = 30.0;
+
+/// Commits of a round of redb alone, and bytes of an event in the log.
+const RAW_COMMITS: usize = 200;
+const STORED_BYTES: usize = 120;
 
 /// Every event has a message id of its own. The arguments: a number that tells rounds apart, the kind of
 /// ids, and the longest pause before a request in milliseconds.
@@ -82,6 +87,7 @@ pub(crate) async fn measure(report: &mut Report) {
     let nginx = Nginx::start(folder.path(), "OK", "OK").await;
     let script = write_script(folder.path());
     let url = format!("{}/analytics/{TENANT}", server.base);
+    let mut raw = Raw::create(folder.path());
     let mut seed = 0;
     for (connections, least) in CONNECTIONS.into_iter().zip(MIN_OF_NGINX) {
         for (ids, what, target) in [
@@ -96,14 +102,17 @@ pub(crate) async fn measure(report: &mut Report) {
                 body: format!("150 B, {USERS} users, {COMPANIES} companies"),
                 durable: Some(&sync),
             };
-            let (mut ours, mut theirs) = (Vec::new(), Vec::new());
+            let (mut ours, mut theirs, mut raws) = (Vec::new(), Vec::new(), Vec::new());
             for _ in 0..ROUNDS {
                 seed += 1;
                 let arguments = arguments(seed, ids, None, connections);
                 let load = Load { connections, token: None, script: Some((&script, &arguments)) };
                 theirs.push(load.round(&format!("{}/return", nginx.base)).await);
                 ours.push(load.round(&url).await);
+                raws.push(raw.round(RAW_COMMITS * connections, connections, STORED_BYTES));
             }
+            let alone = format!("redb alone, ascending ids, {connections} a commit");
+            report.compare(&case(what, &alone), "events/s", Target::None, ours.clone(), raws);
             let highest = ours.iter().copied().fold(0.0, f64::max);
             report.compare(&case(what, "nginx, return 200"), "events/s", target, ours, theirs);
             let mut rounds = Vec::new();

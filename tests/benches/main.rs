@@ -1,6 +1,6 @@
-//! Measures the server beside yardsticks in the same run: nginx for what is read, PostgreSQL for what is
-//! written in bulk, and a bare page for the script. A figure alone says more about the machine than about the program, so rounds of
-//! both take turns, and what counts is the ratio of their medians.
+//! Measures the server beside yardsticks in the same run: nginx for what is read, PostgreSQL and redb alone for
+//! what is written, and a bare page for the script. A figure alone says more about the machine than about the
+//! program, so rounds of both take turns, and what counts is the ratio of their medians.
 //!
 //! Arguments are names of parts to measure; without one, all of them are.
 
@@ -10,13 +10,18 @@ mod disk;
 mod events;
 mod fairness;
 mod load;
+mod memory;
 mod nginx;
 mod postgres;
+mod process;
+mod raw;
 mod reads;
 mod report;
+mod retention;
 mod rows;
 mod scans;
 mod script;
+mod sizes;
 
 use std::{fs, path::PathBuf};
 
@@ -49,6 +54,15 @@ async fn main() {
     }
     if wants("fairness") {
         fairness::measure(&mut report).await;
+    }
+    if wants("retention") {
+        retention::measure(&mut report).await;
+    }
+    if wants("memory") {
+        memory::measure(&mut report).await;
+    }
+    if wants("sizes") {
+        sizes::measure(&mut report).await;
     }
     if wants("script") {
         script::measure(&mut report).await;

@@ -4,9 +4,12 @@
 use std::{fmt::Write as _, path::Path, time::Instant};
 
 use hyper::Method;
-use redb::{Database, ReadableDatabase as _, ReadableTableMetadata as _, TableDefinition};
 use svctrack_server::auth::Token;
-use svctrack_tests::{TENANT, client::Client, process::Server};
+use svctrack_tests::{
+    TENANT,
+    client::Client,
+    process::{Server, command},
+};
 
 use crate::{
     data::{self, COMPANIES, USERS},
@@ -14,6 +17,7 @@ use crate::{
     events::{self, Ids},
     folder,
     load::Load,
+    raw::Raw,
     report::{Case, Report, Target},
 };
 
@@ -24,6 +28,9 @@ const BODIES: [usize; 2] = [1_000, 50_000];
 const ROUND_ROWS: usize = 100_000;
 /// Bytes of a row.
 const ROW_BYTES: usize = 200;
+/// Rows that the store has in a commit, and bytes of one in its log.
+const COMMIT_ROWS: usize = 2_000;
+const STORED_BYTES: usize = 200;
 /// Rows a second that must go through.
 const MIN_ROWS: f64 = 60_000.0;
 /// Events among which rates are compared.
@@ -35,15 +42,23 @@ const MIN_LEFT: f64 = 0.6;
 const MAX_EVENT_BYTES: f64 = 500.0;
 /// Milliseconds that the activities of a user may take.
 const ACTIVITIES_MS: f64 = 5.0;
-/// Tables that an event adds to.
-const TABLES: [&str; 5] = ["activities", "activity_marks", "engagement", "messages", "counters"];
+
 pub(crate) async fn measure(report: &mut Report) {
     let folder = folder();
-    let server = Server::start(folder.path(), &Token::generate().unwrap()).await;
+    let token = Token::generate().unwrap();
+    let server = Server::start(folder.path(), &token).await;
     load_people(&server.client).await;
-    rates(report, folder.path(), &mut Sender::new(&server.client)).await;
-    server.signal("TERM");
-    assert_eq!(server.wait().await, Some(0));
+    let empty = compacted(server, folder.path()).await;
+    let server = Server::start(folder.path(), &token).await;
+    let client = server.client.clone();
+    let mut sender = Sender::new(&client);
+    rates(report, folder.path(), &mut sender).await;
+    let bytes = compacted(server, folder.path()).await - empty;
+    let shown = format!("{} events, compacted", sender.sent);
+    let sync = disk::sync_times(folder.path());
+    let case = case("stored bytes of an event", &shown, 1, &sync);
+    let each = bytes / sender.sent as f64;
+    report.note(&case, "B", Target::Below(MAX_EVENT_BYTES), vec![each]);
     growth(report).await;
 }
 
@@ -56,15 +71,26 @@ pub(crate) async fn load_people(client: &Client) {
 pub(crate) struct Sender<'c> {
     client: &'c Client,
     sent: usize,
+    row_bytes: usize,
 }
 
 impl<'c> Sender<'c> {
     pub(crate) fn new(client: &'c Client) -> Self {
-        Self { client, sent: 0 }
+        Self::of_rows(client, ROW_BYTES, 0)
+    }
+
+    /// One of rows of so many bytes, who has sent some already.
+    pub(crate) fn of_rows(client: &'c Client, row_bytes: usize, sent: usize) -> Self {
+        Self { client, sent, row_bytes }
+    }
+
+    /// How many rows there are in the bodies that were made.
+    pub(crate) fn sent(&self) -> usize {
+        self.sent
     }
 
     pub(crate) fn body(&mut self, rows: usize) -> String {
-        let mut body = String::with_capacity(rows * (ROW_BYTES + 1) + 2);
+        let mut body = String::with_capacity(rows * (self.row_bytes + 1) + 2);
         for _ in 0..rows {
             body.push(if body.is_empty() { '[' } else { ',' });
             let begin = body.len();
@@ -74,13 +100,19 @@ impl<'c> Sender<'c> {
                 r#"{{"euExtId":"u{user}","cId":"c{}","action":"Opened report","count":1,"messageId":"019aa000-{:04x}-7{:03x}-8000-{:012x}","info":{{"note":""#,
                 user % COMPANIES, number >> 24 & 0xffff, number >> 12 & 0xfff, number
             ).unwrap();
-            let missing = (ROW_BYTES - 3).saturating_sub(body.len() - begin);
+            let missing = (self.row_bytes - 3).saturating_sub(body.len() - begin);
             body.extend(std::iter::repeat_n('x', missing));
             body.push_str("\"}}");
             self.sent += 1;
         }
         body.push(']');
         body
+    }
+
+    /// Sends rows in a body of their own.
+    pub(crate) async fn send_rows(&mut self, rows: usize) {
+        let body = self.body(rows);
+        self.send(body).await;
     }
 
     pub(crate) async fn send(&self, body: String) {
@@ -114,15 +146,20 @@ pub(crate) fn case<'c>(
 }
 
 async fn rates(report: &mut Report, folder: &Path, sender: &mut Sender<'_>) {
+    let mut raw = Raw::create(folder);
     for body_rows in BODIES {
         let sync = disk::sync_times(folder);
-        let mut rounds = Vec::new();
+        let per_commit = body_rows.min(COMMIT_ROWS);
+        let (mut rounds, mut raw_rounds) = (Vec::new(), Vec::new());
         for _ in 0..ROUNDS {
             rounds.push(sender.round(ROUND_ROWS, body_rows).await);
+            raw_rounds.push(raw.round(ROUND_ROWS, per_commit, STORED_BYTES));
         }
         let what = format!("events, route 4, bodies of {body_rows} rows");
-        let case = case(&what, "one sender, one body after another", 1, &sync);
-        report.note(&case, "rows/s", Target::Above(MIN_ROWS), rounds);
+        let of_one = case(&what, "one sender, one body after another", 1, &sync);
+        report.note(&of_one, "rows/s", Target::Above(MIN_ROWS), rounds.clone());
+        let alone = format!("redb alone, {per_commit} rows a commit");
+        report.compare(&case(&what, &alone, 1, &sync), "rows/s", Target::None, rounds, raw_rounds);
     }
 }
 
@@ -179,26 +216,14 @@ async fn growth(report: &mut Report) {
     }
     let what = format!("/activities of a user among {MANY}, 100 of them");
     report.note(&case(&what, "", 1, &sync), "ms", Target::Below(ACTIVITIES_MS), times);
-    server.signal("TERM");
-    assert_eq!(server.wait().await, Some(0));
-    let (bytes, events) = stored(&folder.path().join("svctrack.redb"));
-    let shown = format!("{events} events");
-    report.note(
-        &case("stored bytes of an event", &shown, 1, &sync),
-        "B",
-        Target::Below(MAX_EVENT_BYTES),
-        vec![bytes / events as f64],
-    );
+    server.kill().await;
 }
 
-/// Bytes of the tables that events add to, and how many events there are.
-fn stored(path: &Path) -> (f64, u64) {
-    let database = Database::open(path).unwrap();
-    let snapshot = database.begin_read().unwrap();
-    let open = |name| snapshot.open_table(TableDefinition::<&[u8], &[u8]>::new(name)).unwrap();
-    let bytes = TABLES.iter().map(|name| {
-        let stats = open(name).stats().unwrap();
-        (stats.stored_bytes() + stats.metadata_bytes()) as f64
-    });
-    (bytes.sum(), open("activities").len().unwrap())
+/// Stops a server, and writes its store anew; returns the bytes that it takes on disk.
+async fn compacted(server: Server, folder: &Path) -> f64 {
+    server.signal("TERM");
+    assert_eq!(server.wait().await, Some(0));
+    let output = command(folder).args(["compact", "--data"]).arg(folder).output().await.unwrap();
+    assert!(output.status.success(), "{output:?}");
+    disk::used_bytes(&folder.join("svctrack.redb")) as f64
 }

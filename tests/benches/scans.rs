@@ -1,13 +1,13 @@
 //! Lists for which every record is looked at: in the order of a property without an index, and those
 //! that hold a text.
 
-use std::{fs, path::Path, time::Instant};
+use std::{path::Path, time::Instant};
 
 use svctrack_server::auth::Token;
 use svctrack_tests::process::Server;
 
 use crate::{
-    data, folder,
+    data, folder, process,
     report::{Case, Report, Target},
 };
 
@@ -80,12 +80,12 @@ struct Asked {
 /// Asks a server that has just been started.
 async fn ask(folder: &Path, token: &Token, flags: &[&str], path: &str) -> Asked {
     let server = Server::start_with(folder, token, flags).await;
-    let rest = memory_mib(server.id(), "VmRSS:");
+    let rest = process::memory_mib(server.id(), "VmRSS:");
     let mut asked = Asked { times: Vec::new(), bytes: 0, cpu_ms: 0.0, memory_mib: 0.0 };
     let mut cpu_ms = 0.0;
     for round in 0..ROUNDS {
         if round == 1 {
-            cpu_ms = process_cpu_ms(server.id());
+            cpu_ms = process::cpu_ms(server.id());
         }
         let started = Instant::now();
         let answer = server.client.get(path).await;
@@ -93,8 +93,8 @@ async fn ask(folder: &Path, token: &Token, flags: &[&str], path: &str) -> Asked 
         assert_eq!(answer.status, hyper::StatusCode::OK);
         asked.bytes = answer.body.len();
     }
-    asked.cpu_ms = (process_cpu_ms(server.id()) - cpu_ms) / (ROUNDS - 1) as f64;
-    asked.memory_mib = memory_mib(server.id(), "VmHWM:") - rest;
+    asked.cpu_ms = (process::cpu_ms(server.id()) - cpu_ms) / (ROUNDS - 1) as f64;
+    asked.memory_mib = process::memory_mib(server.id(), "VmHWM:") - rest;
     stop(server).await;
     asked
 }
@@ -102,19 +102,4 @@ async fn ask(folder: &Path, token: &Token, flags: &[&str], path: &str) -> Asked 
 async fn stop(server: Server) {
     server.signal("TERM");
     assert_eq!(server.wait().await, Some(0));
-}
-
-/// A figure of a process's memory.
-fn memory_mib(process: u32, name: &str) -> f64 {
-    let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap();
-    let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap();
-    line.trim().trim_end_matches(" kB").parse::<f64>().unwrap() / 1_024.0
-}
-
-/// Milliseconds of a processor that a process has had.
-fn process_cpu_ms(process: u32) -> f64 {
-    let stat = fs::read_to_string(format!("/proc/{process}/stat")).unwrap();
-    let after_name = stat.rsplit_once(") ").unwrap().1;
-    // The 14th and 15th fields, in ticks of 10 ms.
-    after_name.split(' ').skip(11).take(2).map(|ticks| ticks.parse::<f64>().unwrap() * 10.0).sum()
 }

@@ -9,8 +9,8 @@ use std::{
 
 use redb::{BackendError, StorageBackend};
 use svctrack_server::store::embedded::{
-    initialise,
-    storage::{Medium, Storage},
+    OpenError, initialise,
+    storage::{Medium, Storage, WriteStore},
 };
 
 use crate::model::Random;
@@ -270,6 +270,16 @@ impl Medium for Disk {
 
     fn try_to_write(&self) -> io::Result<()> {
         self.state().operate(true)
+    }
+
+    fn replace(&self, write: WriteStore<'_>) -> Result<(), OpenError> {
+        self.state().operate(true)?;
+        let new = Self::default();
+        write(Storage::new(new.clone()))?;
+        let (bytes, mut state) = (new.bytes(), self.state());
+        (state.bytes, state.durable) = (bytes.clone(), bytes);
+        state.since.clear();
+        Ok(())
     }
 
     fn name(&self) -> String {

@@ -1,9 +1,12 @@
 //! The server in this process: the same application and the same loop, over a store and a clock that a
 //! test can give.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicI64, Ordering},
+use std::{
+    path::Path,
+    sync::{
+        Arc,
+        atomic::{AtomicI64, Ordering},
+    },
 };
 
 use svctrack_core::value::{TenantId, Timestamp};
@@ -14,7 +17,7 @@ use svctrack_server::{
     router,
     serve::serve,
     store::{
-        Actor, Command, Store as _,
+        Actor, Command, Store,
         embedded::{Embedded, storage::Medium},
     },
 };
@@ -26,6 +29,8 @@ use crate::{TENANT, client::Client};
 
 /// Cache of a test's store, in bytes.
 const CACHE_BYTES: usize = 16 * 1024 * 1024;
+/// That of a server to which nothing is said of it.
+const USUAL_CACHE_BYTES: usize = 256 * 1024 * 1024;
 
 /// A clock that stands still until it is set.
 pub struct StillClock(AtomicI64);
@@ -56,6 +61,10 @@ pub struct InProcess {
     pub operator: Client,
     /// A client with no token.
     pub anonymous: Client,
+    /// Its address.
+    pub base: String,
+    /// Its store.
+    pub store: Arc<dyn Store>,
     _stop: oneshot::Sender<()>,
     _folder: Option<TempDir>,
 }
@@ -71,6 +80,12 @@ impl InProcess {
         let folder = tempfile::tempdir().unwrap();
         let store = Embedded::open(folder.path(), CACHE_BYTES, clock.clone()).unwrap();
         Self::serve(store, clock, Some(folder), |_| {}).await
+    }
+
+    /// Starts a server on a folder that is empty, with a clock of the test's and a cache as it usually is.
+    pub async fn in_folder(folder: &Path, clock: Arc<dyn Clock>) -> Self {
+        let store = Embedded::open(folder, USUAL_CACHE_BYTES, clock.clone()).unwrap();
+        Self::serve(store, clock, None, |_| {}).await
     }
 
     /// Starts a server on an empty folder, with a token that `change` has changed.
@@ -107,7 +122,8 @@ impl InProcess {
         store.write(Actor::operator(), Command::AddToken(Box::new(record))).await.unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let base = format!("http://{}", listener.local_addr().unwrap());
-        let app = App::new(Arc::new(store), clock, Addresses::new(&base), RateLimits::default());
+        let store: Arc<dyn Store> = Arc::new(store);
+        let app = App::new(store.clone(), clock, Addresses::new(&base), RateLimits::default());
         let endpoint = router::endpoint(&app).unwrap();
         let (stop, stopped) = oneshot::channel::<()>();
         tokio::spawn(serve(listener, endpoint, async { drop(stopped.await) }));
@@ -115,6 +131,8 @@ impl InProcess {
             client: Client::new(&base, Some(token.reveal())),
             operator: Client::new(&base, Some(operator.reveal())),
             anonymous: Client::new(&base, None),
+            base,
+            store,
             _stop: stop,
             _folder: folder,
         }

@@ -3,11 +3,7 @@
 //!
 //! Invariant: the store's name stands for the old file, whole, or for the new one, whole.
 
-use std::{
-    fs::{self, File},
-    io,
-    path::{Path, PathBuf},
-};
+use std::{fs, io, path::Path};
 
 use redb::{
     Database, ReadTransaction, ReadableDatabase as _, ReadableTable as _,
@@ -19,7 +15,7 @@ use super::{
     blocks::Blocks,
     damage, migrate,
     open::{self, OpenError, remove_if_there},
-    storage::{FileMedium, Storage, create_file},
+    storage::{FileMedium, Medium, Storage},
     tables::{self, Definition},
     writer::begin,
 };
@@ -41,10 +37,11 @@ pub struct Compacted {
 pub fn compact(folder: &Path, cache_bytes: usize) -> Result<Compacted, OpenError> {
     let path = folder.join(FILE_NAME);
     migrate::bring_up_to_date(&path, cache_bytes)?;
+    let medium = FileMedium(path.clone());
     // Held until the end, so that no server can open the file meanwhile.
-    let old = open::open(&FileMedium(path.clone()), cache_bytes)?;
+    let old = open::open(&medium, cache_bytes)?;
     let bytes_before = fs::metadata(&path)?.len();
-    let replaced = replace(&path, &old, cache_bytes, &mut AsTheyAre);
+    let replaced = replace(&medium, &old, cache_bytes, &mut AsTheyAre);
     damage::drop_quietly(old);
     replaced?;
     let bytes_after = fs::metadata(&path)?.len();
@@ -85,37 +82,26 @@ impl Conversion for AsTheyAre {
     }
 }
 
-/// Writes the rows of a store into a new file, and puts that in the place of the store's, which must be held
-/// open.
+/// Writes the rows of a store anew, and puts that in the place of the store, which must be held open.
 pub(super) fn replace(
-    path: &Path,
+    medium: &dyn Medium,
     old: &Database,
     cache_bytes: usize,
     conversion: &mut dyn Conversion,
 ) -> Result<(), OpenError> {
-    let unfinished = unfinished(path);
-    remove_if_there(&unfinished)?;
-    let copied = damage::contained_open(|| copy(old, &unfinished, cache_bytes, conversion));
-    if let Err(error) = copied.and_then(|()| put_in_place(&unfinished, path)) {
-        remove_if_there(&unfinished)?;
-        return Err(error);
-    }
-    Ok(())
-}
-
-/// Where the new file is written.
-fn unfinished(path: &Path) -> PathBuf {
-    path.with_extension("compact")
+    medium.replace(&mut |new| {
+        damage::contained_open(|| copy(old, new, cache_bytes, &mut *conversion))
+    })
 }
 
 /// Removes what is left of a copy that was broken off. The store must be open, so that none is under way.
-pub(super) fn remove_unfinished(folder: &Path) -> io::Result<()> {
-    remove_if_there(&unfinished(&folder.join(FILE_NAME)))
+pub(super) fn remove_unfinished(medium: &FileMedium) -> io::Result<()> {
+    remove_if_there(&medium.unfinished())
 }
 
 fn copy(
     old: &Database,
-    path: &Path,
+    new: Storage,
     cache_bytes: usize,
     conversion: &mut dyn Conversion,
 ) -> Result<(), OpenError> {
@@ -129,7 +115,7 @@ fn copy(
     if let Some(unknown) = known.iter().find(|name| !is_known(name) && !conversion.leaves(name)) {
         return Err(OpenError::Foreign(format!("it has a table `{unknown}`")));
     }
-    write_anew(path, cache_bytes, |transaction| {
+    write_anew(new, cache_bytes, |transaction| {
         for table in tables::ALL {
             if known.iter().any(|name| *name == table.name()) {
                 copy_table(&snapshot, transaction, table, conversion)?;
@@ -139,23 +125,19 @@ fn copy(
     })
 }
 
-/// Makes a new file, whose rows `fill` writes; it is on disk when this returns.
+/// Makes a store, whose rows `fill` writes; they are on disk when this returns.
 pub(super) fn write_anew<T, E: From<OpenError>>(
-    path: &Path,
+    storage: Storage,
     cache_bytes: usize,
     fill: impl FnOnce(&WriteTransaction) -> Result<T, E>,
 ) -> Result<T, E> {
-    let new = create_database(path, cache_bytes)?;
+    let mut builder = redb::Builder::new();
+    let created = builder.set_cache_size(cache_bytes).create_with_backend(Blocks::create(storage));
+    let new = created.map_err(OpenError::from)?;
     let transaction = begin(&new).map_err(OpenError::from)?;
     let filled = fill(&transaction)?;
     finish(new, transaction)?;
-    File::open(path).and_then(|file| file.sync_all()).map_err(OpenError::from)?;
     Ok(filled)
-}
-
-fn create_database(path: &Path, cache_bytes: usize) -> Result<Database, OpenError> {
-    let storage = Blocks::create(Storage::of_file(create_file(path)?)?);
-    Ok(redb::Builder::new().set_cache_size(cache_bytes).create_with_backend(storage)?)
 }
 
 fn finish(mut new: Database, transaction: WriteTransaction) -> Result<(), OpenError> {
@@ -190,12 +172,5 @@ fn copy_table(
             from.len()?
         )));
     }
-    Ok(())
-}
-
-/// The new file, which is whole on disk, gets the store's name.
-fn put_in_place(unfinished: &Path, path: &Path) -> Result<(), OpenError> {
-    fs::rename(unfinished, path)?;
-    open::sync_folder(path)?;
     Ok(())
 }

@@ -144,8 +144,9 @@ impl Embedded {
             open::create(&path, store_bytes)?;
         }
         migrate::bring_up_to_date(&path, cache_bytes)?;
-        let store = Self::open_medium(Box::new(FileMedium(path)), cache_bytes, clock)?;
-        compact::remove_unfinished(folder)?;
+        let medium = FileMedium(path);
+        let store = Self::open_medium(Box::new(medium.clone()), cache_bytes, clock)?;
+        compact::remove_unfinished(&medium)?;
         Ok(store)
     }
 

@@ -1,6 +1,9 @@
 //! How the store comes back after an error of its file: the file is opened again, its last commit is looked
 //! at, and a commit is tried. Until one succeeds, reads go on over the file as it is, to which nothing is
 //! written, and commands are refused.
+//!
+//! Where the file can be read, but no commit be made since what redb notes of its pages is damaged, the store
+//! is written anew: its rows are all that counts.
 
 use std::{
     sync::Arc,
@@ -8,13 +11,15 @@ use std::{
     time::{Duration, Instant},
 };
 
-use redb::{Database, ReadableDatabase as _, ReadableTable as _};
+use redb::{Database, ReadableDatabase as _, ReadableTable as _, WriteTransaction};
 
 use super::{
+    check::check_row,
+    compact::{self, Conversion},
     damage,
     open::{self, META_LAST_ID, OpenError},
     shared::Shared,
-    tables,
+    tables::{self, Definition},
     writer::begin,
 };
 use crate::store::{Health, StoreError};
@@ -26,14 +31,23 @@ const MAX_PAUSE: Duration = Duration::from_secs(5);
 /// How often commands that wait are refused meanwhile.
 const REFUSED_EVERY: Duration = Duration::from_millis(10);
 
+/// Memory for the cache of a store that is written anew, in bytes, beside the one that is read.
+const RENEWAL_CACHE_BYTES: usize = 32 * 1024 * 1024;
+
 /// Brings the store back, however long it takes; ends without it when the store is closed. `refuse` answers
 /// the commands that wait.
 pub(super) fn recover(shared: &Shared, refuse: impl Fn()) {
     let mut pause = FIRST_PAUSE;
+    let mut may_renew = true;
     let mut tried = heal(shared);
     while let Err(error) = tried {
         tracing::error!(store = shared.medium.name(), cause = %error, "the store takes no writes");
         read_meanwhile(shared);
+        // Once: where rows are damaged as well, it fails each time.
+        if is_damage(&error) && std::mem::take(&mut may_renew) && renew(shared, &refuse) {
+            tried = heal(shared);
+            continue;
+        }
         loop {
             if wait(shared, pause, &refuse) {
                 return;
@@ -59,6 +73,61 @@ fn heal(shared: &Shared) -> Result<(), OpenError> {
         looked => looked?,
     }
     Ok(damage::contained(|| try_commit(&database))?)
+}
+
+fn is_damage(error: &OpenError) -> bool {
+    matches!(error, OpenError::Damaged(_) | OpenError::Store(StoreError::Corrupted { .. }))
+}
+
+/// Writes the store anew from what can be read of it; says whether it did.
+fn renew(shared: &Shared, refuse: &dyn Fn()) -> bool {
+    let renewed = shared.database().map_err(OpenError::from).and_then(|old| {
+        let mut rows = Renewal { shared, refuse, refused: Instant::now() };
+        compact::replace(&*shared.medium, &old, RENEWAL_CACHE_BYTES, &mut rows)
+    });
+    match renewed {
+        Ok(()) => tracing::warn!(store = shared.medium.name(), "the store was written anew"),
+        Err(error) => {
+            let store = shared.medium.name();
+            tracing::error!(store, cause = %error, "the store cannot be written anew: restore a backup");
+            return false;
+        }
+    }
+    true
+}
+
+/// Rows stay as they are; commands are refused beside, and the copy ends when the store is closed.
+struct Renewal<'r> {
+    shared: &'r Shared,
+    refuse: &'r dyn Fn(),
+    refused: Instant,
+}
+
+impl Conversion for Renewal<'_> {
+    fn value(
+        &mut self,
+        table: &Definition,
+        key: &[u8],
+        value: &[u8],
+    ) -> Result<Option<Vec<u8>>, StoreError> {
+        if self.refused.elapsed() >= REFUSED_EVERY {
+            (self.refuse)();
+            self.refused = Instant::now();
+            if self.shared.queues.is_closed() {
+                return Err(StoreError::Unavailable("the store is closed".to_owned()));
+            }
+        }
+        check_row(table, key, value)?;
+        Ok(None)
+    }
+
+    fn leaves(&self, _: &str) -> bool {
+        false
+    }
+
+    fn add(&mut self, _: &WriteTransaction) -> Result<(), StoreError> {
+        Ok(())
+    }
 }
 
 /// Reads the end of every table, where the last commit has written most, and all that leads there.

@@ -16,7 +16,7 @@ use std::{
 
 use redb::{BackendError, StorageBackend, backends::FileBackend};
 
-use super::open::remove_if_there;
+use super::open::{OpenError, remove_if_there, sync_folder};
 
 /// The locks of storage over another: those of the other one.
 macro_rules! locks_of {
@@ -82,9 +82,18 @@ pub trait Medium: Send + Sync {
         tempfile::tempfile()
     }
 
+    /// Has `write` write another store where it lies, which takes its place when it is whole on disk.
+    ///
+    /// # Errors
+    /// When it cannot be written; then this one stays.
+    fn replace(&self, write: WriteStore<'_>) -> Result<(), OpenError>;
+
     /// Its name for a person.
     fn name(&self) -> String;
 }
+
+/// Writes a store into storage that holds nothing yet.
+pub type WriteStore<'w> = &'w mut dyn FnMut(Storage) -> Result<(), OpenError>;
 
 /// Bytes that are written for a try: as many as a small transaction takes.
 const TRIED_BYTES: usize = 256 * 1024;
@@ -124,8 +133,31 @@ impl Medium for FileMedium {
         }
     }
 
+    fn replace(&self, write: WriteStore<'_>) -> Result<(), OpenError> {
+        let unfinished = self.unfinished();
+        remove_if_there(&unfinished)?;
+        let mut replace = || {
+            write(Storage::of_file(create_file(&unfinished)?)?)?;
+            File::open(&unfinished)?.sync_all()?;
+            fs::rename(&unfinished, &self.0)?;
+            Ok(sync_folder(&self.0)?)
+        };
+        let replaced = replace();
+        if replaced.is_err() {
+            remove_if_there(&unfinished)?;
+        }
+        replaced
+    }
+
     fn name(&self) -> String {
         self.0.display().to_string()
+    }
+}
+
+impl FileMedium {
+    /// Where a store is written that is to take its place.
+    pub(super) fn unfinished(&self) -> PathBuf {
+        self.0.with_extension("compact")
     }
 }
 
