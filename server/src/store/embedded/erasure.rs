@@ -16,7 +16,6 @@ use svctrack_core::{
 
 use super::{
     apply::apply,
-    codec,
     command::check_expected,
     history, keys, once, parked,
     pending::Pending,

@@ -19,7 +19,7 @@ use svctrack_core::{
 
 use super::{
     apply::apply,
-    codec, keys, messages,
+    keys, messages,
     pending::Pending,
     tables::{DUE, WriteTables, first_row, get_row, put_row},
     view::View,
