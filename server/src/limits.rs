@@ -35,10 +35,10 @@ pub(crate) const BODY_TIMEOUT: Duration = Duration::from_secs(60);
 /// The least rate at which a body may come, in bytes a second, once it has had the idle time.
 pub(crate) const MIN_BODY_BYTES_PER_SECOND: usize = 1024;
 
-/// How long an answer may wait for its reader to take more of it. A slower one loses the connection, and with
-/// it what is held for them. Tests do not wait as long.
+/// How long an answer may wait for its reader to take more of it: as long as a disk may be busy where a backup
+/// is sent to. A slower one loses the connection, and with it what is held for them. Tests do not wait as long.
 pub(crate) const ANSWER_STALL: Duration =
-    Duration::from_millis(if cfg!(test) { 200 } else { 30_000 });
+    Duration::from_millis(if cfg!(test) { 200 } else { 120_000 });
 
 /// Open connections in all, where the process may have that many files open.
 pub(crate) const MAX_CONNECTIONS: usize = 4_096;
