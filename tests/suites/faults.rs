@@ -109,6 +109,8 @@ async fn a_bulk_call_that_broke_down_in_its_middle_goes_on_with_its_key() {
     // The writer asks once for each of the body's parts, and once at the end of each commit.
     clock.panic_at.store(20, Ordering::Relaxed);
     assert!(send().await.status.is_server_error());
+    // Where a commit breaks down as a whole, the file is opened again.
+    settle(&server, "ok").await;
     let stored = server.client.actions().await.len();
     assert!((1..4_320).contains(&stored), "{stored} rows");
     for replayed in [None, Some("true")] {
