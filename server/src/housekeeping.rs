@@ -16,6 +16,9 @@ use crate::{
 /// Pause between two rounds: what is kept for days may stay some minutes longer.
 const PAUSE: Duration = Duration::from_secs(10 * 60);
 
+/// Pause between two commands that remove: the few milliseconds of each are a small part of the writer's time.
+const SWEEP_PAUSE: Duration = Duration::from_millis(20);
+
 /// Pause between two steps of a look at all that is stored: some 5 MB a second, 10 GB in an hour.
 const SCRUB_PAUSE: Duration = Duration::from_millis(50);
 /// Pause before each look at all that is stored, but for the first.
@@ -67,7 +70,9 @@ pub(crate) async fn run(store: Arc<dyn Store>) {
 
 /// Sweeps a tenant to the end.
 async fn sweep(store: &Arc<dyn Store>, actor: Actor) -> Result<(), StoreError> {
-    while let Reply::Swept(true) = store.write(actor.clone(), Command::Sweep).await? {}
+    while let Reply::Swept(true) = store.write(actor.clone(), Command::Sweep).await? {
+        tokio::time::sleep(SWEEP_PAUSE).await;
+    }
     Ok(())
 }
 

@@ -10,6 +10,11 @@ use svctrack_server::{
     run,
 };
 
+/// Pages of the store are read by one thread and let go by another. The system's allocator keeps those of each
+/// thread for itself, so that backups and scans would take the cache anew, each in its thread.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// A self-hosted revenue and customer-data service.
 #[derive(Parser)]
 #[command(name = "svctrack", version, args_conflicts_with_subcommands = true)]

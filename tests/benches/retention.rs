@@ -35,7 +35,7 @@ const OTHER_CONNECTIONS: usize = 16;
 const OTHER_RATE: f64 = 500.0;
 /// How many times longer it may wait.
 const MAX_SLOWER: f64 = 2.0;
-const ROUNDS: usize = 3;
+const ROUNDS: usize = 2;
 
 /// A clock that can be put forward.
 #[derive(Default)]

@@ -15,8 +15,8 @@ use crate::store::StoreError;
 
 /// Most ids of a tenant that are remembered in a window: some 600 MB.
 pub(super) const MAX_MESSAGES_PER_WINDOW: u64 = 10_000_000;
-/// Most ids that are removed in one command.
-const MAX_SWEPT_PER_COMMAND: usize = 5_000;
+/// Most ids that are removed in one command: others wait a few milliseconds for it.
+const MAX_SWEPT_PER_COMMAND: usize = 1_000;
 
 pub(super) fn window_of(time: Timestamp) -> u16 {
     u16::try_from(time.as_ms() / MESSAGE_ID_MS).unwrap_or(u16::MAX)
@@ -113,16 +113,17 @@ pub(super) fn sweep(
         return Ok(false);
     };
     let (first, end) = (keys::messages_from(tenant, 0), keys::messages_from(tenant, kept));
-    let mut past = Vec::new();
+    let mut past: Vec<Vec<u8>> = Vec::new();
     for row in tables.messages.range(first.as_slice()..end.as_slice())?.take(MAX_SWEPT_PER_COMMAND)
     {
         past.push(row?.0.value().to_vec());
     }
-    for key in &past {
-        tables.messages.remove(key.as_slice())?;
-        if let Some(window) = keys::window_of(key) {
-            pending.add(tables, tenant, &counter(window), -1)?;
-        }
+    let Some(last) = past.last() else {
+        return Ok(false);
+    };
+    tables.messages.retain_in(first.as_slice()..=last.as_slice(), |_, _| false)?;
+    for window in past.iter().filter_map(|key| keys::window_of(key)) {
+        pending.add(tables, tenant, &counter(window), -1)?;
     }
     Ok(past.len() == MAX_SWEPT_PER_COMMAND)
 }
