@@ -74,6 +74,9 @@ async fn a_list_of_a_time_holds_what_happened_then_whenever_it_came() {
             assert_eq!(found.iter().map(id).collect::<Vec<_>>(), expected, "{whose}{time}");
             if whose.contains('=') && !whose.contains(',') {
                 let sorted = all(&server.client, &format!("{whose}{time}&sort=-date")).await;
+                let places: Vec<_> =
+                    sorted.iter().map(|one| (one["date"].to_string(), id(one))).collect();
+                assert!(places.is_sorted_by(|one, next| one > next), "{whose}{time}, by date");
                 let sorted: BTreeSet<_> = sorted.iter().map(id).collect();
                 assert_eq!(sorted, expected.into_iter().collect(), "{whose}{time}, by date");
             }

@@ -71,7 +71,8 @@ pub(super) fn rate_limits(
 /// Whether a list of activities looks at a limited number of them, whatever is stored.
 pub(super) fn is_short(query: &ActivityQuery) -> bool {
     let of_any = query.from.or(query.to).is_none() && query.passive.is_none();
-    of_any && query.action.is_none() && query.order == ActivityOrder::NewestStored
+    let of_one = query.end_user.is_none() || query.companies.is_none();
+    of_any && of_one && query.action.is_none() && query.order == ActivityOrder::NewestStored
 }
 
 /// A page of activities.

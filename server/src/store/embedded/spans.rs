@@ -21,33 +21,57 @@ use crate::store::StoreError;
 /// Activities of a span: read in a few milliseconds, and its row costs each of them next to nothing.
 const SPAN_ACTIVITIES: u32 = 1_024;
 
+/// Most ranges of dates that a span notes. One odd date is a range of its own; where there are many, those that
+/// are nearest to each other are joined.
+const MAX_RANGES: usize = 8;
+
 /// A row of spans, under the id of its first activity.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Span {
-    earliest: Timestamp,
-    latest: Timestamp,
     activities: u32,
+    /// From and to which dates there are activities, in their order.
+    ranges: Vec<(Timestamp, Timestamp)>,
 }
 
 impl Span {
     fn of(date: Timestamp) -> Self {
-        Self { earliest: date, latest: date, activities: 1 }
+        Self { activities: 1, ranges: vec![(date, date)] }
     }
 
     fn add(&mut self, date: Timestamp) {
-        self.earliest = self.earliest.min(date);
-        self.latest = self.latest.max(date);
         self.activities += 1;
+        if self.may_hold(date) {
+            return;
+        }
+        let at = self.ranges.partition_point(|(from, _)| *from < date);
+        self.ranges.insert(at, (date, date));
+        if self.ranges.len() > MAX_RANGES {
+            self.join_nearest();
+        }
+    }
+
+    fn join_nearest(&mut self) {
+        let gaps = self.ranges.windows(2).map(|pair| match pair {
+            [(_, end), (begin, _)] => begin.as_ms() - end.as_ms(),
+            _ => i64::MAX,
+        });
+        let nearest = gaps.enumerate().min_by_key(|(_, gap)| *gap).map_or(0, |(at, _)| at);
+        let (_, end) = self.ranges.remove(nearest + 1);
+        if let Some(range) = self.ranges.get_mut(nearest) {
+            range.1 = end;
+        }
     }
 
     /// Whether an activity of this date can be in it.
     pub(super) fn may_hold(&self, date: Timestamp) -> bool {
-        (self.earliest..=self.latest).contains(&date)
+        self.ranges.iter().any(|(from, to)| (from..=to).contains(&&date))
     }
 
     fn may_answer(&self, query: &ActivityQuery) -> bool {
-        query.from.is_none_or(|from| self.latest >= from)
-            && query.to.is_none_or(|to| self.earliest < to)
+        self.ranges.iter().any(|(earliest, latest)| {
+            query.from.is_none_or(|from| *latest >= from)
+                && query.to.is_none_or(|to| *earliest < to)
+        })
     }
 }
 
@@ -63,8 +87,8 @@ impl LatestSpans {
         tenant: TenantId,
         activity: &Activity,
     ) -> Result<(), StoreError> {
-        let known = match self.0.get(&tenant) {
-            Some(known) => Some(*known),
+        let known = match self.0.remove(&tenant) {
+            Some(known) => Some(known),
             None => latest(&tables.activity_spans, tenant)?,
         };
         let span = match known {
@@ -168,5 +192,32 @@ fn join(stretches: &mut Vec<Range<ObjectId>>, stretch: Range<ObjectId>) {
     match stretches.last_mut() {
         Some(next) if next.start == stretch.end => next.start = stretch.start,
         _ => stretches.push(stretch),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn span(dates: &[i64]) -> Span {
+        let mut dates = dates.iter().map(|ms| Timestamp::from_ms_clamped(*ms));
+        let mut span = Span::of(dates.next().unwrap());
+        dates.for_each(|date| span.add(date));
+        span
+    }
+
+    fn ranges(dates: &[i64]) -> Vec<(i64, i64)> {
+        span(dates).ranges.iter().map(|(from, to)| (from.as_ms(), to.as_ms())).collect()
+    }
+
+    #[test]
+    fn odd_dates_have_ranges_of_their_own_and_the_nearest_are_joined() {
+        assert_eq!(ranges(&[5, 5]), [(5, 5)]);
+        assert_eq!(ranges(&[50, 5]), [(5, 5), (50, 50)]);
+        let on_time: Vec<_> = (1_000_000..1_001_000).collect();
+        assert_eq!(ranges(&[&on_time[..], &[0], &on_time[500..]].concat()).first(), Some(&(0, 0)));
+        let joined = ranges(&[10, 20, 30, 40, 50, 60, 70, 81, 90]);
+        assert_eq!(joined.len(), MAX_RANGES);
+        assert_eq!(joined[6..], [(70, 70), (81, 90)]);
     }
 }
