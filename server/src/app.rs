@@ -11,9 +11,10 @@ use svctrack_web::Addresses;
 use tokio::sync::{Semaphore, watch};
 
 use crate::{
+    answers::AnswerBudget,
     backups::Backups,
     body::BodyBudget,
-    limits::{MAX_DOWNLOADS, MAX_STREAMS},
+    limits::{MAX_BODY_READERS, MAX_DOWNLOADS, MAX_STREAMS},
     observe::RequestIds,
     rate_limit::{RateLimiting, RateLimits},
     routes::files::Files,
@@ -60,6 +61,9 @@ pub struct App {
     pub(crate) addresses: Addresses,
     pub(crate) files: Files,
     pub(crate) bodies: BodyBudget,
+    pub(crate) answers: AnswerBudget,
+    /// Places for bodies of many events that are being read.
+    pub(crate) body_readers: Semaphore,
     pub(crate) request_ids: RequestIds,
     pub(crate) running: Running,
     pub(crate) rates: RateLimiting,
@@ -88,6 +92,8 @@ impl App {
             files: addresses.files(),
             addresses,
             bodies: BodyBudget::default(),
+            answers: AnswerBudget::default(),
+            body_readers: Semaphore::new(MAX_BODY_READERS),
             request_ids: RequestIds::default(),
             running: Running::default(),
             rates: RateLimiting::new(limits),

@@ -22,18 +22,21 @@ use crate::{
     error::Error,
     limits::{
         BODY_BUDGET_WAIT, BODY_IDLE_TIMEOUT, BODY_TIMEOUT, LARGE_BODY_BUDGET_KIB,
-        LARGE_BODY_BUDGET_WAIT, MAX_RECORD_BYTES, MIN_BODY_BYTES_PER_SECOND, SMALL_BODY_BUDGET_KIB,
+        LARGE_BODY_BUDGET_WAIT, LARGE_BODY_IDLE_TIMEOUT, MAX_RECORD_BYTES,
+        MIN_BODY_BYTES_PER_SECOND, MIN_LARGE_BODY_BYTES_PER_SECOND, PACKED_BODY_BUDGET_KIB,
+        SMALL_BODY_BUDGET_KIB,
     },
 };
 
-/// What there is room for in all, in bytes: a packed body and what it unpacks to.
-const MAX_LARGE_BYTES: usize = LARGE_BODY_BUDGET_KIB as usize * 1024;
+/// Largest packed body, in bytes.
+const MAX_PACKED_BYTES: usize = PACKED_BODY_BUDGET_KIB as usize * 1024;
 
 /// Room for all bodies that are being read or served, in KiB; a body that has outgrown the small ones
 /// takes what it still needs of the room for large ones.
 pub(crate) struct BodyBudget {
     small: Semaphore,
     large: Semaphore,
+    packed: Semaphore,
 }
 
 impl Default for BodyBudget {
@@ -41,6 +44,7 @@ impl Default for BodyBudget {
         Self {
             small: Semaphore::new(SMALL_BODY_BUDGET_KIB as usize),
             large: Semaphore::new(LARGE_BODY_BUDGET_KIB as usize),
+            packed: Semaphore::new(PACKED_BODY_BUDGET_KIB as usize),
         }
     }
 }
@@ -52,6 +56,10 @@ pub(crate) struct Body<'a> {
     rooms: Vec<SemaphorePermit<'a>>,
     /// For how many bytes there is room.
     roomy_bytes: usize,
+    /// Whether it is still to be unpacked.
+    is_packed: bool,
+    /// Whether it holds room for which others wait.
+    is_large: bool,
 }
 
 impl BodyBudget {
@@ -67,27 +75,27 @@ impl BodyBudget {
             return Err(Error::TooLarge(max));
         }
         let declared = usize::try_from(declared).unwrap_or(max);
-        let mut body =
-            Body { bytes: Bytes::new(), budget: self, rooms: Vec::new(), roomy_bytes: 0 };
-        let expected = if gzip { most_unpacked(declared, max) } else { declared };
-        if expected > MAX_RECORD_BYTES {
-            // Room for all of it at once: senders that each held a part would wait for one another.
-            body.make_room(expected).await?;
+        let mut body = Body {
+            bytes: Bytes::new(),
+            budget: self,
+            rooms: Vec::new(),
+            roomy_bytes: 0,
+            is_packed: gzip,
+            is_large: false,
+        };
+        let max_sent = if gzip { max.min(MAX_PACKED_BYTES) } else { max };
+        if declared > max_sent {
+            return Err(Error::TooLarge(max_sent));
         }
-        let receiving = receive(request, declared, max, &mut body);
+        if declared > MAX_RECORD_BYTES {
+            // Room for all of it at once: senders that each held a part would wait for one another.
+            body.make_room(declared).await?;
+        }
+        let receiving = receive(request, declared, max_sent, &mut body);
         let arrived = within(BODY_TIMEOUT, receiving).await?;
         body.bytes = if gzip { decode(arrived, max, &mut body).await? } else { arrived };
         Ok(body)
     }
-}
-
-/// For how many bytes a packed body takes room before it is known what it comes to: one of some size may be
-/// as large as the largest.
-fn most_unpacked(packed: usize, max: usize) -> usize {
-    if packed <= MAX_EVENT_BYTES {
-        return packed;
-    }
-    packed.saturating_add(max).min(MAX_LARGE_BYTES)
 }
 
 async fn receive(
@@ -106,7 +114,7 @@ async fn receive(
         if arrived > max {
             return Err(Error::TooLarge(max));
         }
-        if is_too_slow(arrived, started.elapsed()) {
+        if is_too_slow(arrived, started.elapsed(), body.is_large) {
             return Err(Error::BodyTimeout);
         }
         body.make_room(arrived).await?;
@@ -124,15 +132,13 @@ async fn receive(
     Ok(if whole.is_empty() { first } else { whole.freeze() })
 }
 
-/// Unpacks a body: it is measured first, so that there is room for it before it is held.
+/// Unpacks a body: it is measured first, so that there is room for it before it is held. The room for it as it
+/// came is one of its own, or a small one: so nobody who holds it has what others of its kind wait for.
 async fn decode(packed: Bytes, max: usize, body: &mut Body<'_>) -> Result<Bytes, Error> {
     let measured = packed.clone();
     let bytes = apart(packed.len(), move || unpack(&measured, max, &mut io::sink())).await?;
-    let left = MAX_LARGE_BYTES.saturating_sub(packed.len());
-    if bytes > left {
-        return Err(Error::TooLarge(left));
-    }
-    body.make_room(packed.len() + bytes).await?;
+    (body.is_packed, body.roomy_bytes) = (false, 0);
+    body.make_room(bytes).await?;
     let unpacked = apart(bytes, move || {
         let mut unpacked = Vec::with_capacity(bytes);
         unpack(&packed, max, &mut unpacked)?;
@@ -160,19 +166,34 @@ async fn apart<T: Send + 'static>(
     spawn_blocking(work).await.map_err(|error| Error::Internal(error.to_string()))?
 }
 
-impl Body<'_> {
+impl<'a> Body<'a> {
     /// Takes room until there is enough for so many bytes; waits for it, but not for ever.
     async fn make_room(&mut self, bytes: usize) -> Result<(), Error> {
+        let BodyBudget { small, large, packed } = self.budget;
+        let budget = match self.is_packed {
+            true if bytes > MAX_EVENT_BYTES => packed,
+            false if bytes > MAX_RECORD_BYTES => large,
+            _ => return self.take(small, bytes, BODY_BUDGET_WAIT).await,
+        };
+        // Who holds a part of it already keeps others waiting, who may hold what is missing; and who holds a
+        // small room, single events.
+        let is_in_line = self.roomy_bytes == 0 && (self.is_large || self.rooms.is_empty());
+        let wait = if is_in_line { LARGE_BODY_BUDGET_WAIT } else { BODY_BUDGET_WAIT };
+        self.is_large = true;
+        self.take(budget, bytes, wait).await
+    }
+
+    async fn take(
+        &mut self,
+        budget: &'a Semaphore,
+        bytes: usize,
+        wait: Duration,
+    ) -> Result<(), Error> {
         let missing = bytes.saturating_sub(self.roomy_bytes).div_ceil(1024);
         if missing == 0 {
             return Ok(());
         }
         let kib = u32::try_from(missing).unwrap_or(u32::MAX);
-        let BodyBudget { small, large } = self.budget;
-        let budget = if bytes > MAX_RECORD_BYTES { large } else { small };
-        // Who holds a part already keeps others waiting, who may hold what is missing.
-        let is_in_line = bytes > MAX_RECORD_BYTES && self.rooms.is_empty();
-        let wait = if is_in_line { LARGE_BODY_BUDGET_WAIT } else { BODY_BUDGET_WAIT };
         let permit = timeout(wait, budget.acquire_many(kib)).await;
         let permit = permit.map_err(|_| Error::Overloaded)?;
         let permit = permit.map_err(|error| Error::Internal(error.to_string()))?;
@@ -183,9 +204,13 @@ impl Body<'_> {
 }
 
 /// Whether a body drips: after a while it must have come at the least rate.
-fn is_too_slow(arrived: usize, elapsed: Duration) -> bool {
+fn is_too_slow(arrived: usize, elapsed: Duration, is_large: bool) -> bool {
+    let (rate, after) = match is_large {
+        true => (MIN_LARGE_BODY_BYTES_PER_SECOND, LARGE_BODY_IDLE_TIMEOUT),
+        false => (MIN_BODY_BYTES_PER_SECOND, BODY_IDLE_TIMEOUT),
+    };
     let seconds = usize::try_from(elapsed.as_secs()).unwrap_or(usize::MAX);
-    elapsed > BODY_IDLE_TIMEOUT && arrived < seconds.saturating_mul(MIN_BODY_BYTES_PER_SECOND)
+    elapsed > after && arrived < seconds.saturating_mul(rate)
 }
 
 async fn within<T>(

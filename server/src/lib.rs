@@ -4,6 +4,7 @@
 //! [`router::endpoint`].
 
 pub mod admin;
+mod answers;
 pub mod app;
 pub mod auth;
 pub mod backups;

@@ -17,9 +17,12 @@ pub(crate) const MAX_HEAD_BYTES: usize = 16 * 1024 + MAX_URI_BYTES;
 /// Bodies that are small, of records and single events, in the whole process, in KiB: what all their
 /// senders together can make it hold. With the large ones it is 64 MiB.
 pub(crate) const SMALL_BODY_BUDGET_KIB: u32 = 20 * 1024;
-/// The same for large bodies: the largest, decoded, and as it came. They have a room of their own, so that
-/// those who wait for it hold up no single event.
-pub(crate) const LARGE_BODY_BUDGET_KIB: u32 = 44 * 1024;
+/// The same for large bodies: one of the largest. They have a room of their own, so that those who wait for it
+/// hold up no single event.
+pub(crate) const LARGE_BODY_BUDGET_KIB: u32 = 32 * 1024;
+/// The same for packed bodies that may be large, as they come; who holds some of it may wait for room for what is
+/// unpacked, but not the other way round.
+pub(crate) const PACKED_BODY_BUDGET_KIB: u32 = 12 * 1024;
 /// How long a small body waits for room in the budget before its sender is told to come again.
 pub(crate) const BODY_BUDGET_WAIT: Duration = Duration::from_secs(5);
 /// The same for a large one: fifty of the largest, one after the other, are taken in this time.
@@ -34,11 +37,23 @@ pub(crate) const BODY_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The least rate at which a body may come, in bytes a second, once it has had the idle time.
 pub(crate) const MIN_BODY_BYTES_PER_SECOND: usize = 1024;
+/// The same of a body that holds much of the room for large ones, for which others wait, and the time that it
+/// has before: a slow mobile line keeps to it.
+pub(crate) const MIN_LARGE_BODY_BYTES_PER_SECOND: usize = 64 * 1024;
+pub(crate) const LARGE_BODY_IDLE_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// How long an answer may wait for its reader to take more of it: as long as a disk may be busy where a backup
 /// is sent to. A slower one loses the connection, and with it what is held for them. Tests do not wait as long.
 pub(crate) const ANSWER_STALL: Duration =
     Duration::from_millis(if cfg!(test) { 200 } else { 120_000 });
+
+/// Answers up to this size, in bytes, need no room in the budget: as many as there are connections of an
+/// address come to 64 MiB.
+pub(crate) const SMALL_ANSWER_BYTES: usize = 256 * 1024;
+/// Larger answers that are on their way in the whole process, in KiB: as much as the largest of them.
+pub(crate) const LARGE_ANSWER_BUDGET_KIB: u32 = 64 * 1024;
+/// How much of a large answer is handed to its connection at a time, in bytes.
+pub(crate) const ANSWER_PIECE_BYTES: usize = 1024 * 1024;
 
 /// Open connections in all, where the process may have that many files open.
 pub(crate) const MAX_CONNECTIONS: usize = 4_096;
@@ -65,6 +80,9 @@ pub(crate) const MAX_IGNORED_NAME_BYTES: usize = 64;
 pub(crate) const MAX_IGNORED_NAMES: usize = 20;
 /// Longest `Svctrack-Ignored` in all, in bytes (R6).
 pub(crate) const MAX_IGNORED_BYTES: usize = 1024;
+/// Bodies of many events that are read row by row at a time; each has a thread of its own, of which there are
+/// several hundred for all that takes long.
+pub(crate) const MAX_BODY_READERS: usize = 64;
 /// Most rows of a body that are stored in one command, so that a commit that others wait for has few of
 /// them. What is kept of a body with an `Idempotency-Key` counts its parts, so this does not change lightly.
 pub(crate) const MAX_PART_ROWS: usize = 125;

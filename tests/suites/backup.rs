@@ -40,13 +40,13 @@ const EVENTS_BEFORE: usize = 200;
 const TOGETHER: usize = 40;
 
 /// Runs the program; its exit code, and what it says.
-async fn run(folder: &Path, arguments: &[&str]) -> (Option<i32>, String) {
+pub(crate) async fn run(folder: &Path, arguments: &[&str]) -> (Option<i32>, String) {
     let output = command(folder).args(arguments).output().await.unwrap();
     let said = [output.stdout, output.stderr].concat();
     (output.status.code(), String::from_utf8(said).unwrap())
 }
 
-fn text(path: &Path) -> &str {
+pub(crate) fn text(path: &Path) -> &str {
     path.to_str().unwrap()
 }
 

@@ -9,7 +9,10 @@ use svctrack_server::auth::Token;
 use svctrack_tests::{process::Server, project};
 use tempfile::TempDir;
 
-use crate::startup::{FILE, refusal};
+use crate::{
+    backup::{run, text},
+    startup::{FILE, refusal},
+};
 
 /// The token in these files; it opens nothing else.
 const TOKEN: &str = "svt_muxH4Z6A_4ts0s3gJ0x5O0tNaFsNwtUzZIaZ799LiKmiS5ykNOK52aKvxx";
@@ -64,6 +67,22 @@ async fn a_store_of_each_format_is_brought_up_to_that_of_today() {
             assert!(fs::read(folder.path().join(FILE)).unwrap().starts_with(b"svctrack store"));
         }
     }
+}
+
+#[tokio::test]
+async fn a_store_from_before_there_was_a_table_is_verified_backed_up_and_restored() {
+    let folder = store_of(2);
+    let folder = folder.path();
+    let (backup, restored) = (folder.join("one.backup.gz"), folder.join("restored"));
+    for arguments in [
+        vec!["verify", "--data", text(folder)],
+        vec!["backup", "--to", text(&backup), "--data", text(folder)],
+        vec!["restore", "--from", text(&backup), "--data", text(&restored)],
+    ] {
+        let (code, said) = run(folder, &arguments).await;
+        assert_eq!(code, Some(0), "{arguments:?}: {said}");
+    }
+    check_what_it_holds(&restored).await;
 }
 
 #[tokio::test]

@@ -2,7 +2,7 @@
 
 use std::{
     fs, io,
-    path::{Path, PathBuf},
+    path::{self, Path, PathBuf},
 };
 
 use clap::Args;
@@ -64,7 +64,9 @@ impl Script {
         if let Some(folder) = &self.npm {
             let failed = |error| format!("{} cannot be written: {error}", folder.display());
             write_package(folder).map_err(failed)?;
-            return say(&format!("the package is written: npm install {}", folder.display()));
+            // Without a path, npm would look for a package of that name elsewhere.
+            let path = path::absolute(folder).map_err(failed)?;
+            return say(&format!("the package is written: npm install {}", path.display()));
         }
         let config = crate::configure(self.given).map_err(|error| error.to_string())?;
         let addresses = config.addresses(config.listen);
@@ -74,8 +76,18 @@ impl Script {
     }
 }
 
+/// Says what a package is.
+const MANIFEST: &str = "package.json";
+
+/// Writes the package into a folder, which has none or an earlier one of ours.
 fn write_package(folder: &Path) -> io::Result<()> {
     fs::create_dir_all(folder)?;
+    let manifest = fs::read_to_string(folder.join(MANIFEST)).unwrap_or_default();
+    let is_ours = manifest.contains(r#""name": "svctrack""#);
+    if !is_ours && npm_package().iter().any(|(name, _)| folder.join(name).exists()) {
+        let message = "it has files of another package";
+        return Err(io::Error::new(io::ErrorKind::AlreadyExists, message));
+    }
     for (name, bytes) in npm_package() {
         fs::write(folder.join(name), bytes)?;
     }

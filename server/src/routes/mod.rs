@@ -20,11 +20,13 @@ pub(crate) mod tokens;
 pub(crate) mod tracking;
 
 use crate::{
+    app::App,
+    error::Error,
     limits::{MAX_IGNORED_BYTES, MAX_IGNORED_NAME_BYTES, MAX_IGNORED_NAMES},
     store::{Next, Page},
 };
 use poem::{
-    Request, Response,
+    Body, Request, Response,
     http::{HeaderName, HeaderValue, header},
 };
 
@@ -42,20 +44,30 @@ fn query_pairs(request: &Request) -> Vec<(String, String)> {
 
 /// A JSON answer; what it says belongs to one caller, so nobody keeps it.
 fn json(text: String) -> Response {
+    json_body(text.into())
+}
+
+fn json_body(body: Body) -> Response {
     Response::builder()
         .content_type("application/json")
         .header(header::CACHE_CONTROL, "no-store")
-        .body(text)
+        .body(body)
 }
 
 /// A page of a list, with the way to the next one (R14).
-fn page(request_uri: &poem::http::Uri, page: Page) -> Response {
-    let mut response = json(array(&page.items));
+///
+/// # Errors
+/// [`Error::Overloaded`] when there is no room for so large an answer.
+fn page(app: &App, request_uri: &poem::http::Uri, page: Page) -> Result<Response, Error> {
+    let text = array(&page.items);
+    let bytes = HeaderValue::from(text.len());
+    let mut response = json_body(app.answers.hold(text)?);
+    response.headers_mut().insert(header::CONTENT_LENGTH, bytes);
     let link = page.next.map(|next| next_link(request_uri, next));
     if let Some(link) = link.and_then(|link| HeaderValue::try_from(link).ok()) {
         response.headers_mut().insert(header::LINK, link);
     }
-    response
+    Ok(response)
 }
 
 /// The values as one array; a long list is copied once.

@@ -117,6 +117,8 @@ async fn take_rows(
     reading: Reading,
 ) -> Result<Response, Error> {
     let caller = Caller::of_events(tenant);
+    let place = app.body_readers.acquire().await;
+    let _place = place.map_err(|error| Error::Internal(error.to_string()))?;
     let (bytes, keyed) = (body.clone(), is_asked(request));
     let hash = spawn_blocking(move || if keyed { hash_of(&bytes) } else { [0; 32] });
     let hash = hash.await.map_err(|error| Error::Internal(error.to_string()))?;

@@ -14,7 +14,7 @@ use svctrack_core::{
 
 use super::{
     history::load,
-    read::Filter,
+    read::{Filter, add_to},
     spans,
     tables::{ACTIVITIES, RecordTables},
     view::View,
@@ -58,10 +58,11 @@ pub(super) fn activities(
         Ok(true)
     })?;
     let places = newest.into_sorted_vec();
+    let mut bytes = 0;
     for Reverse((_, id)) in places.iter().take(query.limit) {
         let Some(found) = load(&log, tenant, *id)? else { continue };
         let user = view.record(&END_USER, found.end_user_id)?;
-        page.items.push(activity::answer(&found, user.as_ref()).to_text());
+        add_to(&mut page, &mut bytes, activity::answer(&found, user.as_ref()).to_text())?;
         page.next = (places.len() > query.limit).then_some(Next::After(*id));
     }
     Ok(page)

@@ -26,7 +26,7 @@ pub(super) struct Links<'s> {
     unique: ReadTable,
     index: ReadTable,
     activities: ReadTable,
-    spans: ReadTable,
+    spans: Option<ReadTable>,
 }
 
 /// How often something was found, by tenant and name.
@@ -40,7 +40,7 @@ impl<'s> Links<'s> {
             unique: snapshot.open_table(tables::UNIQUE)?,
             index: snapshot.open_table(tables::INDEX)?,
             activities: snapshot.open_table(tables::ACTIVITIES)?,
-            spans: snapshot.open_table(tables::ACTIVITY_SPANS)?,
+            spans: tables::open_if_there(snapshot, tables::ACTIVITY_SPANS)?,
         })
     }
 
@@ -147,7 +147,8 @@ impl<'s> Links<'s> {
         self.for_each(tables::ACTIVITIES, found, |key, value, found| {
             if let Some(activity) = history::unseal(key, value)? {
                 let tenant = keys::tenant_of(key).ok_or_else(no_key)?;
-                let span = spans::covering(&self.spans, tenant, activity.id)?;
+                let of_span = |spans| spans::covering(spans, tenant, activity.id);
+                let span = self.spans.as_ref().map(of_span).transpose()?.flatten();
                 if span.is_some_and(|(_, span)| !span.may_hold(activity.date)) {
                     let what = "its date is not one of its span";
                     found.add(tables::ACTIVITY_SPANS.name(), Some(activity.id), what);

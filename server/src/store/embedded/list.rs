@@ -263,6 +263,12 @@ impl Listing<'_> {
     }
 }
 
+/// What is answered where a page would have more bytes than it may.
+pub(super) fn page_too_large(of: &str, max: usize) -> StoreError {
+    let message = format!("a page must be at most {max} bytes; ask for fewer {of}");
+    StoreError::Invalid(vec![Issue::of_member("limit", "page_too_large", message)])
+}
+
 /// Fills a page: passes over the first records, takes as many as are asked for, and sees whether there
 /// is one more.
 struct Pager<'q> {
@@ -308,8 +314,6 @@ impl<'q> Pager<'q> {
         if self.bytes <= MAX_PAGE_BYTES {
             return Ok(self.page);
         }
-        let message =
-            format!("a page must be at most {MAX_PAGE_BYTES} bytes; ask for fewer records");
-        Err(StoreError::Invalid(vec![Issue::of_member("limit", "page_too_large", message)]))
+        Err(page_too_large("records", MAX_PAGE_BYTES))
     }
 }

@@ -161,6 +161,7 @@ impl Embedded {
     ) -> Result<Self, OpenError> {
         let database = open::open(&*medium, cache_bytes)?;
         let ids = damage::contained_open(|| Ok(open::load_ids(&database)?))?;
+        damage::contained_open(|| Ok(tables::make_missing(&database)?))?;
         let shared = Arc::new(Shared {
             medium,
             cache_bytes,

@@ -16,7 +16,9 @@ use super::{
     codec::Stored,
     command,
     history::{self, History},
-    keys, spans,
+    keys,
+    list::page_too_large,
+    spans,
     tables::{ACTIVITIES, RecordTables},
     view::View,
 };
@@ -75,6 +77,19 @@ pub(super) fn is_short(query: &ActivityQuery) -> bool {
     of_any && of_one && query.action.is_none() && query.order == ActivityOrder::NewestStored
 }
 
+/// Largest page of activities, in bytes; one of the greatest limit has room for some 8 KB each.
+const MAX_ACTIVITIES_BYTES: usize = 16 * 1024 * 1024;
+
+/// Adds an activity to a page; one that is too large is refused, since a shorter one would look like the last.
+pub(super) fn add_to(page: &mut Page, bytes: &mut usize, text: String) -> Result<(), StoreError> {
+    *bytes += text.len();
+    page.items.push(text);
+    if *bytes <= MAX_ACTIVITIES_BYTES {
+        return Ok(());
+    }
+    Err(page_too_large("activities", MAX_ACTIVITIES_BYTES))
+}
+
 /// A page of activities.
 pub(super) fn activities(
     snapshot: &ReadTransaction,
@@ -87,6 +102,7 @@ pub(super) fn activities(
     let tables = RecordTables::open(snapshot)?;
     let view = View::of_snapshot(tenant, &tables);
     let mut page = Page { items: Vec::new(), next: None };
+    let mut bytes = 0;
     let mut last_taken = None;
     let Some(filter) = Filter::resolve(query, &view)? else {
         return Ok(page);
@@ -101,7 +117,8 @@ pub(super) fn activities(
             return Ok(false);
         }
         let user = view.record(&END_USER, found.end_user_id)?;
-        page.items.push(activity::answer(&found, user.as_ref()).to_text());
+        let text = activity::answer(&found, user.as_ref()).to_text();
+        add_to(&mut page, &mut bytes, text)?;
         last_taken = Some(found.id);
         Ok::<_, StoreError>(true)
     };
@@ -124,8 +141,10 @@ pub(super) fn activities(
     Ok(page)
 }
 
-/// Most activities that one look at what has been added takes in.
+/// Most activities that one look at what has been added takes in, and their bytes, which each listener may hold:
+/// two of the largest.
 const MAX_SINCE: usize = 500;
+const MAX_SINCE_BYTES: usize = 128 * 1024;
 
 /// What has been added to the log after `query.after`, oldest first; without it none, but its end.
 pub(super) fn activities_since(
@@ -145,13 +164,14 @@ pub(super) fn activities_since(
         });
     };
     let mut since = Since { items: Vec::new(), read_to: after, is_all: true };
+    let mut bytes = 0;
     let tables = RecordTables::open(snapshot)?;
     let view = View::of_snapshot(tenant, &tables);
     let filter = Filter::resolve(query, &view)?;
     let begin = keys::log(tenant, after);
     let behind = (Bound::Excluded(begin.as_slice()), Bound::Included(last.as_slice()));
     for (taken, row) in log.range::<&[u8]>(behind)?.enumerate() {
-        if taken == MAX_SINCE {
+        if taken == MAX_SINCE || bytes >= MAX_SINCE_BYTES {
             since.is_all = false;
             break;
         }
@@ -160,7 +180,9 @@ pub(super) fn activities_since(
         let Some(found) = history::unseal(key.value(), value.value())? else { continue };
         if filter.as_ref().is_some_and(|filter| filter.admits(query, &found)) {
             let user = view.record(&END_USER, found.end_user_id)?;
-            since.items.push((found.id, activity::answer(&found, user.as_ref()).to_text()));
+            let text = activity::answer(&found, user.as_ref()).to_text();
+            bytes += text.len();
+            since.items.push((found.id, text));
         }
     }
     Ok(since)

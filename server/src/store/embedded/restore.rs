@@ -118,7 +118,8 @@ fn fill(
         match archive.next()? {
             Part::Table(name) => {
                 drop(table.take());
-                let known = tables.next().filter(|known| known.name() == name);
+                // A backup may be older than some of the tables.
+                let known = tables.find(|known| known.name() == name);
                 let known =
                     known.ok_or_else(|| not_as_expected(format!("it has a table `{name}`")))?;
                 table = Some(transaction.open_table(known).map_err(StoreError::from)?);
@@ -127,9 +128,6 @@ fn fill(
                 if let Some(table) = &mut table {
                     table.insert(key, value).map_err(StoreError::from)?;
                 }
-            }
-            Part::End(_) if tables.next().is_some() => {
-                return Err(not_as_expected("a table is missing".to_owned()));
             }
             Part::End(manifest) => return Ok(manifest),
         }

@@ -2,12 +2,12 @@
 //! [`super::keys`].
 
 use redb::{
-    ReadOnlyTable, ReadTransaction, ReadableTable, Table, TableDefinition, TableError,
-    WriteTransaction,
+    Database, ReadOnlyTable, ReadTransaction, ReadableDatabase as _, ReadableTable, Table,
+    TableDefinition, TableError, TableHandle as _, WriteTransaction,
 };
 use serde::{Serialize, de::DeserializeOwned};
 
-use super::{codec, known::Known};
+use super::{codec, known::Known, writer::begin};
 use crate::store::StoreError;
 
 pub(super) type Definition = TableDefinition<'static, &'static [u8], &'static [u8]>;
@@ -64,6 +64,29 @@ pub(super) const ALL: [Definition; 23] = [
     SUPPRESSED,
     ERASURES,
 ];
+
+/// A table in a snapshot; none in a store that was last written before there was such a table.
+pub(super) fn open_if_there(
+    snapshot: &ReadTransaction,
+    table: Definition,
+) -> Result<Option<ReadTable>, TableError> {
+    match snapshot.open_table(table) {
+        Err(TableError::TableDoesNotExist(_)) => Ok(None),
+        opened => opened.map(Some),
+    }
+}
+
+/// Makes the tables that a store lacks, since they came after it was last written.
+pub(super) fn make_missing(database: &Database) -> Result<(), StoreError> {
+    let snapshot = database.begin_read()?;
+    let known: Vec<_> = snapshot.list_tables()?.map(|table| table.name().to_owned()).collect();
+    if ALL.iter().all(|table| known.iter().any(|name| name == table.name())) {
+        return Ok(());
+    }
+    let transaction = begin(database)?;
+    drop(WriteTables::open(&transaction, Known::default())?);
+    Ok(transaction.commit()?)
+}
 
 /// The row under a key, if there is one.
 pub(super) fn get_row<T: DeserializeOwned>(
