@@ -34,7 +34,7 @@ function read(name, first, given, calledAt) {
   const call = { name, first: text(first), message };
   const members = [...IDENTITY, 'info', 'passive', 'weight'];
   const unknown = Object.keys(extra).filter((member) => !members.includes(member));
-  if (unknown[0]) warn(`${title(call)}member_unknown: ${unknown}: use info`);
+  if (unknown[0]) warn(`${title(call)}member_unknown: ${unknown}`);
   if (name === 'identify') {
     if (call.first) message.externalId = call.first;
   } else {

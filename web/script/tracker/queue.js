@@ -23,8 +23,8 @@ const keyOf = (id) => prefix + id + ' ' + page;
 
 // All entries, of all tabs, the oldest first: their keys and their texts.
 function stored() {
-  const keys = () => Object.keys(localStorage).filter((key) => key.startsWith(prefix)).sort();
-  return attempt(() => keys().map((key) => [key, localStorage[key]])) || [];
+  const own = () => Object.keys(localStorage).filter((key) => key.startsWith(prefix));
+  return attempt(() => own().sort().map((key) => [key, localStorage[key]])) || [];
 }
 
 function removeStored(key) {
