@@ -32,44 +32,65 @@ use tempfile::TempDir;
 /// Where the data goes: on a disk on Debian, unlike `/tmp`, which may be in memory.
 const DEFAULT_FOLDER: &str = "/var/tmp";
 
+/// The parts, in the order of their tables.
+const PARTS: [&str; 10] = [
+    "bulk",
+    "reads",
+    "scans",
+    "events",
+    "rows",
+    "fairness",
+    "retention",
+    "memory",
+    "sizes",
+    "script",
+];
+
 #[tokio::main]
 async fn main() {
     let wanted: Vec<String> = std::env::args().skip(1).filter(|name| name != "--bench").collect();
-    let wants = |part: &str| wanted.is_empty() || wanted.iter().any(|name| name == part);
-    let mut report = Report::default();
-    if wants("bulk") {
-        bulk::measure(&mut report).await;
+    for part in PARTS {
+        if wanted.is_empty() || wanted.iter().any(|name| name == part) {
+            let mut report = Report::default();
+            measure(part, &mut report).await;
+            keep(part, &report.to_markdown());
+        }
     }
-    if wants("reads") {
-        reads::measure(&mut report).await;
+    println!("{}", fs::read_to_string(project().join(TABLES)).unwrap());
+}
+
+async fn measure(part: &str, report: &mut Report) {
+    match part {
+        "bulk" => bulk::measure(report).await,
+        "reads" => reads::measure(report).await,
+        "scans" => scans::measure(report).await,
+        "events" => events::measure(report).await,
+        "rows" => rows::measure(report).await,
+        "fairness" => fairness::measure(report).await,
+        "retention" => retention::measure(report).await,
+        "memory" => memory::measure(report).await,
+        "sizes" => sizes::measure(report).await,
+        "script" => script::measure(report).await,
+        _ => unreachable!("{part} is not one of the parts"),
     }
-    if wants("scans") {
-        scans::measure(&mut report).await;
-    }
-    if wants("events") {
-        events::measure(&mut report).await;
-    }
-    if wants("rows") {
-        rows::measure(&mut report).await;
-    }
-    if wants("fairness") {
-        fairness::measure(&mut report).await;
-    }
-    if wants("retention") {
-        retention::measure(&mut report).await;
-    }
-    if wants("memory") {
-        memory::measure(&mut report).await;
-    }
-    if wants("sizes") {
-        sizes::measure(&mut report).await;
-    }
-    if wants("script") {
-        script::measure(&mut report).await;
-    }
-    let table = report.to_markdown();
-    println!("{table}");
-    fs::write(project().join("tests/bench.md"), table).unwrap();
+}
+
+/// Where the tables are kept.
+const TABLES: &str = "tests/bench.md";
+
+/// Keeps the table of a part, and those of the others as they were.
+fn keep(part: &str, table: &str) {
+    let path = project().join(TABLES);
+    let known = fs::read_to_string(&path).unwrap_or_default();
+    let of = |name: &str| match name == part {
+        true => Some(table),
+        false => known.split("\n## ").find_map(|section| section.strip_prefix(name)),
+    };
+    let sections = PARTS.iter().filter_map(|name| {
+        let table = of(name)?.trim();
+        Some(format!("\n## {name}\n\n{table}\n"))
+    });
+    fs::write(path, format!("# What was measured\n{}", sections.collect::<String>())).unwrap();
 }
 
 /// A new folder on the disk that is measured; PostgreSQL, which runs as another user, can enter it.
