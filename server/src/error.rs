@@ -174,7 +174,7 @@ impl Error {
                 format!("at most {limit} requests a second are served"),
             ),
             Self::Overloaded => {
-                verdict(S::SERVICE_UNAVAILABLE, "overloaded", "too much is being received just now")
+                verdict(S::SERVICE_UNAVAILABLE, "overloaded", "too much is being received or sent just now")
             }
             Self::Store(error) => store_verdict(error, request_id),
             Self::Internal(cause) => internal("internal_error", &cause, request_id),
