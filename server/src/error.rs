@@ -173,9 +173,11 @@ impl Error {
                 "too_many_requests",
                 format!("at most {limit} requests a second are served"),
             ),
-            Self::Overloaded => {
-                verdict(S::SERVICE_UNAVAILABLE, "overloaded", "too much is being received or sent just now")
-            }
+            Self::Overloaded => verdict(
+                S::SERVICE_UNAVAILABLE,
+                "overloaded",
+                "too much is being received or sent just now",
+            ),
             Self::Store(error) => store_verdict(error, request_id),
             Self::Internal(cause) => internal("internal_error", &cause, request_id),
         }
