@@ -104,7 +104,7 @@ async fn receive(
     max: usize,
     body: &mut Body<'_>,
 ) -> Result<Bytes, Error> {
-    let started = Instant::now();
+    let mut started = Instant::now();
     let mut stream = request.take_body().into_bytes_stream();
     let mut first = Bytes::new();
     let mut whole = BytesMut::new();
@@ -117,7 +117,10 @@ async fn receive(
         if is_too_slow(arrived, started.elapsed(), body.is_large) {
             return Err(Error::BodyTimeout);
         }
+        let waiting = Instant::now();
         body.make_room(arrived).await?;
+        // For room it is not the sender who is waited for.
+        started += waiting.elapsed();
         if first.is_empty() && whole.is_empty() {
             first = chunk;
         } else {
@@ -258,4 +261,25 @@ pub(crate) fn require_json(request: &Request) -> Result<(), Error> {
         return Ok(());
     }
     Err(Error::Unsupported("the media type must be application/json".to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_body_must_come_at_the_least_rate_and_faster_when_others_wait_for_its_room() {
+        const KIB: usize = 1024;
+        for (arrived, seconds, is_large, expected) in [
+            (0, 10, false, false),
+            (10 * KIB, 11, false, true),
+            (11 * KIB, 11, false, false),
+            (0, 3, true, false),
+            (255 * KIB, 4, true, true),
+            (256 * KIB, 4, true, false),
+        ] {
+            let found = is_too_slow(arrived, Duration::from_secs(seconds), is_large);
+            assert_eq!(found, expected, "{arrived} bytes in {seconds} s, large: {is_large}");
+        }
+    }
 }

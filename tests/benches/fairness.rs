@@ -26,10 +26,10 @@ use crate::{
 
 const ROUNDS: usize = 5;
 /// How many times longer another tenant may wait beside the load of one.
-const MAX_SLOWER: f64 = 2.0;
+pub(crate) const MAX_SLOWER: f64 = 2.0;
 /// Connections of that other tenant, and its events a second: far from what the machine can do.
-const OTHER_CONNECTIONS: usize = 16;
-const OTHER_RATE: f64 = 500.0;
+pub(crate) const OTHER_CONNECTIONS: usize = 16;
+pub(crate) const OTHER_RATE: f64 = 500.0;
 /// Rows of a bulk body.
 const BODY_ROWS: usize = 50_000;
 /// Long reads of a tenant at once.

@@ -21,6 +21,7 @@ use svctrack_tests::in_process::InProcess;
 use crate::{
     disk,
     events::{self, Ids},
+    fairness::{MAX_SLOWER, OTHER_CONNECTIONS, OTHER_RATE},
     folder,
     load::Load,
     report::{Report, Target},
@@ -30,11 +31,6 @@ use crate::{
 /// Activities that go.
 const EVENTS: usize = 1_000_000;
 const DAY_MS: i64 = 24 * 60 * 60 * 1_000;
-/// Connections of the other tenant, and its events a second: far from what the machine can do.
-const OTHER_CONNECTIONS: usize = 16;
-const OTHER_RATE: f64 = 500.0;
-/// How many times longer it may wait.
-const MAX_SLOWER: f64 = 2.0;
 const ROUNDS: usize = 2;
 
 /// A clock that can be put forward.

@@ -84,6 +84,46 @@ async fn a_list_of_a_time_holds_what_happened_then_whenever_it_came() {
     }
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_page_that_would_be_too_large_is_refused_and_a_stream_comes_in_pieces() {
+    const LARGE: usize = 300;
+    let server = InProcess::start().await;
+    server.client.post("/companies", &json!({"name": "a", "externalId": "a"})).await;
+    let note = "x".repeat(60_000);
+    for number in 0..LARGE {
+        let event = json!({
+            "externalId": "7", "companyExternalId": "a", "action": number.to_string(),
+            "info": {"note": note}
+        });
+        assert_eq!(server.client.track(&event).await.unwrap().text(), "OK");
+    }
+    let page = server.client.get("/activities?limit=2000").await;
+    assert_eq!(
+        (page.status.as_u16(), page.json()["errors"][0]["code"].as_str()),
+        (422, Some("page_too_large"))
+    );
+    let by_date = server.client.get("/activities?limit=2000&companyId=extid-a&sort=-date").await;
+    assert_eq!(by_date.status, 422);
+    assert_eq!(all_of(&server.client, 100).await, LARGE);
+    let first = [("last-event-id", "000000000000000000000000")];
+    let mut events = server.client.listen("/activities/stream", &first).await;
+    for number in 0..LARGE {
+        assert_eq!(events.next().await.unwrap().1["action"], number.to_string());
+    }
+}
+
+/// How many activities there are, read in pages of so many.
+async fn all_of(client: &Client, limit: usize) -> usize {
+    let (mut count, mut after) = (0, String::new());
+    loop {
+        let page = client.get(&format!("/activities?limit={limit}{after}")).await.json();
+        let page = page.as_array().unwrap().clone();
+        count += page.len();
+        let Some(last) = page.last() else { return count };
+        after = format!("&after={}", id(last));
+    }
+}
+
 fn id(activity: &Value) -> String {
     activity["_id"].as_str().unwrap().to_owned()
 }

@@ -1,13 +1,14 @@
 //! Taking events in by the many: bodies of route 4 up to their size, many senders at once, and what one
 //! tenant's bulk call means for others.
 
-use std::io::Write as _;
+use std::{io::Write as _, time::Duration};
 
 use bytes::Bytes;
 use flate2::{Compression, write::GzEncoder};
 use hyper::{Method, StatusCode};
 use serde_json::json;
 use svctrack_tests::{TENANT, client::Answer, in_process::InProcess, model::Random};
+use tokio::{io::AsyncWriteExt as _, net::TcpStream};
 
 /// Senders of large bodies at once: there is room for one of them at a time.
 const SENDERS: usize = 12;
@@ -117,6 +118,32 @@ async fn senders_of_the_largest_bodies_wait_for_one_another_and_all_are_taken() 
         assert_eq!(answer.text(), "OK");
     }
     assert_eq!(server.client.actions().await.len(), SENDERS * 10);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn senders_of_large_bodies_that_drip_hold_up_others_for_a_moment_only() {
+    let server = server().await;
+    for headers in ["Content-Length: 33554432", "Content-Length: 2000000\r\nContent-Encoding: gzip"]
+    {
+        let mut dripping = Vec::new();
+        for _ in 0..2 {
+            let mut stream = TcpStream::connect(server.client.address()).await.unwrap();
+            let head =
+                format!("POST /analytics/bulk/{TENANT} HTTP/1.1\r\nHost: x\r\n{headers}\r\n\r\n");
+            stream.write_all(head.as_bytes()).await.unwrap();
+            dripping.push(tokio::spawn(async move {
+                while stream.write_all(&[b' '; 1_100]).await.is_ok() {
+                    tokio::time::sleep(Duration::from_secs(1)).await;
+                }
+            }));
+        }
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        let body = rows_of_bytes(10, 2 * 1024 * 1024);
+        // Each of those before it is given up within some seconds.
+        let sent = tokio::time::timeout(Duration::from_secs(30), bulk(&server, &[], body));
+        assert_eq!(sent.await.expect("it still waits").text(), "OK");
+        dripping.iter().for_each(tokio::task::JoinHandle::abort);
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -59,10 +59,14 @@ pub(super) trait Conversion {
     ) -> Result<Option<Vec<u8>>, StoreError>;
 
     /// Whether a table that is not known any more may be left behind.
-    fn leaves(&self, table: &str) -> bool;
+    fn leaves(&self, _table: &str) -> bool {
+        false
+    }
 
     /// Adds what is new, at the end.
-    fn add(&mut self, transaction: &WriteTransaction) -> Result<(), StoreError>;
+    fn add(&mut self, _transaction: &WriteTransaction) -> Result<(), StoreError> {
+        Ok(())
+    }
 }
 
 /// Rows stay as they are.
@@ -71,14 +75,6 @@ struct AsTheyAre;
 impl Conversion for AsTheyAre {
     fn value(&mut self, _: &Definition, _: &[u8], _: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
         Ok(None)
-    }
-
-    fn leaves(&self, _: &str) -> bool {
-        false
-    }
-
-    fn add(&mut self, _: &WriteTransaction) -> Result<(), StoreError> {
-        Ok(())
     }
 }
 

@@ -11,7 +11,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use redb::{Database, ReadableDatabase as _, ReadableTable as _, WriteTransaction};
+use redb::{Database, ReadableDatabase as _, ReadableTable as _};
 
 use super::{
     check::check_row,
@@ -119,14 +119,6 @@ impl Conversion for Renewal<'_> {
         }
         check_row(table, key, value)?;
         Ok(None)
-    }
-
-    fn leaves(&self, _: &str) -> bool {
-        false
-    }
-
-    fn add(&mut self, _: &WriteTransaction) -> Result<(), StoreError> {
-        Ok(())
     }
 }
 
