@@ -509,3 +509,23 @@ async fn spans_go_with_their_activities() {
     assert_eq!(world.rows(tables::ACTIVITY_SPANS), 2);
     assert_eq!(world.rows(tables::ACTIVITIES), 1_000);
 }
+
+#[tokio::test]
+async fn one_look_at_what_was_added_is_of_limited_bytes() {
+    let world = World::new().await;
+    world.add_company("acme").await;
+    let info = Some(format!(r#"{{"note":"{}"}}"#, "x".repeat(60_000)));
+    world.track(vec![Event { info, ..event("ada", "acme", "x") }; 10]).await;
+    let mut query = ActivityQuery::parse(&[]).unwrap().query;
+    query.after = Some(ObjectId::MIN);
+    let mut pieces = Vec::new();
+    loop {
+        let found = world.store.activities_since(&world.actor.tenant, query.clone()).await.unwrap();
+        pieces.push(found.items.len());
+        query.after = Some(found.read_to);
+        if found.is_all {
+            break;
+        }
+    }
+    assert_eq!(pieces, [3, 3, 3, 1]);
+}
