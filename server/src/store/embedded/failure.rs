@@ -37,6 +37,7 @@ from_redb!(
     redb::TableError,
     redb::TransactionError,
     redb::CommitError,
+    redb::CursorError,
     redb::SetDurabilityError
 );
 

@@ -106,7 +106,7 @@ pub(super) fn append(
     };
     let key = keys::log(tenant, activity.id);
     let value = codec::seal_row(&key, &Logged::Activity(links, activity))?;
-    tables.activities.insert(key.as_slice(), value.as_slice())?;
+    tables.activities.add(key, value);
     Ok(())
 }
 
@@ -203,7 +203,8 @@ fn erase_one(
 ) -> Result<Option<ObjectId>, StoreError> {
     let (tenant, resource, user) = owner;
     let key = keys::log(tenant, id);
-    let Some(Logged::Activity(links, erased)) = load_row(&tables.activities, tenant, id)? else {
+    let log = tables.activities.written()?;
+    let Some(Logged::Activity(links, erased)) = load_row(log, tenant, id)? else {
         return Ok(None);
     };
     if let Some(message) = &erased.message_id {
@@ -216,9 +217,9 @@ fn erase_one(
         tables.activity_marks.remove(mark.as_slice())?;
         let place: Logged = Logged::Erased(Links { of_user: None, ..links });
         let value = codec::seal_row(&key, &place)?;
-        tables.activities.insert(key.as_slice(), value.as_slice())?;
+        tables.activities.written()?.insert(key.as_slice(), value.as_slice())?;
     } else {
-        tables.activities.remove(key.as_slice())?;
+        tables.activities.written()?.remove(key.as_slice())?;
     }
     Ok(links.of_user)
 }

@@ -59,15 +59,17 @@ impl Known {
         Ok(set.unwrap_or_default())
     }
 
-    /// The last key in a window of messages.
-    pub(super) fn last_message(
+    /// Whether a key is behind all messages of its window.
+    pub(super) fn is_behind_messages(
         &self,
         tenant: TenantId,
         window: u16,
+        key: &[u8],
         look_up: impl FnOnce() -> Result<Option<Vec<u8>>, StoreError>,
-    ) -> Result<Option<Vec<u8>>, StoreError> {
-        let last = self.last_messages.get_or((tenant, window), |_| look_up().map(Some))?;
-        Ok(last.flatten())
+    ) -> Result<bool, StoreError> {
+        let is_behind = |last: &Option<Vec<u8>>| last.as_deref().is_none_or(|last| last < key);
+        let last = self.last_messages.read_or((tenant, window), |_| look_up().map(Some), is_behind);
+        Ok(last?.unwrap_or(true))
     }
 
     /// A key of `unique` changes hands.
@@ -85,9 +87,11 @@ impl Known {
     }
 
     /// A message is added to a window.
-    pub(super) fn add_message(&self, tenant: TenantId, window: u16, key: Vec<u8>) {
-        if let Some(last) = self.last_messages.0.borrow_mut().get_mut(&(tenant, window)) {
-            *last = last.take().max(Some(key));
+    pub(super) fn add_message(&self, tenant: TenantId, window: u16, key: &[u8]) {
+        if let Some(last) = self.last_messages.0.borrow_mut().get_mut(&(tenant, window))
+            && last.as_deref().is_none_or(|last| last < key)
+        {
+            *last = Some(key.to_vec());
         }
     }
 
@@ -112,18 +116,27 @@ impl<K: Hash + Eq, V: Clone> Answers<K, V> {
         key: K,
         look_up: impl FnOnce(&K) -> Result<Option<V>, StoreError>,
     ) -> Result<Option<V>, StoreError> {
+        self.read_or(key, look_up, V::clone)
+    }
+
+    /// What `read` makes of the answer, if there is one.
+    fn read_or<R>(
+        &self,
+        key: K,
+        look_up: impl FnOnce(&K) -> Result<Option<V>, StoreError>,
+        read: impl FnOnce(&V) -> R,
+    ) -> Result<Option<R>, StoreError> {
         if let Some(known) = self.0.borrow().get(&key) {
-            return Ok(Some(known.clone()));
+            return Ok(Some(read(known)));
         }
-        let found = look_up(&key)?;
-        if let Some(found) = &found {
-            let mut known = self.0.borrow_mut();
-            if known.len() >= MAX_KNOWN {
-                known.clear();
-            }
-            known.insert(key, found.clone());
+        let Some(found) = look_up(&key)? else { return Ok(None) };
+        let answer = read(&found);
+        let mut known = self.0.borrow_mut();
+        if known.len() >= MAX_KNOWN {
+            known.clear();
         }
-        Ok(found)
+        known.insert(key, found);
+        Ok(Some(answer))
     }
 
     fn forget<Q: Hash + Eq + ?Sized>(&self, key: &Q)

@@ -11,9 +11,11 @@ use svctrack_core::{
 };
 
 use super::{
-    codec, damage,
+    codec,
+    counters::Counter,
+    damage,
     history::{self, History},
-    keys, messages, once, parked, report, spans,
+    keys, spans,
     tables::{self, Definition, ReadTable},
     verify::Verified,
 };
@@ -30,7 +32,7 @@ pub(super) struct Links<'s> {
 }
 
 /// How often something was found, by tenant and name.
-type Counts = BTreeMap<(TenantId, String), u64>;
+type Counts = BTreeMap<(TenantId, Counter), u64>;
 
 impl<'s> Links<'s> {
     pub(super) fn of(snapshot: &'s ReadTransaction) -> Result<Self, StoreError> {
@@ -222,20 +224,20 @@ impl<'s> Links<'s> {
     /// Counters must stand where what they count does.
     fn counters(&self, found: &mut Verified) -> Result<(), StoreError> {
         let mut counts = Counts::new();
-        let mut count = |key: &[u8], name: &str| {
+        let mut count = |key: &[u8], counter: Counter| {
             let tenant = keys::tenant_of(key).ok_or_else(no_key)?;
-            *counts.entry((tenant, name.to_owned())).or_insert(0) += 1;
+            *counts.entry((tenant, counter)).or_insert(0) += 1;
             Ok(())
         };
-        self.for_each(tables::PARKED, found, |key, _, _| count(key, parked::PARKED))?;
-        self.for_each(tables::REPORT, found, |key, _, _| count(key, report::REPORTED))?;
-        self.for_each(tables::ONCE, found, |key, _, _| count(key, once::COUNT))?;
+        self.for_each(tables::PARKED, found, |key, _, _| count(key, Counter::Parked))?;
+        self.for_each(tables::REPORT, found, |key, _, _| count(key, Counter::Reported))?;
+        self.for_each(tables::ONCE, found, |key, _, _| count(key, Counter::Once))?;
         self.for_each(tables::MESSAGES, found, |key, _, _| {
-            count(key, &messages::counter(keys::window_of(key).ok_or_else(no_key)?))
+            count(key, Counter::Messages(keys::window_of(key).ok_or_else(no_key)?))
         })?;
         let counters = self.snapshot.open_table(tables::COUNTERS)?;
-        for ((tenant, name), expected) in counts {
-            let key = keys::counter(tenant, &name);
+        for ((tenant, counter), expected) in counts {
+            let key = counter.key(tenant);
             let counted = damage::contained(|| {
                 let counted = counters.get(key.as_slice())?;
                 counted.map(|value| codec::unseal_exact(&key, value.value())).transpose()
@@ -245,7 +247,7 @@ impl<'s> Links<'s> {
                 counted => counted?.map_or(0, u64::from_be_bytes),
             };
             if counted != expected {
-                let what = format!("`{name}` says {counted}, and there are {expected}");
+                let what = format!("`{counter}` says {counted}, and there are {expected}");
                 found.add(tables::COUNTERS.name(), None, what);
             }
         }

@@ -3,14 +3,17 @@
 //! They lie in windows of 7 days, so that an id is looked for in two of them, those that ascend with
 //! time are appended at the end of theirs, and a window that is past is removed from its front.
 
-use redb::ReadableTable;
+use redb::ReadableTable as _;
 use svctrack_core::{
     plan::Route,
     tracking::{intake::MESSAGE_ID_MS, report},
     value::{TenantId, Timestamp},
 };
 
-use super::{codec, keys, known::Known, pending::Pending, tables::WriteTables};
+use super::{
+    codec, counters::Counter, keys, known::Known, log_table::LogTable, pending::Pending,
+    tables::WriteTables,
+};
 use crate::store::StoreError;
 
 /// Most ids of a tenant that are remembered in a window: some 600 MB.
@@ -22,14 +25,9 @@ pub(super) fn window_of(time: Timestamp) -> u16 {
     u16::try_from(time.as_ms() / MESSAGE_ID_MS).unwrap_or(u16::MAX)
 }
 
-/// Counter of the ids of a window.
-pub(super) fn counter(window: u16) -> String {
-    format!("messages {window}")
-}
-
 /// When an event with this id was last received, in this window or the one before.
 pub(super) fn last_received(
-    table: &impl ReadableTable<&'static [u8], &'static [u8]>,
+    table: &LogTable<'_>,
     known: &Known,
     tenant: TenantId,
     id: &str,
@@ -39,13 +37,12 @@ pub(super) fn last_received(
     for window in [Some(now), now.checked_sub(1)].into_iter().flatten() {
         let key = keys::message(tenant, window, id);
         // An id that ascends with time lies behind all of the window, which need not be read.
-        let last = known.last_message(tenant, window, || last_key(table, tenant, window))?;
-        if last.is_none_or(|last| last < key) {
+        if known.is_behind_messages(tenant, window, &key, || last_key(table, tenant, window))? {
             continue;
         }
-        if let Some(row) = table.get(key.as_slice())? {
-            let ms = codec::unseal_exact(&key, row.value()).map(i64::from_be_bytes)?;
-            return Ok(Some(Timestamp::from_ms_clamped(ms)));
+        let received = table.read(&key, |row| codec::unseal_exact(&key, row))?;
+        if let Some(ms) = received.transpose()? {
+            return Ok(Some(Timestamp::from_ms_clamped(i64::from_be_bytes(ms))));
         }
     }
     Ok(None)
@@ -53,14 +50,13 @@ pub(super) fn last_received(
 
 /// The last key in a window.
 fn last_key(
-    table: &impl ReadableTable<&'static [u8], &'static [u8]>,
+    table: &LogTable<'_>,
     tenant: TenantId,
     window: u16,
 ) -> Result<Option<Vec<u8>>, StoreError> {
     let first = keys::messages_from(tenant, window);
     let end = keys::messages_from(tenant, window.saturating_add(1));
-    let last = table.range(first.as_slice()..end.as_slice())?.next_back().transpose()?;
-    Ok(last.map(|(key, _)| key.value().to_vec()))
+    table.last_key(&first, &end)
 }
 
 /// Remembers an id; when there are too many it is reported instead.
@@ -73,15 +69,15 @@ pub(super) fn remember(
     route: Route,
 ) -> Result<(), StoreError> {
     let window = window_of(received_at);
-    if pending.add(tables, tenant, &counter(window), 1)? > MAX_MESSAGES_PER_WINDOW {
-        pending.add(tables, tenant, &counter(window), -1)?;
+    if pending.add(tables, tenant, Counter::Messages(window), 1)? > MAX_MESSAGES_PER_WINDOW {
+        pending.add(tables, tenant, Counter::Messages(window), -1)?;
         pending.find(tenant, report::messages_full(route, received_at));
         return Ok(());
     }
     let key = keys::message(tenant, window, id);
     let value = codec::seal(&key, &received_at.as_ms().to_be_bytes());
-    tables.messages.insert(key.as_slice(), value.as_slice())?;
-    tables.known.add_message(tenant, window, key);
+    tables.known.add_message(tenant, window, &key);
+    tables.messages.add(key, value);
     Ok(())
 }
 
@@ -94,10 +90,11 @@ pub(super) fn forget(
     received_at: Timestamp,
 ) -> Result<(), StoreError> {
     let window = window_of(received_at);
-    let known = tables.messages.remove(keys::message(tenant, window, id).as_slice())?.is_some();
+    let key = keys::message(tenant, window, id);
+    let known = tables.messages.written()?.remove(key.as_slice())?.is_some();
     tables.known.forget_messages(tenant, window);
     if known {
-        pending.add(tables, tenant, &counter(window), -1)?;
+        pending.add(tables, tenant, Counter::Messages(window), -1)?;
     }
     Ok(())
 }
@@ -114,16 +111,16 @@ pub(super) fn sweep(
     };
     let (first, end) = (keys::messages_from(tenant, 0), keys::messages_from(tenant, kept));
     let mut past: Vec<Vec<u8>> = Vec::new();
-    for row in tables.messages.range(first.as_slice()..end.as_slice())?.take(MAX_SWEPT_PER_COMMAND)
-    {
+    let messages = tables.messages.written()?;
+    for row in messages.range(first.as_slice()..end.as_slice())?.take(MAX_SWEPT_PER_COMMAND) {
         past.push(row?.0.value().to_vec());
     }
     let Some(last) = past.last() else {
         return Ok(false);
     };
-    tables.messages.retain_in(first.as_slice()..=last.as_slice(), |_, _| false)?;
+    messages.retain_in(first.as_slice()..=last.as_slice(), |_, _| false)?;
     for window in past.iter().filter_map(|key| keys::window_of(key)) {
-        pending.add(tables, tenant, &counter(window), -1)?;
+        pending.add(tables, tenant, Counter::Messages(window), -1)?;
     }
     Ok(past.len() == MAX_SWEPT_PER_COMMAND)
 }

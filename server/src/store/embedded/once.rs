@@ -11,7 +11,9 @@ use svctrack_core::{
 };
 
 use super::{
-    codec, command, keys,
+    codec, command,
+    counters::Counter,
+    keys,
     pending::Pending,
     person::{behind, look_through},
     tables::{WriteTables, get_row},
@@ -26,9 +28,6 @@ const MAX_KEPT: u64 = 10_000;
 const MAX_KEPT_BYTES: u64 = 64 * 1024 * 1024;
 /// Outcomes whose day is over that go with each new one: more than come in, so that none stays.
 const DROPPED_AT_ONCE: usize = 4;
-/// Counters of a tenant.
-pub(super) const COUNT: &str = "once";
-const BYTES: &str = "once bytes";
 
 /// What a command came to.
 #[derive(Debug, Serialize, Deserialize)]
@@ -150,9 +149,9 @@ fn keep(
     let before = tables.once.insert(key, value.as_slice())?.map(|before| bytes_of(before.value()));
     let place = keys::log(tenant, kept.place);
     tables.once_places.insert(place.as_slice(), codec::seal(&place, key).as_slice())?;
-    let mut count = pending.add(tables, tenant, COUNT, i64::from(before.is_none()))?;
+    let mut count = pending.add(tables, tenant, Counter::Once, i64::from(before.is_none()))?;
     let more = bytes_of(&value) - before.unwrap_or_default();
-    let mut bytes = pending.add(tables, tenant, BYTES, more)?;
+    let mut bytes = pending.add(tables, tenant, Counter::OnceBytes, more)?;
     let mut overdue = DROPPED_AT_ONCE;
     while let Some(oldest) = oldest(tables, tenant)? {
         let full = count > MAX_KEPT || bytes > MAX_KEPT_BYTES;
@@ -162,8 +161,8 @@ fn keep(
         }
         overdue = overdue.saturating_sub(1);
         drop_kept(tables, pending, tenant, oldest)?;
-        count = pending.add(tables, tenant, COUNT, 0)?;
-        bytes = pending.add(tables, tenant, BYTES, 0)?;
+        count = pending.add(tables, tenant, Counter::Once, 0)?;
+        bytes = pending.add(tables, tenant, Counter::OnceBytes, 0)?;
     }
     Ok(())
 }
@@ -187,8 +186,8 @@ fn drop_kept(
         None => return Ok(()),
     };
     let bytes = tables.once.remove(key.as_slice())?.map_or(0, |value| bytes_of(value.value()));
-    pending.add(tables, tenant, COUNT, -1)?;
-    pending.add(tables, tenant, BYTES, -bytes)?;
+    pending.add(tables, tenant, Counter::Once, -1)?;
+    pending.add(tables, tenant, Counter::OnceBytes, -bytes)?;
     Ok(())
 }
 

@@ -19,6 +19,7 @@ use svctrack_core::{
 
 use super::{
     apply::apply,
+    counters::Counter,
     keys, messages,
     pending::Pending,
     tables::{DUE, WriteTables, first_row, get_row, put_row},
@@ -30,10 +31,6 @@ use crate::store::{Actor, StoreError};
 const MAX_REPLAYED_PER_COMMAND: usize = 1_000;
 /// Most events that are dropped for their age in one command.
 const MAX_SWEPT_PER_COMMAND: usize = 1_000;
-
-/// Counters of a tenant: events that wait, and their bytes.
-pub(super) const PARKED: &str = "parked";
-const PARKED_BYTES: &str = "parked bytes";
 
 /// Keeps an event that has to wait; the oldest make room when there are too many, and are reported.
 pub(super) fn park(
@@ -48,13 +45,13 @@ pub(super) fn park(
         let key = keys::waiting(tenant, wait, event.id);
         tables.waiting.insert(key.as_slice(), [].as_slice())?;
     }
-    let mut count = pending.add(tables, tenant, PARKED, 1)?;
-    let mut bytes = pending.add(tables, tenant, PARKED_BYTES, size(event))?;
+    let mut count = pending.add(tables, tenant, Counter::Parked, 1)?;
+    let mut bytes = pending.add(tables, tenant, Counter::ParkedBytes, size(event))?;
     while count > MAX_PARKED || bytes > MAX_PARKED_BYTES {
         let Some(oldest) = oldest(tables, tenant)? else { break };
         drop_one(tables, pending, tenant, &oldest, now)?;
-        count = pending.count(tables, tenant, PARKED)?;
-        bytes = pending.count(tables, tenant, PARKED_BYTES)?;
+        count = pending.count(tables, tenant, Counter::Parked)?;
+        bytes = pending.count(tables, tenant, Counter::ParkedBytes)?;
     }
     Ok(())
 }
@@ -105,8 +102,8 @@ fn remove(
     for wait in &event.waits {
         tables.waiting.remove(keys::waiting(tenant, wait, event.id).as_slice())?;
     }
-    pending.add(tables, tenant, PARKED, -1)?;
-    pending.add(tables, tenant, PARKED_BYTES, -size(event))?;
+    pending.add(tables, tenant, Counter::Parked, -1)?;
+    pending.add(tables, tenant, Counter::ParkedBytes, -size(event))?;
     Ok(())
 }
 
@@ -119,7 +116,7 @@ pub(super) fn wake(
     entries: &[Entry],
 ) -> Result<(), StoreError> {
     let tenant = actor.tenant.id();
-    if !is_waited_for(def) || pending.count(tables, tenant, PARKED)? == 0 {
+    if !is_waited_for(def) || pending.count(tables, tenant, Counter::Parked)? == 0 {
         return Ok(());
     }
     for entry in entries {

@@ -3,13 +3,17 @@
 
 use std::collections::BTreeMap;
 
-use redb::ReadableTable as _;
 use svctrack_core::{
     plan::{Finding, Route},
     value::{IdSequence, TenantId, Timestamp},
 };
 
-use super::{codec, engagement, keys, report, spans::LatestSpans, tables::WriteTables};
+use super::{
+    counters::{Counter, Counters},
+    engagement, report,
+    spans::LatestSpans,
+    tables::WriteTables,
+};
 use crate::{auth::Tenant, store::StoreError};
 
 /// Most causes of one code that a transaction reports for a tenant one by one: a flood of made-up ids
@@ -30,7 +34,7 @@ pub(super) struct Pending {
     pub(super) engagement: engagement::Rows,
     /// The spans to which activities are added.
     pub(super) spans: LatestSpans,
-    counters: BTreeMap<(TenantId, String), u64>,
+    counters: Counters,
     findings: BTreeMap<(TenantId, &'static str), OfCode>,
 }
 
@@ -54,9 +58,9 @@ impl Pending {
         &mut self,
         tables: &WriteTables<'_>,
         tenant: TenantId,
-        name: &str,
+        counter: Counter,
     ) -> Result<u64, StoreError> {
-        self.add(tables, tenant, name, 0)
+        self.add(tables, tenant, counter, 0)
     }
 
     /// Moves a counter and returns where it stands.
@@ -64,19 +68,10 @@ impl Pending {
         &mut self,
         tables: &WriteTables<'_>,
         tenant: TenantId,
-        name: &str,
+        counter: Counter,
         by: i64,
     ) -> Result<u64, StoreError> {
-        if let Some(count) = self.counters.get_mut(&(tenant, name.to_owned())) {
-            *count = count.saturating_add_signed(by);
-            return Ok(*count);
-        }
-        let key = keys::counter(tenant, name);
-        let known = tables.counters.get(key.as_slice())?;
-        let known = known.map(|known| codec::unseal_exact(&key, known.value())).transpose()?;
-        let count = known.map_or(0, u64::from_be_bytes).saturating_add_signed(by);
-        self.counters.insert((tenant, name.to_owned()), count);
-        Ok(count)
+        self.counters.add(tables, tenant, counter, by)
     }
 
     /// Takes a finding; those of one cause are folded.
@@ -107,15 +102,7 @@ impl Pending {
         }
         let engagement = self.engagement.flush(tables)?;
         self.spans.flush(tables)?;
-        for ((tenant, name), count) in self.counters {
-            let key = keys::counter(tenant, &name);
-            if count == 0 {
-                tables.counters.remove(key.as_slice())?;
-                continue;
-            }
-            let value = codec::seal(&key, &count.to_be_bytes());
-            tables.counters.insert(key.as_slice(), value.as_slice())?;
-        }
+        self.counters.flush(tables)?;
         Ok(Flushed { to_replay: self.to_replay, engagement })
     }
 }

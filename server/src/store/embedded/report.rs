@@ -9,14 +9,13 @@ use svctrack_core::{
 };
 
 use super::{
-    codec, keys,
+    codec,
+    counters::Counter,
+    keys,
     pending::Pending,
     tables::{REPORT, WriteTables, get_row, put_row},
 };
 use crate::store::{Next, Page, StoreError};
-
-/// Counter of a tenant's entries.
-pub(super) const REPORTED: &str = "reported";
 
 /// Folds a finding into the entry of its cause, or begins one; the oldest makes room.
 pub(super) fn fold(
@@ -36,7 +35,7 @@ pub(super) fn fold(
     let id = codec::seal(&cause, entry.id.as_bytes());
     tables.report_causes.insert(cause.as_slice(), id.as_slice())?;
     put(tables, tenant, &entry)?;
-    if pending.add(tables, tenant, REPORTED, 1)? > MAX_REPORTED
+    if pending.add(tables, tenant, Counter::Reported, 1)? > MAX_REPORTED
         && let Some(oldest) = oldest(tables, tenant)?
     {
         remove(tables, pending, tenant, oldest)?;
@@ -93,7 +92,7 @@ pub(super) fn remove(
     let cause = cause_key(tenant, entry.route, &entry.code, &entry.cause);
     tables.report_causes.remove(cause.as_slice())?;
     tables.report.remove(keys::log(tenant, id).as_slice())?;
-    pending.add(tables, tenant, REPORTED, -1)?;
+    pending.add(tables, tenant, Counter::Reported, -1)?;
     Ok(true)
 }
 

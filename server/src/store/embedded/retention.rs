@@ -32,7 +32,8 @@ pub(super) fn sweep(
     let (begin, end) = (keys::log(tenant, ObjectId::MIN), keys::log(tenant, first_kept));
     let (begin, end) = (Bound::Included(begin.as_slice()), Bound::Excluded(end.as_slice()));
     let (mut owners, mut any) = (BTreeSet::new(), false);
-    let read_to = look_through(tables.activities.range::<&[u8]>((begin, end))?, |key, value| {
+    let log = tables.activities.written()?;
+    let read_to = look_through(log.range::<&[u8]>((begin, end))?, |key, value| {
         any = true;
         owners.extend(activity_in(key, value)?.iter().flat_map(|old| owners_of(tenant, old)));
         Ok(value.len())
@@ -42,7 +43,7 @@ pub(super) fn sweep(
     }
     let last = read_to.map(|last| keys::log(tenant, last));
     let end = last.as_deref().map_or(end, Bound::Included);
-    tables.activities.retain_in::<&[u8], _>((begin, end), |_, _| false)?;
+    log.retain_in::<&[u8], _>((begin, end), |_, _| false)?;
     let gone_to = read_to.unwrap_or(first_kept);
     for owner in owners {
         remove_marks(tables, owner, gone_to)?;

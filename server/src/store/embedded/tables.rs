@@ -7,7 +7,7 @@ use redb::{
 };
 use serde::{Serialize, de::DeserializeOwned};
 
-use super::{codec, known::Known, writer::begin};
+use super::{codec, known::Known, log_table::LogTable, writer::begin};
 use crate::store::StoreError;
 
 pub(super) type Definition = TableDefinition<'static, &'static [u8], &'static [u8]>;
@@ -127,14 +127,14 @@ pub(super) struct WriteTables<'t> {
     pub(super) records: WriteTable<'t>,
     pub(super) unique: WriteTable<'t>,
     pub(super) index: WriteTable<'t>,
-    pub(super) activities: WriteTable<'t>,
+    pub(super) activities: LogTable<'t>,
     pub(super) engagement: WriteTable<'t>,
     pub(super) activity_marks: WriteTable<'t>,
     pub(super) activity_spans: WriteTable<'t>,
     pub(super) parked: WriteTable<'t>,
     pub(super) waiting: WriteTable<'t>,
     pub(super) due: WriteTable<'t>,
-    pub(super) messages: WriteTable<'t>,
+    pub(super) messages: LogTable<'t>,
     pub(super) report: WriteTable<'t>,
     pub(super) report_causes: WriteTable<'t>,
     pub(super) changes: WriteTable<'t>,
@@ -160,14 +160,14 @@ impl<'t> WriteTables<'t> {
             records: transaction.open_table(RECORDS)?,
             unique: transaction.open_table(UNIQUE)?,
             index: transaction.open_table(INDEX)?,
-            activities: transaction.open_table(ACTIVITIES)?,
+            activities: LogTable::of(transaction.open_table(ACTIVITIES)?),
             engagement: transaction.open_table(ENGAGEMENT)?,
             activity_marks: transaction.open_table(ACTIVITY_MARKS)?,
             activity_spans: transaction.open_table(ACTIVITY_SPANS)?,
             parked: transaction.open_table(PARKED)?,
             waiting: transaction.open_table(WAITING)?,
             due: transaction.open_table(DUE)?,
-            messages: transaction.open_table(MESSAGES)?,
+            messages: LogTable::of(transaction.open_table(MESSAGES)?),
             report: transaction.open_table(REPORT)?,
             report_causes: transaction.open_table(REPORT_CAUSES)?,
             changes: transaction.open_table(CHANGES)?,
@@ -177,6 +177,13 @@ impl<'t> WriteTables<'t> {
             suppressed: transaction.open_table(SUPPRESSED)?,
             erasures: transaction.open_table(ERASURES)?,
         })
+    }
+
+    /// Writes what the logs have gathered, before the transaction is committed. Returns what is known.
+    pub(super) fn finish(mut self) -> Result<Known, StoreError> {
+        self.activities.written()?;
+        self.messages.written()?;
+        Ok(self.known)
     }
 }
 

@@ -18,7 +18,10 @@ use tempfile::TempDir;
 use super::*;
 use crate::{
     auth::Token,
-    store::{OnceKey, Tracking, embedded::tables::WriteTables},
+    store::{
+        OnceKey, Tracking,
+        embedded::{counters::Counter, tables::WriteTables},
+    },
 };
 
 const CACHE_BYTES: usize = 16 * 1024 * 1024;
@@ -92,10 +95,10 @@ impl World {
         page.items.iter().map(entry).collect()
     }
 
-    fn count(&self, name: &str) -> u64 {
+    fn count(&self, counter: Counter) -> u64 {
         let snapshot = self.store.shared.snapshot().unwrap();
         let table = snapshot.open_table(tables::COUNTERS).unwrap();
-        let key = keys::counter(self.actor.tenant.id(), name);
+        let key = counter.key(self.actor.tenant.id());
         let row = table.get(key.as_slice()).unwrap();
         row.map_or(0, |row| u64::from_be_bytes(codec::unseal_exact(&key, row.value()).unwrap()))
     }
@@ -152,16 +155,16 @@ async fn ids_of_events_are_removed_when_they_are_past() {
     world.add_company("acme").await;
     let events = (0..1_500)
         .map(|number| Event { message_id: Some(format!("m{number}")), ..event("7", "acme", "") });
-    let counter = messages::counter(messages::window_of(world.clock.now()));
+    let counter = Counter::Messages(messages::window_of(world.clock.now()));
     world.track(events.collect()).await;
     world.pass(7 * DAY_MS);
     world.sweep().await;
     assert_eq!(world.rows(tables::MESSAGES), 1_500);
     world.pass(7 * DAY_MS);
     assert!(matches!(world.write(Command::Sweep).await, Reply::Swept(true)));
-    assert_eq!((world.rows(tables::MESSAGES), world.count(&counter)), (500, 500));
+    assert_eq!((world.rows(tables::MESSAGES), world.count(counter)), (500, 500));
     world.sweep().await;
-    assert_eq!((world.rows(tables::MESSAGES), world.count(&counter)), (0, 0));
+    assert_eq!((world.rows(tables::MESSAGES), world.count(counter)), (0, 0));
 }
 
 #[tokio::test]
@@ -172,12 +175,12 @@ async fn ids_of_too_many_events_are_reported_with_the_way_on_which_they_came() {
     let full = messages::MAX_MESSAGES_PER_WINDOW;
     let events = vec![Event { message_id: Some("m".to_owned()), ..event("7", "acme", "x") }];
     let tracking = Tracking::of(events, world.clock.now(), Route::Bulk);
-    let counter = messages::counter(messages::window_of(world.clock.now()));
+    let counter = Counter::Messages(messages::window_of(world.clock.now()));
     {
         let database = world.store.shared.database().unwrap();
         let transaction = writer::begin(&database).unwrap();
         let mut tables = WriteTables::open(&transaction, known::Known::default()).unwrap();
-        let key = keys::counter(tenant, &counter);
+        let key = counter.key(tenant);
         let value = codec::seal(&key, &full.to_be_bytes());
         tables.counters.insert(key.as_slice(), value.as_slice()).unwrap();
         drop(tables);
@@ -188,7 +191,7 @@ async fn ids_of_too_many_events_are_reported_with_the_way_on_which_they_came() {
     let page = world.store.report(&world.actor.tenant, query).await.unwrap();
     assert_eq!(texts(&page, "code"), ["message_ids_full"]);
     assert_eq!(texts(&page, "route"), ["bulk"]);
-    assert_eq!(world.count(&counter), full);
+    assert_eq!(world.count(counter), full);
 }
 
 #[tokio::test]
@@ -197,7 +200,7 @@ async fn the_oldest_parked_events_make_room_and_are_reported() {
     let more = 5;
     let events = (0..MAX_PARKED + more).map(|number| event("7", "acme", &number.to_string()));
     world.track(events.collect()).await;
-    assert_eq!(world.count("parked"), MAX_PARKED);
+    assert_eq!(world.count(Counter::Parked), MAX_PARKED);
     assert_eq!(world.report().await, ["parked_dropped 5", "company_unknown 10005"]);
     world.add_company("acme").await;
     for _ in 0..MAX_PARKED / 1_000 {
@@ -207,7 +210,7 @@ async fn the_oldest_parked_events_make_room_and_are_reported() {
     assert_eq!((actions[0].as_str(), actions.len()), ("10004", 2_000));
     assert_eq!(world.rows(tables::ACTIVITIES), MAX_PARKED);
     assert_eq!((world.rows(tables::WAITING), world.rows(tables::DUE)), (0, 0));
-    assert_eq!(world.count("parked bytes"), 0);
+    assert_eq!(world.count(Counter::ParkedBytes), 0);
 }
 
 #[tokio::test]
@@ -216,10 +219,10 @@ async fn an_event_that_has_waited_in_vain_is_dropped_and_reported() {
     world.track(vec![event("7", "acme", "x")]).await;
     world.pass(30 * DAY_MS);
     world.sweep().await;
-    assert_eq!(world.count("parked"), 1);
+    assert_eq!(world.count(Counter::Parked), 1);
     world.pass(1);
     world.sweep().await;
-    assert_eq!((world.count("parked"), world.rows(tables::WAITING)), (0, 0));
+    assert_eq!((world.count(Counter::Parked), world.rows(tables::WAITING)), (0, 0));
     assert_eq!(world.report().await, ["parked_dropped 1"]);
 }
 
@@ -257,7 +260,7 @@ async fn the_oldest_entries_of_the_report_make_room() {
     }
     assert_eq!(world.rows(tables::REPORT), MAX_REPORTED);
     assert_eq!(world.rows(tables::REPORT_CAUSES), MAX_REPORTED);
-    assert_eq!(world.count("reported"), MAX_REPORTED);
+    assert_eq!(world.count(Counter::Reported), MAX_REPORTED);
 }
 
 /// Carries out a command as the writer does, and leaves out what comes after the commit: a crash.
@@ -335,7 +338,7 @@ async fn an_entry_lets_those_go_on_that_wait_behind_it_and_no_others() {
     }
     went_on.sort();
     assert_eq!((went_on, world.actions().await), (vec![0, 1], vec!["a".to_owned()]));
-    assert_eq!((world.count("parked"), world.rows(tables::DUE)), (2, 0));
+    assert_eq!((world.count(Counter::Parked), world.rows(tables::DUE)), (2, 0));
     assert_eq!(world.rows(tables::REPORT_CAUSES), 1);
 }
 
@@ -422,10 +425,10 @@ async fn events_whose_company_comes_while_no_users_are_made_go_on_when_they_are(
     world.write(set(r#"{"autoCreateEndUsers":false}"#)).await;
     world.add_company("late").await;
     world.write(Command::Replay).await;
-    assert_eq!((world.actions().await.len(), world.count("parked")), (0, 1));
+    assert_eq!((world.actions().await.len(), world.count(Counter::Parked)), (0, 1));
     world.write(set(r#"{"autoCreateEndUsers":true}"#)).await;
     world.write(Command::Replay).await;
-    assert_eq!((world.actions().await.len(), world.count("parked")), (1, 0));
+    assert_eq!((world.actions().await.len(), world.count(Counter::Parked)), (1, 0));
 }
 
 #[tokio::test]
@@ -456,11 +459,11 @@ async fn events_of_users_that_the_tenant_makes_itself_wait_until_it_does_no_more
     world.track(vec![event("7", "acme", "x")]).await;
     world.write(set(r#"{"timeZone":"Europe/Berlin"}"#)).await;
     world.write(Command::Replay).await;
-    assert_eq!((world.actions().await.len(), world.count("parked")), (0, 1));
+    assert_eq!((world.actions().await.len(), world.count(Counter::Parked)), (0, 1));
     assert_eq!(world.report().await, ["user_not_created 1"]);
     world.write(set(r#"{"autoCreateEndUsers":true}"#)).await;
     world.write(Command::Replay).await;
-    assert_eq!((world.actions().await.len(), world.count("parked")), (1, 0));
+    assert_eq!((world.actions().await.len(), world.count(Counter::Parked)), (1, 0));
 }
 
 /// What comes of a part of a body with a key.
@@ -488,7 +491,7 @@ async fn a_body_with_a_key_goes_on_where_it_had_come_to() {
     assert!(matches!(part(&world, 0, 2).await, Err(StoreError::KeyReused)));
     assert!(matches!(part(&world, 2, 1).await, Ok(Reply::Tracked)));
     assert_eq!(world.actions().await, ["2", "1", "0"]);
-    assert_eq!((world.count(once::COUNT), world.rows(tables::ONCE)), (1, 1));
+    assert_eq!((world.count(Counter::Once), world.rows(tables::ONCE)), (1, 1));
     world.pass(DAY_MS);
     assert!(matches!(part(&world, 3, 1).await, Err(StoreError::Unavailable(_))));
     assert!(matches!(part(&world, 0, 1).await, Ok(Reply::Tracked)));

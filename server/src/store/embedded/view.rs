@@ -15,6 +15,7 @@ use super::{
     failure::in_lookup,
     keys,
     known::Known,
+    log_table::LogTable,
     messages, new_users, suppressed,
     tables::{ReadTable, RecordTables, WriteTable, WriteTables},
 };
@@ -34,7 +35,7 @@ pub(super) struct View<'a, T> {
 /// What planning looks at besides records.
 struct Planning<'a, T> {
     /// Ids of events that came in.
-    messages: &'a T,
+    messages: &'a LogTable<'a>,
     /// What erased persons were known by.
     suppressed: &'a T,
     /// Where the users are counted that events make.
@@ -180,7 +181,7 @@ impl<T: ReadableTable<&'static [u8], &'static [u8]>> EventLookup for View<'_, T>
     ) -> Result<Option<Timestamp>, LookupError> {
         let Some(planning) = &self.planning else { return Ok(None) };
         let Planning { messages, known, .. } = planning;
-        messages::last_received(*messages, known, self.tenant, message_id, now).map_err(in_lookup)
+        messages::last_received(messages, known, self.tenant, message_id, now).map_err(in_lookup)
     }
 
     fn user(&self, id: ObjectId) -> Result<Option<KnownUser>, LookupError> {

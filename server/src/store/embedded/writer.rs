@@ -243,7 +243,8 @@ impl Writer {
                 .map_err(|error| of_store(error.into()))?;
         }
         let Flushed { to_replay, engagement } = flushed;
-        let kept = Kept { known: tables.known, engagement };
+        let known = damage::contained(|| tables.finish()).map_err(of_all)?;
+        let kept = Kept { known, engagement };
         Ok(CarriedOut { outcomes, to_replay, kept })
     }
 
