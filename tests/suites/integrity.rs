@@ -44,16 +44,16 @@ const BLOCK_BYTES: usize = 4_096;
 const HOUR_MS: i64 = 60 * 60 * 1_000;
 
 /// How many of something there are: in the quick size, and in the full one.
-fn size(quick: usize, full: usize) -> usize {
+pub(crate) fn size(quick: usize, full: usize) -> usize {
     let asked = env::var("SVCTRACK_FAULTS").ok();
     match asked.as_deref().map(str::parse) {
         None => quick,
         Some(Ok(1)) | Some(Err(_)) => full,
-        Some(Ok(divisor)) => full / divisor,
+        Some(Ok(divisor)) => (full / divisor).max(1),
     }
 }
 
-fn seed() -> u64 {
+pub(crate) fn seed() -> u64 {
     let set = env::var("SVCTRACK_FAULTS_SEED").ok().and_then(|seed| seed.parse().ok());
     let seed = set
         .unwrap_or_else(|| SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_nanos() as u64);
