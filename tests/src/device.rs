@@ -158,7 +158,8 @@ impl Device {
     /// Whether each of the threads has stopped: a signal reaches them one after the other.
     fn is_stopped(&self) -> bool {
         let tasks = fs::read_dir(format!("/proc/{}/task", self.nbdkit.id())).unwrap();
-        let states = tasks.filter_map(|task| fs::read_to_string(task.ok()?.path().join("stat")).ok());
+        let states =
+            tasks.filter_map(|task| fs::read_to_string(task.ok()?.path().join("stat")).ok());
         let mut states = states.map(|stat| stat.rsplit_once(") ").map(|(_, rest)| rest.to_owned()));
         states.all(|state| state.is_some_and(|state| state.starts_with('T')))
     }
@@ -247,7 +248,13 @@ impl Mounted {
 impl Drop for Mounted {
     fn drop(&mut self) {
         let started = Instant::now();
-        while !Command::new("umount").arg(self.0.path()).stderr(Stdio::null()).status().unwrap().success() {
+        while !Command::new("umount")
+            .arg(self.0.path())
+            .stderr(Stdio::null())
+            .status()
+            .unwrap()
+            .success()
+        {
             if started.elapsed() > PATIENCE {
                 let _ = Command::new("umount").arg("--lazy").arg(self.0.path()).status();
                 return;

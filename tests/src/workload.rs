@@ -378,8 +378,7 @@ impl Sender {
 
     /// Cleaning up, and the report.
     fn look_after(&mut self) -> Step {
-        let of_entry =
-            if self.random.percent(50) { OfEntry::Removed } else { OfEntry::Replayed };
+        let of_entry = if self.random.percent(50) { OfEntry::Removed } else { OfEntry::Replayed };
         let (method, path) = (Method::GET, REPORT.to_owned());
         Step { method, path, key: None, body: Value::Null, after: After::Report(of_entry) }
     }

@@ -260,8 +260,9 @@ async fn a_server_reads_on_while_its_disk_takes_no_writes_and_heals_when_it_does
             // Two failures in a row.
             for _ in 0..2 {
                 device.fail(failing);
-                let sending =
-                    senders.iter_mut().map(|sender| sender.send_some(&remote, REQUESTS_BESIDE_FAULTS));
+                let sending = senders
+                    .iter_mut()
+                    .map(|sender| sender.send_some(&remote, REQUESTS_BESIDE_FAULTS));
                 join_all(sending).await;
                 let base = json!({"name": "Again"});
                 let answer = remote.client.post("/companies", &base).await;
