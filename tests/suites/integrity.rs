@@ -18,7 +18,7 @@ use hyper::{Method, StatusCode};
 use serde_json::{Value, json};
 use svctrack_core::value::Timestamp;
 use svctrack_server::store::{
-    Health, Scrub, Store as _,
+    BackupFile, Health, Scrub, Store as _,
     embedded::{OpenError, verify_medium},
 };
 use svctrack_tests::{
@@ -401,6 +401,16 @@ const MOST_GROWTH_BYTES: u64 = 128 * 1024 * 1024;
 /// Rounds until all that is kept in memory is there.
 const FIRST_ROUNDS: usize = 3;
 
+/// What is kept for a time alone, and for how many days at most: their rows are no more than those of so many days.
+const KEPT_DAYS: [(&str, u64); 4] =
+    [("messages", 14), ("once", 2), ("once_places", 2), ("parked", 7)];
+
+/// How many rows each table has.
+async fn rows_of(server: &Direct) -> BTreeMap<String, u64> {
+    let (_, manifest) = server.store.back_up(BackupFile::Unnamed).await.unwrap();
+    manifest.tables.into_iter().map(|table| (table.name, table.rows)).collect()
+}
+
 /// Memory of this process, in bytes.
 fn memory() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
@@ -411,10 +421,10 @@ fn memory() -> u64 {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_long_run_of_many_days_loses_nothing_and_does_not_grow() {
     let mut random = Random::of(seed());
-    let (days, started) = (size(5, 100), Instant::now());
+    let (days, started) = (size(12, 100), Instant::now());
     let mut world = World::new(&mut random).await;
     let server = world.open().unwrap();
-    let mut first = 0;
+    let (mut first, mut first_rows) = (0, BTreeMap::new());
     for day in 0..days {
         let sending = world.senders.iter_mut().map(|sender| sender.send(&server, 50));
         futures_util::future::join_all(sending).await;
@@ -422,10 +432,19 @@ async fn a_long_run_of_many_days_loses_nothing_and_does_not_grow() {
         if day <= FIRST_ROUNDS {
             first = memory();
         }
+        if day == 0 {
+            first_rows = rows_of(&server).await;
+        }
         world.now = Timestamp::from_ms_clamped(world.now.as_ms() + 24 * HOUR_MS);
         world.clock.set(world.now);
     }
     let grown = memory().saturating_sub(first);
+    let rows = rows_of(&server).await;
+    for (table, days) in KEPT_DAYS {
+        // A day is not like another.
+        let most = (first_rows[table] + 20) * (days + 2);
+        assert!(rows[table] <= most, "{table} has {} rows, {most} at most", rows[table]);
+    }
     server.store.close();
     drop(server);
     world.check().await;
