@@ -310,8 +310,8 @@ async fn a_server_reads_on_while_its_disk_is_full_and_heals_when_there_is_room()
             disk.fill();
             taken = grow_until(&remote, taken, StatusCode::INSUFFICIENT_STORAGE).await;
             // What has room in the file may go on meanwhile.
-            settle(&remote, &["ok", "read_only"]).await;
             join_all(senders.iter_mut().map(|sender| sender.send_some(&remote, 1))).await;
+            settle(&remote, &["ok", "read_only"]).await;
             check_that_it_reads(&remote, taken).await;
             disk.make_room();
             settle(&remote, &["ok"]).await;
