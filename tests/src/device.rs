@@ -145,12 +145,6 @@ impl Device {
         }
     }
 
-    /// Mounts the file system anew, so that what is read next is what is on the disk.
-    pub fn mount_anew(&mut self) {
-        drop(self.mounted.take());
-        self.mounted = Some(Mounted::new(&self.folder.path().join("disk")));
-    }
-
     fn signal(&self, signal: Signal) {
         kill_process(Pid::from_child(&self.nbdkit), signal).unwrap();
     }

@@ -194,6 +194,12 @@ async fn live_through(fault: impl Fn(u64) -> Fault, number: u64, random: &mut Ra
     world.disk.mend();
     settle(&server).await;
     sender.check(&server).await;
+    sender.send(&server, REQUESTS_BESIDE_FAULTS).await;
+    server.store.close();
+    // What is read may never have come to the disk, where a write of it failed.
+    world.disk = world.disk.after_power_cut(Left::Nothing, random);
+    let server = world.open().unwrap();
+    sender.check(&server).await;
     server.store.close();
     world.check().await;
     is_past
