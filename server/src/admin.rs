@@ -28,6 +28,7 @@ use crate::{
     auth::{ByFile, Tenant, TenantRecord, Token, TokenRecord},
     config::Config,
     rate_limit::RateLimits,
+    refusal::refusal,
     router,
     store::{Actor, Command, Store as _, embedded::Embedded},
 };
@@ -236,12 +237,8 @@ fn broken_off(error: &dyn std::error::Error) -> String {
 /// The store of a configuration.
 fn open(config: &Config) -> Result<Arc<Embedded>, String> {
     let store = Embedded::open(&config.data, config.cache_bytes(), Arc::new(SystemClock));
-    store.map(Arc::new).map_err(|cause| {
-        format!(
-            "the store in `{}` cannot be opened: {cause}; a running server is reached with --server and --token",
-            config.data.display()
-        )
-    })
+    let running = "; a running server is reached with --server and --token";
+    store.map(Arc::new).map_err(|cause| refusal(config, "opened", &cause, running))
 }
 
 /// The tenant that is meant, if it is there.

@@ -19,6 +19,7 @@ use svctrack_server::{
     admin::{Admin, Whose},
     auth::Token,
     config::{Config, Given},
+    refusal::refusal,
     store::embedded::{Compacted, Embedded, Problem, Verified, compact, verify},
 };
 
@@ -120,6 +121,9 @@ pub(crate) struct Compact {
     json: bool,
 }
 
+/// What to do where a store cannot be taken.
+const STOP: &str = "; the server must be stopped";
+
 /// The configuration, where there is a store in its data folder.
 fn with_store(given: Given) -> Result<Config, String> {
     let config = crate::configure(given).map_err(|error| error.to_string())?;
@@ -132,12 +136,8 @@ fn with_store(given: Given) -> Result<Config, String> {
 impl Compact {
     pub(crate) fn run(self) -> Result<(), String> {
         let config = with_store(self.given)?;
-        let done = compact(&config.data, config.cache_bytes()).map_err(|cause| {
-            let folder = config.data.display();
-            format!(
-                "the store in `{folder}` cannot be compacted: {cause}; the server must be stopped"
-            )
-        })?;
+        let done = compact(&config.data, config.cache_bytes());
+        let done = done.map_err(|cause| refusal(&config, "compacted", &cause, STOP))?;
         let Compacted { bytes_before, bytes_after } = done;
         if self.json {
             let bytes = json!({ "bytesBefore": bytes_before, "bytesAfter": bytes_after });
@@ -163,12 +163,8 @@ const DAMAGED: u8 = 2;
 impl Verify {
     pub(crate) fn run(self) -> Result<ExitCode, String> {
         let config = with_store(self.given)?;
-        let found = verify(&config.data, config.cache_bytes()).map_err(|cause| {
-            let folder = config.data.display();
-            format!(
-                "the store in `{folder}` cannot be verified: {cause}; the server must be stopped"
-            )
-        })?;
+        let found = verify(&config.data, config.cache_bytes());
+        let found = found.map_err(|cause| refusal(&config, "verified", &cause, STOP))?;
         say(&if self.json { in_json(&found) } else { in_words(&found) })?;
         Ok(if found.is_sound() { ExitCode::SUCCESS } else { ExitCode::from(DAMAGED) })
     }
@@ -328,7 +324,15 @@ pub(crate) fn block_on<T>(command: impl Future<Output = Result<T, String>>) -> R
     runtime.map_err(|error| error.to_string())?.block_on(command)
 }
 
-/// Prints what was asked for.
+/// Prints what was asked for. Who has stopped reading, as `head` does, has seen enough.
 pub(crate) fn say(text: &str) -> Result<(), String> {
-    writeln!(io::stdout(), "{text}").map_err(|error| error.to_string())
+    match writeln!(io::stdout(), "{text}") {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error.to_string()),
+        _ => Ok(()),
+    }
+}
+
+/// Tells the person something beside what was asked for, where anybody listens.
+pub(crate) fn tell(text: &str) {
+    let _ = writeln!(io::stderr(), "{text}");
 }

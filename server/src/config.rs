@@ -284,9 +284,14 @@ impl Config {
         }
     }
 
+    /// Folder that holds the backups of the schedule.
+    pub(crate) fn backup_folder(&self) -> PathBuf {
+        self.backup_to.clone().unwrap_or_else(|| self.data.join(BACKUPS))
+    }
+
     /// When backups are made, if they are.
     pub fn backups(&self) -> Option<Schedule> {
-        let folder = self.backup_to.clone().unwrap_or_else(|| self.data.join(BACKUPS));
+        let folder = self.backup_folder();
         let keep = usize::try_from(self.backup_keep).unwrap_or(usize::MAX).max(1);
         self.backup_every.map(|every| Schedule { folder, every, keep })
     }

@@ -17,6 +17,7 @@ mod limits;
 mod observe;
 mod openapi;
 pub mod rate_limit;
+pub mod refusal;
 pub mod router;
 mod routes;
 pub mod run;

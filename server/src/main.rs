@@ -43,9 +43,11 @@ enum Command {
     Backup(cli::Backup),
     /// Make the store of a backup, in an empty folder
     Restore(cli::Restore),
-    /// Write the records of a tenant, or of all, into files of NDJSON or CSV, one a resource
+    /// Write the records of a tenant, or of all, into files of NDJSON or CSV, one a resource; activities, tokens,
+    /// reports and who was erased are in a backup alone
     Export(cli::Export),
-    /// Bring the records of such files into a tenant; ends with 2 when some were refused, each with its line
+    /// Bring the records of such files into a tenant; ends with 2 when some were refused, each with its line. Who
+    /// was erased before the export may come back with later events: a backup alone remembers
     Import(cli::Import),
     /// Read all of a stopped server's store and say what is damaged; ends with 0 when nothing is, with 2 when
     /// something is, and with 1 when it cannot be read at all
@@ -80,7 +82,7 @@ fn main() -> ExitCode {
     match done {
         Ok(code) => code,
         Err(reason) => {
-            eprintln!("svctrack: {reason}");
+            cli::tell(&format!("svctrack: {reason}"));
             ExitCode::FAILURE
         }
     }

@@ -15,25 +15,19 @@ use crate::{
     backups,
     config::Config,
     first_start::FirstStart,
-    housekeeping, observe, router,
+    housekeeping, observe,
+    refusal::refusal,
+    router,
     serve::serve,
-    store::{
-        Store, StoreError,
-        embedded::{Embedded, OpenError},
-    },
+    store::{Store, StoreError, embedded::Embedded},
 };
 
 /// Why the server did not start, or stopped.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
     /// The store cannot be opened.
-    #[error("the store in `{folder}` cannot be opened: {cause}")]
-    Open {
-        /// The data folder.
-        folder: String,
-        /// Why.
-        cause: OpenError,
-    },
+    #[error("{0}")]
+    Open(String),
     /// The first start failed.
     #[error("the first start failed: {0}")]
     FirstStart(#[from] StoreError),
@@ -115,8 +109,7 @@ async fn start_first(app: &Arc<App>, config: &Config) -> Result<(), RunError> {
 
 fn open(config: &Config) -> Result<Arc<Embedded>, RunError> {
     let store = Embedded::open(&config.data, config.cache_bytes(), Arc::new(SystemClock));
-    let folder = config.data.display().to_string();
-    store.map(Arc::new).map_err(|cause| RunError::Open { folder, cause })
+    store.map(Arc::new).map_err(|cause| RunError::Open(refusal(config, "opened", &cause, "")))
 }
 
 /// Says something to the person who started the server.

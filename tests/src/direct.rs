@@ -20,7 +20,7 @@ use svctrack_server::{
 };
 use svctrack_web::Addresses;
 
-use crate::TENANT;
+use crate::{TENANT, workload::Target};
 
 /// Cache of a store, in bytes.
 const CACHE_BYTES: usize = 4 * 1024 * 1024;
@@ -121,5 +121,22 @@ impl Direct {
     pub async fn clean_up(&self) -> Result<(), StoreError> {
         let store: Arc<dyn Store> = self.store.clone();
         housekeeping::round(&store).await
+    }
+}
+
+impl Target for Direct {
+    async fn send(
+        &self,
+        method: Method,
+        path: &str,
+        key: Option<&str>,
+        body: &Value,
+    ) -> (StatusCode, Value) {
+        Self::send(self, method, path, key, body).await
+    }
+
+    async fn clean_up(&self) {
+        // Where it fails, so does what is sent next.
+        let _ = Self::clean_up(self).await;
     }
 }

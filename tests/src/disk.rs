@@ -214,7 +214,13 @@ impl State {
     }
 
     fn sync(&mut self) -> io::Result<()> {
-        self.operate(true)?;
+        if let Err(error) = self.operate(true) {
+            // As Linux does: what could not be written is read on as if it were, and never written again.
+            if !self.is_off {
+                self.since.clear();
+            }
+            return Err(error);
+        }
         for change in std::mem::take(&mut self.since) {
             match change {
                 Change::Write(offset, data) => write(&mut self.durable, offset, &data),

@@ -5,6 +5,7 @@ pub mod browser;
 pub mod case;
 pub mod client;
 pub mod description;
+pub mod device;
 pub mod direct;
 pub mod disk;
 pub mod golden;

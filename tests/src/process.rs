@@ -7,14 +7,15 @@ use std::{
     time::{Duration, Instant},
 };
 
-use hyper::StatusCode;
+use hyper::{Method, StatusCode};
+use serde_json::Value;
 use svctrack_server::auth::Token;
 use tokio::{
     io::{AsyncBufReadExt as _, AsyncReadExt as _, BufReader},
     process::{Child, Command},
 };
 
-use crate::{TENANT, client::Client, project};
+use crate::{TENANT, client::Client, project, workload::Target};
 
 /// How long a test waits for something that ought to happen at once, before it says that it does not.
 pub const PATIENCE: Duration = Duration::from_secs(30);
@@ -122,6 +123,40 @@ impl Server {
     /// Waits for the end; returns the exit code.
     pub async fn wait(mut self) -> Option<i32> {
         tokio::time::timeout(PATIENCE, self.child.wait()).await.unwrap().unwrap().code()
+    }
+}
+
+/// A running server as senders use it, with an operator's token for what only that may do.
+pub struct Remote {
+    /// A client with the tenant's token.
+    pub client: Client,
+    /// A client with an operator's token.
+    pub operator: Client,
+}
+
+impl Target for Remote {
+    async fn send(
+        &self,
+        method: Method,
+        path: &str,
+        key: Option<&str>,
+        body: &Value,
+    ) -> (StatusCode, Value) {
+        let client = if path == "/tenants" { &self.operator } else { &self.client };
+        let mut headers = vec![("content-type", "application/json")];
+        headers.extend(key.map(|key| ("idempotency-key", key)));
+        let body = if body.is_null() { String::new() } else { body.to_string() };
+        match client.send(method, path, &headers, body).await {
+            Ok(answer) => {
+                let text = || Value::String(String::from_utf8_lossy(&answer.body).into_owned());
+                (answer.status, serde_json::from_slice(&answer.body).unwrap_or_else(|_| text()))
+            }
+            Err(error) => (StatusCode::SERVICE_UNAVAILABLE, Value::String(error)),
+        }
+    }
+
+    async fn clean_up(&self) {
+        // A server of its own does so by itself.
     }
 }
 

@@ -3,14 +3,17 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    sync::atomic::{AtomicUsize, Ordering},
+    sync::{
+        Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
     time::{Duration, Instant},
 };
 
 use hyper::{Method, StatusCode};
 use serde_json::{Value, json};
 
-use crate::{TENANT, direct::Direct, model::Random, process::PATIENCE};
+use crate::{TENANT, model::Random, process::PATIENCE};
 
 /// Records of a sender that come and go.
 const SLOTS: usize = 4;
@@ -18,6 +21,29 @@ const SLOTS: usize = 4;
 const TOKENS: usize = 100;
 /// Events in a bulk call.
 const EVENTS: usize = 5;
+
+/// What is sent to: a server in this process, or in one of its own.
+pub trait Target: Sync {
+    /// Sends a request; a key makes it one that is carried out once. Where no answer comes, it is an error of
+    /// the server.
+    fn send(
+        &self,
+        method: Method,
+        path: &str,
+        key: Option<&str>,
+        body: &Value,
+    ) -> impl Future<Output = (StatusCode, Value)> + Send;
+
+    /// Removes what has been kept for its time, where that does not go on by itself.
+    fn clean_up(&self) -> impl Future<Output = ()> + Send;
+}
+
+/// Reads a route, which must be there.
+async fn get(server: &impl Target, path: &str) -> Value {
+    let (status, answer) = server.send(Method::GET, path, None, &Value::Null).await;
+    assert_eq!(status, StatusCode::OK, "{path}: {answer}");
+    answer
+}
 
 /// A request, and what it leaves when it has been carried out.
 #[derive(Clone, Debug)]
@@ -44,12 +70,45 @@ enum After {
     TimeZone(&'static str),
     /// A token with this label.
     Token(String),
+    /// The report has been read; of its first entry this comes next.
+    Report(OfEntry),
+    /// An event waits for its company, which comes next.
+    Company(Box<Step>),
     /// Something that nobody looks at.
     Nothing,
 }
 
-/// One who sends.
-#[derive(Debug)]
+/// What becomes of an entry of the report.
+#[derive(Clone, Copy, Debug)]
+enum OfEntry {
+    Removed,
+    Replayed,
+}
+
+/// The route of the report.
+const REPORT: &str = "/integrationissues";
+
+impl OfEntry {
+    fn step(self, id: &str) -> Step {
+        let (method, path) = match self {
+            Self::Removed => (Method::DELETE, format!("{REPORT}/{id}")),
+            Self::Replayed => (Method::POST, format!("{REPORT}/{id}/replay")),
+        };
+        Step { method, path, key: None, body: Value::Null, after: After::Nothing }
+    }
+}
+
+impl Step {
+    async fn send(&self, server: &impl Target) -> (StatusCode, Value) {
+        if let After::Report(_) = self.after {
+            server.clean_up().await;
+        }
+        server.send(self.method.clone(), &self.path, self.key.as_deref(), &self.body).await
+    }
+}
+
+/// One who sends. A clone knows what was acknowledged until then, and what was under way.
+#[derive(Clone, Debug)]
 pub struct Sender {
     name: String,
     random: Random,
@@ -62,7 +121,10 @@ pub struct Sender {
     erased: BTreeSet<String>,
     time_zone: Option<&'static str>,
     tokens: BTreeSet<String>,
+    /// What is under way, or was when the power went.
     unsure: Option<Step>,
+    /// What comes next.
+    next: Option<Step>,
     users: usize,
 }
 
@@ -80,45 +142,61 @@ impl Sender {
             time_zone: (number == 0).then_some("UTC"),
             tokens: BTreeSet::new(),
             unsure: None,
+            next: None,
             users: 0,
         }
     }
 
     /// Sends until a request fails, and counts what is acknowledged.
-    pub async fn send_until_it_fails(&mut self, server: &Direct, sent: &AtomicUsize) {
-        loop {
-            let step = self.next(server).await;
-            if !self.take(server, &step).await {
-                self.unsure = Some(step);
-                return;
-            }
+    pub async fn send_until_it_fails(&mut self, server: &impl Target, sent: &AtomicUsize) {
+        while self.send_one(server).await {
             sent.fetch_add(1, Ordering::Relaxed);
         }
     }
 
     /// Sends so many requests, or until one fails.
-    pub async fn send_some(&mut self, server: &Direct, count: usize) {
+    pub async fn send_some(&mut self, server: &impl Target, count: usize) {
         for _ in 0..count {
-            let step = self.next(server).await;
-            if !self.take(server, &step).await {
-                self.unsure = Some(step);
+            if !self.send_one(server).await {
                 return;
             }
         }
     }
 
     /// Sends so many requests, none of which may fail for good.
-    pub async fn send(&mut self, server: &Direct, count: usize) {
+    pub async fn send(&mut self, server: &impl Target, count: usize) {
         for _ in 0..count {
-            let step = self.next(server).await;
-            assert!(self.take(server, &step).await, "{step:?}");
+            assert!(self.send_one(server).await, "{:?}", self.unsure);
         }
     }
 
-    /// Carries a step out; says whether it was acknowledged.
-    async fn take(&mut self, server: &Direct, step: &Step) -> bool {
-        let key = step.key.as_deref();
-        let (status, answer) = server.send(step.method.clone(), &step.path, key, &step.body).await;
+    /// Sends one request for a sender that others look at meanwhile; says whether it was acknowledged.
+    pub async fn send_one_of(sender: &Mutex<Self>, server: &impl Target) -> bool {
+        let step = sender.lock().unwrap().begin();
+        let answer = step.send(server).await;
+        sender.lock().unwrap().take(&step, answer)
+    }
+
+    async fn send_one(&mut self, server: &impl Target) -> bool {
+        let step = self.begin();
+        let answer = step.send(server).await;
+        self.take(&step, answer)
+    }
+
+    fn begin(&mut self) -> Step {
+        let step = self.next.take().unwrap_or_else(|| self.next());
+        self.unsure = Some(step.clone());
+        step
+    }
+
+    /// Takes the answer to a step; says whether it was acknowledged.
+    fn take(&mut self, step: &Step, (status, answer): (StatusCode, Value)) -> bool {
+        if let After::Report(of_entry) = step.after {
+            // Nothing is made of an answer that says nothing.
+            self.next = answer[0]["_id"].as_str().map(|id| of_entry.step(id));
+            self.unsure = None;
+            return true;
+        }
         if status.is_server_error() {
             return false;
         }
@@ -126,6 +204,7 @@ impl Sender {
         let is_taken = status == StatusCode::OK || matches!(step.after, After::Nothing);
         assert!(is_taken, "{step:?}: {status} {answer}");
         self.note(&step.after);
+        self.unsure = None;
         true
     }
 
@@ -149,7 +228,8 @@ impl Sender {
             }
             After::TimeZone(zone) => self.time_zone = Some(zone),
             After::Token(label) => drop(self.tokens.insert(label)),
-            After::Nothing => {}
+            After::Company(company) => self.next = Some(*company),
+            After::Report(_) | After::Nothing => {}
         }
     }
 
@@ -173,18 +253,18 @@ impl Sender {
         Step { method, path, key, body, after }
     }
 
-    async fn next(&mut self, server: &Direct) -> Step {
+    fn next(&mut self) -> Step {
         match self.random.below(100) {
             0..25 => self.change_a_record(),
             25..35 => self.change_many(),
             35..65 => self.track(),
             65..75 => self.track_many(),
-            75..83 => self.wait_and_appear(server).await,
+            75..83 => self.wait_and_appear(),
             83..87 => self.erase(),
             87..90 => self.let_back(),
             90..93 => self.set(),
             93..96 => self.issue(),
-            _ => self.look_after(server).await,
+            _ => self.look_after(),
         }
     }
 
@@ -238,20 +318,17 @@ impl Sender {
     }
 
     /// An event that waits for its company, which then appears.
-    async fn wait_and_appear(&mut self, server: &Direct) -> Step {
+    fn wait_and_appear(&mut self) -> Step {
         let (user, company) = (self.new_name("late"), self.new_name("company"));
         let (mut event, action) = self.event();
         event["externalId"] = json!(user);
         event["companyExternalId"] = json!(company);
-        let path = format!("/analytics/{TENANT}");
-        let wait =
-            Step { method: Method::POST, path, key: None, body: event, after: After::Nothing };
-        if !self.take(server, &wait).await {
-            return wait;
-        }
         let body = json!({"name": company, "externalId": company});
         let after = After::Waiting(user, action);
-        self.step(Method::POST, "/companies".to_owned(), body, after)
+        let company = self.step(Method::POST, "/companies".to_owned(), body, after);
+        let path = format!("/analytics/{TENANT}");
+        let after = After::Company(Box::new(company));
+        Step { method: Method::POST, path, key: None, body: event, after }
     }
 
     fn erase(&mut self) -> Step {
@@ -300,42 +377,17 @@ impl Sender {
     }
 
     /// Cleaning up, and the report.
-    async fn look_after(&mut self, server: &Direct) -> Step {
-        if self.random.percent(50) {
-            let _ = server.clean_up().await;
-        }
-        let report = "/integrationissues";
-        let (_, entries) = server.send(Method::GET, report, None, &Value::Null).await;
-        let Some(id) = entries[0]["_id"].as_str() else { return self.track() };
-        match self.random.percent(50) {
-            true => {
-                let path = format!("{report}/{id}");
-                Step {
-                    method: Method::DELETE,
-                    path,
-                    key: None,
-                    body: Value::Null,
-                    after: After::Nothing,
-                }
-            }
-            false => {
-                let path = format!("{report}/{id}/replay");
-                Step {
-                    method: Method::POST,
-                    path,
-                    key: None,
-                    body: Value::Null,
-                    after: After::Nothing,
-                }
-            }
-        }
+    fn look_after(&mut self) -> Step {
+        let of_entry = if self.random.percent(50) { OfEntry::Removed } else { OfEntry::Replayed };
+        let (method, path) = (Method::GET, REPORT.to_owned());
+        Step { method, path, key: None, body: Value::Null, after: After::Report(of_entry) }
     }
 
     /// Says what is not as it must be; sends again what it is not sure of.
     ///
     /// # Panics
     /// When something acknowledged is not there, or something else is.
-    pub async fn check(&mut self, server: &Direct) {
+    pub async fn check(&mut self, server: &impl Target) {
         let unsure = self.unsure.take();
         let before = self.found_records(server).await;
         if before != self.records {
@@ -360,7 +412,7 @@ impl Sender {
         self.check_activities(server, None).await;
     }
 
-    async fn send_again(&mut self, server: &Direct, step: &Step) {
+    async fn send_again(&mut self, server: &impl Target, step: &Step) {
         match &step.after {
             // A tenant or a token would be a second one.
             After::Token(label) => {
@@ -368,12 +420,15 @@ impl Sender {
                     self.tokens.insert(label.clone());
                 }
             }
-            _ if step.path == "/tenants" || step.path.starts_with("/integrationissues") => {}
-            _ => assert!(self.take(server, step).await, "{step:?}"),
+            _ if step.path == "/tenants" || step.path.starts_with(REPORT) => {}
+            _ => {
+                let answer = step.send(server).await;
+                assert!(self.take(step, answer), "{step:?}");
+            }
         }
     }
 
-    async fn found_records(&self, server: &Direct) -> BTreeMap<usize, String> {
+    async fn found_records(&self, server: &impl Target) -> BTreeMap<usize, String> {
         let mut found = BTreeMap::new();
         for slot in 0..SLOTS {
             let path = format!("/companies/extid-{}", self.external_id(slot));
@@ -388,10 +443,10 @@ impl Sender {
         found
     }
 
-    async fn check_activities(&self, server: &Direct, unsure: Option<&Step>) {
+    async fn check_activities(&self, server: &impl Target, unsure: Option<&Step>) {
         for (user, expected) in &self.activities {
             let path = format!("/activities?limit=2000&endUserId=extid-{user}");
-            let found = actions(&server.get(&path).await);
+            let found = actions(&get(server, &path).await);
             let once: BTreeSet<_> = found.iter().cloned().collect();
             assert_eq!(once.len(), found.len(), "some of {found:?} twice");
             let missing: Vec<_> = expected.difference(&once).collect();
@@ -415,7 +470,7 @@ impl Sender {
     }
 
     /// Events whose company has come go on by themselves, after a crash too.
-    async fn await_what_waits(&mut self, server: &Direct) {
+    async fn await_what_waits(&mut self, server: &impl Target) {
         for (user, action) in std::mem::take(&mut self.waiting) {
             let path = format!("/endusers/extid-{user}");
             let started = Instant::now();
@@ -427,9 +482,9 @@ impl Sender {
         }
     }
 
-    async fn check_settings(&mut self, server: &Direct, unsure: Option<&Step>) {
+    async fn check_settings(&mut self, server: &impl Target, unsure: Option<&Step>) {
         if let Some(expected) = self.time_zone {
-            let found = server.get("/settings").await;
+            let found = get(server, "/settings").await;
             let other = match unsure {
                 Some(Step { after: After::TimeZone(zone), .. }) => zone,
                 _ => expected,
@@ -443,8 +498,8 @@ impl Sender {
     }
 }
 
-async fn labels(server: &Direct) -> BTreeSet<String> {
-    let tokens = server.get("/tokens").await;
+async fn labels(server: &impl Target) -> BTreeSet<String> {
+    let tokens = get(server, "/tokens").await;
     let labels = tokens.as_array().unwrap().iter().map(|token| token["label"].as_str().unwrap());
     labels.map(str::to_owned).collect()
 }

@@ -9,6 +9,7 @@ mod corpora;
 mod coverage;
 mod crash;
 mod delivery;
+mod device;
 mod erasure;
 mod every_route;
 mod examples;

@@ -11,6 +11,8 @@ use svctrack_tests::{
 };
 use tempfile::TempDir;
 
+use crate::backup::{run, text};
+
 pub(crate) const FILE: &str = "svctrack.redb";
 
 /// A folder with a store in it, closed in good order.
@@ -59,6 +61,59 @@ async fn a_file_that_is_no_sound_store_is_refused_and_left_as_it_is() {
         let said = refusal(folder.path(), &[]).await;
         assert!(said.contains(expect) && said.contains("cannot be opened"), "{name}: {said}");
         assert!(fs::read(&path).unwrap() == bytes, "{name}: the file was changed");
+    }
+}
+
+/// Where the bytes that its sum covers begin in each of the copies of a header.
+const HEADER_AT: [usize; 4] = [40, 4_136, 8_232, 12_328];
+
+/// Turns a bit of these bytes over.
+fn flip(folder: &Path, places: impl IntoIterator<Item = usize>) {
+    let path = folder.join(FILE);
+    let mut bytes = fs::read(&path).unwrap();
+    places
+        .into_iter()
+        .filter(|at| *at < bytes.len())
+        .collect::<Vec<_>>()
+        .iter()
+        .for_each(|at| bytes[*at] ^= 1);
+    fs::write(&path, bytes).unwrap();
+}
+
+#[tokio::test]
+async fn a_store_that_is_beyond_repair_is_refused_with_the_command_that_goes_on_from_its_backup() {
+    // What all begins with, the whole of a header, and all that it leads to, behind the sums of the blocks.
+    let nothing_left = (0..4).map(|copy| copy * 4_096).collect();
+    let blocks = (8..1_000).map(|block| block * 4_096 + 77).collect();
+    for places in [nothing_left, HEADER_AT.to_vec(), blocks] {
+        let (folder, token) = filled_folder().await;
+        let data = text(folder.path());
+        flip(folder.path(), places.iter().copied());
+        let said = refusal(folder.path(), &[]).await;
+        assert!(said.contains("svctrack restore --from 'BACKUP' --data '"), "{said}");
+        flip(folder.path(), places.iter().copied());
+
+        let backups = folder.path().join("backups");
+        fs::create_dir(&backups).unwrap();
+        let arguments = ["backup", "--data", data, "--to", text(&backups)];
+        assert_eq!(run(folder.path(), &arguments).await.0, Some(0));
+        flip(folder.path(), places);
+        let said = refusal(folder.path(), &[]).await;
+        for arguments in [["verify", "--data"], ["compact", "--data"], ["backup", "--data"]] {
+            let (code, also) = run(folder.path(), &[arguments.as_slice(), &[data]].concat()).await;
+            let advice = said.split_once("; go on").unwrap().1;
+            assert!(code == Some(1) && also.contains(advice), "{arguments:?}: {also}");
+        }
+        let command: Vec<_> = said.split('\'').skip(1).step_by(2).collect();
+        let (backup, restored) = (command[0], Path::new(command[1]));
+        let arguments = ["restore", "--from", backup, "--data", text(restored)];
+        let (code, said) = run(folder.path(), &arguments).await;
+        assert_eq!(code, Some(0), "{said}");
+        let server = Server::start(restored, &token).await;
+        let companies = server.client.get("/companies").await.json();
+        assert_eq!(companies[0]["name"], "Acme");
+        server.kill().await;
+        fs::remove_dir_all(restored).unwrap();
     }
 }
 

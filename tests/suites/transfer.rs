@@ -1,6 +1,6 @@
 //! Records out of a store and into another one: the same records, whatever the file.
 
-use std::{collections::BTreeMap, fs, path::Path};
+use std::{collections::BTreeMap, fs, path::Path, process::Stdio};
 
 use serde_json::{Value, json};
 use svctrack_core::resources::REGISTRY;
@@ -10,6 +10,7 @@ use svctrack_tests::{
     client::Client,
     process::{Server, command},
 };
+use tempfile::TempDir;
 
 /// What a store gives a record by itself.
 const OF_THE_STORE: [&str; 5] = ["_id", "__v", "createdAt", "updatedAt", "lastActive"];
@@ -198,7 +199,7 @@ async fn a_record_that_is_refused_is_told_with_its_line_and_stops_no_other() {
     let (code, told, said) = run(folder.path(), &arguments).await;
     assert_eq!(code, Some(2), "{said}");
     let told: Value = serde_json::from_str(&told).unwrap();
-    assert_eq!(told["companies"], json!({"taken": 2, "refused": 3}), "{said}");
+    assert_eq!(told["companies"], json!({"taken": 2, "refused": 3, "withoutKey": 0}), "{said}");
     for part in [
         "companies.ndjson line 3: `name` is required",
         "companies.ndjson line 4: `colour` is not known",
@@ -212,5 +213,113 @@ async fn a_record_that_is_refused_is_told_with_its_line_and_stops_no_other() {
     fs::write(files.join("tickets.csv"), "sourceId,colour\nt1,red\n").unwrap();
     let (code, _, said) = run(folder.path(), &arguments).await;
     assert!(code == Some(1) && said.contains("the column `colour` is not known"), "{said}");
+    server.kill().await;
+}
+
+/// A folder with one file.
+fn folder_with(name: &str, bytes: &[u8]) -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join(name), bytes).unwrap();
+    folder
+}
+
+/// Imports a folder into a server; the exit code, the counts, and what is told beside them.
+async fn import(server: &Server, token: &Token, files: &TempDir) -> (Option<i32>, Value, String) {
+    let from = files.path().to_str().unwrap();
+    let arguments =
+        ["import", "--json", "--server", &server.base, "--token", token.reveal(), "--from", from];
+    let (code, told, said) = run(files.path(), &arguments).await;
+    (code, serde_json::from_str(&told).unwrap_or_else(|_| panic!("{said}")), said)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_row_that_cannot_be_read_is_told_with_its_line_and_stops_no_other() {
+    let (data, token) = (tempfile::tempdir().unwrap(), Token::generate().unwrap());
+    let server = Server::start(data.path(), &token).await;
+    for end in ["\n", "\r\n"] {
+        let lines: [&[u8]; 10] = [
+            b"externalId,name,sourceId",
+            b"a,A,",
+            b"b,B",
+            b"",
+            b"c,\xff,",
+            b"d,\"D",
+            b"of two lines\",",
+            b"e,E,,",
+            b"f,F,",
+            b"g",
+        ];
+        let table = lines.map(|line| [line, end.as_bytes()].concat()).concat();
+        let files = folder_with("products.csv", &table);
+        let (code, told, said) = import(&server, &token, &files).await;
+        assert_eq!(code, Some(2), "{said}");
+        assert_eq!(told["products"], json!({"taken": 3, "refused": 4, "withoutKey": 0}), "{said}");
+        for part in [
+            "products.csv line 3: it has 2 cells, the first line 3",
+            "products.csv line 5: it is not UTF-8",
+            "products.csv line 8: it has 4 cells, the first line 3",
+            "products.csv line 10: it has 1 cells, the first line 3",
+        ] {
+            assert!(said.contains(part), "{end:?}: {part}: {said}");
+        }
+    }
+    let long = format!("{{\"name\": \"{}\"}}", "x".repeat(5 * 1024 * 1024));
+    let rows =
+        [long.as_bytes(), b"\n{\"name\": \"\xff\"}\n{\"name\": \"H\", \"externalId\": \"h\"}\n"];
+    let files = folder_with("products.ndjson", &rows.concat());
+    let (code, told, said) = import(&server, &token, &files).await;
+    assert_eq!(code, Some(2), "{said}");
+    assert_eq!(told["products"], json!({"taken": 1, "refused": 2, "withoutKey": 0}), "{said}");
+    assert!(said.contains("line 1: it has over") && said.contains("line 2: "), "{said}");
+    server.kill().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_import_says_what_it_leaves_and_what_would_come_twice() {
+    let (data, token) = (tempfile::tempdir().unwrap(), Token::generate().unwrap());
+    let server = Server::start(data.path(), &token).await;
+    let companies = b"{\"name\": \"A\"}\n{\"name\": \"B\", \"externalId\": \"b\"}\n";
+    let files = folder_with("companies.ndjson", companies);
+    fs::write(files.path().join("company.csv"), "name\nC\n").unwrap();
+    fs::write(files.path().join(".hidden"), "").unwrap();
+    for count in [2, 3] {
+        let (code, told, said) = import(&server, &token, &files).await;
+        assert_eq!(code, Some(0), "{said}");
+        assert_eq!(told["companies"], json!({"taken": 2, "refused": 0, "withoutKey": 1}), "{said}");
+        assert!(said.contains("company.csv: nothing is brought in of it"), "{said}");
+        assert!(
+            said.contains("companies: 1 new ones have no key") && !said.contains("hidden"),
+            "{said}"
+        );
+        let there = server.client.get("/companies").await.json();
+        assert_eq!(there.as_array().unwrap().len(), count);
+    }
+    // What is wrong with one file is said before another is brought in.
+    let files = folder_with("companies.ndjson", b"{\"name\": \"D\", \"externalId\": \"d\"}\n");
+    fs::write(files.path().join("tickets.csv"), "colour\nred\n").unwrap();
+    let from = files.path().to_str().unwrap();
+    let arguments = ["import", "--server", &server.base, "--token", token.reveal(), "--from", from];
+    assert_eq!(run(files.path(), &arguments).await.0, Some(1));
+    assert_eq!(server.client.get("/companies/extid-d").await.status, 404);
+    server.kill().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nobody_needs_to_read_what_a_command_says() {
+    let (data, token) = (tempfile::tempdir().unwrap(), Token::generate().unwrap());
+    let server = Server::start(data.path(), &token).await;
+    let refused = "{}\n".repeat(100);
+    let files = folder_with("companies.ndjson", refused.as_bytes());
+    let from = files.path().to_str().unwrap();
+    let import = ["import", "--server", &server.base, "--token", token.reveal(), "--from", from];
+    let list = ["token", "list", "--server", &server.base, "--token", token.reveal()];
+    let wrong = ["import", "--data", "nowhere", "--from", "nowhere"];
+    for (arguments, expect) in [(import.as_slice(), 2), (&list, 0), (&wrong, 1)] {
+        let mut command = command(files.path());
+        let mut child =
+            command.args(arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        drop((child.stdout.take(), child.stderr.take()));
+        assert_eq!(child.wait().await.unwrap().code(), Some(expect), "{arguments:?}");
+    }
     server.kill().await;
 }

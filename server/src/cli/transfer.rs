@@ -16,7 +16,7 @@ use svctrack_server::{
     transfer::{self, Format, Imported},
 };
 
-use super::At;
+use super::{At, tell};
 
 /// The exit code that says that some records were refused.
 const REFUSED: u8 = 2;
@@ -136,7 +136,7 @@ impl Import {
     async fn each_tenant(&self, refused: &mut usize) -> Result<Value, String> {
         let (admin, tokens) = Admin::with_tenants(&self.of.at.config()?, self.tenants()?).await?;
         for (tenant, token) in tokens {
-            eprintln!("the first token of {tenant}, shown only this once: {}", token.reveal());
+            tell(&format!("the first token of {tenant}, shown only this once: {}", token.reveal()));
         }
         let mut told = Map::new();
         for (tenant, admin) in admin.of_each_tenant()? {
@@ -159,14 +159,25 @@ impl Import {
 }
 
 async fn from_folder(admin: &Admin, folder: &Path, refused: &mut usize) -> Result<Value, String> {
-    let mut tell = |one: transfer::Refused| {
-        eprintln!("{} line {}: {}", folder.join(one.file).display(), one.line, one.reason);
+    let others = transfer::others_in(folder);
+    let others = others.map_err(|error| format!("{}: {error}", folder.display()))?;
+    for name in others.iter().filter(|name| *name != TENANTS) {
+        tell(&format!("{}: nothing is brought in of it", folder.join(name).display()));
+    }
+    let mut tell_refused = |one: transfer::Refused| {
+        tell(&format!("{} line {}: {}", folder.join(one.file).display(), one.line, one.reason));
     };
     let mut told = Map::new();
-    for (def, done) in transfer::import(admin, folder, &mut tell).await? {
-        let Imported { taken, refused: of_file } = done;
+    for (def, done) in transfer::import(admin, folder, &mut tell_refused).await? {
+        let Imported { taken, refused: of_file, without_key } = done;
         *refused += of_file;
-        let counts = json!({ "taken": taken, "refused": of_file });
+        if without_key > 0 {
+            tell(&format!(
+                "{}: {without_key} new ones have no key, and come a second time when they are imported again",
+                def.path
+            ));
+        }
+        let counts = json!({ "taken": taken, "refused": of_file, "withoutKey": without_key });
         told.insert(def.path.to_owned(), counts);
     }
     Ok(told.into())

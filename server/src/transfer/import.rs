@@ -1,7 +1,7 @@
 //! Records from files into a tenant: by the keys that they have, as a bulk upsert finds them (R20). Ids are
 //! the store's own, so a reference to a record that came along is written as the key, or the id, that it has here.
 
-use std::{collections::HashMap, mem, path::Path};
+use std::{collections::HashMap, fs, io, mem, path::Path};
 
 use bytes::Bytes;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
@@ -21,6 +21,9 @@ const BATCH_RECORDS: usize = 500;
 /// Text that is sent at a time, in bytes, but for one record more: well below what a bulk call may have.
 const BATCH_BYTES: usize = 8 * 1024 * 1024;
 
+/// How a file may stand.
+const FORMATS: [Format; 2] = [Format::Ndjson, Format::Csv];
+
 /// What became of the records of a file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Imported {
@@ -28,6 +31,8 @@ pub struct Imported {
     pub taken: usize,
     /// Those that were refused.
     pub refused: usize,
+    /// Of those that are there, the new ones without a key: nothing finds them when they are brought in again.
+    pub without_key: usize,
 }
 
 /// A record that was refused.
@@ -50,23 +55,54 @@ pub async fn import(
     folder: &Path,
     tell: &mut dyn FnMut(Refused),
 ) -> Result<Vec<(&'static ResourceDef, Imported)>, String> {
+    let files = files_in(folder)?;
     let mut import = Import { admin, known: HashMap::new(), tell };
     let mut done = Vec::new();
+    for (def, format) in files {
+        done.push((def, import.file(def, format, folder).await?));
+    }
+    Ok(done)
+}
+
+/// The files of a folder that are brought in. Each is looked at before anything is sent.
+fn files_in(folder: &Path) -> Result<Vec<(&'static ResourceDef, Format)>, String> {
+    let mut files = Vec::new();
     for def in everything() {
-        let there = [Format::Ndjson, Format::Csv].into_iter();
+        let there = FORMATS.into_iter();
         let there: Vec<_> =
             there.filter(|format| folder.join(format.file_name(def)).exists()).collect();
         match there.as_slice() {
             [] => {}
-            [format] => done.push((def, import.file(def, *format, folder).await?)),
+            [format] => files.push((def, *format)),
             _ => return Err(format!("`{}` is there as NDJSON and as CSV: remove one", def.path)),
         }
     }
-    if done.is_empty() {
-        Err(format!("there are no records in `{}`", folder.display()))
-    } else {
-        Ok(done)
+    for (def, format) in &files {
+        let path = folder.join(format.file_name(def));
+        Rows::open(def, *format, &path).map_err(|error| format!("{}: {error}", path.display()))?;
     }
+    match files.is_empty() {
+        true => Err(format!("there are no records in `{}`", folder.display())),
+        false => Ok(files),
+    }
+}
+
+/// What else lies in a folder, by name: nothing of it is brought in. What is hidden is left out.
+///
+/// # Errors
+/// When the folder cannot be read.
+pub fn others_in(folder: &Path) -> io::Result<Vec<String>> {
+    let is_ours = |name: &String| {
+        let mut names =
+            everything().into_iter().flat_map(|def| FORMATS.map(|format| format.file_name(def)));
+        names.any(|file| file == *name)
+    };
+    let entries = fs::read_dir(folder)?.collect::<Result<Vec<_>, _>>()?;
+    let names = entries.iter().map(|entry| entry.file_name().to_string_lossy().into_owned());
+    let mut others: Vec<_> =
+        names.filter(|name| !name.starts_with('.') && !is_ours(name)).collect();
+    others.sort();
+    Ok(others)
 }
 
 /// A record on its way.
@@ -108,9 +144,9 @@ impl Import<'_> {
         let mut file = FromFile { def, name, is_referred, done: Imported::default() };
         self.pass(&mut file, format, folder, Pass::First).await?;
         if referred(def).any(|name| name == def.name) {
-            let Imported { taken, .. } = file.done;
+            let Imported { taken, without_key, .. } = file.done;
             self.pass(&mut file, format, folder, Pass::Again).await?;
-            file.done.taken = taken;
+            (file.done.taken, file.done.without_key) = (taken, without_key);
         }
         Ok(file.done)
     }
@@ -235,7 +271,12 @@ impl Import<'_> {
     async fn send_alone(&mut self, file: &mut FromFile, item: Item) -> Result<(), String> {
         let done = match self.find(file.def, &item).await? {
             Some(path) => self.write(Method::PUT, &path, &item.sent).await?,
-            None => self.create(file.def, &item.sent).await?,
+            None => {
+                let made = self.create(file.def, &item.sent).await?;
+                let is_lost = made.is_ok() && key_of(file.def, &item.sent).is_none();
+                file.done.without_key += usize::from(is_lost);
+                made
+            }
         };
         match done {
             Ok(answer) => {

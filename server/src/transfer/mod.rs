@@ -17,7 +17,7 @@ use svctrack_core::{
 
 pub use self::{
     export::export,
-    import::{Imported, Refused, import},
+    import::{Imported, Refused, import, others_in},
 };
 
 /// How records stand in a file.

@@ -197,8 +197,8 @@ pub enum ArchiveError {
     /// It is something else.
     #[error("it is not a svctrack backup")]
     Foreign,
-    /// It ends before its manifest.
-    #[error("it is cut off")]
+    /// It ends before its manifest; so can one end that was damaged as it was packed.
+    #[error("it is cut off or damaged")]
     CutOff,
     /// It is not as it was written.
     #[error("it is damaged: {0}")]

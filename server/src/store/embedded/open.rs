@@ -54,6 +54,16 @@ pub enum OpenError {
 }
 
 impl OpenError {
+    /// Whether what is stored is not as it was written.
+    pub(super) fn is_damage(&self) -> bool {
+        matches!(self, Self::Damaged(_) | Self::Store(StoreError::Corrupted { .. }))
+    }
+
+    /// Whether nothing can be made of the file, so that a backup is what is left.
+    pub(crate) fn is_beyond_repair(&self) -> bool {
+        self.is_damage() || matches!(self, Self::Foreign(_))
+    }
+
     /// The store has a format that this program does not know.
     pub(super) fn format(found: &str) -> Self {
         Self::Format { found: found.to_owned(), known: STORE_FORMAT.to_string() }

@@ -44,7 +44,7 @@ pub(super) fn recover(shared: &Shared, refuse: impl Fn()) {
         tracing::error!(store = shared.medium.name(), cause = %error, "the store takes no writes");
         read_meanwhile(shared);
         // Once: where rows are damaged as well, it fails each time.
-        if is_damage(&error) && std::mem::take(&mut may_renew) && renew(shared, &refuse) {
+        if error.is_damage() && std::mem::take(&mut may_renew) && renew(shared, &refuse) {
             tried = heal(shared);
             continue;
         }
@@ -73,10 +73,6 @@ fn heal(shared: &Shared) -> Result<(), OpenError> {
         looked => looked?,
     }
     Ok(damage::contained(|| try_commit(&database))?)
-}
-
-fn is_damage(error: &OpenError) -> bool {
-    matches!(error, OpenError::Damaged(_) | OpenError::Store(StoreError::Corrupted { .. }))
 }
 
 /// Writes the store anew from what can be read of it; says whether it did.

@@ -121,7 +121,7 @@ fn fill(
                 // A backup may be older than some of the tables.
                 let known = tables.find(|known| known.name() == name);
                 let known =
-                    known.ok_or_else(|| not_as_expected(format!("it has a table `{name}`")))?;
+                    known.ok_or_else(|| not_as_expected(format!("it has a table {name:?}")))?;
                 table = Some(transaction.open_table(known).map_err(StoreError::from)?);
             }
             Part::Row(key, value) => {
@@ -136,4 +136,27 @@ fn fill(
 
 fn not_as_expected(what: String) -> RestoreError {
     ArchiveError::Damaged(what).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use svctrack_core::value::Timestamp;
+
+    use super::{
+        super::archive::{ArchiveWriter, Head},
+        *,
+    };
+
+    #[test]
+    fn what_is_said_of_a_damaged_backup_is_one_line() {
+        let folder = tempfile::tempdir().unwrap();
+        let (backup, to) = (folder.path().join("backup"), folder.path().join("to"));
+        let file = File::create(&backup).unwrap();
+        let mut writer = ArchiveWriter::begin(file, Head::of(Timestamp::MIN)).unwrap();
+        writer.table("a\n\u{1b}[2J").unwrap();
+        writer.finish().unwrap();
+        let said = restore(&backup, &to, 1024 * 1024).unwrap_err().to_string();
+        assert!(!said.contains(char::is_control) && said.contains("it has a table"), "{said:?}");
+        assert!(!to.exists());
+    }
 }

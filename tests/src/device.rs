@@ -1,0 +1,276 @@
+//! A file system on a disk that stops, fails and fills up when told to: ext4 over a loop device, over a block
+//! device of nbdkit whose bytes lie in memory. What has reached that device is what a power cut leaves; what
+//! waits in the system's memory is lost.
+
+use std::{
+    env, fs,
+    io::Write as _,
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+    thread,
+    time::{Duration, Instant},
+};
+
+use rustix::process::{Pid, Signal, geteuid, kill_process};
+use tempfile::TempDir;
+
+use crate::process::PATIENCE;
+
+/// Where images lie: in memory, so that no test waits for a disk, nor wears it out.
+const IMAGES: &str = "/dev/shm";
+/// What a [`Device`] is made with.
+pub const DEVICE_TOOLS: &[&str] = &["nbdkit", "nbdfuse", "mkfs.ext4", "mount"];
+/// What a [`SmallDisk`] is made with.
+pub const SMALL_DISK_TOOLS: &[&str] = &["mkfs.ext4", "mount"];
+/// How often something is looked at until it is so.
+const PAUSE: Duration = Duration::from_millis(1);
+
+/// Says why there can be no disk here that is made with these tools, if so.
+pub fn obstacle(tools: &[&str]) -> Option<String> {
+    if !geteuid().is_root() {
+        return Some("only root may mount a file system".to_owned());
+    }
+    if !Path::new("/dev/loop-control").exists() {
+        return Some("there are no loop devices".to_owned());
+    }
+    let path = env::var_os("PATH").unwrap_or_default();
+    let is_there = |tool: &&str| env::split_paths(&path).any(|folder| folder.join(tool).exists());
+    let missing = tools.iter().find(|tool| !is_there(tool))?;
+    Some(format!("`{missing}` is not installed"))
+}
+
+/// Whether the file system keeps a journal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Journal {
+    /// It does: after a power cut it is as it was at some moment.
+    Kept,
+    /// It does not, so that it takes writes again when its disk does. With a journal it never would.
+    None,
+}
+
+/// What fails.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Failing {
+    /// Every write.
+    Writes,
+    /// Every write and every read.
+    All,
+}
+
+impl Failing {
+    /// The files of which each has one kind of operation fail while it is there.
+    fn triggers(self) -> &'static [&'static str] {
+        match self {
+            Self::Writes => &["pwrite"],
+            Self::All => &["pwrite", "pread"],
+        }
+    }
+}
+
+/// A disk and the file system on it, which are gone when it is dropped.
+pub struct Device {
+    folder: TempDir,
+    nbdkit: Child,
+    nbdfuse: Child,
+    mounted: Option<Mounted>,
+}
+
+impl Device {
+    /// A disk with an empty file system on it.
+    pub fn new(bytes: u64, journal: Journal) -> Self {
+        let folder = tempfile::tempdir_in(IMAGES).unwrap();
+        let at = |name: &str| folder.path().join(name);
+        fs::File::create(at("image")).unwrap().set_len(bytes).unwrap();
+        let mut nbdkit = Command::new("nbdkit");
+        nbdkit.args(["--foreground", "--unix"]).arg(at("socket")).arg("--filter=error");
+        nbdkit.arg("file").arg(at("image"));
+        for kind in Failing::All.triggers() {
+            nbdkit.args([format!("error-{kind}=EIO"), format!("error-{kind}-rate=100%")]);
+            nbdkit.arg(format!("error-{kind}-file={}", at(kind).display()));
+        }
+        let nbdkit = spawn(&mut nbdkit);
+        until(|| at("socket").exists());
+        fs::File::create(at("disk")).unwrap();
+        let nbdfuse =
+            spawn(Command::new("nbdfuse").arg(at("disk")).arg("--unix").arg(at("socket")));
+        until(|| fs::metadata(at("disk")).is_ok_and(|disk| disk.len() == bytes));
+        let journal: &[&str] = match journal {
+            Journal::Kept => &["-J", "size=4"],
+            Journal::None => &["-O", "^has_journal"],
+        };
+        let mut format = Command::new("mkfs.ext4");
+        format.args(["-q", "-F", "-E", "lazy_itable_init=0,nodiscard"]).args(journal);
+        run(format.arg(at("disk")));
+        let mounted = Some(Mounted::new(&at("disk")));
+        Self { folder, nbdkit, nbdfuse, mounted }
+    }
+
+    fn mounted(&self) -> &Mounted {
+        self.mounted.as_ref().unwrap()
+    }
+
+    /// The folder that the file system is mounted on.
+    pub fn folder(&self) -> &Path {
+        self.mounted().folder()
+    }
+
+    /// Stops the disk: nothing more reaches it.
+    pub fn stop(&self) {
+        self.signal(Signal::STOP);
+        until(|| self.is_stopped());
+    }
+
+    /// A copy of the stopped disk, which then goes on.
+    pub fn copy_and_go_on(&self) -> Copy {
+        let folder = tempfile::tempdir_in(IMAGES).unwrap();
+        let image = folder.path().join("image");
+        let from = self.folder.path().join("image");
+        run(Command::new("cp").arg("--sparse=always").arg(from).arg(&image));
+        self.signal(Signal::CONT);
+        let mounted = Mounted::new(&image);
+        Copy { mounted, _folder: folder }
+    }
+
+    /// Has the disk fail from now on.
+    pub fn fail(&self, failing: Failing) {
+        for kind in failing.triggers() {
+            fs::File::create(self.folder.path().join(kind)).unwrap();
+        }
+    }
+
+    /// Has the disk work again.
+    pub fn mend(&self) {
+        for kind in Failing::All.triggers() {
+            let _ = fs::remove_file(self.folder.path().join(kind));
+        }
+    }
+
+    fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.nbdkit), signal).unwrap();
+    }
+
+    /// Whether each of the threads has stopped: a signal reaches them one after the other.
+    fn is_stopped(&self) -> bool {
+        let tasks = fs::read_dir(format!("/proc/{}/task", self.nbdkit.id())).unwrap();
+        let states =
+            tasks.filter_map(|task| fs::read_to_string(task.ok()?.path().join("stat")).ok());
+        let mut states = states.map(|stat| stat.rsplit_once(") ").map(|(_, rest)| rest.to_owned()));
+        states.all(|state| state.is_some_and(|state| state.starts_with('T')))
+    }
+}
+
+impl Drop for Device {
+    fn drop(&mut self) {
+        self.mend();
+        self.signal(Signal::CONT);
+        drop(self.mounted.take());
+        for child in [&mut self.nbdfuse, &mut self.nbdkit] {
+            let _ = kill_process(Pid::from_child(child), Signal::TERM);
+            let _ = child.wait();
+        }
+    }
+}
+
+/// What a power cut has left, mounted.
+pub struct Copy {
+    mounted: Mounted,
+    _folder: TempDir,
+}
+
+impl Copy {
+    /// The folder that it is mounted on.
+    pub fn folder(&self) -> &Path {
+        self.mounted.folder()
+    }
+}
+
+/// A disk of a limited size with a file system on it, which may be filled up.
+pub struct SmallDisk {
+    mounted: Mounted,
+    _folder: TempDir,
+}
+
+impl SmallDisk {
+    /// A disk with an empty file system on it.
+    pub fn new(bytes: u64) -> Self {
+        let folder = tempfile::tempdir_in(IMAGES).unwrap();
+        let image = folder.path().join("image");
+        fs::File::create(&image).unwrap().set_len(bytes).unwrap();
+        run(Command::new("mkfs.ext4").args(["-q", "-F"]).arg(&image));
+        Self { mounted: Mounted::new(&image), _folder: folder }
+    }
+
+    /// The folder that it is mounted on.
+    pub fn folder(&self) -> &Path {
+        self.mounted.folder()
+    }
+
+    /// Fills it up.
+    pub fn fill(&self) {
+        let mut filler = fs::File::create(self.filler()).unwrap();
+        for size in [64 * 1024, 1_024] {
+            while filler.write_all(&vec![1; size]).is_ok() {}
+        }
+        let _ = filler.sync_all();
+    }
+
+    /// Makes room again.
+    pub fn make_room(&self) {
+        fs::remove_file(self.filler()).unwrap();
+    }
+
+    fn filler(&self) -> PathBuf {
+        self.folder().join("filler")
+    }
+}
+
+/// A mounted file system.
+struct Mounted(TempDir);
+
+impl Mounted {
+    fn new(image: &Path) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        run(Command::new("mount").args(["-o", "loop"]).arg(image).arg(folder.path()));
+        Self(folder)
+    }
+
+    fn folder(&self) -> &Path {
+        self.0.path()
+    }
+}
+
+impl Drop for Mounted {
+    fn drop(&mut self) {
+        let started = Instant::now();
+        while !Command::new("umount")
+            .arg(self.0.path())
+            .stderr(Stdio::null())
+            .status()
+            .unwrap()
+            .success()
+        {
+            if started.elapsed() > PATIENCE {
+                let _ = Command::new("umount").arg("--lazy").arg(self.0.path()).status();
+                return;
+            }
+            thread::sleep(PAUSE);
+        }
+    }
+}
+
+fn spawn(command: &mut Command) -> Child {
+    command.stdin(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
+}
+
+fn run(command: &mut Command) {
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
+}
+
+fn until(is_so: impl Fn() -> bool) {
+    let started = Instant::now();
+    while !is_so() {
+        assert!(started.elapsed() < PATIENCE, "it does not come about");
+        thread::sleep(PAUSE);
+    }
+}
