@@ -9,6 +9,7 @@ use std::{
 
 use serde_json::Value;
 use svctrack_server::auth::Token;
+use svctrack_web::npm_package;
 use svctrack_tests::{
     TENANT,
     browser::Browser,
@@ -29,6 +30,13 @@ async fn package() -> TempDir {
     let output = command.args(["script", "--npm", "site/svctrack"]).output().await.unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     folder
+}
+
+/// The types, as they are in the package.
+fn types() -> String {
+    let package = npm_package();
+    let (_, types) = package.into_iter().find(|(name, _)| *name == "index.d.ts").unwrap();
+    String::from_utf8(types.into_owned()).unwrap()
 }
 
 fn source(path: &str) -> String {
@@ -60,7 +68,7 @@ fn array(text: &str, name: &str) -> BTreeSet<String> {
 fn types_snippet_module_and_script_have_the_same_calls() {
     let calls = members(&source("script/tracker/main.js"), "const methods = {", &['(', ':']);
     assert!(calls.contains("track") && calls.contains("consent"), "{calls:?}");
-    let types = source("npm/index.d.ts");
+    let types = types();
     assert_eq!(names_between(&types, "export function ", "("), calls);
     assert_eq!(names_between(&types, "typeof ", ";"), calls);
     let module = source("npm/index.js");
@@ -71,7 +79,7 @@ fn types_snippet_module_and_script_have_the_same_calls() {
 
 #[test]
 fn types_readme_and_script_have_the_same_options_and_members() {
-    let types = source("npm/index.d.ts");
+    let types = types();
     let options = members(&types, "export interface Options {", &['?']);
     let readme = fs::read_to_string(project().join("README.md")).unwrap();
     let (_, table) = readme.split_once("| option | meaning |\n|---|---|\n").unwrap();
@@ -86,6 +94,7 @@ fn types_readme_and_script_have_the_same_options_and_members() {
         .map(|rest| rest.split(|c: char| !c.is_alphabetic()).next().unwrap().to_owned())
         .collect();
     assert_eq!(read, options);
+    assert_eq!(members(&whole, "const options = {", &[':']), options);
 
     let identity = members(&types, "export interface Identity {", &['?']);
     assert_eq!(identity, array(&whole, "IDENTITY"));
@@ -168,7 +177,17 @@ load();
 // @ts-expect-error
 init({ consent: 'maybe' });
 // @ts-expect-error
+init({ pageView: true });
+// @ts-expect-error
+load('https://a.example/analytics/1', { onwarning: () => {} });
+// @ts-expect-error
 identify();
+// @ts-expect-error
+identify(7, { mail: 'ada@acme.example' });
+// @ts-expect-error
+identify(7, { weight: 2 });
+// @ts-expect-error
+track('Opened report', { companyExternalID: 'acme' });
 // @ts-expect-error
 track('Opened report', { pages: 3 });
 // @ts-expect-error

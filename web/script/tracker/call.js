@@ -33,8 +33,7 @@ function read(name, first, given, calledAt) {
   const message = identityOf(extra);
   const call = { name, first: text(first), message };
   const members = [...IDENTITY, 'info', 'passive', 'weight'];
-  const unknown = Object.keys(extra).filter((member) => !members.includes(member));
-  if (unknown[0]) warn(`${title(call)}member_unknown: ${unknown}`);
+  warnOfUnknown(title(call) + 'member', extra, members);
   if (name === 'identify') {
     if (call.first) message.externalId = call.first;
   } else {

@@ -8,7 +8,7 @@ const IDLE_MS = 2000;
 function consent() {
   const given = options.consent;
   if (given === 'granted') return given;
-  return navigator.globalPrivacyControl ? 'denied' : given || 'granted';
+  return navigator.globalPrivacyControl ? 'denied' : (given ?? 'granted');
 }
 
 // Whether anything may be sent or stored.
@@ -16,10 +16,12 @@ function isAllowed() {
   return isStarted && consent() === 'granted';
 }
 
+// Takes the visitor's answer. One that cannot be used is none yet, so that nothing is sent for it.
 function setConsent(given) {
-  if (!/^(granted|denied|pending)$/.test(given)) return warn('consent() did nothing: consent_invalid');
   options.consent = given;
-  heed();
+  if (/^(granted|denied|pending)$/.test(given)) return;
+  options.consent = 'pending';
+  warn('consent_invalid: it counts as pending');
 }
 
 // Does what the visitor's answer asks for.

@@ -1,8 +1,21 @@
 // What is said to whoever builds the host page. A warning says what was not sent, with a stable code and
 // what to do; with `debug` every step is explained.
 
-// What the page gave to `init`, or with `load`.
-const options = {};
+// What the page gave to `init`, or with `load`. Lines with a colon are the types that the npm package has.
+const options = {
+  // Whether the visitor agrees; `granted` unless it is given. Any other answer counts as `pending`.
+  //: consent?: Consent
+  consent: undefined,
+  // Track each page once, as `Viewed page` with its path.
+  //: pageViews?: boolean
+  pageViews: false,
+  // Explain every call in the console.
+  //: debug?: boolean
+  debug: false,
+  // Called with each warning of the console.
+  //: onWarning?: (line: string) => void
+  onWarning: undefined,
+};
 
 // The result of a function of `given`; undefined when it throws, as what belongs to the page or the browser
 // may. That a call failed is said.
@@ -18,6 +31,12 @@ function attempt(action, given) {
 function warn(text) {
   attempt(() => console.warn('svctrack: ' + text));
   attempt(() => options.onWarning('svctrack: ' + text));
+}
+
+// Says which members of an object nobody knows: mistakes in writing.
+function warnOfUnknown(what, object, known) {
+  const unknown = Object.keys(object).filter((name) => !known.includes(name));
+  if (unknown[0]) warn(`${what}_unknown: ${unknown}`);
 }
 
 function explain(text) {

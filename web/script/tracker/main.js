@@ -102,30 +102,49 @@ function comeBack(event) {
   view();
 }
 
+// Lines with a colon are the types that the npm package has.
 const methods = {
-  // Sets the address to which events go, once, and starts.
+  // Sets the address to which events go, `https://<server>/analytics/<tenant>`, once, and starts.
+  //: load(endpoint: string, options?: Options): void
   load(address, given) {
-    endpoint ||= text(address);
-    if (!endpoint) warn('load() failed: address_missing');
+    // A path is one of the page's own site.
+    const [usable] = /^(https?:\/)?\/.+/.exec(address) || [];
+    if (!usable) warn('load() failed: address_invalid');
+    endpoint ||= usable;
     methods.init(given);
   },
-  // Sets options: `consent`, `debug`, `pageViews`, `onWarning`.
+  // Sets options.
+  //: init(options?: Options): void
   init(given) {
-    Object.assign(options, given);
+    const { consent: answer, ...others } = Object(given);
+    const known = Object.keys(options);
+    Object.assign(options, others);
     options.debug ||= /[?&]svctrack_debug/.test(location.search);
+    warnOfUnknown('init() option', others, known);
+    if (answer !== undefined) setConsent(answer);
     begin();
   },
+  // Says who is there: an id of yours, or null and an e-mail. It is kept in the cookie `_svctrack`.
+  //: identify(userId: Id | null, extra?: Identity): void
   identify(userId, extra, calledAt) {
     take(read('identify', userId, extra, calledAt));
   },
+  // Says what the user did.
+  //: track(action: string, extra?: EventInfo): void
   track(action, extra, calledAt) {
     take(read('track', action, extra, calledAt));
   },
-  // Forgets who the visitor is: for a log-out. It waits its turn behind the calls before it.
+  // Forgets who is there: for a log-out. It waits its turn behind the calls before it.
+  //: reset(): void
   reset() {
     take({ name: 'reset' });
   },
-  consent: setConsent,
+  // Says what the visitor decided.
+  //: consent(given: Consent): void
+  consent(given) {
+    setConsent(given);
+    heed();
+  },
 };
 
 // A call as the snippet keeps it: its name, its arguments, its time.
