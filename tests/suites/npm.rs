@@ -9,13 +9,13 @@ use std::{
 
 use serde_json::Value;
 use svctrack_server::auth::Token;
-use svctrack_web::npm_package;
 use svctrack_tests::{
     TENANT,
     browser::Browser,
     process::{Server, command},
     project,
 };
+use svctrack_web::npm_package;
 use tempfile::TempDir;
 
 use crate::proxy::{self, wait_until_actions};

@@ -66,9 +66,8 @@ fn kind(kind: Kind) -> &'static str {
 
 /// Declarations as they stand in the file, each below its sentence.
 fn written(indent: &str, start: &str, declarations: &[Declaration]) -> String {
-    let write = |(doc, text): &Declaration| {
-        format!("{indent}/** {doc} */\n{indent}{start}{text};\n")
-    };
+    let write =
+        |(doc, text): &Declaration| format!("{indent}/** {doc} */\n{indent}{start}{text};\n");
     declarations.iter().map(write).collect()
 }
 

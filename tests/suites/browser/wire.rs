@@ -93,7 +93,11 @@ pub const WIRE: &[Scenario] = &[
     },
     Scenario {
         script: "svctrack.init({pageView: true, debug: true}); svctrack.identify('7');",
-        steps: &[Open("/"), Sent(&[r#"{"externalId":"7"}"#]), Until("lines.some((line) => line.endsWith('init() option_unknown: pageView'))")],
+        steps: &[
+            Open("/"),
+            Sent(&[r#"{"externalId":"7"}"#]),
+            Until("lines.some((line) => line.endsWith('init() option_unknown: pageView'))"),
+        ],
         ..Scenario::named("an option that nobody knows is said")
     },
     Scenario {
@@ -140,7 +144,9 @@ pub const WIRE: &[Scenario] = &[
         script: "svctrack.identify('7'); svctrack.track('A', {weight: -1, email: 'nobody'});",
         steps: &[
             Open("/"),
-            Until("lines.some((line) => /email_invalid: [^;]+; weight_invalid: [^;]+$/.test(line))"),
+            Until(
+                "lines.some((line) => /email_invalid: [^;]+; weight_invalid: [^;]+$/.test(line))",
+            ),
         ],
         ..Scenario::named("all that is wrong with a call is one line")
     },

@@ -5,10 +5,11 @@ const IDENTITY = ['externalId', 'email', 'name', 'companyExternalId', 'assetExtI
 
 let lastDate = 0;
 
-// A text, or a number as one: callers have numeric ids. Blank counts as not given (R32).
+// A text, or a number as one: callers have numeric ids. Blank counts as not given (R32), and what is not given
+// is nothing that counts.
 function text(value) {
-  const given = Number.isFinite(value) ? String(value) : value;
-  return typeof given === 'string' && given.trim() ? given : undefined;
+  const given = Number.isFinite(value) ? value + '' : value;
+  return typeof given === 'string' && given.trim() && given;
 }
 
 // The identity members of an object, in one order.

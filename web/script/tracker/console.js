@@ -14,7 +14,7 @@ const options = {
   debug: false,
   // Called with each warning of the console.
   //: onWarning?: (line: string) => void
-  onWarning: undefined,
+  onWarning() {},
 };
 
 // The result of a function of `given`; undefined when it throws, as what belongs to the page or the browser
@@ -41,6 +41,11 @@ function warnOfUnknown(what, object, known) {
 
 function explain(text) {
   attempt(() => options.debug && console.info('svctrack: ' + text));
+}
+
+// Says why a call is not sent.
+function refuse(call, why) {
+  warn(title(call) + 'not sent: ' + why);
 }
 
 // A call, as it is named in a line.
