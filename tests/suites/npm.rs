@@ -94,7 +94,7 @@ fn types_readme_and_script_have_the_same_options_and_members() {
         .map(|rest| rest.split(|c: char| !c.is_alphabetic()).next().unwrap().to_owned())
         .collect();
     assert_eq!(read, options);
-    assert_eq!(members(&whole, "const options = {", &[':']), options);
+    assert_eq!(members(&whole, "const options = {", &['(', ':']), options);
 
     let identity = members(&types, "export interface Identity {", &['?']);
     assert_eq!(identity, array(&whole, "IDENTITY"));
@@ -116,6 +116,25 @@ async fn the_package_has_all_its_files_and_runs_nothing_when_it_is_installed() {
         assert!(fs::metadata(folder.join(file.as_str().unwrap())).unwrap().len() > 0, "{file}");
     }
     assert!(!fs::read_to_string(folder.join("index.js")).unwrap().contains("{{"));
+}
+
+#[tokio::test]
+async fn a_folder_of_another_package_is_left_as_it_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = || command(folder.path()).args(["script", "--npm", "."]).output();
+    let manifest = folder.path().join("package.json");
+    let foreign = r#"{"name": "shop"}"#;
+    fs::write(&manifest, foreign).unwrap();
+    let refused = write().await.unwrap();
+    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(!refused.status.success() && said.contains("files of another package"), "{said}");
+    assert_eq!(fs::read_to_string(&manifest).unwrap(), foreign);
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+
+    fs::remove_file(&manifest).unwrap();
+    for _ in 0..2 {
+        assert!(write().await.unwrap().status.success(), "our own package is written anew");
+    }
 }
 
 /// A program that is run where it is installed; none otherwise.

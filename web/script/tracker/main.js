@@ -118,7 +118,7 @@ const methods = {
     methods.init(given);
     if (!usable) throw 'address_invalid';
   },
-  // Sets options.
+  // Sets the options that are given.
   //: init(options?: Options): void
   init(given) {
     const { consent: answer, ...others } = Object(given);
