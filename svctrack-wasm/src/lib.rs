@@ -15,8 +15,7 @@ pub use self::{members::Members, send::send};
 
 /// Completes the message of a call, which has the identity members that were given, with those of who is
 /// known. `is_identify` says that the call was `identify`, in which another person begins anew; `info` is
-/// JSON. Returns what is wrong, one fault a line: nothing when all checks but the one for who it is are
-/// passed.
+/// JSON. Returns what is wrong, in one line: nothing when all checks but the one for who it is are passed.
 #[wasm_bindgen]
 pub fn complete(
     message: &Members,
@@ -35,14 +34,15 @@ pub fn complete(
         }
     }
     let faults = event.faults().filter(|fault| *fault != Fault::IdentityMissing);
-    let mut lines = String::new();
+    let mut line = String::new();
     for fault in faults {
         // `format!` would be kilobytes of the download.
-        for part in [fault.code(), ": ", fault.message(), "\n"] {
-            lines.push_str(part);
+        let start = if line.is_empty() { "" } else { "; " };
+        for part in [start, fault.code(), ": ", fault.message()] {
+            line.push_str(part);
         }
     }
-    lines
+    line
 }
 
 #[cfg(test)]

@@ -15,6 +15,7 @@ use svctrack_tests::{
     process::{Server, command},
     project,
 };
+use svctrack_web::npm_package;
 use tempfile::TempDir;
 
 use crate::proxy::{self, wait_until_actions};
@@ -29,6 +30,13 @@ async fn package() -> TempDir {
     let output = command.args(["script", "--npm", "site/svctrack"]).output().await.unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     folder
+}
+
+/// The types, as they are in the package.
+fn types() -> String {
+    let package = npm_package();
+    let (_, types) = package.into_iter().find(|(name, _)| *name == "index.d.ts").unwrap();
+    String::from_utf8(types.into_owned()).unwrap()
 }
 
 fn source(path: &str) -> String {
@@ -60,7 +68,7 @@ fn array(text: &str, name: &str) -> BTreeSet<String> {
 fn types_snippet_module_and_script_have_the_same_calls() {
     let calls = members(&source("script/tracker/main.js"), "const methods = {", &['(', ':']);
     assert!(calls.contains("track") && calls.contains("consent"), "{calls:?}");
-    let types = source("npm/index.d.ts");
+    let types = types();
     assert_eq!(names_between(&types, "export function ", "("), calls);
     assert_eq!(names_between(&types, "typeof ", ";"), calls);
     let module = source("npm/index.js");
@@ -71,7 +79,7 @@ fn types_snippet_module_and_script_have_the_same_calls() {
 
 #[test]
 fn types_readme_and_script_have_the_same_options_and_members() {
-    let types = source("npm/index.d.ts");
+    let types = types();
     let options = members(&types, "export interface Options {", &['?']);
     let readme = fs::read_to_string(project().join("README.md")).unwrap();
     let (_, table) = readme.split_once("| option | meaning |\n|---|---|\n").unwrap();
@@ -86,6 +94,7 @@ fn types_readme_and_script_have_the_same_options_and_members() {
         .map(|rest| rest.split(|c: char| !c.is_alphabetic()).next().unwrap().to_owned())
         .collect();
     assert_eq!(read, options);
+    assert_eq!(members(&whole, "const options = {", &['(', ':']), options);
 
     let identity = members(&types, "export interface Identity {", &['?']);
     assert_eq!(identity, array(&whole, "IDENTITY"));
@@ -107,6 +116,25 @@ async fn the_package_has_all_its_files_and_runs_nothing_when_it_is_installed() {
         assert!(fs::metadata(folder.join(file.as_str().unwrap())).unwrap().len() > 0, "{file}");
     }
     assert!(!fs::read_to_string(folder.join("index.js")).unwrap().contains("{{"));
+}
+
+#[tokio::test]
+async fn a_folder_of_another_package_is_left_as_it_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = || command(folder.path()).args(["script", "--npm", "."]).output();
+    let manifest = folder.path().join("package.json");
+    let foreign = r#"{"name": "shop"}"#;
+    fs::write(&manifest, foreign).unwrap();
+    let refused = write().await.unwrap();
+    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(!refused.status.success() && said.contains("files of another package"), "{said}");
+    assert_eq!(fs::read_to_string(&manifest).unwrap(), foreign);
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+
+    fs::remove_file(&manifest).unwrap();
+    for _ in 0..2 {
+        assert!(write().await.unwrap().status.success(), "our own package is written anew");
+    }
 }
 
 /// A program that is run where it is installed; none otherwise.
@@ -168,7 +196,17 @@ load();
 // @ts-expect-error
 init({ consent: 'maybe' });
 // @ts-expect-error
+init({ pageView: true });
+// @ts-expect-error
+load('https://a.example/analytics/1', { onwarning: () => {} });
+// @ts-expect-error
 identify();
+// @ts-expect-error
+identify(7, { mail: 'ada@acme.example' });
+// @ts-expect-error
+identify(7, { weight: 2 });
+// @ts-expect-error
+track('Opened report', { companyExternalID: 'acme' });
 // @ts-expect-error
 track('Opened report', { pages: 3 });
 // @ts-expect-error

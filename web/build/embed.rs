@@ -23,6 +23,10 @@ const ETAG_BYTES: usize = 12;
 /// few, because the loader carries one.
 const VERSION_BYTES: usize = 4;
 
+/// The longest file, in bytes, that is packed for as long as it takes: those of the API's page would take
+/// minutes.
+const MAX_THOROUGH_BYTES: usize = 64 * 1024;
+
 /// A file to embed.
 pub(crate) struct Embedded {
     pub(crate) name: &'static str,
@@ -60,8 +64,14 @@ pub(crate) fn write(files: &[Embedded], folder: &Path) -> Result<(), Failure> {
         .map_err(|error| format!("{} cannot be written: {error}", folder.display()))
 }
 
-/// The same bytes for the same file: the header carries no time.
+/// The same bytes for the same file: the header carries no time. What is short is packed for as long as it
+/// takes, since every visitor loads it.
 pub(crate) fn gzip(bytes: &[u8]) -> io::Result<Vec<u8>> {
+    if bytes.len() <= MAX_THOROUGH_BYTES {
+        let mut packed = Vec::new();
+        zopfli::compress(zopfli::Options::default(), zopfli::Format::Gzip, bytes, &mut packed)?;
+        return Ok(packed);
+    }
     let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
     encoder.write_all(bytes)?;
     encoder.finish()

@@ -10,6 +10,7 @@ mod escape;
 mod npm;
 mod page;
 mod snippet;
+mod types;
 
 /// A part of the build, for its tests.
 #[cfg(test)]

@@ -6,6 +6,7 @@ use crate::{
     addresses::{GLUE_PATH, WASM_PATH, loader},
     asset::asset,
     page::fill,
+    types::types,
 };
 
 /// What the script is called with in a page, and in the package.
@@ -21,7 +22,7 @@ pub fn npm_package() -> Vec<(&'static str, Cow<'static, [u8]>)> {
     vec![
         ("package.json", Cow::Owned(fill(package, &version).into_bytes())),
         ("index.js", Cow::Owned(index.into_bytes())),
-        ("index.d.ts", Cow::Borrowed(include_bytes!("../npm/index.d.ts"))),
+        ("index.d.ts", Cow::Owned(types().into_bytes())),
         ("README.md", Cow::Borrowed(include_bytes!("../npm/README.md"))),
         ("LICENSE", Cow::Borrowed(include_bytes!("../../LICENSE"))),
         ("svctrack_glue.js", Cow::Borrowed(bytes("/svctrack_glue.js"))),

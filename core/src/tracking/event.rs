@@ -1,5 +1,5 @@
 //! An event: who did what. A plain struct, the same in the browser and on the server, with the checks
-//! that both make.
+//! that both make, and the table of its members on the wire.
 
 use crate::value::{Timestamp, email, key};
 
@@ -9,36 +9,98 @@ pub const MAX_EVENT_BYTES: usize = 64 * 1024;
 /// How long a sender's id of an event may be, in bytes (R39).
 pub const MAX_MESSAGE_ID_BYTES: usize = 128;
 
-/// Names of an event's members on the wire (route 1).
-pub mod name {
+/// A member of an event on the wire (route 1).
+#[derive(Clone, Copy, Debug)]
+pub struct Member {
+    /// Its name.
+    pub name: &'static str,
+    /// What it says: the text of the API's description and of the script's types.
+    pub doc: &'static str,
+    /// What it holds.
+    pub kind: Kind,
+    /// Who gives it.
+    pub place: Place,
+}
+
+/// What a member holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// An id of the caller: a text, for which the script takes a number too.
+    Id,
+    /// A text.
+    Text,
+    /// An object of any form.
+    Object,
+    /// A number, not negative.
+    Number,
+    /// A whole number, not negative.
+    Integer,
+    /// True or false.
+    Bool,
+    /// A point in time.
+    Time,
+}
+
+/// Who gives a member, and where.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// Says who it is: `identify` keeps it, and `track` takes it for one event.
+    Identity,
+    /// Is said of one event: `track` takes it.
+    Event,
+    /// The script makes it of the call.
+    Message,
+    /// Only a row of a bulk call has it (route 4).
+    BulkRow,
+}
+
+/// Writes the members of an event: a name for each, and the table `MEMBERS`.
+macro_rules! members {
+    ($($(#[doc = $doc:literal])+ $handle:ident: $kind:ident = $name:literal, $place:ident;)*) => {
+        /// Names of an event's members on the wire (route 1).
+        pub mod name {
+            $($(#[doc = $doc])+ pub const $handle: &str = $name;)*
+        }
+
+        /// The members, those that say who it is first.
+        pub static MEMBERS: &[Member] = &[$(Member {
+            name: $name,
+            doc: concat!($($doc),+).trim_ascii(),
+            kind: Kind::$kind,
+            place: Place::$place,
+        }),*];
+    };
+}
+
+members! {
     /// The user's id in the caller's system.
-    pub const EXTERNAL_ID: &str = "externalId";
+    EXTERNAL_ID: Id = "externalId", Identity;
     /// E-mail of the user.
-    pub const EMAIL: &str = "email";
+    EMAIL: Text = "email", Identity;
     /// Full name of the user.
-    pub const NAME: &str = "name";
+    NAME: Text = "name", Identity;
     /// Customer id in the caller's system.
-    pub const COMPANY: &str = "companyExternalId";
+    COMPANY: Id = "companyExternalId", Identity;
     /// `externalId` of an asset.
-    pub const ASSET: &str = "assetExtId";
+    ASSET: Id = "assetExtId", Identity;
     /// `externalId` of a project.
-    pub const PROJECT: &str = "projectExtId";
-    /// What the user did.
-    pub const ACTION: &str = "action";
+    PROJECT: Id = "projectExtId", Identity;
+    /// What was done; without it the event only says who is there.
+    ACTION: Text = "action", Message;
     /// Extra data.
-    pub const INFO: &str = "info";
-    /// Whether the event does not count as activity.
-    pub const PASSIVE: &str = "passive";
-    /// Relative importance.
-    pub const WEIGHT: &str = "weight";
-    /// When it happened.
-    pub const DATE: &str = "date";
-    /// How often it happened (route 4).
-    pub const COUNT: &str = "count";
-    /// When it was sent, by the sender's clock (R45).
-    pub const SENT_AT: &str = "sentAt";
-    /// The sender's id of the event (R39).
-    pub const MESSAGE_ID: &str = "messageId";
+    INFO: Object = "info", Event;
+    /// Whether it does not count as activity.
+    PASSIVE: Bool = "passive", Event;
+    /// Relative importance; 1 when absent.
+    WEIGHT: Number = "weight", Event;
+    /// When it happened; the time of receipt when absent.
+    DATE: Time = "date", Message;
+    /// How often it happened; what is out of range counts as 1.
+    COUNT: Integer = "count", BulkRow;
+    /// When it was sent, by the sender's clock.
+    SENT_AT: Time = "sentAt", Message;
+    /// The sender's id of the event.
+    MESSAGE_ID: Text = "messageId", Message;
 }
 
 /// Who did something, and where. What is absent or blank is `None`.

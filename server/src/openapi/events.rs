@@ -5,23 +5,20 @@ use svctrack_core::{
     plan::Route,
     tracking::{
         bulk::MAX_COUNT,
-        event::{MAX_MESSAGE_ID_BYTES, name},
+        event::{MAX_MESSAGE_ID_BYTES, MEMBERS, Place, name},
     },
 };
 
 use super::{
     reference,
-    schemas::{OBJECT_ID, TEXT, event},
+    schemas::{OBJECT_ID, TEXT, event, event_member},
+    set,
 };
 use crate::limits::MAX_REJECTED_INDEXES;
 
 /// A row of a bulk call: an event with the route's own names, and a count.
 pub(super) fn bulk_event() -> Value {
     let mut event = event();
-    let count = json!({
-        "type": ["integer", "null"], "minimum": 0, "maximum": MAX_COUNT,
-        "description": "How often it happened; what is out of range counts as 1.",
-    });
     if let Some(properties) = event.get_mut("properties").and_then(Value::as_object_mut) {
         for (known, own) in [(name::EXTERNAL_ID, "euExtId"), (name::COMPANY, "cId")] {
             if let Some(property) = properties.remove(known) {
@@ -29,7 +26,11 @@ pub(super) fn bulk_event() -> Value {
             }
         }
         properties.remove(name::SENT_AT);
-        properties.insert(name::COUNT.to_owned(), count);
+        for member in MEMBERS.iter().filter(|member| member.place == Place::BulkRow) {
+            let mut count = event_member(member);
+            set(&mut count, "maximum", json!(MAX_COUNT));
+            properties.insert(member.name.to_owned(), count);
+        }
     }
     event
 }

@@ -10,7 +10,7 @@ use svctrack_core::{
         ticket::TICKET,
     },
     schema::{self, ResourceDef, Row},
-    tracking::event::{MAX_EVENT_BYTES, MAX_MESSAGE_ID_BYTES, name},
+    tracking::event::{Kind, MAX_EVENT_BYTES, MAX_MESSAGE_ID_BYTES, MEMBERS, Member, Place, name},
     value::{email::MAX_EMAIL_BYTES, key::MAX_KEY_BYTES, number::MAX_AMOUNT},
 };
 
@@ -136,29 +136,35 @@ fn value() -> Value {
 }
 
 pub(super) fn event() -> Value {
-    let text = |description: &str| json!({ "type": ["string", "null"], "pattern": TEXT, "description": description });
+    let members = MEMBERS.iter().filter(|member| member.place != Place::BulkRow);
+    let properties: Map<String, Value> =
+        members.map(|member| (member.name.to_owned(), event_member(member))).collect();
     json!({
         "type": "object",
         "description": format!("At most {MAX_EVENT_BYTES} bytes; `email` or `externalId` is required."),
-        "properties": {
-            name::NAME: text("Full name of the user."),
-            name::EMAIL: text("E-mail of the user."),
-            name::EXTERNAL_ID: text("The user's id in the caller's system."),
-            name::COMPANY: text("Customer id in the caller's system."),
-            name::ACTION: text("What was done; without it the event only says who is there."),
-            name::ASSET: text("`externalId` of an asset."),
-            name::PROJECT: text("`externalId` of a project."),
-            name::INFO: {
-                "type": ["object", "null"], "description": "Extra data.",
-                "propertyNames": { "pattern": TEXT }, "additionalProperties": reference("Value"),
-            },
-            name::PASSIVE: { "type": ["boolean", "null"], "description": "Whether it does not count as activity." },
-            name::WEIGHT: { "type": ["number", "null"], "minimum": 0, "description": "Relative importance." },
-            name::DATE: text("When it happened; the time of receipt when absent."),
-            name::SENT_AT: text("When it was sent, by the sender's clock."),
-            name::MESSAGE_ID: { "type": ["string", "null"], "maxLength": MAX_MESSAGE_ID_BYTES, "description": "The sender's id of the event." },
-        },
+        "properties": properties,
     })
+}
+
+/// A member of an event, as its row says it.
+pub(super) fn event_member(member: &Member) -> Value {
+    let mut property = match member.kind {
+        Kind::Id | Kind::Text | Kind::Time => {
+            json!({ "type": ["string", "null"], "pattern": TEXT })
+        }
+        Kind::Object => json!({
+            "type": ["object", "null"],
+            "propertyNames": { "pattern": TEXT }, "additionalProperties": reference("Value"),
+        }),
+        Kind::Number => json!({ "type": ["number", "null"], "minimum": 0 }),
+        Kind::Integer => json!({ "type": ["integer", "null"], "minimum": 0 }),
+        Kind::Bool => json!({ "type": ["boolean", "null"] }),
+    };
+    set(&mut property, "description", json!(member.doc));
+    if member.name == name::MESSAGE_ID {
+        set(&mut property, "maxLength", json!(MAX_MESSAGE_ID_BYTES));
+    }
+    property
 }
 
 fn new_token() -> Value {

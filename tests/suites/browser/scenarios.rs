@@ -416,7 +416,7 @@ const SCENARIOS: &[Scenario] = &[
         head: "<script nonce=watch>JSON.stringify({}); addEventListener('svctrack', () => {});</script>",
         script: "const bad = {get email() { throw 1 }, get info() { throw 2 }, toJSON() { throw 3 }};\
                  svctrack.identify('7', {companyExternalId: 'acme'}); svctrack.track('A', bad); svctrack.identify(bad, bad);\
-                 svctrack.track('B', {info: {toJSON() { throw 4 }}}); svctrack.track(); svctrack.load(); svctrack.consent('x');\
+                 svctrack.track('B', {info: {toJSON() { throw 4 }}}); svctrack.track(); svctrack.load(); svctrack.consent('x'); svctrack.consent('granted');\
                  svctrack.init({onWarning() { throw 5 }}); svctrack.track('One');",
         steps: &[Open("/"), Stored(&["One"])],
         ..Scenario::named("what a page gets wrong throws nothing into it")

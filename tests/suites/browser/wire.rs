@@ -92,6 +92,65 @@ pub const WIRE: &[Scenario] = &[
         ..Scenario::named("a member that nobody knows is said")
     },
     Scenario {
+        script: "svctrack.init({pageView: true, debug: true}); svctrack.identify('7');",
+        steps: &[
+            Open("/"),
+            Sent(&[r#"{"externalId":"7"}"#]),
+            Until("lines.some((line) => line.endsWith('init() option_unknown: pageView'))"),
+        ],
+        ..Scenario::named("an option that nobody knows is said")
+    },
+    Scenario {
+        script: "svctrack.init({consent: 'yes'}); svctrack.identify('7');",
+        steps: &[
+            Open("/"),
+            Says("consent_invalid"),
+            Nothing,
+            Run("svctrack.consent('granted')"),
+            Sent(&[r#"{"externalId":"7"}"#]),
+        ],
+        ..Scenario::named("an answer that cannot be used sends nothing until there is one")
+    },
+    Scenario {
+        script: "svctrack.init({consent: 'denied'}); svctrack.init({consent: undefined}); svctrack.identify('7');",
+        steps: &[Open("/"), Says("consent_denied"), Nothing],
+        ..Scenario::named("an option that is not given leaves the answer as it was")
+    },
+    Scenario {
+        script: "svctrack.identify('7');",
+        steps: &[
+            Open("/"),
+            Sent(&[r#"{"externalId":"7"}"#]),
+            Run("svctrack.consent(null); svctrack.track('One'); window.at = performance.now()"),
+            Says("consent_invalid"),
+            Until("performance.now() > at + 1000"),
+            Run("svctrack.consent('denied'); svctrack.consent('granted'); svctrack.identify('8')"),
+            Calls(2),
+            Sent(&[r#"{"externalId":"7"}"#, r#"{"externalId":"8"}"#]),
+        ],
+        ..Scenario::named("a later answer that cannot be used stops what was allowed")
+    },
+    Scenario {
+        script: "svctrack.load('example.com/analytics/1'); svctrack.identify('7');",
+        steps: &[
+            Open("/"),
+            Says("load() failed: address_invalid"),
+            Sent(&[r#"{"externalId":"7"}"#]),
+        ],
+        ..Scenario::named("an address that cannot be one is said")
+    },
+    Scenario {
+        engines: &[Engine::WebAssembly],
+        script: "svctrack.identify('7'); svctrack.track('A', {weight: -1, email: 'nobody'});",
+        steps: &[
+            Open("/"),
+            Until(
+                "lines.some((line) => /email_invalid: [^;]+; weight_invalid: [^;]+$/.test(line))",
+            ),
+        ],
+        ..Scenario::named("all that is wrong with a call is one line")
+    },
+    Scenario {
         script: "location.pathname === '/' && svctrack.identify('7', {name: 'Ada Łovelace; \"x\" = 5 %', companyExternalId: 'acme'});",
         steps: &[
             Open("/"),

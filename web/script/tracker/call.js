@@ -5,10 +5,11 @@ const IDENTITY = ['externalId', 'email', 'name', 'companyExternalId', 'assetExtI
 
 let lastDate = 0;
 
-// A text, or a number as one: callers have numeric ids. Blank counts as not given (R32).
+// A text, or a number as one: callers have numeric ids. Blank counts as not given (R32), and what is not given
+// is nothing that counts.
 function text(value) {
-  const given = Number.isFinite(value) ? String(value) : value;
-  return typeof given === 'string' && given.trim() ? given : undefined;
+  const given = Number.isFinite(value) ? value + '' : value;
+  return typeof given === 'string' && given.trim() && given;
 }
 
 // The identity members of an object, in one order.
@@ -33,8 +34,7 @@ function read(name, first, given, calledAt) {
   const message = identityOf(extra);
   const call = { name, first: text(first), message };
   const members = [...IDENTITY, 'info', 'passive', 'weight'];
-  const unknown = Object.keys(extra).filter((member) => !members.includes(member));
-  if (unknown[0]) warn(`${title(call)}member_unknown: ${unknown}`);
+  warnOfUnknown(title(call) + 'member', extra, members);
   if (name === 'identify') {
     if (call.first) message.externalId = call.first;
   } else {

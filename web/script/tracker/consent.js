@@ -8,23 +8,25 @@ const IDLE_MS = 2000;
 function consent() {
   const given = options.consent;
   if (given === 'granted') return given;
-  return navigator.globalPrivacyControl ? 'denied' : given || 'granted';
+  return navigator.globalPrivacyControl ? 'denied' : given ?? 'granted';
 }
 
 // Whether anything may be sent or stored.
 function isAllowed() {
-  return isStarted && consent() === 'granted';
+  return prefix && consent() === 'granted';
 }
 
+// Takes the visitor's answer. One that cannot be used is none yet, so that nothing is sent for it.
 function setConsent(given) {
-  if (!/^(granted|denied|pending)$/.test(given)) return warn('consent() did nothing: consent_invalid');
   options.consent = given;
-  heed();
+  if (/^(granted|denied|pending)$/.test(given)) return;
+  options.consent = 'pending';
+  warn('consent_invalid: pending');
 }
 
 // Does what the visitor's answer asks for.
 function heed() {
-  if (!isStarted) return;
+  if (!prefix) return;
   explain('consent: ' + consent());
   if (consent() === 'denied') {
     kept.length = waiting.length = 0;

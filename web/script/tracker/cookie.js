@@ -16,10 +16,10 @@ function cookies() {
 }
 
 function setCookie(name, value, seconds, domain) {
-  const of = domain ? '; Domain=' + domain : '';
+  const scope = domain ? '; Domain=' + domain : '';
   const secure = location.protocol === 'https:' ? '; Secure' : '';
   attempt(() => {
-    document.cookie = `${name}=${value}; Path=/; SameSite=Lax; Max-Age=${seconds}${of}${secure}`;
+    document.cookie = `${name}=${value}; Path=/; SameSite=Lax; Max-Age=${seconds}${scope}${secure}`;
   });
 }
 

@@ -2,6 +2,9 @@
 // nothing, so that one can take over from the other at any moment. The one in WebAssembly also makes all
 // checks of the server; the one here stands in where WebAssembly is not allowed or not there yet.
 
+// So many milliseconds each task waits for the page: one that need not wait would run before all that the page
+// has to do by then.
+const TURN_MS = 1;
 // So long may the other engine take before this one stands in.
 const ENGINE_MS = 5000;
 
@@ -18,7 +21,7 @@ const plain = {
     if (!isIdentify || isSamePerson(before, message)) Object.assign(message, { ...before, ...identityOf(message) });
   },
   send(request, pending) {
-    fetch(request).then((answer) => pending.resolve(answer), () => pending.resolve());
+    fetch(request).then(pending.resolve, pending.resolve);
   },
 };
 
@@ -29,10 +32,11 @@ let isAsked = false;
 function use(chosen, why) {
   engine = chosen;
   explain(`engine: ${engine === plain ? 'JavaScript' : 'WebAssembly'}: ${why}`);
-  // First, and in a task of its own: the browser may have to read its storage from disk.
-  setTimeout(adopt);
-  work();
-  pump();
+  // The browser may have to read its storage from disk: that is a task of its own.
+  setTimeout(() => {
+    adopt();
+    work();
+  }, TURN_MS);
 }
 
 // Something of the engine in WebAssembly, or of `plain` if that breaks.
@@ -51,7 +55,7 @@ async function startEngine() {
   isAsked = true;
   const late = setTimeout(() => engine || use(plain, 'late'), ENGINE_MS);
   try {
-    const url = (file) => new URL(file, script.src).href;
+    const url = (file) => new URL(file, script.src);
     const wasm = fetch(url('svctrack_bg.wasm'), { credentials: 'omit' });
     const [glue, answer] = await Promise.all([import(url('svctrack_glue.js')), wasm]);
     const { instance } = await WebAssembly.instantiateStreaming(answer, { glue });

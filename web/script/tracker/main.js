@@ -11,7 +11,6 @@ const SLICE_MS = 4;
 const kept = [];
 const waiting = [];
 let endpoint;
-let isStarted = false;
 // The task in which the work goes on.
 let next;
 
@@ -21,8 +20,8 @@ function on(target, type, action) {
 
 // Calls are kept in their order until they can be worked on.
 function take(call) {
-  if (isStarted && consent() === 'denied') return explain(title(call) + 'not sent: consent_denied');
-  if (kept.length >= MAX_KEPT_CALLS) return warn(title(call) + 'not sent: too_many_calls');
+  if (prefix && consent() === 'denied') return explain(title(call) + 'not sent: consent_denied');
+  if (kept.length >= MAX_KEPT_CALLS) return refuse(call, 'too_many_calls');
   kept.push(call);
   work();
 }
@@ -34,7 +33,7 @@ function work() {
   else next ||= setTimeout(() => {
     next = 0;
     workUntil(performance.now() + SLICE_MS);
-  });
+  }, TURN_MS);
 }
 
 // Works until a time, or until all is done.
@@ -43,8 +42,15 @@ function workUntil(end) {
     if (performance.now() > end) return work();
     attempt(deliver, kept.shift());
   }
-  if (end) setTimeout(pump);
-  else pump();
+  if (end) setTimeout(goOn, TURN_MS);
+  else goOn();
+}
+
+// Once what was called is in the queue. To look through the storage takes longer the more the page keeps in
+// it, so that is done once for many calls.
+function goOn() {
+  if (queue.size) limit(stored(), removeStored);
+  pump();
 }
 
 function deliver(call) {
@@ -55,11 +61,11 @@ function deliver(call) {
     waiting.length = 0;
     return forget();
   }
-  if (isIdentify && namesNobody()) return warn(title(call) + 'not sent: identity_missing: give an id or an e-mail');
+  if (isIdentify && namesNobody()) return refuse(call, 'identity_missing: no id or e-mail');
   // On the wire it would be taken for an `identify`.
-  if (!isIdentify && !message.action) return warn(title(call) + 'not sent: action_missing: say what the user did');
+  if (!isIdentify && !message.action) return refuse(call, 'action_missing');
   const faults = ask('complete', message, known(), isIdentify, call.info, message.weight);
-  if (faults) return warn(title(call) + 'not sent: ' + faults);
+  if (faults) return refuse(call, faults);
   if (namesNobody()) return wait(call);
   if (isIdentify) keep(identityOf(message));
   add(message.messageId, JSON.stringify(message));
@@ -72,15 +78,14 @@ function wait(call) {
   waiting.push(call);
   // Said once: a page that never identifies never sends anything.
   if (waiting.length === 1) warn(title(call) + 'waits: identity_missing: call identify');
-  if (waiting.length > MAX_WAITING_CALLS) warn(title(waiting.shift()) + 'not sent: identity_missing');
+  if (waiting.length > MAX_WAITING_CALLS) refuse(waiting.shift(), 'identity_missing');
 }
 
 // Begins once, and not for a page that nobody has seen yet.
 function begin() {
   if (!endpoint) return;
   if (document.prerendering) return on(document, 'prerenderingchange', begin);
-  if (!isStarted) {
-    isStarted = true;
+  if (!prefix) {
     prefix = `_svctrack ${endpoint} `;
     on(document, 'visibilitychange', () => (document.hidden ? leave() : wake()));
     on(window, 'pagehide', () => {
@@ -102,30 +107,49 @@ function comeBack(event) {
   view();
 }
 
+// Lines with a colon are the types that the npm package has.
 const methods = {
-  // Sets the address to which events go, once, and starts.
+  // Sets the address to which events go, `https://<server>/analytics/<tenant>`, once, and starts.
+  //: load(endpoint: string, options?: Options): void
   load(address, given) {
-    endpoint ||= text(address);
-    if (!endpoint) warn('load() failed: address_missing');
+    // A path is one of the page's own site.
+    const [usable] = /^(https?:\/)?\/.+/.exec(address) || [];
+    endpoint ||= usable;
     methods.init(given);
+    if (!usable) throw 'address_invalid';
   },
-  // Sets options: `consent`, `debug`, `pageViews`, `onWarning`.
+  // Sets the options that are given.
+  //: init(options?: Options): void
   init(given) {
-    Object.assign(options, given);
+    const { consent: answer, ...others } = Object(given);
+    const known = Object.keys(options);
+    Object.assign(options, others);
     options.debug ||= /[?&]svctrack_debug/.test(location.search);
+    warnOfUnknown('init() option', others, known);
+    if (answer !== undefined) setConsent(answer);
     begin();
   },
+  // Says who is there: an id of yours, or null and an e-mail. It is kept in the cookie `_svctrack`.
+  //: identify(userId: Id | null, extra?: Identity): void
   identify(userId, extra, calledAt) {
     take(read('identify', userId, extra, calledAt));
   },
+  // Says what the user did.
+  //: track(action: string, extra?: EventInfo): void
   track(action, extra, calledAt) {
     take(read('track', action, extra, calledAt));
   },
-  // Forgets who the visitor is: for a log-out. It waits its turn behind the calls before it.
+  // Forgets who is there: for a log-out. It waits its turn behind the calls before it.
+  //: reset(): void
   reset() {
     take({ name: 'reset' });
   },
-  consent: setConsent,
+  // Says what the visitor decided.
+  //: consent(given: Consent): void
+  consent(given) {
+    setConsent(given);
+    heed();
+  },
 };
 
 // A call as the snippet keeps it: its name, its arguments, its time.

@@ -16,6 +16,7 @@ const page = uuid(Date.now()).slice(-PAGE_CHARACTERS);
 const queue = new Map();
 // Pages whose end is waited for.
 const awaited = new Set();
+// What the keys of all entries begin with, from the start on.
 let prefix;
 let letGo;
 
@@ -23,8 +24,8 @@ const keyOf = (id) => prefix + id + ' ' + page;
 
 // All entries, of all tabs, the oldest first: their keys and their texts.
 function stored() {
-  const own = () => Object.keys(localStorage).filter((key) => key.startsWith(prefix));
-  return attempt(() => own().sort().map((key) => [key, localStorage[key]])) || [];
+  const entryOf = (key) => [key, localStorage[key]];
+  return attempt(() => Object.keys(localStorage).filter((key) => key.startsWith(prefix)).sort().map(entryOf)) || [];
 }
 
 function removeStored(key) {
@@ -34,7 +35,7 @@ function removeStored(key) {
 // Drops the oldest until what is left is little enough.
 function limit(entries, drop) {
   let characters = entries.reduce((sum, [, text]) => sum + text.length, 0);
-  for (let left = entries.length; left > MAX_QUEUED || characters > MAX_QUEUED_CHARACTERS; left--) {
+  while (entries.length > MAX_QUEUED || characters > MAX_QUEUED_CHARACTERS) {
     const [key, text] = entries.shift();
     characters -= text.length;
     drop(key);
@@ -48,7 +49,6 @@ function add(id, text) {
     warn(`message ${oldest} was given up: queue_full`);
   });
   attempt(() => localStorage.setItem(keyOf(id), text));
-  limit(stored(), removeStored);
   holdLock();
 }
 
@@ -56,10 +56,6 @@ function remove(id) {
   queue.delete(id);
   removeStored(keyOf(id));
   if (!queue.size) releaseLock();
-}
-
-function isOld(id) {
-  return Date.now() - parseInt(id.replace('-', ''), 16) > MAX_AGE_MS;
 }
 
 // A page that holds a lock cannot be kept for the way back, so it is held only while it says something.

@@ -1,0 +1,95 @@
+//! The types of the npm package: `npm/index.d.ts`, filled in from where calls, options and members stand.
+//!
+//! In the script a line `//: <type>` below a sentence declares what follows; the members of an event are rows
+//! of `svctrack_core`.
+
+use svctrack_core::tracking::event::{Kind, MEMBERS, Place};
+
+use crate::page::fill;
+
+const TEMPLATE: &str = include_str!("../npm/index.d.ts");
+/// The parts of the script that declare the calls and the options.
+const CALLS: &str = include_str!("../script/tracker/main.js");
+const OPTIONS: &str = include_str!("../script/tracker/console.js");
+/// What a line of a comment begins with, and one that declares.
+const COMMENT: &str = "// ";
+const DECLARING: &str = "//: ";
+
+/// The whole file.
+pub(crate) fn types() -> String {
+    let calls = declarations(CALLS);
+    let names = calls.iter().filter_map(|(_, call)| call.split('(').next());
+    let values = [
+        ("options", written("  ", "", &declarations(OPTIONS))),
+        ("identity", written("  ", "", &members(Place::Identity))),
+        ("event_info", written("  ", "", &members(Place::Event))),
+        ("calls", written("", "export function ", &calls)),
+        ("methods", names.map(|name| format!("      {name}: typeof {name};\n")).collect()),
+    ];
+    fill(TEMPLATE, &values)
+}
+
+/// What is declared, with its sentence.
+type Declaration = (String, String);
+
+/// The declarations of a part of the script, each with the comment above it.
+fn declarations(script: &str) -> Vec<Declaration> {
+    let mut found = Vec::new();
+    let mut doc = Vec::new();
+    for line in script.lines().map(str::trim_start) {
+        if let Some(text) = line.strip_prefix(COMMENT) {
+            doc.push(text);
+        } else if let Some(declared) = line.strip_prefix(DECLARING) {
+            found.push((doc.join(" "), declared.to_owned()));
+        } else {
+            doc.clear();
+        }
+    }
+    found
+}
+
+/// The members of an event at this place.
+fn members(place: Place) -> Vec<Declaration> {
+    let rows = MEMBERS.iter().filter(|member| member.place == place);
+    rows.map(|row| (row.doc.to_owned(), format!("{}?: {}", row.name, kind(row.kind)))).collect()
+}
+
+fn kind(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Id => "Id",
+        Kind::Text | Kind::Time => "string",
+        Kind::Object => "object",
+        Kind::Number | Kind::Integer => "number",
+        Kind::Bool => "boolean",
+    }
+}
+
+/// Declarations as they stand in the file, each below its sentence.
+fn written(indent: &str, start: &str, declarations: &[Declaration]) -> String {
+    let write =
+        |(doc, text): &Declaration| format!("{indent}/** {doc} */\n{indent}{start}{text};\n");
+    declarations.iter().map(write).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_declaration_has_the_sentence_above_it() {
+        let script = "// Not this.\nf();\n  // One sentence,\n  // and more.\n  //: f(a: string): void\n  f(a) {}";
+        let expect = ("One sentence, and more.".to_owned(), "f(a: string): void".to_owned());
+        assert_eq!(declarations(script), [expect]);
+    }
+
+    #[test]
+    fn a_member_has_the_sentence_of_its_row() {
+        let types = types();
+        for member in MEMBERS {
+            let is_said = matches!(member.place, Place::Identity | Place::Event);
+            let line = format!("  /** {} */\n  {}?: ", member.doc, member.name);
+            assert_eq!(types.contains(&line), is_said, "{line}");
+        }
+        assert!(!types.contains("{{"), "{types}");
+    }
+}
