@@ -91,11 +91,11 @@ impl NewToken {
     /// What its body can hold.
     pub const MEMBERS: &[&str] = &["label", "scopes", "expiresAt", "userId"];
 
-    /// Reads `{label, scopes, expiresAt?, userId?}`, sent by a caller who holds `held`.
+    /// Reads `{label, scopes, expiresAt?, userId?}`, sent at `now` by a caller who holds `held`.
     ///
     /// # Errors
-    /// Every problem found; a scope that the caller does not hold is one (R44).
-    pub fn read(sent: &Document, held: &[String]) -> Result<Self, Vec<Issue>> {
+    /// Every problem found; a scope that the caller does not hold is one (R44), an end that is past another.
+    pub fn read(sent: &Document, held: &[String], now: Timestamp) -> Result<Self, Vec<Issue>> {
         let mut issues = Vec::new();
         let new = Self {
             label: read_label(sent, "label", &mut issues),
@@ -115,6 +115,10 @@ impl NewToken {
                 &mut issues,
             ),
         };
+        if new.expires_at.is_some_and(|end| end <= now) {
+            let message = "`expiresAt` must be in the future";
+            issues.push(Issue::of_member("expiresAt", "invalid_value", message));
+        }
         if issues.is_empty() { Ok(new) } else { Err(issues) }
     }
 }
@@ -177,7 +181,7 @@ mod tests {
     fn read(sent: &str, held: &[&str]) -> Result<NewToken, Vec<&'static str>> {
         let held: Vec<_> = held.iter().map(|scope| (*scope).to_owned()).collect();
         let sent = Document::parse(sent.as_bytes()).unwrap();
-        NewToken::read(&sent, &held)
+        NewToken::read(&sent, &held, Timestamp::parse("2026-11-20").unwrap())
             .map_err(|issues| issues.iter().map(|issue| issue.code).collect())
     }
 
@@ -204,5 +208,15 @@ mod tests {
             Err(vec!["required", "unknown_scope", "invalid_value", "invalid_value"])
         );
         assert_eq!(read("{}", &["*"]), Err(vec!["required", "required"]));
+    }
+
+    #[test]
+    fn a_token_ends_in_the_future() {
+        let ending = |at| {
+            let sent = format!(r#"{{"label":"x","scopes":["*"],"expiresAt":"{at}"}}"#);
+            read(&sent, &["*"]).map(|new| new.expires_at.is_some())
+        };
+        assert_eq!(ending("2026-11-20T00:00:00.001Z"), Ok(true));
+        assert_eq!(ending("2026-11-20"), Err(vec!["invalid_value"]));
     }
 }

@@ -105,7 +105,7 @@ svctrack.identify("user-1", {{name: "Ada Lovelace", companyExternalId: "{DEMO_CO
 svctrack.track("Opened report");
 </script>
 
-Try it      {public_url}/demo#token={token}
+Try it      {public_url}/demo?tenant={tenant}#token={token}
 Read back   curl -H 'Authorization: Bearer {token}' {public_url}/activities
 "#
         )

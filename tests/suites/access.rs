@@ -1,19 +1,20 @@
 //! Who may do what, over every route that the description of the API names: whatever is added to the
 //! route table is tried here too.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, sync::Arc};
 
 use hyper::{Method, StatusCode};
 use serde_json::{Value, json};
 use svctrack_core::{
     access::{ACTIONS, OTHER_SCOPES},
     resources::REGISTRY,
+    value::Timestamp,
 };
 use svctrack_server::auth::Token;
 use svctrack_tests::{
     client::{Answer, Client},
     description::{Route, routes},
-    in_process::InProcess,
+    in_process::{InProcess, StillClock},
 };
 
 /// Every route that needs a token.
@@ -52,13 +53,15 @@ async fn another_tenant(server: &InProcess) -> (String, Client) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn no_route_is_open_to_a_token_that_does_not_count() {
-    let server = InProcess::start().await;
+    let clock = Arc::new(StillClock::at(Timestamp::parse("2026-11-20").unwrap()));
+    let server = InProcess::with_clock(clock.clone()).await;
     let good = token(&server, json!({"label": "good", "scopes": ["*"]})).await;
     let revoked = token(&server, json!({"label": "revoked", "scopes": ["*"]})).await;
     let id = Token::parse(&revoked).unwrap().id().to_owned();
     server.client.send(Method::DELETE, &format!("/tokens/{id}"), &[], "").await.unwrap();
-    let ended = json!({"label": "expired", "scopes": ["*"], "expiresAt": "2020-01-01"});
+    let ended = json!({"label": "expired", "scopes": ["*"], "expiresAt": "2026-11-21"});
     let expired = token(&server, ended).await;
+    clock.set(Timestamp::parse("2026-11-21").unwrap());
     let unknown = Token::generate().unwrap().reveal().to_owned();
     let swapped = if good.ends_with('0') { "1" } else { "0" };
     let wrong_sum = format!("{}{swapped}", &good[..good.len() - 1]);

@@ -21,9 +21,10 @@ pub(crate) async fn create(app: &App, mut request: Request) -> Result<Response, 
     let (sent, _room) = read_body(app, &mut request).await?;
     let ignored = unknown_members(&sent, NewToken::MEMBERS);
     Strictness::of(&request).check_properties(&ignored)?;
-    let new = NewToken::read(&sent, &caller.scopes).map_err(Error::Invalid)?;
+    let now = app.clock.now();
+    let new = NewToken::read(&sent, &caller.scopes, now).map_err(Error::Invalid)?;
     let token = Token::generate().map_err(|error| Error::Internal(error.to_string()))?;
-    let record = TokenRecord::of_new(&token, caller.tenant.id(), new, app.clock.now());
+    let record = TokenRecord::of_new(&token, caller.tenant.id(), new, now);
     let command = Command::AddToken(Box::new(record));
     let kept = added(app.store.write(caller.into(), command).await?)?;
     let mut response = json(shown_once(&kept, &token).to_text());
