@@ -233,13 +233,13 @@ fn moments_in(folder: &Path) -> io::Result<Vec<Timestamp>> {
     Ok(moments)
 }
 
-/// Removes what a crash has left.
 /// The newest backup in a folder, if there is one.
 pub(crate) fn newest_in(folder: &Path) -> Option<PathBuf> {
     let newest = *moments_in(folder).ok()?.last()?;
     Some(folder.join(name_of(newest)))
 }
 
+/// Removes what a crash has left.
 fn remove_unfinished(folder: &Path) -> io::Result<()> {
     let is_left = |name: &String| name.starts_with(PREFIX) && name.ends_with(UNFINISHED);
     for name in names_in(folder)?.into_iter().filter(is_left) {

@@ -1,13 +1,16 @@
 //! What is said where the store cannot be opened: why, and what can be done.
 
+use std::path;
+
 use crate::{backups, config::Config, store::embedded::OpenError};
 
 /// One line for the person who asked; `otherwise` is what to do where the file itself is not the cause.
 pub fn refusal(config: &Config, what: &str, cause: &OpenError, otherwise: &str) -> String {
     let folder = config.data.display();
-    let advice = match cause.is_beyond_repair() {
-        true => restore(config),
-        false => otherwise.to_owned(),
+    let advice = match cause {
+        OpenError::DamagedInside(_) => "; the rest can be read: see `svctrack verify`".to_owned(),
+        cause if cause.is_beyond_repair() => restore(config),
+        _ => otherwise.to_owned(),
     };
     format!("the store in `{folder}` cannot be {what}: {cause}{advice}")
 }
@@ -16,7 +19,13 @@ pub fn refusal(config: &Config, what: &str, cause: &OpenError, otherwise: &str) 
 fn restore(config: &Config) -> String {
     let newest = backups::newest_in(&config.backup_folder());
     let newest = newest.map_or_else(|| "BACKUP".to_owned(), |path| path.display().to_string());
-    let folder = config.data.display().to_string();
-    let folder = folder.trim_end_matches('/');
-    format!("; go on from a backup: svctrack restore --from '{newest}' --data '{folder}-restored'")
+    let mut folder = path::absolute(&config.data).unwrap_or_else(|_| config.data.clone());
+    folder.as_mut_os_string().push("-restored");
+    let (newest, folder) = (quoted(&newest), quoted(&folder.display().to_string()));
+    format!("; go on from a backup: svctrack restore --from {newest} --data {folder}")
+}
+
+/// A word of a command line.
+fn quoted(word: &str) -> String {
+    ["'", &word.replace('\'', r"'\''"), "'"].concat()
 }

@@ -4,7 +4,7 @@
 
 use std::{
     env, fs,
-    io::Write as _,
+    io::{self, Write as _},
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     thread,
@@ -22,6 +22,8 @@ const IMAGES: &str = "/dev/shm";
 pub const DEVICE_TOOLS: &[&str] = &["nbdkit", "nbdfuse", "mkfs.ext4", "mount"];
 /// What a [`SmallDisk`] is made with.
 pub const SMALL_DISK_TOOLS: &[&str] = &["mkfs.ext4", "mount"];
+/// Bytes of a disk that is made to see whether one can be made.
+const TRIED_BYTES: u64 = 1024 * 1024;
 /// How often something is looked at until it is so.
 const PAUSE: Duration = Duration::from_millis(1);
 
@@ -35,8 +37,13 @@ pub fn obstacle(tools: &[&str]) -> Option<String> {
     }
     let path = env::var_os("PATH").unwrap_or_default();
     let is_there = |tool: &&str| env::split_paths(&path).any(|folder| folder.join(tool).exists());
-    let missing = tools.iter().find(|tool| !is_there(tool))?;
-    Some(format!("`{missing}` is not installed"))
+    if let Some(missing) = tools.iter().find(|tool| !is_there(tool)) {
+        return Some(format!("`{missing}` is not installed"));
+    }
+    if tools.contains(&"nbdfuse") && !Path::new("/dev/fuse").exists() {
+        return Some("there are no file systems in user space".to_owned());
+    }
+    SmallDisk::made(TRIED_BYTES).err()
 }
 
 /// Whether the file system keeps a journal.
@@ -101,7 +108,7 @@ impl Device {
         let mut format = Command::new("mkfs.ext4");
         format.args(["-q", "-F", "-E", "lazy_itable_init=0,nodiscard"]).args(journal);
         run(format.arg(at("disk")));
-        let mounted = Some(Mounted::new(&at("disk")));
+        let mounted = Some(Mounted::made(&at("disk")).unwrap());
         Self { folder, nbdkit, nbdfuse, mounted }
     }
 
@@ -127,7 +134,7 @@ impl Device {
         let from = self.folder.path().join("image");
         run(Command::new("cp").arg("--sparse=always").arg(from).arg(&image));
         self.signal(Signal::CONT);
-        let mounted = Mounted::new(&image);
+        let mounted = Mounted::made(&image).unwrap();
         Copy { mounted, _folder: folder }
     }
 
@@ -193,11 +200,17 @@ pub struct SmallDisk {
 impl SmallDisk {
     /// A disk with an empty file system on it.
     pub fn new(bytes: u64) -> Self {
-        let folder = tempfile::tempdir_in(IMAGES).unwrap();
+        Self::made(bytes).unwrap()
+    }
+
+    /// The same, or why there can be none.
+    fn made(bytes: u64) -> Result<Self, String> {
+        let words = |error: io::Error| error.to_string();
+        let folder = tempfile::tempdir_in(IMAGES).map_err(words)?;
         let image = folder.path().join("image");
-        fs::File::create(&image).unwrap().set_len(bytes).unwrap();
-        run(Command::new("mkfs.ext4").args(["-q", "-F"]).arg(&image));
-        Self { mounted: Mounted::new(&image), _folder: folder }
+        fs::File::create(&image).and_then(|image| image.set_len(bytes)).map_err(words)?;
+        tried(Command::new("mkfs.ext4").args(["-q", "-F"]).arg(&image))?;
+        Ok(Self { mounted: Mounted::made(&image)?, _folder: folder })
     }
 
     /// The folder that it is mounted on.
@@ -228,10 +241,10 @@ impl SmallDisk {
 struct Mounted(TempDir);
 
 impl Mounted {
-    fn new(image: &Path) -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        run(Command::new("mount").args(["-o", "loop"]).arg(image).arg(folder.path()));
-        Self(folder)
+    fn made(image: &Path) -> Result<Self, String> {
+        let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
+        tried(Command::new("mount").args(["-o", "loop"]).arg(image).arg(folder.path()))?;
+        Ok(Self(folder))
     }
 
     fn folder(&self) -> &Path {
@@ -263,8 +276,14 @@ fn spawn(command: &mut Command) -> Child {
 }
 
 fn run(command: &mut Command) {
-    let output = command.output().unwrap();
-    assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
+    tried(command).unwrap();
+}
+
+/// Runs a command; what it says when it fails.
+fn tried(command: &mut Command) -> Result<(), String> {
+    let output = command.output().map_err(|error| format!("{command:?}: {error}"))?;
+    let said = || format!("{command:?}: {}", String::from_utf8_lossy(&output.stderr));
+    output.status.success().then_some(()).ok_or_else(said)
 }
 
 fn until(is_so: impl Fn() -> bool) {

@@ -409,7 +409,7 @@ const FIRST_ROUNDS: usize = 3;
 
 /// What is kept for a time alone, and for how many days at most: their rows are no more than those of so many days.
 const KEPT_DAYS: [(&str, u64); 4] =
-    [("messages", 14), ("once", 2), ("once_places", 2), ("parked", 7)];
+    [("messages", 14), ("once", 2), ("once_places", 2), ("parked", 30)];
 
 /// How many rows each table has.
 async fn rows_of(server: &Direct) -> BTreeMap<String, u64> {

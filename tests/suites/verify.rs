@@ -90,6 +90,10 @@ async fn a_damaged_store_is_told_with_its_problems() {
     assert_eq!(code, Some(2), "{found}");
     let problems = found["problems"].as_array().unwrap();
     assert!(problems.iter().any(|problem| problem["table"] == "records"), "{found}");
+    let mut compact = command(folder.path());
+    let refused = compact.args(["compact", "--data"]).arg(folder.path()).output().await.unwrap();
+    let said = String::from_utf8_lossy(&refused.stderr);
+    assert!(said.contains("the rest can be read: see `svctrack verify`"), "{said}");
 }
 
 #[tokio::test]

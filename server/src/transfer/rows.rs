@@ -95,7 +95,8 @@ impl Table {
     }
 }
 
-/// The lines of a file, however they end: a reader of CSV does not count those that end with CR and LF.
+/// The lines of a file, however they end: a reader of CSV says where a record ended, and of CR and LF that is
+/// between the two.
 struct Lines {
     from: BufReader<File>,
     at: u64,

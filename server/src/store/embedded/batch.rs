@@ -3,6 +3,8 @@
 
 use std::time::{Duration, Instant};
 
+use svctrack_core::tracking::bulk::MAX_ROWS_PER_COMMIT;
+
 use super::{
     queue::{Job, Queues, Size},
     writer::{answer, unavailable},
@@ -11,11 +13,11 @@ use crate::store::StoreError;
 
 /// A batch takes no more once it has this many rows, records or events: a commit is spread over enough
 /// of them by then, and the first one does not wait for the last for long.
-const MAX_ROWS: usize = 4_000;
+const MAX_ROWS: usize = MAX_ROWS_PER_COMMIT;
 /// A batch takes no more once it holds this many bytes, so that a transaction stays small.
 const MAX_BYTES: usize = 4 * 1024 * 1024;
 /// A batch takes no more once it has been planned for this long; the first one waits for its answer.
-const MAX_TIME: Duration = Duration::from_millis(30);
+const MAX_TIME: Duration = Duration::from_millis(15);
 /// Rows of bulk in a batch while others write single ones: a few milliseconds, for which these wait.
 const MAX_BULK_ROWS_BESIDE: usize = 125;
 /// For how long after a single command more are looked for.

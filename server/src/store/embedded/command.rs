@@ -20,6 +20,9 @@ use super::{
 };
 use crate::store::{Actor, Answer, Command, Expected, Reply, StoreError, Tracking};
 
+/// Most rows of a kind that go in one command for their age: others wait a few milliseconds for it.
+pub(super) const MAX_SWEPT: usize = 250;
+
 /// What a command will do.
 struct Plan {
     changes: Vec<Change>,
@@ -193,8 +196,12 @@ fn sweep(
     let more_parked = parked::sweep(tables, pending, tenant, ctx.now)?;
     let more_to_erase = erasure::sweep(actor, tables, pending, ctx)?;
     let more_old = retention::sweep(tables, tenant, ctx.now)?;
-    report::sweep(tables, pending, tenant, ctx.now)?;
-    Ok(Reply::Swept(more_messages || more_parked || more_to_erase || more_old))
+    let more = more_messages || more_parked || more_to_erase || more_old;
+    if !more {
+        // It is looked through whole, so only in the last of many commands.
+        report::sweep(tables, pending, tenant, ctx.now)?;
+    }
+    Ok(Reply::Swept(more))
 }
 
 fn record(def: &'static ResourceDef, planned: Planned) -> Plan {

@@ -43,7 +43,7 @@ pub fn compact(folder: &Path, cache_bytes: usize) -> Result<Compacted, OpenError
     let bytes_before = fs::metadata(&path)?.len();
     let replaced = replace(&medium, &old, cache_bytes, &mut AsTheyAre);
     damage::drop_quietly(old);
-    replaced?;
+    replaced.map_err(OpenError::inside)?;
     let bytes_after = fs::metadata(&path)?.len();
     Ok(Compacted { bytes_before, bytes_after })
 }

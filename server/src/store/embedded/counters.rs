@@ -15,9 +15,11 @@ pub(super) enum Counter {
     Messages(u16),
     /// Answers that are kept for those who ask again.
     Once,
+    /// Bytes of these.
     OnceBytes,
     /// Events that wait.
     Parked,
+    /// Bytes of these.
     ParkedBytes,
     /// Entries of the report.
     Reported,

@@ -106,8 +106,7 @@ pub(super) fn append(
     };
     let key = keys::log(tenant, activity.id);
     let value = codec::seal_row(&key, &Logged::Activity(links, activity))?;
-    tables.activities.add(key, value);
-    Ok(())
+    tables.activities.add(key, value)
 }
 
 /// Makes an activity the latest of a history; returns the one before.

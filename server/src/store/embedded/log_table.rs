@@ -12,19 +12,28 @@ use redb::{CursorError, ReadableTable as _};
 use super::tables::WriteTable;
 use crate::store::StoreError;
 
+/// Most bytes of rows that are gathered: those of a batch, and far less than a long replay adds.
+const MAX_GATHERED_BYTES: usize = 4 * 1024 * 1024;
+
 pub(super) struct LogTable<'t> {
     table: WriteTable<'t>,
     gathered: BTreeMap<Vec<u8>, Vec<u8>>,
+    gathered_bytes: usize,
 }
 
 impl<'t> LogTable<'t> {
     pub(super) fn of(table: WriteTable<'t>) -> Self {
-        Self { table, gathered: BTreeMap::new() }
+        Self { table, gathered: BTreeMap::new(), gathered_bytes: 0 }
     }
 
     /// Adds a row.
-    pub(super) fn add(&mut self, key: Vec<u8>, value: Vec<u8>) {
+    pub(super) fn add(&mut self, key: Vec<u8>, value: Vec<u8>) -> Result<(), StoreError> {
+        self.gathered_bytes += key.len() + value.len();
         self.gathered.insert(key, value);
+        if self.gathered_bytes > MAX_GATHERED_BYTES {
+            self.written()?;
+        }
+        Ok(())
     }
 
     /// What `read` makes of the row under a key, if there is one.
@@ -50,30 +59,36 @@ impl<'t> LogTable<'t> {
 
     /// The table, with all rows in it.
     pub(super) fn written(&mut self) -> Result<&mut WriteTable<'t>, StoreError> {
-        let mut gathered = std::mem::take(&mut self.gathered).into_iter().peekable();
-        while gathered.peek().is_some() {
-            self.write_run(&mut gathered)?;
+        let mut rows = std::mem::take(&mut self.gathered).into_iter().peekable();
+        self.gathered_bytes = 0;
+        let mut are_in_runs = true;
+        while let Some((key, value)) = rows.next() {
+            self.table.insert(key.as_slice(), value.as_slice())?;
+            // Where one row was by itself, such as under a made-up id, others are likely to be: a run costs a
+            // search of its own.
+            are_in_runs = are_in_runs && self.write_run(&key, &mut rows)? > 0;
         }
         Ok(&mut self.table)
     }
 
-    /// Writes rows as far as no other stands between them.
+    /// Writes the rows behind one as far as no other stands between them; returns how many these were.
     fn write_run(
         &mut self,
+        behind: &[u8],
         rows: &mut Peekable<impl Iterator<Item = (Vec<u8>, Vec<u8>)>>,
-    ) -> Result<(), StoreError> {
-        let Some((first, value)) = rows.next() else { return Ok(()) };
-        // The only one of a run that may be there already, since the others lie in a gap.
-        self.table.insert(first.as_slice(), value.as_slice())?;
-        let mut cursor = self.table.lower_bound_mut(Bound::Excluded(first.as_slice()))?;
+    ) -> Result<usize, StoreError> {
+        let mut cursor = self.table.lower_bound_mut(Bound::Excluded(behind))?;
+        let mut written = 0;
         while let Some((key, value)) = rows.peek() {
             match cursor.insert_before(key.as_slice(), value.as_slice()) {
                 Ok(()) => drop(rows.next()),
                 Err(CursorError::UnorderedKey) => break,
                 Err(error) => return Err(error.into()),
             }
+            written += 1;
         }
-        Ok(cursor.close()?)
+        cursor.close()?;
+        Ok(written)
     }
 }
 
@@ -95,7 +110,9 @@ mod tests {
             table.table.insert(key.as_bytes(), b"old".as_slice()).unwrap();
         }
         let added = ["a1", "a2", "a3", "a4", "b1", "b6", "b7"];
-        added.iter().for_each(|key| table.add(key.as_bytes().to_vec(), key.as_bytes().to_vec()));
+        for key in added {
+            table.add(key.as_bytes().to_vec(), key.as_bytes().to_vec()).unwrap();
+        }
         let last =
             |table: &LogTable<'_>, first: &[u8], end: &[u8]| table.last_key(first, end).unwrap();
         for _ in 0..2 {

@@ -11,15 +11,13 @@ use svctrack_core::{
 };
 
 use super::{
-    codec, counters::Counter, keys, known::Known, log_table::LogTable, pending::Pending,
-    tables::WriteTables,
+    codec, command::MAX_SWEPT, counters::Counter, keys, known::Known, log_table::LogTable,
+    pending::Pending, tables::WriteTables,
 };
 use crate::store::StoreError;
 
 /// Most ids of a tenant that are remembered in a window: some 600 MB.
 pub(super) const MAX_MESSAGES_PER_WINDOW: u64 = 10_000_000;
-/// Most ids that are removed in one command: others wait a few milliseconds for it.
-const MAX_SWEPT_PER_COMMAND: usize = 1_000;
 
 pub(super) fn window_of(time: Timestamp) -> u16 {
     u16::try_from(time.as_ms() / MESSAGE_ID_MS).unwrap_or(u16::MAX)
@@ -77,8 +75,7 @@ pub(super) fn remember(
     let key = keys::message(tenant, window, id);
     let value = codec::seal(&key, &received_at.as_ms().to_be_bytes());
     tables.known.add_message(tenant, window, &key);
-    tables.messages.add(key, value);
-    Ok(())
+    tables.messages.add(key, value)
 }
 
 /// Forgets the id of an event that is removed.
@@ -112,7 +109,7 @@ pub(super) fn sweep(
     let (first, end) = (keys::messages_from(tenant, 0), keys::messages_from(tenant, kept));
     let mut past: Vec<Vec<u8>> = Vec::new();
     let messages = tables.messages.written()?;
-    for row in messages.range(first.as_slice()..end.as_slice())?.take(MAX_SWEPT_PER_COMMAND) {
+    for row in messages.range(first.as_slice()..end.as_slice())?.take(MAX_SWEPT) {
         past.push(row?.0.value().to_vec());
     }
     let Some(last) = past.last() else {
@@ -122,5 +119,5 @@ pub(super) fn sweep(
     for window in past.iter().filter_map(|key| keys::window_of(key)) {
         pending.add(tables, tenant, Counter::Messages(window), -1)?;
     }
-    Ok(past.len() == MAX_SWEPT_PER_COMMAND)
+    Ok(past.len() == MAX_SWEPT)
 }

@@ -45,6 +45,9 @@ pub enum OpenError {
         /// What is known.
         known: String,
     },
+    /// It can be opened, and something in it is damaged.
+    #[error("something in it is damaged: {0}")]
+    DamagedInside(String),
     /// The file cannot be read or written.
     #[error("{0}")]
     Io(#[from] io::Error),
@@ -57,6 +60,11 @@ impl OpenError {
     /// Whether what is stored is not as it was written.
     pub(super) fn is_damage(&self) -> bool {
         matches!(self, Self::Damaged(_) | Self::Store(StoreError::Corrupted { .. }))
+    }
+
+    /// What was met in a store that could be opened: the rest of it is sound.
+    pub(super) fn inside(self) -> Self {
+        if self.is_damage() { Self::DamagedInside(self.to_string()) } else { self }
     }
 
     /// Whether nothing can be made of the file, so that a backup is what is left.

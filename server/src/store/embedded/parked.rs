@@ -19,6 +19,7 @@ use svctrack_core::{
 
 use super::{
     apply::apply,
+    command::MAX_SWEPT,
     counters::Counter,
     keys, messages,
     pending::Pending,
@@ -29,8 +30,6 @@ use crate::store::{Actor, StoreError};
 
 /// Most events that are planned anew in one command: others wait no longer than for a bulk call.
 const MAX_REPLAYED_PER_COMMAND: usize = 1_000;
-/// Most events that are dropped for their age in one command.
-const MAX_SWEPT_PER_COMMAND: usize = 1_000;
 
 /// Keeps an event that has to wait; the oldest make room when there are too many, and are reported.
 pub(super) fn park(
@@ -261,7 +260,7 @@ pub(super) fn sweep(
     tenant: TenantId,
     now: Timestamp,
 ) -> Result<bool, StoreError> {
-    for _ in 0..MAX_SWEPT_PER_COMMAND {
+    for _ in 0..MAX_SWEPT {
         let Some(oldest) = oldest(tables, tenant)? else {
             return Ok(false);
         };

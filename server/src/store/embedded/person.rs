@@ -29,11 +29,20 @@ type Rows<'r> = Range<'r, &'static [u8], &'static [u8]>;
 /// through at once; returns the id of the last one, none when there are no more.
 pub(super) fn look_through(
     rows: Rows<'_>,
+    visit: impl FnMut(&[u8], &[u8]) -> Result<usize, StoreError>,
+) -> Result<Option<ObjectId>, StoreError> {
+    look_through_some(rows, MAX_ROWS, visit)
+}
+
+/// The same with at most so many rows.
+pub(super) fn look_through_some(
+    rows: Rows<'_>,
+    max_rows: usize,
     mut visit: impl FnMut(&[u8], &[u8]) -> Result<usize, StoreError>,
 ) -> Result<Option<ObjectId>, StoreError> {
     let (mut bytes, mut read_to) = (0, None);
     for (count, row) in rows.enumerate() {
-        if count == MAX_ROWS || bytes > MAX_BYTES {
+        if count == max_rows || bytes > MAX_BYTES {
             return Ok(read_to);
         }
         let (key, value) = row?;

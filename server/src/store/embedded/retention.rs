@@ -15,7 +15,8 @@ use svctrack_core::{
 };
 
 use super::{
-    engagement::Owner, history, keys, person::look_through, spans, tables::WriteTables, view::View,
+    command::MAX_SWEPT, engagement::Owner, history, keys, person::look_through_some, spans,
+    tables::WriteTables, view::View,
 };
 use crate::store::StoreError;
 
@@ -33,7 +34,8 @@ pub(super) fn sweep(
     let (begin, end) = (Bound::Included(begin.as_slice()), Bound::Excluded(end.as_slice()));
     let (mut owners, mut any) = (BTreeSet::new(), false);
     let log = tables.activities.written()?;
-    let read_to = look_through(log.range::<&[u8]>((begin, end))?, |key, value| {
+    let rows = log.range::<&[u8]>((begin, end))?;
+    let read_to = look_through_some(rows, MAX_SWEPT, |key, value| {
         any = true;
         owners.extend(activity_in(key, value)?.iter().flat_map(|old| owners_of(tenant, old)));
         Ok(value.len())
