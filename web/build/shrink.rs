@@ -3,7 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use walrus::{ExportItem, FunctionBuilder, FunctionId, FunctionKind, Module, passes::gc};
+use walrus::{
+    ElementItems, ExportItem, FunctionBuilder, FunctionId, FunctionKind, Module, passes::gc,
+};
 
 /// What the names of functions have in them that only a panic runs: its message, its formatting, its hooks.
 /// Without them a panic ends the module at once, and the loader goes on without it.
@@ -45,7 +47,7 @@ fn cut(module: &mut Module, is_dead: impl Fn(&str) -> bool) {
         .filter(|id| !exported.contains(id))
         .filter(|id| module.funcs.get(*id).name.as_deref().is_some_and(&is_dead))
         .collect();
-    for id in dead {
+    for &id in &dead {
         let kind = module.types.get(module.funcs.get(id).ty());
         let (parameters, results) = (kind.params().to_vec(), kind.results().to_vec());
         let mut trap = FunctionBuilder::new(&mut module.types, &parameters, &results);
@@ -53,7 +55,18 @@ fn cut(module: &mut Module, is_dead: impl Fn(&str) -> bool) {
         let arguments = parameters.iter().map(|kind| module.locals.add(*kind)).collect();
         module.funcs.get_mut(id).kind = FunctionKind::Local(trap.local_func(arguments));
     }
+    keep_one_in_tables(module, &dead);
     gc::run(module);
+}
+
+/// Puts one trap in the place of all in tables: to call it as a function of another type is a trap too.
+fn keep_one_in_tables(module: &mut Module, traps: &[FunctionId]) {
+    let Some(one) = traps.first() else { return };
+    for element in module.elements.iter_mut() {
+        if let ElementItems::Functions(functions) = &mut element.items {
+            functions.iter_mut().filter(|id| traps.contains(id)).for_each(|id| *id = *one);
+        }
+    }
 }
 
 /// The name under which the loader hands the glue to the module.

@@ -92,6 +92,11 @@ pub const WIRE: &[Scenario] = &[
         ..Scenario::named("a member that nobody knows is said")
     },
     Scenario {
+        script: "svctrack.identify('7'); svctrack.identify(8, null); svctrack.track('One'); svctrack.track('Two', undefined);",
+        steps: &[Open("/"), Calls(4), Until("!lines.some((line) => line.includes('unknown'))")],
+        ..Scenario::named("calls without EXTRA_INFO have no member that nobody knows")
+    },
+    Scenario {
         script: "svctrack.init({pageView: true, debug: true}); svctrack.identify('7');",
         steps: &[
             Open("/"),
@@ -131,10 +136,12 @@ pub const WIRE: &[Scenario] = &[
         ..Scenario::named("a later answer that cannot be used stops what was allowed")
     },
     Scenario {
-        script: "svctrack.load('example.com/analytics/1'); svctrack.identify('7');",
+        script: "svctrack.load('example.com/analytics/1'); svctrack.load('https://['); svctrack.identify('7');",
         steps: &[
             Open("/"),
-            Says("load() failed: address_invalid"),
+            Until(
+                "lines.filter((line) => line.endsWith('load() failed: address_invalid')).length === 2",
+            ),
             Sent(&[r#"{"externalId":"7"}"#]),
         ],
         ..Scenario::named("an address that cannot be one is said")

@@ -30,7 +30,7 @@ function uuid(ms) {
 // is their order (R45).
 function read(name, first, given, calledAt) {
   // An object alone is meant as EXTRA_INFO.
-  const extra = Object(given ?? (name === 'identify' ? first : undefined));
+  const extra = Object(given ?? (typeof first !== 'string' && first));
   const message = identityOf(extra);
   const call = { name, first: text(first), message };
   const members = [...IDENTITY, 'info', 'passive', 'weight'];

@@ -112,8 +112,8 @@ const methods = {
   // Sets the address to which events go, `https://<server>/analytics/<tenant>`, once, and starts.
   //: load(endpoint: string, options?: Options): void
   load(address, given) {
-    // A path is one of the page's own site.
-    const [usable] = /^(https?:\/)?\/.+/.exec(address) || [];
+    // A path is one of the page's own site. What the browser cannot ask is no address.
+    const usable = /^(https?:\/)?\/./.test(address) && attempt(() => new Request(address).url);
     endpoint ||= usable;
     methods.init(given);
     if (!usable) throw 'address_invalid';
