@@ -1,6 +1,5 @@
 //! A table to which transactions add rows by the thousand, most of them behind all that is there: those of a
-//! transaction are gathered and written together, in the order of their keys, which is three times as fast as
-//! one by one.
+//! transaction are gathered and written together, in the order of their keys, so that one search serves many.
 //!
 //! Invariant: what was gathered is written before the transaction is committed
 //! ([`super::tables::WriteTables::finish`]), and before anybody is given the table itself.
