@@ -11,7 +11,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use rustix::process::{Pid, Signal, geteuid, kill_process};
+use rustix::{
+    fs::{Advice, fadvise},
+    process::{Pid, Signal, geteuid, kill_process},
+};
 use tempfile::TempDir;
 
 use crate::process::PATIENCE;
@@ -149,6 +152,15 @@ impl Device {
     pub fn mend(&self) {
         for kind in Failing::All.triggers() {
             let _ = fs::remove_file(self.folder.path().join(kind));
+        }
+    }
+
+    /// Has the system forget what it keeps in memory of a file, as far as it is written, so that it is read from
+    /// the disk.
+    pub fn forget(&self, file: &Path) {
+        for file in [file, &self.folder.path().join("disk")] {
+            let file = fs::File::open(file).unwrap();
+            fadvise(file, 0, None, Advice::DontNeed).unwrap();
         }
     }
 

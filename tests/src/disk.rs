@@ -5,6 +5,8 @@ use std::{
     io,
     ops::{Bound, Range},
     sync::{Arc, Mutex, MutexGuard},
+    thread,
+    time::Duration,
 };
 
 use redb::{BackendError, StorageBackend};
@@ -34,6 +36,7 @@ struct State {
     operations: u64,
     fault: Option<Fault>,
     is_off: bool,
+    opening: Duration,
 }
 
 #[derive(Clone, Debug)]
@@ -53,6 +56,10 @@ pub enum Fault {
     Full,
     /// All writes and syncs fail; reads do not.
     ReadOnly,
+    /// All syncs fail.
+    Syncs,
+    /// A write or sync fails now and then: when the number of the operation can be divided by this one.
+    NowAndThen(u64),
     /// The power goes at the operation with this number.
     Power(u64),
 }
@@ -100,6 +107,11 @@ impl Disk {
     /// Has something go wrong from now on.
     pub fn fail(&self, fault: Fault) {
         self.state().fault = Some(fault);
+    }
+
+    /// Takes so long to be opened from now on.
+    pub fn take_to_open(&self, opening: Duration) {
+        self.state().opening = opening;
     }
 
     /// Nothing more goes wrong.
@@ -191,6 +203,7 @@ impl State {
             Some(Fault::From(number)) => self.operations >= number,
             Some(Fault::Full) if changes => return Err(io::ErrorKind::StorageFull.into()),
             Some(Fault::ReadOnly) => changes,
+            Some(Fault::NowAndThen(number)) => changes && self.operations.is_multiple_of(number),
             Some(Fault::Power(number)) if self.operations >= number => {
                 self.is_off = true;
                 true
@@ -214,7 +227,11 @@ impl State {
     }
 
     fn sync(&mut self) -> io::Result<()> {
-        if let Err(error) = self.operate(true) {
+        let done = self.operate(true).and_then(|()| match self.fault {
+            Some(Fault::Syncs) => Err(io::Error::other("the disk fails")),
+            _ => Ok(()),
+        });
+        if let Err(error) = done {
             // As Linux does: what could not be written is read on as if it were, and never written again.
             if !self.is_off {
                 self.since.clear();
@@ -269,7 +286,9 @@ impl StorageBackend for Disk {
 }
 
 impl Medium for Disk {
-    fn open(&self) -> io::Result<Storage> {
+    fn open(&self) -> Result<Storage, OpenError> {
+        let opening = self.state().opening;
+        thread::sleep(opening);
         self.state().operate(false)?;
         Ok(Storage::new(self.clone()))
     }

@@ -98,8 +98,13 @@ impl InProcess {
 
     /// Starts a server on a medium of the test's.
     pub async fn with_medium(medium: Box<dyn Medium>) -> Self {
+        Self::with_medium_and_cache(medium, CACHE_BYTES).await
+    }
+
+    /// Starts a server on a medium and with a cache of the test's.
+    pub async fn with_medium_and_cache(medium: Box<dyn Medium>, cache_bytes: usize) -> Self {
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-        let store = Embedded::open_medium(medium, CACHE_BYTES, clock.clone()).unwrap();
+        let store = Embedded::open_medium(medium, cache_bytes, clock.clone()).unwrap();
         Self::serve(store, clock, None, |_| {}).await
     }
 

@@ -21,6 +21,11 @@ const SLOTS: usize = 4;
 const TOKENS: usize = 100;
 /// Events in a bulk call.
 const EVENTS: usize = 5;
+/// Users of a crowd, who are active in one bulk call: as many as fit into one commit, so that all of it is there or
+/// nothing.
+const CROWD: usize = 110;
+/// Those of them who are looked at.
+const LOOKED_AT: [usize; 3] = [0, CROWD / 2, CROWD - 1];
 
 /// What is sent to: a server in this process, or in one of its own.
 pub trait Target: Sync {
@@ -62,6 +67,8 @@ enum After {
     Records(Vec<(usize, Option<String>)>),
     /// These activities of a user.
     Activities(String, Vec<String>),
+    /// All of the sender's crowd have been active so often.
+    Crowd(usize),
     /// These, once they have gone on.
     Waiting(String, String),
     /// No user of this name, nor their activities.
@@ -116,6 +123,8 @@ pub struct Sender {
     made: usize,
     records: BTreeMap<usize, String>,
     activities: BTreeMap<String, BTreeSet<String>>,
+    /// How often its crowd was active.
+    crowded: usize,
     /// Events of users that go on by themselves.
     waiting: BTreeMap<String, String>,
     erased: BTreeSet<String>,
@@ -137,6 +146,7 @@ impl Sender {
             made: 0,
             records: BTreeMap::new(),
             activities: BTreeMap::new(),
+            crowded: 0,
             waiting: BTreeMap::new(),
             erased: BTreeSet::new(),
             time_zone: (number == 0).then_some("UTC"),
@@ -221,6 +231,7 @@ impl Sender {
             After::Activities(user, actions) => {
                 self.activities.entry(user).or_default().extend(actions);
             }
+            After::Crowd(times) => self.crowded = times,
             After::Waiting(user, action) => drop(self.waiting.insert(user, action)),
             After::Erased(user) => {
                 self.activities.remove(&user);
@@ -258,7 +269,8 @@ impl Sender {
             0..25 => self.change_a_record(),
             25..35 => self.change_many(),
             35..65 => self.track(),
-            65..75 => self.track_many(),
+            65..72 => self.track_many(),
+            72..75 => self.track_crowd(),
             75..83 => self.wait_and_appear(),
             83..87 => self.erase(),
             87..90 => self.let_back(),
@@ -315,6 +327,25 @@ impl Sender {
         let (events, actions): (Vec<_>, Vec<_>) = (0..EVENTS).map(|_| self.event()).unzip();
         let after = After::Activities(self.user(), actions);
         self.step(Method::POST, format!("/analytics/bulk/{TENANT}"), json!(events), after)
+    }
+
+    fn in_crowd(&self, number: usize) -> String {
+        format!("{}-crowd{number}", self.name)
+    }
+
+    fn gathering(&self, times: usize) -> String {
+        format!("{}-gathering{times}", self.name)
+    }
+
+    fn track_crowd(&mut self) -> Step {
+        let times = self.crowded + 1;
+        let event = |number| {
+            let (user, action) = (self.in_crowd(number), self.gathering(times));
+            json!({"euExtId": user, "cId": "base", "action": action})
+        };
+        let events: Vec<_> = (0..CROWD).map(event).collect();
+        let path = format!("/analytics/bulk/{TENANT}");
+        self.step(Method::POST, path, json!(events), After::Crowd(times))
     }
 
     /// An event that waits for its company, which then appears.
@@ -403,6 +434,7 @@ impl Sender {
             assert_eq!(before, other, "neither what was there before, nor after {unsure:?}");
         }
         self.check_activities(server, unsure.as_ref()).await;
+        self.check_crowd(server, unsure.as_ref()).await;
         self.check_settings(server, unsure.as_ref()).await;
         if let Some(step) = unsure {
             self.send_again(server, &step).await;
@@ -410,6 +442,7 @@ impl Sender {
         assert_eq!(self.found_records(server).await, self.records);
         self.await_what_waits(server).await;
         self.check_activities(server, None).await;
+        self.check_crowd(server, None).await;
     }
 
     async fn send_again(&mut self, server: &impl Target, step: &Step) {
@@ -466,6 +499,25 @@ impl Sender {
             let path = format!("/endusers/extid-{user}");
             let (status, _) = server.send(Method::GET, &path, None, &Value::Null).await;
             assert_eq!(status, StatusCode::NOT_FOUND, "{user} is back");
+        }
+    }
+
+    /// Each of the crowd was active as often as all others.
+    async fn check_crowd(&self, server: &impl Target, unsure: Option<&Step>) {
+        let mut may_be = vec![self.crowded];
+        if let Some(Step { after: After::Crowd(times), .. }) = unsure {
+            may_be.push(*times);
+        }
+        for user in LOOKED_AT.map(|number| self.in_crowd(number)) {
+            let path = format!("/endusers/extid-{user}");
+            let (status, record) = server.send(Method::GET, &path, None, &Value::Null).await;
+            let times = record["beatsTotal"].as_u64().unwrap_or(0) as usize;
+            assert!(may_be.contains(&times), "{user}: {times}, not one of {may_be:?}");
+            may_be = vec![times];
+            if status == StatusCode::OK {
+                let path = format!("/activities?limit=1&endUserId=extid-{user}");
+                assert_eq!(actions(&get(server, &path).await), [self.gathering(times)]);
+            }
         }
     }
 

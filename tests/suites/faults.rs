@@ -150,7 +150,7 @@ async fn health(server: &InProcess) -> String {
 }
 
 /// Waits until the store is as it is to be.
-async fn settle(server: &InProcess, expect: &str) {
+pub(crate) async fn settle(server: &InProcess, expect: &str) {
     let started = Instant::now();
     while health(server).await != expect {
         assert!(started.elapsed() < PATIENCE, "it is {}, not {expect}", health(server).await);

@@ -16,6 +16,7 @@ mod examples;
 mod faults;
 mod formats;
 mod goldens;
+mod healing;
 mod input;
 mod integrity;
 mod model;

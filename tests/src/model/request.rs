@@ -10,7 +10,7 @@ use super::{
 };
 
 /// Most rows of a bulk body.
-const MAX_ROWS: usize = 60;
+const MAX_ROWS: usize = 400;
 /// Most calls of a pipeline's array.
 const MAX_CALLS: usize = 8;
 /// How many of a hundred events are sent twice.

@@ -18,6 +18,9 @@ const FORMAT: u8 = 1;
 /// Bytes before the value.
 const HEADER_BYTES: usize = 5;
 
+/// Room for a row of a log, in bytes: few need more, and are moved while they are written.
+const ROW_BYTES: usize = 128;
+
 /// Bytes that say how much of a record's text is shown.
 const SHOWN_BYTES: usize = 4;
 
@@ -134,7 +137,8 @@ impl Members for Stored<'_> {
 
 /// The stored bytes of a row of a log.
 pub(super) fn seal_row<T: Serialize>(key: &[u8], row: &T) -> Result<Vec<u8>, StoreError> {
-    let header = [FORMAT, 0, 0, 0, 0].to_vec();
+    let mut header = Vec::with_capacity(ROW_BYTES);
+    header.extend_from_slice(&[FORMAT, 0, 0, 0, 0]);
     let mut bytes = postcard::to_extend(row, header)
         .map_err(|error| StoreError::Internal(error.to_string()))?;
     if let Some((header, value)) = bytes.split_first_chunk_mut::<HEADER_BYTES>() {

@@ -71,7 +71,7 @@ fn begins_with(path: &Path, expected: &[u8]) -> io::Result<bool> {
 
 fn from_1_to_2(path: &Path, cache_bytes: usize) -> Result<(), OpenError> {
     // A trial, so that the old file stays as it is; open until the end, so that no server can take it.
-    let medium = FileMedium(path.to_owned());
+    let medium = FileMedium::at(path);
     let old = open::open_over(Trial::over(medium.open()?)?, cache_bytes, 1)?;
     let replaced = compact::replace(&medium, &old, cache_bytes, &mut From1::default());
     damage::drop_quietly(old);

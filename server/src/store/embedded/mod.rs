@@ -27,6 +27,7 @@ mod moment;
 mod new_users;
 mod once;
 mod open;
+mod opened;
 mod parked;
 mod pending;
 mod person;
@@ -84,6 +85,7 @@ pub use self::{
 use self::{
     batch::Pace,
     moment::{Latest, Moment},
+    opened::Opened,
     queue::{Job, Queues},
     rate_limits::KnownLimits,
     replays::Replays,
@@ -146,7 +148,7 @@ impl Embedded {
             open::create(&path, store_bytes)?;
         }
         migrate::bring_up_to_date(&path, cache_bytes)?;
-        let medium = FileMedium(path);
+        let medium = FileMedium::at(&path);
         let store = Self::open_medium(Box::new(medium.clone()), cache_bytes, clock)?;
         compact::remove_unfinished(&medium)?;
         Ok(store)
@@ -161,13 +163,15 @@ impl Embedded {
         cache_bytes: usize,
         clock: Arc<dyn Clock>,
     ) -> Result<Self, OpenError> {
-        let database = open::open(&*medium, cache_bytes)?;
-        let ids = damage::contained_open(|| Ok(open::load_ids(&database)?))?;
-        damage::contained_open(|| Ok(tables::make_missing(&database)?))?;
+        open::try_out(&*medium)?;
+        let opened = Opened::to_write(&*medium, cache_bytes)?;
+        let ids = damage::contained_open(|| Ok(open::load_ids(opened.database()?)?))?;
+        damage::contained_open(|| Ok(tables::make_missing(opened.database()?)?))?;
         let shared = Arc::new(Shared {
             medium,
             cache_bytes,
-            database: RwLock::new(Some(Arc::new(database))),
+            opened: RwLock::new(Arc::new(opened)),
+            reopened: AtomicU64::new(0),
             latest: Latest::default(),
             queues: Queues::default(),
             health: AtomicU8::new(Health::Ok as u8),
@@ -197,7 +201,7 @@ impl Embedded {
         &self,
         turns: &Turns,
         tenant: TenantId,
-        read: impl FnOnce(&ReadTransaction) -> Result<T, StoreError> + Send + 'static,
+        read: impl Fn(&ReadTransaction) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
         self.apart(turns, tenant, move |shared| shared.read(read)).await
     }
@@ -274,7 +278,7 @@ impl Store for Embedded {
     ) -> BoxFuture<'_, Result<Page, StoreError>> {
         let (tenant, now) = (tenant.id(), self.shared.clock.now());
         let turns = self.turns_of(list::is_short(def, &query));
-        let read = move |snapshot: &_| list::list(snapshot, tenant, def, query, now);
+        let read = move |snapshot: &_| list::list(snapshot, tenant, def, query.clone(), now);
         self.read_apart(turns, tenant, read).boxed()
     }
 
@@ -364,7 +368,7 @@ impl Store for Embedded {
 
     fn scrub(&self, from: Scrub) -> BoxFuture<'_, Result<Scrub, StoreError>> {
         async move {
-            let step = |snapshot: &_| scrub::step(snapshot, from);
+            let step = move |snapshot: &_| scrub::step(snapshot, from.clone());
             let scrub = self.read_apart(&self.short, Tenant::OPERATOR.id(), step).await?;
             if scrub.is_over {
                 let Scrub { rows, damaged, .. } = scrub;

@@ -9,7 +9,7 @@ use super::{
     blocks::Blocks,
     codec, damage,
     known::Known,
-    storage::{Medium, Storage, Trial, create_file},
+    storage::{Medium, Storage, Trial},
     tables::{META, WriteTables},
     writer::begin,
 };
@@ -104,7 +104,7 @@ impl From<redb::DatabaseError> for OpenError {
 pub(super) fn create(path: &Path, store_bytes: [u8; 5]) -> Result<(), OpenError> {
     let unfinished = path.with_extension("new");
     remove_if_there(&unfinished)?;
-    initialise(Storage::of_file(create_file(&unfinished)?)?, store_bytes)?;
+    initialise(Storage::of_new_file(&unfinished)?, store_bytes)?;
     name_for_good(&unfinished, path)?;
     Ok(())
 }
@@ -161,21 +161,37 @@ pub fn initialise(storage: Storage, store_bytes: [u8; 5]) -> Result<(), OpenErro
 /// # Errors
 /// [`OpenError`], each cause with its own words.
 pub(super) fn open(medium: &dyn Medium, cache_bytes: usize) -> Result<Database, OpenError> {
+    try_out(medium)?;
+    open_to_write(medium.open()?, cache_bytes)
+}
+
+/// Tries whether the store's database can be opened.
+///
+/// # Errors
+/// As [`open`].
+pub(super) fn try_out(medium: &dyn Medium) -> Result<(), OpenError> {
     let storage = medium.open()?;
     if storage.len()? == 0 {
         return Err(OpenError::Empty);
     }
-    let trial = Trial::over(Storage::new(Blocks::open(storage)?))?;
-    damage::drop_quietly(open_over(trial, TRIAL_CACHE_BYTES, STORE_FORMAT)?);
-    open_over(Blocks::open(medium.open()?)?, cache_bytes, STORE_FORMAT)
+    damage::drop_quietly(open_to_read(storage, TRIAL_CACHE_BYTES)?);
+    Ok(())
 }
 
-/// Opens the store's database to read alone: nothing is written to the medium.
+/// Opens the store's database at once, in storage that has been tried out.
 ///
 /// # Errors
 /// As [`open`].
-pub(super) fn open_to_read(medium: &dyn Medium, cache_bytes: usize) -> Result<Database, OpenError> {
-    let trial = Trial::over(Storage::new(Blocks::open(medium.open()?)?))?;
+pub(super) fn open_to_write(storage: Storage, cache_bytes: usize) -> Result<Database, OpenError> {
+    open_over(Blocks::open(storage)?, cache_bytes, STORE_FORMAT)
+}
+
+/// Opens the store's database to read alone: nothing is written to the storage.
+///
+/// # Errors
+/// As [`open`].
+pub(super) fn open_to_read(storage: Storage, cache_bytes: usize) -> Result<Database, OpenError> {
+    let trial = Trial::over(Storage::new(Blocks::open(storage)?))?;
     open_over(trial, cache_bytes, STORE_FORMAT)
 }
 

@@ -1,26 +1,29 @@
-//! How the store comes back after an error of its file: the file is opened again, its last commit is looked
-//! at, and a commit is tried. Until one succeeds, reads go on over the file as it is, to which nothing is
-//! written, and commands are refused.
+//! How the store comes back after an error of its file. The file is opened again to read alone, and reads go on
+//! over that. Beside it the file is opened to write, its last commit is looked at, and a commit is tried. When
+//! it succeeds, reads and writes go on over that; until then, commands are refused.
+//!
+//! Invariant: what is read over one database, no other one writes. The one that failed is shut off from the file
+//! before another one is opened to write, and that one holds a snapshot of the last commit, and with it all its
+//! pages, until the one that is read meanwhile is shut off too.
 //!
 //! Where the file can be read, but no commit be made since what redb notes of its pages is damaged, the store
 //! is written anew: its rows are all that counts.
 
 use std::{
-    sync::Arc,
     thread,
     time::{Duration, Instant},
 };
 
-use redb::{Database, ReadableDatabase as _, ReadableTable as _};
+use redb::ReadableTable as _;
 
 use super::{
     check::check_row,
     compact::{self, Conversion},
     damage,
-    open::{self, META_LAST_ID, OpenError},
+    open::{META_LAST_ID, OpenError},
+    opened::Opened,
     shared::Shared,
     tables::{self, Definition},
-    writer::begin,
 };
 use crate::store::{Health, StoreError};
 
@@ -31,56 +34,73 @@ const MAX_PAUSE: Duration = Duration::from_secs(5);
 /// How often commands that wait are refused meanwhile.
 const REFUSED_EVERY: Duration = Duration::from_millis(10);
 
-/// Memory for the cache of a store that is written anew, in bytes, beside the one that is read.
-const RENEWAL_CACHE_BYTES: usize = 32 * 1024 * 1024;
+/// Memory for the cache of a database that is read meanwhile, and of a store that is written anew, in bytes: beside
+/// that of the one that failed, or is tried.
+const CACHE_BYTES_BESIDE: usize = 32 * 1024 * 1024;
 
 /// Brings the store back, however long it takes; ends without it when the store is closed. `refuse` answers
 /// the commands that wait.
 pub(super) fn recover(shared: &Shared, refuse: impl Fn()) {
+    shared.set_health(Health::Recovering);
     let mut pause = FIRST_PAUSE;
     let mut may_renew = true;
-    let mut tried = heal(shared);
-    while let Err(error) = tried {
+    let mut reads_apart = false;
+    while let Err(error) = heal(shared, &mut reads_apart) {
         tracing::error!(store = shared.medium.name(), cause = %error, "the store takes no writes");
-        read_meanwhile(shared);
+        shared.set_health(Health::ReadOnly);
         // Once: where rows are damaged as well, it fails each time.
         if error.is_damage() && std::mem::take(&mut may_renew) && renew(shared, &refuse) {
-            tried = heal(shared);
+            reads_apart = false;
             continue;
         }
-        loop {
-            if wait(shared, pause, &refuse) {
-                return;
-            }
-            pause = (pause * 2).min(MAX_PAUSE);
-            if shared.medium.try_to_write().is_ok() {
-                break;
-            }
+        if wait(shared, pause, &refuse) {
+            return;
         }
-        tried = heal(shared);
+        pause = (pause * 2).min(MAX_PAUSE);
     }
     shared.set_health(Health::Ok);
     tracing::info!(store = shared.medium.name(), "the store is well again");
 }
 
-fn heal(shared: &Shared) -> Result<(), OpenError> {
-    let database = shared.reopen(open::open)?;
-    match damage::contained(|| look_at_last_commit(&database)) {
+/// Tries to bring the store back. Once reads go on apart, over a database of their own, they stay there as long as
+/// no read of it fails and no commit has been tried.
+fn heal(shared: &Shared, reads_apart: &mut bool) -> Result<(), OpenError> {
+    if !*reads_apart || shared.opened().has_failed() {
+        shared.go_on_over(Opened::to_read(&*shared.medium, CACHE_BYTES_BESIDE)?);
+    }
+    *reads_apart = true;
+    // Not before the disk works again: as long as it does not, what is kept in memory can be read.
+    shared.medium.try_to_write()?;
+    shared.medium.forget_cached()?;
+    let (opened, held) = Opened::to_write_beside(&*shared.medium, shared.cache_bytes)?;
+    // It may come to disk even if it fails, and the next one writes pages that only the one before it reaches.
+    *reads_apart = false;
+    // What fails here is to write nothing more, not even when it is dropped.
+    try_to_write(shared, &opened).inspect_err(|_| opened.shut())?;
+    shared.go_on_over(opened);
+    drop(held);
+    Ok(())
+}
+
+fn try_to_write(shared: &Shared, opened: &Opened) -> Result<(), StoreError> {
+    match damage::contained(|| look_at_last_commit(opened)) {
         // It will be the error of those who ask for it, and keeps nobody else from writing.
         Err(StoreError::Corrupted { cause, .. }) => {
             tracing::error!(store = shared.medium.name(), cause, "stored data is damaged");
         }
         looked => looked?,
     }
-    Ok(damage::contained(|| try_commit(&database))?)
+    damage::contained(|| try_commit(opened))
 }
 
 /// Writes the store anew from what can be read of it; says whether it did.
 fn renew(shared: &Shared, refuse: &dyn Fn()) -> bool {
-    let renewed = shared.database().map_err(OpenError::from).and_then(|old| {
-        let mut rows = Renewal { shared, refuse, refused: Instant::now() };
-        compact::replace(&*shared.medium, &old, RENEWAL_CACHE_BYTES, &mut rows)
-    });
+    let mut rows = Renewal { shared, refuse, refused: Instant::now() };
+    let renewed = shared
+        .opened()
+        .database()
+        .map_err(OpenError::from)
+        .and_then(|old| compact::replace(&*shared.medium, old, CACHE_BYTES_BESIDE, &mut rows));
     match renewed {
         Ok(()) => tracing::warn!(store = shared.medium.name(), "the store was written anew"),
         Err(error) => {
@@ -119,8 +139,8 @@ impl Conversion for Renewal<'_> {
 }
 
 /// Reads the end of every table, where the last commit has written most, and all that leads there.
-fn look_at_last_commit(database: &Database) -> Result<(), StoreError> {
-    let snapshot = database.begin_read()?;
+fn look_at_last_commit(opened: &Opened) -> Result<(), StoreError> {
+    let snapshot = opened.snapshot()?;
     for table in tables::ALL {
         snapshot.open_table(table)?.last()?;
     }
@@ -128,8 +148,8 @@ fn look_at_last_commit(database: &Database) -> Result<(), StoreError> {
 }
 
 /// Commits what is there already.
-fn try_commit(database: &Arc<Database>) -> Result<(), StoreError> {
-    let transaction = begin(database)?;
+fn try_commit(opened: &Opened) -> Result<(), StoreError> {
+    let transaction = opened.begin()?;
     {
         let mut meta = transaction.open_table(tables::META)?;
         let last_id = meta.get(META_LAST_ID)?.map(|id| id.value().to_vec());
@@ -138,16 +158,6 @@ fn try_commit(database: &Arc<Database>) -> Result<(), StoreError> {
         }
     }
     Ok(transaction.commit()?)
-}
-
-/// Lets reads go on where writes cannot.
-fn read_meanwhile(shared: &Shared) {
-    match shared.reopen(open::open_to_read) {
-        Ok(_) => shared.set_health(Health::ReadOnly),
-        Err(error) => {
-            tracing::error!(store = shared.medium.name(), cause = %error, "the store stays closed");
-        }
-    }
 }
 
 /// Waits; says whether the store is closed meanwhile.

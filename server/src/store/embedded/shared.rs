@@ -4,23 +4,26 @@ use std::{
     collections::BTreeMap,
     fs::File,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockWriteGuard,
+        Arc, Mutex, MutexGuard, PoisonError, RwLock,
         atomic::{AtomicU8, AtomicU64, Ordering},
     },
     thread,
     time::{Duration, Instant},
 };
 
-use redb::{Database, ReadTransaction, ReadableDatabase as _};
+use redb::{ReadTransaction, WriteTransaction};
 use svctrack_core::value::TenantId;
-use tokio::sync::watch;
+use tokio::{
+    runtime::{Handle, RuntimeFlavor},
+    sync::watch,
+};
 
 use super::{
     archive::Manifest,
     backup::{self, BackupError},
     damage,
     moment::{Latest, Moment},
-    open::OpenError,
+    opened::Opened,
     parked,
     queue::Queues,
     rate_limits::KnownLimits,
@@ -33,15 +36,22 @@ use crate::{
     store::{Checked, Health, StoreError},
 };
 
-/// How long the writer waits for those who are just taking a snapshot, before it opens the file again.
-const SNAPSHOTS_TAKEN_WITHIN: Duration = Duration::from_secs(1);
+/// How long a read waits for the file that is just being opened again.
+const OPENED_WITHIN: Duration = Duration::from_secs(1);
+/// How often it looks.
+const LOOKS_EVERY: Duration = Duration::from_millis(1);
+/// How long a read that was broken off is begun anew. While commits fail again and again, the file is opened anew
+/// for each, after pauses that grow: a read of some seconds comes to its end in one of them.
+const BEGUN_ANEW_FOR: Duration = Duration::from_secs(10);
 
 /// What the writer and the readers share.
 pub(super) struct Shared {
     pub(super) medium: Box<dyn Medium>,
     pub(super) cache_bytes: usize,
-    /// None while the file is being opened again.
-    pub(super) database: RwLock<Option<Arc<Database>>>,
+    /// The database that is read, and written while the store is well.
+    pub(super) opened: RwLock<Arc<Opened>>,
+    /// How many have been put in its place.
+    pub(super) reopened: AtomicU64,
     pub(super) latest: Latest,
     pub(super) queues: Queues,
     pub(super) health: AtomicU8,
@@ -56,58 +66,89 @@ pub(super) struct Shared {
 }
 
 impl Shared {
-    /// The database, unless it is being opened again.
-    pub(super) fn database(&self) -> Result<Arc<Database>, StoreError> {
-        let database = self.database.read().unwrap_or_else(PoisonError::into_inner).clone();
-        database.ok_or_else(|| StoreError::Unavailable("the file is being opened again".to_owned()))
+    pub(super) fn opened(&self) -> Arc<Opened> {
+        self.opened.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     pub(super) fn snapshot(&self) -> Result<ReadTransaction, StoreError> {
-        Ok(self.database()?.begin_read()?)
+        self.opened().snapshot()
+    }
+
+    pub(super) fn begin(&self) -> Result<WriteTransaction, StoreError> {
+        self.opened().begin()
     }
 
     /// Reads from a snapshot of its own.
     pub(super) fn read<T>(
         &self,
-        read: impl FnOnce(&ReadTransaction) -> Result<T, StoreError>,
+        read: impl Fn(&ReadTransaction) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
-        self.watched(damage::contained(|| read(&self.snapshot()?)))
+        self.try_to_read(|| read(&self.snapshot()?))
     }
 
     /// Reads what ends at once from the moment that is shared.
     pub(super) fn read_point<T>(
         &self,
-        read: impl FnOnce(&Moment) -> Result<T, StoreError>,
+        read: impl Fn(&Moment) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
-        let read = || read(&*self.latest.moment(|| self.snapshot())?);
-        self.watched(damage::contained(read))
+        self.try_to_read(|| read(&*self.latest.moment(|| self.snapshot())?))
+    }
+
+    /// Reads from a snapshot of its own, and fails where the file does: what cannot be done again, or is not to
+    /// wait for the writer.
+    fn read_once<T>(
+        &self,
+        read: impl FnOnce(&ReadTransaction) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        self.counted(damage::contained(|| read(&self.snapshot()?)))
+    }
+
+    /// Reads; again where the file was opened again meanwhile. When the file fails, the writer is asked to do so.
+    fn try_to_read<T>(&self, read: impl Fn() -> Result<T, StoreError>) -> Result<T, StoreError> {
+        let mut until = None;
+        loop {
+            let before = self.reopened.load(Ordering::Acquire);
+            let done = self.counted(damage::contained(&read));
+            let failed = done.as_ref().is_err_and(StoreError::is_of_the_file);
+            if !failed || !self.is_opened_since(before) {
+                return done;
+            }
+            if Instant::now() > *until.get_or_insert_with(|| Instant::now() + BEGUN_ANEW_FOR) {
+                return done;
+            }
+        }
+    }
+
+    /// Whether the file has been opened again, for which this waits if it is just being done.
+    fn is_opened_since(&self, before: u64) -> bool {
+        let is_opened = || self.reopened.load(Ordering::Acquire) != before;
+        if !is_opened() && self.change_health(Health::Ok, Health::Recovering) {
+            self.queues.ask_to_reopen();
+        }
+        off_the_runtime(|| {
+            let deadline = Instant::now() + OPENED_WITHIN;
+            while !is_opened() && self.is(Health::Recovering) && Instant::now() < deadline {
+                thread::sleep(LOOKS_EVERY);
+            }
+        });
+        is_opened()
     }
 
     /// Writes all that is stored now into a file, and brings that to disk.
     pub(super) fn back_up(&self, file: &File) -> Result<Manifest, StoreError> {
-        let goes_on = || self.health.load(Ordering::Relaxed) != Health::Stopped as u8;
+        let goes_on = || !self.is(Health::Stopped);
         let at = self.clock.now();
         // A file that cannot be written is no fault of the store's own, and must not look like one.
-        let made = self.read(|snapshot| match backup::write(snapshot, at, file, goes_on) {
+        let made = self.read_once(|snapshot| match backup::write(snapshot, at, file, goes_on) {
             Err(BackupError::Store(error)) => Err(error),
             made => Ok(made),
         });
         Ok(made??)
     }
 
-    /// What came of a read. When the file fails, the writer is asked to open it again.
-    pub(super) fn watched<T>(&self, done: Result<T, StoreError>) -> Result<T, StoreError> {
-        let done = self.counted(done);
-        let failed = done.as_ref().is_err_and(StoreError::is_of_the_file);
-        if failed && self.change_health(Health::Ok, Health::Recovering) {
-            self.queues.ask_to_reopen();
-        }
-        done
-    }
-
     /// The tenants of which parked events are marked on disk. Where the marks are damaged, they wait.
     pub(super) fn tenants_due(&self) -> Result<BTreeMap<TenantId, Tenant>, StoreError> {
-        match self.read(parked::tenants_due) {
+        match self.read_once(parked::tenants_due) {
             Ok(due) => Ok(due.into_iter().map(|id| (id, tenant_by_operator(id))).collect()),
             Err(StoreError::Corrupted { cause, .. }) => {
                 tracing::error!(cause, "parked events wait, since their marks are damaged");
@@ -125,30 +166,21 @@ impl Shared {
         done
     }
 
-    /// Drops the database and puts another one in its place: after an error redb takes no write until then.
-    pub(super) fn reopen(
-        &self,
-        open: impl FnOnce(&dyn Medium, usize) -> Result<Database, OpenError>,
-    ) -> Result<Arc<Database>, OpenError> {
-        self.set_health(Health::Recovering);
-        let old = self.slot().take();
+    /// Puts another database in the place of the one that is read, whose file is taken away from it: reads that
+    /// are under way go on over the new one.
+    pub(super) fn go_on_over(&self, new: Opened) {
+        let old = {
+            let mut opened = self.opened.write().unwrap_or_else(PoisonError::into_inner);
+            std::mem::replace(&mut *opened, Arc::new(new))
+        };
         self.latest.forget();
         self.limits.forget();
-        if let Some(old) = old {
-            wait_for_snapshots(&old);
-            damage::drop_quietly(old);
-        }
-        let database = Arc::new(open(&*self.medium, self.cache_bytes)?);
-        *self.slot() = Some(database.clone());
-        Ok(database)
+        self.reopened.fetch_add(1, Ordering::Release);
+        old.shut();
     }
 
     pub(super) fn checked(&self) -> MutexGuard<'_, Option<Checked>> {
         self.checked.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    pub(super) fn slot(&self) -> RwLockWriteGuard<'_, Option<Arc<Database>>> {
-        self.database.write().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Changes how the store is, if it is as given.
@@ -160,19 +192,38 @@ impl Shared {
     pub(super) fn set_health(&self, health: Health) {
         self.health.store(health as u8, Ordering::Relaxed);
     }
-}
 
-/// Waits until nobody but the caller holds the database. Reads that are under way do not: theirs end
-/// with an error when it is dropped.
-fn wait_for_snapshots(database: &Arc<Database>) {
-    let deadline = Instant::now() + SNAPSHOTS_TAKEN_WITHIN;
-    while Arc::strong_count(database) > 1 && Instant::now() < deadline {
-        thread::sleep(Duration::from_millis(1));
+    pub(super) fn is(&self, health: Health) -> bool {
+        self.health.load(Ordering::Relaxed) == health as u8
     }
 }
 
-impl Drop for Shared {
-    fn drop(&mut self) {
-        damage::drop_quietly(self.slot().take());
+/// Runs what waits. Where requests are served by this thread, another one goes on with them meanwhile.
+fn off_the_runtime<T>(wait: impl FnOnce() -> T) -> T {
+    let flavor = Handle::try_current().map(|handle| handle.runtime_flavor());
+    match flavor {
+        Ok(RuntimeFlavor::MultiThread) => tokio::task::block_in_place(wait),
+        _ => wait(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+
+    use tokio::runtime::Builder;
+
+    use super::*;
+
+    #[test]
+    fn while_a_read_waits_others_are_served_by_its_thread() {
+        let runtime = Builder::new_multi_thread().worker_threads(1).build().unwrap();
+        let (served, other) = mpsc::channel();
+        let waits = runtime.spawn(async move {
+            let is_served = || other.recv_timeout(Duration::from_secs(5)).is_ok();
+            off_the_runtime(is_served)
+        });
+        runtime.spawn(async move { served.send(()) });
+        assert!(runtime.block_on(waits).unwrap());
     }
 }

@@ -178,8 +178,7 @@ async fn ids_of_too_many_events_are_reported_with_the_way_on_which_they_came() {
     let tracking = Tracking::of(events, world.clock.now(), Route::Bulk);
     let counter = Counter::Messages(messages::window_of(world.clock.now()));
     {
-        let database = world.store.shared.database().unwrap();
-        let transaction = writer::begin(&database).unwrap();
+        let transaction = world.store.shared.begin().unwrap();
         let mut tables = WriteTables::open(&transaction, known::Known::default()).unwrap();
         let key = counter.key(tenant);
         let value = codec::seal(&key, &full.to_be_bytes());
@@ -273,7 +272,8 @@ fn commit_and_crash(
     let World { store, clock, actor, folder } = world;
     store.close();
     drop(store);
-    let database = open::open(&FileMedium(folder.path().join(FILE_NAME)), CACHE_BYTES).unwrap();
+    let database =
+        open::open(&FileMedium::at(&folder.path().join(FILE_NAME)), CACHE_BYTES).unwrap();
     let transaction = writer::begin(&database).unwrap();
     {
         let mut tables = WriteTables::open(&transaction, known::Known::default()).unwrap();

@@ -83,7 +83,7 @@ pub fn verify(folder: &Path, cache_bytes: usize) -> Result<Verified, OpenError> 
     observe::log_panics();
     let path = folder.join(FILE_NAME);
     migrate::refuse_earlier(&path)?;
-    verify_medium(&FileMedium(path), cache_bytes)
+    verify_medium(&FileMedium::at(&path), cache_bytes)
 }
 
 /// Verifies the store on a medium.
@@ -92,12 +92,13 @@ pub fn verify(folder: &Path, cache_bytes: usize) -> Result<Verified, OpenError> 
 /// As [`verify`].
 pub fn verify_medium(medium: &dyn Medium, cache_bytes: usize) -> Result<Verified, OpenError> {
     let mut verified = Verified::default();
-    let database = open::open_to_read(medium, cache_bytes)?;
+    medium.forget_cached()?;
+    let database = open::open_to_read(medium.open()?, cache_bytes)?;
     let done = damage::contained(|| check_rows(&database, &mut verified));
     damage::drop_quietly(database);
     verified.take("pages", done)?;
     if verified.is_sound() {
-        check_pages(open::open_to_read(medium, cache_bytes)?, &mut verified);
+        check_pages(open::open_to_read(medium.open()?, cache_bytes)?, &mut verified);
     }
     Ok(verified)
 }

@@ -106,6 +106,8 @@ impl Writer {
         while let Some(work) = self.shared.queues.work(self.replays.next_try()) {
             match work {
                 Work::Serve(first) => self.serve(Batch::open(first)),
+                // Unless it has been opened again since that was asked for.
+                Work::Reopen if !self.shared.is(Health::Recovering) => {}
                 Work::Reopen => {
                     self.recover(&StoreError::Unavailable("the file cannot be read".to_owned()));
                 }
@@ -175,8 +177,7 @@ impl Writer {
     /// Carries out the batch, and whatever else waits while the batch is open; answers what each command came to
     /// once all of it is on disk.
     fn transact(&mut self, batch: &mut Batch) -> Result<Vec<Outcome>, Failed> {
-        let database = self.shared.database().map_err(Failed::Store)?;
-        let transaction = begin(&database).map_err(Failed::Store)?;
+        let transaction = self.shared.begin().map_err(Failed::Store)?;
         match self.carry_out_all(&transaction, batch) {
             Ok(CarriedOut { outcomes, to_replay, kept }) => {
                 transaction.commit().map_err(|error| Failed::Store(error.into()))?;

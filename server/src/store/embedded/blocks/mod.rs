@@ -14,23 +14,18 @@ mod sums;
 
 use std::{
     collections::HashMap,
-    io,
-    ops::Bound,
-    panic,
+    io, panic,
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
-use redb::{BackendError, StorageBackend};
+use redb::StorageBackend;
 
 use self::{
     header::Header,
     layout::BLOCK_BYTES,
     sums::{Group, is_sound, sum_of},
 };
-use super::{
-    open::OpenError,
-    storage::{Storage, locks_of},
-};
+use super::{open::OpenError, storage::Storage};
 
 /// Most groups whose sums are kept, 4 KiB each: those of 10 GB. When there are as many, it begins anew.
 const MAX_KNOWN_GROUPS: usize = 2_560;
@@ -209,6 +204,4 @@ impl StorageBackend for Blocks {
     fn close(&self) -> io::Result<()> {
         self.under.close()
     }
-
-    locks_of!(under);
 }

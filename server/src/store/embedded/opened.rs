@@ -1,0 +1,231 @@
+//! A database that is open, and the gate before its file.
+//!
+//! While the store heals ([`super::recovery`]), two databases are open over one file, and neither knows what the
+//! other writes. A database whose gate is shut reads and writes nothing more, whatever it still tries.
+
+use std::{
+    io,
+    sync::{Arc, PoisonError, RwLock, RwLockReadGuard},
+};
+
+use redb::{Database, ReadTransaction, ReadableDatabase as _, StorageBackend, WriteTransaction};
+
+use super::{
+    damage,
+    open::{self, OpenError},
+    storage::{Medium, Storage},
+    writer::begin,
+};
+use crate::store::StoreError;
+
+/// A database that is open; at its end it is dropped without a word.
+pub(super) struct Opened {
+    /// None while it is dropped.
+    database: Option<Database>,
+    gate: Gate,
+}
+
+impl Opened {
+    /// A database to write, of a file that has been tried out.
+    ///
+    /// # Errors
+    /// [`OpenError`].
+    pub(super) fn to_write(medium: &dyn Medium, cache_bytes: usize) -> Result<Self, OpenError> {
+        let (gate, storage) = Gate::before(medium.open()?);
+        let database = Some(open::open_to_write(storage, cache_bytes)?);
+        Ok(Self { database, gate })
+    }
+
+    /// A database to write beside one that is read. What that one reads stays as it is for as long as the
+    /// snapshot is held.
+    ///
+    /// # Errors
+    /// [`OpenError`].
+    pub(super) fn to_write_beside(
+        medium: &dyn Medium,
+        cache_bytes: usize,
+    ) -> Result<(Self, ReadTransaction), OpenError> {
+        let opened = Self::to_write(medium, cache_bytes)?;
+        let held = opened.snapshot().inspect_err(|_| opened.shut())?;
+        Ok((opened, held))
+    }
+
+    /// A database to read alone: nothing is written to the medium.
+    ///
+    /// # Errors
+    /// [`OpenError`].
+    pub(super) fn to_read(medium: &dyn Medium, cache_bytes: usize) -> Result<Self, OpenError> {
+        let (gate, storage) = Gate::before(medium.open()?);
+        let database = Some(open::open_to_read(storage, cache_bytes)?);
+        Ok(Self { database, gate })
+    }
+
+    /// Whether its file has failed, for which redb begins no transaction any more.
+    pub(super) fn has_failed(&self) -> bool {
+        damage::contained(|| Ok(self.begin()?.abort()?)).is_err()
+    }
+
+    pub(super) fn database(&self) -> Result<&Database, StoreError> {
+        let closed = || StoreError::Unavailable("the file is closed".to_owned());
+        self.database.as_ref().ok_or_else(closed)
+    }
+
+    pub(super) fn snapshot(&self) -> Result<ReadTransaction, StoreError> {
+        Ok(self.database()?.begin_read()?)
+    }
+
+    pub(super) fn begin(&self) -> Result<WriteTransaction, StoreError> {
+        begin(self.database()?)
+    }
+
+    /// Takes its file away from it: what it is just reading or writing ends first, and nothing comes after.
+    pub(super) fn shut(&self) {
+        self.gate.shut();
+    }
+}
+
+impl Drop for Opened {
+    fn drop(&mut self) {
+        damage::drop_quietly(self.database.take());
+    }
+}
+
+/// A gate, which can be shut; clones are the same one.
+#[derive(Clone, Debug, Default)]
+struct Gate(Arc<RwLock<bool>>);
+
+impl Gate {
+    /// A gate before storage.
+    fn before(under: Storage) -> (Self, Storage) {
+        let gate = Self::default();
+        (gate.clone(), Storage::new(Gated { under, gate }))
+    }
+
+    fn shut(&self) {
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = true;
+    }
+
+    /// Goes through, and keeps it open meanwhile.
+    fn pass(&self) -> io::Result<RwLockReadGuard<'_, bool>> {
+        let is_shut = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        if *is_shut { Err(io::Error::other("the file was opened again")) } else { Ok(is_shut) }
+    }
+}
+
+/// Storage behind a gate.
+#[derive(Debug)]
+struct Gated {
+    under: Storage,
+    gate: Gate,
+}
+
+impl StorageBackend for Gated {
+    fn len(&self) -> io::Result<u64> {
+        let _open = self.gate.pass()?;
+        self.under.len()
+    }
+
+    fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        let _open = self.gate.pass()?;
+        self.under.read(offset, out)
+    }
+
+    fn set_len(&self, len: u64) -> io::Result<()> {
+        let _open = self.gate.pass()?;
+        self.under.set_len(len)
+    }
+
+    fn sync_data(&self) -> io::Result<()> {
+        let _open = self.gate.pass()?;
+        self.under.sync_data()
+    }
+
+    fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
+        let _open = self.gate.pass()?;
+        self.under.write(offset, data)
+    }
+
+    fn close(&self) -> io::Result<()> {
+        self.under.close()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        fs,
+        path::{Path, PathBuf},
+    };
+
+    use redb::ReadableTable as _;
+
+    use super::*;
+    use crate::store::embedded::{storage::FileMedium, tables::META};
+
+    fn store(folder: &Path) -> (PathBuf, FileMedium) {
+        let path = folder.join("store");
+        open::create(&path, [1; 5]).unwrap();
+        let medium = FileMedium::at(&path);
+        (path, medium)
+    }
+
+    fn reads(snapshot: &ReadTransaction) -> bool {
+        let read = || Ok(snapshot.open_table(META)?.first()?.is_some());
+        damage::contained(read).is_ok_and(|is_there| is_there)
+    }
+
+    #[test]
+    fn what_is_read_stays_as_it_is_while_another_database_writes() {
+        let folder = tempfile::tempdir().unwrap();
+        let (_, medium) = store(folder.path());
+        let read = Opened::to_read(&medium, 0).unwrap();
+        let (written, held) = Opened::to_write_beside(&medium, 0).unwrap();
+        for number in 0..20_u8 {
+            let transaction = written.begin().unwrap();
+            let (key, value) = ([number], [number; 5_000]);
+            let mut table = transaction.open_table(META).unwrap();
+            table.insert(key.as_slice(), value.as_slice()).unwrap();
+            drop(table);
+            transaction.commit().unwrap();
+            assert!(reads(&read.snapshot().unwrap()) && !read.has_failed(), "{number}");
+        }
+        drop(held);
+    }
+
+    #[test]
+    fn a_database_knows_that_its_file_has_failed() {
+        let folder = tempfile::tempdir().unwrap();
+        let (_, medium) = store(folder.path());
+        let read = Opened::to_read(&medium, 0).unwrap();
+        assert!(!read.has_failed());
+        let snapshot = read.snapshot().unwrap();
+        read.shut();
+        assert!(!reads(&snapshot) && read.has_failed());
+    }
+
+    #[test]
+    fn a_database_that_is_shut_off_reads_nothing_more_and_another_does() {
+        let folder = tempfile::tempdir().unwrap();
+        let (_, medium) = store(folder.path());
+        let (shut, other) =
+            (Opened::to_read(&medium, 0).unwrap(), Opened::to_write(&medium, 0).unwrap());
+        let (of_shut, of_other) = (shut.snapshot().unwrap(), other.snapshot().unwrap());
+        shut.shut();
+        assert!(!reads(&of_shut) && reads(&of_other));
+    }
+
+    #[test]
+    fn a_database_that_is_shut_off_writes_nothing_more_even_when_it_is_dropped() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, medium) = store(folder.path());
+        let opened = Opened::to_write(&medium, 0).unwrap();
+        let bytes = fs::read(&path).unwrap();
+        opened.shut();
+        drop(opened);
+        assert!(fs::read(&path).unwrap() == bytes);
+        let opened = Opened::to_write(&medium, 0).unwrap();
+        opened.shut();
+        assert!(opened.begin().and_then(|writing| Ok(writing.commit()?)).is_err());
+        assert!(reads(&Opened::to_write(&medium, 0).unwrap().snapshot().unwrap()));
+    }
+}

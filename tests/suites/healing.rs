@@ -1,0 +1,292 @@
+//! While the store heals, reads go on from the last good state, and nobody else gets at its file.
+
+use std::{
+    io,
+    path::Path,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
+    thread,
+    time::{Duration, Instant},
+};
+
+use hyper::{Method, StatusCode};
+use redb::StorageBackend;
+use serde_json::{Value, json};
+use svctrack_server::{
+    app::SystemClock,
+    store::embedded::{
+        Embedded, OpenError,
+        storage::{FileMedium, Medium, Storage, WriteStore},
+        verify,
+    },
+};
+use svctrack_tests::{
+    disk::{Disk, Fault},
+    in_process::InProcess,
+    process::PATIENCE,
+};
+
+use super::{faults::settle, integrity::size};
+
+/// Cache of a store that has to read from its disk, in bytes: a few pages.
+const SMALL_CACHE_BYTES: usize = 32 * 1024;
+const CACHE_BYTES: usize = 16 * 1024 * 1024;
+/// Companies beside the one that changes.
+const OTHERS: usize = 300;
+/// How long the disk takes to be opened.
+const OPENING: Duration = Duration::from_millis(60);
+/// How long it takes no commit.
+const FAILING: Duration = Duration::from_millis(400);
+
+/// The company that changes is named by a number. One that was acknowledged, and those that come after it, may
+/// be read.
+#[derive(Default)]
+struct Names {
+    acknowledged: AtomicUsize,
+    sent: AtomicUsize,
+    reads: AtomicUsize,
+    is_over: AtomicBool,
+}
+
+async fn change(server: &InProcess, names: &Names) -> StatusCode {
+    let number = names.sent.fetch_add(1, Ordering::SeqCst) + 1;
+    let body = json!([{"externalId": "acme", "name": number.to_string()}]).to_string();
+    let headers = [("content-type", "application/json")];
+    let answer = server.client.send(Method::PUT, "/companies", &headers, body).await.unwrap();
+    if answer.status == StatusCode::OK {
+        names.acknowledged.store(number, Ordering::SeqCst);
+    }
+    answer.status
+}
+
+fn check(company: &Value, oldest: usize, names: &Names) {
+    let name: usize = company["name"].as_str().unwrap().parse().unwrap();
+    let newest = names.sent.load(Ordering::SeqCst);
+    assert!((oldest..=newest).contains(&name), "{name} is read, not {oldest} to {newest}");
+}
+
+/// A server on a disk, with companies.
+async fn filled(cache_bytes: usize) -> (Disk, InProcess) {
+    let disk = Disk::with_store();
+    let server = InProcess::with_medium_and_cache(Box::new(disk.clone()), cache_bytes).await;
+    let custom = json!({"text": "x".repeat(500)});
+    let company = |number: usize| json!({"externalId": number.to_string(), "name": "Other", "custom": custom});
+    let body = Value::from((0..OTHERS).map(company).collect::<Vec<_>>()).to_string();
+    let headers = [("content-type", "application/json")];
+    server.client.send(Method::PUT, "/companies", &headers, body).await.unwrap();
+    (disk, server)
+}
+
+/// Reads on and on, a record and lists: each time what is asked for must come.
+async fn read_on(server: Arc<InProcess>, names: Arc<Names>, number: usize) {
+    let other = format!("/companies/extid-{}", number * 97 % OTHERS);
+    while !names.is_over.load(Ordering::SeqCst) {
+        for path in
+            ["/companies/extid-acme", &other, "/companies?externalId=acme", "/companies?limit=1000"]
+        {
+            let oldest = names.acknowledged.load(Ordering::SeqCst);
+            let answer = server.client.get(path).await;
+            assert_eq!(answer.status, StatusCode::OK, "{path}: {}", answer.text());
+            let answer = answer.json();
+            match answer.as_array().map(Vec::as_slice) {
+                Some([company]) => check(company, oldest, &names),
+                Some(all) => assert_eq!(all.len(), OTHERS + 1),
+                None if path == other => {}
+                None => check(&answer, oldest, &names),
+            }
+            names.reads.fetch_add(1, Ordering::SeqCst);
+        }
+    }
+}
+
+/// Changes the company until that fails, or has succeeded for a while.
+async fn change_until_it_fails(server: &InProcess, names: &Names) -> bool {
+    for _ in 0..20 {
+        if change(server, names).await != StatusCode::OK {
+            return true;
+        }
+    }
+    false
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn reads_go_on_from_the_last_good_state_whatever_fails_and_however_slowly_the_disk_is_opened()
+{
+    for cache_bytes in [SMALL_CACHE_BYTES, CACHE_BYTES] {
+        let (disk, server) = filled(cache_bytes).await;
+        let (server, names) = (Arc::new(server), Arc::new(Names::default()));
+        assert_eq!(change(&server, &names).await, StatusCode::OK);
+        disk.take_to_open(OPENING);
+        let readers: Vec<_> = (0..3)
+            .map(|number| tokio::spawn(read_on(server.clone(), names.clone(), number)))
+            .collect();
+
+        let mut failures = 0;
+        for round in 0..size(10, 200) {
+            let (fault, goes_on) = match round % 5 {
+                0 => (Fault::Once(disk.operations() + 3 + round as u64 * 7 % 60), false),
+                1 => (Fault::ReadOnly, true),
+                2 => (Fault::Full, true),
+                // The file can be written; only, no commit comes to its end.
+                3 => (Fault::Syncs, true),
+                _ => (Fault::NowAndThen(20 + round as u64 % 30), false),
+            };
+            disk.fail(fault);
+            // What fails now and then fails while the store heals, too.
+            let times = if matches!(fault, Fault::NowAndThen(_)) { 5 } else { 1 };
+            for _ in 0..times {
+                failures += usize::from(change_until_it_fails(&server, &names).await);
+                tokio::time::sleep(FAILING / 4).await;
+            }
+            if goes_on {
+                settle(&server, "read_only").await;
+                tokio::time::sleep(FAILING).await;
+                assert_ne!(change(&server, &names).await, StatusCode::OK);
+            }
+            disk.mend();
+            settle(&server, "ok").await;
+            assert_eq!(change(&server, &names).await, StatusCode::OK, "{round}");
+        }
+        names.is_over.store(true, Ordering::SeqCst);
+        for reader in readers {
+            reader.await.unwrap();
+        }
+        assert_eq!(server.store.condition().damaged, 0);
+        let reads = names.reads.load(Ordering::SeqCst);
+        println!(
+            "{failures} failures with a cache of {cache_bytes} bytes, {reads} reads: nothing lost"
+        );
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn reads_come_back_with_a_disk_that_can_be_read_again_though_not_written() {
+    // Before it can be read no more, its reads may go on over a database of their own, or not yet.
+    for first in [Fault::From(0), Fault::ReadOnly] {
+        let (disk, server) = filled(SMALL_CACHE_BYTES).await;
+        let status = async || server.client.get("/companies?limit=1000").await.status;
+        disk.fail(first);
+        assert_ne!(change(&server, &Names::default()).await, StatusCode::OK);
+        settle(&server, "read_only").await;
+        disk.fail(Fault::From(0));
+        assert_ne!(status().await, StatusCode::OK);
+        disk.fail(Fault::ReadOnly);
+        let started = Instant::now();
+        while status().await != StatusCode::OK {
+            assert!(started.elapsed() < PATIENCE, "{first:?}: it cannot be read");
+            tokio::time::sleep(FAILING / 4).await;
+        }
+        assert_ne!(change(&server, &Names::default()).await, StatusCode::OK);
+        disk.mend();
+        settle(&server, "ok").await;
+    }
+}
+
+/// A file to which nothing is written when told so.
+#[derive(Clone)]
+struct Failing {
+    file: FileMedium,
+    fails: Arc<AtomicBool>,
+}
+
+#[derive(Debug)]
+struct FailingStorage {
+    under: Storage,
+    fails: Arc<AtomicBool>,
+}
+
+impl FailingStorage {
+    fn change(&self) -> io::Result<()> {
+        let fails = self.fails.load(Ordering::SeqCst);
+        if fails { Err(io::Error::other("the disk fails")) } else { Ok(()) }
+    }
+}
+
+impl StorageBackend for FailingStorage {
+    fn len(&self) -> io::Result<u64> {
+        self.under.len()
+    }
+
+    fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        self.under.read(offset, out)
+    }
+
+    fn set_len(&self, len: u64) -> io::Result<()> {
+        self.change()?;
+        self.under.set_len(len)
+    }
+
+    fn sync_data(&self) -> io::Result<()> {
+        self.change()?;
+        self.under.sync_data()
+    }
+
+    fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
+        self.change()?;
+        self.under.write(offset, data)
+    }
+}
+
+impl Medium for Failing {
+    fn open(&self) -> Result<Storage, OpenError> {
+        let under = self.file.open()?;
+        Ok(Storage::new(FailingStorage { under, fails: self.fails.clone() }))
+    }
+
+    fn try_to_write(&self) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn replace(&self, write: WriteStore<'_>) -> Result<(), OpenError> {
+        self.file.replace(write)
+    }
+
+    fn name(&self) -> String {
+        self.file.name()
+    }
+}
+
+/// Tries to open a store, or to verify it, until it is over; each time it must be locked.
+fn try_to_open(folder: &Path, is_over: &AtomicBool) -> usize {
+    let mut tries = 0;
+    while !is_over.load(Ordering::SeqCst) {
+        let opened = match tries % 2 {
+            0 => Embedded::open(folder, CACHE_BYTES, Arc::new(SystemClock)).err(),
+            _ => verify(folder, CACHE_BYTES).err(),
+        };
+        assert!(matches!(opened, Some(OpenError::Locked)), "{opened:?}");
+        tries += 1;
+    }
+    tries
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn nobody_else_opens_the_file_of_a_store_that_heals() {
+    let folder = tempfile::tempdir().unwrap();
+    drop(Embedded::open(folder.path(), CACHE_BYTES, Arc::new(SystemClock)).unwrap());
+    let file = FileMedium::at(&folder.path().join("svctrack.redb"));
+    let fails = Arc::<AtomicBool>::default();
+    let medium = Failing { file, fails: fails.clone() };
+    let server = InProcess::with_medium_and_cache(Box::new(medium), CACHE_BYTES).await;
+    let (names, is_over) = (Names::default(), Arc::<AtomicBool>::default());
+    let others = thread::spawn({
+        let (folder, is_over) = (folder.path().to_owned(), is_over.clone());
+        move || try_to_open(&folder, &is_over)
+    });
+    let started = Instant::now();
+    for _ in 0..size(40, 400) {
+        fails.store(true, Ordering::SeqCst);
+        assert!(change_until_it_fails(&server, &names).await);
+        fails.store(false, Ordering::SeqCst);
+        settle(&server, "ok").await;
+        assert_eq!(change(&server, &names).await, StatusCode::OK);
+        assert!(started.elapsed() < 4 * PATIENCE);
+    }
+    is_over.store(true, Ordering::SeqCst);
+    let tries = others.join().unwrap();
+    println!("{tries} tries to open the file of a store that heals: nothing lost");
+    assert!(tries > 40);
+    drop(server);
+}
