@@ -33,9 +33,9 @@ pub enum Do {
     Open(&'static str),
     /// Opens one under a name of its own.
     OpenAt(&'static str, &'static str),
-    /// Leaves for another page and comes back, until the browser has kept the page meanwhile, which counts this in
-    /// `kept`. Now and then a browser loads it anew: Firefox once in fifty times, when it has not heard yet that the
-    /// page's last request is over.
+    /// Leaves the page once an expression in it is true, and comes back, until the browser has kept the page
+    /// meanwhile, which counts this in `kept`. Now and then a browser loads it anew: Firefox once in fifty times, when
+    /// it has not heard yet that the page's last request is over.
     LeaveUntilKept(&'static str),
     /// Opens a page in another tab.
     Tab(&'static str),
@@ -240,11 +240,12 @@ impl Stage<'_> {
                 let address = self.address(path).replace("127.0.0.1", host);
                 browser.page.goto(&address).await.unwrap();
             }
-            Do::LeaveUntilKept(path) => {
+            Do::LeaveUntilKept(expression) => {
                 let deadline = Instant::now() + PATIENCE;
                 while browser.run("return window.kept > 0").await != Value::Bool(true) {
                     assert!(Instant::now() < deadline, "the browser never kept the page");
-                    browser.page.goto(&self.address(path)).await.unwrap();
+                    self.until(expression).await;
+                    browser.page.goto(&self.address("/blank")).await.unwrap();
                     browser.page.back().await.unwrap();
                 }
             }

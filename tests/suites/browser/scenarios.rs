@@ -22,6 +22,8 @@ const IDENTIFY: &str = "svctrack.identify('7', {companyExternalId: 'acme'})";
 const TRACK_TWO: &str = "svctrack.track('Two')";
 /// That the queue has been tried and waits.
 const IS_WAITING: &str = "lines.some((line) => line.includes('server_unreachable'))";
+/// That an `identify` is stored, and a view for each time that the page was shown.
+const ALL_STORED: &str = "lines.filter((line) => line.includes('is stored')).length === 2 + kept";
 const ONLINE: &str = "dispatchEvent(new Event('online'))";
 const HIDE: &str = "Object.defineProperty(document, 'hidden', {value: true, configurable: true}); \
      document.dispatchEvent(new Event('visibilitychange'))";
@@ -444,11 +446,11 @@ const SCENARIOS: &[Scenario] = &[
         steps: &[
             Open("/"),
             Stored(&["Viewed page"]),
-            LeaveUntilKept("/blank"),
+            LeaveUntilKept(ALL_STORED),
             Until(
                 "lines.filter((line) => line.includes('Viewed page) is queued')).length === 1 + kept",
             ),
-            Until("lines.filter((line) => line.includes('is stored')).length === 2 + kept"),
+            Until(ALL_STORED),
         ],
         ..Scenario::named("a page that comes back from the cache is viewed anew")
     },
