@@ -98,6 +98,11 @@ impl Load {
         }
     }
 
+    /// Whether there is bulk in it.
+    pub(super) fn is_bulk(&self) -> bool {
+        self.bulk_rows > 0
+    }
+
     fn is_full(&self) -> bool {
         self.rows >= MAX_ROWS || self.bytes >= MAX_BYTES || self.since.elapsed() >= MAX_TIME
     }

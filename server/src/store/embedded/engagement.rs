@@ -20,7 +20,7 @@ use svctrack_core::{
 
 use super::{
     codec, keys,
-    tables::{WriteTables, get_row, put_row},
+    tables::{WriteTable, WriteTables, get_row, put_row},
     view::View,
 };
 use crate::store::StoreError;
@@ -169,18 +169,27 @@ impl Rows {
         Ok(())
     }
 
+    /// Says when companies that a user has left were last active.
+    pub(super) fn settle(&mut self, tables: &WriteTables<'_>) -> Result<(), StoreError> {
+        let lost = |owner: &&Owner| self.known.get(owner).is_some_and(|row| row.lost_the_last);
+        let lost: Vec<_> = self.touched.iter().filter(lost).copied().collect();
+        lost.into_iter().try_for_each(|owner| self.ask_users(tables, owner))
+    }
+
+    /// How many rows there are to write.
+    pub(super) fn touched(&self) -> usize {
+        self.touched.len()
+    }
+
     /// Writes the rows that were touched; what is left is as the table has it.
-    pub(super) fn flush(mut self, tables: &mut WriteTables<'_>) -> Result<Self, StoreError> {
+    pub(super) fn write(mut self, table: &mut WriteTable<'_>) -> Result<Self, StoreError> {
         let mut touched = std::mem::take(&mut self.touched);
         // Rows are written faster in the order of their keys.
         touched.sort_unstable();
         for owner in touched {
-            if self.known.get(&owner).is_some_and(|row| row.lost_the_last) {
-                self.ask_users(tables, owner)?;
-            }
             let Some(row) = self.known.get_mut(&owner) else { continue };
             (row.touched, row.lost_the_last) = (false, false);
-            put_row(&mut tables.engagement, &key_of(owner), row)?;
+            put_row(table, &key_of(owner), row)?;
         }
         if self.known.len() > MAX_KNOWN_ROWS {
             self.known.clear();

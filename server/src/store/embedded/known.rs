@@ -4,8 +4,13 @@
 //! Invariant: what is known is what the tables hold. Whoever changes these forgets it here, and a
 //! transaction that does not commit takes along all that was known.
 
-use std::{cell::RefCell, collections::HashMap, hash::Hash};
+use std::{
+    cell::RefCell,
+    collections::{HashMap, hash_map},
+    hash::{BuildHasher, Hash},
+};
 
+use foldhash::fast;
 use svctrack_core::{
     resources::{end_user::END_USER, settings::SETTINGS},
     schema::ResourceDef,
@@ -22,7 +27,8 @@ const MAX_KNOWN: usize = 50_000;
 /// What is known of the tables.
 #[derive(Default)]
 pub(super) struct Known {
-    holders: Answers<Vec<u8>, ObjectId>,
+    /// Their keys can be chosen outside, so that these are hashed against floods.
+    holders: Answers<Vec<u8>, ObjectId, hash_map::RandomState>,
     users: Answers<(TenantId, ObjectId), KnownUser>,
     settings: Answers<TenantId, TrackingSettings>,
     /// The last id in a window of messages, if there is one.
@@ -102,15 +108,15 @@ impl Known {
 }
 
 /// Answers to questions of one kind. What is not there is not kept: it may be made up.
-struct Answers<K, V>(RefCell<HashMap<K, V>>);
+struct Answers<K, V, S = fast::RandomState>(RefCell<HashMap<K, V, S>>);
 
-impl<K, V> Default for Answers<K, V> {
+impl<K, V, S: Default> Default for Answers<K, V, S> {
     fn default() -> Self {
         Self(RefCell::default())
     }
 }
 
-impl<K: Hash + Eq, V: Clone> Answers<K, V> {
+impl<K: Hash + Eq, V: Clone, S: BuildHasher> Answers<K, V, S> {
     fn get_or(
         &self,
         key: K,

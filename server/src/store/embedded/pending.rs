@@ -38,7 +38,7 @@ pub(super) struct Pending {
     findings: BTreeMap<(TenantId, &'static str), OfCode>,
 }
 
-/// What is left when all is written.
+/// What is left when all else is written.
 pub(super) struct Flushed {
     pub(super) to_replay: BTreeMap<TenantId, Tenant>,
     pub(super) engagement: engagement::Rows,
@@ -88,7 +88,7 @@ impl Pending {
         causes.insert(cause, finding);
     }
 
-    /// Writes what was gathered.
+    /// Writes what was gathered, but for engagement, which [`WriteTables::finish`] writes.
     pub(super) fn flush(
         mut self,
         tables: &mut WriteTables<'_>,
@@ -100,9 +100,9 @@ impl Pending {
                 report::fold(tables, &mut self, tenant, &finding, || ids.next(now))?;
             }
         }
-        let engagement = self.engagement.flush(tables)?;
+        self.engagement.settle(tables)?;
         self.spans.flush(tables)?;
         self.counters.flush(tables)?;
-        Ok(Flushed { to_replay: self.to_replay, engagement })
+        Ok(Flushed { to_replay: self.to_replay, engagement: self.engagement })
     }
 }

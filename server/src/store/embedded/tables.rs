@@ -1,13 +1,15 @@
 //! The tables of the store, opened for writing or for reading. The layout of their keys is drawn in
 //! [`super::keys`].
 
+use std::{panic::resume_unwind, thread};
+
 use redb::{
     Database, ReadOnlyTable, ReadTransaction, ReadableDatabase as _, ReadableTable, Table,
     TableDefinition, TableError, TableHandle as _, WriteTransaction,
 };
 use serde::{Serialize, de::DeserializeOwned};
 
-use super::{codec, known::Known, log_table::LogTable, writer::begin};
+use super::{codec, engagement, known::Known, log_table::LogTable, writer::begin};
 use crate::store::StoreError;
 
 pub(super) type Definition = TableDefinition<'static, &'static [u8], &'static [u8]>;
@@ -37,6 +39,9 @@ pub(super) const ONCE_PLACES: Definition = TableDefinition::new("once_places");
 pub(super) const COUNTERS: Definition = TableDefinition::new("counters");
 pub(super) const SUPPRESSED: Definition = TableDefinition::new("suppressed");
 pub(super) const ERASURES: Definition = TableDefinition::new("erasures");
+
+/// From how many rows of engagement on another thread writes the logs meanwhile: it costs as much as some forty.
+const MIN_ROWS_BESIDE: usize = 100;
 
 /// All of them.
 pub(super) const ALL: [Definition; 23] = [
@@ -179,11 +184,27 @@ impl<'t> WriteTables<'t> {
         })
     }
 
-    /// Writes what the logs have gathered, before the transaction is committed. Returns what is known.
-    pub(super) fn finish(mut self) -> Result<Known, StoreError> {
-        self.activities.written()?;
-        self.messages.written()?;
-        Ok(self.known)
+    /// Writes what the logs have gathered, and engagement, before the transaction is committed. In bulk, of which
+    /// they are a third, both at a time; beside single events another thread is in the way of those that answer.
+    /// Returns what is known.
+    pub(super) fn finish(
+        self,
+        engagement: engagement::Rows,
+        is_bulk: bool,
+    ) -> Result<(Known, engagement::Rows), StoreError> {
+        let Self { known, mut activities, mut messages, engagement: mut table, .. } = self;
+        let mut write_logs = || activities.written().and_then(|_| messages.written()).map(drop);
+        if !is_bulk || engagement.touched() < MIN_ROWS_BESIDE {
+            write_logs()?;
+            return Ok((known, engagement.write(&mut table)?));
+        }
+        let engagement = thread::scope(|scope| {
+            let logs = scope.spawn(write_logs);
+            let written = engagement.write(&mut table);
+            logs.join().unwrap_or_else(|thrown| resume_unwind(thrown))?;
+            written
+        })?;
+        Ok((known, engagement))
     }
 }
 

@@ -179,11 +179,11 @@ async fn ids_of_too_many_events_are_reported_with_the_way_on_which_they_came() {
     let counter = Counter::Messages(messages::window_of(world.clock.now()));
     {
         let transaction = world.store.shared.begin().unwrap();
-        let mut tables = WriteTables::open(&transaction, known::Known::default()).unwrap();
+        let mut counters = transaction.open_table(tables::COUNTERS).unwrap();
         let key = counter.key(tenant);
         let value = codec::seal(&key, &full.to_be_bytes());
-        tables.counters.insert(key.as_slice(), value.as_slice()).unwrap();
-        tables.finish().unwrap();
+        counters.insert(key.as_slice(), value.as_slice()).unwrap();
+        drop(counters);
         transaction.commit().unwrap();
     }
     world.write(Command::Track(tracking)).await;
@@ -282,13 +282,13 @@ fn commit_and_crash(
         let mut ctx = svctrack_core::plan::Ctx { now: clock.now(), ids: ids.clone(), actor: None };
         command::carry_out(&actor, command, &mut tables, &mut pending, &mut ctx).unwrap().unwrap();
         ids.clone_from(&ctx.ids);
-        let to_replay = pending.flush(&mut tables, &mut ids, clock.now()).unwrap().to_replay;
-        assert_eq!(to_replay.len(), 1);
+        let flushed = pending.flush(&mut tables, &mut ids, clock.now()).unwrap();
+        assert_eq!(flushed.to_replay.len(), 1);
         let last = IdSequence::last(&ids).unwrap();
         let last = codec::seal(open::META_LAST_ID, last.as_bytes());
         tables.meta.insert(open::META_LAST_ID, last.as_slice()).unwrap();
         change(&mut tables);
-        tables.finish().unwrap();
+        tables.finish(flushed.engagement, true).unwrap();
     }
     transaction.commit().unwrap();
     (folder, clock, actor)

@@ -244,7 +244,8 @@ impl Writer {
                 .map_err(|error| of_store(error.into()))?;
         }
         let Flushed { to_replay, engagement } = flushed;
-        let known = damage::contained(|| tables.finish()).map_err(of_all)?;
+        let finished = damage::contained(|| tables.finish(engagement, load.is_bulk()));
+        let (known, engagement) = finished.map_err(of_all)?;
         let kept = Kept { known, engagement };
         Ok(CarriedOut { outcomes, to_replay, kept })
     }
