@@ -2,6 +2,7 @@
 //! last sync, which is what a real one may lose.
 
 use std::{
+    collections::BTreeSet,
     io,
     ops::{Bound, Range},
     sync::{Arc, Mutex, MutexGuard},
@@ -20,6 +21,9 @@ use crate::model::Random;
 /// What a disk writes whole or not at all, in bytes.
 const SECTOR_BYTES: usize = 512;
 
+/// What the system keeps in memory whole, in bytes.
+const BLOCK_BYTES: usize = 4096;
+
 /// A disk; clones are the same one.
 #[derive(Clone, Debug, Default)]
 pub struct Disk(Arc<Mutex<State>>);
@@ -32,6 +36,9 @@ struct State {
     durable: Vec<u8>,
     /// What has come since.
     since: Vec<Change>,
+    /// Blocks of which a sync has failed. What is written there again does not come to disk, whatever a sync says, until
+    /// the system has forgotten what it keeps in memory: so does ext4 of Linux with blocks that were never written.
+    lost: BTreeSet<usize>,
     /// Operations until now.
     operations: u64,
     fault: Option<Fault>,
@@ -136,7 +143,11 @@ impl Disk {
 
     /// Turns a bit of the file over.
     pub fn flip(&self, bit: usize) {
-        self.state().bytes[bit / 8] ^= 1 << (bit % 8);
+        let mut state = self.state();
+        state.bytes[bit / 8] ^= 1 << (bit % 8);
+        if let Some(byte) = state.durable.get_mut(bit / 8) {
+            *byte ^= 1 << (bit % 8);
+        }
     }
 
     /// The file as it is.
@@ -157,6 +168,16 @@ impl Disk {
 }
 
 impl Change {
+    /// The blocks that it writes.
+    fn blocks(&self) -> Range<usize> {
+        match self {
+            Self::Write(offset, data) => {
+                offset / BLOCK_BYTES..(offset + data.len()).div_ceil(BLOCK_BYTES)
+            }
+            Self::Length(_) => 0..0,
+        }
+    }
+
     fn survive(&self, bytes: &mut Vec<u8>, left: Left, random: &mut Random) {
         let whole = match left {
             Left::All => true,
@@ -222,7 +243,10 @@ impl State {
             Change::Write(offset, data) => write(&mut self.bytes, *offset, data),
             Change::Length(len) => self.bytes.resize(*len, 0),
         }
-        self.since.push(change);
+        let is_lost = change.blocks().any(|block| self.lost.contains(&block));
+        if !is_lost {
+            self.since.push(change);
+        }
         Ok(())
     }
 
@@ -234,7 +258,7 @@ impl State {
         if let Err(error) = done {
             // As Linux does: what could not be written is read on as if it were, and never written again.
             if !self.is_off {
-                self.since.clear();
+                self.lost.extend(self.since.drain(..).flat_map(|change| change.blocks()));
             }
             return Err(error);
         }
@@ -245,6 +269,12 @@ impl State {
             }
         }
         Ok(())
+    }
+
+    fn forget_cached(&mut self) {
+        let _ = self.sync();
+        self.bytes.clone_from(&self.durable);
+        self.lost.clear();
     }
 }
 
@@ -293,6 +323,11 @@ impl Medium for Disk {
         Ok(Storage::new(self.clone()))
     }
 
+    fn forget_cached(&self) -> Result<(), OpenError> {
+        self.state().forget_cached();
+        Ok(())
+    }
+
     fn try_to_write(&self) -> io::Result<()> {
         self.state().operate(true)
     }
@@ -304,6 +339,7 @@ impl Medium for Disk {
         let (bytes, mut state) = (new.bytes(), self.state());
         (state.bytes, state.durable) = (bytes.clone(), bytes);
         state.since.clear();
+        state.lost.clear();
         Ok(())
     }
 

@@ -23,8 +23,9 @@ use svctrack_server::{
     },
 };
 use svctrack_tests::{
-    disk::{Disk, Fault},
+    disk::{Disk, Fault, Left},
     in_process::InProcess,
+    model::Random,
     process::PATIENCE,
 };
 
@@ -154,7 +155,11 @@ async fn reads_go_on_from_the_last_good_state_whatever_fails_and_however_slowly_
             reader.await.unwrap();
         }
         assert_eq!(server.store.condition().damaged, 0);
-        let reads = names.reads.load(Ordering::SeqCst);
+        let (left, reads) = (Left::Nothing, names.reads.load(Ordering::SeqCst));
+        let restarted = disk.after_power_cut(left, &mut Random::of(cache_bytes as u64));
+        let restarted = InProcess::with_medium_and_cache(Box::new(restarted), cache_bytes).await;
+        let company = restarted.client.get("/companies/extid-acme").await.json();
+        check(&company, names.acknowledged.load(Ordering::SeqCst), &names);
         println!(
             "{failures} failures with a cache of {cache_bytes} bytes, {reads} reads: nothing lost"
         );

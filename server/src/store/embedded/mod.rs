@@ -164,9 +164,14 @@ impl Embedded {
         clock: Arc<dyn Clock>,
     ) -> Result<Self, OpenError> {
         open::try_out(&*medium)?;
-        let opened = Opened::to_write(&*medium, cache_bytes)?;
-        let ids = damage::contained_open(|| Ok(open::load_ids(opened.database()?)?))?;
-        damage::contained_open(|| Ok(tables::make_missing(opened.database()?)?))?;
+        let open = || {
+            let opened = Opened::to_write(&*medium, cache_bytes)?;
+            let ids = damage::contained_open(|| Ok(open::load_ids(opened.database()?)?))?;
+            damage::contained_open(|| Ok(tables::make_missing(opened.database()?)?))?;
+            Ok((opened, ids))
+        };
+        // What a start leaves in memory whose write failed, the next one would take for what is on disk.
+        let (opened, ids) = open().inspect_err(|_: &OpenError| drop(medium.forget_cached()))?;
         let shared = Arc::new(Shared {
             medium,
             cache_bytes,
