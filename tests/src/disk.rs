@@ -41,6 +41,8 @@ struct State {
     lost: BTreeSet<usize>,
     /// Operations until now.
     operations: u64,
+    /// Syncs until now.
+    syncs: u64,
     fault: Option<Fault>,
     is_off: bool,
     opening: Duration,
@@ -65,6 +67,8 @@ pub enum Fault {
     ReadOnly,
     /// All syncs fail.
     Syncs,
+    /// Every second sync fails: of a commit the one after which it counts.
+    SecondSyncs,
     /// A write or sync fails now and then: when the number of the operation can be divided by this one.
     NowAndThen(u64),
     /// The power goes at the operation with this number.
@@ -113,7 +117,8 @@ impl Disk {
 
     /// Has something go wrong from now on.
     pub fn fail(&self, fault: Fault) {
-        self.state().fault = Some(fault);
+        let mut state = self.state();
+        (state.fault, state.syncs) = (Some(fault), 0);
     }
 
     /// Takes so long to be opened from now on.
@@ -251,8 +256,12 @@ impl State {
     }
 
     fn sync(&mut self) -> io::Result<()> {
+        self.syncs += 1;
         let done = self.operate(true).and_then(|()| match self.fault {
             Some(Fault::Syncs) => Err(io::Error::other("the disk fails")),
+            Some(Fault::SecondSyncs) if self.syncs.is_multiple_of(2) => {
+                Err(io::Error::other("the disk fails"))
+            }
             _ => Ok(()),
         });
         if let Err(error) = done {
@@ -271,10 +280,11 @@ impl State {
         Ok(())
     }
 
-    fn forget_cached(&mut self) {
-        let _ = self.sync();
+    fn forget_cached(&mut self) -> io::Result<()> {
+        let synced = self.sync();
         self.bytes.clone_from(&self.durable);
         self.lost.clear();
+        synced
     }
 }
 
@@ -324,8 +334,7 @@ impl Medium for Disk {
     }
 
     fn forget_cached(&self) -> Result<(), OpenError> {
-        self.state().forget_cached();
-        Ok(())
+        Ok(self.state().forget_cached()?)
     }
 
     fn try_to_write(&self) -> io::Result<()> {

@@ -125,18 +125,20 @@ async fn reads_go_on_from_the_last_good_state_whatever_fails_and_however_slowly_
             .collect();
 
         let mut failures = 0;
-        for round in 0..size(10, 200) {
-            let (fault, goes_on) = match round % 5 {
+        for round in 0..size(12, 200) {
+            let (fault, goes_on) = match round % 6 {
                 0 => (Fault::Once(disk.operations() + 3 + round as u64 * 7 % 60), false),
                 1 => (Fault::ReadOnly, true),
                 2 => (Fault::Full, true),
                 // The file can be written; only, no commit comes to its end.
                 3 => (Fault::Syncs, true),
+                4 => (Fault::SecondSyncs, false),
                 _ => (Fault::NowAndThen(20 + round as u64 % 30), false),
             };
             disk.fail(fault);
             // What fails now and then fails while the store heals, too.
-            let times = if matches!(fault, Fault::NowAndThen(_)) { 5 } else { 1 };
+            let again = matches!(fault, Fault::NowAndThen(_) | Fault::SecondSyncs);
+            let times = if again { 5 } else { 1 };
             for _ in 0..times {
                 failures += usize::from(change_until_it_fails(&server, &names).await);
                 tokio::time::sleep(FAILING / 4).await;

@@ -60,7 +60,7 @@ use std::{
     path::Path,
     sync::{
         Arc, Mutex, PoisonError, RwLock,
-        atomic::{AtomicU8, AtomicU64, Ordering},
+        atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering},
     },
     thread::{self, JoinHandle},
 };
@@ -177,6 +177,7 @@ impl Embedded {
             cache_bytes,
             opened: RwLock::new(Arc::new(opened)),
             reopened: AtomicU64::new(0),
+            waiting: AtomicUsize::new(0),
             latest: Latest::default(),
             queues: Queues::default(),
             health: AtomicU8::new(Health::Ok as u8),

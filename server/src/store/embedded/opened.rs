@@ -23,17 +23,18 @@ pub(super) struct Opened {
     /// None while it is dropped.
     database: Option<Database>,
     gate: Gate,
+    is_to_read: bool,
 }
 
 impl Opened {
-    /// A database to write, of a file that has been tried out.
+    /// A database to write, of a file that was opened to read just before.
     ///
     /// # Errors
     /// [`OpenError`].
     pub(super) fn to_write(medium: &dyn Medium, cache_bytes: usize) -> Result<Self, OpenError> {
         let (gate, storage) = Gate::before(medium.open()?);
         let database = Some(open::open_to_write(storage, cache_bytes)?);
-        Ok(Self { database, gate })
+        Ok(Self { database, gate, is_to_read: false })
     }
 
     /// A database to write beside one that is read. What that one reads stays as it is for as long as the
@@ -57,12 +58,12 @@ impl Opened {
     pub(super) fn to_read(medium: &dyn Medium, cache_bytes: usize) -> Result<Self, OpenError> {
         let (gate, storage) = Gate::before(medium.open()?);
         let database = Some(open::open_to_read(storage, cache_bytes)?);
-        Ok(Self { database, gate })
+        Ok(Self { database, gate, is_to_read: true })
     }
 
-    /// Whether its file has failed, for which redb begins no transaction any more.
-    pub(super) fn has_failed(&self) -> bool {
-        damage::contained(|| Ok(self.begin()?.abort()?)).is_err()
+    /// Whether it was opened to read alone, and its file has not failed since: redb would begin no transaction then.
+    pub(super) fn can_be_read_apart(&self) -> bool {
+        self.is_to_read && damage::contained(|| Ok(begin(self.database()?)?.abort()?)).is_ok()
     }
 
     pub(super) fn database(&self) -> Result<&Database, StoreError> {
@@ -74,8 +75,12 @@ impl Opened {
         Ok(self.database()?.begin_read()?)
     }
 
+    /// A transaction. There is none in a database to read alone: what it commits does not come to disk.
     pub(super) fn begin(&self) -> Result<WriteTransaction, StoreError> {
-        begin(self.database()?)
+        match self.is_to_read {
+            true => Err(StoreError::Unavailable("the file takes no writes".to_owned())),
+            false => begin(self.database()?),
+        }
     }
 
     /// Takes its file away from it: what it is just reading or writing ends first, and nothing comes after.
@@ -187,20 +192,20 @@ mod tests {
             table.insert(key.as_slice(), value.as_slice()).unwrap();
             drop(table);
             transaction.commit().unwrap();
-            assert!(reads(&read.snapshot().unwrap()) && !read.has_failed(), "{number}");
+            assert!(reads(&read.snapshot().unwrap()) && read.can_be_read_apart(), "{number}");
         }
         drop(held);
     }
 
     #[test]
-    fn a_database_knows_that_its_file_has_failed() {
+    fn a_database_to_read_alone_takes_no_writes_and_knows_that_its_file_has_failed() {
         let folder = tempfile::tempdir().unwrap();
         let (_, medium) = store(folder.path());
         let read = Opened::to_read(&medium, 0).unwrap();
-        assert!(!read.has_failed());
+        assert!(read.can_be_read_apart() && read.begin().is_err());
         let snapshot = read.snapshot().unwrap();
         read.shut();
-        assert!(!reads(&snapshot) && read.has_failed());
+        assert!(!reads(&snapshot) && !read.can_be_read_apart());
     }
 
     #[test]

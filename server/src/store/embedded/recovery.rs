@@ -44,13 +44,11 @@ pub(super) fn recover(shared: &Shared, refuse: impl Fn()) {
     shared.set_health(Health::Recovering);
     let mut pause = FIRST_PAUSE;
     let mut may_renew = true;
-    let mut reads_apart = false;
-    while let Err(error) = heal(shared, &mut reads_apart) {
+    while let Err(error) = heal(shared) {
         tracing::error!(store = shared.medium.name(), cause = %error, "the store takes no writes");
         shared.set_health(Health::ReadOnly);
         // Once: where rows are damaged as well, it fails each time.
         if error.is_damage() && std::mem::take(&mut may_renew) && renew(shared, &refuse) {
-            reads_apart = false;
             continue;
         }
         if wait(shared, pause, &refuse) {
@@ -62,19 +60,19 @@ pub(super) fn recover(shared: &Shared, refuse: impl Fn()) {
     tracing::info!(store = shared.medium.name(), "the store is well again");
 }
 
-/// Tries to bring the store back. Once reads go on apart, over a database of their own, they stay there as long as
-/// no read of it fails and no commit has been tried.
-fn heal(shared: &Shared, reads_apart: &mut bool) -> Result<(), OpenError> {
-    if !*reads_apart || shared.opened().has_failed() {
-        shared.go_on_over(Opened::to_read(&*shared.medium, CACHE_BYTES_BESIDE)?);
+/// Tries to bring the store back. Reads go on over a database of their own meanwhile: as long as the disk does not
+/// work, over what the system keeps in memory, where a commit that failed at its very end may be seen, and then over
+/// what is on disk.
+fn heal(shared: &Shared) -> Result<(), OpenError> {
+    let read_apart = || Opened::to_read(&*shared.medium, CACHE_BYTES_BESIDE);
+    if !shared.opened().can_be_read_apart() {
+        shared.go_on_over(read_apart()?);
     }
-    *reads_apart = true;
-    // Not before the disk works again: as long as it does not, what is kept in memory can be read.
     shared.medium.try_to_write()?;
     shared.medium.forget_cached()?;
+    // From here on both are of the commit that is on disk.
+    shared.go_on_over(read_apart()?);
     let (opened, held) = Opened::to_write_beside(&*shared.medium, shared.cache_bytes)?;
-    // It may come to disk even if it fails, and the next one writes pages that only the one before it reaches.
-    *reads_apart = false;
     // What fails here is to write nothing more, not even when it is dropped.
     try_to_write(shared, &opened).inspect_err(|_| opened.shut())?;
     shared.go_on_over(opened);

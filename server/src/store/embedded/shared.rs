@@ -5,7 +5,7 @@ use std::{
     fs::File,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError, RwLock,
-        atomic::{AtomicU8, AtomicU64, Ordering},
+        atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering},
     },
     thread,
     time::{Duration, Instant},
@@ -38,6 +38,8 @@ use crate::{
 
 /// How long a read waits for the file that is just being opened again.
 const OPENED_WITHIN: Duration = Duration::from_secs(1);
+/// How many reads wait for it, each of which keeps a thread; more of them fail at once.
+const MAX_WAITING_READS: usize = 64;
 /// How often it looks.
 const LOOKS_EVERY: Duration = Duration::from_millis(1);
 /// How long a read that was broken off is begun anew. While commits fail again and again, the file is opened anew
@@ -52,6 +54,8 @@ pub(super) struct Shared {
     pub(super) opened: RwLock<Arc<Opened>>,
     /// How many have been put in its place.
     pub(super) reopened: AtomicU64,
+    /// How many reads wait for another one.
+    pub(super) waiting: AtomicUsize,
     pub(super) latest: Latest,
     pub(super) queues: Queues,
     pub(super) health: AtomicU8,
@@ -125,12 +129,15 @@ impl Shared {
         if !is_opened() && self.change_health(Health::Ok, Health::Recovering) {
             self.queues.ask_to_reopen();
         }
-        off_the_runtime(|| {
-            let deadline = Instant::now() + OPENED_WITHIN;
-            while !is_opened() && self.is(Health::Recovering) && Instant::now() < deadline {
-                thread::sleep(LOOKS_EVERY);
-            }
-        });
+        if self.waiting.fetch_add(1, Ordering::Relaxed) < MAX_WAITING_READS {
+            off_the_runtime(|| {
+                let deadline = Instant::now() + OPENED_WITHIN;
+                while !is_opened() && self.is(Health::Recovering) && Instant::now() < deadline {
+                    thread::sleep(LOOKS_EVERY);
+                }
+            });
+        }
+        self.waiting.fetch_sub(1, Ordering::Relaxed);
         is_opened()
     }
 

@@ -27,7 +27,7 @@ pub trait Medium: Send + Sync {
     /// [`OpenError::Locked`] when another process has it, or [`OpenError::Io`].
     fn open(&self) -> Result<Storage, OpenError>;
 
-    /// Has the system forget what it keeps in memory of what lies here, so that all that is read is on disk, and
+    /// Asks the system to forget what it keeps in memory of what lies here, so that what is read is on disk, and
     /// what is written next comes there. After a write has failed, memory holds what the disk does not; and where
     /// that is written again, a sync may say that it is on disk though it never comes there (ext4 of Linux 6.18:
     /// 40 times of 40).
@@ -35,7 +35,7 @@ pub trait Medium: Send + Sync {
     /// It takes some 0.1 s for a gigabyte that is kept, so an ordinary start does without.
     ///
     /// # Errors
-    /// As [`Medium::open`].
+    /// As [`Medium::open`], or when what was written before does not come to disk; it is forgotten then too.
     fn forget_cached(&self) -> Result<(), OpenError> {
         Ok(())
     }
@@ -138,12 +138,12 @@ impl Medium for FileMedium {
 
     fn forget_cached(&self) -> Result<(), OpenError> {
         let file = self.file()?;
-        // What was not written before this ends could not be forgotten; where it fails, no commit has it.
-        let _ = file.sync_data();
+        // What is not on disk yet is not forgotten.
+        let synced = file.sync_data();
         #[cfg(target_os = "linux")]
         rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::DontNeed)
             .map_err(io::Error::from)?;
-        Ok(())
+        Ok(synced?)
     }
 
     fn try_to_write(&self) -> io::Result<()> {
@@ -155,7 +155,9 @@ impl Medium for FileMedium {
             file.sync_all()
         });
         remove_if_there(&path)?;
-        tried
+        tried?;
+        // The store's own name may not be on disk yet: that of one which was written anew just before.
+        sync_folder(&self.path)
     }
 
     fn unnamed_file(&self) -> io::Result<File> {
@@ -242,11 +244,14 @@ impl Trial {
         self.written.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// One block as it is now; what lies behind the end of the storage below is zero.
-    fn block(&self, written: &Written, number: u64) -> io::Result<Vec<u8>> {
-        if let Some(block) = written.blocks.get(&number) {
-            return Ok(block.clone());
-        }
+    /// One block as it is now. It is read without the lock, so that reads do not wait for each other.
+    fn block(&self, number: u64) -> io::Result<Vec<u8>> {
+        let written = self.written().blocks.get(&number).cloned();
+        written.map_or_else(|| self.block_below(number), Ok)
+    }
+
+    /// One block of the storage below; what lies behind its end is zero.
+    fn block_below(&self, number: u64) -> io::Result<Vec<u8>> {
         let offset = number * BLOCK_BYTES;
         let mut block = vec![0; BLOCK_BYTES as usize];
         let there = self.under.len()?.saturating_sub(offset).min(BLOCK_BYTES);
@@ -282,12 +287,11 @@ impl StorageBackend for Trial {
     }
 
     fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
-        let written = self.written();
-        if offset.saturating_add(out.len() as u64) > written.len {
+        if offset.saturating_add(out.len() as u64) > self.len()? {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
         Self::for_blocks(offset, out.len(), |number, begin, part| {
-            let block = self.block(&written, number)?;
+            let block = self.block(number)?;
             let from = block.get(begin..begin + part.len());
             if let (Some(to), Some(from)) = (out.get_mut(part), from) {
                 to.copy_from_slice(from);
@@ -306,15 +310,14 @@ impl StorageBackend for Trial {
     }
 
     fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
-        let mut written = self.written();
         Self::for_blocks(offset, data.len(), |number, begin, part| {
             let whole = part.len() == BLOCK_BYTES as usize;
-            let mut block = if whole { vec![0; part.len()] } else { self.block(&written, number)? };
+            let mut block = if whole { vec![0; part.len()] } else { self.block(number)? };
             let to = block.get_mut(begin..begin + part.len());
             if let (Some(to), Some(from)) = (to, data.get(part)) {
                 to.copy_from_slice(from);
             }
-            written.blocks.insert(number, block);
+            self.written().blocks.insert(number, block);
             Ok(())
         })
     }

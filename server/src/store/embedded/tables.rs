@@ -12,6 +12,9 @@ use serde::{Serialize, de::DeserializeOwned};
 use super::{codec, engagement, known::Known, log_table::LogTable, writer::begin};
 use crate::store::StoreError;
 
+/// From how many rows of engagement on another thread writes the logs meanwhile: it costs as much as some forty.
+const MIN_ROWS_BESIDE: usize = 100;
+
 pub(super) type Definition = TableDefinition<'static, &'static [u8], &'static [u8]>;
 pub(super) type WriteTable<'t> = Table<'t, &'static [u8], &'static [u8]>;
 pub(super) type ReadTable = ReadOnlyTable<&'static [u8], &'static [u8]>;
@@ -39,9 +42,6 @@ pub(super) const ONCE_PLACES: Definition = TableDefinition::new("once_places");
 pub(super) const COUNTERS: Definition = TableDefinition::new("counters");
 pub(super) const SUPPRESSED: Definition = TableDefinition::new("suppressed");
 pub(super) const ERASURES: Definition = TableDefinition::new("erasures");
-
-/// From how many rows of engagement on another thread writes the logs meanwhile: it costs as much as some forty.
-const MIN_ROWS_BESIDE: usize = 100;
 
 /// All of them.
 pub(super) const ALL: [Definition; 23] = [
@@ -184,27 +184,41 @@ impl<'t> WriteTables<'t> {
         })
     }
 
-    /// Writes what the logs have gathered, and engagement, before the transaction is committed. In bulk, of which
-    /// they are a third, both at a time; beside single events another thread is in the way of those that answer.
-    /// Returns what is known.
+    /// Writes what the logs have gathered, and engagement, before the transaction is committed. Returns what is known.
     pub(super) fn finish(
+        mut self,
+        engagement: engagement::Rows,
+    ) -> Result<(Known, engagement::Rows), StoreError> {
+        self.activities.written()?;
+        self.messages.written()?;
+        Ok((self.known, engagement.write(&mut self.engagement)?))
+    }
+
+    /// The same, logs and engagement at a time where there are many rows: they are a third of the work of bulk.
+    pub(super) fn finish_bulk(
         self,
         engagement: engagement::Rows,
-        is_bulk: bool,
     ) -> Result<(Known, engagement::Rows), StoreError> {
+        if engagement.touched() < MIN_ROWS_BESIDE {
+            return self.finish(engagement);
+        }
         let Self { known, mut activities, mut messages, engagement: mut table, .. } = self;
         let mut write_logs = || activities.written().and_then(|_| messages.written()).map(drop);
-        if !is_bulk || engagement.touched() < MIN_ROWS_BESIDE {
-            write_logs()?;
-            return Ok((known, engagement.write(&mut table)?));
+        let (logs, engagement) = thread::scope(|scope| {
+            let thread = thread::Builder::new().name("logs".to_owned());
+            let logs = thread.spawn_scoped(scope, &mut write_logs);
+            let engagement = engagement.write(&mut table);
+            let joined =
+                logs.map(|logs| logs.join().unwrap_or_else(|thrown| resume_unwind(thrown)));
+            (joined, engagement)
+        });
+        // The system may have no room for a thread.
+        match (logs.unwrap_or_else(|_| write_logs()), engagement) {
+            (Ok(()), engagement) => Ok((known, engagement?)),
+            // Whichever fails first says why, the other one only that the file has failed.
+            (Err(_), Err(StoreError::Full)) => Err(StoreError::Full),
+            (Err(error), _) => Err(error),
         }
-        let engagement = thread::scope(|scope| {
-            let logs = scope.spawn(write_logs);
-            let written = engagement.write(&mut table);
-            logs.join().unwrap_or_else(|thrown| resume_unwind(thrown))?;
-            written
-        })?;
-        Ok((known, engagement))
     }
 }
 

@@ -288,7 +288,7 @@ fn commit_and_crash(
         let last = codec::seal(open::META_LAST_ID, last.as_bytes());
         tables.meta.insert(open::META_LAST_ID, last.as_slice()).unwrap();
         change(&mut tables);
-        tables.finish(flushed.engagement, true).unwrap();
+        tables.finish(flushed.engagement).unwrap();
     }
     transaction.commit().unwrap();
     (folder, clock, actor)

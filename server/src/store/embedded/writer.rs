@@ -244,7 +244,10 @@ impl Writer {
                 .map_err(|error| of_store(error.into()))?;
         }
         let Flushed { to_replay, engagement } = flushed;
-        let finished = damage::contained(|| tables.finish(engagement, load.is_bulk()));
+        let finished = damage::contained(|| match load.is_bulk() {
+            true => tables.finish_bulk(engagement),
+            false => tables.finish(engagement),
+        });
         let (known, engagement) = finished.map_err(of_all)?;
         let kept = Kept { known, engagement };
         Ok(CarriedOut { outcomes, to_replay, kept })
