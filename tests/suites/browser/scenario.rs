@@ -35,8 +35,8 @@ pub enum Do {
     OpenAt(&'static str, &'static str),
     /// Leaves the page once an expression in it is true, and comes back, until the browser has kept the page
     /// meanwhile, which counts this in `kept`. Now and then a browser loads it anew: Firefox once in fifty times, when
-    /// it has not heard yet that the page's last request is over.
-    LeaveUntilKept(&'static str),
+    /// it has not heard yet that the page's last request is over. Each time one more of these actions is on disk.
+    LeaveUntilKept(&'static str, &'static str),
     /// Opens a page in another tab.
     Tab(&'static str),
     /// Closes the tab, and goes on in the first one.
@@ -240,14 +240,18 @@ impl Stage<'_> {
                 let address = self.address(path).replace("127.0.0.1", host);
                 browser.page.goto(&address).await.unwrap();
             }
-            Do::LeaveUntilKept(expression) => {
+            Do::LeaveUntilKept(expression, action) => {
                 let deadline = Instant::now() + PATIENCE;
+                let mut shown = vec![action];
                 while browser.run("return window.kept > 0").await != Value::Bool(true) {
                     assert!(Instant::now() < deadline, "the browser never kept the page");
                     self.until(expression).await;
                     browser.page.goto(&self.address("/blank")).await.unwrap();
                     browser.page.back().await.unwrap();
+                    shown.push(action);
                 }
+                self.until(expression).await;
+                self.check_arrived(&shown).await;
             }
             Do::Tab(path) => {
                 let tab = browser.page.new_window(true).await.unwrap();
