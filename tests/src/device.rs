@@ -5,6 +5,7 @@
 use std::{
     env, fs,
     io::{self, Write as _},
+    os::unix::net::UnixStream,
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     thread,
@@ -99,7 +100,8 @@ impl Device {
             nbdkit.arg(format!("error-{kind}-file={}", at(kind).display()));
         }
         let nbdkit = spawn(&mut nbdkit);
-        until(|| at("socket").exists());
+        // The socket is there a moment before anybody listens.
+        until(|| UnixStream::connect(at("socket")).is_ok());
         fs::File::create(at("disk")).unwrap();
         let nbdfuse =
             spawn(Command::new("nbdfuse").arg(at("disk")).arg("--unix").arg(at("socket")));
