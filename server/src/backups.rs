@@ -10,14 +10,14 @@ use std::{
     time::Duration,
 };
 
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 use svctrack_core::value::Timestamp;
 use tempfile::NamedTempFile;
 use tokio::task::spawn_blocking;
 
 use crate::{
     app::App,
-    store::{BackupFile, StoreError, embedded::Manifest},
+    store::{BackupFile, StoreError, as_text, embedded::Manifest},
 };
 
 /// How the name of a backup begins.
@@ -78,10 +78,6 @@ pub(crate) struct Done {
     at: Option<Timestamp>,
     /// How many failed since.
     failed: u32,
-}
-
-fn as_text<S: Serializer>(at: &Option<Timestamp>, to: S) -> Result<S::Ok, S::Error> {
-    at.map(|at| at.to_string()).serialize(to)
 }
 
 /// What has become of scheduled backups, where there is a schedule.

@@ -284,7 +284,9 @@ fn store_verdict(error: StoreError, request_id: &str) -> Verdict {
         StoreError::Unavailable(_) => {
             verdict(S::SERVICE_UNAVAILABLE, "store_unavailable", "the store cannot take this now")
         }
-        StoreError::Full => verdict(S::INSUFFICIENT_STORAGE, "disk_full", "the disk is full"),
+        StoreError::Full => {
+            verdict(S::INSUFFICIENT_STORAGE, "disk_full", "there is no room on the disk")
+        }
         StoreError::Corrupted { id, cause } => corrupted(id, &cause, request_id),
         StoreError::Internal(cause) => internal("internal_error", &cause, request_id),
     }

@@ -112,7 +112,7 @@ static ROUTES: &[RouteDef<Handler>] = &[
     route!(GET "/openapi.json", Anyone, Nothing => Object, "Describe this API", alone!(routes::pages::openapi)),
     route!(GET "/docs", Anyone, Nothing => Page, "Show this description, and try calls", alone!(routes::pages::docs)),
     route!(GET "/demo", Anyone, Nothing => Page, "Show the snippet in use", alone!(routes::pages::demo)),
-    route!(GET "/health", Anyone, Nothing => Object, "Say how the service is", alone!(routes::health::health)),
+    route!(GET "/health", Anyone, Nothing => Health, "Say how the service is", alone!(routes::health::health)),
 ];
 
 /// Every route with its path as the API writes it, for the API's description.

@@ -9,10 +9,10 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-use hyper::{body::Incoming, service::service_fn};
+use hyper::{body::Incoming, server::conn::http1, service::service_fn};
 use hyper_util::{
-    rt::{TokioExecutor, TokioIo, TokioTimer},
-    server::{conn::auto, graceful::GracefulShutdown},
+    rt::{TokioIo, TokioTimer},
+    server::graceful::GracefulShutdown,
 };
 use poem::{
     Endpoint, Response,
@@ -105,15 +105,11 @@ where
             Ok::<_, Infallible>(hyper::Response::from(endpoint.get_response(request).await))
         }
     });
-    let mut builder = auto::Builder::new(TokioExecutor::new()).http1_only();
-    builder
-        .http1()
-        .timer(TokioTimer::new())
-        .header_read_timeout(HEAD_TIMEOUT)
-        .max_buf_size(MAX_HEAD_BYTES);
+    let mut builder = http1::Builder::new();
+    builder.timer(TokioTimer::new()).header_read_timeout(HEAD_TIMEOUT).max_buf_size(MAX_HEAD_BYTES);
     let mut stream = TimeoutStream::new(stream);
     stream.set_write_timeout(Some(ANSWER_STALL));
-    let connection = builder.serve_connection(TokioIo::new(Box::pin(stream)), service).into_owned();
+    let connection = builder.serve_connection(TokioIo::new(Box::pin(stream)), service);
     let watched = graceful.watch(connection);
     async move {
         if let Err(error) = watched.await {

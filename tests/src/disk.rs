@@ -61,8 +61,8 @@ pub enum Fault {
     Once(u64),
     /// All fail from this number on.
     From(u64),
-    /// All writes and syncs fail, for want of room; reads do not.
-    Full,
+    /// All writes and syncs from the operation with this number on fail, for want of room; reads do not.
+    Full(u64),
     /// All writes and syncs fail; reads do not.
     ReadOnly,
     /// All syncs fail.
@@ -227,7 +227,9 @@ impl State {
         let fails = match self.fault {
             Some(Fault::Once(number)) => self.operations == number,
             Some(Fault::From(number)) => self.operations >= number,
-            Some(Fault::Full) if changes => return Err(io::ErrorKind::StorageFull.into()),
+            Some(Fault::Full(number)) if changes && self.operations >= number => {
+                return Err(io::ErrorKind::StorageFull.into());
+            }
             Some(Fault::ReadOnly) => changes,
             Some(Fault::NowAndThen(number)) => changes && self.operations.is_multiple_of(number),
             Some(Fault::Power(number)) if self.operations >= number => {

@@ -170,7 +170,7 @@ async fn a_store_reads_on_while_its_disk_takes_no_writes_and_heals_when_it_does(
         server.client.post("/companies", &json!({"name": "Acme", "externalId": "acme"})).await;
         assert_eq!(server.client.track(&event("before")).await.unwrap().text(), "OK");
 
-        disk.fail(if is_full { Fault::Full } else { Fault::ReadOnly });
+        disk.fail(if is_full { Fault::Full(0) } else { Fault::ReadOnly });
         for round in 0..3 {
             let answer = server.client.track(&event("while it fails")).await.unwrap();
             assert_eq!(answer.status, status, "{}", answer.text());

@@ -23,6 +23,7 @@ use svctrack_server::{
     },
 };
 use svctrack_tests::{
+    TENANT,
     disk::{Disk, Fault, Left},
     in_process::InProcess,
     model::Random,
@@ -129,7 +130,7 @@ async fn reads_go_on_from_the_last_good_state_whatever_fails_and_however_slowly_
             let (fault, goes_on) = match round % 6 {
                 0 => (Fault::Once(disk.operations() + 3 + round as u64 * 7 % 60), false),
                 1 => (Fault::ReadOnly, true),
-                2 => (Fault::Full, true),
+                2 => (Fault::Full(0), true),
                 // The file can be written; only, no commit comes to its end.
                 3 => (Fault::Syncs, true),
                 4 => (Fault::SecondSyncs, false),
@@ -189,6 +190,63 @@ async fn reads_come_back_with_a_disk_that_can_be_read_again_though_not_written()
         disk.mend();
         settle(&server, "ok").await;
     }
+}
+
+/// Rows of a bulk call whose logs and engagement are written at a time, and the bytes of one: with a small cache they
+/// go to the disk before the commit does.
+const BULK_ROWS: usize = 120;
+const BULK_ROW_BYTES: usize = 2_000;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_full_disk_is_told_as_full_wherever_in_a_bulk_call_it_is_met() {
+    let (disk, server) = filled(SMALL_CACHE_BYTES).await;
+    let note = "x".repeat(BULK_ROW_BYTES);
+    let event = |user: usize| json!({"euExtId": user.to_string(), "cId": "1", "action": "Login", "info": {"note": note}});
+    let body = Value::from((0..BULK_ROWS).map(event).collect::<Vec<_>>()).to_string();
+    let path = format!("/analytics/bulk/{TENANT}");
+    let status =
+        async || server.client.send(Method::POST, &path, &[], body.clone()).await.unwrap().status;
+    // The first call finds no users yet.
+    assert_eq!(status().await, StatusCode::OK);
+    let before = disk.operations();
+    assert_eq!(status().await, StatusCode::OK);
+    let operations = disk.operations() - before;
+    let (rounds, mut met) = (size(20, 200), 0);
+    for round in 0..rounds {
+        disk.fail(Fault::Full(disk.operations() + operations * round as u64 / rounds as u64));
+        match status().await {
+            // It took fewer operations than the one that was counted.
+            StatusCode::OK => {}
+            told => {
+                assert_eq!(told, StatusCode::INSUFFICIENT_STORAGE, "{round}");
+                met += 1;
+            }
+        }
+        disk.mend();
+        settle(&server, "ok").await;
+        assert_eq!(status().await, StatusCode::OK);
+    }
+    assert!(met >= rounds / 4, "{met} of {rounds}, {operations} operations");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn whoever_is_refused_hears_what_keeps_the_store_now() {
+    let (disk, server) = filled(CACHE_BYTES).await;
+    disk.fail(Fault::ReadOnly);
+    assert_eq!(change(&server, &Names::default()).await, StatusCode::SERVICE_UNAVAILABLE);
+    for (fault, told) in [
+        (Fault::Full(0), StatusCode::INSUFFICIENT_STORAGE),
+        (Fault::ReadOnly, StatusCode::SERVICE_UNAVAILABLE),
+    ] {
+        disk.fail(fault);
+        let started = Instant::now();
+        while change(&server, &Names::default()).await != told {
+            assert!(started.elapsed() < PATIENCE, "{fault:?}");
+            tokio::time::sleep(FAILING / 4).await;
+        }
+    }
+    disk.mend();
+    settle(&server, "ok").await;
 }
 
 /// A file to which nothing is written when told so.

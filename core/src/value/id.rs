@@ -68,11 +68,13 @@ fn hex_digit(digit: u8) -> Option<u8> {
 
 impl fmt::Display for ObjectId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        const DIGITS: [char; 16] =
-            ['0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'a', 'b', 'c', 'd', 'e', 'f'];
+        const DIGITS: &[u8; 16] = b"0123456789abcdef";
         let nibbles = self.0.iter().flat_map(|byte| [byte >> 4, byte & 15]);
-        let text: String = nibbles.filter_map(|nibble| DIGITS.get(usize::from(nibble))).collect();
-        f.write_str(&text)
+        let mut text = [0; 2 * size_of::<Self>()];
+        for (digit, nibble) in text.iter_mut().zip(nibbles) {
+            *digit = DIGITS.get(usize::from(nibble)).copied().unwrap_or_default();
+        }
+        f.write_str(str::from_utf8(&text).unwrap_or_default())
     }
 }
 

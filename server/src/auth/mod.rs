@@ -3,12 +3,11 @@
 mod tenant;
 mod token;
 
+use std::{borrow::Cow, sync::Arc};
+
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use poem::{Request, http::header::AUTHORIZATION};
-use svctrack_core::{
-    access,
-    value::{ObjectId, TenantId},
-};
+use svctrack_core::{access, value::TenantId};
 
 pub use self::{
     tenant::{Tenant, TenantRecord},
@@ -21,31 +20,59 @@ use crate::{app::App, error::Error, store::Actor};
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ByFile(pub(crate) TenantId);
 
-/// Who calls: a tenant, and the token that it called with.
+/// Who calls: a tenant, and what they have shown.
 #[derive(Clone, Debug)]
 pub(crate) struct Caller {
     pub(crate) tenant: Tenant,
-    /// Id of the token; none for somebody who has the file.
-    pub(crate) token: Option<String>,
-    pub(crate) user: Option<ObjectId>,
-    pub(crate) scopes: Vec<String>,
+    by: By,
+}
+
+/// What a caller has shown.
+#[derive(Clone, Debug)]
+enum By {
+    Token(Arc<TokenRecord>),
+    /// That they have the file, and with it these scopes.
+    File(Vec<String>),
+    /// Nothing: they send events, to which a tenant's id is enough.
+    Nothing,
 }
 
 impl From<Caller> for Actor {
     fn from(caller: Caller) -> Self {
-        Self { tenant: caller.tenant, token: caller.token, user: caller.user }
+        let user = match &caller.by {
+            By::Token(token) => token.user_id,
+            By::File(_) | By::Nothing => None,
+        };
+        Self { tenant: caller.tenant, token: caller.token().map(str::to_owned), user }
     }
 }
 
 impl Caller {
     /// Whoever sends events of a tenant: with no token, and no scope.
     pub(crate) fn of_events(tenant: Tenant) -> Self {
-        Self { tenant, token: None, user: None, scopes: Vec::new() }
+        Self { tenant, by: By::Nothing }
+    }
+
+    /// Id of the token that was called with.
+    pub(crate) fn token(&self) -> Option<&str> {
+        match &self.by {
+            By::Token(token) => Some(&token.id),
+            By::File(_) | By::Nothing => None,
+        }
+    }
+
+    /// What they may do.
+    pub(crate) fn scopes(&self) -> &[String] {
+        match &self.by {
+            By::Token(token) => &token.scopes,
+            By::File(scopes) => scopes,
+            By::Nothing => &[],
+        }
     }
 
     /// Refuses a caller whose token lacks `scope`.
     pub(crate) fn require(&self, scope: &str) -> Result<(), Error> {
-        if access::allows(&self.scopes, scope) {
+        if access::allows(self.scopes(), scope) {
             Ok(())
         } else {
             Err(Error::Forbidden(scope.to_owned()))
@@ -64,7 +91,7 @@ pub(crate) fn authenticate(app: &App, request: &Request) -> Result<Caller, Error
         if tenant == Tenant::OPERATOR {
             scopes.push(access::OPERATOR.to_owned());
         }
-        return Ok(Caller { tenant, token: None, user: None, scopes });
+        return Ok(Caller { tenant, by: By::File(scopes) });
     }
     let header =
         request.headers().get(AUTHORIZATION).ok_or(Error::Unauthorized("token_missing"))?;
@@ -80,17 +107,16 @@ pub(crate) fn authenticate(app: &App, request: &Request) -> Result<Caller, Error
     app.store.token_used(&known, now);
     let tenant = Tenant::shown(known.tenant);
     app.rates.count_request(tenant.id(), &known.id, app.store.rate_limits(&tenant)?)?;
-    Ok(Caller { tenant, token: Some(known.id), user: known.user_id, scopes: known.scopes })
+    Ok(Caller { tenant, by: By::Token(known) })
 }
 
 /// The token in an `Authorization` header: after `Bearer`, or as the user name of `Basic`.
-fn token_in(header: &str) -> Option<String> {
+fn token_in(header: &str) -> Option<Cow<'_, str>> {
     let (scheme, credentials) = header.split_once(' ')?;
-    let credentials = credentials.trim();
     if scheme.eq_ignore_ascii_case("bearer") {
-        return Some(credentials.to_owned());
+        return Some(credentials.trim().into());
     }
-    user_of_basic(header)
+    user_of_basic(header).map(Cow::Owned)
 }
 
 /// The user name in an `Authorization` header of HTTP Basic.

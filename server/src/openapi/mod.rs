@@ -67,6 +67,7 @@ pub(crate) enum Kind {
     Page,
     Stream,
     Archive,
+    Health,
 }
 
 /// The group of routes that belong to no resource.
@@ -166,6 +167,9 @@ fn operation(path: &str, says: &Says, def: Option<&ResourceDef>) -> Value {
         matches!((says.takes, says.gives), (Kind::Nothing, Kind::Record | Kind::Settings));
     if let (true, Some(responses)) = (knows_versions, operation.get_mut("responses")) {
         set(responses, "304", json!({ "description": "It is the version that the caller has." }));
+    }
+    if let (Kind::Health, Some(responses)) = (says.gives, operation.get_mut("responses")) {
+        set(responses, "503", answer(says.gives, def));
     }
     if let (Kind::Events | Kind::Calls, Some(responses)) =
         (says.takes, operation.get_mut("responses"))
@@ -362,6 +366,7 @@ fn schema_of(kind: Kind, def: Option<&ResourceDef>) -> Option<Value> {
             json!({ "oneOf": [reference("PipelineCall"), many(reference("PipelineCall"))] })
         }
         Kind::Report => many(reference("IntegrationIssue")),
+        Kind::Health => reference("Health"),
         Kind::NewToken => reference("NewToken"),
         Kind::NewTenant => reference("NewTenant"),
         Kind::Settings => reference(&schema_name(&SETTINGS)),
@@ -379,15 +384,19 @@ fn body(kind: Kind, def: Option<&ResourceDef>) -> Option<Value> {
 }
 
 fn answer(kind: Kind, def: Option<&ResourceDef>) -> Value {
+    let description = match kind {
+        Kind::Health => "How the service is.",
+        _ => "It is done.",
+    };
     let content = match (schema_of(kind, def), kind) {
         (Some(schema), _) => json!({ "application/json": { "schema": schema } }),
         (None, Kind::Ok) => json!({ "text/plain": { "schema": { "const": "OK" } } }),
         (None, Kind::Stream) => json!({ "text/event-stream": { "schema": { "type": "string" } } }),
         (None, Kind::Archive) => json!({ "application/gzip": {} }),
         (None, Kind::Page) => json!({ "text/html": { "schema": { "type": "string" } } }),
-        (None, _) => return json!({ "description": "It is done." }),
+        (None, _) => return json!({ "description": description }),
     };
-    json!({ "description": "It is done.", "content": content })
+    json!({ "description": description, "content": content })
 }
 
 fn problem() -> Value {

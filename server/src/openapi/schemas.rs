@@ -18,6 +18,7 @@ use super::{
     events::{activity, bulk_event, integration_issue, pipeline_call},
     reference, schema_name, set,
 };
+use crate::store::Health;
 
 /// A string without NUL, which no text may hold.
 pub(super) const TEXT: &str = "^[^\\x00]*$";
@@ -49,6 +50,7 @@ pub(super) fn schemas() -> Value {
     schemas.insert("Deleted".to_owned(), integers(&["n", "ok", "deletedCount"]));
     schemas.insert("BulkCounts".to_owned(), integers(&["created", "updated"]));
     schemas.insert("BulkAnswer".to_owned(), bulk_answer());
+    schemas.insert("Health".to_owned(), health());
     schemas.insert("Problem".to_owned(), problem_schema());
     for schema in schemas.values_mut().filter(|schema| schema.get("properties").is_some()) {
         // What is not known is named in a header and ignored (R6), but must be text all the same.
@@ -242,6 +244,28 @@ fn bulk_answer() -> Value {
         properties.extend(lists.map(|name| (name.to_owned(), json!({ "type": "array" }))));
     }
     answer
+}
+
+fn health() -> Value {
+    let count = || json!({ "type": "integer", "minimum": 0 });
+    json!({
+        "type": "object",
+        "required": ["status", "damaged", "checked", "backup"],
+        "properties": {
+            "status": { "enum": Health::ALL.map(Health::name), "description": "Whether the store reads and writes; anything but `ok` comes with 503." },
+            "damaged": { "type": "integer", "minimum": 0, "description": "How often something that is stored was found damaged since the start." },
+            "checked": {
+                "type": ["object", "null"], "description": "The last look at all that is stored.",
+                "required": ["at", "rows", "damaged"],
+                "properties": { "at": { "type": "string", "format": "date-time" }, "rows": count(), "damaged": count() },
+            },
+            "backup": {
+                "type": ["object", "null"], "description": "Scheduled backups: the moment of the newest one, and how many failed since.",
+                "required": ["at", "failed"],
+                "properties": { "at": { "type": ["string", "null"], "format": "date-time" }, "failed": count() },
+            },
+        },
+    })
 }
 
 fn problem_schema() -> Value {

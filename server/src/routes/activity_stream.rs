@@ -54,7 +54,7 @@ pub(crate) async fn listen(app: &Arc<App>, request: Request) -> Result<Response,
     let listener = Listener {
         app: app.clone(),
         tenant: caller.tenant,
-        token: caller.token,
+        token: caller.token().map(str::to_owned),
         query: read.query,
         commits,
         stopping: app.stopping.subscribe(),

@@ -30,3 +30,19 @@ pub(crate) async fn health(app: &App, _: Request) -> Result<Response, Error> {
     }
     Ok(response)
 }
+
+#[cfg(test)]
+mod tests {
+    use svctrack_core::value::Timestamp;
+
+    use super::*;
+
+    #[test]
+    fn the_time_of_the_last_look_is_written_as_all_times_are() {
+        let at = Timestamp::parse("2026-11-20T12:30:00Z").unwrap();
+        let checked = Some(Checked { at, rows: 1, damaged: 0 });
+        let answer = Answer { status: Health::Ok.name(), damaged: 0, checked, backup: None };
+        let answer = serde_json::to_value(answer).unwrap();
+        assert_eq!(answer["checked"]["at"], "2026-11-20T12:30:00.000Z");
+    }
+}

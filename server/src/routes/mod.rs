@@ -49,8 +49,8 @@ fn json(text: String) -> Response {
 
 fn json_body(body: Body) -> Response {
     Response::builder()
-        .content_type("application/json")
-        .header(header::CACHE_CONTROL, "no-store")
+        .header(header::CONTENT_TYPE, HeaderValue::from_static("application/json"))
+        .header(header::CACHE_CONTROL, HeaderValue::from_static("no-store"))
         .body(body)
 }
 

@@ -70,7 +70,7 @@ impl<'a> Once<'a> {
         let mut hasher = Sha256::new();
         hasher.update(caller.tenant.id().as_bytes());
         for part in [
-            caller.token.as_deref().unwrap_or_default().as_bytes(),
+            caller.token().unwrap_or_default().as_bytes(),
             request.method().as_str().as_bytes(),
             request.uri().path().as_bytes(),
             key.as_bytes(),

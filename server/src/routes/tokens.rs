@@ -22,7 +22,7 @@ pub(crate) async fn create(app: &App, mut request: Request) -> Result<Response, 
     let ignored = unknown_members(&sent, NewToken::MEMBERS);
     Strictness::of(&request).check_properties(&ignored)?;
     let now = app.clock.now();
-    let new = NewToken::read(&sent, &caller.scopes, now).map_err(Error::Invalid)?;
+    let new = NewToken::read(&sent, caller.scopes(), now).map_err(Error::Invalid)?;
     let token = Token::generate().map_err(|error| Error::Internal(error.to_string()))?;
     let record = TokenRecord::of_new(&token, caller.tenant.id(), new, now);
     let command = Command::AddToken(Box::new(record));

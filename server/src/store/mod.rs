@@ -6,10 +6,10 @@
 pub mod embedded;
 mod size;
 
-use std::fs::File;
+use std::{fs::File, sync::Arc};
 
 use futures_util::future::BoxFuture;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 use svctrack_core::{
     plan::{
         Finding, Person, Route,
@@ -272,8 +272,8 @@ pub enum StoreError {
     /// The store cannot take or find anything now.
     #[error("the store is not available: {0}")]
     Unavailable(String),
-    /// The disk is full.
-    #[error("the disk is full")]
+    /// There is no room on the disk.
+    #[error("there is no room on the disk")]
     Full,
     /// What is stored is damaged.
     #[error("stored data is damaged: {cause}")]
@@ -317,6 +317,9 @@ pub enum Health {
 }
 
 impl Health {
+    /// All that there are.
+    pub const ALL: [Self; 4] = [Self::Ok, Self::ReadOnly, Self::Recovering, Self::Stopped];
+
     /// Its name in answers.
     pub fn name(self) -> &'static str {
         match self {
@@ -347,11 +350,20 @@ pub struct Scrub {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Checked {
     /// When it ended.
+    #[serde(serialize_with = "as_text")]
     pub at: Timestamp,
     /// How many rows there were.
     pub rows: u64,
     /// How many of them were damaged.
     pub damaged: u64,
+}
+
+/// Writes a time, or none, as answers have it.
+pub(crate) fn as_text<S: Serializer>(
+    at: &(impl Into<Option<Timestamp>> + Copy),
+    to: S,
+) -> Result<S::Ok, S::Error> {
+    (*at).into().map(|at| at.to_string()).serialize(to)
 }
 
 /// How a store is, and its data.
@@ -462,7 +474,7 @@ pub trait Store: Send + Sync {
     ///
     /// # Errors
     /// When the store cannot say.
-    fn token(&self, id: &str) -> Result<Option<TokenRecord>, StoreError>;
+    fn token(&self, id: &str) -> Result<Option<Arc<TokenRecord>>, StoreError>;
 
     /// The tokens of a tenant, in the order of their ids.
     ///

@@ -20,6 +20,8 @@ use super::{
 const ONE: &str = "svctrack.identify('7', {companyExternalId: 'acme'}); svctrack.track('One');";
 const IDENTIFY: &str = "svctrack.identify('7', {companyExternalId: 'acme'})";
 const TRACK_TWO: &str = "svctrack.track('Two')";
+/// That the engine has come.
+const HAS_ENGINE: &str = "lines.some((line) => line.includes('engine: '))";
 /// That the queue has been tried and waits.
 const IS_WAITING: &str = "lines.some((line) => line.includes('server_unreachable'))";
 /// That an `identify` is stored, and a view for each time that the page was shown.
@@ -172,6 +174,8 @@ const SCENARIOS: &[Scenario] = &[
     Scenario {
         steps: &[
             Open("/"),
+            // A page that another tab hides before it has an engine takes the one in JavaScript.
+            Until(HAS_ENGINE),
             Tab("/other"),
             Offline(true),
             Run(ONE),

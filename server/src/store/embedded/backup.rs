@@ -11,6 +11,7 @@ use svctrack_core::value::Timestamp;
 use super::{
     archive::{ArchiveWriter, Head, Manifest},
     check::check_row,
+    failure,
     tables::{self, Definition},
 };
 use crate::store::StoreError;
@@ -41,7 +42,7 @@ impl From<BackupError> for StoreError {
     fn from(error: BackupError) -> Self {
         match error {
             BackupError::Store(error) => error,
-            BackupError::Write(error) if error.kind() == io::ErrorKind::StorageFull => Self::Full,
+            BackupError::Write(error) if failure::is_full(&error) => Self::Full,
             BackupError::Write(error) => Self::Unavailable(format!("a backup: {error}")),
             BackupError::Stopped => Self::Unavailable("the server stops".to_owned()),
         }

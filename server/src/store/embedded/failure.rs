@@ -9,8 +9,7 @@ use crate::store::StoreError;
 impl From<redb::Error> for StoreError {
     fn from(error: redb::Error) -> Self {
         match error {
-            redb::Error::Io(error) if error.kind() == io::ErrorKind::StorageFull => Self::Full,
-            redb::Error::Io(error) => Self::Unavailable(error.to_string()),
+            redb::Error::Io(error) => of_io(&error),
             redb::Error::PreviousIo | redb::Error::DatabaseClosed => {
                 Self::Unavailable("an earlier operation failed".to_owned())
             }
@@ -18,6 +17,16 @@ impl From<redb::Error> for StoreError {
             other => Self::Internal(other.to_string()),
         }
     }
+}
+
+/// Whether there was no room for something: on the disk, or of what its owner may have there.
+pub(super) fn is_full(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
+}
+
+/// What an operation of the file that failed means.
+pub(super) fn of_io(error: &io::Error) -> StoreError {
+    if is_full(error) { StoreError::Full } else { StoreError::Unavailable(error.to_string()) }
 }
 
 macro_rules! from_redb {
@@ -70,5 +79,19 @@ impl StoreError {
     /// Whether it concerns the file as a whole, not one command.
     pub(super) fn is_of_the_file(&self) -> bool {
         matches!(self, Self::Full | Self::Unavailable(_))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_disk_and_a_quota_are_full_and_a_disk_that_fails_is_not() {
+        use io::ErrorKind as K;
+        for (kind, full) in [(K::StorageFull, true), (K::QuotaExceeded, true), (K::Other, false)] {
+            let error = of_io(&kind.into());
+            assert_eq!(matches!(error, StoreError::Full), full, "{kind}");
+        }
     }
 }

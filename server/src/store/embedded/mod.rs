@@ -343,7 +343,7 @@ impl Store for Embedded {
         self.shared.read(|snapshot| tenants::list(snapshot, limit))
     }
 
-    fn token(&self, id: &str) -> Result<Option<TokenRecord>, StoreError> {
+    fn token(&self, id: &str) -> Result<Option<Arc<TokenRecord>>, StoreError> {
         self.shared.read_point(|moment| moment.token(id))
     }
 
@@ -364,10 +364,8 @@ impl Store for Embedded {
 
     fn condition(&self) -> Condition {
         let health = self.shared.health.load(Ordering::Relaxed);
-        let health = [Health::Ok, Health::ReadOnly, Health::Recovering]
-            .into_iter()
-            .find(|known| *known as u8 == health)
-            .unwrap_or(Health::Stopped);
+        let known = Health::ALL.into_iter().find(|known| *known as u8 == health);
+        let health = known.unwrap_or(Health::Stopped);
         let damaged = self.shared.damaged.load(Ordering::Relaxed);
         Condition { health, damaged, checked: *self.shared.checked() }
     }

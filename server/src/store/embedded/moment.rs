@@ -25,7 +25,7 @@ pub(super) struct Moment {
     pub(super) tables: RecordTables,
     tenants: ReadTable,
     tokens: ReadTable,
-    known_tokens: Mutex<BTreeMap<String, TokenRecord>>,
+    known_tokens: Mutex<BTreeMap<String, Arc<TokenRecord>>>,
 }
 
 impl Moment {
@@ -42,11 +42,11 @@ impl Moment {
         Ok(self.tenants.get(tenant.as_bytes().as_slice())?.is_some())
     }
 
-    pub(super) fn token(&self, id: &str) -> Result<Option<TokenRecord>, StoreError> {
+    pub(super) fn token(&self, id: &str) -> Result<Option<Arc<TokenRecord>>, StoreError> {
         if let Some(known) = lock(&self.known_tokens).get(id) {
             return Ok(Some(known.clone()));
         }
-        let found = tenants::token(&self.tokens, id)?;
+        let found = tenants::token(&self.tokens, id)?.map(Arc::new);
         let mut known = lock(&self.known_tokens);
         if let Some(found) = found.as_ref().filter(|_| known.len() < MAX_KNOWN_TOKENS) {
             known.insert(id.to_owned(), found.clone());

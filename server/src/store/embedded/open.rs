@@ -7,7 +7,7 @@ use svctrack_core::value::{IdSequence, ObjectId, Timestamp};
 
 use super::{
     blocks::Blocks,
-    codec, damage,
+    codec, damage, failure,
     known::Known,
     storage::{Medium, Storage, Trial},
     tables::{META, WriteTables},
@@ -65,6 +65,15 @@ impl OpenError {
     /// What was met in a store that could be opened: the rest of it is sound.
     pub(super) fn inside(self) -> Self {
         if self.is_damage() { Self::DamagedInside(self.to_string()) } else { self }
+    }
+
+    /// What those hear whose command is not taken for it.
+    pub(super) fn into_cause(self) -> StoreError {
+        match self {
+            Self::Io(error) => failure::of_io(&error),
+            Self::Store(error) => error,
+            other => StoreError::Unavailable(other.to_string()),
+        }
     }
 
     /// Whether nothing can be made of the file, so that a backup is what is left.

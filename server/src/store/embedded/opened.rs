@@ -5,13 +5,13 @@
 
 use std::{
     io,
-    sync::{Arc, PoisonError, RwLock, RwLockReadGuard},
+    sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock},
 };
 
 use redb::{Database, ReadTransaction, ReadableDatabase as _, StorageBackend, WriteTransaction};
 
 use super::{
-    damage,
+    damage, failure,
     open::{self, OpenError},
     storage::{Medium, Storage},
     writer::begin,
@@ -77,10 +77,21 @@ impl Opened {
 
     /// A transaction. There is none in a database to read alone: what it commits does not come to disk.
     pub(super) fn begin(&self) -> Result<WriteTransaction, StoreError> {
-        match self.is_to_read {
-            true => Err(StoreError::Unavailable("the file takes no writes".to_owned())),
-            false => begin(self.database()?),
+        if self.is_to_read {
+            return Err(StoreError::Unavailable("the file takes no writes".to_owned()));
         }
+        let transaction = begin(self.database()?)?;
+        // What failed before, redb has got over.
+        *self.gate.failed() = None;
+        Ok(transaction)
+    }
+
+    /// Why the file failed: redb tells the reason to the first who meets it, and to all after that only that there was
+    /// one.
+    pub(super) fn cause(&self, error: StoreError) -> StoreError {
+        let failed = self.gate.failed();
+        let failed = failed.as_ref().filter(|_| error.is_of_the_file());
+        failed.map_or(error, failure::of_io)
     }
 
     /// Takes its file away from it: what it is just reading or writing ends first, and nothing comes after.
@@ -97,7 +108,11 @@ impl Drop for Opened {
 
 /// A gate, which can be shut; clones are the same one.
 #[derive(Clone, Debug, Default)]
-struct Gate(Arc<RwLock<bool>>);
+struct Gate {
+    is_shut: Arc<RwLock<bool>>,
+    /// What failed first behind it since the transaction began.
+    failed: Arc<Mutex<Option<io::Error>>>,
+}
 
 impl Gate {
     /// A gate before storage.
@@ -107,13 +122,11 @@ impl Gate {
     }
 
     fn shut(&self) {
-        *self.0.write().unwrap_or_else(PoisonError::into_inner) = true;
+        *self.is_shut.write().unwrap_or_else(PoisonError::into_inner) = true;
     }
 
-    /// Goes through, and keeps it open meanwhile.
-    fn pass(&self) -> io::Result<RwLockReadGuard<'_, bool>> {
-        let is_shut = self.0.read().unwrap_or_else(PoisonError::into_inner);
-        if *is_shut { Err(io::Error::other("the file was opened again")) } else { Ok(is_shut) }
+    fn failed(&self) -> MutexGuard<'_, Option<io::Error>> {
+        self.failed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -124,30 +137,39 @@ struct Gated {
     gate: Gate,
 }
 
+impl Gated {
+    /// Goes through, and keeps the gate open meanwhile.
+    fn through<T>(&self, operate: impl FnOnce(&Storage) -> io::Result<T>) -> io::Result<T> {
+        let is_shut = self.gate.is_shut.read().unwrap_or_else(PoisonError::into_inner);
+        if *is_shut {
+            return Err(io::Error::other("the file was opened again"));
+        }
+        operate(&self.under).inspect_err(|error| {
+            let failed = || io::Error::new(error.kind(), error.to_string());
+            self.gate.failed().get_or_insert_with(failed);
+        })
+    }
+}
+
 impl StorageBackend for Gated {
     fn len(&self) -> io::Result<u64> {
-        let _open = self.gate.pass()?;
-        self.under.len()
+        self.through(Storage::len)
     }
 
     fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
-        let _open = self.gate.pass()?;
-        self.under.read(offset, out)
+        self.through(|under| under.read(offset, out))
     }
 
     fn set_len(&self, len: u64) -> io::Result<()> {
-        let _open = self.gate.pass()?;
-        self.under.set_len(len)
+        self.through(|under| under.set_len(len))
     }
 
     fn sync_data(&self) -> io::Result<()> {
-        let _open = self.gate.pass()?;
-        self.under.sync_data()
+        self.through(Storage::sync_data)
     }
 
     fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
-        let _open = self.gate.pass()?;
-        self.under.write(offset, data)
+        self.through(|under| under.write(offset, data))
     }
 
     fn close(&self) -> io::Result<()> {
@@ -206,6 +228,21 @@ mod tests {
         let snapshot = read.snapshot().unwrap();
         read.shut();
         assert!(!reads(&snapshot) && !read.can_be_read_apart());
+    }
+
+    #[test]
+    fn what_failed_before_a_transaction_began_is_not_why_it_fails() {
+        let folder = tempfile::tempdir().unwrap();
+        let (_, medium) = store(folder.path());
+        let opened = Opened::to_write(&medium, 0).unwrap();
+        let cause = || opened.cause(StoreError::Unavailable("an earlier one".to_owned()));
+        let fail = || *opened.gate.failed() = Some(io::ErrorKind::StorageFull.into());
+        fail();
+        assert!(matches!(cause(), StoreError::Full));
+        opened.begin().unwrap().abort().unwrap();
+        assert!(matches!(cause(), StoreError::Unavailable(_)));
+        fail();
+        assert!(matches!(opened.cause(StoreError::NotFound), StoreError::NotFound));
     }
 
     #[test]

@@ -39,8 +39,8 @@ const REFUSED_EVERY: Duration = Duration::from_millis(10);
 const CACHE_BYTES_BESIDE: usize = 32 * 1024 * 1024;
 
 /// Brings the store back, however long it takes; ends without it when the store is closed. `refuse` answers
-/// the commands that wait.
-pub(super) fn recover(shared: &Shared, refuse: impl Fn()) {
+/// the commands that wait with what keeps it from taking them.
+pub(super) fn recover(shared: &Shared, refuse: impl Fn(&StoreError)) {
     shared.set_health(Health::Recovering);
     let mut pause = FIRST_PAUSE;
     let mut may_renew = true;
@@ -48,7 +48,10 @@ pub(super) fn recover(shared: &Shared, refuse: impl Fn()) {
         tracing::error!(store = shared.medium.name(), cause = %error, "the store takes no writes");
         shared.set_health(Health::ReadOnly);
         // Once: where rows are damaged as well, it fails each time.
-        if error.is_damage() && std::mem::take(&mut may_renew) && renew(shared, &refuse) {
+        let renews = error.is_damage() && std::mem::take(&mut may_renew);
+        let cause = error.into_cause();
+        let refuse = || refuse(&cause);
+        if renews && renew(shared, &refuse) {
             continue;
         }
         if wait(shared, pause, &refuse) {
@@ -74,7 +77,7 @@ fn heal(shared: &Shared) -> Result<(), OpenError> {
     shared.go_on_over(read_apart()?);
     let (opened, held) = Opened::to_write_beside(&*shared.medium, shared.cache_bytes)?;
     // What fails here is to write nothing more, not even when it is dropped.
-    try_to_write(shared, &opened).inspect_err(|_| opened.shut())?;
+    try_to_write(shared, &opened).inspect_err(|_| opened.shut()).map_err(|e| opened.cause(e))?;
     shared.go_on_over(opened);
     drop(held);
     Ok(())

@@ -76,6 +76,8 @@ const TRIED_BYTES: usize = 256 * 1024;
 #[derive(Clone, Debug)]
 pub struct FileMedium {
     path: PathBuf,
+    /// Whether it is to be read alone, so that it need not be one that may be written.
+    is_to_read: bool,
     /// The file that is locked; the lock is that of all its duplicates.
     locked: Arc<Mutex<Option<File>>>,
 }
@@ -83,7 +85,12 @@ pub struct FileMedium {
 impl FileMedium {
     /// The file at a path.
     pub fn at(path: &Path) -> Self {
-        Self { path: path.to_owned(), locked: Arc::default() }
+        Self { path: path.to_owned(), is_to_read: false, locked: Arc::default() }
+    }
+
+    /// The file at a path, to be read alone.
+    pub(super) fn to_read(path: &Path) -> Self {
+        Self { is_to_read: true, ..Self::at(path) }
     }
 
     /// Where a store is written that is to take its place.
@@ -100,7 +107,7 @@ impl FileMedium {
         {
             return Ok(known.try_clone()?);
         }
-        let file = OpenOptions::new().read(true).write(true).open(&self.path)?;
+        let file = OpenOptions::new().read(true).write(!self.is_to_read).open(&self.path)?;
         lock(&file)?;
         // A store that was written anew just before has its name on another file than this one.
         if identity(&file.metadata()?) != identity(&fs::metadata(&self.path)?) {
@@ -408,6 +415,18 @@ mod tests {
         assert!(matches!(other.open(), Err(OpenError::Locked)));
         drop(last);
         assert!(other.open().is_ok());
+    }
+
+    #[test]
+    fn a_file_to_read_alone_is_locked_and_not_written() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("store");
+        fs::write(&path, "first").unwrap();
+        let storage = FileMedium::to_read(&path).open().unwrap();
+        assert!(storage.write(0, b"other").is_err() && storage.set_len(0).is_err());
+        assert!(matches!(FileMedium::at(&path).open(), Err(OpenError::Locked)));
+        drop(storage);
+        assert_eq!(fs::read(&path).unwrap(), b"first");
     }
 
     #[test]

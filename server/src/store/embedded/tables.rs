@@ -213,12 +213,8 @@ impl<'t> WriteTables<'t> {
             (joined, engagement)
         });
         // The system may have no room for a thread.
-        match (logs.unwrap_or_else(|_| write_logs()), engagement) {
-            (Ok(()), engagement) => Ok((known, engagement?)),
-            // Whichever fails first says why, the other one only that the file has failed.
-            (Err(_), Err(StoreError::Full)) => Err(StoreError::Full),
-            (Err(error), _) => Err(error),
-        }
+        logs.unwrap_or_else(|_| write_logs())?;
+        Ok((known, engagement?))
     }
 }
 

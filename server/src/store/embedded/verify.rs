@@ -83,7 +83,7 @@ pub fn verify(folder: &Path, cache_bytes: usize) -> Result<Verified, OpenError> 
     observe::log_panics();
     let path = folder.join(FILE_NAME);
     migrate::refuse_earlier(&path)?;
-    verify_medium(&FileMedium::at(&path), cache_bytes)
+    verify_medium(&FileMedium::to_read(&path), cache_bytes)
 }
 
 /// Verifies the store on a medium.

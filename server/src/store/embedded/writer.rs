@@ -108,9 +108,7 @@ impl Writer {
                 Work::Serve(first) => self.serve(Batch::open(first)),
                 // Unless it has been opened again since that was asked for.
                 Work::Reopen if !self.shared.is(Health::Recovering) => {}
-                Work::Reopen => {
-                    self.recover(&StoreError::Unavailable("the file cannot be read".to_owned()));
-                }
+                Work::Reopen => self.recover(),
                 Work::TryAgain => {
                     self.replays.try_again();
                     self.replays.queue(&self.shared.queues);
@@ -140,10 +138,11 @@ impl Writer {
                 Failed::Command(error) => batch.refuse_guilty(error),
                 Failed::Together(error) => return self.serve_one_by_one(batch, error),
                 Failed::Store(error) => {
+                    let error = self.shared.opened().cause(error);
                     tracing::error!(cause = %error, commands = batch.jobs.len(), "a commit failed");
                     self.shared.set_health(Health::Recovering);
                     batch.refuse_all(&error);
-                    self.recover(&error);
+                    self.recover();
                 }
             }
         }
@@ -160,11 +159,11 @@ impl Writer {
         }
     }
 
-    /// Brings the store back after an error; meanwhile every command hears of it.
-    fn recover(&mut self, error: &StoreError) {
-        recovery::recover(&self.shared, || {
+    /// Brings the store back after an error; meanwhile every command hears what keeps it.
+    fn recover(&mut self) {
+        recovery::recover(&self.shared, |cause| {
             while let Some(job) = self.shared.queues.next() {
-                answer(job, Err(unavailable(error)));
+                answer(job, Err(unavailable(cause)));
             }
         });
         // A commit that failed at its very end may be on disk with its marks.
