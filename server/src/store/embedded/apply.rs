@@ -1,7 +1,6 @@
 //! Carries out what was planned, in the writer's transaction: records, their index entries, the logs,
 //! and a row of the change log for every record that changes.
 
-use redb::ReadableTable;
 use svctrack_core::{
     plan::{Appended, Basis, Change, version_of},
     resources::{end_user::END_USER, settings::SETTINGS},
@@ -62,7 +61,10 @@ impl Applier<'_, '_> {
     ) -> Result<(), StoreError> {
         let key = keys::record(self.tenant, def.code, id);
         let value = codec::seal_record(&key, document);
-        self.tables.records.insert(key.as_slice(), value.as_slice())?;
+        match basis {
+            Basis::Absent => self.tables.records.add(key, value)?,
+            Basis::Version(_) => self.tables.records.put(&key, value)?,
+        }
         self.tables.known.forget_record(self.tenant, def, id);
         if let Some(finding) = report::ticket_without_company(def, document, self.now) {
             self.pending.find(self.tenant, finding);
@@ -76,7 +78,7 @@ impl Applier<'_, '_> {
 
     fn delete(&mut self, def: &ResourceDef, id: ObjectId, basis: Basis) -> Result<(), StoreError> {
         let key = keys::record(self.tenant, def.code, id);
-        self.tables.records.remove(key.as_slice())?;
+        self.tables.records.remove(&key)?;
         self.tables.known.forget_record(self.tenant, def, id);
         let version = match basis {
             Basis::Absent => 0,
@@ -164,20 +166,20 @@ impl Applier<'_, '_> {
         let row = ChangeRow { resource: def.code, id, kind, version, at, token };
         let key = keys::change(self.tenant, sequence);
         let value = codec::seal_row(&key, &row)?;
-        self.tables.changes.insert(key.as_slice(), value.as_slice())?;
+        self.tables.changes.add(key, value)?;
         self.pending.sequences.insert(self.tenant, (sequence + 1, at));
         Ok(())
     }
 
     /// The next number of the change log, and the time of its latest row.
     fn end_of_log(&self) -> Result<(u64, Timestamp), StoreError> {
-        let (first, last) = (keys::change(self.tenant, 0), keys::change(self.tenant, u64::MAX));
-        let latest = self.tables.changes.range(first.as_slice()..=last.as_slice())?.next_back();
-        let Some((key, value)) = latest.transpose()? else {
+        let (first, end) = (keys::change(self.tenant, 0), keys::change(self.tenant, u64::MAX));
+        let Some(key) = self.tables.changes.last_key(&first, &end)? else {
             return Ok((1, Timestamp::MIN));
         };
-        let row: ChangeRow = codec::unseal_row(key.value(), value.value())?;
-        let sequence = keys::sequence_at_end(key.value()).unwrap_or(0);
-        Ok((sequence + 1, row.at))
+        let row = self.tables.changes.read(&key, |row| codec::unseal_row(&key, row))?;
+        let row: Option<ChangeRow> = row.transpose()?;
+        let sequence = keys::sequence_at_end(&key).unwrap_or(0);
+        Ok((sequence + 1, row.map_or(Timestamp::MIN, |row| row.at)))
     }
 }

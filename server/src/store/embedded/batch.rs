@@ -34,17 +34,19 @@ pub(super) struct Batch {
     pub(super) at: usize,
     /// Whether commands that wait may still join.
     pub(super) is_open: bool,
+    /// Whether it keeps away from what stands beside its rows, since it failed without that.
+    pub(super) is_careful: bool,
 }
 
 impl Batch {
     /// A command that others may join.
     pub(super) fn open(first: Job) -> Self {
-        Self { jobs: vec![first], at: 0, is_open: true }
+        Self { is_open: true, ..Self::closed(vec![first]) }
     }
 
-    /// A command by itself.
-    pub(super) fn closed(only: Job) -> Self {
-        Self { jobs: vec![only], at: 0, is_open: false }
+    /// Commands that no others may join.
+    pub(super) fn closed(jobs: Vec<Job>) -> Self {
+        Self { jobs, at: 0, is_open: false, is_careful: false }
     }
 
     /// Answers the command that was being carried out with the reason, and drops it from the batch.

@@ -192,7 +192,7 @@ fn clear_tickets(
 ) -> Result<Option<ObjectId>, StoreError> {
     let tenant = actor.tenant.id();
     let ends = tickets_behind(tenant, after);
-    let rows = tables.records.range::<&[u8]>(behind(&ends))?;
+    let rows = tables.records.written()?.range::<&[u8]>(behind(&ends))?;
     let (tickets, read_to) = tickets_of(person, rows)?;
     for (id, ticket) in tickets {
         let view = View::in_transaction(tenant, tables);

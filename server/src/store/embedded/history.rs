@@ -216,9 +216,9 @@ fn erase_one(
         tables.activity_marks.remove(mark.as_slice())?;
         let place: Logged = Logged::Erased(Links { of_user: None, ..links });
         let value = codec::seal_row(&key, &place)?;
-        tables.activities.written()?.insert(key.as_slice(), value.as_slice())?;
+        tables.activities.put(&key, value)?;
     } else {
-        tables.activities.written()?.remove(key.as_slice())?;
+        tables.activities.remove(&key)?;
     }
     Ok(links.of_user)
 }

@@ -11,7 +11,7 @@ use svctrack_core::{
 };
 
 use super::{
-    codec, command::MAX_SWEPT, counters::Counter, keys, known::Known, log_table::LogTable,
+    append_table::AppendTable, codec, command::MAX_SWEPT, counters::Counter, keys, known::Known,
     pending::Pending, tables::WriteTables,
 };
 use crate::store::StoreError;
@@ -25,7 +25,7 @@ pub(super) fn window_of(time: Timestamp) -> u16 {
 
 /// When an event with this id was last received, in this window or the one before.
 pub(super) fn last_received(
-    table: &LogTable<'_>,
+    table: &AppendTable<'_>,
     known: &Known,
     tenant: TenantId,
     id: &str,
@@ -48,7 +48,7 @@ pub(super) fn last_received(
 
 /// The last key in a window.
 fn last_key(
-    table: &LogTable<'_>,
+    table: &AppendTable<'_>,
     tenant: TenantId,
     window: u16,
 ) -> Result<Option<Vec<u8>>, StoreError> {
@@ -88,7 +88,7 @@ pub(super) fn forget(
 ) -> Result<(), StoreError> {
     let window = window_of(received_at);
     let key = keys::message(tenant, window, id);
-    let known = tables.messages.written()?.remove(key.as_slice())?.is_some();
+    let known = tables.messages.remove(&key)?;
     tables.known.forget_messages(tenant, window);
     if known {
         pending.add(tables, tenant, Counter::Messages(window), -1)?;

@@ -1,5 +1,6 @@
 //! The embedded store: redb behind one writer thread, and reads from snapshots.
 
+mod append_table;
 mod apply;
 mod archive;
 mod backup;
@@ -20,7 +21,6 @@ mod keys;
 mod known;
 mod links;
 mod list;
-mod log_table;
 mod messages;
 mod migrate;
 mod moment;

@@ -9,10 +9,11 @@ use redb::{
 };
 use serde::{Serialize, de::DeserializeOwned};
 
-use super::{codec, engagement, known::Known, log_table::LogTable, writer::begin};
+use super::{append_table::AppendTable, codec, engagement, known::Known, writer::begin};
 use crate::store::StoreError;
 
-/// From how many rows of engagement on another thread writes the logs meanwhile: it costs as much as some forty.
+/// From how many rows of engagement on another thread writes what was gathered meanwhile: it costs as much as some
+/// forty.
 const MIN_ROWS_BESIDE: usize = 100;
 
 pub(super) type Definition = TableDefinition<'static, &'static [u8], &'static [u8]>;
@@ -129,20 +130,20 @@ pub(super) struct WriteTables<'t> {
     pub(super) tenants: WriteTable<'t>,
     pub(super) tokens: WriteTable<'t>,
     pub(super) tokens_of_tenant: WriteTable<'t>,
-    pub(super) records: WriteTable<'t>,
+    pub(super) records: AppendTable<'t>,
     pub(super) unique: WriteTable<'t>,
     pub(super) index: WriteTable<'t>,
-    pub(super) activities: LogTable<'t>,
+    pub(super) activities: AppendTable<'t>,
     pub(super) engagement: WriteTable<'t>,
     pub(super) activity_marks: WriteTable<'t>,
     pub(super) activity_spans: WriteTable<'t>,
     pub(super) parked: WriteTable<'t>,
     pub(super) waiting: WriteTable<'t>,
     pub(super) due: WriteTable<'t>,
-    pub(super) messages: LogTable<'t>,
+    pub(super) messages: AppendTable<'t>,
     pub(super) report: WriteTable<'t>,
     pub(super) report_causes: WriteTable<'t>,
-    pub(super) changes: WriteTable<'t>,
+    pub(super) changes: AppendTable<'t>,
     pub(super) once: WriteTable<'t>,
     pub(super) once_places: WriteTable<'t>,
     pub(super) counters: WriteTable<'t>,
@@ -162,20 +163,20 @@ impl<'t> WriteTables<'t> {
             tenants: transaction.open_table(TENANTS)?,
             tokens: transaction.open_table(TOKENS)?,
             tokens_of_tenant: transaction.open_table(TOKENS_OF_TENANT)?,
-            records: transaction.open_table(RECORDS)?,
+            records: AppendTable::of(transaction.open_table(RECORDS)?),
             unique: transaction.open_table(UNIQUE)?,
             index: transaction.open_table(INDEX)?,
-            activities: LogTable::of(transaction.open_table(ACTIVITIES)?),
+            activities: AppendTable::of(transaction.open_table(ACTIVITIES)?),
             engagement: transaction.open_table(ENGAGEMENT)?,
             activity_marks: transaction.open_table(ACTIVITY_MARKS)?,
             activity_spans: transaction.open_table(ACTIVITY_SPANS)?,
             parked: transaction.open_table(PARKED)?,
             waiting: transaction.open_table(WAITING)?,
             due: transaction.open_table(DUE)?,
-            messages: LogTable::of(transaction.open_table(MESSAGES)?),
+            messages: AppendTable::of(transaction.open_table(MESSAGES)?),
             report: transaction.open_table(REPORT)?,
             report_causes: transaction.open_table(REPORT_CAUSES)?,
-            changes: transaction.open_table(CHANGES)?,
+            changes: AppendTable::of(transaction.open_table(CHANGES)?),
             once: transaction.open_table(ONCE)?,
             once_places: transaction.open_table(ONCE_PLACES)?,
             counters: transaction.open_table(COUNTERS)?,
@@ -184,17 +185,32 @@ impl<'t> WriteTables<'t> {
         })
     }
 
-    /// Writes what the logs have gathered, and engagement, before the transaction is committed. Returns what is known.
+    fn appended(&mut self) -> [&mut AppendTable<'t>; 4] {
+        [&mut self.records, &mut self.activities, &mut self.messages, &mut self.changes]
+    }
+
+    /// Has gathered rows written one by one.
+    pub(super) fn avoid_runs(&mut self) {
+        self.appended().into_iter().for_each(AppendTable::avoid_runs);
+    }
+
+    /// Whether writing gathered rows has failed, of which any command may have added those that did.
+    pub(super) fn has_failed(&mut self) -> bool {
+        self.appended().into_iter().any(|table| table.has_failed())
+    }
+
+    /// Writes what was gathered, and engagement, before the transaction is committed. Returns what is known.
     pub(super) fn finish(
         mut self,
         engagement: engagement::Rows,
     ) -> Result<(Known, engagement::Rows), StoreError> {
-        self.activities.written()?;
-        self.messages.written()?;
+        for table in self.appended() {
+            table.written()?;
+        }
         Ok((self.known, engagement.write(&mut self.engagement)?))
     }
 
-    /// The same, logs and engagement at a time where there are many rows: they are a third of the work of bulk.
+    /// The same, both at a time where there are many rows: they are a third of the work of bulk.
     pub(super) fn finish_bulk(
         self,
         engagement: engagement::Rows,
@@ -202,18 +218,21 @@ impl<'t> WriteTables<'t> {
         if engagement.touched() < MIN_ROWS_BESIDE {
             return self.finish(engagement);
         }
-        let Self { known, mut activities, mut messages, engagement: mut table, .. } = self;
-        let mut write_logs = || activities.written().and_then(|_| messages.written()).map(drop);
-        let (logs, engagement) = thread::scope(|scope| {
-            let thread = thread::Builder::new().name("logs".to_owned());
-            let logs = thread.spawn_scoped(scope, &mut write_logs);
+        let Self { known, records, activities, messages, changes, engagement: mut table, .. } =
+            self;
+        let mut gathered = [records, activities, messages, changes];
+        let mut write_gathered =
+            || gathered.iter_mut().try_for_each(|table| table.written().map(drop));
+        let (written, engagement) = thread::scope(|scope| {
+            let thread = thread::Builder::new().name("gathered".to_owned());
+            let written = thread.spawn_scoped(scope, &mut write_gathered);
             let engagement = engagement.write(&mut table);
             let joined =
-                logs.map(|logs| logs.join().unwrap_or_else(|thrown| resume_unwind(thrown)));
+                written.map(|thread| thread.join().unwrap_or_else(|thrown| resume_unwind(thrown)));
             (joined, engagement)
         });
         // The system may have no room for a thread.
-        logs.unwrap_or_else(|_| write_logs())?;
+        written.unwrap_or_else(|_| write_gathered())?;
         Ok((known, engagement?))
     }
 }

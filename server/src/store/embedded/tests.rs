@@ -1,5 +1,6 @@
 //! What takes days or a crash, on a store with a clock of the test's.
 
+mod damage;
 mod erasure;
 
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -48,13 +49,22 @@ impl World {
         let start = Timestamp::parse("2026-11-20T12:00:00Z").unwrap();
         let clock = Arc::new(Hand(AtomicI64::new(start.as_ms())));
         let store = Embedded::open(folder.path(), CACHE_BYTES, clock.clone()).unwrap();
-        let (token, tenant) = (Token::generate().unwrap(), TenantId::from_bytes([7; 16]));
-        let token = Box::new(TokenRecord::of_everything(&token, tenant, "test", start));
-        let founding = TenantRecord { id: tenant, name: "test".to_owned(), created_at: start };
-        let founding = Command::AddTenant { tenant: founding, token };
-        store.write(Actor::operator(), founding).await.unwrap();
-        let actor = Actor { tenant: Tenant::for_test(tenant), token: None, user: None };
-        Self { store, clock, actor, folder }
+        let tenant = Tenant::for_test(TenantId::from_bytes([0; 16]));
+        let nobody = Actor { tenant, token: None, user: None };
+        let mut world = Self { store, clock, actor: nobody, folder };
+        world.actor = world.tenant(7).await;
+        world
+    }
+
+    /// Who acts for another tenant.
+    async fn tenant(&self, number: u8) -> Actor {
+        let (token, id) = (Token::generate().unwrap(), TenantId::from_bytes([number; 16]));
+        let now = self.clock.now();
+        let token = Box::new(TokenRecord::of_everything(&token, id, "test", now));
+        let tenant = TenantRecord { id, name: "test".to_owned(), created_at: now };
+        let founding = Command::AddTenant { tenant, token };
+        self.store.write(Actor::operator(), founding).await.unwrap();
+        Actor { tenant: Tenant::for_test(id), token: None, user: None }
     }
 
     fn pass(&self, ms: i64) {

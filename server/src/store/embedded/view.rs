@@ -10,12 +10,12 @@ use svctrack_core::{
 };
 
 use super::{
+    append_table::AppendTable,
     codec::{self, Stored},
     engagement,
     failure::in_lookup,
     keys,
     known::Known,
-    log_table::LogTable,
     messages, new_users, suppressed,
     tables::{ReadTable, RecordTables, WriteTable, WriteTables},
 };
@@ -24,7 +24,7 @@ use crate::store::StoreError;
 /// The records of one tenant.
 pub(super) struct View<'a, T> {
     pub(super) tenant: TenantId,
-    records: &'a T,
+    records: Records<'a, T>,
     unique: &'a T,
     index: &'a T,
     engagement: &'a T,
@@ -32,10 +32,16 @@ pub(super) struct View<'a, T> {
     planning: Option<Planning<'a, T>>,
 }
 
+/// Where the records themselves are.
+enum Records<'a, T> {
+    Snapshot(&'a T),
+    Transaction(&'a AppendTable<'a>),
+}
+
 /// What planning looks at besides records.
 struct Planning<'a, T> {
     /// Ids of events that came in.
-    messages: &'a LogTable<'a>,
+    messages: &'a AppendTable<'a>,
     /// What erased persons were known by.
     suppressed: &'a T,
     /// Where the users are counted that events make.
@@ -49,7 +55,7 @@ impl<'a, 't> View<'a, WriteTable<'t>> {
     pub(super) fn in_transaction(tenant: TenantId, tables: &'a WriteTables<'t>) -> Self {
         Self {
             tenant,
-            records: &tables.records,
+            records: Records::Transaction(&tables.records),
             unique: &tables.unique,
             index: &tables.index,
             engagement: &tables.engagement,
@@ -68,7 +74,7 @@ impl<'a> View<'a, ReadTable> {
     pub(super) fn of_snapshot(tenant: TenantId, tables: &'a RecordTables) -> Self {
         Self {
             tenant,
-            records: &tables.records,
+            records: Records::Snapshot(&tables.records),
             unique: &tables.unique,
             index: &tables.index,
             engagement: &tables.engagement,
@@ -86,10 +92,13 @@ impl<T: ReadableTable<&'static [u8], &'static [u8]>> View<'_, T> {
         read: impl FnOnce(Stored<'_>) -> Result<R, StoreError>,
     ) -> Result<Option<R>, StoreError> {
         let key = keys::record(self.tenant, def.code, id);
-        let Some(bytes) = self.records.get(key.as_slice())? else {
-            return Ok(None);
-        };
-        read(codec::unseal_record(&key, bytes.value())?).map(Some)
+        let unsealed = |bytes: &[u8]| read(codec::unseal_record(&key, bytes)?);
+        match &self.records {
+            Records::Snapshot(records) => {
+                records.get(key.as_slice())?.map(|bytes| unsealed(bytes.value())).transpose()
+            }
+            Records::Transaction(records) => records.read(&key, unsealed)?.transpose(),
+        }
     }
 
     /// What the tenant has set for its events.

@@ -136,7 +136,7 @@ impl Writer {
             };
             match failed {
                 Failed::Command(error) => batch.refuse_guilty(error),
-                Failed::Together(error) => return self.serve_one_by_one(batch, error),
+                Failed::Together(error) => return self.serve_in_halves(batch, error),
                 Failed::Store(error) => {
                     let error = self.shared.opened().cause(error);
                     tracing::error!(cause = %error, commands = batch.jobs.len(), "a commit failed");
@@ -148,14 +148,16 @@ impl Writer {
         }
     }
 
-    /// Serves each command of a batch alone, so that only the one hears of an error whose it is.
-    fn serve_one_by_one(&mut self, batch: Batch, error: StoreError) {
-        let mut jobs = batch.jobs.into_iter();
-        match (jobs.next(), jobs.len()) {
-            (Some(only), 0) => answer(only, Err(error)),
-            (first, _) => {
-                first.into_iter().chain(jobs).for_each(|job| self.serve(Batch::closed(job)))
-            }
+    /// Serves the halves of a batch, so that in the end only the command hears of an error whose it is.
+    fn serve_in_halves(&mut self, mut batch: Batch, error: StoreError) {
+        if batch.jobs.len() > 1 {
+            let rest = batch.jobs.split_off(batch.jobs.len() / 2);
+            [batch.jobs, rest].into_iter().for_each(|half| self.serve(Batch::closed(half)));
+        } else if !batch.is_careful {
+            batch.is_careful = true;
+            self.serve(batch);
+        } else if let Some(only) = batch.jobs.pop() {
+            answer(only, Err(error));
         }
     }
 
@@ -213,6 +215,9 @@ impl Writer {
         let Kept { known, engagement } = std::mem::take(&mut self.kept);
         let tables = WriteTables::open(transaction, known);
         let mut tables = tables.map_err(|error| of_store(error.into()))?;
+        if batch.is_careful {
+            tables.avoid_runs();
+        }
         let mut pending = Pending::with(engagement);
         let mut outcomes = Vec::with_capacity(batch.jobs.len());
         let mut load = Load::default();
@@ -222,9 +227,8 @@ impl Writer {
             let done = AssertUnwindSafe(|| self.carry_out(job, &mut tables, &mut pending));
             match catch_unwind(done) {
                 Ok(Ok(outcome)) => outcomes.push(outcome),
-                Ok(Err(error)) if error.is_of_the_file() => return Err(Failed::Store(error)),
-                Ok(Err(error)) => return Err(Failed::Command(error)),
-                Err(thrown) => return Err(Failed::Command(damage::error_of(&*thrown))),
+                Ok(Err(error)) => return Err(blame(error, &mut tables)),
+                Err(thrown) => return Err(blame(damage::error_of(&*thrown), &mut tables)),
             }
             batch.at += 1;
             if batch.is_open && batch.at == batch.jobs.len() {
@@ -264,6 +268,15 @@ impl Writer {
         let done = command::carry_out(&job.actor, &job.command, tables, pending, &mut ctx);
         self.ids = ctx.ids;
         done
+    }
+}
+
+/// Who is to hear of an error that a command has met.
+fn blame(error: StoreError, tables: &mut WriteTables<'_>) -> Failed {
+    match error {
+        error if error.is_of_the_file() => Failed::Store(error),
+        error if tables.has_failed() => Failed::Together(error),
+        error => Failed::Command(error),
     }
 }
 

@@ -1,5 +1,6 @@
-//! A table to which transactions add rows by the thousand, most of them behind all that is there: those of a
-//! transaction are gathered and written together, in the order of their keys, so that one search serves many.
+//! A table to which transactions add rows by the thousand, most of them behind all of their kind that are there:
+//! those of a transaction are gathered and written together, in the order of their keys, so that one search serves
+//! many, and pages are filled, which they are not when rows come one by one before those of another kind.
 //!
 //! Invariant: what was gathered is written before the transaction is committed
 //! ([`super::tables::WriteTables::finish`]), and before anybody is given the table itself.
@@ -14,18 +15,36 @@ use crate::store::StoreError;
 /// Most bytes of rows that are gathered: those of a batch, and far less than a long replay adds.
 const MAX_GATHERED_BYTES: usize = 4 * 1024 * 1024;
 
-pub(super) struct LogTable<'t> {
+/// How many rows may stand by themselves, one after the other, such as under made-up ids, before all that follow are
+/// taken for such rows: a run costs a search of its own.
+const MAX_ALONE: usize = 8;
+
+pub(super) struct AppendTable<'t> {
     table: WriteTable<'t>,
     gathered: BTreeMap<Vec<u8>, Vec<u8>>,
     gathered_bytes: usize,
+    /// Whether gathered rows are being written: who meets an error then need not have added them.
+    is_writing: bool,
+    in_runs: bool,
 }
 
-impl<'t> LogTable<'t> {
+impl<'t> AppendTable<'t> {
     pub(super) fn of(table: WriteTable<'t>) -> Self {
-        Self { table, gathered: BTreeMap::new(), gathered_bytes: 0 }
+        Self {
+            table,
+            gathered: BTreeMap::new(),
+            gathered_bytes: 0,
+            is_writing: false,
+            in_runs: true,
+        }
     }
 
-    /// Adds a row.
+    /// Has rows written one by one: a run also reads what stands beside it, which may be damaged.
+    pub(super) fn avoid_runs(&mut self) {
+        self.in_runs = false;
+    }
+
+    /// Adds a row under a key that has none.
     pub(super) fn add(&mut self, key: Vec<u8>, value: Vec<u8>) -> Result<(), StoreError> {
         self.gathered_bytes += key.len() + value.len();
         self.gathered.insert(key, value);
@@ -33,6 +52,20 @@ impl<'t> LogTable<'t> {
             self.written()?;
         }
         Ok(())
+    }
+
+    /// Puts a row under a key that may have one.
+    pub(super) fn put(&mut self, key: &[u8], value: Vec<u8>) -> Result<(), StoreError> {
+        if self.gathered.contains_key(key) {
+            return self.add(key.to_vec(), value);
+        }
+        self.table.insert(key, value.as_slice())?;
+        Ok(())
+    }
+
+    /// Removes the row under a key; says whether there was one.
+    pub(super) fn remove(&mut self, key: &[u8]) -> Result<bool, StoreError> {
+        Ok(self.gathered.remove(key).is_some() | self.table.remove(key)?.is_some())
     }
 
     /// What `read` makes of the row under a key, if there is one.
@@ -56,17 +89,25 @@ impl<'t> LogTable<'t> {
         Ok(gathered.max(written.map(|(key, _)| key.value().to_vec())))
     }
 
+    /// Whether writing gathered rows has failed.
+    pub(super) fn has_failed(&self) -> bool {
+        self.is_writing
+    }
+
     /// The table, with all rows in it.
     pub(super) fn written(&mut self) -> Result<&mut WriteTable<'t>, StoreError> {
+        self.is_writing = true;
         let mut rows = std::mem::take(&mut self.gathered).into_iter().peekable();
         self.gathered_bytes = 0;
-        let mut are_in_runs = true;
+        let mut alone = 0;
         while let Some((key, value)) = rows.next() {
             self.table.insert(key.as_slice(), value.as_slice())?;
-            // Where one row was by itself, such as under a made-up id, others are likely to be: a run costs a
-            // search of its own.
-            are_in_runs = are_in_runs && self.write_run(&key, &mut rows)? > 0;
+            if self.in_runs && alone < MAX_ALONE && rows.peek().is_some() {
+                let is_alone = self.write_run(&key, &mut rows)? == 0;
+                alone = if is_alone { alone + 1 } else { 0 };
+            }
         }
+        self.is_writing = false;
         Ok(&mut self.table)
     }
 
@@ -101,10 +142,10 @@ mod tests {
     };
 
     #[test]
-    fn rows_are_read_before_and_after_they_are_written_wherever_they_belong() {
+    fn rows_are_read_changed_and_removed_before_and_after_they_are_written() {
         let database = Database::builder().create_with_backend(InMemoryBackend::new()).unwrap();
         let transaction = begin(&database).unwrap();
-        let mut table = LogTable::of(transaction.open_table(MESSAGES).unwrap());
+        let mut table = AppendTable::of(transaction.open_table(MESSAGES).unwrap());
         for key in ["a2", "a9", "b5"] {
             table.table.insert(key.as_bytes(), b"old".as_slice()).unwrap();
         }
@@ -113,7 +154,7 @@ mod tests {
             table.add(key.as_bytes().to_vec(), key.as_bytes().to_vec()).unwrap();
         }
         let last =
-            |table: &LogTable<'_>, first: &[u8], end: &[u8]| table.last_key(first, end).unwrap();
+            |table: &AppendTable<'_>, first: &[u8], end: &[u8]| table.last_key(first, end).unwrap();
         for _ in 0..2 {
             for key in added {
                 let value = table.read(key.as_bytes(), <[u8]>::to_vec).unwrap();
@@ -126,9 +167,19 @@ mod tests {
             assert_eq!(last(&table, b"c", b"d"), None);
             table.written().unwrap();
         }
+        table.add(b"b8".to_vec(), b"new".to_vec()).unwrap();
+        for key in ["a1", "b8"] {
+            table.put(key.as_bytes(), b"changed".to_vec()).unwrap();
+            assert_eq!(table.read(key.as_bytes(), <[u8]>::to_vec).unwrap().unwrap(), b"changed");
+        }
+        for (key, was_there) in [("a2", true), ("b8", true), ("b8", false)] {
+            assert_eq!(table.remove(key.as_bytes()).unwrap(), was_there, "{key}");
+            assert_eq!(table.read(key.as_bytes(), <[u8]>::to_vec).unwrap(), None);
+        }
+        table.written().unwrap();
         let keys = table.table.range::<&[u8]>(..).unwrap();
         let keys: Vec<_> = keys.map(|row| row.unwrap().0.value().to_vec()).collect();
-        let all = ["a1", "a2", "a3", "a4", "a9", "b1", "b5", "b6", "b7"];
+        let all = ["a1", "a3", "a4", "a9", "b1", "b5", "b6", "b7"];
         assert_eq!(keys, all.map(|key| key.as_bytes().to_vec()));
     }
 }

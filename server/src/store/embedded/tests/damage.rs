@@ -1,0 +1,85 @@
+//! What a damaged page does to those whose rows stand beside it.
+
+use std::fs;
+
+use super::*;
+
+/// A row that is larger than a page, so that it has one of its own.
+const MARK: &str = "the page that is damaged";
+const LARGE: usize = 6_000;
+
+/// Flips a bit of what is stored there.
+fn damage(folder: &Path) {
+    let path = folder.join(FILE_NAME);
+    let mut bytes = fs::read(&path).unwrap();
+    let is_there = |at: &usize| bytes[*at..].starts_with(MARK.as_bytes());
+    let places: Vec<_> = (0..bytes.len()).filter(is_there).collect();
+    assert!(!places.is_empty());
+    places.into_iter().for_each(|at| bytes[at] ^= 1);
+    fs::write(&path, bytes).unwrap();
+}
+
+/// The same, opened after a bit of the marked page has flipped.
+fn damaged(world: World) -> World {
+    let World { store, clock, actor, folder } = world;
+    drop(store);
+    damage(folder.path());
+    let store = Embedded::open(folder.path(), CACHE_BYTES, clock.clone()).unwrap();
+    World { store, clock, actor, folder }
+}
+
+impl World {
+    async fn track_as(&self, actor: &Actor, events: Vec<Event>) -> Result<Reply, StoreError> {
+        let tracking = Tracking::of(events, self.clock.now(), Route::Realtime);
+        self.store.write(actor.clone(), Command::Track(tracking)).await
+    }
+
+    async fn add_company_as(&self, actor: &Actor) {
+        let company = Command::Create { def: &COMPANY, patch: company("acme") };
+        self.store.write(actor.clone(), company).await.unwrap();
+    }
+}
+
+fn large(mark: &str) -> Event {
+    let info = Some(format!(r#"{{"note":"{mark}{}"}}"#, "x".repeat(LARGE)));
+    Event { info, ..event("7", "acme", "large") }
+}
+
+fn events(count: usize) -> Vec<Event> {
+    (0..count).map(|number| event("7", "acme", &format!("{number}"))).collect()
+}
+
+#[tokio::test]
+async fn rows_are_written_in_bulk_beside_those_of_another_tenant_that_are_damaged() {
+    let world = World::new().await;
+    let behind = world.tenant(8).await;
+    for actor in [&world.actor, &behind] {
+        world.add_company_as(actor).await;
+    }
+    world.track(events(1)).await;
+    world.track_as(&behind, vec![large(MARK)]).await.unwrap();
+    let world = damaged(world);
+    world.track(events(125)).await;
+    assert_eq!(world.rows(tables::ACTIVITIES), 127);
+}
+
+#[tokio::test]
+async fn only_the_command_fails_whose_page_is_damaged_whoever_writes_what_was_gathered() {
+    let world = World::new().await;
+    let behind = world.tenant(8).await;
+    for actor in [&world.actor, &behind] {
+        world.add_company_as(actor).await;
+    }
+    world.track(vec![large(MARK)]).await;
+    world.track_as(&behind, events(1)).await.unwrap();
+    let world = damaged(world);
+    // While the first is carried out the others come, of which the last has more bytes than are gathered.
+    let (first, second, last) = tokio::join!(
+        world.track_as(&behind, events(3_000)),
+        world.track_as(&world.actor, events(1)),
+        world.track_as(&behind, vec![large(""); 1_000]),
+    );
+    assert!(first.is_ok() && last.is_ok(), "{last:?}");
+    assert!(matches!(second, Err(StoreError::Corrupted { .. })), "{second:?}");
+    assert_eq!(world.rows(tables::ACTIVITIES), 4_002);
+}
