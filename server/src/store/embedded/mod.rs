@@ -6,6 +6,7 @@ mod archive;
 mod backup;
 mod batch;
 mod blocks;
+mod both_ends;
 mod by_date;
 mod check;
 mod codec;
@@ -108,7 +109,7 @@ use crate::{
 
 /// Name of the store's file in the data folder.
 const FILE_NAME: &str = "svctrack.redb";
-/// How many reads of a kind there are at once: few, so that they leave the processor to requests that end at
+/// How many threads read for a kind of reads at once: few, so that they leave the processor to requests that end at
 /// once.
 const MAX_READS: usize = 3;
 /// Of one tenant: less than all, so that another one never waits for what it asks for.
@@ -284,7 +285,9 @@ impl Store for Embedded {
     ) -> BoxFuture<'_, Result<Page, StoreError>> {
         let (tenant, now) = (tenant.id(), self.shared.clock.now());
         let turns = self.turns_of(list::is_short(def, &query));
-        let read = move |snapshot: &_| list::list(snapshot, tenant, def, query.clone(), now);
+        let spare = turns.spare();
+        let read =
+            move |snapshot: &_| list::list(snapshot, tenant, def, query.clone(), now, &spare);
         self.read_apart(turns, tenant, read).boxed()
     }
 

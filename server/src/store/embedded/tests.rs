@@ -2,6 +2,7 @@
 
 mod damage;
 mod erasure;
+mod lists;
 
 use std::sync::atomic::{AtomicI64, Ordering};
 

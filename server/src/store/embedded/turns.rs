@@ -7,7 +7,7 @@ use std::{
 };
 
 use svctrack_core::value::TenantId;
-use tokio::sync::{AcquireError, OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{AcquireError, OwnedSemaphorePermit, Semaphore, SemaphorePermit};
 
 /// Turns of one kind of reads.
 pub(super) struct Turns {
@@ -37,6 +37,11 @@ impl Turns {
         Ok(Turn { _of_all: of_all, _of_tenant: of_tenant })
     }
 
+    /// Turns that nobody waits for.
+    pub(super) fn spare(&self) -> Spare {
+        Spare(self.all.clone())
+    }
+
     fn of(&self, tenant: TenantId) -> Arc<Semaphore> {
         let mut of_tenant = self.of_tenant.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = of_tenant.get(&tenant).and_then(Weak::upgrade) {
@@ -46,6 +51,16 @@ impl Turns {
         let turns = Arc::new(Semaphore::new(self.of_each));
         of_tenant.insert(tenant, Arc::downgrade(&turns));
         turns
+    }
+}
+
+/// Turns that a read may have besides its own, where there are some.
+pub(super) struct Spare(Arc<Semaphore>);
+
+impl Spare {
+    /// One of them, for as long as it is held.
+    pub(super) fn take(&self) -> Option<SemaphorePermit<'_>> {
+        self.0.try_acquire().ok()
     }
 }
 
@@ -91,5 +106,19 @@ mod tests {
             turns.take(tenant(number)).now_or_never().unwrap().unwrap();
         }
         assert_eq!(turns.of_tenant.lock().unwrap().len(), 1);
+    }
+
+    #[test]
+    fn a_turn_that_nobody_waits_for_can_be_had_besides() {
+        let turns = Turns::new(2, 1);
+        let spare = turns.spare();
+        let own = turns.take(tenant(1)).now_or_never().unwrap().unwrap();
+        let besides = spare.take();
+        assert!(besides.is_some() && spare.take().is_none());
+        let mut waits = Box::pin(turns.take(tenant(2)));
+        assert!((&mut waits).now_or_never().is_none());
+        drop(own);
+        assert!(spare.take().is_none());
+        assert!(waits.now_or_never().is_some());
     }
 }
