@@ -78,7 +78,9 @@ pub(super) fn list(
     let tables = RecordTables::open(snapshot)?;
     let view = View::of_snapshot(tenant, &tables);
     resolve_references(def, &mut query.filters, &view)?;
-    let listing = Listing::new(snapshot, &tables, &view, def, &query, now);
+    let filters_computed = query.filters.iter().any(|filter| is_computed(def, filter.name));
+    let (tables, view, query) = (&tables, &view, &query);
+    let listing = Listing { snapshot, tables, view, def, query, now, filters_computed };
     match query.sort_by_value() {
         None => listing.by_id(spare),
         Some(sort) => listing.by_value(sort),
@@ -119,20 +121,7 @@ struct Listing<'a> {
     filters_computed: bool,
 }
 
-impl<'a> Listing<'a> {
-    fn new(
-        snapshot: &'a ReadTransaction,
-        tables: &'a RecordTables,
-        view: &'a View<'a, ReadTable>,
-        def: &'static ResourceDef,
-        query: &'a ListQuery,
-        now: Timestamp,
-    ) -> Self {
-        let is_computed = |filter: &Filter| is_computed(def, filter.name);
-        let filters_computed = query.filters.iter().any(is_computed);
-        Self { snapshot, tables, view, def, query, now, filters_computed }
-    }
-
+impl Listing<'_> {
     fn ctx(&self) -> ReadCtx<'_> {
         ReadCtx::new(self.now, self.view)
     }
@@ -283,13 +272,14 @@ impl<'a> Listing<'a> {
     ) -> Option<ScopedJoinHandle<'s, Result<Vec<ObjectId>, StoreError>>> {
         let turn = spare.take()?;
         let far = meeting.walker(self.direction().opposite());
-        let &Self { snapshot, tables, def, query, now, .. } = self;
-        let tenant = self.view.tenant;
+        let &Self { snapshot, tables, view, def, query, now, filters_computed } = self;
+        let tenant = view.tenant;
         let find = move || {
             let _turn = turn;
             // A view is of one thread.
-            let view = View::of_snapshot(tenant, tables);
-            Listing::new(snapshot, tables, &view, def, query, now).find_backwards(far)
+            let view = &View::of_snapshot(tenant, tables);
+            let listing = Listing { snapshot, tables, view, def, query, now, filters_computed };
+            listing.find_backwards(far)
         };
         thread::Builder::new().name("list".to_owned()).spawn_scoped(scope, find).ok()
     }

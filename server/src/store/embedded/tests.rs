@@ -68,6 +68,15 @@ impl World {
         Actor { tenant: Tenant::for_test(id), token: None, user: None }
     }
 
+    /// Opens the store anew, after what happened to its folder meanwhile.
+    fn reopened(self, meanwhile: impl FnOnce(&Path)) -> Self {
+        let Self { store, clock, actor, folder } = self;
+        drop(store);
+        meanwhile(folder.path());
+        let store = Embedded::open(folder.path(), CACHE_BYTES, clock.clone()).unwrap();
+        Self { store, clock, actor, folder }
+    }
+
     fn pass(&self, ms: i64) {
         self.clock.0.fetch_add(ms, Ordering::Relaxed);
     }

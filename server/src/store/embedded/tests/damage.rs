@@ -19,24 +19,21 @@ fn damage(folder: &Path) {
     fs::write(&path, bytes).unwrap();
 }
 
-/// The same, opened after a bit of the marked page has flipped.
-fn damaged(world: World) -> World {
-    let World { store, clock, actor, folder } = world;
-    drop(store);
-    damage(folder.path());
-    let store = Embedded::open(folder.path(), CACHE_BYTES, clock.clone()).unwrap();
-    World { store, clock, actor, folder }
+/// A tenant with a company, and another one whose rows stand behind all of theirs.
+async fn two_tenants() -> (World, Actor) {
+    let world = World::new().await;
+    let behind = world.tenant(8).await;
+    for actor in [&world.actor, &behind] {
+        let company = Command::Create { def: &COMPANY, patch: company("acme") };
+        world.store.write(actor.clone(), company).await.unwrap();
+    }
+    (world, behind)
 }
 
 impl World {
     async fn track_as(&self, actor: &Actor, events: Vec<Event>) -> Result<Reply, StoreError> {
         let tracking = Tracking::of(events, self.clock.now(), Route::Realtime);
         self.store.write(actor.clone(), Command::Track(tracking)).await
-    }
-
-    async fn add_company_as(&self, actor: &Actor) {
-        let company = Command::Create { def: &COMPANY, patch: company("acme") };
-        self.store.write(actor.clone(), company).await.unwrap();
     }
 }
 
@@ -51,28 +48,20 @@ fn events(count: usize) -> Vec<Event> {
 
 #[tokio::test]
 async fn rows_are_written_in_bulk_beside_those_of_another_tenant_that_are_damaged() {
-    let world = World::new().await;
-    let behind = world.tenant(8).await;
-    for actor in [&world.actor, &behind] {
-        world.add_company_as(actor).await;
-    }
+    let (world, behind) = two_tenants().await;
     world.track(events(1)).await;
     world.track_as(&behind, vec![large(MARK)]).await.unwrap();
-    let world = damaged(world);
+    let world = world.reopened(damage);
     world.track(events(125)).await;
     assert_eq!(world.rows(tables::ACTIVITIES), 127);
 }
 
 #[tokio::test]
 async fn only_the_command_fails_whose_page_is_damaged_whoever_writes_what_was_gathered() {
-    let world = World::new().await;
-    let behind = world.tenant(8).await;
-    for actor in [&world.actor, &behind] {
-        world.add_company_as(actor).await;
-    }
+    let (world, behind) = two_tenants().await;
     world.track(vec![large(MARK)]).await;
     world.track_as(&behind, events(1)).await.unwrap();
-    let world = damaged(world);
+    let world = world.reopened(damage);
     // While the first is carried out the others come, of which the last has more bytes than are gathered.
     let (first, second, last) = tokio::join!(
         world.track_as(&behind, events(3_000)),

@@ -26,14 +26,6 @@ async fn begin(world: &World, id: ObjectId) -> Option<ObjectId> {
     }
 }
 
-/// Opens the store anew, as after a crash.
-fn reopened(world: World) -> World {
-    let World { store, clock, actor, folder } = world;
-    drop(store);
-    let store = Embedded::open(folder.path(), CACHE_BYTES, clock.clone()).unwrap();
-    World { store, clock, actor, folder }
-}
-
 #[tokio::test]
 async fn an_erasure_goes_on_after_every_crash() {
     let mut world = World::new().await;
@@ -49,11 +41,11 @@ async fn an_erasure_goes_on_after_every_crash() {
     }
     world.track(vec![event("bob", "acme", "stays too")]).await;
     assert_eq!(begin(&world, ada).await, Some(ada));
-    world = reopened(world);
+    world = world.reopened(|_| {});
     assert_eq!((world.rows(tables::MESSAGES), world.rows(tables::ERASURES)), (3_000, 1));
     assert!(matches!(world.write(Command::EraseOn(ada)).await, Reply::ErasedOn(true)));
     assert_eq!(world.rows(tables::MESSAGES), 2_000);
-    world = reopened(world);
+    world = world.reopened(|_| {});
     // Asked again, it is still under way.
     assert_eq!(begin(&world, ada).await, Some(ada));
     world.sweep().await;
