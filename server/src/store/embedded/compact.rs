@@ -36,8 +36,8 @@ pub struct Compacted {
 /// [`OpenError`]; then the store is as it was.
 pub fn compact(folder: &Path, cache_bytes: usize) -> Result<Compacted, OpenError> {
     let path = folder.join(FILE_NAME);
-    migrate::bring_up_to_date(&path, cache_bytes)?;
     let medium = FileMedium::at(&path);
+    migrate::bring_up_to_date(&medium, cache_bytes)?;
     // Held until the end, so that no server can open the file meanwhile.
     let old = open::open(&medium, cache_bytes)?;
     let bytes_before = fs::metadata(&path)?.len();

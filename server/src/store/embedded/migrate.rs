@@ -43,9 +43,9 @@ const CHUNKS: &str = "activity_chunks";
 ///
 /// # Errors
 /// [`OpenError`]; then the store is as it was.
-pub(super) fn bring_up_to_date(path: &Path, cache_bytes: usize) -> Result<(), OpenError> {
-    if begins_with(path, REDB)? {
-        from_1_to_2(path, cache_bytes)?;
+pub(super) fn bring_up_to_date(medium: &FileMedium, cache_bytes: usize) -> Result<(), OpenError> {
+    if begins_with(medium.path(), REDB)? {
+        from_1_to_2(medium, cache_bytes)?;
         tracing::info!(
             from = 1,
             to = STORE_FORMAT,
@@ -69,11 +69,10 @@ fn begins_with(path: &Path, expected: &[u8]) -> io::Result<bool> {
     Ok(bytes == expected)
 }
 
-fn from_1_to_2(path: &Path, cache_bytes: usize) -> Result<(), OpenError> {
+fn from_1_to_2(medium: &FileMedium, cache_bytes: usize) -> Result<(), OpenError> {
     // A trial, so that the old file stays as it is; open until the end, so that no server can take it.
-    let medium = FileMedium::at(path);
     let old = open::open_over(Trial::over(medium.open()?)?, cache_bytes, 1)?;
-    let replaced = compact::replace(&medium, &old, cache_bytes, &mut From1::default());
+    let replaced = compact::replace(medium, &old, cache_bytes, &mut From1::default());
     damage::drop_quietly(old);
     replaced
 }

@@ -143,13 +143,13 @@ impl Embedded {
     ) -> Result<Self, OpenError> {
         fs::create_dir_all(folder)?;
         let path = folder.join(FILE_NAME);
+        let medium = FileMedium::at(&path);
         if !path.try_exists()? {
             let mut store_bytes = [0; 5];
             getrandom::fill(&mut store_bytes).map_err(std::io::Error::from)?;
-            open::create(&path, store_bytes)?;
+            open::create(&medium, store_bytes)?;
         }
-        migrate::bring_up_to_date(&path, cache_bytes)?;
-        let medium = FileMedium::at(&path);
+        migrate::bring_up_to_date(&medium, cache_bytes)?;
         let store = Self::open_medium(Box::new(medium.clone()), cache_bytes, clock)?;
         compact::remove_unfinished(&medium)?;
         Ok(store)

@@ -9,7 +9,7 @@ use super::{
     blocks::Blocks,
     codec, damage, failure,
     known::Known,
-    storage::{Medium, Storage, Trial},
+    storage::{FileMedium, Medium, Storage, Trial},
     tables::{META, WriteTables},
     writer::begin,
 };
@@ -106,15 +106,15 @@ impl From<redb::DatabaseError> for OpenError {
     }
 }
 
-/// Makes a new store at `path`: under another name first, so that half a store never stands there.
+/// Makes a new store: under another name first, so that half a store never stands there.
 ///
 /// # Errors
 /// [`OpenError::Io`] when the folder cannot be written.
-pub(super) fn create(path: &Path, store_bytes: [u8; 5]) -> Result<(), OpenError> {
-    let unfinished = path.with_extension("new");
+pub(super) fn create(medium: &FileMedium, store_bytes: [u8; 5]) -> Result<(), OpenError> {
+    let unfinished = medium.path().with_extension("new");
     remove_if_there(&unfinished)?;
-    initialise(Storage::of_new_file(&unfinished)?, store_bytes)?;
-    name_for_good(&unfinished, path)?;
+    initialise(medium.new_file(&unfinished)?, store_bytes)?;
+    name_for_good(&unfinished, medium.path())?;
     Ok(())
 }
 

@@ -191,8 +191,8 @@ mod tests {
 
     fn store(folder: &Path) -> (PathBuf, FileMedium) {
         let path = folder.join("store");
-        open::create(&path, [1; 5]).unwrap();
         let medium = FileMedium::at(&path);
+        open::create(&medium, [1; 5]).unwrap();
         (path, medium)
     }
 

@@ -17,7 +17,7 @@ use super::{
     compact::write_anew,
     damage,
     open::{self, OpenError, remove_if_there},
-    storage::{FileMedium, Storage},
+    storage::FileMedium,
     tables,
     verify::verify_medium,
 };
@@ -96,11 +96,12 @@ fn make(
     path: &Path,
     cache_bytes: usize,
 ) -> Result<Manifest, RestoreError> {
-    let storage = Storage::of_new_file(path)?;
+    let medium = FileMedium::at(path);
+    let storage = medium.new_file(path)?;
     let write = || write_anew(storage, cache_bytes, |transaction| fill(archive, transaction));
     let manifest = damage::contained_open(|| Ok(write()))??;
     File::open(path)?.sync_all()?;
-    let verified = verify_medium(&FileMedium::at(path), cache_bytes)?;
+    let verified = verify_medium(&medium, cache_bytes)?;
     match verified.problems.first() {
         None => Ok(manifest),
         Some(problem) => Err(RestoreError::Unsound(format!("{}: {}", problem.table, problem.what))),

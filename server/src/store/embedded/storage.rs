@@ -98,6 +98,20 @@ impl FileMedium {
         self.path.with_extension("compact")
     }
 
+    /// Its path.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// A new file that is to get the name of this one. It stays locked: whoever lets go of a lock and takes it again may
+    /// find it held meanwhile, by a process that is just being started and has what its parent has open.
+    pub(super) fn new_file(&self, path: &Path) -> Result<Storage, OpenError> {
+        let file = create_file(path)?;
+        lock(&file)?;
+        *self.locked() = Some(file.try_clone()?);
+        Ok(Storage::of_file(file)?)
+    }
+
     /// The file, locked.
     fn file(&self) -> Result<File, OpenError> {
         let mut locked = self.locked();
@@ -206,13 +220,6 @@ impl Storage {
     /// Any backend; a test's, for one.
     pub fn new(backend: impl StorageBackend) -> Self {
         Self(Box::new(backend))
-    }
-
-    /// A new file, locked while it is open.
-    pub(super) fn of_new_file(path: &Path) -> Result<Self, OpenError> {
-        let file = create_file(path)?;
-        lock(&file)?;
-        Ok(Self::of_file(file)?)
     }
 
     fn of_file(file: File) -> io::Result<Self> {
@@ -383,7 +390,7 @@ mod tests {
 
     use redb::backends::InMemoryBackend;
 
-    use super::*;
+    use super::{super::open, *};
 
     #[test]
     fn a_file_is_locked_for_as_long_as_anything_of_it_is_open_and_while_another_takes_its_name() {
@@ -415,6 +422,16 @@ mod tests {
         assert!(matches!(other.open(), Err(OpenError::Locked)));
         drop(last);
         assert!(other.open().is_ok());
+    }
+
+    #[test]
+    fn a_new_store_stays_locked_until_it_is_opened() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("store");
+        let medium = FileMedium::at(&path);
+        open::create(&medium, [1; 5]).unwrap();
+        assert!(matches!(FileMedium::at(&path).open(), Err(OpenError::Locked)));
+        assert!(medium.open().is_ok());
     }
 
     #[test]
