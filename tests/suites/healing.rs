@@ -332,6 +332,10 @@ async fn nobody_else_opens_the_file_of_a_store_that_heals() {
     let folder = tempfile::tempdir().unwrap();
     drop(Embedded::open(folder.path(), CACHE_BYTES, Arc::new(SystemClock)).unwrap());
     let file = FileMedium::at(&folder.path().join("svctrack.redb"));
+    // A process that another test is just starting has, for a moment, what this one had open.
+    while matches!(file.open(), Err(OpenError::Locked)) {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
     let fails = Arc::<AtomicBool>::default();
     let medium = Failing { file, fails: fails.clone() };
     let server = InProcess::with_medium_and_cache(Box::new(medium), CACHE_BYTES).await;
