@@ -12,7 +12,7 @@ use redb::{CursorError, ReadableTable as _};
 use super::tables::WriteTable;
 use crate::store::StoreError;
 
-/// Most bytes of rows that are gathered: those of a batch, and far less than a long replay adds.
+/// Most bytes of rows that a table gathers: those of a batch, and far less than a long replay adds.
 const MAX_GATHERED_BYTES: usize = 4 * 1024 * 1024;
 
 /// How many rows may stand by themselves, one after the other, such as under made-up ids, before all that follow are
@@ -80,13 +80,21 @@ impl<'t> AppendTable<'t> {
         Ok(self.table.get(key)?.map(|value| read(value.value())))
     }
 
-    /// The last key from one on and before another.
-    pub(super) fn last_key(&self, first: &[u8], end: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
+    /// What `read` makes of key and value of the last row from one key on and before another, if there is one.
+    pub(super) fn last<R>(
+        &self,
+        first: &[u8],
+        end: &[u8],
+        read: impl FnOnce(&[u8], &[u8]) -> R,
+    ) -> Result<Option<R>, StoreError> {
         let bounds = (Bound::Included(first), Bound::Excluded(end));
         let gathered = self.gathered.range::<[u8], _>(bounds).next_back();
-        let gathered = gathered.map(|(key, _)| key.clone());
         let written = self.table.range(first..end)?.next_back().transpose()?;
-        Ok(gathered.max(written.map(|(key, _)| key.value().to_vec())))
+        let is_behind = |key: &[u8]| gathered.is_none_or(|(gathered, _)| key > gathered.as_slice());
+        Ok(match written.filter(|(key, _)| is_behind(key.value())) {
+            Some((key, value)) => Some(read(key.value(), value.value())),
+            None => gathered.map(|(key, value)| read(key, value)),
+        })
     }
 
     /// Whether writing gathered rows has failed.
@@ -153,8 +161,10 @@ mod tests {
         for key in added {
             table.add(key.as_bytes().to_vec(), key.as_bytes().to_vec()).unwrap();
         }
-        let last =
-            |table: &AppendTable<'_>, first: &[u8], end: &[u8]| table.last_key(first, end).unwrap();
+        let last = |table: &AppendTable<'_>, first: &[u8], end: &[u8]| {
+            table.last(first, end, |key, value| (key.to_vec(), value.to_vec())).unwrap()
+        };
+        let row = |key: &[u8], value: &[u8]| Some((key.to_vec(), value.to_vec()));
         for _ in 0..2 {
             for key in added {
                 let value = table.read(key.as_bytes(), <[u8]>::to_vec).unwrap();
@@ -162,8 +172,9 @@ mod tests {
             }
             assert_eq!(table.read(b"a9", <[u8]>::to_vec).unwrap().unwrap(), b"old");
             assert_eq!(table.read(b"a5", <[u8]>::to_vec).unwrap(), None);
-            assert_eq!(last(&table, b"a", b"b").unwrap(), b"a9");
-            assert_eq!(last(&table, b"a", b"a9").unwrap(), b"a4");
+            assert_eq!(last(&table, b"a", b"b"), row(b"a9", b"old"));
+            assert_eq!(last(&table, b"a", b"a9"), row(b"a4", b"a4"));
+            assert_eq!(last(&table, b"a", b"a3"), row(b"a2", b"a2"));
             assert_eq!(last(&table, b"c", b"d"), None);
             table.written().unwrap();
         }

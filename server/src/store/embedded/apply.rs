@@ -174,12 +174,10 @@ impl Applier<'_, '_> {
     /// The next number of the change log, and the time of its latest row.
     fn end_of_log(&self) -> Result<(u64, Timestamp), StoreError> {
         let (first, end) = (keys::change(self.tenant, 0), keys::change(self.tenant, u64::MAX));
-        let Some(key) = self.tables.changes.last_key(&first, &end)? else {
-            return Ok((1, Timestamp::MIN));
-        };
-        let row = self.tables.changes.read(&key, |row| codec::unseal_row(&key, row))?;
-        let row: Option<ChangeRow> = row.transpose()?;
-        let sequence = keys::sequence_at_end(&key).unwrap_or(0);
-        Ok((sequence + 1, row.map_or(Timestamp::MIN, |row| row.at)))
+        let latest = self.tables.changes.last(&first, &end, |key, row| {
+            let row: ChangeRow = codec::unseal_row(key, row)?;
+            Ok((keys::sequence_at_end(key).unwrap_or(0) + 1, row.at))
+        })?;
+        latest.unwrap_or(Ok((1, Timestamp::MIN)))
     }
 }

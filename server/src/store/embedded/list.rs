@@ -32,8 +32,9 @@ const MAX_PAGE_BYTES: usize = 64 * 1024 * 1024;
 /// Rows of a list that are read before another thread reads from its end: these take a millisecond, and a thread a
 /// twentieth of one.
 const ROWS_ALONE: usize = 1_000;
-/// How many of these may be asked for, so that few of those that are found from the end are.
-const MOST_OF_THEM_ADMITTED: usize = ROWS_ALONE / 8;
+/// How many of these may be asked for, where the end is read too: so few are among those at the end, which are then
+/// read twice.
+const MAX_ADMITTED_ALONE: usize = ROWS_ALONE / 8;
 
 /// Most records that are found from the end of a list before its page is full, in ids of twelve bytes.
 const MAX_FOUND: usize = 100_000;
@@ -240,7 +241,7 @@ impl Listing<'_> {
             let mut far = None;
             let ending = meeting.ends_with_this();
             let read = self.for_each_stored(self.direction(), &mut |id, stored| {
-                if rows == ROWS_ALONE && admitted <= MOST_OF_THEM_ADMITTED {
+                if rows == ROWS_ALONE && admitted <= MAX_ADMITTED_ALONE {
                     far = self.start_far(scope, spare, &meeting);
                 }
                 rows += 1;

@@ -54,7 +54,7 @@ fn last_key(
 ) -> Result<Option<Vec<u8>>, StoreError> {
     let first = keys::messages_from(tenant, window);
     let end = keys::messages_from(tenant, window.saturating_add(1));
-    table.last_key(&first, &end)
+    table.last(&first, &end, |key, _| key.to_vec())
 }
 
 /// Remembers an id; when there are too many it is reported instead.
