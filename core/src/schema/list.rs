@@ -1,8 +1,6 @@
 //! What a list asks for (R6, R13, R14, R27), read from the query of a request.
 
-use memchr::memmem;
-
-use super::{Kind, ResourceDef, Row, Sort, index::key_of};
+use super::{Kind, ResourceDef, Row, Search, Sort, index::key_of};
 use crate::value::{Document, Issue, JsonRef, Members, Number, ObjectId, Timestamp, issue::quoted};
 
 /// How long the text of a `search` may be, in bytes (R27).
@@ -34,8 +32,8 @@ pub struct ListQuery {
     pub updated_since: Option<Timestamp>,
     /// Only records with these values.
     pub filters: Vec<Filter>,
-    /// Only records whose searched text contains this, in any case; it is in lower case itself.
-    pub search: Option<String>,
+    /// Only records whose searched text contains this, in any case.
+    pub search: Option<Search>,
 }
 
 /// Only records that hold one of some values.
@@ -204,9 +202,9 @@ fn holds(row: &Row, found: Option<JsonRef<'_>>, asked: &str) -> bool {
     }
 }
 
-fn contains(def: &ResourceDef, record: &dyn Members, search: &str) -> bool {
+fn contains(def: &ResourceDef, record: &dyn Members, search: &Search) -> bool {
     let searched = def.searched.and_then(|name| record.get(name)?.as_str()).unwrap_or_default();
-    memmem::find(searched.to_lowercase().as_bytes(), search.as_bytes()).is_some()
+    search.is_in(&searched)
 }
 
 /// Collects what was read and what went wrong, one parameter after the other.
@@ -288,9 +286,9 @@ fn parse_select(def: &ResourceDef, value: &str, reader: &mut PairReader) -> Opti
     Some(known.into_iter().map(str::to_owned).collect())
 }
 
-fn parse_search(value: &str) -> Result<String, Issue> {
+fn parse_search(value: &str) -> Result<Search, Issue> {
     if value.len() <= MAX_SEARCH_BYTES {
-        return Ok(value.to_lowercase());
+        return Ok(Search::of(value));
     }
     Err(unreadable("search", &format!("at most {MAX_SEARCH_BYTES} bytes long"), value))
 }

@@ -7,6 +7,7 @@ pub mod list;
 pub mod lookup;
 pub mod order;
 pub mod resource;
+mod search;
 mod sent_value;
 pub mod shape;
 
@@ -17,5 +18,6 @@ pub use self::{
     lookup::{Lookup, LookupError, ReadCtx},
     order::{First, Sort, SortKey},
     resource::{Beside, Completion, ResourceDef, Sent},
+    search::Search,
     shape::Shaped,
 };

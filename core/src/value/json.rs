@@ -6,6 +6,7 @@
 use std::borrow::Cow;
 
 use hifijson::{SliceLexer, str::LexAlloc as _};
+use memchr::memchr;
 
 use super::{
     Document, Number,
@@ -135,7 +136,8 @@ impl<'a> JsonRef<'a> {
     /// The string with its escapes decoded, if it is one.
     pub fn as_str(self) -> Option<Cow<'a, str>> {
         let inner = self.0.strip_prefix('"')?;
-        let plain = inner.strip_suffix('"').filter(|inner| !inner.contains('\\'));
+        let plain =
+            inner.strip_suffix('"').filter(|inner| memchr(b'\\', inner.as_bytes()).is_none());
         match plain {
             Some(plain) => Some(Cow::Borrowed(plain)),
             None => SliceLexer::new(inner.as_bytes()).str_string().ok(),
