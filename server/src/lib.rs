@@ -12,6 +12,7 @@ mod body;
 pub mod config;
 mod error;
 mod first_start;
+mod head_timer;
 pub mod housekeeping;
 mod limits;
 mod observe;

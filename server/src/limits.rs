@@ -28,8 +28,13 @@ pub(crate) const BODY_BUDGET_WAIT: Duration = Duration::from_secs(5);
 /// The same for a large one: fifty of the largest, one after the other, are taken in this time.
 pub(crate) const LARGE_BODY_BUDGET_WAIT: Duration = Duration::from_secs(180);
 
-/// How long the head of a request may take.
+/// How long the head of a request may take, and a connection be idle where there is no room.
 pub(crate) const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long a connection is kept for the next request: longer than nginx (60 s) and Caddy (120 s) keep theirs, so that
+/// mostly they end it, and do not send a request just then.
+pub(crate) const IDLE_TIMEOUT: Duration = Duration::from_secs(130);
+/// The part of the connections, of all and of an address, that must be free for it, in percent.
+pub(crate) const FREE_FOR_IDLE_PERCENT: usize = 25;
 /// How long a body may stand still.
 pub(crate) const BODY_IDLE_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long a body may take in all.

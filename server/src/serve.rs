@@ -10,10 +10,7 @@ use std::{
 };
 
 use hyper::{body::Incoming, server::conn::http1, service::service_fn};
-use hyper_util::{
-    rt::{TokioIo, TokioTimer},
-    server::graceful::GracefulShutdown,
-};
+use hyper_util::{rt::TokioIo, server::graceful::GracefulShutdown};
 use poem::{
     Endpoint, Response,
     http::uri::Scheme,
@@ -25,9 +22,12 @@ use tokio::{
 };
 use tokio_io_timeout::TimeoutStream;
 
-use crate::limits::{
-    ACCEPT_PAUSE, ANSWER_STALL, HEAD_TIMEOUT, MAX_CONNECTIONS, MAX_CONNECTIONS_PER_ADDRESS,
-    MAX_HEAD_BYTES, RESERVED_FILES, STOP_TIMEOUT,
+use crate::{
+    head_timer::HeadTimer,
+    limits::{
+        ACCEPT_PAUSE, ANSWER_STALL, FREE_FOR_IDLE_PERCENT, HEAD_TIMEOUT, IDLE_TIMEOUT,
+        MAX_CONNECTIONS, MAX_CONNECTIONS_PER_ADDRESS, MAX_HEAD_BYTES, RESERVED_FILES, STOP_TIMEOUT,
+    },
 };
 
 /// Serves `endpoint` on `listener` until `stop` is done, then lets requests in flight finish.
@@ -45,7 +45,8 @@ where
     let local = listener.local_addr()?;
     let endpoint = Arc::new(endpoint);
     let graceful = GracefulShutdown::new();
-    let open = Arc::new(Semaphore::new(max_connections()));
+    let places = max_connections();
+    let open = Arc::new(Semaphore::new(places));
     let counts = AddressCounts::default();
     let mut failures = Failures::default();
     let mut stop = std::pin::pin!(stop);
@@ -68,11 +69,16 @@ where
             }
         };
         failures = Failures::default();
-        let Some(count) = counts.enter(remote.ip().to_canonical()) else {
+        let address = remote.ip().to_canonical();
+        let Some(count) = counts.enter(address) else {
             continue;
         };
+        let (of_all, of_addresses) = (open.clone(), counts.clone());
+        let timer = HeadTimer::new((HEAD_TIMEOUT, IDLE_TIMEOUT), move || {
+            has_room(of_all.available_permits(), places) && of_addresses.have_room(address)
+        });
         let peers = (local, remote);
-        let connection = connection(stream, peers, endpoint.clone(), &graceful);
+        let connection = connection(stream, peers, endpoint.clone(), timer, &graceful);
         tokio::spawn(async move {
             connection.await;
             drop((room, count));
@@ -90,6 +96,7 @@ fn connection<E>(
     stream: TcpStream,
     (local, remote): (SocketAddr, SocketAddr),
     endpoint: Arc<E>,
+    timer: HeadTimer,
     graceful: &GracefulShutdown,
 ) -> impl Future<Output = ()> + use<E>
 where
@@ -106,7 +113,7 @@ where
         }
     });
     let mut builder = http1::Builder::new();
-    builder.timer(TokioTimer::new()).header_read_timeout(HEAD_TIMEOUT).max_buf_size(MAX_HEAD_BYTES);
+    builder.timer(timer).header_read_timeout(HEAD_TIMEOUT).max_buf_size(MAX_HEAD_BYTES);
     let mut stream = TimeoutStream::new(stream);
     stream.set_write_timeout(Some(ANSWER_STALL));
     let connection = builder.serve_connection(TokioIo::new(Box::pin(stream)), service);
@@ -124,6 +131,11 @@ fn max_connections() -> usize {
     let files = rlimit::increase_nofile_limit(wanted).unwrap_or(DEFAULT_FILES);
     let files = usize::try_from(files).unwrap_or(usize::MAX);
     files.saturating_sub(RESERVED_FILES).clamp(1, MAX_CONNECTIONS)
+}
+
+/// Whether enough places are free for one that is idle to be kept.
+fn has_room(free: usize, places: usize) -> bool {
+    free * 100 >= places * FREE_FOR_IDLE_PERCENT
 }
 
 /// How many files a process may open on most systems, where this one does not say.
@@ -164,6 +176,14 @@ impl AddressCounts {
         }
         *count += 1;
         Some(Counted(self.clone(), address))
+    }
+
+    /// Whether those of an address that are idle are kept.
+    fn have_room(&self, address: IpAddr) -> bool {
+        let counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let taken = counts.get(&address).copied().unwrap_or(0);
+        let free = MAX_CONNECTIONS_PER_ADDRESS.saturating_sub(taken);
+        address.is_loopback() || has_room(free, MAX_CONNECTIONS_PER_ADDRESS)
     }
 }
 
@@ -222,5 +242,24 @@ mod tests {
         assert!(enter("192.0.2.1").is_some());
         let local: Vec<_> = (0..=MAX_CONNECTIONS_PER_ADDRESS).map(|_| enter("127.0.0.1")).collect();
         assert!(local.iter().all(Option::is_some));
+    }
+
+    #[test]
+    fn an_idle_connection_is_kept_while_a_quarter_is_free_in_all_and_of_its_address() {
+        for (free, places, expect) in [(16, 64, true), (15, 64, false), (1, 1, true), (0, 1, false)]
+        {
+            assert_eq!(has_room(free, places), expect, "{free} of {places}");
+        }
+        let counts = AddressCounts::default();
+        let address = |text: &str| text.parse().unwrap();
+        let mut held: Vec<_> = (0..MAX_CONNECTIONS_PER_ADDRESS * 3 / 4)
+            .map(|_| counts.enter(address("192.0.2.1")))
+            .collect();
+        assert!(counts.have_room(address("192.0.2.1")));
+        held.push(counts.enter(address("192.0.2.1")));
+        assert!(!counts.have_room(address("192.0.2.1")) && counts.have_room(address("192.0.2.2")));
+        let local: Vec<_> =
+            (0..MAX_CONNECTIONS_PER_ADDRESS).map(|_| counts.enter(address("127.0.0.1"))).collect();
+        assert!(local.len() > held.len() && counts.have_room(address("127.0.0.1")));
     }
 }
