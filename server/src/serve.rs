@@ -48,7 +48,7 @@ where
     let places = max_connections();
     let open = Arc::new(Semaphore::new(places));
     let counts = AddressCounts::default();
-    let mut failures = Failures::default();
+    let (mut failed, mut turned_away) = (Seldom::default(), Seldom::default());
     let mut stop = std::pin::pin!(stop);
     loop {
         // A connection is taken only when there is room for it; others wait in the backlog.
@@ -63,14 +63,16 @@ where
         let (stream, remote) = match accepted {
             Ok(accepted) => accepted,
             Err(error) => {
-                failures.note(&error);
+                failed.say(|| tracing::warn!(cause = %error, "connections cannot be taken"));
                 tokio::time::sleep(ACCEPT_PAUSE).await;
                 continue;
             }
         };
-        failures = Failures::default();
+        failed = Seldom::default();
         let address = remote.ip().to_canonical();
         let Some(count) = counts.enter(address) else {
+            let most = MAX_CONNECTIONS_PER_ADDRESS;
+            turned_away.say(|| tracing::warn!(most, "connections of one address are turned away"));
             continue;
         };
         let (of_all, of_addresses) = (open.clone(), counts.clone());
@@ -141,19 +143,19 @@ fn has_room(free: usize, places: usize) -> bool {
 /// How many files a process may open on most systems, where this one does not say.
 const DEFAULT_FILES: u64 = 1_024;
 
-/// Failed accepts, said once a while and not each time.
+/// What is said once a while and not each time.
 #[derive(Default)]
-struct Failures {
+struct Seldom {
     since_said: u32,
 }
 
-impl Failures {
-    /// One line for the first of every so many failures; at the pause between them, ten seconds.
+impl Seldom {
+    /// One line for the first of every so many; at the pause between failures, ten seconds.
     const SAID_EVERY: u32 = 100;
 
-    fn note(&mut self, error: &io::Error) {
+    fn say(&mut self, say: impl FnOnce()) {
         if self.since_said == 0 {
-            tracing::warn!(cause = %error, "connections cannot be taken");
+            say();
         }
         self.since_said = (self.since_said + 1) % Self::SAID_EVERY;
     }
@@ -242,6 +244,13 @@ mod tests {
         assert!(enter("192.0.2.1").is_some());
         let local: Vec<_> = (0..=MAX_CONNECTIONS_PER_ADDRESS).map(|_| enter("127.0.0.1")).collect();
         assert!(local.iter().all(Option::is_some));
+    }
+
+    #[test]
+    fn the_first_of_every_hundred_is_said() {
+        let (mut seldom, mut said) = (Seldom::default(), Vec::new());
+        (0..250).for_each(|number| seldom.say(|| said.push(number)));
+        assert_eq!(said, [0, 100, 200]);
     }
 
     #[test]
