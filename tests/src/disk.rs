@@ -141,6 +141,12 @@ impl Disk {
         self.state().bytes.len()
     }
 
+    /// Bytes of memory that it takes: the file as it is read, and as it is at the last sync.
+    pub fn memory(&self) -> usize {
+        let state = self.state();
+        state.bytes.len() + state.durable.len()
+    }
+
     /// Whether there is no file.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
