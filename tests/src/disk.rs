@@ -13,7 +13,7 @@ use std::{
 use redb::{BackendError, StorageBackend};
 use svctrack_server::store::embedded::{
     OpenError, initialise,
-    storage::{Medium, Storage, WriteStore},
+    storage::{EVERYTHING, Medium, Storage, WriteStore},
 };
 
 use crate::model::Random;
@@ -67,7 +67,7 @@ pub enum Fault {
     ReadOnly,
     /// All syncs fail.
     Syncs,
-    /// Every second sync fails: of a commit the one after which it counts.
+    /// Every second sync fails: every second commit, or of one that takes two the one after which it counts.
     SecondSyncs,
     /// A write or sync fails now and then: when the number of the operation can be divided by this one.
     NowAndThen(u64),
@@ -78,7 +78,7 @@ pub enum Fault {
 /// What is left of the changes that had not been synced.
 #[derive(Clone, Copy, Debug)]
 pub enum Left {
-    /// All: the program was killed.
+    /// All, as the system has it in memory: the program was killed, and the machine goes on.
     All,
     /// None.
     Nothing,
@@ -141,6 +141,11 @@ impl Disk {
         self.state().bytes.len()
     }
 
+    /// Changes that no sync has brought to disk.
+    pub fn unsynced(&self) -> usize {
+        self.state().since.len()
+    }
+
     /// Bytes of memory that it takes: the file as it is read, and as it is at the last sync.
     pub fn memory(&self) -> usize {
         let state = self.state();
@@ -170,6 +175,13 @@ impl Disk {
     pub fn after_power_cut(&self, left: Left, random: &mut Random) -> Self {
         let mut state = self.state();
         state.is_off = true;
+        if matches!(left, Left::All) {
+            let State { bytes, durable, since, lost, .. } = &*state;
+            let (bytes, durable) = (bytes.clone(), durable.clone());
+            let (since, lost) = (since.clone(), lost.clone());
+            let state = State { bytes, durable, since, lost, ..State::default() };
+            return Self(Arc::new(Mutex::new(state)));
+        }
         let mut bytes = state.durable.clone();
         for change in &state.since {
             change.survive(&mut bytes, left, random);
@@ -288,10 +300,19 @@ impl State {
         Ok(())
     }
 
-    fn forget_cached(&mut self) -> io::Result<()> {
+    fn forget_cached(&mut self, parts: &[Range<u64>]) -> io::Result<()> {
         let synced = self.sync();
-        self.bytes.clone_from(&self.durable);
-        self.lost.clear();
+        for part in parts {
+            if *part == EVERYTHING {
+                self.bytes.clone_from(&self.durable);
+            }
+            let end = part.end.min(self.bytes.len() as u64);
+            let part = in_memory(part.start)..in_memory(end);
+            for at in part.clone() {
+                self.bytes[at] = self.durable.get(at).copied().unwrap_or(0);
+            }
+            self.lost.retain(|block| !part.contains(&(block * BLOCK_BYTES)));
+        }
         synced
     }
 }
@@ -341,12 +362,18 @@ impl Medium for Disk {
         Ok(Storage::new(self.clone()))
     }
 
-    fn forget_cached(&self) -> Result<(), OpenError> {
-        Ok(self.state().forget_cached()?)
+    fn forget_cached(&self, parts: &[Range<u64>]) -> Result<(), OpenError> {
+        Ok(self.state().forget_cached(parts)?)
     }
 
     fn try_to_write(&self) -> io::Result<()> {
-        self.state().operate(true)
+        let mut state = self.state();
+        state.operate(true)?;
+        match state.fault {
+            // What is tried is synced as well.
+            Some(Fault::Syncs) => Err(io::Error::other("the disk fails")),
+            _ => Ok(()),
+        }
     }
 
     fn replace(&self, write: WriteStore<'_>) -> Result<(), OpenError> {

@@ -20,7 +20,7 @@ use redb::StorageBackend as _;
 use serde_json::{Value, json};
 use svctrack_server::{
     auth::Token,
-    store::embedded::storage::{FileMedium, Medium as _},
+    store::embedded::storage::{EVERYTHING, FileMedium, Medium as _},
 };
 use svctrack_tests::{
     device::{DEVICE_TOOLS, Device, Failing, Journal, SMALL_DISK_TOOLS, SmallDisk, obstacle},
@@ -45,6 +45,8 @@ const SMALL_DISK_BYTES: u64 = 48 * 1024 * 1024;
 const CUTS_OF_ONE: usize = 20;
 /// Longest time between the one cut and the next in which something is sent.
 const MAX_SENDING_MS: usize = 200;
+/// Bytes of a block of a file.
+const BLOCK_BYTES: usize = 4_096;
 /// Bytes that are written to a file whose writes fail at first.
 const WRITTEN_BYTES: usize = 16 * 1024;
 /// Requests of a sender before its disk fails, and after.
@@ -306,24 +308,33 @@ fn what_is_written_where_a_write_has_failed_comes_to_disk() {
     if !is_possible(DEVICE_TOOLS) {
         return;
     }
-    let device = Device::new(DISK_BYTES, Journal::None);
-    let path = device.folder().join("file");
-    fs::write(&path, []).unwrap();
-    let medium = FileMedium::at(&path);
-    let file = medium.open().unwrap();
-    file.set_len(WRITTEN_BYTES as u64).unwrap();
-    file.sync_data().unwrap();
-    device.fail(Failing::Writes);
-    file.write(0, &[1; WRITTEN_BYTES]).unwrap();
-    assert!(file.sync_data().is_err());
-    device.mend();
-    medium.forget_cached().unwrap();
-    file.write(0, &[2; WRITTEN_BYTES]).unwrap();
-    file.sync_data().unwrap();
-    device.forget(&path);
-    let mut found = [0; WRITTEN_BYTES];
-    file.read(0, &mut found).unwrap();
-    assert!(found == [2; WRITTEN_BYTES]);
+    let blocks = (0..WRITTEN_BYTES as u64).step_by(BLOCK_BYTES);
+    let blocks = blocks.map(|begin| begin..begin + BLOCK_BYTES as u64).collect();
+    for parts in [vec![EVERYTHING], blocks] {
+        let device = Device::new(DISK_BYTES, Journal::None);
+        let path = device.folder().join("file");
+        fs::write(&path, []).unwrap();
+        let medium = FileMedium::at(&path);
+        let file = medium.open().unwrap();
+        file.set_len(WRITTEN_BYTES as u64).unwrap();
+        file.sync_data().unwrap();
+        device.fail(Failing::Writes);
+        file.write(0, &[1; WRITTEN_BYTES]).unwrap();
+        assert!(file.sync_data().is_err());
+        device.mend();
+        medium.forget_cached(&parts).unwrap();
+        let read = || {
+            let mut found = [3; WRITTEN_BYTES];
+            file.read(0, &mut found).unwrap();
+            found
+        };
+        assert!(read() == [0; WRITTEN_BYTES], "{parts:?}");
+        medium.forget_cached(&parts).unwrap();
+        file.write(0, &[2; WRITTEN_BYTES]).unwrap();
+        file.sync_data().unwrap();
+        device.forget(&path);
+        assert!(read() == [2; WRITTEN_BYTES], "{parts:?}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

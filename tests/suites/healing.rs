@@ -1,6 +1,7 @@
 //! While the store heals, reads go on from the last good state, and nobody else gets at its file.
 
 use std::{
+    cmp::Reverse,
     io,
     path::Path,
     sync::{
@@ -16,10 +17,13 @@ use redb::StorageBackend;
 use serde_json::{Value, json};
 use svctrack_server::{
     app::SystemClock,
-    store::embedded::{
-        Embedded, OpenError,
-        storage::{FileMedium, Medium, Storage, WriteStore},
-        verify,
+    store::{
+        Store as _,
+        embedded::{
+            Embedded, OpenError,
+            storage::{FileMedium, Medium, Storage, WriteStore},
+            verify,
+        },
     },
 };
 use svctrack_tests::{
@@ -30,7 +34,10 @@ use svctrack_tests::{
     process::PATIENCE,
 };
 
-use super::{faults::settle, integrity::size};
+use super::{
+    faults::settle,
+    integrity::{seed, size},
+};
 
 /// Cache of a store that has to read from its disk, in bytes: a few pages.
 const SMALL_CACHE_BYTES: usize = 32 * 1024;
@@ -190,6 +197,82 @@ async fn reads_come_back_with_a_disk_that_can_be_read_again_though_not_written()
         disk.mend();
         settle(&server, "ok").await;
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_store_that_is_stopped_while_its_disk_fails_is_started_as_it_is_on_disk() {
+    let (disk, server) = filled(CACHE_BYTES).await;
+    let names = Names::default();
+    assert_eq!(change(&server, &names).await, StatusCode::OK);
+    disk.fail(Fault::Syncs);
+    assert_ne!(change(&server, &names).await, StatusCode::OK);
+    server.store.close();
+    drop(server);
+    disk.mend();
+    let server = InProcess::with_medium_and_cache(Box::new(disk.clone()), CACHE_BYTES).await;
+    let company = server.client.get("/companies/extid-acme").await.json();
+    assert_eq!(company["name"], "1");
+    for _ in 0..3 {
+        assert_eq!(change(&server, &names).await, StatusCode::OK);
+    }
+    let restarted = disk.after_power_cut(Left::Nothing, &mut Random::of(1));
+    let restarted = InProcess::with_medium_and_cache(Box::new(restarted), CACHE_BYTES).await;
+    let company = restarted.client.get("/companies/extid-acme").await.json();
+    check(&company, names.acknowledged.load(Ordering::SeqCst), &names);
+}
+
+/// A store with one company, which has been changed; and how many operations of the disk a change takes.
+async fn changed() -> (Disk, InProcess, Names, u64) {
+    let disk = Disk::with_store();
+    let server = InProcess::with_medium(Box::new(disk.clone())).await;
+    let (names, mut before) = (Names::default(), 0);
+    for _ in 0..3 {
+        before = disk.operations();
+        assert_eq!(change(&server, &names).await, StatusCode::OK);
+    }
+    let operations = disk.operations() - before;
+    (disk, server, names, operations)
+}
+
+/// Opens a store and closes it; returns how many operations of the disk that took.
+fn open_and_close(disk: &Disk) -> u64 {
+    let before = disk.operations();
+    let (medium, clock) = (Box::new(disk.clone()), Arc::new(SystemClock));
+    let opened = Embedded::open_medium(medium, SMALL_CACHE_BYTES, clock);
+    opened.into_iter().for_each(|store| store.close());
+    disk.operations() - before
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_program_that_is_killed_and_a_power_cut_at_its_next_start_lose_nothing_together() {
+    let mut random = Random::of(seed());
+    let (_, _, _, of_a_change) = changed().await;
+    let mut kills = Vec::new();
+    for killed_after in 0..=of_a_change {
+        let (disk, server, names, _) = changed().await;
+        disk.fail(Fault::Power(disk.operations() + killed_after));
+        change(&server, &names).await;
+        server.store.close();
+        kills.push((disk.after_power_cut(Left::All, &mut random), names));
+    }
+    // The more is in memory alone, the more a power cut can take.
+    kills.sort_by_key(|(killed, _)| Reverse(killed.unsynced()));
+    let mut cuts = 0;
+    for (killed, names) in kills.iter().take(size(2, usize::MAX)) {
+        let of_a_start = open_and_close(&killed.after_power_cut(Left::All, &mut random));
+        for cut_after in 0..=of_a_start {
+            let disk = killed.after_power_cut(Left::All, &mut random);
+            disk.fail(Fault::Power(disk.operations() + cut_after));
+            open_and_close(&disk);
+            let left = *random.one_of(&[Left::Nothing, Left::Some, Left::Sectors]);
+            let found = disk.after_power_cut(left, &mut random);
+            let server = InProcess::with_medium(Box::new(found)).await;
+            let company = server.client.get("/companies/extid-acme").await.json();
+            check(&company, names.acknowledged.load(Ordering::SeqCst), names);
+            cuts += 1;
+        }
+    }
+    println!("{cuts} power cuts at the start after a kill: nothing lost");
 }
 
 /// Rows of a bulk call whose logs and engagement are written at a time, and the bytes of one: with a small cache they

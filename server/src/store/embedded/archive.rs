@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use svctrack_core::value::Timestamp;
 
-use super::open::STORE_FORMAT;
+use super::open::ROWS_FORMAT;
 
 /// Version of this format.
 const ARCHIVE_FORMAT: u32 = 1;
@@ -37,6 +37,7 @@ const MANIFEST: u8 = 3;
 #[serde(rename_all = "camelCase")]
 pub(super) struct Head {
     svctrack_backup: u32,
+    /// That of its rows.
     store_format: u32,
     at: Timestamp,
 }
@@ -44,7 +45,7 @@ pub(super) struct Head {
 impl Head {
     /// The head of a backup of this moment.
     pub(super) fn of(at: Timestamp) -> Self {
-        Self { svctrack_backup: ARCHIVE_FORMAT, store_format: STORE_FORMAT, at }
+        Self { svctrack_backup: ARCHIVE_FORMAT, store_format: ROWS_FORMAT, at }
     }
 }
 
@@ -204,7 +205,7 @@ pub enum ArchiveError {
     #[error("it is damaged: {0}")]
     Damaged(String),
     /// Another version of the program made it.
-    #[error("it has format {0}, this program knows {ARCHIVE_FORMAT}.{STORE_FORMAT}")]
+    #[error("it has format {0}, this program knows {ARCHIVE_FORMAT}.{ROWS_FORMAT}")]
     Format(String),
     /// It cannot be read.
     #[error("{0}")]
@@ -264,7 +265,7 @@ impl<R: BufRead> ArchiveReader<R> {
         }
         let head: Head = serde_json::from_slice(&line).map_err(|_| ArchiveError::Foreign)?;
         let Head { svctrack_backup, store_format, .. } = head;
-        if (svctrack_backup, store_format) != (ARCHIVE_FORMAT, STORE_FORMAT) {
+        if (svctrack_backup, store_format) != (ARCHIVE_FORMAT, ROWS_FORMAT) {
             return Err(ArchiveError::Format(format!("{svctrack_backup}.{store_format}")));
         }
         Ok(Self { from, tables: Tables::of(head), key: Vec::new(), value: Vec::new() })

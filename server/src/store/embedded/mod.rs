@@ -91,7 +91,7 @@ use self::{
     rate_limits::KnownLimits,
     replays::Replays,
     shared::Shared,
-    storage::{FileMedium, Medium},
+    storage::{EVERYTHING, FileMedium, Medium},
     tables::RecordTables,
     token_uses::TokenUses,
     turns::Turns,
@@ -172,7 +172,8 @@ impl Embedded {
             Ok((opened, ids))
         };
         // What a start leaves in memory whose write failed, the next one would take for what is on disk.
-        let (opened, ids) = open().inspect_err(|_: &OpenError| drop(medium.forget_cached()))?;
+        let (opened, ids) =
+            open().inspect_err(|_: &OpenError| drop(medium.forget_cached(&[EVERYTHING])))?;
         let shared = Arc::new(Shared {
             medium,
             cache_bytes,

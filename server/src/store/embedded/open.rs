@@ -6,7 +6,7 @@ use redb::{Database, ReadableDatabase as _, StorageBackend as _};
 use svctrack_core::value::{IdSequence, ObjectId, Timestamp};
 
 use super::{
-    blocks::Blocks,
+    blocks::{At, Blocks},
     codec, damage, failure,
     known::Known,
     storage::{FileMedium, Medium, Storage, Trial},
@@ -15,9 +15,11 @@ use super::{
 };
 use crate::store::StoreError;
 
-/// Version of the stored format: it stands in the file's header, and in the table `meta`. A store of an
-/// earlier version is brought up to it ([`super::migrate`]), one of a later version is refused.
-pub(super) const STORE_FORMAT: u32 = 2;
+/// Version of the stored format: it stands in the file's header. A store of an earlier version is brought up to
+/// it ([`super::migrate`]), one of a later version is refused.
+pub(super) const STORE_FORMAT: u32 = 3;
+/// The version of that format since which rows are as they are: it stands in the table `meta`, and in backups.
+pub(super) const ROWS_FORMAT: u32 = 2;
 /// Names in the table `meta`.
 pub(super) const META_FORMAT: &[u8] = b"format";
 pub(super) const META_LAST_ID: &[u8] = b"last_id";
@@ -155,7 +157,7 @@ pub fn initialise(storage: Storage, store_bytes: [u8; 5]) -> Result<(), OpenErro
         let mut tables =
             WriteTables::open(&transaction, Known::default()).map_err(StoreError::from)?;
         let first = IdSequence::new(store_bytes).next(Timestamp::MIN);
-        let format = STORE_FORMAT.to_string();
+        let format = ROWS_FORMAT.to_string();
         tables.meta.insert(META_FORMAT, format.as_bytes()).map_err(StoreError::from)?;
         let first = codec::seal(META_LAST_ID, first.as_bytes());
         tables.meta.insert(META_LAST_ID, first.as_slice()).map_err(StoreError::from)?;
@@ -174,7 +176,7 @@ pub(super) fn open(medium: &dyn Medium, cache_bytes: usize) -> Result<Database, 
     open_to_write(medium.open()?, cache_bytes)
 }
 
-/// Tries whether the store's database can be opened.
+/// Tries whether the store's database can be opened, as it is on disk.
 ///
 /// # Errors
 /// As [`open`].
@@ -183,7 +185,13 @@ pub(super) fn try_out(medium: &dyn Medium) -> Result<(), OpenError> {
     if storage.len()? == 0 {
         return Err(OpenError::Empty);
     }
-    damage::drop_quietly(open_to_read(storage, TRIAL_CACHE_BYTES)?);
+    // A program that was killed amid a commit leaves it in memory, and with it what a sync has failed for.
+    let in_writing = Blocks::open(storage, At::LastWhole)?.places_in_writing();
+    if !in_writing.is_empty() {
+        medium.forget_cached(&in_writing)?;
+    }
+    let found = open_to_read(medium.open()?, At::LastWhole, TRIAL_CACHE_BYTES)?;
+    damage::drop_quietly(found);
     Ok(())
 }
 
@@ -192,16 +200,24 @@ pub(super) fn try_out(medium: &dyn Medium) -> Result<(), OpenError> {
 /// # Errors
 /// As [`open`].
 pub(super) fn open_to_write(storage: Storage, cache_bytes: usize) -> Result<Database, OpenError> {
-    open_over(Blocks::open(storage)?, cache_bytes, STORE_FORMAT)
+    let blocks = Blocks::open(storage, At::LastWhole)?;
+    if blocks.is_older() {
+        tracing::warn!("the last commit did not come to disk whole: back to the one before");
+    }
+    open_over(blocks, cache_bytes, ROWS_FORMAT)
 }
 
 /// Opens the store's database to read alone: nothing is written to the storage.
 ///
 /// # Errors
 /// As [`open`].
-pub(super) fn open_to_read(storage: Storage, cache_bytes: usize) -> Result<Database, OpenError> {
-    let trial = Trial::over(Storage::new(Blocks::open(storage)?))?;
-    open_over(trial, cache_bytes, STORE_FORMAT)
+pub(super) fn open_to_read(
+    storage: Storage,
+    at: At,
+    cache_bytes: usize,
+) -> Result<Database, OpenError> {
+    let trial = Trial::over(Storage::new(Blocks::open(storage, at)?))?;
+    open_over(trial, cache_bytes, ROWS_FORMAT)
 }
 
 /// Memory for the cache of a trial, in bytes; it reads little.
@@ -211,7 +227,7 @@ const TRIAL_CACHE_BYTES: usize = 4 * 1024 * 1024;
 /// where it is, and what was let go is not given back at once.
 const PAGES_IN_MEMORY: (usize, usize) = (7, 10);
 
-/// Opens the database over storage, which must say that it is of this format.
+/// Opens the database over storage, which must say that its rows are of this format.
 pub(super) fn open_over(
     storage: impl redb::StorageBackend,
     cache_bytes: usize,

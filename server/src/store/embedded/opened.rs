@@ -11,6 +11,7 @@ use std::{
 use redb::{Database, ReadTransaction, ReadableDatabase as _, StorageBackend, WriteTransaction};
 
 use super::{
+    blocks::At,
     damage, failure,
     open::{self, OpenError},
     storage::{Medium, Storage},
@@ -55,9 +56,13 @@ impl Opened {
     ///
     /// # Errors
     /// [`OpenError`].
-    pub(super) fn to_read(medium: &dyn Medium, cache_bytes: usize) -> Result<Self, OpenError> {
+    pub(super) fn to_read(
+        medium: &dyn Medium,
+        at: At,
+        cache_bytes: usize,
+    ) -> Result<Self, OpenError> {
         let (gate, storage) = Gate::before(medium.open()?);
-        let database = Some(open::open_to_read(storage, cache_bytes)?);
+        let database = Some(open::open_to_read(storage, at, cache_bytes)?);
         Ok(Self { database, gate, is_to_read: true })
     }
 
@@ -205,7 +210,7 @@ mod tests {
     fn what_is_read_stays_as_it_is_while_another_database_writes() {
         let folder = tempfile::tempdir().unwrap();
         let (_, medium) = store(folder.path());
-        let read = Opened::to_read(&medium, 0).unwrap();
+        let read = Opened::to_read(&medium, At::LastWhole, 0).unwrap();
         let (written, held) = Opened::to_write_beside(&medium, 0).unwrap();
         for number in 0..20_u8 {
             let transaction = written.begin().unwrap();
@@ -223,7 +228,7 @@ mod tests {
     fn a_database_to_read_alone_takes_no_writes_and_knows_that_its_file_has_failed() {
         let folder = tempfile::tempdir().unwrap();
         let (_, medium) = store(folder.path());
-        let read = Opened::to_read(&medium, 0).unwrap();
+        let read = Opened::to_read(&medium, At::LastWhole, 0).unwrap();
         assert!(read.can_be_read_apart() && read.begin().is_err());
         let snapshot = read.snapshot().unwrap();
         read.shut();
@@ -249,8 +254,10 @@ mod tests {
     fn a_database_that_is_shut_off_reads_nothing_more_and_another_does() {
         let folder = tempfile::tempdir().unwrap();
         let (_, medium) = store(folder.path());
-        let (shut, other) =
-            (Opened::to_read(&medium, 0).unwrap(), Opened::to_write(&medium, 0).unwrap());
+        let (shut, other) = (
+            Opened::to_read(&medium, At::LastWhole, 0).unwrap(),
+            Opened::to_write(&medium, 0).unwrap(),
+        );
         let (of_shut, of_other) = (shut.snapshot().unwrap(), other.snapshot().unwrap());
         shut.shut();
         assert!(!reads(&of_shut) && reads(&of_other));

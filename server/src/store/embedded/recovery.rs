@@ -17,12 +17,14 @@ use std::{
 use redb::ReadableTable as _;
 
 use super::{
+    blocks::At,
     check::check_row,
     compact::{self, Conversion},
     damage,
     open::{META_LAST_ID, OpenError},
     opened::Opened,
     shared::Shared,
+    storage::EVERYTHING,
     tables::{self, Definition},
 };
 use crate::store::{Health, StoreError};
@@ -64,17 +66,17 @@ pub(super) fn recover(shared: &Shared, refuse: impl Fn(&StoreError)) {
 }
 
 /// Tries to bring the store back. Reads go on over a database of their own meanwhile: as long as the disk does not
-/// work, over what the system keeps in memory, where a commit that failed at its very end may be seen, and then over
-/// what is on disk.
+/// work, over the last commit whose blocks are known to be on it, which one that failed at its very end may be, and
+/// then over the last that is found there.
 fn heal(shared: &Shared) -> Result<(), OpenError> {
-    let read_apart = || Opened::to_read(&*shared.medium, CACHE_BYTES_BESIDE);
+    let read_apart = |at| Opened::to_read(&*shared.medium, at, CACHE_BYTES_BESIDE);
     if !shared.opened().can_be_read_apart() {
-        shared.go_on_over(read_apart()?);
+        shared.go_on_over(read_apart(At::LastOnDisk)?);
     }
     shared.medium.try_to_write()?;
-    shared.medium.forget_cached()?;
+    shared.medium.forget_cached(&[EVERYTHING])?;
     // From here on both are of the commit that is on disk.
-    shared.go_on_over(read_apart()?);
+    shared.go_on_over(read_apart(At::LastWhole)?);
     let (opened, held) = Opened::to_write_beside(&*shared.medium, shared.cache_bytes)?;
     // What fails here is to write nothing more, not even when it is dropped.
     try_to_write(shared, &opened).inspect_err(|_| opened.shut()).map_err(|e| opened.cause(e))?;

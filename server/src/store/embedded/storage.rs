@@ -27,16 +27,16 @@ pub trait Medium: Send + Sync {
     /// [`OpenError::Locked`] when another process has it, or [`OpenError::Io`].
     fn open(&self) -> Result<Storage, OpenError>;
 
-    /// Asks the system to forget what it keeps in memory of what lies here, so that what is read is on disk, and
+    /// Brings to disk what was written, and asks the system to forget what it keeps in memory of parts of what lies here, so that what is read is on disk, and
     /// what is written next comes there. After a write has failed, memory holds what the disk does not; and where
     /// that is written again, a sync may say that it is on disk though it never comes there (ext4 of Linux 6.18:
     /// 40 times of 40).
     ///
-    /// It takes some 0.1 s for a gigabyte that is kept, so an ordinary start does without.
+    /// To forget [`EVERYTHING`] takes some 0.1 s for a gigabyte that is kept, so an ordinary start does without.
     ///
     /// # Errors
     /// As [`Medium::open`], or when what was written before does not come to disk; it is forgotten then too.
-    fn forget_cached(&self) -> Result<(), OpenError> {
+    fn forget_cached(&self, _parts: &[Range<u64>]) -> Result<(), OpenError> {
         Ok(())
     }
 
@@ -63,6 +63,9 @@ pub trait Medium: Send + Sync {
     /// Its name for a person.
     fn name(&self) -> String;
 }
+
+/// All bytes that there may be.
+pub const EVERYTHING: Range<u64> = 0..u64::MAX;
 
 /// Writes a store into storage that holds nothing yet.
 pub type WriteStore<'w> = &'w mut dyn FnMut(Storage) -> Result<(), OpenError>;
@@ -136,6 +139,29 @@ impl FileMedium {
     }
 }
 
+/// Most bytes that Linux keeps in memory as one: what is asked for in part is not forgotten.
+#[cfg(target_os = "linux")]
+const FOLIO_BYTES: u64 = 8 * 1024 * 1024;
+
+/// The parts, each as far as what is kept as one with it, and joined where they meet.
+#[cfg(target_os = "linux")]
+fn widened(parts: &[Range<u64>]) -> Vec<Range<u64>> {
+    let whole = |part: &Range<u64>| {
+        let end = part.end.checked_next_multiple_of(FOLIO_BYTES).unwrap_or(u64::MAX);
+        part.start / FOLIO_BYTES * FOLIO_BYTES..end
+    };
+    let mut wide: Vec<_> = parts.iter().map(whole).collect();
+    wide.sort_unstable_by_key(|part| part.start);
+    wide.dedup_by(|next, part| {
+        let meets = next.start <= part.end;
+        if meets {
+            part.end = part.end.max(next.end);
+        }
+        meets
+    });
+    wide
+}
+
 /// Locks a file against other processes, for as long as it is open. Where the system has no locks, there is none.
 fn lock(file: &File) -> Result<(), OpenError> {
     match file.try_lock() {
@@ -157,13 +183,17 @@ impl Medium for FileMedium {
         Ok(Storage::of_file(self.file()?)?)
     }
 
-    fn forget_cached(&self) -> Result<(), OpenError> {
+    fn forget_cached(&self, parts: &[Range<u64>]) -> Result<(), OpenError> {
         let file = self.file()?;
         // What is not on disk yet is not forgotten.
         let synced = file.sync_data();
         #[cfg(target_os = "linux")]
-        rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::DontNeed)
-            .map_err(io::Error::from)?;
+        for Range { start, end } in widened(parts) {
+            // All that follows where it has no length.
+            let len = std::num::NonZeroU64::new(end - start).filter(|_| end < EVERYTHING.end);
+            rustix::fs::fadvise(&file, start, len, rustix::fs::Advice::DontNeed)
+                .map_err(io::Error::from)?;
+        }
         Ok(synced?)
     }
 
@@ -422,6 +452,15 @@ mod tests {
         assert!(matches!(other.open(), Err(OpenError::Locked)));
         drop(last);
         assert!(other.open().is_ok());
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn parts_are_forgotten_with_what_is_kept_as_one_with_them() {
+        let folio = FOLIO_BYTES;
+        assert_eq!(widened(&[EVERYTHING]), [EVERYTHING]);
+        let parts = [5 * folio + 7..5 * folio + 9, 0..10, folio - 1..folio + 1, 20..30];
+        assert_eq!(widened(&parts), [0..2 * folio, 5 * folio..6 * folio]);
     }
 
     #[test]

@@ -10,12 +10,13 @@ use svctrack_core::value::ObjectId;
 
 use super::{
     FILE_NAME,
+    blocks::At,
     check::check_row,
     damage,
     links::Links,
     migrate,
     open::{self, OpenError},
-    storage::{FileMedium, Medium},
+    storage::{EVERYTHING, FileMedium, Medium},
     tables::{self, Definition},
 };
 use crate::{observe, store::StoreError};
@@ -93,13 +94,13 @@ pub fn verify(folder: &Path, cache_bytes: usize) -> Result<Verified, OpenError> 
 pub fn verify_medium(medium: &dyn Medium, cache_bytes: usize) -> Result<Verified, OpenError> {
     let mut verified = Verified::default();
     // As far as it can be done: a store on a disk that takes no writes is verified too.
-    let _ = medium.forget_cached();
-    let database = open::open_to_read(medium.open()?, cache_bytes)?;
+    let _ = medium.forget_cached(&[EVERYTHING]);
+    let database = open::open_to_read(medium.open()?, At::LastWhole, cache_bytes)?;
     let done = damage::contained(|| check_rows(&database, &mut verified));
     damage::drop_quietly(database);
     verified.take("pages", done)?;
     if verified.is_sound() {
-        check_pages(open::open_to_read(medium.open()?, cache_bytes)?, &mut verified);
+        check_pages(open::open_to_read(medium.open()?, At::LastWhole, cache_bytes)?, &mut verified);
     }
     Ok(verified)
 }

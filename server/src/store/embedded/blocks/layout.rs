@@ -11,7 +11,8 @@
 //! 1 1 1020, and so on, up to the last block of the database
 //! ```
 //!
-//! A header is `magic:16 format:4 sum:4 epoch:8`, and then block 0 of the database. Sums are
+//! A header is `magic:16 format:4 sum:4 epoch:8`, then block 0 of the database as far as it is used, 512 bytes,
+//! then `block:4 sum:4` for each block that comes to disk with it, and zero. Sums are
 //! `epoch:8 zero:4 sum:4`, and then one sum of four bytes for each block. Numbers are big-endian.
 
 /// Bytes of a block.

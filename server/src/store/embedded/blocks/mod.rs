@@ -7,22 +7,33 @@
 //! written since fits its sum. Blocks that were being written may not, and need not: redb writes no
 //! page that a commit on disk reaches. Only block 0 is written in place, so it has a way of its own
 //! ([`header`]).
+//!
+//! A commit of redb asks for two syncs: one for its pages, one for the header by which they count. Here one does
+//! for both, unless there are more blocks than a header names ([`names`]), or the file grows or shrinks. Invariant: no
+//! block that the header on disk names is written again or cut off before a twin of it without names is on disk.
 
 mod header;
 mod layout;
+mod names;
 mod sums;
+#[cfg(test)]
+mod tests;
 
 use std::{
     collections::HashMap,
-    io, panic,
+    io,
+    ops::Range,
+    panic,
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
 use redb::StorageBackend;
 
+pub(super) use self::header::At;
 use self::{
-    header::Header,
+    header::{Found, Header},
     layout::BLOCK_BYTES,
+    names::Names,
     sums::{Group, is_sound, sum_of},
 };
 use super::{open::OpenError, storage::Storage};
@@ -42,32 +53,91 @@ pub(super) struct Blocks {
     known: Mutex<Known>,
     /// Held while changes are brought to disk.
     syncing: Mutex<()>,
+    /// What a later header names, which was passed over when these were opened.
+    passed_over: Option<Names>,
 }
 
 #[derive(Debug)]
 struct Known {
     header: Header,
     groups: HashMap<u64, Group>,
+    /// What has been written since the last sync.
+    fresh: Names,
+    /// What of it is being brought to disk.
+    in_writing: Names,
+    /// What the header on disk names.
+    named: Names,
+    /// Whether its second twin has been written without names since.
+    is_unnamed: bool,
+    /// What failed first. A failure may be told once, and to one whom it does not concern: after it, what was written
+    /// before may be lost whatever a sync says.
+    failed: Option<(io::ErrorKind, String)>,
+}
+
+/// Which changes are brought to disk with what was written.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum With {
+    Sums,
+    SumsAndHeader,
 }
 
 impl Blocks {
     /// Blocks in storage that holds nothing yet.
     pub(super) fn create(under: Storage) -> Self {
-        Self::with(under, Header::never_written())
+        Self::with(under, Header::never_written(), Names::default())
     }
 
-    /// The blocks in a file.
+    /// The blocks in a file. Before they are written to, what was being written must be on disk, or forgotten
+    /// ([`Blocks::places_in_writing`]).
     ///
     /// # Errors
     /// [`OpenError`] when it is not a store, one of a later version, or its header is damaged.
-    pub(super) fn open(under: Storage) -> Result<Self, OpenError> {
-        let header = Header::load(&under)?;
-        Ok(Self::with(under, header))
+    pub(super) fn open(under: Storage, at: At) -> Result<Self, OpenError> {
+        let Found { header, names, passed_over } = Header::load(&under, at)?;
+        let opened = Self { passed_over, ..Self::with(under, header, names.clone()) };
+        // Where the program was killed before its sync was over, sums may not be those of the blocks.
+        for (block, sum) in names.sums() {
+            let (group, number) = layout::group_of(block);
+            opened.known().group(&opened.under, group)?.set(number, sum);
+        }
+        Ok(opened)
     }
 
-    fn with(under: Storage, header: Header) -> Self {
-        let known = Mutex::new(Known { header, groups: HashMap::new() });
-        Self { under, known, syncing: Mutex::new(()) }
+    fn with(under: Storage, header: Header, named: Names) -> Self {
+        let known = Known {
+            header,
+            groups: HashMap::new(),
+            // Their sums may not be on disk, so that the next header names them as well.
+            fresh: named.clone(),
+            in_writing: Names::default(),
+            named,
+            is_unnamed: false,
+            failed: None,
+        };
+        let (known, syncing) = (Mutex::new(known), Mutex::new(()));
+        Self { under, known, syncing, passed_over: None }
+    }
+
+    /// Whether a later header was passed over, since not all that it names is there.
+    pub(super) fn is_older(&self) -> bool {
+        self.passed_over.is_some()
+    }
+
+    /// Where in the file lies what was being written when the program was stopped, of which the system may have in
+    /// memory what the disk does not have; nothing where all of it had come to disk.
+    pub(super) fn places_in_writing(&self) -> Vec<Range<u64>> {
+        let known = self.known();
+        let named = known.named.sums().chain(self.passed_over.iter().flat_map(Names::sums));
+        let places = named.flat_map(|(block, _)| {
+            let place = layout::place(block);
+            let sums = layout::place_of_sums(layout::group_of(block).0);
+            [place..place + 1, sums..sums + layout::SUM_BLOCKS]
+        });
+        let mut places: Vec<_> = places.collect();
+        if !places.is_empty() {
+            places.push(0..layout::HEADER_BLOCKS);
+        }
+        places.into_iter().map(|p| layout::offset(p.start)..layout::offset(p.end)).collect()
     }
 
     fn known(&self) -> MutexGuard<'_, Known> {
@@ -89,13 +159,112 @@ impl Blocks {
         Ok(())
     }
 
-    /// Writes what has changed in sums and header to the copies whose turn it is.
-    fn write_changes(&self) -> io::Result<()> {
-        let changes = self.known().take_changes();
-        for (place, bytes) in changes {
-            self.under.write(layout::offset(place), &bytes)?;
+    /// Brings to disk what was written, with the sums and, where it has changed, the header.
+    fn bring_to_disk(&self) -> io::Result<()> {
+        if self.known().may_wait() {
+            return Ok(());
         }
-        self.under.sync_data()
+        self.sync(With::SumsAndHeader)?;
+        while self.known().header.is_due() {
+            self.sync(With::SumsAndHeader)?;
+        }
+        self.unname()
+    }
+
+    /// Writes changes to the copies whose turn it is, and syncs all.
+    fn sync(&self, with: With) -> io::Result<()> {
+        let (changes, twin) = {
+            let mut known = self.known();
+            (known.take_changes(with), known.other_twin())
+        };
+        let write = || {
+            changes.iter().try_for_each(|(place, bytes)| self.write_at(*place, bytes))?;
+            self.under.sync_data()?;
+            twin.map_or(Ok(()), |(place, bytes)| self.write_at(place, &bytes))
+        };
+        let done = write();
+        match done {
+            Ok(()) => self.known().written(),
+            Err(_) => self.known().not_written(),
+        }
+        done
+    }
+
+    /// Says in the header's second twin that what it names is on disk; that comes to disk with the next sync.
+    fn unname(&self) -> io::Result<()> {
+        let without = self.known().without_names(1);
+        if let Some((place, bytes)) = without {
+            self.write_at(place, &bytes)?;
+            self.known().is_unnamed = true;
+        }
+        Ok(())
+    }
+
+    fn write_at(&self, place: u64, bytes: &[u8]) -> io::Result<()> {
+        self.under.write(layout::offset(place), bytes)
+    }
+
+    fn write_blocks(&self, first: u64, data: &[u8]) -> io::Result<()> {
+        self.wait_until_unnamed(first..first + (data.len() / BLOCK_BYTES) as u64)?;
+        let (mut block, mut rest) = (first, data);
+        while !rest.is_empty() {
+            let blocks = layout::run(block, rest.len() / BLOCK_BYTES);
+            let (part, behind) = rest.split_at(blocks * BLOCK_BYTES);
+            self.write_at(layout::place(block), part)?;
+            for (block, bytes) in (block..).zip(part.chunks(BLOCK_BYTES)) {
+                let sum = sum_of(block, bytes);
+                let (group, number) = layout::group_of(block);
+                let mut known = self.known();
+                known.group(&self.under, group)?.set(number, sum);
+                known.fresh.add(block, sum);
+            }
+            (block, rest) = (block + blocks as u64, behind);
+        }
+        Ok(())
+    }
+
+    /// Forgets the blocks from one on.
+    fn cut_off(&self, from: u64) -> io::Result<()> {
+        self.wait_until_unnamed(from..u64::MAX)?;
+        let (last, used) = layout::group_of(from);
+        let mut known = self.known();
+        known.groups.retain(|number, _| *number <= last);
+        known.group(&self.under, last)?.cut_off(used);
+        known.fresh.cut_off(from);
+        Ok(())
+    }
+
+    /// Waits until blocks may be written again or cut off, which the header may name.
+    fn wait_until_unnamed(&self, blocks: Range<u64>) -> io::Result<()> {
+        if !self.known().names(&blocks) {
+            return Ok(());
+        }
+        let _turn = self.turn();
+        if !self.known().names(&blocks) {
+            return Ok(());
+        }
+        if !self.known().is_unnamed {
+            self.sync(With::Sums)?;
+            self.unname()?;
+        }
+        self.sync(With::Sums)
+    }
+
+    /// Changes what lies below, unless that has failed before.
+    fn change<T>(&self, change: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
+        let failed =
+            self.known().failed.as_ref().map(|(kind, what)| io::Error::new(*kind, what.clone()));
+        match failed {
+            Some(failed) => Err(failed),
+            None => change().inspect_err(|error| {
+                let failed = || (error.kind(), error.to_string());
+                self.known().failed.get_or_insert_with(failed);
+            }),
+        }
+    }
+
+    fn turn(&self) -> MutexGuard<'_, ()> {
+        self.syncing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -112,21 +281,53 @@ impl Known {
         }
     }
 
-    fn take_changes(&mut self) -> Vec<(u64, Vec<u8>)> {
+    /// Whether what was written may come to disk with the next header.
+    fn may_wait(&self) -> bool {
+        self.header.only_prepares() && Header::has_room_for(&self.fresh)
+    }
+
+    /// The header, at the end, only where all that was written comes to disk with it or before.
+    fn take_changes(&mut self, with: With) -> Vec<(u64, Vec<u8>)> {
+        let has_room = Header::has_room_for(&self.fresh);
+        self.in_writing = std::mem::take(&mut self.fresh);
         let mut changes: Vec<_> = self.groups.values_mut().filter_map(Group::take_change).collect();
-        changes.extend(self.header.take_change());
         changes.sort_unstable_by_key(|(place, _)| *place);
+        if with == With::SumsAndHeader && has_room && self.header.is_due() {
+            changes.push(self.header.take_change(&self.in_writing));
+        }
         changes
+    }
+
+    fn without_names(&self, twin: u64) -> Option<(u64, Vec<u8>)> {
+        (!self.named.is_empty()).then(|| self.header.without_names(twin))
+    }
+
+    /// The header's first twin without names, where the second one is about to come to disk without them and no other
+    /// header does: so that one flipped bit brings none back.
+    fn other_twin(&self) -> Option<(u64, Vec<u8>)> {
+        let stays = self.is_unnamed && !self.header.is_in_writing();
+        stays.then(|| self.without_names(0)).flatten()
     }
 
     fn written(&mut self) {
         self.groups.values_mut().for_each(Group::written);
-        self.header.written();
+        let written = std::mem::take(&mut self.in_writing);
+        if self.header.written() {
+            (self.named, self.is_unnamed) = (written, false);
+        } else if self.is_unnamed {
+            (self.named, self.is_unnamed) = (Names::default(), false);
+        }
     }
 
     fn not_written(&mut self) {
         self.groups.values_mut().for_each(Group::not_written);
         self.header.not_written();
+        let not_written = std::mem::take(&mut self.in_writing);
+        self.fresh.add_earlier(not_written);
+    }
+
+    fn names(&self, blocks: &Range<u64>) -> bool {
+        self.named.touches(blocks) || self.in_writing.touches(blocks)
     }
 }
 
@@ -163,42 +364,23 @@ impl StorageBackend for Blocks {
         if offset < BLOCK_BYTES as u64 {
             return self.known().header.write(offset, data);
         }
-        let (mut block, mut rest) = (whole_blocks(offset, data.len())?, data);
-        while !rest.is_empty() {
-            let blocks = layout::run(block, rest.len() / BLOCK_BYTES);
-            let (part, behind) = rest.split_at(blocks * BLOCK_BYTES);
-            self.under.write(layout::offset(layout::place(block)), part)?;
-            for (block, bytes) in (block..).zip(part.chunks(BLOCK_BYTES)) {
-                let sum = sum_of(block, bytes);
-                let (group, number) = layout::group_of(block);
-                self.known().group(&self.under, group)?.set(number, sum);
-            }
-            (block, rest) = (block + blocks as u64, behind);
-        }
-        Ok(())
+        let block = whole_blocks(offset, data.len())?;
+        self.change(|| self.write_blocks(block, data))
     }
 
     fn set_len(&self, len: u64) -> io::Result<()> {
         let blocks = whole_blocks(len, 0)?;
-        let (last, used) = layout::group_of(blocks);
-        {
-            let mut known = self.known();
+        self.change(|| {
             if len < self.len()? {
-                known.groups.retain(|number, _| *number <= last);
-                known.group(&self.under, last)?.cut_off(used);
+                self.cut_off(blocks)?;
             }
-        }
-        self.under.set_len(layout::file_len(len))
+            self.under.set_len(layout::file_len(len))
+        })
     }
 
     fn sync_data(&self) -> io::Result<()> {
-        let _turn = self.syncing.lock().unwrap_or_else(PoisonError::into_inner);
-        let done = self.write_changes();
-        match done {
-            Ok(()) => self.known().written(),
-            Err(_) => self.known().not_written(),
-        }
-        done
+        let _turn = self.turn();
+        self.change(|| self.bring_to_disk())
     }
 
     fn close(&self) -> io::Result<()> {
