@@ -11,7 +11,7 @@ use svctrack_core::{access, value::TenantId};
 
 pub use self::{
     tenant::{Tenant, TenantRecord},
-    token::{Token, TokenRecord},
+    token::{KnownToken, Token, TokenRecord},
 };
 use crate::{app::App, error::Error, store::Actor};
 
@@ -30,7 +30,7 @@ pub(crate) struct Caller {
 /// What a caller has shown.
 #[derive(Clone, Debug)]
 enum By {
-    Token(Arc<TokenRecord>),
+    Token(Arc<KnownToken>),
     /// That they have the file, and with it these scopes.
     File(Vec<String>),
     /// Nothing: they send events, to which a tenant's id is enough.
@@ -40,7 +40,7 @@ enum By {
 impl From<Caller> for Actor {
     fn from(caller: Caller) -> Self {
         let user = match &caller.by {
-            By::Token(token) => token.user_id,
+            By::Token(token) => token.record.user_id,
             By::File(_) | By::Nothing => None,
         };
         Self { tenant: caller.tenant, token: caller.token().map(str::to_owned), user }
@@ -56,7 +56,7 @@ impl Caller {
     /// Id of the token that was called with.
     pub(crate) fn token(&self) -> Option<&str> {
         match &self.by {
-            By::Token(token) => Some(&token.id),
+            By::Token(token) => Some(&token.record.id),
             By::File(_) | By::Nothing => None,
         }
     }
@@ -64,7 +64,7 @@ impl Caller {
     /// What they may do.
     pub(crate) fn scopes(&self) -> &[String] {
         match &self.by {
-            By::Token(token) => &token.scopes,
+            By::Token(token) => &token.record.scopes,
             By::File(scopes) => scopes,
             By::Nothing => &[],
         }
@@ -98,15 +98,15 @@ pub(crate) fn authenticate(app: &App, request: &Request) -> Result<Caller, Error
     let sent =
         header.to_str().ok().and_then(token_in).ok_or(Error::Unauthorized("token_missing"))?;
     let token = Token::parse(&sent).ok_or(Error::Unauthorized("token_malformed"))?;
-    let known = app.store.token(token.id())?.filter(|known| known.is_of(&token));
+    let known = app.store.token(token.id())?.filter(|known| known.record.is_of(&token));
     let known = known.ok_or(Error::Unauthorized("token_unknown"))?;
     let now = app.clock.now();
-    if known.expires_at.is_some_and(|end| end <= now) {
+    if known.record.expires_at.is_some_and(|end| end <= now) {
         return Err(Error::Unauthorized("token_expired"));
     }
-    app.store.token_used(&known, now);
-    let tenant = Tenant::shown(known.tenant);
-    app.rates.count_request(tenant.id(), &known.id, app.store.rate_limits(&tenant)?)?;
+    app.store.token_used(&known.record, now);
+    let tenant = Tenant::shown(known.record.tenant);
+    app.rates.count_request(tenant.id(), &known.record.id, known.limits)?;
     Ok(Caller { tenant, by: By::Token(known) })
 }
 
@@ -135,17 +135,14 @@ fn user_of_basic(header: &str) -> Option<String> {
 /// [`Error::TenantNotFound`] when there is no such tenant.
 pub(crate) fn tenant_in_path(app: &App, text: &str) -> Result<Tenant, Error> {
     let id = TenantId::parse(text).ok_or(Error::TenantNotFound)?;
-    if !app.store.has_tenant(id)? {
-        return Err(Error::TenantNotFound);
-    }
-    counted(app, Tenant::shown(id))
+    counted(app, id)?.ok_or(Error::TenantNotFound)
 }
 
-/// Counts a tracking call of a tenant, which may be one too many.
-fn counted(app: &App, tenant: Tenant) -> Result<Tenant, Error> {
-    let limits = app.store.rate_limits(&tenant)?;
-    app.rates.count_tracking(tenant.id(), limits)?;
-    Ok(tenant)
+/// Counts a tracking call of a tenant, which may be one too many; none where there is no such tenant.
+fn counted(app: &App, tenant: TenantId) -> Result<Option<Tenant>, Error> {
+    let Some(limits) = app.store.limits_of(tenant)? else { return Ok(None) };
+    app.rates.count_tracking(tenant, limits)?;
+    Ok(Some(Tenant::shown(tenant)))
 }
 
 /// The tenant of a pipeline's call: its UUID is the user name of HTTP Basic, whatever the password
@@ -157,10 +154,7 @@ pub(crate) fn tenant_of_pipeline(app: &App, request: &Request) -> Result<Tenant,
     let header = request.headers().get(AUTHORIZATION).and_then(|header| header.to_str().ok());
     let id = header.and_then(user_of_basic).and_then(|user| TenantId::parse(&user));
     let id = id.ok_or(Error::TenantUnauthorized)?;
-    if !app.store.has_tenant(id)? {
-        return Err(Error::TenantUnauthorized);
-    }
-    counted(app, Tenant::shown(id))
+    counted(app, id)?.ok_or(Error::TenantUnauthorized)
 }
 
 /// A tenant for the store itself, and for somebody who has its file in their hands.

@@ -12,6 +12,7 @@ use svctrack_core::{
 };
 
 use super::Tenant;
+use crate::rate_limit::RateLimits;
 
 const PREFIX: &str = "svt_";
 const ID_CHARS: usize = 8;
@@ -184,6 +185,15 @@ impl TokenRecord {
     pub fn is_of(&self, token: &Token) -> bool {
         self.hash.as_bytes().ct_eq(token.hash().as_bytes()).into()
     }
+}
+
+/// A token as requests need it.
+#[derive(Debug)]
+pub struct KnownToken {
+    /// What is kept of it.
+    pub record: TokenRecord,
+    /// The limits that its tenant has set for itself.
+    pub limits: RateLimits,
 }
 
 #[cfg(test)]

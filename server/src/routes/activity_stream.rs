@@ -159,7 +159,7 @@ impl Listener {
         let Some(token) = &self.token else { return true };
         let now = self.app.clock.now();
         let known = self.app.store.token(token).ok().flatten();
-        known.is_some_and(|token| token.expires_at.is_none_or(|end| end > now))
+        known.is_some_and(|token| token.record.expires_at.is_none_or(|end| end > now))
     }
 }
 

@@ -24,7 +24,7 @@ use tokio::sync::watch;
 
 use self::embedded::Manifest;
 use crate::{
-    auth::{Tenant, TenantRecord, TokenRecord},
+    auth::{KnownToken, Tenant, TenantRecord, TokenRecord},
     rate_limit::RateLimits,
 };
 
@@ -458,6 +458,12 @@ pub trait Store: Send + Sync {
         after: Option<ObjectId>,
     ) -> BoxFuture<'_, Result<Page, StoreError>>;
 
+    /// The rate limits that a tenant has set for itself; none where there is no such tenant.
+    ///
+    /// # Errors
+    /// When the store cannot say.
+    fn limits_of(&self, tenant: TenantId) -> Result<Option<RateLimits>, StoreError>;
+
     /// Whether there is such a tenant.
     ///
     /// # Errors
@@ -474,7 +480,7 @@ pub trait Store: Send + Sync {
     ///
     /// # Errors
     /// When the store cannot say.
-    fn token(&self, id: &str) -> Result<Option<Arc<TokenRecord>>, StoreError>;
+    fn token(&self, id: &str) -> Result<Option<Arc<KnownToken>>, StoreError>;
 
     /// The tokens of a tenant, in the order of their ids.
     ///
@@ -484,12 +490,6 @@ pub trait Store: Send + Sync {
 
     /// Notes that a token was used; it is written along with another commit (R43).
     fn token_used(&self, token: &TokenRecord, now: Timestamp);
-
-    /// The rate limits that a tenant has set for itself.
-    ///
-    /// # Errors
-    /// When the store cannot say.
-    fn rate_limits(&self, tenant: &Tenant) -> Result<RateLimits, StoreError>;
 
     /// How the store is.
     fn condition(&self) -> Condition;

@@ -33,7 +33,6 @@ mod parked;
 mod pending;
 mod person;
 mod queue;
-mod rate_limits;
 mod read;
 mod recovery;
 mod replays;
@@ -88,7 +87,6 @@ use self::{
     moment::{Latest, Moment},
     opened::Opened,
     queue::{Job, Queues},
-    rate_limits::KnownLimits,
     replays::Replays,
     shared::Shared,
     storage::{EVERYTHING, FileMedium, Medium},
@@ -103,7 +101,7 @@ use super::{
 };
 use crate::{
     app::Clock,
-    auth::{Tenant, TenantRecord, TokenRecord},
+    auth::{KnownToken, Tenant, TenantRecord, TokenRecord},
     rate_limit::RateLimits,
 };
 
@@ -186,7 +184,6 @@ impl Embedded {
             damaged: AtomicU64::new(0),
             checked: Mutex::default(),
             uses: TokenUses::default(),
-            limits: KnownLimits::default(),
             commits: watch::Sender::new(0),
             clock,
         });
@@ -343,11 +340,15 @@ impl Store for Embedded {
         self.shared.read_point(|moment| moment.has_tenant(tenant))
     }
 
+    fn limits_of(&self, tenant: TenantId) -> Result<Option<RateLimits>, StoreError> {
+        self.shared.read_point(|moment| moment.limits_of(tenant))
+    }
+
     fn tenants(&self, limit: usize) -> Result<Vec<TenantRecord>, StoreError> {
         self.shared.read(|snapshot| tenants::list(snapshot, limit))
     }
 
-    fn token(&self, id: &str) -> Result<Option<Arc<TokenRecord>>, StoreError> {
+    fn token(&self, id: &str) -> Result<Option<Arc<KnownToken>>, StoreError> {
         self.shared.read_point(|moment| moment.token(id))
     }
 
@@ -359,11 +360,6 @@ impl Store for Embedded {
 
     fn token_used(&self, token: &TokenRecord, now: Timestamp) {
         self.shared.uses.note(token, now);
-    }
-
-    fn rate_limits(&self, tenant: &Tenant) -> Result<RateLimits, StoreError> {
-        let read = |moment: &Moment| read::rate_limits(&moment.tables, tenant.id());
-        self.shared.limits.of(tenant.id(), || self.shared.read_point(read))
     }
 
     fn condition(&self) -> Condition {

@@ -12,20 +12,22 @@ use redb::ReadTransaction;
 use svctrack_core::value::TenantId;
 
 use super::{
+    read,
     tables::{ReadTable, RecordTables, TENANTS, TOKENS},
     tenants,
 };
-use crate::{auth::TokenRecord, store::StoreError};
+use crate::{auth::KnownToken, rate_limit::RateLimits, store::StoreError};
 
-/// Most tokens that are kept as they were read, some 500 bytes each.
-const MAX_KNOWN_TOKENS: usize = 10_000;
+/// Most tokens, and most tenants, that are kept as they were read, some 500 bytes each.
+const MAX_KNOWN: usize = 10_000;
 
 /// The store as it was after a commit.
 pub(super) struct Moment {
     pub(super) tables: RecordTables,
     tenants: ReadTable,
     tokens: ReadTable,
-    known_tokens: Mutex<BTreeMap<String, Arc<TokenRecord>>>,
+    known_tokens: ReadOnce<str, Arc<KnownToken>>,
+    known_limits: ReadOnce<TenantId, RateLimits>,
 }
 
 impl Moment {
@@ -34,7 +36,8 @@ impl Moment {
             tables: RecordTables::open(snapshot)?,
             tenants: snapshot.open_table(TENANTS)?,
             tokens: snapshot.open_table(TOKENS)?,
-            known_tokens: Mutex::default(),
+            known_tokens: ReadOnce::default(),
+            known_limits: ReadOnce::default(),
         })
     }
 
@@ -42,14 +45,45 @@ impl Moment {
         Ok(self.tenants.get(tenant.as_bytes().as_slice())?.is_some())
     }
 
-    pub(super) fn token(&self, id: &str) -> Result<Option<Arc<TokenRecord>>, StoreError> {
-        if let Some(known) = lock(&self.known_tokens).get(id) {
+    /// The rate limits of a tenant, if there is such a tenant.
+    pub(super) fn limits_of(&self, tenant: TenantId) -> Result<Option<RateLimits>, StoreError> {
+        self.known_limits.get_or(&tenant, || match self.has_tenant(tenant)? {
+            true => read::rate_limits(&self.tables, tenant).map(Some),
+            false => Ok(None),
+        })
+    }
+
+    pub(super) fn token(&self, id: &str) -> Result<Option<Arc<KnownToken>>, StoreError> {
+        self.known_tokens.get_or(id, || {
+            let Some(record) = tenants::token(&self.tokens, id)? else { return Ok(None) };
+            let limits = read::rate_limits(&self.tables, record.tenant)?;
+            Ok(Some(Arc::new(KnownToken { record, limits })))
+        })
+    }
+}
+
+/// What was read once; what is not there is asked for each time.
+struct ReadOnce<K: ToOwned + ?Sized, V>(Mutex<BTreeMap<K::Owned, V>>);
+
+impl<K: ToOwned<Owned: Ord> + ?Sized, V> Default for ReadOnce<K, V> {
+    fn default() -> Self {
+        Self(Mutex::default())
+    }
+}
+
+impl<K: ToOwned<Owned: Ord> + Ord + ?Sized, V: Clone> ReadOnce<K, V> {
+    fn get_or(
+        &self,
+        key: &K,
+        read: impl FnOnce() -> Result<Option<V>, StoreError>,
+    ) -> Result<Option<V>, StoreError> {
+        if let Some(known) = lock(&self.0).get(key) {
             return Ok(Some(known.clone()));
         }
-        let found = tenants::token(&self.tokens, id)?.map(Arc::new);
-        let mut known = lock(&self.known_tokens);
-        if let Some(found) = found.as_ref().filter(|_| known.len() < MAX_KNOWN_TOKENS) {
-            known.insert(id.to_owned(), found.clone());
+        let found = read()?;
+        let mut known = lock(&self.0);
+        if let Some(found) = found.as_ref().filter(|_| known.len() < MAX_KNOWN) {
+            known.insert(key.to_owned(), found.clone());
         }
         Ok(found)
     }

@@ -26,7 +26,6 @@ use super::{
     opened::Opened,
     parked,
     queue::Queues,
-    rate_limits::KnownLimits,
     storage::Medium,
     token_uses::TokenUses,
 };
@@ -64,7 +63,6 @@ pub(super) struct Shared {
     /// The last look at all of it.
     pub(super) checked: Mutex<Option<Checked>>,
     pub(super) uses: TokenUses,
-    pub(super) limits: KnownLimits,
     pub(super) commits: watch::Sender<u64>,
     pub(super) clock: Arc<dyn Clock>,
 }
@@ -181,7 +179,6 @@ impl Shared {
             std::mem::replace(&mut *opened, Arc::new(new))
         };
         self.latest.forget();
-        self.limits.forget();
         self.reopened.fetch_add(1, Ordering::Release);
         old.shut();
     }

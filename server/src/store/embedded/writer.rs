@@ -13,7 +13,6 @@ use std::{
 use redb::WriteTransaction;
 use svctrack_core::{
     plan::Ctx,
-    resources::settings::SETTINGS,
     value::{IdSequence, TenantId},
 };
 
@@ -188,9 +187,6 @@ impl Writer {
                 if batch.jobs.iter().any(|job| adds_activities(&job.command)) {
                     self.shared.commits.send_modify(|commits| *commits += 1);
                 }
-                if batch.jobs.iter().any(|job| changes_settings(&job.command)) {
-                    self.shared.limits.forget();
-                }
                 Ok(outcomes)
             }
             Err(failed) => {
@@ -286,10 +282,6 @@ fn adds_activities(command: &Command) -> bool {
         Command::Track(_) | Command::Replay | Command::ReplayEntry(_) => true,
         _ => false,
     }
-}
-
-fn changes_settings(command: &Command) -> bool {
-    matches!(command, Command::Update { def, .. } if **def == SETTINGS)
 }
 
 /// The one place where a write begins: every commit is durable, and leaves a file that opens at once
