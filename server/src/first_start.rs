@@ -92,7 +92,7 @@ This is the first start. Keep what follows: it is shown only this once.
 
   Tenant          {tenant}
   API token       {token}
-  Operator token  {operator}   (only to make further tenants)
+  Operator token  {operator}   (for further tenants, and backups)
 
 Paste this before </head> of your web app:
 
