@@ -27,10 +27,10 @@ pub trait Medium: Send + Sync {
     /// [`OpenError::Locked`] when another process has it, or [`OpenError::Io`].
     fn open(&self) -> Result<Storage, OpenError>;
 
-    /// Brings to disk what was written, and asks the system to forget what it keeps in memory of parts of what lies here, so that what is read is on disk, and
-    /// what is written next comes there. After a write has failed, memory holds what the disk does not; and where
-    /// that is written again, a sync may say that it is on disk though it never comes there (ext4 of Linux 6.18:
-    /// 40 times of 40).
+    /// Brings to disk what was written, and asks the system to forget what it keeps in memory of parts of what lies
+    /// here, so that what is read is on disk, and what is written next comes there. After a write has failed, memory
+    /// holds what the disk does not; and where that is written again, a sync may say that it is on disk though it never
+    /// comes there (ext4 of Linux 6.18: 40 times of 40).
     ///
     /// To forget [`EVERYTHING`] takes some 0.1 s for a gigabyte that is kept, so an ordinary start does without.
     ///
