@@ -15,7 +15,7 @@ use svctrack_server::{
     router,
     store::{
         Actor, Command, Store, StoreError,
-        embedded::{Embedded, OpenError, storage::Medium},
+        embedded::{Embedded, LogLimits, OpenError, storage::Medium},
     },
 };
 use svctrack_web::Addresses;
@@ -24,6 +24,8 @@ use crate::{TENANT, workload::Target};
 
 /// Cache of a store, in bytes.
 const CACHE_BYTES: usize = 4 * 1024 * 1024;
+/// A log of engagement through which the few rows of a test go several times.
+pub const SMALL_LOG: LogLimits = LogLimits { min_logged: 2, ordered: 12, min_folded: 3 };
 
 /// The tokens of a store, which outlive the servers over it.
 #[derive(Clone, Debug)]
@@ -45,7 +47,7 @@ pub struct Direct {
 impl Direct {
     /// Makes the tenant of an empty store, and its tokens.
     pub async fn found(medium: Box<dyn Medium>, clock: Arc<dyn Clock>) -> Tokens {
-        let store = Embedded::open_medium(medium, CACHE_BYTES, clock.clone()).unwrap();
+        let store = Embedded::open_medium(medium, CACHE_BYTES, SMALL_LOG, clock.clone()).unwrap();
         let (token, operator) = (Token::generate().unwrap(), Token::generate().unwrap());
         let id = TenantId::parse(TENANT).unwrap();
         let record = TokenRecord::of_everything(&token, id, "test", clock.now());
@@ -68,7 +70,7 @@ impl Direct {
         clock: Arc<dyn Clock>,
         tokens: Tokens,
     ) -> Result<Self, OpenError> {
-        let store = Arc::new(Embedded::open_medium(medium, CACHE_BYTES, clock.clone())?);
+        let store = Arc::new(Embedded::open_medium(medium, CACHE_BYTES, SMALL_LOG, clock.clone())?);
         let app = App::new(
             store.clone(),
             clock,

@@ -25,7 +25,7 @@ use svctrack_web::Addresses;
 use tempfile::TempDir;
 use tokio::{net::TcpListener, sync::oneshot};
 
-use crate::{TENANT, client::Client};
+use crate::{TENANT, client::Client, direct::SMALL_LOG};
 
 /// Cache of a test's store, in bytes.
 const CACHE_BYTES: usize = 16 * 1024 * 1024;
@@ -104,7 +104,7 @@ impl InProcess {
     /// Starts a server on a medium and with a cache of the test's.
     pub async fn with_medium_and_cache(medium: Box<dyn Medium>, cache_bytes: usize) -> Self {
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-        let store = Embedded::open_medium(medium, cache_bytes, clock.clone()).unwrap();
+        let store = Embedded::open_medium(medium, cache_bytes, SMALL_LOG, clock.clone()).unwrap();
         Self::serve(store, clock, None, |_| {}).await
     }
 

@@ -16,8 +16,9 @@ use crate::{
 
 /// The token in these files; it opens nothing else.
 const TOKEN: &str = "svt_muxH4Z6A_4ts0s3gJ0x5O0tNaFsNwtUzZIaZ799LiKmiS5ykNOK52aKvxx";
-/// The formats, each with a file; that of 3 is of a program that was killed amid a commit.
-const FORMATS: [u32; 3] = [1, 2, 3];
+/// The formats, each with a file; that of 3 is of a program that was killed amid a commit, that of 4 has engagement which
+/// is in its log alone.
+const FORMATS: [u32; 4] = [1, 2, 3, 4];
 /// Where the format stands in each of the four copies of a header.
 const FORMAT_AT: [usize; 4] = [16, 4_112, 8_208, 12_304];
 
@@ -57,6 +58,15 @@ async fn check_what_it_holds(folder: &Path) {
     server.kill().await;
 }
 
+async fn check_what_its_log_holds(folder: &Path) {
+    let server = Server::start(folder, &Token::parse(TOKEN).unwrap()).await;
+    for number in 0..20 {
+        let user = server.client.get(&format!("/endusers/extid-logged-{number}")).await.json();
+        assert_eq!(user["beatsTotal"], 3);
+    }
+    server.kill().await;
+}
+
 #[tokio::test]
 async fn a_store_of_each_format_is_brought_up_to_that_of_today() {
     for format in FORMATS {
@@ -64,6 +74,9 @@ async fn a_store_of_each_format_is_brought_up_to_that_of_today() {
         // The second time it is of today's format.
         for _ in 0..2 {
             check_what_it_holds(folder.path()).await;
+            if format >= 4 {
+                check_what_its_log_holds(folder.path()).await;
+            }
             assert!(fs::read(folder.path().join(FILE)).unwrap().starts_with(b"svctrack store"));
         }
     }

@@ -28,6 +28,7 @@ use svctrack_server::{
 };
 use svctrack_tests::{
     TENANT,
+    direct::SMALL_LOG,
     disk::{Disk, Fault, Left},
     in_process::InProcess,
     model::Random,
@@ -238,7 +239,7 @@ async fn changed() -> (Disk, InProcess, Names, u64) {
 fn open_and_close(disk: &Disk) -> u64 {
     let before = disk.operations();
     let (medium, clock) = (Box::new(disk.clone()), Arc::new(SystemClock));
-    let opened = Embedded::open_medium(medium, SMALL_CACHE_BYTES, clock);
+    let opened = Embedded::open_medium(medium, SMALL_CACHE_BYTES, SMALL_LOG, clock);
     opened.into_iter().for_each(|store| store.close());
     disk.operations() - before
 }

@@ -119,7 +119,7 @@ impl Applier<'_, '_> {
             parked::mark(self.tables, self.pending, self.actor, &wait_for_creation())?;
         }
         if *def == END_USER {
-            self.pending.engagement.follow(self.tables, self.tenant, id, removed, added)?;
+            self.tables.engagement.follow(self.tenant, id, removed, added)?;
         }
         parked::wake(self.tables, self.pending, self.actor, def, added)?;
         parked::wake(self.tables, self.pending, self.actor, def, removed)
@@ -138,7 +138,7 @@ impl Applier<'_, '_> {
         match appended {
             Appended::Activity(activity) => history::append(tables, self.pending, tenant, activity),
             Appended::Parked(event) => parked::park(tables, self.pending, tenant, event, self.now),
-            Appended::Engaged(engaged) => self.pending.engagement.add(tables, tenant, engaged),
+            Appended::Engaged(engaged) => tables.engagement.add(tenant, engaged),
             Appended::Finding(finding) => {
                 self.pending.find(tenant, (**finding).clone());
                 Ok(())

@@ -3,7 +3,6 @@
 
 use std::{cmp::Reverse, collections::BinaryHeap};
 
-use redb::ReadTransaction;
 use svctrack_core::{
     plan::Activity,
     resources::end_user::END_USER,
@@ -15,6 +14,7 @@ use svctrack_core::{
 use super::{
     history::load,
     read::{Filter, add_to},
+    snapshot::Snapshot,
     spans,
     tables::{ACTIVITIES, RecordTables},
     view::View,
@@ -26,7 +26,7 @@ type Place = (Timestamp, ObjectId);
 
 /// A page of activities, those that happened last first.
 pub(super) fn activities(
-    snapshot: &ReadTransaction,
+    snapshot: &Snapshot,
     tenant: TenantId,
     query: &ActivityQuery,
 ) -> Result<Page, StoreError> {

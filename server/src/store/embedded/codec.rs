@@ -170,6 +170,19 @@ pub(super) fn unseal_row<T: DeserializeOwned>(key: &[u8], bytes: &[u8]) -> Resul
     postcard::from_bytes(value).map_err(StoreError::corrupted)
 }
 
+/// The same, and what has been put behind such rows since; of one that was written before, there is none of it.
+pub(super) fn unseal_row_with_more<T: DeserializeOwned, M: DeserializeOwned + Default>(
+    key: &[u8],
+    bytes: &[u8],
+) -> Result<(T, M), StoreError> {
+    let (row, more) =
+        postcard::take_from_bytes(unseal(key, bytes)?).map_err(StoreError::corrupted)?;
+    if more.is_empty() {
+        return Ok((row, M::default()));
+    }
+    Ok((row, postcard::from_bytes(more).map_err(StoreError::corrupted)?))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -94,11 +94,9 @@ fn begin_without_record(
     if load(tables, tenant, id)?.is_some() {
         return Ok(Reply::Erasing(Some(id)));
     }
-    let engaged = tables.engagement.get(keys::record(tenant, END_USER.code, id).as_slice())?;
-    if engaged.is_none() {
+    if !tables.engagement.has((tenant, END_USER.code, id))? {
         return Ok(Reply::Erasing(None));
     }
-    drop(engaged);
     let person = Person { id, keys: Vec::new() };
     put(tables, tenant, &Erasure { person, step: Step::Activities })?;
     Ok(Reply::Erasing(Some(id)))

@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 
-use redb::{ReadTransaction, ReadableTable};
+use redb::ReadableTable;
 use serde::{Deserialize, Serialize};
 use svctrack_core::{
     plan::Activity,
@@ -17,10 +17,11 @@ use svctrack_core::{
 
 use super::{
     codec,
-    engagement::{self, Owner},
+    engagement::{Owner, ReadEngagement},
     keys, messages,
     pending::Pending,
-    tables::{ACTIVITIES, ACTIVITY_MARKS, ENGAGEMENT, ReadTable, WriteTables},
+    snapshot::Snapshot,
+    tables::{ACTIVITIES, ACTIVITY_MARKS, ReadTable, WriteTables},
 };
 use crate::store::StoreError;
 
@@ -96,7 +97,7 @@ pub(super) fn append(
     activity: &Activity,
 ) -> Result<(), StoreError> {
     pending.spans.add(tables, tenant, activity)?;
-    let mut enter = |owner| enter(tables, pending, owner, activity.id);
+    let mut enter = |owner| enter(tables, owner, activity.id);
     let links = Links {
         of_user: enter((tenant, END_USER.code, activity.end_user_id))?,
         of_company: match activity.company_id {
@@ -112,11 +113,10 @@ pub(super) fn append(
 /// Makes an activity the latest of a history; returns the one before.
 fn enter(
     tables: &mut WriteTables<'_>,
-    pending: &mut Pending,
     owner: Owner,
     activity: ObjectId,
 ) -> Result<Option<ObjectId>, StoreError> {
-    let row = pending.engagement.row(tables, owner)?;
+    let row = tables.engagement.row(owner)?;
     let before = row.latest.replace(activity);
     row.since_mark += 1;
     if row.since_mark == MARK_EVERY {
@@ -181,14 +181,14 @@ pub(super) fn erase(
     limit: usize,
 ) -> Result<bool, StoreError> {
     let owner = (tenant, END_USER.code, user);
-    let mut next = pending.engagement.row(tables, owner)?.latest;
+    let mut next = tables.engagement.row(owner)?.latest;
     for _ in 0..limit {
         let Some(id) = next else { break };
         next = erase_one(tables, pending, owner, id)?;
     }
-    pending.engagement.row(tables, owner)?.latest = next;
+    tables.engagement.row(owner)?.latest = next;
     if next.is_none() {
-        pending.engagement.remove(tables, owner)?;
+        tables.engagement.remove(owner)?;
     }
     Ok(next.is_none())
 }
@@ -237,14 +237,14 @@ pub(super) struct History {
 impl History {
     /// Those before an activity, which need not be of this history.
     pub(super) fn before(
-        snapshot: &ReadTransaction,
+        snapshot: &Snapshot,
         tenant: TenantId,
         def: &ResourceDef,
         id: ObjectId,
         before: ObjectId,
     ) -> Result<Self, StoreError> {
         let owner = (tenant, def.code, id);
-        let next = engagement::latest_activity(&snapshot.open_table(ENGAGEMENT)?, owner)?;
+        let next = ReadEngagement::open(snapshot)?.latest_activity(owner)?;
         let (log, marks) = (snapshot.open_table(ACTIVITIES)?, snapshot.open_table(ACTIVITY_MARKS)?);
         let mut history = Self { log, marks, owner, at_hand: None, next };
         history.skip_to(before)?;

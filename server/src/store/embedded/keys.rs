@@ -1,6 +1,6 @@
 //! The byte layout of the store.
 //!
-//! Every key but those of `meta`, `tenants` and `tokens` begins with the tenant, so that no range of
+//! Every key but those of `meta`, `tenants`, `tokens` and the log of engagement begins with the tenant, so that no range of
 //! one tenant reaches into another's. Numbers are big-endian, so that the order of keys is the order
 //! of what they stand for. Texts in keys hold no NUL, which ends them.
 //!
@@ -16,6 +16,7 @@
 //! index       tenant:16 resource:1 row NUL value NUL id:12                   (empty)
 //! activities  tenant:16 id:12                                                format:1 checksum:4 postcard
 //! engagement  tenant:16 resource:1 id:12                                     format:1 checksum:4 postcard
+//! engagement_log  number:8, and the same in engagement_log_twin               format:1 checksum:4 rows
 //! activity_marks  tenant:16 resource:1 id:12 activity:12                     (empty)
 //! activity_spans  tenant:16 id:12                                            format:1 checksum:4 postcard
 //! parked      tenant:16 id:12                                                format:1 checksum:4 postcard

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use redb::{ReadTransaction, ReadableTable as _, ReadableTableMetadata as _, TableHandle as _};
+use redb::{ReadableTable as _, ReadableTableMetadata as _, TableHandle as _};
 use svctrack_core::{
     resources::{self, company::COMPANY, end_user::END_USER},
     schema::{Entry, ResourceDef, index},
@@ -14,8 +14,11 @@ use super::{
     codec,
     counters::Counter,
     damage,
+    engagement::ReadEngagement,
     history::{self, History},
-    keys, spans,
+    keys,
+    snapshot::Snapshot,
+    spans,
     tables::{self, Definition, ReadTable},
     verify::Verified,
 };
@@ -23,7 +26,7 @@ use crate::store::StoreError;
 
 /// The tables that speak of each other, in a snapshot.
 pub(super) struct Links<'s> {
-    snapshot: &'s ReadTransaction,
+    snapshot: &'s Snapshot,
     records: ReadTable,
     unique: ReadTable,
     index: ReadTable,
@@ -35,7 +38,7 @@ pub(super) struct Links<'s> {
 type Counts = BTreeMap<(TenantId, Counter), u64>;
 
 impl<'s> Links<'s> {
-    pub(super) fn of(snapshot: &'s ReadTransaction) -> Result<Self, StoreError> {
+    pub(super) fn of(snapshot: &'s Snapshot) -> Result<Self, StoreError> {
         Ok(Self {
             snapshot,
             records: snapshot.open_table(tables::RECORDS)?,
@@ -130,9 +133,7 @@ impl<'s> Links<'s> {
     /// Each activity must be in the histories of its user and company, and each mark on one that is there.
     fn histories(&self, found: &mut Verified) -> Result<(), StoreError> {
         let mut in_histories = BTreeMap::new();
-        self.for_each(tables::ENGAGEMENT, found, |key, _, found| {
-            let (owner, id) = split_id(key)?;
-            let (tenant, def) = tenant_and_resource(owner)?;
+        let mut follow = |tenant, def: &ResourceDef, id, found: &mut Verified| {
             let mut history = History::before(self.snapshot, tenant, def, id, ObjectId::MAX)?;
             while history.peek()?.is_some() {
                 let activity = history.take().ok_or_else(no_key)?;
@@ -144,7 +145,19 @@ impl<'s> Links<'s> {
                 }
             }
             Ok(())
+        };
+        self.for_each(tables::ENGAGEMENT, found, |key, _, found| {
+            let (owner, id) = split_id(key)?;
+            let (tenant, def) = tenant_and_resource(owner)?;
+            follow(tenant, def, id, found)
         })?;
+        pass_over_damage(damage::contained(|| {
+            for (tenant, resource, id) in ReadEngagement::open(self.snapshot)?.logged_alone()? {
+                let def = resources::by_code(resource).ok_or_else(no_key)?;
+                pass_over_damage(damage::contained(|| follow(tenant, def, id, found)))?;
+            }
+            Ok(())
+        }))?;
         let mut logged = BTreeMap::from([(END_USER.path, 0_u64), (COMPANY.path, 0)]);
         self.for_each(tables::ACTIVITIES, found, |key, value, found| {
             if let Some(activity) = history::unseal(key, value)? {

@@ -6,7 +6,6 @@ use std::{
     thread::{self, Scope, ScopedJoinHandle},
 };
 
-use redb::ReadTransaction;
 use svctrack_core::{
     plan::{answer_rows, is_answered_as_stored},
     resources,
@@ -20,6 +19,7 @@ use super::{
     both_ends::{Direction, Meeting, Walker},
     codec::{self, ChangeRow, Stored},
     keys,
+    snapshot::Snapshot,
     tables::{CHANGES, ReadTable, RecordTables},
     turns::Spare,
     view::View,
@@ -69,7 +69,7 @@ fn is_computed(def: &ResourceDef, name: &str) -> bool {
 
 /// A page of records.
 pub(super) fn list(
-    snapshot: &ReadTransaction,
+    snapshot: &Snapshot,
     tenant: TenantId,
     def: &'static ResourceDef,
     mut query: ListQuery,
@@ -112,7 +112,7 @@ fn resolve_references(
 type Visitor<'v> = dyn FnMut(ObjectId, Stored<'_>) -> Result<bool, StoreError> + 'v;
 
 struct Listing<'a> {
-    snapshot: &'a ReadTransaction,
+    snapshot: &'a Snapshot,
     tables: &'a RecordTables,
     view: &'a View<'a, ReadTable>,
     def: &'static ResourceDef,

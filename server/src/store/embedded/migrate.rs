@@ -1,12 +1,13 @@
 //! Stores of earlier formats, brought up to that of today one format at a time. A step writes a new file, which
-//! takes the place of the old one once it is whole on disk; from 2 to 3 there is none, since a file of format 2 is
-//! read as it is, and its next headers are of format 3.
+//! takes the place of the old one once it is whole on disk; behind 2 there is none, since a file of format 2 or 3 is
+//! read as it is, and its next headers are of format 4.
 //!
 //! | format | what it brought |
 //! |---|---|
 //! | 1 | redb's own file; values of a fixed length have no checksum; lists of the ids of activities |
 //! | 2 | blocks with sums ([`super::blocks`]); every value has a checksum; histories by links |
 //! | 3 | headers that name the blocks which come with them ([`super::blocks`]) |
+//! | 4 | a log of engagement, of which rows say how often they were written ([`super::engagement`]) |
 
 use std::{
     fs::File,

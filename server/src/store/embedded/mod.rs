@@ -41,6 +41,7 @@ mod restore;
 mod retention;
 mod scrub;
 mod shared;
+mod snapshot;
 mod spans;
 pub mod storage;
 mod suppressed;
@@ -66,7 +67,6 @@ use std::{
 };
 
 use futures_util::{FutureExt as _, TryFutureExt as _, future::BoxFuture};
-use redb::ReadTransaction;
 use svctrack_core::{
     plan::Person,
     schema::{ListQuery, ResourceDef},
@@ -78,6 +78,7 @@ use tokio::sync::{oneshot, watch};
 pub use self::{
     archive::{ArchiveError, Manifest, check_archive},
     compact::{Compacted, compact},
+    engagement::LogLimits,
     open::{OpenError, initialise},
     restore::{RestoreError, restore},
     verify::{Problem, Verified, verify, verify_medium},
@@ -89,6 +90,7 @@ use self::{
     queue::{Job, Queues},
     replays::Replays,
     shared::Shared,
+    snapshot::Snapshot,
     storage::{EVERYTHING, FileMedium, Medium},
     tables::RecordTables,
     token_uses::TokenUses,
@@ -148,7 +150,8 @@ impl Embedded {
             open::create(&medium, store_bytes)?;
         }
         migrate::bring_up_to_date(&medium, cache_bytes)?;
-        let store = Self::open_medium(Box::new(medium.clone()), cache_bytes, clock)?;
+        let limits = LogLimits::default();
+        let store = Self::open_medium(Box::new(medium.clone()), cache_bytes, limits, clock)?;
         compact::remove_unfinished(&medium)?;
         Ok(store)
     }
@@ -160,6 +163,7 @@ impl Embedded {
     pub fn open_medium(
         medium: Box<dyn Medium>,
         cache_bytes: usize,
+        log_limits: LogLimits,
         clock: Arc<dyn Clock>,
     ) -> Result<Self, OpenError> {
         open::try_out(&*medium)?;
@@ -175,6 +179,7 @@ impl Embedded {
         let shared = Arc::new(Shared {
             medium,
             cache_bytes,
+            log_limits,
             opened: RwLock::new(Arc::new(opened)),
             reopened: AtomicU64::new(0),
             waiting: AtomicUsize::new(0),
@@ -206,7 +211,7 @@ impl Embedded {
         &self,
         turns: &Turns,
         tenant: TenantId,
-        read: impl Fn(&ReadTransaction) -> Result<T, StoreError> + Send + 'static,
+        read: impl Fn(&Snapshot) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
         self.apart(turns, tenant, move |shared| shared.read(read)).await
     }
@@ -263,7 +268,7 @@ impl Store for Embedded {
         let (tenant, now) = (tenant.id(), self.shared.clock.now());
         if def.looks_at_many {
             let (reference, asked) = (reference.clone(), reference.clone());
-            let read = move |snapshot: &_| {
+            let read = move |snapshot: &Snapshot| {
                 let tables = RecordTables::open(snapshot)?;
                 read::record(&tables, tenant, def, &reference, now)
             };
@@ -284,8 +289,9 @@ impl Store for Embedded {
         let (tenant, now) = (tenant.id(), self.shared.clock.now());
         let turns = self.turns_of(list::is_short(def, &query));
         let spare = turns.spare();
-        let read =
-            move |snapshot: &_| list::list(snapshot, tenant, def, query.clone(), now, &spare);
+        let read = move |snapshot: &Snapshot| {
+            list::list(snapshot, tenant, def, query.clone(), now, &spare)
+        };
         self.read_apart(turns, tenant, read).boxed()
     }
 
@@ -296,7 +302,7 @@ impl Store for Embedded {
     ) -> BoxFuture<'_, Result<Page, StoreError>> {
         let tenant = tenant.id();
         let turns = self.turns_of(read::is_short(&query));
-        let read = move |snapshot: &_| read::activities(snapshot, tenant, &query);
+        let read = move |snapshot: &Snapshot| read::activities(snapshot, tenant, &query);
         self.read_apart(turns, tenant, read).boxed()
     }
 
@@ -306,7 +312,7 @@ impl Store for Embedded {
         query: ActivityQuery,
     ) -> BoxFuture<'_, Result<Since, StoreError>> {
         let tenant = tenant.id();
-        let read = move |snapshot: &_| read::activities_since(snapshot, tenant, &query);
+        let read = move |snapshot: &Snapshot| read::activities_since(snapshot, tenant, &query);
         self.read_apart(&self.short, tenant, read).boxed()
     }
 
@@ -320,7 +326,7 @@ impl Store for Embedded {
         query: ReportQuery,
     ) -> BoxFuture<'_, Result<Page, StoreError>> {
         let tenant = tenant.id();
-        let read = move |snapshot: &_| report::list(snapshot, tenant, &query);
+        let read = move |snapshot: &Snapshot| report::list(snapshot, tenant, &query);
         self.read_apart(&self.short, tenant, read).boxed()
     }
 
@@ -332,7 +338,8 @@ impl Store for Embedded {
         after: Option<ObjectId>,
     ) -> BoxFuture<'_, Result<Page, StoreError>> {
         let (tenant, now) = (tenant.id(), self.shared.clock.now());
-        let read = move |snapshot: &_| person::about(snapshot, tenant, &person, part, after, now);
+        let read =
+            move |snapshot: &Snapshot| person::about(snapshot, tenant, &person, part, after, now);
         self.read_apart(&self.short, tenant, read).boxed()
     }
 
@@ -372,7 +379,7 @@ impl Store for Embedded {
 
     fn scrub(&self, from: Scrub) -> BoxFuture<'_, Result<Scrub, StoreError>> {
         async move {
-            let step = move |snapshot: &_| scrub::step(snapshot, from.clone());
+            let step = move |snapshot: &Snapshot| scrub::step(snapshot, from.clone());
             let scrub = self.read_apart(&self.short, Tenant::OPERATOR.id(), step).await?;
             if scrub.is_over {
                 let Scrub { rows, damaged, .. } = scrub;

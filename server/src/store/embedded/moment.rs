@@ -8,11 +8,11 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use redb::ReadTransaction;
 use svctrack_core::value::TenantId;
 
 use super::{
     read,
+    snapshot::Snapshot,
     tables::{ReadTable, RecordTables, TENANTS, TOKENS},
     tenants,
 };
@@ -31,7 +31,7 @@ pub(super) struct Moment {
 }
 
 impl Moment {
-    fn of(snapshot: &ReadTransaction) -> Result<Self, StoreError> {
+    fn of(snapshot: &Snapshot) -> Result<Self, StoreError> {
         Ok(Self {
             tables: RecordTables::open(snapshot)?,
             tenants: snapshot.open_table(TENANTS)?,
@@ -102,7 +102,7 @@ impl Latest {
     /// The store as it is now; `snapshot` is taken when none is shared.
     pub(super) fn moment(
         &self,
-        snapshot: impl FnOnce() -> Result<ReadTransaction, StoreError>,
+        snapshot: impl FnOnce() -> Result<Snapshot, StoreError>,
     ) -> Result<Arc<Moment>, StoreError> {
         let forgotten = {
             let shared = lock(&self.0);
@@ -133,16 +133,16 @@ mod tests {
     use redb::{Database, ReadableDatabase as _, backends::InMemoryBackend};
 
     use super::*;
-    use crate::store::embedded::{known::Known, tables::WriteTables};
+    use crate::store::embedded::{engagement::Rows, known::Known, tables::WriteTables};
 
     #[test]
     fn a_moment_is_shared_until_it_is_forgotten_and_one_of_before_does_not_stay() {
         let database = Database::builder().create_with_backend(InMemoryBackend::new()).unwrap();
         let writing = database.begin_write().unwrap();
-        drop(WriteTables::open(&writing, Known::default()).unwrap());
+        drop(WriteTables::open(&writing, Known::default(), Rows::default()).unwrap());
         writing.commit().unwrap();
         let latest = Latest::default();
-        let take = || Ok(database.begin_read()?);
+        let take = || Ok(Snapshot::of(database.begin_read()?, Arc::default()));
         let before = latest.moment(|| {
             let snapshot = take();
             latest.forget();

@@ -7,7 +7,7 @@ use svctrack_core::value::{IdSequence, ObjectId, Timestamp};
 
 use super::{
     blocks::{At, Blocks},
-    codec, damage, failure,
+    codec, damage, engagement, failure,
     known::Known,
     storage::{FileMedium, Medium, Storage, Trial},
     tables::{META, WriteTables},
@@ -17,7 +17,7 @@ use crate::store::StoreError;
 
 /// Version of the stored format: it stands in the file's header. A store of an earlier version is brought up to
 /// it ([`super::migrate`]), one of a later version is refused.
-pub(super) const STORE_FORMAT: u32 = 3;
+pub(super) const STORE_FORMAT: u32 = 4;
 /// The version of that format since which rows are as they are: it stands in the table `meta`, and in backups.
 pub(super) const ROWS_FORMAT: u32 = 2;
 /// Names in the table `meta`.
@@ -155,7 +155,8 @@ pub fn initialise(storage: Storage, store_bytes: [u8; 5]) -> Result<(), OpenErro
     let transaction = begin(&database)?;
     {
         let mut tables =
-            WriteTables::open(&transaction, Known::default()).map_err(StoreError::from)?;
+            WriteTables::open(&transaction, Known::default(), engagement::Rows::default())
+                .map_err(StoreError::from)?;
         let first = IdSequence::new(store_bytes).next(Timestamp::MIN);
         let format = ROWS_FORMAT.to_string();
         tables.meta.insert(META_FORMAT, format.as_bytes()).map_err(StoreError::from)?;

@@ -8,12 +8,15 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock},
 };
 
-use redb::{Database, ReadTransaction, ReadableDatabase as _, StorageBackend, WriteTransaction};
+use redb::{Database, ReadableDatabase as _, StorageBackend, WriteTransaction};
 
 use super::{
     blocks::At,
-    damage, failure,
+    damage,
+    engagement::LogRead,
+    failure,
     open::{self, OpenError},
+    snapshot::Snapshot,
     storage::{Medium, Storage},
     writer::begin,
 };
@@ -25,6 +28,7 @@ pub(super) struct Opened {
     database: Option<Database>,
     gate: Gate,
     is_to_read: bool,
+    log_read: Arc<LogRead>,
 }
 
 impl Opened {
@@ -35,7 +39,7 @@ impl Opened {
     pub(super) fn to_write(medium: &dyn Medium, cache_bytes: usize) -> Result<Self, OpenError> {
         let (gate, storage) = Gate::before(medium.open()?);
         let database = Some(open::open_to_write(storage, cache_bytes)?);
-        Ok(Self { database, gate, is_to_read: false })
+        Ok(Self { database, gate, is_to_read: false, log_read: Arc::default() })
     }
 
     /// A database to write beside one that is read. What that one reads stays as it is for as long as the
@@ -46,7 +50,7 @@ impl Opened {
     pub(super) fn to_write_beside(
         medium: &dyn Medium,
         cache_bytes: usize,
-    ) -> Result<(Self, ReadTransaction), OpenError> {
+    ) -> Result<(Self, Snapshot), OpenError> {
         let opened = Self::to_write(medium, cache_bytes)?;
         let held = opened.snapshot().inspect_err(|_| opened.shut())?;
         Ok((opened, held))
@@ -63,7 +67,7 @@ impl Opened {
     ) -> Result<Self, OpenError> {
         let (gate, storage) = Gate::before(medium.open()?);
         let database = Some(open::open_to_read(storage, at, cache_bytes)?);
-        Ok(Self { database, gate, is_to_read: true })
+        Ok(Self { database, gate, is_to_read: true, log_read: Arc::default() })
     }
 
     /// Whether it was opened to read alone, and its file has not failed since: redb would begin no transaction then.
@@ -76,8 +80,8 @@ impl Opened {
         self.database.as_ref().ok_or_else(closed)
     }
 
-    pub(super) fn snapshot(&self) -> Result<ReadTransaction, StoreError> {
-        Ok(self.database()?.begin_read()?)
+    pub(super) fn snapshot(&self) -> Result<Snapshot, StoreError> {
+        Ok(Snapshot::of(self.database()?.begin_read()?, self.log_read.clone()))
     }
 
     /// A transaction. There is none in a database to read alone: what it commits does not come to disk.
@@ -201,7 +205,7 @@ mod tests {
         (path, medium)
     }
 
-    fn reads(snapshot: &ReadTransaction) -> bool {
+    fn reads(snapshot: &Snapshot) -> bool {
         let read = || Ok(snapshot.open_table(META)?.first()?.is_some());
         damage::contained(read).is_ok_and(|is_there| is_there)
     }

@@ -1,5 +1,5 @@
 //! What a transaction gathers before it commits, so that each row is written once however many commands
-//! touch it: where change logs go on, engagement, counters, and entries of the report.
+//! touch it: where change logs go on, counters, and entries of the report.
 
 use std::collections::BTreeMap;
 
@@ -30,29 +30,16 @@ pub(super) struct Pending {
     pub(super) sequences: BTreeMap<TenantId, (u64, Timestamp)>,
     /// Tenants of which parked events may go on after the commit.
     pub(super) to_replay: BTreeMap<TenantId, Tenant>,
-    /// Engagement of users and companies.
-    pub(super) engagement: engagement::Rows,
     /// The spans to which activities are added.
     pub(super) spans: LatestSpans,
     counters: Counters,
     findings: BTreeMap<(TenantId, &'static str), OfCode>,
 }
 
-/// What is left when all else is written.
-pub(super) struct Flushed {
-    pub(super) to_replay: BTreeMap<TenantId, Tenant>,
-    pub(super) engagement: engagement::Rows,
-}
-
 /// Findings of one code, each by the route and what tells its cause.
 type OfCode = BTreeMap<(Route, String), Finding>;
 
 impl Pending {
-    /// Nothing yet, but for the engagement that earlier transactions left.
-    pub(super) fn with(engagement: engagement::Rows) -> Self {
-        Self { engagement, ..Self::default() }
-    }
-
     /// Where a counter stands.
     pub(super) fn count(
         &mut self,
@@ -88,21 +75,21 @@ impl Pending {
         causes.insert(cause, finding);
     }
 
-    /// Writes what was gathered, but for engagement, which [`WriteTables::finish`] writes.
+    /// Writes what was gathered; returns the tenants of which parked events may go on.
     pub(super) fn flush(
         mut self,
         tables: &mut WriteTables<'_>,
         ids: &mut IdSequence,
         now: Timestamp,
-    ) -> Result<Flushed, StoreError> {
+    ) -> Result<BTreeMap<TenantId, Tenant>, StoreError> {
         for ((tenant, _), causes) in std::mem::take(&mut self.findings) {
             for finding in causes.into_values() {
                 report::fold(tables, &mut self, tenant, &finding, || ids.next(now))?;
             }
         }
-        self.engagement.settle(tables)?;
+        engagement::settle(tables)?;
         self.spans.flush(tables)?;
         self.counters.flush(tables)?;
-        Ok(Flushed { to_replay: self.to_replay, engagement: self.engagement })
+        Ok(self.to_replay)
     }
 }

@@ -2,7 +2,7 @@
 
 use std::ops::Bound;
 
-use redb::{Range, ReadTransaction};
+use redb::Range;
 use svctrack_core::{
     plan::{ParkedEvent, Person},
     resources::ticket::TICKET,
@@ -13,6 +13,7 @@ use svctrack_core::{
 
 use super::{
     codec, command, keys, report,
+    snapshot::Snapshot,
     tables::{PARKED, REPORT, RecordTables},
     view::View,
 };
@@ -81,7 +82,7 @@ pub(super) fn tickets_behind(tenant: TenantId, after: ObjectId) -> (Vec<u8>, Vec
 
 /// A page of what is kept of a person, oldest first.
 pub(super) fn about(
-    snapshot: &ReadTransaction,
+    snapshot: &Snapshot,
     tenant: TenantId,
     person: &Person,
     part: Part,
@@ -101,7 +102,7 @@ pub(super) fn about(
 type Found = (Vec<String>, Option<ObjectId>);
 
 fn tickets(
-    snapshot: &ReadTransaction,
+    snapshot: &Snapshot,
     tenant: TenantId,
     person: &Person,
     after: ObjectId,
@@ -117,7 +118,7 @@ fn tickets(
 }
 
 fn parked(
-    snapshot: &ReadTransaction,
+    snapshot: &Snapshot,
     tenant: TenantId,
     person: &Person,
     after: ObjectId,
@@ -137,7 +138,7 @@ fn parked(
 }
 
 fn reported(
-    snapshot: &ReadTransaction,
+    snapshot: &Snapshot,
     tenant: TenantId,
     person: &Person,
     after: ObjectId,

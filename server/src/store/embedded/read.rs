@@ -2,7 +2,6 @@
 
 use std::ops::{Bound, Range};
 
-use redb::ReadTransaction;
 use svctrack_core::{
     plan::{Activity, is_answered_as_stored, version_of},
     resources::{company::COMPANY, end_user::END_USER, settings},
@@ -18,6 +17,7 @@ use super::{
     history::{self, History},
     keys,
     list::page_too_large,
+    snapshot::Snapshot,
     spans,
     tables::{ACTIVITIES, RecordTables},
     view::View,
@@ -92,7 +92,7 @@ pub(super) fn add_to(page: &mut Page, bytes: &mut usize, text: String) -> Result
 
 /// A page of activities.
 pub(super) fn activities(
-    snapshot: &ReadTransaction,
+    snapshot: &Snapshot,
     tenant: TenantId,
     query: &ActivityQuery,
 ) -> Result<Page, StoreError> {
@@ -148,7 +148,7 @@ const MAX_SINCE_BYTES: usize = 128 * 1024;
 
 /// What has been added to the log after `query.after`, oldest first; without it none, but its end.
 pub(super) fn activities_since(
-    snapshot: &ReadTransaction,
+    snapshot: &Snapshot,
     tenant: TenantId,
     query: &ActivityQuery,
 ) -> Result<Since, StoreError> {
@@ -259,7 +259,7 @@ impl Filter {
     /// The activities that can be asked for, where it is said whose they are.
     pub(super) fn histories(
         &self,
-        snapshot: &ReadTransaction,
+        snapshot: &Snapshot,
         tenant: TenantId,
         before: ObjectId,
     ) -> Result<Option<Histories>, StoreError> {

@@ -11,7 +11,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use redb::{ReadTransaction, WriteTransaction};
+use redb::WriteTransaction;
 use svctrack_core::value::TenantId;
 use tokio::{
     runtime::{Handle, RuntimeFlavor},
@@ -22,10 +22,12 @@ use super::{
     archive::Manifest,
     backup::{self, BackupError},
     damage,
+    engagement::LogLimits,
     moment::{Latest, Moment},
     opened::Opened,
     parked,
     queue::Queues,
+    snapshot::Snapshot,
     storage::Medium,
     token_uses::TokenUses,
 };
@@ -49,6 +51,7 @@ const BEGUN_ANEW_FOR: Duration = Duration::from_secs(10);
 pub(super) struct Shared {
     pub(super) medium: Box<dyn Medium>,
     pub(super) cache_bytes: usize,
+    pub(super) log_limits: LogLimits,
     /// The database that is read, and written while the store is well.
     pub(super) opened: RwLock<Arc<Opened>>,
     /// How many have been put in its place.
@@ -72,7 +75,7 @@ impl Shared {
         self.opened.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    pub(super) fn snapshot(&self) -> Result<ReadTransaction, StoreError> {
+    pub(super) fn snapshot(&self) -> Result<Snapshot, StoreError> {
         self.opened().snapshot()
     }
 
@@ -83,7 +86,7 @@ impl Shared {
     /// Reads from a snapshot of its own.
     pub(super) fn read<T>(
         &self,
-        read: impl Fn(&ReadTransaction) -> Result<T, StoreError>,
+        read: impl Fn(&Snapshot) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
         self.try_to_read(|| read(&self.snapshot()?))
     }
@@ -100,7 +103,7 @@ impl Shared {
     /// wait for the writer.
     fn read_once<T>(
         &self,
-        read: impl FnOnce(&ReadTransaction) -> Result<T, StoreError>,
+        read: impl FnOnce(&Snapshot) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
         self.counted(damage::contained(|| read(&self.snapshot()?)))
     }
@@ -153,7 +156,7 @@ impl Shared {
 
     /// The tenants of which parked events are marked on disk. Where the marks are damaged, they wait.
     pub(super) fn tenants_due(&self) -> Result<BTreeMap<TenantId, Tenant>, StoreError> {
-        match self.read_once(parked::tenants_due) {
+        match self.read_once(|snapshot| parked::tenants_due(snapshot)) {
             Ok(due) => Ok(due.into_iter().map(|id| (id, tenant_by_operator(id))).collect()),
             Err(StoreError::Corrupted { cause, .. }) => {
                 tracing::error!(cause, "parked events wait, since their marks are damaged");

@@ -9,7 +9,14 @@ use redb::{
 };
 use serde::{Serialize, de::DeserializeOwned};
 
-use super::{append_table::AppendTable, codec, engagement, known::Known, writer::begin};
+use super::{
+    append_table::AppendTable,
+    codec,
+    engagement::{ReadEngagement, Rows, WriteEngagement},
+    known::Known,
+    snapshot::Snapshot,
+    writer::begin,
+};
 use crate::store::StoreError;
 
 /// From how many rows of engagement on another thread writes what was gathered meanwhile: it costs as much as some
@@ -29,6 +36,8 @@ pub(super) const UNIQUE: Definition = TableDefinition::new("unique");
 pub(super) const INDEX: Definition = TableDefinition::new("index");
 pub(super) const ACTIVITIES: Definition = TableDefinition::new("activities");
 pub(super) const ENGAGEMENT: Definition = TableDefinition::new("engagement");
+pub(super) const ENGAGEMENT_LOG: Definition = TableDefinition::new("engagement_log");
+pub(super) const ENGAGEMENT_LOG_TWIN: Definition = TableDefinition::new("engagement_log_twin");
 pub(super) const ACTIVITY_MARKS: Definition = TableDefinition::new("activity_marks");
 pub(super) const ACTIVITY_SPANS: Definition = TableDefinition::new("activity_spans");
 pub(super) const PARKED: Definition = TableDefinition::new("parked");
@@ -45,7 +54,7 @@ pub(super) const SUPPRESSED: Definition = TableDefinition::new("suppressed");
 pub(super) const ERASURES: Definition = TableDefinition::new("erasures");
 
 /// All of them.
-pub(super) const ALL: [Definition; 23] = [
+pub(super) const ALL: [Definition; 25] = [
     META,
     TENANTS,
     TOKENS,
@@ -55,6 +64,8 @@ pub(super) const ALL: [Definition; 23] = [
     INDEX,
     ACTIVITIES,
     ENGAGEMENT,
+    ENGAGEMENT_LOG,
+    ENGAGEMENT_LOG_TWIN,
     ACTIVITY_MARKS,
     ACTIVITY_SPANS,
     PARKED,
@@ -90,7 +101,7 @@ pub(super) fn make_missing(database: &Database) -> Result<(), StoreError> {
         return Ok(());
     }
     let transaction = begin(database)?;
-    drop(WriteTables::open(&transaction, Known::default())?);
+    drop(WriteTables::open(&transaction, Known::default(), Rows::default())?);
     Ok(transaction.commit()?)
 }
 
@@ -134,7 +145,7 @@ pub(super) struct WriteTables<'t> {
     pub(super) unique: WriteTable<'t>,
     pub(super) index: WriteTable<'t>,
     pub(super) activities: AppendTable<'t>,
-    pub(super) engagement: WriteTable<'t>,
+    pub(super) engagement: WriteEngagement<'t>,
     pub(super) activity_marks: WriteTable<'t>,
     pub(super) activity_spans: WriteTable<'t>,
     pub(super) parked: WriteTable<'t>,
@@ -156,6 +167,7 @@ impl<'t> WriteTables<'t> {
     pub(super) fn open(
         transaction: &'t WriteTransaction,
         known: Known,
+        engagement: Rows,
     ) -> Result<Self, TableError> {
         Ok(Self {
             known,
@@ -167,7 +179,7 @@ impl<'t> WriteTables<'t> {
             unique: transaction.open_table(UNIQUE)?,
             index: transaction.open_table(INDEX)?,
             activities: AppendTable::of(transaction.open_table(ACTIVITIES)?),
-            engagement: transaction.open_table(ENGAGEMENT)?,
+            engagement: WriteEngagement::open(transaction, engagement)?,
             activity_marks: transaction.open_table(ACTIVITY_MARKS)?,
             activity_spans: transaction.open_table(ACTIVITY_SPANS)?,
             parked: transaction.open_table(PARKED)?,
@@ -189,9 +201,10 @@ impl<'t> WriteTables<'t> {
         [&mut self.records, &mut self.activities, &mut self.messages, &mut self.changes]
     }
 
-    /// Has gathered rows written one by one.
-    pub(super) fn avoid_runs(&mut self) {
+    /// Keeps away from what stands beside the rows that are written, which may be damaged.
+    pub(super) fn be_careful(&mut self) {
         self.appended().into_iter().for_each(AppendTable::avoid_runs);
+        self.engagement.be_careful();
     }
 
     /// Whether writing gathered rows has failed, of which any command may have added those that did.
@@ -200,33 +213,26 @@ impl<'t> WriteTables<'t> {
     }
 
     /// Writes what was gathered, and engagement, before the transaction is committed. Returns what is known.
-    pub(super) fn finish(
-        mut self,
-        engagement: engagement::Rows,
-    ) -> Result<(Known, engagement::Rows), StoreError> {
+    pub(super) fn finish(mut self) -> Result<(Known, Rows), StoreError> {
         for table in self.appended() {
             table.written()?;
         }
-        Ok((self.known, engagement.write(&mut self.engagement)?))
+        Ok((self.known, self.engagement.write()?))
     }
 
     /// The same, both at a time where there are many rows: they are a third of the work of bulk.
-    pub(super) fn finish_bulk(
-        self,
-        engagement: engagement::Rows,
-    ) -> Result<(Known, engagement::Rows), StoreError> {
-        if engagement.touched() < MIN_ROWS_BESIDE {
-            return self.finish(engagement);
+    pub(super) fn finish_bulk(self) -> Result<(Known, Rows), StoreError> {
+        if self.engagement.touched() < MIN_ROWS_BESIDE {
+            return self.finish();
         }
-        let Self { known, records, activities, messages, changes, engagement: mut table, .. } =
-            self;
+        let Self { known, records, activities, messages, changes, engagement, .. } = self;
         let mut gathered = [records, activities, messages, changes];
         let mut write_gathered =
             || gathered.iter_mut().try_for_each(|table| table.written().map(drop));
         let (written, engagement) = thread::scope(|scope| {
             let thread = thread::Builder::new().name("gathered".to_owned());
             let written = thread.spawn_scoped(scope, &mut write_gathered);
-            let engagement = engagement.write(&mut table);
+            let engagement = engagement.write_in_place();
             let joined =
                 written.map(|thread| thread.join().unwrap_or_else(|thrown| resume_unwind(thrown)));
             (joined, engagement)
@@ -242,16 +248,16 @@ pub(super) struct RecordTables {
     pub(super) records: ReadTable,
     pub(super) unique: ReadTable,
     pub(super) index: ReadTable,
-    pub(super) engagement: ReadTable,
+    pub(super) engagement: ReadEngagement,
 }
 
 impl RecordTables {
-    pub(super) fn open(transaction: &ReadTransaction) -> Result<Self, TableError> {
+    pub(super) fn open(snapshot: &Snapshot) -> Result<Self, StoreError> {
         Ok(Self {
-            records: transaction.open_table(RECORDS)?,
-            unique: transaction.open_table(UNIQUE)?,
-            index: transaction.open_table(INDEX)?,
-            engagement: transaction.open_table(ENGAGEMENT)?,
+            records: snapshot.open_table(RECORDS)?,
+            unique: snapshot.open_table(UNIQUE)?,
+            index: snapshot.open_table(INDEX)?,
+            engagement: ReadEngagement::open(snapshot)?,
         })
     }
 }

@@ -1,11 +1,13 @@
 //! What takes days or a crash, on a store with a clock of the test's.
 
 mod damage;
+mod engagement_log;
 mod erasure;
 mod lists;
 
 use std::sync::atomic::{AtomicI64, Ordering};
 
+use redb::ReadableDatabase as _;
 use svctrack_core::{
     plan::{MAX_PARKED, MAX_REPORTED, Route},
     resources::{
@@ -42,17 +44,29 @@ struct World {
     clock: Arc<Hand>,
     actor: Actor,
     folder: TempDir,
+    log_limits: LogLimits,
+}
+
+fn open(folder: &Path, log_limits: LogLimits, clock: &Arc<Hand>) -> Embedded {
+    // Made, or brought up to date.
+    drop(Embedded::open(folder, CACHE_BYTES, clock.clone()).unwrap());
+    let medium = Box::new(FileMedium::at(&folder.join(FILE_NAME)));
+    Embedded::open_medium(medium, CACHE_BYTES, log_limits, clock.clone()).unwrap()
 }
 
 impl World {
     async fn new() -> Self {
+        Self::with_log(LogLimits::default()).await
+    }
+
+    async fn with_log(log_limits: LogLimits) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let start = Timestamp::parse("2026-11-20T12:00:00Z").unwrap();
         let clock = Arc::new(Hand(AtomicI64::new(start.as_ms())));
-        let store = Embedded::open(folder.path(), CACHE_BYTES, clock.clone()).unwrap();
+        let store = open(folder.path(), log_limits, &clock);
         let tenant = Tenant::for_test(TenantId::from_bytes([0; 16]));
         let nobody = Actor { tenant, token: None, user: None };
-        let mut world = Self { store, clock, actor: nobody, folder };
+        let mut world = Self { store, clock, actor: nobody, folder, log_limits };
         world.actor = world.tenant(7).await;
         world
     }
@@ -70,11 +84,11 @@ impl World {
 
     /// Opens the store anew, after what happened to its folder meanwhile.
     fn reopened(self, meanwhile: impl FnOnce(&Path)) -> Self {
-        let Self { store, clock, actor, folder } = self;
+        let Self { store, clock, actor, folder, log_limits } = self;
         drop(store);
         meanwhile(folder.path());
-        let store = Embedded::open(folder.path(), CACHE_BYTES, clock.clone()).unwrap();
-        Self { store, clock, actor, folder }
+        let store = open(folder.path(), log_limits, &clock);
+        Self { store, clock, actor, folder, log_limits }
     }
 
     fn pass(&self, ms: i64) {
@@ -289,26 +303,28 @@ fn commit_and_crash(
     command: &Command,
     change: impl FnOnce(&mut WriteTables<'_>),
 ) -> (TempDir, Arc<Hand>, Actor) {
-    let World { store, clock, actor, folder } = world;
+    let World { store, clock, actor, folder, .. } = world;
     store.close();
     drop(store);
     let database =
         open::open(&FileMedium::at(&folder.path().join(FILE_NAME)), CACHE_BYTES).unwrap();
     let transaction = writer::begin(&database).unwrap();
     {
-        let mut tables = WriteTables::open(&transaction, known::Known::default()).unwrap();
+        let snapshot = Snapshot::of(database.begin_read().unwrap(), Arc::default());
+        let rows = engagement::Rows::of(&snapshot, LogLimits::default()).unwrap();
+        let mut tables = WriteTables::open(&transaction, known::Known::default(), rows).unwrap();
         let mut pending = pending::Pending::default();
         let mut ids = open::load_ids(&database).unwrap();
         let mut ctx = svctrack_core::plan::Ctx { now: clock.now(), ids: ids.clone(), actor: None };
         command::carry_out(&actor, command, &mut tables, &mut pending, &mut ctx).unwrap().unwrap();
         ids.clone_from(&ctx.ids);
-        let flushed = pending.flush(&mut tables, &mut ids, clock.now()).unwrap();
-        assert_eq!(flushed.to_replay.len(), 1);
+        let to_replay = pending.flush(&mut tables, &mut ids, clock.now()).unwrap();
+        assert_eq!(to_replay.len(), 1);
         let last = IdSequence::last(&ids).unwrap();
         let last = codec::seal(open::META_LAST_ID, last.as_bytes());
         tables.meta.insert(open::META_LAST_ID, last.as_slice()).unwrap();
         change(&mut tables);
-        tables.finish(flushed.engagement).unwrap();
+        tables.finish().unwrap();
     }
     transaction.commit().unwrap();
     (folder, clock, actor)
@@ -328,6 +344,7 @@ async fn events_that_may_go_on_do_so_after_a_crash_and_once() {
             clock: clock.clone(),
             actor: actor.clone(),
             folder: tempfile::tempdir().unwrap(),
+            log_limits: LogLimits::default(),
         };
         // Each of these is served behind the next thousand.
         for _ in 0..3 {
@@ -347,7 +364,7 @@ async fn an_entry_lets_those_go_on_that_wait_behind_it_and_no_others() {
     let (folder, clock, actor) =
         commit_and_crash(world, &create, |tables| tables.due.retain(|_, _| false).unwrap());
     let store = Embedded::open(folder.path(), CACHE_BYTES, clock.clone()).unwrap();
-    let world = World { store, clock, actor, folder };
+    let world = World { store, clock, actor, folder, log_limits: LogLimits::default() };
     let query = ReportQuery::parse(&[("code".to_owned(), "company_unknown".to_owned())]).unwrap();
     let page = world.store.report(&world.actor.tenant, query.query).await.unwrap();
     let mut went_on = Vec::new();

@@ -1,7 +1,7 @@
 //! `svctrack verify`: all of a stopped store is read and held against its checksums, and what one table says
 //! of another against that one. Nothing is written.
 
-use std::path::Path;
+use std::{path::Path, sync::Arc};
 
 use redb::{
     Database, ReadTransaction, ReadableDatabase as _, ReadableTable as _, TableHandle as _,
@@ -16,6 +16,7 @@ use super::{
     links::Links,
     migrate,
     open::{self, OpenError},
+    snapshot::Snapshot,
     storage::{EVERYTHING, FileMedium, Medium},
     tables::{self, Definition},
 };
@@ -107,7 +108,7 @@ pub fn verify_medium(medium: &dyn Medium, cache_bytes: usize) -> Result<Verified
 
 /// Reads every row, and what tables say of each other.
 fn check_rows(database: &Database, verified: &mut Verified) -> Result<(), StoreError> {
-    let snapshot = database.begin_read()?;
+    let snapshot = Snapshot::of(database.begin_read()?, Arc::default());
     for table in tables::ALL {
         let done = damage::contained(|| check_table(&snapshot, table, verified));
         verified.take(table.name(), done)?;

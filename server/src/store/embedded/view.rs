@@ -12,7 +12,7 @@ use svctrack_core::{
 use super::{
     append_table::AppendTable,
     codec::{self, Stored},
-    engagement,
+    engagement::{ReadEngagement, WriteEngagement},
     failure::in_lookup,
     keys,
     known::Known,
@@ -27,7 +27,7 @@ pub(super) struct View<'a, T> {
     records: Records<'a, T>,
     unique: &'a T,
     index: &'a T,
-    engagement: &'a T,
+    engagement: Engagements<'a>,
     /// What is needed where something is planned besides.
     planning: Option<Planning<'a, T>>,
 }
@@ -36,6 +36,12 @@ pub(super) struct View<'a, T> {
 enum Records<'a, T> {
     Snapshot(&'a T),
     Transaction(&'a AppendTable<'a>),
+}
+
+/// Where engagement is.
+enum Engagements<'a> {
+    Snapshot(&'a ReadEngagement),
+    Transaction(&'a WriteEngagement<'a>),
 }
 
 /// What planning looks at besides records.
@@ -58,7 +64,7 @@ impl<'a, 't> View<'a, WriteTable<'t>> {
             records: Records::Transaction(&tables.records),
             unique: &tables.unique,
             index: &tables.index,
-            engagement: &tables.engagement,
+            engagement: Engagements::Transaction(&tables.engagement),
             planning: Some(Planning {
                 messages: &tables.messages,
                 suppressed: &tables.suppressed,
@@ -77,7 +83,7 @@ impl<'a> View<'a, ReadTable> {
             records: Records::Snapshot(&tables.records),
             unique: &tables.unique,
             index: &tables.index,
-            engagement: &tables.engagement,
+            engagement: Engagements::Snapshot(&tables.engagement),
             planning: None,
         }
     }
@@ -173,7 +179,11 @@ impl<T: ReadableTable<&'static [u8], &'static [u8]>> Lookup for View<'_, T> {
         def: &ResourceDef,
         id: ObjectId,
     ) -> Result<Option<Engagement>, LookupError> {
-        engagement::engagement(self.engagement, self.tenant, def, id).map_err(in_lookup)
+        match self.engagement {
+            Engagements::Snapshot(table) => table.engagement(self.tenant, def, id),
+            Engagements::Transaction(table) => table.engagement(self.tenant, def, id),
+        }
+        .map_err(in_lookup)
     }
 
     fn is_suppressed(&self, row: &str, key: &str) -> Result<bool, LookupError> {

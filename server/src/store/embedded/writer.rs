@@ -21,7 +21,7 @@ use super::{
     codec, command, damage, engagement,
     known::Known,
     open::META_LAST_ID,
-    pending::{Flushed, Pending},
+    pending::Pending,
     queue::{Job, Work},
     recovery,
     replays::Replays,
@@ -60,7 +60,8 @@ pub(super) struct Writer {
 #[derive(Default)]
 pub(super) struct Kept {
     known: Known,
-    engagement: engagement::Rows,
+    /// Read from the store when there is none.
+    engagement: Option<engagement::Rows>,
 }
 
 /// What a batch came to, before it is committed.
@@ -209,12 +210,16 @@ impl Writer {
         };
         // Kept again only once the transaction is committed.
         let Kept { known, engagement } = std::mem::take(&mut self.kept);
-        let tables = WriteTables::open(transaction, known);
+        let engagement = match engagement {
+            Some(rows) => rows,
+            None => self.engagement().map_err(of_all)?,
+        };
+        let tables = WriteTables::open(transaction, known, engagement);
         let mut tables = tables.map_err(|error| of_store(error.into()))?;
         if batch.is_careful {
-            tables.avoid_runs();
+            tables.be_careful();
         }
-        let mut pending = Pending::with(engagement);
+        let mut pending = Pending::default();
         let mut outcomes = Vec::with_capacity(batch.jobs.len());
         let mut load = Load::default();
         batch.at = 0;
@@ -234,7 +239,7 @@ impl Writer {
         tenants::mark_used(&mut tables, self.shared.uses.take()).map_err(of_store)?;
         let now = self.shared.clock.now();
         let flushed = damage::contained(|| pending.flush(&mut tables, &mut self.ids, now));
-        let flushed = flushed.map_err(of_all)?;
+        let to_replay = flushed.map_err(of_all)?;
         if let Some(last) = self.ids.last() {
             let id = codec::seal(META_LAST_ID, last.as_bytes());
             tables
@@ -242,14 +247,17 @@ impl Writer {
                 .insert(META_LAST_ID, id.as_slice())
                 .map_err(|error| of_store(error.into()))?;
         }
-        let Flushed { to_replay, engagement } = flushed;
         let finished = damage::contained(|| match load.is_bulk() {
-            true => tables.finish_bulk(engagement),
-            false => tables.finish(engagement),
+            true => tables.finish_bulk(),
+            false => tables.finish(),
         });
         let (known, engagement) = finished.map_err(of_all)?;
-        let kept = Kept { known, engagement };
+        let kept = Kept { known, engagement: Some(engagement) };
         Ok(CarriedOut { outcomes, to_replay, kept })
+    }
+
+    fn engagement(&self) -> Result<engagement::Rows, StoreError> {
+        damage::contained(|| engagement::Rows::of(&self.shared.snapshot()?, self.shared.log_limits))
     }
 
     /// One command; what a rule refuses is an outcome, an error ends the transaction.

@@ -1,0 +1,251 @@
+//! Rows of engagement that lie in the log, whatever of it has gone to their table.
+
+use std::{collections::BTreeMap, fs};
+
+use redb::{Database, ReadableTable as _};
+use svctrack_core::resources::end_user::END_USER;
+
+use super::{
+    tables::{Definition, ENGAGEMENT, ENGAGEMENT_LOG, ENGAGEMENT_LOG_TWIN},
+    *,
+};
+use crate::store::{Expected, embedded::engagement::ReadEngagement};
+
+/// A log that is folded every few commits.
+const SMALL: LogLimits = LogLimits { min_logged: 2, ordered: 12, min_folded: 3 };
+/// A log of which nothing is folded.
+const UNFOLDED: LogLimits = LogLimits { ordered: usize::MAX, ..SMALL };
+
+const USERS: usize = 20;
+const USERS_OF_ROUND: usize = 5;
+
+/// How often each user was active, as was sent.
+type Sent = BTreeMap<usize, u64>;
+
+impl World {
+    /// Some of the users are active.
+    async fn round(&self, number: usize, sent: &mut Sent) {
+        let users = (0..USERS_OF_ROUND).map(|user| (number * 7 + user * 3) % USERS);
+        let users: Vec<_> = users.collect();
+        self.track(users.iter().map(|user| event(&user.to_string(), "acme", "x")).collect()).await;
+        users.into_iter().for_each(|user| *sent.entry(user).or_insert(0) += 1);
+    }
+
+    async fn user(&self, number: usize) -> Option<Answer> {
+        let user = RecordRef::External(number.to_string());
+        self.store.record(&self.actor.tenant, &END_USER, &user).await.unwrap()
+    }
+
+    async fn check(&self, sent: &Sent) {
+        for (user, count) in sent {
+            let answer = self.user(*user).await.unwrap();
+            let document = Document::parse(answer.text.as_bytes()).unwrap();
+            let beats = document.get("beatsTotal").unwrap().text();
+            assert_eq!(beats, count.to_string(), "user {user}");
+            let history = paged(self, ("endUserId", &format!("extid-{user}")), 100).await;
+            assert_eq!(history.len() as u64, *count, "user {user}");
+        }
+    }
+
+    fn verified(self) -> Verified {
+        let Self { store, folder, .. } = self;
+        drop(store);
+        verify(folder.path(), CACHE_BYTES).unwrap()
+    }
+}
+
+async fn filled(log_limits: LogLimits, rounds: usize) -> (World, Sent) {
+    let (world, mut sent) = (World::with_log(log_limits).await, Sent::new());
+    world.add_company("acme").await;
+    for number in 0..rounds {
+        world.round(number, &mut sent).await;
+    }
+    (world, sent)
+}
+
+#[tokio::test]
+async fn users_are_as_active_as_was_sent_whatever_of_the_log_was_folded_at_a_restart() {
+    let (mut world, mut sent) = filled(SMALL, 0).await;
+    let mut folded = 0;
+    for number in 0..100 {
+        world.round(number, &mut sent).await;
+        folded += usize::from(world.rows(ENGAGEMENT) > 0);
+        assert!(world.rows(ENGAGEMENT_LOG) < 40, "round {number}");
+        if number % 9 == 0 {
+            world = world.reopened(|_| {});
+        }
+        if number % 4 == 0 {
+            world.check(&sent).await;
+        }
+    }
+    assert!(folded > 80);
+    assert_eq!(world.verified().problems, []);
+}
+
+#[tokio::test]
+async fn rows_that_are_few_go_where_they_belong_and_count_beside_older_ones_of_the_log() {
+    let (world, mut sent) = filled(UNFOLDED, 8).await;
+    assert_eq!(world.rows(ENGAGEMENT), 0);
+    let world = World { log_limits: LogLimits { min_logged: 100, ..UNFOLDED }, ..world };
+    let world = world.reopened(|_| {});
+    for number in 8..12 {
+        world.round(number, &mut sent).await;
+        world.check(&sent).await;
+    }
+    assert!(world.rows(ENGAGEMENT) > 0 && world.rows(ENGAGEMENT_LOG) == 8);
+    // Those of the log are older now than those of the table, and stay there.
+    let world = World { log_limits: UNFOLDED, ..world }.reopened(|_| {});
+    world.check(&sent).await;
+    for number in 12..15 {
+        world.round(number, &mut sent).await;
+        world.check(&sent).await;
+    }
+    assert_eq!(world.verified().problems, []);
+}
+
+#[tokio::test]
+async fn a_snapshot_sees_the_log_as_it_was_when_it_was_taken() {
+    let (world, mut sent) = filled(SMALL, 3).await;
+    let id = world.user(0).await.unwrap().id;
+    let owner = (world.actor.tenant.id(), END_USER.code, id);
+    let snapshot = world.store.shared.snapshot().unwrap();
+    let latest = |snapshot: &Snapshot| {
+        ReadEngagement::open(snapshot).unwrap().latest_activity(owner).unwrap().unwrap()
+    };
+    let before = latest(&snapshot);
+    for number in 3..30 {
+        world.round(number, &mut sent).await;
+        let now = latest(&world.store.shared.snapshot().unwrap());
+        assert_eq!((latest(&snapshot), now >= before), (before, true), "round {number}");
+    }
+    assert!(latest(&world.store.shared.snapshot().unwrap()) > before);
+}
+
+#[tokio::test]
+async fn who_is_erased_leaves_nothing_in_the_log() {
+    let (world, mut sent) = filled(UNFOLDED, 8).await;
+    let id = world.user(0).await.unwrap().id;
+    let has_them = |world: &World| {
+        let snapshot = world.store.shared.snapshot().unwrap();
+        let log = snapshot.open_table(ENGAGEMENT_LOG_TWIN).unwrap();
+        let is_there = |row: &[u8]| row.windows(12).any(|bytes| bytes == id.as_bytes());
+        log.iter().unwrap().any(|row| is_there(row.unwrap().1.value()))
+    };
+    assert!(has_them(&world));
+    let (reference, expected) = (RecordRef::Id(id), Expected::Anything);
+    world.write(Command::Erase { reference, expected }).await;
+    world.sweep().await;
+    assert!(!has_them(&world));
+    sent.remove(&0);
+    world.check(&sent).await;
+    let world = world.reopened(|_| {});
+    for number in [9, 10, 11] {
+        sent.clear();
+        world.round(number, &mut sent).await;
+    }
+    let engaged = ReadEngagement::open(&world.store.shared.snapshot().unwrap()).unwrap();
+    assert!(engaged.engagement(world.actor.tenant.id(), &END_USER, id).unwrap().is_none());
+    drop(engaged);
+    assert_eq!(world.verified().problems, []);
+}
+
+/// Puts something else in the place of the entries of copies of the log.
+fn spoil(folder: &Path, copies: &[Definition]) {
+    let database = open::open(&FileMedium::at(&folder.join(FILE_NAME)), CACHE_BYTES).unwrap();
+    spoil_in(&database, copies);
+}
+
+fn spoil_in(database: &Database, copies: &[Definition]) {
+    let transaction = writer::begin(database).unwrap();
+    for copy in copies {
+        let mut table = transaction.open_table(*copy).unwrap();
+        let keys: Vec<_> =
+            table.iter().unwrap().map(|row| row.unwrap().0.value().to_vec()).collect();
+        for key in keys {
+            table.insert(key.as_slice(), b"spoiled".as_slice()).unwrap();
+        }
+    }
+    transaction.commit().unwrap();
+}
+
+#[tokio::test]
+async fn one_copy_of_the_log_is_enough_whichever_is_damaged() {
+    for copy in [ENGAGEMENT_LOG, ENGAGEMENT_LOG_TWIN] {
+        let (world, mut sent) = filled(UNFOLDED, 8).await;
+        let world = world.reopened(|folder| spoil(folder, &[copy]));
+        world.check(&sent).await;
+        let world = World { log_limits: SMALL, ..world }.reopened(|_| {});
+        for number in 8..30 {
+            world.round(number, &mut sent).await;
+        }
+        world.check(&sent).await;
+        assert_eq!(world.verified().problems, []);
+    }
+}
+
+#[tokio::test]
+async fn what_both_copies_have_lost_is_found_and_keeps_nobody_from_writing() {
+    let (world, mut sent) = filled(UNFOLDED, 8).await;
+    let world = world.reopened(|folder| spoil(folder, &[ENGAGEMENT_LOG, ENGAGEMENT_LOG_TWIN]));
+    for number in 8..16 {
+        world.round(number, &mut sent).await;
+    }
+    assert_eq!(world.actions().await.len(), 16 * USERS_OF_ROUND);
+    let verified = world.verified();
+    let tables: Vec<_> = verified.problems.iter().map(|problem| problem.table.as_str()).collect();
+    assert!(tables.contains(&"engagement_log") && tables.contains(&"activities"), "{tables:?}");
+}
+
+/// The value of a row, as it is stored.
+fn value(world: &World, table: Definition, key: Option<&[u8]>) -> Vec<u8> {
+    let table = world.store.shared.snapshot().unwrap().open_table(table).unwrap();
+    let value = match key {
+        Some(key) => table.get(key).unwrap().unwrap(),
+        None => table.last().unwrap().unwrap().1,
+    };
+    value.value().to_vec()
+}
+
+#[tokio::test]
+async fn events_go_on_while_the_end_of_the_log_is_damaged() {
+    let (world, mut sent) = filled(UNFOLDED, 8).await;
+    let last = value(&world, ENGAGEMENT_LOG, None);
+    let world = world.reopened(|folder| flip(folder, &last));
+    for number in 8..30 {
+        world.round(number, &mut sent).await;
+    }
+    assert_eq!(world.actions().await.len(), 30 * USERS_OF_ROUND);
+}
+
+#[tokio::test]
+async fn the_log_is_folded_past_a_damaged_page_of_the_table() {
+    let world = World::with_log(LogLimits { min_logged: 1_000, ..SMALL }).await;
+    world.add_company("acme").await;
+    let all = || (0..200).map(|user| event(&user.to_string(), "acme", "x"));
+    world.track(all().collect()).await;
+    let in_the_middle = world.user(100).await.unwrap().id;
+    let world = World { log_limits: UNFOLDED, ..world }.reopened(|_| {});
+    for first in (0..200).step_by(50) {
+        world.track(all().skip(first).take(50).collect()).await;
+    }
+    let key = keys::record(world.actor.tenant.id(), END_USER.code, in_the_middle);
+    let stored = value(&world, ENGAGEMENT, Some(&key));
+    let world = World { log_limits: SMALL, ..world }.reopened(|folder| flip(folder, &stored));
+    let entries = world.rows(ENGAGEMENT_LOG);
+    for _ in 0..100 {
+        world.track(all().skip(190).collect()).await;
+    }
+    assert_eq!(world.actions().await.len(), 1_400);
+    assert!(world.rows(ENGAGEMENT_LOG) < entries + 20);
+}
+
+/// Flips a bit of what is stored there, wherever it is.
+fn flip(folder: &Path, stored: &[u8]) {
+    let path = folder.join(FILE_NAME);
+    let mut bytes = fs::read(&path).unwrap();
+    let places = 0..bytes.len() - stored.len();
+    let places: Vec<_> = places.filter(|at| bytes[*at..].starts_with(stored)).collect();
+    assert!(!places.is_empty());
+    places.into_iter().for_each(|at| bytes[at] ^= 1);
+    fs::write(&path, bytes).unwrap();
+}
