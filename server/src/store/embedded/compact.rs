@@ -13,7 +13,9 @@ use redb::{
 use super::{
     FILE_NAME,
     blocks::Blocks,
-    damage, migrate,
+    damage,
+    engagement::is_aside,
+    migrate,
     open::{self, OpenError, remove_if_there},
     storage::{FileMedium, Medium, Storage},
     tables::{self, Definition},
@@ -108,7 +110,9 @@ fn copy(
         .map(|table| table.name().to_owned())
         .collect();
     let is_known = |name: &str| tables::ALL.iter().any(|table| table.name() == name);
-    if let Some(unknown) = known.iter().find(|name| !is_known(name) && !conversion.leaves(name)) {
+    if let Some(unknown) =
+        known.iter().find(|name| !is_known(name) && !is_aside(name) && !conversion.leaves(name))
+    {
         return Err(OpenError::Foreign(format!("it has a table `{unknown}`")));
     }
     write_anew(new, cache_bytes, |transaction| {

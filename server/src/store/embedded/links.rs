@@ -153,8 +153,11 @@ impl<'s> Links<'s> {
         })?;
         pass_over_damage(damage::contained(|| {
             for (tenant, resource, id) in ReadEngagement::open(self.snapshot)?.logged_alone()? {
-                let def = resources::by_code(resource).ok_or_else(no_key)?;
-                pass_over_damage(damage::contained(|| follow(tenant, def, id, found)))?;
+                let followed = damage::contained(|| {
+                    let def = resources::by_code(resource).ok_or_else(no_key)?;
+                    follow(tenant, def, id, found)
+                });
+                pass_over_damage(followed)?;
             }
             Ok(())
         }))?;
@@ -193,6 +196,7 @@ impl<'s> Links<'s> {
 
     /// Tables of which each row belongs to one of another.
     fn pairs(&self, found: &mut Verified) -> Result<(), StoreError> {
+        self.twins(found)?;
         self.pair(tables::ONCE_PLACES, tables::ONCE, found, |key, value| {
             codec::unseal(key, value).map(<[u8]>::to_vec)
         })?;
@@ -210,6 +214,23 @@ impl<'s> Links<'s> {
             }
             Ok(())
         })
+    }
+
+    /// Both copies of the log of engagement must be the same.
+    fn twins(&self, found: &mut Verified) -> Result<(), StoreError> {
+        for [copy, twin] in [
+            [tables::ENGAGEMENT_LOG, tables::ENGAGEMENT_LOG_TWIN],
+            [tables::ENGAGEMENT_LOG_TWIN, tables::ENGAGEMENT_LOG],
+        ] {
+            let Some(other) = tables::open_if_there(self.snapshot, twin)? else { continue };
+            self.for_each(copy, found, |key, value, found| {
+                if other.get(key)?.is_none_or(|other| other.value() != value) {
+                    found.add(copy.name(), None, "an entry is not the same in its twin");
+                }
+                Ok(())
+            })?;
+        }
+        Ok(())
     }
 
     /// Each row of `from` must name one of `to`, and there must be as many.

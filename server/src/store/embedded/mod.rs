@@ -171,6 +171,7 @@ impl Embedded {
             let opened = Opened::to_write(&*medium, cache_bytes)?;
             let ids = damage::contained_open(|| Ok(open::load_ids(opened.database()?)?))?;
             damage::contained_open(|| Ok(tables::make_missing(opened.database()?)?))?;
+            opened.read_ahead();
             Ok((opened, ids))
         };
         // What a start leaves in memory whose write failed, the next one would take for what is on disk.

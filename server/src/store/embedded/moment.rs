@@ -139,7 +139,7 @@ mod tests {
     fn a_moment_is_shared_until_it_is_forgotten_and_one_of_before_does_not_stay() {
         let database = Database::builder().create_with_backend(InMemoryBackend::new()).unwrap();
         let writing = database.begin_write().unwrap();
-        drop(WriteTables::open(&writing, Known::default(), Rows::default()).unwrap());
+        drop(WriteTables::open(&writing, Known::default(), &mut Rows::default()).unwrap());
         writing.commit().unwrap();
         let latest = Latest::default();
         let take = || Ok(Snapshot::of(database.begin_read()?, Arc::default()));

@@ -7,7 +7,9 @@ use svctrack_core::value::{IdSequence, ObjectId, Timestamp};
 
 use super::{
     blocks::{At, Blocks},
-    codec, damage, engagement, failure,
+    codec, damage,
+    engagement::Rows,
+    failure,
     known::Known,
     storage::{FileMedium, Medium, Storage, Trial},
     tables::{META, WriteTables},
@@ -154,9 +156,9 @@ pub fn initialise(storage: Storage, store_bytes: [u8; 5]) -> Result<(), OpenErro
     let database = redb::Builder::new().create_with_backend(Blocks::create(storage))?;
     let transaction = begin(&database)?;
     {
-        let mut tables =
-            WriteTables::open(&transaction, Known::default(), engagement::Rows::default())
-                .map_err(StoreError::from)?;
+        let mut rows = Rows::default();
+        let mut tables = WriteTables::open(&transaction, Known::default(), &mut rows)
+            .map_err(StoreError::from)?;
         let first = IdSequence::new(store_bytes).next(Timestamp::MIN);
         let format = ROWS_FORMAT.to_string();
         tables.meta.insert(META_FORMAT, format.as_bytes()).map_err(StoreError::from)?;

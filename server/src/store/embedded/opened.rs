@@ -84,6 +84,12 @@ impl Opened {
         Ok(Snapshot::of(self.database()?.begin_read()?, self.log_read.clone()))
     }
 
+    /// Reads what the first read would wait for otherwise, and others with it.
+    pub(super) fn read_ahead(&self) {
+        // What cannot be read is told to those who ask for it.
+        let _ = damage::contained(|| self.snapshot()?.log()?.read());
+    }
+
     /// A transaction. There is none in a database to read alone: what it commits does not come to disk.
     pub(super) fn begin(&self) -> Result<WriteTransaction, StoreError> {
         if self.is_to_read {

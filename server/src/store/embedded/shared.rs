@@ -177,6 +177,7 @@ impl Shared {
     /// Puts another database in the place of the one that is read, whose file is taken away from it: reads that
     /// are under way go on over the new one.
     pub(super) fn go_on_over(&self, new: Opened) {
+        new.read_ahead();
         let old = {
             let mut opened = self.opened.write().unwrap_or_else(PoisonError::into_inner);
             std::mem::replace(&mut *opened, Arc::new(new))

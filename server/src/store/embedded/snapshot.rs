@@ -1,21 +1,35 @@
 //! The store as it was after a commit.
 
-use std::{ops::Deref, sync::Arc};
+use std::{
+    ops::Deref,
+    sync::{Arc, OnceLock},
+};
 
 use redb::ReadTransaction;
 
-use super::engagement::LogRead;
+use super::engagement::{LogAt, LogRead};
+use crate::store::StoreError;
 
 /// A transaction that reads, and what those before it have read of the log of engagement.
 pub(super) struct Snapshot {
     transaction: ReadTransaction,
-    pub(super) log_read: Arc<LogRead>,
+    log_read: Arc<LogRead>,
+    log: OnceLock<Arc<LogAt>>,
 }
 
 impl Snapshot {
     /// A snapshot of a database of which `log_read` was read.
     pub(super) fn of(transaction: ReadTransaction, log_read: Arc<LogRead>) -> Self {
-        Self { transaction, log_read }
+        Self { transaction, log_read, log: OnceLock::new() }
+    }
+
+    /// Its log of engagement.
+    pub(super) fn log(&self) -> Result<Arc<LogAt>, StoreError> {
+        if let Some(log) = self.log.get() {
+            return Ok(log.clone());
+        }
+        let log = Arc::new(LogAt::of(&self.transaction, self.log_read.clone())?);
+        Ok(self.log.get_or_init(|| log).clone())
     }
 }
 

@@ -12,7 +12,7 @@ use serde::{Serialize, de::DeserializeOwned};
 use super::{
     append_table::AppendTable,
     codec,
-    engagement::{ReadEngagement, Rows, WriteEngagement},
+    engagement::{Changes, ReadEngagement, Rows, WriteEngagement},
     known::Known,
     snapshot::Snapshot,
     writer::begin,
@@ -101,7 +101,7 @@ pub(super) fn make_missing(database: &Database) -> Result<(), StoreError> {
         return Ok(());
     }
     let transaction = begin(database)?;
-    drop(WriteTables::open(&transaction, Known::default(), Rows::default())?);
+    drop(WriteTables::open(&transaction, Known::default(), &mut Rows::default())?);
     Ok(transaction.commit()?)
 }
 
@@ -167,7 +167,7 @@ impl<'t> WriteTables<'t> {
     pub(super) fn open(
         transaction: &'t WriteTransaction,
         known: Known,
-        engagement: Rows,
+        engagement: &'t mut Rows,
     ) -> Result<Self, TableError> {
         Ok(Self {
             known,
@@ -201,10 +201,9 @@ impl<'t> WriteTables<'t> {
         [&mut self.records, &mut self.activities, &mut self.messages, &mut self.changes]
     }
 
-    /// Keeps away from what stands beside the rows that are written, which may be damaged.
-    pub(super) fn be_careful(&mut self) {
+    /// Has gathered rows written one by one.
+    pub(super) fn avoid_runs(&mut self) {
         self.appended().into_iter().for_each(AppendTable::avoid_runs);
-        self.engagement.be_careful();
     }
 
     /// Whether writing gathered rows has failed, of which any command may have added those that did.
@@ -212,8 +211,9 @@ impl<'t> WriteTables<'t> {
         self.appended().into_iter().any(|table| table.has_failed())
     }
 
-    /// Writes what was gathered, and engagement, before the transaction is committed. Returns what is known.
-    pub(super) fn finish(mut self) -> Result<(Known, Rows), StoreError> {
+    /// Writes what was gathered, and engagement, before the transaction is committed. Returns what is known, and what
+    /// becomes of that which is known of engagement.
+    pub(super) fn finish(mut self) -> Result<(Known, Changes), StoreError> {
         for table in self.appended() {
             table.written()?;
         }
@@ -221,7 +221,7 @@ impl<'t> WriteTables<'t> {
     }
 
     /// The same, both at a time where there are many rows: they are a third of the work of bulk.
-    pub(super) fn finish_bulk(self) -> Result<(Known, Rows), StoreError> {
+    pub(super) fn finish_bulk(self) -> Result<(Known, Changes), StoreError> {
         if self.engagement.touched() < MIN_ROWS_BESIDE {
             return self.finish();
         }

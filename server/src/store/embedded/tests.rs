@@ -311,8 +311,10 @@ fn commit_and_crash(
     let transaction = writer::begin(&database).unwrap();
     {
         let snapshot = Snapshot::of(database.begin_read().unwrap(), Arc::default());
-        let rows = engagement::Rows::of(&snapshot, LogLimits::default()).unwrap();
-        let mut tables = WriteTables::open(&transaction, known::Known::default(), rows).unwrap();
+        let mut rows = engagement::Rows::of(&snapshot, LogLimits::default()).unwrap();
+        drop(snapshot);
+        let mut tables =
+            WriteTables::open(&transaction, known::Known::default(), &mut rows).unwrap();
         let mut pending = pending::Pending::default();
         let mut ids = open::load_ids(&database).unwrap();
         let mut ctx = svctrack_core::plan::Ctx { now: clock.now(), ids: ids.clone(), actor: None };

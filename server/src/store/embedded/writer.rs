@@ -64,11 +64,31 @@ pub(super) struct Kept {
     engagement: Option<engagement::Rows>,
 }
 
+impl Kept {
+    /// Takes over what a transaction leaves, which is committed.
+    fn commit(&mut self, known: Known, engagement: engagement::Changes) {
+        self.known = known;
+        if let Some(rows) = &mut self.engagement {
+            rows.commit(engagement);
+        }
+    }
+
+    /// Looks whether the log of engagement is why what was gathered could not be written.
+    fn look_at_log(&mut self, shared: &Shared) {
+        let rows = self.engagement.as_mut();
+        let looked = rows.map(|rows| damage::contained(|| rows.look_at_log(&shared.snapshot()?)));
+        if let Some(Err(error)) = looked {
+            tracing::error!(cause = %error, "the log of engagement cannot be read");
+        }
+    }
+}
+
 /// What a batch came to, before it is committed.
 struct CarriedOut {
     outcomes: Vec<Outcome>,
     to_replay: BTreeMap<TenantId, Tenant>,
-    kept: Kept,
+    known: Known,
+    engagement: engagement::Changes,
 }
 
 /// What those hear whose command a failing store did not take.
@@ -136,8 +156,13 @@ impl Writer {
             };
             match failed {
                 Failed::Command(error) => batch.refuse_guilty(error),
-                Failed::Together(error) => return self.serve_in_halves(batch, error),
+                Failed::Together(error) => {
+                    self.kept.look_at_log(&self.shared);
+                    return self.serve_in_halves(batch, error);
+                }
                 Failed::Store(error) => {
+                    // The commit may be on disk, or not.
+                    self.kept.engagement = None;
                     let error = self.shared.opened().cause(error);
                     tracing::error!(cause = %error, commands = batch.jobs.len(), "a commit failed");
                     self.shared.set_health(Health::Recovering);
@@ -178,13 +203,16 @@ impl Writer {
     /// Carries out the batch, and whatever else waits while the batch is open; answers what each command came to
     /// once all of it is on disk.
     fn transact(&mut self, batch: &mut Batch) -> Result<Vec<Outcome>, Failed> {
+        let mut engagement = self.engagement().map_err(Failed::Store)?;
         let transaction = self.shared.begin().map_err(Failed::Store)?;
-        match self.carry_out_all(&transaction, batch) {
-            Ok(CarriedOut { outcomes, to_replay, kept }) => {
+        let carried_out = self.carry_out_all(&transaction, &mut engagement, batch);
+        self.kept.engagement = Some(engagement);
+        match carried_out {
+            Ok(CarriedOut { outcomes, to_replay, known, engagement }) => {
                 transaction.commit().map_err(|error| Failed::Store(error.into()))?;
                 self.replays.mark(to_replay);
                 self.shared.latest.forget();
-                self.kept = kept;
+                self.kept.commit(known, engagement);
                 if batch.jobs.iter().any(|job| adds_activities(&job.command)) {
                     self.shared.commits.send_modify(|commits| *commits += 1);
                 }
@@ -201,6 +229,7 @@ impl Writer {
     fn carry_out_all(
         &mut self,
         transaction: &WriteTransaction,
+        engagement: &mut engagement::Rows,
         batch: &mut Batch,
     ) -> Result<CarriedOut, Failed> {
         let of_store = |error: StoreError| Failed::Store(error);
@@ -209,15 +238,11 @@ impl Writer {
             false => Failed::Together(error),
         };
         // Kept again only once the transaction is committed.
-        let Kept { known, engagement } = std::mem::take(&mut self.kept);
-        let engagement = match engagement {
-            Some(rows) => rows,
-            None => self.engagement().map_err(of_all)?,
-        };
+        let known = std::mem::take(&mut self.kept.known);
         let tables = WriteTables::open(transaction, known, engagement);
         let mut tables = tables.map_err(|error| of_store(error.into()))?;
         if batch.is_careful {
-            tables.be_careful();
+            tables.avoid_runs();
         }
         let mut pending = Pending::default();
         let mut outcomes = Vec::with_capacity(batch.jobs.len());
@@ -252,12 +277,14 @@ impl Writer {
             false => tables.finish(),
         });
         let (known, engagement) = finished.map_err(of_all)?;
-        let kept = Kept { known, engagement: Some(engagement) };
-        Ok(CarriedOut { outcomes, to_replay, kept })
+        Ok(CarriedOut { outcomes, to_replay, known, engagement })
     }
 
-    fn engagement(&self) -> Result<engagement::Rows, StoreError> {
-        damage::contained(|| engagement::Rows::of(&self.shared.snapshot()?, self.shared.log_limits))
+    /// What is known of engagement, which is kept again when the transaction has come to its end.
+    fn engagement(&mut self) -> Result<engagement::Rows, StoreError> {
+        let known = self.kept.engagement.take();
+        let read = || engagement::Rows::of(&self.shared.snapshot()?, self.shared.log_limits);
+        known.map_or_else(|| damage::contained(read), Ok)
     }
 
     /// One command; what a rule refuses is an outcome, an error ends the transaction.

@@ -5,88 +5,145 @@
 //! gathered go to the table in the order of its keys, many to a page ([`super::writing`]). A row says how often it was
 //! changed, and of two states of it the later one counts: so it does not matter which of them lie here, and which there.
 //!
-//! A page of the log holds the newest state of many, so there are two copies of it, in tables of their own.
+//! A page of the log holds the newest state of many, so there are two copies of it, in tables of their own. When one of
+//! them is found damaged, both are put aside, and the log begins anew with what is known of it. What both have lost is
+//! logged, and [`super::super::verify`] finds whose history it leaves behind.
 
-use std::ops::RangeInclusive;
+use std::ops::{Range, RangeInclusive};
 
-use redb::{ReadableTable, TableError, WriteTransaction};
-use svctrack_core::value::TenantId;
+use redb::{
+    ReadTransaction, ReadableTable, TableDefinition, TableError, TableHandle as _, WriteTransaction,
+};
+use svctrack_core::value::{ObjectId, TenantId};
 
 use super::{Owner, Row};
 use crate::store::{
     StoreError,
     embedded::{
         codec, damage,
-        snapshot::Snapshot,
-        tables::{ENGAGEMENT_LOG, ENGAGEMENT_LOG_TWIN, ReadTable, WriteTable, open_if_there},
+        tables::{
+            Definition, ENGAGEMENT_LOG, ENGAGEMENT_LOG_TWIN, ReadTable, WriteTable, open_if_there,
+        },
     },
 };
 
 /// Bytes after which an entry takes no more rows, so that it fills a page.
 const ENTRY_BYTES: usize = 3_500;
 
+const COPIES: [Definition; 2] = [ENGAGEMENT_LOG, ENGAGEMENT_LOG_TWIN];
+/// How the names of copies begin that were put aside.
+const ASIDE: &str = "aside_";
+
+/// Whether a table is a copy of the log that was put aside.
+pub(in super::super) fn is_aside(table: &str) -> bool {
+    table.starts_with(ASIDE)
+}
+
 /// Both copies of the log; none of one that is damaged where it is opened.
 pub(super) struct Log<T>([Option<T>; 2]);
 
 impl<'t> Log<WriteTable<'t>> {
     pub(super) fn open(transaction: &'t WriteTransaction) -> Result<Self, TableError> {
-        Ok(Self([
-            Some(transaction.open_table(ENGAGEMENT_LOG)?),
-            Some(transaction.open_table(ENGAGEMENT_LOG_TWIN)?),
-        ]))
+        let [copy, twin] = COPIES.map(|copy| transaction.open_table(copy).map(Some));
+        Ok(Self([copy?, twin?]))
     }
 
-    /// Adds rows in entries from a number on; returns the number after them. Without rows it is one entry.
-    pub(super) fn add<'r>(
-        &mut self,
-        mut number: u64,
-        rows: impl Iterator<Item = (Owner, &'r Row)>,
-    ) -> Result<u64, StoreError> {
-        let mut entry = Vec::with_capacity(2 * ENTRY_BYTES);
-        let mut rows = rows.peekable();
-        loop {
-            if let Some((owner, row)) = rows.next() {
-                let (tenant, resource, id) = owner;
-                let row = (tenant.as_bytes(), resource, id, row, row.changes);
-                entry = postcard::to_extend(&row, entry)
-                    .map_err(|error| StoreError::Internal(error.to_string()))?;
-                if entry.len() < ENTRY_BYTES && rows.peek().is_some() {
-                    continue;
-                }
-            }
-            let key = number.to_be_bytes();
-            let value = codec::seal(&key, &entry);
-            for copy in self.0.iter_mut().flatten() {
-                copy.insert(key.as_slice(), value.as_slice())?;
-            }
-            entry.clear();
-            number += 1;
-            if rows.peek().is_none() {
-                return Ok(number);
-            }
+    /// Puts both copies aside, under names that `number` makes their own, and begins anew. They cannot be removed: to do
+    /// that, redb reads all of their pages.
+    pub(super) fn open_anew(
+        transaction: &'t WriteTransaction,
+        number: u64,
+    ) -> Result<Self, TableError> {
+        for copy in COPIES {
+            let name = format!("{ASIDE}{}_{number}", copy.name());
+            let aside: TableDefinition<'_, &'static [u8], &'static [u8]> =
+                TableDefinition::new(&name);
+            transaction.rename_table(copy, aside)?;
         }
+        Self::open(transaction)
     }
 
-    /// Removes an entry.
-    pub(super) fn remove(&mut self, number: u64) -> Result<(), StoreError> {
+    /// Begins entries, from a number on.
+    pub(super) fn begin(&mut self, number: u64) -> Entries<'_, 't> {
+        Entries { log: self, number, rows: Vec::with_capacity(2 * ENTRY_BYTES) }
+    }
+
+    fn put(&mut self, number: u64, rows: &[u8]) -> Result<(), StoreError> {
+        let key = number.to_be_bytes();
+        let value = codec::seal(&key, rows);
         for copy in self.0.iter_mut().flatten() {
-            copy.remove(number.to_be_bytes().as_slice())?;
+            copy.insert(key.as_slice(), value.as_slice())?;
+        }
+        Ok(())
+    }
+
+    /// Removes entries.
+    pub(super) fn remove(&mut self, numbers: Range<u64>) -> Result<(), StoreError> {
+        for number in numbers {
+            for copy in self.0.iter_mut().flatten() {
+                copy.remove(number.to_be_bytes().as_slice())?;
+            }
         }
         Ok(())
     }
 }
 
+/// Entries that are being written.
+pub(super) struct Entries<'l, 't> {
+    log: &'l mut Log<WriteTable<'t>>,
+    number: u64,
+    rows: Vec<u8>,
+}
+
+impl Entries<'_, '_> {
+    /// Adds a row; returns the number of its entry.
+    pub(super) fn add(&mut self, owner: Owner, row: &Row) -> Result<u64, StoreError> {
+        if self.rows.len() >= ENTRY_BYTES {
+            self.log.put(self.number, &self.rows)?;
+            self.number += 1;
+            self.rows.clear();
+        }
+        let (tenant, resource, id) = owner;
+        self.rows.extend_from_slice(tenant.as_bytes());
+        self.rows.push(resource);
+        self.rows.extend_from_slice(id.as_bytes());
+        self.rows = postcard::to_extend(&(row, row.changes), std::mem::take(&mut self.rows))
+            .map_err(|error| StoreError::Internal(error.to_string()))?;
+        Ok(self.number)
+    }
+
+    /// Writes the last entry, if there is one; returns the number behind it.
+    pub(super) fn end(self) -> Result<u64, StoreError> {
+        if self.rows.is_empty() {
+            return Ok(self.number);
+        }
+        self.log.put(self.number, &self.rows)?;
+        Ok(self.number + 1)
+    }
+}
+
 impl Log<ReadTable> {
     /// The log in a snapshot; none in a store that was last written before there was one.
-    pub(super) fn of(snapshot: &Snapshot) -> Result<Option<Self>, StoreError> {
+    pub(super) fn of(snapshot: &ReadTransaction) -> Result<Option<Self>, StoreError> {
         let open = |table| -> Result<_, StoreError> {
             match damage::contained(|| Ok(open_if_there(snapshot, table)?)) {
                 Err(StoreError::Corrupted { .. }) => Ok(Some(None)),
                 opened => Ok(opened?.map(Some)),
             }
         };
-        let copies = open(ENGAGEMENT_LOG)?.zip(open(ENGAGEMENT_LOG_TWIN)?);
-        Ok(copies.map(|(copy, twin)| Self([copy, twin])))
+        let [copy, twin] = COPIES.map(open);
+        Ok(copy?.zip(twin?).map(|(copy, twin)| Self([copy, twin])))
+    }
+
+    /// Whether each entry can be read from both copies.
+    pub(super) fn is_whole(&self, numbers: Range<u64>) -> bool {
+        let can_be_read = |copy: &Option<ReadTable>| {
+            let read = |copy: &ReadTable| {
+                numbers.clone().try_for_each(|number| entry(copy, number).map(drop))
+            };
+            copy.as_ref().is_some_and(|copy| damage::contained(|| read(copy)).is_ok())
+        };
+        self.0.iter().all(can_be_read)
     }
 }
 
@@ -119,12 +176,6 @@ impl<T: ReadableTable<&'static [u8], &'static [u8]>> Log<T> {
         Ok(())
     }
 
-    /// Whether one copy or the other is damaged where an entry lies, or would.
-    pub(super) fn is_damaged_at(&self, number: u64) -> bool {
-        let read = |copy: &T| damage::contained(|| entry(copy, number).map(drop));
-        self.0.iter().flatten().any(|copy| read(copy).is_err())
-    }
-
     /// What is read from the first copy, or from the other one where that is damaged.
     fn either<R>(&self, read: impl Fn(&T) -> Result<R, StoreError>) -> Result<R, StoreError> {
         let mut done = Err(StoreError::corrupted("both copies are damaged where they begin"));
@@ -152,11 +203,23 @@ fn entry(
     let mut rest = codec::unseal(&key, value.value())?;
     let mut rows = Vec::new();
     while !rest.is_empty() {
-        let ((tenant, resource, id, row, changes), behind) =
-            postcard::take_from_bytes::<([u8; _], _, _, Row, _)>(rest)
-                .map_err(StoreError::corrupted)?;
-        rows.push(((TenantId::from_bytes(tenant), resource, id), Row { changes, ..row }));
+        let (owner, behind) = owner_of(rest).ok_or_else(no_owner)?;
+        let ((row, changes), behind) =
+            postcard::take_from_bytes::<(Row, _)>(behind).map_err(StoreError::corrupted)?;
+        rows.push((owner, Row { changes, ..row }));
         rest = behind;
     }
     Ok(rows)
+}
+
+/// Who the row at the front is of, and what is behind that.
+fn owner_of(bytes: &[u8]) -> Option<(Owner, &[u8])> {
+    let (tenant, rest) = bytes.split_first_chunk()?;
+    let (resource, rest) = rest.split_first()?;
+    let (id, rest) = rest.split_first_chunk()?;
+    Some(((TenantId::from_bytes(*tenant), *resource, ObjectId::from_bytes(*id)), rest))
+}
+
+fn no_owner() -> StoreError {
+    StoreError::corrupted("a row of nobody")
 }

@@ -3,6 +3,7 @@
 
 mod log;
 mod reading;
+mod rows;
 mod writing;
 
 use redb::ReadableTable;
@@ -13,10 +14,12 @@ use svctrack_core::{
     value::{ObjectId, TenantId, engagement::Engagement},
 };
 
-pub use self::writing::LogLimits;
+pub use self::rows::LogLimits;
 pub(super) use self::{
-    reading::{LogRead, ReadEngagement},
-    writing::{Rows, WriteEngagement},
+    log::is_aside,
+    reading::{LogAt, LogRead, ReadEngagement},
+    rows::{Changes, Rows},
+    writing::WriteEngagement,
 };
 use super::{codec, keys, tables::WriteTables, view::View};
 use crate::store::StoreError;
@@ -32,22 +35,22 @@ pub(super) struct Row {
     pub(super) latest: Option<ObjectId>,
     /// How many of them there are since the last that is marked.
     pub(super) since_mark: u8,
-    /// How often it was written: it stands behind the row, where one of before there was a log has nothing.
+    /// How often it was written. It stands behind the row, where one of before there was a log has nothing: no member
+    /// can be added but behind it.
     #[serde(skip)]
     changes: u64,
-    /// The entry of the log that has it, where the table has an older one or none.
+    /// An entry of the log: no later one has it.
     #[serde(skip)]
-    logged: Option<u64>,
+    entry: Option<u64>,
+    /// Whether the table has an older one, or none.
+    #[serde(skip)]
+    is_logged: bool,
     /// Whether it was read from the log, and the table may have a later one.
     #[serde(skip)]
     is_unproven: bool,
-    /// Whether this transaction has touched it.
+    /// The number of the transaction that has touched it last.
     #[serde(skip)]
-    touched: bool,
-    /// Whether a user has left it who was the last to be active, so that the others are asked: once for all
-    /// who leave in this transaction.
-    #[serde(skip)]
-    lost_the_last: bool,
+    touched_in: u64,
 }
 
 impl Row {
@@ -65,7 +68,10 @@ pub(super) type Owner = (TenantId, u8, ObjectId);
 
 /// Says when companies that a user has left were last active.
 pub(super) fn settle(tables: &mut WriteTables<'_>) -> Result<(), StoreError> {
-    let lost = tables.engagement.who_lost_the_last();
+    let mut lost = std::mem::take(&mut tables.engagement.lost_the_last);
+    // Once for all who leave in this transaction.
+    lost.sort_unstable();
+    lost.dedup();
     lost.into_iter().try_for_each(|owner| ask_users(tables, owner))
 }
 

@@ -2,10 +2,12 @@
 
 use std::{
     collections::HashMap,
+    ops::RangeInclusive,
     sync::{Arc, Mutex, OnceLock, PoisonError},
 };
 
 use foldhash::fast::RandomState;
+use redb::ReadTransaction;
 use svctrack_core::{
     schema::ResourceDef,
     value::{ObjectId, TenantId, engagement::Engagement},
@@ -36,7 +38,7 @@ struct ReadTo {
 }
 
 /// What a log holds.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Logged {
     /// Its first entry; there may be rows of some before it.
     first: u64,
@@ -46,53 +48,61 @@ struct Logged {
 impl LogRead {
     fn at(&self, log: &Log<ReadTable>) -> Result<Logged, StoreError> {
         let numbers = match log.numbers() {
-            // The writer has told it.
+            // The writer tells it, and begins the log anew.
             Err(StoreError::Corrupted { .. }) => None,
             numbers => numbers?,
         };
         let Some(numbers) = numbers else { return Ok(Logged::default()) };
-        let (first, last) = (*numbers.start(), *numbers.end());
-        // Nothing that is done under the lock can panic.
+        let (first, end) = (*numbers.start(), *numbers.end() + 1);
+        // What is thrown under the lock is caught there.
         let mut read = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if read.end > last + 1 {
+        if read.end > end {
             // A snapshot of before.
             drop(read);
             let mut rows = Rows::default();
-            log.read(numbers, |number, owner, row| {
-                drop(rows.insert(owner, (number, Arc::new(row))))
-            })?;
+            add(log, numbers, &mut rows)?;
             return Ok(Logged { first, rows: Arc::new(rows) });
         }
-        let (begin, is_pruned) = (first.max(read.end), read.first == first);
-        let rows = Arc::make_mut(&mut read.rows);
-        if !is_pruned {
-            rows.retain(|_, (number, _)| *number >= first);
+        if (read.first, read.end) != (first, end) {
+            let (begin, is_pruned) = (first.max(read.end), read.first == first);
+            let rows = Arc::make_mut(&mut read.rows);
+            if !is_pruned {
+                rows.retain(|_, (number, _)| *number >= first);
+            }
+            add(log, begin..=end - 1, rows)?;
+            (read.first, read.end) = (first, end);
         }
-        log.read(begin..=last, |number, owner, row| {
-            drop(rows.insert(owner, (number, Arc::new(row))))
-        })?;
-        (read.first, read.end) = (first, last + 1);
         Ok(Logged { first, rows: read.rows.clone() })
     }
 }
 
-/// Engagement in a snapshot.
-pub(in super::super) struct ReadEngagement {
-    table: ReadTable,
+fn add(
+    log: &Log<ReadTable>,
+    numbers: RangeInclusive<u64>,
+    rows: &mut Rows,
+) -> Result<(), StoreError> {
+    log.read(numbers, |number, owner, row| drop(rows.insert(owner, (number, Arc::new(row)))))
+}
+
+/// The log in a snapshot, which is read when it is first asked for.
+pub(in super::super) struct LogAt {
     log: Option<Log<ReadTable>>,
     read: Arc<LogRead>,
-    /// Read when it is first asked for.
     logged: OnceLock<Logged>,
 }
 
-impl ReadEngagement {
-    pub(in super::super) fn open(snapshot: &Snapshot) -> Result<Self, StoreError> {
-        Ok(Self {
-            table: snapshot.open_table(ENGAGEMENT)?,
-            log: Log::of(snapshot)?,
-            read: snapshot.log_read.clone(),
-            logged: OnceLock::new(),
-        })
+impl LogAt {
+    /// The log in a snapshot of a database of which `read` was read.
+    pub(in super::super) fn of(
+        snapshot: &ReadTransaction,
+        read: Arc<LogRead>,
+    ) -> Result<Self, StoreError> {
+        Ok(Self { log: Log::of(snapshot)?, read, logged: OnceLock::new() })
+    }
+
+    /// Reads it.
+    pub(in super::super) fn read(&self) -> Result<(), StoreError> {
+        self.logged().map(drop)
     }
 
     fn logged(&self) -> Result<&Logged, StoreError> {
@@ -102,10 +112,22 @@ impl ReadEngagement {
         let logged = self.log.as_ref().map(|log| self.read.at(log)).transpose()?;
         Ok(self.logged.get_or_init(|| logged.unwrap_or_default()))
     }
+}
+
+/// Engagement in a snapshot.
+pub(in super::super) struct ReadEngagement {
+    table: ReadTable,
+    log: Arc<LogAt>,
+}
+
+impl ReadEngagement {
+    pub(in super::super) fn open(snapshot: &Snapshot) -> Result<Self, StoreError> {
+        Ok(Self { table: snapshot.open_table(ENGAGEMENT)?, log: snapshot.log()? })
+    }
 
     /// What `read` makes of the row of a user or a company.
     fn read<R>(&self, owner: Owner, read: impl FnOnce(&Row) -> R) -> Result<Option<R>, StoreError> {
-        let Logged { first, rows } = self.logged()?;
+        let Logged { first, rows } = self.log.logged()?;
         let logged = rows.get(&owner).filter(|(number, _)| number >= first).map(|(_, row)| &**row);
         let stored = load(&self.table, owner)?;
         Ok(Row::later(logged, stored.as_ref()).map(read))
@@ -132,8 +154,9 @@ impl ReadEngagement {
     /// Those who have a row in the log alone.
     pub(in super::super) fn logged_alone(&self) -> Result<Vec<Owner>, StoreError> {
         let mut alone = Vec::new();
-        for (owner, (number, _)) in &*self.logged()?.rows {
-            if *number >= self.logged()?.first && load(&self.table, *owner)?.is_none() {
+        let Logged { first, rows } = self.log.logged()?;
+        for (owner, (number, _)) in &**rows {
+            if number >= first && load(&self.table, *owner)?.is_none() {
                 alone.push(*owner);
             }
         }

@@ -1,0 +1,167 @@
+//! What the writer knows of engagement from one transaction to the next: as it was after the last that was committed.
+//!
+//! Rows of the log go to the table bit by bit. When some thousands have gathered, those who have them are put in order;
+//! from then on each commit folds some of these rows into the table, and leaves out those that were logged again meanwhile.
+//! When all are there, the entries that they lay in are removed, and it begins anew with those that came since.
+//!
+//! Invariant: who has a row in the log is known.
+
+use std::{collections::HashMap, ops::Range};
+
+use foldhash::fast::RandomState;
+
+use super::{Owner, Row, log::Log};
+use crate::store::{StoreError, embedded::snapshot::Snapshot};
+
+/// Most rows that are kept at hand for the transactions to come, beside those of the log: some 10 MB, and 50 MB if
+/// all had events of many days.
+const MAX_AT_HAND: usize = 20_000;
+
+/// What goes to the log, and when it leaves it.
+#[derive(Clone, Copy, Debug)]
+pub struct LogLimits {
+    /// Fewest rows of a transaction that are logged: for fewer, a page of the log is no less than those of the table.
+    pub min_logged: usize,
+    /// How many rows of the log are put in order at a time, so that there are as many to a page as can be: the log has
+    /// up to twice as many, which take some 10 MB of memory, and which a start reads.
+    pub ordered: usize,
+    /// Fewest rows that a transaction folds: the more there are side by side, the fewer pages they take.
+    pub min_folded: usize,
+}
+
+impl Default for LogLimits {
+    fn default() -> Self {
+        Self { min_logged: 16, ordered: 16_384, min_folded: 512 }
+    }
+}
+
+/// What transactions that were committed leave to the next one.
+#[derive(Debug, Default)]
+pub(in super::super) struct Rows {
+    pub(super) known: HashMap<Owner, Row, RandomState>,
+    pub(super) log: LogState,
+    /// Whose rows are folded, in the reverse order of their keys.
+    pub(super) folding: Vec<Owner>,
+    pub(super) limits: LogLimits,
+    /// How many are known from which on those are forgotten that are not in the log.
+    forgets_from: usize,
+    /// The number of the transaction that is under way.
+    pub(super) transaction: u64,
+    /// The rows that it has touched or erased, as they were before.
+    pub(super) undo: Vec<(Owner, Option<Row>)>,
+    /// Whether it has erased somebody of whom the log has a row.
+    pub(super) is_log_erased: bool,
+    /// Whether the log is damaged, and begins anew.
+    pub(super) is_log_damaged: bool,
+    /// Whether something was found damaged, so that each place of the table is looked at before a row is folded.
+    pub(super) is_wary: bool,
+}
+
+/// How far it is with the log.
+#[derive(Clone, Debug, Default)]
+pub(super) struct LogState {
+    /// The entries that there are. Their numbers are never those of earlier ones, for which readers would take them.
+    pub(super) entries: Range<u64>,
+    /// How many of those whose rows are folded are left.
+    pub(super) left: usize,
+    /// The entries before this one are removed when none are.
+    pub(super) folded_until: u64,
+    /// Rows that were logged since they were put in order.
+    pub(super) since: usize,
+    /// Rows that are to be folded in return.
+    pub(super) owed: usize,
+}
+
+/// What else a transaction has changed, which counts when it is committed.
+pub(in super::super) struct Changes {
+    pub(super) folded: Vec<Owner>,
+    /// Those whose row could not be folded, with the number of its new entry.
+    pub(super) logged_again: Vec<(Owner, u64)>,
+    /// The first entry of a log that was written anew.
+    pub(super) anew_from: Option<u64>,
+    /// Whose rows are folded from now on.
+    pub(super) folding: Option<Vec<Owner>>,
+    pub(super) log: LogState,
+}
+
+impl Rows {
+    /// As a store has them.
+    pub(in super::super) fn of(snapshot: &Snapshot, limits: LogLimits) -> Result<Self, StoreError> {
+        let mut rows = Self { limits, forgets_from: MAX_AT_HAND, ..Self::default() };
+        let Some(log) = Log::of(snapshot)? else { return Ok(rows) };
+        let numbers = match log.numbers() {
+            Err(StoreError::Corrupted { cause, .. }) => {
+                tracing::error!(cause, "the log of engagement is damaged");
+                rows.is_log_damaged = true;
+                return Ok(rows);
+            }
+            numbers => numbers?,
+        };
+        let Some(numbers) = numbers else { return Ok(rows) };
+        rows.log.entries = *numbers.start()..*numbers.end() + 1;
+        rows.is_log_damaged = !log.is_whole(rows.log.entries.clone());
+        log.read(numbers, |number, owner, row| {
+            let row = Row { entry: Some(number), is_logged: true, is_unproven: true, ..row };
+            rows.known.insert(owner, row);
+        })?;
+        rows.log.since = rows.known.len();
+        rows.forgets_from += rows.known.len();
+        Ok(rows)
+    }
+
+    /// Looks whether the log is why what was gathered could not be written.
+    pub(in super::super) fn look_at_log(&mut self, snapshot: &Snapshot) -> Result<(), StoreError> {
+        self.is_wary = true;
+        let log = Log::of(snapshot)?;
+        self.is_log_damaged = log.is_some_and(|log| !log.is_whole(self.log.entries.clone()));
+        Ok(())
+    }
+
+    /// Begins a transaction. If another one has not come to its end, what it has changed is taken back.
+    pub(super) fn begin(&mut self) {
+        for (owner, before) in std::mem::take(&mut self.undo).into_iter().rev() {
+            match before {
+                Some(row) => self.known.insert(owner, row),
+                None => self.known.remove(&owner),
+            };
+        }
+        self.is_log_erased = false;
+        self.transaction += 1;
+    }
+
+    /// Takes over what a transaction has changed, now that it is committed.
+    pub(in super::super) fn commit(&mut self, changes: Changes) {
+        let Changes { folded, logged_again, anew_from, folding, log } = changes;
+        self.undo.clear();
+        if let Some(first) = anew_from {
+            for row in self.known.values_mut() {
+                let is_older = row.entry.is_some_and(|entry| entry < first);
+                row.entry = if is_older { row.is_logged.then_some(first) } else { row.entry };
+            }
+            self.is_log_damaged = false;
+        }
+        for owner in folded {
+            if let Some(row) = self.known.get_mut(&owner) {
+                (row.is_logged, row.is_unproven) = (false, false);
+            }
+        }
+        for (owner, number) in logged_again {
+            if let Some(row) = self.known.get_mut(&owner) {
+                row.entry = Some(number);
+            }
+        }
+        self.folding = folding.unwrap_or_else(|| std::mem::take(&mut self.folding));
+        self.folding.truncate(log.left);
+        self.log = log;
+        if self.known.len() >= self.forgets_from {
+            let first = self.log.entries.start;
+            self.known.retain(|_, row| row.entry.is_some_and(|entry| entry >= first));
+            self.forgets_from = self.known.len() + MAX_AT_HAND;
+        }
+    }
+
+    /// Whether a row is in the log, be it an older state of it.
+    pub(super) fn is_in_log(&self, row: &Row) -> bool {
+        row.entry.is_some_and(|entry| entry >= self.log.entries.start)
+    }
+}
