@@ -48,12 +48,10 @@ impl<'t> Log<WriteTable<'t>> {
         Ok(Self([copy?, twin?]))
     }
 
-    /// Puts both copies aside, under names that `number` makes their own, and begins anew. They cannot be removed: to do
-    /// that, redb reads all of their pages.
-    pub(super) fn open_anew(
-        transaction: &'t WriteTransaction,
-        number: u64,
-    ) -> Result<Self, TableError> {
+    /// Puts both copies aside, and begins anew. They cannot be removed: to do that, redb reads all of their pages.
+    pub(super) fn open_anew(transaction: &'t WriteTransaction) -> Result<Self, TableError> {
+        // None of them goes, but for all with a copy of the store: so their names are those of no other.
+        let number = transaction.list_tables()?.filter(|table| is_aside(table.name())).count();
         for copy in COPIES {
             let name = format!("{ASIDE}{}_{number}", copy.name());
             let aside: TableDefinition<'_, &'static [u8], &'static [u8]> =

@@ -37,22 +37,14 @@ struct ReadTo {
     rows: Arc<Rows>,
 }
 
-/// What a log holds.
-#[derive(Clone, Debug, Default)]
-struct Logged {
-    /// Its first entry; there may be rows of some before it.
-    first: u64,
-    rows: Arc<Rows>,
-}
-
 impl LogRead {
-    fn at(&self, log: &Log<ReadTable>) -> Result<Logged, StoreError> {
+    fn at(&self, log: &Log<ReadTable>) -> Result<Arc<Rows>, StoreError> {
         let numbers = match log.numbers() {
             // The writer tells it, and begins the log anew.
             Err(StoreError::Corrupted { .. }) => None,
             numbers => numbers?,
         };
-        let Some(numbers) = numbers else { return Ok(Logged::default()) };
+        let Some(numbers) = numbers else { return Ok(Arc::default()) };
         let (first, end) = (*numbers.start(), *numbers.end() + 1);
         // What is thrown under the lock is caught there.
         let mut read = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -61,7 +53,7 @@ impl LogRead {
             drop(read);
             let mut rows = Rows::default();
             add(log, numbers, &mut rows)?;
-            return Ok(Logged { first, rows: Arc::new(rows) });
+            return Ok(Arc::new(rows));
         }
         if (read.first, read.end) != (first, end) {
             let (begin, is_pruned) = (first.max(read.end), read.first == first);
@@ -72,7 +64,7 @@ impl LogRead {
             add(log, begin..=end - 1, rows)?;
             (read.first, read.end) = (first, end);
         }
-        Ok(Logged { first, rows: read.rows.clone() })
+        Ok(read.rows.clone())
     }
 }
 
@@ -88,7 +80,7 @@ fn add(
 pub(in super::super) struct LogAt {
     log: Option<Log<ReadTable>>,
     read: Arc<LogRead>,
-    logged: OnceLock<Logged>,
+    logged: OnceLock<Arc<Rows>>,
 }
 
 impl LogAt {
@@ -105,7 +97,7 @@ impl LogAt {
         self.logged().map(drop)
     }
 
-    fn logged(&self) -> Result<&Logged, StoreError> {
+    fn logged(&self) -> Result<&Rows, StoreError> {
         if let Some(logged) = self.logged.get() {
             return Ok(logged);
         }
@@ -127,8 +119,7 @@ impl ReadEngagement {
 
     /// What `read` makes of the row of a user or a company.
     fn read<R>(&self, owner: Owner, read: impl FnOnce(&Row) -> R) -> Result<Option<R>, StoreError> {
-        let Logged { first, rows } = self.log.logged()?;
-        let logged = rows.get(&owner).filter(|(number, _)| number >= first).map(|(_, row)| &**row);
+        let logged = self.log.logged()?.get(&owner).map(|(_, row)| &**row);
         let stored = load(&self.table, owner)?;
         Ok(Row::later(logged, stored.as_ref()).map(read))
     }
@@ -154,9 +145,8 @@ impl ReadEngagement {
     /// Those who have a row in the log alone.
     pub(in super::super) fn logged_alone(&self) -> Result<Vec<Owner>, StoreError> {
         let mut alone = Vec::new();
-        let Logged { first, rows } = self.log.logged()?;
-        for (owner, (number, _)) in &**rows {
-            if number >= first && load(&self.table, *owner)?.is_none() {
+        for owner in self.log.logged()?.keys() {
+            if load(&self.table, *owner)?.is_none() {
                 alone.push(*owner);
             }
         }

@@ -13,10 +13,6 @@ use foldhash::fast::RandomState;
 use super::{Owner, Row, log::Log};
 use crate::store::{StoreError, embedded::snapshot::Snapshot};
 
-/// Most rows that are kept at hand for the transactions to come, beside those of the log: some 10 MB, and 50 MB if
-/// all had events of many days.
-const MAX_AT_HAND: usize = 20_000;
-
 /// What goes to the log, and when it leaves it.
 #[derive(Clone, Copy, Debug)]
 pub struct LogLimits {
@@ -27,11 +23,14 @@ pub struct LogLimits {
     pub ordered: usize,
     /// Fewest rows that a transaction folds: the more there are side by side, the fewer pages they take.
     pub min_folded: usize,
+    /// Most rows that the writer keeps at hand beside those of the log: some 10 MB, and 50 MB if all had events of
+    /// many days.
+    pub at_hand: usize,
 }
 
 impl Default for LogLimits {
     fn default() -> Self {
-        Self { min_logged: 16, ordered: 16_384, min_folded: 512 }
+        Self { min_logged: 16, ordered: 16_384, min_folded: 512, at_hand: 20_000 }
     }
 }
 
@@ -87,7 +86,7 @@ pub(in super::super) struct Changes {
 impl Rows {
     /// As a store has them.
     pub(in super::super) fn of(snapshot: &Snapshot, limits: LogLimits) -> Result<Self, StoreError> {
-        let mut rows = Self { limits, forgets_from: MAX_AT_HAND, ..Self::default() };
+        let mut rows = Self { limits, forgets_from: limits.at_hand, ..Self::default() };
         let Some(log) = Log::of(snapshot)? else { return Ok(rows) };
         let numbers = match log.numbers() {
             Err(StoreError::Corrupted { cause, .. }) => {
@@ -119,7 +118,7 @@ impl Rows {
 
     /// Begins a transaction. If another one has not come to its end, what it has changed is taken back.
     pub(super) fn begin(&mut self) {
-        for (owner, before) in std::mem::take(&mut self.undo).into_iter().rev() {
+        for (owner, before) in self.undo.drain(..).rev() {
             match before {
                 Some(row) => self.known.insert(owner, row),
                 None => self.known.remove(&owner),
@@ -156,7 +155,7 @@ impl Rows {
         if self.known.len() >= self.forgets_from {
             let first = self.log.entries.start;
             self.known.retain(|_, row| row.entry.is_some_and(|entry| entry >= first));
-            self.forgets_from = self.known.len() + MAX_AT_HAND;
+            self.forgets_from = self.known.len() + self.limits.at_hand;
         }
     }
 

@@ -48,7 +48,7 @@ impl<'t> WriteEngagement<'t> {
     ) -> Result<Self, TableError> {
         rows.begin();
         let log = match rows.is_log_damaged {
-            true => Log::open_anew(transaction, rows.log.entries.end)?,
+            true => Log::open_anew(transaction)?,
             false => Log::open(transaction)?,
         };
         let table = transaction.open_table(ENGAGEMENT)?;

@@ -12,7 +12,7 @@ use super::{
 use crate::store::{Expected, embedded::engagement::ReadEngagement};
 
 /// A log that is folded every few commits.
-const SMALL: LogLimits = LogLimits { min_logged: 2, ordered: 12, min_folded: 3 };
+const SMALL: LogLimits = LogLimits { min_logged: 2, ordered: 12, min_folded: 3, at_hand: 10 };
 /// A log of which nothing is folded.
 const UNFOLDED: LogLimits = LogLimits { ordered: usize::MAX, ..SMALL };
 
@@ -114,9 +114,13 @@ async fn a_snapshot_sees_the_log_as_it_was_when_it_was_taken() {
     };
     let before = latest(&snapshot);
     for number in 3..30 {
+        // Another one, which is read when later ones have been.
+        let unread = world.store.shared.snapshot().unwrap();
+        let expected = latest(&world.store.shared.snapshot().unwrap());
         world.round(number, &mut sent).await;
         let now = latest(&world.store.shared.snapshot().unwrap());
         assert_eq!((latest(&snapshot), now >= before), (before, true), "round {number}");
+        assert_eq!(latest(&unread), expected, "round {number}");
     }
     assert!(latest(&world.store.shared.snapshot().unwrap()) > before);
 }
@@ -194,6 +198,75 @@ async fn what_both_copies_have_lost_is_found_and_keeps_nobody_from_writing() {
     let verified = world.verified();
     let tables: Vec<_> = verified.problems.iter().map(|problem| problem.table.as_str()).collect();
     assert_eq!(tables, ["activities"; 2], "{:?}", verified.problems);
+}
+
+#[tokio::test]
+async fn copies_of_the_log_that_are_not_the_same_are_found() {
+    for copy in [ENGAGEMENT_LOG, ENGAGEMENT_LOG_TWIN] {
+        let (world, _) = filled(UNFOLDED, 8).await;
+        let transaction = world.store.shared.begin().unwrap();
+        let first = 0_u64.to_be_bytes();
+        transaction.open_table(copy).unwrap().remove(first.as_slice()).unwrap().unwrap();
+        transaction.commit().unwrap();
+        let [problem] = world.verified().problems.try_into().unwrap();
+        assert_eq!(problem.what, "an entry is not the same in its twin");
+    }
+}
+
+impl World {
+    /// Opens the store anew, to read each page from its file whenever it is needed.
+    fn without_cache(self) -> Self {
+        let Self { store, clock, actor, folder, log_limits } = self;
+        drop(store);
+        let medium = Box::new(FileMedium::at(&folder.path().join(FILE_NAME)));
+        let store = Embedded::open_medium(medium, 0, log_limits, clock.clone()).unwrap();
+        Self { store, clock, actor, folder, log_limits }
+    }
+
+    /// Each in a command of its own, of which a commit takes several.
+    async fn track_each(&self, events: Vec<Event>) {
+        let each = events.into_iter().map(|event| self.track(vec![event]));
+        futures_util::future::join_all(each).await;
+    }
+}
+
+#[tokio::test]
+async fn a_page_of_the_table_that_is_damaged_meanwhile_does_not_keep_the_log_from_being_folded() {
+    let world = World::with_log(LogLimits { min_logged: 1_000, ..SMALL }).await;
+    world.add_company("acme").await;
+    world.track(crowd(0..200)).await;
+    let in_the_middle = world.user(100).await.unwrap().id;
+    let key = keys::record(world.actor.tenant.id(), END_USER.code, in_the_middle);
+    let stored = value(&world, ENGAGEMENT, Some(&key));
+    let limits = LogLimits { min_logged: 20, ordered: 1_000, min_folded: 3, at_hand: 10 };
+    let world = World { log_limits: limits, ..world }.without_cache();
+    for first in (0..200).step_by(50) {
+        world.track(crowd(first..first + 50)).await;
+    }
+    flip(world.folder.path(), &stored);
+    for _ in 0..100 {
+        world.track_each(crowd(160..200)).await;
+    }
+    assert_eq!(world.actions().await.len(), 2_000);
+    assert!(world.rows(ENGAGEMENT_LOG) < 120);
+}
+
+#[tokio::test]
+async fn a_log_that_is_damaged_meanwhile_is_begun_anew() {
+    let (world, mut sent) = filled(UNFOLDED, 8).await;
+    let world = world.without_cache();
+    world.round(8, &mut sent).await;
+    flip_first(world.folder.path(), &value(&world, ENGAGEMENT_LOG, None));
+    for number in 9..12 {
+        world.round(number, &mut sent).await;
+    }
+    let world = world.reopened(|_| {});
+    world.check(&sent).await;
+    let snapshot = world.store.shared.snapshot().unwrap();
+    let is_aside = |table: &redb::UntypedTableHandle| {
+        crate::store::embedded::engagement::is_aside(redb::TableHandle::name(table))
+    };
+    assert_eq!(snapshot.list_tables().unwrap().filter(is_aside).count(), 2);
 }
 
 /// The value of a row, as it is stored.
