@@ -222,13 +222,18 @@ impl<'s> Links<'s> {
             [tables::ENGAGEMENT_LOG, tables::ENGAGEMENT_LOG_TWIN],
             [tables::ENGAGEMENT_LOG_TWIN, tables::ENGAGEMENT_LOG],
         ] {
-            let Some(other) = tables::open_if_there(self.snapshot, twin)? else { continue };
-            self.for_each(copy, found, |key, value, found| {
-                if other.get(key)?.is_none_or(|other| other.value() != value) {
-                    found.add(copy.name(), None, "an entry is not the same in its twin");
-                }
-                Ok(())
-            })?;
+            let compared = damage::contained(|| {
+                let Some(other) = tables::open_if_there(self.snapshot, twin)? else {
+                    return Ok(());
+                };
+                self.for_each(copy, found, |key, value, found| {
+                    if other.get(key)?.is_none_or(|other| other.value() != value) {
+                        found.add(copy.name(), None, "an entry is not the same in its twin");
+                    }
+                    Ok(())
+                })
+            });
+            pass_over_damage(compared)?;
         }
         Ok(())
     }

@@ -13,6 +13,7 @@ use super::{
     blocks::At,
     check::check_row,
     damage,
+    engagement::is_aside,
     links::Links,
     migrate,
     open::{self, OpenError},
@@ -113,13 +114,21 @@ fn check_rows(database: &Database, verified: &mut Verified) -> Result<(), StoreE
         let done = damage::contained(|| check_table(&snapshot, table, verified));
         verified.take(table.name(), done)?;
     }
+    if snapshot.list_tables()?.any(|table| is_aside(table.name())) {
+        let what = "the log of engagement was damaged, and was begun anew: `svctrack compact` removes what it was";
+        verified.add("pages", None, what);
+    }
     Links::of(&snapshot)?.check(verified)
 }
 
 /// redb's own check, for what no row shows. It stops at the first thing that it finds.
 fn check_pages(mut database: Database, verified: &mut Verified) {
     let checked = damage::contained_open(|| Ok(database.check_integrity()?));
-    damage::drop_quietly(database);
+    match &checked {
+        Ok(_) => damage::drop_quietly(database),
+        // redb has let go of what it needs to be dropped: it would end the process.
+        Err(_) => std::mem::forget(database),
+    }
     match checked {
         Ok(true) => {}
         Ok(false) => verified.add("pages", None, "which of them are free is not as it was written"),

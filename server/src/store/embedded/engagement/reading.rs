@@ -48,7 +48,7 @@ impl LogRead {
         let (first, end) = (*numbers.start(), *numbers.end() + 1);
         // What is thrown under the lock is caught there.
         let mut read = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if read.end > end {
+        if read.end > end || read.first > first {
             // A snapshot of before.
             drop(read);
             let mut rows = Rows::default();

@@ -54,6 +54,8 @@ pub(in super::super) struct Rows {
     pub(super) is_log_damaged: bool,
     /// Whether something was found damaged, so that each place of the table is looked at before a row is folded.
     pub(super) is_wary: bool,
+    /// Whether the log was found whole since something was committed.
+    is_looked_at: bool,
 }
 
 /// How far it is with the log.
@@ -81,6 +83,15 @@ pub(in super::super) struct Changes {
     /// Whose rows are folded from now on.
     pub(super) folding: Option<Vec<Owner>>,
     pub(super) log: LogState,
+}
+
+impl Changes {
+    /// Has the rows of some folded, and then the entries before one removed.
+    pub(super) fn fold_from_now_on(&mut self, mut owners: Vec<Owner>, until: u64) {
+        owners.sort_unstable_by(|one, other| other.cmp(one));
+        (self.log.left, self.log.since, self.log.folded_until) = (owners.len(), 0, until);
+        self.folding = Some(owners);
+    }
 }
 
 impl Rows {
@@ -111,6 +122,9 @@ impl Rows {
     /// Looks whether the log is why what was gathered could not be written.
     pub(in super::super) fn look_at_log(&mut self, snapshot: &Snapshot) -> Result<(), StoreError> {
         self.is_wary = true;
+        if std::mem::replace(&mut self.is_looked_at, true) {
+            return Ok(());
+        }
         let log = Log::of(snapshot)?;
         self.is_log_damaged = log.is_some_and(|log| !log.is_whole(self.log.entries.clone()));
         Ok(())
@@ -132,6 +146,7 @@ impl Rows {
     pub(in super::super) fn commit(&mut self, changes: Changes) {
         let Changes { folded, logged_again, anew_from, folding, log } = changes;
         self.undo.clear();
+        self.is_looked_at = false;
         if let Some(first) = anew_from {
             for row in self.known.values_mut() {
                 let is_older = row.entry.is_some_and(|entry| entry < first);
@@ -157,6 +172,12 @@ impl Rows {
             self.known.retain(|_, row| row.entry.is_some_and(|entry| entry >= first));
             self.forgets_from = self.known.len() + self.limits.at_hand;
         }
+    }
+
+    /// Those whose newest row is in the log alone, but for those whom the transaction has touched.
+    pub(super) fn logged(&self) -> Vec<Owner> {
+        let is_logged = |row: &Row| row.is_logged && row.touched_in != self.transaction;
+        self.known.iter().filter(|(_, row)| is_logged(row)).map(|(owner, _)| *owner).collect()
     }
 
     /// Whether a row is in the log, be it an older state of it.

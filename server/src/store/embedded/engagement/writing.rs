@@ -218,13 +218,12 @@ impl<'t> WriteEngagement<'t> {
         if !rows.is_log_damaged && !rows.is_log_erased {
             return Ok(changes);
         }
+        let logged = rows.logged();
         let first = rows.log.entries.end;
         let mut adding = self.log.begin(first);
-        let mut since = 0;
-        for (owner, row) in &rows.known {
-            if row.is_logged && row.touched_in != rows.transaction {
+        for owner in &logged {
+            if let Some(row) = rows.known.get(owner) {
                 adding.add(*owner, row)?;
-                since += 1;
             }
         }
         let entries = first..adding.end()?;
@@ -232,7 +231,13 @@ impl<'t> WriteEngagement<'t> {
             self.log.remove(rows.log.entries.clone())?;
         }
         changes.anew_from = Some(first);
-        changes.log = LogState { entries, since, ..LogState::default() };
+        changes.log =
+            LogState { entries, since: logged.len(), owed: rows.log.owed, ..LogState::default() };
+        // Who is erased again and again keeps nobody from being folded.
+        if rows.log.left > 0 {
+            let until = changes.log.entries.end;
+            changes.fold_from_now_on(logged, until);
+        }
         Ok(changes)
     }
 
@@ -240,39 +245,41 @@ impl<'t> WriteEngagement<'t> {
     /// `own`.
     fn fold(&mut self, changes: &mut Changes, own: u64) -> Result<(), StoreError> {
         let touched = self.touched();
-        let Rows { known, limits, transaction, .. } = &*self.rows;
-        let log = &mut changes.log;
-        if log.left == 0 {
-            if log.since >= limits.ordered {
-                // Those of this transaction are folded with the next ones.
-                let is_due = |row: &Row| row.is_logged && row.touched_in != *transaction;
-                let due = known.iter().filter(|(_, row)| is_due(row));
-                let mut folding: Vec<_> = due.map(|(owner, _)| *owner).collect();
-                folding.sort_unstable_by(|one, other| other.cmp(one));
-                (log.left, log.since, log.folded_until) = (folding.len(), touched, own);
-                changes.folding = Some(folding);
+        if changes.log.left == 0 {
+            if changes.log.since < self.rows.limits.ordered {
+                return Ok(());
             }
-            return Ok(());
-        }
-        log.owed += touched * FOLDED_FOR_EACH;
-        if log.owed < limits.min_folded {
-            return Ok(());
-        }
-        let owed = std::mem::take(&mut log.owed).min(log.left);
-        let left = log.left - owed;
-        let folding = left..std::mem::replace(&mut log.left, left);
-        for number in folding.rev() {
-            if let Some(owner) = self.rows.folding.get(number) {
-                self.fold_one(*owner, changes)?;
+            // Those of this transaction are folded with the next ones.
+            changes.fold_from_now_on(self.rows.logged(), own);
+            changes.log.since = touched;
+        } else {
+            changes.log.owed += touched * FOLDED_FOR_EACH;
+            if changes.log.owed < self.rows.limits.min_folded {
+                return Ok(());
             }
+            self.fold_some(changes)?;
         }
-        self.log_again(changes)?;
-        if left == 0 {
+        if changes.log.left == 0 {
             let until = changes.log.folded_until;
             self.log.remove(changes.log.entries.start..until)?;
             changes.log.entries.start = until;
         }
         Ok(())
+    }
+
+    fn fold_some(&mut self, changes: &mut Changes) -> Result<(), StoreError> {
+        let ordered = changes.folding.take();
+        let left = &mut changes.log.left;
+        let some = *left - std::mem::take(&mut changes.log.owed).min(*left)..*left;
+        *left = some.start;
+        for number in some.rev() {
+            let folding = ordered.as_ref().unwrap_or(&self.rows.folding);
+            if let Some(owner) = folding.get(number) {
+                self.fold_one(*owner, changes)?;
+            }
+        }
+        changes.folding = ordered;
+        self.log_again(changes)
     }
 
     /// Puts the row of somebody into the table, unless it was logged again since.
