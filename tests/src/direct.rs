@@ -26,7 +26,7 @@ use crate::{TENANT, workload::Target};
 const CACHE_BYTES: usize = 4 * 1024 * 1024;
 /// A log of engagement through which the few rows of a test go several times.
 pub const SMALL_LOG: LogLimits =
-    LogLimits { min_logged: 2, ordered: 12, min_folded: 3, at_hand: 10 };
+    LogLimits { min_logged: 2, fold_from: 12, min_folded: 3, at_hand: 10 };
 
 /// The tokens of a store, which outlive the servers over it.
 #[derive(Clone, Debug)]

@@ -8,8 +8,8 @@
 //! manifest  3:1 length:4 json                      the head again, and of each table rows and SHA-256
 //! ```
 //!
-//! Numbers are big-endian; `at` is in milliseconds since 1970. The SHA-256 of a table is that of its rows as they stand here. Nothing follows the
-//! manifest.
+//! Numbers are big-endian; `at` is in milliseconds since 1970. The SHA-256 of a table is that of its rows as they
+//! stand here. Nothing follows the manifest.
 
 use std::io::{self, BufRead, Read, Write};
 

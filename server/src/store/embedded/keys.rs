@@ -1,8 +1,8 @@
 //! The byte layout of the store.
 //!
-//! Every key but those of `meta`, `tenants`, `tokens` and the log of engagement begins with the tenant, so that no range of
-//! one tenant reaches into another's. Numbers are big-endian, so that the order of keys is the order
-//! of what they stand for. Texts in keys hold no NUL, which ends them.
+//! Every key but those of `meta`, `tenants`, `tokens` and the log of engagement begins with the tenant, so
+//! that no range of one tenant reaches into another's. Numbers are big-endian, so that the order of keys is
+//! the order of what they stand for. Texts in keys hold no NUL, which ends them.
 //!
 //! ```text
 //! table       key                                                            value

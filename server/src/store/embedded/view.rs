@@ -12,7 +12,7 @@ use svctrack_core::{
 use super::{
     append_table::AppendTable,
     codec::{self, Stored},
-    engagement::{ReadEngagement, WriteEngagement},
+    engagement::{ReadEngagement, ReadRows as _, WriteEngagement},
     failure::in_lookup,
     keys,
     known::Known,

@@ -2,8 +2,8 @@
 //!
 //! Users are active in no order, so in their table nearly each row of a commit lies in a page of its own, and to write
 //! these was a seventh of the work of an event. A commit writes its rows here instead, and now and then some that have
-//! gathered go to the table in the order of its keys, many to a page ([`super::writing`]). A row says how often it was
-//! changed, and of two states of it the later one counts: so it does not matter which of them lie here, and which there.
+//! gathered go to the table in the order of its keys, many to a page ([`super::rows`]). A row says how often it was
+//! written, and of two states of it the later one counts: so it does not matter which of them lie here or there.
 //!
 //! A page of the log holds the newest state of many, so there are two copies of it, in tables of their own. When one of
 //! them is found damaged, both are put aside, and the log begins anew with what is known of it. What both have lost is

@@ -10,7 +10,7 @@ use redb::ReadableTable;
 use serde::{Deserialize, Serialize};
 use svctrack_core::{
     resources::end_user::{self, END_USER},
-    schema::{Entry, Lookup as _},
+    schema::{Entry, Lookup as _, ResourceDef},
     value::{ObjectId, TenantId, engagement::Engagement},
 };
 
@@ -65,6 +65,22 @@ impl Row {
 
 /// Who a row is of.
 pub(super) type Owner = (TenantId, u8, ObjectId);
+
+/// Rows in a snapshot or in a transaction.
+pub(super) trait ReadRows {
+    /// What `read` makes of the row of a user or a company.
+    fn read<R>(&self, owner: Owner, read: impl FnOnce(&Row) -> R) -> Result<Option<R>, StoreError>;
+
+    /// The engagement of a user or a company.
+    fn engagement(
+        &self,
+        tenant: TenantId,
+        def: &ResourceDef,
+        id: ObjectId,
+    ) -> Result<Option<Engagement>, StoreError> {
+        self.read((tenant, def.code, id), |row| row.engagement.clone())
+    }
+}
 
 /// Says when companies that a user has left were last active.
 pub(super) fn settle(tables: &mut WriteTables<'_>) -> Result<(), StoreError> {

@@ -8,12 +8,9 @@ use std::{
 
 use foldhash::fast::RandomState;
 use redb::ReadTransaction;
-use svctrack_core::{
-    schema::ResourceDef,
-    value::{ObjectId, TenantId, engagement::Engagement},
-};
+use svctrack_core::value::ObjectId;
 
-use super::{Owner, Row, load, log::Log};
+use super::{Owner, ReadRows, Row, load, log::Log};
 use crate::store::{
     StoreError,
     embedded::{
@@ -23,7 +20,7 @@ use crate::store::{
 };
 
 /// The rows of a log, each with the number of its entry.
-type Rows = HashMap<Owner, (u64, Arc<Row>), RandomState>;
+type LoggedRows = HashMap<Owner, (u64, Arc<Row>), RandomState>;
 
 /// What was read of the log of a database, up to its newest entry: who reads at a later moment only reads on.
 #[derive(Debug, Default)]
@@ -34,11 +31,11 @@ struct ReadTo {
     /// The first entry that was there then, and the first that was not read.
     first: u64,
     end: u64,
-    rows: Arc<Rows>,
+    rows: Arc<LoggedRows>,
 }
 
 impl LogRead {
-    fn at(&self, log: &Log<ReadTable>) -> Result<Arc<Rows>, StoreError> {
+    fn at(&self, log: &Log<ReadTable>) -> Result<Arc<LoggedRows>, StoreError> {
         let numbers = match log.numbers() {
             // The writer tells it, and begins the log anew.
             Err(StoreError::Corrupted { .. }) => None,
@@ -51,7 +48,7 @@ impl LogRead {
         if read.end > end || read.first > first {
             // A snapshot of before.
             drop(read);
-            let mut rows = Rows::default();
+            let mut rows = LoggedRows::default();
             add(log, numbers, &mut rows)?;
             return Ok(Arc::new(rows));
         }
@@ -71,7 +68,7 @@ impl LogRead {
 fn add(
     log: &Log<ReadTable>,
     numbers: RangeInclusive<u64>,
-    rows: &mut Rows,
+    rows: &mut LoggedRows,
 ) -> Result<(), StoreError> {
     log.read(numbers, |number, owner, row| drop(rows.insert(owner, (number, Arc::new(row)))))
 }
@@ -79,17 +76,17 @@ fn add(
 /// The log in a snapshot, which is read when it is first asked for.
 pub(in super::super) struct LogAt {
     log: Option<Log<ReadTable>>,
-    read: Arc<LogRead>,
-    logged: OnceLock<Arc<Rows>>,
+    log_read: Arc<LogRead>,
+    logged: OnceLock<Arc<LoggedRows>>,
 }
 
 impl LogAt {
-    /// The log in a snapshot of a database of which `read` was read.
+    /// The log in a snapshot of a database of which `log_read` was read.
     pub(in super::super) fn of(
         snapshot: &ReadTransaction,
-        read: Arc<LogRead>,
+        log_read: Arc<LogRead>,
     ) -> Result<Self, StoreError> {
-        Ok(Self { log: Log::of(snapshot)?, read, logged: OnceLock::new() })
+        Ok(Self { log: Log::of(snapshot)?, log_read, logged: OnceLock::new() })
     }
 
     /// Reads it.
@@ -97,11 +94,11 @@ impl LogAt {
         self.logged().map(drop)
     }
 
-    fn logged(&self) -> Result<&Rows, StoreError> {
+    fn logged(&self) -> Result<&LoggedRows, StoreError> {
         if let Some(logged) = self.logged.get() {
             return Ok(logged);
         }
-        let logged = self.log.as_ref().map(|log| self.read.at(log)).transpose()?;
+        let logged = self.log.as_ref().map(|log| self.log_read.at(log)).transpose()?;
         Ok(self.logged.get_or_init(|| logged.unwrap_or_default()))
     }
 }
@@ -115,23 +112,6 @@ pub(in super::super) struct ReadEngagement {
 impl ReadEngagement {
     pub(in super::super) fn open(snapshot: &Snapshot) -> Result<Self, StoreError> {
         Ok(Self { table: snapshot.open_table(ENGAGEMENT)?, log: snapshot.log()? })
-    }
-
-    /// What `read` makes of the row of a user or a company.
-    fn read<R>(&self, owner: Owner, read: impl FnOnce(&Row) -> R) -> Result<Option<R>, StoreError> {
-        let logged = self.log.logged()?.get(&owner).map(|(_, row)| &**row);
-        let stored = load(&self.table, owner)?;
-        Ok(Row::later(logged, stored.as_ref()).map(read))
-    }
-
-    /// The engagement of a user or a company.
-    pub(in super::super) fn engagement(
-        &self,
-        tenant: TenantId,
-        def: &ResourceDef,
-        id: ObjectId,
-    ) -> Result<Option<Engagement>, StoreError> {
-        self.read((tenant, def.code, id), |row| row.engagement.clone())
     }
 
     /// The latest activity of a user or a company.
@@ -151,5 +131,13 @@ impl ReadEngagement {
             }
         }
         Ok(alone)
+    }
+}
+
+impl ReadRows for ReadEngagement {
+    fn read<R>(&self, owner: Owner, read: impl FnOnce(&Row) -> R) -> Result<Option<R>, StoreError> {
+        let logged = self.log.logged()?.get(&owner).map(|(_, row)| &**row);
+        let stored = load(&self.table, owner)?;
+        Ok(Row::later(logged, stored.as_ref()).map(read))
     }
 }

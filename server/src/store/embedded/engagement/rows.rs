@@ -1,8 +1,8 @@
 //! What the writer knows of engagement from one transaction to the next: as it was after the last that was committed.
 //!
 //! Rows of the log go to the table bit by bit. When some thousands have gathered, those who have them are put in order;
-//! from then on each commit folds some of these rows into the table, and leaves out those that were logged again meanwhile.
-//! When all are there, the entries that they lay in are removed, and it begins anew with those that came since.
+//! from then on each commit folds some of these rows into the table, and leaves out those that were logged again
+//! meanwhile. When all are there, the entries that they lay in are removed, and it begins anew with those that came since.
 //!
 //! Invariant: who has a row in the log is known.
 
@@ -18,9 +18,9 @@ use crate::store::{StoreError, embedded::snapshot::Snapshot};
 pub struct LogLimits {
     /// Fewest rows of a transaction that are logged: for fewer, a page of the log is no less than those of the table.
     pub min_logged: usize,
-    /// How many rows of the log are put in order at a time, so that there are as many to a page as can be: the log has
-    /// up to twice as many, which take some 10 MB of memory, and which a start reads.
-    pub ordered: usize,
+    /// How many rows are logged before they are put in order and folded, so that there are as many to a page as can be:
+    /// the log has up to twice as many, which take some 10 MB of memory, and which a start reads.
+    pub fold_from: usize,
     /// Fewest rows that a transaction folds: the more there are side by side, the fewer pages they take.
     pub min_folded: usize,
     /// Most rows that the writer keeps at hand beside those of the log: some 10 MB, and 50 MB if all had events of
@@ -30,7 +30,7 @@ pub struct LogLimits {
 
 impl Default for LogLimits {
     fn default() -> Self {
-        Self { min_logged: 16, ordered: 16_384, min_folded: 512, at_hand: 20_000 }
+        Self { min_logged: 16, fold_from: 16_384, min_folded: 512, at_hand: 20_000 }
     }
 }
 
@@ -54,7 +54,7 @@ pub(in super::super) struct Rows {
     pub(super) is_log_damaged: bool,
     /// Whether something was found damaged, so that each place of the table is looked at before a row is folded.
     pub(super) is_wary: bool,
-    /// Whether the log was found whole since something was committed.
+    /// Whether the log was looked at since something was committed.
     is_looked_at: bool,
 }
 

@@ -8,7 +8,7 @@ use std::collections::hash_map;
 use redb::{TableError, WriteTransaction};
 use svctrack_core::{
     resources::{company::COMPANY, end_user::END_USER},
-    schema::{Entry, ResourceDef},
+    schema::Entry,
     value::{
         ObjectId, TenantId,
         engagement::{Engaged, Engagement},
@@ -16,7 +16,7 @@ use svctrack_core::{
 };
 
 use super::{
-    Owner, Row, company_in, key_of, load,
+    Owner, ReadRows, Row, company_in, key_of, load,
     log::Log,
     rows::{Changes, LogState, Rows},
     seal,
@@ -81,27 +81,9 @@ impl<'t> WriteEngagement<'t> {
         Ok(row)
     }
 
-    /// What `read` makes of the row of a user or a company.
-    fn read<R>(&self, owner: Owner, read: impl FnOnce(&Row) -> R) -> Result<Option<R>, StoreError> {
-        match self.rows.known.get(&owner) {
-            Some(known) if !known.is_unproven => Ok(Some(read(known))),
-            known => Ok(Row::later(known, load(&self.table, owner)?.as_ref()).map(read)),
-        }
-    }
-
     /// Whether a user or a company has a row.
     pub(in super::super) fn has(&self, owner: Owner) -> Result<bool, StoreError> {
         Ok(self.read(owner, |_| ())?.is_some())
-    }
-
-    /// The engagement of a user or a company.
-    pub(in super::super) fn engagement(
-        &self,
-        tenant: TenantId,
-        def: &ResourceDef,
-        id: ObjectId,
-    ) -> Result<Option<Engagement>, StoreError> {
-        self.read((tenant, def.code, id), |row| row.engagement.clone())
     }
 
     /// Adds an event to its user and their company.
@@ -246,7 +228,7 @@ impl<'t> WriteEngagement<'t> {
     fn fold(&mut self, changes: &mut Changes, own: u64) -> Result<(), StoreError> {
         let touched = self.touched();
         if changes.log.left == 0 {
-            if changes.log.since < self.rows.limits.ordered {
+            if changes.log.since < self.rows.limits.fold_from {
                 return Ok(());
             }
             // Those of this transaction are folded with the next ones.
@@ -321,6 +303,15 @@ impl<'t> WriteEngagement<'t> {
         changes.log.entries.end = adding.end()?;
         changes.log.since += changes.logged_again.len();
         Ok(())
+    }
+}
+
+impl ReadRows for WriteEngagement<'_> {
+    fn read<R>(&self, owner: Owner, read: impl FnOnce(&Row) -> R) -> Result<Option<R>, StoreError> {
+        match self.rows.known.get(&owner) {
+            Some(known) if !known.is_unproven => Ok(Some(read(known))),
+            known => Ok(Row::later(known, load(&self.table, owner)?.as_ref()).map(read)),
+        }
     }
 }
 

@@ -9,12 +9,15 @@ use super::{
     tables::{Definition, ENGAGEMENT, ENGAGEMENT_LOG, ENGAGEMENT_LOG_TWIN},
     *,
 };
-use crate::store::{Expected, embedded::engagement::ReadEngagement};
+use crate::store::{
+    Expected,
+    embedded::engagement::{ReadEngagement, ReadRows as _},
+};
 
 /// A log that is folded every few commits.
-const SMALL: LogLimits = LogLimits { min_logged: 2, ordered: 12, min_folded: 3, at_hand: 10 };
+const SMALL: LogLimits = LogLimits { min_logged: 2, fold_from: 12, min_folded: 3, at_hand: 10 };
 /// A log of which nothing is folded.
-const UNFOLDED: LogLimits = LogLimits { ordered: usize::MAX, ..SMALL };
+const UNFOLDED: LogLimits = LogLimits { fold_from: usize::MAX, ..SMALL };
 
 const USERS: usize = 20;
 const USERS_OF_ROUND: usize = 5;
@@ -239,7 +242,7 @@ async fn a_page_of_the_table_that_is_damaged_meanwhile_does_not_keep_the_log_fro
     let in_the_middle = world.user(100).await.unwrap().id;
     let key = keys::record(world.actor.tenant.id(), END_USER.code, in_the_middle);
     let stored = value(&world, ENGAGEMENT, Some(&key));
-    let limits = LogLimits { min_logged: 20, ordered: 1_000, min_folded: 3, at_hand: 10 };
+    let limits = LogLimits { min_logged: 20, fold_from: 1_000, min_folded: 3, at_hand: 10 };
     let world = World { log_limits: limits, ..world }.without_cache();
     for first in (0..200).step_by(50) {
         world.track(crowd(first..first + 50)).await;
@@ -295,7 +298,7 @@ async fn events_go_on_while_the_end_of_the_log_is_damaged() {
 
 #[tokio::test]
 async fn rows_are_folded_bit_by_bit() {
-    let world = World::with_log(LogLimits { ordered: 60, ..SMALL }).await;
+    let world = World::with_log(LogLimits { fold_from: 60, ..SMALL }).await;
     world.add_company("acme").await;
     let mut before = 0;
     for number in 0..60 {
@@ -320,7 +323,7 @@ async fn the_log_of_those_who_are_in_every_commit_does_not_grow() {
 
 #[tokio::test]
 async fn rows_are_folded_while_one_after_the_other_is_erased() {
-    let world = World::with_log(LogLimits { ordered: 60, min_folded: 30, ..SMALL }).await;
+    let world = World::with_log(LogLimits { fold_from: 60, min_folded: 30, ..SMALL }).await;
     world.add_company("acme").await;
     for number in 0..60 {
         world.track(crowd(number * 5..number * 5 + 5)).await;
@@ -452,7 +455,7 @@ async fn a_page_of_one_copy_of_the_log_takes_nothing_along_wherever_it_is() {
             log.iter().unwrap().map(|row| row.unwrap().1.value().to_vec()).collect();
         drop(log);
         let damaged = &entries[(place * entries.len() / 2).min(entries.len() - 1)];
-        let limits = LogLimits { ordered: 300, ..SMALL };
+        let limits = LogLimits { fold_from: 300, ..SMALL };
         let world =
             World { log_limits: limits, ..world }.reopened(|folder| flip_first(folder, damaged));
         world.check(&sent).await;
