@@ -9,7 +9,8 @@ use std::{
 
 use bytes::{Bytes, BytesMut};
 use flate2::read::MultiGzDecoder;
-use futures_util::StreamExt as _;
+use http_body_util::{BodyExt as _, combinators::BoxBody};
+use hyper::body::Body as _;
 use poem::{Request, http::header};
 use svctrack_core::tracking::event::MAX_EVENT_BYTES;
 use tokio::{
@@ -105,16 +106,19 @@ async fn receive(
     body: &mut Body<'_>,
 ) -> Result<Bytes, Error> {
     let mut started = Instant::now();
-    let mut stream = request.take_body().into_bytes_stream();
+    let mut sent: BoxBody<Bytes, io::Error> = request.take_body().into();
     let mut first = Bytes::new();
     let mut whole = BytesMut::new();
-    while let Some(chunk) = within(BODY_IDLE_TIMEOUT, async { Ok(stream.next().await) }).await? {
-        let chunk = chunk.map_err(|error| Error::BodyBroken(broken(&error)))?;
+    while !sent.is_end_stream() {
+        let frame = within(BODY_IDLE_TIMEOUT, async { Ok(sent.frame().await) }).await?;
+        let Some(frame) = frame else { break };
+        let frame = frame.map_err(|error| Error::BodyBroken(broken(&error)))?;
+        let Ok(chunk) = frame.into_data() else { continue };
         let arrived = first.len() + whole.len() + chunk.len();
         if arrived > max {
             return Err(Error::TooLarge(max));
         }
-        if is_too_slow(arrived, started.elapsed(), body.is_large) {
+        if !sent.is_end_stream() && is_too_slow(arrived, started.elapsed(), body.is_large) {
             return Err(Error::BodyTimeout);
         }
         let waiting = Instant::now();

@@ -23,5 +23,6 @@ pub mod router;
 mod routes;
 pub mod run;
 pub mod serve;
+mod short_writes;
 pub mod store;
 pub mod transfer;

@@ -28,6 +28,7 @@ use crate::{
         ACCEPT_PAUSE, ANSWER_STALL, FREE_FOR_IDLE_PERCENT, HEAD_TIMEOUT, IDLE_TIMEOUT,
         MAX_CONNECTIONS, MAX_CONNECTIONS_PER_ADDRESS, MAX_HEAD_BYTES, RESERVED_FILES, STOP_TIMEOUT,
     },
+    short_writes::ShortWrites,
 };
 
 /// Serves `endpoint` on `listener` until `stop` is done, then lets requests in flight finish.
@@ -116,7 +117,7 @@ where
     });
     let mut builder = http1::Builder::new();
     builder.timer(timer).header_read_timeout(HEAD_TIMEOUT).max_buf_size(MAX_HEAD_BYTES);
-    let mut stream = TimeoutStream::new(stream);
+    let mut stream = TimeoutStream::new(ShortWrites(stream));
     stream.set_write_timeout(Some(ANSWER_STALL));
     let connection = builder.serve_connection(TokioIo::new(Box::pin(stream)), service);
     let watched = graceful.watch(connection);

@@ -1,0 +1,90 @@
+//! Short answers are sent in one piece. Their head and their body stand apart in memory, and what the system does to
+//! collect them costs it more than copying them does.
+
+use std::{
+    io::{self, IoSlice},
+    pin::Pin,
+    task::{Context, Poll},
+};
+
+use tokio::{
+    io::{AsyncRead, AsyncWrite, ReadBuf},
+    net::TcpStream,
+};
+
+/// Longest answer that is copied, in bytes: a record of some kilobytes, with its head.
+const SHORT_BYTES: usize = 2 * 1024;
+
+/// A connection that copies what is short into one piece.
+pub(crate) struct ShortWrites(pub(crate) TcpStream);
+
+/// Copies all pieces into `whole`, if they fit; returns their length.
+fn gather(pieces: &[IoSlice<'_>], whole: &mut [u8]) -> Option<usize> {
+    let mut length = 0;
+    for piece in pieces {
+        let end = length + piece.len();
+        whole.get_mut(length..end)?.copy_from_slice(piece);
+        length = end;
+    }
+    Some(length)
+}
+
+impl AsyncRead for ShortWrites {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        into: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_read(context, into)
+    }
+}
+
+impl AsyncWrite for ShortWrites {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.0).poll_write(context, bytes)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        pieces: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let mut whole = [0; SHORT_BYTES];
+        let stream = Pin::new(&mut self.0);
+        match gather(pieces, &mut whole).and_then(|length| whole.get(..length)) {
+            Some(whole) => stream.poll_write(context, whole),
+            None => stream.poll_write_vectored(context, pieces),
+        }
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        true
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_shutdown(context)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pieces_are_copied_in_order_while_they_fit() {
+        let pieces = [b"head".as_slice(), b"", b"body"].map(IoSlice::new);
+        for (room, expected) in [(9, Some(8)), (8, Some(8)), (7, None)] {
+            let mut whole = vec![0; room];
+            assert_eq!(gather(&pieces, &mut whole), expected, "room for {room}");
+            assert!(expected.is_none_or(|length| whole.get(..length) == Some(b"headbody")));
+        }
+    }
+}
