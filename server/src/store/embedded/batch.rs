@@ -92,7 +92,7 @@ impl Load {
     pub(super) fn add(&mut self, job: &Job) {
         let rows = job.command.rows();
         self.rows += rows;
-        self.bytes += job.command.bytes();
+        self.bytes += job.bytes;
         self.goes_on = job.command.goes_on();
         match job.size() {
             Size::Single => self.has_single = true,
@@ -154,7 +154,6 @@ mod tests {
         tracking::Event,
         value::{TenantId, Timestamp},
     };
-    use tokio::sync::oneshot;
 
     use super::*;
     use crate::{
@@ -165,14 +164,11 @@ mod tests {
     fn track(events: usize) -> Job {
         let tenant = Tenant::for_test(TenantId::from_bytes([1; 16]));
         let events = vec![Event::default(); events];
-        Job {
-            actor: Actor { tenant, token: None, user: None },
-            command: Command::Track(Tracking {
-                is_part: events.len() > 1,
-                ..Tracking::of(events, Timestamp::MIN, Route::Bulk)
-            }),
-            answer: oneshot::channel().0,
-        }
+        let tracking = Tracking {
+            is_part: events.len() > 1,
+            ..Tracking::of(events, Timestamp::MIN, Route::Bulk)
+        };
+        Job::new(Actor { tenant, token: None, user: None }, Command::Track(tracking)).0
     }
 
     /// The rows of the commands that share a transaction with the first.

@@ -138,8 +138,7 @@ const AS_TEXT: u8 = 0;
 /// Key of the id of an event that came in.
 pub(super) fn message(tenant: TenantId, week: u16, id: &str) -> Vec<u8> {
     let mut key = messages_from(tenant, week);
-    // Two spellings of a UUID are two ids, so only the one that is written back counts as one.
-    match TenantId::parse(id).filter(|uuid| uuid.to_string() == id) {
+    match canonical_uuid(id) {
         Some(uuid) => {
             key.push(AS_UUID);
             key.extend_from_slice(uuid.as_bytes());
@@ -150,6 +149,14 @@ pub(super) fn message(tenant: TenantId, week: u16, id: &str) -> Vec<u8> {
         }
     }
     key
+}
+
+/// The UUID that a text is. Two spellings of one are two ids, so that only that counts in which it is written: with
+/// hyphens, in small letters.
+fn canonical_uuid(id: &str) -> Option<TenantId> {
+    const CHARACTERS: usize = 36;
+    let is_small = id.len() == CHARACTERS && !id.bytes().any(|byte| byte.is_ascii_uppercase());
+    is_small.then(|| TenantId::parse(id)).flatten()
 }
 
 /// Where the ids of a week begin.
@@ -244,5 +251,26 @@ mod tests {
         assert_eq!(tenant_of(&log(tenant, id)), Some(tenant));
         assert_eq!(id_at_end(&index(tenant, 2, "row", "v", id)), Some(id));
         assert_eq!(sequence_at_end(&change(tenant, 258)), Some(258));
+    }
+
+    #[test]
+    fn the_id_of_an_event_is_a_uuid_only_as_it_is_written() {
+        let uuid = "0123abcd-4567-89ab-cdef-0123456789ab";
+        let spellings = [
+            (uuid.to_owned(), true),
+            (uuid.to_uppercase(), false),
+            (uuid.replacen('a', "A", 1), false),
+            (uuid.replace('-', ""), false),
+            (format!("{{{uuid}}}"), false),
+            (format!("urn:uuid:{uuid}"), false),
+            (uuid.replace('-', "0"), false),
+            (uuid.replacen("0123", "012g", 1), false),
+            ("é".repeat(18), false),
+        ];
+        for (id, expected) in spellings {
+            assert_eq!(canonical_uuid(&id).is_some(), expected, "{id}");
+            let written_back = TenantId::parse(&id).is_some_and(|uuid| uuid.to_string() == id);
+            assert_eq!(expected, written_back, "{id}");
+        }
     }
 }

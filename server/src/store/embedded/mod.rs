@@ -73,7 +73,7 @@ use svctrack_core::{
     tracking::{activity::ActivityQuery, report::ReportQuery},
     value::{ObjectId, RecordRef, TenantId, Timestamp},
 };
-use tokio::sync::{oneshot, watch};
+use tokio::sync::watch;
 
 pub use self::{
     archive::{ArchiveError, Manifest, check_archive},
@@ -250,8 +250,8 @@ fn about(error: StoreError, reference: &RecordRef) -> StoreError {
 
 impl Store for Embedded {
     fn write(&self, actor: Actor, command: Command) -> BoxFuture<'_, Result<Reply, StoreError>> {
-        let (answer, answered) = oneshot::channel();
-        let pushed = self.shared.queues.push(Job { actor, command, answer });
+        let (job, answered) = Job::new(actor, command);
+        let pushed = self.shared.queues.push(job);
         async move {
             pushed?;
             let lost = |_| StoreError::Internal("the writer gave no answer".to_owned());

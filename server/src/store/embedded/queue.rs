@@ -28,6 +28,8 @@ pub(super) struct Job {
     pub(super) actor: Actor,
     pub(super) command: Command,
     pub(super) answer: oneshot::Sender<Result<Reply, StoreError>>,
+    /// About how many bytes it adds to a transaction.
+    pub(super) bytes: usize,
 }
 
 /// How much a command asks of the writer.
@@ -40,6 +42,16 @@ pub(super) enum Size {
 }
 
 impl Job {
+    /// A command, and where its answer will be.
+    pub(super) fn new(
+        actor: Actor,
+        command: Command,
+    ) -> (Self, oneshot::Receiver<Result<Reply, StoreError>>) {
+        let (answer, answered) = oneshot::channel();
+        let bytes = command.bytes();
+        (Self { actor, command, answer, bytes }, answered)
+    }
+
     pub(super) fn size(&self) -> Size {
         if self.command.is_bulk() { Size::Bulk } else { Size::Single }
     }
@@ -192,7 +204,7 @@ impl Lane {
     fn push(&mut self, job: Job) -> Result<(), StoreError> {
         let tenant = job.actor.tenant.id();
         let queue = self.of_tenant.entry(tenant).or_default();
-        let bytes = self.bytes + job.command.bytes();
+        let bytes = self.bytes + job.bytes;
         if queue.len() >= MAX_WAITING || (self.bytes > 0 && bytes > MAX_WAITING_BYTES) {
             return Err(StoreError::Busy);
         }
@@ -212,7 +224,7 @@ impl Lane {
         let tenant = self.turns.pop_front()?;
         let queue = self.of_tenant.get_mut(&tenant)?;
         let job = queue.pop_front();
-        self.bytes -= job.as_ref().map_or(0, |job| job.command.bytes());
+        self.bytes -= job.as_ref().map_or(0, |job| job.bytes);
         if queue.is_empty() {
             self.of_tenant.remove(&tenant);
         } else {
@@ -232,11 +244,8 @@ mod tests {
     fn job(tenant: u8) -> Job {
         let tenant = Tenant::for_test(TenantId::from_bytes([tenant; 16]));
         let reference = RecordRef::External("x".to_owned());
-        Job {
-            actor: Actor { tenant, token: None, user: None },
-            command: Command::Delete { def: &COMPANY, reference, expected: Expected::Anything },
-            answer: oneshot::channel().0,
-        }
+        let command = Command::Delete { def: &COMPANY, reference, expected: Expected::Anything };
+        Job::new(Actor { tenant, token: None, user: None }, command).0
     }
 
     #[test]

@@ -10,7 +10,7 @@ use std::{
 };
 
 use svctrack_core::value::TenantId;
-use tokio::sync::oneshot::{self, Receiver, error::TryRecvError};
+use tokio::sync::oneshot::{Receiver, error::TryRecvError};
 
 use super::queue::{Job, Queues};
 use crate::{
@@ -57,8 +57,8 @@ impl Replays {
     pub(super) fn queue(&mut self, queues: &Queues) {
         for (_, tenant) in std::mem::take(&mut self.due) {
             let actor = Actor { tenant, token: None, user: None };
-            let (sender, answer) = oneshot::channel();
-            match queues.push(Job { actor, command: Command::Replay, answer: sender }) {
+            let (job, answer) = Job::new(actor, Command::Replay);
+            match queues.push(job) {
                 Ok(()) => self.under_way.push(UnderWay { tenant, answer }),
                 Err(error) => self.fail(tenant, &error),
             }
