@@ -18,7 +18,7 @@ const ROUNDS: usize = 3;
 const CONNECTIONS: [usize; 2] = [64, 512];
 
 /// What of nginx's rate is to be reached with ids that ascend.
-const MIN_OF_NGINX: [f64; 2] = [0.12, 0.25];
+const MIN_OF_NGINX: [f64; 2] = [0.12, 0.4];
 /// Milliseconds in which 99 of 100 events are answered, at half of the highest rate.
 const P99_MS: f64 = 30.0;
 

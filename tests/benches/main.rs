@@ -5,7 +5,6 @@
 //! Arguments are names of parts to measure; without one, all of them are.
 
 mod bulk;
-mod data;
 mod disk;
 mod events;
 mod fairness;
@@ -26,7 +25,7 @@ mod sizes;
 use std::{fs, path::PathBuf};
 
 use report::Report;
-use svctrack_tests::project;
+use svctrack_tests::{data, project};
 use tempfile::TempDir;
 
 /// Where the data goes: on a disk on Debian, unlike `/tmp`, which may be in memory.

@@ -12,6 +12,8 @@ use crate::{
 };
 
 const ROUNDS: usize = 5;
+/// What of nginx's rate is to be reached.
+const MIN_OF_NGINX: f64 = 0.6;
 const RECORD_CONNECTIONS: usize = 64;
 const LIST_CONNECTIONS: usize = 8;
 /// The longest list of products.
@@ -57,7 +59,13 @@ pub(crate) async fn measure(report: &mut Report) {
             body: format!("{body} B of {BULK} records"),
             durable: None,
         };
-        report.compare(&case, "requests/s", Target::AtLeast(0.5), our_rounds, their_rounds);
+        report.compare(
+            &case,
+            "requests/s",
+            Target::AtLeast(MIN_OF_NGINX),
+            our_rounds,
+            their_rounds,
+        );
     }
     server.kill().await;
 }

@@ -4,6 +4,7 @@
 pub mod browser;
 pub mod case;
 pub mod client;
+pub mod data;
 pub mod description;
 pub mod device;
 pub mod direct;

@@ -20,10 +20,14 @@ use crate::{TENANT, client::Client, project, workload::Target};
 /// How long a test waits for something that ought to happen at once, before it says that it does not.
 pub const PATIENCE: Duration = Duration::from_secs(30);
 
-/// The binary; built first if need be, since another package's tests cannot ask cargo for it.
+/// The binary: the one that `SVCTRACK_BINARY` names, else it is built, since another package's tests cannot ask
+/// cargo for it.
 pub fn binary() -> &'static Path {
     static BINARY: OnceLock<PathBuf> = OnceLock::new();
     BINARY.get_or_init(|| {
+        if let Some(named) = std::env::var_os("SVCTRACK_BINARY") {
+            return project().join(named);
+        }
         // A measurement is of a release build, as the program that asks for it is one itself.
         let profile = if cfg!(debug_assertions) { "dev" } else { "release" };
         let build = Build::new(env!("CARGO"))

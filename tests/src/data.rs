@@ -1,24 +1,26 @@
-//! The records that are measured with. They are the same in every run.
+//! The records that are measured with, and that a build is trained with. They are the same in every run.
 
 use serde_json::{Value, json};
-use svctrack_tests::client::Client;
+
+use crate::client::Client;
 
 /// Records of one bulk upsert: the most that it takes.
-pub(crate) const BULK: usize = 5_000;
+pub const BULK: usize = 5_000;
 /// Bytes of a product as it is sent.
-pub(crate) const PRODUCT_BYTES: usize = 600;
-/// Users and companies of events.
-pub(crate) const USERS: usize = 10_000;
-pub(crate) const COMPANIES: usize = 500;
+pub const PRODUCT_BYTES: usize = 600;
+/// Users of events.
+pub const USERS: usize = 10_000;
+/// Companies of events.
+pub const COMPANIES: usize = 500;
 
 /// A number between 0 and `below` that looks random and is the same each time for the same seed.
-pub(crate) fn scattered(seed: usize, below: usize) -> usize {
+pub fn scattered(seed: usize, below: usize) -> usize {
     let mixed = (seed as u64).wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     ((mixed ^ (mixed >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 33) as usize % below
 }
 
 /// A product of [`PRODUCT_BYTES`] bytes.
-pub(crate) fn product(number: usize, mrr: usize) -> Value {
+pub fn product(number: usize, mrr: usize) -> Value {
     let mut product = json!({
         "name": format!("Plan {number}"), "externalId": format!("ext-{number}"),
         "sourceId": format!("src-{}", scattered(number, 1_000_000_000)),
@@ -33,24 +35,24 @@ pub(crate) fn product(number: usize, mrr: usize) -> Value {
 }
 
 /// A bulk body of products with consecutive numbers.
-pub(crate) fn products(first: usize, mrr: usize) -> Value {
+pub fn products(first: usize, mrr: usize) -> Value {
     (first..first + BULK).map(|number| product(number, mrr)).collect()
 }
 
 /// A company.
-pub(crate) fn company(number: usize) -> Value {
+pub fn company(number: usize) -> Value {
     json!({"name": format!("Company {number}"), "externalId": format!("c{number}"),
            "domains": [format!("c{number}.example")]})
 }
 
 /// An end user of a company.
-pub(crate) fn user(number: usize) -> Value {
+pub fn user(number: usize) -> Value {
     json!({"externalId": format!("u{number}"), "email": format!("u{number}@c{}.example", number % COMPANIES),
            "name": format!("Ada {number}"), "companyId": format!("extid-c{}", number % COMPANIES)})
 }
 
 /// A license; its `value` is not indexed.
-pub(crate) fn license(number: usize) -> Value {
+pub fn license(number: usize) -> Value {
     json!({"companyId": format!("extid-c{}", number % COMPANIES), "externalId": format!("l{number}"),
            "product": "Plan 1", "_currency": "EUR", "fromDate": "2026-01-01",
            "value": 100 + scattered(number, 1_000_000), "length": 12, "fixedPeriod": true,
@@ -58,7 +60,7 @@ pub(crate) fn license(number: usize) -> Value {
 }
 
 /// A ticket; one in a thousand has the word `zebra` in its snippet.
-pub(crate) fn ticket(number: usize) -> Value {
+pub fn ticket(number: usize) -> Value {
     let animal = if number.is_multiple_of(1_000) { "Zebra" } else { "horse" };
     json!({"sourceId": format!("t{number}"), "email": format!("u{}@c{}.example", number % USERS, number % COMPANIES),
            "companyId": format!("extid-c{}", number % COMPANIES), "title": format!("Report {number} is late"),
@@ -67,7 +69,7 @@ pub(crate) fn ticket(number: usize) -> Value {
 }
 
 /// Upserts `count` records that `make` makes.
-pub(crate) async fn load(client: &Client, path: &str, count: usize, make: fn(usize) -> Value) {
+pub async fn load(client: &Client, path: &str, count: usize, make: fn(usize) -> Value) {
     for first in (0..count).step_by(BULK) {
         let last = count.min(first + BULK);
         upsert(client, path, &(first..last).map(make).collect()).await;
@@ -75,7 +77,7 @@ pub(crate) async fn load(client: &Client, path: &str, count: usize, make: fn(usi
 }
 
 /// Upserts records and checks that none was refused.
-pub(crate) async fn upsert(client: &Client, path: &str, records: &Value) {
+pub async fn upsert(client: &Client, path: &str, records: &Value) {
     let json = [("content-type", "application/json")];
     let answer = client.send(hyper::Method::PUT, path, &json, records.to_string()).await.unwrap();
     assert_eq!(answer.headers["svctrack-bulk-errors"], "0", "{:.300}", answer.text());
