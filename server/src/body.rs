@@ -118,7 +118,7 @@ async fn receive(
         if arrived > max {
             return Err(Error::TooLarge(max));
         }
-        if !sent.is_end_stream() && is_too_slow(arrived, started.elapsed(), body.is_large) {
+        if is_too_slow(arrived, started.elapsed(), body.is_large) {
             return Err(Error::BodyTimeout);
         }
         let waiting = Instant::now();

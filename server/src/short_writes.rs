@@ -12,10 +12,10 @@ use tokio::{
     net::TcpStream,
 };
 
-/// Longest answer that is copied, in bytes: a record of some kilobytes, with its head.
+/// The most that is copied, in bytes: most records with their heads have less.
 const SHORT_BYTES: usize = 2 * 1024;
 
-/// A connection that copies what is short into one piece.
+/// A connection that copies what it is given at a time into one piece, if that is short.
 pub(crate) struct ShortWrites(pub(crate) TcpStream);
 
 /// Copies all pieces into `whole`, if they fit; returns their length.

@@ -20,12 +20,15 @@ use crate::{TENANT, client::Client, project, workload::Target};
 /// How long a test waits for something that ought to happen at once, before it says that it does not.
 pub const PATIENCE: Duration = Duration::from_secs(30);
 
-/// The binary: the one that `SVCTRACK_BINARY` names, else it is built, since another package's tests cannot ask
+/// Names a binary that was built before, by its path in the project or from the root.
+const NAMED: &str = "SVCTRACK_BINARY";
+
+/// The binary: the one that [`NAMED`] names, else it is built, since another package's tests cannot ask
 /// cargo for it.
 pub fn binary() -> &'static Path {
     static BINARY: OnceLock<PathBuf> = OnceLock::new();
     BINARY.get_or_init(|| {
-        if let Some(named) = std::env::var_os("SVCTRACK_BINARY") {
+        if let Some(named) = std::env::var_os(NAMED).filter(|named| !named.is_empty()) {
             return project().join(named);
         }
         // A measurement is of a release build, as the program that asks for it is one itself.

@@ -29,7 +29,7 @@ const READS: usize = 1_500;
 /// Bodies of many events, and rows of each.
 const BODIES: usize = 10;
 const ROWS: usize = 5_000;
-/// Those who change a bit of everything, and how many requests each of them makes.
+/// Those who change a bit of everything, with all commands that there are, and how many requests each of them makes.
 const MIXERS: usize = 8;
 const MIXED: usize = 200;
 /// How often what reads much is asked for.
@@ -38,15 +38,26 @@ const LONG_READS: usize = 3;
 #[tokio::main]
 async fn main() {
     let folder = tempfile::tempdir().unwrap();
-    let token = Token::generate().unwrap();
-    let server = Server::start(folder.path(), &token).await;
+    let (token, operator) = (Token::generate().unwrap(), Token::generate().unwrap());
+    let more = ["--bootstrap-operator-token", operator.reveal()];
+    let server = Server::start_with(folder.path(), &token, &more).await;
     let client = server.client.clone();
     write_records(&client).await;
     join_all((0..CONNECTIONS).map(|number| spawned(send_events(client.clone(), number)))).await;
     join_all((0..READERS).map(|number| spawned(read_records(client.clone(), number)))).await;
     send_bodies(&client).await;
     read_much(&client).await;
-    join_all((0..MIXERS).map(|number| spawned(mix(client.clone(), number)))).await;
+    // The company that the senders of the mix are of.
+    let base = client.post("/companies", &json!({"name": "Base", "externalId": "base"})).await;
+    assert_eq!(base.status, StatusCode::OK, "{}", base.text());
+    let operator = client.with_token(operator.reveal());
+    let mixed = |number| {
+        let remote = Remote { client: client.clone(), operator: operator.clone() };
+        spawned(
+            async move { Sender::new(number, Random::of(number as u64)).send(&remote, MIXED).await },
+        )
+    };
+    join_all((0..MIXERS).map(mixed)).await;
     server.signal("TERM");
     assert_eq!(server.wait().await, Some(0));
 }
@@ -127,10 +138,4 @@ async fn read_much(client: &Client) {
             get(client, &path).await;
         }
     }
-}
-
-/// All that changes anything.
-async fn mix(client: Client, number: usize) {
-    let remote = Remote { operator: client.clone(), client };
-    Sender::new(number, Random::of(number as u64)).send_some(&remote, MIXED).await;
 }

@@ -261,7 +261,7 @@ mod tests {
     }
 
     fn bulk(tenant: u8) -> Job {
-        Job { command: Command::Sweep, ..job(tenant) }
+        Job::new(job(tenant).actor, Command::Sweep).0
     }
 
     #[test]
