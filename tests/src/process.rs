@@ -23,7 +23,7 @@ pub const PATIENCE: Duration = Duration::from_secs(30);
 /// Names a binary that was built before, by its path in the project or from the root.
 const NAMED: &str = "SVCTRACK_BINARY";
 
-/// The binary: the one that [`NAMED`] names, else it is built, since another package's tests cannot ask
+/// The binary: the one that `SVCTRACK_BINARY` names, else it is built, since another package's tests cannot ask
 /// cargo for it.
 pub fn binary() -> &'static Path {
     static BINARY: OnceLock<PathBuf> = OnceLock::new();
