@@ -60,6 +60,10 @@ pub(crate) const LARGE_ANSWER_BUDGET_KIB: u32 = 64 * 1024;
 /// How much of a large answer is handed to its connection at a time, in bytes.
 pub(crate) const ANSWER_PIECE_BYTES: usize = 1024 * 1024;
 
+/// Answers up to this size, in bytes, are copied to be sent in one piece: most records with their heads have less, and
+/// to copy more would cost more than it saves.
+pub(crate) const SHORT_WRITE_BYTES: usize = 2 * 1024;
+
 /// Open connections in all, where the process may have that many files open.
 pub(crate) const MAX_CONNECTIONS: usize = 4_096;
 /// Open connections of one address. A proxy on the same machine speaks for many and is not counted.

@@ -12,8 +12,7 @@ use tokio::{
     net::TcpStream,
 };
 
-/// The most that is copied, in bytes: most records with their heads have less.
-const SHORT_BYTES: usize = 2 * 1024;
+use crate::limits::SHORT_WRITE_BYTES;
 
 /// A connection that copies what it is given at a time into one piece, if that is short.
 pub(crate) struct ShortWrites(pub(crate) TcpStream);
@@ -53,7 +52,7 @@ impl AsyncWrite for ShortWrites {
         context: &mut Context<'_>,
         pieces: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        let mut whole = [0; SHORT_BYTES];
+        let mut whole = [0; SHORT_WRITE_BYTES];
         let stream = Pin::new(&mut self.0);
         match gather(pieces, &mut whole).and_then(|length| whole.get(..length)) {
             Some(whole) => stream.poll_write(context, whole),

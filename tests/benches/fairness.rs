@@ -52,8 +52,7 @@ struct World<'s> {
 pub(crate) async fn measure(report: &mut Report) {
     let folder = folder();
     let (token, operator) = (Token::generate().unwrap(), Token::generate().unwrap());
-    let flags = ["--bootstrap-operator-token", operator.reveal()];
-    let server = Server::start_with(folder.path(), &token, &flags).await;
+    let server = Server::start_with_operator(folder.path(), &token, &operator, &[]).await;
     load_people(&server.client).await;
     let mut world = World::new(&server, operator.reveal(), folder.path()).await;
     let sync = disk::sync_times(folder.path());

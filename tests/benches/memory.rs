@@ -32,8 +32,7 @@ const PAUSE: Duration = Duration::from_secs(2);
 pub(crate) async fn measure(report: &mut Report) {
     let folder = folder();
     let (token, operator) = (Token::generate().unwrap(), Token::generate().unwrap());
-    let flags = ["--bootstrap-operator-token", operator.reveal()];
-    let server = Server::start_with(folder.path(), &token, &flags).await;
+    let server = Server::start_with_operator(folder.path(), &token, &operator, &[]).await;
     load_people(&server.client).await;
     let (id, client) = (server.id(), server.client.clone());
     let by_operator = client.with_token(operator.reveal());

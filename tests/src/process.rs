@@ -20,15 +20,12 @@ use crate::{TENANT, client::Client, project, workload::Target};
 /// How long a test waits for something that ought to happen at once, before it says that it does not.
 pub const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Names a binary that was built before, by its path in the project or from the root.
-const NAMED: &str = "SVCTRACK_BINARY";
-
-/// The binary: the one that `SVCTRACK_BINARY` names, else it is built, since another package's tests cannot ask
-/// cargo for it.
+/// The binary: the one that `SVCTRACK_BINARY` names by its path in the project or from the root, else it is built,
+/// since another package's tests cannot ask cargo for it.
 pub fn binary() -> &'static Path {
     static BINARY: OnceLock<PathBuf> = OnceLock::new();
     BINARY.get_or_init(|| {
-        if let Some(named) = std::env::var_os(NAMED).filter(|named| !named.is_empty()) {
+        if let Some(named) = std::env::var_os("SVCTRACK_BINARY").filter(|named| !named.is_empty()) {
             return project().join(named);
         }
         // A measurement is of a release build, as the program that asks for it is one itself.
@@ -90,6 +87,17 @@ impl Server {
         Self { child, base, client }
     }
 
+    /// The same, with an operator's token too.
+    pub async fn start_with_operator(
+        folder: &Path,
+        token: &Token,
+        operator: &Token,
+        flags: &[&str],
+    ) -> Self {
+        let flags = [&["--bootstrap-operator-token", operator.reveal()], flags].concat();
+        Self::start_with(folder, token, &flags).await
+    }
+
     /// Starts a server with one company, whose `externalId` is `acme`.
     pub async fn start_with_acme(folder: &Path, token: &Token) -> Self {
         let server = Self::start(folder, token).await;
@@ -134,11 +142,20 @@ impl Server {
 }
 
 /// A running server as senders use it, with an operator's token for what only that may do.
+#[derive(Clone)]
 pub struct Remote {
     /// A client with the tenant's token.
     pub client: Client,
     /// A client with an operator's token.
     pub operator: Client,
+}
+
+impl Remote {
+    /// A server that was started with this operator's token.
+    pub fn of(server: &Server, operator: &Token) -> Self {
+        let operator = server.client.with_token(operator.reveal());
+        Self { client: server.client.clone(), operator }
+    }
 }
 
 impl Target for Remote {

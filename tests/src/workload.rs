@@ -43,6 +43,13 @@ pub trait Target: Sync {
     fn clean_up(&self) -> impl Future<Output = ()> + Send;
 }
 
+/// Makes the company that the events of all senders are of.
+pub async fn found(server: &impl Target) {
+    let base = json!({"name": "Base", "externalId": "base"});
+    let (status, answer) = server.send(Method::POST, "/companies", None, &base).await;
+    assert_eq!(status, StatusCode::OK, "{answer}");
+}
+
 /// Reads a route, which must be there.
 async fn get(server: &impl Target, path: &str) -> Value {
     let (status, answer) = server.send(Method::GET, path, None, &Value::Null).await;

@@ -55,8 +55,7 @@ pub(crate) fn text(path: &Path) -> &str {
 /// A server with an operator's token.
 async fn start(folder: &Path, flags: &[&str]) -> (Server, Token, Token) {
     let (token, operator) = (Token::generate().unwrap(), Token::generate().unwrap());
-    let flags = [&["--bootstrap-operator-token", operator.reveal()], flags].concat();
-    (Server::start_with(folder, &token, &flags).await, token, operator)
+    (Server::start_with_operator(folder, &token, &operator, flags).await, token, operator)
 }
 
 /// Makes a backup of a stopped store.

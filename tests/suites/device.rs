@@ -26,7 +26,7 @@ use svctrack_tests::{
     device::{DEVICE_TOOLS, Device, Failing, Journal, SMALL_DISK_TOOLS, SmallDisk, obstacle},
     model::Random,
     process::{PATIENCE, Remote, Server},
-    workload::Sender,
+    workload::{self, Sender},
 };
 use tokio::task::JoinHandle;
 
@@ -75,18 +75,16 @@ impl World {
     async fn start(&self, folder: &Path) -> (Server, Remote) {
         let data = folder.join("data");
         fs::create_dir_all(&data).unwrap();
-        let flags = ["--bootstrap-operator-token", self.operator.reveal(), "--cache-mb", "4"];
-        let server = Server::start_with(&data, &self.token, &flags).await;
-        let operator = server.client.with_token(self.operator.reveal());
-        let remote = Remote { client: server.client.clone(), operator };
+        let flags = ["--cache-mb", "4"];
+        let server = Server::start_with_operator(&data, &self.token, &self.operator, &flags).await;
+        let remote = Remote::of(&server, &self.operator);
         (server, remote)
     }
 
     /// The same, with what senders stand on.
     async fn found(&self, folder: &Path) -> (Server, Remote) {
         let (server, remote) = self.start(folder).await;
-        let base = json!({"name": "Base", "externalId": "base"});
-        assert_eq!(remote.client.post("/companies", &base).await.status, StatusCode::OK);
+        workload::found(&remote).await;
         (server, remote)
     }
 

@@ -27,7 +27,7 @@ use svctrack_tests::{
     disk::{Disk, Fault, Left},
     in_process::StillClock,
     model::Random,
-    workload::Sender,
+    workload::{self, Sender},
 };
 
 /// Senders at once.
@@ -81,10 +81,8 @@ impl World {
             .map(|number| Sender::new(number, Random::of(random.below(usize::MAX) as u64)))
             .collect();
         let world = Self { disk, clock, now, tokens, senders };
-        let base = json!({"name": "Base", "externalId": "base"});
         let server = world.open().unwrap();
-        let (status, _) = server.send(Method::POST, "/companies", None, &base).await;
-        assert_eq!(status, StatusCode::OK);
+        workload::found(&server).await;
         server.store.close();
         world
     }

@@ -54,8 +54,7 @@ async fn the_commands_of_the_readme_answer_what_it_shows() {
     let folder = tempfile::tempdir().unwrap();
     let token = Token::generate().unwrap();
     let operator = Token::generate().unwrap();
-    let more = ["--bootstrap-operator-token", operator.reveal()];
-    let server = Server::start_with(folder.path(), &token, &more).await;
+    let server = Server::start_with_operator(folder.path(), &token, &operator, &[]).await;
     let readme = readme();
     let mut blocks = readme.split("\n```").skip(1).step_by(2);
     let mut ran = 0;

@@ -310,8 +310,7 @@ async fn tokens_are_made_and_revoked_while_the_server_stands_still() {
 async fn the_command_line_makes_a_tenant_on_a_running_server_and_on_a_stopped_one() {
     let folder = tempfile::tempdir().unwrap();
     let (token, operator) = (Token::generate().unwrap(), Token::generate().unwrap());
-    let more = ["--bootstrap-operator-token", operator.reveal()];
-    let server = Server::start_with(folder.path(), &token, &more).await;
+    let server = Server::start_with_operator(folder.path(), &token, &operator, &[]).await;
     let run = async |arguments: &[&str]| {
         let mut command = command(folder.path());
         command.arg("tenant").args(arguments).arg("--data").arg(folder.path());

@@ -117,8 +117,7 @@ async fn check(format: &str) {
         (folder.path().join("data"), folder.path().join("files"), folder.path().join("other"));
     fs::create_dir(&data).unwrap();
     let (token, operator) = (Token::generate().unwrap(), Token::generate().unwrap());
-    let flags = ["--bootstrap-operator-token", operator.reveal()];
-    let server = Server::start_with(&data, &token, &flags).await;
+    let server = Server::start_with_operator(&data, &token, &operator, &[]).await;
     fill(&server.client).await;
     let second = server
         .client

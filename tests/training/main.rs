@@ -4,8 +4,6 @@
 //! `SVCTRACK_BINARY` names the server. It is ended by a signal, as a program that counts writes its counts
 //! when it ends.
 
-use std::future::Future;
-
 use futures_util::future::join_all;
 use hyper::{Method, StatusCode};
 use serde_json::{Value, json};
@@ -16,7 +14,7 @@ use svctrack_tests::{
     data::{self, BULK, COMPANIES, USERS, scattered},
     model::Random,
     process::{Remote, Server},
-    workload::Sender,
+    workload::{self, Sender},
 };
 
 /// Connections that events come on, one by one: enough of them for a commit to have many.
@@ -39,25 +37,16 @@ const LONG_READS: usize = 3;
 async fn main() {
     let folder = tempfile::tempdir().unwrap();
     let (token, operator) = (Token::generate().unwrap(), Token::generate().unwrap());
-    let more = ["--bootstrap-operator-token", operator.reveal()];
-    let server = Server::start_with(folder.path(), &token, &more).await;
+    let server = Server::start_with_operator(folder.path(), &token, &operator, &[]).await;
     let client = server.client.clone();
     write_records(&client).await;
     join_all((0..CONNECTIONS).map(|number| spawned(send_events(client.clone(), number)))).await;
     join_all((0..READERS).map(|number| spawned(read_records(client.clone(), number)))).await;
     send_bodies(&client).await;
     read_much(&client).await;
-    // The company that the senders of the mix are of.
-    let base = client.post("/companies", &json!({"name": "Base", "externalId": "base"})).await;
-    assert_eq!(base.status, StatusCode::OK, "{}", base.text());
-    let operator = client.with_token(operator.reveal());
-    let mixed = |number| {
-        let remote = Remote { client: client.clone(), operator: operator.clone() };
-        spawned(
-            async move { Sender::new(number, Random::of(number as u64)).send(&remote, MIXED).await },
-        )
-    };
-    join_all((0..MIXERS).map(mixed)).await;
+    let remote = Remote::of(&server, &operator);
+    workload::found(&remote).await;
+    join_all((0..MIXERS).map(|number| spawned(mix(remote.clone(), number)))).await;
     server.signal("TERM");
     assert_eq!(server.wait().await, Some(0));
 }
@@ -138,4 +127,9 @@ async fn read_much(client: &Client) {
             get(client, &path).await;
         }
     }
+}
+
+/// All that changes anything.
+async fn mix(remote: Remote, number: usize) {
+    Sender::new(number, Random::of(number as u64)).send(&remote, MIXED).await;
 }

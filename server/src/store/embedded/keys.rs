@@ -154,9 +154,7 @@ pub(super) fn message(tenant: TenantId, week: u16, id: &str) -> Vec<u8> {
 /// The UUID that a text is. Two spellings of one are two ids, so that only that counts in which it is written: with
 /// hyphens, in small letters.
 fn canonical_uuid(id: &str) -> Option<TenantId> {
-    const CHARACTERS: usize = 36;
-    let is_small = id.len() == CHARACTERS && !id.bytes().any(|byte| byte.is_ascii_uppercase());
-    is_small.then(|| TenantId::parse(id)).flatten()
+    TenantId::parse(id).filter(|_| !id.bytes().any(|byte| byte.is_ascii_uppercase()))
 }
 
 /// Where the ids of a week begin.

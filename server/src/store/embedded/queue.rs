@@ -13,6 +13,9 @@ use tokio::sync::oneshot;
 
 use crate::store::{Actor, Command, Reply, StoreError};
 
+/// What becomes of a command.
+pub(super) type Outcome = Result<Reply, StoreError>;
+
 /// How many commands may wait in a queue: as many as there may be connections, each of which waits for one,
 /// or for the parts of a body, of which there are up to 32.
 const MAX_WAITING: usize = 32 * 4_096;
@@ -27,7 +30,7 @@ const LONGEST_SLEEP: Duration = Duration::from_secs(3_600);
 pub(super) struct Job {
     pub(super) actor: Actor,
     pub(super) command: Command,
-    pub(super) answer: oneshot::Sender<Result<Reply, StoreError>>,
+    pub(super) answer: oneshot::Sender<Outcome>,
     /// About how many bytes it adds to a transaction.
     pub(super) bytes: usize,
 }
@@ -43,10 +46,7 @@ pub(super) enum Size {
 
 impl Job {
     /// A command, and where its answer will be.
-    pub(super) fn new(
-        actor: Actor,
-        command: Command,
-    ) -> (Self, oneshot::Receiver<Result<Reply, StoreError>>) {
+    pub(super) fn new(actor: Actor, command: Command) -> (Self, oneshot::Receiver<Outcome>) {
         let (answer, answered) = oneshot::channel();
         let bytes = command.bytes();
         (Self { actor, command, answer, bytes }, answered)

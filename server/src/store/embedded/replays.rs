@@ -12,10 +12,10 @@ use std::{
 use svctrack_core::value::TenantId;
 use tokio::sync::oneshot::{Receiver, error::TryRecvError};
 
-use super::queue::{Job, Queues};
+use super::queue::{Job, Outcome, Queues};
 use crate::{
     auth::Tenant,
-    store::{Actor, Command, Reply, StoreError},
+    store::{Actor, Command, StoreError},
 };
 
 /// Pause before the first new try; each one after it is twice as long.
@@ -27,7 +27,7 @@ const MAX_TRIES: u32 = 6;
 /// A command that is queued, and the way on which it is answered.
 struct UnderWay {
     tenant: Tenant,
-    answer: Receiver<Result<Reply, StoreError>>,
+    answer: Receiver<Outcome>,
 }
 
 /// A tenant whose command broke down.

@@ -22,7 +22,7 @@ use super::{
     known::Known,
     open::META_LAST_ID,
     pending::Pending,
-    queue::{Job, Work},
+    queue::{Job, Outcome, Work},
     recovery,
     replays::Replays,
     shared::Shared,
@@ -31,10 +31,8 @@ use super::{
 };
 use crate::{
     auth::Tenant,
-    store::{Command, Health, Reply, StoreError},
+    store::{Command, Health, StoreError},
 };
-
-type Outcome = Result<Reply, StoreError>;
 
 /// Why a transaction did not come to its end.
 enum Failed {
