@@ -205,6 +205,22 @@ mod tests {
     }
 
     #[test]
+    fn a_commit_takes_no_more_once_it_has_its_bytes() {
+        let mut load = Load::default();
+        for is_full in [false, true] {
+            let info = Some("x".repeat(MAX_BYTES / 2));
+            let tracking = Tracking::of(
+                vec![Event { info, ..Event::default() }],
+                Timestamp::MIN,
+                Route::Realtime,
+            );
+            load.add(&Job::new(track(1).actor, Command::Track(tracking)).0);
+            load.since = Instant::now() + Duration::from_secs(60);
+            assert_eq!(load.is_full(), is_full);
+        }
+    }
+
+    #[test]
     fn bulk_goes_on_beside_any_number_of_single_commands() {
         let waiting = [vec![1; 3_000], vec![125; 2]].concat();
         let taken = batch(&mut Pace::default(), 1, &waiting);

@@ -236,10 +236,18 @@ impl Lane {
 
 #[cfg(test)]
 mod tests {
-    use svctrack_core::{resources::company::COMPANY, value::RecordRef};
+    use svctrack_core::{
+        plan::Route,
+        resources::company::COMPANY,
+        tracking::Event,
+        value::{RecordRef, Timestamp},
+    };
 
     use super::*;
-    use crate::{auth::Tenant, store::Expected};
+    use crate::{
+        auth::Tenant,
+        store::{Expected, Tracking},
+    };
 
     fn job(tenant: u8) -> Job {
         let tenant = Tenant::for_test(TenantId::from_bytes([tenant; 16]));
@@ -284,6 +292,22 @@ mod tests {
         }
         assert!(matches!(queues.push(job(1)), Err(StoreError::Busy)));
         assert!(queues.push(job(2)).is_ok());
+    }
+
+    #[test]
+    fn queues_hold_so_many_bytes_and_take_more_as_they_are_served() {
+        let large = || {
+            let info = Some("x".repeat(MAX_WAITING_BYTES / 2 + 1));
+            let events = vec![Event { info, ..Event::default() }];
+            let tracking = Tracking::of(events, Timestamp::MIN, Route::Realtime);
+            Job::new(job(1).actor, Command::Track(tracking)).0
+        };
+        let queues = Queues::default();
+        queues.push(large()).unwrap();
+        assert!(matches!(queues.push(large()), Err(StoreError::Busy)));
+        assert!(queues.push(job(2)).is_ok());
+        assert!(queues.next().is_some());
+        assert!(queues.push(large()).is_ok());
     }
 
     #[test]
