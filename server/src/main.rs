@@ -93,7 +93,9 @@ fn serve(options: Serve) -> Result<(), String> {
     if options.print_config {
         return cli::say(config.to_toml().trim_end());
     }
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    // One thread beside this one is enough for what is done apart from connections, which have threads of their own.
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
     let runtime = runtime.map_err(|error| error.to_string())?;
     runtime.block_on(run::run(config)).map_err(|error| error.to_string())
 }

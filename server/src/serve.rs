@@ -10,7 +10,10 @@ use std::{
 };
 
 use hyper::{body::Incoming, server::conn::http1, service::service_fn};
-use hyper_util::{rt::TokioIo, server::graceful::GracefulShutdown};
+use hyper_util::{
+    rt::TokioIo,
+    server::graceful::{GracefulShutdown, Watcher},
+};
 use poem::{
     Endpoint, Response,
     http::uri::Scheme,
@@ -29,12 +32,13 @@ use crate::{
         MAX_CONNECTIONS, MAX_CONNECTIONS_PER_ADDRESS, MAX_HEAD_BYTES, RESERVED_FILES, STOP_TIMEOUT,
     },
     short_writes::ShortWrites,
+    workers::Workers,
 };
 
 /// Serves `endpoint` on `listener` until `stop` is done, then lets requests in flight finish.
 ///
 /// # Errors
-/// When the listener cannot say its address.
+/// When the listener cannot say its address, or the system gives no thread.
 pub async fn serve<E>(
     listener: TcpListener,
     endpoint: E,
@@ -45,6 +49,7 @@ where
 {
     let local = listener.local_addr()?;
     let endpoint = Arc::new(endpoint);
+    let workers = Workers::start()?;
     let graceful = GracefulShutdown::new();
     let places = max_connections();
     let open = Arc::new(Semaphore::new(places));
@@ -80,10 +85,14 @@ where
         let timer = HeadTimer::new((HEAD_TIMEOUT, IDLE_TIMEOUT), move || {
             has_room(of_all.available_permits(), places) && of_addresses.have_room(address)
         });
-        let peers = (local, remote);
-        let connection = connection(stream, peers, endpoint.clone(), timer, &graceful);
-        tokio::spawn(async move {
-            connection.await;
+        let (peers, endpoint, watcher) = ((local, remote), endpoint.clone(), graceful.watcher());
+        // It is this thread's until here, and the worker's from then on.
+        let stream = stream.into_std();
+        workers.spawn(async move {
+            match stream.and_then(TcpStream::from_std) {
+                Ok(stream) => connection(stream, peers, endpoint, timer, watcher).await,
+                Err(error) => tracing::warn!(cause = %error, "a connection cannot be served"),
+            }
             drop((room, count));
         });
     }
@@ -95,14 +104,13 @@ where
 }
 
 /// One connection, until it ends.
-fn connection<E>(
+async fn connection<E>(
     stream: TcpStream,
     (local, remote): (SocketAddr, SocketAddr),
     endpoint: Arc<E>,
     timer: HeadTimer,
-    graceful: &GracefulShutdown,
-) -> impl Future<Output = ()> + use<E>
-where
+    watcher: Watcher,
+) where
     E: Endpoint<Output = Response> + 'static,
 {
     // Answers are small and written whole, so waiting for more to send only delays them.
@@ -120,11 +128,8 @@ where
     let mut stream = TimeoutStream::new(ShortWrites(stream));
     stream.set_write_timeout(Some(ANSWER_STALL));
     let connection = builder.serve_connection(TokioIo::new(Box::pin(stream)), service);
-    let watched = graceful.watch(connection);
-    async move {
-        if let Err(error) = watched.await {
-            tracing::debug!(cause = %error, "a connection broke off");
-        }
+    if let Err(error) = watcher.watch(connection).await {
+        tracing::debug!(cause = %error, "a connection broke off");
     }
 }
 
