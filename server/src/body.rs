@@ -9,6 +9,7 @@ use std::{
 
 use bytes::{Bytes, BytesMut};
 use flate2::read::MultiGzDecoder;
+use futures_util::FutureExt as _;
 use http_body_util::{BodyExt as _, combinators::BoxBody};
 use hyper::body::Body as _;
 use poem::{Request, http::header};
@@ -92,8 +93,8 @@ impl BodyBudget {
             // Room for all of it at once: senders that each held a part would wait for one another.
             body.make_room(declared).await?;
         }
-        let receiving = receive(request, declared, max_sent, &mut body);
-        let arrived = within(BODY_TIMEOUT, receiving).await?;
+        let arrived =
+            within(BODY_TIMEOUT, receive(request, declared, max_sent, &mut body)).await?;
         body.bytes = if gzip { decode(arrived, max, &mut body).await? } else { arrived };
         Ok(body)
     }
@@ -220,11 +221,11 @@ fn is_too_slow(arrived: usize, elapsed: Duration, is_large: bool) -> bool {
     elapsed > after && arrived < seconds.saturating_mul(rate)
 }
 
-async fn within<T>(
+fn within<T>(
     limit: Duration,
     work: impl Future<Output = Result<T, Error>>,
-) -> Result<T, Error> {
-    timeout(limit, work).await.map_err(|_| Error::BodyTimeout)?
+) -> impl Future<Output = Result<T, Error>> {
+    timeout(limit, work).map(|done| done.map_err(|_| Error::BodyTimeout)?)
 }
 
 fn broken(error: &std::io::Error) -> String {

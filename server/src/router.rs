@@ -2,7 +2,10 @@
 
 use std::{collections::BTreeMap, panic::AssertUnwindSafe, sync::Arc};
 
-use futures_util::{FutureExt as _, future::BoxFuture};
+use futures_util::{
+    FutureExt as _, TryFutureExt as _,
+    future::{self, BoxFuture, Either},
+};
 use poem::{
     Endpoint, Request, Response, Route,
     http::{HeaderName, HeaderValue, Method},
@@ -36,13 +39,13 @@ enum Serve {
 
 macro_rules! alone {
     ($handler:path) => {
-        |app, request| Box::pin(async move { $handler(&app, request).await })
+        |app, mut request| Box::pin(async move { $handler(&app, &mut request).await })
     };
 }
 
 macro_rules! record {
     ($handler:path) => {
-        |app, request, def| Box::pin(async move { $handler(&app, request, def).await })
+        |app, mut request, def| Box::pin(async move { $handler(&app, &mut request, def).await })
     };
 }
 
@@ -212,34 +215,37 @@ const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 impl<R: Endpoint<Output = Response>> Endpoint for Outermost<R> {
     type Output = Response;
 
-    async fn call(&self, request: Request) -> poem::Result<Response> {
+    fn call(&self, request: Request) -> impl Future<Output = poem::Result<Response>> + Send {
         let request_id = self.app.request_ids.next();
         let for_any_page = routes::tracking::is_for_any_page(&self.app, request.uri().path());
-        let served = AssertUnwindSafe(self.serve(request)).catch_unwind().await;
-        let panicked = |_| Err(Error::Internal("a handler panicked".to_owned()));
-        let mut response = served
-            .unwrap_or_else(panicked)
-            .unwrap_or_else(|error| error.into_response(&request_id));
-        if for_any_page {
-            routes::tracking::allow_any_origin(response.headers_mut());
-        }
-        if let Ok(value) = HeaderValue::try_from(request_id) {
-            response.headers_mut().insert(REQUEST_ID, value);
-        }
-        Ok(response)
+        let served = AssertUnwindSafe(self.serve(request)).catch_unwind();
+        served.map(move |served| {
+            let panicked = |_| Err(Error::Internal("a handler panicked".to_owned()));
+            let served = served.unwrap_or_else(panicked);
+            let mut response = served.unwrap_or_else(|error| error.into_response(&request_id));
+            if for_any_page {
+                routes::tracking::allow_any_origin(response.headers_mut());
+            }
+            if let Ok(value) = HeaderValue::try_from(request_id) {
+                response.headers_mut().insert(REQUEST_ID, value);
+            }
+            Ok(response)
+        })
     }
 }
 
 impl<R: Endpoint<Output = Response>> Outermost<R> {
-    async fn serve(&self, request: Request) -> Result<Response, Error> {
+    fn serve(&self, request: Request) -> impl Future<Output = Result<Response, Error>> + Send {
         let uri = request.uri();
         if uri.path().len() + uri.query().map_or(0, str::len) > MAX_URI_BYTES {
-            return Err(Error::UriTooLong);
+            return Either::Left(future::err(Error::UriTooLong));
         }
-        self.router.call(request).await.map_err(|error| match error.downcast::<Failure>() {
-            Ok(Failure(error)) => error,
-            Err(_) => Error::RouteNotFound,
-        })
+        let answered =
+            self.router.call(request).map_err(|error| match error.downcast::<Failure>() {
+                Ok(Failure(error)) => error,
+                Err(_) => Error::RouteNotFound,
+            });
+        Either::Right(answered)
     }
 }
 
@@ -263,21 +269,18 @@ struct PathEndpoint {
 impl Endpoint for PathEndpoint {
     type Output = Response;
 
-    async fn call(&self, request: Request) -> poem::Result<Response> {
+    fn call(&self, request: Request) -> impl Future<Output = poem::Result<Response>> + Send {
         let method = match *request.method() {
             Method::HEAD => &Method::GET, // The HTTP layer leaves the body out.
             ref other => other,
         };
-        let known = self.methods.iter().find(|(known, _)| known == method);
-        let Some((_, serve)) = known else {
-            return Err(Failure::carry(Error::MethodNotAllowed(self.allow())));
-        };
         let app = self.app.clone();
-        let served = match serve {
-            Serve::Alone(handler) => handler(app, request).await,
-            Serve::Record(handler, def) => handler(app, request, def).await,
+        let answered = match self.methods.iter().find(|(known, _)| known == method) {
+            Some((_, Serve::Alone(handler))) => handler(app, request),
+            Some((_, Serve::Record(handler, def))) => handler(app, request, def),
+            None => future::err(Error::MethodNotAllowed(self.allow())).boxed(),
         };
-        served.map_err(Failure::carry)
+        answered.map_err(Failure::carry)
     }
 }
 

@@ -117,10 +117,12 @@ async fn connection<E>(
     let _ = stream.set_nodelay(true);
     let service = service_fn(move |request: hyper::Request<Incoming>| {
         let endpoint = endpoint.clone();
+        let (local, remote) = (LocalAddr(local.into()), RemoteAddr(remote.into()));
+        let request = poem::Request::from((request, local, remote, Scheme::HTTP));
         async move {
-            let (local, remote) = (LocalAddr(local.into()), RemoteAddr(remote.into()));
-            let request = poem::Request::from((request, local, remote, Scheme::HTTP));
-            Ok::<_, Infallible>(hyper::Response::from(endpoint.get_response(request).await))
+            let answered = endpoint.call(request).await;
+            let answered = answered.unwrap_or_else(|error| error.into_response());
+            Ok::<_, Infallible>(hyper::Response::from(answered))
         }
     });
     let mut builder = http1::Builder::new();

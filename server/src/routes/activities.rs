@@ -7,11 +7,11 @@ use super::{name_ignored, page, query_pairs, strict::Strictness};
 use crate::{app::App, auth::authenticate, error::Error};
 
 /// `GET /activities`: newest stored first.
-pub(crate) async fn list(app: &App, request: Request) -> Result<Response, Error> {
-    let caller = authenticate(app, &request)?;
+pub(crate) async fn list(app: &App, request: &mut Request) -> Result<Response, Error> {
+    let caller = authenticate(app, request)?;
     caller.require("activities:read")?;
-    let read = ActivityQuery::parse(&query_pairs(&request)).map_err(Error::BadRequest)?;
-    Strictness::of(&request).check_parameters(&read.ignored)?;
+    let read = ActivityQuery::parse(&query_pairs(request)).map_err(Error::BadRequest)?;
+    Strictness::of(request).check_parameters(&read.ignored)?;
     let found = app.store.activities(&caller.tenant, read.query).await?;
     let mut response = page(app, request.uri(), found)?;
     name_ignored(&mut response, &read.ignored);

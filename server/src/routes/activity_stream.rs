@@ -34,17 +34,17 @@ const MAX_STALL: Duration = Duration::from_secs(30);
 const TOO_SLOW: &str = "event: dropped\ndata: {\"reason\":\"too slow\"}\n\n";
 
 /// `GET /activities/stream`: from now on, or from `Last-Event-ID` (or `after`).
-pub(crate) async fn listen(app: &Arc<App>, request: Request) -> Result<Response, Error> {
-    let caller = authenticate(app, &request)?;
+pub(crate) async fn listen(app: &Arc<App>, request: &mut Request) -> Result<Response, Error> {
+    let caller = authenticate(app, request)?;
     caller.require("activities:read")?;
-    let mut read = ActivityQuery::parse(&query_pairs(&request)).map_err(Error::BadRequest)?;
-    Strictness::of(&request).check_parameters(&read.ignored)?;
+    let mut read = ActivityQuery::parse(&query_pairs(request)).map_err(Error::BadRequest)?;
+    Strictness::of(request).check_parameters(&read.ignored)?;
     if read.query.order != ActivityOrder::NewestStored {
         let message = "a stream is in the order in which activities are stored";
         let issue = Issue::of_member("sort", "invalid_parameter", message);
         return Err(Error::BadRequest(vec![issue]));
     }
-    read.query.after = last_event_id(&request)?.or(read.query.after);
+    read.query.after = last_event_id(request)?.or(read.query.after);
     let place = app.streams.clone().try_acquire_owned().map_err(|_| Error::Overloaded)?;
     let commits = app.store.commits();
     if read.query.after.is_none() {

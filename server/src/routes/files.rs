@@ -36,7 +36,7 @@ const FORMS: &[Form] = &[
 const PLAIN: Form = Form { coding: None, bytes: |asset| asset.bytes };
 
 /// `GET /svctrack.js` and the other files; any page may load them.
-pub(crate) async fn read(app: &App, request: Request) -> Result<Response, Error> {
+pub(crate) async fn read(app: &App, request: &mut Request) -> Result<Response, Error> {
     let Served { asset, is_lasting } =
         app.files.get(request.uri().path()).ok_or(Error::RouteNotFound)?;
     let form = form_for(request.headers());

@@ -20,7 +20,7 @@ struct Answer {
 }
 
 /// `GET /health`: takes the same time whatever is stored.
-pub(crate) async fn health(app: &App, _: Request) -> Result<Response, Error> {
+pub(crate) async fn health(app: &App, _: &mut Request) -> Result<Response, Error> {
     let Condition { health, damaged, checked } = app.store.condition();
     let answer = Answer { status: health.name(), damaged, checked, backup: app.backups.done() };
     let answer = serde_json::to_string(&answer);

@@ -16,10 +16,10 @@ use crate::{
 };
 
 /// `GET /integrationissues`: newest entries first.
-pub(crate) async fn list(app: &App, request: Request) -> Result<Response, Error> {
-    let caller = authorise(app, &request, "reports:read")?;
-    let read = ReportQuery::parse(&query_pairs(&request)).map_err(Error::BadRequest)?;
-    Strictness::of(&request).check_parameters(&read.ignored)?;
+pub(crate) async fn list(app: &App, request: &mut Request) -> Result<Response, Error> {
+    let caller = authorise(app, request, "reports:read")?;
+    let read = ReportQuery::parse(&query_pairs(request)).map_err(Error::BadRequest)?;
+    Strictness::of(request).check_parameters(&read.ignored)?;
     let found = app.store.report(&caller.tenant, read.query).await?;
     let mut response = page(app, request.uri(), found)?;
     name_ignored(&mut response, &read.ignored);
@@ -27,9 +27,9 @@ pub(crate) async fn list(app: &App, request: Request) -> Result<Response, Error>
 }
 
 /// `DELETE /integrationissues/{id}`: what is not there is deleted zero times (R15).
-pub(crate) async fn delete(app: &App, request: Request) -> Result<Response, Error> {
-    let caller = authorise(app, &request, "admin")?;
-    let command = Command::DeleteEntry(id_in_path(&request)?);
+pub(crate) async fn delete(app: &App, request: &mut Request) -> Result<Response, Error> {
+    let caller = authorise(app, request, "admin")?;
+    let command = Command::DeleteEntry(id_in_path(request)?);
     match app.store.write(caller.into(), command).await? {
         Reply::EntryDeleted(there) => {
             let n = u8::from(there);
@@ -40,9 +40,9 @@ pub(crate) async fn delete(app: &App, request: Request) -> Result<Response, Erro
 }
 
 /// `POST /integrationissues/{id}/replay`: the first of them at once, the others after it.
-pub(crate) async fn replay(app: &App, request: Request) -> Result<Response, Error> {
-    let caller = authorise(app, &request, "admin")?;
-    let command = Command::ReplayEntry(id_in_path(&request)?);
+pub(crate) async fn replay(app: &App, request: &mut Request) -> Result<Response, Error> {
+    let caller = authorise(app, request, "admin")?;
+    let command = Command::ReplayEntry(id_in_path(request)?);
     match app.store.write(caller.into(), command).await? {
         Reply::WentOn(count) => Ok(json(format!(r#"{{"replayed":{count}}}"#))),
         _ => Err(unexpected()),

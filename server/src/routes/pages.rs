@@ -8,13 +8,13 @@ use super::{json, query_pairs};
 use crate::{app::App, error::Error, openapi};
 
 /// `GET /openapi.json`: the description of this API.
-pub(crate) async fn openapi(app: &App, _: Request) -> Result<Response, Error> {
+pub(crate) async fn openapi(app: &App, _: &mut Request) -> Result<Response, Error> {
     Ok(json(openapi::document(app.addresses.base_url()).to_string()))
 }
 
 /// `GET /demo`: the snippet in use. The tenant is that of the query, else the only one there is.
-pub(crate) async fn demo(app: &App, request: Request) -> Result<Response, Error> {
-    let asked = query_pairs(&request).into_iter().find(|(name, _)| name == "tenant");
+pub(crate) async fn demo(app: &App, request: &mut Request) -> Result<Response, Error> {
+    let asked = query_pairs(request).into_iter().find(|(name, _)| name == "tenant");
     let tenant = match &asked {
         Some((_, text)) => match TenantId::parse(text) {
             Some(id) => app.store.has_tenant(id)?.then_some(id),
@@ -35,7 +35,7 @@ pub(crate) async fn demo(app: &App, request: Request) -> Result<Response, Error>
 }
 
 /// `GET /docs`: the description of this API for people, who can try its calls there.
-pub(crate) async fn docs(app: &App, _: Request) -> Result<Response, Error> {
+pub(crate) async fn docs(app: &App, _: &mut Request) -> Result<Response, Error> {
     Ok(html(svctrack_web::docs_page(&app.addresses)))
 }
 

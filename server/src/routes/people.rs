@@ -29,9 +29,9 @@ use crate::{
 const ACTIVITIES_PER_PIECE: usize = 200;
 
 /// `GET /endusers/{id}/export`: one object, written piece by piece as it is read.
-pub(crate) async fn export(app: &Arc<App>, request: Request) -> Result<Response, Error> {
-    let caller = authorise(app, &request, &END_USER, "read")?;
-    let reference = reference_in_path(&request)?;
+pub(crate) async fn export(app: &Arc<App>, request: &mut Request) -> Result<Response, Error> {
+    let caller = authorise(app, request, &END_USER, "read")?;
+    let reference = reference_in_path(request)?;
     let found = app.store.record(&caller.tenant, &END_USER, &reference).await?;
     let found = found.ok_or(StoreError::NotFound)?;
     let user = Document::parse(found.text.as_bytes())?;
@@ -189,12 +189,12 @@ fn unexpected(reply: &Reply) -> Error {
 }
 
 /// `POST /endusers/unsuppress`: lets keys of erased people in again.
-pub(crate) async fn unsuppress(app: &App, mut request: Request) -> Result<Response, Error> {
-    let caller = authenticate(app, &request)?;
+pub(crate) async fn unsuppress(app: &App, request: &mut Request) -> Result<Response, Error> {
+    let caller = authenticate(app, request)?;
     caller.require("admin")?;
-    let (sent, _room) = read_body(app, &mut request).await?;
+    let (sent, _room) = read_body(app, request).await?;
     let (keys, ignored) = end_user::read_keys(&sent).map_err(Error::Invalid)?;
-    Strictness::of(&request).check_properties(&ignored)?;
+    Strictness::of(request).check_properties(&ignored)?;
     match app.store.write(caller.into(), Command::Unsuppress(keys)).await? {
         Reply::Unsuppressed(count) => {
             let mut response = json(format!(r#"{{"unsuppressed":{count}}}"#));

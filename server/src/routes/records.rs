@@ -32,16 +32,16 @@ const BULK_ERRORS: HeaderName = HeaderName::from_static("svctrack-bulk-errors");
 /// `POST /{resource}`.
 pub(crate) async fn create(
     app: &App,
-    mut request: Request,
+    request: &mut Request,
     def: &'static ResourceDef,
 ) -> Result<Response, Error> {
-    let caller = authorise(app, &request, def, "create")?;
-    let (sent, body) = read_body(app, &mut request).await?;
-    let once = Once::begin(app, &request, &caller, || hash_of(&body.bytes))?;
+    let caller = authorise(app, request, def, "create")?;
+    let (sent, body) = read_body(app, request).await?;
+    let once = Once::begin(app, request, &caller, || hash_of(&body.bytes))?;
     let Shaped { patch, ignored } = shape::check_create(def, &sent).map_err(Error::Invalid)?;
-    Strictness::of(&request).check_properties(&ignored)?;
+    Strictness::of(request).check_properties(&ignored)?;
     let (reply, replayed) = once.write(caller, Command::Create { def, patch }).await?;
-    let mut response = versioned(&request, written(reply)?);
+    let mut response = versioned(request, written(reply)?);
     name_ignored(&mut response, &ignored);
     replayed.mark(&mut response);
     Ok(response)
@@ -50,11 +50,11 @@ pub(crate) async fn create(
 /// `GET /{resource}/{id}`.
 pub(crate) async fn read(
     app: &App,
-    request: Request,
+    request: &mut Request,
     def: &'static ResourceDef,
 ) -> Result<Response, Error> {
-    let caller = authorise(app, &request, def, "read")?;
-    show(app, &request, &caller, def, &reference_in_path(&request)?).await
+    let caller = authorise(app, request, def, "read")?;
+    show(app, request, &caller, def, &reference_in_path(request)?).await
 }
 
 /// Answers a record as it is.
@@ -72,29 +72,29 @@ pub(super) async fn show(
 /// `PUT /{resource}/{id}`, and `PATCH`, which is the same (R5).
 pub(crate) async fn update(
     app: &App,
-    request: Request,
+    request: &mut Request,
     def: &'static ResourceDef,
 ) -> Result<Response, Error> {
-    let caller = authorise(app, &request, def, "update")?;
-    let reference = reference_in_path(&request)?;
+    let caller = authorise(app, request, def, "update")?;
+    let reference = reference_in_path(request)?;
     change(app, request, caller, def, reference).await
 }
 
 /// Merges the body of a request into a record.
 pub(super) async fn change(
     app: &App,
-    mut request: Request,
+    request: &mut Request,
     caller: Caller,
     def: &'static ResourceDef,
     reference: RecordRef,
 ) -> Result<Response, Error> {
-    let (sent, _room) = read_body(app, &mut request).await?;
+    let (sent, _room) = read_body(app, request).await?;
     let Shaped { patch, ignored } = shape::check_update(def, &sent).map_err(Error::Invalid)?;
-    Strictness::of(&request).check_properties(&ignored)?;
-    let expected = expected(&request);
+    Strictness::of(request).check_properties(&ignored)?;
+    let expected = expected(request);
     let command = Command::Update { def, reference, patch, expected };
     let reply = app.store.write(caller.into(), command).await?;
-    let mut response = versioned(&request, written(reply)?);
+    let mut response = versioned(request, written(reply)?);
     name_ignored(&mut response, &ignored);
     Ok(response)
 }
@@ -103,15 +103,15 @@ pub(super) async fn change(
 /// answers the record (R15).
 pub(crate) async fn delete(
     app: &App,
-    request: Request,
+    request: &mut Request,
     def: &'static ResourceDef,
 ) -> Result<Response, Error> {
-    let caller = authorise(app, &request, def, "delete")?;
-    let reference = reference_in_path(&request)?;
-    if *def == END_USER && people::is_erasure(&request)? {
-        return people::erase(app, &request, caller, reference).await;
+    let caller = authorise(app, request, def, "delete")?;
+    let reference = reference_in_path(request)?;
+    if *def == END_USER && people::is_erasure(request)? {
+        return people::erase(app, request, caller, reference).await;
     }
-    let command = Command::Delete { def, reference, expected: expected(&request) };
+    let command = Command::Delete { def, reference, expected: expected(request) };
     let reply = app.store.write(caller.into(), command).await?;
     let Reply::Deleted(deleted) = reply else {
         return Err(Error::Internal(
@@ -133,22 +133,22 @@ pub(super) fn deleted_count(there: bool) -> Response {
 /// `PUT /{resource}`: bulk upsert (R17). The status says nothing of the items, the header does (R19).
 pub(crate) async fn upsert(
     app: &App,
-    mut request: Request,
+    request: &mut Request,
     def: &'static ResourceDef,
 ) -> Result<Response, Error> {
-    let caller = authenticate(app, &request)?;
+    let caller = authenticate(app, request)?;
     let access = access_of(&caller, def)?;
-    require_json(&request)?;
-    let body = app.bodies.read(&mut request, MAX_BULK_BYTES).await?;
+    require_json(request)?;
+    let body = app.bodies.read(request, MAX_BULK_BYTES).await?;
     // A large body takes a while to read; meanwhile others are served.
-    let (bytes, hashed) = (body.bytes.clone(), is_asked(&request));
+    let (bytes, hashed) = (body.bytes.clone(), is_asked(request));
     let read = tokio::task::spawn_blocking(move || {
         let hash = if hashed { hash_of(&bytes) } else { [0; 32] };
         (hash, read_items(&bytes, def))
     });
     let (hash, items) = read.await.map_err(|error| Error::Internal(error.to_string()))?;
     let items = items?;
-    let once = Once::begin(app, &request, &caller, || hash)?;
+    let once = Once::begin(app, request, &caller, || hash)?;
     let (reply, replayed) = once.write(caller, Command::Upsert { def, items, access }).await?;
     match reply {
         Reply::Upserted { text, errors } => {
@@ -189,12 +189,12 @@ fn read_items(body: &[u8], def: &ResourceDef) -> Result<Vec<Item>, Error> {
 /// `GET /{resource}`.
 pub(crate) async fn list(
     app: &App,
-    request: Request,
+    request: &mut Request,
     def: &'static ResourceDef,
 ) -> Result<Response, Error> {
-    let caller = authorise(app, &request, def, "read")?;
-    let read = ListQuery::parse(def, &query_pairs(&request)).map_err(Error::BadRequest)?;
-    Strictness::of(&request).check_parameters(&read.ignored)?;
+    let caller = authorise(app, request, def, "read")?;
+    let read = ListQuery::parse(def, &query_pairs(request)).map_err(Error::BadRequest)?;
+    Strictness::of(request).check_parameters(&read.ignored)?;
     let found = app.store.list(&caller.tenant, def, read.query).await?;
     let mut response = page(app, request.uri(), found)?;
     name_ignored(&mut response, &read.ignored);

@@ -20,12 +20,12 @@ use crate::{
 };
 
 /// `POST /tenants`: the answer is the only place where the tenant's first token ever shows.
-pub(crate) async fn create(app: &App, mut request: Request) -> Result<Response, Error> {
-    let caller = operator(app, &request)?;
-    once::refuse(&request)?;
-    let (sent, _room) = read_body(app, &mut request).await?;
+pub(crate) async fn create(app: &App, request: &mut Request) -> Result<Response, Error> {
+    let caller = operator(app, request)?;
+    once::refuse(request)?;
+    let (sent, _room) = read_body(app, request).await?;
     let ignored = unknown_members(&sent, NewTenant::MEMBERS);
-    Strictness::of(&request).check_properties(&ignored)?;
+    Strictness::of(request).check_properties(&ignored)?;
     let NewTenant { name } = NewTenant::read(&sent).map_err(Error::Invalid)?;
     let (tenant, token) = drawn(app, name).map_err(|error| Error::Internal(error.to_string()))?;
     let record = TokenRecord::of_everything(&token, tenant.id, "first token", tenant.created_at);
@@ -46,8 +46,8 @@ fn drawn(app: &App, name: String) -> Result<(TenantRecord, Token), getrandom::Er
 }
 
 /// `GET /tenants`.
-pub(crate) async fn list(app: &App, request: Request) -> Result<Response, Error> {
-    operator(app, &request)?;
+pub(crate) async fn list(app: &App, request: &mut Request) -> Result<Response, Error> {
+    operator(app, request)?;
     let tenants = app.store.tenants(usize::MAX)?;
     let answers: Vec<String> = tenants.iter().map(|tenant| tenant.answer().to_text()).collect();
     Ok(json(format!("[{}]", answers.join(","))))

@@ -15,12 +15,12 @@ use crate::{
 };
 
 /// `POST /tokens`: the answer is the only place where the token ever shows.
-pub(crate) async fn create(app: &App, mut request: Request) -> Result<Response, Error> {
-    let caller = admin(app, &request)?;
-    once::refuse(&request)?;
-    let (sent, _room) = read_body(app, &mut request).await?;
+pub(crate) async fn create(app: &App, request: &mut Request) -> Result<Response, Error> {
+    let caller = admin(app, request)?;
+    once::refuse(request)?;
+    let (sent, _room) = read_body(app, request).await?;
     let ignored = unknown_members(&sent, NewToken::MEMBERS);
-    Strictness::of(&request).check_properties(&ignored)?;
+    Strictness::of(request).check_properties(&ignored)?;
     let now = app.clock.now();
     let new = NewToken::read(&sent, caller.scopes(), now).map_err(Error::Invalid)?;
     let token = Token::generate().map_err(|error| Error::Internal(error.to_string()))?;
@@ -48,17 +48,17 @@ pub(super) fn shown_once(kept: &TokenRecord, token: &Token) -> Document {
 }
 
 /// `GET /tokens`: what is kept of each, never the token itself.
-pub(crate) async fn list(app: &App, request: Request) -> Result<Response, Error> {
-    let caller = admin(app, &request)?;
+pub(crate) async fn list(app: &App, request: &mut Request) -> Result<Response, Error> {
+    let caller = admin(app, request)?;
     let tokens = app.store.tokens(&caller.tenant)?;
     let answers: Vec<String> = tokens.iter().map(|token| token.answer().to_text()).collect();
     Ok(json(format!("[{}]", answers.join(","))))
 }
 
 /// `DELETE /tokens/{id}`: it counts no more from the next request on.
-pub(crate) async fn revoke(app: &App, request: Request) -> Result<Response, Error> {
-    let caller = admin(app, &request)?;
-    let id = path_part(&request, "id").unwrap_or_default().to_owned();
+pub(crate) async fn revoke(app: &App, request: &mut Request) -> Result<Response, Error> {
+    let caller = admin(app, request)?;
+    let id = path_part(request, "id").unwrap_or_default().to_owned();
     match app.store.write(caller.into(), Command::RevokeToken(id)).await? {
         Reply::TokenRevoked(true) => Ok(json(r#"{"n":1,"ok":1,"deletedCount":1}"#.to_owned())),
         _ => Err(StoreError::NotFound.into()),

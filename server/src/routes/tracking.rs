@@ -43,34 +43,34 @@ const REJECTED_COUNT: HeaderName = HeaderName::from_static("svctrack-rejected-co
 const REJECTED: HeaderName = HeaderName::from_static("svctrack-rejected");
 
 /// `POST /analytics/{tenant}`: `OK` means that the event is on disk (R31).
-pub(crate) async fn realtime(app: &App, mut request: Request) -> Result<Response, Error> {
+pub(crate) async fn realtime(app: &App, request: &mut Request) -> Result<Response, Error> {
     let received_at = app.clock.now();
-    let tenant = tenant_in_path(app, path_part(&request, "tenant").unwrap_or_default())?;
-    let body = app.bodies.read(&mut request, MAX_EVENT_BYTES).await?;
+    let tenant = tenant_in_path(app, path_part(request, "tenant").unwrap_or_default())?;
+    let body = app.bodies.read(request, MAX_EVENT_BYTES).await?;
     let event = realtime::read(&body.bytes, received_at)?;
     track(app, tenant, Tracking::of(vec![event], received_at, Route::Realtime)).await?;
     Ok(ok())
 }
 
 /// `POST /dock/{pipeline_name}`: one call, or an array of calls (R33).
-pub(crate) async fn pipeline(app: &App, mut request: Request) -> Result<Response, Error> {
+pub(crate) async fn pipeline(app: &App, request: &mut Request) -> Result<Response, Error> {
     let received_at = app.clock.now();
-    if !pipeline::is_pipeline_name(path_part(&request, "pipeline").unwrap_or_default()) {
+    if !pipeline::is_pipeline_name(path_part(request, "pipeline").unwrap_or_default()) {
         return Err(Error::RouteNotFound);
     }
-    let tenant = tenant_of_pipeline(app, &request)?;
-    let body = app.bodies.read(&mut request, MAX_BODY_BYTES).await?;
+    let tenant = tenant_of_pipeline(app, request)?;
+    let body = app.bodies.read(request, MAX_BODY_BYTES).await?;
     let is_array = body.bytes.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'[');
     if is_array {
         let rows = Reading { received_at, route: Route::Pipeline, read: pipeline::read_row };
-        return take_rows(app, &request, tenant, body.bytes.clone(), rows).await;
+        return take_rows(app, request, tenant, body.bytes.clone(), rows).await;
     }
     if body.bytes.len() > MAX_EVENT_BYTES {
         return Err(Error::TooLarge(MAX_EVENT_BYTES));
     }
     let Some(event) = pipeline::read(&body.bytes)? else { return Ok(ok()) };
     let caller = Caller::of_events(tenant);
-    let once = Once::begin(app, &request, &caller, || hash_of(&body.bytes))?;
+    let once = Once::begin(app, request, &caller, || hash_of(&body.bytes))?;
     let tracking = Tracking::of(vec![event], received_at, Route::Pipeline);
     let (_, replayed) = once.write(caller, Command::Track(tracking)).await?;
     let mut response = ok();
@@ -79,13 +79,13 @@ pub(crate) async fn pipeline(app: &App, mut request: Request) -> Result<Response
 }
 
 /// `POST /analytics/bulk/{tenant}`: an array of rows. Bad ones stop no good ones (R31).
-pub(crate) async fn bulk(app: &App, mut request: Request) -> Result<Response, Error> {
+pub(crate) async fn bulk(app: &App, request: &mut Request) -> Result<Response, Error> {
     let received_at = app.clock.now();
-    let tenant = tenant_in_path(app, path_part(&request, "tenant").unwrap_or_default())?;
-    let body = app.bodies.read(&mut request, MAX_BODY_BYTES).await?;
+    let tenant = tenant_in_path(app, path_part(request, "tenant").unwrap_or_default())?;
+    let body = app.bodies.read(request, MAX_BODY_BYTES).await?;
     let read = |row| bulk::read(row).map(Some);
     let rows = Reading { received_at, route: Route::Bulk, read };
-    take_rows(app, &request, tenant, body.bytes.clone(), rows).await
+    take_rows(app, request, tenant, body.bytes.clone(), rows).await
 }
 
 async fn track(app: &App, tenant: Tenant, tracking: Tracking) -> Result<(), Error> {
@@ -222,7 +222,7 @@ impl Rejected {
 }
 
 /// `OPTIONS`: a browser asks whether it may send something other than plain text.
-pub(crate) async fn preflight(_: &App, _: Request) -> Result<Response, Error> {
+pub(crate) async fn preflight(_: &App, _: &mut Request) -> Result<Response, Error> {
     Ok(Response::builder()
         .header(header::ACCESS_CONTROL_ALLOW_METHODS, "POST")
         .header(
