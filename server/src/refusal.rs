@@ -4,13 +4,14 @@ use std::path;
 
 use crate::{backups, config::Config, store::embedded::OpenError};
 
-/// One line for the person who asked; `otherwise` is what to do where the file itself is not the cause.
-pub fn refusal(config: &Config, what: &str, cause: &OpenError, otherwise: &str) -> String {
+/// One line for the person who asked; `if_in_use` is what to do where another process has it.
+pub fn refusal(config: &Config, what: &str, cause: &OpenError, if_in_use: &str) -> String {
     let folder = config.data.display();
     let advice = match cause {
         OpenError::DamagedInside(_) => "; the rest can be read: see `svctrack verify`".to_owned(),
         cause if cause.is_beyond_repair() => restore(config),
-        _ => otherwise.to_owned(),
+        OpenError::Locked => if_in_use.to_owned(),
+        _ => String::new(),
     };
     format!("the store in `{folder}` cannot be {what}: {cause}{advice}")
 }

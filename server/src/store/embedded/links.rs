@@ -36,6 +36,8 @@ pub(super) struct Links<'s> {
 
 /// How often something was found, by tenant and name.
 type Counts = BTreeMap<(TenantId, Counter), u64>;
+/// Which counter counts the row with a key.
+type CounterOf = fn(&[u8]) -> Option<Counter>;
 
 impl<'s> Links<'s> {
     pub(super) fn of(snapshot: &'s Snapshot) -> Result<Self, StoreError> {
@@ -66,21 +68,23 @@ impl<'s> Links<'s> {
         self.counters(found)
     }
 
-    /// Calls `check` with each row of a table, as far as it can be read.
+    /// Calls `check` with each row of a table, as far as it can be read; says whether all of it was.
     fn for_each(
         &self,
         definition: Definition,
         found: &mut Verified,
         mut check: impl FnMut(&[u8], &[u8], &mut Verified) -> Result<(), StoreError>,
-    ) -> Result<(), StoreError> {
+    ) -> Result<bool, StoreError> {
         let all = damage::contained(|| {
+            let mut all = true;
             for row in self.snapshot.open_table(definition)?.iter()? {
                 let (key, value) = row?;
-                pass_over_damage(damage::contained(|| check(key.value(), value.value(), found)))?;
+                let checked = || check(key.value(), value.value(), found).map(|()| true);
+                all &= unless_damaged(damage::contained(checked))?;
             }
-            Ok(())
+            Ok(all)
         });
-        pass_over_damage(all)
+        unless_damaged(all)
     }
 
     /// Each of a record's entries must be in its index.
@@ -146,23 +150,24 @@ impl<'s> Links<'s> {
             }
             Ok(())
         };
-        self.for_each(tables::ENGAGEMENT, found, |key, _, found| {
+        let mut all = self.for_each(tables::ENGAGEMENT, found, |key, _, found| {
             let (owner, id) = split_id(key)?;
             let (tenant, def) = tenant_and_resource(owner)?;
             follow(tenant, def, id, found)
         })?;
-        pass_over_damage(damage::contained(|| {
+        all &= unless_damaged(damage::contained(|| {
+            let mut all = true;
             for (tenant, resource, id) in ReadEngagement::open(self.snapshot)?.logged_alone()? {
                 let followed = damage::contained(|| {
                     let def = resources::by_code(resource).ok_or_else(no_key)?;
-                    follow(tenant, def, id, found)
+                    follow(tenant, def, id, found).map(|()| true)
                 });
-                pass_over_damage(followed)?;
+                all &= unless_damaged(followed)?;
             }
-            Ok(())
+            Ok(all)
         }))?;
         let mut logged = BTreeMap::from([(END_USER.path, 0_u64), (COMPANY.path, 0)]);
-        self.for_each(tables::ACTIVITIES, found, |key, value, found| {
+        all &= self.for_each(tables::ACTIVITIES, found, |key, value, found| {
             if let Some(activity) = history::unseal(key, value)? {
                 let tenant = keys::tenant_of(key).ok_or_else(no_key)?;
                 let of_span = |spans| spans::covering(spans, tenant, activity.id);
@@ -177,9 +182,10 @@ impl<'s> Links<'s> {
             }
             Ok(())
         })?;
+        // How many there are is known only where all could be read.
         for (whose, logged) in logged {
             let in_histories = in_histories.get(whose).copied().unwrap_or(0);
-            if in_histories != logged {
+            if all && in_histories != logged {
                 let what = format!("{in_histories} of {logged} are in histories of {whose}");
                 found.add(tables::ACTIVITIES.name(), None, what);
             }
@@ -191,7 +197,8 @@ impl<'s> Links<'s> {
                 found.add(tables::ACTIVITY_MARKS.name(), Some(id), "the activity is not there");
             }
             Ok(())
-        })
+        })?;
+        Ok(())
     }
 
     /// Tables of which each row belongs to one of another.
@@ -213,7 +220,8 @@ impl<'s> Links<'s> {
                 found.add(tables::WAITING.name(), Some(id), "what waits is not there");
             }
             Ok(())
-        })
+        })?;
+        Ok(())
     }
 
     /// Both copies of the log of engagement must be the same.
@@ -224,7 +232,7 @@ impl<'s> Links<'s> {
         ] {
             let compared = damage::contained(|| {
                 let Some(other) = tables::open_if_there(self.snapshot, twin)? else {
-                    return Ok(());
+                    return Ok(true);
                 };
                 self.for_each(copy, found, |key, value, found| {
                     if other.get(key)?.is_none_or(|other| other.value() != value) {
@@ -233,7 +241,7 @@ impl<'s> Links<'s> {
                     Ok(())
                 })
             });
-            pass_over_damage(compared)?;
+            unless_damaged(compared)?;
         }
         Ok(())
     }
@@ -262,18 +270,26 @@ impl<'s> Links<'s> {
 
     /// Counters must stand where what they count does.
     fn counters(&self, found: &mut Verified) -> Result<(), StoreError> {
+        let counted: [(Definition, CounterOf); 4] = [
+            (tables::PARKED, |_| Some(Counter::Parked)),
+            (tables::REPORT, |_| Some(Counter::Reported)),
+            (tables::ONCE, |_| Some(Counter::Once)),
+            (tables::MESSAGES, |key| keys::window_of(key).map(Counter::Messages)),
+        ];
         let mut counts = Counts::new();
-        let mut count = |key: &[u8], counter: Counter| {
-            let tenant = keys::tenant_of(key).ok_or_else(no_key)?;
-            *counts.entry((tenant, counter)).or_insert(0) += 1;
-            Ok(())
-        };
-        self.for_each(tables::PARKED, found, |key, _, _| count(key, Counter::Parked))?;
-        self.for_each(tables::REPORT, found, |key, _, _| count(key, Counter::Reported))?;
-        self.for_each(tables::ONCE, found, |key, _, _| count(key, Counter::Once))?;
-        self.for_each(tables::MESSAGES, found, |key, _, _| {
-            count(key, Counter::Messages(keys::window_of(key).ok_or_else(no_key)?))
-        })?;
+        for (table, counter_of) in counted {
+            let mut of_table = Counts::new();
+            let all = self.for_each(table, found, |key, _, _| {
+                let tenant = keys::tenant_of(key).ok_or_else(no_key)?;
+                let counter = counter_of(key).ok_or_else(no_key)?;
+                *of_table.entry((tenant, counter)).or_insert(0) += 1;
+                Ok(())
+            })?;
+            // How many there are is known only where all could be read.
+            if all {
+                counts.append(&mut of_table);
+            }
+        }
         let counters = self.snapshot.open_table(tables::COUNTERS)?;
         for ((tenant, counter), expected) in counts {
             let key = counter.key(tenant);
@@ -318,10 +334,11 @@ fn no_key() -> StoreError {
     StoreError::corrupted("a key that is none")
 }
 
-/// Damage has been told by then, when each row was held against its checksum.
-fn pass_over_damage(done: Result<(), StoreError>) -> Result<(), StoreError> {
-    match done {
-        Err(StoreError::Corrupted { .. }) => Ok(()),
-        done => done,
+/// Whether all was read: not where damage was met, which has been told by then, when each row was held against its
+/// checksum.
+fn unless_damaged(all: Result<bool, StoreError>) -> Result<bool, StoreError> {
+    match all {
+        Err(StoreError::Corrupted { .. }) => Ok(false),
+        all => all,
     }
 }

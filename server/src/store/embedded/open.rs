@@ -68,7 +68,11 @@ impl OpenError {
 
     /// What was met in a store that could be opened: the rest of it is sound.
     pub(super) fn inside(self) -> Self {
-        if self.is_damage() { Self::DamagedInside(self.to_string()) } else { self }
+        match self {
+            Self::Damaged(what) => Self::DamagedInside(what),
+            other if other.is_damage() => Self::DamagedInside(other.to_string()),
+            other => other,
+        }
     }
 
     /// What those hear whose command is not taken for it.

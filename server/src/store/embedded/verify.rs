@@ -112,6 +112,13 @@ fn check_rows(database: &Database, verified: &mut Verified) -> Result<(), StoreE
     let snapshot = Snapshot::of(database.begin_read()?, Arc::default());
     for table in tables::ALL {
         let done = damage::contained(|| check_table(&snapshot, table, verified));
+        let done = done.map_err(|error| match error {
+            StoreError::Corrupted { id, cause } => {
+                let cause = format!("{cause}; no row behind it was looked at");
+                StoreError::Corrupted { id, cause }
+            }
+            other => other,
+        });
         verified.take(table.name(), done)?;
     }
     if snapshot.list_tables()?.any(|table| is_aside(table.name())) {

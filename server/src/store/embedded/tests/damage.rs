@@ -2,6 +2,8 @@
 
 use std::fs;
 
+use redb::TableHandle as _;
+
 use super::*;
 
 /// A row that is larger than a page, so that it has one of its own.
@@ -71,4 +73,17 @@ async fn only_the_command_fails_whose_page_is_damaged_whoever_writes_what_was_ga
     assert!(first.is_ok() && last.is_ok(), "{last:?}");
     assert!(matches!(second, Err(StoreError::Corrupted { .. })), "{second:?}");
     assert_eq!(world.rows(tables::ACTIVITIES), 4_002);
+}
+
+#[tokio::test]
+async fn what_cannot_be_read_to_its_end_is_told_once_and_compared_with_nothing() {
+    let world = World::new().await;
+    world.add_company("acme").await;
+    for part in [events(100), vec![large(MARK)], events(30)] {
+        world.track(part).await;
+    }
+    let verified = world.reopened(damage).verified();
+    let [problem] = verified.problems.as_slice() else { panic!("{verified:?}") };
+    assert_eq!(problem.table, tables::ACTIVITIES.name());
+    assert!(problem.what.ends_with("; no row behind it was looked at"), "{problem:?}");
 }

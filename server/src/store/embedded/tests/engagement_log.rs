@@ -50,7 +50,7 @@ impl World {
         }
     }
 
-    fn verified(self) -> Verified {
+    pub(super) fn verified(self) -> Verified {
         let Self { store, folder, .. } = self;
         drop(store);
         verify(folder.path(), CACHE_BYTES).unwrap()
