@@ -21,6 +21,9 @@ use crate::{
     store::Store,
 };
 
+#[cfg(test)]
+use crate::store::embedded::Embedded;
+
 /// Where now comes from.
 pub trait Clock: Send + Sync {
     /// The time, as well as it is known.
@@ -102,6 +105,15 @@ impl App {
             backups: Backups::default(),
             stopping: watch::Sender::new(false),
         })
+    }
+
+    /// One over a new store in a folder.
+    #[cfg(test)]
+    pub(crate) fn for_test(folder: &std::path::Path) -> Arc<Self> {
+        let clock = Arc::new(SystemClock);
+        let store = Embedded::open(folder, 1024 * 1024, clock.clone()).unwrap();
+        let addresses = Addresses::new("http://localhost");
+        Self::new(Arc::new(store), clock, addresses, RateLimits::default())
     }
 
     /// Ends what has no end of its own.

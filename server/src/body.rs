@@ -93,8 +93,7 @@ impl BodyBudget {
             // Room for all of it at once: senders that each held a part would wait for one another.
             body.make_room(declared).await?;
         }
-        let arrived =
-            within(BODY_TIMEOUT, receive(request, declared, max_sent, &mut body)).await?;
+        let arrived = within(BODY_TIMEOUT, receive(request, declared, max_sent, &mut body)).await?;
         body.bytes = if gzip { decode(arrived, max, &mut body).await? } else { arrived };
         Ok(body)
     }
@@ -221,6 +220,7 @@ fn is_too_slow(arrived: usize, elapsed: Duration, is_large: bool) -> bool {
     elapsed > after && arrived < seconds.saturating_mul(rate)
 }
 
+// No `async`, which would hold the work twice.
 fn within<T>(
     limit: Duration,
     work: impl Future<Output = Result<T, Error>>,

@@ -26,4 +26,4 @@ pub mod serve;
 mod short_writes;
 pub mod store;
 pub mod transfer;
-mod workers;
+pub mod workers;

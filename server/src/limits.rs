@@ -72,11 +72,15 @@ pub(crate) const MAX_CONNECTIONS_PER_ADDRESS: usize = 256;
 pub(crate) const MAX_STREAMS: usize = 256;
 /// Those who are sent a backup, in all: each keeps a file as large as one.
 pub(crate) const MAX_DOWNLOADS: usize = 2;
-/// Files that the process keeps for itself when it derives the connections that it can serve.
+/// Files that the process keeps for itself, beside those of its workers, when it derives the connections that it can
+/// serve.
 pub(crate) const RESERVED_FILES: usize = 64;
+/// Workers that serve connections: what they keep open must leave room in the files that a process may open on most
+/// systems before it asks for more.
+pub(crate) const MAX_WORKERS: usize = 64;
 /// Pause after a failed accept: without it, a process out of files would spin.
 pub(crate) const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
-/// How long a stop waits for requests in flight.
+/// How long a stop waits for requests in flight, and again for what these have begun to read.
 pub(crate) const STOP_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// What a sender is told to wait when the store cannot take a write, in seconds.
@@ -89,8 +93,8 @@ pub(crate) const MAX_IGNORED_NAME_BYTES: usize = 64;
 pub(crate) const MAX_IGNORED_NAMES: usize = 20;
 /// Longest `Svctrack-Ignored` in all, in bytes (R6).
 pub(crate) const MAX_IGNORED_BYTES: usize = 1024;
-/// Bodies of many events that are read row by row at a time; each has a thread of its own, of which there are
-/// several hundred for all that takes long.
+/// Bodies of many events that are read row by row at a time; each has a thread of its own, and a worker has several
+/// hundred for all that takes long.
 pub(crate) const MAX_BODY_READERS: usize = 64;
 /// Most rows of a body that are stored in one command, so that a commit that others wait for has few of
 /// them. What is kept of a body with an `Idempotency-Key` counts its parts, so this does not change lightly.

@@ -93,7 +93,7 @@ fn serve(options: Serve) -> Result<(), String> {
     if options.print_config {
         return cli::say(config.to_toml().trim_end());
     }
-    // One thread beside this one is enough for what is done apart from connections, which have threads of their own.
+    // Connections have threads of their own. What is done here must not block: it would hold up new ones, and a stop.
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
     let runtime = runtime.map_err(|error| error.to_string())?;

@@ -215,6 +215,8 @@ const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 impl<R: Endpoint<Output = Response>> Endpoint for Outermost<R> {
     type Output = Response;
 
+    // Here and below no future is `async` that only hands the request on: it would hold a copy, of half a KiB, for as
+    // long as an answer is waited for.
     fn call(&self, request: Request) -> impl Future<Output = poem::Result<Response>> + Send {
         let request_id = self.app.request_ids.next();
         let for_any_page = routes::tracking::is_for_any_page(&self.app, request.uri().path());
@@ -240,6 +242,7 @@ impl<R: Endpoint<Output = Response>> Outermost<R> {
         if uri.path().len() + uri.query().map_or(0, str::len) > MAX_URI_BYTES {
             return Either::Left(future::err(Error::UriTooLong));
         }
+        // Nothing of it is done before it is polled, where a panic is caught.
         let answered =
             self.router.call(request).map_err(|error| match error.downcast::<Failure>() {
                 Ok(Failure(error)) => error,
@@ -287,5 +290,22 @@ impl Endpoint for PathEndpoint {
 impl PathEndpoint {
     fn allow(&self) -> String {
         self.methods.iter().map(|(method, _)| method.as_str()).collect::<Vec<_>>().join(", ")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use poem::{endpoint::make_sync, http::StatusCode};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_handler_that_panics_is_answered_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let router = make_sync(|_| -> Response { panic!("on purpose") });
+        let endpoint = Outermost { app: App::for_test(folder.path()), router };
+        let answer = endpoint.call(Request::default()).await.unwrap();
+        assert_eq!(answer.status(), StatusCode::INTERNAL_SERVER_ERROR);
+        assert!(answer.headers().contains_key(REQUEST_ID));
     }
 }

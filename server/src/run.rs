@@ -15,11 +15,14 @@ use crate::{
     backups,
     config::Config,
     first_start::FirstStart,
-    housekeeping, observe,
+    housekeeping,
+    limits::STOP_TIMEOUT,
+    observe,
     refusal::refusal,
     router,
     serve::serve,
     store::{Store, StoreError, embedded::Embedded},
+    workers::Workers,
 };
 
 /// Why the server did not start, or stopped.
@@ -56,6 +59,7 @@ pub async fn run(config: Config) -> Result<(), RunError> {
     observe::log_panics();
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut workers = Workers::start()?;
     let store = open(&config)?;
     let listener = TcpListener::bind(config.listen)
         .await
@@ -80,13 +84,18 @@ pub async fn run(config: Config) -> Result<(), RunError> {
     let scrubbing = tokio::spawn(housekeeping::scrub(store.clone()));
     let backups =
         config.backups().map(|schedule| tokio::spawn(backups::run(app.clone(), schedule)));
-    serve(listener, endpoint, stop).await?;
+    serve(listener, &mut workers, endpoint, stop).await?;
     if let Some(backups) = backups {
         backups.abort();
     }
     housekeeping.abort();
     scrubbing.abort();
-    tokio::task::spawn_blocking(move || store.close()).await.map_err(io::Error::other)?;
+    // Only when no read is under way is the store left as after no crash. A backup ends when it is closed.
+    let close = move || {
+        store.close();
+        workers.stop(STOP_TIMEOUT);
+    };
+    tokio::task::spawn_blocking(close).await.map_err(io::Error::other)?;
     Ok(())
 }
 

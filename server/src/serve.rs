@@ -35,12 +35,14 @@ use crate::{
     workers::Workers,
 };
 
-/// Serves `endpoint` on `listener` until `stop` is done, then lets requests in flight finish.
+/// Serves `endpoint` on `listener` until `stop` is done, then lets requests in flight finish. What does not finish in
+/// time goes on until the `workers` are stopped.
 ///
 /// # Errors
-/// When the listener cannot say its address, or the system gives no thread.
+/// When the listener cannot say its address.
 pub async fn serve<E>(
     listener: TcpListener,
+    workers: &mut Workers,
     endpoint: E,
     stop: impl Future<Output = ()>,
 ) -> io::Result<()>
@@ -49,9 +51,8 @@ where
 {
     let local = listener.local_addr()?;
     let endpoint = Arc::new(endpoint);
-    let workers = Workers::start()?;
     let graceful = GracefulShutdown::new();
-    let places = max_connections();
+    let places = max_connections(RESERVED_FILES + workers.files());
     let open = Arc::new(Semaphore::new(places));
     let counts = AddressCounts::default();
     let (mut failed, mut turned_away) = (Seldom::default(), Seldom::default());
@@ -60,7 +61,7 @@ where
         // A connection is taken only when there is room for it; others wait in the backlog.
         let next = async {
             let room = open.clone().acquire_owned().await;
-            (room, listener.accept().await)
+            (room, accept(&listener).await)
         };
         let (room, accepted) = tokio::select! {
             next = next => next,
@@ -81,17 +82,12 @@ where
             turned_away.say(|| tracing::warn!(most, "connections of one address are turned away"));
             continue;
         };
-        let (of_all, of_addresses) = (open.clone(), counts.clone());
-        let timer = HeadTimer::new((HEAD_TIMEOUT, IDLE_TIMEOUT), move || {
-            has_room(of_all.available_permits(), places) && of_addresses.have_room(address)
-        });
+        let timer = timer(places, open.clone(), address, counts.clone());
         let (peers, endpoint, watcher) = ((local, remote), endpoint.clone(), graceful.watcher());
-        // It is this thread's until here, and the worker's from then on.
-        let stream = stream.into_std();
         workers.spawn(async move {
-            match stream.and_then(TcpStream::from_std) {
+            match TcpStream::from_std(stream) {
                 Ok(stream) => connection(stream, peers, endpoint, timer, watcher).await,
-                Err(error) => tracing::warn!(cause = %error, "a connection cannot be served"),
+                Err(error) => tracing::debug!(cause = %error, "a connection cannot be served"),
             }
             drop((room, count));
         });
@@ -101,6 +97,12 @@ where
         tracing::warn!(seconds = STOP_TIMEOUT.as_secs(), "requests in flight did not end in time");
     }
     Ok(())
+}
+
+/// The next connection, which is no runtime's until a worker takes it.
+async fn accept(listener: &TcpListener) -> io::Result<(std::net::TcpStream, SocketAddr)> {
+    let (stream, remote) = listener.accept().await?;
+    Ok((stream.into_std()?, remote))
 }
 
 /// One connection, until it ends.
@@ -135,12 +137,20 @@ async fn connection<E>(
     }
 }
 
-/// How many connections there may be: as many as the process may open files for, within the cap.
-fn max_connections() -> usize {
-    let wanted = (MAX_CONNECTIONS + RESERVED_FILES) as u64;
+/// How many connections there may be: as many as the process may open files for beside those that it keeps for itself,
+/// within the cap.
+fn max_connections(reserved_files: usize) -> usize {
+    let wanted = (MAX_CONNECTIONS + reserved_files) as u64;
     let files = rlimit::increase_nofile_limit(wanted).unwrap_or(DEFAULT_FILES);
     let files = usize::try_from(files).unwrap_or(usize::MAX);
-    files.saturating_sub(RESERVED_FILES).clamp(1, MAX_CONNECTIONS)
+    files.saturating_sub(reserved_files).clamp(1, MAX_CONNECTIONS)
+}
+
+/// How long a connection is kept: while there is room, of all `places` and of its address.
+fn timer(places: usize, open: Arc<Semaphore>, address: IpAddr, counts: AddressCounts) -> HeadTimer {
+    HeadTimer::new((HEAD_TIMEOUT, IDLE_TIMEOUT), move || {
+        has_room(open.available_permits(), places) && counts.have_room(address)
+    })
 }
 
 /// Whether enough places are free for one that is idle to be kept.
@@ -233,7 +243,10 @@ mod tests {
             });
             Response::builder().body(Body::from_bytes_stream(endless))
         });
-        tokio::spawn(serve(listener, endpoint, std::future::pending()));
+        let mut workers = Workers::start().unwrap();
+        tokio::spawn(async move {
+            serve(listener, &mut workers, endpoint, std::future::pending()).await
+        });
         let mut client = std::net::TcpStream::connect(address).unwrap();
         client.write_all(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
         let given_up = tokio::time::timeout(100 * ANSWER_STALL, gone).await;

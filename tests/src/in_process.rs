@@ -20,6 +20,7 @@ use svctrack_server::{
         Actor, Command, Store,
         embedded::{Embedded, storage::Medium},
     },
+    workers::Workers,
 };
 use svctrack_web::Addresses;
 use tempfile::TempDir;
@@ -131,7 +132,10 @@ impl InProcess {
         let app = App::new(store.clone(), clock, Addresses::new(&base), RateLimits::default());
         let endpoint = router::endpoint(&app).unwrap();
         let (stop, stopped) = oneshot::channel::<()>();
-        tokio::spawn(serve(listener, endpoint, async { drop(stopped.await) }));
+        let mut workers = Workers::start().unwrap();
+        tokio::spawn(async move {
+            serve(listener, &mut workers, endpoint, async { drop(stopped.await) }).await
+        });
         Self {
             client: Client::new(&base, Some(token.reveal())),
             operator: Client::new(&base, Some(operator.reveal())),

@@ -11,7 +11,11 @@ use std::{
 
 use serde_json::json;
 use svctrack_server::auth::Token;
-use svctrack_tests::process::Server;
+use svctrack_tests::{TENANT, process::Server};
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::TcpStream,
+};
 
 /// Events that are posted.
 const EVENTS: usize = 2_000;
@@ -110,4 +114,32 @@ async fn a_stopped_server_finishes_what_it_has_begun() {
         assert!(sent > 0 && server.client.actions().await.len() >= sent, "{signal}");
         server.kill().await;
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_body_that_is_on_its_way_at_a_stop_is_taken_in_and_answered() {
+    let folder = tempfile::tempdir().unwrap();
+    let token = Token::generate().unwrap();
+    let server = Server::start_with_acme(folder.path(), &token).await;
+    let event = r#"{"externalId": "7", "companyExternalId": "acme", "action": "late"}"#;
+    let (sent, rest) = event.split_at(20);
+    let mut stream = TcpStream::connect(server.client.address()).await.unwrap();
+    let length = event.len();
+    let head =
+        format!("POST /analytics/{TENANT} HTTP/1.1\r\nHost: x\r\nContent-Length: {length}\r\n\r\n");
+    stream.write_all([&head, sent].concat().as_bytes()).await.unwrap();
+    // Whoever comes after it is served, so its head has been read.
+    assert_eq!(server.client.get("/health").await.status, 200);
+    server.signal("TERM");
+    while TcpStream::connect(server.client.address()).await.is_ok() {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    stream.write_all(rest.as_bytes()).await.unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await.unwrap();
+    assert!(answer.starts_with("HTTP/1.1 200") && answer.ends_with("OK"), "{answer}");
+    assert_eq!(server.wait().await, Some(0));
+    let server = Server::start(folder.path(), &token).await;
+    assert_eq!(server.client.actions().await, ["late"]);
+    server.kill().await;
 }

@@ -166,18 +166,13 @@ impl Listener {
 #[cfg(test)]
 mod tests {
     use svctrack_core::value::TenantId;
-    use svctrack_web::Addresses;
 
     use super::*;
-    use crate::{app::SystemClock, rate_limit::RateLimits, store::embedded::Embedded};
 
     #[tokio::test]
     async fn a_listener_who_is_too_slow_is_told_and_dropped() {
         let folder = tempfile::tempdir().unwrap();
-        let clock = Arc::new(SystemClock);
-        let store = Embedded::open(folder.path(), 1024 * 1024, clock.clone()).unwrap();
-        let addresses = Addresses::new("http://localhost");
-        let app = App::new(Arc::new(store), clock, addresses, RateLimits::default());
+        let app = App::for_test(folder.path());
         let mut listener = Listener {
             tenant: Tenant::for_test(TenantId::from_bytes([1; 16])),
             token: None,
