@@ -90,13 +90,17 @@ pub async fn run(config: Config) -> Result<(), RunError> {
     }
     housekeeping.abort();
     scrubbing.abort();
-    // Only when no read is under way is the store left as after no crash. A backup ends when it is closed.
-    let close = move || {
-        store.close();
-        workers.stop(STOP_TIMEOUT);
-    };
-    tokio::task::spawn_blocking(close).await.map_err(io::Error::other)?;
+    tokio::task::spawn_blocking(move || close(store, workers)).await.map_err(io::Error::other)?;
     Ok(())
+}
+
+/// Closes the store, and waits for those who still read from it: until they have ended, its file is as a crash leaves
+/// it. A backup ends when the store is closed.
+fn close(store: Arc<Embedded>, workers: Workers) {
+    store.close();
+    if !workers.stop(STOP_TIMEOUT) {
+        tracing::warn!(seconds = STOP_TIMEOUT.as_secs(), "reads did not end in time");
+    }
 }
 
 /// The first start. Its token is printed as soon as it is made, since nobody can read it later.
@@ -126,4 +130,29 @@ fn say(text: &str) -> io::Result<()> {
     let mut out = io::stdout().lock();
     writeln!(out, "{text}")?;
     out.flush()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{thread, time::Duration};
+
+    use super::*;
+    use crate::store::Health;
+
+    #[test]
+    fn a_store_is_closed_when_those_have_ended_who_read_until_it_is() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Embedded::open(folder.path(), 1024 * 1024, Arc::new(SystemClock)).unwrap();
+        let store = Arc::new(store);
+        let (read_from, held) = (store.clone(), Arc::downgrade(&store));
+        let mut workers = Workers::start().unwrap();
+        workers.next().spawn_blocking(move || {
+            while read_from.condition().health != Health::Stopped {
+                thread::sleep(Duration::from_millis(1));
+            }
+            thread::sleep(Duration::from_millis(100));
+        });
+        close(store, workers);
+        assert_eq!(held.strong_count(), 0);
+    }
 }

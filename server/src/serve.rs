@@ -21,6 +21,7 @@ use poem::{
 };
 use tokio::{
     net::{TcpListener, TcpStream},
+    runtime::Handle,
     sync::Semaphore,
 };
 use tokio_io_timeout::TimeoutStream;
@@ -61,13 +62,13 @@ where
         // A connection is taken only when there is room for it; others wait in the backlog.
         let next = async {
             let room = open.clone().acquire_owned().await;
-            (room, accept(&listener).await)
+            (room, accept(&listener, workers).await)
         };
         let (room, accepted) = tokio::select! {
             next = next => next,
             () = &mut stop => break,
         };
-        let (stream, remote) = match accepted {
+        let (stream, remote, worker) = match accepted {
             Ok(accepted) => accepted,
             Err(error) => {
                 failed.say(|| tracing::warn!(cause = %error, "connections cannot be taken"));
@@ -84,11 +85,8 @@ where
         };
         let timer = timer(places, open.clone(), address, counts.clone());
         let (peers, endpoint, watcher) = ((local, remote), endpoint.clone(), graceful.watcher());
-        workers.spawn(async move {
-            match TcpStream::from_std(stream) {
-                Ok(stream) => connection(stream, peers, endpoint, timer, watcher).await,
-                Err(error) => tracing::debug!(cause = %error, "a connection cannot be served"),
-            }
+        worker.spawn(async move {
+            connection(stream, peers, endpoint, timer, watcher).await;
             drop((room, count));
         });
     }
@@ -99,10 +97,18 @@ where
     Ok(())
 }
 
-/// The next connection, which is no runtime's until a worker takes it.
-async fn accept(listener: &TcpListener) -> io::Result<(std::net::TcpStream, SocketAddr)> {
+/// The next connection, and the worker whose it is.
+async fn accept(
+    listener: &TcpListener,
+    workers: &mut Workers,
+) -> io::Result<(TcpStream, SocketAddr, Handle)> {
     let (stream, remote) = listener.accept().await?;
-    Ok((stream.into_std()?, remote))
+    let worker = workers.next();
+    let stream = {
+        let _inside = worker.enter();
+        TcpStream::from_std(stream.into_std()?)?
+    };
+    Ok((stream, remote, worker))
 }
 
 /// One connection, until it ends.

@@ -1,7 +1,7 @@
-//! The runtimes that serve connections, as many as there are processors, each with one thread that serves requests. A
-//! connection stays with the runtime that it was given to: the threads of a shared one take over each other's tasks, and
-//! spend more time fetching what these hold than they save. For that, connections that happen to be busy together and
-//! have the same runtime share one processor.
+//! The runtimes that serve connections, one for each processor, with one thread for requests each. A connection stays
+//! with the runtime that it was given to: the threads of a shared one take over each other's tasks, and spend more time
+//! fetching what these hold than they save. For that, connections that have the same runtime and happen to be busy
+//! together share one processor.
 
 use std::{
     io,
@@ -10,14 +10,14 @@ use std::{
     time::{Duration, Instant},
 };
 
-use tokio::runtime::{Builder, Runtime};
+use tokio::runtime::{Builder, Handle, Runtime};
 
 use crate::limits::MAX_WORKERS;
 
 /// Some runtimes for connections.
 pub struct Workers {
     runtimes: Vec<Runtime>,
-    /// Which of those with as many tasks is next.
+    /// Where the last search for one began.
     turn: usize,
 }
 
@@ -25,10 +25,10 @@ impl Workers {
     /// Files that a runtime keeps open.
     const FILES_OF_EACH: usize = 4;
 
-    /// Starts one for each processor that this process may use.
+    /// Starts one for each processor that this process may use, up to a limit.
     ///
     /// # Errors
-    /// When the process may open no more files.
+    /// When the process may open no more files. Where it may have no more threads, tokio panics.
     pub fn start() -> io::Result<Self> {
         let processors = thread::available_parallelism().map_or(1, NonZero::get);
         Self::start_some(processors.min(MAX_WORKERS))
@@ -51,23 +51,23 @@ impl Workers {
         self.runtimes.len() * Self::FILES_OF_EACH
     }
 
-    /// Gives a task to one that has the fewest, in turn.
-    pub(crate) fn spawn(&mut self, task: impl Future<Output = ()> + Send + 'static) {
+    /// One that has the fewest tasks; those that have as many take turns.
+    pub(crate) fn next(&mut self) -> Handle {
         self.turn = (self.turn + 1) % self.runtimes.len().max(1);
         let (before, from_turn) = self.runtimes.split_at(self.turn);
         let in_turn = from_turn.iter().chain(before);
-        if let Some(worker) = in_turn.min_by_key(|worker| worker.metrics().num_alive_tasks()) {
-            worker.spawn(task);
-        }
+        let next = in_turn.min_by_key(|worker| worker.metrics().num_alive_tasks());
+        next.map_or_else(Handle::current, |worker| worker.handle().clone())
     }
 
-    /// Ends tasks where they next wait, and waits until they have ended, and with them what they have put on threads
-    /// that may block: for so long at the most.
-    pub(crate) fn stop(mut self, within: Duration) {
+    /// Stops one after the other: each ends its tasks where they next wait, and is waited for with what these have put
+    /// on threads that may block, within this time in all. Says whether that was enough.
+    pub(crate) fn stop(mut self, within: Duration) -> bool {
         let until = Instant::now() + within;
         for worker in self.runtimes.drain(..) {
             worker.shutdown_timeout(until.saturating_duration_since(Instant::now()));
         }
+        Instant::now() < until
     }
 }
 
@@ -80,11 +80,16 @@ impl Drop for Workers {
 
 #[cfg(test)]
 mod tests {
-    use std::{collections::BTreeMap, future, sync::mpsc};
+    use std::{
+        collections::{BTreeMap, BTreeSet},
+        future,
+        sync::mpsc,
+    };
 
     use super::*;
 
     const PATIENCE: Duration = Duration::from_secs(10);
+    const A_MOMENT: Duration = Duration::from_millis(100);
 
     #[test]
     fn tasks_that_go_on_are_shared_out_evenly_and_end_with_the_workers() {
@@ -92,7 +97,7 @@ mod tests {
         let (begun, began) = mpsc::channel();
         for _ in 0..6 {
             let begun = begun.clone();
-            workers.spawn(async move {
+            workers.next().spawn(async move {
                 begun.send(thread::current().id()).unwrap();
                 future::pending::<()>().await;
             });
@@ -109,24 +114,27 @@ mod tests {
     }
 
     #[test]
+    fn workers_without_tasks_take_turns() {
+        let mut workers = Workers::start_some(3).unwrap();
+        let turns: Vec<_> = (0..6).map(|_| workers.next().id()).collect();
+        assert_eq!(turns[..3], turns[3..]);
+        assert_eq!(turns.iter().map(ToString::to_string).collect::<BTreeSet<_>>().len(), 3);
+    }
+
+    #[test]
     fn a_stop_waits_for_what_blocks_but_not_for_ever() {
-        for (blocks_for, waits_for) in [(PATIENCE, Duration::ZERO), (Duration::ZERO, PATIENCE)] {
-            let mut workers = Workers::start_some(1).unwrap();
+        for (blocks_for, waits_for) in [(PATIENCE, A_MOMENT), (A_MOMENT, PATIENCE)] {
+            let mut workers = Workers::start_some(2).unwrap();
             let (begun, began) = mpsc::channel();
-            let (go_on, goes_on) = mpsc::channel::<()>();
-            let (ended, end) = mpsc::channel();
-            workers.spawn(async move {
-                let blocks = move || {
-                    begun.send(()).unwrap();
-                    let _ = goes_on.recv_timeout(blocks_for);
-                    ended.send(()).unwrap();
-                };
-                tokio::task::spawn_blocking(blocks).await.unwrap();
+            let (_go_on, goes_on) = mpsc::channel::<()>();
+            workers.next().spawn_blocking(move || {
+                begun.send(()).unwrap();
+                goes_on.recv_timeout(blocks_for)
             });
             began.recv_timeout(PATIENCE).unwrap();
-            workers.stop(waits_for);
-            assert_eq!(end.try_recv().is_ok(), blocks_for.is_zero());
-            drop(go_on);
+            assert_eq!(workers.stop(waits_for), waits_for == PATIENCE);
+            let has_ended = began.try_recv() == Err(mpsc::TryRecvError::Disconnected);
+            assert_eq!(has_ended, waits_for == PATIENCE);
         }
     }
 }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use redb::{ReadableTable as _, ReadableTableMetadata as _, TableHandle as _};
 use svctrack_core::{
+    plan::Activity,
     resources::{self, company::COMPANY, end_user::END_USER},
     schema::{Entry, ResourceDef, index},
     value::{Document, ObjectId, TenantId},
@@ -63,9 +64,10 @@ impl<'s> Links<'s> {
             let entry = entry.strip_suffix(b"\0").ok_or_else(no_key)?;
             self.entry(tables::INDEX, entry, holder, key, found)
         })?;
-        self.histories(found)?;
-        self.pairs(found)?;
-        self.counters(found)
+        for part in [Self::histories, Self::pairs, Self::counters] {
+            unless_damaged(damage::contained(|| part(self, found).map(|()| true)))?;
+        }
+        Ok(())
     }
 
     /// Calls `check` with each row of a table, as far as it can be read; says whether all of it was.
@@ -75,16 +77,21 @@ impl<'s> Links<'s> {
         found: &mut Verified,
         mut check: impl FnMut(&[u8], &[u8], &mut Verified) -> Result<(), StoreError>,
     ) -> Result<bool, StoreError> {
-        let all = damage::contained(|| {
-            let mut all = true;
+        unless_damaged(damage::contained(|| {
+            let mut is_whole = true;
             for row in self.snapshot.open_table(definition)?.iter()? {
                 let (key, value) = row?;
-                let checked = || check(key.value(), value.value(), found).map(|()| true);
-                all &= unless_damaged(damage::contained(checked))?;
+                let checked = damage::contained(|| check(key.value(), value.value(), found));
+                if let Err(StoreError::Corrupted { cause, .. }) = &checked
+                    && cause == NO_KEY
+                {
+                    // No checksum tells it.
+                    found.add(definition.name(), None, NO_KEY);
+                }
+                is_whole &= unless_damaged(checked.map(|()| true))?;
             }
-            Ok(all)
-        });
-        unless_damaged(all)
+            Ok(is_whole)
+        }))
     }
 
     /// Each of a record's entries must be in its index.
@@ -150,32 +157,27 @@ impl<'s> Links<'s> {
             }
             Ok(())
         };
-        let mut all = self.for_each(tables::ENGAGEMENT, found, |key, _, found| {
+        let mut is_whole = self.is_log_whole(found)?;
+        is_whole &= self.for_each(tables::ENGAGEMENT, found, |key, _, found| {
             let (owner, id) = split_id(key)?;
             let (tenant, def) = tenant_and_resource(owner)?;
             follow(tenant, def, id, found)
         })?;
-        all &= unless_damaged(damage::contained(|| {
-            let mut all = true;
+        is_whole &= unless_damaged(damage::contained(|| {
+            let mut are_whole = true;
             for (tenant, resource, id) in ReadEngagement::open(self.snapshot)?.logged_alone()? {
                 let followed = damage::contained(|| {
                     let def = resources::by_code(resource).ok_or_else(no_key)?;
                     follow(tenant, def, id, found).map(|()| true)
                 });
-                all &= unless_damaged(followed)?;
+                are_whole &= unless_damaged(followed)?;
             }
-            Ok(all)
+            Ok(are_whole)
         }))?;
         let mut logged = BTreeMap::from([(END_USER.path, 0_u64), (COMPANY.path, 0)]);
-        all &= self.for_each(tables::ACTIVITIES, found, |key, value, found| {
+        is_whole &= self.for_each(tables::ACTIVITIES, found, |key, value, found| {
             if let Some(activity) = history::unseal(key, value)? {
-                let tenant = keys::tenant_of(key).ok_or_else(no_key)?;
-                let of_span = |spans| spans::covering(spans, tenant, activity.id);
-                let span = self.spans.as_ref().map(of_span).transpose()?.flatten();
-                if span.is_some_and(|(_, span)| !span.may_hold(activity.date)) {
-                    let what = "its date is not one of its span";
-                    found.add(tables::ACTIVITY_SPANS.name(), Some(activity.id), what);
-                }
+                self.look_at_span(key, &activity, found)?;
                 *logged.entry(END_USER.path).or_insert(0) += 1;
                 let of_company = u64::from(activity.company_id.is_some());
                 *logged.entry(COMPANY.path).or_insert(0) += of_company;
@@ -185,7 +187,7 @@ impl<'s> Links<'s> {
         // How many there are is known only where all could be read.
         for (whose, logged) in logged {
             let in_histories = in_histories.get(whose).copied().unwrap_or(0);
-            if all && in_histories != logged {
+            if is_whole && in_histories != logged {
                 let what = format!("{in_histories} of {logged} are in histories of {whose}");
                 found.add(tables::ACTIVITIES.name(), None, what);
             }
@@ -199,6 +201,36 @@ impl<'s> Links<'s> {
             Ok(())
         })?;
         Ok(())
+    }
+
+    /// Whether each entry of the log of engagement can be read in one copy, as far as can be told.
+    fn is_log_whole(&self, found: &mut Verified) -> Result<bool, StoreError> {
+        let mut is_whole = false;
+        for copy in [tables::ENGAGEMENT_LOG, tables::ENGAGEMENT_LOG_TWIN] {
+            is_whole |=
+                self.for_each(copy, found, |key, value, _| codec::unseal(key, value).map(drop))?;
+        }
+        Ok(is_whole)
+    }
+
+    /// An activity must have a date that its span may hold. Of a damaged span this is not known.
+    fn look_at_span(
+        &self,
+        key: &[u8],
+        activity: &Activity,
+        found: &mut Verified,
+    ) -> Result<(), StoreError> {
+        let tenant = keys::tenant_of(key).ok_or_else(no_key)?;
+        let fits = damage::contained(|| {
+            let of_span = |spans| spans::covering(spans, tenant, activity.id);
+            let span = self.spans.as_ref().map(of_span).transpose()?.flatten();
+            Ok(span.is_none_or(|(_, span)| span.may_hold(activity.date)))
+        });
+        if matches!(fits, Ok(false)) {
+            let what = "its date is not one of its span";
+            found.add(tables::ACTIVITY_SPANS.name(), Some(activity.id), what);
+        }
+        unless_damaged(fits).map(drop)
     }
 
     /// Tables of which each row belongs to one of another.
@@ -279,14 +311,14 @@ impl<'s> Links<'s> {
         let mut counts = Counts::new();
         for (table, counter_of) in counted {
             let mut of_table = Counts::new();
-            let all = self.for_each(table, found, |key, _, _| {
+            let is_whole = self.for_each(table, found, |key, _, _| {
                 let tenant = keys::tenant_of(key).ok_or_else(no_key)?;
                 let counter = counter_of(key).ok_or_else(no_key)?;
                 *of_table.entry((tenant, counter)).or_insert(0) += 1;
                 Ok(())
             })?;
             // How many there are is known only where all could be read.
-            if all {
+            if is_whole {
                 counts.append(&mut of_table);
             }
         }
@@ -330,15 +362,18 @@ fn tenant_and_resource(owner: &[u8]) -> Result<(TenantId, &'static ResourceDef),
     Ok((keys::tenant_of(owner).ok_or_else(no_key)?, def.ok_or_else(no_key)?))
 }
 
+/// What is said of a key that does not have the parts of one.
+const NO_KEY: &str = "a key that is none";
+
 fn no_key() -> StoreError {
-    StoreError::corrupted("a key that is none")
+    StoreError::corrupted(NO_KEY)
 }
 
-/// Whether all was read: not where damage was met, which has been told by then, when each row was held against its
+/// What was found, or `false` where damage was met: that has been told by then, when each row was held against its
 /// checksum.
-fn unless_damaged(all: Result<bool, StoreError>) -> Result<bool, StoreError> {
-    match all {
+fn unless_damaged(found: Result<bool, StoreError>) -> Result<bool, StoreError> {
+    match found {
         Err(StoreError::Corrupted { .. }) => Ok(false),
-        all => all,
+        found => found,
     }
 }

@@ -1,8 +1,8 @@
 //! What a damaged page does to those whose rows stand beside it.
 
-use std::fs;
+use std::{fs, ops::Range};
 
-use redb::TableHandle as _;
+use redb::TableHandle;
 
 use super::*;
 
@@ -77,13 +77,25 @@ async fn only_the_command_fails_whose_page_is_damaged_whoever_writes_what_was_ga
 
 #[tokio::test]
 async fn what_cannot_be_read_to_its_end_is_told_once_and_compared_with_nothing() {
-    let world = World::new().await;
-    world.add_company("acme").await;
-    for part in [events(100), vec![large(MARK)], events(30)] {
-        world.track(part).await;
+    let with_id = |id: String| Event { message_id: Some(id), ..event("7", "acme", "x") };
+    let numbered = |numbers: Range<u32>| numbers.map(|n| with_id(format!("{n:03}"))).collect();
+    for (tables, parts) in [
+        (vec![tables::ACTIVITIES], [events(100), vec![large(MARK)], events(30)]),
+        // The id of an event stands with its activity too.
+        (
+            vec![tables::ACTIVITIES, tables::MESSAGES],
+            [numbered(0..300), vec![with_id(MARK.to_owned())], vec![]],
+        ),
+    ] {
+        let world = World::new().await;
+        world.add_company("acme").await;
+        for part in parts {
+            world.track(part).await;
+        }
+        let verified = world.reopened(damage).verified();
+        let told: Vec<_> = verified.problems.iter().map(|problem| &*problem.table).collect();
+        assert_eq!(told, tables.iter().map(TableHandle::name).collect::<Vec<_>>());
+        let is_all = |problem: &Problem| problem.what.ends_with("; no row behind it was looked at");
+        assert!(verified.problems.iter().all(is_all), "{verified:?}");
     }
-    let verified = world.reopened(damage).verified();
-    let [problem] = verified.problems.as_slice() else { panic!("{verified:?}") };
-    assert_eq!(problem.table, tables::ACTIVITIES.name());
-    assert!(problem.what.ends_with("; no row behind it was looked at"), "{problem:?}");
 }
