@@ -207,8 +207,13 @@ impl<'s> Links<'s> {
     fn is_log_whole(&self, found: &mut Verified) -> Result<bool, StoreError> {
         let mut is_whole = false;
         for copy in [tables::ENGAGEMENT_LOG, tables::ENGAGEMENT_LOG_TWIN] {
-            is_whole |=
-                self.for_each(copy, found, |key, value, _| codec::unseal(key, value).map(drop))?;
+            is_whole |= unless_damaged(damage::contained(|| {
+                match tables::open_if_there(self.snapshot, copy)? {
+                    None => Ok(true),
+                    Some(_) => self
+                        .for_each(copy, found, |key, value, _| codec::unseal(key, value).map(drop)),
+                }
+            }))?;
         }
         Ok(is_whole)
     }
