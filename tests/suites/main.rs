@@ -8,6 +8,7 @@ mod cases;
 mod corpora;
 mod coverage;
 mod crash;
+mod crowd;
 mod delivery;
 mod device;
 mod erasure;
