@@ -65,9 +65,15 @@ impl<'s> Links<'s> {
             self.entry(tables::INDEX, entry, holder, key, found)
         })?;
         for part in [Self::histories, Self::pairs, Self::counters] {
-            unless_damaged(damage::contained(|| part(self, found).map(|()| true)))?;
+            unless_damaged(damage::contained(|| part(self, found)))?;
         }
         Ok(())
+    }
+
+    /// A table, if it is there; none where it is damaged where it begins.
+    fn open(&self, definition: Definition) -> Result<Option<Option<ReadTable>>, StoreError> {
+        let open = || Ok(tables::open_if_there(self.snapshot, definition)?);
+        unless_damaged(damage::contained(open))
     }
 
     /// Calls `check` with each row of a table, as far as it can be read; says whether all of it was.
@@ -77,7 +83,7 @@ impl<'s> Links<'s> {
         found: &mut Verified,
         mut check: impl FnMut(&[u8], &[u8], &mut Verified) -> Result<(), StoreError>,
     ) -> Result<bool, StoreError> {
-        unless_damaged(damage::contained(|| {
+        let read = damage::contained(|| {
             let mut is_whole = true;
             for row in self.snapshot.open_table(definition)?.iter()? {
                 let (key, value) = row?;
@@ -88,10 +94,11 @@ impl<'s> Links<'s> {
                     // No checksum tells it.
                     found.add(definition.name(), None, NO_KEY);
                 }
-                is_whole &= unless_damaged(checked.map(|()| true))?;
+                is_whole &= unless_damaged(checked)?.is_some();
             }
             Ok(is_whole)
-        }))
+        });
+        Ok(unless_damaged(read)? == Some(true))
     }
 
     /// Each of a record's entries must be in its index.
@@ -163,17 +170,17 @@ impl<'s> Links<'s> {
             let (tenant, def) = tenant_and_resource(owner)?;
             follow(tenant, def, id, found)
         })?;
-        is_whole &= unless_damaged(damage::contained(|| {
-            let mut are_whole = true;
+        let read = damage::contained(|| {
             for (tenant, resource, id) in ReadEngagement::open(self.snapshot)?.logged_alone()? {
                 let followed = damage::contained(|| {
                     let def = resources::by_code(resource).ok_or_else(no_key)?;
-                    follow(tenant, def, id, found).map(|()| true)
+                    follow(tenant, def, id, found)
                 });
-                are_whole &= unless_damaged(followed)?;
+                is_whole &= unless_damaged(followed)?.is_some();
             }
-            Ok(are_whole)
-        }))?;
+            Ok(())
+        });
+        is_whole &= unless_damaged(read)?.is_some();
         let mut logged = BTreeMap::from([(END_USER.path, 0_u64), (COMPANY.path, 0)]);
         is_whole &= self.for_each(tables::ACTIVITIES, found, |key, value, found| {
             if let Some(activity) = history::unseal(key, value)? {
@@ -207,13 +214,14 @@ impl<'s> Links<'s> {
     fn is_log_whole(&self, found: &mut Verified) -> Result<bool, StoreError> {
         let mut is_whole = false;
         for copy in [tables::ENGAGEMENT_LOG, tables::ENGAGEMENT_LOG_TWIN] {
-            is_whole |= unless_damaged(damage::contained(|| {
-                match tables::open_if_there(self.snapshot, copy)? {
-                    None => Ok(true),
-                    Some(_) => self
-                        .for_each(copy, found, |key, value, _| codec::unseal(key, value).map(drop)),
+            is_whole |= match self.open(copy)? {
+                // A store of before has none.
+                Some(None) => true,
+                Some(Some(_)) => {
+                    self.for_each(copy, found, |key, value, _| codec::unseal(key, value).map(drop))?
                 }
-            }))?;
+                None => false,
+            };
         }
         Ok(is_whole)
     }
@@ -231,11 +239,11 @@ impl<'s> Links<'s> {
             let span = self.spans.as_ref().map(of_span).transpose()?.flatten();
             Ok(span.is_none_or(|(_, span)| span.may_hold(activity.date)))
         });
-        if matches!(fits, Ok(false)) {
+        if unless_damaged(fits)? == Some(false) {
             let what = "its date is not one of its span";
             found.add(tables::ACTIVITY_SPANS.name(), Some(activity.id), what);
         }
-        unless_damaged(fits).map(drop)
+        Ok(())
     }
 
     /// Tables of which each row belongs to one of another.
@@ -267,18 +275,13 @@ impl<'s> Links<'s> {
             [tables::ENGAGEMENT_LOG, tables::ENGAGEMENT_LOG_TWIN],
             [tables::ENGAGEMENT_LOG_TWIN, tables::ENGAGEMENT_LOG],
         ] {
-            let compared = damage::contained(|| {
-                let Some(other) = tables::open_if_there(self.snapshot, twin)? else {
-                    return Ok(true);
-                };
-                self.for_each(copy, found, |key, value, found| {
-                    if other.get(key)?.is_none_or(|other| other.value() != value) {
-                        found.add(copy.name(), None, "an entry is not the same in its twin");
-                    }
-                    Ok(())
-                })
-            });
-            unless_damaged(compared)?;
+            let Some(Some(other)) = self.open(twin)? else { continue };
+            self.for_each(copy, found, |key, value, found| {
+                if other.get(key)?.is_none_or(|other| other.value() != value) {
+                    found.add(copy.name(), None, "an entry is not the same in its twin");
+                }
+                Ok(())
+            })?;
         }
         Ok(())
     }
@@ -291,14 +294,15 @@ impl<'s> Links<'s> {
         found: &mut Verified,
         named: impl Fn(&[u8], &[u8]) -> Result<Vec<u8>, StoreError>,
     ) -> Result<(), StoreError> {
-        let others = self.snapshot.open_table(to)?;
+        let Some(Some(others)) = self.open(to)? else { return Ok(()) };
         self.for_each(from, found, |key, value, found| {
             if others.get(named(key, value)?.as_slice())?.is_none() {
                 found.add(from.name(), None, format!("its row of `{}` is missing", to.name()));
             }
             Ok(())
         })?;
-        let (one, other) = (self.snapshot.open_table(from)?.len()?, others.len()?);
+        let Some(Some(ones)) = self.open(from)? else { return Ok(()) };
+        let (one, other) = (ones.len()?, others.len()?);
         if one != other {
             found.add(from.name(), None, format!("{one} rows, and {other} of `{}`", to.name()));
         }
@@ -374,11 +378,10 @@ fn no_key() -> StoreError {
     StoreError::corrupted(NO_KEY)
 }
 
-/// What was found, or `false` where damage was met: that has been told by then, when each row was held against its
-/// checksum.
-fn unless_damaged(found: Result<bool, StoreError>) -> Result<bool, StoreError> {
+/// What was found, or none where damage was met: that has been told by then, when each row was held against its checksum.
+fn unless_damaged<T>(found: Result<T, StoreError>) -> Result<Option<T>, StoreError> {
     match found {
-        Err(StoreError::Corrupted { .. }) => Ok(false),
-        found => found,
+        Err(StoreError::Corrupted { .. }) => Ok(None),
+        found => found.map(Some),
     }
 }
