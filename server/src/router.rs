@@ -19,7 +19,7 @@ use crate::{
     limits::MAX_URI_BYTES,
     openapi::{
         Access::{Anyone, OfResource, Scope, TenantAsUser},
-        Kind, Says,
+        Kind, RouteDoc,
     },
     routes,
 };
@@ -53,18 +53,20 @@ macro_rules! record {
 struct RouteDef<H> {
     method: Method,
     path: &'static str,
-    says: Says,
+    doc: RouteDoc,
     handler: H,
 }
 
-/// Writes a route on one line: method, path, who may call it, what it takes and gives, what it does.
+/// Writes a route: method, path, who may call it, what it takes and gives, what it does and what handles it;
+/// on the next line its description, in Markdown, for who calls it.
 macro_rules! route {
-    ($method:ident $path:literal, $access:expr, $takes:ident => $gives:ident, $summary:literal, $handler:expr) => {
+    ($method:ident $path:literal, $access:expr, $takes:ident => $gives:ident, $summary:literal, $handler:expr, $description:expr) => {
         RouteDef {
             method: Method::$method,
             path: $path,
-            says: Says {
+            doc: RouteDoc {
                 summary: $summary,
+                description: $description,
                 access: $access,
                 takes: Kind::$takes,
                 gives: Kind::$gives,
@@ -77,57 +79,91 @@ macro_rules! route {
 /// Routes that every resource has; `*` stands for its name in paths.
 #[rustfmt::skip]
 static RECORD_ROUTES: &[RouteDef<RecordHandler>] = &[
-    route!(POST "/*", OfResource("create"), NewRecord => Record, "Create a record", record!(routes::records::create)),
-    route!(GET "/*", OfResource("read"), Nothing => Records, "List records", record!(routes::records::list)),
-    route!(PUT "/*", OfResource("update"), Items => BulkAnswer, "Create or change many records", record!(routes::records::upsert)),
-    route!(GET "/*/:id", OfResource("read"), Nothing => Record, "Read a record", record!(routes::records::read)),
-    route!(PUT "/*/:id", OfResource("update"), Record => Record, "Change a record", record!(routes::records::update)),
-    route!(PATCH "/*/:id", OfResource("update"), Record => Record, "Change a record; the same as PUT", record!(routes::records::update)),
-    route!(DELETE "/*/:id", OfResource("delete"), Nothing => Deleted, "Delete a record", record!(routes::records::delete)),
+    route!(POST "/*", OfResource("create"), NewRecord => Record, "Create a record", record!(routes::records::create),
+        "Returns the stored record, with what the service fills in. A unique key, such as `externalId`, that another record holds is rejected with 409. With `Idempotency-Key` a retry has its effect once."),
+    route!(GET "/*", OfResource("read"), Nothing => Records, "List records", record!(routes::records::list),
+        "Ordered by `_id` unless `sort` is given. Each property is a filter. Page by `after`, the last `_id` of the previous page, which stays exact while data changes, or by `offset`; `Link` names the next page."),
+    route!(PUT "/*", OfResource("update"), Items => BulkAnswer, "Upsert records in bulk", record!(routes::records::upsert),
+        "Up to 5,000 items, applied in order in one transaction: an item updates the record that one of its keys finds, else it creates one. Invalid items do not affect valid ones, and the status is 200 for both: check `Svctrack-Bulk-Errors`."),
+    route!(GET "/*/:id", OfResource("read"), Nothing => Record, "Get a record", record!(routes::records::read),
+        "With the `ETag` of an earlier response in `If-None-Match`, an unchanged record is a 304 without a body."),
+    route!(PUT "/*/:id", OfResource("update"), Record => Record, "Update a record", record!(routes::records::update),
+        "Merges the body into the record: absent properties are left alone, `null` clears one, and `custom` is merged key by key. With an `ETag` in `If-Match`, a record that has changed since is left alone (412)."),
+    route!(PATCH "/*/:id", OfResource("update"), Record => Record, "Update a record (the same as PUT)", record!(routes::records::update),
+        "Merges the body into the record, as PUT does."),
+    route!(DELETE "/*/:id", OfResource("delete"), Nothing => Deleted, "Delete a record", record!(routes::records::delete),
+        "With an `ETag` in `If-Match`, a record that has changed since is left alone (412)."),
 ];
 
 /// All other routes.
 #[rustfmt::skip]
 static ROUTES: &[RouteDef<Handler>] = &[
-    route!(POST "/analytics/:tenant", Anyone, Event => Ok, "Take in an event", alone!(routes::tracking::realtime)),
-    route!(OPTIONS "/analytics/:tenant", Anyone, Nothing => Nothing, "Say that any page may send events", alone!(routes::tracking::preflight)),
-    route!(POST "/dock/:pipeline", TenantAsUser, Calls => Ok, "Take in calls of a customer-data pipeline", alone!(routes::tracking::pipeline)),
-    route!(OPTIONS "/dock/:pipeline", Anyone, Nothing => Nothing, "Say that any page may send events", alone!(routes::tracking::preflight)),
-    route!(POST "/analytics/bulk/:tenant", Anyone, Events => Ok, "Take in many events", alone!(routes::tracking::bulk)),
-    route!(OPTIONS "/analytics/bulk/:tenant", Anyone, Nothing => Nothing, "Say that any page may send events", alone!(routes::tracking::preflight)),
-    route!(GET "/activities", Scope("activities:read"), Nothing => Activities, "List what users did, newest first", alone!(routes::activities::list)),
-    route!(GET "/integrationissues", Scope("reports:read"), Nothing => Report, "List what senders of events should mend, newest first", alone!(routes::integration_issues::list)),
-    route!(DELETE "/integrationissues/:id", Scope("admin"), Nothing => Deleted, "Remove an entry of the report", alone!(routes::integration_issues::delete)),
-    route!(POST "/integrationissues/:id/replay", Scope("admin"), Nothing => Object, "Let the events go on that wait behind an entry", alone!(routes::integration_issues::replay)),
-    route!(GET "/activities/stream", Scope("activities:read"), Nothing => Stream, "Hear what users do, as it is stored", alone!(routes::activity_stream::listen)),
-    route!(GET "/endusers/:id/export", Scope("endusers:read"), Nothing => Export, "Give everything that is known of a person", alone!(routes::people::export)),
-    route!(POST "/endusers/unsuppress", Scope("admin"), Keys => Object, "Let people back who were erased", alone!(routes::people::unsuppress)),
-    route!(GET "/leancompanies", Scope("companies:read"), Nothing => Objects, "List companies by the ids of other systems", alone!(routes::lean_companies::list)),
-    route!(POST "/tokens", Scope("admin"), NewToken => Token, "Issue a token", alone!(routes::tokens::create)),
-    route!(GET "/tokens", Scope("admin"), Nothing => Objects, "List tokens", alone!(routes::tokens::list)),
-    route!(DELETE "/tokens/:id", Scope("admin"), Nothing => Deleted, "Revoke a token", alone!(routes::tokens::revoke)),
-    route!(GET "/settings", Scope("admin"), Nothing => Settings, "Read how the service works for the tenant", alone!(routes::settings::read)),
-    route!(PUT "/settings", Scope("admin"), Settings => Settings, "Change how the service works for the tenant", alone!(routes::settings::update)),
-    route!(PATCH "/settings", Scope("admin"), Settings => Settings, "Change settings; the same as PUT", alone!(routes::settings::update)),
-    route!(POST "/tenants", Scope(OPERATOR), NewTenant => Tenant, "Make a tenant, with its first token", alone!(routes::tenants::create)),
-    route!(GET "/tenants", Scope(OPERATOR), Nothing => Objects, "List tenants", alone!(routes::tenants::list)),
-    route!(GET "/backup", Scope(OPERATOR), Nothing => Archive, "Give all that is stored, of every tenant, as one file", alone!(routes::backup::download)),
-    route!(GET "/openapi.json", Anyone, Nothing => Object, "Describe this API", alone!(routes::pages::openapi)),
-    route!(GET "/docs", Anyone, Nothing => Page, "Show this description, and try calls", alone!(routes::pages::docs)),
-    route!(GET "/demo", Anyone, Nothing => Page, "Show the snippet in use", alone!(routes::pages::demo)),
-    route!(GET "/health", Anyone, Nothing => Health, "Say how the service is", alone!(routes::health::health)),
+    route!(POST "/analytics/:tenant", Anyone, Event => Ok, "Track an event in real time", alone!(routes::tracking::realtime),
+        "`OK` means that the event is stored durably, or is ignored by a rule. `email` or `externalId` identifies the user, who is created if the company is known and the settings allow it. The body is JSON whatever its `Content-Type`, so that a page can send it without a CORS preflight."),
+    route!(OPTIONS "/analytics/:tenant", Anyone, Nothing => Nothing, "CORS preflight", alone!(routes::tracking::preflight),
+        "Any origin may send events, without credentials."),
+    route!(POST "/dock/:pipeline", TenantAsUser, Calls => Ok, "Track calls of a customer-data pipeline", alone!(routes::tracking::pipeline),
+        "One `identify` or `track` call, or an array of calls; any other type is ignored. A call for an unknown user without a known company is discarded and listed in the report of integration issues."),
+    route!(OPTIONS "/dock/:pipeline", Anyone, Nothing => Nothing, "CORS preflight", alone!(routes::tracking::preflight),
+        "Any origin may send events, without credentials."),
+    route!(POST "/analytics/bulk/:tenant", Anyone, Events => Ok, "Track events in bulk", alone!(routes::tracking::bulk),
+        "The rows are stored in order. Invalid rows do not affect valid ones: they are counted in `Svctrack-Rejected-Count` and listed in the report of integration issues. A body that is not a JSON array is rejected as a whole."),
+    route!(OPTIONS "/analytics/bulk/:tenant", Anyone, Nothing => Nothing, "CORS preflight", alone!(routes::tracking::preflight),
+        "Any origin may send events, without credentials."),
+    route!(GET "/activities", Scope("activities:read"), Nothing => Activities, "List activities", alone!(routes::activities::list),
+        "What users did, newest stored first. Names and e-mails are those that the users have now."),
+    route!(GET "/integrationissues", Scope("reports:read"), Nothing => Report, "List integration issues", alone!(routes::integration_issues::list),
+        "What senders of events and tickets should fix, newest first; entries of the same cause are one. Kept for 30 days."),
+    route!(DELETE "/integrationissues/:id", Scope("admin"), Nothing => Deleted, "Remove an integration issue", alone!(routes::integration_issues::delete),
+        "Removes the entry from the report. One that does not exist is answered with `deletedCount` 0."),
+    route!(POST "/integrationissues/:id/replay", Scope("admin"), Nothing => Replayed, "Replay parked events", alone!(routes::integration_issues::replay),
+        "Processes the parked events of an entry again, after its cause was fixed: the first of them before the response, the others after it."),
+    route!(GET "/activities/stream", Scope("activities:read"), Nothing => Stream, "Stream activities", alone!(routes::activity_stream::listen),
+        "Server-sent events: each activity as it is stored. After a lost connection `Last-Event-ID`, or `after`, resumes where it ended."),
+    route!(GET "/endusers/:id/export", Scope("endusers:read"), Nothing => Export, "Export a person's data", alone!(routes::people::export),
+        "Everything that is stored about an end user, for a data subject's request: the record, activities, tickets, parked events and integration issues."),
+    route!(POST "/endusers/unsuppress", Scope("admin"), Keys => Unsuppressed, "Lift the suppression of erased people", alone!(routes::people::unsuppress),
+        "Events, tickets and records of an erased person are kept out by the keys that the person had. This lets the given keys in again."),
+    route!(GET "/leancompanies", Scope("companies:read"), Nothing => LeanCompanies, "List companies by ids of other systems", alone!(routes::lean_companies::list),
+        "Companies with their ids only, for mapping. `externalId`, `sourceId` and `status` can be given several times."),
+    route!(POST "/tokens", Scope("admin"), NewToken => Token, "Issue a token", alone!(routes::tokens::create),
+        "The response is the only place where the token is shown. A token can grant only scopes that it holds itself."),
+    route!(GET "/tokens", Scope("admin"), Nothing => Tokens, "List tokens", alone!(routes::tokens::list),
+        "What is stored of each token of the tenant, never the token itself."),
+    route!(DELETE "/tokens/:id", Scope("admin"), Nothing => Revoked, "Revoke a token", alone!(routes::tokens::revoke),
+        "Takes effect on the next request."),
+    route!(GET "/settings", Scope("admin"), Nothing => Settings, "Get the tenant's settings", alone!(routes::settings::read),
+        "The settings of the token's tenant, defaults included."),
+    route!(PUT "/settings", Scope("admin"), Settings => Settings, "Update the tenant's settings", alone!(routes::settings::update),
+        "Merges the body into the settings: what is absent is left alone, `null` restores a default."),
+    route!(PATCH "/settings", Scope("admin"), Settings => Settings, "Update settings (the same as PUT)", alone!(routes::settings::update),
+        "Merges the body into the settings, as PUT does."),
+    route!(POST "/tenants", Scope(OPERATOR), NewTenant => Tenant, "Create a tenant", alone!(routes::tenants::create),
+        "Needs an operator token. The response is the only place where the tenant's first token is shown."),
+    route!(GET "/tenants", Scope(OPERATOR), Nothing => Tenants, "List tenants", alone!(routes::tenants::list),
+        "Needs an operator token."),
+    route!(GET "/backup", Scope(OPERATOR), Nothing => Archive, "Download a backup", alone!(routes::backup::download),
+        "A consistent snapshot of all tenants as one archive, made while the service runs. Needs an operator token."),
+    route!(GET "/openapi.json", Anyone, Nothing => Object, "Get this description", alone!(routes::pages::openapi),
+        "The description of the API, in OpenAPI 3.1."),
+    route!(GET "/docs", Anyone, Nothing => Page, "Browse this description", alone!(routes::pages::docs),
+        "The description of the API as a page that can send requests."),
+    route!(GET "/demo", Anyone, Nothing => Page, "Try the tracking script", alone!(routes::pages::demo),
+        "A page with the snippet of a tenant, which sends events and shows what was stored."),
+    route!(GET "/health", Anyone, Nothing => Health, "Check the service's health", alone!(routes::health::health),
+        "200 while the store can be read and written, else 503."),
 ];
 
 /// Every route with its path as the API writes it, for the API's description.
-pub(crate) fn described() -> Vec<(Method, String, Says, Option<&'static ResourceDef>)> {
+pub(crate) fn described() -> Vec<(Method, String, RouteDoc, Option<&'static ResourceDef>)> {
     let alone = ROUTES.iter().map(|route| {
         let of = REGISTRY.iter().find(|def| route.path.split('/').nth(1) == Some(def.path));
-        (route.method.clone(), route.path.to_owned(), route.says, of.copied())
+        (route.method.clone(), route.path.to_owned(), route.doc, of.copied())
     });
     let of_records = REGISTRY.iter().flat_map(|def| {
         RECORD_ROUTES.iter().map(|route| {
             let path = route.path.replacen('*', def.path, 1);
-            (route.method.clone(), path, route.says, Some(*def))
+            (route.method.clone(), path, route.doc, Some(*def))
         })
     });
     of_records.chain(alone).collect()

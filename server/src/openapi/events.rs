@@ -14,7 +14,6 @@ use super::{
     schemas::{OBJECT_ID, TEXT, event, event_member},
     set,
 };
-use crate::limits::MAX_REJECTED_INDEXES;
 
 /// A row of a bulk call: an event with the route's own names, and a count.
 pub(super) fn bulk_event() -> Value {
@@ -38,14 +37,14 @@ pub(super) fn bulk_event() -> Value {
 pub(super) fn pipeline_call() -> Value {
     let text = |description: &str| json!({ "type": ["string", "null"], "pattern": TEXT, "description": description });
     json!({
-        "type": "object",
+        "type": "object", "description": "A call of a customer-data pipeline. `userId`, or an e-mail in `traits`, identifies the user.",
         "properties": {
             "type": text("`identify` or `track`, in any case; any other call is ignored."),
             "userId": text("The user's id in the caller's system."),
             "event": text("What was done."),
             "properties": {
                 "type": ["object", "null"], "description": "Extra data.",
-                "propertyNames": { "pattern": TEXT }, "additionalProperties": reference("Value"),
+                "propertyNames": { "pattern": TEXT }, "additionalProperties": true,
             },
             "traits": {
                 "type": ["object", "null"], "description": "Who the user is.",
@@ -56,25 +55,37 @@ pub(super) fn pipeline_call() -> Value {
                     "companyId": text("Customer id in the caller's system."),
                 },
             },
-            "context": { "type": ["object", "null"], "description": "Its `traits` stand in for what `traits` lacks." },
+            "context": { "type": ["object", "null"], "additionalProperties": true, "description": "Its `traits` stand in for what `traits` lacks." },
             "timestamp": text("When it happened; the time of receipt when absent."),
             "messageId": { "type": ["string", "null"], "maxLength": MAX_MESSAGE_ID_BYTES, "description": "The sender's id of the call." },
         },
     })
 }
 
+/// One call, or many.
+pub(super) fn pipeline_body() -> Value {
+    json!({
+        "description": "A call, or an array of calls.",
+        "oneOf": [
+            reference("PipelineCall"),
+            { "title": "PipelineCalls", "type": "array", "items": reference("PipelineCall") },
+        ],
+    })
+}
+
 pub(super) fn integration_issue() -> Value {
     let text = |description: &str| json!({ "type": "string", "description": description });
     json!({
-        "type": "object",
+        "type": "object", "description": "What senders should fix.",
+        "required": ["_id", "route", "code", "message", "at", "count", "sample"],
         "properties": {
             "_id": text("Its id."),
-            "route": { "enum": Route::ALL.map(Route::name), "description": "How it came in." },
+            "route": { "type": "string", "enum": Route::ALL.map(Route::name), "description": "How it came in." },
             "code": text("What it is, stable."),
             "message": text("What is wrong, and what would mend it."),
             "at": { "type": "string", "format": "date-time", "description": "When it was last seen." },
             "count": { "type": "integer", "description": "How often it was seen." },
-            "sample": { "type": "object", "description": "What was sent, in short." },
+            "sample": { "type": "object", "additionalProperties": true, "description": "What was sent, in short." },
         },
     })
 }
@@ -86,7 +97,8 @@ pub(super) fn activity() -> Value {
         |description: &str| json!({ "type": ["string", "null"], "description": description });
     let time = |description: &str| json!({ "type": "string", "format": "date-time", "description": description });
     json!({
-        "type": "object",
+        "type": "object", "description": "What an end user did.",
+        "required": ["_id", "action", "count", "weight", "passive", "date", "receivedAt", "route"],
         "properties": {
             "_id": { "type": "string", "pattern": OBJECT_ID, "description": "Its id; ids ascend in the order of storing." },
             "companyId": id("The company of the user when it was stored."),
@@ -98,30 +110,16 @@ pub(super) fn activity() -> Value {
             "assetExtId": text("The `externalId` of the asset as it was sent."),
             "projectId": id("The project, where one has the `externalId` that was sent."),
             "projectExtId": text("The `externalId` of the project as it was sent."),
-            "action": text("What was done."),
-            "info": { "description": "Extra data, as it was sent.", "anyOf": [reference("Value"), { "type": "null" }] },
+            "action": { "type": "string", "description": "What was done." },
+            "info": { "type": ["object", "null"], "description": "Extra data, as it was sent.", "additionalProperties": true },
             "count": { "type": "integer", "minimum": 1, "maximum": MAX_COUNT, "description": "How often." },
             "weight": { "type": "number", "minimum": 0, "description": "How much it counts in `experience`." },
             "passive": { "type": "boolean", "description": "Whether it does not count as activity." },
             "date": time("When it happened."),
             "receivedAt": time("When it was received."),
-            "route": { "enum": Route::ALL.map(Route::name), "description": "How it came in." },
+            "route": { "type": "string", "enum": Route::ALL.map(Route::name), "description": "How it came in." },
             "messageId": text("The sender's id of the event."),
         },
-    })
-}
-
-/// The headers of an answer to many events (R31, R16).
-pub(super) fn headers_of_many() -> Value {
-    let header =
-        |description: &str, schema: Value| json!({ "description": description, "schema": schema });
-    json!({
-        "Svctrack-Rejected-Count": header("How many rows were refused, if any.", json!({ "type": "integer" })),
-        "Svctrack-Rejected": header(
-            &format!("Their indexes, separated by commas: at most {MAX_REJECTED_INDEXES}, then `...`."),
-            json!({ "type": "string" }),
-        ),
-        "Idempotent-Replayed": header("All of it had been stored by an earlier call with this key.", json!({ "const": "true" })),
     })
 }
 

@@ -58,7 +58,11 @@ pub(super) fn activity_parameters() -> Vec<Value> {
     let sort = "`-_id`, newest stored first, or `-date`, of one end user or one company only.";
     let mut parameters = activity_filters();
     parameters.extend([
-        parameter("sort", sort, json!({ "enum": ActivityOrder::NAMES, "default": "-_id" })),
+        parameter(
+            "sort",
+            sort,
+            json!({ "type": "string", "enum": ActivityOrder::NAMES, "default": "-_id" }),
+        ),
         limit(activity::LIST),
         after("Only those behind the one with this `_id`, the last of the page before."),
     ]);
@@ -73,7 +77,11 @@ pub(super) fn stream_parameters() -> Vec<Value> {
 
 pub(super) fn report_parameters() -> Vec<Value> {
     vec![
-        parameter("route", "Only of this way in.", json!({ "enum": Route::ALL.map(Route::name) })),
+        parameter(
+            "route",
+            "Only of this way in.",
+            json!({ "type": "string", "enum": Route::ALL.map(Route::name) }),
+        ),
         parameter("code", "Only with this code.", json!({ "type": "string" })),
         time("from", "Only what was seen at this time or later."),
         limit(report::LIST),

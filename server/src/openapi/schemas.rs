@@ -1,22 +1,22 @@
-//! The schemas of the description: the resources as their rows say them, and what is beside them.
+//! The schemas of the description beside those of the resources.
 
 use serde_json::{Map, Value, json};
 use svctrack_core::{
     access::{self, MAX_LABEL_BYTES, MAX_SCOPES},
     resources::{
         REGISTRY,
+        company::{self, COMPANY},
         end_user::{END_USER, KEYS},
         settings::SETTINGS,
         ticket::TICKET,
     },
-    schema::{self, ResourceDef, Row},
     tracking::event::{Kind, MAX_EVENT_BYTES, MAX_MESSAGE_ID_BYTES, MEMBERS, Member, Place, name},
-    value::{email::MAX_EMAIL_BYTES, key::MAX_KEY_BYTES, number::MAX_AMOUNT},
 };
 
 use super::{
-    events::{activity, bulk_event, integration_issue, pipeline_call},
-    reference, schema_name, set,
+    events::{activity, bulk_event, integration_issue, pipeline_body, pipeline_call},
+    records::{self, schema_name, taken},
+    reference, set,
 };
 use crate::store::Health;
 
@@ -30,111 +30,71 @@ pub(super) const OBJECT_ID: &str = "^[0-9a-f]{24}$";
 /// A date of a year that is taken (R8).
 pub(super) const YEAR: &str = "^(19[7-9][0-9]|[2-9][0-9]{3})-";
 /// An id that the caller gives.
-const KEY: &str = "^[^\\x00-\\x1f\\x7f-\\x9f]+$";
+pub(super) const KEY: &str = "^[^\\x00-\\x1f\\x7f-\\x9f]+$";
+
 pub(super) fn schemas() -> Value {
     let mut schemas = Map::new();
     for def in REGISTRY {
-        schemas.insert(schema_name(def), resource(def));
+        records::insert(&mut schemas, def);
     }
-    schemas.insert(schema_name(&SETTINGS), resource(&SETTINGS));
-    schemas.insert("Value".to_owned(), value());
-    schemas.insert("Event".to_owned(), event());
-    schemas.insert("BulkEvent".to_owned(), bulk_event());
-    schemas.insert("PipelineCall".to_owned(), pipeline_call());
-    schemas.insert("Activity".to_owned(), activity());
-    schemas.insert("IntegrationIssue".to_owned(), integration_issue());
-    schemas.insert("NewTenant".to_owned(), new_tenant());
-    schemas.insert("NewToken".to_owned(), new_token());
-    schemas.insert("PersonKeys".to_owned(), person_keys());
-    schemas.insert("PersonExport".to_owned(), person_export());
-    schemas.insert("Deleted".to_owned(), integers(&["n", "ok", "deletedCount"]));
-    schemas.insert("BulkCounts".to_owned(), integers(&["created", "updated"]));
-    schemas.insert("BulkAnswer".to_owned(), bulk_answer());
-    schemas.insert("Health".to_owned(), health());
-    schemas.insert("Problem".to_owned(), problem_schema());
+    records::insert_single(&mut schemas, &SETTINGS);
+    let others = [
+        ("Event", event()),
+        ("BulkEvent", bulk_event()),
+        ("PipelineCall", pipeline_call()),
+        ("PipelineBody", pipeline_body()),
+        ("Activity", activity()),
+        ("IntegrationIssue", integration_issue()),
+        ("Replayed", count("replayed", "Events that were processed before the response.")),
+        ("LeanCompany", lean_company()),
+        ("NewTenant", new_tenant()),
+        ("Tenant", tenant(&[])),
+        ("CreatedTenant", created_tenant()),
+        ("NewToken", new_token()),
+        ("Token", token(&[])),
+        ("IssuedToken", issued_token()),
+        ("PersonKeys", person_keys()),
+        ("PersonExport", person_export()),
+        ("Unsuppressed", count("unsuppressed", "Keys that were suppressed and are not any more.")),
+        ("Deleted", integers(&DELETED)),
+        ("BulkCounts", integers(&BULK_COUNTS)),
+        ("BulkAnswer", bulk_answer(&[])),
+        ("ValidatedBulkAnswer", bulk_answer(&[VALIDATION_ERRORS])),
+        ("BulkKeys", bulk_keys()),
+        ("BulkError", bulk_error()),
+        ("Health", health()),
+        ("Problem", problem()),
+        ("ProblemItem", problem_item()),
+    ];
+    schemas.extend(others.map(|(name, schema)| (name.to_owned(), schema)));
     for schema in schemas.values_mut().filter(|schema| schema.get("properties").is_some()) {
         // What is not known is named in a header and ignored (R6), but must be text all the same.
         set(schema, "propertyNames", json!({ "pattern": TEXT }));
-        set(schema, "additionalProperties", reference("Value"));
     }
     Value::Object(schemas)
 }
 
-/// A resource as its rows say it.
-fn resource(def: &ResourceDef) -> Value {
-    let properties: Map<String, Value> =
-        def.rows.iter().map(|row| (row.name.to_owned(), property(row))).collect();
-    json!({
-        "type": "object", "description": def.doc, "properties": properties,
-    })
-}
-
-fn property(row: &Row) -> Value {
-    let mut property = kind_schema(row);
-    let unit = row.unit.map(|unit| format!(" In {unit}.")).unwrap_or_default();
-    set(&mut property, "description", json!(format!("{}{unit}", row.doc.trim())));
-    if !row.is_sent() {
-        set(&mut property, "readOnly", json!(true));
+/// An object whose members are all there, each with its schema and what it says.
+fn whole(doc: &str, members: &[(&str, Value, &str)]) -> Value {
+    let mut properties = Map::new();
+    for (name, schema, doc) in members {
+        let mut property = schema.clone();
+        set(&mut property, "description", json!(doc));
+        properties.insert((*name).to_owned(), property);
     }
-    if !row.values.is_empty() {
-        let mut values: Vec<Value> = row.values.iter().map(|value| json!(value)).collect();
-        values.extend(row.aliases.iter().map(|(alias, _)| json!(alias)));
-        values.push(Value::Null);
-        set(&mut property, "enum", json!(values));
+    let required: Vec<_> = members.iter().map(|(name, ..)| name).collect();
+    json!({ "type": "object", "description": doc, "properties": properties, "required": required })
+}
+
+/// Adds members to an object that need not be there.
+fn with_optional(mut object: Value, members: &[(&str, &str)]) -> Value {
+    if let Some(properties) = object.get_mut("properties").and_then(Value::as_object_mut) {
+        for (name, doc) in members {
+            let property = json!({ "type": "string", "description": doc });
+            properties.insert((*name).to_owned(), property);
+        }
     }
-    property
-}
-
-fn kind_schema(row: &Row) -> Value {
-    use schema::Kind as K;
-    let (least, greatest) = row.range.unwrap_or((-MAX_AMOUNT, MAX_AMOUNT));
-    match row.kind {
-        K::Id => json!({ "type": ["string", "null"] }),
-        K::Reference => json!({ "type": ["string", "null"], "pattern": reference_pattern(row) }),
-        K::Text => json!({ "type": ["string", "null"], "pattern": TEXT }),
-        K::Key => json!({
-            "type": ["string", "null"], "minLength": 1, "maxLength": MAX_KEY_BYTES, "pattern": KEY
-        }),
-        K::Email => {
-            json!({ "type": ["string", "null"], "maxLength": MAX_EMAIL_BYTES, "pattern": TEXT })
-        }
-        K::References => json!({
-            "type": ["array", "null"],
-            "items": { "anyOf": [
-                { "type": "string", "pattern": reference_pattern(row) },
-                {
-                    "type": "object", "required": ["_id"],
-                    "properties": { "_id": { "type": "string", "pattern": reference_pattern(row) } },
-                    "propertyNames": { "pattern": TEXT }, "additionalProperties": reference("Value"),
-                },
-            ] },
-        }),
-        K::Values => json!({ "type": ["array", "null"], "items": reference("Value") }),
-        K::Texts => {
-            json!({ "type": ["array", "null"], "items": { "type": "string", "pattern": TEXT } })
-        }
-        K::Object => {
-            json!({ "type": ["object", "null"], "propertyNames": { "pattern": TEXT }, "additionalProperties": reference("Value") })
-        }
-        K::Date => {
-            json!({ "type": ["string", "null"], "format": "date-time", "pattern": YEAR })
-        }
-        K::Integer => json!({ "type": ["integer", "null"], "minimum": least, "maximum": greatest }),
-        K::Number => json!({ "type": ["number", "null"], "minimum": least, "maximum": greatest }),
-        K::Bool => json!({ "type": ["boolean", "null"] }),
-    }
-}
-
-/// What a reference may be: one that need not find its record is stored as it is given (R2).
-fn reference_pattern(row: &Row) -> &'static str {
-    let loose = row.refers.is_some_and(|refers| refers.binding == schema::Binding::Loose);
-    if loose { TEXT } else { RECORD_REF }
-}
-
-/// A free-form value. It is not said that no text in it holds NUL: a schema that names itself is more than
-/// some tools can follow.
-fn value() -> Value {
-    json!({ "description": "A free-form value; no text in it holds U+0000." })
+    object
 }
 
 pub(super) fn event() -> Value {
@@ -156,7 +116,7 @@ pub(super) fn event_member(member: &Member) -> Value {
         }
         Kind::Object => json!({
             "type": ["object", "null"],
-            "propertyNames": { "pattern": TEXT }, "additionalProperties": reference("Value"),
+            "propertyNames": { "pattern": TEXT }, "additionalProperties": true,
         }),
         Kind::Number => json!({ "type": ["number", "null"], "minimum": 0 }),
         Kind::Integer => json!({ "type": ["integer", "null"], "minimum": 0 }),
@@ -169,30 +129,93 @@ pub(super) fn event_member(member: &Member) -> Value {
     property
 }
 
+/// The request that issues a token.
 fn new_token() -> Value {
     json!({
-        "type": "object",
+        "type": "object", "description": "A token to issue.",
         "required": ["label", "scopes"],
         "properties": {
-            "label": { "type": "string", "minLength": 1, "maxLength": MAX_LABEL_BYTES, "pattern": TEXT, "description": "What it is for." },
+            "label": { "type": "string", "minLength": 1, "maxLength": MAX_LABEL_BYTES, "pattern": TEXT, "description": "What the token is for." },
             "scopes": {
                 "type": "array", "minItems": 1, "maxItems": MAX_SCOPES, "items": { "type": "string", "enum": access::every_scope() },
-                "description": "What it may do.",
+                "description": "What the token may do.",
             },
-            "expiresAt": { "type": ["string", "null"], "format": "date-time", "description": "From when on it counts no more." },
-            "userId": { "type": ["string", "null"], "pattern": OBJECT_ID, "description": "The user that it acts as." },
+            "expiresAt": { "type": ["string", "null"], "format": "date-time", "description": "When the token expires." },
+            "userId": { "type": ["string", "null"], "pattern": OBJECT_ID, "description": "The user that the token acts as." },
         },
     })
 }
 
+/// What is stored of a token.
+fn token(more: &[(&str, Value, &str)]) -> Value {
+    let time = || json!({ "type": ["string", "null"], "format": "date-time" });
+    let members = [
+        ("_id", json!({ "type": "string" }), "The eight characters after `svt_`."),
+        ("label", json!({ "type": "string" }), "What the token is for."),
+        ("scopes", strings(), "What the token may do."),
+        ("userId", json!({ "type": ["string", "null"] }), "The user that the token acts as."),
+        ("createdAt", date_time(), "When the token was issued."),
+        ("expiresAt", time(), "When the token expires."),
+        ("lastUsedAt", time(), "When the token was last used, to the minute."),
+    ];
+    whole("What is stored of a token.", &[&members, more].concat())
+}
+
+fn issued_token() -> Value {
+    let secret = ("token", json!({ "type": "string" }), "The token itself, shown only here.");
+    token(&[secret])
+}
+
 fn new_tenant() -> Value {
     json!({
-        "type": "object",
+        "type": "object", "description": "A tenant to create.",
         "required": ["name"],
         "properties": {
-            "name": { "type": "string", "minLength": 1, "maxLength": MAX_LABEL_BYTES, "pattern": TEXT, "description": "Whose it is." },
+            "name": { "type": "string", "minLength": 1, "maxLength": MAX_LABEL_BYTES, "pattern": TEXT, "description": "Tenant name." },
         },
     })
+}
+
+fn tenant(more: &[(&str, Value, &str)]) -> Value {
+    let id = json!({ "type": "string", "format": "uuid" });
+    let members = [
+        ("_id", id, "The tenant's UUID, the write key of its events."),
+        ("name", json!({ "type": "string" }), "Tenant name."),
+        ("createdAt", date_time(), "When the tenant was created."),
+    ];
+    whole("A tenant.", &[&members, more].concat())
+}
+
+fn created_tenant() -> Value {
+    let token = ("token", reference("IssuedToken"), "The tenant's first token.");
+    tenant(&[token])
+}
+
+fn lean_company() -> Value {
+    let names = [company::NAME.name, company::EXTERNAL_ID.name, company::SOURCE_ID.name];
+    let rows = names.iter().filter_map(|name| COMPANY.row(name));
+    let properties = rows.map(records::shown).map(|(name, schema)| (name.to_owned(), schema));
+    let id = (
+        "_id".to_owned(),
+        json!({ "type": "string", "pattern": OBJECT_ID, "description": "Service identifier." }),
+    );
+    let properties: Map<String, Value> = properties.chain([id]).collect();
+    json!({
+        "type": "object", "description": "A company with its ids only.",
+        "properties": properties, "required": ["_id"],
+    })
+}
+
+fn strings() -> Value {
+    json!({ "type": "array", "items": { "type": "string" } })
+}
+
+fn date_time() -> Value {
+    json!({ "type": "string", "format": "date-time" })
+}
+
+fn count(name: &str, doc: &str) -> Value {
+    whole("How many.", &[(name, json!({ "type": "integer" }), doc)])
 }
 
 fn person_keys() -> Value {
@@ -200,18 +223,20 @@ fn person_keys() -> Value {
         .rows
         .iter()
         .filter(|row| KEYS.contains(&row.name))
-        .map(|row| (row.name.to_owned(), property(row)))
+        .map(taken)
+        .map(|(name, schema)| (name.to_owned(), schema))
         .collect();
     json!({
         "type": "object", "properties": properties,
-        "description": "Keys of people who were erased; one at least.",
+        "description": "Keys of erased people; at least one.",
     })
 }
 
 fn person_export() -> Value {
     let many = |item: Value| json!({ "type": "array", "items": item });
     json!({
-        "type": "object",
+        "type": "object", "description": "Everything that is stored about a person.",
+        "required": ["endUser", "activities", "tickets", "parkedEvents", "integrationIssues"],
         "properties": {
             "endUser": reference(&schema_name(&END_USER)),
             "activities": many(reference("Activity")),
@@ -222,37 +247,81 @@ fn person_export() -> Value {
     })
 }
 
-fn integers(names: &[&str]) -> Value {
-    let properties: Map<String, Value> =
-        names.iter().map(|name| ((*name).to_owned(), json!({ "type": "integer" }))).collect();
-    json!({ "type": "object", "properties": properties })
+/// What a delete counts.
+const DELETED: [(&str, &str); 3] = [
+    ("n", "Records that were found."),
+    ("ok", "1: the request was carried out."),
+    ("deletedCount", "Records that were deleted."),
+];
+
+/// What a bulk upsert of tickets counts.
+const BULK_COUNTS: [(&str, &str); 2] =
+    [("created", "Records that were created."), ("updated", "Records that an item matched.")];
+
+fn integers(counts: &[(&str, &str)]) -> Value {
+    let members: Vec<_> =
+        counts.iter().map(|(name, doc)| (*name, json!({ "type": "integer" }), *doc)).collect();
+    whole("Counts.", &members)
 }
 
-fn bulk_answer() -> Value {
-    let mut answer = integers(&["created", "updated", "nonupdates"]);
-    let lists = [
-        "createdErrors",
-        "insertsKeys",
-        "updatedErrors",
-        "updatesKeys",
-        "modified",
-        "upsertedIds",
-        "permissionErrors",
-        "validationErrors",
+/// The list that only some resources have.
+const VALIDATION_ERRORS: (&str, &str) = ("validationErrors", "Items that failed a check.");
+
+/// The response to a bulk upsert (R18).
+fn bulk_answer(more: &[(&'static str, &'static str)]) -> Value {
+    let integer = || json!({ "type": "integer" });
+    let keys = || json!({ "type": "array", "items": reference("BulkKeys") });
+    let errors = || json!({ "type": "array", "items": reference("BulkError") });
+    let members = [
+        ("created", integer(), "Records that were created."),
+        ("createdErrors", errors(), "Items that would have created a record and were rejected."),
+        ("insertsKeys", keys(), "Keys of created records: `_id`, and the keys that were sent."),
+        ("updated", integer(), "Records that were changed."),
+        ("updatedErrors", errors(), "Items that would have updated a record and were rejected."),
+        ("updatesKeys", keys(), "Keys of changed records: `_id`."),
+        ("nonupdates", integer(), "Records that an item matched and did not change."),
+        ("modified", strings(), "Ids of changed records."),
+        ("upsertedIds", strings(), "Ids of created records."),
+        ("permissionErrors", errors(), "Items that the token may not apply."),
     ];
-    if let Some(properties) = answer.get_mut("properties").and_then(Value::as_object_mut) {
-        properties.extend(lists.map(|name| (name.to_owned(), json!({ "type": "array" }))));
-    }
-    answer
+    let more: Vec<_> = more.iter().map(|(name, doc)| (*name, errors(), *doc)).collect();
+    whole("What became of the items.", &[&members[..], &more].concat())
+}
+
+fn bulk_keys() -> Value {
+    let id = [("_id", json!({ "type": "string" }), "The record's id.")];
+    let keys = [
+        ("sourceId", "As it was sent."),
+        ("externalId", "As it was sent."),
+        ("email", "As it was sent."),
+    ];
+    with_optional(whole("Keys of a record.", &id), &keys)
+}
+
+/// A rejected item (R19).
+fn bulk_error() -> Value {
+    let text = || json!({ "type": "string" });
+    let members = [
+        ("index", json!({ "type": "integer" }), "Position of the item in the request, from 0."),
+        ("code", text(), "What is wrong, stable."),
+        ("message", text(), "What is wrong, in words."),
+    ];
+    let optional = [
+        ("field", "The property that is wrong."),
+        ("_id", "As it was sent, or of the record that was found."),
+        ("sourceId", "As it was sent."),
+        ("externalId", "As it was sent."),
+    ];
+    with_optional(whole("A rejected item.", &members), &optional)
 }
 
 fn health() -> Value {
     let count = || json!({ "type": "integer", "minimum": 0 });
     json!({
-        "type": "object",
+        "type": "object", "description": "The state of the service.",
         "required": ["status", "damaged", "checked", "backup"],
         "properties": {
-            "status": { "enum": Health::ALL.map(Health::name), "description": "Whether the store reads and writes; anything but `ok` comes with 503." },
+            "status": { "type": "string", "enum": Health::ALL.map(Health::name), "description": "Whether the store reads and writes; anything but `ok` comes with 503." },
             "damaged": { "type": "integer", "minimum": 0, "description": "How often something that is stored was found damaged since the start." },
             "checked": {
                 "type": ["object", "null"], "description": "The last look at all that is stored.",
@@ -268,26 +337,33 @@ fn health() -> Value {
     })
 }
 
-fn problem_schema() -> Value {
-    json!({
-        "type": "object",
-        "required": ["type", "title", "status", "detail", "code", "requestId"],
-        "properties": {
-            "type": { "type": "string" },
-            "title": { "type": "string" },
-            "status": { "type": "integer" },
-            "detail": { "type": "string" },
-            "code": { "type": "string" },
-            "requestId": { "type": "string" },
-            "errors": { "type": "array", "items": {
-                "type": "object",
-                "required": ["pointer", "code", "message"],
-                "properties": {
-                    "pointer": { "type": "string" },
-                    "code": { "type": "string" },
-                    "message": { "type": "string" },
-                },
-            } },
-        },
-    })
+fn problem() -> Value {
+    let text = || json!({ "type": "string" });
+    let members = [
+        ("type", text(), "`about:blank`: `code` tells the kinds apart."),
+        ("title", text(), "The status in words."),
+        ("status", json!({ "type": "integer" }), "The status."),
+        ("detail", text(), "What went wrong."),
+        ("code", text(), "What went wrong, stable, in snake_case."),
+        ("requestId", text(), "Id of the request, which the log names too."),
+    ];
+    let mut problem = whole("An error (RFC 9457).", &members);
+    if let Some(properties) = problem.get_mut("properties") {
+        let errors = json!({
+            "type": "array", "items": reference("ProblemItem"),
+            "description": "Every problem that was found.",
+        });
+        set(properties, "errors", errors);
+    }
+    problem
+}
+
+fn problem_item() -> Value {
+    let text = || json!({ "type": "string" });
+    let members = [
+        ("pointer", text(), "JSON pointer into the body (RFC 6901); empty for the whole."),
+        ("code", text(), "What is wrong, stable, in snake_case."),
+        ("message", text(), "What was expected, and what was found."),
+    ];
+    whole("One problem.", &members)
 }

@@ -1,0 +1,153 @@
+//! What a request can be rejected with: one table of statuses, each a response of its own with an example.
+
+use poem::http::StatusCode;
+use serde_json::{Map, Value, json};
+
+use super::{Access, Kind, RouteDoc, reference, responses::header_references};
+use svctrack_core::schema::ResourceDef;
+
+/// A status that a request can be rejected with.
+struct Problem {
+    status: StatusCode,
+    /// Its name among the responses.
+    name: &'static str,
+    doc: &'static str,
+    headers: &'static [&'static str],
+    /// Code and detail of the example.
+    example: (&'static str, &'static str),
+}
+
+/// Writes the table, one status a line.
+macro_rules! problems {
+    ($($status:ident $name:literal $headers:expr, $doc:literal, $code:literal $detail:literal;)*) => {
+        static PROBLEMS: &[Problem] = &[$(Problem {
+            status: StatusCode::$status,
+            name: $name,
+            doc: $doc,
+            headers: &$headers,
+            example: ($code, $detail),
+        }),*];
+    };
+}
+
+#[rustfmt::skip]
+problems! {
+    BAD_REQUEST "BadRequest" [], "The body is malformed, or the path or the query cannot be read.", "invalid_limit" "`limit` must be from 1 to 2000; found `5000`";
+    UNAUTHORIZED "Unauthorized" ["WWW-Authenticate"], "There are no valid credentials.", "token_missing" "send `Authorization: Bearer <token>`";
+    FORBIDDEN "Forbidden" [], "The token lacks the scope.", "scope_missing" "the token needs the scope `products:read`";
+    NOT_FOUND "NotFound" [], "There is no such record or tenant.", "not_found" "there is no such record";
+    CONFLICT "Conflict" [], "Another record, or a call that is still running, is in the way.", "taken" "`externalId` is held by another record";
+    PRECONDITION_FAILED "PreconditionFailed" [], "The record has another version than `If-Match` names.", "version_mismatch" "the record has another version";
+    PAYLOAD_TOO_LARGE "PayloadTooLarge" [], "The body is too large, or has too many items.", "too_many_items" "a request must have at most 5000 items";
+    UNSUPPORTED_MEDIA_TYPE "UnsupportedMediaType" [], "The body's media type, charset or encoding is not supported.", "unsupported_media_type" "expected `application/json`";
+    UNPROCESSABLE_ENTITY "UnprocessableEntity" [], "The body is well-formed but breaks rules, all of which `errors` lists.", "required" "`name` is required";
+    TOO_MANY_REQUESTS "TooManyRequests" ["Retry-After"], "A rate limit was reached.", "too_many_requests" "at most 100 requests a second are served";
+    SERVICE_UNAVAILABLE "ServiceUnavailable" ["Retry-After"], "The service cannot do this at the moment; retry later.", "busy" "too many of this tenant's writes are waiting";
+    INSUFFICIENT_STORAGE "InsufficientStorage" ["Retry-After"], "The disk is full. Reads still work.", "disk_full" "there is no room on the disk";
+}
+
+/// The response of any other error.
+const OTHER: &str = "Problem";
+
+/// The responses to rejected requests, by name.
+pub(super) fn responses() -> Value {
+    let mut responses = Map::new();
+    for problem in PROBLEMS {
+        let mut response = content(problem.doc, &[&["X-Request-Id"], problem.headers].concat());
+        let example = json!({ "application/problem+json": {
+            "schema": reference("Problem"), "example": example(problem),
+        } });
+        super::set(&mut response, "content", example);
+        responses.insert(problem.name.to_owned(), response);
+    }
+    responses.insert(OTHER.to_owned(), content("Any other error.", &["X-Request-Id"]));
+    Value::Object(responses)
+}
+
+fn content(doc: &str, headers: &[&str]) -> Value {
+    json!({
+        "description": doc, "headers": header_references(headers),
+        "content": { "application/problem+json": { "schema": reference("Problem") } },
+    })
+}
+
+fn example(problem: &Problem) -> Value {
+    let (code, detail) = problem.example;
+    let mut example = json!({
+        "type": "about:blank",
+        "title": problem.status.canonical_reason().unwrap_or_default(),
+        "status": problem.status.as_u16(),
+        "detail": detail,
+        "code": code,
+        "requestId": "5f3c1e2a-1",
+    });
+    if problem.status == StatusCode::UNPROCESSABLE_ENTITY {
+        let error = json!({ "pointer": "/name", "code": code, "message": detail });
+        super::set(&mut example, "errors", json!([error]));
+    }
+    example
+}
+
+/// Adds to the responses of a route what it can be rejected with.
+pub(super) fn add(
+    responses: &mut Map<String, Value>,
+    method: &str,
+    path: &str,
+    doc: &RouteDoc,
+    def: Option<&ResourceDef>,
+) {
+    let rejects = |status| rejects(status, method, path, doc, def);
+    for problem in PROBLEMS.iter().filter(|problem| rejects(problem.status)) {
+        let status = problem.status.as_str().to_owned();
+        responses.entry(status).or_insert_with(|| referred(problem.name));
+    }
+    responses.insert("default".to_owned(), referred(OTHER));
+}
+
+fn referred(name: &str) -> Value {
+    json!({ "$ref": format!("#/components/responses/{name}") })
+}
+
+/// Whether a route rejects requests with this status.
+fn rejects(
+    status: StatusCode,
+    method: &str,
+    path: &str,
+    doc: &RouteDoc,
+    def: Option<&ResourceDef>,
+) -> bool {
+    use StatusCode as S;
+    let has_token = matches!(doc.access, Access::Scope(_) | Access::OfResource(_));
+    let of_tenant = has_token || path.contains("{tenant}") || path.contains("{pipeline}");
+    let called = method != "options" && of_tenant;
+    let writes = called && method != "get";
+    let has_body = doc.takes != Kind::Nothing;
+    let is_list = matches!(
+        doc.gives,
+        Kind::Records | Kind::Activities | Kind::Report | Kind::LeanCompanies | Kind::Stream
+    );
+    match status {
+        S::BAD_REQUEST => called && (has_body || is_list || path.contains("{id}")),
+        S::UNAUTHORIZED => has_token || matches!(doc.access, Access::TenantAsUser),
+        S::FORBIDDEN => has_token,
+        S::NOT_FOUND => called && finds(path, doc, def),
+        S::CONFLICT => match (doc.takes, doc.gives) {
+            (Kind::NewRecord | Kind::Record | Kind::Items | Kind::Events | Kind::Calls, _) => true,
+            (_, gives) => gives == Kind::Deleted && def.is_some(),
+        },
+        S::PRECONDITION_FAILED => super::takes_if_match(doc, def),
+        S::PAYLOAD_TOO_LARGE | S::UNSUPPORTED_MEDIA_TYPE | S::UNPROCESSABLE_ENTITY => has_body,
+        S::TOO_MANY_REQUESTS | S::SERVICE_UNAVAILABLE => called,
+        S::INSUFFICIENT_STORAGE => writes,
+        _ => false,
+    }
+}
+
+/// Whether a route can miss what its path names; a delete of what is not there has nothing to do (R15).
+fn finds(path: &str, doc: &RouteDoc, def: Option<&ResourceDef>) -> bool {
+    match doc.gives {
+        Kind::Deleted => def.is_some_and(|def| def.answers_deleted),
+        Kind::Replayed => false,
+        _ => path.contains('{'),
+    }
+}

@@ -1,0 +1,199 @@
+//! The schemas of a resource, as its rows say them: what a response shows and a list shows, what a create and an
+//! update take.
+
+use serde_json::{Map, Value, json};
+use svctrack_core::{
+    schema::{self, Kind, ResourceDef, Row},
+    value::{email::MAX_EMAIL_BYTES, key::MAX_KEY_BYTES, number::MAX_AMOUNT},
+};
+
+use super::{
+    schemas::{KEY, OBJECT_ID, RECORD_REF, TEXT, YEAR},
+    set,
+};
+
+/// The rows that the service fills in every record.
+const ALWAYS: [&str; 4] = ["_id", "createdAt", "updatedAt", "__v"];
+
+/// The name of a resource's schema: `timeentries` is `Timeentry`.
+pub(super) fn schema_name(def: &ResourceDef) -> String {
+    let mut chars = def.name.chars();
+    chars.next().map(|first| first.to_uppercase().chain(chars).collect()).unwrap_or_default()
+}
+
+/// The name of what a list shows of a record.
+pub(super) fn list_item_name(def: &ResourceDef) -> String {
+    format!("{}ListItem", schema_name(def))
+}
+
+/// The name of what a create takes.
+pub(super) fn create_name(def: &ResourceDef) -> String {
+    format!("{}Create", schema_name(def))
+}
+
+/// The name of what an update and an item of a bulk upsert take.
+pub(super) fn update_name(def: &ResourceDef) -> String {
+    format!("{}Update", schema_name(def))
+}
+
+/// Adds the schemas of a resource.
+pub(super) fn insert(schemas: &mut Map<String, Value>, def: &ResourceDef) {
+    schemas.insert(schema_name(def), record(def));
+    schemas.insert(list_item_name(def), list_item(def));
+    schemas.insert(create_name(def), create(def));
+    schemas.insert(update_name(def), update(def));
+}
+
+/// Adds the schemas of a resource of which there is one record.
+pub(super) fn insert_single(schemas: &mut Map<String, Value>, def: &ResourceDef) {
+    schemas.insert(schema_name(def), record(def));
+    schemas.insert(update_name(def), update(def));
+}
+
+/// A whole record, as a response shows it. What says something about a person can be erased.
+fn record(def: &ResourceDef) -> Value {
+    let required = |row: &&Row| ALWAYS.contains(&row.name) || (row.required && !row.personal);
+    let required = names(def.rows.iter().filter(required));
+    object(def.doc, def.rows.iter().map(shown), &required)
+}
+
+/// A record in a list: `select` leaves out all but the `_id`.
+fn list_item(def: &ResourceDef) -> Value {
+    let doc = format!("{} In a list, `select` can leave out all but `_id`.", def.doc);
+    object(&doc, def.rows.iter().map(shown), &["_id"])
+}
+
+fn create(def: &ResourceDef) -> Value {
+    let sent = || def.rows.iter().filter(|row| row.is_sent());
+    object(def.doc, sent().map(taken), &names(sent().filter(|row| row.required)))
+}
+
+/// What is absent is left alone; in bulk, `_id` is a key.
+fn update(def: &ResourceDef) -> Value {
+    let sent = def.rows.iter().filter(|row| row.is_sent()).map(taken);
+    let doc = "Selects the record in a bulk upsert; ignored elsewhere.";
+    let key = ("_id", json!({ "type": ["string", "null"], "description": doc }));
+    let has_key = def.row("_id").is_some();
+    object(def.doc, has_key.then_some(key).into_iter().chain(sent), &[])
+}
+
+fn names<'a>(rows: impl Iterator<Item = &'a Row>) -> Vec<&'static str> {
+    rows.map(|row| row.name).collect()
+}
+
+/// An object of these properties, of which the required ones are not null.
+fn object(
+    doc: &str,
+    properties: impl Iterator<Item = (&'static str, Value)>,
+    required: &[&str],
+) -> Value {
+    let mut described = Map::new();
+    for (name, mut property) in properties {
+        if required.contains(&name) {
+            forbid_null(&mut property);
+        }
+        described.insert(name.to_owned(), property);
+    }
+    let mut object = json!({ "type": "object", "description": doc, "properties": described });
+    if !required.is_empty() {
+        set(&mut object, "required", json!(required));
+    }
+    object
+}
+
+fn forbid_null(property: &mut Value) {
+    if let Some(first) = property.get("type").and_then(|types| types.get(0)).cloned() {
+        set(property, "type", first);
+    }
+    if let Some(values) = property.get_mut("enum").and_then(Value::as_array_mut) {
+        values.retain(|value| !value.is_null());
+    }
+}
+
+/// A property as a response shows it.
+pub(super) fn shown(row: &Row) -> (&'static str, Value) {
+    let mut property = match row.kind {
+        Kind::Id => json!({ "type": ["string", "null"], "pattern": OBJECT_ID }),
+        Kind::Reference | Kind::Key | Kind::Email | Kind::Text => {
+            json!({ "type": ["string", "null"] })
+        }
+        Kind::References | Kind::Texts => {
+            json!({ "type": ["array", "null"], "items": { "type": "string" } })
+        }
+        Kind::Values => json!({ "type": ["array", "null"], "items": {} }),
+        Kind::Object => json!({ "type": ["object", "null"], "additionalProperties": true }),
+        Kind::Date => json!({ "type": ["string", "null"], "format": "date-time" }),
+        Kind::Integer => json!({ "type": ["integer", "null"] }),
+        Kind::Number => json!({ "type": ["number", "null"] }),
+        Kind::Bool => json!({ "type": ["boolean", "null"] }),
+    };
+    describe(&mut property, row, row.values.iter().copied());
+    if !row.is_sent() {
+        set(&mut property, "readOnly", json!(true));
+    }
+    (row.name, property)
+}
+
+/// A property as a request sends it.
+pub(super) fn taken(row: &Row) -> (&'static str, Value) {
+    let mut property = kind_schema(row);
+    let values = row.values.iter().chain(row.aliases.iter().map(|(alias, _)| alias));
+    describe(&mut property, row, values.copied());
+    (row.name, property)
+}
+
+fn describe(property: &mut Value, row: &Row, values: impl Iterator<Item = &'static str>) {
+    let unit = row.unit.map(|unit| format!(" In {unit}.")).unwrap_or_default();
+    set(property, "description", json!(format!("{}{unit}", row.doc.trim())));
+    let values: Vec<Value> = values.map(|value| json!(value)).chain([Value::Null]).collect();
+    if values.len() > 1 {
+        set(property, "enum", json!(values));
+    }
+}
+
+fn kind_schema(row: &Row) -> Value {
+    let (least, greatest) = row.range.unwrap_or((-MAX_AMOUNT, MAX_AMOUNT));
+    match row.kind {
+        Kind::Id => json!({ "type": ["string", "null"] }),
+        Kind::Reference => json!({ "type": ["string", "null"], "pattern": reference_pattern(row) }),
+        Kind::Text => json!({ "type": ["string", "null"], "pattern": TEXT }),
+        Kind::Key => json!({
+            "type": ["string", "null"], "minLength": 1, "maxLength": MAX_KEY_BYTES, "pattern": KEY
+        }),
+        Kind::Email => {
+            json!({ "type": ["string", "null"], "maxLength": MAX_EMAIL_BYTES, "pattern": TEXT })
+        }
+        Kind::References => json!({
+            "type": ["array", "null"],
+            "items": { "anyOf": [
+                { "type": "string", "pattern": reference_pattern(row) },
+                {
+                    "type": "object", "required": ["_id"],
+                    "properties": { "_id": { "type": "string", "pattern": reference_pattern(row) } },
+                    "propertyNames": { "pattern": TEXT },
+                },
+            ] },
+        }),
+        Kind::Values => json!({ "type": ["array", "null"], "items": {} }),
+        Kind::Texts => {
+            json!({ "type": ["array", "null"], "items": { "type": "string", "pattern": TEXT } })
+        }
+        Kind::Object => json!({
+            "type": ["object", "null"], "propertyNames": { "pattern": TEXT }, "additionalProperties": true
+        }),
+        Kind::Date => json!({ "type": ["string", "null"], "format": "date-time", "pattern": YEAR }),
+        Kind::Integer => {
+            json!({ "type": ["integer", "null"], "minimum": least, "maximum": greatest })
+        }
+        Kind::Number => {
+            json!({ "type": ["number", "null"], "minimum": least, "maximum": greatest })
+        }
+        Kind::Bool => json!({ "type": ["boolean", "null"] }),
+    }
+}
+
+/// What a reference may be: one that need not find its record is stored as it is given (R2).
+fn reference_pattern(row: &Row) -> &'static str {
+    let loose = row.refers.is_some_and(|refers| refers.binding == schema::Binding::Loose);
+    if loose { TEXT } else { RECORD_REF }
+}

@@ -1,0 +1,118 @@
+//! The responses of a route: what a success holds, with its headers, and what it can be rejected with.
+
+use serde_json::{Map, Value, json};
+use svctrack_core::schema::ResourceDef;
+
+use super::{Kind, RouteDoc, bodies::response_content, problems, set};
+use crate::limits::MAX_REJECTED_INDEXES;
+
+/// Headers of responses, each with what it says and the type of its value.
+const HEADERS: [(&str, &str, &str); 14] = [
+    ("X-Request-Id", "Id of the request, which the log names too.", "string"),
+    ("ETag", "Version of the record, for `If-Match` and `If-None-Match`.", "string"),
+    ("Link", "The next page, if there is one: `<...>; rel=\"next\"`.", "string"),
+    ("Svctrack-Ignored", "Names of what was sent and is not known, separated by commas.", "string"),
+    ("Svctrack-Bulk-Errors", "Number of items that were rejected.", "integer"),
+    ("Svctrack-Rejected-Count", "Number of rows that were rejected, if any.", "integer"),
+    ("Svctrack-Rejected", REJECTED, "string"),
+    ("Idempotent-Replayed", "`true` if an earlier call with this key had the effect.", "string"),
+    ("Retry-After", "Seconds to wait before a retry.", "integer"),
+    ("WWW-Authenticate", "Scheme of the credentials that are expected.", "string"),
+    ("Content-Disposition", "Name of the file.", "string"),
+    ("Access-Control-Allow-Methods", "Methods that a page may use.", "string"),
+    ("Access-Control-Allow-Headers", "Headers that a page may send.", "string"),
+    ("Access-Control-Max-Age", "Seconds for which a browser may remember this.", "integer"),
+];
+
+/// What is said of [`MAX_REJECTED_INDEXES`].
+const REJECTED: &str = "Indexes of rejected rows, separated by commas: at most 100, then `...`.";
+const _: () = assert!(MAX_REJECTED_INDEXES == 100, "as `REJECTED` says");
+
+/// The headers, by name.
+pub(super) fn headers() -> Value {
+    let described =
+        |doc: &str, kind: &str| json!({ "description": doc, "schema": { "type": kind } });
+    HEADERS.iter().map(|(name, doc, kind)| ((*name).to_owned(), described(doc, kind))).collect()
+}
+
+/// Headers of a response, described elsewhere.
+pub(super) fn header_references(names: &[&str]) -> Value {
+    let referred = |name: &str| json!({ "$ref": format!("#/components/headers/{name}") });
+    names.iter().map(|name| ((*name).to_owned(), referred(name))).collect()
+}
+
+/// Every response of a route, by status.
+pub(super) fn responses(
+    method: &str,
+    path: &str,
+    doc: &RouteDoc,
+    def: Option<&ResourceDef>,
+) -> Value {
+    let mut responses = Map::new();
+    responses.insert("200".to_owned(), success(doc, def));
+    if is_conditional(doc) {
+        let unchanged = json!({
+            "description": "The caller has the current version.",
+            "headers": header_references(&["X-Request-Id", "ETag"]),
+        });
+        responses.insert("304".to_owned(), unchanged);
+    }
+    if doc.gives == Kind::Health {
+        responses.insert("503".to_owned(), success(doc, def));
+    }
+    problems::add(&mut responses, method, path, doc, def);
+    Value::Object(responses)
+}
+
+/// Whether a route answers 304 to who has the current version.
+pub(super) fn is_conditional(doc: &RouteDoc) -> bool {
+    matches!((doc.takes, doc.gives), (Kind::Nothing, Kind::Record | Kind::Settings))
+}
+
+fn success(doc: &RouteDoc, def: Option<&ResourceDef>) -> Value {
+    let description = match doc.gives {
+        Kind::Health => "The state of the service.",
+        Kind::Ok => "The events are stored durably.",
+        _ => "Success.",
+    };
+    let mut response = json!({
+        "description": description, "headers": header_references(&headers_of(doc)),
+    });
+    if let Some(content) = response_content(doc.gives, def) {
+        set(&mut response, "content", content);
+    }
+    response
+}
+
+/// The headers of a successful response.
+fn headers_of(doc: &RouteDoc) -> Vec<&'static str> {
+    use Kind as K;
+    let gives_list = matches!(doc.gives, K::Records | K::Activities | K::Report | K::LeanCompanies);
+    let takes_members = matches!(
+        doc.takes,
+        K::NewRecord | K::Record | K::Settings | K::NewToken | K::NewTenant | K::Keys
+    );
+    let takes_key = matches!(doc.takes, K::NewRecord | K::Items | K::Events | K::Calls);
+    let conditional: [(bool, &[&'static str]); 8] = [
+        (matches!(doc.gives, K::Record | K::Settings), &["ETag"]),
+        (gives_list, &["Link"]),
+        (gives_list || takes_members, &["Svctrack-Ignored"]),
+        (doc.gives == K::BulkAnswer, &["Svctrack-Bulk-Errors"]),
+        (
+            matches!(doc.takes, K::Events | K::Calls),
+            &["Svctrack-Rejected-Count", "Svctrack-Rejected"],
+        ),
+        (takes_key, &["Idempotent-Replayed"]),
+        (doc.gives == K::Archive, &["Content-Disposition"]),
+        (
+            doc.gives == K::Nothing,
+            &[
+                "Access-Control-Allow-Methods",
+                "Access-Control-Allow-Headers",
+                "Access-Control-Max-Age",
+            ],
+        ),
+    ];
+    let there = conditional.into_iter().filter(|(there, _)| *there).flat_map(|(_, names)| names);
+    ["X-Request-Id"].into_iter().chain(there.copied()).collect()
+}
