@@ -88,7 +88,7 @@ mod tests {
 
     use super::*;
 
-    const PATIENCE: Duration = Duration::from_secs(10);
+    const PATIENCE: Duration = Duration::from_secs(60);
     const A_MOMENT: Duration = Duration::from_millis(100);
 
     #[test]

@@ -5,6 +5,7 @@
 //! Arguments are names of parts to measure; without one, all of them are.
 
 mod bulk;
+mod crowd;
 mod disk;
 mod events;
 mod fairness;
@@ -32,13 +33,14 @@ use tempfile::TempDir;
 const DEFAULT_FOLDER: &str = "/var/tmp";
 
 /// The parts, in the order of their tables.
-const PARTS: [&str; 10] = [
+const PARTS: [&str; 11] = [
     "bulk",
     "reads",
     "scans",
     "events",
     "rows",
     "fairness",
+    "crowd",
     "retention",
     "memory",
     "sizes",
@@ -66,6 +68,7 @@ async fn measure(part: &str, report: &mut Report) {
         "events" => events::measure(report).await,
         "rows" => rows::measure(report).await,
         "fairness" => fairness::measure(report).await,
+        "crowd" => crowd::measure(report).await,
         "retention" => retention::measure(report).await,
         "memory" => memory::measure(report).await,
         "sizes" => sizes::measure(report).await,

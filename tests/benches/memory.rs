@@ -66,8 +66,7 @@ pub(crate) async fn measure(report: &mut Report) {
         });
     })
     .await;
-    server.signal("TERM");
-    assert_eq!(server.wait().await, Some(0));
+    server.stop().await;
 
     let server = Server::start(folder.path(), &token).await;
     server.ready().await;

@@ -221,8 +221,7 @@ async fn growth(report: &mut Report) {
 
 /// Stops a server, and writes its store anew; returns the bytes that it takes on disk.
 async fn compacted(server: Server, folder: &Path) -> f64 {
-    server.signal("TERM");
-    assert_eq!(server.wait().await, Some(0));
+    server.stop().await;
     let output = command(folder).args(["compact", "--data"]).arg(folder).output().await.unwrap();
     assert!(output.status.success(), "{output:?}");
     disk::used_bytes(&folder.join("svctrack.redb")) as f64

@@ -100,6 +100,5 @@ async fn ask(folder: &Path, token: &Token, flags: &[&str], path: &str) -> Asked 
 }
 
 async fn stop(server: Server) {
-    server.signal("TERM");
-    assert_eq!(server.wait().await, Some(0));
+    server.stop().await;
 }

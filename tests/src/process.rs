@@ -1,6 +1,7 @@
 //! The server as its users run it: the built binary, in a process of its own.
 
 use std::{
+    fs::File,
     path::{Path, PathBuf},
     process::{Command as Build, Stdio},
     sync::OnceLock,
@@ -17,8 +18,9 @@ use tokio::{
 
 use crate::{TENANT, client::Client, project, workload::Target};
 
-/// How long a test waits for something that ought to happen at once, before it says that it does not.
-pub const PATIENCE: Duration = Duration::from_secs(30);
+/// How long a test waits for something that ought to happen at once, before it says that it does not: long enough for
+/// a machine that is busy with other work.
+pub const PATIENCE: Duration = Duration::from_secs(120);
 
 /// The binary: the one that `SVCTRACK_BINARY` names by its path in the project or from the root, else it is built,
 /// since another package's tests cannot ask cargo for it.
@@ -76,7 +78,17 @@ impl Server {
 
     /// The same, with more flags.
     pub async fn start_with(folder: &Path, token: &Token, flags: &[&str]) -> Self {
+        Self::start_by(command(folder), folder, token, flags).await
+    }
+
+    /// The same, with its log in a file.
+    pub async fn start_with_log(folder: &Path, token: &Token, flags: &[&str], log: &Path) -> Self {
         let mut command = command(folder);
+        command.stderr(File::create(log).unwrap());
+        Self::start_by(command, folder, token, flags).await
+    }
+
+    async fn start_by(mut command: Command, folder: &Path, token: &Token, flags: &[&str]) -> Self {
         command.args(["serve", "--listen", "127.0.0.1:0", "--rate-limit", "0", "--data"]);
         command.arg(folder).args(flags);
         command.args(["--bootstrap-tenant", TENANT, "--bootstrap-token", token.reveal()]);
@@ -127,6 +139,12 @@ impl Server {
     /// The id of its process.
     pub fn id(&self) -> u32 {
         self.child.id().unwrap()
+    }
+
+    /// Stops the server and waits until it has ended.
+    pub async fn stop(self) {
+        self.signal("TERM");
+        assert_eq!(self.wait().await, Some(0));
     }
 
     /// Sends a signal.

@@ -412,8 +412,7 @@ async fn scheduled_backups_are_kept_to_their_number_and_health_names_the_newest(
     let newest = health["backup"]["at"].as_str().unwrap().replace(':', "-");
     assert!(seen.iter().any(|name| name.contains(&newest)), "{newest} is none of {seen:?}");
     assert_eq!(health["backup"]["failed"], 0);
-    server.signal("TERM");
-    assert_eq!(server.wait().await, Some(0));
+    server.stop().await;
     let left = backups_in(&to);
     assert!((2..=3).contains(&left.len()) && left.last() >= seen.last(), "{left:?} of {seen:?}");
     assert!(names_in(&to).contains(&"notes.txt".to_owned()));

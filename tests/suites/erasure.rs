@@ -71,8 +71,7 @@ async fn leave_traces(client: &Client) {
 }
 
 async fn stop(server: Server) {
-    server.signal("TERM");
-    assert_eq!(server.wait().await, Some(0));
+    server.stop().await;
 }
 
 async fn erase(client: &Client, id: &str) -> Result<Answer, String> {

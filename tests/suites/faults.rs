@@ -27,6 +27,7 @@ struct TrickyClock {
     released: Condvar,
     panic_at: AtomicUsize,
     asked_by_writer: AtomicUsize,
+    asked_by_others: AtomicUsize,
 }
 
 impl TrickyClock {
@@ -46,6 +47,8 @@ impl Clock for TrickyClock {
             {
                 panic!("a command that panics on purpose");
             }
+        } else {
+            self.asked_by_others.fetch_add(1, Ordering::Relaxed);
         }
         SystemClock.now()
     }
@@ -60,13 +63,18 @@ async fn a_command_that_panics_is_the_only_one_of_its_batch_that_fails() {
         |action: String| json!({"externalId": "7", "companyExternalId": "acme", "action": action});
 
     clock.hold(true);
+    let asked_before = clock.asked_by_others.load(Ordering::Relaxed);
     let first = event("first".to_owned());
     let first = server.client.track(&first);
     let rest: Vec<_> = (0..500).map(|number| event(format!("event {number}"))).collect();
     let rest = join_all(rest.iter().map(|event| server.client.track(event)));
     let release = async {
-        // By then all of them wait, behind the first; the tenth from then on will panic.
-        tokio::time::sleep(Duration::from_secs(1)).await;
+        // Once all of them were received they wait behind the first; the tenth from then on will panic.
+        let started = Instant::now();
+        while clock.asked_by_others.load(Ordering::Relaxed) < asked_before + 501 {
+            assert!(started.elapsed() < PATIENCE, "they are not received");
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
         clock.panic_at.store(10, Ordering::Relaxed);
         clock.hold(false);
     };

@@ -1,11 +1,9 @@
 //! Requests that mean no good, or are merely broken, on real connections.
 
-use std::time::Duration;
-
 use flate2::{Compression, write::GzEncoder};
 use hyper::Method;
 use serde_json::json;
-use svctrack_tests::{TENANT, in_process::InProcess};
+use svctrack_tests::{TENANT, in_process::InProcess, process::PATIENCE};
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::TcpStream,
@@ -84,8 +82,7 @@ async fn a_head_that_drips_is_cut_off_in_time() {
     let mut stream = TcpStream::connect(server.client.address()).await.unwrap();
     stream.write_all(b"GET /health HTTP/1.1\r\nHost: x\r\nX-Slow: ").await.unwrap();
     let mut answer = Vec::new();
-    let closed =
-        tokio::time::timeout(Duration::from_secs(20), stream.read_to_end(&mut answer)).await;
+    let closed = tokio::time::timeout(PATIENCE, stream.read_to_end(&mut answer)).await;
     assert!(closed.is_ok(), "the connection stays open");
     assert_eq!(server.client.get("/health").await.status, 200);
 }

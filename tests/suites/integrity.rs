@@ -27,6 +27,7 @@ use svctrack_tests::{
     disk::{Disk, Fault, Left},
     in_process::StillClock,
     model::Random,
+    process::PATIENCE,
     workload::{self, Sender},
 };
 
@@ -163,13 +164,11 @@ async fn a_crash_loses_nothing_that_was_acknowledged() {
 
 /// Requests of one sender beside which operations of the disk fail.
 const REQUESTS_BESIDE_FAULTS: usize = 15;
-/// How soon a store is well again when its disk is.
-const WELL_WITHIN: Duration = Duration::from_secs(20);
 
 async fn settle(server: &Direct) {
     let started = Instant::now();
     while server.store.condition().health != Health::Ok {
-        assert!(started.elapsed() < WELL_WITHIN, "it is {:?}", server.store.condition());
+        assert!(started.elapsed() < PATIENCE, "it is {:?}", server.store.condition());
         tokio::time::sleep(Duration::from_millis(2)).await;
     }
 }

@@ -21,8 +21,7 @@ async fn filled_folder() -> (TempDir, Token) {
     let token = Token::generate().unwrap();
     let server = Server::start(folder.path(), &token).await;
     server.client.post("/companies", &json!({"name": "Acme"})).await;
-    server.signal("TERM");
-    assert_eq!(server.wait().await, Some(0));
+    server.stop().await;
     (folder, token)
 }
 
@@ -149,23 +148,16 @@ async fn a_store_that_a_crash_left_is_refused_when_it_is_cut_off_and_left_as_it_
 async fn the_log_holds_no_e_mail_and_no_token() {
     let folder = tempfile::tempdir().unwrap();
     let token = Token::generate().unwrap();
-    let mut command = command(folder.path());
-    command
-        .args(["serve", "--listen", "127.0.0.1:0", "--log", "debug", "--data"])
-        .arg(folder.path());
-    command.args(["--bootstrap-tenant", TENANT, "--bootstrap-token", token.reveal()]);
-    let log = fs::File::create(folder.path().join("log")).unwrap();
-    let mut child = command.stdout(Stdio::piped()).stderr(log).spawn().unwrap();
-    let said = read_until(&mut child, "serves on ").await;
-    let base = said.rsplit_once("serves on ").unwrap().1.split(' ').next().unwrap().to_owned();
-    let client = Client::new(&base, Some(token.reveal()));
+    let log = folder.path().join("log");
+    let server = Server::start_with_log(folder.path(), &token, &["--log", "debug"], &log).await;
+    let client = &server.client;
     client.post("/companies", &json!({"name": "Acme", "domains": ["canary.example"]})).await;
     client.track(&json!({"email": "canary@canary.example", "action": "x"})).await.unwrap();
     client.track(&json!({"email": "canary@", "action": "x"})).await.unwrap();
     client.post("/endusers", &json!({"email": "canary@elsewhere.example"})).await;
     client.get("/endusers/extid-canary%40canary.example?q=canary").await;
-    child.kill().await.unwrap();
-    let log = fs::read_to_string(folder.path().join("log")).unwrap();
+    server.kill().await;
+    let log = fs::read_to_string(log).unwrap();
     assert!(log.contains("INFO") || log.contains("DEBUG"), "nothing was logged");
     assert!(!log.contains("canary") && !log.contains(&token.reveal()[13..]), "{log}");
 }

@@ -47,8 +47,7 @@ async fn main() {
     let remote = Remote::of(&server, &operator);
     workload::found(&remote).await;
     join_all((0..MIXERS).map(|number| spawned(mix(remote.clone(), number)))).await;
-    server.signal("TERM");
-    assert_eq!(server.wait().await, Some(0));
+    server.stop().await;
 }
 
 /// Runs beside the others.

@@ -228,7 +228,7 @@ mod tests {
         let runtime = Builder::new_multi_thread().worker_threads(1).build().unwrap();
         let (served, other) = mpsc::channel();
         let waits = runtime.spawn(async move {
-            let is_served = || other.recv_timeout(Duration::from_secs(5)).is_ok();
+            let is_served = || other.recv_timeout(Duration::from_secs(60)).is_ok();
             off_the_runtime(is_served)
         });
         runtime.spawn(async move { served.send(()) });
