@@ -58,7 +58,10 @@ fn is_complete(request: &str) -> bool {
 async fn be_slow(address: String, request: String, begun: Arc<AtomicUsize>) {
     let mut is_first = true;
     loop {
-        let Ok(mut stream) = TcpStream::connect(&address).await else { continue };
+        let Ok(mut stream) = TcpStream::connect(&address).await else {
+            tokio::time::sleep(DRIPS_EVERY).await;
+            continue;
+        };
         let mut sent = stream.write_all(request.as_bytes()).await;
         if std::mem::take(&mut is_first) {
             begun.fetch_add(1, Ordering::Relaxed);
