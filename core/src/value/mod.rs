@@ -20,6 +20,8 @@ pub mod key;
 #[cfg(feature = "records")]
 pub mod member;
 #[cfg(feature = "records")]
+mod nearest;
+#[cfg(feature = "records")]
 pub mod number;
 #[cfg(feature = "records")]
 pub mod period;
@@ -34,5 +36,6 @@ pub use self::{
     json::{Json, JsonRef},
     json_reader::Malformed,
     member::Members,
+    nearest::nearest,
     number::Number,
 };

@@ -1,0 +1,26 @@
+//! The known name that somebody may have meant.
+
+/// Edits that a misspelt name may have: one for every so many of its characters, and at least one.
+const CHARACTERS_PER_EDIT: usize = 3;
+
+/// The name among `known` that is nearest to `name`, if one is near: case, `-` and `_` do not count, and one
+/// character in three may be wrong, missing, too many or swapped with its neighbour. Of several the first.
+///
+/// ```
+/// use svctrack_core::value::nearest;
+/// assert_eq!(nearest("external_id", ["_id", "externalId"]), Some("externalId"));
+/// assert_eq!(nearest("emial", ["name", "email"]), Some("email"));
+/// assert_eq!(nearest("colour", ["name", "email"]), None);
+/// ```
+pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let name = plain(name);
+    let most = (name.chars().count() / CHARACTERS_PER_EDIT).max(1);
+    let edits = |known: &&str| strsim::damerau_levenshtein(&name, &plain(known));
+    let near = known.into_iter().map(|known| (edits(&known), known));
+    near.filter(|(edits, _)| *edits <= most).min_by_key(|(edits, _)| *edits).map(|(_, known)| known)
+}
+
+/// A name without what people spell differently.
+fn plain(name: &str) -> String {
+    name.chars().filter(|char| !"-_ ".contains(*char)).flat_map(char::to_lowercase).collect()
+}
