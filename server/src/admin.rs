@@ -30,6 +30,7 @@ use crate::{
     rate_limit::RateLimits,
     refusal::refusal,
     router,
+    running_at::RunningAt,
     store::{Actor, Command, Store as _, embedded::Embedded},
 };
 
@@ -63,7 +64,7 @@ pub enum Admin {
 pub struct Running {
     client: Client<HttpConnector, Full<Bytes>>,
     server: String,
-    token: String,
+    token: Option<String>,
 }
 
 /// The store of a server that is stopped, and whose calls they are.
@@ -86,9 +87,18 @@ pub struct Answered {
 impl Admin {
     /// Calls a running server.
     pub fn running(server: &str, token: &str) -> Self {
+        Self::running_for(server, Some(token.to_owned()))
+    }
+
+    /// Calls what a running server has for anyone.
+    pub fn running_for_anyone(server: &str) -> Self {
+        Self::running_for(server, None)
+    }
+
+    fn running_for(server: &str, token: Option<String>) -> Self {
         let client = Client::builder(TokioExecutor::new()).build_http();
         let server = server.trim_end_matches('/').to_owned();
-        Self::Running(Box::new(Running { client, server, token: token.to_owned() }))
+        Self::Running(Box::new(Running { client, server, token }))
     }
 
     /// Opens the store of a configuration.
@@ -96,7 +106,7 @@ impl Admin {
     /// # Errors
     /// In words, when there is no store, when a server has it open, or when it is not said whose it is.
     pub fn stopped(config: &Config, whose: Whose<'_>) -> Result<Self, String> {
-        if !Embedded::is_in(&config.data) {
+        if !config.has_store() {
             return Err(format!("there is no store in `{}`", config.data.display()));
         }
         let store = open(config)?;
@@ -105,10 +115,18 @@ impl Admin {
     }
 
     fn over(config: &Config, store: Arc<Embedded>, tenant: TenantId) -> Result<Self, String> {
-        let addresses = config.addresses(config.listen);
+        let addresses = config.addresses(&config.listen.own_url());
         let app = App::new(store.clone(), Arc::new(SystemClock), addresses, RateLimits::default());
         let endpoint = Arc::new(router::endpoint(&app)?.boxed());
         Ok(Self::Stopped(Stopped { store, endpoint, tenant }))
+    }
+
+    /// Whether the store of a configuration has a tenant.
+    ///
+    /// # Errors
+    /// In words, when it cannot be opened.
+    pub fn has_tenant(config: &Config, tenant: TenantId) -> Result<bool, String> {
+        open(config)?.has_tenant(tenant).map_err(|error| error.to_string())
     }
 
     /// The same store, for each of its tenants.
@@ -237,8 +255,9 @@ fn broken_off(error: &dyn std::error::Error) -> String {
 /// The store of a configuration.
 fn open(config: &Config) -> Result<Arc<Embedded>, String> {
     let store = Embedded::open(&config.data, config.cache_bytes(), Arc::new(SystemClock));
-    let running = "; a running server is reached with --server and --token";
-    store.map(Arc::new).map_err(|cause| refusal(config, "opened", &cause, running))
+    let server = RunningAt::read(&config.data).unwrap_or_else(|| "URL".to_owned());
+    let running = format!("; a running server is reached with --server {server} and --token TOKEN");
+    store.map(Arc::new).map_err(|cause| refusal(config, "opened", &cause, &running))
 }
 
 /// The tenant that is meant, if it is there.
@@ -282,10 +301,11 @@ impl Running {
         if uri.scheme_str() != Some("http") {
             return Err("--server must begin with http://: run this on the machine of the server, or through a tunnel to it".to_owned());
         }
-        let request = hyper::Request::builder()
-            .method(method)
-            .uri(uri)
-            .header(header::AUTHORIZATION, format!("Bearer {token}"))
+        let mut request = hyper::Request::builder().method(method).uri(uri);
+        if let Some(token) = token {
+            request = request.header(header::AUTHORIZATION, format!("Bearer {token}"));
+        }
+        let request = request
             .header(header::CONTENT_TYPE, "application/json")
             .body(Full::new(body))
             .map_err(|_| "the token holds characters that no token has".to_owned())?;

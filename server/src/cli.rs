@@ -1,10 +1,11 @@
 //! `svctrack tenant` and `svctrack token`: each is a call of the API, of a running server or over the
 //! store of one that is stopped (R44). `svctrack compact` and `svctrack verify` are for a stopped one alone;
-//! `svctrack script` asks nobody.
+//! `svctrack script` asks a running one where it can.
 
 mod backup;
 mod script;
 mod transfer;
+mod variables;
 
 use std::{
     io::{self, Write as _},
@@ -20,13 +21,14 @@ use svctrack_server::{
     auth::Token,
     config::{Config, Given},
     refusal::refusal,
-    store::embedded::{Compacted, Embedded, Problem, Verified, compact, verify},
+    store::embedded::{Compacted, Problem, Verified, compact, verify},
 };
 
 pub(crate) use self::{
     backup::{Backup, Restore},
     script::Script,
     transfer::{Export, Import},
+    variables::warn_of_unknown,
 };
 
 #[derive(Subcommand)]
@@ -127,7 +129,7 @@ const STOP: &str = "; the server must be stopped";
 /// The configuration, where there is a store in its data folder.
 fn with_store(given: Given) -> Result<Config, String> {
     let config = crate::configure(given).map_err(|error| error.to_string())?;
-    if !Embedded::is_in(&config.data) {
+    if !config.has_store() {
         return Err(format!("there is no store in `{}`", config.data.display()));
     }
     Ok(config)

@@ -2,20 +2,23 @@
 //! which wins over the default.
 
 use std::{
+    collections::BTreeMap,
     fs, io,
-    net::SocketAddr,
     num::NonZeroU32,
     path::{Path, PathBuf},
 };
 
-use serde::{Deserialize, Serialize};
-use svctrack_core::value::TenantId;
+use clap::Args as _;
+use serde::{Deserialize, Serialize, de::IgnoredAny};
+use svctrack_core::value::{TenantId, nearest};
 use svctrack_web::{Addresses, DEFAULT_SCRIPT_PATH, DEFAULT_TRACKING_PREFIX, MAX_PATH_BYTES};
 
 use crate::{
     auth::{Tenant, Token},
     backups::{Interval, Schedule},
+    listen::Listen,
     rate_limit::RateLimits,
+    store::embedded::Embedded,
 };
 
 /// Name of the file in the working folder that is read when it is there.
@@ -32,14 +35,14 @@ const BACKUPS: &str = "backups";
 
 /// What may be given, by flag, environment or file; each line of the file has the name of its flag.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, clap::Args)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+#[serde(rename_all = "kebab-case", default)]
 pub struct Given {
     /// Folder that holds the data; made when it is not there [default: ./svctrack-data]
     #[arg(long, env = "SVCTRACK_DATA", value_name = "FOLDER")]
     pub data: Option<PathBuf>,
-    /// Address and port to listen on [default: 127.0.0.1:8080]
-    #[arg(long, env = "SVCTRACK_LISTEN", value_name = "ADDRESS:PORT", value_parser = parse_listen)]
-    pub listen: Option<SocketAddr>,
+    /// Host and port to listen on; a port alone is one of 127.0.0.1 [default: 127.0.0.1:8080]
+    #[arg(long, env = "SVCTRACK_LISTEN", value_name = "HOST:PORT")]
+    pub listen: Option<Listen>,
     /// How browsers reach the server [default: http:// and the listen address]
     #[arg(long, env = "SVCTRACK_PUBLIC_URL", value_name = "URL")]
     pub public_url: Option<String>,
@@ -92,8 +95,8 @@ pub struct Given {
 pub struct Config {
     /// Folder that holds the data.
     pub data: PathBuf,
-    /// Address and port to listen on.
-    pub listen: SocketAddr,
+    /// Host and port to listen on.
+    pub listen: Listen,
     /// How browsers reach the server, if that is not the listen address.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub public_url: Option<String>,
@@ -152,7 +155,7 @@ impl Given {
     pub fn of_file(path: &Path) -> Result<Self, ConfigError> {
         let failed = |cause: String| ConfigError::File(path.to_owned(), cause);
         match fs::read_to_string(path) {
-            Ok(text) => toml::from_str(&text).map_err(|error| failed(without_text(&text, &error))),
+            Ok(text) => read_file(&text).map_err(failed),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Self::default()),
             Err(error) => Err(failed(error.to_string())),
         }
@@ -168,7 +171,7 @@ impl Given {
         let operator = self.bootstrap_operator_token.or(file.bootstrap_operator_token);
         Ok(Config {
             data: self.data.or(file.data).unwrap_or_else(|| "./svctrack-data".into()),
-            listen: self.listen.or(file.listen).unwrap_or_else(|| ([127, 0, 0, 1], 8080).into()),
+            listen: self.listen.or(file.listen).unwrap_or_default(),
             public_url: self.public_url.or(file.public_url).map(check_url).transpose()?,
             script_path: read_script_path(self.script_path.or(file.script_path))?,
             tracking_prefix: read_prefix(self.tracking_prefix.or(file.tracking_prefix))?,
@@ -184,15 +187,34 @@ impl Given {
     }
 }
 
-fn parse_listen(text: &str) -> Result<SocketAddr, String> {
-    text.parse().map_err(|_| "expected an address and a port, such as 127.0.0.1:8080".to_owned())
+/// The settings of a file.
+fn read_file(text: &str) -> Result<Given, String> {
+    // An error has its line, but not the text of the line, which may be a secret.
+    let failed = |error: toml::de::Error| {
+        let at = error.span().map_or(0, |span| span.start);
+        format!("line {}: {}", line_of(text, at), error.message())
+    };
+    let lines: BTreeMap<toml::Spanned<String>, IgnoredAny> =
+        toml::from_str(text).map_err(failed)?;
+    let names = names();
+    let unknown = lines.keys().find(|name| !names.contains(name.get_ref()));
+    if let Some(unknown) = unknown {
+        let (name, line) = (unknown.get_ref(), line_of(text, unknown.span().start));
+        let near = nearest(name, names.iter().map(String::as_str));
+        let near = near.map(|near| format!(": did you mean `{near}`?")).unwrap_or_default();
+        return Err(format!("line {line}: there is no setting `{name}`{near}"));
+    }
+    toml::from_str(text).map_err(failed)
 }
 
-/// A parse error with its line, but without the text of the line, which may be a secret.
-fn without_text(text: &str, error: &toml::de::Error) -> String {
-    let before = error.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
-    let line = before.matches('\n').count() + 1;
-    format!("line {line}: {}", error.message())
+fn line_of(text: &str, at: usize) -> usize {
+    text.get(..at).unwrap_or_default().matches('\n').count() + 1
+}
+
+/// The names of all settings, which are those of their flags.
+fn names() -> Vec<String> {
+    let command = Given::augment_args(clap::Command::new("svctrack"));
+    command.get_arguments().filter_map(|flag| flag.get_long().map(str::to_owned)).collect()
 }
 
 fn check_url(url: String) -> Result<String, ConfigError> {
@@ -261,14 +283,19 @@ fn read_token(name: &str, text: &str) -> Result<Token, ConfigError> {
 }
 
 impl Config {
-    /// How browsers reach the server, when it listens on `listen`.
-    pub fn addresses(&self, listen: SocketAddr) -> Addresses {
-        let url = self.public_url.clone().unwrap_or_else(|| format!("http://{listen}"));
+    /// How browsers reach the server, which programs on its machine reach at `own_url`.
+    pub fn addresses(&self, own_url: &str) -> Addresses {
+        let url = self.public_url.clone().unwrap_or_else(|| own_url.to_owned());
         let checked = Addresses::new(&url)
             .with_script_path(&self.script_path)
             .and_then(|addresses| addresses.with_tracking_prefix(&self.tracking_prefix));
         // Both paths were checked when the configuration was made.
         checked.unwrap_or_else(|| Addresses::new(&url))
+    }
+
+    /// Whether there is a store in the data folder.
+    pub fn has_store(&self) -> bool {
+        Embedded::is_in(&self.data)
     }
 
     /// Memory for the store's cache, in bytes.
@@ -346,6 +373,22 @@ mod tests {
             fs::write(&path, text).unwrap();
             let said = Given::of_file(&path).unwrap_err().to_string();
             assert!(said.contains(line), "{said}");
+            assert!(said.contains("there is no setting `cache`"), "{said}");
+        }
+    }
+
+    #[test]
+    fn a_port_in_the_file_is_one_of_the_loopback_address() {
+        let listen = |text: &str| read_file(text).map(|given| given.listen.unwrap().to_string());
+        assert_eq!(listen("listen = 8080").as_deref(), Ok("127.0.0.1:8080"));
+        assert_eq!(listen("listen = \"localhost:8080\"").as_deref(), Ok("localhost:8080"));
+        let said = listen("log = \"info\"\nlisten = \":80\"").unwrap_err();
+        assert!(said.starts_with("line 2: `listen`: name the host"), "{said}");
+        for (text, expect) in
+            [("listen = true", "or a port"), ("listn = 1", "did you mean `listen`?")]
+        {
+            let said = listen(text).unwrap_err();
+            assert!(said.starts_with("line 1: ") && said.contains(expect), "{said}");
         }
     }
 

@@ -79,13 +79,13 @@ impl FirstStart {
         app.store.write(actor, Command::Create { def: &COMPANY, patch }).await.map(drop)
     }
 
-    /// What is printed once: all that a newcomer needs for a first event.
-    pub(crate) fn greeting(&self, addresses: &Addresses) -> String {
+    /// What is printed once: all that a newcomer needs for a first event. What has a token goes to `own_url`, where
+    /// the server listens: under its public URL another one may answer, such as the site whose proxy passes events on.
+    pub(crate) fn greeting(&self, addresses: &Addresses, own_url: &str) -> String {
         let tenant = self.tenant.to_string();
         let token = self.token.reveal();
         let operator = self.operator.as_ref().map_or("", Token::reveal);
         let snippet = svctrack_web::snippet(addresses, &tenant, Loads::Newest);
-        let public_url = addresses.base_url();
         format!(
             r#"
 This is the first start. Keep what follows: it is shown only this once.
@@ -105,8 +105,8 @@ svctrack.identify("user-1", {{name: "Ada Lovelace", companyExternalId: "{DEMO_CO
 svctrack.track("Opened report");
 </script>
 
-Try it      {public_url}/demo?tenant={tenant}#token={token}
-Read back   curl -H 'Authorization: Bearer {token}' {public_url}/activities
+Try it      {own_url}/demo?tenant={tenant}#token={token}
+Read back   curl -H 'Authorization: Bearer {token}' {own_url}/activities
 "#
         )
     }

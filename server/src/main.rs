@@ -4,7 +4,7 @@ mod cli;
 
 use std::{path::Path, process::ExitCode};
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, CommandFactory as _, Parser, Subcommand};
 use svctrack_server::{
     config::{Config, ConfigError, FILE_NAME, Given},
     run,
@@ -65,12 +65,13 @@ struct Serve {
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
+    cli::warn_of_unknown(&Cli::command());
     let success = |()| ExitCode::SUCCESS;
     let done = match cli.command {
         None => serve(cli.serve).map(success),
         Some(Command::Serve(options)) => serve(options).map(success),
         Some(Command::Tenant(command)) => cli::block_on(command.run()).map(success),
-        Some(Command::Script(command)) => command.run().map(success),
+        Some(Command::Script(command)) => cli::block_on(command.run()).map(success),
         Some(Command::Compact(command)) => command.run().map(success),
         Some(Command::Backup(command)) => cli::block_on(command.run()).map(success),
         Some(Command::Restore(command)) => command.run().map(success),

@@ -17,9 +17,11 @@ use crate::{
     first_start::FirstStart,
     housekeeping,
     limits::STOP_TIMEOUT,
+    listen::{Listen, own_url},
     observe,
     refusal::refusal,
     router,
+    running_at::RunningAt,
     serve::serve,
     store::{Store, StoreError, embedded::Embedded},
     workers::Workers,
@@ -35,19 +37,26 @@ pub enum RunError {
     #[error("the first start failed: {0}")]
     FirstStart(#[from] StoreError),
     /// The address cannot be listened on.
-    #[error("cannot listen on {address}: {cause}")]
-    Listen {
-        /// The address.
-        address: std::net::SocketAddr,
-        /// Why.
-        cause: io::Error,
-    },
+    #[error("cannot listen on {0}: {cause}{advice}", cause = .1, advice = advice(.1))]
+    Listen(Listen, io::Error),
     /// A setting cannot be used.
     #[error("{0}")]
     Setting(String),
     /// The machine refused something.
     #[error(transparent)]
     Io(#[from] io::Error),
+}
+
+/// What to do where an address cannot be listened on.
+fn advice(cause: &io::Error) -> &'static str {
+    match cause.kind() {
+        io::ErrorKind::AddrInUse => {
+            "; end what listens there, or choose another port with --listen"
+        }
+        io::ErrorKind::PermissionDenied => "; choose a port above 1023 with --listen",
+        io::ErrorKind::AddrNotAvailable => "; --listen needs an address of this machine",
+        _ => "",
+    }
 }
 
 /// Serves until SIGTERM or SIGINT; requests in flight are finished first.
@@ -61,17 +70,24 @@ pub async fn run(config: Config) -> Result<(), RunError> {
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut workers = Workers::start()?;
     let store = open(&config)?;
-    let listener = TcpListener::bind(config.listen)
+    let listener = TcpListener::bind(config.listen.as_str())
         .await
-        .map_err(|cause| RunError::Listen { address: config.listen, cause })?;
-    let addresses = config.addresses(listener.local_addr()?);
-    let public_url = addresses.base_url().to_owned();
+        .map_err(|cause| RunError::Listen(config.listen.clone(), cause))?;
+    let address = listener.local_addr()?;
+    let own_url = own_url(address);
+    let addresses = config.addresses(&own_url);
     let app = App::new(store.clone(), Arc::new(SystemClock), addresses, config.rate_limits());
     let endpoint = router::endpoint(&app).map_err(RunError::Setting)?;
-    start_first(&app, &config).await?;
-    say(&format!("svctrack serves on {public_url}  (demo page: {public_url}/demo)"))?;
-
-    tracing::info!(listen = %config.listen, "serving");
+    start_first(&app, &config, &own_url).await?;
+    let _running_at = RunningAt::note(&config.data, &own_url);
+    say(&serving(&config, &own_url))?;
+    if address.ip().is_unspecified() && config.public_url.is_none() {
+        tracing::warn!(
+            "listening on all addresses without --public-url: the snippet names {own_url}, which only browsers on \
+             this machine reach"
+        );
+    }
+    tracing::info!(listen = %address, "serving");
     let stop = async {
         tokio::select! {
             _ = terminate.recv() => {}
@@ -94,6 +110,13 @@ pub async fn run(config: Config) -> Result<(), RunError> {
     Ok(())
 }
 
+/// The line that says that the server is there.
+fn serving(config: &Config, own_url: &str) -> String {
+    let public_url = config.public_url.as_ref().map(|url| format!("public URL: {url}; "));
+    let public_url = public_url.unwrap_or_default();
+    format!("svctrack serves on {own_url}  ({public_url}demo page: {own_url}/demo)")
+}
+
 /// Closes the store, and waits for those who still read from it: until they have ended, its file is as a crash leaves
 /// it. A backup ends when the store is closed.
 fn close(store: Arc<Embedded>, workers: Workers) {
@@ -104,7 +127,7 @@ fn close(store: Arc<Embedded>, workers: Workers) {
 }
 
 /// The first start. Its token is printed as soon as it is made, since nobody can read it later.
-async fn start_first(app: &Arc<App>, config: &Config) -> Result<(), RunError> {
+async fn start_first(app: &Arc<App>, config: &Config, own_url: &str) -> Result<(), RunError> {
     if !app.store.tenants(1)?.is_empty() {
         if config.bootstrap.is_some() {
             tracing::info!("the store is filled, so the bootstrap settings change nothing");
@@ -114,7 +137,7 @@ async fn start_first(app: &Arc<App>, config: &Config) -> Result<(), RunError> {
     let first = FirstStart::prepare(config).map_err(io::Error::from)?;
     first.found(app).await?;
     if config.bootstrap.is_none() {
-        say(&first.greeting(&app.addresses))?;
+        say(&first.greeting(&app.addresses, own_url))?;
         first.make_demo_company(app).await?;
     }
     Ok(())

@@ -10,6 +10,7 @@ use svctrack_tests::{
     process::{Server, command, read_until},
 };
 use tempfile::TempDir;
+use tokio::process::Child;
 
 use crate::backup::{run, text};
 
@@ -184,7 +185,9 @@ async fn settings_that_cannot_be_used_are_refused() {
     fs::write(folder.path().join("svctrack.toml"), "colour = 'red'").unwrap();
     let mut command = command(folder.path());
     let output = command.arg("serve").stdout(Stdio::null()).output().await.unwrap();
-    assert!(String::from_utf8_lossy(&output.stderr).contains("unknown field `colour`"));
+    assert!(
+        String::from_utf8_lossy(&output.stderr).contains("line 1: there is no setting `colour`")
+    );
     assert_eq!(output.status.code(), Some(1));
 }
 
@@ -325,4 +328,166 @@ async fn the_command_line_makes_a_tenant_on_a_running_server_and_on_a_stopped_on
     assert!(run(&["create", "--name", "Initech"]).await.1.contains("API token  svt_"));
     let listed = run(&["list"]).await.1;
     assert_eq!(listed.lines().count(), 4, "{listed}");
+}
+
+/// Starts a first server; what it prints, its address, and the process.
+async fn first_start(folder: &Path, flags: &[&str]) -> (String, String, Child) {
+    let mut command = command(folder);
+    let mut child = command.arg("serve").args(flags).stdout(Stdio::piped()).spawn().unwrap();
+    let said = read_until(&mut child, "serves on ").await;
+    let base = word_after(&said, "serves on ");
+    (said, base, child)
+}
+
+fn word_after(said: &str, mark: &str) -> String {
+    let rest = said.split_once(mark).unwrap_or_else(|| panic!("no {mark} in {said}")).1;
+    rest.split_whitespace().next().unwrap().to_owned()
+}
+
+#[tokio::test]
+async fn the_first_start_behind_a_site_prints_lines_that_work_and_shows_the_site_no_token() {
+    let folder = tempfile::tempdir().unwrap();
+    let site = "https://www.example.com";
+    let flags = ["--listen", "127.0.0.1:0", "--public-url", site, "--script-path", "/in/app.js"];
+    let flags = [&flags[..], &["--tracking-prefix", "/in"]].concat();
+    let (said, base, mut child) = first_start(folder.path(), &flags).await;
+    let (tenant, token) = (word_after(&said, "Tenant"), word_after(&said, "API token"));
+    assert!(said.contains(&format!("{site}/in/app.js")), "{said}");
+    assert!(said.contains(&format!("svctrack.load(\"{site}/in/{tenant}\")")), "{said}");
+    assert!(said.contains(&format!("public URL: {site};")), "{said}");
+    let shown = said.lines().filter(|line| line.contains(&token));
+    assert!(!shown.clone().any(|line| line.contains("example.com")), "{said}");
+    assert!(base.starts_with("http://127.0.0.1:"), "{said}");
+
+    let demo = word_after(&said, "Try it");
+    let path = demo.strip_prefix(&base).unwrap().split('#').next().unwrap();
+    let client = Client::new(&base, Some(&token));
+    let page = client.get(path).await;
+    assert_eq!(page.status, 200);
+    // The page is used before the site's proxy is there.
+    let (_, after) = page.text().split_once("<script>").map(|(_, b)| ((), b.to_owned())).unwrap();
+    let (code, shown) = after.split_once("</script>").unwrap();
+    assert!(code.contains(&format!("{base}/svctrack.js")) && !code.contains(site), "{code}");
+    assert!(shown.contains(&format!("{site}/in/app.js")), "{shown}");
+    let read_back = said.lines().find(|line| line.starts_with("Read back")).unwrap();
+    let path = read_back.rsplit(' ').next().unwrap().strip_prefix(&base).unwrap();
+    assert_eq!(client.get(path).await.text(), "[]");
+    child.kill().await.unwrap();
+}
+
+#[tokio::test]
+async fn names_and_ports_are_listened_on_and_what_is_neither_is_explained() {
+    for listen in ["0", "localhost:0", "127.0.0.1:0"] {
+        let folder = tempfile::tempdir().unwrap();
+        let (_, base, mut child) = first_start(folder.path(), &["--listen", listen]).await;
+        assert_eq!(Client::new(&base, None).get("/health").await.status, 200, "{listen}");
+        child.kill().await.unwrap();
+    }
+    let folder = tempfile::tempdir().unwrap();
+    for (listen, expect) in [
+        (":8080", "name the host: 127.0.0.1:8080 for this machine alone"),
+        ("localhost", "the port is missing: localhost:8080"),
+        ("http://localhost:8080", "leave out the scheme: localhost:8080"),
+    ] {
+        let mut command = command(folder.path());
+        let output = command.args(["serve", "--listen", listen]).output().await.unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(said.contains(expect) && !output.status.success(), "{listen}: {said}");
+    }
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let listen = taken.local_addr().unwrap().to_string();
+    let mut command = command(folder.path());
+    let output = command.args(["serve", "--listen", &listen]).output().await.unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains("choose another port with --listen"), "{said}");
+}
+
+#[tokio::test]
+async fn a_server_on_all_addresses_warns_when_it_has_no_public_url() {
+    for (flags, is_warned) in [(&[][..], true), (&["--public-url", "https://a.example"], false)] {
+        let folder = tempfile::tempdir().unwrap();
+        let flags = [&["--listen", "0.0.0.0:0"], flags].concat();
+        let mut command = command(folder.path());
+        command.arg("serve").args(flags).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let said = read_until(&mut child, "serves on ").await;
+        let base = word_after(&said, "serves on ");
+        assert!(base.starts_with("http://127.0.0.1:") && !said.contains("0.0.0.0"), "{said}");
+        assert_eq!(Client::new(&base, None).get("/health").await.status, 200);
+        let id = child.id().unwrap().to_string();
+        let ended = std::process::Command::new("kill").args(["-s", "TERM", &id]).status();
+        assert!(ended.unwrap().success());
+        let output = child.wait_with_output().await.unwrap();
+        let logged = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(logged.contains("without --public-url"), is_warned, "{logged}");
+    }
+}
+
+#[tokio::test]
+async fn a_variable_that_is_no_setting_is_named_with_the_one_that_may_be_meant() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = command(folder.path());
+    command.args(["serve", "--print-config"]);
+    command.env("SVCTRACK_LISTN", "127.0.0.1:1").env("SVCTRACK_COLOUR", "red");
+    command.env("SVCTRACK_PUBLIC_URL", "https://a.example").env("SVCTRACK_BUNDLE", "skip");
+    command.env("SVCTRACK_SERVICE_HOST", "10.0.0.1").env("SVCTRACK_PORT", "tcp://10.0.0.1:80");
+    let output = command.output().await.unwrap();
+    assert!(output.status.success());
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(
+        said,
+        "svctrack: `SVCTRACK_COLOUR` in the environment is no setting and is ignored\n\
+         svctrack: `SVCTRACK_LISTN` in the environment is no setting and is ignored; did you mean `SVCTRACK_LISTEN`?\n"
+    );
+    fs::write(folder.path().join("svctrack.toml"), "listen = 8080\n").unwrap();
+    let mut command = crate::startup::command(folder.path());
+    let output = command.args(["serve", "--print-config"]).output().await.unwrap();
+    let said = String::from_utf8(output.stdout).unwrap();
+    assert!(said.contains("listen = \"127.0.0.1:8080\""), "{said}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_script_command_takes_the_settings_of_the_running_server() {
+    let (folder, token) = (tempfile::tempdir().unwrap(), Token::generate().unwrap());
+    let site = "https://www.example.com";
+    let flags = ["--public-url", site, "--script-path", "/in/app.js", "--tracking-prefix", "/in"];
+    let server = Server::start_with(folder.path(), &token, &flags).await;
+    let data = text(folder.path());
+    let other = "0192f0c1-2345-7abc-8def-0123456789ab";
+    let script = async |arguments: &[&str]| {
+        let mut command = command(folder.path());
+        let output = command.arg("script").args(arguments).output().await.unwrap();
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+        (output.status.code(), text(output.stdout), text(output.stderr))
+    };
+    for reach in [["--data", data], ["--server", &server.base]] {
+        let (code, printed, said) = script(&[&["--tenant", TENANT], &reach[..]].concat()).await;
+        assert_eq!(code, Some(0), "{said}");
+        assert!(printed.contains(&format!("svctrack.load(\"{site}/in/{TENANT}\")")), "{printed}");
+        assert!(printed.contains(&format!("{site}/in/app.js")), "{printed}");
+        assert!(said.contains(&format!("the settings of the server at {}", server.base)), "{said}");
+        let (code, _, said) = script(&[&["--tenant", other], &reach[..]].concat()).await;
+        assert!(code == Some(1) && said.contains("tenant"), "{said}");
+    }
+    let given = ["--data", data, "--tenant", TENANT, "--public-url", "https://b.example"];
+    let (_, printed, said) = script(&given).await;
+    assert!(printed.contains(&format!("\"https://b.example/in/{TENANT}\"")), "{printed}");
+    assert!(said.contains("but for those given here"), "{said}");
+    let (code, _, said) = script(&["--tenant", TENANT, "--server", "http://127.0.0.1:1"]).await;
+    assert!(code == Some(1) && said.contains("cannot be reached"), "{said}");
+    server.signal("TERM");
+    assert_eq!(server.wait().await, Some(0));
+
+    let (code, printed, said) = script(&["--data", data, "--tenant", TENANT]).await;
+    assert!(code == Some(0) && said.contains("no running server was found"), "{said}");
+    assert!(
+        printed.contains(&format!("\"http://127.0.0.1:8080/analytics/{TENANT}\"")),
+        "{printed}"
+    );
+    assert!(!said.contains("not checked"), "{said}");
+    let (code, _, said) = script(&["--data", data, "--tenant", other]).await;
+    assert!(code == Some(1) && said.contains(&format!("there is no tenant {other}")), "{said}");
+    let nowhere = ["--data", "nowhere", "--listen", "127.0.0.1:1", "--tenant", TENANT];
+    let (code, _, said) = script(&nowhere).await;
+    assert!(code == Some(0) && said.contains("was not checked"), "{said}");
 }

@@ -20,25 +20,26 @@ pub enum DemoTenant<'a> {
     Unknown,
 }
 
-/// The demo of a tenant of the server at these addresses. Without a tenant it says how to name one.
-pub fn demo_page(addresses: &Addresses, tenant: DemoTenant<'_>) -> Page {
+/// The demo of a tenant of the server at these addresses. Without a tenant it says how to name one. It shows the
+/// snippet for other pages, and uses one with its `own` addresses where it is visited at others.
+pub fn demo_page(addresses: &Addresses, own: Option<&Addresses>, tenant: DemoTenant<'_>) -> Page {
+    let used = own.unwrap_or(addresses);
     let known = match tenant {
         DemoTenant::Known(tenant) => Some(tenant),
         DemoTenant::NotAsked | DemoTenant::Unknown => None,
     };
-    let hash = known.map(|tenant| snippet_source(addresses, tenant, Loads::Newest));
-    let snippet = known.map(|tenant| snippet(addresses, tenant, Loads::Newest));
-    let snippet = snippet.as_deref().unwrap_or_default();
+    let hash = known.map(|tenant| snippet_source(used, tenant, Loads::Newest));
+    let snippet = |addresses| known.map(|tenant| snippet(addresses, tenant, Loads::Newest));
     let values = [
-        ("snippet", snippet.to_owned()),
-        ("snippet_text", html(snippet)),
+        ("snippet", snippet(used).unwrap_or_default()),
+        ("snippet_text", html(&snippet(addresses).unwrap_or_default())),
         ("with_tenant", hidden_unless(known.is_some())),
         ("without_tenant", hidden_unless(known.is_none())),
         ("unknown_tenant", hidden_unless(tenant == DemoTenant::Unknown)),
         ("tenant", html(known.unwrap_or_default())),
-        ("base_url", html(addresses.base_url())),
+        ("base_url", html(used.base_url())),
     ];
-    Page { html: fill(TEMPLATE, &values), csp: policy(addresses.origin(), hash) }
+    Page { html: fill(TEMPLATE, &values), csp: policy(used.origin(), hash) }
 }
 
 /// The attribute of an element that shows only when `is_shown`.
@@ -67,7 +68,7 @@ mod tests {
     const BASE_URL: &str = "http://127.0.0.1:8080";
 
     fn check(base_url: &str, tenant: DemoTenant<'_>) -> Page {
-        demo_page(&Addresses::new(base_url), tenant)
+        demo_page(&Addresses::new(base_url), None, tenant)
     }
 
     #[test]
@@ -119,6 +120,18 @@ mod tests {
         assert!(page.csp.contains("script-src 'self' https://x.example "), "{}", page.csp);
         // The page's own files and calls are beside it, whatever the path is.
         assert!(!page.html.contains("\"/demo."), "{}", page.html);
+    }
+
+    #[test]
+    fn a_page_that_is_visited_elsewhere_uses_the_snippet_of_there_and_shows_the_public_one() {
+        let public = Addresses::new("https://www.example.com").with_script_path("/in/app.js");
+        let own = Addresses::new("http://127.0.0.1:8080");
+        let page = demo_page(&public.unwrap(), Some(&own), DemoTenant::Known("a"));
+        let (_, after) = page.html.split_once("<script>").unwrap();
+        let (code, after) = after.split_once("</script>").unwrap();
+        assert!(code.contains("\"http://127.0.0.1:8080/svctrack.js\""), "{code}");
+        assert!(!code.contains("example.com") && !page.csp.contains("example.com"), "{}", page.csp);
+        assert!(after.contains("https://www.example.com/in/app.js"), "{after}");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! `svctrack script`: all that a web app needs to load the browser script.
+//! `svctrack script`: all that a web app needs to load the browser script, as the running server has it.
 
 use std::{
     fs, io,
@@ -6,21 +6,25 @@ use std::{
 };
 
 use clap::Args;
-use serde_json::json;
+use serde_json::Value;
 use svctrack_core::value::TenantId;
-use svctrack_server::config::Given;
-use svctrack_web::{Addresses, Asset, Loads, lasting_files, npm_package, snippet, snippet_source};
+use svctrack_server::{
+    admin::Admin,
+    config::{Config, Given},
+    script::{WASM_SOURCE, of_running, to_json},
+};
+use svctrack_web::{Loads, npm_package};
 
-use super::say;
-
-/// The source in a policy without which no WebAssembly runs.
-const WASM_SOURCE: &str = "'wasm-unsafe-eval'";
+use super::{say, tell};
 
 /// `svctrack script`.
 #[derive(Args)]
 pub(crate) struct Script {
     #[command(flatten)]
     given: Given,
+    /// Address of a running server, such as http://127.0.0.1:8080 [default: the one that uses the data folder]
+    #[arg(long, env = "SVCTRACK_SERVER", value_name = "URL")]
+    server: Option<String>,
     /// UUID of the tenant whose snippet and policy are printed [default: none; the files alone]
     #[arg(long, value_name = "UUID", value_parser = read_tenant)]
     tenant: Option<TenantId>,
@@ -39,28 +43,8 @@ fn read_tenant(text: &str) -> Result<TenantId, &'static str> {
     TenantId::parse(text).ok_or("expected a UUID")
 }
 
-/// What is pasted into pages, and what their policy needs for it.
-struct Pasted {
-    snippet: String,
-    script_sources: [String; 3],
-    connect_source: String,
-}
-
-impl Pasted {
-    fn of(addresses: &Addresses, tenant: TenantId, loads: Loads) -> Self {
-        let tenant = tenant.to_string();
-        let origin = addresses.origin().to_owned();
-        let hash = snippet_source(addresses, &tenant, loads);
-        Self {
-            snippet: snippet(addresses, &tenant, loads),
-            script_sources: [origin.clone(), hash, WASM_SOURCE.to_owned()],
-            connect_source: origin,
-        }
-    }
-}
-
 impl Script {
-    pub(crate) fn run(self) -> Result<(), String> {
+    pub(crate) async fn run(self) -> Result<(), String> {
         if let Some(folder) = &self.npm {
             let failed = |error| format!("{} cannot be written: {error}", folder.display());
             write_package(folder).map_err(failed)?;
@@ -68,12 +52,67 @@ impl Script {
             let path = path::absolute(folder).map_err(failed)?;
             return say(&format!("the package is written: npm install {}", path.display()));
         }
-        let config = crate::configure(self.given).map_err(|error| error.to_string())?;
-        let addresses = config.addresses(config.listen);
-        let loads = if self.pinned { Loads::ThisVersion } else { Loads::Newest };
-        let pasted = self.tenant.map(|tenant| Pasted::of(&addresses, tenant, loads));
-        say(&if self.json { in_json(&addresses, pasted) } else { in_words(&addresses, pasted) })
+        let all = self.all().await?;
+        say(&if self.json { all.to_string() } else { in_words(&all) })
     }
+
+    /// What the running server says, but for what is given here; else what the settings say.
+    async fn all(&self) -> Result<Value, String> {
+        let config = configure(self.given.clone())?;
+        let loads = if self.pinned { Loads::ThisVersion } else { Loads::Newest };
+        let (server, tenant) = (self.server.as_deref(), self.tenant);
+        let Some((server, said)) = of_running(&config, server, tenant, loads).await? else {
+            self.check_in_store(&config)?;
+            return Ok(to_json(&config.addresses(&config.listen.own_url()), tenant, loads));
+        };
+        let given = (&self.given.public_url, &self.given.script_path, &self.given.tracking_prefix);
+        if given == (&None, &None, &None) {
+            tell(&format!("svctrack: these are the settings of the server at {server}"));
+            return Ok(said);
+        }
+        let as_text = |name: &str| said.get(name).and_then(Value::as_str).map(str::to_owned);
+        let of_server = Given {
+            public_url: as_text("publicUrl"),
+            script_path: as_text("scriptPath"),
+            tracking_prefix: as_text("trackingPrefix"),
+            ..Given::default()
+        };
+        let merged = self.given.clone().over(of_server).map_err(|error| error.to_string())?;
+        tell(&format!(
+            "svctrack: these are the settings of the server at {server}, but for those given here"
+        ));
+        Ok(to_json(&merged.addresses(&server), tenant, loads))
+    }
+
+    /// Says that no server was asked, and looks for the tenant in the store of a stopped one.
+    fn check_in_store(&self, config: &Config) -> Result<(), String> {
+        let guess = "no running server was found, so these are the settings of flags, environment and svctrack.toml; \
+                     --server URL asks the one at that address";
+        let folder = config.data.display();
+        let checked = match self.tenant.filter(|_| config.has_store()) {
+            None if self.tenant.is_some() => {
+                "; whether there is such a tenant was not checked".to_owned()
+            }
+            None => String::new(),
+            Some(tenant) => match Admin::has_tenant(config, tenant) {
+                Ok(true) => String::new(),
+                Ok(false) => {
+                    return Err(format!(
+                        "there is no tenant {tenant} in `{folder}`: see svctrack tenant list"
+                    ));
+                }
+                Err(reason) => {
+                    format!("; whether there is such a tenant was not checked: {reason}")
+                }
+            },
+        };
+        tell(&format!("svctrack: {guess}{checked}"));
+        Ok(())
+    }
+}
+
+fn configure(given: Given) -> Result<Config, String> {
+    crate::configure(given).map_err(|error| error.to_string())
 }
 
 /// Says what a package is.
@@ -94,35 +133,28 @@ fn write_package(folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// The addresses of the files that never change.
-fn files(addresses: &Addresses) -> impl Iterator<Item = (String, &'static Asset)> {
-    let files = lasting_files(addresses.script_path());
-    files.map(|(path, served)| ([addresses.base_url(), &path].concat(), served.asset))
+fn text_at<'a>(all: &'a Value, pointer: &str) -> &'a str {
+    all.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
 }
 
-fn in_json(addresses: &Addresses, pasted: Option<Pasted>) -> String {
-    let file = |(url, asset): (String, &Asset)| json!({ "url": url, "integrity": asset.integrity });
-    let files: Vec<_> = files(addresses).map(file).collect();
-    let mut said = json!({ "script": addresses.script(), "files": files });
-    if let (Some(pasted), Some(said)) = (pasted, said.as_object_mut()) {
-        said.insert("snippet".to_owned(), json!(pasted.snippet));
-        let policy = json!({
-            "script-src": pasted.script_sources, "connect-src": [pasted.connect_source],
-        });
-        said.insert("policy".to_owned(), policy);
-    }
-    said.to_string()
+/// The texts of an array, with blanks between.
+fn texts_at(all: &Value, pointer: &str) -> String {
+    let texts = all.pointer(pointer).and_then(Value::as_array).into_iter().flatten();
+    texts.filter_map(Value::as_str).collect::<Vec<_>>().join(" ")
 }
 
-fn in_words(addresses: &Addresses, pasted: Option<Pasted>) -> String {
-    let file = |(url, asset): (String, &Asset)| format!("\n  {url}\n    {}", asset.integrity);
-    let files: String = files(addresses).map(file).collect();
-    let newest = addresses.script();
+fn in_words(all: &Value) -> String {
+    let file = |file: &Value| {
+        format!("\n  {}\n    {}", text_at(file, "/url"), text_at(file, "/integrity"))
+    };
+    let files = all.get("files").and_then(Value::as_array).into_iter().flatten();
+    let files: String = files.map(file).collect();
     let files = format!(
-        "The script, which follows the server's version:\n\n  {newest}\n\n\
-         Its files as they are now, which never change, with their hashes:\n{files}"
+        "The script, which follows the server's version:\n\n  {}\n\n\
+         Its files as they are now, which never change, with their hashes:\n{files}",
+        text_at(all, "/script")
     );
-    let Some(Pasted { snippet, script_sources, connect_source }) = pasted else {
+    let Some(snippet) = all.get("snippet").and_then(Value::as_str) else {
         return format!(
             "{files}\n\nWith --tenant UUID, the snippet and its policy are printed too."
         );
@@ -130,8 +162,9 @@ fn in_words(addresses: &Addresses, pasted: Option<Pasted>) -> String {
     format!(
         "Paste this before </head> of your web app:\n\n{snippet}\n\n\
          Where its pages have a Content-Security-Policy, it needs:\n\n  \
-         script-src   {}\n  connect-src  {connect_source}\n\n\
+         script-src   {}\n  connect-src  {}\n\n\
          Without {WASM_SOURCE} all is sent too; the server makes the checks alone.\n\n{files}",
-        script_sources.join(" ")
+        texts_at(all, "/policy/script-src"),
+        texts_at(all, "/policy/connect-src")
     )
 }

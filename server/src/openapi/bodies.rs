@@ -46,7 +46,9 @@ fn schema_of(kind: Kind, def: Option<&ResourceDef>) -> Option<Value> {
     let record =
         || def.map_or_else(|| json!({ "type": "object" }), |def| reference(&schema_name(def)));
     Some(match kind {
-        Kind::Nothing | Kind::Ok | Kind::Page | Kind::Stream | Kind::Archive => return None,
+        Kind::Nothing | Kind::Ok | Kind::Page | Kind::Redirect | Kind::Stream | Kind::Archive => {
+            return None;
+        }
         Kind::Record | Kind::NewRecord => record(),
         Kind::Records => many(reference(&def.map(list_item_name).unwrap_or_default())),
         Kind::Items => many(record()),
@@ -65,6 +67,7 @@ fn schema_of(kind: Kind, def: Option<&ResourceDef>) -> Option<Value> {
         Kind::Report => many(reference("IntegrationIssue")),
         Kind::Replayed => reference("Replayed"),
         Kind::Health => reference("Health"),
+        Kind::Script => reference("Script"),
         Kind::NewToken => reference("NewToken"),
         Kind::Token => reference("IssuedToken"),
         Kind::Tokens => many(reference("Token")),

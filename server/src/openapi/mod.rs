@@ -17,7 +17,10 @@ use svctrack_core::{
 
 use self::{
     bodies::request_body,
-    parameters::{activity_parameters, idempotency_key, report_parameters, stream_parameters},
+    parameters::{
+        activity_parameters, idempotency_key, report_parameters, script_parameters,
+        stream_parameters,
+    },
     responses::{headers, is_conditional, responses},
     schemas::{OBJECT_ID, RECORD_REF, YEAR, schemas},
 };
@@ -79,6 +82,8 @@ pub(crate) enum Kind {
     Export,
     Object,
     Page,
+    Redirect,
+    Script,
     Stream,
     Archive,
     Health,
@@ -234,6 +239,7 @@ fn all_parameters(path: &str, doc: &RouteDoc, def: Option<&ResourceDef>) -> Vec<
         (Kind::Activities, _) => activity_parameters(),
         (Kind::Stream, _) => stream_parameters(),
         (Kind::Report, _) => report_parameters(),
+        (Kind::Script, _) => script_parameters(),
         _ => Vec::new(),
     });
     if doc.gives == Kind::Deleted && def.is_some_and(|def| *def == END_USER) {

@@ -54,6 +54,14 @@ fn activity_filters() -> Vec<Value> {
     ]
 }
 
+pub(super) fn script_parameters() -> Vec<Value> {
+    let flag = json!({ "type": "boolean", "default": false });
+    vec![
+        parameter("tenant", "UUID of the tenant whose snippet it is.", json!({ "type": "string" })),
+        parameter("pinned", "Let the snippet load this version alone, checked by its hash.", flag),
+    ]
+}
+
 pub(super) fn activity_parameters() -> Vec<Value> {
     let sort = "`-_id`, newest stored first, or `-date`, of one end user or one company only.";
     let mut parameters = activity_filters();

@@ -130,7 +130,7 @@ fn rejects(
         S::BAD_REQUEST => called && (has_body || is_list || path.contains("{id}")),
         S::UNAUTHORIZED => has_token || matches!(doc.access, Access::TenantAsUser),
         S::FORBIDDEN => has_token,
-        S::NOT_FOUND => called && finds(path, doc, def),
+        S::NOT_FOUND => doc.gives == Kind::Script || (called && finds(path, doc, def)),
         S::CONFLICT => match (doc.takes, doc.gives) {
             (Kind::NewRecord | Kind::Record | Kind::Items | Kind::Events | Kind::Calls, _) => true,
             (_, gives) => gives == Kind::Deleted && def.is_some(),

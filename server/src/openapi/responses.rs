@@ -7,7 +7,7 @@ use super::{Kind, RouteDoc, bodies::response_content, problems, set};
 use crate::limits::MAX_REJECTED_INDEXES;
 
 /// Headers of responses, each with what it says and the type of its value.
-const HEADERS: [(&str, &str, &str); 14] = [
+const HEADERS: [(&str, &str, &str); 15] = [
     ("X-Request-Id", "Id of the request, which the log names too.", "string"),
     ("ETag", "Version of the record, for `If-Match` and `If-None-Match`.", "string"),
     ("Link", "The next page, if there is one: `<...>; rel=\"next\"`.", "string"),
@@ -17,6 +17,7 @@ const HEADERS: [(&str, &str, &str); 14] = [
     ("Svctrack-Rejected", REJECTED, "string"),
     ("Idempotent-Replayed", "`true` if an earlier call with this key had the effect.", "string"),
     ("Retry-After", "Seconds to wait before a retry.", "integer"),
+    ("Location", "Where to go on.", "string"),
     ("WWW-Authenticate", "Scheme of the credentials that are expected.", "string"),
     ("Content-Disposition", "Name of the file.", "string"),
     ("Access-Control-Allow-Methods", "Methods that a page may use.", "string"),
@@ -49,7 +50,8 @@ pub(super) fn responses(
     def: Option<&ResourceDef>,
 ) -> Value {
     let mut responses = Map::new();
-    responses.insert("200".to_owned(), success(doc, def));
+    let status = if doc.gives == Kind::Redirect { "307" } else { "200" };
+    responses.insert(status.to_owned(), success(doc, def));
     if is_conditional(doc) {
         let unchanged = json!({
             "description": "The caller has the current version.",
@@ -72,6 +74,7 @@ pub(super) fn is_conditional(doc: &RouteDoc) -> bool {
 fn success(doc: &RouteDoc, def: Option<&ResourceDef>) -> Value {
     let description = match doc.gives {
         Kind::Health => "The state of the service.",
+        Kind::Redirect => "The page is at the address in `Location`.",
         Kind::Ok => "The events are stored durably.",
         _ => "Success.",
     };
@@ -93,7 +96,8 @@ fn headers_of(doc: &RouteDoc) -> Vec<&'static str> {
         K::NewRecord | K::Record | K::Settings | K::NewToken | K::NewTenant | K::Keys
     );
     let takes_key = matches!(doc.takes, K::NewRecord | K::Items | K::Events | K::Calls);
-    let conditional: [(bool, &[&'static str]); 8] = [
+    let conditional: [(bool, &[&'static str]); 9] = [
+        (doc.gives == K::Redirect, &["Location"]),
         (matches!(doc.gives, K::Record | K::Settings), &["ETag"]),
         (gives_list, &["Link"]),
         (gives_list || takes_members, &["Svctrack-Ignored"]),

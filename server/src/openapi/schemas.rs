@@ -63,6 +63,7 @@ pub(super) fn schemas() -> Value {
         ("BulkKeys", bulk_keys()),
         ("BulkError", bulk_error()),
         ("Health", health()),
+        ("Script", script()),
         ("Problem", problem()),
         ("ProblemItem", problem_item()),
     ];
@@ -332,6 +333,35 @@ fn health() -> Value {
                 "type": ["object", "null"], "description": "Scheduled backups: the moment of the newest one, and how many failed since.",
                 "required": ["at", "failed"],
                 "properties": { "at": { "type": ["string", "null"], "format": "date-time" }, "failed": count() },
+            },
+        },
+    })
+}
+
+fn script() -> Value {
+    let text = |description: &str| json!({ "type": "string", "description": description });
+    let sources = || json!({ "type": "array", "items": { "type": "string" } });
+    let file = json!({
+        "type": "object", "required": ["url", "integrity"],
+        "properties": {
+            "url": text("Its address, which has its version."),
+            "integrity": text("Its hash, as browsers check it."),
+        },
+    });
+    json!({
+        "type": "object", "description": "What a web app needs to load the browser script.",
+        "required": ["publicUrl", "scriptPath", "trackingPrefix", "script", "files"],
+        "properties": {
+            "publicUrl": text("How browsers reach the server."),
+            "scriptPath": text("Path of the script."),
+            "trackingPrefix": text("Beginning of the paths to which events go."),
+            "script": text("Address of the script, which follows the server's version."),
+            "files": { "type": "array", "description": "The files of this version, which never change.", "items": file },
+            "snippet": text("What pages have before `</head>`, where a tenant was named."),
+            "policy": {
+                "type": "object", "description": "What a Content-Security-Policy needs for it.",
+                "required": ["script-src", "connect-src"],
+                "properties": { "script-src": sources(), "connect-src": sources() },
             },
         },
     })

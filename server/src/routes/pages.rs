@@ -1,11 +1,43 @@
 //! The pages, and the description of the API.
 
-use poem::{Request, Response, http::header};
+use poem::{
+    Request, Response,
+    http::{StatusCode, header},
+};
 use svctrack_core::value::TenantId;
-use svctrack_web::{DemoTenant, Page};
+use svctrack_web::{Addresses, DemoTenant, Loads, Page};
 
 use super::{json, query_pairs};
-use crate::{app::App, error::Error, openapi};
+use crate::{app::App, error::Error, openapi, script::to_json};
+
+/// Where `/` leads as long as there is no other page.
+const HOME: &str = "/demo";
+
+/// `GET /`: leads to the demo page.
+pub(crate) async fn home(_: &App, _: &mut Request) -> Result<Response, Error> {
+    Ok(Response::builder()
+        .status(StatusCode::TEMPORARY_REDIRECT)
+        .header(header::LOCATION, HOME)
+        .header(header::CACHE_CONTROL, "no-store")
+        .finish())
+}
+
+/// `GET /script.json`: what a web app needs to load the script, as `svctrack script` prints it.
+pub(crate) async fn script(app: &App, request: &mut Request) -> Result<Response, Error> {
+    let (mut tenant, mut loads) = (None, Loads::Newest);
+    for (name, text) in query_pairs(request) {
+        match (name.as_str(), text.as_str()) {
+            ("tenant", text) => {
+                let id = TenantId::parse(text).ok_or(Error::TenantNotFound)?;
+                tenant =
+                    Some(app.store.has_tenant(id)?.then_some(id).ok_or(Error::TenantNotFound)?);
+            }
+            ("pinned", "true") => loads = Loads::ThisVersion,
+            _ => {}
+        }
+    }
+    Ok(json(to_json(&app.addresses, tenant, loads).to_string()))
+}
 
 /// `GET /openapi.json`: the description of this API.
 pub(crate) async fn openapi(app: &App, _: &mut Request) -> Result<Response, Error> {
@@ -31,7 +63,19 @@ pub(crate) async fn demo(app: &App, request: &mut Request) -> Result<Response, E
         (None, Some(_)) => DemoTenant::Unknown,
         (None, None) => DemoTenant::NotAsked,
     };
-    Ok(html(svctrack_web::demo_page(&app.addresses, shown)))
+    let own = own_addresses(app, request);
+    Ok(html(svctrack_web::demo_page(&app.addresses, own.as_ref(), shown)))
+}
+
+/// The addresses of the server for a page that is visited under another name than the public one, such as that which
+/// the server listens on: what browsers reach under the public one may not be there yet.
+fn own_addresses(app: &App, request: &Request) -> Option<Addresses> {
+    let host = request.headers().get(header::HOST)?.to_str().ok()?;
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b".-_:[]".contains(&byte);
+    let is_public =
+        app.addresses.origin().split_once("://").is_some_and(|(_, known)| known == host);
+    let is_other = !host.is_empty() && host.bytes().all(is_plain) && !is_public;
+    is_other.then(|| Addresses::new(&format!("http://{host}")))
 }
 
 /// `GET /docs`: the description of this API for people, who can try its calls there.

@@ -1,0 +1,35 @@
+//! A note in the data folder of where the server that uses it is reached, for commands on the same machine. It is a
+//! hint: after a crash it stays until the next start, so that whoever reads it asks there.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+/// Name of the file in the data folder.
+const FILE_NAME: &str = "svctrack.url";
+
+/// The note of a running server; it goes when the server stops.
+pub(crate) struct RunningAt(PathBuf);
+
+impl RunningAt {
+    /// Writes the note. A server works without it, so a disk that takes no writes does not stop it.
+    pub(crate) fn note(folder: &Path, own_url: &str) -> Self {
+        let path = folder.join(FILE_NAME);
+        if let Err(error) = fs::write(&path, own_url) {
+            tracing::warn!(cause = %error, "commands will not find the server by its data folder");
+        }
+        Self(path)
+    }
+
+    /// Where the server of a data folder is reached, if it runs.
+    pub(crate) fn read(folder: &Path) -> Option<String> {
+        fs::read_to_string(folder.join(FILE_NAME)).ok()
+    }
+}
+
+impl Drop for RunningAt {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.0);
+    }
+}
