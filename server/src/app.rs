@@ -14,6 +14,7 @@ use crate::{
     answers::AnswerBudget,
     backups::Backups,
     body::BodyBudget,
+    compression::Compressions,
     limits::{MAX_BODY_READERS, MAX_DOWNLOADS, MAX_STREAMS},
     observe::RequestIds,
     rate_limit::{RateLimiting, RateLimits},
@@ -65,6 +66,7 @@ pub struct App {
     pub(crate) files: Files,
     pub(crate) bodies: BodyBudget,
     pub(crate) answers: AnswerBudget,
+    pub(crate) compressions: Compressions,
     /// Places for bodies of many events that are being read.
     pub(crate) body_readers: Semaphore,
     pub(crate) request_ids: RequestIds,
@@ -96,6 +98,7 @@ impl App {
             addresses,
             bodies: BodyBudget::default(),
             answers: AnswerBudget::default(),
+            compressions: Compressions::default(),
             body_readers: Semaphore::new(MAX_BODY_READERS),
             request_ids: RequestIds::default(),
             running: Running::default(),

@@ -30,6 +30,9 @@ use crate::{
     },
 };
 
+/// What some editors and exporters write before a text, to say that it is UTF-8.
+const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
+
 /// Largest packed body, in bytes.
 const MAX_PACKED_BYTES: usize = PACKED_BODY_BUDGET_KIB as usize * 1024;
 
@@ -65,11 +68,10 @@ pub(crate) struct Body<'a> {
 }
 
 impl BodyBudget {
-    /// Reads the body of a request, at most `max` bytes after decoding.
+    /// Reads the body of a request, at most `max` bytes after decoding, without a byte-order mark before it (R50).
     ///
     /// # Errors
-    /// [`Error::TooLarge`], [`Error::Unsupported`] for another encoding than gzip,
-    /// [`Error::BodyTimeout`], [`Error::BodyBroken`], [`Error::Overloaded`].
+    /// [`Error::TooLarge`], [`Error::UnsupportedEncoding`] for another one than gzip, [`Error::BodyTimeout`], [`Error::BodyBroken`], [`Error::Overloaded`].
     pub(crate) async fn read(&self, request: &mut Request, max: usize) -> Result<Body<'_>, Error> {
         let gzip = is_gzip(request)?;
         let declared = declared_length(request).unwrap_or_default();
@@ -95,6 +97,9 @@ impl BodyBudget {
         }
         let arrived = within(BODY_TIMEOUT, receive(request, declared, max_sent, &mut body)).await?;
         body.bytes = if gzip { decode(arrived, max, &mut body).await? } else { arrived };
+        if body.bytes.starts_with(BYTE_ORDER_MARK) {
+            body.bytes = body.bytes.slice(BYTE_ORDER_MARK.len()..);
+        }
         Ok(body)
     }
 }
@@ -244,7 +249,7 @@ fn is_gzip(request: &Request) -> Result<bool, Error> {
     match request.header(header::CONTENT_ENCODING).map(str::trim) {
         None | Some("identity") => Ok(false),
         Some(encoding) if encoding.eq_ignore_ascii_case("gzip") => Ok(true),
-        Some(_) => Err(Error::Unsupported("the encoding must be gzip".to_owned())),
+        Some(_) => Err(Error::UnsupportedEncoding),
     }
 }
 

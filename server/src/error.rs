@@ -46,8 +46,10 @@ pub(crate) enum Error {
     TooManyItems(usize),
     /// The address is too long.
     UriTooLong,
-    /// The body's media type, charset or encoding is not taken; with what is.
+    /// The body's media type or charset is not taken; with what is.
     Unsupported(String),
+    /// The body's encoding is not taken.
+    UnsupportedEncoding,
     /// What was sent breaks a rule.
     Invalid(Vec<Issue>),
     /// A call with the same `Idempotency-Key` is under way.
@@ -91,7 +93,9 @@ struct Problem<'a> {
     kind: &'static str,
     title: &'a str,
     status: u16,
-    detail: String,
+    detail: &'a str,
+    /// The same as `detail`: where clients of other APIs look for it (R58).
+    message: &'a str,
     code: &'a str,
     request_id: &'a str,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -162,6 +166,11 @@ impl Error {
             Self::Unsupported(expected) => {
                 verdict(S::UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type", expected)
             }
+            Self::UnsupportedEncoding => verdict(
+                S::UNSUPPORTED_MEDIA_TYPE,
+                "unsupported_media_type",
+                "the encoding must be gzip",
+            ),
             Self::Invalid(issues) => listed(S::UNPROCESSABLE_ENTITY, issues),
             Self::StillRunning => verdict(
                 S::CONFLICT,
@@ -193,6 +202,7 @@ impl Error {
             Self::TenantUnauthorized => r#"Basic realm="svctrack", charset="UTF-8""#,
             _ => "Bearer",
         };
+        let is_encoding = matches!(self, Self::UnsupportedEncoding);
         let too_many = match &self {
             Self::TooMany(too_many) => Some(*too_many),
             _ => None,
@@ -202,7 +212,8 @@ impl Error {
             kind: "about:blank",
             title: verdict.status.canonical_reason().unwrap_or("Error"),
             status: verdict.status.as_u16(),
-            detail: verdict.detail,
+            detail: &verdict.detail,
+            message: &verdict.detail,
             code: verdict.code,
             request_id,
             errors: verdict.errors,
@@ -213,6 +224,11 @@ impl Error {
             .content_type("application/problem+json")
             .body(body);
         add_headers(&mut response, allow, scheme);
+        if is_encoding {
+            // RFC 9110, 12.5.3.
+            let accepted = HeaderValue::from_static("gzip");
+            response.headers_mut().insert(header::ACCEPT_ENCODING, accepted);
+        }
         if let Some(too_many) = too_many {
             add_rate_limit(response.headers_mut(), too_many);
         }

@@ -60,6 +60,14 @@ pub(crate) const LARGE_ANSWER_BUDGET_KIB: u32 = 64 * 1024;
 /// How much of a large answer is handed to its connection at a time, in bytes.
 pub(crate) const ANSWER_PIECE_BYTES: usize = 1024 * 1024;
 
+/// Responses up to this size, in bytes, are not compressed: they fit into a packet, or nearly.
+pub(crate) const MIN_COMPRESSED_BYTES: u64 = 1024;
+/// Responses up to this size, in bytes, are compressed where they are served, in a fraction of a millisecond; longer
+/// ones on other threads.
+pub(crate) const MAX_COMPRESSED_AT_ONCE_BYTES: u64 = 32 * 1024;
+/// Long responses that are compressed at a time; each takes some MB. More of them are sent as they are.
+pub(crate) const MAX_COMPRESSIONS: usize = 32;
+
 /// Answers up to this size, in bytes, are copied to be sent in one piece: most records with their heads have less, and
 /// to copy more would cost more than it saves.
 pub(crate) const SHORT_WRITE_BYTES: usize = 2 * 1024;

@@ -8,13 +8,14 @@ use futures_util::{
 };
 use poem::{
     Endpoint, Request, Response, Route,
-    http::{HeaderName, HeaderValue, Method},
+    http::{HeaderName, HeaderValue, Method, Uri},
 };
 use svctrack_core::{access::OPERATOR, resources::REGISTRY, schema::ResourceDef};
 use svctrack_web::{DEFAULT_SCRIPT_PATH, DEFAULT_TRACKING_PREFIX};
 
 use crate::{
     app::App,
+    compression::Accepted,
     error::Error,
     limits::MAX_URI_BYTES,
     openapi::{
@@ -257,14 +258,17 @@ impl<R: Endpoint<Output = Response>> Endpoint for Outermost<R> {
 
     // Here and below no future is `async` that only hands the request on: it would hold a copy, of half a KiB, for as
     // long as an answer is waited for.
-    fn call(&self, request: Request) -> impl Future<Output = poem::Result<Response>> + Send {
+    fn call(&self, mut request: Request) -> impl Future<Output = poem::Result<Response>> + Send {
+        ignore_slash_at_end(&mut request);
         let request_id = self.app.request_ids.next();
+        let (accepted, app) = (Accepted::of(request.headers()), self.app.clone());
         let for_any_page = routes::tracking::is_for_any_page(&self.app, request.uri().path());
         let served = AssertUnwindSafe(self.serve(request)).catch_unwind();
         served.map(move |served| {
             let panicked = |_| Err(Error::Internal("a handler panicked".to_owned()));
             let served = served.unwrap_or_else(panicked);
-            let mut response = served.unwrap_or_else(|error| error.into_response(&request_id));
+            let response = served.unwrap_or_else(|error| error.into_response(&request_id));
+            let mut response = app.compressions.compress(response, accepted);
             if for_any_page {
                 routes::tracking::allow_any_origin(response.headers_mut());
             }
@@ -273,6 +277,21 @@ impl<R: Endpoint<Output = Response>> Endpoint for Outermost<R> {
             }
             Ok(response)
         })
+    }
+}
+
+/// `/products/` is `/products` (R50).
+fn ignore_slash_at_end(request: &mut Request) {
+    let uri = request.uri();
+    let Some(path) = uri.path().strip_suffix('/').filter(|path| !path.is_empty()) else { return };
+    let path = match uri.query() {
+        Some(query) => format!("{path}?{query}").parse(),
+        None => path.parse(),
+    };
+    let mut parts = uri.clone().into_parts();
+    parts.path_and_query = path.ok();
+    if let Ok(uri) = Uri::from_parts(parts) {
+        *request.uri_mut() = uri;
     }
 }
 

@@ -17,7 +17,7 @@ fn broken_bodies() -> Vec<(&'static str, Vec<u8>)> {
     vec![
         ("nothing", text("")),
         ("blanks", text(" \n")),
-        ("a byte order mark", text("\u{feff}{}")),
+        ("two byte order marks", text("\u{feff}\u{feff}{}")),
         ("UTF-16", br#"{}"#.iter().flat_map(|byte| [*byte, 0]).collect()),
         ("no UTF-8", b"{\"a\":\"\xff\"}".to_vec()),
         ("two documents", text("{}{}")),

@@ -25,6 +25,7 @@ mod npm;
 mod once;
 mod proxy;
 mod readme;
+mod responses;
 mod retention;
 mod startup;
 mod stream;

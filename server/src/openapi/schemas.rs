@@ -374,6 +374,7 @@ fn problem() -> Value {
         ("title", text(), "The status in words."),
         ("status", json!({ "type": "integer" }), "The status."),
         ("detail", text(), "What went wrong."),
+        ("message", text(), "The same as `detail`."),
         ("code", text(), "What went wrong, stable, in snake_case."),
         ("requestId", text(), "Id of the request, which the log names too."),
     ];

@@ -1,26 +1,85 @@
-//! Versions in headers (R16): `ETag` on single records, `If-Match` and `If-None-Match` of a request.
+//! Versions in headers (R16, R58): `ETag` on single records and on lists, `If-Match` and `If-None-Match` of a
+//! request.
 
+use std::hash::BuildHasher as _;
+
+use foldhash::quality::FixedState;
 use poem::{
     Request, Response,
-    http::{HeaderName, HeaderValue, StatusCode, header},
+    http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header},
 };
 use svctrack_core::value::ObjectId;
 
 use super::json;
-use crate::store::{Answer, Expected};
+use crate::{
+    error::Error,
+    store::{Answer, Expected},
+};
 
 /// The record with its version; without a body when the caller has just this one.
 pub(super) fn versioned(request: &Request, answer: Answer) -> Response {
-    let etag = etag(&answer);
-    let known = tags(request, header::IF_NONE_MATCH).iter().any(|tag| tag == "*" || *tag == etag);
-    let mut response = if known { Response::default() } else { json(answer.text) };
-    if known {
-        response.set_status(StatusCode::NOT_MODIFIED);
-    }
+    tagged_json(request, etag(&answer), answer.text)
+}
+
+/// A list that is answered whole, with a hash of what it says as its tag.
+pub(super) fn listed(request: &Request, text: String) -> Response {
+    tagged_json(request, etag_of_list(&text), text)
+}
+
+fn tagged_json(request: &Request, etag: String, text: String) -> Response {
+    let mut response = if has_current(request, &etag) { not_modified() } else { json(text) };
+    set_etag(&mut response, etag);
+    response
+}
+
+/// A response with its tag; without a body where the caller reads what they have already.
+///
+/// # Errors
+/// Those of the response.
+pub(super) fn tagged(
+    request: &Request,
+    etag: String,
+    response: impl FnOnce() -> Result<Response, Error>,
+) -> Result<Response, Error> {
+    let mut response = if has_current(request, &etag) { not_modified() } else { response()? };
+    set_etag(&mut response, etag);
+    Ok(response)
+}
+
+fn set_etag(response: &mut Response, etag: String) {
     if let Ok(etag) = HeaderValue::try_from(etag) {
         response.headers_mut().insert(header::ETAG, etag);
     }
-    response
+}
+
+/// Whether a request reads what its caller has already, by the tag of that.
+fn has_current(request: &Request, etag: &str) -> bool {
+    let reads = [Method::GET, Method::HEAD].contains(request.method());
+    reads && names(request.headers(), etag)
+}
+
+/// Whether `If-None-Match` names a tag, or any. It is compared weakly: a proxy that compresses a response makes its
+/// tag a weak one (RFC 9110, 13.1.2).
+pub(super) fn names(headers: &HeaderMap, etag: &str) -> bool {
+    let known = tags(headers, header::IF_NONE_MATCH);
+    known.iter().any(|known| known == "*" || opaque(known) == opaque(etag))
+}
+
+fn not_modified() -> Response {
+    Response::builder()
+        .status(StatusCode::NOT_MODIFIED)
+        .header(header::CACHE_CONTROL, HeaderValue::from_static("no-store"))
+        .finish()
+}
+
+/// What tells a tag from others, without the mark of a weak one.
+fn opaque(tag: &str) -> &str {
+    tag.strip_prefix("W/").unwrap_or(tag).trim_matches('"')
+}
+
+/// A hash of all that a list says, and how long that is. It is a weak tag, since `If-Match` has no use for it.
+pub(super) fn etag_of_list(text: &str) -> String {
+    format!("W/\"{:x}-{:016x}\"", text.len(), FixedState::default().hash_one(text.as_bytes()))
 }
 
 /// `"<_id>-<__v>"`, with a hash of the properties computed at read where there are any.
@@ -33,7 +92,7 @@ fn etag(answer: &Answer) -> String {
 
 /// What `If-Match` says about the record that is to be written.
 pub(super) fn expected(request: &Request) -> Expected {
-    let tags = tags(request, header::IF_MATCH);
+    let tags = tags(request.headers(), header::IF_MATCH);
     if tags.is_empty() || tags.iter().any(|tag| tag == "*") {
         return Expected::Anything;
     }
@@ -43,12 +102,41 @@ pub(super) fn expected(request: &Request) -> Expected {
 
 /// Record and version of a tag; the hash behind them does not matter for a write.
 fn version_in(tag: &str) -> Option<(ObjectId, i64)> {
-    let tag = tag.strip_prefix("W/").unwrap_or(tag);
-    let mut parts = tag.trim_matches('"').split('-');
+    let mut parts = opaque(tag).split('-');
     Some((ObjectId::parse(parts.next()?)?, parts.next()?.parse().ok()?))
 }
 
-fn tags(request: &Request, name: HeaderName) -> Vec<String> {
-    let values = request.headers().get_all(name).iter().filter_map(|value| value.to_str().ok());
-    values.flat_map(|value| value.split(',')).map(|tag| tag.trim().to_owned()).collect()
+/// The tags in a header, `a, W/"b,c"`: a comma in quotes belongs to its tag.
+fn tags(headers: &HeaderMap, name: HeaderName) -> Vec<String> {
+    let mut tags = Vec::new();
+    for value in headers.get_all(name).iter().filter_map(|value| value.to_str().ok()) {
+        let mut is_quoted = false;
+        let parts = value.split(|char| {
+            is_quoted ^= char == '"';
+            char == ',' && !is_quoted
+        });
+        tags.extend(parts.map(str::trim).filter(|tag| !tag.is_empty()).map(str::to_owned));
+    }
+    tags
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tags_are_compared_weakly() {
+        let check = |sent: &'static str, expected: bool| {
+            let mut headers = HeaderMap::new();
+            headers.insert(header::IF_NONE_MATCH, HeaderValue::from_static(sent));
+            assert_eq!(names(&headers, "\"a-1\""), expected, "{sent}");
+            assert_eq!(names(&headers, "W/\"a-1\""), expected, "{sent}");
+        };
+        for same in [r#""a-1""#, r#"W/"a-1""#, r#""b", W/"a-1""#, "a-1", "*", r#""x,y","a-1""#] {
+            check(same, true);
+        }
+        for other in [r#""a-2""#, r#"W/"b""#, "", r#""x,a-1""#, r#""*""#, r#"w"a-1""#] {
+            check(other, false);
+        }
+    }
 }

@@ -9,8 +9,8 @@ use poem::{
 };
 use svctrack_web::{Asset, Served};
 
-use super::tracking::allow_any_origin;
-use crate::{app::App, error::Error};
+use super::{conditions::names, tracking::allow_any_origin};
+use crate::{app::App, compression::weight, error::Error};
 
 /// A file whose name has its version: a year, the longest that caches heed.
 const FOR_EVER: &str = "public, max-age=31536000, immutable";
@@ -57,7 +57,7 @@ pub(crate) async fn read(app: &App, request: &mut Request) -> Result<Response, E
     }
     let mut response = response.body(Bytes::from_static((form.bytes)(asset)));
     allow_any_origin(response.headers_mut());
-    if is_known(request.headers(), &etag) {
+    if names(request.headers(), &etag) {
         response.set_status(StatusCode::NOT_MODIFIED);
         response.set_body(());
     }
@@ -66,35 +66,14 @@ pub(crate) async fn read(app: &App, request: &mut Request) -> Result<Response, E
 
 /// The form that the caller likes best; of those that it likes equally, the smallest.
 fn form_for(headers: &HeaderMap) -> Form {
-    let accepted = headers.get_all(header::ACCEPT_ENCODING).iter();
-    let accepted: Vec<&str> = accepted.filter_map(|value| value.to_str().ok()).collect();
     let mut best = (0.0, PLAIN);
     for form in FORMS {
-        let weight = form.coding.map_or(0.0, |coding| weight(&accepted, coding));
+        let weight = form.coding.and_then(|coding| weight(headers, coding)).unwrap_or(0.0);
         if weight > best.0 {
             best = (weight, *form);
         }
     }
     best.1
-}
-
-/// How much a coding is liked, from 0, not at all, to 1 (RFC 9110, 12.5.3).
-fn weight(accepted: &[&str], coding: &str) -> f32 {
-    let listed = || accepted.iter().flat_map(|list| list.split(',')).map(weighted);
-    let named = listed().find(|(name, _)| name.eq_ignore_ascii_case(coding));
-    named.or_else(|| listed().find(|(name, _)| *name == "*")).map_or(0.0, |(_, weight)| weight)
-}
-
-/// `br;q=0.5` as its name and its weight.
-fn weighted(item: &str) -> (&str, f32) {
-    let (name, parameters) = item.split_once(';').unwrap_or((item, ""));
-    let weight = parameters.trim().strip_prefix("q=").map_or(Ok(1.0), str::parse);
-    (name.trim(), weight.unwrap_or(0.0))
-}
-
-fn is_known(headers: &HeaderMap, etag: &str) -> bool {
-    let known = headers.get(header::IF_NONE_MATCH).and_then(|value| value.to_str().ok());
-    known.is_some_and(|list| list.split(',').any(|known| known.trim() == etag))
 }
 
 #[cfg(test)]

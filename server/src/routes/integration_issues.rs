@@ -21,7 +21,7 @@ pub(crate) async fn list(app: &App, request: &mut Request) -> Result<Response, E
     let read = ReportQuery::parse(&query_pairs(request)).map_err(Error::BadRequest)?;
     Strictness::of(request).check_parameters(&read.ignored)?;
     let found = app.store.report(&caller.tenant, read.query).await?;
-    let mut response = page(app, request.uri(), found)?;
+    let mut response = page(app, request, found)?;
     name_ignored(&mut response, &read.ignored);
     Ok(response)
 }

@@ -18,7 +18,7 @@ pub(crate) async fn list(app: &App, request: &mut Request) -> Result<Response, E
     let lean = [company::NAME.name, company::EXTERNAL_ID.name, company::SOURCE_ID.name];
     read.query.select = Some(lean.map(str::to_owned).to_vec());
     let found = app.store.list(&caller.tenant, &COMPANY, read.query).await?;
-    let mut response = page(app, request.uri(), found)?;
+    let mut response = page(app, request, found)?;
     name_ignored(&mut response, &read.ignored);
     Ok(response)
 }

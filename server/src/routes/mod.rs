@@ -19,8 +19,10 @@ pub(crate) mod tenants;
 pub(crate) mod tokens;
 pub(crate) mod tracking;
 
+use self::conditions::{etag_of_list, tagged};
 use crate::{
     app::App,
+    compression::Secret,
     error::Error,
     limits::{MAX_IGNORED_BYTES, MAX_IGNORED_NAME_BYTES, MAX_IGNORED_NAMES},
     store::{Next, Page},
@@ -54,16 +56,27 @@ fn json_body(body: Body) -> Response {
         .body(body)
 }
 
-/// A page of a list, with the way to the next one (R14).
+/// A response that holds a secret: how well it can be compressed may tell it to who sees how long it is.
+fn uncompressed(mut response: Response) -> Response {
+    response.extensions_mut().insert(Secret);
+    response
+}
+
+/// A page of a list, with the way to the next one (R14), and a tag by which it is not sent again (R58).
 ///
 /// # Errors
 /// [`Error::Overloaded`] when there is no room for so large an answer.
-fn page(app: &App, request_uri: &poem::http::Uri, page: Page) -> Result<Response, Error> {
+fn page(app: &App, request: &Request, page: Page) -> Result<Response, Error> {
     let text = array(&page.items);
-    let bytes = HeaderValue::from(text.len());
-    let mut response = json_body(app.answers.hold(text)?);
-    response.headers_mut().insert(header::CONTENT_LENGTH, bytes);
-    let link = page.next.map(|next| next_link(request_uri, next));
+    let etag = etag_of_list(&text);
+    let send = || -> Result<Response, Error> {
+        let bytes = HeaderValue::from(text.len());
+        let mut response = json_body(app.answers.hold(text)?);
+        response.headers_mut().insert(header::CONTENT_LENGTH, bytes);
+        Ok(response)
+    };
+    let mut response = tagged(request, etag, send)?;
+    let link = page.next.map(|next| next_link(request.uri(), next));
     if let Some(link) = link.and_then(|link| HeaderValue::try_from(link).ok()) {
         response.headers_mut().insert(header::LINK, link);
     }

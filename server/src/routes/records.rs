@@ -196,7 +196,7 @@ pub(crate) async fn list(
     let read = ListQuery::parse(def, &query_pairs(request)).map_err(Error::BadRequest)?;
     Strictness::of(request).check_parameters(&read.ignored)?;
     let found = app.store.list(&caller.tenant, def, read.query).await?;
-    let mut response = page(app, request.uri(), found)?;
+    let mut response = page(app, request, found)?;
     name_ignored(&mut response, &read.ignored);
     Ok(response)
 }
