@@ -1,46 +1,75 @@
-//! What a token may do: scopes, and who may grant them (R43, R44).
+//! What a token may do: scopes, and who may grant them (R43, R44, R57).
 
 use crate::{
     resources::REGISTRY,
-    value::{Document, Issue, ObjectId, Timestamp, issue::quoted},
+    value::{Document, Issue, RecordRef, Timestamp, issue::quoted},
 };
 
 /// What may be done to the records of a resource.
 pub const ACTIONS: &[&str] = &["read", "create", "update", "delete"];
 /// Scopes that concern no resource.
-pub const OTHER_SCOPES: &[&str] = &["activities:read", "reports:read", "admin", "*", OPERATOR];
+pub const OTHER_SCOPES: &[&str] =
+    &["activities:read", "reports:read", "admin", READ_ALL, "*", OPERATOR];
+/// Whatever can be read with a scope that ends in `:read` (R57).
+pub const READ_ALL: &str = "*:read";
+/// Ends a scope for every action on a resource (R57).
+const EVERY_ACTION: &str = ":*";
 /// What an operator's token may do: make and list tenants. No tenant's token has it, not even `*` (R44).
 pub const OPERATOR: &str = "operator";
 /// How long a label may be, in bytes; it is a name for people.
 pub const MAX_LABEL_BYTES: usize = 200;
-/// Most scopes that a token may name: more than there are.
+/// Most scopes that a token may name: more than anybody needs, since `<resource>:*` stands for four.
 pub const MAX_SCOPES: usize = 100;
 
-/// Whether there is such a scope: `{resource}:{action}`, or one of [`OTHER_SCOPES`].
+/// Whether there is such a scope: `{resource}:{action}`, `{resource}:*`, or one of [`OTHER_SCOPES`].
 ///
 /// ```
 /// use svctrack_core::access::is_scope;
-/// assert!(is_scope("products:create") && is_scope("*"));
-/// assert!(!is_scope("products:*") && !is_scope("colours:read"));
+/// assert!(is_scope("products:create") && is_scope("products:*") && is_scope("*:read"));
+/// assert!(!is_scope("*:create") && !is_scope("colours:read"));
 /// ```
 pub fn is_scope(text: &str) -> bool {
     let of_resource = text.split_once(':').is_some_and(|(path, action)| {
-        ACTIONS.contains(&action) && REGISTRY.iter().any(|def| def.path == path)
+        (action == "*" || ACTIONS.contains(&action)) && REGISTRY.iter().any(|def| def.path == path)
     });
     of_resource || OTHER_SCOPES.contains(&text)
 }
 
 /// Every scope that there is, for the API's description.
 pub fn every_scope() -> Vec<String> {
-    let of_resources = REGISTRY
-        .iter()
-        .flat_map(|def| ACTIONS.iter().map(|action| format!("{}:{action}", def.path)));
+    let of_resources = REGISTRY.iter().flat_map(|def| {
+        ACTIONS.iter().chain(&["*"]).map(|action| format!("{}:{action}", def.path))
+    });
     of_resources.chain(OTHER_SCOPES.iter().map(|scope| (*scope).to_owned())).collect()
 }
 
-/// Whether these scopes allow what needs `wanted`. The scope `*` allows everything of its tenant.
+/// Whether these scopes allow what needs `wanted`. The scope `*` allows everything of its tenant, `*:read` to
+/// read all of it that has a scope for reading, `<resource>:*` everything on the resource (R57).
+///
+/// ```
+/// use svctrack_core::access::allows;
+/// let granted = ["*:read".to_owned(), "products:*".to_owned()];
+/// assert!(allows(&granted, "reports:read") && allows(&granted, "products:delete"));
+/// assert!(!allows(&granted, "companies:update") && !allows(&granted, "admin"));
+/// ```
 pub fn allows(granted: &[String], wanted: &str) -> bool {
-    granted.iter().any(|scope| scope == wanted || (scope == "*" && wanted != OPERATOR))
+    granted.iter().any(|scope| scope == wanted || covers(scope, wanted))
+}
+
+/// Whether a scope stands for others, `wanted` among them.
+fn covers(scope: &str, wanted: &str) -> bool {
+    match scope {
+        "*" => wanted != OPERATOR,
+        READ_ALL => wanted.ends_with(":read"),
+        _ => scope.strip_suffix(EVERY_ACTION).is_some_and(|resource| {
+            wanted.strip_prefix(resource).is_some_and(|rest| rest.starts_with(':'))
+        }),
+    }
+}
+
+/// The first of the scopes of a token that a caller does not hold, and so cannot issue again.
+pub fn first_not_held<'s>(held: &[String], scopes: &'s [String]) -> Option<&'s str> {
+    scopes.iter().map(String::as_str).find(|scope| !allows(held, scope))
 }
 
 /// What is sent to make a tenant.
@@ -65,6 +94,45 @@ impl NewTenant {
     }
 }
 
+/// What is sent to change a tenant: what is absent stays as it is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TenantChange {
+    /// Its new name.
+    pub name: Option<String>,
+    /// Whether its calls and events are rejected from now on.
+    pub suspended: Option<bool>,
+}
+
+impl TenantChange {
+    /// What its body can hold.
+    pub const MEMBERS: &[&str] = &["name", "suspended"];
+    /// What the service answers beside these, so that what GET returned can be sent back (R3).
+    pub const ANSWERED: &[&str] = &["_id", "createdAt", "state", "rowsRemoved"];
+
+    /// Reads `{name?, suspended?}`.
+    ///
+    /// # Errors
+    /// Every problem found.
+    pub fn read(sent: &Document) -> Result<Self, Vec<Issue>> {
+        let mut issues = Vec::new();
+        let name = sent.get("name").map(|_| read_label(sent, "name", &mut issues));
+        let suspended = sent.value("suspended").and_then(|value| {
+            let read = match value.text() {
+                "true" => Some(true),
+                "false" => Some(false),
+                _ => None,
+            };
+            if read.is_none() {
+                let found = quoted(value.text());
+                let message = format!("`suspended` must be `true` or `false`; found {found}");
+                issues.push(Issue::of_member("suspended", "invalid_value", message));
+            }
+            read
+        });
+        if issues.is_empty() { Ok(Self { name, suspended }) } else { Err(issues) }
+    }
+}
+
 /// The members of a body that are not among `known`, which are not read (R6).
 pub fn unknown_members(sent: &Document, known: &[&str]) -> Vec<String> {
     sent.iter()
@@ -83,8 +151,8 @@ pub struct NewToken {
     pub scopes: Vec<String>,
     /// From when on it counts no more.
     pub expires_at: Option<Timestamp>,
-    /// The user that it acts as.
-    pub user_id: Option<ObjectId>,
+    /// The user that it acts as, in any form of R2.
+    pub user: Option<RecordRef>,
 }
 
 impl NewToken {
@@ -100,27 +168,65 @@ impl NewToken {
         let new = Self {
             label: read_label(sent, "label", &mut issues),
             scopes: read_scopes(sent, held, &mut issues),
-            expires_at: read_member(
-                sent,
-                "expiresAt",
-                "an ISO 8601 date",
-                Timestamp::parse,
-                &mut issues,
-            ),
-            user_id: read_member(
-                sent,
-                "userId",
-                "an `_id` of a user",
-                ObjectId::parse,
-                &mut issues,
-            ),
+            expires_at: read_end(sent, now, &mut issues),
+            user: read_member(sent, "userId", RecordRef::FORMS, RecordRef::parse, &mut issues),
         };
-        if new.expires_at.is_some_and(|end| end <= now) {
-            let message = "`expiresAt` must be in the future";
-            issues.push(Issue::of_member("expiresAt", "invalid_value", message));
-        }
         if issues.is_empty() { Ok(new) } else { Err(issues) }
     }
+}
+
+/// What is sent to have a token replaced by a successor (R57).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rotation {
+    /// How long the old token is valid beside its successor, in seconds.
+    pub keep_old_seconds: i64,
+    /// When the successor expires; as long after its issue as the old one when not given.
+    pub expires_at: Option<Timestamp>,
+}
+
+impl Rotation {
+    /// What its body can hold.
+    pub const MEMBERS: &[&str] = &["keepOldForSeconds", "expiresAt"];
+    /// How long the old token is valid when nothing is said: a day, in which a deployment takes up the new one.
+    pub const DEFAULT_KEEP_SECONDS: i64 = 24 * 60 * 60;
+    /// The longest time that it can be, in seconds: 30 days; who needs longer issues a second token.
+    pub const MAX_KEEP_SECONDS: i64 = 30 * 24 * 60 * 60;
+
+    /// Reads `{keepOldForSeconds?, expiresAt?}`, sent at `now`.
+    ///
+    /// # Errors
+    /// Every problem found.
+    pub fn read(sent: &Document, now: Timestamp) -> Result<Self, Vec<Issue>> {
+        const NAME: &str = "keepOldForSeconds";
+        let mut issues = Vec::new();
+        let expires_at = read_end(sent, now, &mut issues);
+        let seconds = sent.value(NAME).map(|value| {
+            let number = value
+                .as_number()
+                .filter(|number| number.is_whole() && number.is_within(0, Self::MAX_KEEP_SECONDS));
+            number.and_then(|number| number.to_string().parse().ok()).unwrap_or_else(|| {
+                let message = format!(
+                    "`{NAME}` must be a whole number from 0 to {}; found {}",
+                    Self::MAX_KEEP_SECONDS,
+                    quoted(value.text())
+                );
+                issues.push(Issue::of_member(NAME, "invalid_value", message));
+                0
+            })
+        });
+        let keep_old_seconds = seconds.unwrap_or(Self::DEFAULT_KEEP_SECONDS);
+        if issues.is_empty() { Ok(Self { keep_old_seconds, expires_at }) } else { Err(issues) }
+    }
+}
+
+/// Reads `expiresAt`, which lies ahead.
+fn read_end(sent: &Document, now: Timestamp, issues: &mut Vec<Issue>) -> Option<Timestamp> {
+    let end = read_member(sent, "expiresAt", "an ISO 8601 date", Timestamp::parse, issues);
+    if end.is_some_and(|end| end <= now) {
+        let message = "`expiresAt` must be in the future";
+        issues.push(Issue::of_member("expiresAt", "invalid_value", message));
+    }
+    end
 }
 
 fn read_label(sent: &Document, name: &str, issues: &mut Vec<Issue>) -> String {
@@ -198,6 +304,35 @@ mod tests {
         let operator = r#"{"label":"x","scopes":["operator"]}"#;
         assert_eq!(read(operator, &["*", "admin"]), Err(vec!["scope_not_held"]));
         assert!(read(operator, &["operator", "admin"]).is_ok());
+    }
+
+    #[test]
+    fn a_scope_that_stands_for_others_grants_these() {
+        let of = |scope: &str| format!(r#"{{"label":"x","scopes":["{scope}"]}}"#);
+        assert!(read(&of("companies:read"), &["*:read"]).is_ok());
+        assert!(read(&of("activities:read"), &["*:read"]).is_ok());
+        assert!(read(&of("products:update"), &["products:*"]).is_ok());
+        assert!(read(&of("*:read"), &["*:read"]).is_ok());
+        assert_eq!(read(&of("*"), &["*:read", "products:*"]), Err(vec!["scope_not_held"]));
+        assert_eq!(read(&of("products:*"), &["*:read"]), Err(vec!["scope_not_held"]));
+        assert_eq!(read(&of("*:read"), &["products:*"]), Err(vec!["scope_not_held"]));
+        assert_eq!(read(&of("*:create"), &["*"]), Err(vec!["unknown_scope"]));
+    }
+
+    #[test]
+    fn a_rotation_keeps_the_old_token_for_a_limited_time() {
+        let read = |sent: &str| {
+            let sent = Document::parse(sent.as_bytes()).unwrap();
+            let read = Rotation::read(&sent, Timestamp::parse("2026-11-20").unwrap());
+            read.map(|rotation| rotation.keep_old_seconds).map_err(|issues| issues.len())
+        };
+        assert_eq!(read("{}"), Ok(86_400));
+        assert_eq!(read(r#"{"keepOldForSeconds":0}"#), Ok(0));
+        assert_eq!(read(r#"{"keepOldForSeconds":2592000}"#), Ok(2_592_000));
+        for wrong in ["2592001", "-1", "1.5", "\"24h\""] {
+            assert_eq!(read(&format!(r#"{{"keepOldForSeconds":{wrong}}}"#)), Err(1), "{wrong}");
+        }
+        assert_eq!(read(r#"{"expiresAt":"2026-01-01","keepOldForSeconds":-1}"#), Err(2));
     }
 
     #[test]

@@ -25,7 +25,7 @@ use svctrack_core::value::TenantId;
 
 use crate::{
     app::{App, Clock as _, SystemClock},
-    auth::{ByFile, Tenant, TenantRecord, Token, TokenRecord},
+    auth::{ByFile, Tenant, TenantRecord, TenantState, Token, TokenRecord},
     config::Config,
     rate_limit::RateLimits,
     refusal::refusal,
@@ -142,7 +142,8 @@ impl Admin {
             let (store, endpoint, tenant) = (store.clone(), endpoint.clone(), record.id);
             (record, Self::Stopped(Stopped { store, endpoint, tenant }))
         };
-        Ok(tenants.into_iter().map(of).collect())
+        let there = tenants.into_iter().filter(|tenant| tenant.state != TenantState::Deleting);
+        Ok(there.map(of).collect())
     }
 
     /// Opens the store of a configuration, makes it if need be, and in it the tenants that are missing.
@@ -270,7 +271,8 @@ fn find(store: &Embedded, whose: Whose<'_>) -> Result<TenantId, String> {
             there.then_some(tenant).ok_or_else(|| "there is no tenant with this UUID".to_owned())
         }
         Whose::OnlyTenant => {
-            let tenants = store.tenants(2).map_err(|error| error.to_string())?;
+            let mut tenants = store.tenants(usize::MAX).map_err(|error| error.to_string())?;
+            tenants.retain(|tenant| tenant.state != TenantState::Deleting);
             match tenants.as_slice() {
                 [only] => Ok(only.id),
                 [] => Err("the store has no tenant yet: start the server once".to_owned()),

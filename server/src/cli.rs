@@ -11,10 +11,12 @@ use std::{
     io::{self, Write as _},
     path::PathBuf,
     process::ExitCode,
+    time::Duration,
 };
 
+use bytes::Bytes;
 use clap::{Args, Subcommand};
-use poem::http::Method;
+use poem::http::{Method, StatusCode};
 use serde_json::{Value, json};
 use svctrack_server::{
     admin::{Admin, Whose},
@@ -46,6 +48,42 @@ pub(crate) enum TenantCommand {
         #[command(flatten)]
         at: At,
     },
+    /// Rename a tenant
+    Rename {
+        #[command(flatten)]
+        of: OneTenant,
+        /// Its new name
+        #[arg(long)]
+        name: String,
+    },
+    /// Reject the calls and events of a tenant until it is resumed; its data and tokens stay
+    Suspend {
+        #[command(flatten)]
+        of: OneTenant,
+    },
+    /// Serve a suspended tenant again
+    Resume {
+        #[command(flatten)]
+        of: OneTenant,
+    },
+    /// Delete a tenant with all that is stored of it, and wait until that is gone; backups made before still hold it
+    Delete {
+        #[command(flatten)]
+        of: OneTenant,
+        /// Confirm that the data is to be removed
+        #[arg(long)]
+        yes: bool,
+    },
+}
+
+/// One tenant.
+#[derive(Args)]
+pub(crate) struct OneTenant {
+    #[command(flatten)]
+    at: At,
+    /// UUID of the tenant
+    #[arg(value_name = "UUID")]
+    id: String,
 }
 
 #[derive(Subcommand)]
@@ -65,7 +103,7 @@ pub(crate) enum TokenCommand {
         /// From when on it counts no more
         #[arg(long, value_name = "DATE")]
         expires: Option<String>,
-        /// `_id` of the user that it acts as [default: one of its own]
+        /// User that it acts as: `_id`, extid-... or srcid-... [default: one of its own]
         #[arg(long, value_name = "ID")]
         user: Option<String>,
     },
@@ -73,6 +111,19 @@ pub(crate) enum TokenCommand {
     List {
         #[command(flatten)]
         of: Of,
+    },
+    /// Issue the successor of a token, which is shown only this once; the old one is valid beside it for a while
+    Rotate {
+        #[command(flatten)]
+        of: Of,
+        /// Its id, the eight characters behind `svt_`
+        id: String,
+        /// How long the old token is valid, such as 10min, 24h or 0s
+        #[arg(long, value_name = "TIME", default_value = "24h", value_parser = humantime::parse_duration)]
+        keep_old_for: Duration,
+        /// Expiry date of the successor [default: as long after its issue as the old one's]
+        #[arg(long, value_name = "DATE")]
+        expires: Option<String>,
     },
     /// Have a token count no more
     Revoke {
@@ -192,7 +243,10 @@ fn in_words(found: &Verified) -> String {
 }
 
 const TOKEN_COLUMNS: &[&str] = &["_id", "label", "scopes", "expiresAt", "lastUsedAt"];
-const TENANT_COLUMNS: &[&str] = &["_id", "name", "createdAt"];
+const TENANT_COLUMNS: &[&str] = &["_id", "name", "state", "createdAt"];
+
+/// Pause between two looks whether a tenant is gone.
+const DELETION_POLL: Duration = Duration::from_millis(100);
 
 impl TenantCommand {
     pub(crate) async fn run(self) -> Result<(), String> {
@@ -212,7 +266,36 @@ impl TenantCommand {
                 let tenants = at.call(Whose::Operator, Method::GET, "/tenants", None).await?;
                 at.show(&tenants, || table(&tenants, TENANT_COLUMNS))
             }
+            Self::Rename { of, name } => of.change(json!({ "name": name })).await,
+            Self::Suspend { of } => of.change(json!({ "suspended": true })).await,
+            Self::Resume { of } => of.change(json!({ "suspended": false })).await,
+            Self::Delete { yes: false, .. } => {
+                Err("all that is stored of the tenant is removed: confirm it with --yes".to_owned())
+            }
+            Self::Delete { of, .. } => of.delete().await,
         }
+    }
+}
+
+impl OneTenant {
+    fn path(&self) -> String {
+        format!("/tenants/{}", self.id)
+    }
+
+    async fn change(&self, body: Value) -> Result<(), String> {
+        let changed = self.at.call(Whose::Operator, Method::PUT, &self.path(), Some(body)).await?;
+        self.at.show(&changed, || table(&json!([changed]), TENANT_COLUMNS))
+    }
+
+    async fn delete(&self) -> Result<(), String> {
+        let admin = self.at.admin(Whose::Operator)?;
+        let path = self.path();
+        let deleted = admin.call(Method::DELETE, &path, None).await?;
+        // On a stopped store nobody else would go on with it.
+        while admin.send(Method::GET, &path, Bytes::new()).await?.status != StatusCode::NOT_FOUND {
+            tokio::time::sleep(DELETION_POLL).await;
+        }
+        self.at.show(&deleted, || "deleted".to_owned())
     }
 }
 
@@ -232,6 +315,13 @@ impl TokenCommand {
             Self::List { of } => {
                 let tokens = of.call(Method::GET, "/tokens", None).await?;
                 of.at.show(&tokens, || table(&tokens, TOKEN_COLUMNS))
+            }
+            Self::Rotate { of, id, keep_old_for, expires } => {
+                let body =
+                    json!({ "keepOldForSeconds": keep_old_for.as_secs(), "expiresAt": expires });
+                let path = format!("/tokens/{id}/rotate");
+                let made = of.call(Method::POST, &path, Some(body)).await?;
+                of.at.show(&made, || text_at(&made, "/token"))
             }
             Self::Revoke { of, id } => {
                 let path = format!("/tokens/{id}");

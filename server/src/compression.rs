@@ -128,16 +128,20 @@ impl Compressions {
         if !is_compressible(&response) {
             return response;
         }
-        response.headers_mut().insert(header::VARY, HeaderValue::from_static("Accept-Encoding"));
-        let Some(coding) = accepted.coding else { return response };
         let body: BoxBody<Bytes, io::Error> = response.take_body().into();
         let at_once = body.size_hint().exact();
         let length = at_once.or_else(|| declared_length(&response));
         let is_short = length.is_some_and(|bytes| bytes <= MIN_COMPRESSED_BYTES);
-        if length == Some(0) || (is_short && accepted.identity) {
+        let is_unchanged = response.status() == StatusCode::NOT_MODIFIED;
+        if !is_short || !accepted.identity || is_unchanged {
+            let depends_on = HeaderValue::from_static("Accept-Encoding");
+            response.headers_mut().insert(header::VARY, depends_on);
+        }
+        let wanted = accepted.coding.filter(|_| !is_short || !accepted.identity);
+        let Some(coding) = wanted.filter(|_| length != Some(0)) else {
             response.set_body(Body::from(body));
             return response;
-        }
+        };
         let compressed = match at_once.is_some_and(|bytes| bytes <= MAX_COMPRESSED_AT_ONCE_BYTES) {
             true => compressed_at_once(coding, body),
             false => self.compressed_in_pieces(coding, body),
@@ -234,7 +238,6 @@ fn is_compressible(response: &Response) -> bool {
             | "application/x-ndjson"
             | "text/csv"
             | "text/html"
-            | "text/plain"
     );
     is_text && response.extensions().get::<Secret>().is_none()
 }

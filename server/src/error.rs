@@ -34,6 +34,8 @@ pub(crate) enum Error {
     RouteNotFound,
     /// There is no such tenant.
     TenantNotFound,
+    /// The operator has suspended the tenant.
+    TenantSuspended,
     /// The route knows other methods.
     MethodNotAllowed(String),
     /// The body did not arrive in time.
@@ -145,6 +147,11 @@ impl Error {
             Self::TenantNotFound => {
                 verdict(S::NOT_FOUND, "tenant_not_found", "there is no tenant with this UUID")
             }
+            Self::TenantSuspended => verdict(
+                S::FORBIDDEN,
+                "tenant_suspended",
+                "the tenant is suspended: nothing was stored; send it again when the operator has resumed it",
+            ),
             Self::MethodNotAllowed(allow) => {
                 verdict(S::METHOD_NOT_ALLOWED, "method_not_allowed", format!("expected {allow}"))
             }
@@ -284,6 +291,7 @@ fn store_verdict(error: StoreError, request_id: &str) -> Verdict {
     use StatusCode as S;
     match error {
         StoreError::NotFound => verdict(S::NOT_FOUND, "not_found", "there is no such record"),
+        StoreError::TenantNotFound => Error::TenantNotFound.into_verdict(request_id),
         StoreError::Invalid(issues) => listed(S::UNPROCESSABLE_ENTITY, issues),
         StoreError::Conflict(issues) => listed(S::CONFLICT, issues),
         StoreError::Changed => {

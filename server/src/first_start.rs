@@ -54,10 +54,10 @@ impl FirstStart {
         let now = app.clock.now();
         if let Some(operator) = &self.operator {
             let record = TokenRecord::of_operator(operator, "first operator", now);
-            app.store.write(Actor::operator(), Command::AddToken(Box::new(record))).await?;
+            let command = Command::AddToken { token: Box::new(record), user: None };
+            app.store.write(Actor::operator(), command).await?;
         }
-        let tenant =
-            TenantRecord { id: self.tenant, name: TENANT_NAME.to_owned(), created_at: now };
+        let tenant = TenantRecord::new(self.tenant, TENANT_NAME.to_owned(), now);
         let token = Box::new(self.record(app));
         app.store.write(Actor::operator(), Command::AddTenant { tenant, token }).await.map(drop)
     }

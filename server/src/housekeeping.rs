@@ -1,14 +1,15 @@
 //! What goes on beside requests. What has been kept for its time is removed: ids of events, events that wait in
-//! vain, old entries of the report; a round at a time, each tenant's in its turn among other writes. And all
-//! that is stored is looked at for damage, slowly.
+//! vain, old entries of the report; a round at a time, each tenant's in its turn among other writes. What is left of
+//! tenants that were deleted goes too. And all that is stored is looked at for damage, slowly.
 
 use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
 use futures_util::FutureExt as _;
+use svctrack_core::value::TenantId;
 use tokio::task::spawn_blocking;
 
 use crate::{
-    auth::tenant_by_operator,
+    auth::{TenantState, tenant_by_operator},
     observe::panic_message,
     store::{Actor, Command, Reply, Scrub, Store, StoreError},
 };
@@ -85,11 +86,31 @@ pub async fn round(store: &Arc<dyn Store>) -> Result<(), StoreError> {
     let of_tenants = store.clone();
     let tenants = spawn_blocking(move || of_tenants.tenants(usize::MAX)).await;
     let tenants = tenants.map_err(|error| StoreError::Internal(error.to_string()))??;
-    for tenant in tenants {
+    let (deleted, served): (Vec<_>, Vec<_>) =
+        tenants.into_iter().partition(|tenant| tenant.state == TenantState::Deleting);
+    for tenant in served {
         let actor = Actor { tenant: tenant_by_operator(tenant.id), token: None, user: None };
         if let Err(error) = sweep(store, actor).await {
             tracing::warn!(tenant = %tenant.id, cause = %error, "a tenant was not swept to the end");
         }
     }
+    // Whoever asked for it may have been stopped.
+    for tenant in deleted {
+        delete_tenant(store.clone(), tenant.id).await;
+    }
     Ok(())
+}
+
+/// Removes what is stored of a tenant that is deleted, to the end (R57). Where it cannot, the next round goes on.
+pub(crate) async fn delete_tenant(store: Arc<dyn Store>, tenant: TenantId) {
+    let actor = Actor { tenant: tenant_by_operator(tenant), token: None, user: None };
+    loop {
+        match store.write(actor.clone(), Command::ContinueDeletion).await {
+            Ok(Reply::DeletionContinued(true)) => tokio::time::sleep(SWEEP_PAUSE).await,
+            Ok(_) => return tracing::info!(%tenant, "tenant deleted"),
+            Err(error) => {
+                return tracing::warn!(%tenant, cause = %error, "tenant deletion interrupted");
+            }
+        }
+    }
 }

@@ -29,10 +29,10 @@ struct Cli {
 enum Command {
     /// Run the server; `svctrack` alone does the same
     Serve(Serve),
-    /// Make and list tenants
+    /// Create, list, rename, suspend, resume and delete tenants
     #[command(subcommand)]
     Tenant(cli::TenantCommand),
-    /// Issue, list and revoke API tokens
+    /// Issue, list, rotate and revoke API tokens
     #[command(subcommand)]
     Token(cli::TokenCommand),
     /// Print what a web app needs to load the browser script: snippet, policy, files and their hashes

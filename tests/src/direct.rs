@@ -52,11 +52,12 @@ impl Direct {
         let (token, operator) = (Token::generate().unwrap(), Token::generate().unwrap());
         let id = TenantId::parse(TENANT).unwrap();
         let record = TokenRecord::of_everything(&token, id, "test", clock.now());
-        let tenant = TenantRecord { id, name: "test".to_owned(), created_at: clock.now() };
+        let tenant = TenantRecord::new(id, "test".to_owned(), clock.now());
         let founding = Command::AddTenant { tenant, token: Box::new(record) };
         store.write(Actor::operator(), founding).await.unwrap();
         let record = TokenRecord::of_operator(&operator, "test", clock.now());
-        store.write(Actor::operator(), Command::AddToken(Box::new(record))).await.unwrap();
+        let command = Command::AddToken { token: Box::new(record), user: None };
+        store.write(Actor::operator(), command).await.unwrap();
         store.close();
         let reveal = |token: &Token| token.reveal().to_owned();
         Tokens { tenant: reveal(&token), operator: reveal(&operator) }

@@ -120,12 +120,13 @@ impl InProcess {
         let mut record = TokenRecord::of_everything(&token, tenant, "test", SystemClock.now());
         change(&mut record);
         let name = "test".to_owned();
-        let founding = TenantRecord { id: tenant, name, created_at: record.created_at };
+        let founding = TenantRecord::new(tenant, name, record.created_at);
         let founding = Command::AddTenant { tenant: founding, token: Box::new(record) };
         store.write(Actor::operator(), founding).await.unwrap();
         let operator = Token::generate().unwrap();
         let record = TokenRecord::of_operator(&operator, "test", SystemClock.now());
-        store.write(Actor::operator(), Command::AddToken(Box::new(record))).await.unwrap();
+        let command = Command::AddToken { token: Box::new(record), user: None };
+        store.write(Actor::operator(), command).await.unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let base = format!("http://{}", listener.local_addr().unwrap());
         let store: Arc<dyn Store> = Arc::new(store);

@@ -29,6 +29,7 @@ mod responses;
 mod retention;
 mod startup;
 mod stream;
+mod tenants;
 mod tracking;
 mod transfer;
 mod verify;

@@ -28,7 +28,7 @@ pub use self::{
     create::{create, create_as},
     delete::delete,
     erase::{Person, clear_ticket},
-    tenant::{settings, token_user},
+    tenant::{mark_token_user, settings, token_user},
     update::update,
 };
 use crate::{

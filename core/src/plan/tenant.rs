@@ -1,14 +1,18 @@
 //! What is made with a tenant and with a token: the tenant's settings, and a user to act as.
 
-use super::{Change, Ctx, Refusal, create, create_as};
+use super::{Basis, Change, Ctx, Refusal, create, create_as, merge, version_of};
 use crate::{
     resources::{
         settings::{SETTINGS, SETTINGS_ID},
         user::{self, USER},
     },
     schema::Lookup,
-    value::{Document, Issue, Json, ObjectId},
+    value::{Document, Issue, Json, ObjectId, RecordRef, Timestamp, issue::quoted},
 };
+
+const CREATED_AT: &str = "createdAt";
+/// How much later than its token a user was stored that was created for it: the writer answers within this time.
+const MAX_LATER_MS: i64 = 60_000;
 
 /// Plans the settings of a new tenant, with every default (R41).
 ///
@@ -19,25 +23,59 @@ pub fn settings(lookup: &dyn Lookup, ctx: &mut Ctx) -> Result<Vec<Change>, Refus
 }
 
 /// The user that a new token acts as: the one that is named, else one of its own, which is called as
-/// the token is (R43).
+/// the token is, and marked (R43, R57).
 ///
 /// # Errors
 /// [`Refusal::Invalid`] when the user that is named is not there.
 pub fn token_user(
-    named: Option<ObjectId>,
+    named: Option<&RecordRef>,
     label: &str,
     lookup: &dyn Lookup,
     ctx: &mut Ctx,
 ) -> Result<(ObjectId, Vec<Change>), Refusal> {
-    let Some(id) = named else {
+    let Some(reference) = named else {
         let mut patch = Document::default();
         patch.set(user::NAME.name, Json::string(label));
+        patch.set(user::FOR_TOKEN.name, Json::bool(true));
         let planned = create(&USER, patch, lookup, ctx)?;
         return Ok((planned.id, planned.changes));
     };
-    if lookup.record(&USER, id)?.is_none() {
-        let message = format!("`userId` must name a user that exists; found `{id}`");
-        return Err(Refusal::Invalid(vec![Issue::of_member("userId", USER.not_found, message)]));
+    if let Some(id) = lookup.locate(&USER, reference)?
+        && lookup.record(&USER, id)?.is_some()
+    {
+        return Ok((id, Vec::new()));
     }
-    Ok((id, Vec::new()))
+    let found = quoted(&reference.to_string());
+    let message = format!("`userId` must name a user that exists; found {found}");
+    Err(Refusal::Invalid(vec![Issue::of_member("userId", USER.not_found, message)]))
+}
+
+/// Marks a user that was created for a token before there was a mark: one that is called as the token is, has
+/// nothing else, and came with it (R57).
+///
+/// # Errors
+/// [`Refusal::Lookup`] when the store cannot say.
+pub fn mark_token_user(
+    user: ObjectId,
+    label: &str,
+    issued_at: Timestamp,
+    lookup: &dyn Lookup,
+    now: Timestamp,
+) -> Result<Vec<Change>, Refusal> {
+    let Some(stored) = lookup.record(&USER, user)? else { return Ok(Vec::new()) };
+    let known = [user::ID.name, user::NAME.name, CREATED_AT, "updatedAt", "__v"];
+    let is_plain = stored.iter().all(|(name, _)| known.contains(&name));
+    let created = stored.text(CREATED_AT).and_then(|at| Timestamp::parse(&at));
+    let came_with_it = created.is_some_and(|at| {
+        (0..=MAX_LATER_MS).contains(&at.as_ms().saturating_sub(issued_at.as_ms()))
+    });
+    if !is_plain || !came_with_it || stored.text(user::NAME.name).as_deref() != Some(label) {
+        return Ok(Vec::new());
+    }
+    let basis = Basis::Version(version_of(&stored));
+    let mut document = stored;
+    document.set(user::FOR_TOKEN.name, Json::bool(true));
+    let document = merge::fill(&USER, document, now);
+    let (added, removed) = (Vec::new(), Vec::new());
+    Ok(vec![Change::Put { def: &USER, id: user, basis, document, added, removed }])
 }

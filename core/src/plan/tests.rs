@@ -401,3 +401,27 @@ proptest! {
         prop_assert_eq!(plan(), plan());
     }
 }
+
+#[test]
+fn a_user_that_was_created_for_a_token_before_there_was_a_mark_is_marked() {
+    use crate::resources::user::USER;
+    let mut world = World::new();
+    let at = |ms| Timestamp::from_ms_clamped(ms);
+    let mut user = |text: &str| {
+        world.ctx.now = at(100_000);
+        world.create(&USER, text).unwrap()
+    };
+    let (plain, filled) =
+        (user(r#"{"name":"ci"}"#), user(r#"{"name":"ci","email":"ci@x.example"}"#));
+    let is_marked = |id, label, issued_ms| {
+        let now = at(200_000);
+        let changes = mark_token_user(id, label, at(issued_ms), &world.store, now).unwrap();
+        let marks = |change: &Change| matches!(change, Change::Put { document, .. } if document.to_text().contains(r#""forToken":true"#));
+        changes.iter().any(marks)
+    };
+    assert!(is_marked(plain, "ci", 99_990));
+    assert!(!is_marked(plain, "other", 99_990));
+    assert!(!is_marked(plain, "ci", 100_001), "it was there before the token");
+    assert!(!is_marked(plain, "ci", 30_000), "it came much later");
+    assert!(!is_marked(filled, "ci", 99_990), "somebody has filled it");
+}

@@ -140,10 +140,18 @@ impl ListQuery {
         });
         let updated = || Timestamp::parse(&record.get("updatedAt")?.as_str()?);
         filtered
+            && !self.leaves_out(def, record)
             && self
                 .updated_since
                 .is_none_or(|since| updated().is_some_and(|updated| updated >= since))
             && self.search.as_ref().is_none_or(|search| contains(def, record, search))
+    }
+
+    /// Whether a record is one of those that are listed only when they are asked for (R57).
+    fn leaves_out(&self, def: &ResourceDef, record: &dyn Members) -> bool {
+        let Some(mark) = def.left_out else { return false };
+        let is_asked_for = self.filters.iter().any(|filter| filter.name == mark);
+        !is_asked_for && record.get(mark).is_some_and(|value| value.text() == "true")
     }
 
     /// The record with the properties that are asked for; `_id` is always among them (R13).
@@ -184,7 +192,8 @@ fn selected_custom(select: &[String], record: &Document, selected: &mut Document
 /// Whether a property holds a value of a query: an array holds each of its items.
 fn holds(row: &Row, found: Option<JsonRef<'_>>, asked: &str) -> bool {
     let Some(found) = found.filter(|found| !found.is_null()) else {
-        return false;
+        // A mark that only the service sets is false where it is absent.
+        return row.kind == Kind::Bool && !row.is_sent() && asked == "false";
     };
     if let Some(items) = found.items() {
         return items.iter().any(|item| holds(row, Some(item.as_ref()), asked));

@@ -22,6 +22,8 @@ pub struct ResourceDef {
     pub short_names: &'static [(&'static str, &'static str)],
     /// The row that `search` looks into, if there is one.
     pub searched: Option<&'static str>,
+    /// The mark of records that lists leave out unless they filter by it, if there is one (R57).
+    pub left_out: Option<&'static str>,
     /// The rows that select the record which a bulk item updates, the first that finds one (R20).
     pub keys: &'static [&'static str],
     /// What an item of a bulk upsert must have to make a record (R24, R26).
@@ -127,6 +129,7 @@ impl ResourceDef {
         list: ListLimits { default: 100, max: 2_000 },
         short_names: &[],
         searched: None,
+        left_out: None,
         keys: &["_id", "sourceId", "externalId"],
         check_bulk_create: |_| Vec::new(),
         drops: |_| false,

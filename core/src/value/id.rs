@@ -223,6 +223,16 @@ impl RecordRef {
     }
 }
 
+impl fmt::Display for RecordRef {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Id(id) => id.fmt(f),
+            Self::External(key) => write!(f, "extid-{key}"),
+            Self::Source(key) => write!(f, "srcid-{key}"),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;

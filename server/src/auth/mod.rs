@@ -10,7 +10,7 @@ use poem::{Request, http::header::AUTHORIZATION};
 use svctrack_core::{access, value::TenantId};
 
 pub use self::{
-    tenant::{Tenant, TenantRecord},
+    tenant::{KnownTenant, Tenant, TenantRecord, TenantState},
     token::{KnownToken, Token, TokenRecord},
 };
 use crate::{app::App, error::Error, store::Actor};
@@ -83,7 +83,7 @@ impl Caller {
 /// The caller of a request that carries a token.
 ///
 /// # Errors
-/// [`Error::Unauthorized`] with the reason when there is none, or none that counts.
+/// [`Error::Unauthorized`] with the reason when there is none, or none that counts; [`Error::TenantSuspended`].
 pub(crate) fn authenticate(app: &App, request: &Request) -> Result<Caller, Error> {
     if let Some(ByFile(tenant)) = request.extensions().get() {
         let tenant = Tenant::shown(*tenant);
@@ -106,7 +106,10 @@ pub(crate) fn authenticate(app: &App, request: &Request) -> Result<Caller, Error
     }
     app.store.token_used(&known.record, now);
     let tenant = Tenant::shown(known.record.tenant);
-    app.rates.count_request(tenant.id(), &known.record.id, known.limits)?;
+    app.rates.count_request(tenant.id(), &known.record.id, known.tenant.limits)?;
+    if known.tenant.is_suspended {
+        return Err(Error::TenantSuspended);
+    }
     Ok(Caller { tenant, by: By::Token(known) })
 }
 
@@ -132,7 +135,7 @@ fn user_of_basic(header: &str) -> Option<String> {
 /// The tenant of a tracking call: its UUID is a public write key, and stands in the path.
 ///
 /// # Errors
-/// [`Error::TenantNotFound`] when there is no such tenant.
+/// [`Error::TenantNotFound`] when there is no such tenant, [`Error::TenantSuspended`].
 pub(crate) fn tenant_in_path(app: &App, text: &str) -> Result<Tenant, Error> {
     let id = TenantId::parse(text).ok_or(Error::TenantNotFound)?;
     counted(app, id)?.ok_or(Error::TenantNotFound)
@@ -140,8 +143,11 @@ pub(crate) fn tenant_in_path(app: &App, text: &str) -> Result<Tenant, Error> {
 
 /// Counts a tracking call of a tenant, which may be one too many; none where there is no such tenant.
 fn counted(app: &App, tenant: TenantId) -> Result<Option<Tenant>, Error> {
-    let Some(limits) = app.store.limits_of(tenant)? else { return Ok(None) };
-    app.rates.count_tracking(tenant, limits)?;
+    let Some(known) = app.store.known_tenant(tenant)? else { return Ok(None) };
+    app.rates.count_tracking(tenant, known.limits)?;
+    if known.is_suspended {
+        return Err(Error::TenantSuspended);
+    }
     Ok(Some(Tenant::shown(tenant)))
 }
 
@@ -149,7 +155,7 @@ fn counted(app: &App, tenant: TenantId) -> Result<Option<Tenant>, Error> {
 /// (R33).
 ///
 /// # Errors
-/// [`Error::TenantUnauthorized`] when it is absent, or there is no such tenant.
+/// [`Error::TenantUnauthorized`] when it is absent, or there is no such tenant; [`Error::TenantSuspended`].
 pub(crate) fn tenant_of_pipeline(app: &App, request: &Request) -> Result<Tenant, Error> {
     let header = request.headers().get(AUTHORIZATION).and_then(|header| header.to_str().ok());
     let id = header.and_then(user_of_basic).and_then(|user| TenantId::parse(&user));

@@ -7,12 +7,11 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use subtle::ConstantTimeEq as _;
 use svctrack_core::{
-    access::{NewToken, OPERATOR},
+    access::{NewToken, OPERATOR, Rotation},
     value::{Document, Json, ObjectId, TenantId, Timestamp},
 };
 
-use super::Tenant;
-use crate::rate_limit::RateLimits;
+use super::{KnownTenant, Tenant};
 
 const PREFIX: &str = "svt_";
 const ID_CHARS: usize = 8;
@@ -118,6 +117,9 @@ pub struct TokenRecord {
     /// When it was last used, to the minute.
     #[serde(default)]
     pub last_used_at: Option<Timestamp>,
+    /// Id of the token that was issued in its place.
+    #[serde(default)]
+    pub replaced_by: Option<String>,
 }
 
 /// What is kept of a token shows its id alone in a log, too.
@@ -140,6 +142,7 @@ impl TokenRecord {
             created_at: now,
             expires_at: None,
             last_used_at: None,
+            replaced_by: None,
         }
     }
 
@@ -159,8 +162,20 @@ impl TokenRecord {
         Self {
             scopes: new.scopes,
             expires_at: new.expires_at,
-            user_id: new.user_id,
             ..Self::of_everything(token, tenant, &new.label, now)
+        }
+    }
+
+    /// What is stored of a token that is issued in the place of this one: it may do the same as the same user, and
+    /// lives as long as this one was to live, unless it is said how long (R57).
+    pub(crate) fn successor(&self, token: &Token, rotation: &Rotation, now: Timestamp) -> Self {
+        let lived = |end: Timestamp| end.as_ms().saturating_sub(self.created_at.as_ms());
+        let later = |ms: i64| Timestamp::from_ms_clamped(now.as_ms().saturating_add(ms));
+        Self {
+            scopes: self.scopes.clone(),
+            user_id: self.user_id,
+            expires_at: rotation.expires_at.or(self.expires_at.map(|end| later(lived(end)))),
+            ..Self::of_everything(token, self.tenant, &self.label, now)
         }
     }
 
@@ -178,6 +193,8 @@ impl TokenRecord {
         answer.set("createdAt", time(self.created_at));
         answer.set("expiresAt", self.expires_at.map_or_else(Json::null, time));
         answer.set("lastUsedAt", self.last_used_at.map_or_else(Json::null, time));
+        let successor = self.replaced_by.as_deref();
+        answer.set("replacedBy", successor.map_or_else(Json::null, Json::string));
         answer
     }
 
@@ -192,8 +209,8 @@ impl TokenRecord {
 pub struct KnownToken {
     /// What is kept of it.
     pub record: TokenRecord,
-    /// The limits that its tenant has set for itself.
-    pub limits: RateLimits,
+    /// Its tenant.
+    pub tenant: KnownTenant,
 }
 
 #[cfg(test)]

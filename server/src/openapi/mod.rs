@@ -73,7 +73,10 @@ pub(crate) enum Kind {
     Token,
     Tokens,
     Revoked,
+    Rotation,
     NewTenant,
+    CreatedTenant,
+    TenantChange,
     Tenant,
     Tenants,
     Settings,
@@ -269,6 +272,9 @@ fn path_parameter(path: &str, name: &str, def: Option<&ResourceDef>) -> Value {
             "`_id`, `extid-` and the `externalId`, or `srcid-` and the `sourceId`.",
             json!({ "type": "string", "pattern": RECORD_REF }),
         ),
+        _ if path.starts_with("/tenants") => {
+            ("UUID of the tenant.", json!({ "type": "string", "format": "uuid" }))
+        }
         _ if path.starts_with("/tokens") => {
             ("The eight characters behind `svt_`.", json!({ "type": "string" }))
         }
@@ -304,12 +310,18 @@ fn header_parameters(doc: &RouteDoc, def: Option<&ResourceDef>) -> Vec<Value> {
         headers.push(header("If-Match", "Only if the record has this `ETag`.", text.clone()));
     }
     if is_conditional(doc) {
-        let description = "Only if the record has another `ETag`.";
+        let description = "Only if what is returned has another `ETag`.";
         headers.push(header("If-None-Match", description, text.clone()));
     }
     if matches!(
         doc.takes,
-        Kind::NewRecord | Kind::Record | Kind::Settings | Kind::NewToken | Kind::NewTenant
+        Kind::NewRecord
+            | Kind::Record
+            | Kind::Settings
+            | Kind::NewToken
+            | Kind::Rotation
+            | Kind::NewTenant
+            | Kind::TenantChange
     ) || doc.gives == Kind::Records
     {
         headers.push(header(

@@ -34,12 +34,12 @@ macro_rules! problems {
 problems! {
     BAD_REQUEST "BadRequest" [], "The body is malformed, or the path or the query cannot be read.", "invalid_limit" "`limit` must be from 1 to 2000; found `5000`";
     UNAUTHORIZED "Unauthorized" ["WWW-Authenticate"], "There are no valid credentials.", "token_missing" "send `Authorization: Bearer <token>`";
-    FORBIDDEN "Forbidden" [], "The token lacks the scope.", "scope_missing" "the token needs the scope `products:read`";
+    FORBIDDEN "Forbidden" [], "The token lacks the scope, or the tenant is suspended.", "scope_missing" "the token needs the scope `products:read`";
     NOT_FOUND "NotFound" [], "There is no such record or tenant.", "not_found" "there is no such record";
     CONFLICT "Conflict" [], "Another record, or a call that is still running, is in the way.", "taken" "`externalId` is held by another record";
     PRECONDITION_FAILED "PreconditionFailed" [], "The record has another version than `If-Match` names.", "version_mismatch" "the record has another version";
     PAYLOAD_TOO_LARGE "PayloadTooLarge" [], "The body is too large, or has too many items.", "too_many_items" "a request must have at most 5000 items";
-    UNSUPPORTED_MEDIA_TYPE "UnsupportedMediaType" [], "The body's media type, charset or encoding is not supported.", "unsupported_media_type" "expected `application/json`";
+    UNSUPPORTED_MEDIA_TYPE "UnsupportedMediaType" ["Accept-Encoding"], "The body's media type, charset or encoding is not supported.", "unsupported_media_type" "expected `application/json`";
     UNPROCESSABLE_ENTITY "UnprocessableEntity" [], "The body is well-formed but breaks rules, all of which `errors` lists.", "required" "`name` is required";
     TOO_MANY_REQUESTS "TooManyRequests" ["Retry-After"], "A rate limit was reached.", "too_many_requests" "at most 100 requests a second are served";
     SERVICE_UNAVAILABLE "ServiceUnavailable" ["Retry-After"], "The service cannot do this at the moment; retry later.", "busy" "too many of this tenant's writes are waiting";
@@ -78,6 +78,7 @@ fn example(problem: &Problem) -> Value {
         "title": problem.status.canonical_reason().unwrap_or_default(),
         "status": problem.status.as_u16(),
         "detail": detail,
+        "message": detail,
         "code": code,
         "requestId": "5f3c1e2a-1",
     });
@@ -129,10 +130,12 @@ fn rejects(
     match status {
         S::BAD_REQUEST => called && (has_body || is_list || path.contains("{id}")),
         S::UNAUTHORIZED => has_token || matches!(doc.access, Access::TenantAsUser),
-        S::FORBIDDEN => has_token,
+        S::FORBIDDEN => called,
         S::NOT_FOUND => doc.gives == Kind::Script || (called && finds(path, doc, def)),
         S::CONFLICT => match (doc.takes, doc.gives) {
             (Kind::NewRecord | Kind::Record | Kind::Items | Kind::Events | Kind::Calls, _) => true,
+            (Kind::Rotation, _) => true,
+            (_, Kind::Tenant) => method == "delete",
             (_, gives) => gives == Kind::Deleted && def.is_some(),
         },
         S::PRECONDITION_FAILED => super::takes_if_match(doc, def),

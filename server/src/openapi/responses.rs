@@ -7,9 +7,13 @@ use super::{Kind, RouteDoc, bodies::response_content, problems, set};
 use crate::limits::MAX_REJECTED_INDEXES;
 
 /// Headers of responses, each with what it says and the type of its value.
-const HEADERS: [(&str, &str, &str); 15] = [
+const HEADERS: [(&str, &str, &str); 16] = [
     ("X-Request-Id", "Id of the request, which the log names too.", "string"),
-    ("ETag", "Version of the record, for `If-Match` and `If-None-Match`.", "string"),
+    (
+        "ETag",
+        "Version of the record, for `If-Match` and `If-None-Match`, or hash of the list.",
+        "string",
+    ),
     ("Link", "The next page, if there is one: `<...>; rel=\"next\"`.", "string"),
     ("Svctrack-Ignored", "Names of what was sent and is not known, separated by commas.", "string"),
     ("Svctrack-Bulk-Errors", "Number of items that were rejected.", "integer"),
@@ -19,6 +23,7 @@ const HEADERS: [(&str, &str, &str); 15] = [
     ("Retry-After", "Seconds to wait before a retry.", "integer"),
     ("Location", "Where to go on.", "string"),
     ("WWW-Authenticate", "Scheme of the credentials that are expected.", "string"),
+    ("Accept-Encoding", "Encoding that is supported, when another one was sent.", "string"),
     ("Content-Disposition", "Name of the file.", "string"),
     ("Access-Control-Allow-Methods", "Methods that a page may use.", "string"),
     ("Access-Control-Allow-Headers", "Headers that a page may send.", "string"),
@@ -68,7 +73,18 @@ pub(super) fn responses(
 
 /// Whether a route answers 304 to who has the current version.
 pub(super) fn is_conditional(doc: &RouteDoc) -> bool {
-    matches!((doc.takes, doc.gives), (Kind::Nothing, Kind::Record | Kind::Settings))
+    let gives = matches!(
+        doc.gives,
+        Kind::Record
+            | Kind::Settings
+            | Kind::Records
+            | Kind::Activities
+            | Kind::Report
+            | Kind::LeanCompanies
+            | Kind::Tokens
+            | Kind::Tenants
+    );
+    doc.takes == Kind::Nothing && gives
 }
 
 fn success(doc: &RouteDoc, def: Option<&ResourceDef>) -> Value {
@@ -93,12 +109,19 @@ fn headers_of(doc: &RouteDoc) -> Vec<&'static str> {
     let gives_list = matches!(doc.gives, K::Records | K::Activities | K::Report | K::LeanCompanies);
     let takes_members = matches!(
         doc.takes,
-        K::NewRecord | K::Record | K::Settings | K::NewToken | K::NewTenant | K::Keys
+        K::NewRecord
+            | K::Record
+            | K::Settings
+            | K::NewToken
+            | K::Rotation
+            | K::NewTenant
+            | K::TenantChange
+            | K::Keys
     );
     let takes_key = matches!(doc.takes, K::NewRecord | K::Items | K::Events | K::Calls);
     let conditional: [(bool, &[&'static str]); 9] = [
         (doc.gives == K::Redirect, &["Location"]),
-        (matches!(doc.gives, K::Record | K::Settings), &["ETag"]),
+        (matches!(doc.gives, K::Record | K::Settings) || is_conditional(doc), &["ETag"]),
         (gives_list, &["Link"]),
         (gives_list || takes_members, &["Svctrack-Ignored"]),
         (doc.gives == K::BulkAnswer, &["Svctrack-Bulk-Errors"]),

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 use svctrack_core::{
-    access::{self, MAX_LABEL_BYTES, MAX_SCOPES},
+    access::{self, MAX_LABEL_BYTES, MAX_SCOPES, Rotation},
     resources::{
         REGISTRY,
         company::{self, COMPANY},
@@ -18,7 +18,7 @@ use super::{
     records::{self, schema_name, taken},
     reference, set,
 };
-use crate::store::Health;
+use crate::{auth::TenantState, store::Health};
 
 /// A string without NUL, which no text may hold.
 pub(super) const TEXT: &str = "^[^\\x00]*$";
@@ -48,9 +48,11 @@ pub(super) fn schemas() -> Value {
         ("Replayed", count("replayed", "Events that were processed before the response.")),
         ("LeanCompany", lean_company()),
         ("NewTenant", new_tenant()),
+        ("TenantChange", tenant_change()),
         ("Tenant", tenant(&[])),
         ("CreatedTenant", created_tenant()),
         ("NewToken", new_token()),
+        ("Rotation", rotation()),
         ("Token", token(&[])),
         ("IssuedToken", issued_token()),
         ("PersonKeys", person_keys()),
@@ -142,7 +144,7 @@ fn new_token() -> Value {
                 "description": "What the token may do.",
             },
             "expiresAt": { "type": ["string", "null"], "format": "date-time", "description": "When the token expires." },
-            "userId": { "type": ["string", "null"], "pattern": OBJECT_ID, "description": "The user that the token acts as." },
+            "userId": { "type": ["string", "null"], "pattern": RECORD_REF, "description": "The user that the token acts as." },
         },
     })
 }
@@ -158,6 +160,11 @@ fn token(more: &[(&str, Value, &str)]) -> Value {
         ("createdAt", date_time(), "When the token was issued."),
         ("expiresAt", time(), "When the token expires."),
         ("lastUsedAt", time(), "When the token was last used, to the minute."),
+        (
+            "replacedBy",
+            json!({ "type": ["string", "null"] }),
+            "`_id` of its successor, once it was rotated.",
+        ),
     ];
     whole("What is stored of a token.", &[&members, more].concat())
 }
@@ -165,6 +172,31 @@ fn token(more: &[(&str, Value, &str)]) -> Value {
 fn issued_token() -> Value {
     let secret = ("token", json!({ "type": "string" }), "The token itself, shown only here.");
     token(&[secret])
+}
+
+/// The request that issues a successor of a token.
+fn rotation() -> Value {
+    json!({
+        "type": "object", "description": "How a token is rotated.",
+        "properties": {
+            "keepOldForSeconds": {
+                "type": ["integer", "null"], "minimum": 0, "maximum": Rotation::MAX_KEEP_SECONDS, "default": Rotation::DEFAULT_KEEP_SECONDS,
+                "description": "How long the old token is valid beside its successor.",
+            },
+            "expiresAt": { "type": ["string", "null"], "format": "date-time", "description": "When the successor expires; as long after its issue as the old one when not given." },
+        },
+    })
+}
+
+/// The request that changes a tenant.
+fn tenant_change() -> Value {
+    json!({
+        "type": "object", "description": "What is changed of a tenant.",
+        "properties": {
+            "name": { "type": "string", "minLength": 1, "maxLength": MAX_LABEL_BYTES, "pattern": TEXT, "description": "Tenant name." },
+            "suspended": { "type": ["boolean", "null"], "description": "Whether its calls and events are rejected." },
+        },
+    })
 }
 
 fn new_tenant() -> Value {
@@ -183,6 +215,12 @@ fn tenant(more: &[(&str, Value, &str)]) -> Value {
         ("_id", id, "The tenant's UUID, the write key of its events."),
         ("name", json!({ "type": "string" }), "Tenant name."),
         ("createdAt", date_time(), "When the tenant was created."),
+        (
+            "state",
+            json!({ "enum": TenantState::ALL.map(TenantState::name) }),
+            "Whether its calls and events are served.",
+        ),
+        ("suspended", json!({ "type": "boolean" }), "Whether its calls and events are rejected."),
     ];
     whole("A tenant.", &[&members, more].concat())
 }

@@ -154,12 +154,14 @@ impl Listener {
         Some((text, since.is_all))
     }
 
-    /// Whether the token has not been revoked and has not expired meanwhile.
+    /// Whether the token has not been revoked and has not expired meanwhile, and its tenant is served.
     fn may_still_listen(&self) -> bool {
         let Some(token) = &self.token else { return true };
         let now = self.app.clock.now();
         let known = self.app.store.token(token).ok().flatten();
-        known.is_some_and(|token| token.record.expires_at.is_none_or(|end| end > now))
+        known.is_some_and(|token| {
+            !token.tenant.is_suspended && token.record.expires_at.is_none_or(|end| end > now)
+        })
     }
 }
 

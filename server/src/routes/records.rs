@@ -54,19 +54,19 @@ pub(crate) async fn read(
     def: &'static ResourceDef,
 ) -> Result<Response, Error> {
     let caller = authorise(app, request, def, "read")?;
-    show(app, request, &caller, def, &reference_in_path(request)?).await
+    let answer = found(app, &caller, def, &reference_in_path(request)?).await?;
+    Ok(versioned(request, answer))
 }
 
-/// Answers a record as it is.
-pub(super) async fn show(
+/// A record as it is.
+pub(super) async fn found(
     app: &App,
-    request: &Request,
     caller: &Caller,
     def: &'static ResourceDef,
     reference: &RecordRef,
-) -> Result<Response, Error> {
+) -> Result<Answer, Error> {
     let found = app.store.record(&caller.tenant, def, reference).await?;
-    Ok(versioned(request, found.ok_or(StoreError::NotFound)?))
+    Ok(found.ok_or(StoreError::NotFound)?)
 }
 
 /// `PUT /{resource}/{id}`, and `PATCH`, which is the same (R5).
@@ -77,26 +77,27 @@ pub(crate) async fn update(
 ) -> Result<Response, Error> {
     let caller = authorise(app, request, def, "update")?;
     let reference = reference_in_path(request)?;
-    change(app, request, caller, def, reference).await
+    let (answer, ignored) = changed(app, request, caller, def, reference).await?;
+    let mut response = versioned(request, answer);
+    name_ignored(&mut response, &ignored);
+    Ok(response)
 }
 
-/// Merges the body of a request into a record.
-pub(super) async fn change(
+/// Merges the body of a request into a record; returns it as it is then, and what was not known.
+pub(super) async fn changed(
     app: &App,
     request: &mut Request,
     caller: Caller,
     def: &'static ResourceDef,
     reference: RecordRef,
-) -> Result<Response, Error> {
+) -> Result<(Answer, Vec<String>), Error> {
     let (sent, _room) = read_body(app, request).await?;
     let Shaped { patch, ignored } = shape::check_update(def, &sent).map_err(Error::Invalid)?;
     Strictness::of(request).check_properties(&ignored)?;
     let expected = expected(request);
     let command = Command::Update { def, reference, patch, expected };
     let reply = app.store.write(caller.into(), command).await?;
-    let mut response = versioned(request, written(reply)?);
-    name_ignored(&mut response, &ignored);
-    Ok(response)
+    Ok((written(reply)?, ignored))
 }
 
 /// `DELETE /{resource}/{id}`: what is not there is deleted already, but for a resource whose delete

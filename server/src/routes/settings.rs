@@ -1,24 +1,49 @@
-//! How the service works for the caller's own tenant (R41, R44).
+//! How the service works for the caller's own tenant (R41, R44), with its UUID and name (R57).
 
 use poem::{Request, Response};
 use svctrack_core::{
-    resources::settings::{SETTINGS, SETTINGS_ID},
-    value::RecordRef,
+    resources::settings::{SETTINGS, SETTINGS_ID, TENANT_ID, TENANT_NAME},
+    value::{Document, Json, RecordRef},
 };
 
-use super::records::{change, show};
-use crate::{app::App, auth::authenticate, error::Error};
+use super::{
+    conditions::versioned,
+    name_ignored,
+    records::{changed, found},
+};
+use crate::{
+    app::App,
+    auth::{Tenant, authenticate},
+    error::Error,
+    store::Answer,
+};
 
 /// `GET /settings`.
 pub(crate) async fn read(app: &App, request: &mut Request) -> Result<Response, Error> {
     let caller = authenticate(app, request)?;
     caller.require("admin")?;
-    show(app, request, &caller, &SETTINGS, &RecordRef::Id(SETTINGS_ID)).await
+    let answer = found(app, &caller, &SETTINGS, &RecordRef::Id(SETTINGS_ID)).await?;
+    Ok(versioned(request, with_tenant(app, &caller.tenant, answer)?))
 }
 
 /// `PUT /settings`, and `PATCH`, which is the same.
 pub(crate) async fn update(app: &App, request: &mut Request) -> Result<Response, Error> {
     let caller = authenticate(app, request)?;
     caller.require("admin")?;
-    change(app, request, caller, &SETTINGS, RecordRef::Id(SETTINGS_ID)).await
+    let tenant = caller.tenant;
+    let settings = RecordRef::Id(SETTINGS_ID);
+    let (answer, ignored) = changed(app, request, caller, &SETTINGS, settings).await?;
+    let mut response = versioned(request, with_tenant(app, &tenant, answer)?);
+    name_ignored(&mut response, &ignored);
+    Ok(response)
+}
+
+/// The settings with what is stored of their tenant; a new name is another `ETag`.
+fn with_tenant(app: &App, tenant: &Tenant, answer: Answer) -> Result<Answer, Error> {
+    let name = app.store.tenant(tenant.id())?.map(|tenant| tenant.name).unwrap_or_default();
+    let mut settings = Document::parse(answer.text.as_bytes())?;
+    settings.set(TENANT_ID.name, Json::string(&tenant.id().to_string()));
+    settings.set(TENANT_NAME.name, Json::string(&name));
+    let computed = Some(crc32fast::hash(name.as_bytes()));
+    Ok(Answer { text: settings.to_text(), computed, ..answer })
 }

@@ -1,22 +1,25 @@
-//! Tenants, for an operator (R44): make and list.
+//! Tenants, for an operator (R44, R57): create, list, rename, suspend, resume, delete.
 
 use poem::{Request, Response};
 use svctrack_core::{
-    access::{NewTenant, OPERATOR, unknown_members},
+    access::{NewTenant, OPERATOR, TenantChange, unknown_members},
     value::{Json, TenantId},
 };
 
 use super::{
-    json, name_ignored, once,
+    conditions::listed,
+    json, name_ignored, once, path_part,
     records::read_body,
     strict::Strictness,
     tokens::{added, shown_once},
+    uncompressed,
 };
 use crate::{
     app::App,
     auth::{Caller, TenantRecord, Token, TokenRecord, authenticate},
     error::Error,
-    store::Command,
+    housekeeping,
+    store::{Command, Reply},
 };
 
 /// `POST /tenants`: the answer is the only place where the tenant's first token ever shows.
@@ -33,7 +36,7 @@ pub(crate) async fn create(app: &App, request: &mut Request) -> Result<Response,
     let command = Command::AddTenant { tenant, token: Box::new(record) };
     let kept = added(app.store.write(caller.into(), command).await?)?;
     answer.set("token", Json::object(&shown_once(&kept, &token)));
-    let mut response = json(answer.to_text());
+    let mut response = uncompressed(json(answer.to_text()));
     name_ignored(&mut response, &ignored);
     Ok(response)
 }
@@ -42,7 +45,7 @@ fn drawn(app: &App, name: String) -> Result<(TenantRecord, Token), getrandom::Er
     let mut bytes = [0; 16];
     getrandom::fill(&mut bytes)?;
     let id = TenantId::from_random_bytes(bytes);
-    Ok((TenantRecord { id, name, created_at: app.clock.now() }, Token::generate()?))
+    Ok((TenantRecord::new(id, name, app.clock.now()), Token::generate()?))
 }
 
 /// `GET /tenants`.
@@ -50,7 +53,51 @@ pub(crate) async fn list(app: &App, request: &mut Request) -> Result<Response, E
     operator(app, request)?;
     let tenants = app.store.tenants(usize::MAX)?;
     let answers: Vec<String> = tenants.iter().map(|tenant| tenant.answer().to_text()).collect();
-    Ok(json(format!("[{}]", answers.join(","))))
+    Ok(listed(request, format!("[{}]", answers.join(","))))
+}
+
+/// `GET /tenants/{id}`; of one that is being deleted, how far that has come.
+pub(crate) async fn read(app: &App, request: &mut Request) -> Result<Response, Error> {
+    operator(app, request)?;
+    let tenant = app.store.tenant(id_in_path(request)?)?;
+    Ok(json(tenant.ok_or(Error::TenantNotFound)?.answer().to_text()))
+}
+
+/// `PUT /tenants/{id}`, and `PATCH`, which is the same: another name, suspended or resumed.
+pub(crate) async fn update(app: &App, request: &mut Request) -> Result<Response, Error> {
+    let caller = operator(app, request)?;
+    let (sent, _room) = read_body(app, request).await?;
+    let id = id_in_path(request)?;
+    let known = [TenantChange::MEMBERS, TenantChange::ANSWERED].concat();
+    let ignored = unknown_members(&sent, &known);
+    Strictness::of(request).check_properties(&ignored)?;
+    let change = TenantChange::read(&sent).map_err(Error::Invalid)?;
+    let command = Command::ChangeTenant { id, change };
+    let mut response = changed(app.store.write(caller.into(), command).await?)?;
+    name_ignored(&mut response, &ignored);
+    Ok(response)
+}
+
+/// `DELETE /tenants/{id}`: from the next request on it is not there. What is stored of it is removed while
+/// others are served.
+pub(crate) async fn delete(app: &App, request: &mut Request) -> Result<Response, Error> {
+    let caller = operator(app, request)?;
+    let id = id_in_path(request)?;
+    let response = changed(app.store.write(caller.into(), Command::DeleteTenant(id)).await?)?;
+    // A task of its own: it goes on when the caller has gone.
+    tokio::spawn(housekeeping::delete_tenant(app.store.clone(), id));
+    Ok(response)
+}
+
+fn changed(reply: Reply) -> Result<Response, Error> {
+    match reply {
+        Reply::Tenant(tenant) => Ok(json(tenant.answer().to_text())),
+        _ => Err(Error::Internal("a tenant was changed and the reply was of another kind".into())),
+    }
+}
+
+fn id_in_path(request: &Request) -> Result<TenantId, Error> {
+    path_part(request, "id").and_then(TenantId::parse).ok_or(Error::TenantNotFound)
 }
 
 fn operator(app: &App, request: &Request) -> Result<Caller, Error> {

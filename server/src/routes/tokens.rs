@@ -1,12 +1,15 @@
-//! API tokens of the caller's own tenant (R43, R44): issue, list, revoke.
+//! API tokens of the caller's own tenant (R43, R44, R57): issue, list, rotate, revoke.
 
 use poem::{Request, Response};
 use svctrack_core::{
-    access::{NewToken, unknown_members},
-    value::{Document, Json},
+    access::{NewToken, Rotation, first_not_held, unknown_members},
+    value::{Document, Json, Timestamp},
 };
 
-use super::{json, name_ignored, once, path_part, records::read_body, strict::Strictness};
+use super::{
+    conditions::listed, json, name_ignored, once, path_part, records::read_body,
+    strict::Strictness, uncompressed,
+};
 use crate::{
     app::App,
     auth::{Caller, Token, TokenRecord, authenticate},
@@ -22,12 +25,41 @@ pub(crate) async fn create(app: &App, request: &mut Request) -> Result<Response,
     let ignored = unknown_members(&sent, NewToken::MEMBERS);
     Strictness::of(request).check_properties(&ignored)?;
     let now = app.clock.now();
-    let new = NewToken::read(&sent, caller.scopes(), now).map_err(Error::Invalid)?;
+    let mut new = NewToken::read(&sent, caller.scopes(), now).map_err(Error::Invalid)?;
     let token = Token::generate().map_err(|error| Error::Internal(error.to_string()))?;
+    let user = new.user.take();
     let record = TokenRecord::of_new(&token, caller.tenant.id(), new, now);
-    let command = Command::AddToken(Box::new(record));
+    let command = Command::AddToken { token: Box::new(record), user };
     let kept = added(app.store.write(caller.into(), command).await?)?;
-    let mut response = json(shown_once(&kept, &token).to_text());
+    let mut response = uncompressed(json(shown_once(&kept, &token).to_text()));
+    name_ignored(&mut response, &ignored);
+    Ok(response)
+}
+
+/// `POST /tokens/{id}/rotate`: the successor may do what the old token may, so only who holds all of that may ask
+/// for it (R44).
+pub(crate) async fn rotate(app: &App, request: &mut Request) -> Result<Response, Error> {
+    let caller = admin(app, request)?;
+    once::refuse(request)?;
+    let (sent, _room) = read_body(app, request).await?;
+    let id = path_part(request, "id").unwrap_or_default().to_owned();
+    let ignored = unknown_members(&sent, Rotation::MEMBERS);
+    Strictness::of(request).check_properties(&ignored)?;
+    let now = app.clock.now();
+    let rotation = Rotation::read(&sent, now).map_err(Error::Invalid)?;
+    let known = app.store.token(&id)?;
+    let old = known.filter(|known| known.record.tenant == caller.tenant.id());
+    let old = old.ok_or(StoreError::NotFound)?;
+    if let Some(scope) = first_not_held(caller.scopes(), &old.record.scopes) {
+        return Err(Error::Forbidden(scope.to_owned()));
+    }
+    let token = Token::generate().map_err(|error| Error::Internal(error.to_string()))?;
+    let successor = Box::new(old.record.successor(&token, &rotation, now));
+    let keep_ms = rotation.keep_old_seconds.saturating_mul(1_000);
+    let old_until = Timestamp::from_ms_clamped(now.as_ms().saturating_add(keep_ms));
+    let command = Command::RotateToken { id, successor, old_until };
+    let kept = added(app.store.write(caller.into(), command).await?)?;
+    let mut response = uncompressed(json(shown_once(&kept, &token).to_text()));
     name_ignored(&mut response, &ignored);
     Ok(response)
 }
@@ -52,7 +84,7 @@ pub(crate) async fn list(app: &App, request: &mut Request) -> Result<Response, E
     let caller = admin(app, request)?;
     let tokens = app.store.tokens(&caller.tenant)?;
     let answers: Vec<String> = tokens.iter().map(|token| token.answer().to_text()).collect();
-    Ok(json(format!("[{}]", answers.join(","))))
+    Ok(listed(request, format!("[{}]", answers.join(","))))
 }
 
 /// `DELETE /tokens/{id}`: it counts no more from the next request on.

@@ -11,6 +11,7 @@ use std::{fs::File, sync::Arc};
 use futures_util::future::BoxFuture;
 use serde::{Deserialize, Serialize, Serializer};
 use svctrack_core::{
+    access::TenantChange,
     plan::{
         Finding, Person, Route,
         upsert::{Access, Item},
@@ -23,10 +24,7 @@ use svctrack_core::{
 use tokio::sync::watch;
 
 use self::embedded::Manifest;
-use crate::{
-    auth::{KnownToken, Tenant, TenantRecord, TokenRecord},
-    rate_limit::RateLimits,
-};
+use crate::auth::{KnownTenant, KnownToken, Tenant, TenantRecord, TokenRecord};
 
 /// One thing to be written, all of it or nothing.
 #[derive(Debug)]
@@ -74,8 +72,34 @@ pub enum Command {
         /// Its token.
         token: Box<TokenRecord>,
     },
-    /// A token of the tenant, to be kept.
-    AddToken(Box<TokenRecord>),
+    /// Another name for a tenant, or another state.
+    ChangeTenant {
+        /// The tenant.
+        id: TenantId,
+        /// What is changed.
+        change: TenantChange,
+    },
+    /// A tenant that is not there from the next request on. What is stored of it goes with
+    /// [`Command::ContinueDeletion`].
+    DeleteTenant(TenantId),
+    /// More of what is stored of a deleted tenant removed, a limited number of rows.
+    ContinueDeletion,
+    /// A token of the tenant, to be stored.
+    AddToken {
+        /// The token.
+        token: Box<TokenRecord>,
+        /// The user that it acts as; one of its own where none is named.
+        user: Option<RecordRef>,
+    },
+    /// A token of the tenant, to be replaced.
+    RotateToken {
+        /// Its id.
+        id: String,
+        /// The one that is issued in its place.
+        successor: Box<TokenRecord>,
+        /// Until when it is valid at the most.
+        old_until: Timestamp,
+    },
     /// A token of the tenant, to count no more from the next request on.
     RevokeToken(String),
     /// Events taken in, in order.
@@ -177,6 +201,10 @@ pub enum Reply {
     TokenAdded(Box<TokenRecord>),
     /// Whether there was such a token.
     TokenRevoked(bool),
+    /// The tenant as it is now.
+    Tenant(Box<TenantRecord>),
+    /// Whether there is more of a deleted tenant to remove.
+    DeletionContinued(bool),
     /// The reply of an earlier command with the same key.
     Replayed(Box<Reply>),
     /// The events are stored.
@@ -254,6 +282,9 @@ pub enum StoreError {
     /// The record is not there.
     #[error("the record is not there")]
     NotFound,
+    /// The tenant is not there.
+    #[error("the tenant is not there")]
+    TenantNotFound,
     /// What was sent breaks a rule.
     #[error("what was sent breaks a rule")]
     Invalid(Vec<Issue>),
@@ -439,7 +470,7 @@ pub trait Store: Send + Sync {
         query: ActivityQuery,
     ) -> BoxFuture<'_, Result<Since, StoreError>>;
 
-    /// Counts commits that have added activities, of any tenant.
+    /// Counts commits that have added activities, of any tenant, or have changed who may read them.
     fn commits(&self) -> watch::Receiver<u64>;
 
     /// A page of the report of possible integration issues, newest entries first.
@@ -458,13 +489,19 @@ pub trait Store: Send + Sync {
         after: Option<ObjectId>,
     ) -> BoxFuture<'_, Result<Page, StoreError>>;
 
-    /// The rate limits that a tenant has set for itself; none where there is no such tenant.
+    /// What is known of a tenant; none where there is no such tenant, or it is being deleted.
     ///
     /// # Errors
     /// When the store cannot say.
-    fn limits_of(&self, tenant: TenantId) -> Result<Option<RateLimits>, StoreError>;
+    fn known_tenant(&self, tenant: TenantId) -> Result<Option<KnownTenant>, StoreError>;
 
-    /// Whether there is such a tenant.
+    /// A tenant, also one that is being deleted.
+    ///
+    /// # Errors
+    /// When the store cannot say.
+    fn tenant(&self, tenant: TenantId) -> Result<Option<TenantRecord>, StoreError>;
+
+    /// Whether there is such a tenant, and it is not being deleted.
     ///
     /// # Errors
     /// When the store cannot say.

@@ -20,7 +20,7 @@ impl Command {
         match self {
             Self::Once { command, .. } => command.is_bulk(),
             Self::Track(tracking) => tracking.is_part,
-            Self::Sweep | Self::EraseOn(_) => true,
+            Self::Sweep | Self::EraseOn(_) | Self::ContinueDeletion => true,
             _ => self.rows() > 1,
         }
     }

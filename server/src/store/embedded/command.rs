@@ -16,9 +16,12 @@ use svctrack_core::{
 
 use super::{
     apply::apply, erasure, messages, once, parked, pending::Pending, report, retention, suppressed,
-    tables::WriteTables, tenants, view::View,
+    tables::WriteTables, tenant_deletion, tenants, view::View,
 };
-use crate::store::{Actor, Answer, Command, Expected, Reply, StoreError, Tracking};
+use crate::{
+    auth::Tenant,
+    store::{Actor, Answer, Command, Expected, Reply, StoreError, Tracking},
+};
 
 /// Most rows of a kind that go in one command for their age: others wait a few milliseconds for it.
 pub(super) const MAX_SWEPT: usize = 250;
@@ -60,6 +63,9 @@ pub(super) fn carry_out(
     pending: &mut Pending,
     ctx: &mut Ctx,
 ) -> Result<Result<Reply, StoreError>, StoreError> {
+    if let Some(outcome) = without_tenant(actor, command, tables)? {
+        return Ok(outcome);
+    }
     match command {
         Command::Upsert { def, items, access } => {
             return upsert(actor, def, items, *access, tables, pending, ctx).map(Ok);
@@ -70,8 +76,20 @@ pub(super) fn carry_out(
         Command::AddTenant { tenant, token } => {
             return tenants::add_tenant(actor, tenant, token, tables, pending, ctx);
         }
-        Command::AddToken(token) => {
-            return tenants::add_token(actor, token, tables, pending, ctx);
+        Command::ChangeTenant { id, change } => return tenants::change(tables, *id, change),
+        Command::DeleteTenant(id) => {
+            let marked = tenant_deletion::begin(tables, *id)?;
+            return Ok(marked.map(|tenant| Reply::Tenant(Box::new(tenant))));
+        }
+        Command::ContinueDeletion => {
+            let more = tenant_deletion::go_on(tables, actor.tenant.id())?;
+            return Ok(Ok(Reply::DeletionContinued(more)));
+        }
+        Command::AddToken { token, user } => {
+            return tenants::add_token(actor, token, user.as_ref(), tables, pending, ctx);
+        }
+        Command::RotateToken { id, successor, old_until } => {
+            return tenants::rotate_token(tables, id, successor, *old_until);
         }
         Command::RevokeToken(id) => {
             let there = tenants::revoke_token(tables, actor.tenant.id(), id)?;
@@ -121,6 +139,25 @@ pub(super) fn carry_out(
         Err(error) if error.is_of_the_file() => Err(error),
         Err(error) => Ok(Err(error)),
     }
+}
+
+/// What a command comes to whose tenant has been deleted since it was sent: nothing may be added to it.
+fn without_tenant(
+    actor: &Actor,
+    command: &Command,
+    tables: &WriteTables<'_>,
+) -> Result<Option<Result<Reply, StoreError>>, StoreError> {
+    let id = actor.tenant.id();
+    let served = || tenants::is_served(&tables.tenants, id);
+    if actor.tenant == Tenant::OPERATOR || tables.known.is_served(id, served)? {
+        return Ok(None);
+    }
+    Ok(match command {
+        Command::ContinueDeletion => None,
+        Command::Replay => Some(Ok(Reply::WentOn(0))),
+        Command::Sweep => Some(Ok(Reply::Swept(false))),
+        _ => Some(Err(StoreError::TenantNotFound)),
+    })
 }
 
 /// Each item sees what the ones before it did (R17).
@@ -200,6 +237,7 @@ fn sweep(
     if !more {
         // It is looked through whole, so only in the last of many commands.
         report::sweep(tables, pending, tenant, ctx.now)?;
+        tenants::mark_users(actor, tables, pending, ctx)?;
     }
     Ok(Reply::Swept(more))
 }

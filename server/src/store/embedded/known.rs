@@ -31,6 +31,8 @@ pub(super) struct Known {
     holders: Answers<Vec<u8>, ObjectId, hash_map::RandomState>,
     users: Answers<(TenantId, ObjectId), KnownUser>,
     settings: Answers<TenantId, TrackingSettings>,
+    /// Tenants for which commands are carried out.
+    served: Answers<TenantId, ()>,
     /// The last id in a window of messages, if there is one.
     last_messages: Answers<(TenantId, u16), Option<Vec<u8>>>,
 }
@@ -63,6 +65,21 @@ impl Known {
     ) -> Result<TrackingSettings, StoreError> {
         let set = self.settings.get_or(tenant, |_| look_up().map(Some))?;
         Ok(set.unwrap_or_default())
+    }
+
+    /// Whether commands of a tenant are carried out.
+    pub(super) fn is_served(
+        &self,
+        tenant: TenantId,
+        look_up: impl FnOnce() -> Result<bool, StoreError>,
+    ) -> Result<bool, StoreError> {
+        let served = self.served.get_or(tenant, |_| Ok(look_up()?.then_some(())))?;
+        Ok(served.is_some())
+    }
+
+    /// A tenant is deleted.
+    pub(super) fn forget_tenant(&self, tenant: TenantId) {
+        self.served.forget(&tenant);
     }
 
     /// Whether a key is behind all messages of its window.

@@ -1,7 +1,7 @@
 //! What one table says of another: each entry of an index names a record that has it, and the other way
 //! round; each activity is in its histories; and so on.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use redb::{ReadableTable as _, ReadableTableMetadata as _, TableHandle as _};
 use svctrack_core::{
@@ -21,9 +21,10 @@ use super::{
     snapshot::Snapshot,
     spans,
     tables::{self, Definition, ReadTable},
+    tenants,
     verify::Verified,
 };
-use crate::store::StoreError;
+use crate::{auth::TenantState, store::StoreError};
 
 /// The tables that speak of each other, in a snapshot.
 pub(super) struct Links<'s> {
@@ -33,6 +34,8 @@ pub(super) struct Links<'s> {
     index: ReadTable,
     activities: ReadTable,
     spans: Option<ReadTable>,
+    /// Of these some tables hold rows still and others do not.
+    deleted: BTreeSet<TenantId>,
 }
 
 /// How often something was found, by tenant and name.
@@ -49,6 +52,7 @@ impl<'s> Links<'s> {
             index: snapshot.open_table(tables::INDEX)?,
             activities: snapshot.open_table(tables::ACTIVITIES)?,
             spans: tables::open_if_there(snapshot, tables::ACTIVITY_SPANS)?,
+            deleted: tenants_being_deleted(snapshot)?,
         })
     }
 
@@ -87,6 +91,9 @@ impl<'s> Links<'s> {
             let mut is_whole = true;
             for row in self.snapshot.open_table(definition)?.iter()? {
                 let (key, value) = row?;
+                if keys::tenant_of(key.value()).is_some_and(|of| self.deleted.contains(&of)) {
+                    continue;
+                }
                 let checked = damage::contained(|| check(key.value(), value.value(), found));
                 if let Err(StoreError::Corrupted { cause, .. }) = &checked
                     && cause == NO_KEY
@@ -172,6 +179,9 @@ impl<'s> Links<'s> {
         })?;
         let read = damage::contained(|| {
             for (tenant, resource, id) in ReadEngagement::open(self.snapshot)?.logged_alone()? {
+                if self.deleted.contains(&tenant) {
+                    continue;
+                }
                 let followed = damage::contained(|| {
                     let def = resources::by_code(resource).ok_or_else(no_key)?;
                     follow(tenant, def, id, found)
@@ -303,7 +313,7 @@ impl<'s> Links<'s> {
         })?;
         let Some(Some(ones)) = self.open(from)? else { return Ok(()) };
         let (one, other) = (ones.len()?, others.len()?);
-        if one != other {
+        if one != other && self.deleted.is_empty() {
             found.add(from.name(), None, format!("{one} rows, and {other} of `{}`", to.name()));
         }
         Ok(())
@@ -349,6 +359,14 @@ impl<'s> Links<'s> {
         }
         Ok(())
     }
+}
+
+/// Tenants that are being deleted. One whose row is damaged is told as such.
+fn tenants_being_deleted(snapshot: &Snapshot) -> Result<BTreeSet<TenantId>, StoreError> {
+    let tenants = unless_damaged(damage::contained(|| tenants::list(snapshot, usize::MAX)))?;
+    let tenants = tenants.unwrap_or_default().into_iter();
+    let deleted = tenants.filter(|tenant| tenant.state == TenantState::Deleting);
+    Ok(deleted.map(|tenant| tenant.id).collect())
 }
 
 /// The entries of a record in indexes; `owner` is the beginning of its key.

@@ -47,7 +47,7 @@ pub(super) fn is_short(def: &'static ResourceDef, query: &ListQuery) -> bool {
     if filter_by(def, query, |row| row.unique).is_some() {
         return true;
     }
-    let takes_all = query.filters.is_empty() && query.search.is_none();
+    let takes_all = query.filters.is_empty() && query.search.is_none() && def.left_out.is_none();
     let in_order = query.sort_by_value().is_none() && query.updated_since.is_none();
     takes_all && in_order && query.offset.saturating_add(query.limit) <= MAX_SHORT_ROWS
 }

@@ -46,6 +46,7 @@ mod spans;
 pub mod storage;
 mod suppressed;
 mod tables;
+mod tenant_deletion;
 mod tenants;
 mod token_uses;
 mod turns;
@@ -103,8 +104,7 @@ use super::{
 };
 use crate::{
     app::Clock,
-    auth::{KnownToken, Tenant, TenantRecord, TokenRecord},
-    rate_limit::RateLimits,
+    auth::{KnownTenant, KnownToken, Tenant, TenantRecord, TokenRecord},
 };
 
 /// Name of the store's file in the data folder.
@@ -345,11 +345,15 @@ impl Store for Embedded {
     }
 
     fn has_tenant(&self, tenant: TenantId) -> Result<bool, StoreError> {
-        self.shared.read_point(|moment| moment.has_tenant(tenant))
+        Ok(self.known_tenant(tenant)?.is_some())
     }
 
-    fn limits_of(&self, tenant: TenantId) -> Result<Option<RateLimits>, StoreError> {
-        self.shared.read_point(|moment| moment.limits_of(tenant))
+    fn known_tenant(&self, tenant: TenantId) -> Result<Option<KnownTenant>, StoreError> {
+        self.shared.read_point(|moment| moment.known_tenant(tenant))
+    }
+
+    fn tenant(&self, tenant: TenantId) -> Result<Option<TenantRecord>, StoreError> {
+        self.shared.read_point(|moment| moment.tenant(tenant))
     }
 
     fn tenants(&self, limit: usize) -> Result<Vec<TenantRecord>, StoreError> {

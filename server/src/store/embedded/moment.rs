@@ -16,7 +16,10 @@ use super::{
     tables::{ReadTable, RecordTables, TENANTS, TOKENS},
     tenants,
 };
-use crate::{auth::KnownToken, rate_limit::RateLimits, store::StoreError};
+use crate::{
+    auth::{KnownTenant, KnownToken, TenantRecord, TenantState},
+    store::StoreError,
+};
 
 /// Most tokens, and most tenants, that are kept as they were read, some 500 bytes each.
 const MAX_KNOWN: usize = 10_000;
@@ -27,7 +30,7 @@ pub(super) struct Moment {
     tenants: ReadTable,
     tokens: ReadTable,
     known_tokens: ReadOnce<str, Arc<KnownToken>>,
-    known_limits: ReadOnce<TenantId, RateLimits>,
+    known_tenants: ReadOnce<TenantId, KnownTenant>,
 }
 
 impl Moment {
@@ -37,27 +40,36 @@ impl Moment {
             tenants: snapshot.open_table(TENANTS)?,
             tokens: snapshot.open_table(TOKENS)?,
             known_tokens: ReadOnce::default(),
-            known_limits: ReadOnce::default(),
+            known_tenants: ReadOnce::default(),
         })
     }
 
-    pub(super) fn has_tenant(&self, tenant: TenantId) -> Result<bool, StoreError> {
-        Ok(self.tenants.get(tenant.as_bytes().as_slice())?.is_some())
+    /// A tenant, also one that is being deleted.
+    pub(super) fn tenant(&self, tenant: TenantId) -> Result<Option<TenantRecord>, StoreError> {
+        tenants::load(&self.tenants, tenant)
     }
 
-    /// The rate limits of a tenant, if there is such a tenant.
-    pub(super) fn limits_of(&self, tenant: TenantId) -> Result<Option<RateLimits>, StoreError> {
-        self.known_limits.get_or(&tenant, || match self.has_tenant(tenant)? {
-            true => read::rate_limits(&self.tables, tenant).map(Some),
-            false => Ok(None),
+    /// What requests need of a tenant, if there is such a tenant.
+    pub(super) fn known_tenant(&self, tenant: TenantId) -> Result<Option<KnownTenant>, StoreError> {
+        self.known_tenants.get_or(&tenant, || {
+            let record = self.tenant(tenant)?;
+            let Some(record) = record.filter(|record| record.state != TenantState::Deleting) else {
+                return Ok(None);
+            };
+            let is_suspended = record.state == TenantState::Suspended;
+            let limits = read::rate_limits(&self.tables, tenant)?;
+            Ok(Some(KnownTenant { is_suspended, limits }))
         })
     }
 
     pub(super) fn token(&self, id: &str) -> Result<Option<Arc<KnownToken>>, StoreError> {
         self.known_tokens.get_or(id, || {
             let Some(record) = tenants::token(&self.tokens, id)? else { return Ok(None) };
-            let limits = read::rate_limits(&self.tables, record.tenant)?;
-            Ok(Some(Arc::new(KnownToken { record, limits })))
+            let tenant = match record.is_of_operator() {
+                true => Some(KnownTenant::default()),
+                false => self.known_tenant(record.tenant)?,
+            };
+            Ok(tenant.map(|tenant| Arc::new(KnownToken { record, tenant })))
         })
     }
 }

@@ -197,6 +197,58 @@ impl<'t> WriteTables<'t> {
         })
     }
 
+    /// Every table whose keys begin with a tenant. It names all fields, so that a table that is added is thought of.
+    pub(super) fn of_tenants(&mut self) -> Result<[&mut WriteTable<'t>; 20], StoreError> {
+        let Self {
+            known: _,
+            meta: _,
+            tenants: _,
+            tokens: _,
+            tokens_of_tenant,
+            records,
+            unique,
+            index,
+            activities,
+            engagement,
+            activity_marks,
+            activity_spans,
+            parked,
+            waiting,
+            due,
+            messages,
+            report,
+            report_causes,
+            changes,
+            once,
+            once_places,
+            counters,
+            suppressed,
+            erasures,
+        } = self;
+        Ok([
+            tokens_of_tenant,
+            records.written()?,
+            unique,
+            index,
+            activities.written()?,
+            engagement.table(),
+            activity_marks,
+            activity_spans,
+            parked,
+            waiting,
+            due,
+            messages.written()?,
+            report,
+            report_causes,
+            changes.written()?,
+            once,
+            once_places,
+            counters,
+            suppressed,
+            erasures,
+        ])
+    }
+
     fn appended(&mut self) -> [&mut AppendTable<'t>; 4] {
         [&mut self.records, &mut self.activities, &mut self.messages, &mut self.changes]
     }

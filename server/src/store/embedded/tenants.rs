@@ -5,19 +5,20 @@ use std::collections::BTreeMap;
 use redb::{ReadTransaction, ReadableTable, ReadableTableMetadata as _};
 use serde::de::DeserializeOwned;
 use svctrack_core::{
+    access::TenantChange,
     plan::{self, Change, Ctx, Refusal},
-    value::{Issue, TenantId, Timestamp},
+    value::{Issue, RecordRef, TenantId, Timestamp, issue::quoted},
 };
 
 use super::{
     apply::apply,
     codec, damage, keys,
     pending::Pending,
-    tables::{ReadTable, TENANTS, TOKENS, TOKENS_OF_TENANT, WriteTables},
+    tables::{TENANTS, TOKENS, TOKENS_OF_TENANT, WriteTables},
     view::View,
 };
 use crate::{
-    auth::{TenantRecord, TokenRecord, tenant_of_own},
+    auth::{TenantRecord, TenantState, TokenRecord, tenant_of_own},
     store::{Actor, Reply, StoreError},
 };
 
@@ -39,7 +40,64 @@ pub(super) fn list(
     Ok(tenants)
 }
 
-pub(super) fn token(table: &ReadTable, id: &str) -> Result<Option<TokenRecord>, StoreError> {
+/// A tenant, also one that is being deleted.
+pub(super) fn load(
+    table: &impl ReadableTable<&'static [u8], &'static [u8]>,
+    id: TenantId,
+) -> Result<Option<TenantRecord>, StoreError> {
+    let key = id.as_bytes().as_slice();
+    table.get(key)?.map(|row| read_row(key, row.value())).transpose()
+}
+
+/// Whether commands of a tenant are carried out: nothing may be added to one that is being deleted, or is gone.
+pub(super) fn is_served(
+    table: &impl ReadableTable<&'static [u8], &'static [u8]>,
+    id: TenantId,
+) -> Result<bool, StoreError> {
+    Ok(load(table, id)?.is_some_and(|tenant| tenant.state != TenantState::Deleting))
+}
+
+/// Whether there is another tenant that is not being deleted.
+pub(super) fn is_another_served(
+    table: &impl ReadableTable<&'static [u8], &'static [u8]>,
+    id: TenantId,
+) -> Result<bool, StoreError> {
+    for row in table.iter()? {
+        let (key, value) = row?;
+        let tenant: TenantRecord = read_row(key.value(), value.value())?;
+        if tenant.id != id && tenant.state != TenantState::Deleting {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// Writes the row of a tenant.
+pub(super) fn put(tables: &mut WriteTables<'_>, tenant: &TenantRecord) -> Result<(), StoreError> {
+    let key = tenant.id.as_bytes().as_slice();
+    tables.tenants.insert(key, row_of(key, tenant)?.as_slice())?;
+    Ok(())
+}
+
+/// Changes a tenant; one that is being deleted is not there.
+pub(super) fn change(
+    tables: &mut WriteTables<'_>,
+    id: TenantId,
+    change: &TenantChange,
+) -> Result<Result<Reply, StoreError>, StoreError> {
+    let known = load(&tables.tenants, id)?;
+    let Some(mut tenant) = known.filter(|tenant| tenant.state != TenantState::Deleting) else {
+        return Ok(Err(StoreError::TenantNotFound));
+    };
+    tenant.change(change.clone());
+    put(tables, &tenant)?;
+    Ok(Ok(Reply::Tenant(Box::new(tenant))))
+}
+
+pub(super) fn token(
+    table: &impl ReadableTable<&'static [u8], &'static [u8]>,
+    id: &str,
+) -> Result<Option<TokenRecord>, StoreError> {
     table.get(id.as_bytes())?.map(|row| read_row(id.as_bytes(), row.value())).transpose()
 }
 
@@ -64,19 +122,36 @@ pub(super) fn tokens(
     snapshot: &ReadTransaction,
     tenant: TenantId,
 ) -> Result<Vec<TokenRecord>, StoreError> {
-    let ids = snapshot.open_table(TOKENS_OF_TENANT)?;
     let table = snapshot.open_table(TOKENS)?;
-    let mut tokens = Vec::new();
+    let ids = token_ids(&snapshot.open_table(TOKENS_OF_TENANT)?, tenant)?;
+    let tokens = ids.iter().filter_map(|id| token(&table, id).transpose());
+    tokens.collect()
+}
+
+/// The ids of the tokens of a tenant.
+fn token_ids(
+    table: &impl ReadableTable<&'static [u8], &'static [u8]>,
+    tenant: TenantId,
+) -> Result<Vec<String>, StoreError> {
+    let mut ids = Vec::new();
     let (first, last) = tokens_of(tenant);
-    for row in ids.range(first.as_slice()..=last.as_slice())? {
+    for row in table.range(first.as_slice()..=last.as_slice())? {
         let (key, _) = row?;
-        let id =
-            key.value().get(tenant.as_bytes().len()..).and_then(|id| std::str::from_utf8(id).ok());
-        if let Some(id) = id {
-            tokens.extend(token(&table, id)?);
-        }
+        let id = key.value().get(tenant.as_bytes().len()..);
+        ids.extend(id.and_then(|id| std::str::from_utf8(id).ok()).map(str::to_owned));
     }
-    Ok(tokens)
+    Ok(ids)
+}
+
+/// Removes the tokens of a tenant from the table that is not its own.
+pub(super) fn remove_tokens(
+    tables: &mut WriteTables<'_>,
+    tenant: TenantId,
+) -> Result<(), StoreError> {
+    for id in token_ids(&tables.tokens_of_tenant, tenant)? {
+        tables.tokens.remove(id.as_bytes())?;
+    }
+    Ok(())
 }
 
 /// Makes a tenant: its row, its settings, and its first token. What is refused is refused before
@@ -92,6 +167,10 @@ pub(super) fn add_tenant(
     if tables.tenants.len()? >= MAX_TENANTS {
         return Ok(Err(too_many("too_many_tenants", "tenants", MAX_TENANTS)));
     }
+    if load(&tables.tenants, tenant.id)?.is_some() {
+        let message = format!("the tenant {} is there already", quoted(&tenant.id.to_string()));
+        return Ok(Err(StoreError::Conflict(vec![Issue::of_body("tenant_exists", message)])));
+    }
     let own = Actor { tenant: tenant_of_own(token), token: actor.token.clone(), user: None };
     let settings = plan::settings(&View::in_transaction(tenant.id, tables), ctx);
     let changes = match settings.map_err(StoreError::from) {
@@ -99,29 +178,69 @@ pub(super) fn add_tenant(
         Err(error) => return refused(error),
     };
     apply(tables, pending, &own, ctx.now, &changes)?;
-    let key = tenant.id.as_bytes().as_slice();
-    tables.tenants.insert(key, row_of(key, tenant)?.as_slice())?;
-    add_token(&own, token, tables, pending, ctx)
+    put(tables, tenant)?;
+    add_token(&own, token, None, tables, pending, ctx)
 }
 
 /// Keeps a token, with a user for it to act as (R43); an operator's acts as nobody.
 pub(super) fn add_token(
     actor: &Actor,
     token: &TokenRecord,
+    user: Option<&RecordRef>,
     tables: &mut WriteTables<'_>,
     pending: &mut Pending,
     ctx: &mut Ctx,
 ) -> Result<Result<Reply, StoreError>, StoreError> {
-    let (first, last) = tokens_of(token.tenant);
-    let known = tables.tokens_of_tenant.range(first.as_slice()..=last.as_slice())?.count();
-    if known >= MAX_TOKENS {
-        return Ok(Err(too_many("too_many_tokens", "tokens", MAX_TOKENS as u64)));
+    if let Some(too_many) = too_many_tokens(tables, token.tenant)? {
+        return Ok(Err(too_many));
     }
     let mut token = token.clone();
-    match plan_user(&mut token, tables, ctx).map_err(StoreError::from) {
+    match plan_user(&mut token, user, tables, ctx).map_err(StoreError::from) {
         Ok(changes) => apply(tables, pending, actor, ctx.now, &changes)?,
         Err(error) => return refused(error),
     }
+    insert_token(tables, token)
+}
+
+/// Issues a token in the place of another, which ends soon (R57).
+pub(super) fn rotate_token(
+    tables: &mut WriteTables<'_>,
+    id: &str,
+    successor: &TokenRecord,
+    old_until: Timestamp,
+) -> Result<Result<Reply, StoreError>, StoreError> {
+    let known = token(&tables.tokens, id)?;
+    let Some(mut old) = known.filter(|old| old.tenant == successor.tenant) else {
+        return Ok(Err(StoreError::NotFound));
+    };
+    if let Some(replaced_by) = &old.replaced_by {
+        let message = format!("the token was rotated already: rotate {}", quoted(replaced_by));
+        return Ok(Err(StoreError::Conflict(vec![Issue::of_body("token_rotated", message)])));
+    }
+    if let Some(too_many) = too_many_tokens(tables, old.tenant)? {
+        return Ok(Err(too_many));
+    }
+    old.replaced_by = Some(successor.id.clone());
+    old.expires_at = Some(old.expires_at.map_or(old_until, |end| end.min(old_until)));
+    let key = old.id.as_bytes();
+    tables.tokens.insert(key, row_of(key, &old)?.as_slice())?;
+    insert_token(tables, successor.clone())
+}
+
+fn too_many_tokens(
+    tables: &WriteTables<'_>,
+    tenant: TenantId,
+) -> Result<Option<StoreError>, StoreError> {
+    let (first, last) = tokens_of(tenant);
+    let known = tables.tokens_of_tenant.range(first.as_slice()..=last.as_slice())?.count();
+    let refused = || too_many("too_many_tokens", "tokens", MAX_TOKENS as u64);
+    Ok((known >= MAX_TOKENS).then(refused))
+}
+
+fn insert_token(
+    tables: &mut WriteTables<'_>,
+    token: TokenRecord,
+) -> Result<Result<Reply, StoreError>, StoreError> {
     let key = token.id.as_bytes();
     tables.tokens.insert(key, row_of(key, &token)?.as_slice())?;
     let key = keys::token_of_tenant(token.tenant, &token.id);
@@ -129,8 +248,30 @@ pub(super) fn add_token(
     Ok(Ok(Reply::TokenAdded(Box::new(token))))
 }
 
+/// Marks users that were created for tokens before there was a mark (R57).
+pub(super) fn mark_users(
+    actor: &Actor,
+    tables: &mut WriteTables<'_>,
+    pending: &mut Pending,
+    ctx: &Ctx,
+) -> Result<(), StoreError> {
+    for id in token_ids(&tables.tokens_of_tenant, actor.tenant.id())? {
+        let Some(token) = token(&tables.tokens, &id)? else { continue };
+        let Some(user) = token.user_id else { continue };
+        let view = View::in_transaction(token.tenant, tables);
+        let marked = plan::mark_token_user(user, &token.label, token.created_at, &view, ctx.now);
+        match marked.map_err(StoreError::from) {
+            Ok(changes) => apply(tables, pending, actor, ctx.now, &changes)?,
+            Err(error) if error.is_of_the_file() => return Err(error),
+            Err(error) => tracing::error!(%user, cause = %error, "a token's user cannot be read"),
+        }
+    }
+    Ok(())
+}
+
 fn plan_user(
     token: &mut TokenRecord,
+    named: Option<&RecordRef>,
     tables: &WriteTables<'_>,
     ctx: &mut Ctx,
 ) -> Result<Vec<Change>, Refusal> {
@@ -138,7 +279,7 @@ fn plan_user(
         return Ok(Vec::new());
     }
     let lookup = View::in_transaction(token.tenant, tables);
-    let (user, changes) = plan::token_user(token.user_id, &token.label, &lookup, ctx)?;
+    let (user, changes) = plan::token_user(named, &token.label, &lookup, ctx)?;
     token.user_id = Some(user);
     Ok(changes)
 }

@@ -4,6 +4,8 @@ mod damage;
 mod engagement_log;
 mod erasure;
 mod lists;
+mod tenant_deletion;
+mod tokens;
 
 use std::sync::atomic::{AtomicI64, Ordering};
 
@@ -76,7 +78,7 @@ impl World {
         let (token, id) = (Token::generate().unwrap(), TenantId::from_bytes([number; 16]));
         let now = self.clock.now();
         let token = Box::new(TokenRecord::of_everything(&token, id, "test", now));
-        let tenant = TenantRecord { id, name: "test".to_owned(), created_at: now };
+        let tenant = TenantRecord::new(id, "test".to_owned(), now);
         let founding = Command::AddTenant { tenant, token };
         self.store.write(Actor::operator(), founding).await.unwrap();
         Actor { tenant: Tenant::for_test(id), token: None, user: None }

@@ -211,7 +211,7 @@ impl Writer {
                 self.replays.mark(to_replay);
                 self.shared.latest.forget();
                 self.kept.commit(known, engagement);
-                if batch.jobs.iter().any(|job| adds_activities(&job.command)) {
+                if batch.jobs.iter().any(|job| wakes_listeners(&job.command)) {
                     self.shared.commits.send_modify(|commits| *commits += 1);
                 }
                 Ok(outcomes)
@@ -309,10 +309,13 @@ fn blame(error: StoreError, tables: &mut WriteTables<'_>) -> Failed {
     }
 }
 
-fn adds_activities(command: &Command) -> bool {
+/// Whether who listens to activities has to look: there may be new ones, or they may listen no more.
+fn wakes_listeners(command: &Command) -> bool {
     match command {
-        Command::Once { command, .. } => adds_activities(command),
+        Command::Once { command, .. } => wakes_listeners(command),
         Command::Track(_) | Command::Replay | Command::ReplayEntry(_) => true,
+        Command::ChangeTenant { .. } | Command::DeleteTenant(_) => true,
+        Command::RevokeToken(_) | Command::RotateToken { .. } => true,
         _ => false,
     }
 }

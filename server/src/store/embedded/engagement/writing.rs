@@ -131,6 +131,25 @@ impl<'t> WriteEngagement<'t> {
 
     /// Removes the row of one who is erased.
     pub(in super::super) fn remove(&mut self, owner: Owner) -> Result<(), StoreError> {
+        self.forget(owner);
+        self.table.remove(key_of(owner).as_slice())?;
+        Ok(())
+    }
+
+    /// Removes the rows of a tenant that are known, and with them those of the log; the others are in the table.
+    pub(in super::super) fn forget_tenant(&mut self, tenant: TenantId) {
+        let owners = self.rows.known.keys().filter(|(of, _, _)| *of == tenant);
+        let owners: Vec<Owner> = owners.copied().collect();
+        owners.into_iter().for_each(|owner| self.forget(owner));
+    }
+
+    /// The table, without what the log has.
+    pub(in super::super) fn table(&mut self) -> &mut WriteTable<'t> {
+        &mut self.table
+    }
+
+    /// Forgets a row that is removed; the log is written again without it.
+    fn forget(&mut self, owner: Owner) {
         if let Some(row) = self.rows.known.remove(&owner) {
             self.rows.is_log_erased |= self.rows.is_in_log(&row);
             // One that was touched is noted as it was before that.
@@ -138,8 +157,6 @@ impl<'t> WriteEngagement<'t> {
                 self.rows.undo.push((owner, Some(row)));
             }
         }
-        self.table.remove(key_of(owner).as_slice())?;
-        Ok(())
     }
 
     /// How many rows there are to write.

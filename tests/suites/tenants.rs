@@ -1,0 +1,142 @@
+//! Tenants that are suspended and deleted while they are in use (R57).
+
+use std::{path::Path, sync::Arc};
+
+use hyper::{Method, StatusCode};
+use serde_json::{Value, json};
+use svctrack_server::{app::SystemClock, auth::Token};
+use svctrack_tests::{
+    TENANT,
+    client::Client,
+    in_process::InProcess,
+    process::{PATIENCE, Server, command},
+};
+
+const JSON: [(&str, &str); 1] = [("content-type", "application/json")];
+
+async fn put(client: &Client, path: &str, body: Value) -> StatusCode {
+    client.send(Method::PUT, path, &JSON, body.to_string()).await.unwrap().status
+}
+
+/// Another tenant of the same server, with a token that may do everything.
+async fn another_tenant(server: &InProcess) -> (String, Client) {
+    tenant_by(&server.operator).await
+}
+
+async fn tenant_by(operator: &Client) -> (String, Client) {
+    let made = operator.post("/tenants", &json!({"name": "other"})).await.json();
+    let client = operator.with_token(made["token"]["token"].as_str().unwrap());
+    (made["_id"].as_str().unwrap().to_owned(), client)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn open_streams_end_when_their_tenant_is_suspended_deleted_or_their_token_revoked() {
+    let server = InProcess::start().await;
+    let (other, theirs) = another_tenant(&server).await;
+    let label = json!({"label": "listener", "scopes": ["activities:read"]});
+    let listener = server.client.post("/tokens", &label).await.json();
+    let listener_client = server.client.with_token(listener["token"].as_str().unwrap());
+    let mut of_token = listener_client.listen("/activities/stream", &[]).await;
+    let mut of_suspended = server.client.listen("/activities/stream", &[]).await;
+    let mut of_deleted = theirs.listen("/activities/stream", &[]).await;
+
+    let path = format!("/tokens/{}", listener["_id"].as_str().unwrap());
+    server.client.send(Method::DELETE, &path, &[], "").await.unwrap();
+    assert!(of_token.next().await.is_none());
+    let path = format!("/tenants/{TENANT}");
+    assert_eq!(put(&server.operator, &path, json!({"suspended": true})).await, StatusCode::OK);
+    assert!(of_suspended.next().await.is_none());
+    server.operator.send(Method::DELETE, &format!("/tenants/{other}"), &[], "").await.unwrap();
+    assert!(of_deleted.next().await.is_none());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_deleted_tenant_is_gone_in_the_end_and_others_stay() {
+    let server = InProcess::start().await;
+    let (other, theirs) = another_tenant(&server).await;
+    for client in [&server.client, &theirs] {
+        let items: Vec<Value> =
+            (0..2_500).map(|number| json!({"name": number.to_string()})).collect();
+        assert_eq!(put(client, "/companies", items.into()).await, StatusCode::OK);
+    }
+    let path = format!("/tenants/{other}");
+    let deleted = server.operator.send(Method::DELETE, &path, &[], "").await.unwrap();
+    assert_eq!((deleted.status, &deleted.json()["state"]), (StatusCode::OK, &json!("deleting")));
+    assert_eq!(theirs.get("/companies").await.status, StatusCode::UNAUTHORIZED);
+    assert_eq!(
+        put(&server.operator, &path, json!({"suspended": false})).await,
+        StatusCode::NOT_FOUND
+    );
+    let gone = async { while server.operator.get(&path).await.status != StatusCode::NOT_FOUND {} };
+    tokio::time::timeout(PATIENCE, gone).await.unwrap();
+    assert!(!server.operator.get("/tenants").await.text().contains(&other));
+    let kept = server.client.get("/companies?limit=5000&select=_id").await.json();
+    assert_eq!(kept.as_array().unwrap().len(), 2_500);
+}
+
+/// Runs `svctrack` with the arguments; returns whether it succeeded, and what it printed.
+async fn run(folder: &Path, arguments: &[&str]) -> (bool, String) {
+    let output = command(folder).args(arguments).output().await.unwrap();
+    let text = [output.stdout, output.stderr].concat();
+    (output.status.success(), String::from_utf8(text).unwrap().trim().to_owned())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_command_line_rotates_tokens_and_renames_suspends_and_deletes_tenants() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = InProcess::in_folder(folder.path(), Arc::new(SystemClock)).await;
+    let (other, theirs) = another_tenant(&server).await;
+    let operator = server.operator.authorization().unwrap().trim_start_matches("Bearer ");
+    let of_server = ["--server", &server.base, "--token", operator];
+    let tenant = |verb: &str, more: &[&str]| {
+        [&["tenant", verb, other.as_str()], more, &of_server]
+            .concat()
+            .iter()
+            .map(|text| (*text).to_owned())
+            .collect::<Vec<_>>()
+    };
+    let call = async |arguments: Vec<String>| {
+        let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        run(folder.path(), &arguments).await
+    };
+    let (done, text) = call(tenant("rename", &["--name", "Globex"])).await;
+    assert!(done && text.contains("Globex") && text.contains("active"), "{text}");
+    let (done, text) = call(tenant("suspend", &[])).await;
+    assert!(done && text.contains("suspended"), "{text}");
+    assert_eq!(theirs.get("/companies").await.status, StatusCode::FORBIDDEN);
+    assert!(call(tenant("resume", &[])).await.0);
+    assert_eq!(theirs.get("/companies").await.status, StatusCode::OK);
+    let (done, text) = call(tenant("delete", &[])).await;
+    assert!(!done && text.contains("--yes"), "{text}");
+    assert_eq!(call(tenant("delete", &["--yes"])).await, (true, "deleted".to_owned()));
+    assert_eq!(
+        server.operator.get(&format!("/tenants/{other}")).await.status,
+        StatusCode::NOT_FOUND
+    );
+
+    let id = Token::parse(operator).unwrap().id().to_owned();
+    let rotate = [&["token", "rotate", &id, "--keep-old-for", "0s"], &of_server[..]].concat();
+    let (done, successor) = run(folder.path(), &rotate).await;
+    assert!(done, "{successor}");
+    assert_eq!(server.operator.get("/tenants").await.status, StatusCode::UNAUTHORIZED);
+    assert_eq!(server.client.with_token(&successor).get("/tenants").await.status, StatusCode::OK);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_tenant_of_a_stopped_store_is_deleted_to_the_end() {
+    let folder = tempfile::tempdir().unwrap();
+    let (token, operator) = (Token::generate().unwrap(), Token::generate().unwrap());
+    let server = Server::start_with_operator(folder.path(), &token, &operator, &[]).await;
+    let operator = server.client.with_token(operator.reveal());
+    let (other, theirs) = tenant_by(&operator).await;
+    let items: Vec<Value> = (0..2_500).map(|number| json!({"name": number.to_string()})).collect();
+    assert_eq!(put(&theirs, "/companies", items.into()).await, StatusCode::OK);
+    server.kill().await;
+    let data = folder.path().to_str().unwrap();
+    let delete = ["tenant", "delete", &other, "--yes", "--data", data];
+    assert_eq!(run(folder.path(), &delete).await, (true, "deleted".to_owned()));
+    let (_, tenants) = run(folder.path(), &["tenant", "list", "--data", data]).await;
+    assert!(!tenants.contains(&other) && tenants.contains(TENANT), "{tenants}");
+    let (sound, text) = run(folder.path(), &["verify", "--data", data]).await;
+    assert!(sound, "{text}");
+}
