@@ -547,7 +547,7 @@ const SCENARIOS: &[Scenario] = &[
 ];
 
 const OLD: &str = "<script nonce=watch>localStorage.setItem('_svctrack ' + location.origin + '/analytics/{{tenant}} ' +\
-     '01800000-0000-7000-8000-000000000000 000000000000', JSON.stringify({externalId: '7', action: 'Old'}))</script>";
+     '01800000-0000-7000-8000-000000000000', JSON.stringify({externalId: '7', action: 'Old'}))</script>";
 /// Pauses that the tracker asks for are written down, and made short.
 const HASTE: &str = "<script nonce=watch>var pauses = []; const wait = setTimeout; window.setTimeout = (action, ms) => {\
      const isPause = ms >= 250 && ms !== 5000 && ms !== 30000; if (isPause) pauses.push(ms); return wait(action, isPause ? 1 : ms) }</script>";

@@ -31,7 +31,7 @@ function heed() {
   if (consent() === 'denied') {
     kept.length = waiting.length = 0;
     forget();
-    [...queue.keys()].forEach(remove);
+    queue.clear();
     stored().forEach(([key]) => removeStored(key));
   }
   (window.requestIdleCallback || setTimeout)(startEngine, { timeout: IDLE_MS });

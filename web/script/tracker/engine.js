@@ -33,10 +33,7 @@ function use(chosen, why) {
   engine = chosen;
   explain(`engine: ${engine === plain ? 'JavaScript' : 'WebAssembly'}: ${why}`);
   // The browser may have to read its storage from disk: that is a task of its own.
-  setTimeout(() => {
-    adopt();
-    work();
-  }, TURN_MS);
+  setTimeout(work, TURN_MS);
 }
 
 // Something of the engine in WebAssembly, or of `plain` if that breaks.

@@ -12,7 +12,7 @@ const kept = [];
 const waiting = [];
 let endpoint;
 // The task in which the work goes on.
-let next;
+let task;
 
 function on(target, type, action) {
   target.addEventListener(type, (event) => attempt(action, event));
@@ -30,8 +30,8 @@ function take(call) {
 // the page is hidden, since it may never run again.
 function work() {
   if (document.hidden) workUntil();
-  else next ||= setTimeout(() => {
-    next = 0;
+  else task ||= setTimeout(() => {
+    task = 0;
     workUntil(performance.now() + SLICE_MS);
   }, TURN_MS);
 }
@@ -88,10 +88,7 @@ function begin() {
   if (!prefix) {
     prefix = `_svctrack ${endpoint} `;
     on(document, 'visibilitychange', () => (document.hidden ? leave() : wake()));
-    on(window, 'pagehide', () => {
-      leave();
-      releaseLock();
-    });
+    on(window, 'pagehide', leave);
     on(window, 'pageshow', comeBack);
     on(window, 'online', wake);
   }

@@ -1,7 +1,6 @@
 // The messages that the server has not confirmed: in memory, and in the browser's storage as long as there
-// is some. Each has an entry of its own there, `<prefix> <messageId> <page>`, which only its page writes. A
-// page holds a lock of its name while it has entries; when the lock is free, the page is gone, and another
-// one takes its entries over. A message that is sent twice counts once, by its id (R39).
+// is some. Each has an entry of its own there, `<prefix><messageId>`. The page that is seen also sends what it
+// finds there, since the one that left it may be gone. A message that is sent twice counts once, by its id (R39).
 
 // So many messages are kept at the most, of all tabs together: the oldest go first.
 const MAX_QUEUED = 100;
@@ -9,18 +8,11 @@ const MAX_QUEUED = 100;
 const MAX_QUEUED_CHARACTERS = 131072;
 // A message that is older than this is given up: 12 hours.
 const MAX_AGE_MS = 43200000;
-// Of the name of a page.
-const PAGE_CHARACTERS = 12;
 
-const page = uuid(Date.now()).slice(-PAGE_CHARACTERS);
+// The messages of this page, by their ids.
 const queue = new Map();
-// Pages whose end is waited for.
-const awaited = new Set();
 // What the keys of all entries begin with, from the start on.
 let prefix;
-let letGo;
-
-const keyOf = (id) => prefix + id + ' ' + page;
 
 // All entries, of all tabs, the oldest first: their keys and their texts.
 function stored() {
@@ -48,55 +40,18 @@ function add(id, text) {
     queue.delete(oldest);
     warn(`message ${oldest} was given up: queue_full`);
   });
-  attempt(() => localStorage.setItem(keyOf(id), text));
-  holdLock();
+  attempt(() => localStorage.setItem(prefix + id, text));
 }
 
 function remove(id) {
   queue.delete(id);
-  removeStored(keyOf(id));
-  if (!queue.size) releaseLock();
+  removeStored(prefix + id);
 }
 
-// A page that holds a lock cannot be kept for the way back, so it is held only while it says something.
-function holdLock() {
-  if (letGo) return;
-  const until = new Promise((resolve) => (letGo = resolve));
-  withLock(page, () => until);
-}
-
-function releaseLock() {
-  letGo?.();
-  letGo = null;
-}
-
-// Does something as soon as a page has let go of its lock. Where there are no locks, as on pages without
-// https, everybody counts as gone.
-function withLock(owner, action) {
-  const { locks } = navigator;
-  if (locks) attempt(() => locks.request(prefix + owner, action).catch(() => {}));
-  else action();
-}
-
-// Takes over what other pages leave, once they are gone.
-function adopt() {
-  for (const [key] of stored()) {
-    const owner = key.slice(-PAGE_CHARACTERS);
-    if (owner === page || awaited.has(owner)) continue;
-    awaited.add(owner);
-    withLock(owner, () => {
-      awaited.delete(owner);
-      takeOver(owner);
-    });
-  }
-}
-
-// One entry in a task, until there is none.
-function takeOver(owner) {
-  const [key, text] = stored().find(([key]) => key.endsWith(owner)) || [];
-  if (!key) return;
-  add(key.slice(prefix.length, -PAGE_CHARACTERS - 1), text);
-  removeStored(key);
-  pump();
-  setTimeout(takeOver, 0, owner);
+// The next message to send, with its id: one of this page, else one that was found. To look through the storage
+// takes longer the more the page keeps in it.
+function next() {
+  const isNext = ([id]) => !left.has(id);
+  const found = () => stored().map(([key, text]) => [key.slice(prefix.length), text]);
+  return [...queue].find(isNext) || (!document.hidden && found().find(isNext)) || [];
 }

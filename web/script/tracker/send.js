@@ -53,12 +53,12 @@ async function post(text, keepalive) {
 // Sends the next message, unless one is under way or it is too early.
 async function pump() {
   if (!engine || sending || timer || !isAllowed()) return;
-  sending = [...queue.keys()].find((id) => !left.has(id));
-  if (!sending) return;
-  const id = sending;
+  const [id, text] = next();
+  if (!id) return;
+  sending = id;
   // An id begins with its time.
   if (Date.now() - parseInt(id.replace('-', ''), 16) > MAX_AGE_MS) finish(id, 'was given up: too_old');
-  else await deliverTo(await post(queue.get(id), !tries), id);
+  else await deliverTo(await post(text, !tries), id);
   sending = null;
   pump();
 }
@@ -103,8 +103,6 @@ function wake() {
   clearTimeout(timer);
   tries = 0;
   left.clear();
-  if (queue.size) holdLock();
-  adopt();
   resume();
 }
 
