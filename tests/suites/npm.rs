@@ -189,12 +189,15 @@ identify(7, { email: 'ada@acme.example', companyExternalId: 'acme' });
 identify(null, { email: 'ada@acme.example' });
 track('Opened report', { info: { pages: [1, 2] }, weight: 2, passive: true });
 consent('granted');
+init({ pageViews: 'hash' });
 reset();
 window.svctrack.track('From a snippet');
 // @ts-expect-error
 load();
 // @ts-expect-error
 init({ consent: 'maybe' });
+// @ts-expect-error
+init({ pageViews: 'path' });
 // @ts-expect-error
 init({ pageView: true });
 // @ts-expect-error

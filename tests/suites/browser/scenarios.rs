@@ -445,6 +445,27 @@ const SCENARIOS: &[Scenario] = &[
         ..Scenario::named("each step of an app of one page is viewed once")
     },
     Scenario {
+        script: "svctrack.init({pageViews: 'hash'});svctrack.identify('7', {companyExternalId: 'acme'});",
+        steps: &[
+            Open("/"),
+            Calls(2),
+            Run("location.hash = '#/reports/7?token=secret'"),
+            Calls(3),
+            Run(
+                "location.hash = '#/reports/7'; location.hash = '#top'; history.replaceState(0, '', '/#access_token=1')",
+            ),
+            Run("history.pushState(0, '', '/?q=1#!/users')"),
+            Sent(&[
+                r#"{"externalId":"7","companyExternalId":"acme"}"#,
+                r#"{"externalId":"7","companyExternalId":"acme","action":"Viewed page","info":{"path":"/","referrer":""}}"#,
+                r#"{"externalId":"7","companyExternalId":"acme","action":"Viewed page","info":{"path":"/#/reports/7","referrer":"/"}}"#,
+                r#"{"externalId":"7","companyExternalId":"acme","action":"Viewed page","info":{"path":"/","referrer":"/#/reports/7"}}"#,
+                r##"{"externalId":"7","companyExternalId":"acme","action":"Viewed page","info":{"path":"/#!/users","referrer":"/"}}"##,
+            ]),
+        ],
+        ..Scenario::named("routes in the fragment are pages where that is asked for")
+    },
+    Scenario {
         script: "svctrack.init({pageViews: true});svctrack.identify('7', {companyExternalId: 'acme'});\
                  addEventListener('pageshow', (event) => { window.kept = (window.kept ?? 0) + event.persisted });",
         steps: &[Open("/"), Stored(&["Viewed page"]), LeaveUntilKept(ALL_STORED, "Viewed page")],

@@ -20,10 +20,8 @@ function identityOf(object) {
 
 // A UUIDv7 (R39): ids sort as their times do.
 function uuid(ms) {
-  const bytes = [...crypto.getRandomValues(new Uint8Array(9))];
-  const random = bytes.map((byte) => (byte + 256).toString(16).slice(1)).join('');
-  const digits = ms.toString(16).padStart(12, '0') + '7' + random.slice(15) + '8' + random.slice(0, 15);
-  return digits.replace(/(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-');
+  const random = () => (crypto.getRandomValues(new Uint8Array(1))[0] % 16).toString(16);
+  return `0${ms.toString(16)}-7rrr-8rrr-rrrrrrrrrrrr`.replace(/.{8}/, '$&-').replace(/r/g, random);
 }
 
 // The call with its message as far as the page gave it. No two messages of a page have the same date: it

@@ -6,8 +6,8 @@ const options = {
   // Whether the visitor agrees; `granted` unless it is given. Any other answer counts as `pending`.
   //: consent?: Consent
   consent: undefined,
-  // Track each page once, as `Viewed page` with its path.
-  //: pageViews?: boolean
+  // Track each page once, as `Viewed page` with its path; with `hash`, routes such as `#/reports` are pages too.
+  //: pageViews?: boolean | 'hash'
   pageViews: false,
   // Explain every call in the console.
   //: debug?: boolean

@@ -40,16 +40,10 @@ function widestDomain() {
 // Who is known. What no event could have is left out, so that a changed cookie spoils no event.
 function known() {
   if (uncookied) return uncookied;
-  for (const cookie of cookies().split('; ')) {
-    const [name, value] = cookie.split('=');
-    const kept = name === COOKIE && value && value.length <= MAX_COOKIE_BYTES && attempt(() => JSON.parse(decodeURIComponent(value)));
-    if (kept) {
-      const identity = Object.entries(identityOf(kept));
-      const isUsable = ([name, text]) => /^[^\0-\x1f\x7f-\x9f]{1,512}$/.test(text) && (name !== 'email' || /.@./.test(text));
-      return Object.fromEntries(identity.filter(isUsable));
-    }
-  }
-  return {};
+  const [, value] = cookies().match(/(?:^|; )_svctrack=([^;]*)/) || [];
+  const identity = Object.entries(identityOf(attempt(() => JSON.parse(decodeURIComponent(value)))));
+  const isUsable = ([name, text]) => /^[^\0-\x1f\x7f-\x9f]{1,512}$/.test(text) && (name !== 'email' || /.@./.test(text));
+  return Object.fromEntries(identity.filter(isUsable));
 }
 
 function keep(identity) {

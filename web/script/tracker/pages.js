@@ -1,5 +1,6 @@
-// Page views, if the page wants them (`pageViews`). A page is its path: query and fragment are neither
-// compared nor sent, since they may hold what is private.
+// Page views, if the page wants them (`pageViews`). A page is its path, and with `hash` also its route in the
+// fragment, `#/...` or `#!/...`. Queries and other fragments are neither compared nor sent, since they may hold
+// what is private.
 
 const PAGE_VIEW = 'Viewed page';
 
@@ -7,10 +8,11 @@ let viewed;
 let areWatched = false;
 
 function view() {
-  const path = location.pathname;
+  const [route] = options.pageViews === 'hash' ? location.hash.match(/^(#!?\/[^?]*)?/) : [''];
+  const path = location.pathname + route;
   // Routers call replaceState and then pushState for one step.
   if (!areWatched || path === viewed) return;
-  const [referrer] = (viewed ?? document.referrer).split(/[?#]/);
+  const referrer = viewed ?? document.referrer.split(/[?#]/)[0];
   viewed = path;
   methods.track(PAGE_VIEW, { info: { path, referrer } }, Date.now());
 }
