@@ -38,9 +38,8 @@ pub fn complete(
     for fault in faults {
         // `format!` would be kilobytes of the download.
         let start = if line.is_empty() { "" } else { "; " };
-        for part in [start, fault.code(), ": ", fault.message()] {
-            line.push_str(part);
-        }
+        line.push_str(start);
+        line.push_str(fault.message());
     }
     line
 }

@@ -27,7 +27,7 @@ const FILLED: &str = "<script>for (let n = 0; n < 4000; n++) localStorage.setIte
 /// Notes the longest time for which the page's thread was not free, and when the server has stored what.
 const WATCH: &str = "<script>let last = performance.now(); window.longest = 0; window.stored = [];\
     const beat = () => { const now = performance.now(); longest = Math.max(longest, now - last - 4); last = now; setTimeout(beat) };\
-    setTimeout(beat); console.info = (line) => line.includes('is stored') && stored.push(performance.now());\
+    setTimeout(beat); console.info = (line) => line.endsWith(' stored') && stored.push(performance.now());\
     window.sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));\
     window.middle = (times) => times.sort((a, b) => a - b)[Math.floor(times.length / 2)];</script>";
 /// Tracks fifty times, each when the one before is stored; then fifty times in one breath.

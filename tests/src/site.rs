@@ -9,7 +9,10 @@ use std::{
 
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, Full};
-use hyper::{Method, Request, Response, body::Incoming, server::conn::http1, service::service_fn};
+use hyper::{
+    Method, Request, Response, body::Incoming, header::HeaderValue, server::conn::http1,
+    service::service_fn,
+};
 use hyper_util::rt::TokioIo;
 use serde_json::Value;
 use tokio::{net::TcpListener, task::JoinHandle};
@@ -47,6 +50,8 @@ pub struct Weather {
     pub missing: Vec<String>,
     /// What the next events are answered, instead of being passed on: a status and a `Retry-After`.
     pub answers: VecDeque<(u16, u64)>,
+    /// Why the events that are passed on are parked, as the server says in `Svctrack-Parked`.
+    pub parked: Option<&'static str>,
 }
 
 /// A running web site.
@@ -153,17 +158,21 @@ impl Inner {
     }
 
     async fn answer_event(&self, path: &str, body: Bytes) -> Result<Response<Full<Bytes>>, Cut> {
-        let planned = {
+        let (planned, parked) = {
             let mut weather = self.weather.lock().unwrap();
             if weather.is_offline {
                 return Err(Cut);
             }
-            weather.answers.pop_front()
+            (weather.answers.pop_front(), weather.parked)
         };
-        match planned {
-            Some((status, retry_after)) => Ok(of_status(status, retry_after)),
-            None => self.pass(Method::POST, path, body).await,
+        if let Some((status, retry_after)) = planned {
+            return Ok(of_status(status, retry_after));
         }
+        let mut response = self.pass(Method::POST, path, body).await?;
+        if let Some(code) = parked {
+            response.headers_mut().insert("svctrack-parked", HeaderValue::from_static(code));
+        }
+        Ok(response)
     }
 
     async fn pass(

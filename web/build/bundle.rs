@@ -1,14 +1,16 @@
 //! The bundle: the tracker as WASM and the JavaScript that binds it to the browser.
 
-use std::{env, path::Path};
+use std::{env, fs, path::Path};
 
 use walrus::{Module, ModuleConfig};
 use wasm_bindgen_cli_support::Bindgen;
 
-use crate::{Failure, compile, minify::minify, shrink, variable_of_cargo};
+use crate::{Failure, compile, folder, minify::minify, shrink, variable_of_cargo};
 
 /// Set to `skip`, it leaves the bundle out of a debug build, for quick checks.
 const SWITCH: &str = "SVCTRACK_BUNDLE";
+/// The sentences of the console, which are part of the glue: both engines of the loader use them.
+const WORDS: &str = "script/words.js";
 /// Our own part of the glue: what the loader calls once the module is there; and the browser's `fetch`,
 /// which may belong to the page, as gloo-net expects it. Anything but an answer or an `Error` would end the
 /// module.
@@ -31,6 +33,7 @@ pub(crate) struct Bundle {
 /// Compiles and binds the tracker, unless the switch says not to.
 pub(crate) fn build() -> Result<Bundle, Failure> {
     println!("cargo::rerun-if-changed=build");
+    println!("cargo::rerun-if-changed={WORDS}");
     println!("cargo::rerun-if-env-changed={SWITCH}");
     println!("cargo::rustc-check-cfg=cfg(bundle_skipped)");
     if env::var(SWITCH).as_deref() != Ok("skip") {
@@ -56,8 +59,13 @@ fn bind(wasm: &Path) -> Result<Bundle, Failure> {
     let glue = output.start().ok_or("there is no glue")?.clone() + OWN_GLUE;
     let module = output.wasm_mut();
     shrink::cut_closures(module);
-    let glue = shrink::shorten(module, &glue);
+    let glue = shrink::shorten(module, &glue) + "\n" + &words()?;
     Ok(Bundle { glue: minify(&glue).into_bytes(), wasm: module.emit_wasm() })
+}
+
+fn words() -> Result<String, Failure> {
+    let path = folder("CARGO_MANIFEST_DIR")?.join(WORDS);
+    fs::read_to_string(&path).map_err(|error| format!("{} cannot be read: {error}", path.display()))
 }
 
 /// The module without what only a panic runs, so that the glue is not made for that.

@@ -14,7 +14,10 @@ export interface Identity {
 
 /** What is said of an event. */
 export interface EventInfo extends Identity {
-{{event_info}}}
+{{event_info}}
+  /** Any other member is one of `info`. */
+  [member: string]: unknown;
+}
 
 {{calls}}
 declare global {

@@ -49,7 +49,7 @@ mod tests {
     #[test]
     fn the_script_asks_for_the_files_of_the_package() {
         let script = script();
-        for part in ["[script.glue(),", "(script.wasm)"] {
+        for part in ["await script.glue()", "(script.wasm)"] {
             assert_eq!(script.matches(part).count(), 1, "{part}: {script}");
         }
         assert!(script.ends_with(IN_THE_PACKAGE), "{script}");

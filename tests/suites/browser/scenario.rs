@@ -49,6 +49,8 @@ pub enum Do {
     Offline(bool),
     /// What the next events are answered: a status and a `Retry-After`.
     Answer(&'static [(u16, u64)]),
+    /// The server says of the next events that it has parked them, and why.
+    Park(&'static str),
     /// Waits until so many events have come to the server or were cut off on the way.
     Calls(usize),
     /// These actions are on disk, each once, in the order of their dates; nothing waits any more.
@@ -266,6 +268,7 @@ impl Stage<'_> {
             Do::Until(expression) => self.until(expression).await,
             Do::Offline(is_offline) => site.weather().is_offline = is_offline,
             Do::Answer(answers) => site.weather().answers.extend(answers),
+            Do::Park(code) => site.weather().parked = Some(code),
             Do::Calls(count) => {
                 let deadline = Instant::now() + PATIENCE;
                 while site.calls().len() < count {

@@ -1,7 +1,9 @@
 //! What is sent for each call of route 2: the same from both engines.
 
+use svctrack_web::GLUE_PATH;
+
 use super::scenario::{
-    Do::{Calls, Nothing, Open, Run, Says, Sent, Until},
+    Do::{Answer, Calls, Nothing, Offline, Open, Park, Run, Says, Sent, Until},
     Engine, Scenario,
 };
 
@@ -80,20 +82,145 @@ pub const WIRE: &[Scenario] = &[
         script: "svctrack.identify(null, {email: 'nobody'}); svctrack.track('A', {email: 'ada@acme.example', weight: NaN});",
         steps: &[
             Open("/"),
-            Says("not sent: email_invalid"),
-            Says("not sent: weight_invalid"),
+            Says("identify(nobody) not sent: `email` must be an e-mail address"),
+            Says("track(A) not sent: `weight` must be a finite number"),
             Nothing,
         ],
         ..Scenario::named("with WebAssembly a faulty call does not leave the browser")
     },
     Scenario {
-        script: "svctrack.identify('7', {nam: 'Ada'});",
-        steps: &[Open("/"), Sent(&[r#"{"externalId":"7"}"#]), Says("member_unknown: nam")],
-        ..Scenario::named("a member that nobody knows is said")
+        script: "svctrack.identify('7', {nam: 'Ada'}); svctrack.identify('7', {plan: 'pro'});",
+        steps: &[
+            Open("/"),
+            Sent(&[r#"{"externalId":"7"}"#, r#"{"externalId":"7"}"#]),
+            Says("svctrack: identify: `nam` ignored; did you mean `name`?"),
+            Says("svctrack: identify: `plan` ignored; expected `externalId`, `email`, `name`,"),
+        ],
+        ..Scenario::named("a member of an identity that nobody knows is reported")
+    },
+    Scenario {
+        script: "svctrack.init({onWarning: (line) => { window.heard = line }}); svctrack.identify('7');\
+                 svctrack.track('One', {pages: 3}); svctrack.track('Two', {pages: 4, weight: 2});\
+                 svctrack.track('Three', {pages: 5, list: [{n: 1}], wieght: 1, info: {pages: 6, kind: 'x'}});",
+        steps: &[
+            Open("/"),
+            Sent(&[
+                r#"{"externalId":"7"}"#,
+                r#"{"externalId":"7","action":"One","info":{"pages":3}}"#,
+                r#"{"externalId":"7","action":"Two","info":{"pages":4},"weight":2}"#,
+                r#"{"externalId":"7","action":"Three","info":{"pages":6,"kind":"x","list":[{"n":1}],"wieght":1}}"#,
+            ]),
+            Until(
+                "lines.filter((line) => line === 'svctrack: track: `pages` moved into `info`').length === 1",
+            ),
+            Says(
+                "svctrack: track: `pages`, `list`, `wieght` moved into `info`; did you mean `weight`?",
+            ),
+            Until("!window.heard"),
+        ],
+        ..Scenario::named("members of a track that are no option go into info")
+    },
+    Scenario {
+        script: "const loop = {}; loop.loop = loop; svctrack.identify('7');\
+                 svctrack.track('A', {pages: 3, info: 'x'}); svctrack.track('B', {pages: 3, info: [1]}); svctrack.track('C', {loop});",
+        steps: &[
+            Open("/"),
+            Until(
+                "'ABC'.match(/./g).every((action) => lines.some((line) => \
+                 line.startsWith('svctrack: track(' + action + ') ') && line.includes(': `info` must be an object')))",
+            ),
+        ],
+        ..Scenario::named("nothing is moved into extra data that is no object")
+    },
+    Scenario {
+        script: "svctrack.init({pageViews: true, onWarning: (line) => { window.heard = line }}); svctrack.identify('7');",
+        steps: &[
+            Open("/"),
+            Calls(2),
+            Until("performance.now() > 7000"),
+            Until("!window.heard && !lines.join().includes('events wait')"),
+        ],
+        ..Scenario::named("a page view waits for the identify in the next statement")
+    },
+    Scenario {
+        script: "svctrack.init({pageViews: true, onWarning: (line) => { window.heard = line }}); svctrack.track('One');",
+        steps: &[
+            Open("/"),
+            Says("track(Viewed page) waits for svctrack.identify"),
+            Until(
+                "lines.filter((line) => line === 'svctrack: events wait for svctrack.identify').length === 1",
+            ),
+            Until("!window.heard"),
+            Nothing,
+        ],
+        ..Scenario::named("what waits for an identify that does not come is reported")
+    },
+    Scenario {
+        script: "svctrack.identify('7', {companyExternalId: 'acme'}); svctrack.track('One');",
+        steps: &[
+            Open("/"),
+            Says("svctrack: identify(7) stored"),
+            Says("svctrack: track(One) stored"),
+            Park("company_unknown"),
+            Run("svctrack.track('Two')"),
+            Says(
+                "svctrack: track(Two) waits at the server: company_unknown; see GET /integrationissues",
+            ),
+            Answer(&[(404, 0)]),
+            Run("svctrack.track('Three')"),
+            Says("svctrack: track(Three) rejected by the server: 404; check svctrack.load"),
+            Answer(&[(503, 20)]),
+            Run("svctrack.track('Four')"),
+            Says("svctrack: the server responded 503; 1 event queued, retrying"),
+        ],
+        ..Scenario::named("what became of an event is reported")
+    },
+    Scenario {
+        script: "svctrack.identify('7');",
+        steps: &[
+            Open("/"),
+            Calls(1),
+            Offline(true),
+            Run("svctrack.track('One'); svctrack.track('Two')"),
+            Until(
+                "lines.some((line) => line.startsWith('svctrack: cannot reach ' + location.origin + '/analytics/') && \
+                 line.endsWith('; 2 events queued, retrying'))",
+            ),
+        ],
+        ..Scenario::named("a server that cannot be reached is reported")
+    },
+    Scenario {
+        engines: &[Engine::WebAssembly],
+        steps: &[
+            Open("/blank"),
+            Run(
+                "window.lines = []; for (const name of ['info', 'warn']) console[name] = (line) => lines.push(line);\
+                 const tag = document.createElement('script'); tag.src = '/svctrack.js'; document.head.append(tag); tag.onload = () => {\
+                 svctrack.load('/analytics/00000000-0000-4000-8000-000000000000'); svctrack.identify('7') }",
+            ),
+            Says(
+                "svctrack: identify(7) rejected by the server: there is no tenant with this UUID; check svctrack.load",
+            ),
+        ],
+        ..Scenario::named("a tenant that is not there is reported")
+    },
+    Scenario {
+        engines: &[Engine::JavaScript],
+        missing: &[GLUE_PATH],
+        script: "svctrack.identify('7'); svctrack.track('One', {pages: 3});",
+        steps: &[
+            Open("/"),
+            Sent(&[
+                r#"{"externalId":"7"}"#,
+                r#"{"externalId":"7","action":"One","info":{"pages":3}}"#,
+            ]),
+            Says("svctrack: stored {"),
+        ],
+        ..Scenario::named("without the sentences of the console its codes are logged")
     },
     Scenario {
         script: "svctrack.identify('7'); svctrack.identify(8, null); svctrack.track('One'); svctrack.track('Two', undefined);",
-        steps: &[Open("/"), Calls(4), Until("!lines.some((line) => line.includes('unknown'))")],
+        steps: &[Open("/"), Calls(4), Until("!lines.some((line) => /moved|ignored/.test(line))")],
         ..Scenario::named("calls without EXTRA_INFO have no member that nobody knows")
     },
     Scenario {
@@ -101,7 +228,9 @@ pub const WIRE: &[Scenario] = &[
         steps: &[
             Open("/"),
             Sent(&[r#"{"externalId":"7"}"#]),
-            Until("lines.some((line) => line.endsWith('init() option_unknown: pageView'))"),
+            Until(
+                "lines.some((line) => line === 'svctrack: init: `pageView` ignored; did you mean `pageViews`?')",
+            ),
         ],
         ..Scenario::named("an option that nobody knows is said")
     },
@@ -109,7 +238,7 @@ pub const WIRE: &[Scenario] = &[
         script: "svctrack.init({consent: 'yes'}); svctrack.identify('7');",
         steps: &[
             Open("/"),
-            Says("consent_invalid"),
+            Says("`consent` must be granted, denied or pending; nothing is sent"),
             Nothing,
             Run("svctrack.consent('granted')"),
             Sent(&[r#"{"externalId":"7"}"#]),
@@ -118,7 +247,7 @@ pub const WIRE: &[Scenario] = &[
     },
     Scenario {
         script: "svctrack.init({consent: 'denied'}); svctrack.init({consent: undefined}); svctrack.identify('7');",
-        steps: &[Open("/"), Says("consent_denied"), Nothing],
+        steps: &[Open("/"), Says("identify() not sent: consent is denied"), Nothing],
         ..Scenario::named("an option that is not given leaves the answer as it was")
     },
     Scenario {
@@ -127,7 +256,7 @@ pub const WIRE: &[Scenario] = &[
             Open("/"),
             Sent(&[r#"{"externalId":"7"}"#]),
             Run("svctrack.consent(null); svctrack.track('One'); window.at = performance.now()"),
-            Says("consent_invalid"),
+            Says("`consent` must be"),
             Until("performance.now() > at + 1000"),
             Run("svctrack.consent('denied'); svctrack.consent('granted'); svctrack.identify('8')"),
             Calls(2),
@@ -140,7 +269,7 @@ pub const WIRE: &[Scenario] = &[
         steps: &[
             Open("/"),
             Until(
-                "lines.filter((line) => line.endsWith('load() failed: address_invalid')).length === 2",
+                "lines.filter((line) => line.includes('load() failed: expected a URL or a path; found ')).length === 2",
             ),
             Sent(&[r#"{"externalId":"7"}"#]),
         ],
@@ -152,7 +281,7 @@ pub const WIRE: &[Scenario] = &[
         steps: &[
             Open("/"),
             Until(
-                "lines.some((line) => /email_invalid: [^;]+; weight_invalid: [^;]+$/.test(line))",
+                "lines.some((line) => /not sent: `email` must be [^;]+; `weight` must be [^;]+$/.test(line))",
             ),
         ],
         ..Scenario::named("all that is wrong with a call is one line")
@@ -187,36 +316,57 @@ pub const WIRE: &[Scenario] = &[
     },
     Scenario {
         script: "svctrack.identify('7'); svctrack.track('A', {weight: -1});",
-        steps: &[Open("/"), Says("weight_invalid")],
-        ..Scenario::named("a weight below nothing is refused by its code")
+        steps: &[Open("/"), Says("`weight` must be a finite number, not negative")],
+        ..Scenario::named("a weight below nothing is rejected")
     },
     Scenario {
         script: "svctrack.identify('7'); svctrack.track('A', {info: [1]});",
-        steps: &[Open("/"), Until("/info_invalid|wrong_type/.test(lines.join())")],
-        ..Scenario::named("extra data that is no object is refused by its code")
+        steps: &[Open("/"), Says("`info` must be an object")],
+        ..Scenario::named("extra data that is no object is rejected")
     },
     Scenario {
         script: "svctrack.identify(null, {email: 'nobody'});",
-        steps: &[Open("/"), Says("email_invalid")],
-        ..Scenario::named("an e-mail that is none is refused by its code")
+        steps: &[Open("/"), Says("`email` must be an e-mail address")],
+        ..Scenario::named("an e-mail that is none is rejected")
     },
     Scenario {
         script: "svctrack.identify('a\\nb');",
-        steps: &[Open("/"), Says("external_id_invalid")],
-        ..Scenario::named("an id with control characters is refused by its code")
+        steps: &[Open("/"), Says("`externalId` must be 1 to 512 bytes")],
+        ..Scenario::named("an id with control characters is rejected")
     },
     Scenario {
         script: "svctrack.identify(); svctrack.track('A', {email: '@'}); svctrack.track('', {email: 'ada@acme.example'});",
         steps: &[
             Open("/"),
-            Says("identify() not sent: identity_missing"),
-            Says("track() not sent: action_missing"),
+            Says("identify() not sent: an id or an e-mail is missing"),
+            Says("track() not sent: the action is missing"),
         ],
         ..Scenario::named("calls that say nothing are said")
     },
     Scenario {
         script: "svctrack.init({onWarning: (line) => { window.heard = line }}); svctrack.track();",
-        steps: &[Open("/"), Until("window.heard?.includes('action_missing')")],
+        steps: &[Open("/"), Until("window.heard?.includes('the action is missing')")],
         ..Scenario::named("the page hears each warning")
+    },
+    Scenario {
+        script: "svctrack.init({pageViews: 'hash'});svctrack.identify('7', {companyExternalId: 'acme'});",
+        steps: &[
+            Open("/"),
+            Calls(2),
+            Run("location.hash = '#/reports/7?token=secret'"),
+            Calls(3),
+            Run(
+                "location.hash = '#/reports/7'; location.hash = '#top'; history.replaceState(0, '', '/#access_token=1')",
+            ),
+            Run("history.pushState(0, '', '/?q=1#!/users')"),
+            Sent(&[
+                r#"{"externalId":"7","companyExternalId":"acme"}"#,
+                r#"{"externalId":"7","companyExternalId":"acme","action":"Viewed page","info":{"path":"/","referrer":""}}"#,
+                r#"{"externalId":"7","companyExternalId":"acme","action":"Viewed page","info":{"path":"/#/reports/7","referrer":"/"}}"#,
+                r#"{"externalId":"7","companyExternalId":"acme","action":"Viewed page","info":{"path":"/","referrer":"/#/reports/7"}}"#,
+                r##"{"externalId":"7","companyExternalId":"acme","action":"Viewed page","info":{"path":"/#!/users","referrer":"/"}}"##,
+            ]),
+        ],
+        ..Scenario::named("routes in the fragment are pages where that is asked for")
     },
 ];

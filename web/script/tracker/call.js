@@ -2,6 +2,7 @@
 // What the page does with its objects later changes nothing.
 
 const IDENTITY = ['externalId', 'email', 'name', 'companyExternalId', 'assetExtId', 'projectExtId'];
+const EVENT_INFO = [...IDENTITY, 'info', 'passive', 'weight'];
 
 let lastDate = 0;
 
@@ -18,6 +19,11 @@ function identityOf(object) {
   return Object.fromEntries(members.filter(([, value]) => value));
 }
 
+// The members of an object that are none of these.
+function unknownIn(object, members) {
+  return Object.keys(object).filter((name) => !members.includes(name));
+}
+
 // A UUIDv7 (R39): ids sort as their times do.
 function uuid(ms) {
   const random = () => (crypto.getRandomValues(new Uint8Array(1))[0] % 16).toString(16);
@@ -30,23 +36,25 @@ function read(name, first, given, calledAt) {
   // An object alone is meant as EXTRA_INFO.
   const extra = Object(given ?? (typeof first !== 'string' && first));
   const message = identityOf(extra);
-  const call = { name, first: text(first), message };
-  const members = [...IDENTITY, 'info', 'passive', 'weight'];
-  warnOfUnknown(title(call) + 'member', extra, members);
-  if (name === 'identify') {
-    if (call.first) message.externalId = call.first;
-  } else {
-    message.action = call.first;
-    if (extra.info != null) {
-      // What cannot be written as JSON is a text, which no check lets pass.
-      call.info = attempt(() => JSON.stringify(extra.info)) || '""';
-      message.info = JSON.parse(call.info);
+  const said = text(first);
+  const isTrack = name === 'track';
+  const members = isTrack ? EVENT_INFO : IDENTITY;
+  const unknown = unknownIn(extra, members);
+  if (isTrack) {
+    message.action = said;
+    if (unknown[0] || extra.info != null) {
+      // Members that are no option are meant for `info`. What cannot be written as JSON is a text, which no check
+      // lets pass.
+      const moved = () => Object.fromEntries(unknown.map((name) => [name, extra[name]]));
+      const json = attempt(() => JSON.stringify([extra.info ?? {}, moved()])) || '[""]';
+      const [info, others] = JSON.parse(json);
+      message.info = json[1] === '{' ? { ...others, ...info } : info ?? '';
     }
     if (extra.passive) message.passive = true;
     if (extra.weight != null) message.weight = Number.isFinite(extra.weight) ? extra.weight : 'NaN';
-  }
+  } else if (said) message.externalId = said;
   lastDate = Math.max(calledAt, lastDate + 1);
   message.date = new Date(lastDate).toISOString();
   message.messageId = uuid(lastDate);
-  return call;
+  return { name, message, unknown, members };
 }

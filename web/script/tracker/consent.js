@@ -6,9 +6,12 @@
 const IDLE_MS = 2000;
 
 function consent() {
-  const given = options.consent;
-  if (given === 'granted') return given;
-  return navigator.globalPrivacyControl ? 'denied' : given ?? 'granted';
+  return isOptedOut() ? 'denied' : options.consent ?? 'granted';
+}
+
+// Whether the browser refuses, and nobody else agrees.
+function isOptedOut() {
+  return navigator.globalPrivacyControl && options.consent !== 'granted';
 }
 
 // Whether anything may be sent or stored.
@@ -21,13 +24,13 @@ function setConsent(given) {
   options.consent = given;
   if (/^(granted|denied|pending)$/.test(given)) return;
   options.consent = 'pending';
-  warn('consent_invalid: pending');
+  warn('`consent` must be granted, denied or pending; nothing is sent');
 }
 
 // Does what the visitor's answer asks for.
 function heed() {
   if (!prefix) return;
-  explain('consent: ' + consent());
+  explain('consent:', consent());
   if (consent() === 'denied') {
     kept.length = waiting.length = 0;
     forget();

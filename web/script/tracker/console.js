@@ -1,5 +1,8 @@
-// What is said to whoever builds the host page. A warning says what was not sent, with a stable code and
-// what to do; with `debug` every step is explained.
+// What the console says to the developer of the host page: what happened and what to do. A warning is a call that
+// is not sent, or not as it was meant; with `debug` every step is logged.
+
+// So many lists of unknown members are reported at the most: a page may make names up.
+const MAX_REPORTED = 100;
 
 // What the page gave to `init`, or with `load`. Lines with a colon are the types that the npm package has.
 const options = {
@@ -9,7 +12,7 @@ const options = {
   // Track each page once, as `Viewed page` with its path; with `hash`, routes such as `#/reports` are pages too.
   //: pageViews?: boolean | 'hash'
   pageViews: false,
-  // Explain every call in the console.
+  // Log every step of each call in the console.
   //: debug?: boolean
   debug: false,
   // Called with each warning of the console.
@@ -18,37 +21,49 @@ const options = {
 };
 
 // The result of a function of `given`; undefined when it throws, as what belongs to the page or the browser
-// may. That a call failed is said.
+// may. A call that fails is reported.
 function attempt(action, given) {
   try {
     return action(given);
   } catch (error) {
-    if (given?.name) attempt(() => warn(given.name + '() failed: ' + error));
+    if (given?.name) attempt(() => warn(given.name + '() failed:', error));
   }
 }
 
-// Says a line in the console, and to the page if it gave `onWarning`.
-function warn(text) {
-  attempt(() => console.warn('svctrack: ' + text));
-  attempt(() => options.onWarning('svctrack: ' + text));
+// The sentences of `words.js`, once they are there.
+let words;
+// Lists of unknown members that were reported.
+const reported = new Set();
+
+function lineOf(what, given) {
+  return 'svctrack: ' + (attempt(() => words[what](...given)) || [what, ...given].join(' '));
 }
 
-// Says which members of an object nobody knows: mistakes in writing.
-function warnOfUnknown(what, object, known) {
-  const unknown = Object.keys(object).filter((name) => !known.includes(name));
-  if (unknown[0]) warn(`${what}_unknown: ${unknown}`);
+// Logs a warning, and hands it to the page if that gave `onWarning`.
+function warn(what, ...given) {
+  const line = lineOf(what, given);
+  attempt(() => console.warn(line));
+  attempt(() => options.onWarning(line));
 }
 
-function explain(text) {
-  attempt(() => options.debug && console.info('svctrack: ' + text));
+function log(what, ...given) {
+  attempt(() => console.info(lineOf(what, given)));
 }
 
-// Says why a call is not sent.
-function refuse(call, why) {
-  warn(title(call) + 'not sent: ' + why);
+function explain(...given) {
+  if (options.debug) log(...given);
 }
 
-// A call, as it is named in a line.
-function title(call) {
-  return call.name + '(' + (call.first || '').slice(0, 100) + ') ';
+// Reports why a call is not sent.
+function reject(call, why) {
+  warn('not_sent', JSON.stringify(call.message), why);
+}
+
+// Reports the members of a call that nobody knows, once. Those of a `track` are moved into `info`, which is no
+// fault.
+function reportUnknown({ name, unknown = [], members }) {
+  const names = unknown + '';
+  if (!names || reported.has(names) || reported.size >= MAX_REPORTED) return;
+  reported.add(names);
+  (name === 'track' ? log : warn)('unknown', name, unknown, members);
 }

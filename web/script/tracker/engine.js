@@ -31,7 +31,7 @@ let isAsked = false;
 
 function use(chosen, why) {
   engine = chosen;
-  explain(`engine: ${engine === plain ? 'JavaScript' : 'WebAssembly'}: ${why}`);
+  explain(`engine: ${engine === plain ? 'JavaScript' : 'WebAssembly'}:`, why);
   // The browser may have to read its storage from disk: that is a task of its own.
   setTimeout(work, TURN_MS);
 }
@@ -50,12 +50,14 @@ function ask(method, ...given) {
 async function startEngine() {
   if (isAsked || !isAllowed()) return;
   isAsked = true;
-  const late = setTimeout(() => engine || use(plain, 'late'), ENGINE_MS);
+  const late = setTimeout(() => engine || use(plain, 'timeout'), ENGINE_MS);
   try {
     const url = (file) => new URL(file, script.src);
     const wasm = fetch(url('svctrack_bg.wasm'), { credentials: 'omit' });
-    const [glue, answer] = await Promise.all([import(url('svctrack_glue.js')), wasm]);
-    const { instance } = await WebAssembly.instantiateStreaming(answer, { glue });
+    wasm.catch(() => {});
+    const glue = await import(url('svctrack_glue.js'));
+    words = glue.words;
+    const { instance } = await WebAssembly.instantiateStreaming(wasm, { glue });
     glue.start(instance.exports);
     use(glue, 'loaded');
   } catch (error) {

@@ -1,10 +1,10 @@
 // The global object `svctrack`: calls of the page on their way to the queue. Nothing here throws into the
 // host page.
 
-// So many calls wait for the engine, or for consent, at the most.
+// So many calls wait for the engine, for consent or for an `identify`, at the most.
 const MAX_KEPT_CALLS = 1000;
-// So many `track` calls wait for an `identify` at the most.
-const MAX_WAITING_CALLS = 100;
+// After so many milliseconds the developer is told why nothing is sent.
+const HINT_MS = 5000;
 // After so many milliseconds of work the page has its turn.
 const SLICE_MS = 4;
 
@@ -20,8 +20,8 @@ function on(target, type, action) {
 
 // Calls are kept in their order until they can be worked on.
 function take(call) {
-  if (prefix && consent() === 'denied') return explain(title(call) + 'not sent: consent_denied');
-  if (kept.length >= MAX_KEPT_CALLS) return refuse(call, 'too_many_calls');
+  if (prefix && consent() === 'denied') return explain(call.name + '() not sent: consent is denied');
+  if (kept.length + waiting.length >= MAX_KEPT_CALLS) return warn(call.name + '() not sent: too many calls wait');
   kept.push(call);
   work();
 }
@@ -57,28 +57,35 @@ function deliver(call) {
   const { name, message } = call;
   const isIdentify = name === 'identify';
   const namesNobody = () => !message.externalId && !message.email;
+  reportUnknown(call);
   if (name === 'reset') {
     waiting.length = 0;
     return forget();
   }
-  if (isIdentify && namesNobody()) return refuse(call, 'identity_missing: no id or e-mail');
+  if (!message) return;
+  if (isIdentify && namesNobody()) return reject(call, 'identity_missing');
   // On the wire it would be taken for an `identify`.
-  if (!isIdentify && !message.action) return refuse(call, 'action_missing');
-  const faults = ask('complete', message, known(), isIdentify, call.info, message.weight);
-  if (faults) return refuse(call, faults);
+  if (!isIdentify && !message.action) return reject(call, 'action_missing');
+  const faults = ask('complete', message, known(), isIdentify, JSON.stringify(message.info), message.weight);
+  if (faults) return reject(call, faults);
   if (namesNobody()) return wait(call);
   if (isIdentify) keep(identityOf(message));
-  add(message.messageId, JSON.stringify(message));
-  explain(title(call) + 'is queued: ' + JSON.stringify(message));
+  const json = JSON.stringify(message);
+  add(message.messageId, json);
+  explain('queued', json);
   if (isIdentify) kept.unshift(...waiting.splice(0));
 }
 
 // A `track` of nobody waits for the next `identify` on this page.
 function wait(call) {
   waiting.push(call);
-  // Said once: a page that never identifies never sends anything.
-  if (waiting.length === 1) warn(title(call) + 'waits: identity_missing: call identify');
-  if (waiting.length > MAX_WAITING_CALLS) refuse(waiting.shift(), 'identity_missing');
+  explain('waits', JSON.stringify(call.message));
+}
+
+// Tells the developer why nothing is sent, once the page has had time for its calls.
+function hint() {
+  if (isOptedOut()) log('tracking is off: the browser sends Global Privacy Control; svctrack.consent("granted") allows it');
+  else if (waiting[0]) log('events wait for svctrack.identify');
 }
 
 // Begins once, and not for a page that nobody has seen yet.
@@ -91,6 +98,7 @@ function begin() {
     on(window, 'pagehide', leave);
     on(window, 'pageshow', comeBack);
     on(window, 'online', wake);
+    setTimeout(hint, HINT_MS);
   }
   heed();
   watchPages();
@@ -113,16 +121,17 @@ const methods = {
     const usable = /^(https?:\/)?\/./.test(address) && attempt(() => new Request(address).url);
     endpoint ||= usable;
     methods.init(given);
-    if (!usable) throw 'address_invalid';
+    if (!usable) throw 'expected a URL or a path; found ' + address;
   },
   // Sets the options that are given.
   //: init(options?: Options): void
   init(given) {
     const { consent: answer, ...others } = Object(given);
-    const known = Object.keys(options);
+    const members = Object.keys(options);
     Object.assign(options, others);
     options.debug ||= /[?&]svctrack_debug/.test(location.search);
-    warnOfUnknown('init() option', others, known);
+    // Reported in its turn, when the words for it are there.
+    kept.push({ name: 'init', unknown: unknownIn(others, members), members });
     if (answer !== undefined) setConsent(answer);
     begin();
   },

@@ -37,8 +37,8 @@ function limit(entries, drop) {
 function add(id, text) {
   queue.set(id, text);
   limit([...queue], (oldest) => {
+    warn('not_sent', queue.get(oldest), 'queue_full');
     queue.delete(oldest);
-    warn(`message ${oldest} was given up: queue_full`);
   });
   attempt(() => localStorage.setItem(prefix + id, text));
 }

@@ -57,28 +57,28 @@ async function pump() {
   if (!id) return;
   sending = id;
   // An id begins with its time.
-  if (Date.now() - parseInt(id.replace('-', ''), 16) > MAX_AGE_MS) finish(id, 'was given up: too_old');
-  else await deliverTo(await post(text, !tries), id);
+  if (Date.now() - parseInt(id.replace('-', ''), 16) > MAX_AGE_MS) drop(id, 'not_sent', text, 'too_old');
+  else await deliverTo(await post(text, !tries), id, text);
   sending = null;
   pump();
 }
 
-async function deliverTo(answer, id) {
+async function deliverTo(answer, id, text) {
   const status = answer?.status;
   if (answer?.ok) {
     tries = 0;
-    finish(id);
+    explain('stored', text, answer.headers.get('Svctrack-Parked'));
+    remove(id);
   } else if (!status || status >= 500 || [408, 425, 429].includes(status)) {
     pause(status, Number(answer?.headers.get('Retry-After')) || 0);
   } else {
     const problem = await answer.json().catch(() => {});
-    finish(id, `was given up: ${problem?.errors?.[0]?.code || status}`);
+    drop(id, 'rejected', text, status, problem?.detail);
   }
 }
 
-function finish(id, fault) {
-  if (fault) warn(`message ${id} ${fault}`);
-  else explain(`message ${id} is stored`);
+function drop(id, ...line) {
+  warn(...line);
   remove(id);
 }
 
@@ -87,9 +87,10 @@ function pause(status, retryAfter) {
   tries++;
   const ms = Math.min(LAST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** (tries - 1)) * (1 - Math.random() / 2);
   const pauseMs = ms + Math.min(retryAfter, MAX_RETRY_AFTER) * 1000;
-  explain(`server_unreachable: ${status}: try ${tries}, ${queue.size} kept`);
+  const isLast = tries >= MAX_TRIES;
+  explain('retry', status, endpoint, Math.max(queue.size, stored().length), isLast);
   // A timer that never comes: only `wake` goes on.
-  timer = tries < MAX_TRIES ? setTimeout(resume, pauseMs) : -1;
+  timer = isLast ? -1 : setTimeout(resume, pauseMs);
 }
 
 function resume() {
@@ -116,7 +117,7 @@ function leave() {
     const outlives = id === sending && !tries && isShort(text);
     if (outlives || left.has(id)) continue;
     left.add(id);
-    explain(`message ${id} is sent as the page is left`);
+    explain('left', text);
     if (!attempt(() => navigator.sendBeacon(endpoint, bodyOf(text)))) {
       // What may outlive a page is used up.
       attempt(() => fetch(requestOf(text, true)).catch(() => fetch(requestOf(text))).catch(() => {}));

@@ -1,0 +1,58 @@
+// The sentences of the console about a call on its way. They come with the engine, since no visitor waits for
+// them; where they are missing, the loader logs what it would have given to these functions.
+
+const REASONS = {
+  action_missing: 'the action is missing',
+  identity_missing: 'an id or an e-mail is missing',
+  queue_full: 'the queue is full',
+  too_old: 'older than 12 hours',
+};
+
+// A message, given as JSON, as its call.
+function call(json) {
+  const { action, externalId, email } = JSON.parse(json);
+  return action ? `track(${action})` : `identify(${externalId || email || ''})`;
+}
+
+// Whether a name is another one without some letters, half of them at the most.
+function isPart(part, whole) {
+  let rest = part;
+  for (const letter of whole) if (letter === rest[0]) rest = rest.slice(1);
+  return !rest && whole.length <= 2 * part.length;
+}
+
+// Whether one name may be meant by another one: letters are missing, added or in another order.
+function isNear(one, other) {
+  const [first, second] = [one, other].map((name) => name.toLowerCase().replace(/_/g, ''));
+  const sorted = (name) => [...name].sort().join('');
+  return isPart(first, second) || isPart(second, first) || sorted(first) === sorted(second);
+}
+
+const quoted = (names) => names.map((name) => `\`${name}\``).join(', ');
+
+// What becomes of the members of a call that nobody knows, and what to do.
+function unknown(method, names, known) {
+  const isMoved = method === 'track';
+  const meant = known.filter((one) => names.some((name) => isNear(name, one)));
+  const rest = meant[0] ? `; did you mean ${quoted(meant)}?` : isMoved ? '' : `; expected ${quoted(known)}`;
+  return `${method}: ${quoted(names)} ${isMoved ? 'moved into `info`' : 'ignored'}${rest}`;
+}
+
+// What happens after a request failed.
+function retry(status, endpoint, count, isLast) {
+  const what = status ? `the server responded ${status}` : `cannot reach ${endpoint}`;
+  return `${what}; ${count} event${count === 1 ? '' : 's'} queued, ${isLast ? 'retries paused' : 'retrying'}`;
+}
+
+export const words = {
+  unknown,
+  retry,
+  // Without an action a message reads as an `identify`.
+  not_sent: (json, why) => `${why === 'action_missing' ? 'track()' : call(json)} not sent: ${REASONS[why] || why}`,
+  waits: (json) => `${call(json)} waits for svctrack.identify`,
+  queued: (json) => `${call(json)} queued: ${json}`,
+  left: (json) => `${call(json)} sent as the page is left`,
+  stored: (json, parked) => `${call(json)} ` + (parked ? `waits at the server: ${parked}; see GET /integrationissues` : 'stored'),
+  rejected: (json, status, detail) =>
+    `${call(json)} rejected by the server: ${detail || status}${status === 404 ? '; check svctrack.load' : ''}`,
+};
