@@ -154,8 +154,8 @@ pub(super) fn remove_tokens(
     Ok(())
 }
 
-/// Makes a tenant: its row, its settings, and its first token. What is refused is refused before
-/// anything is written.
+/// Makes a tenant: its row, its settings, and its first token. One that is there keeps what it has, and gets the
+/// token. What is refused is refused before anything is written.
 pub(super) fn add_tenant(
     actor: &Actor,
     tenant: &TenantRecord,
@@ -167,11 +167,12 @@ pub(super) fn add_tenant(
     if tables.tenants.len()? >= MAX_TENANTS {
         return Ok(Err(too_many("too_many_tenants", "tenants", MAX_TENANTS)));
     }
-    if load(&tables.tenants, tenant.id)?.is_some() {
-        let message = format!("the tenant {} is there already", quoted(&tenant.id.to_string()));
-        return Ok(Err(StoreError::Conflict(vec![Issue::of_body("tenant_exists", message)])));
-    }
     let own = Actor { tenant: tenant_of_own(token), token: actor.token.clone(), user: None };
+    match load(&tables.tenants, tenant.id)?.map(|known| known.state) {
+        None => {}
+        Some(TenantState::Deleting) => return Ok(Err(being_deleted(tenant.id))),
+        Some(_) => return add_token(&own, token, None, tables, pending, ctx),
+    }
     let settings = plan::settings(&View::in_transaction(tenant.id, tables), ctx);
     let changes = match settings.map_err(StoreError::from) {
         Ok(changes) => changes,
@@ -180,6 +181,11 @@ pub(super) fn add_tenant(
     apply(tables, pending, &own, ctx.now, &changes)?;
     put(tables, tenant)?;
     add_token(&own, token, None, tables, pending, ctx)
+}
+
+fn being_deleted(tenant: TenantId) -> StoreError {
+    let message = format!("the tenant {} is being deleted", quoted(&tenant.to_string()));
+    StoreError::Conflict(vec![Issue::of_body("tenant_being_deleted", message)])
 }
 
 /// Keeps a token, with a user for it to act as (R43); an operator's acts as nobody.
