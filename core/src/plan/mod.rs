@@ -11,6 +11,7 @@ mod delete;
 mod erase;
 pub mod memory;
 mod merge;
+pub mod overlay;
 mod tenant;
 mod update;
 pub mod upsert;
