@@ -3,14 +3,15 @@
 
 use std::{
     fs::File,
-    io::{self, Write as _},
+    io::{self, Read as _, Write as _},
     sync::Arc,
     time::Duration,
 };
 
 use bytes::Bytes;
-use futures_util::{StreamExt as _, TryStreamExt as _};
-use http_body_util::{BodyDataStream, Full};
+use futures_util::{StreamExt as _, TryStreamExt as _, stream};
+use http_body_util::{BodyDataStream, BodyExt as _, Full, StreamBody, combinators::UnsyncBoxBody};
+use hyper::body::Frame;
 use hyper_util::{
     client::legacy::{Client, connect::HttpConnector},
     rt::TokioExecutor,
@@ -60,9 +61,33 @@ pub enum Admin {
     Stopped(Stopped),
 }
 
+/// The body of a call.
+type Sent = UnsyncBoxBody<Bytes, io::Error>;
+
+/// What is read of a file at a time, in bytes.
+const PIECE_BYTES: usize = 64 * 1024;
+
+/// The pieces of a file that is sent.
+fn pieces(mut file: File) -> impl Iterator<Item = io::Result<Bytes>> + Send + 'static {
+    std::iter::from_fn(move || {
+        let mut piece = vec![0; PIECE_BYTES];
+        match file.read(&mut piece) {
+            Ok(0) => None,
+            Ok(count) => {
+                piece.truncate(count);
+                Some(Ok(piece.into()))
+            }
+            Err(error) => Some(Err(error)),
+        }
+    })
+}
+
+/// The media type of most calls.
+const JSON: &str = "application/json";
+
 /// A running server, and a token for it.
 pub struct Running {
-    client: Client<HttpConnector, Full<Bytes>>,
+    client: Client<HttpConnector, Sent>,
     server: String,
     token: Option<String>,
 }
@@ -214,8 +239,29 @@ impl Admin {
     /// In words, when the server cannot be reached.
     pub async fn send(&self, method: Method, path: &str, body: Bytes) -> Result<Answered, String> {
         match self {
-            Self::Running(running) => running.send(method, path, body).await,
-            Self::Stopped(stopped) => stopped.send(method, path, body).await,
+            Self::Running(running) => {
+                let body = Full::new(body).map_err(|never| match never {}).boxed_unsync();
+                running.send(method, path, JSON, body).await
+            }
+            Self::Stopped(stopped) => stopped.send(method, path, JSON, body.into()).await,
+        }
+    }
+
+    /// Sends a file to a route, piece by piece.
+    ///
+    /// # Errors
+    /// In words, when the server cannot be reached.
+    pub async fn upload(&self, path: &str, kind: &str, file: File) -> Result<Answered, String> {
+        match self {
+            Self::Running(running) => {
+                let frames = pieces(file).map(|piece| piece.map(Frame::data));
+                let body = StreamBody::new(stream::iter(frames)).boxed_unsync();
+                running.send(Method::POST, path, kind, body).await
+            }
+            Self::Stopped(stopped) => {
+                let body = Body::from_bytes_stream(stream::iter(pieces(file)));
+                stopped.send(Method::POST, path, kind, body).await
+            }
         }
     }
 }
@@ -295,7 +341,13 @@ pub(crate) fn reason(answer: &Value) -> String {
 }
 
 impl Running {
-    async fn send(&self, method: Method, path: &str, body: Bytes) -> Result<Answered, String> {
+    async fn send(
+        &self,
+        method: Method,
+        path: &str,
+        kind: &str,
+        body: Sent,
+    ) -> Result<Answered, String> {
         let Self { client, server, token } = self;
         let uri: Uri = format!("{server}{path}").parse().map_err(|_| {
             format!("--server must be an address such as http://127.0.0.1:8080; found `{server}`")
@@ -308,8 +360,8 @@ impl Running {
             request = request.header(header::AUTHORIZATION, format!("Bearer {token}"));
         }
         let request = request
-            .header(header::CONTENT_TYPE, "application/json")
-            .body(Full::new(body))
+            .header(header::CONTENT_TYPE, kind)
+            .body(body)
             .map_err(|_| "the token holds characters that no token has".to_owned())?;
         let response = client.request(request).await;
         let response = response.map_err(|error| format!("{server} cannot be reached: {error}"))?;
@@ -321,10 +373,15 @@ impl Running {
 }
 
 impl Stopped {
-    async fn send(&self, method: Method, path: &str, body: Bytes) -> Result<Answered, String> {
+    async fn send(
+        &self,
+        method: Method,
+        path: &str,
+        kind: &str,
+        body: Body,
+    ) -> Result<Answered, String> {
         let uri: Uri = path.parse().map_err(|_| "this cannot be asked for".to_owned())?;
-        let mut request =
-            Request::builder().method(method).uri(uri).content_type("application/json").body(body);
+        let mut request = Request::builder().method(method).uri(uri).content_type(kind).body(body);
         request.extensions_mut().insert(ByFile(self.tenant));
         let answered = self.endpoint.call(request).await;
         let (head, body) = answered.map_err(|error| error.to_string())?.into_parts();

@@ -146,6 +146,16 @@ impl Unfinished {
         self.0.persist_noclobber(path)?;
         File::open(folder_of(path))?.sync_all()
     }
+
+    /// The same, in the place of another file of this name.
+    ///
+    /// # Errors
+    /// When the folder cannot be written.
+    pub fn replace(self, path: &Path) -> io::Result<()> {
+        self.0.as_file().sync_all()?;
+        self.0.persist(path)?;
+        File::open(folder_of(path))?.sync_all()
+    }
 }
 
 /// The folder that a file lies in.

@@ -242,7 +242,7 @@ fn declared_length(request: &Request) -> Option<u64> {
 }
 
 /// Whether the body is packed; only gzip is taken, and only UTF-8.
-fn is_gzip(request: &Request) -> Result<bool, Error> {
+pub(crate) fn is_gzip(request: &Request) -> Result<bool, Error> {
     if parameter(request, "charset").is_some_and(|charset| !charset.eq_ignore_ascii_case("utf-8")) {
         return Err(Error::Unsupported("the charset must be utf-8".to_owned()));
     }

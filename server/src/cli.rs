@@ -3,6 +3,7 @@
 //! `svctrack script` asks a running one where it can.
 
 mod backup;
+mod progress;
 mod script;
 mod transfer;
 mod variables;

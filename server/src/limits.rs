@@ -114,3 +114,15 @@ pub(crate) const MAX_PART_BYTES: usize = 256 * 1024;
 pub(crate) const MAX_PARTS_UNDER_WAY: usize = 2 * MAX_ROWS_PER_COMMIT / MAX_PART_ROWS;
 /// Most row indexes in `Svctrack-Rejected` (R31).
 pub(crate) const MAX_REJECTED_INDEXES: usize = 100;
+/// Most rows of an import that are applied by one command, and their text in bytes: a part of a commit, so that others
+/// do not wait for it, and few enough to be held in memory for each import.
+pub(crate) const IMPORT_ROWS: usize = 500;
+pub(crate) const IMPORT_BYTES: usize = 4 * 1024 * 1024;
+/// Refused rows that the summary of an import lists, unless more are asked for: enough to see what is wrong.
+pub(crate) const DEFAULT_REFUSALS: usize = 100;
+/// The most that can be asked for: some 20 MB of answer.
+pub(crate) const MAX_REFUSALS: usize = 100_000;
+/// Text of what a dry run would write, in bytes: it is held until the run ends.
+pub(crate) const MAX_REHEARSED_BYTES: usize = 64 * 1024 * 1024;
+/// Dry runs at a time, in all.
+pub(crate) const MAX_DRY_RUNS: usize = 2;

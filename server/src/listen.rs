@@ -90,7 +90,7 @@ const EXPECTED: &str = "expected a host and a port, such as 127.0.0.1:8080 or lo
 /// Whether a text can be the name of a host.
 fn is_host(text: &str) -> bool {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._".contains(&byte);
-    !text.is_empty() && text.bytes().all(is_plain)
+    text.starts_with(|first: char| first.is_ascii_alphanumeric()) && text.bytes().all(is_plain)
 }
 
 impl fmt::Display for Listen {

@@ -94,6 +94,8 @@ static RECORD_ROUTES: &[RouteDef<RecordHandler>] = &[
         "Merges the body into the record, as PUT does."),
     route!(DELETE "/*/:id", OfResource("delete"), Nothing => Deleted, "Delete a record", record!(routes::records::delete),
         "With an `ETag` in `If-Match`, a record that has changed since is left alone (412)."),
+    route!(POST "/import/*", OfResource("update"), Table => Imported, "Import records", record!(routes::import::import),
+        "Records of CSV (`text/csv`) or NDJSON (`application/x-ndjson`), streamed, of any length. Each row creates or changes the record that its keys find, as an item of a bulk upsert does; rows are stored in order, and an invalid one does not affect others. The scope to create or the one to update suffices for rows that need no other. With `dryRun` nothing is stored, and each row is judged as if those before it had been. A body that breaks off can be sent again. A line of NDJSON such as `{\"$resource\": \"licenses\"}` says of what resource the next ones are."),
 ];
 
 /// All other routes.

@@ -16,7 +16,7 @@ pub struct Route {
     pub path: String,
     /// The scope that it needs, if it needs a token.
     pub scope: Option<String>,
-    /// Whether it takes a body.
+    /// Whether it takes a body of JSON.
     pub takes_body: bool,
 }
 
@@ -30,7 +30,7 @@ pub async fn routes(client: &Client) -> Vec<Route> {
                 method: method.to_uppercase().parse().unwrap(),
                 path: path.clone(),
                 scope: operation["x-scope"].as_str().map(str::to_owned),
-                takes_body: operation.get("requestBody").is_some(),
+                takes_body: operation["requestBody"]["content"].get("application/json").is_some(),
             });
         }
     }
@@ -47,12 +47,16 @@ impl Route {
 
     /// The first part of the path: the name of a resource, or of what else it is about.
     pub fn subject(&self) -> &str {
-        self.path[1..].split('/').next().unwrap_or_default()
+        let path = self.path.strip_prefix("/import").unwrap_or(&self.path);
+        path[1..].split('/').next().unwrap_or_default()
     }
 
-    /// Whether it is the bulk upsert of a resource.
+    /// Whether it is the bulk upsert of a resource, or its import.
     pub fn is_bulk(&self) -> bool {
-        self.method == Method::PUT && REGISTRY.iter().any(|def| self.path[1..] == *def.path)
+        let is_import = self.path.starts_with("/import/");
+        let is_upsert =
+            self.method == Method::PUT && REGISTRY.iter().any(|def| self.path[1..] == *def.path);
+        is_import || is_upsert
     }
 
     /// Whether it takes events in.

@@ -2,12 +2,14 @@
 
 use std::{collections::BTreeMap, fs, path::Path, process::Stdio};
 
+use flate2::{Compression, write::GzEncoder};
 use serde_json::{Value, json};
 use svctrack_core::resources::REGISTRY;
 use svctrack_server::auth::Token;
 use svctrack_tests::{
     TENANT,
     client::Client,
+    in_process::InProcess,
     process::{Server, command},
 };
 use tempfile::TempDir;
@@ -320,4 +322,146 @@ async fn nobody_needs_to_read_what_a_command_says() {
         assert_eq!(child.wait().await.unwrap().code(), Some(expect), "{arguments:?}");
     }
     server.kill().await;
+}
+
+/// Runs an import of `from`, with what reaches the tenant before it; the exit code, the counts and what is told.
+async fn import_from(
+    folder: &Path,
+    reach: &[&str],
+    from: &Path,
+    more: &[&str],
+) -> (Option<i32>, Value, String) {
+    let from = ["import", "--json", "--from", from.to_str().unwrap()];
+    let (code, told, said) = run(folder, &[&from, reach, more].concat()).await;
+    (code, serde_json::from_str(&told).unwrap_or_default(), said)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_dry_run_names_what_the_import_then_refuses_and_writes_nothing() {
+    let (data, token) = (tempfile::tempdir().unwrap(), Token::generate().unwrap());
+    let server = Server::start_with_acme(data.path(), &token).await;
+    let (keyless, keyed) = ("65f000000000000000000001", "65f000000000000000000002");
+    let companies = format!(
+        "{{\"_id\":\"{keyless}\",\"name\":\"A\"}}\n{{\"_id\":\"{keyed}\",\"name\":\"B\",\"externalId\":\"b\"}}\n\
+         {{\"externalId\":\"c\"}}\n{{\"name\":\"D\",\"colour\":1}}\n"
+    );
+    let files = folder_with("companies.ndjson", companies.as_bytes());
+    let licenses = format!(
+        "externalId,companyId,_currency,mrr,parent\nl1,{keyless},EUR,1,\nl2,{keyed},EUR,2,extid-l3\n\
+         l3,extid-nobody,EUR,1,\nl4,extid-acme,EUR,1 000,\nl5,extid-acme,EUR,5,extid-l1\n"
+    );
+    fs::write(files.path().join("licenses.csv"), licenses).unwrap();
+    fs::write(files.path().join("settings.ndjson"), "{\"timeZone\":\"Nowhere\"}\n").unwrap();
+    let reach = ["--server", &server.base, "--token", token.reveal()];
+    let from = files.path();
+    let dry = import_from(data.path(), &reach, from, &["--dry-run"]).await;
+    assert_eq!(dry.0, Some(2), "{}", dry.2);
+    assert!(dry.2.contains("dry run: nothing was written"), "{}", dry.2);
+    for path in ["/companies", "/licenses"] {
+        let there = server.client.get(path).await.json();
+        assert!(there.as_array().unwrap().len() <= 1, "{there}");
+    }
+    server.signal("TERM");
+    assert_eq!(server.wait().await, Some(0));
+    let reach = ["--data", data.path().to_str().unwrap()];
+    let stopped = import_from(data.path(), &reach, from, &["--dry-run"]).await;
+    assert_eq!((&stopped.0, &stopped.1), (&dry.0, &dry.1), "{}", stopped.2);
+
+    let real = import_from(data.path(), &reach, from, &[]).await;
+    let lines = |said: &str| {
+        let mut lines: Vec<_> =
+            said.lines().filter(|line| line.contains(" line ")).map(str::to_owned).collect();
+        lines.sort();
+        lines
+    };
+    assert_eq!(lines(&dry.2), lines(&real.2), "{}\n{}", dry.2, real.2);
+    assert!(lines(&dry.2).len() >= 5, "{}", dry.2);
+    assert_eq!(dry.1["companies"], real.1["companies"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_table_of_another_program_is_imported_from_a_file_of_any_name() {
+    let (data, token) = (tempfile::tempdir().unwrap(), Token::generate().unwrap());
+    let server = Server::start(data.path(), &token).await;
+    let table = "\u{feff}Company name;Nr;domains;custom.seats;created_at\r\n\"A; B\";a;a.example|b.example;5;2020\r\n;;;;\r\n";
+    let files = folder_with("customers.csv", table.as_bytes());
+    let file = files.path().join("customers.csv");
+    let reach = ["--server", &server.base, "--token", token.reveal()];
+    let (code, _, said) = import_from(data.path(), &reach, &file, &[]).await;
+    assert!(code == Some(1) && said.contains("--resource says what the file holds"), "{said}");
+    let known = ["--resource", "companies", "--map", "Company name=name", "--map", "nr=externalId"];
+    let (code, told, said) = import_from(data.path(), &reach, &file, &known).await;
+    assert_eq!(code, Some(0), "{said}");
+    assert_eq!(told["companies"], json!({"taken": 1, "refused": 0, "withoutKey": 0}), "{said}");
+    assert!(said.contains("companies: read-only, and ignored: createdAt"), "{said}");
+    let made = server.client.get("/companies/extid-a").await.json();
+    assert_eq!(made["name"], "A; B");
+    assert_eq!(made["domains"], json!(["a.example", "b.example"]));
+    assert_eq!(made["custom"], json!({"seats": 5}));
+    let wrong = [&known[..], &["--map", "Ort=city"]].concat();
+    let (code, _, said) = import_from(data.path(), &reach, &file, &wrong).await;
+    assert!(code == Some(1) && said.contains("--map: no column is called `Ort`"), "{said}");
+    let (code, _, said) = import_from(data.path(), &reach, &file, &known[..4]).await;
+    assert!(code == Some(1) && said.contains("the column `Nr` is not known"), "{said}");
+    let (code, _, said) =
+        import_from(data.path(), &reach, &file, &[&known[..], &["--separator", ","]].concat())
+            .await;
+    assert!(code == Some(1) && said.contains("is not known"), "{said}");
+    server.kill().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_export_over_another_one_needs_to_be_told_so() {
+    let (data, token) = (tempfile::tempdir().unwrap(), Token::generate().unwrap());
+    let server = Server::start_with_acme(data.path(), &token).await;
+    let files = tempfile::tempdir().unwrap();
+    let to = files.path().to_str().unwrap();
+    let export = ["export", "--server", &server.base, "--token", token.reveal(), "--to", to];
+    assert_eq!(run(data.path(), &export).await.0, Some(0));
+    post(&server.client, "/companies", json!({"name": "B", "externalId": "b"})).await;
+    for more in [&[][..], &["--format", "csv"], &["--resources", "companies"]] {
+        let (code, _, said) = run(data.path(), &[&export, more].concat()).await;
+        assert!(code == Some(1) && said.contains("is there already: --force replaces"), "{said}");
+    }
+    let forced = [&export[..], &["--force", "--format", "csv"]].concat();
+    let (code, _, said) = run(data.path(), &forced).await;
+    assert_eq!(code, Some(0), "{said}");
+    let companies = fs::read_to_string(files.path().join("companies.csv")).unwrap();
+    assert_eq!(companies.lines().count(), 3, "{companies}");
+    assert!(!files.path().join("companies.ndjson").exists());
+    server.kill().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_body_of_any_length_is_imported_and_one_that_breaks_off_says_how_far_it_came() {
+    let server = InProcess::start().await;
+    let csv = [("content-type", "text/csv")];
+    let post = async |headers: &[(&str, &str)], body: Vec<u8>| {
+        let path = "/import/companies";
+        server.client.send(hyper::Method::POST, path, headers, body).await.unwrap()
+    };
+    // More than the longest body that any other route takes.
+    let lines = 33 * 1024 * 1024;
+    let body = [b"externalId,name\na,A\n".to_vec(), vec![b'\n'; lines], b"b,\n".to_vec()].concat();
+    let answer = post(&csv, body).await.json();
+    assert_eq!((&answer["created"], &answer["refused"]), (&json!(1), &json!(1)), "{answer}");
+    assert_eq!(answer["refusals"][0]["line"], lines + 3, "{answer}");
+
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+    std::io::Write::write_all(&mut encoder, b"externalId,name\nz,Z\n").unwrap();
+    let packed = [csv[0], ("content-encoding", "gzip")];
+    assert_eq!(post(&packed, encoder.finish().unwrap()).await.json()["created"], 1);
+
+    let rows: String = (0..1_200).map(|n| format!("c{n},C\n")).collect();
+    let request = format!(
+        "POST /import/companies HTTP/1.1\r\nHost: x\r\nAuthorization: {}\r\nContent-Type: text/csv\r\n\
+         Content-Length: 1000000\r\n\r\nexternalId,name\n{rows}half of a",
+        server.client.authorization().unwrap_or_default(),
+    );
+    // Nothing more comes.
+    let answer = server.client.raw(request.as_bytes()).await;
+    assert!(answer.starts_with("HTTP/1.1 400"), "{answer}");
+    assert!(answer.contains("1200 rows before had been created"), "{answer}");
+    let found = server.client.get("/companies/extid-c1199").await;
+    assert_eq!(found.status, 200);
 }

@@ -13,10 +13,12 @@ use svctrack_core::schema::ResourceDef;
 use svctrack_server::{
     admin::{Admin, Whose},
     auth::TenantRecord,
-    transfer::{self, Format, Imported},
+    transfer::{
+        self, Earlier, Format, Imported, Options, Reading, Separator, check_folder, parse_mapping,
+    },
 };
 
-use super::{At, tell};
+use super::{At, progress, tell};
 
 /// The exit code that says that some records were refused.
 const REFUSED: u8 = 2;
@@ -51,9 +53,12 @@ impl OfTenants {
 pub(crate) struct Export {
     #[command(flatten)]
     of: OfTenants,
-    /// Folder that the files are made in; none that is there is replaced
+    /// Folder that the files are made in
     #[arg(long, value_name = "FOLDER")]
     to: PathBuf,
+    /// Replace the files of an earlier export
+    #[arg(long)]
+    force: bool,
     /// How records stand in a file
     #[arg(long, value_enum, default_value_t)]
     format: Format,
@@ -89,10 +94,12 @@ impl Export {
         defs: &[&'static ResourceDef],
         folder: &Path,
     ) -> Result<Value, String> {
+        let kept = if self.force { Earlier::Replaced } else { Earlier::Kept };
+        check_folder(defs, folder, kept)?;
         fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
         let mut told = Map::new();
         for def in defs {
-            let count = transfer::export(admin, def, self.format, folder).await?;
+            let count = transfer::export(admin, def, self.format, folder, kept).await?;
             told.insert(def.path.to_owned(), json!(count));
         }
         Ok(told.into())
@@ -117,9 +124,21 @@ fn named(names: &[String]) -> Result<Vec<&'static ResourceDef>, String> {
 pub(crate) struct Import {
     #[command(flatten)]
     of: OfTenants,
-    /// Folder that holds the files of an export
-    #[arg(long, value_name = "FOLDER")]
+    /// Folder that holds the files of an export, or one such file
+    #[arg(long, value_name = "PATH")]
     from: PathBuf,
+    /// What a single file holds [default: what its name says, such as companies.csv]
+    #[arg(long, value_name = "RESOURCE", conflicts_with = "all_tenants")]
+    resource: Option<String>,
+    /// What separates the cells of CSV: one character, or `tab` [default: what the first line shows]
+    #[arg(long, value_name = "CHARACTER")]
+    separator: Option<Separator>,
+    /// What the head of a column stands for, such as "Company name=name"; nothing after `=` leaves the column out
+    #[arg(long, value_name = "HEAD=PROPERTY", value_parser = parse_mapping)]
+    map: Vec<(String, String)>,
+    /// Name every record that would be refused, and write nothing
+    #[arg(long, conflicts_with = "all_tenants")]
+    dry_run: bool,
 }
 
 impl Import {
@@ -127,7 +146,7 @@ impl Import {
         let mut refused = 0;
         let told = match self.of.all_tenants {
             true => self.each_tenant(&mut refused).await?,
-            false => from_folder(&self.of.admin()?, &self.from, &mut refused).await?,
+            false => self.from(&self.of.admin()?, &self.from, &mut refused).await?,
         };
         self.of.at.show(&told, || lines_of(&told))?;
         Ok(if refused == 0 { ExitCode::SUCCESS } else { ExitCode::from(REFUSED) })
@@ -143,8 +162,34 @@ impl Import {
             let id = tenant.id.to_string();
             let folder = self.from.join(&id);
             if folder.exists() {
-                told.insert(id, from_folder(&admin, &folder, refused).await?);
+                told.insert(id, self.from(&admin, &folder, refused).await?);
             }
+        }
+        Ok(told.into())
+    }
+
+    /// Imports a folder, or a file, into a tenant.
+    async fn from(&self, admin: &Admin, from: &Path, refused: &mut usize) -> Result<Value, String> {
+        if !from.is_file() {
+            tell_others(from)?;
+        }
+        let options = Options::of_files(self.separator, self.map.clone());
+        let files = transfer::files_at(from, self.resource.as_deref(), &options)?;
+        let mut tell_refused = |one: transfer::Refused| {
+            tell(&format!("{} line {}: {}", one.file.display(), one.line, one.reason));
+        };
+        let reading = Reading { options: &options, open: &progress::open, tell: &mut tell_refused };
+        let done = match self.dry_run {
+            true => transfer::try_out(admin, &files, reading).await?,
+            false => transfer::import(admin, &files, reading).await?,
+        };
+        let mut told = Map::new();
+        for (file, done) in files.iter().zip(done) {
+            *refused += done.refused;
+            told.insert(file.def.path.to_owned(), counts(file.def.path, done));
+        }
+        if self.dry_run {
+            tell("dry run: nothing was written");
         }
         Ok(told.into())
     }
@@ -158,29 +203,28 @@ impl Import {
     }
 }
 
-async fn from_folder(admin: &Admin, folder: &Path, refused: &mut usize) -> Result<Value, String> {
+/// Says of what in a folder nothing is imported.
+fn tell_others(folder: &Path) -> Result<(), String> {
     let others = transfer::others_in(folder);
     let others = others.map_err(|error| format!("{}: {error}", folder.display()))?;
     for name in others.iter().filter(|name| *name != TENANTS) {
         tell(&format!("{}: nothing is brought in of it", folder.join(name).display()));
     }
-    let mut tell_refused = |one: transfer::Refused| {
-        tell(&format!("{} line {}: {}", folder.join(one.file).display(), one.line, one.reason));
-    };
-    let mut told = Map::new();
-    for (def, done) in transfer::import(admin, folder, &mut tell_refused).await? {
-        let Imported { taken, refused: of_file, without_key } = done;
-        *refused += of_file;
-        if without_key > 0 {
-            tell(&format!(
-                "{}: {without_key} new ones have no key, and come a second time when they are imported again",
-                def.path
-            ));
-        }
-        let counts = json!({ "taken": taken, "refused": of_file, "withoutKey": without_key });
-        told.insert(def.path.to_owned(), counts);
+    Ok(())
+}
+
+/// What became of the records of a file, as JSON; what else is to be known is told.
+fn counts(resource: &str, done: Imported) -> Value {
+    let Imported { taken, refused, without_key, ignored } = done;
+    if without_key > 0 {
+        tell(&format!(
+            "{resource}: {without_key} new ones have no key, and come a second time when they are imported again"
+        ));
     }
-    Ok(told.into())
+    if !ignored.is_empty() {
+        tell(&format!("{resource}: read-only, and ignored: {}", ignored.join(", ")));
+    }
+    json!({ "taken": taken, "refused": refused, "withoutKey": without_key })
 }
 
 /// Names and numbers as lines.

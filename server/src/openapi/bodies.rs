@@ -12,6 +12,11 @@ use super::{
 /// The body that a request must have, if it has one.
 pub(super) fn request_body(kind: Kind, def: Option<&ResourceDef>) -> Option<Value> {
     let record = |name: fn(&ResourceDef) -> String| def.map(|def| reference(&name(def)));
+    if kind == Kind::Table {
+        let text = json!({ "schema": { "type": "string" } });
+        let content = json!({ "text/csv": text, "application/x-ndjson": text });
+        return Some(json!({ "required": true, "content": content }));
+    }
     let schema = match kind {
         Kind::NewRecord => record(create_name)?,
         Kind::Record => record(update_name)?,
@@ -46,7 +51,13 @@ fn schema_of(kind: Kind, def: Option<&ResourceDef>) -> Option<Value> {
     let record =
         || def.map_or_else(|| json!({ "type": "object" }), |def| reference(&schema_name(def)));
     Some(match kind {
-        Kind::Nothing | Kind::Ok | Kind::Page | Kind::Redirect | Kind::Stream | Kind::Archive => {
+        Kind::Nothing
+        | Kind::Ok
+        | Kind::Page
+        | Kind::Redirect
+        | Kind::Stream
+        | Kind::Archive
+        | Kind::Table => {
             return None;
         }
         Kind::Record | Kind::NewRecord => record(),
@@ -68,6 +79,7 @@ fn schema_of(kind: Kind, def: Option<&ResourceDef>) -> Option<Value> {
         Kind::Replayed => reference("Replayed"),
         Kind::Health => reference("Health"),
         Kind::Script => reference("Script"),
+        Kind::Imported => reference("Imported"),
         Kind::NewToken => reference("NewToken"),
         Kind::Rotation => reference("Rotation"),
         Kind::Token => reference("IssuedToken"),

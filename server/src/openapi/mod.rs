@@ -18,8 +18,8 @@ use svctrack_core::{
 use self::{
     bodies::request_body,
     parameters::{
-        activity_parameters, idempotency_key, report_parameters, script_parameters,
-        stream_parameters,
+        activity_parameters, idempotency_key, import_parameters, report_parameters,
+        script_parameters, stream_parameters,
     },
     responses::{headers, is_conditional, responses},
     schemas::{OBJECT_ID, RECORD_REF, YEAR, schemas},
@@ -86,6 +86,8 @@ pub(crate) enum Kind {
     Object,
     Page,
     Redirect,
+    Table,
+    Imported,
     Script,
     Stream,
     Archive,
@@ -243,6 +245,7 @@ fn all_parameters(path: &str, doc: &RouteDoc, def: Option<&ResourceDef>) -> Vec<
         (Kind::Stream, _) => stream_parameters(),
         (Kind::Report, _) => report_parameters(),
         (Kind::Script, _) => script_parameters(),
+        (Kind::Imported, _) => import_parameters(),
         _ => Vec::new(),
     });
     if doc.gives == Kind::Deleted && def.is_some_and(|def| *def == END_USER) {

@@ -15,7 +15,7 @@ use super::{
     parameter,
     schemas::{OBJECT_ID, RECORD_REF, YEAR},
 };
-use crate::limits::MAX_IDEMPOTENCY_KEY_BYTES;
+use crate::limits::{DEFAULT_REFUSALS, MAX_IDEMPOTENCY_KEY_BYTES, MAX_REFUSALS};
 
 /// References to records, separated by commas (R2).
 const REFERENCES: &str = concat!(
@@ -51,6 +51,28 @@ fn activity_filters() -> Vec<Value> {
             "Only passive events, or none of these.",
             json!({ "type": "boolean" }),
         ),
+    ]
+}
+
+pub(super) fn import_parameters() -> Vec<Value> {
+    let text = || json!({ "type": "string" });
+    let flag = json!({ "type": "boolean", "default": false });
+    let most = json!({
+        "type": "integer", "minimum": 0, "maximum": MAX_REFUSALS, "default": DEFAULT_REFUSALS,
+    });
+    vec![
+        parameter("dryRun", "Whether rows are only judged, and nothing is stored.", flag),
+        parameter(
+            "separator",
+            "What separates cells, one character or `tab`; else the first line shows it.",
+            text(),
+        ),
+        parameter(
+            "map",
+            "What the head of a column stands for, such as `Company name=name`; nothing after `=` leaves the column out. Can be given several times.",
+            text(),
+        ),
+        parameter("refusals", "How many refused rows the response lists at the most.", most),
     ]
 }
 

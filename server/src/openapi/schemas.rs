@@ -66,6 +66,7 @@ pub(super) fn schemas() -> Value {
         ("BulkError", bulk_error()),
         ("Health", health()),
         ("Script", script()),
+        ("Imported", imported()),
         ("Problem", problem()),
         ("ProblemItem", problem_item()),
     ];
@@ -374,6 +375,44 @@ fn health() -> Value {
             },
         },
     })
+}
+
+fn imported() -> Value {
+    let count = || json!({ "type": "integer", "minimum": 0 });
+    let text = || json!({ "type": "string" });
+    let refusal = whole(
+        "A row that was refused.",
+        &[
+            ("line", count(), "Its line in the body."),
+            ("code", text(), "What is wrong, stable, in snake_case."),
+            ("message", text(), "What is wrong."),
+        ],
+    );
+    whole(
+        "What became of the rows.",
+        &[
+            ("created", count(), "Records that were created."),
+            ("updated", count(), "Records that were changed."),
+            ("unchanged", count(), "Rows that change nothing."),
+            ("refused", count(), "Rows that were refused."),
+            (
+                "withoutKey",
+                count(),
+                "Created records that no key finds when the row is sent again.",
+            ),
+            (
+                "refusals",
+                json!({ "type": "array", "items": refusal }),
+                "The first of the refused rows.",
+            ),
+            (
+                "ignoredColumns",
+                json!({ "type": "array", "items": text() }),
+                "Properties that were sent and that the service sets itself.",
+            ),
+            ("dryRun", json!({ "type": "boolean" }), "Whether nothing was stored."),
+        ],
+    )
 }
 
 fn script() -> Value {

@@ -7,6 +7,7 @@ pub(crate) mod backup;
 mod conditions;
 pub(crate) mod files;
 pub(crate) mod health;
+pub(crate) mod import;
 pub(crate) mod integration_issues;
 pub(crate) mod lean_companies;
 mod once;

@@ -165,7 +165,7 @@ pub(crate) async fn upsert(
 }
 
 /// What a token may do in bulk; one that may do neither is refused whole, and tickets need both (R21).
-fn access_of(caller: &Caller, def: &ResourceDef) -> Result<Access, Error> {
+pub(super) fn access_of(caller: &Caller, def: &ResourceDef) -> Result<Access, Error> {
     let create = caller.require(&format!("{}:create", def.path));
     let update = caller.require(&format!("{}:update", def.path));
     match (create, update) {

@@ -14,11 +14,12 @@ use svctrack_core::{
     access::TenantChange,
     plan::{
         Finding, Person, Route,
-        upsert::{Access, Item},
+        overlay::Overlay,
+        upsert::{Access, Item, Outcome},
     },
     schema::{ListQuery, ResourceDef},
     tracking::{Event, activity::ActivityQuery, report::ReportQuery},
-    value::{Document, Issue, ObjectId, RecordRef, TenantId, Timestamp},
+    value::{Document, IdSequence, Issue, ObjectId, RecordRef, TenantId, Timestamp},
 };
 
 use tokio::sync::watch;
@@ -65,6 +66,8 @@ pub enum Command {
         /// What the caller may do.
         access: Access,
     },
+    /// The same, with what becomes of each of them as the reply.
+    Import(Upserts),
     /// A new tenant, with its first token.
     AddTenant {
         /// The tenant.
@@ -133,6 +136,31 @@ pub enum Command {
     },
 }
 
+/// Bodies, each of which makes or changes a record.
+#[derive(Debug)]
+pub struct Upserts {
+    /// Their resource.
+    pub def: &'static ResourceDef,
+    /// The bodies.
+    pub items: Vec<Item>,
+    /// What the caller may do.
+    pub access: Access,
+}
+
+/// What bodies would have changed so far, and what the next ones are judged upon.
+#[derive(Debug, Default)]
+pub struct Rehearsal {
+    pub(crate) overlay: Overlay,
+    pub(crate) ids: Option<IdSequence>,
+}
+
+impl Rehearsal {
+    /// About how many bytes of memory it holds.
+    pub fn bytes(&self) -> usize {
+        self.overlay.bytes()
+    }
+}
+
 /// Events that came in with one request.
 #[derive(Debug)]
 pub struct Tracking {
@@ -197,6 +225,8 @@ pub enum Reply {
         /// How many were refused.
         errors: usize,
     },
+    /// What became of each body.
+    Imported(Vec<Outcome>),
     /// The token is kept, and what is kept of it.
     TokenAdded(Box<TokenRecord>),
     /// Whether there was such a token.
@@ -439,6 +469,14 @@ pub enum BackupFile {
 pub trait Store: Send + Sync {
     /// Carries out a command. When this answers `Ok`, the command is on disk.
     fn write(&self, actor: Actor, command: Command) -> BoxFuture<'_, Result<Reply, StoreError>>;
+
+    /// What would become of bodies after those before them; nothing is written.
+    fn rehearse(
+        &self,
+        tenant: &Tenant,
+        rehearsal: Rehearsal,
+        upserts: Upserts,
+    ) -> BoxFuture<'_, Result<(Rehearsal, Vec<Outcome>), StoreError>>;
 
     /// One record as it is now.
     fn record(

@@ -2,13 +2,13 @@
 
 use svctrack_core::{tracking::Event, value::Document};
 
-use super::Command;
+use super::{Command, Upserts};
 
 impl Command {
     /// How many records or events it is about.
     pub(crate) fn rows(&self) -> usize {
         match self {
-            Self::Upsert { items, .. } => items.len(),
+            Self::Upsert { items, .. } | Self::Import(Upserts { items, .. }) => items.len(),
             Self::Once { command, .. } => command.rows(),
             Self::Track(tracking) => (tracking.events.len() + tracking.refused.len()).max(1),
             _ => 1,
@@ -38,7 +38,9 @@ impl Command {
     pub(crate) fn bytes(&self) -> usize {
         match self {
             Self::Create { patch, .. } | Self::Update { patch, .. } => bytes_of_document(patch),
-            Self::Upsert { items, .. } => items.iter().flatten().map(bytes_of_document).sum(),
+            Self::Upsert { items, .. } | Self::Import(Upserts { items, .. }) => {
+                items.iter().flatten().map(bytes_of_document).sum()
+            }
             Self::Once { command, .. } => command.bytes(),
             Self::Track(tracking) => tracking.events.iter().map(bytes_of_event).sum(),
             _ => 0,

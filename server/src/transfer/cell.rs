@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 use svctrack_core::{
     schema::{Kind, Row},
-    value::{Json, JsonRef},
+    value::{Json, JsonRef, issue::quoted},
 };
 
 /// What no cell begins with.
@@ -39,7 +39,10 @@ pub(super) fn cell_of(row: &Row, value: Option<JsonRef<'_>>) -> String {
     if text.is_empty() || text.starts_with(SIGNS) { format!("'{text}") } else { text.into_owned() }
 }
 
-/// The value of a cell.
+/// What separates the items of a list in a cell that is not JSON.
+const ITEM_SEPARATOR: char = '|';
+
+/// The value of a cell. A list may be JSON, or its items with `|` between.
 ///
 /// # Errors
 /// In words, when it is not JSON where it must be.
@@ -51,8 +54,60 @@ pub(super) fn value_of(row: &Row, cell: &str) -> Result<Option<Json>, String> {
     if is_text(row) {
         return Ok(Some(Json::string(text)));
     }
-    let read = Json::parse(text.as_bytes());
-    read.map(Some).map_err(|error| format!("`{}` must be JSON: {}", row.name, error.message))
+    let text = text.trim();
+    if is_list(row) && !text.starts_with('[') {
+        let items = text.split(ITEM_SEPARATOR).map(str::trim).filter(|item| !item.is_empty());
+        return Ok(Some(Json::strings(items)));
+    }
+    match (row.kind, word(text)) {
+        (Kind::Bool, Some(is_true)) => Ok(Some(Json::bool(is_true))),
+        _ => Json::parse(text.as_bytes()).map(Some).map_err(|_| expected(row, text)),
+    }
+}
+
+/// The value of a cell in a column of a free-form property: a number, true or false, else a text. What begins with a
+/// needless 0 is a text.
+pub(super) fn member_of(cell: &str) -> Option<Json> {
+    if cell.trim().is_empty() {
+        return None;
+    }
+    if let Some(text) = cell.strip_prefix('\'') {
+        return Some(Json::string(text));
+    }
+    let text = cell.trim();
+    if let Some(is_true) = word(text) {
+        return Some(Json::bool(is_true));
+    }
+    let number = Json::parse(text.as_bytes()).ok();
+    let number = number.filter(|json| json.as_ref().as_number_text().is_some());
+    Some(number.unwrap_or_else(|| Json::string(cell)))
+}
+
+/// True and false as spreadsheets write them.
+fn word(text: &str) -> Option<bool> {
+    match text {
+        _ if text.eq_ignore_ascii_case("true") => Some(true),
+        _ if text.eq_ignore_ascii_case("false") => Some(false),
+        _ => None,
+    }
+}
+
+fn is_list(row: &Row) -> bool {
+    matches!(row.kind, Kind::References | Kind::Texts | Kind::Values)
+}
+
+fn expected(row: &Row, found: &str) -> String {
+    let expected = match row.kind {
+        Kind::Integer | Kind::Number => {
+            "a number without separators of thousands and with a decimal point, such as 1234.5"
+        }
+        Kind::Bool => "true or false",
+        Kind::References | Kind::Texts | Kind::Values => {
+            "items with `|` between, or an array of JSON"
+        }
+        _ => "an object of JSON",
+    };
+    format!("`{}` must be {expected}; found {}", row.name, quoted(found))
 }
 
 #[cfg(test)]
@@ -69,6 +124,40 @@ mod tests {
         assert_eq!(cell, expect);
         assert!(!cell.starts_with(['=', '+', '-', '@', '\t', '\r']), "{cell}");
         assert_eq!(value_of(row, &cell), Ok(Some(value)));
+    }
+
+    #[test]
+    fn cells_of_lists_numbers_and_words_are_read_as_people_write_them() {
+        let read = |name: &str, cell: &str| {
+            let value = value_of(COMPANY.row(name).unwrap(), cell);
+            value.map(|value| value.unwrap().as_ref().text().to_owned())
+        };
+        assert_eq!(
+            read("domains", "a.example| b.example|").as_deref(),
+            Ok(r#"["a.example","b.example"]"#)
+        );
+        assert_eq!(read("domains", r#"["a|b"]"#).as_deref(), Ok(r#"["a|b"]"#));
+        assert!(read("domains", "[a").unwrap_err().contains("items with `|` between"));
+        for cell in ["1.234,50", "5 EUR"] {
+            let said = read("mrr", cell).unwrap_err();
+            assert!(
+                said.contains(&format!("decimal point, such as 1234.5; found `{cell}`")),
+                "{said}"
+            );
+        }
+        let member = |cell: &str| member_of(cell).map(|value| value.as_ref().text().to_owned());
+        for (cell, expect) in [
+            ("5", "5"),
+            ("-1.50", "-1.50"),
+            ("TRUE", "true"),
+            ("05", "\"05\""),
+            ("'5", "\"5\""),
+            ("{}", "\"{}\""),
+            ("Plan", "\"Plan\""),
+        ] {
+            assert_eq!(member(cell).as_deref(), Some(expect));
+        }
+        assert_eq!(member(" "), None);
     }
 
     #[test]

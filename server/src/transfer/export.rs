@@ -1,9 +1,9 @@
 //! Records of a tenant into a file, page by page.
 
 use std::{
-    fs::File,
+    fs::{self, File},
     io::{self, BufWriter, Write as _},
-    path::Path,
+    path::{Path, PathBuf},
 };
 
 use bytes::Bytes;
@@ -26,15 +26,50 @@ const PAGE_RECORDS: usize = 1_000;
 /// The code of an answer that would be too large.
 const PAGE_TOO_LARGE: &str = "page_too_large";
 
+/// What becomes of the files of an earlier export.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Earlier {
+    /// They are kept, and there is no other one.
+    Kept,
+    /// The new ones take their place.
+    Replaced,
+}
+
+/// The files in a folder that an export of a resource would replace.
+fn earlier(def: &ResourceDef, folder: &Path) -> impl Iterator<Item = PathBuf> {
+    let paths = [Format::Ndjson, Format::Csv].map(|format| folder.join(format.file_name(def)));
+    paths.into_iter().filter(|path| path.exists())
+}
+
+/// Makes sure that an export finds nothing in its way.
+///
+/// # Errors
+/// In words, when there are files of an earlier one that are to be kept.
+pub fn check_folder(
+    defs: &[&'static ResourceDef],
+    folder: &Path,
+    kept: Earlier,
+) -> Result<(), String> {
+    let mut in_the_way = defs.iter().flat_map(|def| earlier(def, folder));
+    match in_the_way.next() {
+        Some(path) if kept == Earlier::Kept => Err(format!(
+            "`{}` is there already: --force replaces the files of an earlier export, or name another folder",
+            path.display()
+        )),
+        _ => Ok(()),
+    }
+}
+
 /// Writes the records of a resource into a file of a folder; returns how many there are.
 ///
 /// # Errors
-/// In words; then there is no file.
+/// In words; then there is no new file.
 pub async fn export(
     admin: &Admin,
     def: &'static ResourceDef,
     format: Format,
     folder: &Path,
+    kept: Earlier,
 ) -> Result<usize, String> {
     let path = folder.join(format.file_name(def));
     let words = |error: &dyn std::error::Error| format!("{}: {error}", path.display());
@@ -51,7 +86,15 @@ pub async fn export(
         }
     }
     out.finish().map_err(|error| words(&error))?;
-    unfinished.finish(&path).map_err(|error| words(&error))?;
+    match kept {
+        Earlier::Kept => unfinished.finish(&path),
+        Earlier::Replaced => unfinished.replace(&path),
+    }
+    .map_err(|error| words(&error))?;
+    for other in earlier(def, folder).filter(|other| *other != path) {
+        // Nobody could say which of the two is the newer one.
+        fs::remove_file(&other).map_err(|error| words(&error))?;
+    }
     Ok(count)
 }
 

@@ -1,7 +1,11 @@
 //! Records from files into a tenant: by the keys that they have, as a bulk upsert finds them (R20). Ids are
 //! the store's own, so a reference to a record that came along is written as the key, or the id, that it has here.
 
-use std::{collections::HashMap, fs, io, mem, path::Path};
+use std::{
+    collections::{HashMap, HashSet},
+    fs, io, mem,
+    path::{Path, PathBuf},
+};
 
 use bytes::Bytes;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
@@ -13,7 +17,12 @@ use svctrack_core::{
     value::{Document, Json, JsonRef},
 };
 
-use super::{Format, everything, is_set, referred, rows::Rows};
+use super::{
+    Format,
+    dry_run::{DryRun, judge_settings},
+    everything, is_set, referred,
+    rows::{Options, Rows, Source},
+};
 use crate::admin::Admin;
 
 /// Records that are sent at a time.
@@ -25,7 +34,7 @@ const BATCH_BYTES: usize = 8 * 1024 * 1024;
 const FORMATS: [Format; 2] = [Format::Ndjson, Format::Csv];
 
 /// What became of the records of a file.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Imported {
     /// Those that are there now, new or not.
     pub taken: usize,
@@ -33,39 +42,141 @@ pub struct Imported {
     pub refused: usize,
     /// Of those that are there, the new ones without a key: nothing finds them when they are brought in again.
     pub without_key: usize,
+    /// Properties that were there and that the service sets itself.
+    pub ignored: Vec<String>,
+}
+
+/// A file that is imported.
+#[derive(Clone, Debug)]
+pub struct RecordFile {
+    /// Where it is.
+    pub path: PathBuf,
+    /// What its records are.
+    pub def: &'static ResourceDef,
+    format: Format,
+}
+
+/// How files are read, and what is said meanwhile.
+pub struct Reading<'a> {
+    /// How tables are read.
+    pub options: &'a Options,
+    /// Opens a file.
+    pub open: &'a dyn Fn(&Path) -> io::Result<Source>,
+    /// Hears of each record that is refused.
+    pub tell: &'a mut dyn FnMut(Refused),
+}
+
+impl Reading<'_> {
+    fn rows(&self, file: &RecordFile) -> Result<Rows, String> {
+        let source = (self.open)(&file.path).map_err(|error| error.to_string());
+        let rows = source.and_then(|it| Rows::open(file.def, file.format, it, self.options));
+        rows.map_err(|error| format!("{}: {error}", file.path.display()))
+    }
 }
 
 /// A record that was refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refused {
     /// The file.
-    pub file: String,
+    pub file: PathBuf,
     /// Its line.
     pub line: u64,
     /// Why.
     pub reason: String,
 }
 
-/// Brings the files of a folder into a tenant, in the order of [`everything`]; tells each record that is refused.
+/// Brings files into a tenant, in their order; tells each record that is refused.
 ///
 /// # Errors
 /// In words, when a file cannot be read or the server not be reached; what was sent before stays.
-pub async fn import(
-    admin: &Admin,
-    folder: &Path,
-    tell: &mut dyn FnMut(Refused),
-) -> Result<Vec<(&'static ResourceDef, Imported)>, String> {
-    let files = files_in(folder)?;
-    let mut import = Import { admin, known: HashMap::new(), tell };
+pub async fn import<'a>(
+    admin: &'a Admin,
+    files: &[RecordFile],
+    reading: Reading<'a>,
+) -> Result<Vec<Imported>, String> {
+    let mut import = Import::of(admin, reading, None);
     let mut done = Vec::new();
-    for (def, format) in files {
-        done.push((def, import.file(def, format, folder).await?));
+    for file in files {
+        done.push(import.file(file).await?);
     }
     Ok(done)
 }
 
-/// The files of a folder that are brought in. Each is looked at before anything is sent.
-fn files_in(folder: &Path) -> Result<Vec<(&'static ResourceDef, Format)>, String> {
+/// Says what [`import`] would do, and writes nothing.
+///
+/// # Errors
+/// As [`import`].
+pub async fn try_out<'a>(
+    admin: &'a Admin,
+    files: &[RecordFile],
+    reading: Reading<'a>,
+) -> Result<Vec<Imported>, String> {
+    let dry_run = DryRun::begin().map_err(|error| error.to_string())?;
+    let mut import = Import::of(admin, reading, Some(dry_run));
+    let mut done = Vec::new();
+    for file in files {
+        import.number = done.len();
+        done.push(import.file(file).await?);
+    }
+    let Some(dry_run) = import.dry_run.take() else { return Ok(done) };
+    for ((number, line), reason) in dry_run.judge(admin).await? {
+        let (Some(done), Some(file)) = (done.get_mut(number), files.get(number)) else { continue };
+        done.refused += 1;
+        done.taken = done.taken.saturating_sub(1);
+        (import.reading.tell)(Refused { file: file.path.clone(), line, reason });
+    }
+    Ok(done)
+}
+
+/// The files that are imported, of a folder or the one that `from` is, in the order of [`everything`]. Each is looked at
+/// before anything is sent. `resource` is what a single file holds, where its name does not say so.
+///
+/// # Errors
+/// In words: there are none, a column is not known, or a head that is mapped is nowhere.
+pub fn files_at(
+    from: &Path,
+    resource: Option<&str>,
+    options: &Options,
+) -> Result<Vec<RecordFile>, String> {
+    let files = match (from.is_file(), resource) {
+        (true, _) => vec![single_file(from, resource)?],
+        (false, Some(_)) => return Err("--resource is for a single file".to_owned()),
+        (false, None) => files_in(from)?,
+    };
+    let reading = Reading { options, open: &plain, tell: &mut |_| {} };
+    let rows = files.iter().map(|file| reading.rows(file)).collect::<Result<Vec<_>, _>>()?;
+    let is_nowhere = |head: &&String| !rows.iter().any(|rows| rows.has_head(head));
+    match options.map.iter().map(|(head, _)| head).find(is_nowhere) {
+        Some(head) => Err(format!("--map: no column is called `{head}`")),
+        None => Ok(files),
+    }
+}
+
+/// Opens a file, and says nothing of it.
+fn plain(path: &Path) -> io::Result<Source> {
+    Ok(Box::new(fs::File::open(path)?))
+}
+
+fn single_file(path: &Path, resource: Option<&str>) -> Result<RecordFile, String> {
+    let part =
+        |part: Option<&std::ffi::OsStr>| part.map(|part| part.to_string_lossy().to_lowercase());
+    let stem = part(path.file_stem()).unwrap_or_default();
+    let name = resource.unwrap_or(&stem);
+    let def = everything().into_iter().find(|def| def.path == name);
+    let def = def.ok_or_else(|| {
+        format!(
+            "{}: there is no resource `{name}`; --resource says what the file holds",
+            path.display()
+        )
+    })?;
+    let format = match part(path.extension()).as_deref() {
+        Some("ndjson" | "jsonl" | "json") => Format::Ndjson,
+        _ => Format::Csv,
+    };
+    Ok(RecordFile { path: path.to_owned(), def, format })
+}
+
+fn files_in(folder: &Path) -> Result<Vec<RecordFile>, String> {
     let mut files = Vec::new();
     for def in everything() {
         let there = FORMATS.into_iter();
@@ -73,13 +184,12 @@ fn files_in(folder: &Path) -> Result<Vec<(&'static ResourceDef, Format)>, String
             there.filter(|format| folder.join(format.file_name(def)).exists()).collect();
         match there.as_slice() {
             [] => {}
-            [format] => files.push((def, *format)),
+            [format] => {
+                let path = folder.join(format.file_name(def));
+                files.push(RecordFile { path, def, format: *format });
+            }
             _ => return Err(format!("`{}` is there as NDJSON and as CSV: remove one", def.path)),
         }
-    }
-    for (def, format) in &files {
-        let path = folder.join(format.file_name(def));
-        Rows::open(def, *format, &path).map_err(|error| format!("{}: {error}", path.display()))?;
     }
     match files.is_empty() {
         true => Err(format!("there are no records in `{}`", folder.display())),
@@ -115,69 +225,111 @@ struct Item {
 
 struct Import<'a> {
     admin: &'a Admin,
+    reading: Reading<'a>,
     /// What a record that others refer to is called here, by the id that it had.
     known: HashMap<String, String>,
-    tell: &'a mut dyn FnMut(Refused),
+    /// Where nothing is to be written: what would be.
+    dry_run: Option<DryRun>,
+    /// The number of the file.
+    number: usize,
+    /// Ids that records would have no other name for until they are written.
+    unnamed: HashSet<String>,
 }
 
 /// A file that is being brought in.
-struct FromFile {
+struct FromFile<'a> {
     def: &'static ResourceDef,
-    name: String,
+    file: &'a RecordFile,
     /// Whether records of others refer to its records.
     is_referred: bool,
     done: Imported,
 }
 
-impl Import<'_> {
-    /// A reference to a record of the same resource may be to one that comes later, so such records are sent
-    /// twice.
-    async fn file(
-        &mut self,
-        def: &'static ResourceDef,
-        format: Format,
-        folder: &Path,
-    ) -> Result<Imported, String> {
-        let is_referred =
-            everything().iter().any(|other| referred(other).any(|name| name == def.name));
-        let name = format.file_name(def);
-        let mut file = FromFile { def, name, is_referred, done: Imported::default() };
-        self.pass(&mut file, format, folder, Pass::First).await?;
-        if referred(def).any(|name| name == def.name) {
-            let Imported { taken, without_key, .. } = file.done;
-            self.pass(&mut file, format, folder, Pass::Again).await?;
-            (file.done.taken, file.done.without_key) = (taken, without_key);
-        }
-        Ok(file.done)
+impl<'a> Import<'a> {
+    fn of(admin: &'a Admin, reading: Reading<'a>, dry_run: Option<DryRun>) -> Self {
+        let (known, unnamed) = (HashMap::new(), HashSet::new());
+        Self { admin, reading, known, dry_run, number: 0, unnamed }
     }
 
-    async fn pass(
-        &mut self,
-        file: &mut FromFile,
-        format: Format,
-        folder: &Path,
-        pass: Pass,
-    ) -> Result<(), String> {
-        let path = folder.join(&file.name);
-        let words = |error: String| format!("{}: {error}", path.display());
-        let mut rows = Rows::open(file.def, format, &path).map_err(words)?;
+    /// A reference to a record of the same resource may be to one that comes later, so such records are sent
+    /// twice.
+    async fn file(&mut self, file: &RecordFile) -> Result<Imported, String> {
+        let def = file.def;
+        let is_referred =
+            everything().iter().any(|other| referred(other).any(|name| name == def.name));
+        let mut from = FromFile { def, file, is_referred, done: Imported::default() };
+        self.pass(&mut from, Pass::First).await?;
+        if referred(def).any(|name| name == def.name) {
+            let Imported { taken, without_key, .. } = from.done;
+            self.pass(&mut from, Pass::Again).await?;
+            (from.done.taken, from.done.without_key) = (taken, without_key);
+        }
+        Ok(from.done)
+    }
+
+    async fn pass(&mut self, from: &mut FromFile<'_>, pass: Pass) -> Result<(), String> {
+        let words =
+            |error: &dyn std::error::Error| format!("{}: {error}", from.file.path.display());
+        let mut rows = self.reading.rows(from.file)?;
         let (mut batch, mut bytes) = (Vec::new(), 0);
-        while let Some((line, read)) = rows.next().map_err(|error| words(error.to_string()))? {
-            let prepared = read.and_then(|read| self.prepare(file.def, line, &read, pass));
+        while let Some((line, read)) = rows.next().map_err(|error| words(&error))? {
+            let prepared = read.and_then(|read| self.prepare(from.def, line, &read, pass));
             match prepared {
-                Err(reason) if pass == Pass::First => self.refuse(file, line, reason),
+                Err(reason) if pass == Pass::First => self.refuse(from, line, reason),
                 Err(_) | Ok(None) => {}
+                Ok(Some(item)) if self.dry_run.is_some() => self.rehearse(from, item, pass)?,
                 Ok(Some(item)) => {
                     bytes += item.sent.to_text().len();
                     batch.push(item);
                 }
             }
             if batch.len() == BATCH_RECORDS || bytes >= BATCH_BYTES {
-                self.send(file, mem::take(&mut batch)).await?;
+                self.send(from, mem::take(&mut batch)).await?;
                 bytes = 0;
             }
         }
-        self.send(file, batch).await
+        from.done.ignored = rows.read_only().to_vec();
+        self.send(from, batch).await
+    }
+
+    /// Notes what would be sent of a record, with a name for others to refer to.
+    fn rehearse(
+        &mut self,
+        from: &mut FromFile<'_>,
+        mut item: Item,
+        pass: Pass,
+    ) -> Result<(), String> {
+        if *from.def == SETTINGS {
+            match judge_settings(&item.sent) {
+                Ok(()) => from.done.taken += 1,
+                Err(reason) => self.refuse(from, item.line, reason),
+            }
+            return Ok(());
+        }
+        let key = key_of(from.def, &item.sent);
+        if pass == Pass::First {
+            from.done.taken += 1;
+            from.done.without_key += usize::from(key.is_none());
+        }
+        let key = key.filter(|key| !key.is_empty());
+        if let (None, Some(id), true) = (&key, &item.id, from.is_referred) {
+            if from.def.row("externalId").is_some() && item.sent.text("email").is_none() {
+                let name = format!("import-{id}");
+                item.sent.set("externalId", Json::string(&name));
+                self.known.insert(id.clone(), format!("extid-{name}"));
+            } else {
+                self.unnamed.insert(id.clone());
+            }
+        } else if let (Some(key), Some(id), true) = (&key, &item.id, from.is_referred) {
+            self.known.insert(id.clone(), key.clone());
+        }
+        let (origin, sent) = ((self.number, item.line), with_id(&item));
+        match &mut self.dry_run {
+            Some(dry_run) => {
+                dry_run.add(from.def, origin, &sent).map_err(|error| error.to_string())
+            }
+            None => Ok(()),
+        }
     }
 
     /// What is sent of a record: what its caller sets, with references as they are here.
@@ -194,6 +346,9 @@ impl Import<'_> {
             if !is_set(row) {
                 continue;
             }
+            if row.refers.is_some() && self.has_unnamed(value) {
+                continue;
+            }
             let is_own = row.refers.is_some_and(|refers| refers.resource == def.name);
             refers_to_own |= is_own && !value.is_null();
             if !is_own || pass == Pass::Again {
@@ -207,6 +362,14 @@ impl Import<'_> {
         Ok((pass == Pass::First || refers_to_own).then_some(Item { line, id, sent }))
     }
 
+    /// Whether a reference, or one of several, is to a record that cannot be named before it is written.
+    fn has_unnamed(&self, value: JsonRef<'_>) -> bool {
+        if let Some(items) = value.items() {
+            return items.iter().any(|item| self.has_unnamed(item.as_ref()));
+        }
+        value.as_str().is_some_and(|id| self.unnamed.contains(&*id))
+    }
+
     /// A reference, or several, by what the records are called here.
     fn renamed(&self, value: JsonRef<'_>) -> Json {
         if let Some(items) = value.items() {
@@ -217,20 +380,20 @@ impl Import<'_> {
         known.map_or_else(|| value.to_json(), |known| Json::string(known))
     }
 
-    fn refuse(&mut self, file: &mut FromFile, line: u64, reason: String) {
+    fn refuse(&mut self, file: &mut FromFile<'_>, line: u64, reason: String) {
         file.done.refused += 1;
-        (self.tell)(Refused { file: file.name.clone(), line, reason });
+        (self.reading.tell)(Refused { file: file.file.path.clone(), line, reason });
     }
 
     /// Notes what a record is called here, if others may refer to it.
-    fn note(&mut self, file: &mut FromFile, id: Option<String>, known: String) {
+    fn note(&mut self, file: &mut FromFile<'_>, id: Option<String>, known: String) {
         file.done.taken += 1;
         if let Some(id) = id.filter(|_| file.is_referred) {
             self.known.insert(id, known);
         }
     }
 
-    async fn send(&mut self, file: &mut FromFile, batch: Vec<Item>) -> Result<(), String> {
+    async fn send(&mut self, file: &mut FromFile<'_>, batch: Vec<Item>) -> Result<(), String> {
         let (keyed, others): (Vec<_>, Vec<_>) =
             batch.into_iter().partition(|item| key_of(file.def, &item.sent).is_some());
         if !keyed.is_empty() {
@@ -243,7 +406,11 @@ impl Import<'_> {
     }
 
     /// Sends records that have keys as a bulk upsert.
-    async fn send_together(&mut self, file: &mut FromFile, batch: Vec<Item>) -> Result<(), String> {
+    async fn send_together(
+        &mut self,
+        file: &mut FromFile<'_>,
+        batch: Vec<Item>,
+    ) -> Result<(), String> {
         let texts: Vec<Json> = batch.iter().map(|item| Json::object(&with_id(item))).collect();
         let body = Bytes::from(Json::array(&texts).as_ref().text().to_owned());
         let path = format!("/{}", file.def.path);
@@ -268,7 +435,7 @@ impl Import<'_> {
     }
 
     /// Sends a record by itself: into the one that is there, or as a new one.
-    async fn send_alone(&mut self, file: &mut FromFile, item: Item) -> Result<(), String> {
+    async fn send_alone(&mut self, file: &mut FromFile<'_>, item: Item) -> Result<(), String> {
         let done = match self.find(file.def, &item).await? {
             Some(path) => self.write(Method::PUT, &path, &item.sent).await?,
             None => {

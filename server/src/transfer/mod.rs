@@ -5,6 +5,8 @@
 //! records and settings; activities, tokens and reports are in a backup.
 
 mod cell;
+mod columns;
+mod dry_run;
 mod export;
 mod import;
 mod rows;
@@ -16,8 +18,9 @@ use svctrack_core::{
 };
 
 pub use self::{
-    export::export,
-    import::{Imported, Refused, import, others_in},
+    export::{Earlier, check_folder, export},
+    import::{Imported, Reading, RecordFile, Refused, files_at, import, others_in, try_out},
+    rows::{Options, Rows, Separator, Source, parse_mapping},
 };
 
 /// How records stand in a file.

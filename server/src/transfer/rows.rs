@@ -1,130 +1,322 @@
-//! The records in a file, one at a time, each with its line.
+//! The records in a file or a body, one at a time, each with its line. Nothing but the record that is read is held.
 
 use std::{
-    fs::File,
-    io::{self, BufRead as _, BufReader, Read as _},
-    path::Path,
+    collections::VecDeque,
+    io::{self, BufRead, BufReader, Read as _},
 };
 
 use svctrack_core::{
-    schema::{ResourceDef, Row},
-    value::Document,
+    resources::REGISTRY,
+    schema::ResourceDef,
+    value::{Document, issue::quoted, nearest},
 };
 
-use super::{Format, cell::value_of};
+use super::{
+    Format,
+    columns::{Columns, HeadMap},
+    is_set,
+};
 
 /// Longest line of NDJSON, in bytes: more than the largest record has.
 const MAX_LINE_BYTES: u64 = 4 * 1024 * 1024;
+/// Longest first line of a table, in bytes: each property of a resource has room for a long name.
+const MAX_HEAD_BYTES: u64 = 256 * 1024;
+/// What a file may begin with that says that it is UTF-8.
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+/// What separates the cells of a table, unless it is said; the first of the commonest in the first line counts.
+const SEPARATORS: [u8; 3] = [b',', b';', b'\t'];
+
+/// How a source of records is read.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// What separates cells; else the first line shows it.
+    pub separator: Option<Separator>,
+    /// What heads of columns stand for.
+    pub map: HeadMap,
+    /// Whether a line of NDJSON such as `{"$resource": "licenses"}` says of what resource the next ones are.
+    may_switch: bool,
+}
+
+/// The member of a line that says of what resource the next ones are.
+pub(super) const SWITCH: &str = "$resource";
+
+impl Options {
+    /// Those of files.
+    pub fn of_files(separator: Option<Separator>, map: HeadMap) -> Self {
+        Self { separator, map, may_switch: false }
+    }
+
+    /// Those of a body, which may hold records of several resources.
+    pub fn for_a_body() -> Self {
+        Self { may_switch: true, ..Self::default() }
+    }
+}
+
+/// What separates the cells of a table: one character of ASCII.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Separator(u8);
+
+impl std::str::FromStr for Separator {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text.as_bytes() {
+            _ if text == "tab" || text == "\\t" => Ok(Self(b'\t')),
+            [byte] if byte.is_ascii_punctuation() || *byte == b'\t' => Ok(Self(*byte)),
+            _ => Err("expected one character, such as `;`, or `tab`"),
+        }
+    }
+}
+
+/// A head and what it stands for, as `Company name=name`.
+///
+/// # Errors
+/// A message, where there is no `=`.
+pub fn parse_mapping(text: &str) -> Result<(String, String), &'static str> {
+    let (head, name) =
+        text.rsplit_once('=').ok_or("expected HEAD=PROPERTY, such as \"Company name=name\"")?;
+    Ok((head.trim().to_owned(), name.trim().to_owned()))
+}
 
 /// A record, or why it cannot be read.
 pub(super) type Read = Result<Document, String>;
 
-/// A file of records.
-pub(super) enum Rows {
-    Ndjson(BufReader<File>, u64),
+/// Where bytes come from.
+pub type Source = Box<dyn io::Read + Send>;
+
+/// Records, one after the other.
+pub struct Rows {
+    records: Records,
+    def: &'static ResourceDef,
+    /// Names that were sent and that the service sets itself.
+    read_only: Vec<String>,
+    may_switch: bool,
+}
+
+enum Records {
+    Ndjson(BufReader<Source>, u64),
     Csv(Box<Table>),
 }
 
-/// A file of CSV.
-pub(super) struct Table {
-    reader: csv::Reader<File>,
-    columns: Vec<&'static Row>,
-    lines: Lines,
+/// A table of CSV.
+struct Table {
+    reader: csv::Reader<LineEnds<Source>>,
+    columns: Columns,
 }
 
 impl Rows {
-    /// Opens a file.
+    /// Begins to read.
     ///
     /// # Errors
     /// In words; a column that is not known is one.
-    pub(super) fn open(
+    pub fn open(
         def: &'static ResourceDef,
         format: Format,
-        path: &Path,
+        source: Source,
+        options: &Options,
     ) -> Result<Self, String> {
-        let file = File::open(path).map_err(|error| error.to_string())?;
-        if format == Format::Ndjson {
-            return Ok(Self::Ndjson(BufReader::new(file), 0));
-        }
-        let mut reader = csv::ReaderBuilder::new().flexible(true).from_reader(file);
-        let names = reader.headers().map_err(|error| error.to_string())?;
-        let columns = names
-            .iter()
-            .map(|name| def.row(name).ok_or_else(|| format!("the column `{name}` is not known")));
-        let columns = columns.collect::<Result<_, _>>()?;
-        let lines = Lines::of(File::open(path).map_err(|error| error.to_string())?);
-        Ok(Self::Csv(Box::new(Table { reader, columns, lines })))
+        let source = without_mark(source).map_err(|error| error.to_string())?;
+        let (records, read_only) = match format {
+            Format::Ndjson => (Records::Ndjson(BufReader::new(source), 0), Vec::new()),
+            Format::Csv => {
+                let table = Table::open(def, source, options)?;
+                let read_only = table.columns.read_only.clone();
+                (Records::Csv(Box::new(table)), read_only)
+            }
+        };
+        Ok(Self { records, def, read_only, may_switch: options.may_switch })
     }
 
-    /// The next record and its line.
+    /// Whether a column of the table has this head.
+    pub fn has_head(&self, head: &str) -> bool {
+        match &self.records {
+            Records::Csv(table) => table.columns.has_head(head),
+            Records::Ndjson(..) => false,
+        }
+    }
+
+    /// The resource of the record that was read last.
+    pub fn def(&self) -> &'static ResourceDef {
+        self.def
+    }
+
+    /// Names that were sent and that the service sets itself, so far.
+    pub fn read_only(&self) -> &[String] {
+        &self.read_only
+    }
+
+    /// The next record and its line: what its caller sets, and its `_id`.
     ///
     /// # Errors
-    /// When the file cannot be read on.
-    pub(super) fn next(&mut self) -> io::Result<Option<(u64, Read)>> {
-        match self {
-            Self::Ndjson(reader, line) => next_line(reader, line),
-            Self::Csv(table) => table.next(),
+    /// When the source cannot be read on.
+    pub fn next(&mut self) -> io::Result<Option<(u64, Read)>> {
+        loop {
+            let next = match &mut self.records {
+                Records::Ndjson(reader, line) => next_line(reader, line)?,
+                Records::Csv(table) => return table.next(),
+            };
+            let Some((line, read)) = next else { return Ok(None) };
+            let switch = read.as_ref().ok().filter(|_| self.may_switch);
+            match switch.and_then(|read| read.text(SWITCH)) {
+                Some(name) => self.def = resource(&name)?,
+                None => return Ok(Some((line, read.and_then(|read| self.settable(&read))))),
+            }
         }
+    }
+
+    /// What a caller sets of a record. The rest is as if it had not been sent, as in any other body (R3).
+    fn settable(&mut self, read: &Document) -> Read {
+        let mut sent = Document::default();
+        for (name, value) in read.iter() {
+            let row = self.def.row(name).ok_or_else(|| unknown(self.def, name))?;
+            if is_set(row) || row.name == "_id" {
+                sent.set(name, value.to_json());
+            } else if !self.read_only.iter().any(|known| known == name) {
+                self.read_only.push(name.to_owned());
+            }
+        }
+        Ok(sent)
     }
 }
 
+fn resource(name: &str) -> io::Result<&'static ResourceDef> {
+    let found = REGISTRY.iter().find(|def| def.path == name);
+    found.copied().ok_or_else(|| {
+        io::Error::new(io::ErrorKind::InvalidData, format!("there is no resource {}", quoted(name)))
+    })
+}
+
+fn unknown(def: &ResourceDef, name: &str) -> String {
+    let near = nearest(name, def.rows.iter().map(|row| row.name));
+    let near = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+    format!("`{name}` is not known{near}")
+}
+
+/// A source without a byte-order mark.
+fn without_mark(mut source: Source) -> io::Result<Source> {
+    let mut start = Vec::new();
+    source.by_ref().take(BYTE_ORDER_MARK.len() as u64).read_to_end(&mut start)?;
+    if start.starts_with(b"\xff\xfe") || start.starts_with(b"\xfe\xff") {
+        let message = "it is UTF-16: save it as UTF-8 (in a spreadsheet, as \"CSV UTF-8\")";
+        return Err(io::Error::new(io::ErrorKind::InvalidData, message));
+    }
+    if start == BYTE_ORDER_MARK {
+        start.clear();
+    }
+    Ok(Box::new(io::Cursor::new(start).chain(source)))
+}
+
 impl Table {
-    fn next(&mut self) -> io::Result<Option<(u64, Read)>> {
-        let mut cells = csv::ByteRecord::new();
-        if !self.reader.read_byte_record(&mut cells).map_err(io::Error::other)? {
-            return Ok(None);
-        }
-        let line = self.lines.line_of(cells.position().map_or(0, csv::Position::byte))?;
-        Ok(Some((line, self.read(cells))))
+    fn open(def: &'static ResourceDef, source: Source, options: &Options) -> Result<Self, String> {
+        let (head, rest) = first_line(source).map_err(|error| error.to_string())?;
+        let separator = options.separator.map_or_else(|| commonest(&head), |Separator(byte)| byte);
+        let source: Source = Box::new(io::Cursor::new(head).chain(rest));
+        let mut reader = csv::ReaderBuilder::new()
+            .flexible(true)
+            .delimiter(separator)
+            .from_reader(LineEnds::of(source));
+        let heads = reader.headers().map_err(|error| error.to_string())?.clone();
+        let columns = Columns::read(def, heads.iter(), &options.map)?;
+        Ok(Self { reader, columns })
     }
 
-    fn read(&self, cells: csv::ByteRecord) -> Read {
-        let (found, expected) = (cells.len(), self.columns.len());
+    fn next(&mut self) -> io::Result<Option<(u64, Read)>> {
+        loop {
+            let mut cells = csv::ByteRecord::new();
+            if !self.reader.read_byte_record(&mut cells).map_err(io::Error::other)? {
+                return Ok(None);
+            }
+            let line =
+                self.reader.get_mut().line_of(cells.position().map_or(0, csv::Position::byte));
+            match self.read(cells) {
+                Ok(None) => {}
+                Ok(Some(record)) => return Ok(Some((line, Ok(record)))),
+                Err(reason) => return Ok(Some((line, Err(reason)))),
+            }
+        }
+    }
+
+    fn read(&self, cells: csv::ByteRecord) -> Result<Option<Document>, String> {
+        let (found, expected) = (cells.len(), self.columns.count());
         if found != expected {
             return Err(format!("it has {found} cells, the first line {expected}"));
         }
         let cells = csv::StringRecord::from_byte_record(cells);
         let cells = cells.map_err(|_| "it is not UTF-8".to_owned())?;
-        let mut document = Document::default();
-        for (row, cell) in self.columns.iter().zip(&cells) {
-            if let Some(value) = value_of(row, cell)? {
-                document.set(row.name, value);
-            }
-        }
-        Ok(document)
+        self.columns.record(cells.iter())
     }
 }
 
-/// The lines of a file, however they end: a reader of CSV says where a record ended, and of CR and LF that is
-/// between the two.
-struct Lines {
-    from: BufReader<File>,
+/// The first line that is not empty, with what ends it, and the rest.
+fn first_line(source: Source) -> io::Result<(Vec<u8>, BufReader<Source>)> {
+    let mut rest = BufReader::new(source);
+    let mut head = Vec::new();
+    while head.trim_ascii().is_empty() {
+        let room = MAX_HEAD_BYTES.saturating_sub(head.len() as u64);
+        if rest.by_ref().take(room).read_until(b'\n', &mut head)? == 0 {
+            break;
+        }
+    }
+    Ok((head, rest))
+}
+
+/// The separator that stands most often outside quotes.
+fn commonest(head: &[u8]) -> u8 {
+    let mut is_quoted = false;
+    let mut counts = [0_usize; SEPARATORS.len()];
+    for byte in head {
+        is_quoted ^= *byte == b'"';
+        let found = SEPARATORS.iter().zip(&mut counts).find(|(separator, _)| *separator == byte);
+        if let (Some((_, count)), false) = (found, is_quoted) {
+            *count += 1;
+        }
+    }
+    let most = counts.iter().max().copied().unwrap_or(0);
+    let found = SEPARATORS.iter().zip(counts).find(|(_, count)| *count == most);
+    found.map_or(b',', |(separator, _)| *separator)
+}
+
+/// A source that notes where lines end, however they do: a reader of CSV says where a record ended, and of CR and LF
+/// that is between the two.
+struct LineEnds<R> {
+    source: R,
     at: u64,
+    /// Ends that no line was asked for yet: where each is, and whether it is the last byte of its line.
+    ends: VecDeque<(u64, bool)>,
     line: u64,
 }
 
-impl Lines {
-    fn of(file: File) -> Self {
-        Self { from: BufReader::new(file), at: 0, line: 1 }
+impl<R> LineEnds<R> {
+    fn of(source: R) -> Self {
+        Self { source, at: 0, ends: VecDeque::new(), line: 1 }
     }
 
-    /// The line of the record that begins at this byte, or behind the ends of lines that stand there.
-    fn line_of(&mut self, byte: u64) -> io::Result<u64> {
-        loop {
-            let next = self.from.fill_buf()?.first().copied();
-            match next {
-                Some(b'\n') => self.line += 1,
-                Some(b'\r') => {}
-                Some(_) if self.at < byte => {}
-                _ => return Ok(self.line),
-            }
-            self.from.consume(1);
-            self.at += 1;
+    /// The line of the record that begins at this byte, or after the ends of lines that are there.
+    fn line_of(&mut self, byte: u64) -> u64 {
+        let mut begins = byte;
+        while let Some((at, is_last)) = self.ends.front().copied().filter(|(at, _)| *at <= begins) {
+            begins = begins.max(at + 1);
+            self.line += u64::from(is_last);
+            self.ends.pop_front();
         }
+        self.line
     }
 }
 
-fn next_line(reader: &mut BufReader<File>, line: &mut u64) -> io::Result<Option<(u64, Read)>> {
+impl<R: io::Read> io::Read for LineEnds<R> {
+    fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
+        let count = self.source.read(to)?;
+        for byte in to.iter().take(count) {
+            if matches!(byte, b'\n' | b'\r') {
+                self.ends.push_back((self.at, *byte == b'\n'));
+            }
+            self.at += 1;
+        }
+        Ok(count)
+    }
+}
+
+fn next_line(reader: &mut BufReader<Source>, line: &mut u64) -> io::Result<Option<(u64, Read)>> {
     loop {
         let mut bytes = Vec::new();
         if reader.take(MAX_LINE_BYTES).read_until(b'\n', &mut bytes)? == 0 {
@@ -137,6 +329,51 @@ fn next_line(reader: &mut BufReader<File>, line: &mut u64) -> io::Result<Option<
         }
         if !bytes.trim_ascii().is_empty() {
             return Ok(Some((*line, Document::parse(&bytes).map_err(|error| error.message))));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use svctrack_core::resources::company::COMPANY;
+
+    use super::*;
+
+    fn open(text: &[u8]) -> Result<Rows, String> {
+        let source = Box::new(io::Cursor::new(text.to_vec()));
+        Rows::open(&COMPANY, Format::Csv, source, &Options::default())
+    }
+
+    fn read(text: &[u8]) -> Vec<String> {
+        let mut rows = open(text).unwrap();
+        let next = || rows.next().unwrap();
+        std::iter::from_fn(next)
+            .map(|(line, read)| format!("{line} {}", read.unwrap().to_text()))
+            .collect()
+    }
+
+    #[test]
+    fn separators_and_marks_are_found() {
+        let expect = [r#"2 {"name":"A, B","externalId":"a"}"#];
+        for text in [
+            "name,externalId\n\"A, B\",a\n",
+            "name;externalId\nA, B;a\n",
+            "\u{feff}name\texternalId\r\nA, B\ta\r\n",
+        ] {
+            assert_eq!(read(text.as_bytes()), expect, "{text}");
+        }
+        let said = open(b"\xff\xfen\0a\0").err().unwrap();
+        assert!(said.contains("UTF-16: save it as UTF-8"), "{said}");
+    }
+
+    #[test]
+    fn a_line_is_that_of_the_file_whatever_ends_it_and_empty_records_are_passed_over() {
+        for end in ["\n", "\r\n"] {
+            let lines = ["", "name", "", "\"A", "of two\"", "\" \"", "B", "", "", "C"];
+            let text = lines.map(|line| [line, end].concat()).concat();
+            let lines: Vec<_> =
+                read(text.as_bytes()).iter().map(|row| row[..2].trim().to_owned()).collect();
+            assert_eq!(lines, ["4", "7", "10"], "{end:?}");
         }
     }
 }

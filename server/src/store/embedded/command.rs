@@ -20,7 +20,7 @@ use super::{
 };
 use crate::{
     auth::Tenant,
-    store::{Actor, Answer, Command, Expected, Reply, StoreError, Tracking},
+    store::{Actor, Answer, Command, Expected, Reply, StoreError, Tracking, Upserts},
 };
 
 /// Most rows of a kind that go in one command for their age: others wait a few milliseconds for it.
@@ -68,7 +68,12 @@ pub(super) fn carry_out(
     }
     match command {
         Command::Upsert { def, items, access } => {
-            return upsert(actor, def, items, *access, tables, pending, ctx).map(Ok);
+            let outcomes = upsert(actor, def, items, *access, tables, pending, ctx)?;
+            return Ok(Ok(upserted(def, outcomes)));
+        }
+        Command::Import(Upserts { def, items, access }) => {
+            let outcomes = upsert(actor, def, items, *access, tables, pending, ctx)?;
+            return Ok(Ok(Reply::Imported(outcomes)));
         }
         Command::Once { key, command } => {
             return once::carry_out(actor, key, command, tables, pending, ctx);
@@ -169,9 +174,9 @@ fn upsert(
     tables: &mut WriteTables<'_>,
     pending: &mut Pending,
     ctx: &mut Ctx,
-) -> Result<Reply, StoreError> {
+) -> Result<Vec<Outcome>, StoreError> {
     let tenant = actor.tenant.id();
-    let mut summary = Summary::default();
+    let mut outcomes = Vec::with_capacity(items.len());
     for (index, item) in items.iter().enumerate() {
         let lookup = View::in_transaction(tenant, tables);
         let upserted = upsert::upsert(def, index, item, access, &lookup, ctx)?;
@@ -179,9 +184,16 @@ fn upsert(
         if let (true, Outcome::Failed(_, element)) = (def.answers_counts_alone, &upserted.outcome) {
             pending.find(tenant, refused_ticket(element, ctx.now));
         }
-        summary.add(upserted.outcome);
+        outcomes.push(upserted.outcome);
     }
-    Ok(Reply::Upserted { text: summary.answer(def).to_text(), errors: summary.errors() })
+    Ok(outcomes)
+}
+
+/// The reply of a bulk upsert.
+fn upserted(def: &ResourceDef, outcomes: Vec<Outcome>) -> Reply {
+    let mut summary = Summary::default();
+    outcomes.into_iter().for_each(|outcome| summary.add(outcome));
+    Reply::Upserted { text: summary.answer(def).to_text(), errors: summary.errors() }
 }
 
 /// Each event sees what the ones before it did.

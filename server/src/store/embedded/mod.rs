@@ -35,6 +35,7 @@ mod person;
 mod queue;
 mod read;
 mod recovery;
+mod rehearse;
 mod replays;
 mod report;
 mod restore;
@@ -69,7 +70,7 @@ use std::{
 
 use futures_util::{FutureExt as _, TryFutureExt as _, future::BoxFuture};
 use svctrack_core::{
-    plan::Person,
+    plan::{Person, upsert::Outcome},
     schema::{ListQuery, ResourceDef},
     tracking::{activity::ActivityQuery, report::ReportQuery},
     value::{ObjectId, RecordRef, TenantId, Timestamp},
@@ -99,8 +100,8 @@ use self::{
     writer::{Kept, Writer},
 };
 use super::{
-    Actor, Answer, BackupFile, Checked, Command, Condition, Health, Page, Part, Reply, Scrub,
-    Since, Store, StoreError,
+    Actor, Answer, BackupFile, Checked, Command, Condition, Health, Page, Part, Rehearsal, Reply,
+    Scrub, Since, Store, StoreError, Upserts,
 };
 use crate::{
     app::Clock,
@@ -258,6 +259,23 @@ impl Store for Embedded {
             self.shared.counted(answered.await.map_err(lost)?)
         }
         .boxed()
+    }
+
+    fn rehearse(
+        &self,
+        tenant: &Tenant,
+        rehearsal: Rehearsal,
+        upserts: Upserts,
+    ) -> BoxFuture<'_, Result<(Rehearsal, Vec<Outcome>), StoreError>> {
+        let (tenant, now) = (tenant.id(), self.shared.clock.now());
+        let work = move |shared: &Shared| {
+            let mut rehearsal = rehearsal;
+            let outcomes = shared.read_once(|snapshot| {
+                rehearse::rehearse(snapshot, tenant, &mut rehearsal, &upserts, now)
+            });
+            Ok((rehearsal, outcomes?))
+        };
+        self.apart(&self.short, tenant, work).boxed()
     }
 
     fn record(

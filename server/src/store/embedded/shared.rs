@@ -101,7 +101,7 @@ impl Shared {
 
     /// Reads from a snapshot of its own, and fails where the file does: what cannot be done again, or is not to
     /// wait for the writer.
-    fn read_once<T>(
+    pub(super) fn read_once<T>(
         &self,
         read: impl FnOnce(&Snapshot) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {

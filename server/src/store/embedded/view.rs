@@ -28,6 +28,8 @@ pub(super) struct View<'a, T> {
     unique: &'a T,
     index: &'a T,
     engagement: Engagements<'a>,
+    /// What erased persons were known by, where something is planned.
+    suppressed: Option<&'a T>,
     /// What is needed where something is planned besides.
     planning: Option<Planning<'a, T>>,
 }
@@ -48,8 +50,6 @@ enum Engagements<'a> {
 struct Planning<'a, T> {
     /// Ids of events that came in.
     messages: &'a AppendTable<'a>,
-    /// What erased persons were known by.
-    suppressed: &'a T,
     /// Where the users are counted that events make.
     counters: &'a T,
     /// What the writer knows of the tables.
@@ -65,9 +65,9 @@ impl<'a, 't> View<'a, WriteTable<'t>> {
             unique: &tables.unique,
             index: &tables.index,
             engagement: Engagements::Transaction(&tables.engagement),
+            suppressed: Some(&tables.suppressed),
             planning: Some(Planning {
                 messages: &tables.messages,
-                suppressed: &tables.suppressed,
                 counters: &tables.counters,
                 known: &tables.known,
             }),
@@ -84,8 +84,14 @@ impl<'a> View<'a, ReadTable> {
             unique: &tables.unique,
             index: &tables.index,
             engagement: Engagements::Snapshot(&tables.engagement),
+            suppressed: None,
             planning: None,
         }
+    }
+
+    /// The same, to plan over.
+    pub(super) fn with_suppressed(self, suppressed: &'a ReadTable) -> Self {
+        Self { suppressed: Some(suppressed), ..self }
     }
 }
 
@@ -187,8 +193,8 @@ impl<T: ReadableTable<&'static [u8], &'static [u8]>> Lookup for View<'_, T> {
     }
 
     fn is_suppressed(&self, row: &str, key: &str) -> Result<bool, LookupError> {
-        let Some(planning) = &self.planning else { return Ok(false) };
-        suppressed::holds(planning.suppressed, self.tenant, row, key).map_err(in_lookup)
+        let Some(table) = self.suppressed else { return Ok(false) };
+        suppressed::holds(table, self.tenant, row, key).map_err(in_lookup)
     }
 }
 

@@ -1,0 +1,58 @@
+//! How far a large file is read, for a person at a terminal.
+
+use std::{
+    fs::File,
+    io::{self, IsTerminal as _, Read, Write as _},
+    path::Path,
+};
+
+use svctrack_server::transfer::Source;
+
+/// Files up to this size, in bytes, are read so fast that nobody needs to be told.
+const QUIET_BYTES: u64 = 1024 * 1024;
+
+/// Opens a file; while a large one is read, a line on the terminal says how far.
+///
+/// # Errors
+/// When it cannot be opened.
+pub(super) fn open(path: &Path) -> io::Result<Source> {
+    let file = File::open(path)?;
+    let bytes = file.metadata()?.len();
+    if bytes <= QUIET_BYTES || !io::stderr().is_terminal() {
+        return Ok(Box::new(file));
+    }
+    let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    Ok(Box::new(Progress { file, name, bytes, read: 0, shown: None }))
+}
+
+/// A file whose reading is shown.
+struct Progress {
+    file: File,
+    name: String,
+    bytes: u64,
+    read: u64,
+    /// The percentage that is shown.
+    shown: Option<u64>,
+}
+
+impl Read for Progress {
+    fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
+        let count = self.file.read(to)?;
+        self.read += count as u64;
+        let percent = (self.read * 100 / self.bytes).min(100);
+        if self.shown != Some(percent) {
+            self.shown = Some(percent);
+            // The next line is written over it.
+            let _ = write!(io::stderr(), "{}  {percent:>3} %  {}\r", self.name, bar(percent));
+        }
+        if count == 0 {
+            let _ = writeln!(io::stderr());
+        }
+        Ok(count)
+    }
+}
+
+/// A bar of twenty characters.
+fn bar(percent: u64) -> String {
+    (0..20).map(|part| if part * 5 < percent { '#' } else { '.' }).collect()
+}

@@ -1,0 +1,382 @@
+//! Records from a body of CSV or NDJSON, streamed: rows are applied in commands of a limited size, each of which is on
+//! disk before the next one, so that a body that breaks off leaves whole rows behind and can be sent again.
+
+use std::io;
+
+use bytes::Bytes;
+use flate2::read::MultiGzDecoder;
+use http_body_util::{BodyExt as _, combinators::BoxBody};
+use poem::{Request, Response};
+use serde::Serialize;
+use svctrack_core::{
+    plan::upsert::{Access, Item, Outcome},
+    schema::ResourceDef,
+    value::{Document, Issue, issue::quoted, nearest},
+};
+use tokio::{sync::mpsc, task::spawn_blocking, time::timeout};
+
+use super::{json, query_pairs, records::access_of};
+use crate::{
+    app::App,
+    auth::{Caller, authenticate},
+    body::is_gzip,
+    error::Error,
+    limits::{
+        BODY_IDLE_TIMEOUT, DEFAULT_REFUSALS, IMPORT_BYTES, IMPORT_ROWS, MAX_REFUSALS,
+        MAX_REHEARSED_BYTES,
+    },
+    store::{Command, Rehearsal, Reply, Upserts},
+    transfer::{Format, Options, Rows, Separator, Source, parse_mapping},
+};
+
+/// Pieces of a body that wait to be read.
+const PIECES: usize = 4;
+/// Parameters of the query.
+const PARAMETERS: [&str; 4] = ["dryRun", "map", "refusals", "separator"];
+
+/// What became of a body.
+#[derive(Debug, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Summary {
+    created: usize,
+    updated: usize,
+    unchanged: usize,
+    refused: usize,
+    /// Of the created ones, those without a key: nothing finds them when the body is sent again.
+    without_key: usize,
+    refusals: Vec<Refusal>,
+    ignored_columns: Vec<String>,
+    dry_run: bool,
+}
+
+/// A row that was refused.
+#[derive(Debug, Serialize)]
+struct Refusal {
+    line: u64,
+    code: String,
+    message: String,
+}
+
+/// How a body is imported.
+struct Asked {
+    is_dry_run: bool,
+    most_refusals: usize,
+    is_packed: bool,
+    format: Format,
+    options: Options,
+}
+
+/// Rows of one resource that are applied by one command, and those that cannot be.
+struct Batch {
+    upserts: Upserts,
+    lines: Vec<u64>,
+    refused: Vec<Refusal>,
+    read_only: Vec<String>,
+}
+
+/// `POST /import/{resource}`.
+pub(crate) async fn import(
+    app: &App,
+    request: &mut Request,
+    def: &'static ResourceDef,
+) -> Result<Response, Error> {
+    let caller = authenticate(app, request)?;
+    let access = access_of(&caller, def)?;
+    let asked = Asked::of(request)?;
+    let turns = if asked.is_dry_run { &app.dry_runs } else { &app.body_readers };
+    let turn = turns.acquire().await.map_err(|error| Error::Internal(error.to_string()))?;
+    let (is_dry_run, most_refusals) = (asked.is_dry_run, asked.most_refusals);
+    let (pieces, source) = mpsc::channel(PIECES);
+    let (batches, mut next) = mpsc::channel(1);
+    let pump = tokio::spawn(pump(request.take_body().into(), pieces));
+    let reading = Reading { caller: caller.clone(), def, access };
+    let reader = spawn_blocking(move || reading.send(&asked, source, &batches));
+    let summary = Summary { dry_run: is_dry_run, ..Summary::default() };
+    let rehearsal = Rehearsal::default();
+    let mut import = Import { app, caller, rehearsal, most_refusals, summary };
+    let mut applied = Ok(());
+    while let (Some(batch), Ok(())) = (next.recv().await, &applied) {
+        applied = import.apply(batch).await;
+    }
+    // Nobody takes what may still come.
+    drop(next);
+    pump.abort();
+    let read = reader.await.map_err(|error| Error::Internal(error.to_string()))?;
+    drop(turn);
+    applied?;
+    read.map_err(|error| import.broken_off(error))?;
+    let text = serde_json::to_string(&import.summary);
+    Ok(json(text.map_err(|error| Error::Internal(error.to_string()))?))
+}
+
+/// Hands the pieces of a body on, until it ends or nobody takes them.
+async fn pump(mut body: BoxBody<Bytes, io::Error>, to: mpsc::Sender<io::Result<Bytes>>) {
+    loop {
+        let piece = match timeout(BODY_IDLE_TIMEOUT, body.frame()).await {
+            Err(_) => Err(io::Error::new(io::ErrorKind::TimedOut, "nothing more came")),
+            Ok(None) => return,
+            Ok(Some(Err(error))) => Err(error),
+            Ok(Some(Ok(frame))) => match frame.into_data() {
+                Ok(piece) => Ok(piece),
+                Err(_) => continue,
+            },
+        };
+        let is_over = piece.is_err();
+        if to.send(piece).await.is_err() || is_over {
+            return;
+        }
+    }
+}
+
+/// The pieces of a body, as bytes that are read one after the other.
+struct Pieces {
+    from: mpsc::Receiver<io::Result<Bytes>>,
+    piece: Bytes,
+}
+
+impl From<mpsc::Receiver<io::Result<Bytes>>> for Pieces {
+    fn from(from: mpsc::Receiver<io::Result<Bytes>>) -> Self {
+        Self { from, piece: Bytes::new() }
+    }
+}
+
+impl io::Read for Pieces {
+    fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
+        while self.piece.is_empty() {
+            match self.from.blocking_recv() {
+                None => return Ok(0),
+                Some(piece) => self.piece = piece?,
+            }
+        }
+        let count = self.piece.len().min(to.len());
+        let part = self.piece.split_to(count);
+        if let Some(to) = to.get_mut(..count) {
+            to.copy_from_slice(&part);
+        }
+        Ok(count)
+    }
+}
+
+impl Asked {
+    fn of(request: &Request) -> Result<Self, Error> {
+        let mut asked = Self {
+            is_dry_run: false,
+            most_refusals: DEFAULT_REFUSALS,
+            is_packed: is_gzip(request)?,
+            format: format_of(request)?,
+            options: Options::for_a_body(),
+        };
+        for (name, text) in query_pairs(request) {
+            let invalid = |message: String| {
+                Error::BadRequest(vec![Issue::of_member(&name, "invalid_parameter", message)])
+            };
+            match name.as_str() {
+                "dryRun" => {
+                    asked.is_dry_run = text
+                        .parse()
+                        .map_err(|_| invalid("`dryRun` must be true or false".to_owned()))?
+                }
+                "refusals" => {
+                    let most = text.parse().ok().filter(|most| *most <= MAX_REFUSALS);
+                    asked.most_refusals = most.ok_or_else(|| {
+                        invalid(format!("`refusals` must be from 0 to {MAX_REFUSALS}"))
+                    })?;
+                }
+                "separator" => {
+                    let separator = text.parse::<Separator>();
+                    asked.options.separator =
+                        Some(separator.map_err(|error| invalid(format!("`separator`: {error}")))?);
+                }
+                "map" => asked.options.map.push(
+                    parse_mapping(&text).map_err(|error| invalid(format!("`map`: {error}")))?,
+                ),
+                _ => {
+                    let near =
+                        nearest(&name, PARAMETERS).map(|near| format!("; did you mean `{near}`?"));
+                    return Err(invalid(format!(
+                        "`{name}` is not known{}",
+                        near.unwrap_or_default()
+                    )));
+                }
+            }
+        }
+        Ok(asked)
+    }
+}
+
+/// What a body is, by its media type.
+fn format_of(request: &Request) -> Result<Format, Error> {
+    let kind = request.content_type().and_then(|kind| kind.split(';').next()).unwrap_or_default();
+    match kind.trim().to_ascii_lowercase().as_str() {
+        "text/csv" | "text/tab-separated-values" => Ok(Format::Csv),
+        "application/x-ndjson" | "application/ndjson" | "application/jsonl" => Ok(Format::Ndjson),
+        _ => Err(Error::Unsupported(
+            "the media type must be text/csv or application/x-ndjson".to_owned(),
+        )),
+    }
+}
+
+/// What reads the rows of a body.
+struct Reading {
+    caller: Caller,
+    def: &'static ResourceDef,
+    access: Access,
+}
+
+impl Reading {
+    /// Reads rows and hands them on in batches, until nobody takes them.
+    fn send(
+        mut self,
+        asked: &Asked,
+        pieces: mpsc::Receiver<io::Result<Bytes>>,
+        batches: &mpsc::Sender<Batch>,
+    ) -> Result<(), Error> {
+        let pieces = Pieces::from(pieces);
+        let source: Source = match asked.is_packed {
+            true => Box::new(MultiGzDecoder::new(pieces)),
+            false => Box::new(pieces),
+        };
+        let rows = Rows::open(self.def, asked.format, source, &asked.options);
+        let mut rows =
+            rows.map_err(|message| Error::BadRequest(vec![Issue::of_body("unreadable", message)]))?;
+        if let Some((head, _)) = asked.options.map.iter().find(|(head, _)| !rows.has_head(head)) {
+            let message = format!("`map`: no column is called {}", quoted(head));
+            return Err(Error::BadRequest(vec![Issue::of_member(
+                "map",
+                "invalid_parameter",
+                message,
+            )]));
+        }
+        let mut batch = self.batch();
+        let mut bytes = 0;
+        loop {
+            // What came before a body breaks off is applied.
+            let next = rows.next();
+            let is_over = !matches!(next, Ok(Some(_)));
+            let switches = rows.def() != self.def;
+            if is_over
+                || switches
+                || batch.lines.len() + batch.refused.len() >= IMPORT_ROWS
+                || bytes >= IMPORT_BYTES
+            {
+                batch.read_only = rows.read_only().to_vec();
+                if batches.blocking_send(batch).is_err() {
+                    return Ok(());
+                }
+                if switches {
+                    (self.def, self.access) = (rows.def(), access_of(&self.caller, rows.def())?);
+                }
+                (batch, bytes) = (self.batch(), 0);
+            }
+            match next.map_err(|error| Error::BodyBroken(error.to_string()))? {
+                None => return Ok(()),
+                Some((line, Ok(record))) => {
+                    bytes += record.to_text().len();
+                    batch.lines.push(line);
+                    batch.upserts.items.push(Ok(record));
+                }
+                Some((line, Err(message))) => {
+                    batch.refused.push(Refusal { line, code: "unreadable".to_owned(), message });
+                }
+            }
+        }
+    }
+
+    fn batch(&self) -> Batch {
+        let upserts = Upserts { def: self.def, items: Vec::new(), access: self.access };
+        Batch { upserts, lines: Vec::new(), refused: Vec::new(), read_only: Vec::new() }
+    }
+}
+
+/// An import under way.
+struct Import<'a> {
+    app: &'a App,
+    caller: Caller,
+    rehearsal: Rehearsal,
+    most_refusals: usize,
+    summary: Summary,
+}
+
+impl Import<'_> {
+    async fn apply(&mut self, batch: Batch) -> Result<(), Error> {
+        let Batch { upserts, lines, refused, read_only } = batch;
+        self.summary.ignored_columns = read_only;
+        refused.into_iter().for_each(|refusal| self.refuse(refusal));
+        if upserts.items.is_empty() {
+            return Ok(());
+        }
+        let has_key: Vec<bool> =
+            upserts.items.iter().map(|item| has_key(upserts.def, item)).collect();
+        let outcomes = self.outcomes(upserts).await?;
+        for ((line, has_key), outcome) in lines.into_iter().zip(has_key).zip(outcomes) {
+            self.count(line, has_key, outcome);
+        }
+        Ok(())
+    }
+
+    async fn outcomes(&mut self, upserts: Upserts) -> Result<Vec<Outcome>, Error> {
+        if !self.summary.dry_run {
+            let reply =
+                self.app.store.write(self.caller.clone().into(), Command::Import(upserts)).await?;
+            return match reply {
+                Reply::Imported(outcomes) => Ok(outcomes),
+                _ => Err(Error::Internal("an import got a reply of another kind".to_owned())),
+            };
+        }
+        let rehearsal = std::mem::take(&mut self.rehearsal);
+        let tenant = &self.caller.tenant;
+        let (rehearsal, outcomes) = self.app.store.rehearse(tenant, rehearsal, upserts).await?;
+        self.rehearsal = rehearsal;
+        if self.rehearsal.bytes() > MAX_REHEARSED_BYTES {
+            let message = format!(
+                "a dry run holds what it would write, at most {MAX_REHEARSED_BYTES} bytes: try a part of the rows"
+            );
+            return Err(Error::Invalid(vec![Issue::of_body("dry_run_too_large", message)]));
+        }
+        Ok(outcomes)
+    }
+
+    fn count(&mut self, line: u64, has_key: bool, outcome: Outcome) {
+        match outcome {
+            Outcome::Created(..) => {
+                self.summary.created += 1;
+                self.summary.without_key += usize::from(!has_key);
+            }
+            Outcome::Updated(_) => self.summary.updated += 1,
+            Outcome::Unchanged => self.summary.unchanged += 1,
+            Outcome::Dropped => self.refuse(Refusal {
+                line,
+                code: "dropped".to_owned(),
+                message: "a ticket needs an `email`".to_owned(),
+            }),
+            Outcome::Failed(_, element) => {
+                let text = |name: &str| element.text(name).unwrap_or_default().into_owned();
+                self.refuse(Refusal { line, code: text("code"), message: text("message") });
+            }
+        }
+    }
+
+    fn refuse(&mut self, refusal: Refusal) {
+        self.summary.refused += 1;
+        if self.summary.refusals.len() < self.most_refusals {
+            self.summary.refusals.push(refusal);
+        }
+    }
+
+    /// What is said of a body that cannot be read to its end: how far it came.
+    fn broken_off(&self, error: Error) -> Error {
+        let Error::BodyBroken(cause) = error else { return error };
+        let Summary { created, updated, unchanged, refused, dry_run, .. } = &self.summary;
+        let rest = if *dry_run { "" } else { "; these stay, and the body can be sent again" };
+        Error::BodyBroken(format!(
+            "the body broke off: {cause}; {created} rows before had been created, {updated} updated, {unchanged} were \
+             unchanged and {refused} refused{rest}"
+        ))
+    }
+}
+
+/// Whether a row is found when it is sent again.
+fn has_key(def: &ResourceDef, item: &Item) -> bool {
+    let has = |sent: &Document| def.keys.iter().any(|key| sent.text(key).is_some());
+    item.as_ref().is_ok_and(|sent: &Document| has(sent))
+}

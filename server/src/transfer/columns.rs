@@ -1,0 +1,235 @@
+//! What the columns of a table of CSV are: the head of each names a property, in its own spelling or a near one, or is
+//! mapped to one.
+
+use svctrack_core::{
+    schema::{Kind, ResourceDef, Row},
+    value::{Document, Json, nearest},
+};
+
+use super::{cell, is_set};
+
+/// Heads of columns, each with the property that it stands for; an empty one leaves the column out.
+pub(super) type HeadMap = Vec<(String, String)>;
+
+/// What the cells of a column become.
+#[derive(Clone, Debug)]
+enum Column {
+    /// The value of a property.
+    Whole(&'static Row),
+    /// A key of a free-form property, such as `custom.seats`.
+    Member(&'static Row, String),
+    /// Nothing.
+    LeftOut,
+}
+
+/// The columns of a table.
+#[derive(Debug)]
+pub(super) struct Columns {
+    heads: Vec<String>,
+    columns: Vec<Column>,
+    /// Heads whose cells are not read, since the service sets the property.
+    pub(super) read_only: Vec<String>,
+}
+
+impl Columns {
+    /// Reads the heads of a table.
+    ///
+    /// # Errors
+    /// A message: a head that is no property, or one property under two heads.
+    pub(super) fn read<'a>(
+        def: &'static ResourceDef,
+        heads: impl Iterator<Item = &'a str>,
+        map: &HeadMap,
+    ) -> Result<Self, String> {
+        let mut read = Self { heads: Vec::new(), columns: Vec::new(), read_only: Vec::new() };
+        for head in heads {
+            read.heads.push(head.to_owned());
+            let column = column_of(def, head.trim(), map)?;
+            if let Some(other) = read.columns.iter().find(|other| collide(other, &column)) {
+                return Err(format!(
+                    "two columns are {}: rename one, or leave it out with --map \"{head}=\"",
+                    name_of(other)
+                ));
+            }
+            match &column {
+                Column::Whole(row) if !is_set(row) && row.name != "_id" => {
+                    read.read_only.push(row.name.to_owned());
+                    read.columns.push(Column::LeftOut);
+                }
+                _ => read.columns.push(column),
+            }
+        }
+        Ok(read)
+    }
+
+    /// Whether one of them has this head.
+    pub(super) fn has_head(&self, head: &str) -> bool {
+        self.heads.iter().any(|known| is_same(known, head))
+    }
+
+    pub(super) fn count(&self) -> usize {
+        self.columns.len()
+    }
+
+    /// The record in a line of cells; none where all of them are empty.
+    ///
+    /// # Errors
+    /// A message: a cell that does not fit its property.
+    pub(super) fn record<'a>(
+        &self,
+        cells: impl Iterator<Item = &'a str>,
+    ) -> Result<Option<Document>, String> {
+        let mut record = Document::default();
+        let mut members: Vec<(&'static Row, Document)> = Vec::new();
+        let mut is_empty = true;
+        for (column, cell) in self.columns.iter().zip(cells) {
+            is_empty &= cell.trim().is_empty();
+            match column {
+                Column::LeftOut => {}
+                Column::Whole(row) => {
+                    if let Some(value) = cell::value_of(row, cell)? {
+                        record.set(row.name, value);
+                    }
+                }
+                Column::Member(row, key) => {
+                    let Some(value) = cell::member_of(cell) else { continue };
+                    let known = members.iter().position(|(known, _)| known.name == row.name);
+                    let at = known.unwrap_or_else(|| {
+                        members.push((row, Document::default()));
+                        members.len() - 1
+                    });
+                    if let Some((_, object)) = members.get_mut(at) {
+                        object.set(key, value);
+                    }
+                }
+            }
+        }
+        for (row, object) in members {
+            record.set(row.name, Json::object(&object));
+        }
+        Ok((!is_empty).then_some(record))
+    }
+}
+
+fn column_of(def: &'static ResourceDef, head: &str, map: &HeadMap) -> Result<Column, String> {
+    let mapped = map.iter().find(|(known, _)| is_same(known, head)).map(|(_, name)| name.as_str());
+    if mapped == Some("") {
+        return Ok(Column::LeftOut);
+    }
+    let name = mapped.unwrap_or(head);
+    if let Some(column) = property(def, name) {
+        return Ok(column);
+    }
+    let mut alike = def.rows.iter().filter(|row| is_same(row.name, name));
+    if let (Some(row), None) = (alike.next(), alike.next()) {
+        return Ok(Column::Whole(row));
+    }
+    let near = nearest(name, def.rows.iter().map(|row| row.name));
+    let near = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+    Err(match mapped {
+        Some(_) => format!(
+            "`{name}`, to which the column `{head}` is mapped, is no property of {}{near}",
+            def.path
+        ),
+        None => format!(
+            "the column `{head}` is not known{near} `--map \"{head}=PROPERTY\"` says what it is, `--map \"{head}=\"` leaves it out"
+        ),
+    })
+}
+
+/// The property that a name is, or the key of a free-form one.
+fn property(def: &'static ResourceDef, name: &str) -> Option<Column> {
+    if let Some(row) = def.row(name) {
+        return Some(Column::Whole(row));
+    }
+    let (object, key) = name.split_once('.')?;
+    let row = def.row(object).filter(|row| row.kind == Kind::Object && !key.is_empty())?;
+    Some(Column::Member(row, key.to_owned()))
+}
+
+/// Whether two heads differ in case, blanks, `_` and `-` alone.
+fn is_same(one: &str, other: &str) -> bool {
+    let plain = |text: &str| -> Vec<char> {
+        let kept = text.chars().filter(|char| !" _-".contains(*char));
+        kept.flat_map(char::to_lowercase).collect()
+    };
+    plain(one) == plain(other)
+}
+
+/// Whether two columns would write the same property.
+fn collide(one: &Column, other: &Column) -> bool {
+    match (one, other) {
+        (Column::Whole(one), Column::Whole(other) | Column::Member(other, _))
+        | (Column::Member(one, _), Column::Whole(other)) => one.name == other.name,
+        (Column::Member(one, key), Column::Member(other, other_key)) => {
+            one.name == other.name && key == other_key
+        }
+        (Column::LeftOut, _) | (_, Column::LeftOut) => false,
+    }
+}
+
+fn name_of(column: &Column) -> String {
+    match column {
+        Column::Whole(row) => format!("`{}`", row.name),
+        Column::Member(row, key) => format!("`{}.{key}`", row.name),
+        Column::LeftOut => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use svctrack_core::resources::company::COMPANY;
+
+    use super::*;
+
+    fn record(heads: &[&str], map: &[(&str, &str)], cells: &[&str]) -> Result<String, String> {
+        let own = |(head, name): &(&str, &str)| ((*head).to_owned(), (*name).to_owned());
+        let map = map.iter().map(own).collect();
+        let columns = Columns::read(&COMPANY, heads.iter().copied(), &map)?;
+        let record = columns.record(cells.iter().copied())?;
+        Ok(record.map(|record| record.to_text()).unwrap_or_default())
+    }
+
+    #[test]
+    fn heads_are_found_in_their_own_spelling_a_near_one_or_a_map() {
+        let expect = Ok(r#"{"name":"A","externalId":"a"}"#.to_owned());
+        assert_eq!(record(&["name", "externalId"], &[], &["A", "a"]), expect);
+        assert_eq!(record(&["Name", " External ID "], &[], &["A", "a"]), expect);
+        let map = [("Company name", "name"), ("Nr", "externalId"), ("X", "")];
+        assert_eq!(record(&["Company Name", "Nr", "X"], &map, &["A", "a", "x"]), expect);
+    }
+
+    #[test]
+    fn members_of_a_free_form_property_have_columns_of_their_own() {
+        let heads = ["name", "custom.seats", "custom.plan", "custom.zip", "custom.on"];
+        let expect = r#"{"name":"A","custom":{"seats":5,"plan":"pro","zip":"01234","on":true}}"#;
+        let cells = ["A", "5", "pro", "01234", "TRUE"];
+        assert_eq!(record(&heads, &[], &cells).as_deref(), Ok(expect));
+        assert_eq!(record(&heads, &[], &["A", "", "", "", ""]).as_deref(), Ok(r#"{"name":"A"}"#));
+        assert_eq!(record(&heads, &[], &["", " ", "", "", ""]).as_deref(), Ok(""));
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_head_is_explained() {
+        let check = |heads: &[&str], map: &[(&str, &str)], expect: &str| {
+            let said = record(heads, map, &[]).unwrap_err();
+            assert!(said.contains(expect), "{said}");
+        };
+        check(&["nmae"], &[], "the column `nmae` is not known; did you mean `name`?");
+        check(&["Firma"], &[], "`--map \"Firma=PROPERTY\"` says what it is");
+        check(
+            &["Firma"],
+            &[("Firma", "nmae")],
+            "is no property of companies; did you mean `name`?",
+        );
+        check(&["name", "Name"], &[], "two columns are `name`");
+        check(&["custom", "custom.a"], &[], "two columns are `custom`");
+    }
+
+    #[test]
+    fn read_only_properties_are_named_and_left_out() {
+        let heads = ["name", "mrr", "createdAt", "_id"];
+        let columns = Columns::read(&COMPANY, heads.into_iter(), &HeadMap::new()).unwrap();
+        assert_eq!(columns.read_only, ["mrr", "createdAt"]);
+    }
+}

@@ -1,0 +1,104 @@
+//! An import that is tried out: what would be sent of all files goes to the server as one body, which is judged row by
+//! row and stored nowhere.
+
+use std::{
+    collections::HashSet,
+    fs,
+    io::{self, BufWriter, Seek as _, Write as _},
+};
+
+use serde_json::Value;
+use svctrack_core::{
+    plan::{self, Ctx, Refusal, memory::Memory},
+    resources::settings::{SETTINGS, SETTINGS_ID},
+    schema::{ResourceDef, shape},
+    value::{Document, IdSequence},
+};
+
+use super::rows::SWITCH;
+use crate::{
+    admin::Admin,
+    app::{Clock as _, SystemClock},
+    limits::MAX_REFUSALS,
+};
+
+/// What would be sent, in a file without a name.
+pub(super) struct DryRun {
+    lines: BufWriter<fs::File>,
+    /// Where each line comes from: the number of the file, and the line there.
+    origins: Vec<Origin>,
+    defs: Vec<&'static ResourceDef>,
+}
+
+/// A line of a file, by the number of the file.
+pub(super) type Origin = (usize, u64);
+
+/// Judges settings, which refer to no record, over those of a new tenant.
+///
+/// # Errors
+/// In words, why they would be refused.
+pub(super) fn judge_settings(sent: &Document) -> Result<(), String> {
+    let planned =
+        shape::check_update(&SETTINGS, sent).map_err(Refusal::Invalid).and_then(|shaped| {
+            let mut ctx = Ctx { now: SystemClock.now(), ids: IdSequence::new([0; 5]), actor: None };
+            let mut made = Memory::default();
+            made.apply(&plan::settings(&Memory::default(), &mut ctx)?);
+            plan::update(&SETTINGS, SETTINGS_ID, shaped.patch, &made, &mut ctx)
+        });
+    match planned {
+        Err(Refusal::Invalid(issues) | Refusal::Conflict(issues)) => {
+            let messages: Vec<_> = issues.into_iter().map(|issue| issue.message).collect();
+            Err(messages.join("; "))
+        }
+        _ => Ok(()),
+    }
+}
+
+impl DryRun {
+    pub(super) fn begin() -> io::Result<Self> {
+        let lines = BufWriter::new(tempfile::tempfile()?);
+        Ok(Self { lines, origins: Vec::new(), defs: Vec::new() })
+    }
+
+    /// Adds what would be sent of a record.
+    pub(super) fn add(
+        &mut self,
+        def: &'static ResourceDef,
+        origin: Origin,
+        sent: &Document,
+    ) -> io::Result<()> {
+        if self.defs.last() != Some(&def) {
+            writeln!(self.lines, r#"{{"{SWITCH}":"{}"}}"#, def.path)?;
+            self.origins.push(origin);
+            self.defs.push(def);
+        }
+        self.origins.push(origin);
+        writeln!(self.lines, "{}", sent.to_text())
+    }
+
+    /// What the server would refuse, and why.
+    pub(super) async fn judge(self, admin: &Admin) -> Result<Vec<(Origin, String)>, String> {
+        let Some(first) = self.defs.first() else { return Ok(Vec::new()) };
+        let mut file = self.lines.into_inner().map_err(|error| error.to_string())?;
+        file.rewind().map_err(|error| error.to_string())?;
+        let path = format!("/import/{}?dryRun=true&refusals={MAX_REFUSALS}", first.path);
+        let summary = admin.upload(&path, "application/x-ndjson", file).await?.json().await?;
+        let refusals = summary.get("refusals").and_then(Value::as_array).into_iter().flatten();
+        let read = |refusal: &Value| {
+            let line = usize::try_from(refusal.get("line")?.as_u64()?).ok()?;
+            let origin = self.origins.get(line.checked_sub(1)?)?;
+            Some((*origin, refusal.get("message")?.as_str()?.to_owned()))
+        };
+        let mut refused: Vec<_> = refusals.filter_map(read).collect();
+        let all = summary.get("refused").and_then(Value::as_u64).unwrap_or_default();
+        if all > refused.len() as u64 {
+            return Err(format!(
+                "{all} records would be refused, too many to name: try a part of them"
+            ));
+        }
+        // A record that refers to its like is judged twice.
+        let mut seen = HashSet::new();
+        refused.retain(|(origin, _)| seen.insert(*origin));
+        Ok(refused)
+    }
+}
