@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use rust_decimal::Decimal;
 
-use crate::value::{Issue, JsonRef, Members, ObjectId};
+use crate::value::{Issue, JsonRef, Members, Number, ObjectId};
 
 /// How many bytes the texts in the keys of a page, and of all that is in front of it, may have; twice
 /// as many are held while they are found.
@@ -17,7 +17,7 @@ pub enum SortKey {
     Nothing,
     /// A boolean.
     Bool(bool),
-    /// A number; one beyond the range of decimals counts by its sign as the least or the greatest.
+    /// A number, by its place among others.
     Number(Decimal),
     /// A string, compared byte for byte.
     Text(String),
@@ -48,8 +48,7 @@ impl SortKey {
             return Self::Bool(value);
         }
         if let Some(text) = value.as_number_text() {
-            let beyond = if text.starts_with('-') { Decimal::MIN } else { Decimal::MAX };
-            return Self::Number(value.as_number().map_or(beyond, |number| number.as_decimal()));
+            return Self::Number(Number::place_of(text));
         }
         if let Some(text) = value.as_str() {
             return Self::Text(text.into_owned());

@@ -4,7 +4,9 @@
 use std::borrow::Cow;
 
 use super::{Event, Fault, event::name, script::given};
-use crate::value::{Document, Issue, JsonRef, Malformed, Timestamp, issue::quoted};
+use crate::value::{
+    Document, Issue, JsonRef, Malformed, Timestamp, issue::quoted, number::is_zero,
+};
 
 /// Spellings of the time of an event (R32).
 const DATE: &[&str] = &[name::DATE, "timestamp"];
@@ -124,7 +126,12 @@ impl<'a> Reader<'a> {
 
     /// Relative importance.
     pub(super) fn weight(&mut self) -> Option<f64> {
-        self.typed(name::WEIGHT, "a number", |value| value.as_number_text()?.parse().ok())
+        self.typed(name::WEIGHT, "a number", |value| {
+            let text = value.as_number_text()?;
+            let weight: f64 = text.parse().ok()?;
+            // One that is too small for a double must not count as nothing (R58).
+            (weight != 0.0 || is_zero(text)).then_some(weight)
+        })
     }
 
     /// When it happened.

@@ -6,8 +6,9 @@ use rust_decimal::{Decimal, RoundingStrategy};
 /// The largest amount that a money field takes, either sign (R7).
 pub const MAX_AMOUNT: i64 = 1_000_000_000_000_000;
 
-/// How many decimals a number can have; one that is smaller is zero.
-const MAX_DECIMALS: i64 = 28;
+/// The largest exponent that is read, either sign: that of the largest double, beyond which no two JSON
+/// readers agree.
+const MAX_EXPONENT: i64 = 308;
 /// How many decimals derived money is rounded to (R7).
 pub const MONEY_SCALE: u32 = 6;
 
@@ -16,22 +17,38 @@ pub const MONEY_SCALE: u32 = 6;
 pub struct Number(Decimal);
 
 impl Number {
-    /// Reads the text of a JSON number, or `None` where it lies beyond [`MAX_AMOUNT`]. Digits
-    /// beyond the 28 that a decimal holds are rounded away.
+    /// Reads the text of a JSON number, or `None` where it lies beyond [`MAX_AMOUNT`], or is so small
+    /// that it would be read as 0 (R58). Digits beyond the 28 that a decimal holds are rounded away.
     ///
     /// ```
     /// use svctrack_core::value::Number;
     /// assert_eq!(Number::parse("1200.0").unwrap().to_string(), "1200");
     /// assert_eq!(Number::parse("3333e-2").unwrap().to_string(), "33.33");
     /// assert_eq!(Number::parse("1e16"), None);
+    /// assert_eq!(Number::parse("1e-400"), None);
     /// ```
     pub fn parse(text: &str) -> Option<Self> {
-        let number = match text.find(['e', 'E']) {
+        let number = match text.split_once(['e', 'E']) {
+            Some((_, exponent)) if is_huge(exponent) => return None,
             Some(_) if is_zero(text) => Decimal::ZERO,
             Some(_) => Decimal::from_scientific(text).ok().or_else(|| written_out(text))?,
             None => text.parse().ok()?,
         };
-        (number.abs() <= Decimal::from(MAX_AMOUNT)).then_some(Self(number))
+        let vanished = number.is_zero() && !is_zero(text);
+        (!vanished && number.abs() <= Decimal::from(MAX_AMOUNT)).then_some(Self(number))
+    }
+
+    /// The place of a JSON number among others: one that is too large counts by its sign as the least
+    /// or the greatest, one that is too small as 0.
+    pub fn place_of(text: &str) -> Decimal {
+        if let Some(number) = Self::parse(text) {
+            return number.0;
+        }
+        match text.parse::<f64>() {
+            Ok(large) if large >= 1.0 => Decimal::MAX,
+            Ok(large) if large <= -1.0 => Decimal::MIN,
+            _ => Decimal::ZERO,
+        }
     }
 
     /// Whether there is no fraction.
@@ -57,8 +74,13 @@ impl Number {
     }
 }
 
-/// Whether every digit before the exponent is a zero, so that the exponent does not matter.
-fn is_zero(text: &str) -> bool {
+fn is_huge(exponent: &str) -> bool {
+    // What is no number of 64 bits is larger still.
+    exponent.parse::<i64>().map_or(true, |exponent| exponent.abs() > MAX_EXPONENT)
+}
+
+/// Whether every digit before the exponent of a JSON number is a zero, so that it is one.
+pub(crate) fn is_zero(text: &str) -> bool {
     let mantissa = text.split(['e', 'E']).next().unwrap_or(text);
     !mantissa.bytes().any(|byte| matches!(byte, b'1'..=b'9'))
 }
@@ -80,7 +102,6 @@ fn written_out(text: &str) -> Option<Decimal> {
             let (whole, fraction) = digits.split_at_checked(point)?;
             format!("{sign}0{whole}.{fraction}0").parse().ok()
         }
-        Err(_) if point < -MAX_DECIMALS => Some(Decimal::ZERO),
         Err(_) => {
             let zeros = "0".repeat(usize::try_from(-point).ok()?);
             format!("{sign}0.{zeros}{digits}").parse().ok()
@@ -121,19 +142,50 @@ mod tests {
         check("33.33", Some("33.33"));
         check("1200.00", Some("1200"));
         check("-0", Some("0"));
-        check("0e99999", Some("0"));
+        check("0e99", Some("0"));
+        check("0.0", Some("0"));
         check("1.5e3", Some("1500"));
         check("1e-3", Some("0.001"));
-        check("1e-400", Some("0"));
-        check("1e-99999999999999999999", Some("0"));
         check(
             "1234567890123456789012345678901234567890e-30",
             Some("1234567890.1234567890123456789"),
         );
-        check("-1.5e-30", Some("0"));
+        check("1e-28", Some("0.0000000000000000000000000001"));
         check("5e-28", Some("0.0000000000000000000000000005"));
         check("999999999999999.99", Some("999999999999999.99"));
         check("0.1234567890123456789012345678901234567890", Some("0.1234567890123456789012345679"));
+    }
+
+    #[test]
+    fn a_huge_exponent_is_never_read_as_zero() {
+        for text in [
+            "1e-400",
+            "1e400",
+            "1e999999999",
+            "1e-99999999999999999999",
+            "0e99999",
+            "-1.5e-30",
+            "0.00000000000000000000000000000001",
+        ] {
+            check(text, None);
+        }
+    }
+
+    #[test]
+    fn every_number_has_a_place_among_others() {
+        for (text, place) in [
+            ("1.5", Decimal::new(15, 1)),
+            ("1e400", Decimal::MAX),
+            ("-1e400", Decimal::MIN),
+            ("1e-400", Decimal::ZERO),
+            ("-1e-400", Decimal::ZERO),
+            ("0e99999", Decimal::ZERO),
+            ("0.00000000000000000000000000000001", Decimal::ZERO),
+            ("123456789012345678901234567890123", Decimal::MAX),
+            ("-123456789012345678901234567890123.5", Decimal::MIN),
+        ] {
+            assert_eq!(Number::place_of(text), place, "{text}");
+        }
     }
 
     #[test]
