@@ -67,7 +67,7 @@ fn run() -> Result<String, String> {
         {"externalId": "nameless"}
     ]"#;
     let mut products = Products::default();
-    let mut ctx = Ctx { now: Timestamp::MIN, ids: IdSequence::new([0; 5]), actor: None };
+    let mut ctx = Ctx::new(Timestamp::MIN, IdSequence::new([0; 5]), None);
     let access = Access { create: true, update: true };
     let mut summary = Summary::default();
     let rows = Rows::check(body).map_err(|error| error.message)?;

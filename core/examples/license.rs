@@ -39,7 +39,7 @@ fn main() -> ExitCode {
 /// The license with all that follows from what it says, for a company that stands in for its own.
 fn derive(text: &[u8]) -> Result<String, String> {
     let now = Timestamp::parse("2026-06-01").ok_or("no such date")?;
-    let mut ctx = Ctx { now, ids: IdSequence::new([0; 5]), actor: None };
+    let mut ctx = Ctx::new(now, IdSequence::new([0; 5]), None);
     let mut store = Memory::default();
     let mut company = Document::default();
     company.set("name", Json::string("Some company"));

@@ -96,11 +96,8 @@ type Answer = Result<Found, Refused>;
 
 impl World {
     fn new() -> Self {
-        let ctx = Ctx {
-            now: Timestamp::parse(NOW).unwrap(),
-            ids: IdSequence::new([1, 2, 3, 4, 5]),
-            actor: None,
-        };
+        let ids = IdSequence::new([1, 2, 3, 4, 5]);
+        let ctx = Ctx::new(Timestamp::parse(NOW).unwrap(), ids, None);
         let mut world = Self { store: Memory::default(), ctx };
         let changes = plan::settings(&world.store, &mut world.ctx).unwrap();
         world.store.apply(&changes);

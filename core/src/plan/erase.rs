@@ -14,8 +14,8 @@ use crate::{
         end_user::{EMAIL, END_USER},
         ticket::{self, TICKET},
     },
-    schema::{Lookup, index},
-    value::{Document, Json, JsonRef, Members, ObjectId, email},
+    schema::{FillCtx, Lookup, index},
+    value::{Document, Json, JsonRef, Members, ObjectId, Zone, email},
 };
 
 /// A person by all that they are known by.
@@ -108,7 +108,7 @@ pub fn clear_ticket(
     let mut cleared = stored.clone();
     take_stand_ins(&mut cleared);
     ticket::clear_people(&mut cleared);
-    let cleared = fill(&TICKET, cleared, ctx.now);
+    let cleared = fill(&TICKET, cleared, FillCtx { now: ctx.now, zone: Zone::UTC });
     if cleared == *stored {
         return Ok(Vec::new());
     }

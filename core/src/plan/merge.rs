@@ -5,12 +5,10 @@ use super::{Ctx, Refusal};
 use crate::{
     resources,
     schema::{
-        Beside, Binding, Completion, Entry, Fill, Kind, Lookup, LookupError, Refers, ResourceDef,
-        Row, Sent, index,
+        Beside, Binding, Completion, Entry, Fill, FillCtx, Kind, Lookup, LookupError, Refers,
+        ResourceDef, Row, Sent, index,
     },
-    value::{
-        Document, Issue, Json, ObjectId, RecordRef, Timestamp, issue::quoted, json_reader::MAX_KEYS,
-    },
+    value::{Document, Issue, Json, ObjectId, RecordRef, issue::quoted, json_reader::MAX_KEYS},
 };
 
 /// Hidden member of a stored record: the names of the rows whose values stand in for absent ones. No
@@ -66,7 +64,7 @@ pub(super) fn assemble(
         issues.push(Issue::of_body("record_too_large", message));
     }
     if issues.is_empty() {
-        Ok(Assembled { document: fill(def, base, ctx.now), beside })
+        Ok(Assembled { document: fill(def, base, ctx.fill(def, lookup)?), beside })
     } else {
         Err(Refusal::Invalid(issues))
     }
@@ -183,15 +181,15 @@ fn resolve_text(
 }
 
 /// Computes the rows that are filled on write, and puts the members in the order of the rows.
-pub(super) fn fill(def: &ResourceDef, mut document: Document, now: Timestamp) -> Document {
+pub(super) fn fill(def: &ResourceDef, mut document: Document, ctx: FillCtx) -> Document {
     let mut filled = Document::default();
     let mut stand_ins = Vec::new();
     for row in def.rows {
         let computed = match row.fill {
-            Fill::OnWrite(compute) => Some(compute(&document, now)),
+            Fill::OnWrite(compute) => Some(compute(&document, ctx)),
             Fill::IfAbsent(compute) if document.value(row.name).is_none() => {
                 stand_ins.push(row.name);
-                Some(compute(&document, now))
+                Some(compute(&document, ctx))
             }
             Fill::IfAbsent(_) | Fill::Sent | Fill::Service => None,
             Fill::OnRead(_) => continue,

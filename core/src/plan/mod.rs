@@ -33,11 +33,12 @@ pub use self::{
     update::update,
 };
 use crate::{
-    schema::LookupError,
-    value::{Document, IdSequence, Issue, ObjectId, Timestamp},
+    resources::settings::{self, SETTINGS},
+    schema::{FillCtx, Lookup, LookupError, ResourceDef},
+    value::{Document, IdSequence, Issue, ObjectId, Timestamp, Zone},
 };
 
-/// What a command is planned with besides the records.
+/// What one command of a tenant is planned with besides the records.
 #[derive(Debug)]
 pub struct Ctx {
     /// The moment of the command.
@@ -46,6 +47,32 @@ pub struct Ctx {
     pub ids: IdSequence,
     /// The user that the caller acts as (R43).
     pub actor: Option<ObjectId>,
+    /// The tenant's time zone, once it was looked up.
+    zone: Option<Zone>,
+}
+
+impl Ctx {
+    /// What a command is planned with.
+    pub fn new(now: Timestamp, ids: IdSequence, actor: Option<ObjectId>) -> Self {
+        Self { now, ids, actor, zone: None }
+    }
+
+    /// What rows of a resource are computed with. The time zone is looked up once, however many records
+    /// the command writes.
+    fn fill(&mut self, def: &ResourceDef, lookup: &dyn Lookup) -> Result<FillCtx, LookupError> {
+        if *def == SETTINGS {
+            self.zone = None;
+        }
+        let zone = match self.zone {
+            _ if !def.uses_time_zone => Zone::UTC,
+            Some(zone) => zone,
+            None => settings::time_zone(&settings::of_tenant(lookup)?),
+        };
+        if def.uses_time_zone {
+            self.zone = Some(zone);
+        }
+        Ok(FillCtx { now: self.now, zone })
+    }
 }
 
 /// A command that can be carried out.

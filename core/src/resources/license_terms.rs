@@ -8,7 +8,7 @@ use super::license::{
     RENEWAL_ARR, RENEWAL_MRR, TO_DATE, VALUE,
 };
 use crate::{
-    schema::{Field, field},
+    schema::{Field, FillCtx, field},
     value::{
         Document, Json, Number, Timestamp,
         period::{self, Period},
@@ -67,7 +67,7 @@ fn exact_mrr(license: &Document) -> Option<Decimal> {
     by_year().filter(same).or_else(|| by_value().filter(same)).or(Some(mrr))
 }
 
-pub(super) fn fill_to_date(license: &Document, _: Timestamp) -> Option<Json> {
+pub(super) fn fill_to_date(license: &Document, _: FillCtx) -> Option<Json> {
     if !is_fixed(license) {
         return None;
     }
@@ -75,20 +75,20 @@ pub(super) fn fill_to_date(license: &Document, _: Timestamp) -> Option<Json> {
     Some(Json::string(&end.to_string()))
 }
 
-pub(super) fn fill_length(license: &Document, _: Timestamp) -> Option<Json> {
+pub(super) fn fill_length(license: &Document, _: FillCtx) -> Option<Json> {
     Some(Json::number(period_of(license)?.months.into()))
 }
 
 /// Null where it cannot be said.
-pub(super) fn fill_mrr(license: &Document, _: Timestamp) -> Option<Json> {
+pub(super) fn fill_mrr(license: &Document, _: FillCtx) -> Option<Json> {
     Some(exact_mrr(license).and_then(amount).unwrap_or_else(Json::null))
 }
 
-pub(super) fn fill_arr(license: &Document, _: Timestamp) -> Option<Json> {
+pub(super) fn fill_arr(license: &Document, _: FillCtx) -> Option<Json> {
     amount(exact_mrr(license)?.checked_mul(YEAR)?)
 }
 
-pub(super) fn fill_value(license: &Document, _: Timestamp) -> Option<Json> {
+pub(super) fn fill_value(license: &Document, _: FillCtx) -> Option<Json> {
     if !is_fixed(license) {
         return None;
     }
@@ -96,14 +96,14 @@ pub(super) fn fill_value(license: &Document, _: Timestamp) -> Option<Json> {
 }
 
 /// Follows `mrr` until it is set.
-pub(super) fn fill_renewal_mrr(license: &Document, _: Timestamp) -> Option<Json> {
+pub(super) fn fill_renewal_mrr(license: &Document, _: FillCtx) -> Option<Json> {
     match RENEWAL_ARR.get(license) {
         Some(yearly) => amount(yearly.checked_div(YEAR)?),
         None => amount(MRR.get(license)?),
     }
 }
 
-pub(super) fn fill_renewal_arr(license: &Document, _: Timestamp) -> Option<Json> {
+pub(super) fn fill_renewal_arr(license: &Document, _: FillCtx) -> Option<Json> {
     let monthly = RENEWAL_MRR.get(license)?;
     if MRR.get(license) == Some(monthly) {
         return amount(ARR.get(license)?);
@@ -122,7 +122,7 @@ pub(super) fn twelve_times(license: &Document, monthly: &Field<field::Number>) -
 }
 
 /// The end of a fixed period, else null.
-pub(super) fn fill_renewal_date(license: &Document, _: Timestamp) -> Option<Json> {
+pub(super) fn fill_renewal_date(license: &Document, _: FillCtx) -> Option<Json> {
     let end = end_of(license).filter(|_| is_fixed(license));
     Some(end.map_or_else(Json::null, |end| Json::string(&end.to_string())))
 }
@@ -133,20 +133,20 @@ fn notice(license: &Document, otherwise: Json) -> Option<Json> {
     Some(if renews { otherwise } else { Json::null() })
 }
 
-pub(super) fn fill_notice_period(license: &Document, _: Timestamp) -> Option<Json> {
+pub(super) fn fill_notice_period(license: &Document, _: FillCtx) -> Option<Json> {
     notice(license, Json::integer(0))
 }
 
-pub(super) fn fill_notice_unit(license: &Document, _: Timestamp) -> Option<Json> {
+pub(super) fn fill_notice_unit(license: &Document, _: FillCtx) -> Option<Json> {
     notice(license, Json::string("month"))
 }
 
-pub(super) fn fill_to_date_included(license: &Document, _: Timestamp) -> Option<Json> {
+pub(super) fn fill_to_date_included(license: &Document, _: FillCtx) -> Option<Json> {
     Some(Json::bool(TO_DATE.get(license).is_some()))
 }
 
 /// Monthly for an open-ended license, else by the length of its term.
-pub(super) fn fill_invoice_cycle(license: &Document, _: Timestamp) -> Option<Json> {
+pub(super) fn fill_invoice_cycle(license: &Document, _: FillCtx) -> Option<Json> {
     let cycle = if !is_fixed(license) {
         "monthly"
     } else {
@@ -167,14 +167,14 @@ fn cycle_of(length: Decimal) -> &'static str {
 }
 
 /// Months of a custom cycle; 0 for the others.
-pub(super) fn fill_invoice_cycle_interval(license: &Document, _: Timestamp) -> Option<Json> {
+pub(super) fn fill_invoice_cycle_interval(license: &Document, _: FillCtx) -> Option<Json> {
     // A custom cycle that says no interval is billed month by month.
     let custom = INVOICE_CYCLE.get(license).as_deref() == Some("custom");
     Some(Json::integer(custom.into()))
 }
 
 /// What is missing or does not fit together (R24); null when all is well.
-pub(super) fn fill_issues(license: &Document, _: Timestamp) -> Option<Json> {
+pub(super) fn fill_issues(license: &Document, _: FillCtx) -> Option<Json> {
     let has = |name: &str| license.value(name).is_some();
     let fixed = is_fixed(license);
     let ambiguous = ISSUES.get(license).is_some_and(|issues| {

@@ -4,8 +4,8 @@ use rust_decimal::Decimal;
 
 use crate::{
     fields,
-    schema::{Field, ResourceDef, field},
-    value::{Document, Json, Number, Timestamp},
+    schema::{Field, FillCtx, ResourceDef, field},
+    value::{Document, Json, Number},
 };
 
 fields! {
@@ -73,19 +73,19 @@ pub static PRODUCT: ResourceDef = ResourceDef {
     ..ResourceDef::PLAIN
 };
 
-fn default_type(_: &Document, _: Timestamp) -> Option<Json> {
+fn default_type(_: &Document, _: FillCtx) -> Option<Json> {
     Some(Json::string("subscription"))
 }
 
-fn no_packages(_: &Document, _: Timestamp) -> Option<Json> {
+fn no_packages(_: &Document, _: FillCtx) -> Option<Json> {
     Some(Json::strings([]))
 }
 
-fn derive_arr(product: &Document, _: Timestamp) -> Option<Json> {
+fn derive_arr(product: &Document, _: FillCtx) -> Option<Json> {
     yearly(product, &MRR)
 }
 
-fn derive_renewal_arr(product: &Document, _: Timestamp) -> Option<Json> {
+fn derive_renewal_arr(product: &Document, _: FillCtx) -> Option<Json> {
     yearly(product, &RENEWAL_MRR)
 }
 

@@ -6,8 +6,8 @@ use rust_decimal::Decimal;
 
 use crate::{
     fields,
-    schema::{Completion, Lookup, LookupError, ResourceDef},
-    value::{Document, Issue, Json, JsonRef, ObjectId, Timestamp, issue::quoted},
+    schema::{Completion, FillCtx, Lookup, LookupError, ReadCtx, ResourceDef},
+    value::{Document, Issue, Json, JsonRef, ObjectId, Zone, issue::quoted},
 };
 
 fields! {
@@ -63,11 +63,11 @@ const MAX_NEW_PER_HOUR: i64 = 1_000_000_000;
 /// The longest time that activities can be kept when not for ever, in days: a hundred years.
 const MAX_RETENTION_DAYS: i64 = 36_500;
 
-fn default_auto_create(_: &Document, _: Timestamp) -> Option<Json> {
+fn default_auto_create(_: &Document, _: FillCtx) -> Option<Json> {
     Some(Json::bool(true))
 }
 
-fn default_time_zone(_: &Document, _: Timestamp) -> Option<Json> {
+fn default_time_zone(_: &Document, _: FillCtx) -> Option<Json> {
     Some(Json::string("UTC"))
 }
 
@@ -77,6 +77,19 @@ fn default_time_zone(_: &Document, _: Timestamp) -> Option<Json> {
 /// When the store cannot say.
 pub fn of_tenant(lookup: &dyn Lookup) -> Result<Document, LookupError> {
     Ok(lookup.record(&SETTINGS, SETTINGS_ID)?.unwrap_or_default())
+}
+
+/// The time zone whose days a tenant counts.
+pub fn time_zone(settings: &Document) -> Zone {
+    TIME_ZONE.get(settings).and_then(|name| Zone::parse(&name)).unwrap_or(Zone::UTC)
+}
+
+/// The time zone whose days the tenant of a read counts; looked up once.
+///
+/// # Errors
+/// When the store cannot say.
+pub(super) fn time_zone_at_read(ctx: &ReadCtx<'_>) -> Result<Zone, LookupError> {
+    Ok(time_zone(&*ctx.shared(&SETTINGS, SETTINGS_ID)?))
 }
 
 /// The rates that turn amounts into the base currency.
@@ -132,7 +145,7 @@ fn rate_limit(settings: &Document, name: &str) -> Option<NonZeroU32> {
 fn check(settings: &mut Document, completion: &mut Completion<'_>) -> Result<(), LookupError> {
     let issues = &mut *completion.issues;
     if let Some(zone) = TIME_ZONE.get(settings)
-        && zone.parse::<chrono_tz::Tz>().is_err()
+        && Zone::parse(&zone).is_none()
     {
         let message = format!(
             "`timeZone` must be a name such as `UTC` or `Europe/Berlin`; found {}",

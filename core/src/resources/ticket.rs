@@ -14,7 +14,7 @@ use super::{
 use crate::{
     fields,
     schema::{
-        Beside, Completion, ListLimits, Lookup, LookupError, ReadCtx, ResourceDef, Sent,
+        Beside, Completion, FillCtx, ListLimits, Lookup, LookupError, ReadCtx, ResourceDef, Sent,
         index::key_of,
     },
     value::{Document, Issue, Json, ObjectId, RecordRef, Timestamp, email},
@@ -141,19 +141,19 @@ pub static TICKET: ResourceDef = ResourceDef {
     ..ResourceDef::PLAIN
 };
 
-fn no(_: &Document, _: Timestamp) -> Option<Json> {
+fn no(_: &Document, _: FillCtx) -> Option<Json> {
     Some(Json::bool(false))
 }
 
-fn nothing(_: &Document, _: Timestamp) -> Option<Json> {
+fn nothing(_: &Document, _: FillCtx) -> Option<Json> {
     Some(Json::null())
 }
 
-fn empty(_: &Document, _: Timestamp) -> Option<Json> {
+fn empty(_: &Document, _: FillCtx) -> Option<Json> {
     Some(Json::object(&Document::default()))
 }
 
-fn no_values(_: &Document, _: Timestamp) -> Option<Json> {
+fn no_values(_: &Document, _: FillCtx) -> Option<Json> {
     Some(Json::strings([]))
 }
 

@@ -6,7 +6,7 @@ use super::ticket::{
     CREATED_AT, DATE, DESCRIPTION, HISTORY, SOURCE_ID, STATUS, TICKET_TYPE, TITLE, UPDATED_AT,
 };
 use crate::{
-    schema::{LookupError, ReadCtx},
+    schema::{FillCtx, LookupError, ReadCtx},
     value::{Document, Json, Timestamp},
 };
 
@@ -15,19 +15,19 @@ const SNIPPET_CHARS: usize = 300;
 /// The statuses, in lower case, with which a ticket is no longer open (R26).
 const CLOSED: &[&str] = &["closed", "resolved", "solved", "done"];
 
-pub(super) fn fill_type(_: &Document, _: Timestamp) -> Option<Json> {
+pub(super) fn fill_type(_: &Document, _: FillCtx) -> Option<Json> {
     Some(Json::string(TICKET_TYPE))
 }
 
-pub(super) fn fill_external_id(ticket: &Document, _: Timestamp) -> Option<Json> {
+pub(super) fn fill_external_id(ticket: &Document, _: FillCtx) -> Option<Json> {
     SOURCE_ID.get(ticket).map(|id| Json::string(&id))
 }
 
-pub(super) fn fill_subject(ticket: &Document, _: Timestamp) -> Option<Json> {
+pub(super) fn fill_subject(ticket: &Document, _: FillCtx) -> Option<Json> {
     TITLE.get(ticket).map(|title| Json::string(&title))
 }
 
-pub(super) fn fill_snippet(ticket: &Document, _: Timestamp) -> Option<Json> {
+pub(super) fn fill_snippet(ticket: &Document, _: FillCtx) -> Option<Json> {
     DESCRIPTION.get(ticket).map(|text| Json::string(&snippet(&text)))
 }
 
@@ -52,7 +52,7 @@ fn snippet(text: &str) -> String {
     plain.trim().chars().take(SNIPPET_CHARS).collect()
 }
 
-pub(super) fn fill_is_open(ticket: &Document, _: Timestamp) -> Option<Json> {
+pub(super) fn fill_is_open(ticket: &Document, _: FillCtx) -> Option<Json> {
     let status = STATUS.get(ticket).unwrap_or_default().to_lowercase();
     Some(Json::bool(!CLOSED.contains(&status.as_str())))
 }
@@ -65,7 +65,7 @@ fn times(ticket: &Document) -> Vec<Timestamp> {
 }
 
 /// The first time of the history, else when the record was made.
-pub(super) fn fill_date(ticket: &Document, _: Timestamp) -> Option<Json> {
+pub(super) fn fill_date(ticket: &Document, _: FillCtx) -> Option<Json> {
     let date = times(ticket).first().copied().or_else(|| CREATED_AT.get(ticket));
     date.map(|date| Json::string(&date.to_string()))
 }
@@ -79,11 +79,11 @@ pub(super) fn read_update_date(
     Ok(date.map(|date| Json::string(&date.to_string())))
 }
 
-pub(super) fn fill_days(ticket: &Document, _: Timestamp) -> Option<Json> {
+pub(super) fn fill_days(ticket: &Document, _: FillCtx) -> Option<Json> {
     DATE.get(ticket).map(|date| Json::integer(date.epoch_days()))
 }
 
-pub(super) fn fill_time_bucket(ticket: &Document, _: Timestamp) -> Option<Json> {
+pub(super) fn fill_time_bucket(ticket: &Document, _: FillCtx) -> Option<Json> {
     let date = DateTime::from_timestamp_millis(DATE.get(ticket)?.as_ms())?.date_naive();
     let labels = time_bucket(date);
     Some(Json::strings(labels.iter().map(String::as_str)))

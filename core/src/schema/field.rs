@@ -5,7 +5,7 @@
 
 use std::{borrow::Cow, marker::PhantomData};
 
-use super::{LookupError, ReadCtx};
+use super::{FillCtx, LookupError, ReadCtx};
 use rust_decimal::Decimal;
 
 use crate::value::{self, Document, Json, JsonRef, ObjectId, Timestamp};
@@ -42,7 +42,7 @@ pub enum Kind {
 }
 
 /// Computes the stored value of a row from the rest of the document; `None` leaves it out.
-pub type FillOnWrite = fn(&Document, Timestamp) -> Option<Json>;
+pub type FillOnWrite = fn(&Document, FillCtx) -> Option<Json>;
 /// Computes the answered value of a row when the record is read.
 pub type FillOnRead = fn(&Document, &ReadCtx<'_>) -> Result<Option<Json>, LookupError>;
 

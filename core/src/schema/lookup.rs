@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use super::ResourceDef;
-use crate::value::{Document, ObjectId, RecordRef, Timestamp, engagement::Engagement};
+use crate::value::{Document, ObjectId, RecordRef, Timestamp, Zone, engagement::Engagement};
 
 /// Finds records of one tenant, as they are at the moment of planning.
 pub trait Lookup {
@@ -75,6 +75,15 @@ pub trait Lookup {
     }
 }
 
+/// What a row may look at, besides its record, when it is computed on write.
+#[derive(Clone, Copy, Debug)]
+pub struct FillCtx {
+    /// The moment of the command.
+    pub now: Timestamp,
+    /// The tenant's time zone; UTC for a resource that does not ask for it.
+    pub zone: Zone,
+}
+
 /// What a row may look at when it is computed at read.
 pub struct ReadCtx<'a> {
     /// The moment of reading.
@@ -82,10 +91,14 @@ pub struct ReadCtx<'a> {
     /// Other records of the tenant.
     pub lookup: &'a dyn Lookup,
     referring: Memo,
+    shared: Shared,
 }
 
 #[expect(clippy::disallowed_types, reason = "it keeps what was read; no answer depends on it")]
 type Memo = std::cell::RefCell<Option<(Reference, Rc<[Document]>)>>;
+
+#[expect(clippy::disallowed_types, reason = "it keeps what was read; no answer depends on it")]
+type Shared = std::cell::RefCell<Option<((u8, ObjectId), Rc<Document>)>>;
 
 /// Records of a resource, by its byte and a row, that refer to another.
 type Reference = (u8, &'static str, ObjectId);
@@ -93,7 +106,23 @@ type Reference = (u8, &'static str, ObjectId);
 impl<'a> ReadCtx<'a> {
     /// What rows may look at in this moment.
     pub fn new(now: Timestamp, lookup: &'a dyn Lookup) -> Self {
-        Self { now, lookup, referring: Memo::default() }
+        Self { now, lookup, referring: Memo::default(), shared: Shared::default() }
+    }
+
+    /// The record that rows of many records look at, such as the tenant's settings; empty where it is
+    /// not there. The latest one is kept.
+    ///
+    /// # Errors
+    /// When the store cannot say.
+    pub fn shared(&self, def: &ResourceDef, id: ObjectId) -> Result<Rc<Document>, LookupError> {
+        let known =
+            self.shared.borrow().as_ref().filter(|known| known.0 == (def.code, id)).cloned();
+        if let Some((_, record)) = known {
+            return Ok(record);
+        }
+        let record = Rc::new(self.lookup.record(def, id)?.unwrap_or_default());
+        self.shared.replace(Some(((def.code, id), record.clone())));
+        Ok(record)
     }
 
     /// The records that refer to `id` in `row`. The latest ones are kept, since several rows of a record

@@ -15,7 +15,7 @@ pub use self::{
     field::{Binding, Field, Fill, Kind, Refers, Row},
     index::Entry,
     list::{ListLimits, ListQuery},
-    lookup::{Lookup, LookupError, ReadCtx},
+    lookup::{FillCtx, Lookup, LookupError, ReadCtx},
     order::{First, Sort, SortKey},
     resource::{Beside, Completion, ResourceDef, Sent},
     search::Search,

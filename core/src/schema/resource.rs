@@ -36,6 +36,8 @@ pub struct ResourceDef {
     pub answers_deleted: bool,
     /// Whether refused items of a bulk upsert are listed as `validationErrors`.
     pub lists_validation_errors: bool,
+    /// Whether rows that are computed on write count by the tenant's calendar (R53).
+    pub uses_time_zone: bool,
     /// Whether reading a record looks at many others, so that it may take a while.
     pub looks_at_many: bool,
     /// The code of a reference to a record of this resource that is not there.
@@ -136,6 +138,7 @@ impl ResourceDef {
         answers_counts_alone: false,
         answers_deleted: false,
         lists_validation_errors: false,
+        uses_time_zone: false,
         looks_at_many: false,
         not_found: "",
         prepare: |_| {},

@@ -26,6 +26,8 @@ pub mod number;
 #[cfg(feature = "records")]
 pub mod period;
 pub mod time;
+#[cfg(feature = "records")]
+pub mod zone;
 
 pub use self::time::Timestamp;
 #[cfg(feature = "records")]
@@ -38,4 +40,5 @@ pub use self::{
     member::Members,
     nearest::nearest,
     number::Number,
+    zone::Zone,
 };

@@ -16,7 +16,7 @@ impl World {
     /// Two companies, `acme` and `initech`, each with a domain of its own.
     fn new() -> Self {
         let now = Timestamp::parse("2026-11-20T12:00:00Z").unwrap();
-        let ctx = Ctx { now, ids: IdSequence::new([0; 5]), actor: None };
+        let ctx = Ctx::new(now, IdSequence::new([0; 5]), None);
         let mut world = Self { store: Memory::default(), ctx };
         for name in ["acme", "initech"] {
             let text = format!(

@@ -81,7 +81,8 @@ pub(super) fn list(
     resolve_references(def, &mut query.filters, &view)?;
     let filters_computed = query.filters.iter().any(|filter| is_computed(def, filter.name));
     let (tables, view, query) = (&tables, &view, &query);
-    let listing = Listing { snapshot, tables, view, def, query, now, filters_computed };
+    let ctx = ReadCtx::new(now, view);
+    let listing = Listing { snapshot, tables, view, def, query, ctx, filters_computed };
     match query.sort_by_value() {
         None => listing.by_id(spare),
         Some(sort) => listing.by_value(sort),
@@ -117,16 +118,13 @@ struct Listing<'a> {
     view: &'a View<'a, ReadTable>,
     def: &'static ResourceDef,
     query: &'a ListQuery,
-    now: Timestamp,
+    /// Of the whole list, so that what its rows share is looked up once.
+    ctx: ReadCtx<'a>,
     /// Whether it filters by what is computed at read.
     filters_computed: bool,
 }
 
 impl Listing<'_> {
-    fn ctx(&self) -> ReadCtx<'_> {
-        ReadCtx::new(self.now, self.view)
-    }
-
     /// In the order of ids: records are looked at until the page is full.
     fn by_id(&self, spare: &Spare) -> Result<Page, StoreError> {
         let mut page = Pager::new(self.query, self.query.offset);
@@ -183,7 +181,7 @@ impl Listing<'_> {
         wanted: &dyn Fn(&str) -> bool,
     ) -> Result<Document, StoreError> {
         let wanted = |row: &Row| wanted(row.name);
-        Ok(answer_rows(self.def, &stored.document()?, &wanted, &self.ctx())?)
+        Ok(answer_rows(self.def, &stored.document()?, &wanted, &self.ctx)?)
     }
 
     /// Calls `visit` with every record that is asked for, in the order of ids, until it says `false`.
@@ -273,13 +271,14 @@ impl Listing<'_> {
     ) -> Option<ScopedJoinHandle<'s, Result<Vec<ObjectId>, StoreError>>> {
         let turn = spare.take()?;
         let far = meeting.walker(self.direction().opposite());
-        let &Self { snapshot, tables, view, def, query, now, filters_computed } = self;
-        let tenant = view.tenant;
+        let &Self { snapshot, tables, view, def, query, filters_computed, .. } = self;
+        let (tenant, now) = (view.tenant, self.ctx.now);
         let find = move || {
             let _turn = turn;
             // A view is of one thread.
             let view = &View::of_snapshot(tenant, tables);
-            let listing = Listing { snapshot, tables, view, def, query, now, filters_computed };
+            let ctx = ReadCtx::new(now, view);
+            let listing = Listing { snapshot, tables, view, def, query, ctx, filters_computed };
             listing.find_backwards(far)
         };
         thread::Builder::new().name("list".to_owned()).spawn_scoped(scope, find).ok()

@@ -319,7 +319,7 @@ fn commit_and_crash(
             WriteTables::open(&transaction, known::Known::default(), &mut rows).unwrap();
         let mut pending = pending::Pending::default();
         let mut ids = open::load_ids(&database).unwrap();
-        let mut ctx = svctrack_core::plan::Ctx { now: clock.now(), ids: ids.clone(), actor: None };
+        let mut ctx = svctrack_core::plan::Ctx::new(clock.now(), ids.clone(), None);
         command::carry_out(&actor, command, &mut tables, &mut pending, &mut ctx).unwrap().unwrap();
         ids.clone_from(&ctx.ids);
         let to_replay = pending.flush(&mut tables, &mut ids, clock.now()).unwrap();

@@ -293,7 +293,7 @@ impl Writer {
         pending: &mut Pending,
     ) -> Result<Outcome, StoreError> {
         let now = self.shared.clock.now();
-        let mut ctx = Ctx { now, ids: self.ids.clone(), actor: job.actor.user };
+        let mut ctx = Ctx::new(now, self.ids.clone(), job.actor.user);
         let done = command::carry_out(&job.actor, &job.command, tables, pending, &mut ctx);
         self.ids = ctx.ids;
         done

@@ -1,0 +1,103 @@
+//! A time zone: what its clocks and its calendar show at a point in time, and back (R41, R53).
+
+use chrono::{
+    DateTime, LocalResult, NaiveDateTime, NaiveTime, Offset as _, TimeDelta, TimeZone as _,
+};
+use chrono_tz::Tz;
+
+use super::{Timestamp, time::DAY_MS};
+
+/// How long before a skipped hour its zone surely was at the old offset: clocks have skipped a whole
+/// day at most, and offsets differ from UTC by less than half a day and an hour or two.
+const BEFORE_A_GAP: TimeDelta = TimeDelta::hours(40);
+
+/// A time zone of the IANA database.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Zone(Tz);
+
+impl Zone {
+    /// Coordinated universal time.
+    pub const UTC: Self = Self(Tz::UTC);
+
+    /// The zone with this name, such as `Europe/Berlin`.
+    pub fn parse(name: &str) -> Option<Self> {
+        name.parse().ok().map(Self)
+    }
+
+    /// What clocks show.
+    ///
+    /// ```
+    /// use svctrack_core::value::{Timestamp, Zone};
+    /// let time = Timestamp::parse("2026-02-28T15:00:00Z").unwrap();
+    /// let tokyo = Zone::parse("Asia/Tokyo").unwrap();
+    /// assert_eq!(tokyo.clock(time).to_string(), "2026-03-01 00:00:00");
+    /// ```
+    pub fn clock(self, time: Timestamp) -> NaiveDateTime {
+        let utc = DateTime::from_timestamp_millis(time.as_ms()).unwrap_or_default().naive_utc();
+        utc + self.0.offset_from_utc_datetime(&utc).fix()
+    }
+
+    /// The calendar day, in days since 1970-01-01.
+    pub fn day(self, time: Timestamp) -> i64 {
+        self.clock(time).and_utc().timestamp_millis().div_euclid(DAY_MS)
+    }
+
+    /// How far clocks are from the nearest midnight, in milliseconds.
+    pub fn from_midnight_ms(self, time: Timestamp) -> i64 {
+        let since = (self.clock(time).time() - NaiveTime::MIN).num_milliseconds();
+        since.min(DAY_MS - since)
+    }
+
+    /// When clocks show this: the first time where they do so twice; where they skip it, as if they had
+    /// not been set forward yet. `None` outside the years 1970 to 9999.
+    pub fn at(self, clock: NaiveDateTime) -> Option<Timestamp> {
+        let utc = match self.0.offset_from_local_datetime(&clock) {
+            LocalResult::Single(offset) | LocalResult::Ambiguous(offset, _) => clock - offset.fix(),
+            LocalResult::None => {
+                let before = clock.checked_sub_signed(BEFORE_A_GAP)?;
+                clock - self.0.offset_from_utc_datetime(&before).fix()
+            }
+        };
+        Timestamp::from_ms(utc.and_utc().timestamp_millis())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(zone: &str, time: &str, clock: &str) {
+        let (zone, time) = (Zone::parse(zone).unwrap(), Timestamp::parse(time).unwrap());
+        assert_eq!(zone.clock(time).to_string(), clock);
+        assert_eq!(zone.at(zone.clock(time)), Some(time));
+    }
+
+    #[test]
+    fn clocks_show_the_time_of_their_zone() {
+        check("UTC", "2026-11-20T12:00:00Z", "2026-11-20 12:00:00");
+        check("Asia/Tokyo", "2026-11-20T15:00:00Z", "2026-11-21 00:00:00");
+        check("America/New_York", "1970-01-01T00:00:00Z", "1969-12-31 19:00:00");
+        check("Pacific/Kiritimati", "9999-12-31T23:59:59.999Z", "+10000-01-01 13:59:59.999");
+        assert_eq!(Zone::parse("Mars/Olympus"), None);
+    }
+
+    #[test]
+    fn a_time_that_clocks_skip_is_that_of_before_they_were_set() {
+        let at = |zone: &str, clock: &str| {
+            let clock = NaiveDateTime::parse_from_str(clock, "%Y-%m-%d %H:%M").unwrap();
+            Zone::parse(zone).unwrap().at(clock).unwrap().to_string()
+        };
+        assert_eq!(at("Europe/Berlin", "2026-03-29 02:30"), "2026-03-29T01:30:00.000Z");
+        assert_eq!(at("Pacific/Apia", "2011-12-30 00:00"), "2011-12-30T10:00:00.000Z");
+        assert_eq!(at("Europe/Berlin", "2026-10-25 02:30"), "2026-10-25T00:30:00.000Z");
+    }
+
+    #[test]
+    fn a_day_begins_at_midnight_of_the_zone() {
+        let tokyo = Zone::parse("Asia/Tokyo").unwrap();
+        let day = |time: &str| tokyo.day(Timestamp::parse(time).unwrap());
+        assert_eq!(day("1970-01-01T14:59:59.999Z"), 0);
+        assert_eq!(day("1970-01-01T15:00:00Z"), 1);
+    }
+}
