@@ -291,7 +291,8 @@ fn activity(
     })))
 }
 
-/// What the event adds to the engagement of its user; the future moves nothing beyond now (R36, R37).
+/// What the event adds to the engagement of its user. A date that lies ahead of its receipt comes from
+/// a wrong clock: then the clock of receipt counts (R36, R52).
 fn engaged(
     sent: &Incoming<'_>,
     user: &KnownUser,
@@ -299,7 +300,7 @@ fn engaged(
     now: Timestamp,
 ) -> Change {
     let counts = !sent.event.passive;
-    let date = sent.event.date.unwrap_or(sent.received_at);
+    let date = sent.event.date.unwrap_or(sent.received_at).min(sent.received_at);
     let beat = activity.filter(|_| counts).map(|activity| Beat {
         day: date.epoch_days(),
         count: activity.count,
@@ -310,6 +311,7 @@ fn engaged(
         company_id: user.company,
         seen_at: counts.then_some(date.min(now)),
         beat,
+        stored_at: now,
     }))
 }
 

@@ -1,18 +1,24 @@
 //! How active somebody is (R37): kept beside the record of an end user or a company, so that an event
 //! never moves the record itself. What depends on now is computed when it is read.
 
-use rust_decimal::Decimal;
+use rust_decimal::{Decimal, RoundingStrategy};
 use serde::{Deserialize, Serialize};
 
 use crate::value::{Json, Number, ObjectId, Timestamp};
 
 /// How many days count as the last ones, today among them.
 const RECENT_DAYS: i64 = 14;
-/// The share by which activity must have changed to be growing or declining, in tenths: 20 %.
-const CHANGED_TENTHS: u64 = 2;
-/// Most days of which beats are kept: those that count, and some that lie ahead, since a sender may
-/// give any date.
+/// The trend from which on activity is growing, and with a minus, declining: 20 %.
+const CHANGED: Decimal = Decimal::from_parts(2, 0, 0, false, 1);
+/// Decimals of a trend.
+const TREND_SCALE: u32 = 4;
+/// Most days of which beats are kept: those that count, and some that lie ahead, since a clock may have
+/// been wrong.
 const MAX_DAYS: usize = 64;
+
+/// What `activityState` says, from the best to the worst but for those who were never active (R52).
+pub const ACTIVITY_STATES: &[&str] =
+    &["never", "new", "growing", "steady", "declining", "inactive"];
 
 /// The greatest weight that counts: with it, more events than a store holds have a sum.
 const MAX_WEIGHT: f64 = 1e6;
@@ -33,6 +39,8 @@ pub struct Engaged {
     pub seen_at: Option<Timestamp>,
     /// What the activity counts; none for an event that is no activity, or a passive one.
     pub beat: Option<Beat>,
+    /// When it is stored.
+    pub stored_at: Timestamp,
 }
 
 /// What an activity counts.
@@ -60,6 +68,8 @@ pub struct Engagement {
 impl Engagement {
     /// Adds an event.
     pub fn add(&mut self, engaged: &Engaged) {
+        // A clock that was ahead once, here or before, takes no day away that still counts (R52).
+        let today = self.last_active.map_or(engaged.stored_at, |last| last.min(engaged.stored_at));
         self.last_active = self.last_active.max(engaged.seen_at);
         let Some(Beat { day, count, weight }) = engaged.beat else {
             return;
@@ -68,7 +78,7 @@ impl Engagement {
         self.set_experience(self.experience().saturating_add(experience));
         self.beats_total = self.beats_total.saturating_add(count.into());
         self.add_day(day, count.into());
-        self.forget_days();
+        self.forget_days(today);
     }
 
     /// Adds the engagement of a user who joins a company.
@@ -77,7 +87,7 @@ impl Engagement {
         self.set_experience(self.experience().saturating_add(other.experience()));
         self.beats_total = self.beats_total.saturating_add(other.beats_total);
         other.days.iter().for_each(|(day, count)| self.add_day(*day, *count));
-        self.forget_days();
+        self.forget_days(self.last_active.unwrap_or(Timestamp::MIN));
     }
 
     /// Takes away the engagement of a user who leaves a company, but for when they were last active.
@@ -108,8 +118,8 @@ impl Engagement {
     }
 
     /// Days that can count no more, and those furthest ahead, make room.
-    fn forget_days(&mut self) {
-        let today = self.last_active.map_or(0, Timestamp::epoch_days);
+    fn forget_days(&mut self, now: Timestamp) {
+        let today = now.epoch_days();
         self.days.retain(|(day, _)| *day > today - 2 * RECENT_DAYS);
         self.days.truncate(MAX_DAYS);
     }
@@ -137,19 +147,46 @@ impl Engagement {
         self.days.iter().filter(|(day, _)| recent(*day)).map(|(_, count)| count).sum()
     }
 
-    /// The last 14 days against the 14 before: `growing`, `steady` or `declining`.
-    pub fn beat_trend(&self, now: Timestamp) -> &'static str {
+    /// The last 14 days less the 14 before, as a share of the larger of both: from -1 to 1, 0 where both
+    /// are 0 (R52).
+    ///
+    /// ```
+    /// use svctrack_core::value::{Timestamp, engagement::Engagement};
+    /// let nobody = Engagement::default();
+    /// assert_eq!(nobody.beat_trend(Timestamp::MIN).to_string(), "0");
+    /// assert_eq!(nobody.activity_state(Timestamp::MIN), "never");
+    /// ```
+    pub fn beat_trend(&self, now: Timestamp) -> Decimal {
         let today = now.epoch_days();
         let (recent, before) = (self.beats_until(today), self.beats_until(today - RECENT_DAYS));
-        if recent == before {
-            "steady"
-        } else if recent * 10 >= before * (10 + CHANGED_TENTHS) {
+        let change = Decimal::from(recent) - Decimal::from(before);
+        let share = change.checked_div(Decimal::from(recent.max(before))).unwrap_or_default();
+        share.round_dp_with_strategy(TREND_SCALE, RoundingStrategy::MidpointAwayFromZero)
+    }
+
+    /// The same in a word, one of [`ACTIVITY_STATES`].
+    pub fn activity_state(&self, now: Timestamp) -> &'static str {
+        let trend = self.beat_trend(now);
+        if self.beats_total == 0 {
+            "never"
+        } else if self.beats(now) == 0 {
+            "inactive"
+        } else if self.is_new(now) {
+            "new"
+        } else if trend >= CHANGED {
             "growing"
-        } else if recent * 10 <= before * (10 - CHANGED_TENTHS) {
+        } else if trend <= -CHANGED {
             "declining"
         } else {
             "steady"
         }
+    }
+
+    /// Whether the first activity was in the last 14 days: then these hold every beat there ever was.
+    fn is_new(&self, now: Timestamp) -> bool {
+        let first_day = now.epoch_days() - RECENT_DAYS + 1;
+        let since = self.days.iter().filter(|(day, _)| *day >= first_day);
+        since.map(|(_, count)| count).sum::<u64>() == self.beats_total
     }
 
     /// The value of a row at `now`.
@@ -159,7 +196,8 @@ impl Engagement {
             EngagementRow::LastActive => Json::string(&self.last_active?.to_string()),
             EngagementRow::Beats => integer(self.beats(now)),
             EngagementRow::BeatsTotal => integer(self.beats_total),
-            EngagementRow::BeatTrend => Json::string(self.beat_trend(now)),
+            EngagementRow::BeatTrend => Json::number(self.beat_trend(now).into()),
+            EngagementRow::ActivityState => Json::string(self.activity_state(now)),
             EngagementRow::Experience => {
                 Number::of_derived(self.experience()).map_or_else(Json::null, Json::number)
             }
@@ -178,6 +216,8 @@ pub enum EngagementRow {
     BeatsTotal,
     /// `beatTrend`
     BeatTrend,
+    /// `activityState`
+    ActivityState,
     /// `experience`
     Experience,
 }
@@ -213,6 +253,7 @@ mod tests {
             company_id: None,
             seen_at: Some(seen_at),
             beat: Some(Beat { day, count, weight }),
+            stored_at: at(NOW),
         }
     }
 
@@ -231,21 +272,45 @@ mod tests {
     }
 
     #[test]
-    fn a_trend_is_a_change_of_a_fifth() {
-        let check = |recent: u16, before: u16, trend: &str| {
-            assert_eq!(
-                of(&[(0, recent), (14, before)]).beat_trend(at(NOW)),
-                trend,
-                "{recent} {before}"
-            );
+    fn a_trend_is_the_change_against_the_larger_of_both() {
+        let check = |recent: u16, before: u16, trend: &str, state: &str| {
+            let mut found = of(&[(0, recent), (14, before)]);
+            found.days.retain(|(_, count)| *count > 0);
+            let trend_of = found.beat_trend(at(NOW)).normalize().to_string();
+            assert_eq!((&*trend_of, found.activity_state(at(NOW))), (trend, state));
         };
-        check(0, 0, "steady");
-        check(1, 0, "growing");
-        check(0, 1, "declining");
-        check(12, 10, "growing");
-        check(11, 10, "steady");
-        check(9, 10, "steady");
-        check(8, 10, "declining");
+        check(0, 0, "0", "never");
+        check(1, 0, "1", "new");
+        check(0, 1, "-1", "inactive");
+        check(10, 8, "0.2", "growing");
+        check(11, 10, "0.0909", "steady");
+        check(10, 10, "0", "steady");
+        check(9, 10, "-0.1", "steady");
+        check(8, 10, "-0.2", "declining");
+        check(3, 2, "0.3333", "growing");
+        check(1, 6, "-0.8333", "declining");
+    }
+
+    #[test]
+    fn who_is_new_was_never_active_before() {
+        let state = |beats: &[(i64, u16)]| of(beats).activity_state(at(NOW));
+        assert_eq!(state(&[(13, 1), (0, 3)]), "new");
+        assert_eq!(state(&[(14, 1), (0, 1)]), "steady");
+        // The first day is forgotten, but not that there was one.
+        assert_eq!(state(&[(300, 1), (0, 1)]), "growing");
+        assert_eq!(state(&[(300, 1)]), "inactive");
+    }
+
+    #[test]
+    fn a_clock_that_was_ahead_once_takes_no_days_away() {
+        let mut found = of(&[(20, 1), (3, 2), (1, 4)]);
+        let wrong = Timestamp::from_ms_clamped(at(NOW).as_ms() + 40 * 86_400_000);
+        found.add(&Engaged { seen_at: Some(wrong), stored_at: wrong, ..beat(-40, 1, 1.0) });
+        assert_eq!(found.beats(at(NOW)), 6);
+        found.add(&beat(0, 8, 1.0));
+        assert_eq!(found.beats(at(NOW)), 14);
+        found.add(&beat(0, 16, 1.0));
+        assert_eq!((found.beats(at(NOW)), found.beat_trend(at(NOW))), (30, Decimal::new(9667, 4)));
     }
 
     #[test]

@@ -259,9 +259,13 @@ fn check_engagement(found: &mut Vec<String>, expected: &Engagement, shown: &Valu
     let numbers = json!({
         "beats": expected.beats(today),
         "beatsTotal": expected.beats_total(),
-        "beatTrend": expected.trend(today),
+        "activityState": expected.state(today),
     });
     check(found, &numbers, shown);
+    let trend = shown["beatTrend"].as_f64().map(|trend| (trend * 10_000.0).round() as i64);
+    if trend != Some(expected.trend(today)) {
+        found.push(format!("`beatTrend` is not {} / 10000: {shown}", expected.trend(today)));
+    }
     check_hundredths(found, "experience", expected.experience, shown);
     let last_active = shown["lastActive"].as_str().map(time::parse);
     let fits = match (expected.last_active, last_active) {

@@ -32,7 +32,8 @@ impl Engagement {
         let seen = if date <= received_at { (date, date) } else { (received_at, end) };
         self.see(seen);
         if event.is_activity() {
-            *self.days.entry(date.div_euclid(DAY_MS)).or_default() += event.times();
+            let day = date.min(received_at).div_euclid(DAY_MS);
+            *self.days.entry(day).or_default() += event.times();
             self.experience += event.times() * event.weight.unwrap_or(100);
         }
     }
@@ -63,12 +64,25 @@ impl Engagement {
         self.days.range(today - RECENT_DAYS + 1..=today).map(|(_, beats)| beats).sum()
     }
 
-    /// How beats change.
-    pub fn trend(&self, today: i64) -> &'static str {
+    /// How beats change, in ten-thousandths.
+    pub fn trend(&self, today: i64) -> i64 {
         let (recent, before) = (self.beats(today), self.beats(today - RECENT_DAYS));
-        match recent.cmp(&before) {
-            std::cmp::Ordering::Greater if recent * 5 >= before * 6 => "growing",
-            std::cmp::Ordering::Less if recent * 5 <= before * 4 => "declining",
+        let most = recent.max(before).max(1);
+        // Half a ten-thousandth is a whole one.
+        let rounded = |change: i64| (20_000 * change + most) / (2 * most);
+        (recent - before).signum() * rounded((recent - before).abs())
+    }
+
+    /// The same in a word.
+    pub fn state(&self, today: i64) -> &'static str {
+        let Some((first, _)) = self.days.iter().find(|(_, beats)| **beats > 0) else {
+            return "never";
+        };
+        match self.trend(today) {
+            _ if self.beats(today) == 0 => "inactive",
+            _ if *first > today - RECENT_DAYS => "new",
+            2_000.. => "growing",
+            ..=-2_000 => "declining",
             _ => "steady",
         }
     }
