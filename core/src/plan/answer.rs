@@ -2,7 +2,7 @@
 
 use super::merge::STAND_INS;
 use crate::{
-    schema::{Fill, LookupError, ReadCtx, ResourceDef, Row},
+    schema::{LookupError, ReadCtx, ResourceDef, Row},
     value::Document,
 };
 
@@ -32,7 +32,7 @@ pub fn answer_rows(
     let mut answer = stored.clone();
     answer.remove(STAND_INS);
     for row in def.rows.iter().filter(|row| wanted(row)) {
-        if let Fill::OnRead(compute) = row.fill
+        if let Some(compute) = row.computed_at_read()
             && let Some(value) = compute(stored, ctx)?
         {
             answer.set(row.name, value);
@@ -56,7 +56,7 @@ pub fn stored_text(document: &Document) -> (String, usize) {
 
 /// Whether an answer shows a record of this resource as it is stored, with nothing computed at read.
 pub fn is_answered_as_stored(def: &ResourceDef) -> bool {
-    def.rows.iter().all(Row::is_stored)
+    def.rows.iter().all(|row| row.computed_at_read().is_none())
 }
 
 #[cfg(test)]

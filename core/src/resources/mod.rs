@@ -2,9 +2,11 @@
 
 pub mod asset;
 pub mod company;
+mod company_renewal;
 pub mod end_user;
 mod engagement;
 pub mod license;
+mod license_issues;
 mod license_terms;
 pub mod product;
 pub mod project;

@@ -1,6 +1,6 @@
 //! Settings of a tenant (R41): one record, which is made with the tenant and lives as long.
 
-use std::{collections::BTreeMap, num::NonZeroU32};
+use std::{collections::BTreeMap, num::NonZeroU32, rc::Rc};
 
 use rust_decimal::Decimal;
 
@@ -89,7 +89,15 @@ pub fn time_zone(settings: &Document) -> Zone {
 /// # Errors
 /// When the store cannot say.
 pub(super) fn time_zone_at_read(ctx: &ReadCtx<'_>) -> Result<Zone, LookupError> {
-    Ok(time_zone(&*ctx.shared(&SETTINGS, SETTINGS_ID)?))
+    Ok(time_zone(&*at_read(ctx)?))
+}
+
+/// The settings of the tenant of a read; looked up once.
+///
+/// # Errors
+/// When the store cannot say.
+pub(super) fn at_read(ctx: &ReadCtx<'_>) -> Result<Rc<Document>, LookupError> {
+    ctx.shared(&SETTINGS, SETTINGS_ID)
 }
 
 /// The rates that turn amounts into the base currency.

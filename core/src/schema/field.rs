@@ -94,6 +94,8 @@ pub struct Row {
     pub required: bool,
     /// Who sets it.
     pub fill: Fill,
+    /// What a stored value becomes when it is read: with what depends on now or on other records.
+    pub at_read: Option<FillOnRead>,
     /// The resource whose records it refers to.
     pub refers: Option<Refers>,
     /// The only values that it takes, if there are few.
@@ -127,6 +129,7 @@ impl Row {
             doc,
             required: false,
             fill: Fill::Sent,
+            at_read: None,
             refers: None,
             values: &[],
             aliases: &[],
@@ -201,6 +204,12 @@ impl Row {
         self
     }
 
+    /// Its stored value is completed on every read.
+    pub const fn at_read(mut self, complete: FillOnRead) -> Self {
+        self.at_read = Some(complete);
+        self
+    }
+
     /// It names a record of another resource, which must exist.
     pub const fn refers(mut self, resource: &'static str) -> Self {
         self.refers = Some(Refers { resource, binding: Binding::Firm });
@@ -259,6 +268,14 @@ impl Row {
     /// Whether it is part of the stored record.
     pub fn is_stored(&self) -> bool {
         !matches!(self.fill, Fill::OnRead(_))
+    }
+
+    /// What computes its value when it is read, if not all of it is stored.
+    pub fn computed_at_read(&self) -> Option<FillOnRead> {
+        match self.fill {
+            Fill::OnRead(compute) => Some(compute),
+            _ => self.at_read,
+        }
     }
 }
 

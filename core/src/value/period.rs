@@ -1,9 +1,12 @@
-//! How long a period is in months, and where it ends (R23, "Length").
+//! How long a period is in months, and where it ends (R23, R53).
+//!
+//! Months are those of a calendar, so it depends on the time zone how many a period has. All arithmetic is
+//! done with what clocks show in that zone: a day is a day, whether or not clocks are set in it.
 
-use chrono::{DateTime, Months};
-use rust_decimal::Decimal;
+use chrono::{Datelike as _, Months, NaiveDateTime, TimeDelta};
+use rust_decimal::{Decimal, RoundingStrategy};
 
-use super::{Timestamp, time::DAY_MS};
+use super::{Timestamp, Zone, time::DAY_MS};
 
 /// Decimals of a length that is not a whole number of months (R23).
 const LENGTH_SCALE: u32 = 4;
@@ -21,62 +24,91 @@ pub struct Period {
 
 impl Period {
     /// The period from `from` to `to`. It is n months when `to` is n months after `from`, or the last
-    /// day, second or millisecond before; then it ends n months after `from`. Otherwise it is the whole
-    /// months, plus the part that is passed of the month around its end. `None` when `to` is not after
+    /// day, second or millisecond before, in UTC or else in `zone`; then it ends n months after `from`.
+    /// Otherwise it is the whole months, plus the part that is passed of the month around its end, in
+    /// that of the two zones in which both ends lie nearest to midnight. `None` when `to` is not after
     /// `from`.
     ///
     /// ```
-    /// use svctrack_core::value::{Timestamp, period::Period};
+    /// use svctrack_core::value::{Timestamp, Zone, period::Period};
     /// let at = |text| Timestamp::parse(text).unwrap();
-    /// let year = Period::between(at("2026-01-01"), at("2026-12-31")).unwrap();
+    /// let year = Period::between(at("2026-01-01"), at("2026-12-31"), Zone::UTC).unwrap();
     /// assert_eq!(year.months.to_string(), "12");
     /// assert_eq!(year.end, at("2027-01-01"));
     /// ```
-    pub fn between(from: Timestamp, to: Timestamp) -> Option<Self> {
+    pub fn between(from: Timestamp, to: Timestamp, zone: Zone) -> Option<Self> {
         if to <= from {
             return None;
         }
-        for earlier in LAST_MOMENTS_MS {
-            let end = Timestamp::from_ms_clamped(to.as_ms() + earlier);
-            let months = whole_months(from, end);
-            if months > 0 && add_months(from, months)? == end {
-                return Some(Self { months: Decimal::from(months), end });
-            }
-        }
-        let whole = whole_months(from, to);
-        let (before, after) = (add_months(from, whole)?, add_months(from, whole + 1)?);
-        let part = Decimal::from(to.as_ms() - before.as_ms())
-            / Decimal::from(after.as_ms() - before.as_ms());
-        let months = (Decimal::from(whole) + part).round_dp(LENGTH_SCALE);
-        Some(Self { months, end: to })
+        let mut ends = LAST_MOMENTS_MS.into_iter().flat_map(|earlier| {
+            [Zone::UTC, zone].map(|zone| (zone, TimeDelta::milliseconds(earlier)))
+        });
+        ends.find_map(|(zone, earlier)| whole(from, to, zone, earlier)).or_else(|| {
+            // Where clocks were set back in between, what they show may end before it begins.
+            partial(from, to, nearest_to_midnight(&[from, to], zone))
+                .or_else(|| partial(from, to, Zone::UTC))
+        })
     }
 }
 
-/// `from` plus so many months: on the same day of the month, or on the last one there is. `None` beyond
-/// the year 9999.
-pub fn add_months(from: Timestamp, months: u32) -> Option<Timestamp> {
-    let date =
-        DateTime::from_timestamp_millis(from.as_ms())?.checked_add_months(Months::new(months))?;
-    Timestamp::from_ms(date.timestamp_millis())
-}
-
-/// `from` plus a length in months; the part of a month counts as so much of the month that it falls in.
-pub fn add_length(from: Timestamp, months: Decimal) -> Option<Timestamp> {
+/// The end of a period of so many months: in UTC or in `zone`, whichever has the beginning nearer to
+/// midnight; the part of a month counts as so much of the month that it falls in. `None` beyond the year
+/// 9999.
+pub fn add_length(from: Timestamp, months: Decimal, zone: Zone) -> Option<Timestamp> {
+    let zone = nearest_to_midnight(&[from], zone);
+    let start = zone.clock(from);
     let whole = u32::try_from(months.trunc()).ok()?;
-    let (before, after) = (add_months(from, whole)?, add_months(from, whole + 1)?);
-    let month_ms = Decimal::from(after.as_ms() - before.as_ms());
-    let part_ms = i64::try_from((months.fract() * month_ms).round()).ok()?;
-    Timestamp::from_ms(before.as_ms() + part_ms)
+    let (before, after) = (add_months(start, whole)?, add_months(start, whole + 1)?);
+    let month_ms = Decimal::from((after - before).num_milliseconds());
+    let part_ms = i64::try_from(half_away(months.fract() * month_ms, 0)).ok()?;
+    zone.at(before.checked_add_signed(TimeDelta::milliseconds(part_ms))?)
 }
 
-/// The most months that fit between two moments.
-fn whole_months(from: Timestamp, to: Timestamp) -> u32 {
-    // A month has at most 31 days, so this is never too many.
-    let mut months = u32::try_from((to.as_ms() - from.as_ms()) / (31 * DAY_MS)).unwrap_or(0);
-    while add_months(from, months + 1).is_some_and(|next| next <= to) {
-        months += 1;
+/// A period that ends `earlier` than whole months of the zone do.
+fn whole(from: Timestamp, to: Timestamp, zone: Zone, earlier: TimeDelta) -> Option<Period> {
+    let (start, end) = (zone.clock(from), zone.clock(to).checked_add_signed(earlier)?);
+    let months = whole_months(start, end).filter(|months| *months > 0)?;
+    if add_months(start, months)? != end {
+        return None;
     }
-    months
+    let end = if earlier.is_zero() { to } else { zone.at(end)? };
+    Some(Period { months: Decimal::from(months), end })
+}
+
+/// A period of any length, by the calendar of the zone.
+fn partial(from: Timestamp, to: Timestamp, zone: Zone) -> Option<Period> {
+    let (start, end) = (zone.clock(from), zone.clock(to));
+    let whole = whole_months(start, end)?;
+    let (before, after) = (add_months(start, whole)?, add_months(start, whole + 1)?);
+    let part = Decimal::from((end - before).num_milliseconds())
+        .checked_div(Decimal::from((after - before).num_milliseconds()))?;
+    Some(Period { months: half_away(Decimal::from(whole) + part, LENGTH_SCALE), end: to })
+}
+
+/// `zone`, where clocks are nearer to midnight than in UTC, else UTC.
+fn nearest_to_midnight(times: &[Timestamp], zone: Zone) -> Zone {
+    let distance = |zone: Zone| times.iter().map(|time| zone.from_midnight_ms(*time)).sum::<i64>();
+    if distance(zone) < distance(Zone::UTC) { zone } else { Zone::UTC }
+}
+
+fn half_away(length: Decimal, scale: u32) -> Decimal {
+    length.round_dp_with_strategy(scale, RoundingStrategy::MidpointAwayFromZero)
+}
+
+/// On the same day of the month so many months later, or on the last one there is.
+fn add_months(start: NaiveDateTime, months: u32) -> Option<NaiveDateTime> {
+    start.checked_add_months(Months::new(months))
+}
+
+/// The most months that fit between two times; none where the second is not later.
+fn whole_months(start: NaiveDateTime, end: NaiveDateTime) -> Option<u32> {
+    if end <= start {
+        return None;
+    }
+    let month = |time: NaiveDateTime| i64::from(time.year()) * 12 + i64::from(time.month0());
+    let months = u32::try_from(month(end) - month(start)).ok()?;
+    let is_over = add_months(start, months).is_none_or(|last| last > end);
+    Some(if is_over { months.saturating_sub(1) } else { months })
 }
 
 #[cfg(test)]
@@ -85,12 +117,20 @@ mod tests {
 
     use super::*;
 
+    const ZONES: [&str; 4] = ["UTC", "Asia/Tokyo", "America/New_York", "Europe/Berlin"];
+
     fn at(text: &str) -> Timestamp {
         Timestamp::parse(text).unwrap()
     }
 
+    #[track_caller]
     fn check(from: &str, to: &str, months: &str, end: &str) {
-        let period = Period::between(at(from), at(to)).unwrap();
+        check_in("UTC", from, to, months, end);
+    }
+
+    #[track_caller]
+    fn check_in(zone: &str, from: &str, to: &str, months: &str, end: &str) {
+        let period = Period::between(at(from), at(to), Zone::parse(zone).unwrap()).unwrap();
         assert_eq!(
             (period.months.normalize().to_string().as_str(), period.end),
             (months, at(end)),
@@ -119,23 +159,79 @@ mod tests {
 
     #[test]
     fn a_period_that_ends_before_it_begins_is_none() {
-        assert_eq!(Period::between(at("2026-01-01"), at("2026-01-01")), None);
-        assert_eq!(Period::between(at("2026-01-02"), at("2026-01-01")), None);
+        assert_eq!(Period::between(at("2026-01-01"), at("2026-01-01"), Zone::UTC), None);
+        assert_eq!(Period::between(at("2026-01-02"), at("2026-01-01"), Zone::UTC), None);
+    }
+
+    #[test]
+    fn months_are_those_of_the_zone_where_they_are_none_in_utc() {
+        let march = ("2026-02-28T15:00:00Z", "2026-03-31T15:00:00Z");
+        check_in("Asia/Tokyo", march.0, march.1, "1", march.1);
+        check_in("Asia/Tokyo", march.0, "2026-03-30T15:00:00Z", "1", march.1);
+        check("2026-02-28T15:00:00Z", "2026-03-31T15:00:00Z", "1.0968", march.1);
+        // Summer time begins and ends in between.
+        check_in(
+            "America/New_York",
+            "2026-01-01T05:00:00Z",
+            "2026-07-01T04:00:00Z",
+            "6",
+            "2026-07-01T04:00:00Z",
+        );
+        check_in(
+            "America/New_York",
+            "2026-07-01T04:00:00Z",
+            "2027-01-01T04:59:59Z",
+            "6",
+            "2027-01-01T05:00:00Z",
+        );
+        // What is whole in UTC stays so, wherever the tenant is.
+        check_in("Asia/Tokyo", "2026-01-01", "2026-12-31", "12", "2027-01-01");
+    }
+
+    #[test]
+    fn a_part_of_a_month_is_counted_where_midnight_is_nearest() {
+        check_in(
+            "Asia/Tokyo",
+            "2026-02-28T15:00:00Z",
+            "2026-03-15T15:00:00Z",
+            "0.4839",
+            "2026-03-15T15:00:00Z",
+        );
+        check_in("Asia/Tokyo", "2026-03-01", "2026-03-16", "0.4839", "2026-03-16");
+    }
+
+    #[test]
+    fn a_length_is_added_where_midnight_is_nearest() {
+        let tokyo = Zone::parse("Asia/Tokyo").unwrap();
+        let end =
+            |from: &str, months: i64| add_length(at(from), Decimal::new(months, 1), tokyo).unwrap();
+        assert_eq!(end("2026-02-28T15:00:00Z", 10), at("2026-03-31T15:00:00Z"));
+        assert_eq!(end("2026-02-28T15:00:00Z", 5), at("2026-03-16T03:00:00Z"));
+        assert_eq!(end("2026-02-28", 10), at("2026-03-28"));
+    }
+
+    #[test]
+    fn half_of_the_last_decimal_is_a_whole_one() {
+        // 0.00005 of a month of 30 days is 129.6 seconds.
+        check("2026-04-01", "2026-04-01T00:02:09.600Z", "0.0001", "2026-04-01T00:02:09.600Z");
     }
 
     proptest! {
         #[test]
-        fn a_length_that_is_added_is_found_again(day in 0_i64..50_000, months in 1_u32..240) {
+        fn a_length_that_is_added_is_found_again(day in 0_i64..50_000, months in 1_u32..240, zone in 0..ZONES.len()) {
             let from = Timestamp::from_ms(day * DAY_MS).unwrap();
-            let end = add_months(from, months).unwrap();
-            let period = Period::between(from, end).unwrap();
-            prop_assert_eq!(add_length(from, period.months), Some(end));
-            prop_assert_eq!(period.end, end);
+            let zone = Zone::parse(ZONES[zone]).unwrap();
+            let end = add_length(from, Decimal::from(months), zone).unwrap();
+            let period = Period::between(from, end, zone).unwrap();
+            prop_assert_eq!(period, Period { months: Decimal::from(months), end });
         }
 
         #[test]
         fn no_two_moments_make_it_panic(from in 0..=Timestamp::MAX.as_ms(), to in 0..=Timestamp::MAX.as_ms()) {
-            let _ = Period::between(Timestamp::from_ms_clamped(from), Timestamp::from_ms_clamped(to));
+            let (from, to) = (Timestamp::from_ms_clamped(from), Timestamp::from_ms_clamped(to));
+            for zone in ZONES {
+                let _ = Period::between(from, to, Zone::parse(zone).unwrap());
+            }
         }
     }
 }

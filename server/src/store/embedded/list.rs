@@ -64,7 +64,7 @@ fn filter_by<'q>(
 }
 
 fn is_computed(def: &ResourceDef, name: &str) -> bool {
-    def.row(name).is_some_and(|row| !row.is_stored())
+    def.row(name).is_some_and(|row| row.computed_at_read().is_some())
 }
 
 /// A page of records.

@@ -1,0 +1,137 @@
+//! What the licenses of a company say of its renewals (R51), and what does not fit together in them (R55).
+
+use std::collections::BTreeSet;
+
+use rust_decimal::Decimal;
+
+use super::{
+    company::{self, licenses_of, total_of},
+    license::{self, CURRENCY, FROM_DATE, RENEWAL_DATE, is_ongoing, is_renewed},
+    license_issues::{RATE_MISSING, SUCCESSOR_MISSING, Successors, listed, no_rate, shown},
+    license_terms::end_of,
+    settings::{self, Currencies},
+};
+use crate::{
+    schema::{LookupError, ReadCtx},
+    value::{Document, Json, Timestamp, Zone},
+};
+
+/// The latest end, not ahead, of a license that is renewed.
+pub(super) fn read_last_renewal(
+    company: &Document,
+    ctx: &ReadCtx<'_>,
+) -> Result<Option<Json>, LookupError> {
+    let licenses = licenses_of(company, ctx)?;
+    let renewed = licenses.iter().filter(|license| is_renewed(license));
+    let dates = renewed.filter_map(|license| RENEWAL_DATE.get(license));
+    let last = dates.filter(|date| *date <= ctx.now).max();
+    Ok(last.map(|last| Json::string(&last.to_string())))
+}
+
+/// Days of the tenant's calendar from now to the renewal of an ongoing license; none of one that has no
+/// renewal ahead or overdue.
+fn days_to_renewal(license: &Document, now: Timestamp, zone: Zone) -> Option<i64> {
+    let date = RENEWAL_DATE.get(license).filter(|_| is_ongoing(license))?;
+    Some(zone.day(date) - zone.day(now))
+}
+
+/// Days to the renewal that is nearest to today; of two as near, to the one ahead.
+fn nearest_days(company: &Document, ctx: &ReadCtx<'_>) -> Result<Option<(i64, Zone)>, LookupError> {
+    let zone = settings::time_zone_at_read(ctx)?;
+    let licenses = licenses_of(company, ctx)?;
+    let days = licenses.iter().filter_map(|license| days_to_renewal(license, ctx.now, zone));
+    Ok(days.min_by_key(|days| (days.abs(), *days < 0)).map(|days| (days, zone)))
+}
+
+pub(super) fn read_renewal_days(
+    company: &Document,
+    ctx: &ReadCtx<'_>,
+) -> Result<Option<Json>, LookupError> {
+    Ok(nearest_days(company, ctx)?.map(|(days, _)| Json::integer(days)))
+}
+
+pub(super) fn read_renewal_mrr(
+    company: &Document,
+    ctx: &ReadCtx<'_>,
+) -> Result<Option<Json>, LookupError> {
+    expected(company, ctx, |license| license::RENEWAL_MRR.get(license))
+}
+
+pub(super) fn read_renewal_arr(
+    company: &Document,
+    ctx: &ReadCtx<'_>,
+) -> Result<Option<Json>, LookupError> {
+    expected(company, ctx, |license| license::RENEWAL_ARR.get(license))
+}
+
+/// What the licenses that renew on the day of the nearest renewal are expected to bring, in the base
+/// currency; null where that cannot be said.
+fn expected(
+    company: &Document,
+    ctx: &ReadCtx<'_>,
+    amount: impl Fn(&Document) -> Option<Decimal>,
+) -> Result<Option<Json>, LookupError> {
+    let Some((nearest, zone)) = nearest_days(company, ctx)? else { return Ok(None) };
+    let renews = |license: &Document| days_to_renewal(license, ctx.now, zone) == Some(nearest);
+    let total = total_of(company, ctx, renews, amount)?;
+    Ok(Some(total.map_or_else(Json::null, company::amount)))
+}
+
+/// Currencies without a rate of licenses that have not ended, and licenses that are renewed and have no
+/// successor.
+pub(super) fn read_issues(
+    company: &Document,
+    ctx: &ReadCtx<'_>,
+) -> Result<Option<Json>, LookupError> {
+    let licenses = licenses_of(company, ctx)?;
+    let zone = settings::time_zone_at_read(ctx)?;
+    let settings = settings::at_read(ctx)?;
+    let mut issues = Vec::new();
+    for currency in without_rate(&licenses, &settings, ctx.now, zone) {
+        issues.push(shown((RATE_MISSING, company::MRR.name, &no_rate(&currency))));
+    }
+    let successors = Successors::of(&licenses);
+    for license in renewed_alone(&licenses, &successors, zone) {
+        let id = license.text(license::ID.name).unwrap_or_default();
+        let message = format!("no license follows `{id}`, though it is `renewed`");
+        issues.push(shown((SUCCESSOR_MISSING, company::STATUS.name, &message)));
+    }
+    Ok(Some(listed(&issues)))
+}
+
+/// The currencies that keep amounts from being added up: those without a rate where rates are set, all
+/// where none are and there are several.
+fn without_rate(
+    licenses: &[Document],
+    settings: &Document,
+    now: Timestamp,
+    zone: Zone,
+) -> BTreeSet<String> {
+    let lasting =
+        licenses.iter().filter(|license| end_of(license, zone).is_none_or(|end| now < end));
+    let counting = lasting.filter(|license| FROM_DATE.get(license).is_some());
+    let currencies: BTreeSet<String> =
+        counting.filter_map(|license| Some(CURRENCY.get(license)?.into_owned())).collect();
+    match Currencies::of(settings) {
+        Some(rates) => currencies.into_iter().filter(|name| rates.rate(name).is_none()).collect(),
+        None if currencies.len() > 1 => currencies,
+        None => BTreeSet::new(),
+    }
+}
+
+/// The licenses that are renewed and have no successor.
+fn renewed_alone<'l>(
+    licenses: &'l [Document],
+    successors: &'l Successors,
+    zone: Zone,
+) -> impl Iterator<Item = &'l Document> {
+    let renewed = licenses.iter().filter(|license| is_renewed(license));
+    renewed.filter(move |license| !successors.has(license, zone))
+}
+
+/// Whether the company is a customer for one of these: its renewal is agreed, but not there yet (R55).
+pub(super) fn awaits_successor(licenses: &[Document], now: Timestamp, zone: Zone) -> bool {
+    let successors = Successors::of(licenses);
+    renewed_alone(licenses, &successors, zone)
+        .any(|license| FROM_DATE.get(license).is_some_and(|from| from <= now))
+}

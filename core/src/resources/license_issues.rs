@@ -1,0 +1,213 @@
+//! What is missing in a license, or does not fit together (R24, R55). Most of it follows from the license
+//! and is stored with it; what depends on other records is added when it is read.
+
+use std::{collections::BTreeSet, ops::RangeInclusive};
+
+use rust_decimal::Decimal;
+
+use super::{
+    license::{
+        ARR, COMPANY_ID, CURRENCY, FC_NEW_ARR, FC_NEW_ARR_OPTIMISTIC, FC_NEW_ARR_PESSIMISTIC,
+        FC_NEW_MRR, FC_NEW_MRR_OPTIMISTIC, FC_NEW_MRR_PESSIMISTIC, FROM_DATE, ID, ISSUES, LENGTH,
+        LICENSE, MRR, PARENT, PRODUCT_NAME, RENEWAL_ARR, RENEWAL_MRR, RENEWAL_STATUS, TO_DATE,
+        VALUE, is_renewed,
+    },
+    license_terms::{
+        YEAR, end_by_length, end_of, is_fixed, length_of, period_of, price_of, spread_of,
+    },
+    settings::{self, Currencies},
+};
+use crate::{
+    schema::{FillCtx, LookupError, ReadCtx},
+    value::{Document, Json, Timestamp, Zone, time::DAY_MS},
+};
+
+/// How far `value` may be from `mrr` x `length`, and `arr` from `mrr` x 12, for each month (R24).
+const TOLERANCE_A_MONTH: Decimal = Decimal::from_parts(1, 0, 0, false, 2);
+/// How far `length` may be from what the dates say, in months: senders round it.
+const LENGTH_TOLERANCE: Decimal = Decimal::from_parts(1, 0, 0, false, 2);
+/// How many days before or after the end of a license its successor begins: a month, since renewals
+/// are often signed late, or begin with the next month.
+const MAX_GAP_DAYS: i64 = 31;
+
+/// Name of the issue that a creation leaves behind and later writes keep (R22).
+pub(super) const PRODUCT_AMBIGUOUS: &str = "product_ambiguous";
+
+/// An issue: `code`, the property, and the message.
+pub(super) type Found<'f> = (&'static str, &'static str, &'f str);
+
+/// The issue as a response shows it.
+pub(super) fn shown((code, field, message): Found<'_>) -> Json {
+    let mut issue = Document::default();
+    issue.set("code", Json::string(code));
+    issue.set("field", Json::string(field));
+    issue.set("message", Json::string(message));
+    Json::object(&issue)
+}
+
+/// Issues as a response shows them: null where there are none.
+pub(super) fn listed(issues: &[Json]) -> Json {
+    if issues.is_empty() { Json::null() } else { Json::array(issues) }
+}
+
+/// The issues that follow from the license alone.
+pub(super) fn fill_issues(license: &Document, ctx: FillCtx) -> Option<Json> {
+    let missing = missing(license, ctx.zone);
+    let differing = differing(license, ctx.zone);
+    let found = missing.into_iter().chain(differing).filter(|(wrong, _)| *wrong);
+    let mut issues: Vec<Json> = found.map(|(_, issue)| shown(issue)).collect();
+    issues.extend(too_large(license, ctx.zone).into_iter().map(|field| {
+        shown((AMOUNT_TOO_LARGE, field, &format!("`{field}` is too large to be derived")))
+    }));
+    Some(listed(&issues))
+}
+
+const AMOUNT_TOO_LARGE: &str = "amount_too_large";
+
+fn missing(license: &Document, zone: Zone) -> [(bool, Found<'static>); 5] {
+    let has = |name: &str| license.value(name).is_some();
+    let ambiguous = ISSUES.get(license).is_some_and(|issues| {
+        issues.iter().any(|issue| issue.as_ref().text().contains(PRODUCT_AMBIGUOUS))
+    });
+    let message = "several products have this name; the oldest one was used";
+    let ambiguous = (ambiguous, (PRODUCT_AMBIGUOUS, PRODUCT_NAME.name, message));
+    let message = "`fromDate` is needed for the license to count";
+    let from = (!has(FROM_DATE.name), ("from_date_missing", FROM_DATE.name, message));
+    let message = "`_currency` is needed for amounts to count";
+    let currency = (!has(CURRENCY.name), ("currency_missing", CURRENCY.name, message));
+    let priceless = !has(MRR.name) && !has(VALUE.name) && price_of(license, zone).is_none();
+    let price = (priceless, ("price_missing", VALUE.name, "`mrr` or `value` is needed"));
+    let open = !is_fixed(license) && !has(MRR.name) && price_of(license, zone).is_none();
+    let message = "a license without fixed period needs `mrr`";
+    [ambiguous, from, currency, price, (open, ("mrr_missing", MRR.name, message))]
+}
+
+fn differing(license: &Document, zone: Zone) -> [(bool, Found<'static>); 3] {
+    let message = "`value` is not `mrr` times `length`";
+    let value = differs(VALUE.get(license), MRR.get(license), spread_of(license, zone));
+    let value = (value, ("value_differs", VALUE.name, message));
+    let message = "`length` is not the time from `fromDate` to `toDate` in months";
+    let length = (length_differs(license, zone), ("length_differs", LENGTH.name, message));
+    let arr = differs(ARR.get(license), MRR.get(license), Some(YEAR));
+    [value, length, (arr, ("arr_differs", ARR.name, "`arr` is not 12 times `mrr`"))]
+}
+
+/// Whether an amount is further from `mrr` times its months than rounding a month's price explains.
+fn differs(amount: Option<Decimal>, mrr: Option<Decimal>, months: Option<Decimal>) -> bool {
+    let (Some(amount), Some(mrr), Some(months)) = (amount, mrr, months) else {
+        return false;
+    };
+    let price = mrr.checked_mul(months);
+    price.is_some_and(|price| (amount - price).abs() > TOLERANCE_A_MONTH * months)
+}
+
+fn length_differs(license: &Document, zone: Zone) -> bool {
+    let (Some(length), Some(period)) = (LENGTH.get(license), period_of(license, zone)) else {
+        return false;
+    };
+    (period.months - length).abs() > LENGTH_TOLERANCE
+        && end_by_length(license, zone) != TO_DATE.get(license)
+}
+
+/// The amounts that are not there though it is known what they follow from.
+fn too_large(license: &Document, zone: Zone) -> Vec<&'static str> {
+    let has = |name: &str| license.value(name).is_some();
+    let price = price_of(license, zone);
+    let value = is_fixed(license) && price.is_some() && length_of(license, zone).is_some();
+    let mut fields = Vec::new();
+    fields.extend((price.is_some() && !has(MRR.name)).then_some(MRR.name));
+    fields.extend((price.is_some() && !has(ARR.name)).then_some(ARR.name));
+    fields.extend((value && !has(VALUE.name)).then_some(VALUE.name));
+    for (monthly, yearly) in [
+        (RENEWAL_MRR.name, RENEWAL_ARR.name),
+        (FC_NEW_MRR.name, FC_NEW_ARR.name),
+        (FC_NEW_MRR_OPTIMISTIC.name, FC_NEW_ARR_OPTIMISTIC.name),
+        (FC_NEW_MRR_PESSIMISTIC.name, FC_NEW_ARR_PESSIMISTIC.name),
+    ] {
+        fields.extend((has(monthly) && !has(yearly)).then_some(yearly));
+    }
+    fields
+}
+
+/// The stored issues, and those that depend on other records.
+pub(super) fn read_issues(
+    license: &Document,
+    ctx: &ReadCtx<'_>,
+) -> Result<Option<Json>, LookupError> {
+    let mut issues = ISSUES.get(license).unwrap_or_default();
+    if is_renewed(license)
+        && let Some(company) = COMPANY_ID.get(license)
+    {
+        let zone = settings::time_zone_at_read(ctx)?;
+        let licenses = ctx.referring(&LICENSE, COMPANY_ID.name, company)?;
+        if !Successors::of(&licenses).has(license, zone) {
+            let message = "no license follows this one, though it is `renewed`";
+            issues.push(shown((SUCCESSOR_MISSING, RENEWAL_STATUS.name, message)));
+        }
+    }
+    if let Some(currency) = CURRENCY.get(license)
+        && let Some(currencies) = Currencies::of(&*settings::at_read(ctx)?)
+        && currencies.rate(&currency).is_none()
+    {
+        issues.push(shown((RATE_MISSING, CURRENCY.name, &no_rate(&currency))));
+    }
+    Ok(Some(listed(&issues)))
+}
+
+/// Code of a license that is renewed, and of whose renewal there is none.
+pub(super) const SUCCESSOR_MISSING: &str = "successor_missing";
+/// Code of a currency without a rate, where rates are set.
+pub(super) const RATE_MISSING: &str = "rate_missing";
+
+/// What is wrong with a currency that has no rate.
+pub(super) fn no_rate(currency: &str) -> String {
+    let currency = crate::value::issue::quoted(currency);
+    format!("{currency} has no rate in the `currencies` of `/settings`")
+}
+
+/// The licenses of a company that may follow others of it: one of the same product that begins within
+/// [`MAX_GAP_DAYS`] of the end of another and later than it began, or one whose `parent` names it.
+#[derive(Debug, Default)]
+pub(super) struct Successors {
+    begins: BTreeSet<(Option<String>, Timestamp)>,
+    parents: BTreeSet<String>,
+}
+
+impl Successors {
+    /// Those among the licenses of a company.
+    pub(super) fn of(licenses: &[Document]) -> Self {
+        let mut successors = Self::default();
+        for license in licenses {
+            if let Some(from) = FROM_DATE.get(license) {
+                successors.begins.insert((product_of(license), from));
+            }
+            successors.parents.extend(license.text(PARENT.name).map(std::borrow::Cow::into_owned));
+        }
+        successors
+    }
+
+    /// Whether one of them follows a license.
+    pub(super) fn has(&self, license: &Document, zone: Zone) -> bool {
+        let is_parent = license.text(ID.name).is_some_and(|id| self.parents.contains(&*id));
+        is_parent
+            || begins_of_successors(license, zone).is_some_and(|begins| {
+                let product = product_of(license);
+                let (first, last) = begins.into_inner();
+                self.begins.range((product.clone(), first)..=(product, last)).next().is_some()
+            })
+    }
+}
+
+fn product_of(license: &Document) -> Option<String> {
+    PRODUCT_NAME.get(license).map(std::borrow::Cow::into_owned)
+}
+
+/// When a successor may begin.
+fn begins_of_successors(license: &Document, zone: Zone) -> Option<RangeInclusive<Timestamp>> {
+    let end = end_of(license, zone)?.as_ms();
+    let from = FROM_DATE.get(license)?.as_ms();
+    let first = (end - MAX_GAP_DAYS * DAY_MS).max(from + 1);
+    let last = end + MAX_GAP_DAYS * DAY_MS;
+    let at = Timestamp::from_ms_clamped;
+    (first <= last).then(|| at(first)..=at(last))
+}
