@@ -15,7 +15,7 @@ use crate::{
         ticket::{self, TICKET},
     },
     schema::{FillCtx, Lookup, index},
-    value::{Document, Json, JsonRef, Members, ObjectId, Zone, email},
+    value::{Document, Json, JsonRef, Members, ObjectId, email},
 };
 
 /// A person by all that they are known by.
@@ -108,7 +108,7 @@ pub fn clear_ticket(
     let mut cleared = stored.clone();
     take_stand_ins(&mut cleared);
     ticket::clear_people(&mut cleared);
-    let cleared = fill(&TICKET, cleared, FillCtx { now: ctx.now, zone: Zone::UTC });
+    let cleared = fill(&TICKET, cleared, FillCtx::in_utc(ctx.now));
     if cleared == *stored {
         return Ok(Vec::new());
     }

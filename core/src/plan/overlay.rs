@@ -135,7 +135,7 @@ mod tests {
     #[test]
     fn what_is_planned_over_an_overlay_sees_what_was_planned_before_and_changes_nothing_below() {
         let now = Timestamp::parse("2026-11-20").unwrap();
-        let mut ctx = Ctx { now, ids: IdSequence::new([0; 5]), actor: None };
+        let mut ctx = Ctx::new(now, IdSequence::new([0; 5]), None);
         let (mut below, mut overlay) = (Memory::default(), Overlay::default());
         let stored =
             create(&COMPANY, patch(r#"{"name":"A","externalId":"a"}"#), &below, &mut ctx).unwrap();

@@ -6,7 +6,7 @@ use crate::{
         settings::{SETTINGS, SETTINGS_ID},
         user::{self, USER},
     },
-    schema::Lookup,
+    schema::{FillCtx, Lookup},
     value::{Document, Issue, Json, ObjectId, RecordRef, Timestamp, issue::quoted},
 };
 
@@ -75,7 +75,7 @@ pub fn mark_token_user(
     let basis = Basis::Version(version_of(&stored));
     let mut document = stored;
     document.set(user::FOR_TOKEN.name, Json::bool(true));
-    let document = merge::fill(&USER, document, now);
+    let document = merge::fill(&USER, document, FillCtx::in_utc(now));
     let (added, removed) = (Vec::new(), Vec::new());
     Ok(vec![Change::Put { def: &USER, id: user, basis, document, added, removed }])
 }

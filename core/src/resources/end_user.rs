@@ -187,7 +187,7 @@ fn complete_end_user(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::value::{Timestamp, Zone};
+    use crate::value::Timestamp;
 
     #[test]
     fn a_name_splits_at_its_first_space() {
@@ -223,7 +223,7 @@ mod tests {
 
     #[test]
     fn the_full_name_is_joined_from_its_parts() {
-        let ctx = FillCtx { now: Timestamp::MIN, zone: Zone::UTC };
+        let ctx = FillCtx::in_utc(Timestamp::MIN);
         let user = Document::parse(br#"{"lastName":"Lovelace","firstName":"Ada"}"#).unwrap();
         assert_eq!(derive_name(&user, ctx), Some(Json::string("Ada Lovelace")));
         assert_eq!(derive_name(&Document::default(), ctx), None);

@@ -84,6 +84,13 @@ pub struct FillCtx {
     pub zone: Zone,
 }
 
+impl FillCtx {
+    /// For a resource that does not ask for the time zone.
+    pub fn in_utc(now: Timestamp) -> Self {
+        Self { now, zone: Zone::UTC }
+    }
+}
+
 /// What a row may look at when it is computed at read.
 pub struct ReadCtx<'a> {
     /// The moment of reading.

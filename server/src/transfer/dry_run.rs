@@ -40,7 +40,7 @@ pub(super) type Origin = (usize, u64);
 pub(super) fn judge_settings(sent: &Document) -> Result<(), String> {
     let planned =
         shape::check_update(&SETTINGS, sent).map_err(Refusal::Invalid).and_then(|shaped| {
-            let mut ctx = Ctx { now: SystemClock.now(), ids: IdSequence::new([0; 5]), actor: None };
+            let mut ctx = Ctx::new(SystemClock.now(), IdSequence::new([0; 5]), None);
             let mut made = Memory::default();
             made.apply(&plan::settings(&Memory::default(), &mut ctx)?);
             plan::update(&SETTINGS, SETTINGS_ID, shaped.patch, &made, &mut ctx)

@@ -31,7 +31,7 @@ pub(super) fn rehearse(
     let suppressed = snapshot.open_table(SUPPRESSED)?;
     let view = View::of_snapshot(tenant, &tables).with_suppressed(&suppressed);
     let ids = rehearsal.ids.take().unwrap_or_else(|| IdSequence::new(NO_STORE));
-    let mut ctx = Ctx { now, ids, actor: None };
+    let mut ctx = Ctx::new(now, ids, None);
     let mut outcomes = Vec::with_capacity(upserts.items.len());
     for (index, item) in upserts.items.iter().enumerate() {
         let planned = {

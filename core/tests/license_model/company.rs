@@ -1,0 +1,186 @@
+//! What a company's licenses come to, as plainly as can be.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{
+    calendar::{self, DAY},
+    fraction::Fraction,
+    rules::{License, Value, Values, World, number, says, time},
+};
+
+/// A license and its id.
+pub type Known = (String, License);
+/// How much of the base currency one unit of another is worth.
+pub type Rates = BTreeMap<String, Fraction>;
+
+/// Days around the end of a license in which its successor begins.
+const GAP: i64 = 31 * DAY;
+
+/// What is found of a license only when it is read.
+pub fn read(license: &Known, all: &[Known], rates: Option<&Rates>, world: World<'_>) -> Values {
+    let mut read = license.1.shown.clone();
+    let mut issues = vec![];
+    if let Some(Value::Text(stored)) = read.get("issues")
+        && !stored.is_empty()
+    {
+        issues.push(stored.clone());
+    }
+    if is_alone(license, all, world) {
+        issues.push("successor_missing renewalStatus".to_owned());
+    }
+    let currency = currency_of(&license.1).filter(|_| read.contains_key("_currency"));
+    if currency.is_some_and(|currency| rates.is_some_and(|rates| !rates.contains_key(&currency))) {
+        issues.push("rate_missing _currency".to_owned());
+    }
+    read.insert("issues", Value::Text(issues.join(", ")));
+    let renewal = time(&read, "renewalDate");
+    let days = renewal.map(|date| days_to(date, world));
+    read.insert("renewalDaysFromNow", days.unwrap_or(Value::Null));
+    let overdue = renewal.is_some_and(|date| date < world.now);
+    let overdue = overdue && says(&read, "renewalStatus", "ongoing");
+    read.insert("isOverdue", Value::Is(overdue));
+    read
+}
+
+fn days_to(date: i64, world: World<'_>) -> Value {
+    let days = calendar::day(world.zone, date) - calendar::day(world.zone, world.now);
+    Value::Number(Fraction::whole(days.into()))
+}
+
+fn currency_of(license: &License) -> Option<String> {
+    match license.shown.get("_currency") {
+        Some(Value::Text(currency)) => Some(currency.clone()),
+        _ => Some(String::new()),
+    }
+}
+
+/// Whether it is renewed, and no other follows it.
+fn is_alone((id, license): &Known, all: &[Known], world: World<'_>) -> bool {
+    let follows = |(other_id, other): &Known| {
+        if says(&other.shown, "parent", id) {
+            return true;
+        }
+        let dates = (time(&license.shown, "fromDate"), license.end(world.zone));
+        let (Some(from), Some(end)) = dates else { return false };
+        let same = other.shown.get("product") == license.shown.get("product");
+        let near = time(&other.shown, "fromDate")
+            .is_some_and(|begin| begin > from && (begin - end).abs() <= GAP);
+        other_id != id && same && near
+    };
+    says(&license.shown, "renewalStatus", "renewed") && !all.iter().any(follows)
+}
+
+/// The rows of the company that come from its licenses.
+pub fn figures(all: &[Known], rates: Option<&Rates>, world: World<'_>) -> Values {
+    let mut found = Values::new();
+    let text = |text: &str| Value::Text(text.to_owned());
+    found.insert("status", text(status(all, world)));
+    let active: Vec<&Known> = all.iter().filter(|known| is_active(&known.1, world)).collect();
+    found.insert("mrr", total(&active, rates, |license| number(&license.shown, "mrr")));
+    found.insert(
+        "arr",
+        total(&active, rates, |license| {
+            let twelve = number(&license.shown, "mrr").map(|mrr| mrr * Fraction::TWELVE);
+            number(&license.shown, "arr").or(twelve)
+        }),
+    );
+    let renewed = all.iter().filter(|known| says(&known.1.shown, "renewalStatus", "renewed"));
+    let dates = renewed.filter_map(|known| time(&known.1.shown, "renewalDate"));
+    let last = dates.filter(|date| *date <= world.now).max();
+    found.insert("lastRenewal", last.map_or(Value::Null, Value::Time));
+    nearest(all, rates, world, &mut found);
+    found.insert("issues", Value::Text(issues(all, rates, world)));
+    found
+}
+
+fn nearest(all: &[Known], rates: Option<&Rates>, world: World<'_>, found: &mut Values) {
+    let today = calendar::day(world.zone, world.now);
+    let day_of = |known: &Known| {
+        let date = time(&known.1.shown, "renewalDate")?;
+        let ongoing = says(&known.1.shown, "renewalStatus", "ongoing");
+        ongoing.then(|| calendar::day(world.zone, date) - today)
+    };
+    let mut days: Vec<i64> = all.iter().filter_map(day_of).collect();
+    days.sort_by_key(|days| 2 * days.abs() + i64::from(*days < 0));
+    let names = ["renewalMrr", "renewalArr", "renewalDaysFromNow"];
+    found.extend(names.map(|name| (name, Value::Null)));
+    let Some(first) = days.first() else { return };
+    found.insert("renewalDaysFromNow", Value::Number(Fraction::whole((*first).into())));
+    let renewing: Vec<&Known> = all.iter().filter(|known| day_of(known) == Some(*first)).collect();
+    for name in ["renewalMrr", "renewalArr"] {
+        found.insert(name, total(&renewing, rates, |license| number(&license.shown, name)));
+    }
+}
+
+fn is_active(license: &License, world: World<'_>) -> bool {
+    time(&license.shown, "fromDate").is_some_and(|from| from <= world.now)
+        && license.end(world.zone).is_none_or(|end| world.now < end)
+}
+
+fn total(
+    licenses: &[&Known],
+    rates: Option<&Rates>,
+    amount: impl Fn(&License) -> Option<Fraction>,
+) -> Value {
+    let currencies: BTreeSet<_> =
+        licenses.iter().filter_map(|known| currency_of(&known.1)).collect();
+    let mut sum = Fraction::ZERO;
+    for (_, license) in licenses {
+        let rate = match rates {
+            Some(rates) => currency_of(license).and_then(|currency| rates.get(&currency)).copied(),
+            None => (currencies.len() == 1).then_some(Fraction::whole(1)),
+        };
+        let Some(rate) = rate else { return Value::Null };
+        sum = sum + amount(license).unwrap_or(Fraction::ZERO) * rate;
+    }
+    let rounded = sum.rounded(6);
+    let is_absurd = rounded.abs() > Fraction::whole(1_000_000_000_000_000);
+    if is_absurd { Value::Null } else { Value::Number(rounded) }
+}
+
+fn status(all: &[Known], world: World<'_>) -> &'static str {
+    let dated = || all.iter().filter(|known| time(&known.1.shown, "fromDate").is_some());
+    let begun =
+        |known: &Known| time(&known.1.shown, "fromDate").is_some_and(|from| from <= world.now);
+    let ended = |known: &Known| known.1.end(world.zone).is_some_and(|end| end <= world.now);
+    let fixed = |known: &Known| {
+        let never = time(&known.1.shown, "toDate").is_some_and(|end| end >= calendar::YEAR_9999);
+        known.1.shown.get("fixedPeriod") == Some(&Value::Is(true)) && !never
+    };
+    let ongoing = |known: &Known| says(&known.1.shown, "renewalStatus", "ongoing");
+    let held = |known: &&Known| {
+        ongoing(known) && (begun(known) && !ended(known) || fixed(known) && ended(known))
+    };
+    let agreed = |known: &&Known| begun(known) && is_alone(known, all, world);
+    if dated().any(|known| held(&known) || agreed(&known)) {
+        "customer"
+    } else if dated().any(|known| ongoing(known) && !begun(known)) {
+        "coming"
+    } else if dated().any(|known| !ended(known)) {
+        "canceled"
+    } else if dated().next().is_some() {
+        "lost"
+    } else {
+        "prospect"
+    }
+}
+
+fn issues(all: &[Known], rates: Option<&Rates>, world: World<'_>) -> String {
+    let lasting = all.iter().filter(|known| {
+        let ended = known.1.end(world.zone).is_some_and(|end| end <= world.now);
+        time(&known.1.shown, "fromDate").is_some() && !ended
+    });
+    let currencies: BTreeSet<String> = lasting
+        .filter(|known| known.1.shown.contains_key("_currency"))
+        .filter_map(|known| currency_of(&known.1))
+        .collect();
+    let without_rate = match rates {
+        Some(rates) => currencies.iter().filter(|name| !rates.contains_key(*name)).count(),
+        None if currencies.len() > 1 => currencies.len(),
+        None => 0,
+    };
+    let alone = all.iter().filter(|known| is_alone(known, all, world)).count();
+    let mut issues = vec!["rate_missing mrr"; without_rate];
+    issues.extend(vec!["successor_missing status"; alone]);
+    issues.join(", ")
+}

@@ -1,0 +1,412 @@
+//! What a license is worth, by the contract's rules, written down as plainly as can be: it shares no code with
+//! `core`. A license is what was set, and everything else follows from that each time anew.
+
+use std::collections::BTreeMap;
+
+use chrono_tz::Tz;
+
+use super::{
+    calendar::{self, YEAR_9999},
+    fraction::Fraction,
+};
+
+/// A value of a property.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Value {
+    Null,
+    Is(bool),
+    Number(Fraction),
+    Text(String),
+    Time(i64),
+}
+
+impl Value {
+    /// As JSON writes it.
+    pub fn text(&self) -> String {
+        match self {
+            Self::Null => "null".to_owned(),
+            Self::Is(is) => is.to_string(),
+            Self::Number(number) => number.text(),
+            Self::Text(text) => format!("\"{text}\""),
+            Self::Time(time) => format!("\"{}\"", calendar::text(*time)),
+        }
+    }
+}
+
+pub type Values = BTreeMap<&'static str, Value>;
+
+/// Monthly and yearly halves of one amount.
+pub const PAIRS: [(&str, &str); 5] = [
+    ("mrr", "arr"),
+    ("renewalMrr", "renewalArr"),
+    ("fcNewMrr", "fcNewArr"),
+    ("fcNewMrrOptimistic", "fcNewArrOptimistic"),
+    ("fcNewMrrPessimistic", "fcNewArrPessimistic"),
+];
+
+/// A product, by what it has set.
+pub type Product = Values;
+
+#[derive(Clone, Debug, Default)]
+pub struct License {
+    pub set: Values,
+    /// What was answered last.
+    pub shown: Values,
+    /// Whether several products had its product's name when it was made.
+    ambiguous: bool,
+}
+
+/// Where and when the tenant is.
+#[derive(Clone, Copy)]
+pub struct World<'w> {
+    pub zone: Tz,
+    pub now: i64,
+    pub products: &'w [Product],
+}
+
+pub fn number(values: &Values, name: &str) -> Option<Fraction> {
+    match values.get(name) {
+        Some(Value::Number(number)) => Some(*number),
+        _ => None,
+    }
+}
+
+pub fn time(values: &Values, name: &str) -> Option<i64> {
+    match values.get(name) {
+        Some(Value::Time(time)) => Some(*time),
+        _ => None,
+    }
+}
+
+fn is(values: &Values, name: &str) -> bool {
+    values.get(name) == Some(&Value::Is(true))
+}
+
+pub fn says(values: &Values, name: &str, text: &str) -> bool {
+    matches!(values.get(name), Some(Value::Text(said)) if said == text)
+}
+
+/// An amount to six decimals; none beyond a thousand billions.
+fn amount(exact: Fraction) -> Option<Fraction> {
+    let rounded = exact.rounded(6);
+    (rounded.abs() <= Fraction::whole(1_000_000_000_000_000)).then_some(rounded)
+}
+
+const YEAR: Fraction = Fraction::TWELVE;
+
+impl License {
+    /// A new license; `None` where it is refused.
+    pub fn create(body: &Values, world: World<'_>) -> Option<Self> {
+        let mut license = Self::default();
+        license.merge(body);
+        license.is_sound(body, &Values::new())?;
+        license.inherit(world.products);
+        license.settle(false, world);
+        Some(license)
+    }
+
+    /// Another state of it; `None` where that is refused.
+    pub fn update(&self, body: &Values, world: World<'_>) -> Option<Self> {
+        let (mut next, mut body) = (self.clone(), body.clone());
+        // What only stood in, and is sent back as it was, was never said.
+        body.retain(|name, value| {
+            next.set.contains_key(name) || value != self.shown.get(name).unwrap_or(&Value::Null)
+        });
+        next.follow(&mut body, &self.shown);
+        next.merge(&body);
+        next.is_sound(&body, &self.shown)?;
+        let was_lost = says(&self.shown, "renewalStatus", "lost");
+        next.settle(was_lost, world);
+        Some(next)
+    }
+
+    /// What the request changes stands, and what followed from it follows anew.
+    fn follow(&mut self, body: &mut Values, before: &Values) {
+        let known = |name: &str| before.get(name).cloned().unwrap_or(Value::Null);
+        let sent = body.clone();
+        let changes = |name: &str| sent.get(name).is_some_and(|value| *value != known(name));
+        self.ambiguous &= !changes("product");
+        let price = changes("mrr") || changes("arr");
+        let period = changes("fromDate") || changes("toDate") || changes("length");
+        for (monthly, yearly) in PAIRS {
+            match (changes(monthly), changes(yearly)) {
+                (true, false) => self.forget(yearly, body),
+                (false, true) => self.forget(monthly, body),
+                _ => {}
+            }
+        }
+        if changes("toDate") && !changes("length") {
+            self.forget("length", body);
+        }
+        let after = |license: &Self, body: &Values, name: &str| {
+            let merged = body.get(name).or_else(|| license.set.get(name)).cloned();
+            merged.filter(|value| *value != Value::Null)
+        };
+        let fixed = after(self, body, "fixedPeriod") == Some(Value::Is(true));
+        if fixed && changes("length") && !changes("toDate") {
+            self.forget("toDate", body);
+        }
+        let endless =
+            matches!(after(self, body, "toDate"), Some(Value::Time(end)) if end >= YEAR_9999);
+        if !fixed || endless {
+            return;
+        }
+        if changes("value") && !price {
+            self.forget("mrr", body);
+            self.forget("arr", body);
+        } else if (price || period) && !changes("value") {
+            let has_price = |license: &Self| {
+                ["mrr", "arr"].iter().any(|name| after(license, body, name).is_some())
+            };
+            if !price && !has_price(self) {
+                for name in ["mrr", "arr"] {
+                    let known = before.get(name).filter(|value| **value != Value::Null);
+                    self.set.extend(known.map(|value| (name, value.clone())));
+                }
+            }
+            if has_price(self) {
+                self.forget("value", body);
+            }
+        }
+    }
+
+    fn forget(&mut self, name: &str, body: &mut Values) {
+        self.set.remove(name);
+        body.remove(name);
+    }
+
+    fn merge(&mut self, body: &Values) {
+        for (name, value) in body {
+            match value {
+                Value::Null => drop(self.set.remove(name)),
+                value => drop(self.set.insert(name, value.clone())),
+            }
+        }
+    }
+
+    fn is_sound(&self, body: &Values, before: &Values) -> Option<()> {
+        let positive = number(&self.set, "value").is_none_or(|value| value > Fraction::ZERO);
+        let ends = (time(&self.set, "fromDate"), time(&self.set, "toDate"));
+        let ordered = !matches!(ends, (Some(from), Some(to)) if to <= from);
+        let lasts = number(body, "length") != Some(Fraction::ZERO)
+            || number(before, "length") == Some(Fraction::ZERO);
+        (positive && ordered && lasts).then_some(())
+    }
+
+    fn take(&mut self, name: &'static str, product: &Product, theirs: &str) {
+        if let (false, Some(value)) = (self.set.contains_key(name), product.get(theirs)) {
+            self.set.insert(name, value.clone());
+        }
+    }
+
+    fn has(&self, name: &str) -> bool {
+        self.set.contains_key(name)
+    }
+
+    fn inherit(&mut self, products: &[Product]) {
+        let mut named =
+            products.iter().filter(|product| product.get("name") == self.set.get("product"));
+        let Some(product) = named.next() else { return };
+        self.ambiguous = named.next().is_some();
+        let priced = ["mrr", "arr", "value"].iter().any(|name| self.has(name));
+        let currency = (self.set.get("_currency"), product.get("currency"));
+        let foreign = matches!(currency, (Some(own), Some(theirs)) if own != theirs);
+        self.take("_currency", product, "currency");
+        if !priced && !foreign {
+            if says(product, "type", "fee") {
+                if number(product, "value").is_some_and(|value| value > Fraction::ZERO) {
+                    self.take("value", product, "value");
+                }
+            } else {
+                self.take("mrr", product, "mrr");
+            }
+            if !self.has("renewalArr") {
+                self.take("renewalMrr", product, "renewalMrr");
+            }
+        }
+        self.take("fixedPeriod", product, "fixedPeriod");
+        self.take("autoRenews", product, "autoRenews");
+        if !self.has("toDate") {
+            self.take("length", product, "length");
+        }
+        if !self.has("renewalPeriod")
+            && !self.has("renewalUnit")
+            && product.contains_key("renewalPeriod")
+        {
+            self.take("renewalPeriod", product, "renewalPeriod");
+            self.set.insert("renewalUnit", Value::Text("month".to_owned()));
+        }
+        let notice = product.contains_key("noticePeriod") && product.contains_key("noticeUnit");
+        if is(&self.set, "autoRenews")
+            && !self.has("noticePeriod")
+            && !self.has("noticeUnit")
+            && notice
+        {
+            self.take("noticePeriod", product, "noticePeriod");
+            self.take("noticeUnit", product, "noticeUnit");
+        }
+    }
+
+    /// What depends on all that is known by now; then all that follows.
+    fn settle(&mut self, was_lost: bool, world: World<'_>) {
+        if !is(&self.set, "autoRenews") {
+            self.set.remove("noticePeriod");
+            self.set.remove("noticeUnit");
+        }
+        if says(&self.set, "renewalStatus", "lost") && !was_lost {
+            if time(&self.set, "toDate").is_some_and(|end| end >= YEAR_9999) {
+                self.set.remove("toDate");
+            }
+            if self.end_date(Tz::UTC).is_none_or(|end| end >= YEAR_9999) {
+                let earliest = time(&self.set, "fromDate").map_or(i64::MIN, |from| from + 1);
+                self.set.insert("toDate", Value::Time(world.now.max(earliest)));
+            }
+        }
+        self.shown = self.derive(world.zone);
+    }
+
+    /// As it is said, else by beginning and length.
+    fn end_date(&self, zone: Tz) -> Option<i64> {
+        let by_length = || {
+            let from = time(&self.set, "fromDate").filter(|_| is(&self.set, "fixedPeriod"))?;
+            calendar::after(from, number(&self.set, "length")?, zone)
+        };
+        time(&self.set, "toDate").or_else(by_length)
+    }
+
+    fn derive(&self, zone: Tz) -> Values {
+        let mut found = self.set.clone();
+        let end_date = self.end_date(zone);
+        let end = end_date.filter(|end| *end < YEAR_9999);
+        let fixed = is(&self.set, "fixedPeriod") && (end_date.is_none() || end.is_some());
+        let period = time(&self.set, "fromDate").zip(end);
+        let period = period.and_then(|(from, end)| calendar::period(from, end, zone));
+        let length = number(&self.set, "length").or(period.map(|(months, _)| months));
+        let spread = length.filter(|length| *length > Fraction::ZERO && (fixed || end.is_some()));
+        let price = self.price(spread);
+        let mut put = |name: &'static str, value: Option<Value>| {
+            let value = value.unwrap_or(Value::Null);
+            found.entry(name).or_insert(value);
+        };
+        let money = |exact: Option<Fraction>| exact.and_then(amount).map(Value::Number);
+        put("toDate", end_date.map(Value::Time));
+        put("length", period.map(|(months, _)| Value::Number(months)));
+        put("mrr", money(price));
+        put("arr", money(price.map(|price| price * YEAR)));
+        let value = price.zip(length).filter(|_| fixed);
+        put("value", money(value.map(|(price, length)| price * length)));
+        put("renewalStatus", Some(Value::Text("ongoing".to_owned())));
+        put("renewalPeriod", Some(Value::Number(Fraction::whole(1))));
+        put("renewalUnit", Some(Value::Text("month".to_owned())));
+        put("fixedPeriod", Some(Value::Is(false)));
+        put("autoRenews", Some(Value::Is(false)));
+        let over = period.map(|(_, over)| over).or(end);
+        put("renewalDate", over.filter(|_| fixed).map(Value::Time));
+        put("toDateIncluded", Some(Value::Is(end_date.is_some())));
+        let renews = is(&self.set, "autoRenews");
+        put("noticePeriod", renews.then_some(Value::Number(Fraction::ZERO)));
+        put("noticeUnit", renews.then(|| Value::Text("month".to_owned())));
+        put("invoiceCycle", Some(Value::Text(cycle(fixed, length).to_owned())));
+        let custom = says(&found, "invoiceCycle", "custom");
+        let interval = Fraction::whole(custom.into());
+        found.entry("invoiceCycleInterval").or_insert(Value::Number(interval));
+        if !self.has("renewalMrr") && !self.has("renewalArr") {
+            let mrr = found["mrr"].clone();
+            found.insert("renewalMrr", mrr);
+        }
+        for (monthly, yearly) in PAIRS.into_iter().skip(1) {
+            complete(&mut found, monthly, yearly);
+        }
+        let issues = self.issues(&found, (fixed, price.is_some()), (length, spread), period, zone);
+        found.insert("issues", Value::Text(issues));
+        found
+    }
+
+    /// What a month costs, unrounded.
+    fn price(&self, spread: Option<Fraction>) -> Option<Fraction> {
+        let by_year = number(&self.set, "arr").map(|arr| arr / YEAR);
+        let by_value = number(&self.set, "value").zip(spread).map(|(value, months)| value / months);
+        let Some(mrr) = number(&self.set, "mrr") else {
+            return by_year.or(by_value);
+        };
+        let rounds_to_it = |price: &Fraction| amount(*price) == Some(mrr);
+        by_year.filter(rounds_to_it).or(by_value.filter(rounds_to_it)).or(Some(mrr))
+    }
+
+    /// Codes and fields, in their order.
+    fn issues(
+        &self,
+        found: &Values,
+        (fixed, priced): (bool, bool),
+        (length, spread): (Option<Fraction>, Option<Fraction>),
+        period: Option<(Fraction, i64)>,
+        zone: Tz,
+    ) -> String {
+        let lacks = |name: &str| matches!(found.get(name), None | Some(Value::Null));
+        let cent = Fraction::new(1, 100);
+        let differs = |name: &str, months: Option<Fraction>| {
+            let known = (number(found, name), number(found, "mrr"), months);
+            let (Some(amount), Some(mrr), Some(months)) = known else { return false };
+            (amount - mrr * months).abs() > cent * months
+        };
+        let lengths = number(&self.set, "length").zip(period);
+        let length_differs = lengths.is_some_and(|(length, (months, _))| {
+            let from = time(&self.set, "fromDate").unwrap();
+            (length - months).abs() > cent
+                && calendar::after(from, length, zone) != time(found, "toDate")
+        });
+        let mut issues = vec![
+            (self.ambiguous, "product_ambiguous", "product"),
+            (lacks("fromDate"), "from_date_missing", "fromDate"),
+            (lacks("_currency"), "currency_missing", "_currency"),
+            (!priced && lacks("mrr") && lacks("value"), "price_missing", "value"),
+            (!priced && lacks("mrr") && !fixed, "mrr_missing", "mrr"),
+            (differs("value", spread), "value_differs", "value"),
+            (length_differs, "length_differs", "length"),
+            (differs("arr", Some(YEAR)), "arr_differs", "arr"),
+            (priced && lacks("mrr"), "amount_too_large", "mrr"),
+            (priced && lacks("arr"), "amount_too_large", "arr"),
+            (priced && fixed && length.is_some() && lacks("value"), "amount_too_large", "value"),
+        ];
+        for (monthly, yearly) in PAIRS.into_iter().skip(1) {
+            issues.push((!lacks(monthly) && lacks(yearly), "amount_too_large", yearly));
+        }
+        let issues = issues.into_iter().filter(|(wrong, ..)| *wrong);
+        issues.map(|(_, code, field)| format!("{code} {field}")).collect::<Vec<_>>().join(", ")
+    }
+
+    /// When it is over.
+    pub fn end(&self, zone: Tz) -> Option<i64> {
+        let end = time(&self.shown, "toDate").filter(|end| *end < YEAR_9999)?;
+        let from = time(&self.shown, "fromDate");
+        Some(from.and_then(|from| calendar::period(from, end, zone)).map_or(end, |(_, over)| over))
+    }
+}
+
+/// The other half of a pair; where the month costs what the license costs, so does the year.
+fn complete(found: &mut Values, monthly: &'static str, yearly: &'static str) {
+    let (month, year) = (number(found, monthly), number(found, yearly));
+    let money = |exact: Fraction| amount(exact).map_or(Value::Null, Value::Number);
+    match (month, year) {
+        (None, Some(year)) => drop(found.insert(monthly, money(year / YEAR))),
+        (Some(month), None) => {
+            let own = number(found, "arr").filter(|arr| {
+                number(found, "mrr") == Some(month) && amount(*arr / YEAR) == Some(month)
+            });
+            found.insert(yearly, money(own.unwrap_or(month * YEAR)));
+        }
+        _ => {}
+    }
+}
+
+fn cycle(fixed: bool, length: Option<Fraction>) -> &'static str {
+    let months = |length: Fraction| length.is_whole().then(|| length.floor());
+    match length.and_then(months) {
+        _ if !fixed => "monthly",
+        Some(1) => "monthly",
+        Some(3) => "quarterly",
+        Some(6) => "semiAnnual",
+        Some(months) if months > 0 && months % 12 == 0 => "yearly",
+        _ => "once",
+    }
+}
