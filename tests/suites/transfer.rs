@@ -402,7 +402,9 @@ async fn a_table_of_another_program_is_imported_from_a_file_of_any_name() {
     let (code, _, said) = import_from(data.path(), &reach, &file, &wrong).await;
     assert!(code == Some(1) && said.contains("--map: no column is called `Ort`"), "{said}");
     let (code, _, said) = import_from(data.path(), &reach, &file, &known[..4]).await;
-    assert!(code == Some(1) && said.contains("the column `Nr` is not known"), "{said}");
+    assert!(code == Some(1) && said.contains("the column `Nr` is not known; --map"), "{said}");
+    let (code, _, said) = import_from(data.path(), &reach, &file, &["--resource", "company"]).await;
+    assert!(code == Some(1) && said.contains("there are settings, "), "{said}");
     let (code, _, said) =
         import_from(data.path(), &reach, &file, &[&known[..], &["--separator", ","]].concat())
             .await;

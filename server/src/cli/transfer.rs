@@ -108,15 +108,10 @@ impl Export {
 
 /// The resources that are named; all when none is.
 fn named(names: &[String]) -> Result<Vec<&'static ResourceDef>, String> {
-    let all = transfer::everything();
     if names.is_empty() {
-        return Ok(all);
+        return Ok(transfer::everything());
     }
-    let find = |name: &String| {
-        let found = all.iter().copied().find(|def| def.path == name);
-        found.ok_or_else(|| format!("there is no resource `{name}`"))
-    };
-    names.iter().map(find).collect()
+    names.iter().map(|name| transfer::resource_named(name)).collect()
 }
 
 /// `svctrack import`.

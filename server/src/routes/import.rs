@@ -251,7 +251,7 @@ impl Reading {
         let mut bytes = 0;
         loop {
             // What came before a body breaks off is applied.
-            let next = rows.next();
+            let next = rows.next_record();
             let is_over = !matches!(next, Ok(Some(_)));
             let switches = rows.def() != self.def;
             if is_over
@@ -268,7 +268,7 @@ impl Reading {
                 }
                 (batch, bytes) = (self.batch(), 0);
             }
-            match next.map_err(|error| Error::BodyBroken(error.to_string()))? {
+            match next.map_err(unreadable)? {
                 None => return Ok(()),
                 Some((line, Ok(record))) => {
                     bytes += record.to_text().len();
@@ -286,6 +286,14 @@ impl Reading {
         let upserts = Upserts { def: self.def, items: Vec::new(), access: self.access };
         Batch { upserts, lines: Vec::new(), refused: Vec::new(), read_only: Vec::new() }
     }
+}
+
+/// A body that broke off, or that has something in it after which nothing can be read.
+fn unreadable(error: io::Error) -> Error {
+    Error::BodyBroken(match error.kind() {
+        io::ErrorKind::InvalidData => error.to_string(),
+        _ => format!("the body broke off: {error}"),
+    })
 }
 
 /// An import under way.
@@ -369,7 +377,7 @@ impl Import<'_> {
         let Summary { created, updated, unchanged, refused, dry_run, .. } = &self.summary;
         let rest = if *dry_run { "" } else { "; these stay, and the body can be sent again" };
         Error::BodyBroken(format!(
-            "the body broke off: {cause}; {created} rows before had been created, {updated} updated, {unchanged} were \
+            "{cause}; {created} rows before had been created, {updated} updated, {unchanged} were \
              unchanged and {refused} refused{rest}"
         ))
     }

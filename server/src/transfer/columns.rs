@@ -132,7 +132,7 @@ fn column_of(def: &'static ResourceDef, head: &str, map: &HeadMap) -> Result<Col
             def.path
         ),
         None => format!(
-            "the column `{head}` is not known{near} `--map \"{head}=PROPERTY\"` says what it is, `--map \"{head}=\"` leaves it out"
+            "the column `{head}` is not known{near}; --map \"{head}=PROPERTY\" says what it is, --map \"{head}=\" leaves it out"
         ),
     })
 }
@@ -216,7 +216,7 @@ mod tests {
             assert!(said.contains(expect), "{said}");
         };
         check(&["nmae"], &[], "the column `nmae` is not known; did you mean `name`?");
-        check(&["Firma"], &[], "`--map \"Firma=PROPERTY\"` says what it is");
+        check(&["Firma"], &[], "is not known; --map \"Firma=PROPERTY\" says what it is");
         check(
             &["Firma"],
             &[("Firma", "nmae")],

@@ -20,7 +20,7 @@ use svctrack_core::{
 use super::{
     Format,
     dry_run::{DryRun, judge_settings},
-    everything, is_set, referred,
+    everything, is_set, referred, resource_named,
     rows::{Options, Rows, Source},
 };
 use crate::admin::Admin;
@@ -162,12 +162,8 @@ fn single_file(path: &Path, resource: Option<&str>) -> Result<RecordFile, String
         |part: Option<&std::ffi::OsStr>| part.map(|part| part.to_string_lossy().to_lowercase());
     let stem = part(path.file_stem()).unwrap_or_default();
     let name = resource.unwrap_or(&stem);
-    let def = everything().into_iter().find(|def| def.path == name);
-    let def = def.ok_or_else(|| {
-        format!(
-            "{}: there is no resource `{name}`; --resource says what the file holds",
-            path.display()
-        )
+    let def = resource_named(name).map_err(|error| {
+        format!("{}: {error}; --resource says what the file holds", path.display())
     })?;
     let format = match part(path.extension()).as_deref() {
         Some("ndjson" | "jsonl" | "json") => Format::Ndjson,
@@ -272,7 +268,7 @@ impl<'a> Import<'a> {
             |error: &dyn std::error::Error| format!("{}: {error}", from.file.path.display());
         let mut rows = self.reading.rows(from.file)?;
         let (mut batch, mut bytes) = (Vec::new(), 0);
-        while let Some((line, read)) = rows.next().map_err(|error| words(&error))? {
+        while let Some((line, read)) = rows.next_record().map_err(|error| words(&error))? {
             let prepared = read.and_then(|read| self.prepare(from.def, line, &read, pass));
             match prepared {
                 Err(reason) if pass == Pass::First => self.refuse(from, line, reason),

@@ -58,6 +58,19 @@ pub fn everything() -> Vec<&'static ResourceDef> {
     ordered
 }
 
+/// The resource with this name, settings among them.
+///
+/// # Errors
+/// In words, with the names that there are.
+pub fn resource_named(name: &str) -> Result<&'static ResourceDef, String> {
+    let all = everything();
+    let found = all.iter().copied().find(|def| def.path == name);
+    found.ok_or_else(|| {
+        let names: Vec<_> = all.iter().map(|def| def.path).collect();
+        format!("there is no resource `{name}`; there are {}", names.join(", "))
+    })
+}
+
 /// The resources that a resource refers to.
 fn referred(def: &ResourceDef) -> impl Iterator<Item = &'static str> {
     def.rows.iter().filter_map(|row| row.refers).map(|refers| refers.resource)

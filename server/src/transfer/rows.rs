@@ -149,7 +149,7 @@ impl Rows {
     ///
     /// # Errors
     /// When the source cannot be read on.
-    pub fn next(&mut self) -> io::Result<Option<(u64, Read)>> {
+    pub fn next_record(&mut self) -> io::Result<Option<(u64, Read)>> {
         loop {
             let next = match &mut self.records {
                 Records::Ndjson(reader, line) => next_line(reader, line)?,
@@ -346,7 +346,7 @@ mod tests {
 
     fn read(text: &[u8]) -> Vec<String> {
         let mut rows = open(text).unwrap();
-        let next = || rows.next().unwrap();
+        let next = || rows.next_record().unwrap();
         std::iter::from_fn(next)
             .map(|(line, read)| format!("{line} {}", read.unwrap().to_text()))
             .collect()
