@@ -27,6 +27,7 @@ mod proxy;
 mod readme;
 mod responses;
 mod retention;
+mod sdks;
 mod startup;
 mod stream;
 mod tenants;
