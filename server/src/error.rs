@@ -134,7 +134,7 @@ impl Error {
             Self::TenantUnauthorized => verdict(
                 S::UNAUTHORIZED,
                 "tenant_unauthorized",
-                "send the tenant's UUID as the user name of HTTP Basic",
+                "send the tenant's UUID as the user name of HTTP Basic, or as `writeKey` in the body",
             ),
             Self::Forbidden(scope) => verdict(
                 S::FORBIDDEN,

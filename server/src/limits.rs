@@ -95,6 +95,9 @@ pub(crate) const STOP_TIMEOUT: Duration = Duration::from_secs(30);
 pub(crate) const RETRY_AFTER_SECONDS: u32 = 1;
 /// Longest `Idempotency-Key`, in bytes: a UUID has 36.
 pub(crate) const MAX_IDEMPOTENCY_KEY_BYTES: usize = 255;
+/// Largest body of a pipeline's call that names its tenant in the body alone, in bytes: eight times what SDKs send
+/// at once, and little to read for somebody who may not send at all.
+pub(crate) const MAX_UNNAMED_BODY_BYTES: usize = 4 * 1024 * 1024;
 /// Longest name in `Svctrack-Ignored`, in bytes (R6).
 pub(crate) const MAX_IGNORED_NAME_BYTES: usize = 64;
 /// Most names in `Svctrack-Ignored` (R6).

@@ -39,10 +39,10 @@ pub async fn routes(client: &Client) -> Vec<Route> {
 }
 
 impl Route {
-    /// The path, with an id in its place, the test tenant, and a pipeline.
+    /// The path, with an id in its place, the test tenant, a pipeline and a call of it.
     pub fn path_to(&self, id: &str) -> String {
         let path = self.path.replace("{id}", id).replace("{tenant}", TENANT);
-        path.replace("{pipeline}", "segment")
+        path.replace("{pipeline}", "segment").replace("{call}", "track")
     }
 
     /// The first part of the path: the name of a resource, or of what else it is about.
@@ -61,7 +61,7 @@ impl Route {
 
     /// Whether it takes events in.
     pub fn is_tracking(&self) -> bool {
-        ["analytics", "dock"].contains(&self.subject())
+        ["analytics", "dock", "v1"].contains(&self.subject())
     }
 
     /// A body that is well formed, where one is taken.

@@ -49,7 +49,7 @@ async fn with_body(server: &InProcess) -> Vec<(Route, Client)> {
     let routes = routes(&server.client).await.into_iter().filter(|route| route.takes_body);
     let client = |route: &Route| match route.scope.as_deref() {
         Some("operator") => server.operator.clone(),
-        _ if route.subject() == "dock" => server.client.as_pipeline(),
+        _ if ["dock", "v1"].contains(&route.subject()) => server.client.as_pipeline(),
         _ => server.client.clone(),
     };
     routes.map(|route| (route.clone(), client(&route))).collect()

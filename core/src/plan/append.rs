@@ -18,7 +18,8 @@ pub enum Appended {
     Engaged(Engaged),
     /// The sender's id of an event that was taken in, with the time and the way of its receipt (R39).
     Message(String, Timestamp, Route),
-    /// An end user that an event has made at this time, where a tenant limits how many are (R41).
+    /// An end user that an event has made at this time, where a tenant limits how many are (R41), or a company,
+    /// whose number is always limited (R47).
     NewEndUser(Timestamp),
 }
 

@@ -13,8 +13,10 @@ use crate::{
 fields! {
     /// Whether an event may make its user.
     AUTO_CREATE_END_USERS: Bool = "autoCreateEndUsers", if_absent(default_auto_create);
-    /// How many users events may make in an hour; events beyond it wait, and are reported. Any number when not set.
+    /// How many users, and companies of `group` calls, events may make in an hour; events beyond it wait, and are reported. Any number of users when not set, and 1,000 companies.
     MAX_NEW_END_USERS_PER_HOUR: Integer = "maxNewEndUsersPerHour";
+    /// Whether `page` and `screen` calls of pipelines are stored as activities, `Viewed` and the name of the page.
+    TRACK_PAGES: Bool = "trackPages", if_absent(default_track_pages);
     /// How many days activities are kept after they were stored; for ever when not set. What is counted of them stays.
     ACTIVITY_RETENTION_DAYS: Integer = "activityRetentionDays";
     /// Time zone whose months and days reports count, a name of the IANA database.
@@ -65,6 +67,10 @@ const MAX_RETENTION_DAYS: i64 = 36_500;
 
 fn default_auto_create(_: &Document, _: FillCtx) -> Option<Json> {
     Some(Json::bool(true))
+}
+
+fn default_track_pages(_: &Document, _: FillCtx) -> Option<Json> {
+    Some(Json::bool(false))
 }
 
 fn default_time_zone(_: &Document, _: FillCtx) -> Option<Json> {

@@ -1,9 +1,9 @@
-//! Route 4, the bulk call: from a row of an array to an [`Event`] (R31, R32, R36).
+//! Route 4, the bulk call: from a row of an array to an [`Event`] (R31, R32, R36, R48).
 
 use super::{
     Event, Identity, Unreadable,
-    event::{MAX_EVENT_BYTES, name},
-    reader::{Names, Reader, joined_name},
+    event::{Call, MAX_EVENT_BYTES, name},
+    reader::{ACTION, DATE, FIRST_NAME, INFO, LAST_NAME, Names, Reader, Taken, joined_name},
 };
 use crate::value::{Document, Issue, JsonRef, json_rows::Row};
 
@@ -17,13 +17,15 @@ pub const MAX_COUNT: u16 = 300;
 /// The route's own names come first and win (R32).
 const EXTERNAL_ID: &[&str] = &["euExtId", name::EXTERNAL_ID, "userId", "user_id"];
 const COMPANY: &[&str] = &["cId", name::COMPANY, "companyId", "company_id"];
+/// When the call was sent: dates in bulk are not corrected by it, and stay as they are (R45).
+const NOT_CORRECTED: &[&str] = &[name::SENT_AT];
 const NAMES: Names = Names { external_id: "euExtId", email: name::EMAIL, company: "cId" };
 
 /// Reads a row of a bulk call.
 ///
 /// # Errors
 /// [`Unreadable`], with every problem found.
-pub fn read(row: Row) -> Result<Event, Unreadable> {
+pub fn read(row: Row) -> Result<Taken, Unreadable> {
     check_size(row.bytes)?;
     read_members(&row.members.map_err(Unreadable::Malformed)?)
 }
@@ -37,31 +39,34 @@ pub(super) fn check_size(bytes: usize) -> Result<(), Unreadable> {
     Err(Unreadable::Invalid(vec![Issue::of_body("event_too_large", message)]))
 }
 
-fn read_members(row: &Document) -> Result<Event, Unreadable> {
+fn read_members(row: &Document) -> Result<Taken, Unreadable> {
     let mut reader = Reader::of(row);
     let email = reader.text(&[name::EMAIL]);
-    let mut external_id = reader.text(EXTERNAL_ID);
+    let mut external_id = reader.id(EXTERNAL_ID);
     if external_id.is_none() && email.is_none() {
-        external_id = reader.text(&["id"]);
+        external_id = reader.id(&["id"]);
     }
     let event = Event {
         identity: Identity {
             external_id,
             email,
             name: joined_name(&mut reader),
-            company: reader.text(COMPANY),
-            asset: reader.text(&[name::ASSET]),
-            project: reader.text(&[name::PROJECT]),
+            company: reader.id(COMPANY),
+            asset: reader.id(&[name::ASSET]),
+            project: reader.id(&[name::PROJECT]),
         },
-        action: reader.text(&[name::ACTION]),
-        info: reader.object(name::INFO),
+        action: reader.text(ACTION),
+        info: reader.object(INFO),
         passive: reader.passive(),
         weight: reader.weight(),
-        count: row.value(name::COUNT).map(read_count),
+        count: reader.count(read_count),
         date: reader.date(),
         message_id: reader.text(&[name::MESSAGE_ID]),
+        call: Call::Event,
     };
-    reader.finish(event, &NAMES)
+    let spellings = [EXTERNAL_ID, COMPANY, FIRST_NAME, LAST_NAME, DATE, NOT_CORRECTED];
+    let unread = reader.unread(&spellings);
+    reader.finish(event, &NAMES, unread)
 }
 
 /// What is no whole number from 0 to [`MAX_COUNT`] counts as 1 (rule 7, R36).
@@ -77,9 +82,13 @@ mod tests {
     use super::*;
     use crate::value::{Timestamp, json_rows::Rows};
 
+    fn take(body: &str) -> Result<Taken, Unreadable> {
+        read(Rows::check(body.as_bytes()).unwrap().next().unwrap())
+    }
+
     fn only(row: &str) -> Result<Event, Unreadable> {
         let body = format!("[{row}]");
-        read(Rows::check(body.as_bytes()).unwrap().next().unwrap())
+        take(&body).map(|taken| taken.event)
     }
 
     #[test]
@@ -122,6 +131,15 @@ mod tests {
             assert_eq!(count(sent), Some(read), "{sent}");
         }
         assert_eq!(count("null"), None);
+    }
+
+    #[test]
+    fn what_nobody_reads_is_named() {
+        let row =
+            r#"{"euExtId":7,"userId":"8","action":"x","count":"2","sentAt":"x","plan":1,"id":"9"}"#;
+        let taken = take(&format!("[{row}]")).unwrap();
+        assert_eq!(taken.unread, ["plan", "id"]);
+        assert_eq!(taken.event.identity.external_id.as_deref(), Some("7"));
     }
 
     #[test]

@@ -141,6 +141,43 @@ pub struct Event {
     pub date: Option<Timestamp>,
     /// The sender's id of the event (R39).
     pub message_id: Option<String>,
+    /// What kind of call it came with.
+    #[cfg(feature = "records")]
+    #[serde(default, skip_serializing_if = "Call::is_event")]
+    pub call: Call,
+}
+
+/// The call of a pipeline or an SDK that an event came with, where that changes what becomes of it (R47).
+#[cfg(feature = "records")]
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Call {
+    /// One that changes nothing.
+    #[default]
+    Event,
+    /// A page view, which counts where the tenant says so (`trackPages`).
+    Page,
+    /// A view of an app's screen; the same as a page view.
+    Screen,
+    /// One that ties its user to a company, which it creates or fills.
+    Group(Box<Group>),
+}
+
+#[cfg(feature = "records")]
+impl Call {
+    fn is_event(&self) -> bool {
+        *self == Self::Event
+    }
+}
+
+/// What a `group` call says of its company, whose `externalId` is the event's company id.
+#[cfg(feature = "records")]
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Group {
+    /// Its name.
+    pub name: Option<String>,
+    /// The domain of its e-mail addresses, in lower case.
+    pub domain: Option<String>,
 }
 
 /// What is wrong with an event.

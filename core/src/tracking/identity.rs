@@ -137,7 +137,10 @@ pub(super) fn find_company(
 }
 
 /// By `externalId`, else in any of the forms of R2.
-fn sent_company(sent: &str, lookup: &dyn Lookup) -> Result<Option<ObjectId>, LookupError> {
+pub(super) fn sent_company(
+    sent: &str,
+    lookup: &dyn Lookup,
+) -> Result<Option<ObjectId>, LookupError> {
     if let Some(id) = lookup.find(&COMPANY, company::EXTERNAL_ID.name, sent)? {
         return Ok(Some(id));
     }
@@ -232,14 +235,16 @@ fn known(planned: Planned) -> (Vec<Change>, KnownUser) {
 }
 
 /// What is planned here has been looked up first, so that only the store itself can be the reason.
-fn unplannable(refusal: Refusal) -> LookupError {
+pub(super) fn unplannable(refusal: Refusal) -> LookupError {
     match refusal {
         Refusal::Lookup(error) => error,
         // Codes only: messages repeat what was sent, and this text is logged.
         Refusal::Invalid(issues) | Refusal::Conflict(issues) => {
             let codes: Vec<_> = issues.iter().map(|issue| issue.code).collect();
-            LookupError(format!("an event's user cannot be stored: {}", codes.join(", ")).into())
+            LookupError(
+                format!("an event's user or company cannot be stored: {}", codes.join(", ")).into(),
+            )
         }
-        Refusal::NotFound => LookupError("an event's user is not there".into()),
+        Refusal::NotFound => LookupError("an event's user or company is not there".into()),
     }
 }

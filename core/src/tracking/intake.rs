@@ -3,7 +3,10 @@
 
 use super::{
     Event, Identity,
+    event::Call,
+    group,
     identity::{self, Company, Found, user_key},
+    pipeline::{Ignored, Why},
     report::{self, Note, is_placeholder},
 };
 use crate::{
@@ -13,7 +16,7 @@ use crate::{
         company::{self, COMPANY},
         end_user::{self, END_USER},
         project::{self, PROJECT},
-        settings::{self, AUTO_CREATE_END_USERS},
+        settings::{self, AUTO_CREATE_END_USERS, TRACK_PAGES},
     },
     schema::{Lookup, LookupError, ResourceDef},
     value::{
@@ -50,11 +53,13 @@ pub struct TrackingSettings {
     pub auto_create_end_users: bool,
     /// How many users events make in an hour; any number when not given.
     pub max_new_end_users_per_hour: Option<u64>,
+    /// Whether page and screen views of pipelines are activities.
+    pub track_pages: bool,
 }
 
 impl Default for TrackingSettings {
     fn default() -> Self {
-        Self { auto_create_end_users: true, max_new_end_users_per_hour: None }
+        Self { auto_create_end_users: true, max_new_end_users_per_hour: None, track_pages: false }
     }
 }
 
@@ -69,6 +74,7 @@ impl TrackingSettings {
         Ok(Self {
             auto_create_end_users: AUTO_CREATE_END_USERS.get(&set).unwrap_or(default),
             max_new_end_users_per_hour: settings::max_new_end_users_per_hour(&set),
+            track_pages: TRACK_PAGES.get(&set).unwrap_or_default(),
         })
     }
 }
@@ -91,7 +97,7 @@ pub trait EventLookup: Lookup {
         now: Timestamp,
     ) -> Result<Option<Timestamp>, LookupError>;
 
-    /// How many users events have made in the hour of `now`, where that is counted.
+    /// How many users and companies events have made in the hour of `now`, where that is counted.
     ///
     /// # Errors
     /// When the store cannot say.
@@ -117,15 +123,16 @@ pub fn plan(
     lookup: &dyn EventLookup,
     ctx: &mut Ctx,
 ) -> Result<Vec<Change>, LookupError> {
+    if let Some(page) = page_of(sent.event).filter(|_| !settings.track_pages) {
+        let ignored = Ignored { call: page.to_owned(), why: Why::Type };
+        return Ok(vec![found(report::ignored(sent.route, &ignored, sent.received_at))]);
+    }
     if identity::is_suppressed(&sent.event.identity, lookup)? {
         return Ok(vec![found(report::suppressed(sent.route, sent.received_at))]);
     }
     let mut changes = Vec::new();
-    if let Some(id) = &sent.event.message_id {
-        let before = lookup.last_received(id, sent.received_at)?;
-        if before.is_some_and(|at| sent.received_at.as_ms() - at.as_ms() < MESSAGE_ID_MS) {
-            return Ok(changes);
-        }
+    if is_repeated(sent, lookup)? {
+        return Ok(changes);
     }
     // Of an event that is discarded the id does not count, so that it can be sent again.
     let message = sent.event.message_id.clone();
@@ -146,6 +153,25 @@ pub fn plan(
         }
     }
     Ok(changes)
+}
+
+/// The type of a call that says which page or screen was viewed.
+fn page_of(event: &Event) -> Option<&'static str> {
+    match event.call {
+        Call::Page => Some("page"),
+        Call::Screen => Some("screen"),
+        Call::Event | Call::Group(_) => None,
+    }
+}
+
+/// Whether an event with the same id has come in within the last 7 days (R39).
+pub(super) fn is_repeated(
+    sent: &Incoming<'_>,
+    lookup: &dyn EventLookup,
+) -> Result<bool, LookupError> {
+    let Some(id) = &sent.event.message_id else { return Ok(false) };
+    let before = lookup.last_received(id, sent.received_at)?;
+    Ok(before.is_some_and(|at| sent.received_at.as_ms() - at.as_ms() < MESSAGE_ID_MS))
 }
 
 /// Plans what is stored of an event that has waited; none while it has to wait on.
@@ -199,8 +225,7 @@ fn settle(
                 Some(note) => return Ok(Settled::Waits(note, notes)),
             },
             Company::Unknown => {
-                let company = identity.company.clone().unwrap_or_default();
-                return Ok(Settled::Waits(Note::CompanyUnknown(company), notes));
+                return Ok(Settled::Waits(why_no_company(sent, settings, lookup, ctx)?, notes));
             }
             Company::NotSaid => return Ok(Settled::Waits(Note::UserUnknown, notes)),
         },
@@ -210,6 +235,21 @@ fn settle(
     changes.extend(activity.map(|activity| Change::Append(Appended::Activity(activity))));
     changes.extend(notes.iter().map(|note| found(note.finding(sent))));
     Ok(Settled::Stored(changes))
+}
+
+/// Why the company that was sent is not there: that of a `group` call would have been created, if it could.
+fn why_no_company(
+    sent: &Incoming<'_>,
+    settings: TrackingSettings,
+    lookup: &dyn EventLookup,
+    ctx: &Ctx,
+) -> Result<Note, LookupError> {
+    let not_made = match sent.event.call {
+        Call::Group(_) => group::why_not_made(settings, lookup, ctx)?,
+        _ => None,
+    };
+    let company = sent.event.identity.company.clone().unwrap_or_default();
+    Ok(not_made.unwrap_or(Note::CompanyUnknown(company)))
 }
 
 /// Why no user is made now, though their company is known (R35, R41).

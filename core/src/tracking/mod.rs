@@ -1,7 +1,8 @@
 //! What becomes of an event: the event itself ([`event`]), what the script adds in the browser
 //! ([`script`]), how the real-time call (`realtime`), the call of a pipeline (`pipeline`) and the bulk
-//! call (`bulk`) are read, whose it is (`identity`), what is stored of it
-//! (`intake`), what its sender should mend (`report`), and how it is read back (`activity`).
+//! call (`bulk`) are read, whose it is (`identity`), which company a `group` call creates (`group`), what is
+//! stored of it (`intake`), what its sender should fix (`report`, `unread`), and how it is read back
+//! (`activity`).
 
 pub mod event;
 pub mod script;
@@ -10,6 +11,8 @@ pub mod script;
 pub mod activity;
 #[cfg(feature = "records")]
 pub mod bulk;
+#[cfg(feature = "records")]
+pub mod group;
 #[cfg(feature = "records")]
 mod identity;
 #[cfg(feature = "records")]
@@ -22,7 +25,9 @@ mod reader;
 pub mod realtime;
 #[cfg(feature = "records")]
 pub mod report;
+#[cfg(feature = "records")]
+pub mod unread;
 
 pub use self::event::{Event, Fault, Identity};
 #[cfg(feature = "records")]
-pub use self::reader::Unreadable;
+pub use self::reader::{Taken, Unreadable};

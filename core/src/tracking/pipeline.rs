@@ -1,20 +1,120 @@
-//! Route 3, the call of a third-party customer-data pipeline: from its JSON to an [`Event`] (rules 4 and
-//! 5, R32, R33). Such a service corrects wrong clocks itself, so that dates stay as they come (R45).
+//! Route 3 and the routes of SDKs, the calls of a third-party customer-data pipeline: from its JSON to an
+//! [`Event`] (rules 4 and 5, R32, R33, R47). Such a service corrects wrong clocks itself, so that dates stay
+//! as they come (R45).
+
+use std::borrow::Cow;
 
 use super::{
-    Event, Identity, Unreadable,
+    Event, Identity, Taken, Unreadable,
     bulk::check_size,
-    event::name,
+    event::{Call, Group, name},
     reader::{Names, Reader, joined_name},
+    script::given,
 };
-use crate::value::{Document, json_rows::Row};
+use crate::value::{Document, Malformed, email, issue::MAX_QUOTED_CHARS, json_rows::Row};
 
 /// The route's own names come first and win (R32, R33).
 const EXTERNAL_ID: &[&str] = &["userId", "user_id", name::EXTERNAL_ID, "euExtId"];
 const TRAITS_EXTERNAL_ID: &[&str] = &["userId", "user_id", name::EXTERNAL_ID, "euExtId", "id"];
 const COMPANY: &[&str] = &["companyId", "company_id", name::COMPANY, "cId"];
+const GROUP: &[&str] = &["groupId", "group_id"];
+const TIME: &[&str] = &["timestamp", name::DATE, "originalTimestamp"];
 const NAMES: Names =
     Names { external_id: "userId", email: "traits/email", company: "traits/companyId" };
+const NAMES_OF_GROUP: Names =
+    Names { external_id: "userId", email: "context/traits/email", company: "groupId" };
+/// Traits of a user that an event has. One that was not read lost to the same one of an object that goes before,
+/// since some SDKs send them twice.
+const USER_TRAITS: &[&str] = &[
+    name::EMAIL,
+    name::NAME,
+    "firstName",
+    "first_name",
+    "lastName",
+    "last_name",
+    name::ASSET,
+    name::PROJECT,
+];
+/// Begins the name of a trait that is not stored.
+pub(super) const TRAITS: &str = "traits.";
+/// The domain of a company's e-mail addresses, among the traits of a `group` call.
+const DOMAIN: &str = "domain";
+
+/// Members that SDKs and pipelines add to each call by themselves, about the call and not about what was
+/// done: nobody who sends them misses them, so that they are not reported as unread (R48).
+const ENVELOPE: &[&str] = &[
+    "_metadata",
+    "anonymousId",
+    "channel",
+    "context",
+    "integrations",
+    "library",
+    "originalTimestamp",
+    "previousId",
+    "receivedAt",
+    "rudderId",
+    "sentAt",
+    "type",
+    "version",
+    "writeKey",
+];
+
+/// The names of calls that have a route of their own, `/v1/{name}`.
+pub const SDK_CALLS: [&str; 6] = ["track", "identify", "group", "page", "screen", "alias"];
+
+/// What a call is about.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum CallType {
+    Identify,
+    Track,
+    Group,
+    Page,
+    Screen,
+}
+
+impl CallType {
+    fn parse(text: &str) -> Option<Self> {
+        Some(match text {
+            "identify" => Self::Identify,
+            "track" => Self::Track,
+            "group" => Self::Group,
+            "page" => Self::Page,
+            "screen" => Self::Screen,
+            _ => return None,
+        })
+    }
+}
+
+/// What became of a call.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "it is taken apart at once, and a box costs each row"
+)]
+#[derive(Clone, Debug, PartialEq)]
+pub enum Read {
+    /// It is an event.
+    Taken(Taken),
+    /// It is ignored by rule 4, and counted in the report.
+    Ignored(Ignored),
+}
+
+/// A call that is ignored by rule 4, and why.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ignored {
+    /// Its type in lower case, cut short.
+    pub call: String,
+    /// Why it is ignored.
+    pub why: Why,
+}
+
+/// Why a call is ignored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Why {
+    /// Calls of its type are not stored.
+    Type,
+    /// It names neither user id nor e-mail.
+    Nobody,
+}
 
 /// Whether `name` can be that of a pipeline service: in lower case, as it stands in an address.
 pub fn is_pipeline_name(name: &str) -> bool {
@@ -23,67 +123,172 @@ pub fn is_pipeline_name(name: &str) -> bool {
     !name.is_empty() && name.bytes().all(part)
 }
 
-/// Reads a call that came alone; none when it is ignored completely (rule 4).
+/// Reads a call that came alone; `named` is its type where its address says it, and `shared` is the
+/// `context` of the envelope around it.
 ///
 /// # Errors
 /// [`Unreadable`], with every problem found.
-pub fn read(body: &[u8]) -> Result<Option<Event>, Unreadable> {
+pub fn read(body: &[u8], named: Option<&str>, shared: &Document) -> Result<Read, Unreadable> {
     check_size(body.len())?;
-    read_call(&Document::parse(body).map_err(Unreadable::Malformed)?)
+    read_call(&Document::parse(body).map_err(Unreadable::Malformed)?, named, shared)
 }
 
-/// Reads one call of an array of them.
+/// Reads one call of many.
 ///
 /// # Errors
 /// As [`read`].
-pub fn read_row(row: Row) -> Result<Option<Event>, Unreadable> {
+pub fn read_row(row: Row, shared: &Document) -> Result<Read, Unreadable> {
     check_size(row.bytes)?;
-    read_call(&row.members.map_err(Unreadable::Malformed)?)
+    read_call(&row.members.map_err(Unreadable::Malformed)?, None, shared)
 }
 
-fn read_call(call: &Document) -> Result<Option<Event>, Unreadable> {
-    let kind = call.text("type").unwrap_or_default().to_lowercase();
-    if kind != "identify" && kind != "track" {
-        return Ok(None);
-    }
+/// What was expected where a body is none of the forms of the route (R47).
+pub fn no_call() -> Malformed {
+    let message = "expected a call with `type` (`identify`, `track`, `group`, `page`, `screen`), an array of calls, or an object with `batch`";
+    Malformed { code: "call_expected", message: message.to_owned(), offset: 0 }
+}
+
+fn read_call(call: &Document, named: Option<&str>, shared: &Document) -> Result<Read, Unreadable> {
     let mut reader = Reader::of(call);
+    let sent = reader.text(&["type"]);
+    let kind = match (named, sent) {
+        (Some(named), _) => named.to_owned(),
+        (None, Some(sent)) => sent.trim().to_lowercase(),
+        (None, None) if reader.is_faultless() => return Err(Unreadable::Malformed(no_call())),
+        (None, None) => String::new(),
+    };
+    let ignored = |why| {
+        let call = kind.chars().take(MAX_QUOTED_CHARS).collect();
+        Ok(Read::Ignored(Ignored { call, why }))
+    };
+    let Some(call_type) = CallType::parse(&kind) else {
+        return if reader.is_faultless() { ignored(Why::Type) } else { Err(reader.refused()) };
+    };
+    let event = read_event(&mut reader, call_type, shared);
+    if event.event.identity.names_nobody() && reader.is_faultless() {
+        return ignored(Why::Nobody);
+    }
+    let names = if call_type == CallType::Group { &NAMES_OF_GROUP } else { &NAMES };
+    reader.finish(event.event, names, event.unread).map(Read::Taken)
+}
+
+/// Reads the objects within a call too. Of a `group` call, `traits` are the company's.
+fn read_event(reader: &mut Reader<'_>, call_type: CallType, shared: &Document) -> Taken {
     let traits = reader.members("traits").unwrap_or_default();
     let context = reader.members("context").unwrap_or_default();
     let mut of_context = Reader::within("/context", &context);
     let context_traits = of_context.members("traits").unwrap_or_default();
-    let mut sources =
-        [Reader::within("/traits", &traits), Reader::within("/context/traits", &context_traits)];
-    let identity = Identity {
-        external_id: reader
-            .text(EXTERNAL_ID)
-            .or_else(|| first(&mut sources, |traits| traits.text(TRAITS_EXTERNAL_ID))),
-        email: first(&mut sources, |traits| traits.text(&[name::EMAIL])),
-        name: first(&mut sources, joined_name),
-        company: first(&mut sources, |traits| traits.text(COMPANY)),
-        asset: reader
-            .text(&[name::ASSET])
-            .or_else(|| first(&mut sources, |traits| traits.text(&[name::ASSET]))),
-        project: reader
-            .text(&[name::PROJECT])
-            .or_else(|| first(&mut sources, |traits| traits.text(&[name::PROJECT]))),
+    let mut of_shared = Reader::within("/context", shared);
+    let shared_traits = of_shared.members("traits").unwrap_or_default();
+    let mut users = vec![
+        Reader::within("/context/traits", &context_traits),
+        Reader::within("/context/traits", &shared_traits),
+    ];
+    let mut of_traits = Reader::within("/traits", &traits);
+    let (call, company) = match call_type {
+        CallType::Group => (Call::Group(Box::new(read_group(&mut of_traits))), group_id(reader)),
+        CallType::Page => (Call::Page, None),
+        CallType::Screen => (Call::Screen, None),
+        CallType::Identify | CallType::Track => (Call::Event, None),
     };
-    let tracks = kind == "track";
+    users.insert(0, of_traits);
+    let readers = if call_type == CallType::Group { 1.. } else { 0.. };
+    let sources = users.get_mut(readers).unwrap_or_default();
+    let info = match call_type {
+        CallType::Identify | CallType::Group => None,
+        _ => reader.object(&["properties", name::INFO]),
+    };
     let event = Event {
-        identity,
-        action: reader.text(&["event", name::ACTION]).filter(|_| tracks),
-        info: reader.object("properties").or_else(|| reader.object(name::INFO)),
+        identity: read_identity(reader, sources, company),
+        action: read_action(reader, call_type, info.as_deref()),
+        info,
         passive: reader.passive(),
         weight: reader.weight(),
         count: None,
-        date: reader.date(),
+        date: reader.time(TIME),
         message_id: reader.text(&[name::MESSAGE_ID]),
+        call,
     };
+    let (of_company, of_user) = users.split_at(usize::from(call_type == CallType::Group));
+    let mut unread = reader.unread(&[EXTERNAL_ID, TIME, ENVELOPE]);
+    add_traits(&mut unread, of_company, &[]);
+    add_traits(&mut unread, of_user, &[USER_TRAITS, TRAITS_EXTERNAL_ID, COMPANY]);
     reader.add_issues_of(of_context);
-    sources.into_iter().for_each(|traits| reader.add_issues_of(traits));
-    if event.identity.names_nobody() && reader.is_faultless() {
-        return Ok(None);
+    reader.add_issues_of(of_shared);
+    users.into_iter().for_each(|traits| reader.add_issues_of(traits));
+    Taken { event, unread }
+}
+
+/// Who it is: `company` is that of a `group` call.
+fn read_identity(
+    reader: &mut Reader<'_>,
+    sources: &mut [Reader<'_>],
+    company: Option<String>,
+) -> Identity {
+    let mut either = |member| {
+        let own = reader.id(&[member]);
+        own.or_else(|| first(sources, |traits| traits.id(&[member])))
+    };
+    let (asset, project) = (either(name::ASSET), either(name::PROJECT));
+    Identity {
+        external_id: reader
+            .id(EXTERNAL_ID)
+            .or_else(|| first(sources, |traits| traits.id(TRAITS_EXTERNAL_ID))),
+        email: first(sources, |traits| traits.text(&[name::EMAIL])),
+        name: first(sources, joined_name),
+        company: company.or_else(|| first(sources, |traits| traits.id(COMPANY))),
+        asset,
+        project,
     }
-    reader.finish(event, &NAMES).map(Some)
+}
+
+/// What was done; a page is named by itself, else by its properties.
+fn read_action(
+    reader: &mut Reader<'_>,
+    call_type: CallType,
+    properties: Option<&str>,
+) -> Option<String> {
+    let otherwise = match call_type {
+        CallType::Identify | CallType::Group => return None,
+        CallType::Track => return reader.text(&["event", name::ACTION]),
+        CallType::Page => "page",
+        CallType::Screen => "screen",
+    };
+    let properties = properties.and_then(|text| Document::parse(text.as_bytes()).ok());
+    let of_properties = |name| properties.as_ref()?.text(name).map(Cow::into_owned).and_then(given);
+    let named = reader.text(&[name::NAME]);
+    let named = named.or_else(|| of_properties(name::NAME)).or_else(|| of_properties("path"));
+    Some(format!("Viewed {}", named.as_deref().unwrap_or(otherwise)))
+}
+
+/// The company of a `group` call, which cannot be missing.
+fn group_id(reader: &mut Reader<'_>) -> Option<String> {
+    let id = reader.id(GROUP);
+    if id.is_none() && reader.is_faultless() {
+        reader.miss("groupId", "group_missing", "`groupId`; found none");
+    }
+    id
+}
+
+/// A public mail domain, or what is none, says nothing of a company (R35).
+fn read_group(traits: &mut Reader<'_>) -> Group {
+    let is_domain = |domain: &String| {
+        domain.contains('.')
+            && !domain.contains(|char: char| char.is_whitespace() || "/:@".contains(char))
+    };
+    let domain = traits.text(&[DOMAIN]);
+    let domain = domain.and_then(|domain| email::company_domain(&format!("@{domain}")));
+    Group { name: traits.text(&[name::NAME]), domain: domain.filter(is_domain) }
+}
+
+/// Adds the names of traits that are not part of the event, but for those that are `expected`.
+fn add_traits(names: &mut Vec<String>, traits: &[Reader<'_>], expected: &[&[&str]]) {
+    for name in traits.iter().flat_map(|traits| traits.unread(expected)) {
+        let name = format!("{TRAITS}{name}");
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
 }
 
 /// What the first of the objects says that says anything.
@@ -98,8 +303,19 @@ fn first<'a>(
 mod tests {
     use super::*;
 
+    fn call(call: &str) -> Result<Read, Unreadable> {
+        read(call.as_bytes(), None, &Document::default())
+    }
+
+    fn taken(text: &str) -> Taken {
+        match call(text) {
+            Ok(Read::Taken(taken)) => taken,
+            other => panic!("{text}: {other:?}"),
+        }
+    }
+
     fn event(call: &str) -> Event {
-        read(call.as_bytes()).unwrap().unwrap()
+        taken(call).event
     }
 
     #[test]
@@ -137,34 +353,126 @@ mod tests {
     }
 
     #[test]
-    fn an_identify_call_has_no_action() {
-        let found = event(r#"{"type":"Identify","userId":"7","event":"x"}"#);
-        assert_eq!((found.identity.external_id.as_deref(), found.action), (Some("7"), None));
+    fn the_context_of_the_envelope_stands_in_for_that_of_a_call() {
+        let shared = Document::parse(br#"{"traits":{"email":"a@b","companyId":9}}"#).unwrap();
+        let sent = br#"{"type":"track","event":"x","context":{"traits":{"email":"c@d"}}}"#;
+        let Ok(Read::Taken(found)) = read(sent, None, &shared) else { panic!() };
+        let who = &found.event.identity;
+        assert_eq!((who.email.as_deref(), who.company.as_deref()), (Some("c@d"), Some("9")));
     }
 
     #[test]
-    fn what_says_nothing_is_ignored() {
-        for call in [
-            r#"{"type":"page","userId":"7"}"#,
-            r#"{"userId":"7"}"#,
-            r#"{"type":1,"userId":"7"}"#,
-            r#"{"type":"track","event":"x"}"#,
-            r#"{"type":"track","userId":" ","traits":{}}"#,
-        ] {
-            assert_eq!(read(call.as_bytes()), Ok(None), "{call}");
+    fn an_identify_call_has_no_action() {
+        let found = taken(r#"{"type":"Identify","userId":7,"event":"x"}"#);
+        let who = &found.event.identity;
+        assert_eq!((who.external_id.as_deref(), found.event.action), (Some("7"), None));
+        assert_eq!(found.unread, ["event"]);
+    }
+
+    #[test]
+    fn the_type_in_the_address_goes_before_that_in_the_call() {
+        let sent = br#"{"type":"track","userId":"7","event":"x"}"#;
+        let Ok(Read::Taken(found)) = read(sent, Some("identify"), &Document::default()) else {
+            panic!()
+        };
+        assert_eq!(found.event.action, None);
+    }
+
+    #[test]
+    fn a_group_call_says_which_company_it_is() {
+        let found = taken(
+            r#"{"type":"group","userId":"7","groupId":5,"traits":{"name":"Acme","domain":" Acme.Example","plan":"x","email":"info@acme.example"},
+                "context":{"traits":{"email":"ada@acme.example","companyId":"other"}}}"#,
+        );
+        let who = &found.event.identity;
+        assert_eq!((who.external_id.as_deref(), who.company.as_deref()), (Some("7"), Some("5")));
+        assert_eq!((who.email.as_deref(), who.name.as_deref()), (Some("ada@acme.example"), None));
+        let (name, domain) = (Some("Acme".to_owned()), Some("acme.example".to_owned()));
+        assert_eq!(found.event.call, Call::Group(Box::new(Group { name, domain })));
+        assert_eq!(found.unread, ["traits.plan", "traits.email"]);
+        let Err(Unreadable::Invalid(issues)) = call(r#"{"type":"group","userId":"7"}"#) else {
+            panic!()
+        };
+        assert_eq!((issues[0].code, issues[0].pointer.as_str()), ("group_missing", "/groupId"));
+    }
+
+    #[test]
+    fn a_domain_that_says_nothing_of_a_company_is_none() {
+        for domain in ["gmail.com", "localhost", "https://a.example", "a b.example", "a@b.example"]
+        {
+            let found = event(&format!(
+                r#"{{"type":"group","userId":"7","groupId":"g","traits":{{"domain":"{domain}"}}}}"#
+            ));
+            let Call::Group(group) = found.call else { panic!() };
+            let expected = (domain == "a@b.example").then_some("b.example");
+            assert_eq!(group.domain.as_deref(), expected, "{domain}");
         }
     }
 
     #[test]
-    fn a_problem_is_told_where_it_lies() {
-        let check = |call: &str, pointer: &str| {
-            let Err(Unreadable::Invalid(issues)) = read(call.as_bytes()) else { panic!("{call}") };
-            assert_eq!(issues[0].pointer, pointer, "{call}");
+    fn a_page_is_named_by_itself_or_by_its_properties() {
+        let action = |members: &str| {
+            let found = event(&format!(r#"{{"type":"page","userId":"7",{members}}}"#));
+            assert_eq!(found.call, Call::Page);
+            found.action.unwrap()
         };
+        assert_eq!(action(r#""name":"Pricing","properties":{"name":"x"}"#), "Viewed Pricing");
+        assert_eq!(action(r#""properties":{"name":"x","path":"/p"}"#), "Viewed x");
+        assert_eq!(action(r#""properties":{"name":" ","path":"/p"}"#), "Viewed /p");
+        assert_eq!(action(r#""properties":{}"#), "Viewed page");
+        let screen = event(r#"{"type":"screen","userId":"7"}"#);
+        assert_eq!((screen.action.as_deref(), screen.call), (Some("Viewed screen"), Call::Screen));
+    }
+
+    #[test]
+    fn what_is_ignored_says_why() {
+        let nobody = [
+            (r#"{"type":"track","event":"x"}"#, "track"),
+            (r#"{"type":"track","userId":" ","traits":{}}"#, "track"),
+            (r#"{"type":"page","anonymousId":"a"}"#, "page"),
+            (r#"{"type":"group","anonymousId":"a","groupId":"g"}"#, "group"),
+        ];
+        let other = [(r#"{"type":"Alias","userId":"7"}"#, "alias"), (r#"{"type":"x"}"#, "x")];
+        let cases = nobody.map(|case| (case, Why::Nobody)).into_iter();
+        for ((sent, kind), why) in cases.chain(other.map(|case| (case, Why::Type))) {
+            assert_eq!(
+                call(sent),
+                Ok(Read::Ignored(Ignored { call: kind.to_owned(), why })),
+                "{sent}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_is_no_call_says_what_was_expected() {
+        for sent in [r#"{"userId":"7"}"#, r#"{"type":null}"#, r#"{"type":" "}"#, "{}"] {
+            let Err(Unreadable::Malformed(fault)) = call(sent) else { panic!("{sent}") };
+            assert_eq!(fault.code, "call_expected");
+        }
+    }
+
+    #[test]
+    fn what_senders_add_by_themselves_is_not_missed_and_what_they_say_is() {
+        let found = taken(
+            r#"{"type":"track","userId":"7","event":"x","anonymousId":"a","integrations":{},"_metadata":{},"context":{"ip":"x","traits":{"plan":1,"email":"c@d"}},
+                "originalTimestamp":"2026-11-20","email":"a@b","traits":{"plan":"pro","id":"7","company_id":"c","companyId":"d","email":"c@d"}}"#,
+        );
+        assert_eq!(found.unread, ["email", "traits.plan"]);
+        assert!(found.event.date.is_some());
+    }
+
+    #[test]
+    fn a_problem_is_told_where_it_lies() {
+        let check = |text: &str, pointer: &str| {
+            let Err(Unreadable::Invalid(issues)) = call(text) else { panic!("{text}") };
+            assert_eq!(issues[0].pointer, pointer, "{text}");
+        };
+        check(r#"{"type":1,"userId":"7"}"#, "/type");
         check(r#"{"type":"track","traits":{"email":5}}"#, "/traits/email");
         check(r#"{"type":"track","userId":"7","traits":{"email":"ada"}}"#, "/traits/email");
         check(r#"{"type":"track","userId":"7","traits":[]}"#, "/traits");
         check(r#"{"type":"track","userId":"7","context":{"traits":1}}"#, "/context/traits");
+        check(r#"{"type":"group","userId":"7","groupId":"a\u0001"}"#, "/groupId");
     }
 
     #[test]

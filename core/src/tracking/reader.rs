@@ -1,18 +1,39 @@
 //! What the routes have in common when they read an event: the spellings of its members (R32), their
-//! types, and the words in which a problem is reported under the route's own names.
+//! types, the words in which a problem is reported under the route's own names, and which members were
+//! not read.
 
 use std::borrow::Cow;
 
 use super::{Event, Fault, event::name, script::given};
 use crate::value::{
-    Document, Issue, JsonRef, Malformed, Timestamp, issue::quoted, number::is_zero,
+    Document, Issue, JsonRef, Malformed, Timestamp, issue::quoted, json_reader::MAX_KEYS,
+    number::is_zero,
 };
 
 /// Spellings of the time of an event (R32).
-const DATE: &[&str] = &[name::DATE, "timestamp"];
+pub(super) const DATE: &[&str] = &[name::DATE, "timestamp"];
 /// Spellings of the parts of a name (R32).
-const FIRST_NAME: &[&str] = &["firstName", "first_name"];
-const LAST_NAME: &[&str] = &["lastName", "last_name"];
+pub(super) const FIRST_NAME: &[&str] = &["firstName", "first_name"];
+pub(super) const LAST_NAME: &[&str] = &["lastName", "last_name"];
+/// Spellings of the extra data (R48).
+pub(super) const INFO: &[&str] = &[name::INFO, "properties"];
+/// Spellings of the action (R48).
+pub(super) const ACTION: &[&str] = &[name::ACTION, "event"];
+
+/// Words of one bit a member.
+const WORDS: usize = MAX_KEYS.div_ceil(u64::BITS as usize);
+
+/// The range in which JavaScript prints a number without an exponent: so the script prints ids (R48).
+const PLAIN_NUMBERS: std::ops::Range<f64> = 1e-6..1e21;
+
+/// An event as it was read.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Taken {
+    /// The event.
+    pub event: Event,
+    /// Names of the members that are not part of an event, in the order in which they were sent (R48).
+    pub unread: Vec<String>,
+}
 
 /// Why a body, or one of its items, is not an event.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -69,6 +90,8 @@ pub(super) struct Reader<'a> {
     /// Where the object lies in the body, as the beginning of a pointer.
     within: &'static str,
     issues: Vec<Issue>,
+    /// Which members were read: a bit for each, by its place.
+    read: [u64; WORDS],
 }
 
 impl<'a> Reader<'a> {
@@ -79,14 +102,28 @@ impl<'a> Reader<'a> {
 
     /// A reader of an object within the body.
     pub(super) fn within(within: &'static str, document: &'a Document) -> Self {
-        Self { document, within, issues: Vec::new() }
+        Self { document, within, issues: Vec::new(), read: [0; WORDS] }
     }
 
     /// The event, unless something is wrong with it.
-    pub(super) fn finish(self, event: Event, names: &Names) -> Result<Event, Unreadable> {
+    pub(super) fn finish(
+        self,
+        event: Event,
+        names: &Names,
+        unread: Vec<String>,
+    ) -> Result<Taken, Unreadable> {
         let mut issues = self.issues;
         issues.extend(event.faults().map(|fault| names.issue(fault)));
-        if issues.is_empty() { Ok(event) } else { Err(Unreadable::Invalid(issues)) }
+        if issues.is_empty() {
+            Ok(Taken { event, unread })
+        } else {
+            Err(Unreadable::Invalid(issues))
+        }
+    }
+
+    /// What is wrong, where it says nothing of an event.
+    pub(super) fn refused(self) -> Unreadable {
+        Unreadable::Invalid(self.issues)
     }
 
     /// Whether nothing wrong has been found yet.
@@ -95,28 +132,74 @@ impl<'a> Reader<'a> {
     }
 
     /// Takes over what is wrong with an object within the body.
-    pub(super) fn add_issues_of(&mut self, other: Self) {
+    pub(super) fn add_issues_of(&mut self, other: Reader<'_>) {
         self.issues.extend(other.issues);
+    }
+
+    /// Notes that a member is missing.
+    pub(super) fn miss(&mut self, member: &str, code: &'static str, expected: &str) {
+        let pointer = format!("{}/{member}", self.within);
+        self.issues.push(Issue { pointer, code, message: format!("expected {expected}") });
+    }
+
+    /// Names of the members that were not read, but for those in `expected` and nulls: these are spellings that
+    /// lost to the route's own (R32), and what senders add by themselves. It looks through them only where
+    /// there are any.
+    pub(super) fn unread(&self, expected: &[&[&str]]) -> Vec<String> {
+        let read: u32 = self.read.iter().map(|word| word.count_ones()).sum();
+        if read as usize == self.document.len() {
+            return Vec::new();
+        }
+        let members = self.document.iter().enumerate();
+        let unread = members.filter(|(place, (name, value))| {
+            !(self.is_read(*place)
+                || value.is_null()
+                || expected.iter().any(|names| names.contains(name)))
+        });
+        unread.map(|(_, (name, _))| name.to_owned()).collect()
+    }
+
+    fn is_read(&self, place: usize) -> bool {
+        let word = self.read.get(place / u64::BITS as usize).copied().unwrap_or_default();
+        word >> (place % u64::BITS as usize) & 1 == 1
     }
 
     /// The first of the spellings that is there and not blank, as text.
     pub(super) fn text(&mut self, spellings: &[&'static str]) -> Option<String> {
-        spellings.iter().find_map(|member| {
-            let text =
-                self.typed(member, "a string", |value| value.as_str().map(Cow::into_owned))?;
-            given(text)
+        self.first_given(spellings, "a string", |value| value.as_str().map(Cow::into_owned))
+    }
+
+    /// The same for an id, which may be a number (R48).
+    pub(super) fn id(&mut self, spellings: &[&'static str]) -> Option<String> {
+        self.first_given(spellings, "a string or a number", |value| match value.as_str() {
+            Some(text) => Some(text.into_owned()),
+            None => id_of_number(value.as_number_text()?),
         })
     }
 
-    /// The text of an object.
-    pub(super) fn object(&mut self, member: &'static str) -> Option<String> {
+    fn first_given(
+        &mut self,
+        spellings: &[&'static str],
+        expected: &str,
+        read: impl Fn(JsonRef<'a>) -> Option<String>,
+    ) -> Option<String> {
+        spellings.iter().find_map(|member| given(self.typed(member, expected, &read)?))
+    }
+
+    /// The text of an object, the first of the spellings that is there.
+    pub(super) fn object(&mut self, spellings: &[&'static str]) -> Option<String> {
         let object = |value: JsonRef<'_>| value.is_object().then(|| value.text().to_owned());
-        self.typed(member, "an object", object)
+        spellings.iter().find_map(|member| self.typed(member, "an object", object))
     }
 
     /// An object as its members.
     pub(super) fn members(&mut self, member: &'static str) -> Option<Document> {
         self.typed(member, "an object", JsonRef::to_document)
+    }
+
+    /// How often it happened, as `read` makes it of what was sent.
+    pub(super) fn count(&mut self, read: impl Fn(JsonRef<'a>) -> u16) -> Option<u16> {
+        self.typed(name::COUNT, "a number", |value| Some(read(value)))
     }
 
     /// Whether the event does not count as activity.
@@ -156,7 +239,10 @@ impl<'a> Reader<'a> {
         expected: &str,
         read: impl Fn(JsonRef<'a>) -> Option<T>,
     ) -> Option<T> {
-        let value = self.document.value(member)?;
+        let (place, value) = self.document.placed(member)?;
+        if let Some(word) = self.read.get_mut(place / u64::BITS as usize) {
+            *word |= 1 << (place % u64::BITS as usize);
+        }
         let found = read(value);
         if found.is_none() {
             self.refuse(member, expected, value.text());
@@ -179,4 +265,68 @@ pub(super) fn joined_name(reader: &mut Reader<'_>) -> Option<String> {
     let parts = [reader.text(FIRST_NAME), reader.text(LAST_NAME)];
     let name = parts.into_iter().flatten().collect::<Vec<_>>().join(" ");
     (!name.is_empty()).then_some(name)
+}
+
+/// A number as an id (R48): a whole one digit by digit, another one as the script in the browser prints it,
+/// without an exponent. None for one that it would print with an exponent.
+fn id_of_number(text: &str) -> Option<String> {
+    let digits = text.strip_prefix('-').unwrap_or(text);
+    if digits.bytes().all(|byte| byte.is_ascii_digit()) && text != "-0" {
+        return Some(text.to_owned());
+    }
+    let number: f64 = text.parse().ok()?;
+    if number == 0.0 {
+        return Some("0".to_owned());
+    }
+    PLAIN_NUMBERS.contains(&number.abs()).then(|| number.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_is_an_id_as_the_script_prints_it() {
+        for (sent, id) in [
+            ("123", Some("123")),
+            ("-7", Some("-7")),
+            ("12345678901234567890123", Some("12345678901234567890123")),
+            ("123.0", Some("123")),
+            ("1.50", Some("1.5")),
+            ("1e3", Some("1000")),
+            ("-0", Some("0")),
+            ("-0.0", Some("0")),
+            ("0.000001", Some("0.000001")),
+            ("1e21", None),
+            ("1e-7", None),
+            ("1e999", None),
+        ] {
+            assert_eq!(id_of_number(sent).as_deref(), id, "{sent}");
+        }
+    }
+
+    #[test]
+    fn what_nobody_has_read_is_named() {
+        let sent = br#"{"name":"x","pages":3,"action":"y","none":null,"userId":"7","info":{},"context":{}}"#;
+        let document = Document::parse(sent).unwrap();
+        let mut reader = Reader::of(&document);
+        reader.text(&[name::NAME]);
+        reader.text(&[name::NAME]);
+        let expected = [&["context"][..], &["userId"]];
+        assert_eq!(reader.unread(&expected), ["pages", "action", "info"]);
+        reader.object(INFO);
+        reader.text(ACTION);
+        assert_eq!(reader.unread(&expected), ["pages"]);
+    }
+
+    #[test]
+    fn the_last_of_as_many_members_as_an_object_may_have_is_noted() {
+        let members: Vec<String> = (1..MAX_KEYS).map(|number| format!("\"{number}\":1")).collect();
+        let sent = format!("{{{},\"name\":\"x\"}}", members.join(","));
+        let document = Document::parse(sent.as_bytes()).unwrap();
+        let mut reader = Reader::of(&document);
+        reader.text(&[name::NAME]);
+        assert!(!reader.unread(&[]).contains(&"name".to_owned()));
+        assert_eq!(reader.unread(&[]).len(), MAX_KEYS - 1);
+    }
 }

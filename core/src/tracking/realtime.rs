@@ -1,9 +1,11 @@
-//! Route 1, the real-time call: from the bytes of a body to an [`Event`] (R30, R32, R36, R45).
+//! Route 1, the real-time call: from the bytes of a body to an [`Event`] (R30, R32, R36, R45, R48).
 
 use super::{
     Event, Identity,
-    event::name,
-    reader::{Names, Reader, Unreadable, joined_name},
+    event::{Call, name},
+    reader::{
+        ACTION, DATE, FIRST_NAME, INFO, LAST_NAME, Names, Reader, Taken, Unreadable, joined_name,
+    },
 };
 use crate::value::{Document, Timestamp};
 
@@ -21,27 +23,29 @@ const NAMES: Names =
 ///
 /// # Errors
 /// [`Unreadable`], with every problem found.
-pub fn read(body: &[u8], received_at: Timestamp) -> Result<Event, Unreadable> {
+pub fn read(body: &[u8], received_at: Timestamp) -> Result<Taken, Unreadable> {
     let document = Document::parse(body).map_err(Unreadable::Malformed)?;
     let mut reader = Reader::of(&document);
     let event = Event {
         identity: Identity {
-            external_id: reader.text(EXTERNAL_ID),
+            external_id: reader.id(EXTERNAL_ID),
             email: reader.text(&[name::EMAIL]),
             name: joined_name(&mut reader),
-            company: reader.text(COMPANY),
-            asset: reader.text(&[name::ASSET]),
-            project: reader.text(&[name::PROJECT]),
+            company: reader.id(COMPANY),
+            asset: reader.id(&[name::ASSET]),
+            project: reader.id(&[name::PROJECT]),
         },
-        action: reader.text(&[name::ACTION]),
-        info: reader.object(name::INFO),
+        action: reader.text(ACTION),
+        info: reader.object(INFO),
         passive: reader.passive(),
         weight: reader.weight(),
         count: None,
         date: corrected_date(&mut reader, received_at),
         message_id: reader.text(&[name::MESSAGE_ID]),
+        call: Call::Event,
     };
-    reader.finish(event, &NAMES)
+    let unread = reader.unread(&[EXTERNAL_ID, COMPANY, FIRST_NAME, LAST_NAME, DATE]);
+    reader.finish(event, &NAMES, unread)
 }
 
 /// The event's date, moved by the difference of the sender's clock and ours (R45).
@@ -56,9 +60,10 @@ fn corrected_date(reader: &mut Reader<'_>, received_at: Timestamp) -> Option<Tim
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tracking::event::{Kind, MEMBERS, Place};
 
     fn event(body: &str) -> Event {
-        read(body.as_bytes(), Timestamp::parse("2026-11-20T12:00:00Z").unwrap()).unwrap()
+        read(body.as_bytes(), Timestamp::parse("2026-11-20T12:00:00Z").unwrap()).unwrap().event
     }
 
     fn check_refused(body: &str, expect: &[(&str, &str)]) {
@@ -104,6 +109,37 @@ mod tests {
         );
         let joined = event(r#"{"email":"a@b","firstName":"Ada","lastName":"Lovelace"}"#);
         assert_eq!(joined.identity.name.as_deref(), Some("Ada Lovelace"));
+    }
+
+    #[test]
+    fn what_other_senders_call_action_and_info_is_understood() {
+        let found = event(r#"{"externalId":123,"event":"x","properties":{"a":1}}"#);
+        assert_eq!(found.identity.external_id.as_deref(), Some("123"));
+        assert_eq!(
+            (found.action.as_deref(), found.info.as_deref()),
+            (Some("x"), Some(r#"{"a":1}"#))
+        );
+        let both = r#"{"email":"a@b","action":"own","event":"x","info":{},"properties":{"a":1},"timestamp":null}"#;
+        let both = read(both.as_bytes(), Timestamp::MIN).unwrap();
+        assert_eq!(both.event.action.as_deref(), Some("own"));
+        assert_eq!(both.event.info.as_deref(), Some("{}"));
+        assert_eq!(both.unread, ["event", "properties"]);
+    }
+
+    #[test]
+    fn every_member_of_the_route_is_read() {
+        let members = MEMBERS.iter().filter(|member| member.place != Place::BulkRow);
+        let value = |kind| match kind {
+            Kind::Id | Kind::Text => r#""a@b""#,
+            Kind::Object => "{}",
+            Kind::Number | Kind::Integer => "1",
+            Kind::Bool => "true",
+            Kind::Time => r#""2026-11-20""#,
+        };
+        let members: Vec<String> =
+            members.map(|member| format!(r#""{}":{}"#, member.name, value(member.kind))).collect();
+        let body = format!("{{{},\"count\":2}}", members.join(","));
+        assert_eq!(read(body.as_bytes(), Timestamp::MIN).unwrap().unread, ["count"]);
     }
 
     #[test]

@@ -5,7 +5,11 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Event, intake::Incoming};
+use super::{
+    Event,
+    intake::Incoming,
+    pipeline::{Ignored, SDK_CALLS, Why},
+};
 use crate::{
     plan::{Finding, Route},
     resources::{
@@ -36,6 +40,11 @@ pub(super) enum Note {
     UserNotMade,
     /// The user is not known, and events have made as many in this hour as the tenant lets them.
     TooManyUsers(u64),
+    /// The company of a `group` call is not known, and the tenant makes its companies itself.
+    CompanyNotMade,
+    /// The company of a `group` call is not known, and events have made as many users and companies in this
+    /// hour as they may.
+    TooManyCompanies(u64),
     /// `externalId` and e-mail name two users; the first one is followed.
     IdentitiesDiffer(ObjectId, ObjectId),
     /// The e-mail is that of a user with another `externalId`.
@@ -72,6 +81,16 @@ impl Note {
                 String::new(),
                 format!("the user is not known, and events made {max} new users within the hour, as many as `maxNewEndUsersPerHour` lets them: stop a sender that makes ids up; else raise it, create the user, or replay this entry in a later hour"),
             ),
+            Self::CompanyNotMade => (
+                "company_not_created",
+                String::new(),
+                "the company of a `group` call is not known, and `autoCreateEndUsers` is off: create the company, or switch it on".to_owned(),
+            ),
+            Self::TooManyCompanies(max) => (
+                "too_many_new_companies",
+                String::new(),
+                format!("the company of a `group` call is not known, and events created {max} users and companies within the hour, the limit: stop a sender that makes ids up; else raise `maxNewEndUsersPerHour`, create the company, or replay this entry in a later hour"),
+            ),
             Self::IdentitiesDiffer(user, other) => (
                 "identities_differ",
                 format!("{user} {other}"),
@@ -96,7 +115,13 @@ impl Note {
 
     /// Whether it is the tenant's settings that keep an event from making its user.
     pub(super) fn is_of_settings(&self) -> bool {
-        matches!(self, Self::UserNotMade | Self::TooManyUsers(_))
+        matches!(
+            self,
+            Self::UserNotMade
+                | Self::TooManyUsers(_)
+                | Self::CompanyNotMade
+                | Self::TooManyCompanies(_)
+        )
     }
 
     /// The entry for the report.
@@ -187,6 +212,49 @@ pub fn refused(route: Route, index: usize, issue: &Issue, at: Timestamp) -> Find
         code: issue.code,
         cause: issue.pointer.clone(),
         message: format!("events were refused: {}", without_words(&issue.message)),
+        at,
+        count: 1,
+        sample,
+        people: Vec::new(),
+    }
+}
+
+/// A call that is ignored by rule 4: one cause for each type that SDKs have, and one for all others (R47).
+#[must_use]
+pub fn ignored(route: Route, ignored: &Ignored, at: Timestamp) -> Finding {
+    let call = quoted(&ignored.call);
+    let (code, message) = match (ignored.why, ignored.call.as_str()) {
+        (Why::Nobody, _) => (
+            "identity_missing",
+            format!(
+                "{call} calls that carry neither user id nor e-mail are ignored: call `identify` first, so that each carries `userId`; `anonymousId` identifies nobody"
+            ),
+        ),
+        (Why::Type, "page" | "screen") => (
+            "ignored_type",
+            format!("{call} calls are ignored: set `trackPages` to store them as activities"),
+        ),
+        (Why::Type, "alias") => (
+            "ignored_type",
+            format!(
+                "{call} calls are ignored, since users are never merged: send user id and e-mail in one `identify` call"
+            ),
+        ),
+        (Why::Type, _) => (
+            "ignored_type",
+            format!(
+                "{call} calls are ignored: expected `identify`, `track`, `group`, `page` or `screen`"
+            ),
+        ),
+    };
+    let is_known = SDK_CALLS.contains(&ignored.call.as_str());
+    let mut sample = Document::default();
+    sample.set("type", Json::string(&ignored.call));
+    Finding {
+        route,
+        code,
+        cause: if is_known { ignored.call.clone() } else { String::new() },
+        message,
         at,
         count: 1,
         sample,

@@ -31,6 +31,13 @@ impl Document {
         self.get(name).filter(|value| !value.is_null())
     }
 
+    /// A member that is there and not `null`, with its place among the others.
+    pub(crate) fn placed(&self, name: &str) -> Option<(usize, JsonRef<'_>)> {
+        let place = self.members.iter().position(|(known, _)| **known == *name)?;
+        let value = self.members.get(place)?.1.as_ref();
+        (!value.is_null()).then_some((place, value))
+    }
+
     /// The string of a member, if it is one.
     pub fn text(&self, name: &str) -> Option<Cow<'_, str>> {
         self.get(name)?.as_str()

@@ -119,7 +119,7 @@ pub(super) struct Faults {
 
 impl Faults {
     /// Every fault ends the reading.
-    fn strict() -> Self {
+    pub(super) fn strict() -> Self {
         Self { goes_on: false, keeps: false, found: None }
     }
 
@@ -210,7 +210,7 @@ pub(super) fn read_members(
 }
 
 /// Copies the value that begins with `next` to `text` in compact form.
-fn copy_value(
+pub(super) fn copy_value(
     next: u8,
     lexer: &mut SliceLexer<'_>,
     depth: usize,
@@ -278,7 +278,7 @@ fn copy_array(
 
 /// Reads an object whose values lie `depth` deep, calling `member` with each key and the first byte of its
 /// value. Once it is lost it is passed over, so that it takes no more memory.
-fn object<'a>(
+pub(super) fn object<'a>(
     lexer: &mut SliceLexer<'a>,
     depth: usize,
     faults: &mut Faults,
@@ -330,6 +330,7 @@ pub(super) enum Fault {
     DuplicateKey(String),
     NotAnObject,
     NotAnArray,
+    NotABatch,
 }
 
 impl From<Expect> for Fault {
@@ -365,6 +366,9 @@ impl Fault {
             Self::NotAnObject => ("body_must_be_object", "expected a JSON object".to_owned()),
             Self::NotAnArray => {
                 ("body_must_be_array", "expected a JSON array of objects".to_owned())
+            }
+            Self::NotABatch => {
+                ("batch_must_be_array", "`batch` must be an array of objects".to_owned())
             }
         };
         Malformed { code, message, offset }

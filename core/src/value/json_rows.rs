@@ -4,8 +4,8 @@
 use hifijson::SliceLexer;
 
 use super::{
-    Document, Malformed,
-    json_reader::{Fault, Faults, read, read_items, read_members, skip_value},
+    Document, Json, Malformed,
+    json_reader::{Fault, Faults, copy_value, object, read, read_items, read_members, skip_value},
 };
 
 /// How deep a row lies in the array, counting itself.
@@ -25,6 +25,71 @@ pub struct Row {
     pub members: Result<Document, Malformed>,
     /// How long its text is, in bytes.
     pub bytes: usize,
+}
+
+/// An object around rows, `{"batch": [...], ...}`, or one without.
+#[derive(Clone, Debug, Default)]
+pub struct Envelope {
+    /// The members that were asked for.
+    pub members: Document,
+    /// Where the first row of its array begins, in bytes of the text; none where there is no array.
+    first: Option<usize>,
+}
+
+impl Envelope {
+    /// Name of the member that holds the rows.
+    pub const ROWS: &'static str = "batch";
+
+    /// Checks that `text` is a JSON object as a whole, and its rows objects; keeps only the members that are
+    /// `wanted`.
+    ///
+    /// # Errors
+    /// [`Malformed`], with `body_must_be_object` for another JSON value.
+    pub fn check(text: &[u8], wanted: &[&str]) -> Result<Self, Malformed> {
+        let mut envelope = Self::default();
+        read(text, |next, lexer| {
+            if next != b'{' {
+                skip_value(next, lexer, 0)?;
+                return Err(Fault::NotAnObject);
+            }
+            object(lexer, 1, &mut Faults::strict(), |key, next, lexer, faults| {
+                if key == Self::ROWS {
+                    envelope.first = Some(text.len() - lexer.as_slice().len() + 1);
+                    return read_batch(next, lexer);
+                }
+                if !wanted.contains(&&*key) {
+                    return skip_value(next, lexer, 1);
+                }
+                let mut value = String::new();
+                copy_value(next, lexer, 1, &mut value, faults)?;
+                envelope.members.push(key, Json::of_text(value));
+                Ok(())
+            })
+        })?;
+        Ok(envelope)
+    }
+
+    /// Whether there are rows.
+    pub fn has_rows(&self) -> bool {
+        self.first.is_some()
+    }
+
+    /// The rows of `text`, which has been checked.
+    pub fn rows<'a>(&self, text: &'a [u8]) -> Rows<'a> {
+        let rest = self.first.and_then(|first| text.get(first..)).unwrap_or_default();
+        Rows { whole: text, rest }
+    }
+}
+
+fn read_batch(next: u8, lexer: &mut SliceLexer<'_>) -> Result<(), Fault> {
+    if next != b'[' {
+        skip_value(next, lexer, 1)?;
+        return Err(Fault::NotABatch);
+    }
+    read_items(next, lexer, |next, lexer| {
+        skip_value(next, lexer, DEPTH_OF_ROWS)?;
+        if next == b'{' { Ok(()) } else { Err(Fault::NotABatch) }
+    })
 }
 
 impl<'a> Rows<'a> {
@@ -115,6 +180,40 @@ mod tests {
             assert_eq!(rows(text), at_once(text), "{text}");
         }
         assert_eq!(rows("[]"), Ok(vec![]));
+    }
+
+    #[test]
+    fn rows_in_an_envelope_are_those_of_its_array() {
+        let text = r#" {"a":{"batch":[{"x":0}]},"batch" : [ {"x":1},{"x":[{}]}, {"x":1,"x":2} ],"context":{"b":1}} "#;
+        let envelope = Envelope::check(text.as_bytes(), &["context"]).unwrap();
+        assert_eq!(envelope.members.to_text(), r#"{"context":{"b":1}}"#);
+        let rows: Vec<_> = envelope.rows(text.as_bytes()).collect();
+        let texts: Vec<_> =
+            rows.iter().map(|row| row.members.as_ref().map(Document::to_text)).collect();
+        assert_eq!(texts[0], Ok(r#"{"x":1}"#.to_owned()));
+        assert_eq!(texts[1], Ok(r#"{"x":[{}]}"#.to_owned()));
+        assert_eq!((rows.len(), rows[2].members.is_err()), (3, true));
+        let empty = Envelope::check(br#"{"batch":[]}"#, &[]).unwrap();
+        assert!(empty.has_rows() && empty.rows(br#"{"batch":[]}"#).next().is_none());
+        assert!(!Envelope::check(br#"{"a":[]}"#, &[]).unwrap().has_rows());
+    }
+
+    #[test]
+    fn an_envelope_is_an_object_with_an_array_of_objects() {
+        let code = |text: &str| Envelope::check(text.as_bytes(), &["a"]).unwrap_err().code;
+        assert_eq!(code("[]"), "body_must_be_object");
+        assert_eq!(code("7"), "body_must_be_object");
+        assert_eq!(code(r#"{"batch":{}}"#), "batch_must_be_array");
+        assert_eq!(code(r#"{"batch":[{},1]}"#), "batch_must_be_array");
+        assert_eq!(code(r#"{"batch":[{}],"batch":[]}"#), "json_duplicate_key");
+        assert_eq!(code(r#"{"a":{"b":1,"b":2}}"#), "json_duplicate_key");
+        assert_eq!(code(r#"{"batch":[{]}"#), "json_malformed");
+        assert_eq!(code(r#"{"batch":[]} x"#), "json_malformed");
+        let deep = format!("{{\"batch\":[{{\"a\":{}{}}}]}}", "[".repeat(62), "]".repeat(62));
+        assert_eq!(code(&deep), "json_too_deep");
+        let last = format!("{{\"batch\":[{{\"a\":{}{}}}]}}", "[".repeat(61), "]".repeat(61));
+        let rows = Envelope::check(last.as_bytes(), &[]).unwrap();
+        assert!(rows.rows(last.as_bytes()).all(|row| row.members.is_ok()));
     }
 
     proptest! {

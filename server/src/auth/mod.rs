@@ -152,14 +152,23 @@ fn counted(app: &App, tenant: TenantId) -> Result<Option<Tenant>, Error> {
 }
 
 /// The tenant of a pipeline's call: its UUID is the user name of HTTP Basic, whatever the password
-/// (R33).
+/// (R33). None where that is no UUID: then the body names it.
+///
+/// # Errors
+/// [`Error::TenantUnauthorized`] when there is no such tenant; [`Error::TenantSuspended`].
+pub(crate) fn tenant_of_basic(app: &App, request: &Request) -> Result<Option<Tenant>, Error> {
+    let header = request.headers().get(AUTHORIZATION).and_then(|header| header.to_str().ok());
+    let id = header.and_then(user_of_basic).and_then(|user| TenantId::parse(&user));
+    let Some(id) = id else { return Ok(None) };
+    counted(app, id)?.ok_or(Error::TenantUnauthorized).map(Some)
+}
+
+/// The tenant of an SDK's call: its UUID is the write key in the body (R47).
 ///
 /// # Errors
 /// [`Error::TenantUnauthorized`] when it is absent, or there is no such tenant; [`Error::TenantSuspended`].
-pub(crate) fn tenant_of_pipeline(app: &App, request: &Request) -> Result<Tenant, Error> {
-    let header = request.headers().get(AUTHORIZATION).and_then(|header| header.to_str().ok());
-    let id = header.and_then(user_of_basic).and_then(|user| TenantId::parse(&user));
-    let id = id.ok_or(Error::TenantUnauthorized)?;
+pub(crate) fn tenant_of_write_key(app: &App, key: Option<&str>) -> Result<Tenant, Error> {
+    let id = key.and_then(TenantId::parse).ok_or(Error::TenantUnauthorized)?;
     counted(app, id)?.ok_or(Error::TenantUnauthorized)
 }
 

@@ -7,6 +7,7 @@ use svctrack_core::{
         bulk::MAX_COUNT,
         event::{MAX_MESSAGE_ID_BYTES, MEMBERS, Place, name},
     },
+    value::json_rows::Envelope,
 };
 
 use super::{
@@ -34,25 +35,30 @@ pub(super) fn bulk_event() -> Value {
     event
 }
 
-pub(super) fn pipeline_call() -> Value {
+/// A call whose type is in its address.
+pub(super) fn sdk_call() -> Value {
     let text = |description: &str| json!({ "type": ["string", "null"], "pattern": TEXT, "description": description });
+    let id = |description: &str| json!({ "type": ["string", "number", "null"], "pattern": TEXT, "description": description });
     json!({
-        "type": "object", "description": "A call of a customer-data pipeline. `userId`, or an e-mail in `traits`, identifies the user.",
+        "type": "object", "description": "A call of a customer-data pipeline or its SDK. `userId`, or an e-mail in `traits` or `context.traits`, identifies the user.",
         "properties": {
-            "type": text("`identify` or `track`, in any case; any other call is ignored."),
-            "userId": text("The user's id in the caller's system."),
+            "type": text("`identify`, `track`, `group`, `page` or `screen`, in any case; any other call is ignored, and reported."),
+            "userId": id("The user's id in the caller's system."),
             "event": text("What was done."),
+            "name": text("The page or screen that was viewed, of a `page` or `screen` call."),
+            "groupId": id("Customer id in the caller's system, of a `group` call."),
             "properties": {
                 "type": ["object", "null"], "description": "Extra data.",
                 "propertyNames": { "pattern": TEXT }, "additionalProperties": true,
             },
             "traits": {
-                "type": ["object", "null"], "description": "Who the user is.",
+                "type": ["object", "null"], "description": "Who the user is; of a `group` call, who the company is.",
                 "properties": {
-                    "id": text("The user's id, where there is no `userId`."),
+                    "id": id("The user's id, where there is no `userId`."),
                     "email": text("E-mail of the user."),
-                    "name": text("Full name of the user."),
-                    "companyId": text("Customer id in the caller's system."),
+                    "name": text("Full name of the user, or name of the company."),
+                    "companyId": id("Customer id in the caller's system."),
+                    "domain": text("Domain of the company's e-mail addresses."),
                 },
             },
             "context": { "type": ["object", "null"], "additionalProperties": true, "description": "Its `traits` stand in for what `traits` lacks." },
@@ -62,13 +68,39 @@ pub(super) fn pipeline_call() -> Value {
     })
 }
 
+/// A call that says its type itself.
+pub(super) fn pipeline_call() -> Value {
+    let mut call = sdk_call();
+    set(&mut call, "required", json!(["type"]));
+    if let Some(kind) = call.pointer_mut("/properties/type") {
+        set(kind, "type", json!("string"));
+        set(kind, "minLength", json!(1));
+    }
+    call
+}
+
+/// Calls in the envelope of an SDK.
+pub(super) fn pipeline_batch() -> Value {
+    json!({
+        "type": "object", "description": "Calls in the envelope of an SDK.",
+        "required": [Envelope::ROWS],
+        "properties": {
+            (Envelope::ROWS): { "type": "array", "items": reference("PipelineCall"), "description": "The calls." },
+            "writeKey": { "type": "string", "pattern": TEXT, "description": "The tenant's UUID, where HTTP Basic does not name it." },
+            "context": { "type": ["object", "null"], "additionalProperties": true, "description": "Stands in for what the `context` of a call lacks." },
+            "sentAt": { "type": ["string", "null"], "pattern": TEXT, "description": "When it was sent; dates are not corrected by it." },
+        },
+    })
+}
+
 /// One call, or many.
 pub(super) fn pipeline_body() -> Value {
     json!({
-        "description": "A call, or an array of calls.",
-        "oneOf": [
+        "description": "A call, an array of calls, or a batch.",
+        "anyOf": [
             reference("PipelineCall"),
             { "title": "PipelineCalls", "type": "array", "items": reference("PipelineCall") },
+            reference("PipelineBatch"),
         ],
     })
 }

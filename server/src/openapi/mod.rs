@@ -64,6 +64,9 @@ pub(crate) enum Kind {
     Event,
     Events,
     Calls,
+    Batch,
+    Call,
+    Success,
     Ok,
     Report,
     Replayed,
@@ -92,6 +95,18 @@ pub(crate) enum Kind {
     Stream,
     Archive,
     Health,
+}
+
+impl Kind {
+    /// Whether it is a body of events.
+    fn is_events(self) -> bool {
+        matches!(self, Self::Event | Self::Call) || self.is_many_events()
+    }
+
+    /// Whether it is a body of many events, of which some may be rejected.
+    fn is_many_events(self) -> bool {
+        matches!(self, Self::Events | Self::Calls | Self::Batch)
+    }
 }
 
 /// Groups of routes that belong to no resource, each with what it is and the first names of its paths; the last
@@ -147,7 +162,7 @@ pub(crate) fn document(public_url: &str) -> Value {
                 },
                 "tenant": {
                     "type": "http", "scheme": "basic",
-                    "description": "The tenant's UUID as user name; the password is not looked at.",
+                    "description": "The tenant's UUID as user name; the password is not looked at. A body with the UUID as `writeKey` needs none.",
                 },
             },
             "headers": headers(),
@@ -271,6 +286,10 @@ fn path_parameter(path: &str, name: &str, def: Option<&ResourceDef>) -> Value {
             "Name of the pipeline service: lower-case letters, digits, `.`, `_`, `-`.",
             json!({ "type": "string" }),
         ),
+        ("call", _) => (
+            "Type of the call.",
+            json!({ "type": "string", "enum": svctrack_core::tracking::pipeline::SDK_CALLS }),
+        ),
         (_, Some(_)) => (
             "`_id`, `extid-` and the `externalId`, or `srcid-` and the `sourceId`.",
             json!({ "type": "string", "pattern": RECORD_REF }),
@@ -306,7 +325,7 @@ fn header_parameters(doc: &RouteDoc, def: Option<&ResourceDef>) -> Vec<Value> {
     let header = |name: &str, description: &str, schema: Value| json!({ "name": name, "in": "header", "description": description, "schema": schema });
     let text = json!({ "type": "string" });
     let mut headers = Vec::new();
-    if matches!(doc.takes, Kind::NewRecord | Kind::Items | Kind::Events | Kind::Calls) {
+    if doc.takes.is_events() || matches!(doc.takes, Kind::NewRecord | Kind::Items) {
         headers.push(idempotency_key());
     }
     if takes_if_match(doc, def) {
@@ -326,6 +345,7 @@ fn header_parameters(doc: &RouteDoc, def: Option<&ResourceDef>) -> Vec<Value> {
             | Kind::NewTenant
             | Kind::TenantChange
     ) || doc.gives == Kind::Records
+        || doc.takes.is_events()
     {
         headers.push(header(
             "Prefer",

@@ -119,7 +119,7 @@ fn rejects(
 ) -> bool {
     use StatusCode as S;
     let has_token = matches!(doc.access, Access::Scope(_) | Access::OfResource(_));
-    let of_tenant = has_token || path.contains("{tenant}") || path.contains("{pipeline}");
+    let of_tenant = has_token || doc.takes.is_events();
     let called = method != "options" && of_tenant;
     let writes = called && method != "get";
     let has_body = doc.takes != Kind::Nothing;
@@ -133,8 +133,8 @@ fn rejects(
         S::FORBIDDEN => called,
         S::NOT_FOUND => doc.gives == Kind::Script || (called && finds(path, doc, def)),
         S::CONFLICT => match (doc.takes, doc.gives) {
-            (Kind::NewRecord | Kind::Record | Kind::Items | Kind::Events | Kind::Calls, _) => true,
-            (Kind::Rotation, _) => true,
+            (takes, _) if takes.is_events() => true,
+            (Kind::NewRecord | Kind::Record | Kind::Items | Kind::Rotation, _) => true,
             (_, Kind::Tenant) => method == "delete",
             (_, gives) => gives == Kind::Deleted && def.is_some(),
         },

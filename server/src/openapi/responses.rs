@@ -7,7 +7,7 @@ use super::{Kind, RouteDoc, bodies::response_content, problems, set};
 use crate::limits::MAX_REJECTED_INDEXES;
 
 /// Headers of responses, each with what it says and the type of its value.
-const HEADERS: [(&str, &str, &str); 16] = [
+const HEADERS: &[(&str, &str, &str)] = &[
     ("X-Request-Id", "Id of the request, which the log names too.", "string"),
     (
         "ETag",
@@ -16,6 +16,11 @@ const HEADERS: [(&str, &str, &str); 16] = [
     ),
     ("Link", "The next page, if there is one: `<...>; rel=\"next\"`.", "string"),
     ("Svctrack-Ignored", "Names of what was sent and is not known, separated by commas.", "string"),
+    (
+        "Svctrack-Parked",
+        "Why events wait for their user or company: codes of the report.",
+        "string",
+    ),
     ("Svctrack-Bulk-Errors", "Number of items that were rejected.", "integer"),
     ("Svctrack-Rejected-Count", "Number of rows that were rejected, if any.", "integer"),
     ("Svctrack-Rejected", REJECTED, "string"),
@@ -91,7 +96,7 @@ fn success(doc: &RouteDoc, def: Option<&ResourceDef>) -> Value {
     let description = match doc.gives {
         Kind::Health => "The state of the service.",
         Kind::Redirect => "The page is at the address in `Location`.",
-        Kind::Ok => "The events are stored durably.",
+        Kind::Ok | Kind::Success => "The events are stored durably.",
         _ => "Success.",
     };
     let mut response = json!({
@@ -118,17 +123,16 @@ fn headers_of(doc: &RouteDoc) -> Vec<&'static str> {
             | K::TenantChange
             | K::Keys
     );
-    let takes_key = matches!(doc.takes, K::NewRecord | K::Items | K::Events | K::Calls);
-    let conditional: [(bool, &[&'static str]); 9] = [
+    let is_events = doc.takes.is_events();
+    let takes_key = is_events || matches!(doc.takes, K::NewRecord | K::Items);
+    let conditional: [(bool, &[&'static str]); 10] = [
         (doc.gives == K::Redirect, &["Location"]),
         (matches!(doc.gives, K::Record | K::Settings) || is_conditional(doc), &["ETag"]),
         (gives_list, &["Link"]),
-        (gives_list || takes_members, &["Svctrack-Ignored"]),
+        (gives_list || takes_members || is_events, &["Svctrack-Ignored"]),
+        (is_events, &["Svctrack-Parked"]),
         (doc.gives == K::BulkAnswer, &["Svctrack-Bulk-Errors"]),
-        (
-            matches!(doc.takes, K::Events | K::Calls),
-            &["Svctrack-Rejected-Count", "Svctrack-Rejected"],
-        ),
+        (doc.takes.is_many_events(), &["Svctrack-Rejected-Count", "Svctrack-Rejected"]),
         (takes_key, &["Idempotent-Replayed"]),
         (doc.gives == K::Archive, &["Content-Disposition"]),
         (

@@ -14,7 +14,10 @@ use svctrack_core::{
 };
 
 use super::{
-    events::{activity, bulk_event, integration_issue, pipeline_body, pipeline_call},
+    events::{
+        activity, bulk_event, integration_issue, pipeline_batch, pipeline_body, pipeline_call,
+        sdk_call,
+    },
     records::{self, schema_name, taken},
     reference, set,
 };
@@ -42,7 +45,10 @@ pub(super) fn schemas() -> Value {
         ("Event", event()),
         ("BulkEvent", bulk_event()),
         ("PipelineCall", pipeline_call()),
+        ("PipelineBatch", pipeline_batch()),
         ("PipelineBody", pipeline_body()),
+        ("SdkCall", sdk_call()),
+        ("Success", success()),
         ("Activity", activity()),
         ("IntegrationIssue", integration_issue()),
         ("Replayed", count("replayed", "Events that were processed before the response.")),
@@ -103,8 +109,14 @@ fn with_optional(mut object: Value, members: &[(&str, &str)]) -> Value {
 
 pub(super) fn event() -> Value {
     let members = MEMBERS.iter().filter(|member| member.place != Place::BulkRow);
-    let properties: Map<String, Value> =
+    let mut properties: Map<String, Value> =
         members.map(|member| (member.name.to_owned(), event_member(member))).collect();
+    for (known, other) in [(name::ACTION, "event"), (name::INFO, "properties")] {
+        let mut property = properties.get(known).cloned().unwrap_or_default();
+        let doc = format!("The same as `{known}`, where that is absent.");
+        set(&mut property, "description", json!(doc));
+        properties.insert(other.to_owned(), property);
+    }
     json!({
         "type": "object",
         "description": format!("At most {MAX_EVENT_BYTES} bytes; `email` or `externalId` is required."),
@@ -115,9 +127,8 @@ pub(super) fn event() -> Value {
 /// A member of an event, as its row says it.
 pub(super) fn event_member(member: &Member) -> Value {
     let mut property = match member.kind {
-        Kind::Id | Kind::Text | Kind::Time => {
-            json!({ "type": ["string", "null"], "pattern": TEXT })
-        }
+        Kind::Id => json!({ "type": ["string", "number", "null"], "pattern": TEXT }),
+        Kind::Text | Kind::Time => json!({ "type": ["string", "null"], "pattern": TEXT }),
         Kind::Object => json!({
             "type": ["object", "null"],
             "propertyNames": { "pattern": TEXT }, "additionalProperties": true,
@@ -244,6 +255,11 @@ fn lean_company() -> Value {
         "type": "object", "description": "A company with its ids only.",
         "properties": properties, "required": ["_id"],
     })
+}
+
+fn success() -> Value {
+    let schema = json!({ "type": "boolean", "const": true });
+    whole("What SDKs expect.", &[("success", schema, "All of it is stored, or reported.")])
 }
 
 fn strings() -> Value {

@@ -4,6 +4,7 @@
 pub(crate) mod activities;
 pub(crate) mod activity_stream;
 pub(crate) mod backup;
+pub(crate) mod calls;
 mod conditions;
 pub(crate) mod files;
 pub(crate) mod health;
@@ -14,6 +15,7 @@ mod once;
 pub(crate) mod pages;
 pub(crate) mod people;
 pub(crate) mod records;
+mod rows;
 pub(crate) mod settings;
 mod strict;
 pub(crate) mod tenants;

@@ -27,7 +27,12 @@ impl Strictness {
 
     /// Refuses properties that the resource does not know.
     pub(super) fn check_properties(self, ignored: &[String]) -> Result<(), Error> {
-        self.check(ignored, "unknown_property", "property").map_err(Error::Invalid)
+        self.find_properties(ignored).map_err(Error::Invalid)
+    }
+
+    /// What is wrong with properties that are not known, for a row of many.
+    pub(super) fn find_properties(self, ignored: &[String]) -> Result<(), Vec<Issue>> {
+        self.check(ignored, "unknown_property", "property")
     }
 
     /// Refuses query parameters, and properties in `select`, that are not known.

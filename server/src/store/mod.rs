@@ -166,8 +166,8 @@ impl Rehearsal {
 pub struct Tracking {
     /// The events.
     pub events: Vec<Event>,
-    /// What was wrong with others.
-    pub refused: Vec<Finding>,
+    /// What their sender should fix: others that were refused or ignored, members that nobody reads.
+    pub findings: Vec<Finding>,
     /// When they were received.
     pub received_at: Timestamp,
     /// How they came in.
@@ -179,9 +179,9 @@ pub struct Tracking {
 }
 
 impl Tracking {
-    /// Events of which none was refused.
+    /// Events of which there is nothing to report.
     pub fn of(events: Vec<Event>, received_at: Timestamp, route: Route) -> Self {
-        Self { events, refused: Vec::new(), received_at, route, is_part: false, goes_on: false }
+        Self { events, findings: Vec::new(), received_at, route, is_part: false, goes_on: false }
     }
 
     /// A part of a body, with nothing in it yet.
@@ -238,7 +238,10 @@ pub enum Reply {
     /// The reply of an earlier command with the same key.
     Replayed(Box<Reply>),
     /// The events are stored.
-    Tracked,
+    Tracked {
+        /// Why some of them wait: the codes of their entries in the report, each once.
+        parked: Vec<String>,
+    },
     /// So many parked events went on.
     WentOn(usize),
     /// Whether there was such an entry.

@@ -10,7 +10,7 @@ impl Command {
         match self {
             Self::Upsert { items, .. } | Self::Import(Upserts { items, .. }) => items.len(),
             Self::Once { command, .. } => command.rows(),
-            Self::Track(tracking) => (tracking.events.len() + tracking.refused.len()).max(1),
+            Self::Track(tracking) => (tracking.events.len() + tracking.findings.len()).max(1),
             _ => 1,
         }
     }

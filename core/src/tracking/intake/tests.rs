@@ -31,7 +31,7 @@ impl World {
     }
 
     fn send(&mut self, event: &str) {
-        let event = realtime::read(event.as_bytes(), self.ctx.now).unwrap();
+        let event = realtime::read(event.as_bytes(), self.ctx.now).unwrap().event;
         let now = self.ctx.now;
         let sent = Incoming { event: &event, received_at: now, route: Route::Realtime };
         let settings = TrackingSettings::default();
@@ -140,14 +140,17 @@ fn a_company_is_found_by_its_own_id_too() {
 
 /// Plans an event on a route, with these settings, and stores it.
 fn send_as(world: &mut World, route: Route, settings: TrackingSettings, event: &str) {
-    let event = realtime::read(event.as_bytes(), world.ctx.now).unwrap();
+    let event = realtime::read(event.as_bytes(), world.ctx.now).unwrap().event;
     let incoming = Incoming { event: &event, received_at: world.ctx.now, route };
     let changes = plan(&incoming, settings, &world.store, &mut world.ctx).unwrap();
     world.store.apply(&changes);
 }
 
-const MADE_BY_TENANT: TrackingSettings =
-    TrackingSettings { auto_create_end_users: false, max_new_end_users_per_hour: None };
+const MADE_BY_TENANT: TrackingSettings = TrackingSettings {
+    auto_create_end_users: false,
+    max_new_end_users_per_hour: None,
+    track_pages: false,
+};
 
 #[test]
 fn where_the_tenant_makes_its_users_their_events_wait_on_every_route() {
@@ -189,7 +192,7 @@ fn on_a_pipeline_an_event_of_no_known_company_is_reported_and_not_kept() {
 #[test]
 fn what_an_event_waits_for_is_what_would_settle_it() {
     let waits = |event: &str| {
-        let event = realtime::read(event.as_bytes(), Timestamp::MIN).unwrap();
+        let event = realtime::read(event.as_bytes(), Timestamp::MIN).unwrap().event;
         let waits = waits_of(&event.identity);
         let texts = waits.iter().map(|wait| format!("{} {} {}", wait.resource, wait.row, wait.key));
         texts.collect::<Vec<_>>()
@@ -217,6 +220,36 @@ fn an_id_counts_once_within_seven_days() {
         world.send(event);
         assert_eq!(world.store.activities.len(), stored, "after {passed_ms} ms more");
     }
+}
+
+/// Plans a `group` call, the company first, and stores both.
+fn group(world: &mut World, user: &str, company: &str) {
+    let mut event = Event::default();
+    event.identity.external_id = Some(user.to_owned());
+    event.identity.company = Some(company.to_owned());
+    event.call = Call::Group(Box::default());
+    let incoming = Incoming { event: &event, received_at: world.ctx.now, route: Route::Pipeline };
+    let settings = TrackingSettings::default();
+    let changes = group::plan(&incoming, settings, &world.store, &mut world.ctx).unwrap();
+    world.store.apply(&changes);
+    let changes = plan(&incoming, settings, &world.store, &mut world.ctx).unwrap();
+    world.store.apply(&changes);
+}
+
+#[test]
+fn group_calls_create_a_thousand_companies_an_hour_at_the_most() {
+    let mut world = World::new();
+    let known = world.store.records(&COMPANY).count();
+    let max = group::MAX_NEW_COMPANIES_PER_HOUR as usize;
+    for number in 0..=max {
+        group(&mut world, "7", &format!("company {number}"));
+    }
+    assert_eq!(world.store.records(&COMPANY).count(), known + max);
+    group(&mut world, "8", "beyond");
+    assert_eq!(world.store.parked[0].code, "too_many_new_companies");
+    world.ctx.now = Timestamp::from_ms_clamped(world.ctx.now.as_ms() + HOUR_MS);
+    group(&mut world, "9", "in the next hour");
+    assert_eq!(world.store.records(&COMPANY).count(), known + max + 1);
 }
 
 #[test]

@@ -2,12 +2,13 @@
 
 use svctrack_core::{
     plan::{
-        self, Change, Ctx, Planned,
+        self, Appended, Change, Ctx, Planned,
         upsert::{self, Access, Item, Outcome, Summary},
         version_of,
     },
     schema::{Lookup, ReadCtx, ResourceDef},
     tracking::{
+        group,
         intake::{self, Incoming},
         report::refused_ticket,
     },
@@ -206,15 +207,30 @@ fn track(
 ) -> Result<Reply, StoreError> {
     let tenant = actor.tenant.id();
     let settings = View::in_transaction(tenant, tables).tracking_settings()?;
-    let Tracking { events, refused, received_at, route, .. } = tracking;
+    let Tracking { events, findings, received_at, route, .. } = tracking;
+    let mut parked = Vec::new();
     for event in events {
         let incoming = Incoming { event, received_at: *received_at, route: *route };
+        let company = group::plan(&incoming, settings, &View::in_transaction(tenant, tables), ctx)?;
+        apply(tables, pending, actor, ctx.now, &company)?;
         let lookup = View::in_transaction(tenant, tables);
         let changes = intake::plan(&incoming, settings, &lookup, ctx)?;
         apply(tables, pending, actor, ctx.now, &changes)?;
+        note_parked(&changes, &mut parked);
     }
-    refused.iter().for_each(|finding| pending.find(tenant, finding.clone()));
-    Ok(Reply::Tracked)
+    findings.iter().for_each(|finding| pending.find(tenant, finding.clone()));
+    Ok(Reply::Tracked { parked })
+}
+
+/// Notes why an event waits, where it does.
+fn note_parked(changes: &[Change], parked: &mut Vec<String>) {
+    for change in changes {
+        if let Change::Append(Appended::Parked(event)) = change
+            && !parked.contains(&event.code)
+        {
+            parked.push(event.code.clone());
+        }
+    }
 }
 
 /// Lets events go on that wait behind an entry of the report; more than one command takes go on after it.

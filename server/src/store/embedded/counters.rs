@@ -23,6 +23,8 @@ pub(super) enum Counter {
     ParkedBytes,
     /// Entries of the report.
     Reported,
+    /// Those of members that nobody reads.
+    UnknownMembers,
 }
 
 impl fmt::Display for Counter {
@@ -35,6 +37,7 @@ impl fmt::Display for Counter {
             Self::Parked => to.write_str("parked"),
             Self::ParkedBytes => to.write_str("parked bytes"),
             Self::Reported => to.write_str("reported"),
+            Self::UnknownMembers => to.write_str("unknown members"),
         }
     }
 }

@@ -56,12 +56,12 @@ enum Outcome {
 impl Outcome {
     fn of(reply: &Reply, part: Option<u32>) -> Option<Self> {
         match reply {
-            Reply::Tracked if part.is_some() => part?.checked_add(1).map(Self::Parts),
+            Reply::Tracked { .. } if part.is_some() => part?.checked_add(1).map(Self::Parts),
             Reply::Record(answer) => Some(Self::Record(answer.clone())),
             Reply::Upserted { text, errors } => {
                 Some(Self::Upserted { text: text.clone(), errors: *errors })
             }
-            Reply::Tracked => Some(Self::Tracked),
+            Reply::Tracked { .. } => Some(Self::Tracked),
             _ => None,
         }
     }
@@ -86,9 +86,14 @@ impl Outcome {
         match self {
             Self::Record(answer) => Reply::Record(answer),
             Self::Upserted { text, errors } => Reply::Upserted { text, errors },
-            Self::Tracked | Self::Parts(_) => Reply::Tracked,
+            Self::Tracked | Self::Parts(_) => stored_before(),
         }
     }
+}
+
+/// The reply to events that were stored before; what waited then may have been processed since.
+fn stored_before() -> Reply {
+    Reply::Tracked { parked: Vec::new() }
 }
 
 /// Carries out a command, unless one with its key has been: then that one's reply is given again. Parts of a
@@ -114,7 +119,7 @@ pub(super) fn carry_out(
     match once.part.unwrap_or(0).cmp(&done) {
         Ordering::Equal => {}
         Ordering::Less => {
-            let reply = known.map_or(Reply::Tracked, |known| known.outcome.into_reply());
+            let reply = known.map_or_else(stored_before, |known| known.outcome.into_reply());
             return Ok(Ok(Reply::Replayed(Box::new(reply))));
         }
         Ordering::Greater => {

@@ -10,7 +10,7 @@ use svctrack_core::{
     plan::{Ctx, MAX_PARKED, MAX_PARKED_BYTES, PARKED_DAYS, ParkedEvent, Route, Wait},
     schema::{Entry, ResourceDef},
     tracking::{
-        Event,
+        Event, group,
         intake::{self, Incoming, TrackingSettings, is_waited_for},
         report,
     },
@@ -218,6 +218,8 @@ fn replay_one(
     let Some(parked) = load(tables, tenant, id)? else { return Ok(false) };
     let event: Event = serde_json::from_str(&parked.event).map_err(StoreError::corrupted)?;
     let incoming = Incoming { event: &event, received_at: parked.received_at, route: parked.route };
+    let company = group::replay(&incoming, settings, &View::in_transaction(tenant, tables), ctx)?;
+    apply(tables, pending, actor, ctx.now, &company)?;
     let planned = intake::replay(&incoming, settings, &View::in_transaction(tenant, tables), ctx)?;
     let Some(changes) = planned else {
         return Ok(false);

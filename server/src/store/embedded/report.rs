@@ -4,7 +4,10 @@ use redb::{ReadTransaction, ReadableTable};
 use sha2::{Digest as _, Sha256};
 use svctrack_core::{
     plan::{Finding, MAX_REPORTED, Person, REPORTED_DAYS, Route},
-    tracking::report::{Entry, ReportQuery},
+    tracking::{
+        report::{Entry, ReportQuery},
+        unread::{self, MAX_NAMES, MEMBER_UNKNOWN},
+    },
     value::{ObjectId, TenantId, Timestamp, time::DAY_MS},
 };
 
@@ -30,6 +33,13 @@ pub(super) fn fold(
     if let Some(mut entry) = known(tables, tenant, &cause)? {
         entry.fold(finding, people);
         return put(tables, tenant, &entry);
+    }
+    if finding.code == MEMBER_UNKNOWN && !finding.cause.is_empty() {
+        if pending.count(tables, tenant, Counter::UnknownMembers)? >= MAX_NAMES as u64 {
+            let many = unread::many(finding.route, finding.count, finding.at);
+            return fold(tables, pending, tenant, &many, next_id);
+        }
+        pending.add(tables, tenant, Counter::UnknownMembers, 1)?;
     }
     let entry = Entry::of(finding, next_id(), people);
     let id = codec::seal(&cause, entry.id.as_bytes());
@@ -93,6 +103,9 @@ pub(super) fn remove(
     tables.report_causes.remove(cause.as_slice())?;
     tables.report.remove(keys::log(tenant, id).as_slice())?;
     pending.add(tables, tenant, Counter::Reported, -1)?;
+    if entry.code == MEMBER_UNKNOWN && !entry.cause.is_empty() {
+        pending.add(tables, tenant, Counter::UnknownMembers, -1)?;
+    }
     Ok(true)
 }
 

@@ -1,0 +1,118 @@
+//! The company of a `group` call (R47): created where it is not known, and filled where it lacks something.
+//! It is planned and stored before the event itself, which then finds it as any other event does.
+
+use super::{
+    event::{Call, Group},
+    identity::{is_suppressed, sent_company, unplannable},
+    intake::{EventLookup, Incoming, TrackingSettings, is_repeated},
+    report::{Note, is_placeholder},
+};
+use crate::{
+    plan::{self, Appended, Change, Ctx},
+    resources::company::{self, COMPANY},
+    schema::{Lookup, LookupError},
+    value::{Document, Json, ObjectId},
+};
+
+/// How many companies a tenant's events create in an hour where `maxNewEndUsersPerHour` is not set: more than a
+/// product wins, and few enough that a public write key cannot flood the tenant.
+pub const MAX_NEW_COMPANIES_PER_HOUR: u64 = 1_000;
+
+/// Plans the company of a `group` call; nothing for any other event, for one that came in before, and for one
+/// that names an erased person.
+///
+/// # Errors
+/// When the store cannot say what is known.
+pub fn plan(
+    sent: &Incoming<'_>,
+    settings: TrackingSettings,
+    lookup: &dyn EventLookup,
+    ctx: &mut Ctx,
+) -> Result<Vec<Change>, LookupError> {
+    if !matches!(sent.event.call, Call::Group(_)) || is_repeated(sent, lookup)? {
+        return Ok(Vec::new());
+    }
+    replay(sent, settings, lookup, ctx)
+}
+
+/// The same for an event that has waited.
+///
+/// # Errors
+/// As [`plan`].
+pub fn replay(
+    sent: &Incoming<'_>,
+    settings: TrackingSettings,
+    lookup: &dyn EventLookup,
+    ctx: &mut Ctx,
+) -> Result<Vec<Change>, LookupError> {
+    let Call::Group(group) = &sent.event.call else { return Ok(Vec::new()) };
+    let identity = &sent.event.identity;
+    let Some(key) = &identity.company else { return Ok(Vec::new()) };
+    if is_suppressed(identity, lookup)? {
+        return Ok(Vec::new());
+    }
+    match sent_company(key, lookup)? {
+        Some(id) => fill(id, group, lookup, ctx),
+        None if is_placeholder(key) => Ok(Vec::new()),
+        None if why_not_made(settings, lookup, ctx)?.is_some() => Ok(Vec::new()),
+        None => create(key, group, lookup, ctx),
+    }
+}
+
+/// Why no company is created now.
+pub(super) fn why_not_made(
+    settings: TrackingSettings,
+    lookup: &dyn EventLookup,
+    ctx: &Ctx,
+) -> Result<Option<Note>, LookupError> {
+    if !settings.auto_create_end_users {
+        return Ok(Some(Note::CompanyNotMade));
+    }
+    let max = settings.max_new_end_users_per_hour.unwrap_or(MAX_NEW_COMPANIES_PER_HOUR);
+    let made = lookup.new_end_users(ctx.now)?;
+    Ok((made >= max).then_some(Note::TooManyCompanies(max)))
+}
+
+/// A new company; one of which no name was sent has its id as its name, which is required.
+fn create(
+    key: &str,
+    group: &Group,
+    lookup: &dyn EventLookup,
+    ctx: &mut Ctx,
+) -> Result<Vec<Change>, LookupError> {
+    let mut company = Document::default();
+    company.set(company::NAME.name, Json::string(group.name.as_deref().unwrap_or(key)));
+    company.set(company::EXTERNAL_ID.name, Json::string(key));
+    if let Some(domains) = free_domain(group, lookup)? {
+        company.set(company::DOMAINS.name, domains);
+    }
+    let planned = plan::create(&COMPANY, company, lookup, ctx).map_err(unplannable)?;
+    let mut changes = planned.changes;
+    changes.push(Change::Append(Appended::NewEndUser(ctx.now)));
+    Ok(changes)
+}
+
+/// Rule 2: only what is empty. A company always has a name, and its domains stay.
+fn fill(
+    id: ObjectId,
+    group: &Group,
+    lookup: &dyn EventLookup,
+    ctx: &mut Ctx,
+) -> Result<Vec<Change>, LookupError> {
+    let Some(domains) = free_domain(group, lookup)? else { return Ok(Vec::new()) };
+    let stored = lookup.record(&COMPANY, id)?.unwrap_or_default();
+    if company::DOMAINS.get(&stored).is_some_and(|domains| !domains.is_empty()) {
+        return Ok(Vec::new());
+    }
+    let mut patch = Document::default();
+    patch.set(company::DOMAINS.name, domains);
+    Ok(plan::update(&COMPANY, id, patch, lookup, ctx).map_err(unplannable)?.changes)
+}
+
+/// The domain as a company's `domains`. One that a company has already stays theirs alone: shared by two it
+/// would find neither (R35).
+fn free_domain(group: &Group, lookup: &dyn Lookup) -> Result<Option<Json>, LookupError> {
+    let Some(domain) = &group.domain else { return Ok(None) };
+    let owners = lookup.holders(&COMPANY, company::DOMAINS.name, domain, 1)?;
+    Ok(owners.is_empty().then(|| Json::strings([domain.as_str()])))
+}

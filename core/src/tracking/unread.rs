@@ -1,0 +1,119 @@
+//! What events carry and nobody reads (R48): the names of such members, counted over the events of one
+//! call, on their way to the report.
+
+use super::pipeline::TRAITS;
+use crate::{
+    plan::{Finding, Route},
+    value::{
+        Document, Json, Timestamp,
+        issue::{MAX_QUOTED_CHARS, quoted},
+    },
+};
+
+/// The code of such entries of the report.
+pub const MEMBER_UNKNOWN: &str = "member_unknown";
+/// Most names that are told apart in one call, and of one tenant in its report: a sender that makes names up
+/// costs no more entries than this.
+pub const MAX_NAMES: usize = 100;
+
+/// Names of members that were not read, each with how many events carried it.
+#[derive(Clone, Debug, Default)]
+pub struct Unread {
+    names: Vec<(String, u64)>,
+    /// How often there were others.
+    others: u64,
+}
+
+impl Unread {
+    /// Adds those of an event.
+    pub fn add(&mut self, names: Vec<String>) {
+        for name in names {
+            if let Some((_, count)) = self.names.iter_mut().find(|(known, _)| *known == name) {
+                *count += 1;
+            } else if self.names.len() < MAX_NAMES {
+                self.names.push((name, 1));
+            } else {
+                self.others += 1;
+            }
+        }
+    }
+
+    /// The names in the order in which they came up.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.names.iter().map(|(name, _)| name.as_str())
+    }
+
+    /// The entries for the report; they hold names only, never values.
+    pub fn findings(&self, route: Route, at: Timestamp) -> impl Iterator<Item = Finding> {
+        let named = self.names.iter().map(move |(name, count)| finding(route, name, *count, at));
+        let others = (self.others > 0).then(|| many(route, self.others, at));
+        named.chain(others)
+    }
+}
+
+fn finding(route: Route, name: &str, count: u64, at: Timestamp) -> Finding {
+    let name: String = name.chars().take(MAX_QUOTED_CHARS).collect();
+    let advice = match route {
+        _ if name.starts_with(TRAITS) => "it is not stored of a user or company",
+        Route::Pipeline => "it is no member of a call: put it into `properties`",
+        _ => "it is no member of an event: correct its name, or put it into `info`",
+    };
+    let message = format!("{} was ignored: {advice}", quoted(&name));
+    let mut sample = Document::default();
+    sample.set("member", Json::string(&name));
+    Finding {
+        route,
+        code: MEMBER_UNKNOWN,
+        cause: name,
+        message,
+        at,
+        count,
+        sample,
+        people: Vec::new(),
+    }
+}
+
+/// Those beyond the names that are told apart.
+#[must_use]
+pub fn many(route: Route, count: u64, at: Timestamp) -> Finding {
+    Finding {
+        route,
+        code: MEMBER_UNKNOWN,
+        cause: String::new(),
+        message: format!(
+            "members of more than {MAX_NAMES} names were ignored: put extra data into `info`, or `properties` of a pipeline's call"
+        ),
+        at,
+        count,
+        sample: Document::default(),
+        people: Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_counted_and_those_beyond_the_limit_together() {
+        let mut unread = Unread::default();
+        for number in 0..MAX_NAMES + 2 {
+            unread.add(vec!["plan".to_owned(), format!("made up {number}")]);
+        }
+        let findings: Vec<_> = unread.findings(Route::Bulk, Timestamp::MIN).collect();
+        assert_eq!((findings.len(), unread.names().count()), (MAX_NAMES + 1, MAX_NAMES));
+        let count = MAX_NAMES as u64 + 2;
+        assert_eq!((findings[0].cause.as_str(), findings[0].count), ("plan", count));
+        let last = findings.last().unwrap();
+        assert_eq!((last.cause.as_str(), last.count), ("", 3));
+        assert_eq!(findings[0].sample.to_text(), r#"{"member":"plan"}"#);
+    }
+
+    #[test]
+    fn what_would_help_depends_on_where_it_stood() {
+        let message = |route, name| finding(route, name, 1, Timestamp::MIN).message;
+        assert!(message(Route::Realtime, "x").contains("`info`"));
+        assert!(message(Route::Pipeline, "x").contains("`properties`"));
+        assert!(message(Route::Pipeline, "traits.x").contains("not stored of a user"));
+    }
+}

@@ -1,0 +1,186 @@
+//! Calls of customer-data pipelines and their SDKs: `POST /dock/{pipeline}` (R33), and the `/v1` routes that SDKs
+//! call (R47), where the tenant is their write key.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use poem::{Request, Response};
+use svctrack_core::{
+    plan::Route,
+    tracking::{
+        Taken,
+        bulk::MAX_BODY_BYTES,
+        event::MAX_EVENT_BYTES,
+        pipeline::{self, Read, SDK_CALLS},
+        report,
+    },
+    value::{Document, Malformed, Timestamp, json_rows::Envelope},
+};
+use tokio::task::spawn_blocking;
+
+use super::{
+    json, path_part,
+    rows::{Batch, Form, Reading, take_rows},
+    strict::Strictness,
+    tracking::{ok, store},
+};
+use crate::{
+    app::App,
+    auth::{Tenant, tenant_of_basic, tenant_of_write_key},
+    error::Error,
+    limits::MAX_UNNAMED_BODY_BYTES,
+    store::Tracking,
+};
+
+/// Members of an envelope that are read.
+const WRITE_KEY: &str = "writeKey";
+const CONTEXT: &str = "context";
+
+/// Which forms of a body a route takes.
+#[derive(Clone, Copy)]
+enum Takes {
+    /// A call, an array of calls, or an envelope.
+    Any,
+    /// An envelope.
+    Batch,
+    /// A call of this type.
+    One(&'static str),
+}
+
+/// `POST /dock/{pipeline}`: one call, an array of calls, or an envelope with a `batch` of them.
+pub(crate) async fn dock(app: &App, request: &mut Request) -> Result<Response, Error> {
+    check_pipeline(request)?;
+    take(app, request, Takes::Any, ok()).await
+}
+
+/// `POST /v1/batch`: an envelope, as SDKs send it.
+pub(crate) async fn batch(app: &App, request: &mut Request) -> Result<Response, Error> {
+    check_pipeline(request)?;
+    take(app, request, Takes::Batch, success()).await
+}
+
+/// `POST /v1/{call}`: one call, whose type is in the address.
+pub(crate) async fn call(app: &App, request: &mut Request) -> Result<Response, Error> {
+    check_pipeline(request)?;
+    let sent = path_part(request, "call").unwrap_or_default();
+    let named = SDK_CALLS.into_iter().find(|name| *name == sent).ok_or(Error::RouteNotFound)?;
+    take(app, request, Takes::One(named), success()).await
+}
+
+/// Refuses the name of a pipeline that cannot be one, where the address has one.
+fn check_pipeline(request: &Request) -> Result<(), Error> {
+    match path_part(request, "pipeline") {
+        Some(name) if !pipeline::is_pipeline_name(name) => Err(Error::RouteNotFound),
+        _ => Ok(()),
+    }
+}
+
+/// What SDKs expect.
+fn success() -> Response {
+    json(r#"{"success":true}"#.to_owned())
+}
+
+async fn take(
+    app: &App,
+    request: &mut Request,
+    takes: Takes,
+    response: Response,
+) -> Result<Response, Error> {
+    let received_at = app.clock.now();
+    let named = tenant_of_basic(app, request)?;
+    // Before it is known who sends it, a body is read that is not large.
+    let max = if named.is_some() { MAX_BODY_BYTES } else { MAX_UNNAMED_BODY_BYTES };
+    let body = app.bodies.read(request, max).await?;
+    let bytes = body.bytes.clone();
+    let envelope = match bytes.iter().find(|byte| !byte.is_ascii_whitespace()) {
+        Some(b'[') => None,
+        _ => Some(open(app, bytes.clone()).await),
+    };
+    let tenant = match named {
+        Some(tenant) => tenant,
+        None => {
+            let envelope = envelope.as_ref().and_then(|envelope| envelope.as_ref().ok());
+            let key = envelope.and_then(|envelope| envelope.members.text(WRITE_KEY));
+            tenant_of_write_key(app, key.as_deref())?
+        }
+    };
+    let envelope = envelope.transpose()?;
+    let strictness = Strictness::of(request);
+    let form = match (takes, envelope) {
+        (Takes::Any, None) => Form::Calls,
+        (Takes::Any | Takes::Batch, Some(envelope)) if envelope.has_rows() => form_of(envelope)?,
+        (Takes::Any, Some(_)) => {
+            let one = One { received_at, named: None, bytes };
+            return one.take(app, request, tenant, response).await;
+        }
+        (Takes::One(named), Some(envelope)) if !envelope.has_rows() => {
+            let one = One { received_at, named: Some(named), bytes };
+            return one.take(app, request, tenant, response).await;
+        }
+        (Takes::Batch, _) => return Err(expected("an object with `batch`, an array of calls")),
+        (Takes::One(_), _) => return Err(expected("one call, an object without `batch`")),
+    };
+    let reading = Reading { received_at, form, strictness };
+    take_rows(app, request, tenant, bytes, reading, response).await
+}
+
+fn expected(what: &str) -> Error {
+    let message = format!("expected {what}");
+    Error::Malformed(Malformed { code: "call_expected", message, offset: 0 })
+}
+
+/// Reads what an envelope says of all its calls. A large one is read where it holds up no other request.
+async fn open(app: &App, body: Bytes) -> Result<Envelope, Error> {
+    let check = |body: &[u8]| Envelope::check(body, &[WRITE_KEY, CONTEXT]);
+    if body.len() <= MAX_EVENT_BYTES {
+        return Ok(check(&body)?);
+    }
+    let place = app.body_readers.acquire().await;
+    let _place = place.map_err(|error| Error::Internal(error.to_string()))?;
+    let checked = spawn_blocking(move || check(&body)).await;
+    Ok(checked.map_err(|error| Error::Internal(error.to_string()))??)
+}
+
+/// The calls of an envelope, each of which may be as large as its `context`.
+fn form_of(envelope: Envelope) -> Result<Form, Error> {
+    let context = envelope.members.value(CONTEXT);
+    if context.is_some_and(|context| context.text().len() > MAX_EVENT_BYTES) {
+        return Err(Error::TooLarge(MAX_EVENT_BYTES));
+    }
+    let context = context.and_then(|context| context.to_document()).unwrap_or_default();
+    Ok(Form::Batch(Arc::new(Batch { envelope, context })))
+}
+
+/// A call that came alone.
+struct One {
+    received_at: Timestamp,
+    /// Its type, where the address says it.
+    named: Option<&'static str>,
+    bytes: Bytes,
+}
+
+impl One {
+    async fn take(
+        self,
+        app: &App,
+        request: &Request,
+        tenant: Tenant,
+        response: Response,
+    ) -> Result<Response, Error> {
+        if self.bytes.len() > MAX_EVENT_BYTES {
+            return Err(Error::TooLarge(MAX_EVENT_BYTES));
+        }
+        let read = pipeline::read(&self.bytes, self.named, &Document::default())?;
+        let (taken, ignored) = match read {
+            Read::Taken(taken) => (Some(taken), None),
+            Read::Ignored(ignored) => (None, Some(ignored)),
+        };
+        let (event, unread) = taken.map(|Taken { event, unread }| (event, unread)).unzip();
+        let events = event.into_iter().collect();
+        let mut tracking = Tracking::of(events, self.received_at, Route::Pipeline);
+        let ignored = ignored.map(|call| report::ignored(Route::Pipeline, &call, self.received_at));
+        tracking.findings.extend(ignored);
+        store(app, request, tenant, tracking, unread.unwrap_or_default(), &self.bytes, response)
+            .await
+    }
+}

@@ -1,0 +1,253 @@
+//! Takes in the rows of a body: checked whole first, then stored in order, in parts (R31).
+
+use std::{iter::Peekable, sync::Arc};
+
+use bytes::Bytes;
+use futures_util::{StreamExt as _, stream::FuturesOrdered};
+use poem::{
+    Request, Response,
+    http::{HeaderName, HeaderValue},
+};
+use svctrack_core::{
+    plan::Route,
+    tracking::{
+        Unreadable, bulk,
+        pipeline::{self, Read},
+        report,
+        unread::Unread,
+    },
+    value::{
+        Document, Timestamp,
+        json_rows::{Envelope, Row, Rows},
+    },
+};
+use tokio::{sync::mpsc, task::spawn_blocking};
+
+use super::{
+    name_ignored,
+    once::{Once, Replayed, hash_of, is_asked},
+    strict::Strictness,
+    tracking::{Parked, name_parked},
+};
+use crate::{
+    app::App,
+    auth::{Caller, Tenant},
+    error::Error,
+    limits::{
+        MAX_IGNORED_NAMES, MAX_PART_BYTES, MAX_PART_ROWS, MAX_PARTS_UNDER_WAY, MAX_REJECTED_INDEXES,
+    },
+    store::{Command, Tracking},
+};
+
+const REJECTED_COUNT: HeaderName = HeaderName::from_static("svctrack-rejected-count");
+const REJECTED: HeaderName = HeaderName::from_static("svctrack-rejected");
+
+/// How the rows of a body are read.
+#[derive(Clone)]
+pub(super) struct Reading {
+    pub(super) received_at: Timestamp,
+    pub(super) form: Form,
+    pub(super) strictness: Strictness,
+}
+
+/// What the rows are, and where.
+#[derive(Clone)]
+pub(super) enum Form {
+    /// Rows of a bulk call.
+    Bulk,
+    /// Calls of a pipeline.
+    Calls,
+    /// Calls of a pipeline in an envelope, which has been checked.
+    Batch(Arc<Batch>),
+}
+
+/// An envelope around calls.
+pub(super) struct Batch {
+    pub(super) envelope: Envelope,
+    /// Its `context`, which stands in for that of a call.
+    pub(super) context: Document,
+}
+
+/// Takes in the rows of a body: checked whole first, then stored in order, in parts. The next ones are read
+/// while those before are on their way to the disk.
+pub(super) async fn take_rows(
+    app: &App,
+    request: &Request,
+    tenant: Tenant,
+    body: Bytes,
+    reading: Reading,
+    mut response: Response,
+) -> Result<Response, Error> {
+    let caller = Caller::of_events(tenant);
+    let place = app.body_readers.acquire().await;
+    let _place = place.map_err(|error| Error::Internal(error.to_string()))?;
+    let (bytes, keyed) = (body.clone(), is_asked(request));
+    let hash = spawn_blocking(move || if keyed { hash_of(&bytes) } else { [0; 32] });
+    let hash = hash.await.map_err(|error| Error::Internal(error.to_string()))?;
+    let once = Once::begin(app, request, &caller, || hash)?;
+    let (parts, mut next) = mpsc::channel(1);
+    let reader = spawn_blocking(move || reading.send_parts(&body, &parts));
+    let (mut notes, mut parked, mut replayed) = (Notes::default(), Parked::default(), Vec::new());
+    let mut under_way = FuturesOrdered::new();
+    let mut number = 0..;
+    loop {
+        tokio::select! {
+            Some(part) = next.recv(), if under_way.len() < MAX_PARTS_UNDER_WAY => {
+                notes.add(&part);
+                let command = Command::Track(part.tracking);
+                let number = number.next().unwrap_or_default();
+                under_way.push_back(once.write_part(number, caller.clone(), command));
+            }
+            Some(written) = under_way.next() => {
+                let (reply, is_replay) = written?;
+                parked.add(reply);
+                replayed.push(is_replay);
+            }
+            else => break,
+        }
+    }
+    reader.await.map_err(|error| Error::Internal(error.to_string()))??;
+    notes.name_in(&mut response);
+    name_parked(&mut response, &parked);
+    Replayed::all(&replayed).mark(&mut response);
+    Ok(response)
+}
+
+/// Rows that are stored by one command.
+struct Part {
+    tracking: Tracking,
+    /// Indexes of those that were refused.
+    refused: Vec<usize>,
+    /// Members that nobody reads.
+    unread: Unread,
+}
+
+impl Reading {
+    /// Reads rows and hands them on in parts, until nobody takes them.
+    fn send_parts(self, body: &[u8], parts: &mpsc::Sender<Part>) -> Result<(), Error> {
+        let rows = match &self.form {
+            Form::Bulk | Form::Calls => Rows::check(body)?,
+            Form::Batch(batch) => batch.envelope.rows(body),
+        };
+        let mut rows = rows.enumerate().peekable();
+        loop {
+            let Some(part) = self.part(&mut rows) else { return Ok(()) };
+            if parts.blocking_send(part).is_err() {
+                return Ok(());
+            }
+        }
+    }
+
+    fn part(&self, rows: &mut Peekable<impl Iterator<Item = (usize, Row)>>) -> Option<Part> {
+        let (mut refused, mut unread) = (Vec::new(), Unread::default());
+        let mut tracking = Tracking::part(self.received_at, self.route());
+        let (mut taken, mut bytes) = (0, 0);
+        while taken < MAX_PART_ROWS && bytes < MAX_PART_BYTES {
+            let Some((index, row)) = rows.next() else { break };
+            taken += 1;
+            bytes += row.bytes;
+            match self.read(row) {
+                Ok(Read::Taken(read)) => {
+                    unread.add(read.unread);
+                    tracking.events.push(read.event);
+                }
+                Ok(Read::Ignored(ignored)) => {
+                    let finding = report::ignored(self.route(), &ignored, self.received_at);
+                    tracking.findings.push(finding);
+                }
+                Err(problem) => {
+                    refused.push(index);
+                    let issue = problem.into_issue();
+                    let finding = report::refused(self.route(), index, &issue, self.received_at);
+                    tracking.findings.push(finding);
+                }
+            }
+        }
+        tracking.findings.extend(unread.findings(self.route(), self.received_at));
+        tracking.goes_on = rows.peek().is_some();
+        (taken > 0).then_some(Part { tracking, refused, unread })
+    }
+
+    fn route(&self) -> Route {
+        match self.form {
+            Form::Bulk => Route::Bulk,
+            Form::Calls | Form::Batch(_) => Route::Pipeline,
+        }
+    }
+
+    fn read(&self, row: Row) -> Result<Read, Unreadable> {
+        let read = match &self.form {
+            Form::Bulk => bulk::read(row).map(Read::Taken),
+            Form::Calls => pipeline::read_row(row, &Document::default()),
+            Form::Batch(batch) => pipeline::read_row(row, &batch.context),
+        }?;
+        if let Read::Taken(taken) = &read {
+            self.strictness.find_properties(&taken.unread).map_err(Unreadable::Invalid)?;
+        }
+        Ok(read)
+    }
+}
+
+/// What the headers of the response say of the rows.
+#[derive(Default)]
+struct Notes {
+    rejected: usize,
+    indexes: Vec<usize>,
+    /// Members that nobody reads; one more than are named.
+    unread: Vec<String>,
+}
+
+impl Notes {
+    fn add(&mut self, part: &Part) {
+        self.rejected += part.refused.len();
+        let room = MAX_REJECTED_INDEXES - self.indexes.len();
+        self.indexes.extend(part.refused.iter().take(room));
+        for name in part.unread.names() {
+            if self.unread.len() <= MAX_IGNORED_NAMES
+                && !self.unread.iter().any(|known| known == name)
+            {
+                self.unread.push(name.to_owned());
+            }
+        }
+    }
+
+    fn name_in(&self, response: &mut Response) {
+        name_ignored(response, &self.unread);
+        if self.rejected == 0 {
+            return;
+        }
+        let mut names: Vec<String> = self.indexes.iter().map(usize::to_string).collect();
+        if self.rejected > names.len() {
+            names.push("...".to_owned());
+        }
+        let headers = response.headers_mut();
+        headers.insert(REJECTED_COUNT, HeaderValue::from(self.rejected));
+        if let Ok(names) = HeaderValue::try_from(names.join(",")) {
+            headers.insert(REJECTED, names);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_part_says_whether_another_one_follows() {
+        let body = |rows| format!("[{}]", vec![r#"{"id":"7"}"#; rows].join(","));
+        let strictness = Strictness::Lenient;
+        let reading = Reading { received_at: Timestamp::MIN, form: Form::Bulk, strictness };
+        for (rows, expected) in [
+            (0, vec![]),
+            (MAX_PART_ROWS, vec![false]),
+            (2 * MAX_PART_ROWS + 1, vec![true, true, false]),
+        ] {
+            let (parts, mut sent) = mpsc::channel(9);
+            reading.clone().send_parts(body(rows).as_bytes(), &parts).unwrap();
+            drop(parts);
+            let sent = std::iter::from_fn(|| sent.blocking_recv());
+            let goes_on: Vec<_> = sent.map(|part| part.tracking.goes_on).collect();
+            assert_eq!(goes_on, expected, "{rows} rows");
+        }
+    }
+}
