@@ -14,10 +14,12 @@ use svctrack_tests::{
 
 const FILE: &str = "svctrack.redb";
 /// What names the person, or stands in what is theirs; all in lower case.
-const CANARIES: [&str; 9] = [
+const CANARIES: [&str; 11] = [
     "canaryfirst",
     "canarylast",
     "canary.mail@",
+    "canary.other@",
+    "canary-phone",
     "canary-external",
     "canary-source",
     "canary-info",
@@ -38,6 +40,7 @@ async fn leave_traces(client: &Client) {
     let user = json!({
         "companyId": "extid-acme", "externalId": "canary-external", "sourceId": "canary-source",
         "email": "Canary.Mail@acme.example", "name": "Canaryfirst Canarylast", "custom": {"canary-words": 1},
+        "otherEmails": ["Canary.Other@home.example"], "phone": "canary-phone", "position": "canary-words",
     });
     send(client, Method::POST, "/endusers", "one", &user).await;
     send(client, Method::PUT, "/endusers", "two", &json!([user])).await;
@@ -66,6 +69,9 @@ async fn leave_traces(client: &Client) {
         "sourceId": "t-1", "email": "canary.mail@acme.example", "name": "Canaryfirst Canarylast", "title": "Broken",
         "description": "canary-words", "sender": ["Canarylast"], "comments": ["canary-words"],
         "companyExternalId": "acme", "custom": {"phone": "canary-words"},
+    }, {
+        "sourceId": "t-2", "email": "canary.other@home.example", "description": "canary-words",
+        "companyExternalId": "acme",
     }]);
     send(client, Method::PUT, "/tickets", "three", &ticket).await;
 }

@@ -34,17 +34,17 @@ impl Person {
         Self { id, keys: claims.map(|entry| (entry.row.to_owned(), entry.key)).collect() }
     }
 
-    /// Their e-mail.
-    fn email(&self) -> Option<&str> {
-        let key = self.keys.iter().find(|(row, _)| row == EMAIL.name);
-        key.map(|(_, key)| key.as_str())
+    /// Their e-mails.
+    fn emails(&self) -> impl Iterator<Item = &str> {
+        let keys = self.keys.iter().filter(|(row, _)| row == EMAIL.name);
+        keys.map(|(_, key)| key.as_str())
     }
 
     /// Whether a ticket is theirs: by its e-mail, or since it names them.
     pub fn is_on_ticket(&self, ticket: &dyn Members) -> bool {
         let address = ticket.get(ticket::EMAIL.name);
         let address = address.and_then(|address| Some(email::folded(&address.as_str()?)));
-        if address.is_some() && address.as_deref() == self.email() {
+        if address.is_some_and(|address| self.emails().any(|known| known == address)) {
             return true;
         }
         let named = ticket.get(ticket::END_USERS.name).and_then(|named| named.items());
@@ -79,8 +79,8 @@ impl Person {
 
     fn is_in(&self, value: JsonRef<'_>, id: &str) -> bool {
         if let Some(text) = value.as_str() {
-            let mail = self.email().is_some_and(|address| email::folded(&text).contains(address));
-            return mail || text.contains(id);
+            let folded = email::folded(&text);
+            return self.emails().any(|address| folded.contains(address)) || text.contains(id);
         }
         if let Some(items) = value.items() {
             return items.iter().any(|item| self.is_in(item.as_ref(), id));

@@ -70,7 +70,7 @@ fn a_created_record_has_an_id_dates_and_a_version() {
         .unwrap();
     assert_eq!(
         world.answer(&COMPANY, id),
-        r#"{"_id":"000000000000000000000000","name":"Acme","custom":{"b":1.10},"createdAt":"1970-01-01T00:00:00.000Z","updatedAt":"1970-01-01T00:00:00.000Z","__v":0,"status":"prospect","mrr":0,"arr":0,"mrrByCurrency":{},"issues":null,"beats":0,"beatsTotal":0,"beatTrend":0,"activityState":"never","experience":0}"#
+        r#"{"_id":"000000000000000000000000","name":"Acme","custom":{"b":1.10},"createDate":"1970-01-01T00:00:00.000Z","createdAt":"1970-01-01T00:00:00.000Z","updatedAt":"1970-01-01T00:00:00.000Z","__v":0,"status":"prospect","mrr":0,"arr":0,"mrrByCurrency":{},"issues":null,"beats":0,"beatsTotal":0,"beatTrend":0,"activityState":"never","experience":0}"#
     );
 }
 

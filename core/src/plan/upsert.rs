@@ -144,9 +144,23 @@ fn change(
     lookup: &dyn Lookup,
     ctx: &mut Ctx,
 ) -> Result<Planned, Refusal> {
-    let shaped = shape::check_update(def, sent).map_err(Refusal::Invalid)?;
+    let mut shaped = shape::check_update(def, sent).map_err(Refusal::Invalid)?;
+    leave_finding_key(def, &found, &mut shaped.patch);
     check_locked(def, &found, &shaped.patch)?;
     update_stored(def, found.id, found.stored, shaped.patch, lookup, ctx)
+}
+
+/// A key that found its record by another of its values, one of an end user's other e-mails, only
+/// names it: what the row holds stays (R20, R51).
+fn leave_finding_key(def: &ResourceDef, found: &Found, patch: &mut Document) {
+    let Some(row) = def.keys.get(found.by).and_then(|name| def.row(name)) else {
+        return;
+    };
+    let sent = patch.text(row.name).map(|sent| key_of(row, &sent));
+    let held = found.stored.text(row.name).map(|held| key_of(row, &held));
+    if row.unique && sent.is_some() && held.is_some() && sent != held {
+        patch.remove(row.name);
+    }
 }
 
 /// A key that holds a value changes only when a key of higher priority found the record (R20). An

@@ -4,7 +4,7 @@
 //! arithmetic stands in `license_terms`.
 
 use super::{
-    company,
+    company::read_company_name,
     license_issues::{PRODUCT_AMBIGUOUS, fill_issues, read_issues},
     license_terms::{
         a_twelfth, end_by_length, end_of, fill_arr, fill_invoice_cycle,
@@ -371,10 +371,6 @@ fn check_bulk_license(item: &Document) -> Vec<Issue> {
         issues.push(Issue::of_member(VALUE.name, "required", "`value` or `mrr` is required"));
     }
     issues
-}
-
-fn read_company_name(license: &Document, ctx: &ReadCtx<'_>) -> Result<Option<Json>, LookupError> {
-    company::name_of(COMPANY_ID.get(license), ctx)
 }
 
 /// Days of the tenant's calendar from now to the renewal: tomorrow is 1 (R53).

@@ -3,7 +3,8 @@
 use chrono::{DateTime, Datelike as _, NaiveDate};
 
 use super::ticket::{
-    CREATED_AT, DATE, DESCRIPTION, HISTORY, SOURCE_ID, STATUS, TICKET_TYPE, TITLE, UPDATED_AT,
+    CREATE_DATE, CREATED_AT, DATE, DESCRIPTION, HISTORY, IN_DATE, SOURCE_ID, STATUS, TICKET_TYPE,
+    TITLE, UPDATED_AT,
 };
 use crate::{
     schema::{FillCtx, LookupError, ReadCtx},
@@ -64,9 +65,11 @@ fn times(ticket: &Document) -> Vec<Timestamp> {
     history.iter().filter_map(time).collect()
 }
 
-/// The first time of the history, else when the record was made.
+/// The first time of the history, else another date that was sent, else when the record was created.
 pub(super) fn fill_date(ticket: &Document, _: FillCtx) -> Option<Json> {
-    let date = times(ticket).first().copied().or_else(|| CREATED_AT.get(ticket));
+    let sent =
+        || CREATE_DATE.get(ticket).or_else(|| DATE.get(ticket)).or_else(|| IN_DATE.get(ticket));
+    let date = times(ticket).first().copied().or_else(sent).or_else(|| CREATED_AT.get(ticket));
     date.map(|date| Json::string(&date.to_string()))
 }
 

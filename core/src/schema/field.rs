@@ -112,6 +112,8 @@ pub struct Row {
     pub prepared: bool,
     /// Whether at most one record of a tenant may hold a value.
     pub unique: bool,
+    /// The unique row under which its values are claimed and found as well: an end user's other e-mails.
+    pub claims_as: Option<&'static str>,
     /// Whether records are found by it.
     pub indexed: bool,
     /// Whether values are compared in lower case: e-mails and domains.
@@ -138,6 +140,7 @@ impl Row {
             unit: None,
             prepared: false,
             unique: false,
+            claims_as: None,
             indexed: false,
             folded: matches!(kind, Kind::Email),
             personal: false,
@@ -239,6 +242,13 @@ impl Row {
     /// At most one record of a tenant holds a value.
     pub const fn unique(mut self) -> Self {
         self.unique = true;
+        self
+    }
+
+    /// Its values are claimed and found as those of a unique row of e-mails.
+    pub const fn claims_as(mut self, row: &'static str) -> Self {
+        self.claims_as = Some(row);
+        self.folded = true;
         self
     }
 

@@ -24,12 +24,22 @@ pub fn key_of(row: &Row, value: &str) -> String {
 
 /// All index entries of a record.
 pub fn entries(def: &ResourceDef, document: &Document) -> Vec<Entry> {
-    let rows = def.rows.iter().filter(|row| row.unique || row.indexed);
-    rows.flat_map(|row| {
+    let mut entries = Vec::new();
+    for row in def.rows.iter().filter(|row| row.unique || row.indexed || row.claims_as.is_some()) {
         let keys = document.value(row.name).map(|value| keys_of(row, value)).unwrap_or_default();
-        keys.into_iter().map(|key| Entry { row: row.name, unique: row.unique, key })
-    })
-    .collect()
+        let (name, unique) =
+            (row.claims_as.unwrap_or(row.name), row.claims_as.is_some() || row.unique);
+        // The same e-mail may be in two rows; an entry is in the index once.
+        let claimed = |key: &String| {
+            entries.iter().any(|entry: &Entry| entry.row == name && entry.key == *key)
+        };
+        let keys: Vec<String> = match row.claims_as {
+            Some(_) => keys.into_iter().filter(|key| !claimed(key)).collect(),
+            None => keys,
+        };
+        entries.extend(keys.into_iter().map(|key| Entry { row: name, unique, key }));
+    }
+    entries
 }
 
 fn keys_of(row: &Row, value: JsonRef<'_>) -> Vec<String> {
