@@ -5,8 +5,10 @@ use std::time::Duration;
 
 use svctrack_core::tracking::bulk::MAX_ROWS_PER_COMMIT;
 
-/// Largest body of one record, in bytes; a ticket's description of 1 MiB is the longest field (R9).
+/// Largest body of one record, in bytes: its longest strings have 64 KiB, and custom data many of them (R9).
 pub(crate) const MAX_RECORD_BYTES: usize = 1024 * 1024;
+/// The same of a resource with a field of up to 1 MiB, which may double where JSON escapes it: a ticket (R56).
+pub(crate) const MAX_LONG_RECORD_BYTES: usize = 2 * 1024 * 1024;
 /// Largest body of a bulk upsert, in bytes: 5,000 items of more than 6 KB each.
 pub(crate) const MAX_BULK_BYTES: usize = 32 * 1024 * 1024;
 /// Longest address of a request, in bytes; a list filter names many ids.

@@ -263,7 +263,7 @@ async fn a_row_that_cannot_be_read_is_told_with_its_line_and_stops_no_other() {
             assert!(said.contains(part), "{end:?}: {part}: {said}");
         }
     }
-    let long = format!("{{\"name\": \"{}\"}}", "x".repeat(5 * 1024 * 1024));
+    let long = format!("{{\"name\": \"{}\"}}", "x".repeat(9 * 1024 * 1024));
     let rows =
         [long.as_bytes(), b"\n{\"name\": \"\xff\"}\n{\"name\": \"H\", \"externalId\": \"h\"}\n"];
     let files = folder_with("products.ndjson", &rows.concat());

@@ -15,8 +15,9 @@ use crate::{
 /// caller can set it, since no row has this name.
 pub(super) const STAND_INS: &str = "~";
 
-/// The largest record, in bytes of its values: twice what one body can bring, since bodies add up.
-const MAX_RECORD_BYTES: usize = 2 * 1024 * 1024;
+/// The largest record, in bytes of its values: twice what one body can bring (a ticket's, 2 MiB), since bodies
+/// add up.
+const MAX_RECORD_BYTES: usize = 4 * 1024 * 1024;
 
 /// The record that will be stored: what was sent, merged into what is stored, completed and filled.
 ///

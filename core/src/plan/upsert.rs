@@ -41,7 +41,7 @@ pub enum Outcome {
     Updated(ObjectId),
     /// A record was found, and nothing changed.
     Unchanged,
-    /// Dropped without a word: a ticket without e-mail.
+    /// Dropped, and counted as refused only: a ticket without e-mail.
     Dropped,
     /// Refused, on the way to one of these lists.
     Failed(List, Document),
@@ -265,6 +265,7 @@ pub struct Summary {
     updated_errors: Vec<Document>,
     permission_errors: Vec<Document>,
     validation_errors: Vec<Document>,
+    dropped: usize,
 }
 
 impl Summary {
@@ -274,7 +275,7 @@ impl Summary {
             Outcome::Created(_, keys) => self.created.push(keys),
             Outcome::Updated(id) => self.updated.push(id),
             Outcome::Unchanged => self.unchanged += 1,
-            Outcome::Dropped => {}
+            Outcome::Dropped => self.dropped += 1,
             Outcome::Failed(List::Created, element) => self.created_errors.push(element),
             Outcome::Failed(List::Updated, element) => self.updated_errors.push(element),
             Outcome::Failed(List::Permission, element) => self.permission_errors.push(element),
@@ -282,12 +283,13 @@ impl Summary {
         }
     }
 
-    /// How many items were refused (R19).
+    /// How many items were refused or dropped (R19, R56).
     pub fn errors(&self) -> usize {
         self.created_errors.len()
             + self.updated_errors.len()
             + self.permission_errors.len()
             + self.validation_errors.len()
+            + self.dropped
     }
 
     /// The answer: counts alone for a resource that answers so, else what the contract lists.

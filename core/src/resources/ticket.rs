@@ -131,7 +131,7 @@ pub static TICKET: ResourceDef = ResourceDef {
     rows: ROWS,
     list: ListLimits { default: 500, max: 10_000 },
     short_names: &[("cid", "companyId"), ("l", "limit"), ("o", "offset"), ("s", "status")],
-    searched: Some("snippet"),
+    searched: &["subject", "snippet"],
     keys: &["_id", "sourceId"],
     check_bulk_create: check_bulk_ticket,
     drops: lacks_email,

@@ -7,8 +7,8 @@ use super::ticket::{
     TITLE, UPDATED_AT,
 };
 use crate::{
-    schema::{FillCtx, LookupError, ReadCtx},
-    value::{Document, Json, Timestamp},
+    schema::{LookupError, ReadCtx},
+    value::{Document, Json, Timestamp, html::plain_text},
 };
 
 /// How much of a description the snippet shows, in characters (R26).
@@ -29,28 +29,7 @@ pub(super) fn fill_subject(ticket: &Document, _: FillCtx) -> Option<Json> {
 }
 
 pub(super) fn fill_snippet(ticket: &Document, _: FillCtx) -> Option<Json> {
-    DESCRIPTION.get(ticket).map(|text| Json::string(&snippet(&text)))
-}
-
-/// The beginning of a text without markup and blank edges.
-fn snippet(text: &str) -> String {
-    let mut plain = String::new();
-    let mut rest = text;
-    while let Some((before, tag)) = rest.split_once('<') {
-        let opens = tag.starts_with(|next: char| next.is_ascii_alphabetic() || "/!".contains(next));
-        let end = if opens { tag.find('>') } else { None };
-        if opens && end.is_none() {
-            // What has no end is no tag, and nothing behind it is one.
-            break;
-        }
-        plain.push_str(before);
-        if !opens {
-            plain.push('<');
-        }
-        rest = end.and_then(|end| tag.get(end + 1..)).unwrap_or(tag);
-    }
-    plain.push_str(rest);
-    plain.trim().chars().take(SNIPPET_CHARS).collect()
+    DESCRIPTION.get(ticket).map(|text| Json::string(&plain_text(&text, SNIPPET_CHARS)))
 }
 
 pub(super) fn fill_is_open(ticket: &Document, _: FillCtx) -> Option<Json> {
@@ -135,14 +114,5 @@ mod tests {
         check_bucket("2024-12-28", ["2024", "2024-Q4", "2024-12", "2024-W52"]);
         check_bucket("2024-12-29", ["2024", "2024-Q4", "2024-12", "2025-W1"]);
         check_bucket("2022-12-31", ["2022", "2022-Q4", "2022-12", "2022-W53"]);
-    }
-
-    #[test]
-    fn a_snippet_is_plain_and_short() {
-        assert_eq!(snippet(" <p>Hello <b>world</b></p>\n"), "Hello world");
-        assert_eq!(snippet("1 < 2 and 3 > 2"), "1 < 2 and 3 > 2");
-        assert_eq!(snippet(&"ö".repeat(400)).chars().count(), 300);
-        assert_eq!(snippet("a <b and no more"), "a <b and no more");
-        assert_eq!(snippet("<b>a</b> <c"), "a <c");
     }
 }

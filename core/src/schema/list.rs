@@ -3,8 +3,8 @@
 use super::{Kind, ResourceDef, Row, Search, Sort, index::key_of};
 use crate::value::{Document, Issue, JsonRef, Members, Number, ObjectId, Timestamp, issue::quoted};
 
-/// How long the text of a `search` may be, in bytes (R27).
-pub const MAX_SEARCH_BYTES: usize = 256;
+/// How long the text of a `search` may be, in characters (R27).
+pub const MAX_SEARCH_CHARS: usize = 256;
 
 /// How many records a list returns (R13).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,7 +93,7 @@ impl ListQuery {
             "updatedSince" => {
                 reader.set(&mut self.updated_since, parse_time(name, value).map(Some))
             }
-            "search" if def.searched.is_some() => {
+            "search" if !def.searched.is_empty() => {
                 reader.set(&mut self.search, parse_search(value).map(Some));
             }
             _ => match def.row(name) {
@@ -212,8 +212,8 @@ fn holds(row: &Row, found: Option<JsonRef<'_>>, asked: &str) -> bool {
 }
 
 fn contains(def: &ResourceDef, record: &dyn Members, search: &Search) -> bool {
-    let searched = def.searched.and_then(|name| record.get(name)?.as_str()).unwrap_or_default();
-    search.is_in(&searched)
+    let texts = def.searched.iter().filter_map(|name| record.get(name)?.as_str());
+    texts.into_iter().any(|text| search.is_in(&text))
 }
 
 /// Collects what was read and what went wrong, one parameter after the other.
@@ -296,10 +296,10 @@ fn parse_select(def: &ResourceDef, value: &str, reader: &mut PairReader) -> Opti
 }
 
 fn parse_search(value: &str) -> Result<Search, Issue> {
-    if value.len() <= MAX_SEARCH_BYTES {
+    if value.chars().count() <= MAX_SEARCH_CHARS {
         return Ok(Search::of(value));
     }
-    Err(unreadable("search", &format!("at most {MAX_SEARCH_BYTES} bytes long"), value))
+    Err(unreadable("search", &format!("at most {MAX_SEARCH_CHARS} characters long"), value))
 }
 
 /// The id after which a page begins.

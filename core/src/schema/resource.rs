@@ -20,15 +20,15 @@ pub struct ResourceDef {
     pub list: ListLimits,
     /// Short names of query parameters, each with the one that it stands for (R27).
     pub short_names: &'static [(&'static str, &'static str)],
-    /// The row that `search` looks into, if there is one.
-    pub searched: Option<&'static str>,
+    /// The rows that `search` looks into; without any there is no such parameter.
+    pub searched: &'static [&'static str],
     /// The mark of records that lists leave out unless they filter by it, if there is one (R57).
     pub left_out: Option<&'static str>,
     /// The rows that select the record which a bulk item updates, the first that finds one (R20).
     pub keys: &'static [&'static str],
     /// What an item of a bulk upsert must have to make a record (R24, R26).
     pub check_bulk_create: fn(&Document) -> Vec<Issue>,
-    /// Whether an item of a bulk upsert is dropped without a word.
+    /// Whether an item of a bulk upsert is dropped: it is in none of the lists of the response.
     pub drops: fn(&Document) -> bool,
     /// Whether a bulk upsert answers two counts and nothing else.
     pub answers_counts_alone: bool,
@@ -130,7 +130,7 @@ impl ResourceDef {
         rows: &[],
         list: ListLimits { default: 100, max: 2_000 },
         short_names: &[],
-        searched: None,
+        searched: &[],
         left_out: None,
         keys: &["_id", "sourceId", "externalId"],
         check_bulk_create: |_| Vec::new(),

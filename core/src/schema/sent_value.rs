@@ -4,13 +4,10 @@ use super::{Binding, Kind, Row};
 use crate::value::{
     Issue, Json, JsonRef, Number, RecordRef, Timestamp, email,
     issue::{quoted, quoted_list},
-    json_reader::MAX_STRING_BYTES,
+    json_reader::{MAX_MEMBER_BYTES, MAX_STRING_BYTES},
     key,
     number::MAX_AMOUNT,
 };
-
-/// How long a string may be in a row that takes long ones, in bytes: a ticket's description (R9).
-pub(super) const MAX_LONG_TEXT_BYTES: usize = 1024 * 1024;
 
 /// Most items of an array of texts or ids; each may become an entry of an index.
 const MAX_ARRAY_ITEMS: usize = 1_000;
@@ -55,7 +52,7 @@ fn read_text(row: &Row, value: JsonRef<'_>) -> Result<Json, Issue> {
         let expected = format!("one of {}", quoted_list(row.values));
         return Err(invalid(row, &expected, &text));
     }
-    let most = if row.long { MAX_LONG_TEXT_BYTES } else { MAX_STRING_BYTES };
+    let most = if row.long { MAX_MEMBER_BYTES } else { MAX_STRING_BYTES };
     if text.len() > most {
         return Err(invalid(row, &format!("at most {most} bytes long"), &text));
     }

@@ -13,6 +13,9 @@ pub const MAX_DEPTH: usize = 64;
 pub const MAX_KEYS: usize = 500;
 /// How long one string may be, in bytes after decoding (R9).
 pub const MAX_STRING_BYTES: usize = 64 * 1024;
+/// How long a string may be that is a member of the body or of its item itself, in bytes after decoding: a
+/// ticket's description (R9). What rows do not take such texts refuse them when the shape is checked.
+pub const MAX_MEMBER_BYTES: usize = 1024 * 1024;
 
 /// Why a text is not taken as JSON.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -167,7 +170,7 @@ pub(super) fn skip_value(next: u8, lexer: &mut SliceLexer<'_>, depth: usize) -> 
             if next != b'"' {
                 return Err(Fault::Syntax);
             }
-            string(lexer.discarded(), &mut Faults::lenient())?;
+            string(lexer.discarded(), MAX_STRING_BYTES, &mut Faults::lenient())?;
             lexer.expect(SliceLexer::ws_peek, b':').ok_or(Fault::Syntax)?;
             let next = lexer.ws_peek().ok_or(Fault::Syntax)?;
             skip_value(next, lexer, depth + 1)
@@ -175,7 +178,7 @@ pub(super) fn skip_value(next: u8, lexer: &mut SliceLexer<'_>, depth: usize) -> 
         b'[' => lexer
             .discarded()
             .seq(b']', SliceLexer::ws_peek, |next, lexer| skip_value(next, lexer, depth + 1)),
-        b'"' => string(lexer.discarded(), &mut Faults::lenient()).map(drop),
+        b'"' => string(lexer.discarded(), MAX_STRING_BYTES, &mut Faults::lenient()).map(drop),
         b'-' | b'0'..=b'9' => lexer.num_string().validated().map(drop).map_err(|_| Fault::Syntax),
         _ => lexer.null_or_bool().map(drop).ok_or(Fault::Syntax),
     }
@@ -203,7 +206,10 @@ pub(super) fn read_members(
 ) -> Result<(), Fault> {
     object(lexer, depth, faults, |key, next, lexer, faults| {
         let mut text = String::new();
-        copy_value(next, lexer, depth, &mut text, faults)?;
+        match next {
+            b'"' => push_string(&mut text, &string(lexer.discarded(), MAX_MEMBER_BYTES, faults)?),
+            _ => copy_value(next, lexer, depth, &mut text, faults)?,
+        }
         document.push(key, Json::of_text(text));
         Ok(())
     })
@@ -222,7 +228,7 @@ pub(super) fn copy_value(
         b'{' => copy_object(lexer, depth + 1, text, faults),
         b'[' => copy_array(lexer, depth + 1, text, faults),
         b'"' => {
-            push_string(text, &string(lexer.discarded(), faults)?);
+            push_string(text, &string(lexer.discarded(), MAX_STRING_BYTES, faults)?);
             Ok(())
         }
         b'-' | b'0'..=b'9' => {
@@ -289,7 +295,7 @@ pub(super) fn object<'a>(
         if next != b'"' {
             return Err(Fault::Syntax);
         }
-        let key = string(lexer.discarded(), faults)?;
+        let key = string(lexer.discarded(), MAX_STRING_BYTES, faults)?;
         if !faults.are_final() && !keys.insert(key.clone()) {
             faults.note(Fault::DuplicateKey(key.clone().into_owned()))?;
         }
@@ -306,12 +312,16 @@ pub(super) fn object<'a>(
 }
 
 /// Reads the rest of a string whose quote has been taken.
-fn string<'a>(lexer: &mut SliceLexer<'a>, faults: &mut Faults) -> Result<Cow<'a, str>, Fault> {
+fn string<'a>(
+    lexer: &mut SliceLexer<'a>,
+    max_bytes: usize,
+    faults: &mut Faults,
+) -> Result<Cow<'a, str>, Fault> {
     let value = lexer.str_string().map_err(|error| {
         if error.is_unicode_error() { Fault::NotUnicode } else { Fault::Syntax }
     })?;
-    if value.len() > MAX_STRING_BYTES {
-        faults.note(Fault::StringTooLong)?;
+    if value.len() > max_bytes {
+        faults.note(Fault::StringTooLong(max_bytes))?;
     }
     if value.contains('\0') {
         faults.note(Fault::Nul)?;
@@ -326,7 +336,8 @@ pub(super) enum Fault {
     Nul,
     TooDeep,
     TooManyKeys,
-    StringTooLong,
+    /// With the most bytes that it may have.
+    StringTooLong(usize),
     DuplicateKey(String),
     NotAnObject,
     NotAnArray,
@@ -355,10 +366,9 @@ impl Fault {
             Self::TooManyKeys => {
                 ("json_too_many_keys", format!("an object must have at most {MAX_KEYS} keys"))
             }
-            Self::StringTooLong => (
-                "json_string_too_long",
-                format!("a string must be at most {MAX_STRING_BYTES} bytes long"),
-            ),
+            Self::StringTooLong(max_bytes) => {
+                ("json_string_too_long", format!("a string must be at most {max_bytes} bytes long"))
+            }
             Self::DuplicateKey(key) => (
                 "json_duplicate_key",
                 format!("a key must stand once in an object; found {} twice", quoted(&key)),
@@ -443,10 +453,23 @@ mod tests {
 
     #[test]
     fn what_is_stored_is_read_whatever_it_has_grown_to() {
-        let long = format!("{{\"a\":\"{}\"}}", "x".repeat(2 * MAX_STRING_BYTES));
+        let long = format!("{{\"a\":[\"{}\"]}}", "x".repeat(2 * MAX_STRING_BYTES));
         assert!(parse_document(long.as_bytes()).is_err());
         assert_eq!(parse_stored(long.as_bytes()).unwrap().to_text(), long);
         assert!(parse_stored(b"{").is_err() && parse_stored(b"[]").is_err());
+    }
+
+    #[test]
+    fn a_member_of_a_document_may_be_a_longer_string() {
+        for (bytes, expect) in
+            [(MAX_MEMBER_BYTES, None), (MAX_MEMBER_BYTES + 1, Some("json_string_too_long"))]
+        {
+            let text = format!("{{\"a\":\"{}\"}}", "x".repeat(bytes));
+            let code = |fault: Malformed| fault.code;
+            assert_eq!(parse_document(text.as_bytes()).err().map(code), expect);
+            let items = parse_documents(format!("[{text}]").as_bytes()).unwrap();
+            assert_eq!(items.into_iter().next().unwrap().err().map(code), expect);
+        }
     }
 
     #[test]

@@ -7,6 +7,8 @@ pub mod document;
 #[cfg(feature = "records")]
 pub mod engagement;
 #[cfg(feature = "records")]
+pub mod html;
+#[cfg(feature = "records")]
 pub mod id;
 #[cfg(feature = "records")]
 pub mod issue;

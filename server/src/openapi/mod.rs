@@ -12,7 +12,7 @@ mod schemas;
 use serde_json::{Map, Value, json};
 use svctrack_core::{
     resources::{REGISTRY, company::COMPANY, end_user::END_USER},
-    schema::{self, ResourceDef, Row, list::MAX_SEARCH_BYTES},
+    schema::{self, ResourceDef, Row, list::MAX_SEARCH_CHARS},
 };
 
 use self::{
@@ -409,14 +409,15 @@ fn list_parameters(def: &ResourceDef) -> Vec<Value> {
             json!({ "type": "string", "format": "date-time", "pattern": YEAR }),
         ),
     ];
-    if def.searched.is_some() {
+    if !def.searched.is_empty() {
+        let description = format!(
+            "Only records whose {} contains this text, in any case.",
+            def.searched.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(" or "),
+        );
         parameters.push(parameter(
             "search",
-            &format!(
-                "Only records whose `{}` contains this text.",
-                def.searched.unwrap_or_default()
-            ),
-            json!({ "type": "string", "maxLength": MAX_SEARCH_BYTES }),
+            &description,
+            json!({ "type": "string", "maxLength": MAX_SEARCH_CHARS }),
         ));
     }
     parameters.extend(filter_parameters(def));

@@ -23,7 +23,7 @@ use crate::{
     auth::{Caller, authenticate},
     body::{Body, require_json},
     error::Error,
-    limits::{MAX_BULK_BYTES, MAX_RECORD_BYTES},
+    limits::{MAX_BULK_BYTES, MAX_LONG_RECORD_BYTES, MAX_RECORD_BYTES},
     store::{Answer, Command, Reply, StoreError},
 };
 
@@ -36,7 +36,7 @@ pub(crate) async fn create(
     def: &'static ResourceDef,
 ) -> Result<Response, Error> {
     let caller = authorise(app, request, def, "create")?;
-    let (sent, body) = read_body(app, request).await?;
+    let (sent, body) = read_record(app, request, def).await?;
     let once = Once::begin(app, request, &caller, || hash_of(&body.bytes))?;
     let Shaped { patch, ignored } = shape::check_create(def, &sent).map_err(Error::Invalid)?;
     Strictness::of(request).check_properties(&ignored)?;
@@ -91,7 +91,7 @@ pub(super) async fn changed(
     def: &'static ResourceDef,
     reference: RecordRef,
 ) -> Result<(Answer, Vec<String>), Error> {
-    let (sent, _room) = read_body(app, request).await?;
+    let (sent, _room) = read_record(app, request, def).await?;
     let Shaped { patch, ignored } = shape::check_update(def, &sent).map_err(Error::Invalid)?;
     Strictness::of(request).check_properties(&ignored)?;
     let expected = expected(request);
@@ -222,12 +222,37 @@ pub(super) fn reference_in_path(request: &Request) -> Result<RecordRef, Error> {
 }
 
 /// Reads the body of one record. Its room in the budget is kept until the request is answered.
+async fn read_record<'a>(
+    app: &'a App,
+    request: &mut Request,
+    def: &ResourceDef,
+) -> Result<(Document, Body<'a>), Error> {
+    read_body_up_to(app, request, max_body_bytes(def)).await
+}
+
+/// How large the body of one record may be, in bytes.
+pub(crate) fn max_body_bytes(def: &ResourceDef) -> usize {
+    match def.rows.iter().any(|row| row.long) {
+        true => MAX_LONG_RECORD_BYTES,
+        false => MAX_RECORD_BYTES,
+    }
+}
+
+/// Reads a body of about the size of a record.
 pub(super) async fn read_body<'a>(
     app: &'a App,
     request: &mut Request,
 ) -> Result<(Document, Body<'a>), Error> {
+    read_body_up_to(app, request, MAX_RECORD_BYTES).await
+}
+
+async fn read_body_up_to<'a>(
+    app: &'a App,
+    request: &mut Request,
+    max_bytes: usize,
+) -> Result<(Document, Body<'a>), Error> {
     require_json(request)?;
-    let body = app.bodies.read(request, MAX_RECORD_BYTES).await?;
+    let body = app.bodies.read(request, max_bytes).await?;
     Ok((Document::parse(&body.bytes)?, body))
 }
 

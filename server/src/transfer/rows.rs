@@ -18,7 +18,7 @@ use super::{
 };
 
 /// Longest line of NDJSON, in bytes: more than the largest record has.
-const MAX_LINE_BYTES: u64 = 4 * 1024 * 1024;
+const MAX_LINE_BYTES: u64 = 8 * 1024 * 1024;
 /// Longest first line of a table, in bytes: each property of a resource has room for a long name.
 const MAX_HEAD_BYTES: u64 = 256 * 1024;
 /// What a file may begin with that says that it is UTF-8.
