@@ -217,3 +217,61 @@ async fn every_answer_has_a_request_id_of_its_own() {
         assert!(ids.insert(answer.headers["x-request-id"].clone()), "{path}");
     }
 }
+
+/// Longest description of a ticket, in bytes (R9).
+const MAX_DESCRIPTION_BYTES: usize = 1024 * 1024;
+/// Largest body of one ticket, in bytes (R56).
+const MAX_TICKET_BYTES: usize = 2 * MAX_DESCRIPTION_BYTES;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_ticket_takes_a_description_of_a_mebibyte_whichever_way_it_comes() {
+    let server = server().await;
+    let json = [("content-type", "application/json")];
+    let send = |method, path, body: serde_json::Value| {
+        server.client.send(method, path, &json, body.to_string())
+    };
+    // A quote is two bytes of JSON.
+    let longest = "\"x".repeat(MAX_DESCRIPTION_BYTES / 2);
+    let ticket = |id: &str, description: &str| json!({"sourceId": id, "email": "a@acme.example", "domains": [], "description": description});
+    let too_long = format!("{longest}x");
+    let made = send(Method::POST, "/tickets", ticket("single", &longest)).await.unwrap();
+    assert_eq!(made.status, 200, "{}", made.text());
+    let refused = send(Method::POST, "/tickets", ticket("over", &too_long)).await.unwrap();
+    assert_eq!(
+        (refused.status.as_u16(), &refused.json()["code"]),
+        (400, &json!("json_string_too_long"))
+    );
+    let items =
+        json!([ticket("bulk", &longest), ticket("over", &too_long), ticket("put", "short")]);
+    let bulk = send(Method::PUT, "/tickets", items).await.unwrap();
+    assert_eq!(bulk.text(), r#"{"created":2,"updated":0}"#);
+    assert_eq!(bulk.headers["svctrack-bulk-errors"], "1");
+    let changed = send(Method::PUT, "/tickets/srcid-put", json!({"description": longest}));
+    assert_eq!(changed.await.unwrap().status, 200);
+    for id in ["single", "bulk", "put"] {
+        let ticket = server.client.get(&format!("/tickets/srcid-{id}")).await.json();
+        assert_eq!(ticket["description"], longest, "{id}");
+        assert_eq!(ticket["snippet"], longest[..300], "{id}");
+    }
+    // Other rows are no longer than they were.
+    let title = json!({"title": "x".repeat(65 * 1024)});
+    let refused = send(Method::PUT, "/tickets/srcid-put", title).await.unwrap();
+    assert_eq!(refused.json()["errors"][0]["pointer"], "/title");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_body_of_a_ticket_may_be_larger_than_that_of_another_record() {
+    let server = server().await;
+    let json = [("content-type", "application/json")];
+    for (path, bytes, status) in [
+        ("/tickets", MAX_TICKET_BYTES, 200),
+        ("/tickets", MAX_TICKET_BYTES + 1, 413),
+        ("/companies", MAX_TICKET_BYTES / 2, 200),
+        ("/companies", MAX_TICKET_BYTES / 2 + 1, 413),
+    ] {
+        let mut body = json!({"sourceId": "t", "email": "a@x.example", "name": "T"}).to_string();
+        body.push_str(&" ".repeat(bytes - body.len()));
+        let answer = server.client.send(Method::POST, path, &json, body).await.unwrap();
+        assert_eq!(answer.status, status, "{path} {bytes}: {}", answer.text());
+    }
+}

@@ -7,7 +7,7 @@ use super::ticket::{
     TITLE, UPDATED_AT,
 };
 use crate::{
-    schema::{LookupError, ReadCtx},
+    schema::{FillCtx, LookupError, ReadCtx},
     value::{Document, Json, Timestamp, html::plain_text},
 };
 
