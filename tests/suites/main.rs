@@ -16,6 +16,7 @@ mod every_route;
 mod examples;
 mod faults;
 mod formats;
+mod full_store;
 mod goldens;
 mod healing;
 mod input;
