@@ -20,6 +20,14 @@ const DEMO_COMPANY: &str = "demo";
 /// What the first tenant is called.
 const TENANT_NAME: &str = "first tenant";
 
+/// The company that the printed example, the demo page and the examples of the API's description use.
+pub(crate) fn demo_company() -> Document {
+    let mut company = Document::default();
+    company.set("name", Json::string("Demo company"));
+    company.set("externalId", Json::string(DEMO_COMPANY));
+    company
+}
+
 /// What the first start makes.
 pub(crate) struct FirstStart {
     tenant: TenantId,
@@ -71,9 +79,7 @@ impl FirstStart {
     /// # Errors
     /// When the store cannot write.
     pub(crate) async fn make_demo_company(&self, app: &App) -> Result<(), StoreError> {
-        let mut patch = Document::default();
-        patch.set("name", Json::string("Demo company"));
-        patch.set("externalId", Json::string(DEMO_COMPANY));
+        let patch = demo_company();
         let token = Some(self.token.id().to_owned());
         let actor = Actor { tenant: tenant_of_own(&self.record(app)), token, user: None };
         app.store.write(actor, Command::Create { def: &COMPANY, patch }).await.map(drop)

@@ -10,6 +10,7 @@ mod coverage;
 mod crash;
 mod crowd;
 mod delivery;
+mod described;
 mod device;
 mod erasure;
 mod every_route;

@@ -32,6 +32,10 @@ pub static ASSET: ResourceDef = ResourceDef {
     path: "assets",
     code: 7,
     doc: "Something of a company that events can name by its id.",
+    example: r#"{
+        "name": "Example asset", "externalId": "example-asset", "companyId": "extid-demo"
+    }"#,
+    example_update: r#"{ "custom": { "color": "blue" } }"#,
     rows: ROWS,
     not_found: "asset_not_found",
     ..ResourceDef::PLAIN

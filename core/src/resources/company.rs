@@ -112,6 +112,11 @@ pub static COMPANY: ResourceDef = ResourceDef {
     path: "companies",
     code: 1,
     doc: "A customer of the tenant.",
+    example: r#"{
+        "name": "Example company", "externalId": "example-company", "domains": ["company.example"],
+        "owner": "Ada Lovelace", "phase": "onboarding", "tags": ["example"], "custom": { "seats": 25 }
+    }"#,
+    example_update: r#"{ "phase": "live" }"#,
     rows: ROWS,
     list: ListLimits { default: 100, max: 5_000 },
     looks_at_many: true,

@@ -78,6 +78,11 @@ pub static END_USER: ResourceDef = ResourceDef {
     path: "endusers",
     code: 2,
     doc: "A person at a company who uses the tenant's product.",
+    example: r#"{
+        "companyId": "extid-demo", "externalId": "example-user", "email": "grace@example.com", "firstName": "Grace",
+        "lastName": "Hopper", "custom": { "language": "en" }
+    }"#,
+    example_update: r#"{ "custom": { "language": "de" } }"#,
     rows: ROWS,
     list: ListLimits { default: 100, max: 10_000 },
     keys: &["_id", "sourceId", "externalId", "email"],

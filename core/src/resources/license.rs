@@ -120,6 +120,11 @@ pub static LICENSE: ResourceDef = ResourceDef {
     path: "licenses",
     code: 6,
     doc: "A customer's subscription.",
+    example: r#"{
+        "companyId": "extid-demo", "externalId": "example-license", "product": "Example plan", "_currency": "EUR",
+        "fromDate": "2026-01-01T00:00:00.000Z", "toDate": "2027-01-01T00:00:00.000Z", "fixedPeriod": true, "mrr": 100
+    }"#,
+    example_update: r#"{ "mrr": 120 }"#,
     rows: ROWS,
     check_bulk_create: check_bulk_license,
     not_found: "license_not_found",

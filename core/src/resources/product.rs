@@ -68,6 +68,12 @@ pub static PRODUCT: ResourceDef = ResourceDef {
     path: "products",
     code: 3,
     doc: "A template of a subscription plan or a one-off fee.",
+    example: r#"{
+        "name": "Example plan", "externalId": "example-product", "type": "subscription", "mrr": 100, "currency": "EUR",
+        "fixedPeriod": true, "autoRenews": true, "length": 12, "renewalPeriod": 12, "noticePeriod": 1, "noticeUnit": "month",
+        "packages": ["Example package"], "custom": { "tier": "standard" }
+    }"#,
+    example_update: r#"{ "mrr": 120 }"#,
     rows: ROWS,
     not_found: "product_not_found",
     complete: |_, completion| {

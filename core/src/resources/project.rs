@@ -32,6 +32,10 @@ pub static PROJECT: ResourceDef = ResourceDef {
     path: "projects",
     code: 8,
     doc: "Work for a company that events can name by its id.",
+    example: r#"{
+        "name": "Example project", "externalId": "example-project", "companyId": "extid-demo"
+    }"#,
+    example_update: r#"{ "custom": { "stage": "kick-off" } }"#,
     rows: ROWS,
     not_found: "project_not_found",
     ..ResourceDef::PLAIN

@@ -43,6 +43,7 @@ pub static SETTINGS: ResourceDef = ResourceDef {
     path: "settings",
     code: 11,
     doc: "How the service works for a tenant.",
+    example_update: r#"{ "timeZone": "UTC" }"#,
     rows: ROWS,
     not_found: "settings_not_found",
     complete: check,

@@ -128,6 +128,13 @@ pub static TICKET: ResourceDef = ResourceDef {
     path: "tickets",
     code: 10,
     doc: "A conversation with a customer.",
+    example: r#"{
+        "sourceId": "example-ticket", "source": "Example helpdesk", "companyId": "extid-demo",
+        "email": "alan@example.com", "name": "Alan Turing", "title": "An export stops",
+        "description": "<p>The export stops at 10,000 rows.</p>", "type": "bug", "severity": "high", "status": "open",
+        "tags": ["export"], "timeSpent": 15
+    }"#,
+    example_update: r#"{ "status": "resolved" }"#,
     rows: ROWS,
     list: ListLimits { default: 500, max: 10_000 },
     short_names: &[("cid", "companyId"), ("l", "limit"), ("o", "offset"), ("s", "status")],

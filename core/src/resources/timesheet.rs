@@ -49,6 +49,10 @@ pub static TIMESHEET: ResourceDef = ResourceDef {
     path: "timesheets",
     code: 4,
     doc: "A collection of time entries of a user.",
+    example: r#"{
+        "externalId": "example-timesheet", "dateFrom": 20454, "dateTo": 20460, "assignedModel": "User"
+    }"#,
+    example_update: r#"{ "status": "approved" }"#,
     rows: ROWS,
     keys: &["_id"],
     lists_validation_errors: true,

@@ -49,6 +49,10 @@ pub static USER: ResourceDef = ResourceDef {
     path: "users",
     code: 9,
     doc: "Somebody who works with the service on the tenant's side.",
+    example: r#"{
+        "name": "Ada Lovelace", "email": "ada@example.com", "externalId": "example-agent"
+    }"#,
+    example_update: r#"{ "custom": { "team": "success" } }"#,
     rows: ROWS,
     list: ListLimits { default: 100, max: 10_000 },
     left_out: Some(FOR_TOKEN.name),

@@ -14,6 +14,11 @@ pub struct ResourceDef {
     pub code: u8,
     /// What it is, in a sentence.
     pub doc: &'static str,
+    /// The example of a create, as JSON: sent as it stands, it works beside the company of the first start, whose
+    /// `externalId` is `demo`. What it creates is recognized as an example.
+    pub example: &'static str,
+    /// The example of an update, which works on the record of the other.
+    pub example_update: &'static str,
     /// Its rows, in the order of the contract.
     pub rows: &'static [Row],
     /// How many records a list returns.
@@ -127,6 +132,8 @@ impl ResourceDef {
         path: "",
         code: 0,
         doc: "",
+        example: "",
+        example_update: "",
         rows: &[],
         list: ListLimits { default: 100, max: 2_000 },
         short_names: &[],

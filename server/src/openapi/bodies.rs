@@ -4,17 +4,18 @@ use serde_json::{Value, json};
 use svctrack_core::{resources::settings::SETTINGS, schema::ResourceDef};
 
 use super::{
-    Kind,
+    Kind, RouteDoc, examples,
     records::{create_name, list_item_name, schema_name, update_name},
-    reference,
+    reference, set,
 };
 
 /// The body that a request must have, if it has one.
-pub(super) fn request_body(kind: Kind, def: Option<&ResourceDef>) -> Option<Value> {
+pub(super) fn request_body(kind: Kind, def: Option<&'static ResourceDef>) -> Option<Value> {
     let record = |name: fn(&ResourceDef) -> String| def.map(|def| reference(&name(def)));
     if kind == Kind::Table {
-        let text = json!({ "schema": { "type": "string" } });
-        let content = json!({ "text/csv": text, "application/x-ndjson": text });
+        let text = |example| json!({ "schema": { "type": "string" }, "example": example });
+        let (csv, ndjson) = examples::of_table(def?)?;
+        let content = json!({ "text/csv": text(csv), "application/x-ndjson": text(ndjson) });
         return Some(json!({ "required": true, "content": content }));
     }
     let schema = match kind {
@@ -24,22 +25,30 @@ pub(super) fn request_body(kind: Kind, def: Option<&ResourceDef>) -> Option<Valu
         Kind::Settings => reference(&update_name(&SETTINGS)),
         _ => schema_of(kind, def)?,
     };
-    let content = json!({ "application/json": { "schema": schema } });
+    let content = content("application/json", schema, examples::of_request(kind, def));
     Some(json!({ "required": true, "content": content }))
 }
 
 /// What a successful response holds, if it holds something.
-pub(super) fn response_content(kind: Kind, def: Option<&ResourceDef>) -> Option<Value> {
-    Some(match (schema_of(kind, def), kind) {
-        (Some(schema), _) => json!({ "application/json": { "schema": schema } }),
-        (None, Kind::Ok) => {
-            json!({ "text/plain": { "schema": { "type": "string", "const": "OK" } } })
-        }
-        (None, Kind::Stream) => json!({ "text/event-stream": { "schema": { "type": "string" } } }),
-        (None, Kind::Archive) => json!({ "application/gzip": {} }),
-        (None, Kind::Page) => json!({ "text/html": { "schema": { "type": "string" } } }),
+pub(super) fn response_content(doc: &RouteDoc, def: Option<&'static ResourceDef>) -> Option<Value> {
+    let text = || json!({ "type": "string" });
+    let (media_type, schema) = match (schema_of(doc.gives, def), doc.gives) {
+        (Some(schema), _) => ("application/json", schema),
+        (None, Kind::Ok) => ("text/plain", json!({ "type": "string", "const": "OK" })),
+        (None, Kind::Stream) => ("text/event-stream", text()),
+        (None, Kind::Page) => ("text/html", text()),
+        (None, Kind::Archive) => return Some(json!({ "application/gzip": {} })),
         (None, _) => return None,
-    })
+    };
+    Some(content(media_type, schema, examples::of_response(doc, def)))
+}
+
+fn content(media_type: &str, schema: Value, example: Option<Value>) -> Value {
+    let mut content = json!({ "schema": schema });
+    if let Some(example) = example {
+        set(&mut content, "example", example);
+    }
+    json!({ media_type: content })
 }
 
 fn many(item: Value) -> Value {

@@ -3,6 +3,7 @@
 
 mod bodies;
 mod events;
+mod examples;
 mod parameters;
 mod problems;
 mod records;
@@ -13,6 +14,7 @@ use serde_json::{Map, Value, json};
 use svctrack_core::{
     resources::{REGISTRY, company::COMPANY, end_user::END_USER},
     schema::{self, ResourceDef, Row, list::MAX_SEARCH_CHARS},
+    value::TenantId,
 };
 
 use self::{
@@ -127,15 +129,16 @@ const GROUPS: [(&str, &str, &[&str]); 5] = [
     ("service", "The service itself: health, backups, this description.", &[]),
 ];
 
-/// The whole description.
-pub(crate) fn document(public_url: &str) -> Value {
+/// The whole description. Examples name `tenant`, if there is just one.
+pub(crate) fn document(public_url: &str, tenant: Option<TenantId>) -> Value {
+    let tenant = tenant.map_or_else(examples::unknown_tenant, |tenant| tenant.to_string());
     let mut paths = Map::new();
     for (method, path, doc, def) in router::described() {
         let path = braced(&path);
         let operations = paths.entry(path.clone()).or_insert_with(|| json!({}));
         if let Some(operations) = operations.as_object_mut() {
             let method = method.as_str().to_lowercase();
-            let mut operation = operation(&path, &doc, def);
+            let mut operation = operation(&path, &doc, def, &tenant);
             set(&mut operation, "operationId", json!(operation_id(&method, &path)));
             set(&mut operation, "responses", responses(&method, &path, &doc, def));
             operations.insert(method, operation);
@@ -206,7 +209,7 @@ fn operation_id(method: &str, path: &str) -> String {
     format!("{method}{path}")
 }
 
-fn operation(path: &str, doc: &RouteDoc, def: Option<&ResourceDef>) -> Value {
+fn operation(path: &str, doc: &RouteDoc, def: Option<&'static ResourceDef>, tenant: &str) -> Value {
     let summary = match def {
         Some(def) => format!("{}: {}", def.path, doc.summary),
         None => doc.summary.to_owned(),
@@ -215,7 +218,7 @@ fn operation(path: &str, doc: &RouteDoc, def: Option<&ResourceDef>) -> Value {
         "summary": summary,
         "description": described(doc, def),
         "tags": [tag(path, def)],
-        "parameters": all_parameters(path, doc, def),
+        "parameters": all_parameters(path, doc, def, tenant),
     });
     if let Some(body) = request_body(doc.takes, def) {
         set(&mut operation, "requestBody", body);
@@ -250,9 +253,15 @@ fn described(doc: &RouteDoc, def: Option<&ResourceDef>) -> String {
     [doc.description, &own].concat()
 }
 
-fn all_parameters(path: &str, doc: &RouteDoc, def: Option<&ResourceDef>) -> Vec<Value> {
+fn all_parameters(
+    path: &str,
+    doc: &RouteDoc,
+    def: Option<&ResourceDef>,
+    tenant: &str,
+) -> Vec<Value> {
     let names = path.split(['{', '}']).skip(1).step_by(2);
-    let mut parameters: Vec<Value> = names.map(|name| path_parameter(path, name, def)).collect();
+    let mut parameters: Vec<Value> =
+        names.map(|name| path_parameter(path, name, def, tenant)).collect();
     parameters.extend(match (doc.gives, def) {
         (Kind::Records, Some(def)) => list_parameters(def),
         (Kind::LeanCompanies, _) => list_parameters(&COMPANY),
@@ -279,7 +288,7 @@ fn set(object: &mut Value, name: &str, value: Value) {
     }
 }
 
-fn path_parameter(path: &str, name: &str, def: Option<&ResourceDef>) -> Value {
+fn path_parameter(path: &str, name: &str, def: Option<&ResourceDef>, tenant: &str) -> Value {
     let (description, schema) = match (name, def) {
         ("tenant", _) => ("UUID of the tenant.", json!({ "type": "string", "format": "uuid" })),
         ("pipeline", _) => (
@@ -304,6 +313,7 @@ fn path_parameter(path: &str, name: &str, def: Option<&ResourceDef>) -> Value {
     };
     json!({
         "name": name, "in": "path", "required": true, "description": description, "schema": schema,
+        "example": examples::of_path(path, name, def, tenant),
     })
 }
 
@@ -434,7 +444,7 @@ mod tests {
 
     #[test]
     fn every_route_and_every_row_is_described() {
-        let document = document("http://x");
+        let document = document("http://x", None);
         for (method, path, _, _) in router::described() {
             let operation = &document["paths"][braced(&path)][method.as_str().to_lowercase()];
             for said in ["summary", "description"] {
@@ -450,7 +460,7 @@ mod tests {
 
     #[test]
     fn every_reference_finds_its_schema() {
-        let document = document("http://x");
+        let document = document("http://x", None);
         let text = document.to_string();
         for reference in text.split("\"#/").skip(1) {
             let pointer = reference.split('"').next().unwrap();

@@ -139,7 +139,9 @@ fn rejects(
             (_, gives) => gives == Kind::Deleted && def.is_some(),
         },
         S::PRECONDITION_FAILED => super::takes_if_match(doc, def),
-        S::PAYLOAD_TOO_LARGE | S::UNSUPPORTED_MEDIA_TYPE | S::UNPROCESSABLE_ENTITY => has_body,
+        S::PAYLOAD_TOO_LARGE | S::UNSUPPORTED_MEDIA_TYPE => has_body,
+        // A page by date can begin after an activity that is not there.
+        S::UNPROCESSABLE_ENTITY => has_body || doc.gives == Kind::Activities,
         S::TOO_MANY_REQUESTS | S::SERVICE_UNAVAILABLE => called,
         S::INSUFFICIENT_STORAGE => writes,
         _ => false,
@@ -150,7 +152,7 @@ fn rejects(
 fn finds(path: &str, doc: &RouteDoc, def: Option<&ResourceDef>) -> bool {
     match doc.gives {
         Kind::Deleted => def.is_some_and(|def| def.answers_deleted),
-        Kind::Replayed => false,
+        Kind::Settings => true, // an operator's token has none
         _ => path.contains('{'),
     }
 }

@@ -57,7 +57,7 @@ pub(super) fn responses(
     method: &str,
     path: &str,
     doc: &RouteDoc,
-    def: Option<&ResourceDef>,
+    def: Option<&'static ResourceDef>,
 ) -> Value {
     let mut responses = Map::new();
     let status = if doc.gives == Kind::Redirect { "307" } else { "200" };
@@ -92,7 +92,7 @@ pub(super) fn is_conditional(doc: &RouteDoc) -> bool {
     doc.takes == Kind::Nothing && gives
 }
 
-fn success(doc: &RouteDoc, def: Option<&ResourceDef>) -> Value {
+fn success(doc: &RouteDoc, def: Option<&'static ResourceDef>) -> Value {
     let description = match doc.gives {
         Kind::Health => "The state of the service.",
         Kind::Redirect => "The page is at the address in `Location`.",
@@ -102,7 +102,7 @@ fn success(doc: &RouteDoc, def: Option<&ResourceDef>) -> Value {
     let mut response = json!({
         "description": description, "headers": header_references(&headers_of(doc)),
     });
-    if let Some(content) = response_content(doc.gives, def) {
+    if let Some(content) = response_content(doc, def) {
         set(&mut response, "content", content);
     }
     response

@@ -229,7 +229,7 @@ fn tenant(more: &[(&str, Value, &str)]) -> Value {
         ("createdAt", date_time(), "When the tenant was created."),
         (
             "state",
-            json!({ "enum": TenantState::ALL.map(TenantState::name) }),
+            json!({ "type": "string", "enum": TenantState::ALL.map(TenantState::name) }),
             "Whether its calls and events are served.",
         ),
         ("suspended", json!({ "type": "boolean" }), "Whether its calls and events are rejected."),

@@ -41,7 +41,15 @@ pub(crate) async fn script(app: &App, request: &mut Request) -> Result<Response,
 
 /// `GET /openapi.json`: the description of this API.
 pub(crate) async fn openapi(app: &App, _: &mut Request) -> Result<Response, Error> {
-    Ok(json(openapi::document(app.addresses.base_url()).to_string()))
+    Ok(json(openapi::document(app.addresses.base_url(), only_tenant(app)?).to_string()))
+}
+
+/// The tenant, where there is just one.
+fn only_tenant(app: &App) -> Result<Option<TenantId>, Error> {
+    Ok(match app.store.tenants(2)?.as_slice() {
+        [only] => Some(only.id),
+        _ => None,
+    })
 }
 
 /// `GET /demo`: the snippet in use. The tenant is that of the query, else the only one there is.
@@ -52,10 +60,7 @@ pub(crate) async fn demo(app: &App, request: &mut Request) -> Result<Response, E
             Some(id) => app.store.has_tenant(id)?.then_some(id),
             None => None,
         },
-        None => match app.store.tenants(2)?.as_slice() {
-            [only] => Some(only.id),
-            _ => None,
-        },
+        None => only_tenant(app)?,
     };
     let tenant = tenant.map(|tenant| tenant.to_string());
     let shown = match (&tenant, asked) {

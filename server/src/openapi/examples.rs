@@ -1,0 +1,285 @@
+//! Examples of bodies. What a request sends works as it stands; what a response shows of records is what the
+//! rules of `core` make of it, over a store in memory.
+
+use serde_json::{Value, json};
+use svctrack_core::{
+    plan::{
+        self, Ctx, Planned,
+        memory::Memory,
+        upsert::{Access, Summary, upsert},
+    },
+    resources::{
+        company::COMPANY,
+        end_user::END_USER,
+        settings::{SETTINGS, SETTINGS_ID},
+    },
+    schema::{ReadCtx, ResourceDef, shape},
+    value::{Document, IdSequence, ObjectId, Timestamp},
+};
+
+use super::{Kind, RouteDoc};
+use crate::first_start::demo_company;
+
+/// When the examples are: 2026-01-15, noon, in milliseconds.
+const NOW_MS: i64 = 1_768_478_400_000;
+/// An id that is in no store: its part of a store is all zeros.
+const ID: &str = "6968d6400000000000000001";
+/// A tenant that there is not.
+const TENANT: &str = "00000000-0000-4000-8000-000000000000";
+/// A token's id that no token has.
+const TOKEN_ID: &str = "00000000";
+
+/// The body that a request may send as it stands.
+pub(super) fn of_request(kind: Kind, def: Option<&'static ResourceDef>) -> Option<Value> {
+    Some(match kind {
+        Kind::NewRecord => read(def?.example)?,
+        Kind::Record => read(def?.example_update)?,
+        Kind::Items => json!([bulk_item(def?)?]),
+        Kind::Settings => read(SETTINGS.example_update)?,
+        Kind::Event => json!({
+            "externalId": "example-user", "name": "Grace Hopper", "companyExternalId": "demo",
+            "action": "Opened report", "info": { "pages": 3 },
+        }),
+        Kind::Events => json!([{
+            "euExtId": "example-user", "cId": "demo", "action": "Opened report", "count": 3,
+            "date": "2026-01-05T09:30:00.000Z", "messageId": "example-row",
+        }]),
+        Kind::Calls => json!({
+            "type": "track", "userId": "example-user", "event": "Opened report",
+            "properties": { "pages": 3 }, "traits": { "name": "Grace Hopper", "companyId": "demo" },
+        }),
+        Kind::NewToken => json!({ "label": "Example", "scopes": ["products:read"] }),
+        Kind::Rotation => json!({ "keepOldForSeconds": 3600 }),
+        Kind::NewTenant | Kind::TenantChange => json!({ "name": "Example" }),
+        Kind::Keys => json!({ "email": "erased@example.com" }),
+        _ => return None,
+    })
+}
+
+/// A table of one row, as CSV and as NDJSON. What is no single value has no cell.
+pub(super) fn of_table(def: &ResourceDef) -> Option<(String, String)> {
+    let item = bulk_item(def)?;
+    let cells =
+        item.as_object()?.iter().filter(|(_, value)| !value.is_array() && !value.is_object());
+    let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    let (head, row): (Vec<_>, Vec<_>) = cells.map(|(name, value)| (name, text(value))).unzip();
+    let mut table = csv::Writer::from_writer(Vec::new());
+    table.write_record(head).ok()?;
+    table.write_record(row).ok()?;
+    let csv = String::from_utf8(table.into_inner().ok()?).ok()?;
+    Some((csv, format!("{item}\n")))
+}
+
+/// The body of a response to the example of a request.
+pub(super) fn of_response(doc: &RouteDoc, def: Option<&'static ResourceDef>) -> Option<Value> {
+    Some(match doc.gives {
+        Kind::Record => record(doc.takes, def?)?,
+        Kind::Records => json!([record(Kind::NewRecord, def?)?]),
+        Kind::BulkAnswer => bulk_answer(def?)?,
+        Kind::Deleted if def.is_some_and(|def| def.answers_deleted) => {
+            record(Kind::NewRecord, def?)?
+        }
+        Kind::Deleted | Kind::Revoked => json!({ "n": 1, "ok": 1, "deletedCount": 1 }),
+        Kind::Settings => settings()?,
+        Kind::Ok => json!("OK"),
+        Kind::Activities => json!([activity()]),
+        Kind::Report => json!([issue()]),
+        Kind::Replayed => json!({ "replayed": 1 }),
+        Kind::LeanCompanies => {
+            json!([{ "_id": ID, "name": "Example company", "externalId": "example-company" }])
+        }
+        Kind::Imported => json!({
+            "created": 1, "updated": 0, "unchanged": 0, "refused": 0, "withoutKey": 0, "refusals": [],
+            "ignoredColumns": [], "dryRun": false,
+        }),
+        Kind::Script => json!({
+            "publicUrl": "https://svctrack.example", "scriptPath": "/svctrack.js",
+            "trackingPrefix": "/analytics", "script": "https://svctrack.example/svctrack.js",
+            "files": [{
+                "url": "https://svctrack.example/svctrack-0.1.0.js", "integrity": "sha384-...",
+            }],
+            "policy": {
+                "script-src": ["https://svctrack.example"], "connect-src": ["https://svctrack.example"],
+            },
+        }),
+        Kind::Token => issued_token(),
+        Kind::Tokens => json!([token()]),
+        Kind::Tenant => tenant(),
+        Kind::CreatedTenant => {
+            let mut tenant = tenant();
+            super::set(&mut tenant, "token", issued_token());
+            tenant
+        }
+        Kind::Tenants => json!([tenant()]),
+        Kind::Unsuppressed => json!({ "unsuppressed": 1 }),
+        Kind::Export => json!({
+            "endUser": record(Kind::NewRecord, &END_USER)?, "activities": [activity()], "tickets": [],
+            "parkedEvents": [], "integrationIssues": [],
+        }),
+        Kind::Health => {
+            json!({ "status": "ok", "damaged": 0, "checked": null, "backup": null })
+        }
+        _ => return None,
+    })
+}
+
+/// A value of a parameter in a path: of the record that the example of a create makes, or of something that is
+/// in no store.
+pub(super) fn of_path(path: &str, name: &str, def: Option<&ResourceDef>, tenant: &str) -> String {
+    match (name, def) {
+        ("tenant", _) => tenant.to_owned(),
+        ("pipeline", _) => "segment".to_owned(),
+        (_, Some(def)) => reference_to_example(def).unwrap_or_else(|| ID.to_owned()),
+        _ if path.starts_with("/tenants") => TENANT.to_owned(),
+        _ if path.starts_with("/tokens") => TOKEN_ID.to_owned(),
+        _ => ID.to_owned(),
+    }
+}
+
+/// The tenant of examples, if there is not just one.
+pub(super) fn unknown_tenant() -> String {
+    TENANT.to_owned()
+}
+
+fn read(text: &str) -> Option<Value> {
+    serde_json::from_str(text).ok()
+}
+
+fn reference_to_example(def: &ResourceDef) -> Option<String> {
+    let example = read(def.example)?;
+    [("extid", "externalId"), ("srcid", "sourceId")]
+        .into_iter()
+        .find_map(|(form, name)| Some(format!("{form}-{}", example.get(name)?.as_str()?)))
+}
+
+/// The example of a create, without keys that would be taken when it is sent after that.
+fn bulk_item(def: &ResourceDef) -> Option<Value> {
+    let mut item = read(def.example)?;
+    let kept = |name: &str| def.keys.contains(&name) || def.row(name).is_none_or(|row| !row.unique);
+    item.as_object_mut()?.retain(|name, _| kept(name));
+    Some(item)
+}
+
+/// A tenant's records, with those of the first start.
+struct World {
+    memory: Memory,
+    ctx: Ctx,
+}
+
+impl World {
+    fn new() -> Option<Self> {
+        let now = Timestamp::from_ms_clamped(NOW_MS);
+        let ctx = Ctx::new(now, IdSequence::new([0; 5]), ObjectId::parse(ID));
+        let mut world = Self { memory: Memory::default(), ctx };
+        let changes = plan::settings(&world.memory, &mut world.ctx).ok()?;
+        world.memory.apply(&changes);
+        world.create(&COMPANY, &demo_company())?;
+        Some(world)
+    }
+
+    fn create(&mut self, def: &'static ResourceDef, sent: &Document) -> Option<Planned> {
+        let patch = shape::check_create(def, sent).ok()?.patch;
+        let planned = plan::create(def, patch, &self.memory, &mut self.ctx).ok()?;
+        self.memory.apply(&planned.changes);
+        Some(planned)
+    }
+
+    fn update(&mut self, def: &'static ResourceDef, id: ObjectId) -> Option<Planned> {
+        let patch = shape::check_update(def, &document(def.example_update)?).ok()?.patch;
+        plan::update(def, id, patch, &self.memory, &mut self.ctx).ok()
+    }
+
+    /// A record as a response shows it.
+    fn shown(&self, def: &ResourceDef, planned: &Planned) -> Option<Value> {
+        let ctx = ReadCtx::new(self.ctx.now, &self.memory);
+        read(&plan::answer(def, &planned.document, &ctx).ok()?.to_text())
+    }
+}
+
+fn document(text: &str) -> Option<Document> {
+    Document::parse(text.as_bytes()).ok()
+}
+
+/// The record of the example, after an update if one is sent.
+fn record(takes: Kind, def: &'static ResourceDef) -> Option<Value> {
+    let mut world = World::new()?;
+    let mut planned = world.create(def, &document(def.example)?)?;
+    if takes == Kind::Record {
+        planned = world.update(def, planned.id)?;
+    }
+    world.shown(def, &planned)
+}
+
+fn settings() -> Option<Value> {
+    let mut world = World::new()?;
+    let planned = world.update(&SETTINGS, SETTINGS_ID)?;
+    world.shown(&SETTINGS, &planned)
+}
+
+fn bulk_answer(def: &'static ResourceDef) -> Option<Value> {
+    let mut world = World::new()?;
+    let item = Ok(document(&bulk_item(def)?.to_string())?);
+    let access = Access { create: true, update: true };
+    let upserted = upsert(def, 0, &item, access, &world.memory, &mut world.ctx).ok()?;
+    let mut summary = Summary::default();
+    summary.add(upserted.outcome);
+    read(&summary.answer(def).to_text())
+}
+
+fn activity() -> Value {
+    json!({
+        "_id": ID, "companyId": ID, "endUserId": ID, "endUserName": "Grace Hopper",
+        "email": "grace@example.com", "externalId": "example-user", "assetId": null, "assetExtId": null,
+        "projectId": null, "projectExtId": null, "action": "Opened report", "info": { "pages": 3 },
+        "count": 1, "weight": 1, "passive": false, "date": "2026-01-15T12:00:00.000Z",
+        "receivedAt": "2026-01-15T12:00:00.000Z", "route": "realtime", "messageId": null,
+    })
+}
+
+fn issue() -> Value {
+    json!({
+        "_id": ID, "route": "realtime", "code": "company_unknown",
+        "message": "no company has the `externalId` `exmaple`: create it, or correct what is sent",
+        "at": "2026-01-15T12:00:00.000Z", "count": 2,
+        "sample": { "externalId": "example-user", "companyExternalId": "exmaple" },
+    })
+}
+
+fn token() -> Value {
+    json!({
+        "_id": TOKEN_ID, "label": "Example", "scopes": ["products:read"], "userId": ID,
+        "createdAt": "2026-01-15T12:00:00.000Z", "expiresAt": null, "lastUsedAt": null, "replacedBy": null,
+    })
+}
+
+fn issued_token() -> Value {
+    let mut token = token();
+    super::set(&mut token, "token", json!(format!("svt_{TOKEN_ID}_...")));
+    token
+}
+
+fn tenant() -> Value {
+    json!({
+        "_id": TENANT, "name": "Example", "createdAt": "2026-01-15T12:00:00.000Z", "state": "active",
+        "suspended": false,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use svctrack_core::resources::REGISTRY;
+
+    use super::*;
+
+    #[test]
+    fn every_resource_has_examples_that_its_rules_take() {
+        for def in REGISTRY {
+            let made = record(Kind::NewRecord, def).unwrap_or_else(|| panic!("{}", def.path));
+            let changed = record(Kind::Record, def).unwrap_or_else(|| panic!("{}", def.path));
+            assert_eq!((&made["__v"], &changed["__v"]), (&json!(0), &json!(1)), "{}", def.path);
+            assert!(reference_to_example(def).is_some(), "{}", def.path);
+            assert_eq!(bulk_answer(def).unwrap()["created"], 1, "{}", def.path);
+        }
+        assert_eq!(settings().unwrap()["timeZone"], "UTC");
+    }
+}
