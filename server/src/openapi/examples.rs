@@ -48,6 +48,11 @@ pub(super) fn of_request(kind: Kind, def: Option<&'static ResourceDef>) -> Optio
             "type": "track", "userId": "example-user", "event": "Opened report",
             "properties": { "pages": 3 }, "traits": { "name": "Grace Hopper", "companyId": "demo" },
         }),
+        Kind::Batch => json!({ "batch": [of_request(Kind::Calls, None)?] }),
+        Kind::Call => json!({
+            "userId": "example-user", "event": "Opened report", "properties": { "pages": 3 },
+            "context": { "traits": { "companyId": "demo" } },
+        }),
         Kind::NewToken => json!({ "label": "Example", "scopes": ["products:read"] }),
         Kind::Rotation => json!({ "keepOldForSeconds": 3600 }),
         Kind::NewTenant | Kind::TenantChange => json!({ "name": "Example" }),
@@ -82,6 +87,7 @@ pub(super) fn of_response(doc: &RouteDoc, def: Option<&'static ResourceDef>) -> 
         Kind::Deleted | Kind::Revoked => json!({ "n": 1, "ok": 1, "deletedCount": 1 }),
         Kind::Settings => settings()?,
         Kind::Ok => json!("OK"),
+        Kind::Success => json!({ "success": true }),
         Kind::Activities => json!([activity()]),
         Kind::Report => json!([issue()]),
         Kind::Replayed => json!({ "replayed": 1 }),
@@ -129,6 +135,7 @@ pub(super) fn of_path(path: &str, name: &str, def: Option<&ResourceDef>, tenant:
     match (name, def) {
         ("tenant", _) => tenant.to_owned(),
         ("pipeline", _) => "segment".to_owned(),
+        ("call", _) => "track".to_owned(),
         (_, Some(def)) => reference_to_example(def).unwrap_or_else(|| ID.to_owned()),
         _ if path.starts_with("/tenants") => TENANT.to_owned(),
         _ if path.starts_with("/tokens") => TOKEN_ID.to_owned(),

@@ -128,6 +128,7 @@ fn rejects(
         Kind::Records | Kind::Activities | Kind::Report | Kind::LeanCompanies | Kind::Stream
     );
     match status {
+        S::BAD_REQUEST if doc.gives == Kind::Script => true,
         S::BAD_REQUEST => called && (has_body || is_list || path.contains("{id}")),
         S::UNAUTHORIZED => has_token || matches!(doc.access, Access::TenantAsUser),
         S::FORBIDDEN => called,

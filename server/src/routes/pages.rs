@@ -4,7 +4,7 @@ use poem::{
     Request, Response,
     http::{StatusCode, header},
 };
-use svctrack_core::value::TenantId;
+use svctrack_core::value::{Issue, TenantId, issue::quoted};
 use svctrack_web::{Addresses, DemoTenant, Loads, Page};
 
 use super::{json, query_pairs};
@@ -33,6 +33,13 @@ pub(crate) async fn script(app: &App, request: &mut Request) -> Result<Response,
                     Some(app.store.has_tenant(id)?.then_some(id).ok_or(Error::TenantNotFound)?);
             }
             ("pinned", "true") => loads = Loads::ThisVersion,
+            ("pinned", "false") => loads = Loads::Newest,
+            ("pinned", other) => {
+                let message =
+                    format!("`pinned` must be `true` or `false`; found {}", quoted(other));
+                let issue = Issue::of_member("pinned", "invalid_value", message);
+                return Err(Error::BadRequest(vec![issue]));
+            }
             _ => {}
         }
     }
