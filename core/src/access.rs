@@ -2,6 +2,7 @@
 
 use crate::{
     resources::REGISTRY,
+    schema::{Kind, ListLimits, ResourceDef, Row},
     value::{Document, Issue, RecordRef, Timestamp, issue::quoted},
 };
 
@@ -20,6 +21,48 @@ pub const OPERATOR: &str = "operator";
 pub const MAX_LABEL_BYTES: usize = 200;
 /// Most scopes that a token may name: more than anybody needs, since `<resource>:*` stands for four.
 pub const MAX_SCOPES: usize = 100;
+
+/// How many tokens or tenants a list returns: all that there are in practice.
+const LIST: ListLimits = ListLimits { default: 10_000, max: 10_000 };
+
+/// A token as lists answer it.
+pub static TOKEN: ResourceDef = ResourceDef {
+    name: "token",
+    path: "tokens",
+    doc: "An API token.",
+    rows: &[
+        Row::new("_id", Kind::Key, "Id of the token, the eight characters after `svt_`.").service(),
+        Row::new("label", Kind::Text, "What it is for.").service(),
+        Row::new("scopes", Kind::Texts, "What it may do.").service(),
+        Row::new("userId", Kind::Reference, "The user that it acts as.").refers("user").service(),
+        Row::new("createdAt", Kind::Date, "When it was issued.").service(),
+        Row::new("expiresAt", Kind::Date, "Expiry date.").service(),
+        Row::new("lastUsedAt", Kind::Date, "When it was last used, to the minute.").service(),
+        Row::new("replacedBy", Kind::Key, "Id of the token that was issued in its place.")
+            .service(),
+    ],
+    list: LIST,
+    ..ResourceDef::PLAIN
+};
+
+/// A tenant as lists answer it.
+pub static TENANT: ResourceDef = ResourceDef {
+    name: "tenant",
+    path: "tenants",
+    doc: "A tenant.",
+    rows: &[
+        Row::new("_id", Kind::Key, "UUID of the tenant.").service(),
+        Row::new("name", Kind::Text, "Tenant name.").service(),
+        Row::new("createdAt", Kind::Date, "When the tenant was created.").service(),
+        Row::new("state", Kind::Text, "Whether it is active, suspended or being deleted.")
+            .service(),
+        Row::new("suspended", Kind::Bool, "Whether its calls and events are rejected.").service(),
+        Row::new("rowsRemoved", Kind::Integer, "How many rows went of one that is being deleted.")
+            .service(),
+    ],
+    list: LIST,
+    ..ResourceDef::PLAIN
+};
 
 /// Whether there is such a scope: `{resource}:{action}`, `{resource}:*`, or one of [`OTHER_SCOPES`].
 ///

@@ -25,7 +25,7 @@ use svctrack_core::{
         settings::{SETTINGS, SETTINGS_ID},
         ticket::TICKET,
     },
-    schema::{ListQuery, Lookup as _, ReadCtx, ResourceDef, SortKey, shape},
+    schema::{Handling, ListQuery, Lookup as _, ReadCtx, ResourceDef, Unknown, shape},
     value::{
         Document, IdSequence, Issue, Malformed, ObjectId, RecordRef, Timestamp, json_rows::Rows,
     },
@@ -48,7 +48,7 @@ const AREAS: &[&str] = &[
 ];
 
 /// The headers that follow from a command's outcome; all others are HTTP's own.
-const HEADERS: &[&str] = &["svctrack-bulk-errors"];
+const HEADERS: &[&str] = &["svctrack-bulk-errors", "svctrack-total"];
 
 #[test]
 fn every_case_about_records_comes_out_on_core_alone() {
@@ -135,7 +135,7 @@ impl World {
         match (step.method(), reference) {
             ("POST", None) => self.create(def, step),
             ("PUT", None) => self.upsert(def, step),
-            ("GET", None) => self.list(def, query),
+            ("GET", None) => self.list(def, query, step),
             ("GET", Some(reference)) => self.read(def, &reference),
             ("PUT" | "PATCH", Some(reference)) => self.update(def, &reference, step),
             ("DELETE", Some(reference)) if query == "erase=true" => self.erase(&reference),
@@ -146,8 +146,10 @@ impl World {
 
     fn create(&mut self, def: &'static ResourceDef, step: &Step) -> Answer {
         let sent = Document::parse(step.body().as_bytes())?;
-        let shaped = shape::check_create(def, &sent).map_err(Refusal::Invalid)?;
-        let planned = plan::create(def, shaped.patch, &self.store, &mut self.ctx)?;
+        let mut shaped = shape::check_create(def, &sent).map_err(Refusal::Invalid)?;
+        shaped.handling = handling(step);
+        let planned = plan::create(def, shaped.patch.clone(), &self.store, &mut self.ctx)?;
+        plan::ignored(def, &shaped, None, &planned, &self.store, self.ctx.now)?;
         Ok(self.apply(def, planned))
     }
 
@@ -158,9 +160,12 @@ impl World {
 
     fn update(&mut self, def: &'static ResourceDef, reference: &RecordRef, step: &Step) -> Answer {
         let sent = Document::parse(step.body().as_bytes())?;
-        let shaped = shape::check_update(def, &sent).map_err(Refusal::Invalid)?;
+        let mut shaped = shape::check_update(def, &sent).map_err(Refusal::Invalid)?;
+        shaped.handling = handling(step);
         let id = self.locate(def, reference)?;
-        let planned = plan::update(def, id, shaped.patch, &self.store, &mut self.ctx)?;
+        let before = self.store.record(def, id).unwrap();
+        let planned = plan::update(def, id, shaped.patch.clone(), &self.store, &mut self.ctx)?;
+        plan::ignored(def, &shaped, before.as_ref(), &planned, &self.store, self.ctx.now)?;
         Ok(self.apply(def, planned))
     }
 
@@ -200,8 +205,16 @@ impl World {
         let access = Access { create: true, update: true };
         let mut summary = Summary::default();
         for (index, item) in items.iter().enumerate() {
-            let upserted =
-                upsert::upsert(def, index, item, access, &self.store, &mut self.ctx).unwrap();
+            let upserted = upsert::upsert(
+                def,
+                index,
+                item,
+                access,
+                handling(step),
+                &self.store,
+                &mut self.ctx,
+            )
+            .unwrap();
             self.store.apply(&upserted.changes);
             summary.add(upserted.outcome);
         }
@@ -210,48 +223,25 @@ impl World {
         Ok(found)
     }
 
-    fn list(&self, def: &'static ResourceDef, query: &str) -> Answer {
+    fn list(&self, def: &'static ResourceDef, query: &str, step: &Step) -> Answer {
         let pairs = query.split('&').filter_map(|pair| pair.split_once('='));
         let pairs: Vec<_> =
             pairs.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
-        let mut query = ListQuery::parse(def, &pairs).map_err(|issues| Refused(400, issues))?.query;
-        self.resolve(def, &mut query);
-        let is_after = |id: ObjectId| match query.after {
-            Some(after) if query.is_descending_by_id() => id < after,
-            after => after.is_none_or(|after| id > after),
-        };
-        let mut found: Vec<((SortKey, ObjectId), Document)> = Vec::new();
-        for shown in self.store.records(def).map(|stored| self.shown(def, stored)) {
-            let id = ObjectId::parse(&shown.text("_id").unwrap()).unwrap();
-            let key = query.sort.as_ref().map_or(SortKey::Nothing, |sort| sort.key(&shown));
-            if is_after(id) && query.admits(def, &shown) {
-                found.push(((key, id), shown));
-            }
+        let read = ListQuery::parse(def, &pairs).map_err(|issues| Refused(400, issues))?;
+        let is_lenient = step.headers().contains(&("prefer", "handling=lenient"));
+        if !is_lenient && !read.unknown.is_empty() {
+            return Err(Refused(400, read.unknown.iter().map(Unknown::issue).collect()));
         }
-        if let Some(sort) = &query.sort {
-            found.sort_by(|(a, _), (b, _)| sort.compare(a, b));
+        let mut query = read.query;
+        resources::resolve(&mut query.filters, def, &self.store).unwrap();
+        let records = self.store.records(def).map(|stored| self.shown(def, stored));
+        let listed = query.page(def, records.collect());
+        let texts: Vec<String> = listed.records.iter().map(Document::to_text).collect();
+        let mut found = done(format!("[{}]", texts.join(",")));
+        if query.count {
+            found.headers.push(("svctrack-total".to_owned(), listed.total.to_string()));
         }
-        let page = found.into_iter().skip(query.offset).take(query.limit);
-        let texts: Vec<String> = page.map(|(_, shown)| query.select(shown).to_text()).collect();
-        Ok(done(format!("[{}]", texts.join(","))))
-    }
-
-    /// Replaces the references of filters by ids.
-    fn resolve(&self, def: &ResourceDef, query: &mut ListQuery) {
-        for filter in &mut query.filters {
-            let refers = def.row(filter.name).and_then(|row| row.refers);
-            let Some(target) = refers.and_then(|refers| resources::by_name(refers.resource)) else {
-                continue;
-            };
-            for value in &mut filter.values {
-                let reference = RecordRef::parse(value);
-                if let Some(id) =
-                    reference.and_then(|reference| self.locate(target, &reference).ok())
-                {
-                    *value = id.to_string();
-                }
-            }
-        }
+        Ok(found)
     }
 
     fn locate(&self, def: &ResourceDef, reference: &RecordRef) -> Result<ObjectId, Refusal> {
@@ -265,6 +255,13 @@ impl World {
 
     fn shown(&self, def: &ResourceDef, stored: &Document) -> Document {
         plan::answer(def, stored, &ReadCtx::new(self.ctx.now, &self.store)).unwrap()
+    }
+}
+
+fn handling(step: &Step) -> Handling {
+    match step.headers().contains(&("prefer", "handling=strict")) {
+        true => Handling::Strict,
+        false => Handling::Lenient,
     }
 }
 

@@ -82,7 +82,10 @@ impl FirstStart {
         let patch = demo_company();
         let token = Some(self.token.id().to_owned());
         let actor = Actor { tenant: tenant_of_own(&self.record(app)), token, user: None };
-        app.store.write(actor, Command::Create { def: &COMPANY, patch }).await.map(drop)
+        app.store
+            .write(actor, Command::Create { def: &COMPANY, body: patch.into() })
+            .await
+            .map(drop)
     }
 
     /// What is printed once: all that a newcomer needs for a first event. What has a token goes to `own_url`, where

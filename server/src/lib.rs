@@ -9,6 +9,7 @@ pub mod app;
 pub mod auth;
 pub mod backups;
 mod body;
+mod cells;
 mod compression;
 pub mod config;
 mod error;

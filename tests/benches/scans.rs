@@ -1,8 +1,12 @@
 //! Lists for which every record is looked at: in the order of a property without an index, and those
 //! that hold a text.
 
-use std::{path::Path, time::Instant};
+use std::{
+    path::Path,
+    time::{Duration, Instant},
+};
 
+use serde_json::{Value, json};
 use svctrack_server::auth::Token;
 use svctrack_tests::process::Server;
 
@@ -22,7 +26,14 @@ const SMALL_CACHE: &[&str] = &["--cache-mb", "24"];
 /// What either may take above rest, its part of the cache included, in MiB.
 const MEMORY_MIB: f64 = 64.0;
 
-const CASES: [(&str, &str, f64); 6] = [
+/// Milliseconds that a range may take, of a property with an index and of another one.
+const INDEXED_MS: f64 = 20.0;
+const RANGE_MS: f64 = 60.0;
+/// Licenses that are stored after all others, of which a range of time is.
+const LATE: usize = 100;
+
+/// In paths, `{since}` is when the last licenses were stored.
+const CASES: [(&str, &str, f64); 14] = [
     ("sort by `value`", "/licenses?sort=value&limit=100", SORT_MS),
     ("sort by `-custom.x`", "/licenses?sort=-custom.x&limit=100", SORT_MS),
     (
@@ -33,6 +44,18 @@ const CASES: [(&str, &str, f64); 6] = [
     ("search, 100 of 100,000 found", "/tickets?search=zebra", SEARCH_MS),
     ("search, nothing found", "/tickets?search=giraffe", SEARCH_MS),
     ("filter by `value`", "/licenses?value=100", SORT_MS),
+    (
+        "range of `renewalDate`, a month",
+        "/licenses?renewalDate[gte]=2026-06-01&renewalDate[lt]=2026-07-01&limit=100",
+        INDEXED_MS,
+    ),
+    ("sort by `renewalDate`", "/licenses?sort=renewalDate&limit=100", INDEXED_MS),
+    ("range of `createdAt`", "/licenses?createdAt[gte]={since}&limit=100", INDEXED_MS),
+    ("range of `updatedAt`", "/licenses?updatedAt[gte]={since}&limit=100", INDEXED_MS),
+    ("range of `value`", "/licenses?value[gte]=100&value[lt]=200&limit=100", RANGE_MS),
+    ("range of `custom.x`", "/licenses?custom.x[gte]=100&custom.x[lt]=200&limit=100", RANGE_MS),
+    ("`externalId` with a prefix", "/licenses?externalId[prefix]=l9999&limit=100", RANGE_MS),
+    ("total of a range of `value`", "/licenses?value[lt]=50000&limit=1&count=true", RANGE_MS),
 ];
 
 pub(crate) async fn measure(report: &mut Report) {
@@ -40,10 +63,17 @@ pub(crate) async fn measure(report: &mut Report) {
     let token = Token::generate().unwrap();
     let server = Server::start(folder.path(), &token).await;
     data::load(&server.client, "/companies", data::COMPANIES, data::company).await;
-    data::load(&server.client, "/licenses", RECORDS, data::license).await;
+    data::load(&server.client, "/licenses", RECORDS, license).await;
     data::load(&server.client, "/tickets", RECORDS, data::ticket).await;
+    // In another second, since ids have these.
+    tokio::time::sleep(Duration::from_millis(1_100)).await;
+    let late = (RECORDS..RECORDS + LATE).map(license).collect();
+    data::upsert(&server.client, "/licenses", &late).await;
+    let first = server.client.get(&format!("/licenses/extid-l{RECORDS}")).await.json();
+    let since = first["createdAt"].as_str().unwrap().to_owned();
     stop(server).await;
     for (what, path, limit_ms) in CASES {
+        let path = &path.replace("{since}", &since);
         let warm = ask(folder.path(), &token, &[], path).await;
         let case = |what, yardstick| Case {
             what,
@@ -64,6 +94,14 @@ pub(crate) async fn measure(report: &mut Report) {
         let time = format!("`{}`: {:.0} ms", SMALL_CACHE.join(" "), times[ROUNDS / 2]);
         report.note(&case(&what, &time), "MiB", Target::Below(MEMORY_MIB), vec![small.memory_mib]);
     }
+}
+
+/// A license that renews on one of the days of two years.
+fn license(number: usize) -> Value {
+    let mut license = data::license(number);
+    let (month, day) = (number % 12 + 1, number / 12 % 28 + 1);
+    license["fromDate"] = json!(format!("{}-{month:02}-{day:02}", 2025 + number / 336 % 2));
+    license
 }
 
 /// What came of asking for a list several times.

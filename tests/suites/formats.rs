@@ -44,6 +44,10 @@ async fn check_what_it_holds(folder: &Path) {
         (&json!("event 60"), &json!("event 59"))
     );
     assert_eq!(get("/licenses?product=Plan").await[0]["value"], 1200);
+    // Both are read from an index that came with format 5.
+    for path in ["/licenses?sort=renewalDate", "/licenses?renewalDate[gte]=1970-01-01"] {
+        assert_eq!(get(path).await[0]["externalId"], "license", "{path}");
+    }
     let license = get("/licenses/extid-license").await;
     assert_eq!(license["companyId"], ada["companyId"]);
     assert_eq!(get("/tickets?email=ada@acme.example").await[0]["subject"], "It is slow");

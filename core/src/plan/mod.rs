@@ -9,6 +9,7 @@ mod change;
 mod create;
 mod delete;
 mod erase;
+mod ignored;
 pub mod memory;
 mod merge;
 pub mod overlay;
@@ -29,6 +30,7 @@ pub use self::{
     create::{create, create_as},
     delete::delete,
     erase::{Person, clear_ticket},
+    ignored::{ignored, unknown_properties},
     tenant::{mark_token_user, settings, token_user},
     update::update,
 };

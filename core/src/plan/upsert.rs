@@ -1,10 +1,10 @@
 //! Bulk upsert (R17 to R21): each item makes or changes one record, in order, and a bad one never stops
 //! a good one.
 
-use super::{Change, Ctx, Planned, Refusal, create, update::update_stored};
+use super::{Change, Ctx, Planned, Refusal, create, ignored, update::update_stored};
 use crate::{
     resources::end_user::SUPPRESSED,
-    schema::{Lookup, LookupError, ResourceDef, index::key_of, shape},
+    schema::{Handling, Lookup, LookupError, ResourceDef, index::key_of, shape},
     value::{Document, Issue, Json, JsonRef, Malformed, ObjectId},
 };
 
@@ -20,6 +20,9 @@ pub struct Access {
     pub update: bool,
 }
 
+/// What was planned for an item, and the names of what is not stored of it.
+type Made = Result<(Planned, Vec<String>), Refusal>;
+
 /// An item as it was sent, or what is wrong with its JSON.
 pub type Item = Result<Document, Malformed>;
 
@@ -30,6 +33,8 @@ pub struct Upserted {
     pub changes: Vec<Change>,
     /// How it is counted.
     pub outcome: Outcome,
+    /// Names of what was sent and is not stored (R49).
+    pub ignored: Vec<String>,
 }
 
 /// How an item is counted (R18).
@@ -69,6 +74,7 @@ pub fn upsert(
     index: usize,
     item: &Item,
     access: Access,
+    handling: Handling,
     lookup: &dyn Lookup,
     ctx: &mut Ctx,
 ) -> Result<Upserted, LookupError> {
@@ -80,7 +86,7 @@ pub fn upsert(
         }
     };
     if (def.drops)(sent) {
-        return Ok(Upserted { changes: Vec::new(), outcome: Outcome::Dropped });
+        return Ok(not_stored(Outcome::Dropped));
     }
     let planned = match find(def, sent, lookup)? {
         Some(found) if !access.update => {
@@ -95,11 +101,11 @@ pub fn upsert(
                 Issue::of_body("scope_missing", format!("the token needs `{}:create`", def.path));
             return Ok(failed(def, List::Permission, index, sent, &issue));
         }
-        Some(found) => (List::Updated, change(def, found, sent, lookup, ctx)),
-        None => (List::Created, make(def, sent, lookup, ctx)),
+        Some(found) => (List::Updated, change(def, found, sent, handling, lookup, ctx)),
+        None => (List::Created, make(def, sent, handling, lookup, ctx)),
     };
     match planned {
-        (_, Ok(planned)) => Ok(counted(def, planned, sent)),
+        (_, Ok((planned, ignored))) => Ok(Upserted { ignored, ..counted(def, planned, sent) }),
         (_, Err(Refusal::Lookup(error))) => Err(error),
         (list, Err(refusal)) => Ok(failed(def, list, index, sent, &first_issue(refusal))),
     }
@@ -141,13 +147,19 @@ fn change(
     def: &'static ResourceDef,
     found: Found,
     sent: &Document,
+    handling: Handling,
     lookup: &dyn Lookup,
     ctx: &mut Ctx,
-) -> Result<Planned, Refusal> {
+) -> Made {
     let mut shaped = shape::check_update(def, sent).map_err(Refusal::Invalid)?;
     leave_finding_key(def, &found, &mut shaped.patch);
     check_locked(def, &found, &shaped.patch)?;
-    update_stored(def, found.id, found.stored, shaped.patch, lookup, ctx)
+    shaped.handling = handling;
+    let before = (!shaped.fixed.is_empty()).then(|| found.stored.clone());
+    let patch = std::mem::take(&mut shaped.patch);
+    let planned = update_stored(def, found.id, found.stored, patch, lookup, ctx)?;
+    let ignored = ignored(def, &shaped, before.as_ref(), &planned, lookup, ctx.now)?;
+    Ok((planned, ignored))
 }
 
 /// A key that found its record by another of its values, one of an end user's other e-mails, only
@@ -182,15 +194,19 @@ fn check_locked(def: &ResourceDef, found: &Found, patch: &Document) -> Result<()
 fn make(
     def: &'static ResourceDef,
     sent: &Document,
+    handling: Handling,
     lookup: &dyn Lookup,
     ctx: &mut Ctx,
-) -> Result<Planned, Refusal> {
-    let shaped = shape::check_create(def, sent).map_err(Refusal::Invalid)?;
+) -> Made {
+    let mut shaped = shape::check_create(def, sent).map_err(Refusal::Invalid)?;
+    shaped.handling = handling;
     let missing = (def.check_bulk_create)(sent);
     if !missing.is_empty() {
         return Err(Refusal::Invalid(missing));
     }
-    create(def, shaped.patch, lookup, ctx)
+    let planned = create(def, std::mem::take(&mut shaped.patch), lookup, ctx)?;
+    let ignored = ignored(def, &shaped, None, &planned, lookup, ctx.now)?;
+    Ok((planned, ignored))
 }
 
 fn counted(def: &ResourceDef, planned: Planned, sent: &Document) -> Upserted {
@@ -202,7 +218,12 @@ fn counted(def: &ResourceDef, planned: Planned, sent: &Document) -> Upserted {
     } else {
         Outcome::Updated(planned.id)
     };
-    Upserted { changes: planned.changes, outcome }
+    Upserted { changes: planned.changes, outcome, ignored: Vec::new() }
+}
+
+/// An item of which nothing is stored.
+fn not_stored(outcome: Outcome) -> Upserted {
+    Upserted { changes: Vec::new(), outcome, ignored: Vec::new() }
 }
 
 /// `_id` and the keys that were sent (R18).
@@ -246,7 +267,7 @@ fn failed(def: &ResourceDef, list: List, index: usize, sent: &Document, issue: &
             element.set(name, value.to_json());
         }
     }
-    Upserted { changes: Vec::new(), outcome: Outcome::Failed(list, element) }
+    not_stored(Outcome::Failed(list, element))
 }
 
 fn name_record(upserted: &mut Upserted, id: ObjectId) {
@@ -266,7 +287,11 @@ pub struct Summary {
     permission_errors: Vec<Document>,
     validation_errors: Vec<Document>,
     dropped: usize,
+    ignored: Vec<String>,
 }
+
+/// Most names that a summary keeps of what is not stored: more than a header has room for.
+const MAX_IGNORED: usize = 100;
 
 impl Summary {
     /// Counts an item.
@@ -281,6 +306,20 @@ impl Summary {
             Outcome::Failed(List::Permission, element) => self.permission_errors.push(element),
             Outcome::Failed(List::Validation, element) => self.validation_errors.push(element),
         }
+    }
+
+    /// Takes names of what is not stored of an item, each once.
+    pub fn ignore(&mut self, names: Vec<String>) {
+        for name in names {
+            if self.ignored.len() < MAX_IGNORED && !self.ignored.contains(&name) {
+                self.ignored.push(name);
+            }
+        }
+    }
+
+    /// Names of what is not stored (R49).
+    pub fn ignored(&self) -> &[String] {
+        &self.ignored
     }
 
     /// How many items were refused or dropped (R19, R56).

@@ -17,7 +17,10 @@ pub mod time_entry;
 pub mod timesheet;
 pub mod user;
 
-use crate::schema::ResourceDef;
+use crate::{
+    schema::{Filter, Kind, Lookup, LookupError, ResourceDef, filter::Operand},
+    value::RecordRef,
+};
 
 /// Every resource, in the order of the API's description.
 pub static REGISTRY: &[&ResourceDef] = &[
@@ -41,6 +44,35 @@ pub fn by_name(name: &str) -> Option<&'static ResourceDef> {
 /// The resource with this byte in the keys of a store.
 pub fn by_code(code: u8) -> Option<&'static ResourceDef> {
     REGISTRY.iter().copied().find(|def| def.code == code)
+}
+
+/// Replaces references in filters of a list of `def` by ids; one that names nothing stays, and is that of no record
+/// (R2).
+///
+/// # Errors
+/// When the store cannot say.
+pub fn resolve(
+    filters: &mut [Filter],
+    def: &ResourceDef,
+    lookup: &dyn Lookup,
+) -> Result<(), LookupError> {
+    for filter in filters {
+        let target = match filter.row.kind {
+            Kind::Id => Some(def),
+            _ => filter.row.refers.and_then(|refers| by_name(refers.resource)),
+        };
+        let Some(target) = target else { continue };
+        for operand in filter.operands_mut() {
+            if let Operand::Text(text) = operand
+                && RecordRef::is_prefixed(text)
+                && let Some(reference) = RecordRef::parse(text)
+                && let Some(id) = lookup.locate(target, &reference)?
+            {
+                *text = id.to_string();
+            }
+        }
+    }
+    Ok(())
 }
 
 #[cfg(test)]

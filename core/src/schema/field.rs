@@ -116,6 +116,8 @@ pub struct Row {
     pub claims_as: Option<&'static str>,
     /// Whether records are found by it.
     pub indexed: bool,
+    /// Whether records are found by ranges of it: each has an entry in the index, one without a value too.
+    pub ordered: bool,
     /// Whether values are compared in lower case: e-mails and domains.
     pub folded: bool,
     /// Whether it says something about a person.
@@ -142,6 +144,7 @@ impl Row {
             unique: false,
             claims_as: None,
             indexed: false,
+            ordered: false,
             folded: matches!(kind, Kind::Email),
             personal: false,
         }
@@ -255,6 +258,12 @@ impl Row {
     /// Records are found by it.
     pub const fn indexed(mut self) -> Self {
         self.indexed = true;
+        self
+    }
+
+    /// Records are found by ranges of it. It must be a date, whose stored form has the order of its bytes.
+    pub const fn ordered(mut self) -> Self {
+        self.ordered = true;
         self
     }
 

@@ -25,8 +25,11 @@ pub fn key_of(row: &Row, value: &str) -> String {
 /// All index entries of a record.
 pub fn entries(def: &ResourceDef, document: &Document) -> Vec<Entry> {
     let mut entries = Vec::new();
-    for row in def.rows.iter().filter(|row| row.unique || row.indexed || row.claims_as.is_some()) {
-        let keys = document.value(row.name).map(|value| keys_of(row, value)).unwrap_or_default();
+    let is_indexed =
+        |row: &&Row| row.unique || row.indexed || row.ordered || row.claims_as.is_some();
+    for row in def.rows.iter().filter(is_indexed) {
+        let value = document.value(row.name);
+        let keys = value.map(|value| keys_of(row, value)).unwrap_or_else(|| keys_of_nothing(row));
         let (name, unique) =
             (row.claims_as.unwrap_or(row.name), row.claims_as.is_some() || row.unique);
         // The same e-mail may be in two rows; an entry is in the index once.
@@ -40,6 +43,11 @@ pub fn entries(def: &ResourceDef, document: &Document) -> Vec<Entry> {
         entries.extend(keys.into_iter().map(|key| Entry { row: name, unique, key }));
     }
     entries
+}
+
+/// In an order, a record without a value comes first (R13).
+fn keys_of_nothing(row: &Row) -> Vec<String> {
+    row.ordered.then(String::new).into_iter().collect()
 }
 
 fn keys_of(row: &Row, value: JsonRef<'_>) -> Vec<String> {

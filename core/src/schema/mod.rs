@@ -1,7 +1,9 @@
 //! What a resource is: its rows ([`field`]), how a document is checked against them ([`shape`]),
-//! what is indexed ([`index`]), how records are listed ([`list`]), and the whole definition ([`resource`]).
+//! what is indexed ([`index`]), how records are listed ([`list`]) and filtered ([`filter`]), and the whole
+//! definition ([`resource`]).
 
 pub mod field;
+pub mod filter;
 pub mod index;
 pub mod list;
 pub mod lookup;
@@ -10,14 +12,17 @@ pub mod resource;
 mod search;
 mod sent_value;
 pub mod shape;
+mod unknown;
 
 pub use self::{
     field::{Binding, Field, Fill, Kind, Refers, Row},
+    filter::Filter,
     index::Entry,
     list::{ListLimits, ListQuery},
     lookup::{FillCtx, Lookup, LookupError, ReadCtx},
     order::{First, Sort, SortKey},
     resource::{Beside, Completion, ResourceDef, Sent},
     search::Search,
-    shape::Shaped,
+    shape::{Handling, Shaped},
+    unknown::Unknown,
 };

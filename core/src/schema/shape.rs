@@ -11,7 +11,31 @@ pub struct Shaped {
     pub patch: Document,
     /// Names that the resource does not know, in the order sent (R6).
     pub ignored: Vec<String>,
+    /// Members that the resource knows and that may not be written, as they were sent (R49).
+    pub fixed: Document,
+    /// What becomes of both.
+    pub handling: Handling,
 }
+
+/// What becomes of members that are not stored.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Handling {
+    /// They are named.
+    #[default]
+    Lenient,
+    /// They are rejected.
+    Strict,
+}
+
+impl From<Document> for Shaped {
+    /// A body of which all is stored.
+    fn from(patch: Document) -> Self {
+        Self { patch, ignored: Vec::new(), fixed: Document::default(), handling: Handling::Lenient }
+    }
+}
+
+/// Rows that say which record it is, of which tenant, and in which version: what was read before may carry others (R3).
+const BOOKKEEPING: [&str; 5] = ["_id", "updatedAt", "__v", "tenantId", "tenantName"];
 
 /// Checks the body of a create: every value, and that nothing required is missing.
 ///
@@ -48,12 +72,14 @@ fn is_blank(sent: &Document, row: &Row) -> bool {
 }
 
 fn check(def: &ResourceDef, sent: &Document) -> (Shaped, Vec<Issue>) {
-    let mut shaped = Shaped { patch: Document::default(), ignored: Vec::new() };
+    let mut shaped = Shaped::from(Document::default());
     let mut issues = Vec::new();
     for (name, value) in sent.iter() {
         match def.row(name) {
             None => shaped.ignored.push(name.to_owned()),
-            Some(row) if !row.is_sent() => {} // R3: what GET returned can be sent back.
+            // R3: what GET returned can be sent back.
+            Some(row) if BOOKKEEPING.contains(&row.name) && !row.is_sent() => {}
+            Some(row) if !row.is_sent() => shaped.fixed.set(name, value.to_json()),
             Some(row) => match read_value(row, value) {
                 Ok(value) => shaped.patch.set(name, value),
                 Err(issue) => issues.push(issue),

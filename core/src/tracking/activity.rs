@@ -1,18 +1,27 @@
 //! Reading activities back (R38): what a list of them asks for, and how one is answered.
 
-use super::{Event, event::name};
+use std::borrow::Cow;
+
+use super::{Event, event::name, listed::ACTIVITY};
 use crate::{
     plan::{Activity, ParkedEvent},
     resources::{end_user, settings::activity_retention_days},
     schema::{
-        ListLimits,
-        list::{PairReader, Read, parse_after, parse_limit, parse_time, unreadable},
+        Filter, ListLimits,
+        filter::{Comparison, Condition, Operand, split_operator, texts_of},
+        list::{
+            COMPANY_NAMES, PairReader, Read, parse_after, parse_bool, parse_limit, parse_select,
+            parse_time, unreadable,
+        },
     },
     value::{
         Document, Issue, Json, Number, ObjectId, RecordRef, Timestamp, issue::quoted_list,
         time::DAY_MS,
     },
 };
+
+/// The parameters of a list that are no properties.
+const PARAMETERS: [&str; 7] = ["from", "to", "sort", "select", "limit", "after", "count"];
 
 /// How many activities a list returns (R38).
 pub const LIST: ListLimits = ListLimits { default: 100, max: 2_000 };
@@ -42,20 +51,26 @@ impl ActivityOrder {
 }
 
 /// What a list of activities asks for.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct ActivityQuery {
     /// Of one of these companies; no filter when not given.
     pub companies: Option<Vec<RecordRef>>,
     /// Of this user.
     pub end_user: Option<RecordRef>,
-    /// With exactly this action.
-    pub action: Option<String>,
+    /// With exactly one of these actions.
+    pub actions: Option<Vec<String>>,
     /// That happened at this time or later.
     pub from: Option<Timestamp>,
     /// That happened before this time.
     pub to: Option<Timestamp>,
     /// Passive ones only, or none of these.
     pub passive: Option<bool>,
+    /// Only those that meet all of these besides, as they are answered.
+    pub filters: Vec<Filter>,
+    /// The properties to return; all of them when not given.
+    pub select: Option<Vec<String>>,
+    /// Whether to say how many there are in all (R50).
+    pub count: bool,
     /// In which order.
     pub order: ActivityOrder,
     /// How many at the most.
@@ -74,10 +89,13 @@ impl ActivityQuery {
         Self {
             companies: None,
             end_user: None,
-            action: None,
+            actions: None,
             from: None,
             to: None,
             passive: None,
+            filters: Vec::new(),
+            select: None,
+            count: false,
             order: ActivityOrder::default(),
             limit: LIST.default,
             after: None,
@@ -92,28 +110,55 @@ impl ActivityQuery {
         let mut query = Self::all();
         let mut reader = PairReader::default();
         for (name, value) in pairs {
-            match name.as_str() {
-                "companyId" => {
-                    reader.set(&mut query.companies, parse_references(name, value).map(Some))
-                }
-                "endUserId" => {
-                    reader.set(&mut query.end_user, parse_reference(name, value).map(Some))
-                }
-                "action" => query.action = Some(value.clone()),
-                "from" => reader.set(&mut query.from, parse_time(name, value).map(Some)),
-                "to" => reader.set(&mut query.to, parse_time(name, value).map(Some)),
-                "passive" => reader.set(&mut query.passive, parse_bool(name, value).map(Some)),
-                "sort" => reader.set(&mut query.order, ActivityOrder::parse(name, value)),
-                "limit" => reader.set(&mut query.limit, parse_limit(value, LIST)),
-                "after" => reader.set(&mut query.after, parse_after(value).map(Some)),
-                _ => reader.ignored.push(name.clone()),
-            }
+            query.read(&long_name(name), value, &mut reader);
         }
         if query.order == ActivityOrder::NewestDate && !query.is_of_one() {
             let message = "`sort=-date` needs an `endUserId`, or one `companyId`";
             reader.issues.push(Issue::of_member("sort", "invalid_parameter", message));
         }
         reader.finish(query)
+    }
+
+    fn read(&mut self, name: &str, value: &str, reader: &mut PairReader) {
+        match name {
+            "companyId" if value != "null" => {
+                reader.set(&mut self.companies, parse_references(name, value).map(Some))
+            }
+            "endUserId" if RecordRef::parse(value).is_some() => {
+                reader.set(&mut self.end_user, parse_reference(name, value).map(Some))
+            }
+            "action" => self.actions.get_or_insert_default().extend(texts_of(value)),
+            "from" => reader.set(&mut self.from, parse_time(name, value).map(Some)),
+            "to" => reader.set(&mut self.to, parse_time(name, value).map(Some)),
+            "passive" => reader.set(&mut self.passive, parse_bool(name, value).map(Some)),
+            "sort" => reader.set(&mut self.order, ActivityOrder::parse(name, value)),
+            "select" => self.select = parse_select(ACTIVITY.rows, value, reader),
+            "limit" => reader.set(&mut self.limit, parse_limit(value, LIST)),
+            "after" => reader.set(&mut self.after, parse_after(value).map(Some)),
+            // It is a property too.
+            "count" if value.parse::<i64>().is_err() => {
+                reader.set(&mut self.count, parse_bool(name, value))
+            }
+            _ => self.read_filter(name, value, reader),
+        }
+    }
+
+    fn read_filter(&mut self, name: &str, value: &str, reader: &mut PairReader) {
+        if !reader.filter(ACTIVITY.rows, &mut self.filters, name, value) {
+            return reader.unknown(name, PARAMETERS, ACTIVITY.rows);
+        }
+        // Where dates end, whole stretches of the log need not be looked at.
+        for filter in self.filters.iter().filter(|filter| filter.row.name == "date") {
+            match &filter.condition {
+                Condition::Compared(Comparison::AtLeast, Operand::Date(date, _)) => {
+                    self.from = self.from.max(Some(*date));
+                }
+                Condition::Compared(Comparison::Below, Operand::Date(date, _)) => {
+                    self.to = Some(self.to.map_or(*date, |to| to.min(*date)));
+                }
+                _ => {}
+            }
+        }
     }
 
     /// Whether it asks for one user or one company.
@@ -132,7 +177,7 @@ impl ActivityQuery {
         let company = |ids: &[ObjectId]| activity.company_id.is_some_and(|id| ids.contains(&id));
         companies.is_none_or(company)
             && end_user.is_none_or(|id| id == activity.end_user_id)
-            && self.action.as_ref().is_none_or(|action| *action == activity.action)
+            && self.actions.as_ref().is_none_or(|actions| actions.contains(&activity.action))
             && self.from.is_none_or(|from| activity.date >= from)
             && self.to.is_none_or(|to| activity.date < to)
             && self.passive.is_none_or(|passive| passive == activity.passive)
@@ -144,11 +189,18 @@ fn parse_reference(name: &str, value: &str) -> Result<RecordRef, Issue> {
 }
 
 fn parse_references(name: &str, value: &str) -> Result<Vec<RecordRef>, Issue> {
-    value.split(',').map(|reference| parse_reference(name, reference)).collect()
+    texts_of(value).iter().map(|reference| parse_reference(name, reference.trim())).collect()
 }
 
-fn parse_bool(name: &str, value: &str) -> Result<bool, Issue> {
-    value.parse().map_err(|_| unreadable(name, "`true` or `false`", value))
+/// The name that a short one stands for (R49).
+fn long_name(name: &str) -> Cow<'_, str> {
+    match split_operator(name) {
+        (path, None) if COMPANY_NAMES.contains(&path) => Cow::Borrowed("companyId"),
+        (path, Some(operator)) if COMPANY_NAMES.contains(&path) => {
+            Cow::Owned(format!("companyId[{operator}]"))
+        }
+        _ => Cow::Borrowed(name),
+    }
 }
 
 /// The first activity that is still kept (`activityRetentionDays`), where they are not kept for ever: those before it

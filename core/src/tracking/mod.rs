@@ -2,7 +2,7 @@
 //! ([`script`]), how the real-time call (`realtime`), the call of a pipeline (`pipeline`) and the bulk
 //! call (`bulk`) are read, whose it is (`identity`), which company a `group` call creates (`group`), what is
 //! stored of it (`intake`), what its sender should fix (`report`, `unread`), and how it is read back
-//! (`activity`).
+//! (`activity`, `listed`).
 
 pub mod event;
 pub mod script;
@@ -17,6 +17,8 @@ pub mod group;
 mod identity;
 #[cfg(feature = "records")]
 pub mod intake;
+#[cfg(feature = "records")]
+pub mod listed;
 #[cfg(feature = "records")]
 pub mod pipeline;
 #[cfg(feature = "records")]

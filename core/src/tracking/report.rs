@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::{
     Event,
     intake::Incoming,
+    listed::ENTRY,
     pipeline::{Ignored, SDK_CALLS, Why},
 };
 use crate::{
@@ -17,14 +18,20 @@ use crate::{
         ticket::{self, TICKET},
     },
     schema::{
-        ListLimits, ResourceDef,
-        list::{PairReader, Read, parse_after, parse_limit, parse_time, unreadable},
+        Filter, ListLimits, ResourceDef,
+        list::{
+            PairReader, Read, parse_after, parse_bool, parse_limit, parse_select, parse_time,
+            unreadable,
+        },
     },
     value::{
         Document, Issue, Json, ObjectId, Timestamp, email,
         issue::{MAX_QUOTED_CHARS, quoted, quoted_list},
     },
 };
+
+/// The parameters of a list that are no properties.
+const PARAMETERS: [&str; 5] = ["from", "select", "limit", "after", "count"];
 
 /// How many entries of the report a list returns.
 pub const LIST: ListLimits = ListLimits { default: 100, max: 2_000 };
@@ -421,14 +428,18 @@ impl Entry {
 }
 
 /// What a list of the report asks for; newest entries first.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct ReportQuery {
     /// Of this way in.
     pub route: Option<Route>,
-    /// With this code.
-    pub code: Option<String>,
     /// Seen at this time or later.
     pub from: Option<Timestamp>,
+    /// Only entries that meet all of these, as they are answered.
+    pub filters: Vec<Filter>,
+    /// The properties to return; all of them when not given.
+    pub select: Option<Vec<String>>,
+    /// Whether to say how many there are in all (R50).
+    pub count: bool,
     /// How many at the most.
     pub limit: usize,
     /// Only those before this one: the last of the page before.
@@ -441,27 +452,48 @@ impl ReportQuery {
     /// # Errors
     /// Every parameter that cannot be read.
     pub fn parse(pairs: &[(String, String)]) -> Result<Read<Self>, Vec<Issue>> {
-        let mut query =
-            Self { route: None, code: None, from: None, limit: LIST.default, after: None };
+        let mut query = Self {
+            route: None,
+            from: None,
+            filters: Vec::new(),
+            select: None,
+            count: false,
+            limit: LIST.default,
+            after: None,
+        };
         let mut reader = PairReader::default();
         for (name, value) in pairs {
-            match name.as_str() {
-                "route" => reader.set(&mut query.route, parse_route(name, value).map(Some)),
-                "code" => query.code = Some(value.clone()),
-                "from" => reader.set(&mut query.from, parse_time(name, value).map(Some)),
-                "limit" => reader.set(&mut query.limit, parse_limit(value, LIST)),
-                "after" => reader.set(&mut query.after, parse_after(value).map(Some)),
-                _ => reader.ignored.push(name.clone()),
-            }
+            query.read(name, value, &mut reader);
         }
         reader.finish(query)
     }
 
+    fn read(&mut self, name: &str, value: &str, reader: &mut PairReader) {
+        match name {
+            "route" if !value.contains(',') => {
+                reader.set(&mut self.route, parse_route(name, value).map(Some))
+            }
+            "from" => reader.set(&mut self.from, parse_time(name, value).map(Some)),
+            "select" => self.select = parse_select(ENTRY.rows, value, reader),
+            "limit" => reader.set(&mut self.limit, parse_limit(value, LIST)),
+            "after" => reader.set(&mut self.after, parse_after(value).map(Some)),
+            // It is a property too.
+            "count" if value.parse::<i64>().is_err() => {
+                reader.set(&mut self.count, parse_bool(name, value))
+            }
+            _ if !reader.filter(ENTRY.rows, &mut self.filters, name, value) => {
+                reader.unknown(name, PARAMETERS, ENTRY.rows);
+            }
+            _ => {}
+        }
+    }
+
     /// Whether an entry is asked for.
     pub fn admits(&self, entry: &Entry) -> bool {
+        let passes = |answer: &Document| self.filters.iter().all(|filter| filter.admits(answer));
         self.route.is_none_or(|route| route == entry.route)
-            && self.code.as_ref().is_none_or(|code| *code == entry.code)
             && self.from.is_none_or(|from| entry.at >= from)
+            && (self.filters.is_empty() || passes(&entry.answer()))
     }
 }
 

@@ -34,7 +34,7 @@ use svctrack_core::{
         product::PRODUCT,
         settings::{SETTINGS, SETTINGS_ID},
     },
-    schema::{Lookup as _, ReadCtx, ResourceDef, shape},
+    schema::{Handling, Lookup as _, ReadCtx, ResourceDef, shape},
     value::{Document, IdSequence, ObjectId, Timestamp},
 };
 
@@ -135,7 +135,9 @@ impl Tenant {
         let mut ctx = self.ctx(now);
         let access = Access { create: true, update: true };
         let item = Ok(document(body));
-        let done = upsert::upsert(&LICENSE, 0, &item, access, &self.store, &mut ctx).unwrap();
+        let done =
+            upsert::upsert(&LICENSE, 0, &item, access, Handling::Lenient, &self.store, &mut ctx)
+                .unwrap();
         self.ids = ctx.ids;
         self.store.apply(&done.changes);
         match done.outcome {

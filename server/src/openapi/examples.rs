@@ -13,7 +13,7 @@ use svctrack_core::{
         end_user::END_USER,
         settings::{SETTINGS, SETTINGS_ID},
     },
-    schema::{ReadCtx, ResourceDef, shape},
+    schema::{Handling, ReadCtx, ResourceDef, shape},
     value::{Document, IdSequence, ObjectId, Timestamp},
 };
 
@@ -227,7 +227,8 @@ fn bulk_answer(def: &'static ResourceDef) -> Option<Value> {
     let mut world = World::new()?;
     let item = Ok(document(&bulk_item(def)?.to_string())?);
     let access = Access { create: true, update: true };
-    let upserted = upsert(def, 0, &item, access, &world.memory, &mut world.ctx).ok()?;
+    let upserted =
+        upsert(def, 0, &item, access, Handling::Lenient, &world.memory, &mut world.ctx).ok()?;
     let mut summary = Summary::default();
     summary.add(upserted.outcome);
     read(&summary.answer(def).to_text())

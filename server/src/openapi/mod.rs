@@ -12,21 +12,22 @@ mod schemas;
 
 use serde_json::{Map, Value, json};
 use svctrack_core::{
+    access::{TENANT, TOKEN},
     resources::{REGISTRY, company::COMPANY, end_user::END_USER},
-    schema::{self, ResourceDef, Row, list::MAX_SEARCH_CHARS},
+    schema::ResourceDef,
     value::TenantId,
 };
 
 use self::{
     bodies::request_body,
     parameters::{
-        activity_parameters, idempotency_key, import_parameters, report_parameters,
-        script_parameters, stream_parameters,
+        activity_parameters, idempotency_key, import_parameters, list_parameters,
+        report_parameters, script_parameters, stream_parameters,
     },
     responses::{headers, is_conditional, responses},
-    schemas::{OBJECT_ID, RECORD_REF, YEAR, schemas},
+    schemas::{OBJECT_ID, RECORD_REF, schemas},
 };
-use crate::router;
+use crate::{router, routes::lean_companies};
 
 /// What a route is, for its description.
 #[derive(Clone, Copy)]
@@ -263,8 +264,10 @@ fn all_parameters(
     let mut parameters: Vec<Value> =
         names.map(|name| path_parameter(path, name, def, tenant)).collect();
     parameters.extend(match (doc.gives, def) {
-        (Kind::Records, Some(def)) => list_parameters(def),
-        (Kind::LeanCompanies, _) => list_parameters(&COMPANY),
+        (Kind::Records, Some(def)) => list_parameters(def, def.list),
+        (Kind::LeanCompanies, _) => list_parameters(&COMPANY, lean_companies::LIMITS),
+        (Kind::Tokens, _) => list_parameters(&TOKEN, TOKEN.list),
+        (Kind::Tenants, _) => list_parameters(&TENANT, TENANT.list),
         (Kind::Activities, _) => activity_parameters(),
         (Kind::Stream, _) => stream_parameters(),
         (Kind::Report, _) => report_parameters(),
@@ -354,84 +357,31 @@ fn header_parameters(doc: &RouteDoc, def: Option<&ResourceDef>) -> Vec<Value> {
             | Kind::Rotation
             | Kind::NewTenant
             | Kind::TenantChange
-    ) || doc.gives == Kind::Records
-        || doc.takes.is_events()
+    ) || doc.takes.is_events()
     {
         headers.push(header(
             "Prefer",
             "`handling=strict` rejects what is not known, instead of naming it in `Svctrack-Ignored`.",
+            text.clone(),
+        ));
+    }
+    if is_list(doc.gives) {
+        headers.push(header(
+            "Prefer",
+            "`handling=lenient` ignores parameters that are not known and names them in `Svctrack-Ignored`, instead of rejecting them.",
             text,
         ));
     }
     headers
 }
 
-/// Every property is a filter, and some have short names (R27).
-fn filter_parameters(def: &ResourceDef) -> Vec<Value> {
-    let filter = |name: &str, row: &Row| {
-        json!({
-            "name": name, "in": "query",
-            "description": format!("Only records with this value. {}", row.doc.trim()),
-            "schema": { "type": "string" },
-        })
-    };
-    let rows = def.rows.iter().filter(|row| row.kind != schema::Kind::Object);
-    let short = def.short_names.iter().map(|(short, long)| {
-        let description = format!("The same as `{long}`.");
-        json!({ "name": short, "in": "query", "description": description, "schema": { "type": "string" } })
-    });
-    rows.map(|row| filter(row.name, row)).chain(short).collect()
-}
-
-fn list_parameters(def: &ResourceDef) -> Vec<Value> {
-    let names: Vec<&str> = def.rows.iter().map(|row| row.name).collect();
-    // An empty one asks for nothing.
-    let sort = format!("^$|^-?({}|custom\\..+)$", names.join("|"));
-    let mut parameters = vec![
-        parameter(
-            "limit",
-            "How many records at the most.",
-            json!({ "type": "integer", "minimum": 1, "maximum": def.list.max, "default": def.list.default }),
-        ),
-        parameter(
-            "offset",
-            "How many records to pass over.",
-            json!({ "type": "integer", "minimum": 0 }),
-        ),
-        parameter(
-            "after",
-            "Only records behind this `_id`; without `sort`, or sorted by `_id`.",
-            json!({ "type": "string", "pattern": OBJECT_ID }),
-        ),
-        parameter(
-            "sort",
-            "A property; `-` in front reverses the order.",
-            json!({ "type": "string", "pattern": sort }),
-        ),
-        parameter(
-            "select",
-            "Properties to return, separated by commas.",
-            json!({ "type": "string" }),
-        ),
-        parameter(
-            "updatedSince",
-            "Only records changed since.",
-            json!({ "type": "string", "format": "date-time", "pattern": YEAR }),
-        ),
-    ];
-    if !def.searched.is_empty() {
-        let description = format!(
-            "Only records whose {} contains this text, in any case.",
-            def.searched.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(" or "),
-        );
-        parameters.push(parameter(
-            "search",
-            &description,
-            json!({ "type": "string", "maxLength": MAX_SEARCH_CHARS }),
-        ));
-    }
-    parameters.extend(filter_parameters(def));
-    parameters
+/// Whether what is answered is a list, as JSON or CSV.
+fn is_list(kind: Kind) -> bool {
+    use Kind as K;
+    matches!(
+        kind,
+        K::Records | K::LeanCompanies | K::Activities | K::Report | K::Tokens | K::Tenants
+    )
 }
 
 fn reference(name: &str) -> Value {

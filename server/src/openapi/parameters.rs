@@ -1,12 +1,18 @@
-//! The parameters of what is read of events: activities, their stream, and the report; and the key under
-//! which many events can be sent again.
+//! The parameters of lists: of records, and of what is read of events; and the key under which many events can be sent
+//! again.
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use svctrack_core::{
     plan::Route,
-    schema::ListLimits,
+    resources::company::COMPANY,
+    schema::{
+        Kind, ListLimits, ResourceDef, Row,
+        filter::OPERATORS,
+        list::{COMPANY_NAMES, MAX_SEARCH_CHARS},
+    },
     tracking::{
         activity::{self, ActivityOrder},
+        listed::{ACTIVITY, ENTRY},
         report,
     },
 };
@@ -28,6 +34,127 @@ fn limit(limits: ListLimits) -> Value {
     parameter("limit", "How many at the most.", schema)
 }
 
+/// The parameters of a list of records.
+pub(super) fn list_parameters(def: &ResourceDef, limits: ListLimits) -> Vec<Value> {
+    let names: Vec<&str> = def.rows.iter().map(|row| row.name).collect();
+    // An empty one asks for nothing.
+    let sort = format!("^$|^-?({}|custom\\..+)$", names.join("|"));
+    let mut parameters = vec![
+        limit(limits),
+        parameter(
+            "offset",
+            "How many records to pass over.",
+            json!({ "type": "integer", "minimum": 0 }),
+        ),
+        after("Only records behind this `_id`; without `sort`, or sorted by `_id`."),
+        parameter(
+            "sort",
+            "A property; `-` in front reverses the order.",
+            json!({ "type": "string", "pattern": sort }),
+        ),
+        select(),
+        time("updatedSince", "Only records changed since."),
+        count(),
+    ];
+    if !def.searched.is_empty() {
+        let names: Vec<_> = def.searched.iter().map(|name| format!("`{name}`")).collect();
+        let description =
+            format!("Only records whose {} contains this text, in any case.", names.join(" or "));
+        let schema = json!({ "type": "string", "maxLength": MAX_SEARCH_CHARS });
+        parameters.push(parameter("search", &description, schema));
+    }
+    parameters.extend(filter_parameters(def));
+    parameters.push(operators(def.rows));
+    parameters
+}
+
+/// Every property is a filter, and some have short names (R27, R49).
+fn filter_parameters(def: &ResourceDef) -> Vec<Value> {
+    let rows = def.rows.iter().filter(|row| row.kind != Kind::Object);
+    let filters = rows.map(|row| {
+        let description = format!(
+            "Only records with one of these values, separated by commas. {}",
+            row.doc.trim()
+        );
+        parameter(row.name, &description, json!({ "type": "string" }))
+    });
+    let same = |short: &str, long: &str| {
+        parameter(short, &format!("The same as `{long}`."), json!({ "type": "string" }))
+    };
+    let short = def.short_names.iter().map(|(short, long)| same(short, long));
+    let company = company_row(def).into_iter().flat_map(|row| {
+        COMPANY_NAMES.into_iter().filter(move |name| *name != row).map(move |name| (name, row))
+    });
+    filters.chain(short).chain(company.map(|(name, row)| same(name, row))).collect()
+}
+
+fn company_row(def: &ResourceDef) -> Option<&'static str> {
+    let row = if *def == COMPANY { "_id" } else { "companyId" };
+    def.row(row).map(|row| row.name)
+}
+
+/// Conditions other than equality, said once for all properties: each member is a parameter of its own.
+fn operators(rows: &[Row]) -> Value {
+    let names = |is: fn(&Row) -> bool| {
+        let names = rows.iter().filter(|row| is(row)).map(|row| row.name);
+        names.collect::<Vec<_>>().join("|")
+    };
+    let numbers = names(|row| matches!(row.kind, Kind::Integer | Kind::Number));
+    let dates = names(|row| row.kind == Kind::Date);
+    let texts = names(|row| matches!(row.kind, Kind::Key | Kind::Email | Kind::Text | Kind::Texts));
+    let mut patterns = Map::new();
+    let mut describe = |names: &str, operators: &str, schema: Value| {
+        if !names.is_empty() {
+            patterns.insert(format!("^({names})\\[({operators})\\]$"), schema);
+        }
+    };
+    let sides = "gte|gt|lte|lt";
+    describe(&numbers, sides, json!({ "type": "number" }));
+    describe(&dates, sides, json!({ "type": "string", "format": "date-time", "pattern": YEAR }));
+    describe(&texts, &format!("{sides}|contains|prefix"), json!({ "type": "string" }));
+    describe(&names(|_| true), "exists", json!({ "type": "boolean" }));
+    describe(&names(|row| row.kind != Kind::Object), "ne", json!({ "type": "string" }));
+    let objects = names(|row| row.kind == Kind::Object);
+    if !objects.is_empty() {
+        let any = OPERATORS.join("|");
+        let below = format!("^({objects})\\.[^\\[\\]]+(\\[({any})\\])?$");
+        patterns.insert(below, json!({ "type": "string" }));
+    }
+    json!({
+        "name": "filter", "in": "query", "style": "form", "explode": true,
+        "description": "Conditions on properties, each a parameter of its own, and all of them together: \
+            `name[gte]`, `[gt]`, `[lte]`, `[lt]`; `[ne]`, none of these values; `[exists]`, `true` or `false`; \
+            `[contains]` and `[prefix]`, in any case; and values below a free-form object, as in `custom.x`. \
+            Several values of equality and `[ne]` are separated by commas, `\\,` is a comma; `null` is no value.",
+        "schema": {
+            "type": "object", "patternProperties": patterns, "additionalProperties": false,
+        },
+        "example": example(rows),
+    })
+}
+
+/// A range over a date or a number, as a reader would write it.
+fn example(rows: &[Row]) -> Value {
+    let of = |kind: Kind| rows.iter().rev().find(|row| row.kind == kind).map(|row| row.name);
+    let date = rows.iter().find(|row| row.name == "renewalDate").map(|row| row.name);
+    let mut example = Map::new();
+    if let Some(date) = date.or_else(|| of(Kind::Date)) {
+        example.insert(format!("{date}[gte]"), json!("2026-12-01"));
+        example.insert(format!("{date}[lt]"), json!("2027-01-01"));
+    }
+    Value::Object(example)
+}
+
+fn select() -> Value {
+    let description = "Properties to return, separated by commas.";
+    parameter("select", description, json!({ "type": "string" }))
+}
+
+fn count() -> Value {
+    let description = "Whether to say in `Svctrack-Total` how many there are in all.";
+    parameter("count", description, json!({ "type": "boolean" }))
+}
+
 fn time(name: &str, description: &str) -> Value {
     let schema = json!({ "type": "string", "format": "date-time", "pattern": YEAR });
     parameter(name, description, schema)
@@ -41,9 +168,17 @@ fn after(description: &str) -> Value {
 fn activity_filters() -> Vec<Value> {
     let text = |pattern: &str| json!({ "type": "string", "pattern": pattern });
     vec![
-        parameter("companyId", "Only of these companies, separated by commas.", text(REFERENCES)),
+        parameter(
+            "companyId",
+            "Only of these companies, separated by commas; also `cId` and `c`.",
+            text(REFERENCES),
+        ),
         parameter("endUserId", "Only of this end user.", text(RECORD_REF)),
-        parameter("action", "Only with this action.", json!({ "type": "string" })),
+        parameter(
+            "action",
+            "Only with one of these actions, separated by commas.",
+            json!({ "type": "string" }),
+        ),
         time("from", "Only what happened at this time or later."),
         time("to", "Only what happened before this time."),
         parameter(
@@ -95,6 +230,9 @@ pub(super) fn activity_parameters() -> Vec<Value> {
         ),
         limit(activity::LIST),
         after("Only those behind the one with this `_id`, the last of the page before."),
+        select(),
+        count(),
+        operators(ACTIVITY.rows),
     ]);
     parameters
 }
@@ -112,10 +250,17 @@ pub(super) fn report_parameters() -> Vec<Value> {
             "Only of this way in.",
             json!({ "type": "string", "enum": Route::ALL.map(Route::name) }),
         ),
-        parameter("code", "Only with this code.", json!({ "type": "string" })),
+        parameter(
+            "code",
+            "Only with one of these codes, separated by commas.",
+            json!({ "type": "string" }),
+        ),
         time("from", "Only what was seen at this time or later."),
         limit(report::LIST),
         after("Only those behind the one with this `_id`, the last of the page before."),
+        select(),
+        count(),
+        operators(ENTRY.rows),
     ]
 }
 

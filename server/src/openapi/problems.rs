@@ -125,7 +125,13 @@ fn rejects(
     let has_body = doc.takes != Kind::Nothing;
     let is_list = matches!(
         doc.gives,
-        Kind::Records | Kind::Activities | Kind::Report | Kind::LeanCompanies | Kind::Stream
+        Kind::Records
+            | Kind::Activities
+            | Kind::Report
+            | Kind::LeanCompanies
+            | Kind::Stream
+            | Kind::Tokens
+            | Kind::Tenants
     );
     match status {
         S::BAD_REQUEST if doc.gives == Kind::Script => true,

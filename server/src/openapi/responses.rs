@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 use svctrack_core::schema::ResourceDef;
 
-use super::{Kind, RouteDoc, bodies::response_content, problems, set};
+use super::{Kind, RouteDoc, bodies::response_content, is_list, problems, set};
 use crate::limits::MAX_REJECTED_INDEXES;
 
 /// Headers of responses, each with what it says and the type of its value.
@@ -15,6 +15,7 @@ const HEADERS: &[(&str, &str, &str)] = &[
         "string",
     ),
     ("Link", "The next page, if there is one: `<...>; rel=\"next\"`.", "string"),
+    ("Svctrack-Total", "With `count=true`, the number of records on all pages.", "integer"),
     ("Svctrack-Ignored", "Names of what was sent and is not known, separated by commas.", "string"),
     (
         "Svctrack-Parked",
@@ -111,11 +112,12 @@ fn success(doc: &RouteDoc, def: Option<&'static ResourceDef>) -> Value {
 /// The headers of a successful response.
 fn headers_of(doc: &RouteDoc) -> Vec<&'static str> {
     use Kind as K;
-    let gives_list = matches!(doc.gives, K::Records | K::Activities | K::Report | K::LeanCompanies);
+    let gives_list = is_list(doc.gives);
     let takes_members = matches!(
         doc.takes,
         K::NewRecord
             | K::Record
+            | K::Items
             | K::Settings
             | K::NewToken
             | K::Rotation
@@ -128,7 +130,7 @@ fn headers_of(doc: &RouteDoc) -> Vec<&'static str> {
     let conditional: [(bool, &[&'static str]); 10] = [
         (doc.gives == K::Redirect, &["Location"]),
         (matches!(doc.gives, K::Record | K::Settings) || is_conditional(doc), &["ETag"]),
-        (gives_list, &["Link"]),
+        (gives_list, &["Link", "Svctrack-Total"]),
         (gives_list || takes_members || is_events, &["Svctrack-Ignored"]),
         (is_events, &["Svctrack-Parked"]),
         (doc.gives == K::BulkAnswer, &["Svctrack-Bulk-Errors"]),

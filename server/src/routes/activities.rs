@@ -1,9 +1,9 @@
 //! Reading activities back (R38).
 
 use poem::{Request, Response};
-use svctrack_core::tracking::activity::ActivityQuery;
+use svctrack_core::tracking::{activity::ActivityQuery, listed::ACTIVITY};
 
-use super::{name_ignored, page, query_pairs, strict::Strictness};
+use super::{lists::Listed, query_pairs, strict::Strictness};
 use crate::{app::App, auth::authenticate, error::Error};
 
 /// `GET /activities`: newest stored first.
@@ -11,9 +11,9 @@ pub(crate) async fn list(app: &App, request: &mut Request) -> Result<Response, E
     let caller = authenticate(app, request)?;
     caller.require("activities:read")?;
     let read = ActivityQuery::parse(&query_pairs(request)).map_err(Error::BadRequest)?;
-    Strictness::of(request).check_parameters(&read.ignored)?;
+    let ignored = Strictness::of(request).check_list(&read)?;
+    let select = read.query.select.clone();
     let found = app.store.activities(&caller.tenant, read.query).await?;
-    let mut response = page(app, request, found)?;
-    name_ignored(&mut response, &read.ignored);
-    Ok(response)
+    let listed = Listed { def: &ACTIVITY, select: select.as_deref(), ignored: &ignored };
+    listed.answer(app, request, found)
 }

@@ -38,7 +38,7 @@ pub(crate) async fn listen(app: &Arc<App>, request: &mut Request) -> Result<Resp
     let caller = authenticate(app, request)?;
     caller.require("activities:read")?;
     let mut read = ActivityQuery::parse(&query_pairs(request)).map_err(Error::BadRequest)?;
-    Strictness::of(request).check_parameters(&read.ignored)?;
+    let ignored = Strictness::of(request).check_list(&read)?;
     if read.query.order != ActivityOrder::NewestStored {
         let message = "a stream is in the order in which activities are stored";
         let issue = Issue::of_member("sort", "invalid_parameter", message);
@@ -72,7 +72,7 @@ pub(crate) async fn listen(app: &Arc<App>, request: &mut Request) -> Result<Resp
         .header(header::CACHE_CONTROL, "no-store")
         .header("X-Accel-Buffering", "no")
         .body(Body::from_bytes_stream(events));
-    name_ignored(&mut response, &read.ignored);
+    name_ignored(&mut response, &ignored);
     Ok(response)
 }
 

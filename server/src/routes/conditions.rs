@@ -21,11 +21,6 @@ pub(super) fn versioned(request: &Request, answer: Answer) -> Response {
     tagged_json(request, etag(&answer), answer.text)
 }
 
-/// A list that is answered whole, with a hash of what it says as its tag.
-pub(super) fn listed(request: &Request, text: String) -> Response {
-    tagged_json(request, etag_of_list(&text), text)
-}
-
 fn tagged_json(request: &Request, etag: String, text: String) -> Response {
     let mut response = if has_current(request, &etag) { not_modified() } else { json(text) };
     set_etag(&mut response, etag);

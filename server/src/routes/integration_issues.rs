@@ -3,11 +3,11 @@
 
 use poem::{Request, Response};
 use svctrack_core::{
-    tracking::report::ReportQuery,
+    tracking::{listed::ENTRY, report::ReportQuery},
     value::{Issue, ObjectId, issue::quoted},
 };
 
-use super::{json, name_ignored, page, path_part, query_pairs, strict::Strictness};
+use super::{json, lists::Listed, path_part, query_pairs, strict::Strictness};
 use crate::{
     app::App,
     auth::{Caller, authenticate},
@@ -19,11 +19,11 @@ use crate::{
 pub(crate) async fn list(app: &App, request: &mut Request) -> Result<Response, Error> {
     let caller = authorise(app, request, "reports:read")?;
     let read = ReportQuery::parse(&query_pairs(request)).map_err(Error::BadRequest)?;
-    Strictness::of(request).check_parameters(&read.ignored)?;
+    let ignored = Strictness::of(request).check_list(&read)?;
+    let select = read.query.select.clone();
     let found = app.store.report(&caller.tenant, read.query).await?;
-    let mut response = page(app, request, found)?;
-    name_ignored(&mut response, &read.ignored);
-    Ok(response)
+    let listed = Listed { def: &ENTRY, select: select.as_deref(), ignored: &ignored };
+    listed.answer(app, request, found)
 }
 
 /// `DELETE /integrationissues/{id}`: what is not there is deleted zero times (R15).

@@ -3,22 +3,30 @@
 use poem::{Request, Response};
 use svctrack_core::{
     resources::company::{self, COMPANY},
-    schema::ListQuery,
+    schema::{ListLimits, ListQuery},
 };
 
-use super::{name_ignored, page, query_pairs, strict::Strictness};
+use super::{lists::Listed, query_pairs, strict::Strictness};
 use crate::{app::App, auth::authenticate, error::Error};
+
+/// How many companies the list returns: all, for who keeps a table of ids (R50). So many are some 7 MB.
+pub(crate) const LIMITS: ListLimits = ListLimits { default: 50_000, max: 50_000 };
 
 /// `GET /leancompanies`: `externalId`, `sourceId` and `status` can stand several times.
 pub(crate) async fn list(app: &App, request: &mut Request) -> Result<Response, Error> {
     let caller = authenticate(app, request)?;
     caller.require("companies:read")?;
-    let mut read = ListQuery::parse(&COMPANY, &query_pairs(request)).map_err(Error::BadRequest)?;
-    Strictness::of(request).check_parameters(&read.ignored)?;
+    let read = ListQuery::parse_within(&COMPANY, LIMITS, &query_pairs(request));
+    let read = read.map_err(Error::BadRequest)?;
+    let ignored = Strictness::of(request).check_list(&read)?;
+    let mut query = read.query;
+    let wanted = query.select.take();
+    let is_wanted = |name: &&str| {
+        wanted.as_ref().is_none_or(|wanted| wanted.iter().any(|wanted| wanted == name))
+    };
     let lean = [company::NAME.name, company::EXTERNAL_ID.name, company::SOURCE_ID.name];
-    read.query.select = Some(lean.map(str::to_owned).to_vec());
-    let found = app.store.list(&caller.tenant, &COMPANY, read.query).await?;
-    let mut response = page(app, request, found)?;
-    name_ignored(&mut response, &read.ignored);
-    Ok(response)
+    let select: Vec<String> = lean.into_iter().filter(is_wanted).map(str::to_owned).collect();
+    query.select = Some(select.clone());
+    let found = app.store.list(&caller.tenant, &COMPANY, query).await?;
+    Listed { def: &COMPANY, select: Some(&select), ignored: &ignored }.answer(app, request, found)
 }

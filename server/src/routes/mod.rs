@@ -11,6 +11,7 @@ pub(crate) mod health;
 pub(crate) mod import;
 pub(crate) mod integration_issues;
 pub(crate) mod lean_companies;
+mod lists;
 mod once;
 pub(crate) mod pages;
 pub(crate) mod people;
@@ -22,13 +23,9 @@ pub(crate) mod tenants;
 pub(crate) mod tokens;
 pub(crate) mod tracking;
 
-use self::conditions::{etag_of_list, tagged};
 use crate::{
-    app::App,
     compression::Secret,
-    error::Error,
     limits::{MAX_IGNORED_BYTES, MAX_IGNORED_NAME_BYTES, MAX_IGNORED_NAMES},
-    store::{Next, Page},
 };
 use poem::{
     Body, Request, Response,
@@ -63,54 +60,6 @@ fn json_body(body: Body) -> Response {
 fn uncompressed(mut response: Response) -> Response {
     response.extensions_mut().insert(Secret);
     response
-}
-
-/// A page of a list, with the way to the next one (R14), and a tag by which it is not sent again (R58).
-///
-/// # Errors
-/// [`Error::Overloaded`] when there is no room for so large an answer.
-fn page(app: &App, request: &Request, page: Page) -> Result<Response, Error> {
-    let text = array(&page.items);
-    let etag = etag_of_list(&text);
-    let send = || -> Result<Response, Error> {
-        let bytes = HeaderValue::from(text.len());
-        let mut response = json_body(app.answers.hold(text)?);
-        response.headers_mut().insert(header::CONTENT_LENGTH, bytes);
-        Ok(response)
-    };
-    let mut response = tagged(request, etag, send)?;
-    let link = page.next.map(|next| next_link(request.uri(), next));
-    if let Some(link) = link.and_then(|link| HeaderValue::try_from(link).ok()) {
-        response.headers_mut().insert(header::LINK, link);
-    }
-    Ok(response)
-}
-
-/// The values as one array; a long list is copied once.
-fn array(items: &[String]) -> String {
-    let mut text =
-        String::with_capacity(items.iter().map(|item| item.len() + 1).sum::<usize>() + 2);
-    text.push('[');
-    for item in items {
-        if text.len() > 1 {
-            text.push(',');
-        }
-        text.push_str(item);
-    }
-    text.push(']');
-    text
-}
-
-fn next_link(uri: &poem::http::Uri, next: Next) -> String {
-    let pairs = url::form_urlencoded::parse(uri.query().unwrap_or_default().as_bytes());
-    let kept = pairs.filter(|(name, _)| !matches!(name.as_ref(), "after" | "offset" | "o"));
-    let mut query = url::form_urlencoded::Serializer::new(String::new());
-    query.extend_pairs(kept);
-    match next {
-        Next::After(id) => query.append_pair("after", &id.to_string()),
-        Next::Offset(offset) => query.append_pair("offset", &offset.to_string()),
-    };
-    format!("<{}?{}>; rel=\"next\"", uri.path(), query.finish())
 }
 
 /// Names what was sent and not known, so that it does not vanish without a trace (R6).

@@ -7,15 +7,17 @@ use poem::{
 use svctrack_core::{
     plan::upsert::{Access, Item, MAX_ITEMS},
     resources::end_user::END_USER,
-    schema::{ListQuery, ResourceDef, Shaped, shape},
+    schema::{ListQuery, ResourceDef, shape},
     value::{Document, Issue, RecordRef, issue::quoted, json_rows::Rows},
 };
 
 use super::{
     conditions::{expected, versioned},
-    json, name_ignored,
+    json,
+    lists::Listed,
+    name_ignored,
     once::{Once, hash_of, is_asked},
-    page, path_part, people, query_pairs,
+    path_part, people, query_pairs,
     strict::Strictness,
 };
 use crate::{
@@ -38,10 +40,12 @@ pub(crate) async fn create(
     let caller = authorise(app, request, def, "create")?;
     let (sent, body) = read_record(app, request, def).await?;
     let once = Once::begin(app, request, &caller, || hash_of(&body.bytes))?;
-    let Shaped { patch, ignored } = shape::check_create(def, &sent).map_err(Error::Invalid)?;
-    Strictness::of(request).check_properties(&ignored)?;
-    let (reply, replayed) = once.write(caller, Command::Create { def, patch }).await?;
-    let mut response = versioned(request, written(reply)?);
+    let shaped = shape::check_create(def, &sent).map_err(Error::Invalid)?;
+    let body = Strictness::of(request).handle(shaped)?;
+    let (reply, replayed) = once.write(caller, Command::Create { def, body }).await?;
+    let answer = written(reply)?;
+    let ignored = answer.ignored.clone();
+    let mut response = versioned(request, answer);
     name_ignored(&mut response, &ignored);
     replayed.mark(&mut response);
     Ok(response)
@@ -92,12 +96,13 @@ pub(super) async fn changed(
     reference: RecordRef,
 ) -> Result<(Answer, Vec<String>), Error> {
     let (sent, _room) = read_record(app, request, def).await?;
-    let Shaped { patch, ignored } = shape::check_update(def, &sent).map_err(Error::Invalid)?;
-    Strictness::of(request).check_properties(&ignored)?;
+    let shaped = shape::check_update(def, &sent).map_err(Error::Invalid)?;
+    let body = Strictness::of(request).handle(shaped)?;
     let expected = expected(request);
-    let command = Command::Update { def, reference, patch, expected };
-    let reply = app.store.write(caller.into(), command).await?;
-    Ok((written(reply)?, ignored))
+    let command = Command::Update { def, reference, body, expected };
+    let answer = written(app.store.write(caller.into(), command).await?)?;
+    let ignored = answer.ignored.clone();
+    Ok((answer, ignored))
 }
 
 /// `DELETE /{resource}/{id}`: what is not there is deleted already, but for a resource whose delete
@@ -150,10 +155,13 @@ pub(crate) async fn upsert(
     let (hash, items) = read.await.map_err(|error| Error::Internal(error.to_string()))?;
     let items = items?;
     let once = Once::begin(app, request, &caller, || hash)?;
-    let (reply, replayed) = once.write(caller, Command::Upsert { def, items, access }).await?;
+    let handling = Strictness::of(request).handling();
+    let command = Command::Upsert { def, items, access, handling };
+    let (reply, replayed) = once.write(caller, command).await?;
     match reply {
-        Reply::Upserted { text, errors } => {
+        Reply::Upserted { text, errors, ignored } => {
             let mut response = json(text);
+            name_ignored(&mut response, &ignored);
             response.headers_mut().insert(BULK_ERRORS, HeaderValue::from(errors));
             replayed.mark(&mut response);
             Ok(response)
@@ -195,11 +203,10 @@ pub(crate) async fn list(
 ) -> Result<Response, Error> {
     let caller = authorise(app, request, def, "read")?;
     let read = ListQuery::parse(def, &query_pairs(request)).map_err(Error::BadRequest)?;
-    Strictness::of(request).check_parameters(&read.ignored)?;
+    let ignored = Strictness::of(request).check_list(&read)?;
+    let select = read.query.select.clone();
     let found = app.store.list(&caller.tenant, def, read.query).await?;
-    let mut response = page(app, request, found)?;
-    name_ignored(&mut response, &read.ignored);
-    Ok(response)
+    Listed { def, select: select.as_deref(), ignored: &ignored }.answer(app, request, found)
 }
 
 pub(super) fn authorise(

@@ -1,7 +1,12 @@
-//! `Prefer: handling=strict` (RFC 7240): what is not known is refused instead of named (R6).
+//! `Prefer: handling=strict` and `handling=lenient` (RFC 7240): whether what is not known is rejected, or named in a
+//! header (R6, R49).
 
 use poem::Request;
-use svctrack_core::value::{Issue, issue::quoted};
+use svctrack_core::{
+    plan::unknown_properties,
+    schema::{Handling, Shaped, Unknown, list::Read},
+    value::Issue,
+};
 
 use crate::error::Error;
 
@@ -10,7 +15,9 @@ use crate::error::Error;
 pub(super) enum Strictness {
     /// It is named in a header.
     Lenient,
-    /// It is refused.
+    /// A property is named in a header, a parameter of a list is rejected.
+    Usual,
+    /// It is rejected.
     Strict,
 }
 
@@ -19,10 +26,45 @@ impl Strictness {
     pub(super) fn of(request: &Request) -> Self {
         let values =
             request.headers().get_all("prefer").iter().filter_map(|value| value.to_str().ok());
-        let mut preferences = values.flat_map(|value| value.split([',', ';']));
-        let strict = preferences
-            .any(|one| one.replace([' ', '"'], "").eq_ignore_ascii_case("handling=strict"));
-        if strict { Self::Strict } else { Self::Lenient }
+        let mut handling = values.flat_map(|value| value.split([',', ';'])).filter_map(|one| {
+            let one = one.replace([' ', '"'], "").to_ascii_lowercase();
+            match one.strip_prefix("handling=")? {
+                "strict" => Some(Self::Strict),
+                "lenient" => Some(Self::Lenient),
+                _ => None,
+            }
+        });
+        // Of a preference that stands twice, the first counts (RFC 7240).
+        handling.next().unwrap_or(Self::Usual)
+    }
+
+    /// Rejects parameters that are not known: a filter of which nobody knows would answer everything (R49). Returns
+    /// what is to be named in the header.
+    pub(super) fn check_list<T>(self, read: &Read<T>) -> Result<Vec<String>, Error> {
+        let selected = |name: &String| Unknown { name: name.clone(), nearest: None };
+        let rejected: Vec<Unknown> = match self {
+            Self::Lenient => Vec::new(),
+            Self::Usual => read.unknown.clone(),
+            Self::Strict => {
+                read.unknown.iter().cloned().chain(read.ignored.iter().map(selected)).collect()
+            }
+        };
+        if !rejected.is_empty() {
+            return Err(Error::BadRequest(rejected.iter().map(Unknown::issue).collect()));
+        }
+        let unknown = read.unknown.iter().map(|unknown| unknown.name.clone());
+        Ok(unknown.chain(read.ignored.iter().cloned()).collect())
+    }
+
+    /// Whether a body rejects what is not stored of it.
+    pub(super) fn handling(self) -> Handling {
+        if self == Self::Strict { Handling::Strict } else { Handling::Lenient }
+    }
+
+    /// A body that is handled so, unless it is rejected already.
+    pub(super) fn handle(self, shaped: Shaped) -> Result<Shaped, Error> {
+        self.check_properties(&shaped.ignored)?;
+        Ok(Shaped { handling: self.handling(), ..shaped })
     }
 
     /// Refuses properties that the resource does not know.
@@ -32,21 +74,9 @@ impl Strictness {
 
     /// What is wrong with properties that are not known, for a row of many.
     pub(super) fn find_properties(self, ignored: &[String]) -> Result<(), Vec<Issue>> {
-        self.check(ignored, "unknown_property", "property")
-    }
-
-    /// Refuses query parameters, and properties in `select`, that are not known.
-    pub(super) fn check_parameters(self, ignored: &[String]) -> Result<(), Error> {
-        self.check(ignored, "unknown_parameter", "parameter or property").map_err(Error::BadRequest)
-    }
-
-    fn check(self, ignored: &[String], code: &'static str, what: &str) -> Result<(), Vec<Issue>> {
-        if self == Self::Lenient || ignored.is_empty() {
+        if self != Self::Strict || ignored.is_empty() {
             return Ok(());
         }
-        let issue = |name: &String| {
-            Issue::of_member(name, code, format!("{} is no known {what}", quoted(name)))
-        };
-        Err(ignored.iter().map(issue).collect())
+        Err(unknown_properties(ignored))
     }
 }

@@ -2,13 +2,14 @@
 
 use poem::{Request, Response};
 use svctrack_core::{
-    access::{NewTenant, OPERATOR, TenantChange, unknown_members},
+    access::{NewTenant, OPERATOR, TENANT, TenantChange, unknown_members},
     value::{Json, TenantId},
 };
 
 use super::{
-    conditions::listed,
-    json, name_ignored, once, path_part,
+    json,
+    lists::answer_all,
+    name_ignored, once, path_part,
     records::read_body,
     strict::Strictness,
     tokens::{added, shown_once},
@@ -52,8 +53,8 @@ fn drawn(app: &App, name: String) -> Result<(TenantRecord, Token), getrandom::Er
 pub(crate) async fn list(app: &App, request: &mut Request) -> Result<Response, Error> {
     operator(app, request)?;
     let tenants = app.store.tenants(usize::MAX)?;
-    let answers: Vec<String> = tenants.iter().map(|tenant| tenant.answer().to_text()).collect();
-    Ok(listed(request, format!("[{}]", answers.join(","))))
+    let answers = tenants.iter().map(TenantRecord::answer).collect();
+    answer_all(app, request, &TENANT, answers)
 }
 
 /// `GET /tenants/{id}`; of one that is being deleted, how far that has come.

@@ -2,13 +2,13 @@
 
 use poem::{Request, Response};
 use svctrack_core::{
-    access::{NewToken, Rotation, first_not_held, unknown_members},
+    access::{NewToken, Rotation, TOKEN, first_not_held, unknown_members},
     value::{Document, Json, Timestamp},
 };
 
 use super::{
-    conditions::listed, json, name_ignored, once, path_part, records::read_body,
-    strict::Strictness, uncompressed,
+    json, lists::answer_all, name_ignored, once, path_part, records::read_body, strict::Strictness,
+    uncompressed,
 };
 use crate::{
     app::App,
@@ -83,8 +83,8 @@ pub(super) fn shown_once(kept: &TokenRecord, token: &Token) -> Document {
 pub(crate) async fn list(app: &App, request: &mut Request) -> Result<Response, Error> {
     let caller = admin(app, request)?;
     let tokens = app.store.tokens(&caller.tenant)?;
-    let answers: Vec<String> = tokens.iter().map(|token| token.answer().to_text()).collect();
-    Ok(listed(request, format!("[{}]", answers.join(","))))
+    let answers = tokens.iter().map(TokenRecord::answer).collect();
+    answer_all(app, request, &TOKEN, answers)
 }
 
 /// `DELETE /tokens/{id}`: it counts no more from the next request on.

@@ -17,9 +17,9 @@ use svctrack_core::{
         overlay::Overlay,
         upsert::{Access, Item, Outcome},
     },
-    schema::{ListQuery, ResourceDef},
+    schema::{Handling, ListQuery, ResourceDef, Shaped},
     tracking::{Event, activity::ActivityQuery, report::ReportQuery},
-    value::{Document, IdSequence, Issue, ObjectId, RecordRef, TenantId, Timestamp},
+    value::{IdSequence, Issue, ObjectId, RecordRef, TenantId, Timestamp},
 };
 
 use tokio::sync::watch;
@@ -35,7 +35,7 @@ pub enum Command {
         /// Its resource.
         def: &'static ResourceDef,
         /// The body.
-        patch: Document,
+        body: Shaped,
     },
     /// A body merged into a record.
     Update {
@@ -44,7 +44,7 @@ pub enum Command {
         /// Which record.
         reference: RecordRef,
         /// The body.
-        patch: Document,
+        body: Shaped,
         /// The versions that it may have.
         expected: Expected,
     },
@@ -65,6 +65,8 @@ pub enum Command {
         items: Vec<Item>,
         /// What the caller may do.
         access: Access,
+        /// What becomes of members that are not stored.
+        handling: Handling,
     },
     /// The same, with what becomes of each of them as the reply.
     Import(Upserts),
@@ -224,6 +226,8 @@ pub enum Reply {
         text: String,
         /// How many were refused.
         errors: usize,
+        /// Names of what was sent and is not stored.
+        ignored: Vec<String>,
     },
     /// What became of each body.
     Imported(Vec<Outcome>),
@@ -267,6 +271,9 @@ pub struct Answer {
     pub computed: Option<u32>,
     /// Its JSON.
     pub text: String,
+    /// Names of what was sent and is not stored, after a write.
+    #[serde(skip)]
+    pub ignored: Vec<String>,
 }
 
 /// A page of a list.
@@ -276,6 +283,8 @@ pub struct Page {
     pub items: Vec<String>,
     /// Where the next page begins, if there is one.
     pub next: Option<Next>,
+    /// How many records there are in all, where that is asked for (R50).
+    pub total: Option<u64>,
 }
 
 /// What is kept of a person beside their record and their activities.

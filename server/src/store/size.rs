@@ -37,7 +37,9 @@ impl Command {
     /// About how many bytes it adds to a transaction.
     pub(crate) fn bytes(&self) -> usize {
         match self {
-            Self::Create { patch, .. } | Self::Update { patch, .. } => bytes_of_document(patch),
+            Self::Create { body, .. } | Self::Update { body, .. } => {
+                bytes_of_document(&body.patch) + bytes_of_document(&body.fixed)
+            }
             Self::Upsert { items, .. } | Self::Import(Upserts { items, .. }) => {
                 items.iter().flatten().map(bytes_of_document).sum()
             }

@@ -6,7 +6,8 @@ use svctrack_core::{
     value::{Document, Json, nearest},
 };
 
-use super::{cell, is_set};
+use super::is_set;
+use crate::cells;
 
 /// Heads of columns, each with the property that it stands for; an empty one leaves the column out.
 pub(super) type HeadMap = Vec<(String, String)>;
@@ -87,12 +88,12 @@ impl Columns {
             match column {
                 Column::LeftOut => {}
                 Column::Whole(row) => {
-                    if let Some(value) = cell::value_of(row, cell)? {
+                    if let Some(value) = cells::value_of(row, cell)? {
                         record.set(row.name, value);
                     }
                 }
                 Column::Member(row, key) => {
-                    let Some(value) = cell::member_of(cell) else { continue };
+                    let Some(value) = cells::member_of(cell) else { continue };
                     let known = members.iter().position(|(known, _)| known.name == row.name);
                     let at = known.unwrap_or_else(|| {
                         members.push((row, Document::default()));

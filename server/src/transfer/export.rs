@@ -15,10 +15,11 @@ use svctrack_core::{
     value::{Json, JsonRef},
 };
 
-use super::{Format, cell::cell_of};
+use super::Format;
 use crate::{
     admin::{Admin, Answered},
     backups::Unfinished,
+    cells::Columns,
 };
 
 /// Records that are asked for at a time.
@@ -82,7 +83,7 @@ pub async fn export(
     while let Some(records) = pages.next().await? {
         count += records.len();
         for record in &records {
-            out.write(def, record.as_ref()).map_err(|error| words(&error))?;
+            out.write(record.as_ref()).map_err(|error| words(&error))?;
         }
     }
     out.finish().map_err(|error| words(&error))?;
@@ -159,7 +160,7 @@ async fn text_of(answered: Answered) -> Result<String, String> {
 /// A file of records.
 enum Writer {
     Ndjson(BufWriter<File>),
-    Csv(Box<csv::Writer<File>>),
+    Csv(Box<csv::Writer<File>>, Columns),
 }
 
 impl Writer {
@@ -168,17 +169,17 @@ impl Writer {
             return Ok(Self::Ndjson(BufWriter::new(file)));
         }
         let mut out = csv::Writer::from_writer(file);
-        out.write_record(def.rows.iter().map(|row| row.name))?;
-        Ok(Self::Csv(Box::new(out)))
+        let columns = Columns::of(def);
+        out.write_record(columns.names())?;
+        Ok(Self::Csv(Box::new(out), columns))
     }
 
-    fn write(&mut self, def: &ResourceDef, record: JsonRef<'_>) -> io::Result<()> {
+    fn write(&mut self, record: JsonRef<'_>) -> io::Result<()> {
         match self {
             Self::Ndjson(out) => writeln!(out, "{}", record.text()),
-            Self::Csv(out) => {
+            Self::Csv(out, columns) => {
                 let document = record.to_document().unwrap_or_default();
-                let cells = def.rows.iter().map(|row| cell_of(row, document.get(row.name)));
-                out.write_record(cells).map_err(io::Error::other)
+                out.write_record(columns.cells(&document)).map_err(io::Error::other)
             }
         }
     }
@@ -186,7 +187,7 @@ impl Writer {
     fn finish(self) -> io::Result<()> {
         match self {
             Self::Ndjson(mut out) => out.flush(),
-            Self::Csv(mut out) => out.flush(),
+            Self::Csv(mut out, _) => out.flush(),
         }
     }
 }

@@ -4,7 +4,6 @@
 //! A file is NDJSON (each line a record as the API answers it) or CSV (a column a property). What it holds is
 //! records and settings; activities, tokens and reports are in a backup.
 
-mod cell;
 mod columns;
 mod dry_run;
 mod export;

@@ -5,15 +5,14 @@ use std::{cmp::Reverse, collections::BinaryHeap};
 
 use svctrack_core::{
     plan::Activity,
-    resources::end_user::END_USER,
-    schema::Lookup as _,
-    tracking::activity::{self, ActivityQuery},
+    schema::list::selected,
+    tracking::activity::ActivityQuery,
     value::{Issue, ObjectId, TenantId, Timestamp},
 };
 
 use super::{
     history::load,
-    read::{Filter, add_to},
+    read::{Filter, add_to, answer},
     snapshot::Snapshot,
     spans,
     tables::{ACTIVITIES, RecordTables},
@@ -30,7 +29,7 @@ pub(super) fn activities(
     tenant: TenantId,
     query: &ActivityQuery,
 ) -> Result<Page, StoreError> {
-    let mut page = Page { items: Vec::new(), next: None };
+    let mut page = Page { items: Vec::new(), next: None, total: query.count.then_some(0) };
     let tables = RecordTables::open(snapshot)?;
     let view = View::of_snapshot(tenant, &tables);
     let Some(filter) = Filter::resolve(query, &view)? else {
@@ -45,11 +44,16 @@ pub(super) fn activities(
         return Ok(page);
     };
     let mut newest: BinaryHeap<Reverse<Place>> = BinaryHeap::new();
+    let mut total = 0;
     let stretches = spans::stretches(snapshot, tenant, query, ObjectId::MAX)?;
     histories.look_through(&stretches, |found| {
         let place = (found.date, found.id);
-        if behind.is_none_or(|behind| place < behind) && filter.admits(query, &found) {
-            newest.push(Reverse(place));
+        let is_behind = behind.is_none_or(|behind| place < behind);
+        if (is_behind || query.count) && filter.admits(query, &found, &view)? {
+            total += 1;
+            if is_behind {
+                newest.push(Reverse(place));
+            }
         }
         // One more than the page says that there is another.
         if newest.len() > query.limit.saturating_add(1) {
@@ -57,12 +61,13 @@ pub(super) fn activities(
         }
         Ok(true)
     })?;
+    page.total = query.count.then_some(total);
     let places = newest.into_sorted_vec();
     let mut bytes = 0;
     for Reverse((_, id)) in places.iter().take(query.limit) {
         let Some(found) = load(&log, tenant, *id)? else { continue };
-        let user = view.record(&END_USER, found.end_user_id)?;
-        add_to(&mut page, &mut bytes, activity::answer(&found, user.as_ref()).to_text())?;
+        let answer = selected(query.select.as_deref(), answer(&found, &view)?);
+        add_to(&mut page, &mut bytes, answer.to_text())?;
         page.next = (places.len() > query.limit).then_some(Next::After(*id));
     }
     Ok(page)

@@ -6,7 +6,7 @@ use svctrack_core::{
         upsert::{self, Access, Item, Outcome, Summary},
         version_of,
     },
-    schema::{Lookup, ReadCtx, ResourceDef},
+    schema::{Handling, Lookup, ReadCtx, ResourceDef},
     tracking::{
         group,
         intake::{self, Incoming},
@@ -35,20 +35,25 @@ struct Plan {
 
 /// What its reply is, once the changes are made.
 enum After {
-    Record(&'static ResourceDef, ObjectId, Document),
+    Record(&'static ResourceDef, ObjectId, Document, Vec<String>),
     Deleted(&'static ResourceDef, Option<(ObjectId, Document)>),
 }
 
 /// Plans a command that makes its changes all at once.
 fn plan(command: &Command, lookup: &dyn Lookup, ctx: &mut Ctx) -> Result<Plan, StoreError> {
     match command {
-        Command::Create { def, patch } => {
-            Ok(record(def, plan::create(def, patch.clone(), lookup, ctx)?))
+        Command::Create { def, body } => {
+            let planned = plan::create(def, body.patch.clone(), lookup, ctx)?;
+            let ignored = plan::ignored(def, body, None, &planned, lookup, ctx.now)?;
+            Ok(record(def, planned, ignored))
         }
-        Command::Update { def, reference, patch, expected } => {
+        Command::Update { def, reference, body, expected } => {
             let id = lookup.locate(def, reference)?.ok_or(StoreError::NotFound)?;
             check_expected(def, id, expected, lookup)?;
-            Ok(record(def, plan::update(def, id, patch.clone(), lookup, ctx)?))
+            let before = if body.fixed.is_empty() { None } else { lookup.record(def, id)? };
+            let planned = plan::update(def, id, body.patch.clone(), lookup, ctx)?;
+            let ignored = plan::ignored(def, body, before.as_ref(), &planned, lookup, ctx.now)?;
+            Ok(record(def, planned, ignored))
         }
         Command::Delete { def, reference, expected } => delete(def, reference, expected, lookup),
         _ => Err(StoreError::Internal("this command is not planned all at once".to_owned())),
@@ -68,12 +73,14 @@ pub(super) fn carry_out(
         return Ok(outcome);
     }
     match command {
-        Command::Upsert { def, items, access } => {
-            let outcomes = upsert(actor, def, items, *access, tables, pending, ctx)?;
-            return Ok(Ok(upserted(def, outcomes)));
+        Command::Upsert { def, items, access, handling } => {
+            let bulk = Bulk { def, items, access: *access, handling: *handling };
+            let (outcomes, ignored) = upsert(actor, &bulk, tables, pending, ctx)?;
+            return Ok(Ok(upserted(def, outcomes, ignored)));
         }
         Command::Import(Upserts { def, items, access }) => {
-            let outcomes = upsert(actor, def, items, *access, tables, pending, ctx)?;
+            let bulk = Bulk { def, items, access: *access, handling: Handling::Lenient };
+            let (outcomes, _) = upsert(actor, &bulk, tables, pending, ctx)?;
             return Ok(Ok(Reply::Imported(outcomes)));
         }
         Command::Once { key, command } => {
@@ -166,35 +173,48 @@ fn without_tenant(
     })
 }
 
+/// Many bodies of a resource.
+struct Bulk<'c> {
+    def: &'static ResourceDef,
+    items: &'c [Item],
+    access: Access,
+    handling: Handling,
+}
+
 /// Each item sees what the ones before it did (R17).
 fn upsert(
     actor: &Actor,
-    def: &'static ResourceDef,
-    items: &[Item],
-    access: Access,
+    bulk: &Bulk<'_>,
     tables: &mut WriteTables<'_>,
     pending: &mut Pending,
     ctx: &mut Ctx,
-) -> Result<Vec<Outcome>, StoreError> {
+) -> Result<(Vec<Outcome>, Vec<String>), StoreError> {
     let tenant = actor.tenant.id();
-    let mut outcomes = Vec::with_capacity(items.len());
+    let &Bulk { def, items, access, handling } = bulk;
+    let (mut outcomes, mut ignored) = (Vec::with_capacity(items.len()), Vec::new());
     for (index, item) in items.iter().enumerate() {
         let lookup = View::in_transaction(tenant, tables);
-        let upserted = upsert::upsert(def, index, item, access, &lookup, ctx)?;
+        let upserted = upsert::upsert(def, index, item, access, handling, &lookup, ctx)?;
         apply(tables, pending, actor, ctx.now, &upserted.changes)?;
         if let (true, Outcome::Failed(_, element)) = (def.answers_counts_alone, &upserted.outcome) {
             pending.find(tenant, refused_ticket(element, ctx.now));
         }
+        ignored.extend(upserted.ignored);
         outcomes.push(upserted.outcome);
     }
-    Ok(outcomes)
+    Ok((outcomes, ignored))
 }
 
 /// The reply of a bulk upsert.
-fn upserted(def: &ResourceDef, outcomes: Vec<Outcome>) -> Reply {
+fn upserted(def: &ResourceDef, outcomes: Vec<Outcome>, ignored: Vec<String>) -> Reply {
     let mut summary = Summary::default();
     outcomes.into_iter().for_each(|outcome| summary.add(outcome));
-    Reply::Upserted { text: summary.answer(def).to_text(), errors: summary.errors() }
+    summary.ignore(ignored);
+    Reply::Upserted {
+        text: summary.answer(def).to_text(),
+        errors: summary.errors(),
+        ignored: summary.ignored().to_vec(),
+    }
 }
 
 /// Each event sees what the ones before it did.
@@ -270,8 +290,9 @@ fn sweep(
     Ok(Reply::Swept(more))
 }
 
-fn record(def: &'static ResourceDef, planned: Planned) -> Plan {
-    Plan { changes: planned.changes, after: After::Record(def, planned.id, planned.document) }
+fn record(def: &'static ResourceDef, planned: Planned, ignored: Vec<String>) -> Plan {
+    let Planned { changes, id, document } = planned;
+    Plan { changes, after: After::Record(def, id, document, ignored) }
 }
 
 /// Refuses a write that is meant for another version (R16).
@@ -308,7 +329,9 @@ fn delete(
 /// The reply; it shows the record as it will be, and other records as they are.
 fn reply(after: After, ctx: &ReadCtx<'_>) -> Result<Reply, StoreError> {
     Ok(match after {
-        After::Record(def, id, document) => Reply::Record(answer(def, id, &document, ctx)?),
+        After::Record(def, id, document, ignored) => {
+            Reply::Record(Answer { ignored, ..answer(def, id, &document, ctx)? })
+        }
         After::Deleted(def, stored) => Reply::Deleted(match stored {
             Some((id, stored)) => Some(answer(def, id, &stored, ctx)?),
             None => None,
@@ -332,5 +355,6 @@ pub(super) fn answer(
         hasher.update(&[0]);
     }
     let computed = computed.map(crc32fast::Hasher::finalize);
-    Ok(Answer { id, version: version_of(stored), computed, text: answer.to_text() })
+    let (version, text) = (version_of(stored), answer.to_text());
+    Ok(Answer { id, version, computed, text, ignored: Vec::new() })
 }

@@ -8,6 +8,7 @@
 //! table       key                                                            value
 //! meta        `format`                                                       text
 //! meta        `last_id`                                                      format:1 checksum:4 id:12
+//! meta        `ordered`                                                      format:1 checksum:4 text
 //! tenants     tenant:16                                                      format:1 checksum:4 json
 //! tokens      token id:8                                                     format:1 checksum:4 json
 //! tokens_of_tenant  tenant:16 token id:8                                     (empty)

@@ -17,7 +17,7 @@ use super::{
     damage,
     engagement::ReadEngagement,
     history::{self, History},
-    keys,
+    keys, ordered,
     snapshot::Snapshot,
     spans,
     tables::{self, Definition, ReadTable},
@@ -36,6 +36,8 @@ pub(super) struct Links<'s> {
     spans: Option<ReadTable>,
     /// Of these some tables hold rows still and others do not.
     deleted: BTreeSet<TenantId>,
+    /// Whether the entries of ordered rows are there: not before the store was opened by a program that knows them.
+    has_ordered: bool,
 }
 
 /// How often something was found, by tenant and name.
@@ -53,6 +55,7 @@ impl<'s> Links<'s> {
             activities: snapshot.open_table(tables::ACTIVITIES)?,
             spans: tables::open_if_there(snapshot, tables::ACTIVITY_SPANS)?,
             deleted: tenants_being_deleted(snapshot)?,
+            has_ordered: ordered::are_noted(&snapshot.open_table(tables::META)?)?,
         })
     }
 
@@ -111,7 +114,14 @@ impl<'s> Links<'s> {
     /// Each of a record's entries must be in its index.
     fn record(&self, key: &[u8], value: &[u8], found: &mut Verified) -> Result<(), StoreError> {
         let (owner, id) = split_id(key)?;
+        let is_ordered = |entry: &Entry| {
+            let def = owner.last().and_then(|code| resources::by_code(*code));
+            def.and_then(|def| def.row(entry.row)).is_some_and(|row| row.ordered)
+        };
         for entry in entries(owner, &codec::unseal_record(key, value)?.document()?) {
+            if is_ordered(&entry) && !self.has_ordered {
+                continue;
+            }
             let key = keys::entry(owner, entry.row, &entry.key);
             let (table, is_there) = if entry.unique {
                 let holder = self.unique.get(key.as_slice())?;

@@ -2,6 +2,7 @@
 
 use std::{
     collections::BTreeSet,
+    ops::RangeInclusive,
     panic::resume_unwind,
     thread::{self, Scope, ScopedJoinHandle},
 };
@@ -9,10 +10,8 @@ use std::{
 use svctrack_core::{
     plan::{answer_rows, is_answered_as_stored},
     resources,
-    schema::{
-        First, ListQuery, Lookup as _, ReadCtx, ResourceDef, Row, Sort, index::key_of, list::Filter,
-    },
-    value::{Document, Issue, ObjectId, RecordRef, TenantId, Timestamp},
+    schema::{Filter, First, Kind, ListQuery, Lookup as _, ReadCtx, ResourceDef, Row, Sort},
+    value::{Document, Issue, ObjectId, TenantId, Timestamp},
 };
 
 use super::{
@@ -42,25 +41,42 @@ const MAX_FOUND: usize = 100_000;
 /// Most rows that a list may pass over and return to count as short: as many as the largest page has.
 const MAX_SHORT_ROWS: usize = 10_000;
 
+/// What no stored date comes before, and what none comes behind.
+const EARLIEST: &str = "0";
+const LATEST: &str = "9999-12-31T23:59:59.999Z";
+/// Most records that are taken from an index or a log for their dates: among more, a page is soon full.
+const MAX_IN_DATES: usize = 20_000;
+
 /// Whether a list looks at a limited number of records, whatever is stored.
-pub(super) fn is_short(def: &'static ResourceDef, query: &ListQuery) -> bool {
-    if filter_by(def, query, |row| row.unique).is_some() {
+pub(super) fn is_short(def: &ResourceDef, query: &ListQuery) -> bool {
+    if values_of(query, |row| row.unique || row.kind == Kind::Id).is_some() {
         return true;
     }
-    let takes_all = query.filters.is_empty() && query.search.is_none() && def.left_out.is_none();
-    let in_order = query.sort_by_value().is_none() && query.updated_since.is_none();
+    let takes_all = !query.is_filtered() && !query.count && def.left_out.is_none();
+    let in_order = query.sort_by_value().is_none();
     takes_all && in_order && query.offset.saturating_add(query.limit) <= MAX_SHORT_ROWS
 }
 
-/// The first filter by such a property.
-fn filter_by<'q>(
-    def: &'static ResourceDef,
-    query: &'q ListQuery,
+/// The only values that such a property may have.
+fn values_of(query: &ListQuery, is: impl Fn(&Row) -> bool) -> Option<(&'static Row, Vec<&str>)> {
+    let mut filters = query.filters.iter().filter(|filter| is(filter.row));
+    filters.find_map(|filter| Some((filter.row, filter.texts()?)))
+}
+
+/// Between which dates, as they are stored, such a property must be; none where it may be any.
+fn dates_of(
+    query: &ListQuery,
     is: impl Fn(&Row) -> bool,
-) -> Option<(&'static Row, &'q Filter)> {
-    let mut with_rows =
-        query.filters.iter().filter_map(|filter| Some((def.row(filter.name)?, filter)));
-    with_rows.find(|(row, _)| is(row))
+) -> Option<(&'static Row, RangeInclusive<&str>)> {
+    let ends = |filter: &Filter| filter.dates() != (None, None);
+    let row = query.filters.iter().find(|filter| is(filter.row) && ends(filter))?.row;
+    let dates = query.filters.iter().filter(|filter| filter.row.name == row.name);
+    let (mut first, mut last) = (EARLIEST, LATEST);
+    for (from, to) in dates.map(Filter::dates) {
+        first = from.map_or(first, |from| first.max(from));
+        last = to.map_or(last, |to| last.min(to));
+    }
+    Some((row, first..=last))
 }
 
 fn is_computed(def: &ResourceDef, name: &str) -> bool {
@@ -78,36 +94,32 @@ pub(super) fn list(
 ) -> Result<Page, StoreError> {
     let tables = RecordTables::open(snapshot)?;
     let view = View::of_snapshot(tenant, &tables);
-    resolve_references(def, &mut query.filters, &view)?;
-    let filters_computed = query.filters.iter().any(|filter| is_computed(def, filter.name));
+    resources::resolve(&mut query.filters, def, &view)?;
+    let filters_computed = query.filters.iter().any(is_computed_filter);
     let (tables, view, query) = (&tables, &view, &query);
     let ctx = ReadCtx::new(now, view);
     let listing = Listing { snapshot, tables, view, def, query, ctx, filters_computed };
     match query.sort_by_value() {
+        None if query.count => {
+            let total = Some(listing.total()?);
+            Ok(Page { total, ..listing.by_id(spare)? })
+        }
         None => listing.by_id(spare),
-        Some(sort) => listing.by_value(sort),
+        Some(sort) => match listing.ordered(sort) {
+            Some((row, dates)) => listing.by_date(sort, row, dates),
+            None => listing.by_value(sort),
+        },
     }
 }
 
-/// Replaces the references of filters by ids; one that names nothing stays and matches nothing (R2).
-fn resolve_references(
-    def: &ResourceDef,
-    filters: &mut [Filter],
-    view: &View<'_, ReadTable>,
-) -> Result<(), StoreError> {
-    for filter in filters {
-        let target = def.row(filter.name).and_then(|row| resources::by_name(row.refers?.resource));
-        let Some(target) = target else { continue };
-        for value in &mut filter.values {
-            if let Some(reference) = RecordRef::parse(value)
-                && let Some(id) = view.locate(target, &reference)?
-            {
-                *value = id.to_string();
-            }
-        }
-    }
-    Ok(())
+fn is_computed_filter(filter: &Filter) -> bool {
+    !filter.row.is_stored()
 }
+
+/// Dates by which records are found without an index.
+const CREATED_AT: &str = "createdAt";
+const UPDATED_AT: &str = "updatedAt";
+const LAST_ACTIVE: &str = "lastActive";
 
 /// Looks at a stored record; says whether more are wanted.
 type Visitor<'v> = dyn FnMut(ObjectId, Stored<'_>) -> Result<bool, StoreError> + 'v;
@@ -129,10 +141,65 @@ impl Listing<'_> {
     fn by_id(&self, spare: &Spare) -> Result<Page, StoreError> {
         let mut page = Pager::new(self.query, self.query.offset);
         let mut add = |id, stored: Stored<'_>| page.add(id, || self.answer(stored));
-        let passes_over_some = self.query.search.is_some() || !self.query.filters.is_empty();
+        let passes_over_some = self.query.is_filtered();
         match self.candidates()? {
             None if passes_over_some => self.for_each_from_both_ends(spare, &mut add)?,
             candidates => self.for_each(candidates, &mut add)?,
+        }
+        page.finish()
+    }
+
+    /// How many records are asked for, on whichever page they are.
+    fn total(&self) -> Result<u64, StoreError> {
+        let query = &ListQuery { after: None, ..self.query.clone() };
+        let &Self { snapshot, tables, view, def, filters_computed, .. } = self;
+        let ctx = ReadCtx::new(self.ctx.now, view);
+        let listing = Listing { snapshot, tables, view, def, query, ctx, filters_computed };
+        let mut total = 0;
+        listing.for_each(listing.candidates()?, &mut |_, _| {
+            total += 1;
+            Ok(true)
+        })?;
+        Ok(total)
+    }
+
+    /// The row of an order in which the index has all records that are asked for, and between which dates they are.
+    fn ordered(&self, sort: &Sort) -> Option<(&'static Row, RangeInclusive<&str>)> {
+        let query = self.query;
+        let row = self.def.row(&sort.path).filter(|row| row.ordered)?;
+        let is_near = query.offset.saturating_add(query.limit) <= MAX_SHORT_ROWS;
+        if query.count || query.search.is_some() || query.updated_since.is_some() || !is_near {
+            return None;
+        }
+        if query.filters.is_empty() {
+            return Some((row, ""..=LATEST));
+        }
+        let of_row = |filter: &Filter| filter.row.name == row.name;
+        let has_ends = |filter: &Filter| of_row(filter) && filter.dates() != (None, None);
+        query.filters.iter().all(has_ends).then(|| dates_of(query, |one| one.name == row.name))?
+    }
+
+    /// In the order of an index: records are looked at until the page is full.
+    fn by_date(
+        &self,
+        sort: &Sort,
+        row: &Row,
+        dates: RangeInclusive<&str>,
+    ) -> Result<Page, StoreError> {
+        let mut page = Pager::new(self.query, self.query.offset);
+        if dates.is_empty() {
+            return page.finish();
+        }
+        let mut ids = self.view.in_range(self.def, row.name, dates.start(), dates.end())?;
+        let mut next = || if sort.descending { ids.next_back() } else { ids.next() };
+        while let Some(id) = next() {
+            let id = id?;
+            let add = |stored: Stored<'_>| {
+                Ok(!self.admits(stored)? || page.add(id, || self.answer(stored))?)
+            };
+            if self.view.read(self.def, id, add)? == Some(false) {
+                break;
+            }
         }
         page.finish()
     }
@@ -143,6 +210,7 @@ impl Listing<'_> {
         // One more than the page holds, to see whether there is another page.
         let wanted = query.offset.saturating_add(query.limit).saturating_add(1);
         let mut first = First::new(sort, wanted);
+        let mut total = 0;
         let computed = is_computed(self.def, &sort.path);
         self.for_each(self.candidates()?, &mut |id, stored| {
             let key = if computed {
@@ -150,10 +218,12 @@ impl Listing<'_> {
             } else {
                 sort.key(&stored)
             };
+            total += 1;
             first.add(key, id).map_err(|issue| StoreError::Invalid(vec![issue]))?;
             Ok(true)
         })?;
         let mut page = Pager::new(query, 0);
+        page.page.total = query.count.then_some(total);
         for id in first.into_ids().into_iter().skip(query.offset) {
             let add = |stored: Stored<'_>| page.add(id, || self.answer(stored));
             if self.view.read(self.def, id, add)? == Some(false) {
@@ -203,13 +273,19 @@ impl Listing<'_> {
         }
     }
 
-    /// Whether a record is asked for. A filter on what is computed at read is the only reason to read it whole.
+    /// Whether a record is asked for. A filter on what is computed at read is the only reason to read it whole, once the
+    /// others have let it pass.
     fn admits(&self, stored: Stored<'_>) -> Result<bool, StoreError> {
-        if !self.filters_computed {
-            return Ok(self.query.admits(self.def, &stored));
+        if !self.query.admits_where(self.def, &stored, Row::is_stored) {
+            return Ok(false);
         }
-        let filtered = |name: &str| self.query.filters.iter().any(|filter| filter.name == name);
-        Ok(self.query.admits(self.def, &self.computed(stored, &filtered)?))
+        if !self.filters_computed {
+            return Ok(true);
+        }
+        let filters = || self.query.filters.iter().filter(|filter| is_computed_filter(filter));
+        let computed =
+            self.computed(stored, &|name| filters().any(|filter| filter.row.name == name))?;
+        Ok(filters().all(|filter| filter.admits(&computed)))
     }
 
     fn for_each_of(
@@ -305,11 +381,16 @@ impl Listing<'_> {
         visit: &mut Visitor<'_>,
     ) -> Result<(), StoreError> {
         let key = |id| keys::record(self.view.tenant, self.def.code, id);
+        let lowest = self.first_id();
         let (first, last) = match self.query.after {
-            Some(after) if self.query.is_descending_by_id() => (key(ObjectId::MIN), key(after)),
-            Some(after) => (key(after), key(ObjectId::MAX)),
-            None => (key(ObjectId::MIN), key(ObjectId::MAX)),
+            Some(after) if self.query.is_descending_by_id() => (lowest, after),
+            Some(after) => (after.max(lowest), ObjectId::MAX),
+            None => (lowest, ObjectId::MAX),
         };
+        if first > last {
+            return Ok(());
+        }
+        let (first, last) = (key(first), key(last));
         let mut rows = self.tables.records.range(first.as_slice()..=last.as_slice())?;
         let mut next = || match direction {
             Direction::Ascending => rows.next(),
@@ -344,25 +425,56 @@ impl Listing<'_> {
 
     /// The only records that can be asked for, where an index or the change log tells.
     fn candidates(&self) -> Result<Option<BTreeSet<ObjectId>>, StoreError> {
-        if let Some((row, filter)) = filter_by(self.def, self.query, |row| row.unique) {
-            let keys = filter.values.iter().map(|value| key_of(row, value));
-            let found = keys.map(|key| self.view.find(self.def, row.name, &key));
+        if let Some((_, ids)) = values_of(self.query, |row| row.kind == Kind::Id) {
+            return Ok(Some(ids.into_iter().filter_map(ObjectId::parse).collect()));
+        }
+        if let Some((row, keys)) = values_of(self.query, |row| row.unique) {
+            let found = keys.into_iter().map(|key| self.view.find(self.def, row.name, key));
             let found: Vec<_> = found.collect::<Result<_, _>>()?;
             return Ok(Some(found.into_iter().flatten().collect()));
         }
-        if let Some((row, filter)) = filter_by(self.def, self.query, |row| row.indexed) {
+        if let Some((row, keys)) = values_of(self.query, |row| row.indexed) {
             let mut ids = BTreeSet::new();
-            for value in &filter.values {
-                let key = key_of(row, value);
-                ids.extend(self.view.holders(self.def, row.name, &key, usize::MAX)?);
+            for key in keys {
+                ids.extend(self.view.holders(self.def, row.name, key, usize::MAX)?);
             }
             return Ok(Some(ids));
         }
-        self.query.updated_since.map(|since| self.changed_since(since)).transpose()
+        if let Some((row, dates)) = dates_of(self.query, |row| row.ordered) {
+            if dates.is_empty() {
+                return Ok(Some(BTreeSet::new()));
+            }
+            let ids = self.view.in_range(self.def, row.name, dates.start(), dates.end())?;
+            let ids: BTreeSet<_> = ids.take(MAX_IN_DATES + 1).collect::<Result<_, _>>()?;
+            return Ok((ids.len() <= MAX_IN_DATES).then_some(ids));
+        }
+        if let Some(times) = self.times_of(LAST_ACTIVE) {
+            let ids = self.view.active_between(self.def, &times, MAX_FOUND)?;
+            return Ok(ids.map(BTreeSet::from_iter));
+        }
+        let updated = self.times_of(UPDATED_AT).map(|times| *times.start());
+        match self.query.updated_since.max(updated) {
+            Some(since) => self.changed_since(since),
+            None => Ok(None),
+        }
     }
 
-    /// The records that the change log names from `since` on.
-    fn changed_since(&self, since: Timestamp) -> Result<BTreeSet<ObjectId>, StoreError> {
+    /// Between which times such a property must be.
+    fn times_of(&self, name: &str) -> Option<RangeInclusive<Timestamp>> {
+        let (_, dates) = dates_of(self.query, |row| row.name == name)?;
+        let first = Timestamp::parse(dates.start()).unwrap_or(Timestamp::MIN);
+        Some(first..=Timestamp::parse(dates.end())?)
+    }
+
+    /// The first id that a record may have: it is not taken before the record is created, though it may be after a clock
+    /// was set back.
+    fn first_id(&self) -> ObjectId {
+        let created = self.times_of(CREATED_AT);
+        created.map_or(ObjectId::MIN, |times| ObjectId::first_at(*times.start()))
+    }
+
+    /// The records that the change log names from `since` on; none where it names more than are held.
+    fn changed_since(&self, since: Timestamp) -> Result<Option<BTreeSet<ObjectId>>, StoreError> {
         let log = self.snapshot.open_table(CHANGES)?;
         let tenant = self.view.tenant;
         let (first, last) = (keys::change(tenant, 0), keys::change(tenant, u64::MAX));
@@ -373,11 +485,14 @@ impl Listing<'_> {
             if change.at < since {
                 break;
             }
+            if ids.len() > MAX_IN_DATES {
+                return Ok(None);
+            }
             if change.resource == self.def.code {
                 ids.insert(change.id);
             }
         }
-        Ok(ids)
+        Ok(Some(ids))
     }
 }
 
@@ -399,7 +514,7 @@ struct Pager<'q> {
 
 impl<'q> Pager<'q> {
     fn new(query: &'q ListQuery, to_skip: usize) -> Self {
-        let page = Page { items: Vec::new(), next: None };
+        let page = Page { items: Vec::new(), next: None, total: None };
         Self { query, page, to_skip, last: None, bytes: 0 }
     }
 

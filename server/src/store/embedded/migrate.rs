@@ -1,6 +1,6 @@
 //! Stores of earlier formats, brought up to that of today one format at a time. A step writes a new file, which
-//! takes the place of the old one once it is whole on disk; behind 2 there is none, since a file of format 2 or 3 is
-//! read as it is, and its next headers are of format 4.
+//! takes the place of the old one once it is whole on disk; behind 2 there is none, since a file of a later format is read
+//! as it is, and its next headers are of today's.
 //!
 //! | format | what it brought |
 //! |---|---|
@@ -8,6 +8,7 @@
 //! | 2 | blocks with sums ([`super::blocks`]); every value has a checksum; histories by links |
 //! | 3 | headers that name the blocks which come with them ([`super::blocks`]) |
 //! | 4 | a log of engagement, of which rows say how often they were written ([`super::engagement`]) |
+//! | 5 | entries of ordered rows in the index, added when the store is opened ([`super::ordered`]) |
 
 use std::{
     fs::File,

@@ -29,6 +29,7 @@ mod new_users;
 mod once;
 mod open;
 mod opened;
+mod ordered;
 mod parked;
 mod pending;
 mod person;
@@ -171,7 +172,10 @@ impl Embedded {
         let open = || {
             let opened = Opened::to_write(&*medium, cache_bytes)?;
             let ids = damage::contained_open(|| Ok(open::load_ids(opened.database()?)?))?;
-            damage::contained_open(|| Ok(tables::make_missing(opened.database()?)?))?;
+            damage::contained_open(|| {
+                tables::make_missing(opened.database()?)?;
+                Ok(ordered::add_missing(opened.database()?)?)
+            })?;
             opened.read_ahead();
             Ok((opened, ids))
         };

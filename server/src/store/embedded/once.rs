@@ -51,19 +51,26 @@ enum Outcome {
     Tracked,
     /// So many parts have been carried out.
     Parts(u32),
+    /// One of the first two, with names of what was sent and is not stored.
+    Ignoring(Box<Outcome>, Vec<String>),
 }
 
 impl Outcome {
     fn of(reply: &Reply, part: Option<u32>) -> Option<Self> {
         match reply {
             Reply::Tracked { .. } if part.is_some() => part?.checked_add(1).map(Self::Parts),
-            Reply::Record(answer) => Some(Self::Record(answer.clone())),
-            Reply::Upserted { text, errors } => {
-                Some(Self::Upserted { text: text.clone(), errors: *errors })
+            Reply::Record(answer) => Some(Self::Record(answer.clone()).ignoring(&answer.ignored)),
+            Reply::Upserted { text, errors, ignored } => {
+                let outcome = Self::Upserted { text: text.clone(), errors: *errors };
+                Some(outcome.ignoring(ignored))
             }
             Reply::Tracked { .. } => Some(Self::Tracked),
             _ => None,
         }
+    }
+
+    fn ignoring(self, names: &[String]) -> Self {
+        if names.is_empty() { self } else { Self::Ignoring(Box::new(self), names.to_vec()) }
     }
 
     /// How many parts of the call have been carried out.
@@ -78,6 +85,7 @@ impl Outcome {
         match self {
             Self::Record(answer) => &answer.text,
             Self::Upserted { text, .. } => text,
+            Self::Ignoring(outcome, _) => outcome.text(),
             Self::Tracked | Self::Parts(_) => "",
         }
     }
@@ -85,7 +93,16 @@ impl Outcome {
     fn into_reply(self) -> Reply {
         match self {
             Self::Record(answer) => Reply::Record(answer),
-            Self::Upserted { text, errors } => Reply::Upserted { text, errors },
+            Self::Upserted { text, errors } => {
+                Reply::Upserted { text, errors, ignored: Vec::new() }
+            }
+            Self::Ignoring(outcome, names) => match outcome.into_reply() {
+                Reply::Record(answer) => Reply::Record(Answer { ignored: names, ..answer }),
+                Reply::Upserted { text, errors, .. } => {
+                    Reply::Upserted { text, errors, ignored: names }
+                }
+                reply => reply,
+            },
             Self::Tracked | Self::Parts(_) => stored_before(),
         }
     }

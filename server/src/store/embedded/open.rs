@@ -11,6 +11,7 @@ use super::{
     engagement::Rows,
     failure,
     known::Known,
+    ordered,
     storage::{FileMedium, Medium, Storage, Trial},
     tables::{META, WriteTables},
     writer::begin,
@@ -19,12 +20,13 @@ use crate::store::StoreError;
 
 /// Version of the stored format: it stands in the file's header. A store of an earlier version is brought up to
 /// it ([`super::migrate`]), one of a later version is refused.
-pub(super) const STORE_FORMAT: u32 = 4;
+pub(super) const STORE_FORMAT: u32 = 5;
 /// The version of that format since which rows are as they are: it stands in the table `meta`, and in backups.
 pub(super) const ROWS_FORMAT: u32 = 2;
 /// Names in the table `meta`.
 pub(super) const META_FORMAT: &[u8] = b"format";
 pub(super) const META_LAST_ID: &[u8] = b"last_id";
+pub(super) const META_ORDERED: &[u8] = b"ordered";
 
 /// Why a store cannot be opened.
 #[derive(Debug, thiserror::Error)]
@@ -168,6 +170,7 @@ pub fn initialise(storage: Storage, store_bytes: [u8; 5]) -> Result<(), OpenErro
         tables.meta.insert(META_FORMAT, format.as_bytes()).map_err(StoreError::from)?;
         let first = codec::seal(META_LAST_ID, first.as_bytes());
         tables.meta.insert(META_LAST_ID, first.as_slice()).map_err(StoreError::from)?;
+        ordered::note(&mut tables.meta)?;
     }
     transaction.commit().map_err(StoreError::from)?;
     Ok(())

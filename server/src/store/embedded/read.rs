@@ -4,10 +4,13 @@ use std::ops::{Bound, Range};
 
 use svctrack_core::{
     plan::{Activity, is_answered_as_stored, version_of},
-    resources::{company::COMPANY, end_user::END_USER, settings},
-    schema::{Lookup as _, ReadCtx, ResourceDef},
-    tracking::activity::{self, ActivityOrder, ActivityQuery},
-    value::{ObjectId, RecordRef, TenantId, Timestamp},
+    resources::{self, company::COMPANY, end_user::END_USER, settings},
+    schema::{self, Lookup as _, ReadCtx, ResourceDef, list::selected},
+    tracking::{
+        activity::{self, ActivityOrder, ActivityQuery},
+        listed::ACTIVITY,
+    },
+    value::{Document, ObjectId, RecordRef, TenantId, Timestamp},
 };
 
 use super::{
@@ -19,7 +22,7 @@ use super::{
     list::page_too_large,
     snapshot::Snapshot,
     spans,
-    tables::{ACTIVITIES, RecordTables},
+    tables::{ACTIVITIES, ReadTable, RecordTables},
     view::View,
 };
 use crate::{
@@ -42,11 +45,11 @@ pub(super) fn record(
     };
     let Some(id) = id else { return Ok(None) };
     let ctx = ReadCtx::new(now, &view);
-    view.read(def, id, |stored| answer(def, id, stored, &ctx))
+    view.read(def, id, |stored| answer_record(def, id, stored, &ctx))
 }
 
 /// A stored record as an answer shows it; it is not read where nothing is computed.
-fn answer(
+fn answer_record(
     def: &ResourceDef,
     id: ObjectId,
     stored: Stored<'_>,
@@ -55,7 +58,8 @@ fn answer(
     if !is_answered_as_stored(def) {
         return command::answer(def, id, &stored.document()?, ctx);
     }
-    Ok(Answer { id, version: version_of(&stored), computed: None, text: stored.shown()? })
+    let (version, text) = (version_of(&stored), stored.shown()?);
+    Ok(Answer { id, version, computed: None, text, ignored: Vec::new() })
 }
 
 /// The rate limits that a tenant has set for itself.
@@ -74,7 +78,8 @@ pub(super) fn rate_limits(
 pub(super) fn is_short(query: &ActivityQuery) -> bool {
     let of_any = query.from.or(query.to).is_none() && query.passive.is_none();
     let of_one = query.end_user.is_none() || query.companies.is_none();
-    of_any && of_one && query.action.is_none() && query.order == ActivityOrder::NewestStored
+    let takes_all = of_any && query.actions.is_none() && query.filters.is_empty();
+    takes_all && of_one && !query.count && query.order == ActivityOrder::NewestStored
 }
 
 /// Largest page of activities, in bytes; one of the greatest limit has room for some 8 KB each.
@@ -101,44 +106,80 @@ pub(super) fn activities(
     }
     let tables = RecordTables::open(snapshot)?;
     let view = View::of_snapshot(tenant, &tables);
-    let mut page = Page { items: Vec::new(), next: None };
-    let mut bytes = 0;
-    let mut last_taken = None;
+    let mut page = Page { items: Vec::new(), next: None, total: query.count.then_some(0) };
     let Some(filter) = Filter::resolve(query, &view)? else {
         return Ok(page);
     };
-    let log = snapshot.open_table(ACTIVITIES)?;
-    let mut take = |found: Activity| {
-        if !filter.admits(query, &found) {
-            return Ok(true);
-        }
+    if query.count {
+        page.total = Some(count(snapshot, query, &filter, &view)?);
+    }
+    let mut bytes = 0;
+    let mut last_taken = None;
+    let before = query.after.unwrap_or(ObjectId::MAX);
+    for_each(snapshot, query, &filter, &view, before, |found| {
         if page.items.len() == query.limit {
             page.next = last_taken.map(Next::After);
             return Ok(false);
         }
-        let user = view.record(&END_USER, found.end_user_id)?;
-        let text = activity::answer(&found, user.as_ref()).to_text();
-        add_to(&mut page, &mut bytes, text)?;
+        let answer = selected(query.select.as_deref(), answer(&found, &view)?);
+        add_to(&mut page, &mut bytes, answer.to_text())?;
         last_taken = Some(found.id);
-        Ok::<_, StoreError>(true)
-    };
-    let before = query.after.unwrap_or(ObjectId::MAX);
+        Ok(true)
+    })?;
+    Ok(page)
+}
+
+/// How many activities are asked for, on whichever page they are.
+fn count(
+    snapshot: &Snapshot,
+    query: &ActivityQuery,
+    filter: &Filter,
+    view: &View<'_, ReadTable>,
+) -> Result<u64, StoreError> {
+    let mut total = 0;
+    for_each(snapshot, query, filter, view, ObjectId::MAX, |_| {
+        total += 1;
+        Ok(true)
+    })?;
+    Ok(total)
+}
+
+/// Calls `take` with the activities before one that are asked for, newest first, until it wants no more.
+fn for_each(
+    snapshot: &Snapshot,
+    query: &ActivityQuery,
+    filter: &Filter,
+    view: &View<'_, ReadTable>,
+    before: ObjectId,
+    mut take: impl FnMut(Activity) -> Result<bool, StoreError>,
+) -> Result<(), StoreError> {
+    let tenant = view.tenant;
+    let mut take = |found: Activity| Ok(!filter.admits(query, &found, view)? || take(found)?);
     let stretches = spans::stretches(snapshot, tenant, query, before)?;
     if let Some(mut histories) = filter.histories(snapshot, tenant, before)? {
-        histories.look_through(&stretches, take)?;
-        return Ok(page);
+        return histories.look_through(&stretches, take);
     }
+    let log = snapshot.open_table(ACTIVITIES)?;
     for stretch in stretches {
         let (first, end) = (keys::log(tenant, stretch.start), keys::log(tenant, stretch.end));
         for row in log.range(first.as_slice()..end.as_slice())?.rev() {
             let (key, value) = row?;
             let Some(found) = history::unseal(key.value(), value.value())? else { continue };
             if !take(found)? {
-                return Ok(page);
+                return Ok(());
             }
         }
     }
-    Ok(page)
+    Ok(())
+}
+
+/// An activity as it is answered, with the names that its user has now.
+pub(super) fn answer(
+    activity: &Activity,
+    view: &View<'_, ReadTable>,
+) -> Result<Document, StoreError> {
+    let user = view.record(&END_USER, activity.end_user_id)?;
+    Ok(activity::answer(activity, user.as_ref()))
 }
 
 /// Most activities that one look at what has been added takes in, and their bytes, which each listener may hold:
@@ -178,9 +219,9 @@ pub(super) fn activities_since(
         let (key, value) = row?;
         since.read_to = keys::id_at_end(key.value()).unwrap_or(since.read_to);
         let Some(found) = history::unseal(key.value(), value.value())? else { continue };
-        if filter.as_ref().is_some_and(|filter| filter.admits(query, &found)) {
-            let user = view.record(&END_USER, found.end_user_id)?;
-            let text = activity::answer(&found, user.as_ref()).to_text();
+        let Some(filter) = &filter else { continue };
+        if filter.admits(query, &found, &view)? {
+            let text = selected(query.select.as_deref(), answer(&found, &view)?).to_text();
             bytes += text.len();
             since.items.push((found.id, text));
         }
@@ -222,19 +263,21 @@ impl Histories {
     }
 }
 
-/// The ids that a query's references name.
+/// What a query asks for, with ids in place of references.
 pub(super) struct Filter {
     companies: Option<Vec<ObjectId>>,
     end_user: Option<ObjectId>,
+    others: Vec<schema::Filter>,
 }
 
 impl Filter {
     /// `None` when no reference names anything, so that nothing can match (R2).
     pub(super) fn resolve(
         query: &ActivityQuery,
-        view: &View<'_, super::tables::ReadTable>,
+        view: &View<'_, ReadTable>,
     ) -> Result<Option<Self>, StoreError> {
-        let mut filter = Self { companies: None, end_user: None };
+        let mut filter = Self { companies: None, end_user: None, others: query.filters.clone() };
+        resources::resolve(&mut filter.others, &ACTIVITY, view)?;
         if let Some(references) = &query.companies {
             let mut ids = Vec::new();
             for reference in references {
@@ -274,7 +317,19 @@ impl Filter {
         Ok(Some(Histories(histories)))
     }
 
-    pub(super) fn admits(&self, query: &ActivityQuery, activity: &Activity) -> bool {
-        query.admits(activity, self.companies.as_deref(), self.end_user)
+    pub(super) fn admits(
+        &self,
+        query: &ActivityQuery,
+        activity: &Activity,
+        view: &View<'_, ReadTable>,
+    ) -> Result<bool, StoreError> {
+        if !query.admits(activity, self.companies.as_deref(), self.end_user) {
+            return Ok(false);
+        }
+        if self.others.is_empty() {
+            return Ok(true);
+        }
+        let answer = answer(activity, view)?;
+        Ok(self.others.iter().all(|filter| filter.admits(&answer)))
     }
 }

@@ -6,6 +6,7 @@ use svctrack_core::{
         Ctx,
         upsert::{self, Outcome},
     },
+    schema::Handling,
     value::{IdSequence, TenantId, Timestamp},
 };
 
@@ -36,7 +37,15 @@ pub(super) fn rehearse(
     for (index, item) in upserts.items.iter().enumerate() {
         let planned = {
             let lookup = rehearsal.overlay.over(&view);
-            upsert::upsert(upserts.def, index, item, upserts.access, &lookup, &mut ctx)?
+            upsert::upsert(
+                upserts.def,
+                index,
+                item,
+                upserts.access,
+                Handling::Lenient,
+                &lookup,
+                &mut ctx,
+            )?
         };
         rehearsal.overlay.apply(&planned.changes);
         outcomes.push(planned.outcome);

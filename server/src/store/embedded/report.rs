@@ -4,6 +4,7 @@ use redb::{ReadTransaction, ReadableTable};
 use sha2::{Digest as _, Sha256};
 use svctrack_core::{
     plan::{Finding, MAX_REPORTED, Person, REPORTED_DAYS, Route},
+    schema::list::selected,
     tracking::{
         report::{Entry, ReportQuery},
         unread::{self, MAX_NAMES, MEMBER_UNKNOWN},
@@ -168,23 +169,30 @@ pub(super) fn list(
     tenant: TenantId,
     query: &ReportQuery,
 ) -> Result<Page, StoreError> {
-    let mut page = Page { items: Vec::new(), next: None };
-    let mut last_taken = None;
+    let mut page = Page { items: Vec::new(), next: None, total: None };
+    let (mut last_taken, mut total) = (None, 0);
     let table = snapshot.open_table(REPORT)?;
-    let first = keys::log(tenant, ObjectId::MIN);
-    let last = keys::log(tenant, query.after.unwrap_or(ObjectId::MAX));
+    let (first, last) = keys::log_range(tenant);
     for row in table.range(first.as_slice()..=last.as_slice())?.rev() {
         let (key, value) = row?;
         let entry: Entry = codec::unseal_row(key.value(), value.value())?;
-        if query.after == Some(entry.id) || !query.admits(&entry) {
+        if !query.admits(&entry) {
+            continue;
+        }
+        total += 1;
+        if page.next.is_some() || query.after.is_some_and(|after| entry.id >= after) {
             continue;
         }
         if page.items.len() == query.limit {
             page.next = last_taken.map(Next::After);
-            break;
+            if !query.count {
+                break;
+            }
+            continue;
         }
-        page.items.push(entry.answer().to_text());
+        page.items.push(selected(query.select.as_deref(), entry.answer()).to_text());
         last_taken = Some(entry.id);
     }
+    page.total = query.count.then_some(total);
     Ok(page)
 }

@@ -107,7 +107,7 @@ impl World {
     }
 
     async fn add_company(&self, external_id: &str) {
-        self.write(Command::Create { def: &COMPANY, patch: company(external_id) }).await;
+        self.write(Command::Create { def: &COMPANY, body: company(external_id).into() }).await;
     }
 
     async fn sweep(&self) {
@@ -339,7 +339,7 @@ async fn events_that_may_go_on_do_so_after_a_crash_and_once() {
     let world = World::new().await;
     let events = (0..2_500).map(|number| event("7", "acme", &number.to_string()));
     world.track(events.collect()).await;
-    let create = Command::Create { def: &COMPANY, patch: company("acme") };
+    let create = Command::Create { def: &COMPANY, body: company("acme").into() };
     let (folder, clock, actor) = commit_and_crash(world, &create, |_| {});
     for _ in 0..2 {
         let store = Embedded::open(folder.path(), CACHE_BYTES, clock.clone()).unwrap();
@@ -363,7 +363,7 @@ async fn events_that_may_go_on_do_so_after_a_crash_and_once() {
 async fn an_entry_lets_those_go_on_that_wait_behind_it_and_no_others() {
     let world = World::new().await;
     world.track(vec![event("7", "acme", "a"), event("8", "other", "b"), event("9", "", "c")]).await;
-    let create = Command::Create { def: &COMPANY, patch: company("acme") };
+    let create = Command::Create { def: &COMPANY, body: company("acme").into() };
     // Without the mark they do not go on by themselves.
     let (folder, clock, actor) =
         commit_and_crash(world, &create, |tables| tables.due.retain(|_, _| false).unwrap());
@@ -456,7 +456,7 @@ fn set(text: &str) -> Command {
     Command::Update {
         def: &SETTINGS,
         reference: RecordRef::Id(SETTINGS_ID),
-        patch: Document::parse(text.as_bytes()).unwrap(),
+        body: Document::parse(text.as_bytes()).unwrap().into(),
         expected: crate::store::Expected::Anything,
     }
 }

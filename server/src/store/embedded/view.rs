@@ -1,6 +1,8 @@
 //! The records of one tenant as the rules look them up, in a snapshot or in the middle of a
 //! transaction.
 
+use std::ops::RangeInclusive;
+
 use redb::ReadableTable;
 use svctrack_core::{
     resources::end_user::END_USER,
@@ -75,6 +77,23 @@ impl<'a, 't> View<'a, WriteTable<'t>> {
     }
 }
 
+impl View<'_, ReadTable> {
+    /// Who of a resource was last active between two times, both included; none where they are more than `max`.
+    pub(super) fn active_between(
+        &self,
+        def: &ResourceDef,
+        times: &RangeInclusive<Timestamp>,
+        max: usize,
+    ) -> Result<Option<Vec<ObjectId>>, StoreError> {
+        match self.engagement {
+            Engagements::Snapshot(table) => {
+                table.active_between((self.tenant, def.code), times, max)
+            }
+            Engagements::Transaction(_) => Ok(None),
+        }
+    }
+}
+
 impl<'a> View<'a, ReadTable> {
     /// As they were when the snapshot was taken.
     pub(super) fn of_snapshot(tenant: TenantId, tables: &'a RecordTables) -> Self {
@@ -137,6 +156,21 @@ impl<T: ReadableTable<&'static [u8], &'static [u8]>> View<'_, T> {
             Some(planning) => planning.known.holder(key, look_up),
             None => look_up(&key),
         }
+    }
+
+    /// The records with a value from `first` to `last` in an ordered row, in the order of these.
+    pub(super) fn in_range(
+        &self,
+        def: &ResourceDef,
+        row: &str,
+        first: &str,
+        last: &str,
+    ) -> Result<impl DoubleEndedIterator<Item = Result<ObjectId, StoreError>>, StoreError> {
+        let first = keys::index(self.tenant, def.code, row, first, ObjectId::MIN);
+        let last = keys::index(self.tenant, def.code, row, last, ObjectId::MAX);
+        let entries = self.index.range(first.as_slice()..=last.as_slice())?;
+        let no_key = || StoreError::corrupted("a key that is none");
+        Ok(entries.map(move |entry| keys::id_at_end(entry?.0.value()).ok_or_else(no_key)))
     }
 
     fn all_holders(

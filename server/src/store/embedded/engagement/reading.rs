@@ -8,12 +8,13 @@ use std::{
 
 use foldhash::fast::RandomState;
 use redb::ReadTransaction;
-use svctrack_core::value::ObjectId;
+use svctrack_core::value::{ObjectId, TenantId, Timestamp};
 
 use super::{Owner, ReadRows, Row, load, log::Log};
 use crate::store::{
     StoreError,
     embedded::{
+        codec, keys,
         snapshot::Snapshot,
         tables::{ENGAGEMENT, ReadTable},
     },
@@ -120,6 +121,37 @@ impl ReadEngagement {
         owner: Owner,
     ) -> Result<Option<ObjectId>, StoreError> {
         Ok(self.read(owner, |row| row.latest)?.flatten())
+    }
+
+    /// Who of a resource was last active between two times, both included; none where they are more than `max`.
+    pub(in super::super) fn active_between(
+        &self,
+        (tenant, resource): (TenantId, u8),
+        times: &RangeInclusive<Timestamp>,
+        max: usize,
+    ) -> Result<Option<Vec<ObjectId>>, StoreError> {
+        let logged = self.log.logged()?;
+        let is_in = |row: &Row| row.engagement.last_active().is_some_and(|at| times.contains(&at));
+        let mut found = Vec::new();
+        let key = |id| keys::record(tenant, resource, id);
+        let (first, last) = (key(ObjectId::MIN), key(ObjectId::MAX));
+        for entry in self.table.range(first.as_slice()..=last.as_slice())? {
+            let (key, value) = entry?;
+            let Some(id) = keys::id_at_end(key.value()) else { continue };
+            // The log has a later row.
+            if logged.contains_key(&(tenant, resource, id)) {
+                continue;
+            }
+            let (row, _) = codec::unseal_row_with_more::<Row, u64>(key.value(), value.value())?;
+            found.extend(is_in(&row).then_some(id));
+            if found.len() > max {
+                return Ok(None);
+            }
+        }
+        for owner in logged.keys().filter(|owner| (owner.0, owner.1) == (tenant, resource)) {
+            found.extend(self.read(*owner, is_in)?.unwrap_or(false).then_some(owner.2));
+        }
+        Ok((found.len() <= max).then_some(found))
     }
 
     /// Those who have a row in the log alone.

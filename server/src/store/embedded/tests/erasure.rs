@@ -3,6 +3,7 @@
 use svctrack_core::{
     plan::{Person, upsert::Access},
     resources::{end_user::END_USER, ticket::TICKET},
+    schema::Handling,
 };
 
 use super::*;
@@ -12,7 +13,7 @@ const ADA: &str = r#"{"companyId":"extid-acme","externalId":"ada","email":"ada@x
 
 async fn create(world: &World, def: &'static ResourceDef, text: &str) -> ObjectId {
     let patch = Document::parse(text.as_bytes()).unwrap();
-    match world.write(Command::Create { def, patch }).await {
+    match world.write(Command::Create { def, body: patch.into() }).await {
         Reply::Record(answer) => answer.id,
         other => panic!("{other:?}"),
     }
@@ -97,7 +98,14 @@ async fn tickets_are_found_among_many() {
         Ok(Document::parse(ticket.as_bytes()).unwrap())
     });
     let access = Access { create: true, update: true };
-    world.write(Command::Upsert { def: &TICKET, items: items.collect(), access }).await;
+    world
+        .write(Command::Upsert {
+            def: &TICKET,
+            items: items.collect(),
+            access,
+            handling: Handling::Lenient,
+        })
+        .await;
     let user = Document::parse(ADA.as_bytes()).unwrap();
     let person = Person::of(ada, &user);
     assert_eq!(tickets_of(&world, &person).await, (3, 3));

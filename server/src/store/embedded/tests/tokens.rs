@@ -8,7 +8,7 @@ use super::*;
 async fn a_user_of_a_token_of_before_there_was_a_mark_is_marked_by_the_cleanup() {
     let world = World::new().await;
     let patch = Document::parse(br#"{"name":"nightly import"}"#).unwrap();
-    let created = world.write(Command::Create { def: &USER, patch }).await;
+    let created = world.write(Command::Create { def: &USER, body: patch.into() }).await;
     let Reply::Record(user) = created else { panic!("{created:?}") };
     let (token, tenant) = (Token::generate().unwrap(), world.actor.tenant.id());
     let now = world.clock.now();

@@ -1,4 +1,5 @@
-//! A value as a cell of CSV. A text stands as it is, any other value as JSON; an empty cell is no value.
+//! Records as lines of CSV, for lists and exports. A text stands in its cell as it is, any other value as JSON; an empty
+//! cell is no value.
 //!
 //! A spreadsheet takes what begins with certain signs for a formula. Such a cell gets a `'` in front, and so do
 //! one that begins with `'` itself and the empty text, so that taking it off gives back what was there.
@@ -6,8 +7,8 @@
 use std::borrow::Cow;
 
 use svctrack_core::{
-    schema::{Kind, Row},
-    value::{Json, JsonRef, issue::quoted},
+    schema::{Kind, ResourceDef, Row},
+    value::{Document, Json, JsonRef, issue::quoted},
 };
 
 /// What no cell begins with.
@@ -27,13 +28,72 @@ fn is_text(row: &Row) -> bool {
     )
 }
 
+/// The columns of a list: all properties, or those that are asked for.
+pub(crate) struct Columns(Vec<Column>);
+
+struct Column {
+    name: String,
+    row: &'static Row,
+    /// The key below `custom`, if it is that of one.
+    key: Option<String>,
+}
+
+impl Columns {
+    /// A column a property, in the order of the rows.
+    pub(crate) fn of(def: &ResourceDef) -> Self {
+        let column = |row: &'static Row| Column { name: row.name.to_owned(), row, key: None };
+        Self(def.rows.iter().map(column).collect())
+    }
+
+    /// The columns that are asked for, in that order; `_id` is always among them (R13).
+    pub(crate) fn selected(def: &ResourceDef, select: Option<&[String]>) -> Self {
+        let Some(select) = select else { return Self::of(def) };
+        let id = (!select.iter().any(|name| name == "_id")).then_some("_id");
+        let names = id.into_iter().chain(select.iter().map(String::as_str));
+        Self(names.filter_map(|name| Column::named(def, name)).collect())
+    }
+
+    /// The first line.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(|column| column.name.as_str())
+    }
+
+    /// The line of a record.
+    pub(crate) fn cells(&self, record: &Document) -> impl Iterator<Item = String> {
+        self.0.iter().map(|column| column.cell(record))
+    }
+}
+
+impl Column {
+    fn named(def: &ResourceDef, name: &str) -> Option<Self> {
+        let (row, key) = match name.strip_prefix("custom.") {
+            Some(key) => ("custom", Some(key.to_owned())),
+            None => (name, None),
+        };
+        Some(Self { name: name.to_owned(), row: def.row(row)?, key })
+    }
+
+    fn cell(&self, record: &Document) -> String {
+        let value = record.get(self.row.name);
+        match &self.key {
+            Some(key) => cell_where(true, value.and_then(|object| object.member(key))),
+            None => cell_of(self.row, value),
+        }
+    }
+}
+
 /// The cell of a value.
-pub(super) fn cell_of(row: &Row, value: Option<JsonRef<'_>>) -> String {
+fn cell_of(row: &Row, value: Option<JsonRef<'_>>) -> String {
+    cell_where(is_text(row), value)
+}
+
+/// The same, where a string is a text or JSON.
+fn cell_where(is_text: bool, value: Option<JsonRef<'_>>) -> String {
     let Some(value) = value.filter(|value| !value.is_null()) else {
         return String::new();
     };
     let text = match value.as_str() {
-        Some(text) if is_text(row) => text,
+        Some(text) if is_text => text,
         _ => Cow::Borrowed(value.text()),
     };
     if text.is_empty() || text.starts_with(SIGNS) { format!("'{text}") } else { text.into_owned() }
@@ -46,7 +106,7 @@ const ITEM_SEPARATOR: char = '|';
 ///
 /// # Errors
 /// In words, when it is not JSON where it must be.
-pub(super) fn value_of(row: &Row, cell: &str) -> Result<Option<Json>, String> {
+pub(crate) fn value_of(row: &Row, cell: &str) -> Result<Option<Json>, String> {
     if cell.is_empty() {
         return Ok(None);
     }
@@ -67,7 +127,7 @@ pub(super) fn value_of(row: &Row, cell: &str) -> Result<Option<Json>, String> {
 
 /// The value of a cell in a column of a free-form property: a number, true or false, else a text. What begins with a
 /// needless 0 is a text.
-pub(super) fn member_of(cell: &str) -> Option<Json> {
+pub(crate) fn member_of(cell: &str) -> Option<Json> {
     if cell.trim().is_empty() {
         return None;
     }

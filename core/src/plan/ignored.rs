@@ -1,0 +1,88 @@
+//! What was sent and is not stored: members that the resource does not know, and those that may not be written and are
+//! sent with another value than the record has (R6, R49). What GET returned can be PUT back without a word.
+
+use super::{Planned, Refusal, answer_rows};
+use crate::{
+    schema::{Handling, Kind, Lookup, LookupError, ReadCtx, ResourceDef, Row, Shaped},
+    value::{Document, Issue, JsonRef, Timestamp, issue::quoted},
+};
+
+/// The names of what was sent with a body and is not stored by what is planned. `before` is the record as it is stored,
+/// none for a create.
+///
+/// # Errors
+/// [`Refusal::Invalid`] with each of them, where the caller wants them rejected.
+pub fn ignored(
+    def: &ResourceDef,
+    shaped: &Shaped,
+    before: Option<&Document>,
+    planned: &Planned,
+    lookup: &dyn Lookup,
+    now: Timestamp,
+) -> Result<Vec<String>, Refusal> {
+    let ctx = ReadCtx::new(now, lookup);
+    let fixed = fixed(def, &shaped.fixed, before, &planned.document, &ctx)?;
+    if shaped.handling == Handling::Strict {
+        let issues: Vec<Issue> = unknown_properties(&shaped.ignored)
+            .into_iter()
+            .chain(fixed.iter().map(|name| read_only(name)))
+            .collect();
+        return if issues.is_empty() { Ok(Vec::new()) } else { Err(Refusal::Invalid(issues)) };
+    }
+    Ok(shaped.ignored.iter().cloned().chain(fixed).collect())
+}
+
+/// What is wrong with properties that a resource does not know.
+pub fn unknown_properties(names: &[String]) -> Vec<Issue> {
+    let issue = |name: &String| {
+        let message = format!("{} is no known property", quoted(name));
+        Issue::of_member(name, "unknown_property", message)
+    };
+    names.iter().map(issue).collect()
+}
+
+fn read_only(name: &str) -> Issue {
+    let message = format!("`{name}` is set by the service and cannot be written");
+    Issue::of_member(name, "read_only", message)
+}
+
+/// The members that may not be written and were sent as the record is neither before nor after.
+fn fixed(
+    def: &ResourceDef,
+    sent: &Document,
+    before: Option<&Document>,
+    after: &Document,
+    ctx: &ReadCtx<'_>,
+) -> Result<Vec<String>, LookupError> {
+    if sent.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut names: Vec<String> = sent.iter().map(|(name, _)| name.to_owned()).collect();
+    for record in [Some(after), before].into_iter().flatten() {
+        if !names.is_empty() {
+            let wanted = |row: &Row| names.iter().any(|name| name == row.name);
+            let answer = answer_rows(def, record, &wanted, ctx)?;
+            names.retain(|name| {
+                def.row(name).is_some_and(|row| !is_same(row, sent.get(name), answer.get(name)))
+            });
+        }
+    }
+    Ok(names)
+}
+
+/// Whether what was sent is what the record has; null is nothing.
+fn is_same(row: &Row, sent: Option<JsonRef<'_>>, found: Option<JsonRef<'_>>) -> bool {
+    let something = |value: Option<JsonRef<'_>>| value.is_some_and(|value| !value.is_null());
+    let (Some(sent), Some(found)) = (sent, found) else {
+        return !something(sent) && !something(found);
+    };
+    let date = |value: JsonRef<'_>| value.as_str().and_then(|text| Timestamp::parse(&text));
+    sent == found
+        || match row.kind {
+            Kind::Number | Kind::Integer => {
+                sent.as_number().is_some() && sent.as_number() == found.as_number()
+            }
+            Kind::Date => date(sent).is_some() && date(sent) == date(found),
+            _ => sent.as_str().is_some() && sent.as_str() == found.as_str(),
+        }
+}

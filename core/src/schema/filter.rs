@@ -1,0 +1,514 @@
+//! Filters of a list (R50): a condition on a property, read from one parameter of a query, such as
+//! `mrr[gte]=500` or `status=customer,lost`.
+//!
+//! A value is compared by the kind of its row; below `custom` by the order of values (R13). Absent and null are
+//! found by `null` and `[exists]=false`, and by no comparison.
+
+use std::{borrow::Cow, cmp::Ordering};
+
+use rust_decimal::Decimal;
+
+use super::{Binding, Kind, Row, Search, SortKey, index::key_of, list::unreadable};
+use crate::value::{Issue, JsonRef, Members, Number, RecordRef, Timestamp, issue::quoted_list};
+
+/// What can follow the name of a property in brackets.
+pub const OPERATORS: [&str; 8] = ["gte", "gt", "lte", "lt", "ne", "exists", "contains", "prefix"];
+
+/// What stands for no value.
+const NULL: &str = "null";
+
+/// Only records whose property meets a condition.
+#[derive(Clone, Debug)]
+pub struct Filter {
+    /// The property.
+    pub row: &'static Row,
+    /// Of a free-form object, the key below it: `x` of `custom.x`, `EUR` of `mrrByCurrency.EUR`.
+    pub key: Option<String>,
+    /// What its value must be.
+    pub condition: Condition,
+}
+
+/// What a value must be.
+#[derive(Clone, Debug)]
+pub enum Condition {
+    /// One of these.
+    OneOf(Vec<Operand>),
+    /// None of these.
+    NoneOf(Vec<Operand>),
+    /// On this side of a value.
+    Compared(Comparison, Operand),
+    /// There, or not.
+    Exists(bool),
+    /// A text that contains another one, in any case.
+    Contains(Search),
+    /// A text that begins with another one, which is in lower case here, in any case.
+    Prefix(String),
+}
+
+/// On which side of a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Comparison {
+    /// `gte`
+    AtLeast,
+    /// `gt`
+    Above,
+    /// `lte`
+    AtMost,
+    /// `lt`
+    Below,
+}
+
+/// A value of a query.
+#[derive(Clone, Debug)]
+pub enum Operand {
+    /// No value.
+    Null,
+    /// True or false.
+    Bool(bool),
+    /// A number.
+    Number(Decimal),
+    /// A point in time, and as it is stored.
+    Date(Timestamp, String),
+    /// A text in the form in which it is compared; a reference, until it is resolved.
+    Text(String),
+    /// A value of any kind, and as it was written.
+    Free(SortKey, String),
+}
+
+impl Filter {
+    /// The filter that a parameter asks for; none where it names no property.
+    ///
+    /// # Errors
+    /// When the operator is not known, or the value is none of the property's.
+    pub fn parse(rows: &'static [Row], name: &str, value: &str) -> Option<Result<Self, Issue>> {
+        let (path, operator) = split_operator(name);
+        let (row, key) = property(rows, path)?;
+        let reading = Reading { name, row, is_free: key.is_some() };
+        let condition = reading.condition(operator, value);
+        Some(condition.map(|condition| Self { row, key: key.map(str::to_owned), condition }))
+    }
+
+    /// Whether a record is asked for.
+    pub fn admits(&self, record: &dyn Members) -> bool {
+        let value = record.get(self.row.name);
+        let value = match &self.key {
+            Some(key) => value.and_then(|object| object.member(key)),
+            None => value,
+        };
+        let value = value.filter(|value| !value.is_null());
+        match &self.condition {
+            Condition::Exists(wanted) => value.is_some() == *wanted,
+            Condition::OneOf(operands) => self.is_one_of(value, operands),
+            Condition::NoneOf(operands) => !self.is_one_of(value, operands),
+            Condition::Compared(side, operand) => any(value, &|value| {
+                operand.order_of(self.row, value).is_some_and(|order| side.admits(order))
+            }),
+            Condition::Contains(search) => any(value, &|value| search.is_in(&text_of(value))),
+            Condition::Prefix(start) => {
+                any(value, &|value| text_of(value).to_lowercase().starts_with(start))
+            }
+        }
+    }
+
+    fn is_one_of(&self, value: Option<JsonRef<'_>>, operands: &[Operand]) -> bool {
+        operands.iter().any(|operand| match operand {
+            Operand::Null => value.is_none(),
+            // A mark that only the service sets is false where it is absent.
+            Operand::Bool(false) if value.is_none() => {
+                self.row.kind == Kind::Bool && !self.row.is_sent()
+            }
+            _ => any(value, &|value| operand.order_of(self.row, value) == Some(Ordering::Equal)),
+        })
+    }
+
+    /// The texts of which a value must be one, where no other value will do.
+    pub fn texts(&self) -> Option<Vec<&str>> {
+        let Condition::OneOf(operands) = &self.condition else { return None };
+        let text = |operand| match operand {
+            &Operand::Text(ref text) => Some(text.as_str()),
+            _ => None,
+        };
+        operands.iter().map(text).collect()
+    }
+
+    /// The first and the last value that a date may have, as dates are stored.
+    pub fn dates(&self) -> (Option<&str>, Option<&str>) {
+        match &self.condition {
+            Condition::Compared(side, Operand::Date(_, text)) => match side {
+                Comparison::AtLeast | Comparison::Above => (Some(text), None),
+                Comparison::AtMost | Comparison::Below => (None, Some(text)),
+            },
+            Condition::OneOf(operands) => match operands.as_slice() {
+                [Operand::Date(_, text)] => (Some(text), Some(text)),
+                _ => (None, None),
+            },
+            _ => (None, None),
+        }
+    }
+
+    /// Whether another one asks for one of some values of the same property.
+    pub(super) fn is_alike(&self, other: &Self) -> bool {
+        let are_values = matches!(
+            (&self.condition, &other.condition),
+            (Condition::OneOf(_), Condition::OneOf(_))
+        );
+        are_values && self.row.name == other.row.name && self.key == other.key
+    }
+
+    /// Takes the values of another one that is alike.
+    pub(super) fn add(&mut self, other: Self) {
+        if let (Condition::OneOf(known), Condition::OneOf(more)) =
+            (&mut self.condition, other.condition)
+        {
+            known.extend(more);
+        }
+    }
+
+    /// The values of the condition.
+    pub fn operands_mut(&mut self) -> &mut [Operand] {
+        match &mut self.condition {
+            Condition::OneOf(operands) | Condition::NoneOf(operands) => operands,
+            Condition::Compared(_, operand) => std::slice::from_mut(operand),
+            _ => &mut [],
+        }
+    }
+}
+
+impl Comparison {
+    fn admits(self, order: Ordering) -> bool {
+        match self {
+            Self::AtLeast => order.is_ge(),
+            Self::Above => order.is_gt(),
+            Self::AtMost => order.is_le(),
+            Self::Below => order.is_lt(),
+        }
+    }
+}
+
+impl Operand {
+    /// How a value stands to this one; none where they cannot be compared.
+    fn order_of(&self, row: &Row, value: JsonRef<'_>) -> Option<Ordering> {
+        match self {
+            Self::Null => None,
+            Self::Bool(asked) => Some(value.as_bool()?.cmp(asked)),
+            Self::Number(asked) => Some(value.as_number()?.as_decimal().cmp(asked)),
+            Self::Date(asked, text) => {
+                let found = value.as_str()?;
+                // Dates are stored in one form, whose order is that of its bytes.
+                if found.len() == text.len() {
+                    return Some(found.as_bytes().cmp(text.as_bytes()));
+                }
+                Some(Timestamp::parse(&found)?.cmp(asked))
+            }
+            Self::Text(asked) => {
+                let found = value.as_str()?;
+                let key = if row.folded { Cow::Owned(key_of(row, &found)) } else { found };
+                Some(key.as_bytes().cmp(asked.as_bytes()))
+            }
+            Self::Free(asked, text) => Some(match SortKey::of(Some(value)) {
+                SortKey::Text(found) => found.as_bytes().cmp(text.as_bytes()),
+                found => found.cmp(asked),
+            }),
+        }
+    }
+}
+
+/// Whether a value, or one of the items of an array, is as asked for.
+fn any(value: Option<JsonRef<'_>>, is: &dyn Fn(JsonRef<'_>) -> bool) -> bool {
+    value.is_some_and(|value| match value.text().starts_with('[') {
+        true => value.items().is_some_and(|items| items.iter().any(|item| is(item.as_ref()))),
+        false => is(value),
+    })
+}
+
+fn text_of(value: JsonRef<'_>) -> Cow<'_, str> {
+    value.as_str().unwrap_or(Cow::Borrowed(value.text()))
+}
+
+/// The property that a path names, and the key below a free-form object.
+fn property<'p>(rows: &'static [Row], path: &'p str) -> Option<(&'static Row, Option<&'p str>)> {
+    let row = |name: &str| rows.iter().find(|row| row.name == name);
+    match path.split_once('.') {
+        Some((name, key)) if !key.is_empty() => {
+            row(name).filter(|row| row.kind == Kind::Object).map(|row| (row, Some(key)))
+        }
+        _ => Some((row(path)?, None)),
+    }
+}
+
+/// `mrr[gte]` as `mrr` and `gte`.
+pub(crate) fn split_operator(name: &str) -> (&str, Option<&str>) {
+    match name.strip_suffix(']').and_then(|name| name.rsplit_once('[')) {
+        Some((path, operator)) => (path, Some(operator)),
+        None => (name, None),
+    }
+}
+
+/// A parameter whose value is read.
+struct Reading<'a> {
+    name: &'a str,
+    row: &'static Row,
+    is_free: bool,
+}
+
+impl Reading<'_> {
+    fn condition(&self, operator: Option<&str>, value: &str) -> Result<Condition, Issue> {
+        let compared = |side| Ok(Condition::Compared(side, self.bound(value)?));
+        match operator {
+            None => Ok(Condition::OneOf(self.operands(value)?)),
+            Some("ne") => Ok(Condition::NoneOf(self.operands(value)?)),
+            Some("gte") => compared(Comparison::AtLeast),
+            Some("gt") => compared(Comparison::Above),
+            Some("lte") => compared(Comparison::AtMost),
+            Some("lt") => compared(Comparison::Below),
+            Some("exists") => match value {
+                "true" => Ok(Condition::Exists(true)),
+                "false" => Ok(Condition::Exists(false)),
+                _ => Err(unreadable(self.name, "`true` or `false`", value)),
+            },
+            Some("contains") => Ok(Condition::Contains(Search::of(&unescaped(value)))),
+            Some("prefix") => Ok(Condition::Prefix(unescaped(value).to_lowercase())),
+            Some(other) => {
+                let expected = format!("followed by one of {}", quoted_list(&OPERATORS));
+                let path = split_operator(self.name).0;
+                Err(Issue {
+                    pointer: format!("/{}", self.name),
+                    ..unreadable(path, &expected, other)
+                })
+            }
+        }
+    }
+
+    /// The values between commas.
+    fn operands(&self, value: &str) -> Result<Vec<Operand>, Issue> {
+        split_values(value).into_iter().map(|one| self.operand(one)).collect()
+    }
+
+    /// A value with which others are compared.
+    fn bound(&self, value: &str) -> Result<Operand, Issue> {
+        if self.row.kind == Kind::Bool && !self.is_free {
+            return Err(unreadable(self.name, "without an operator, or with `ne`", value));
+        }
+        match self.operand(value)? {
+            Operand::Null => Err(unreadable(self.name, "a value with an order", value)),
+            operand => Ok(operand),
+        }
+    }
+
+    fn operand(&self, value: &str) -> Result<Operand, Issue> {
+        if value.trim() == NULL {
+            return Ok(Operand::Null);
+        }
+        let text = unescaped(value);
+        if self.is_free {
+            return Ok(Operand::Free(free_key(&text), text));
+        }
+        let (trimmed, row) = (text.trim(), self.row);
+        let (read, expected) = match row.kind {
+            Kind::Number | Kind::Integer => {
+                let number = Number::parse(trimmed);
+                (number.map(|number| Operand::Number(number.as_decimal())), "a number")
+            }
+            Kind::Bool => (trimmed.parse().ok().map(Operand::Bool), "`true` or `false`"),
+            Kind::Date => {
+                let date = parse_date(trimmed);
+                (date.map(|date| Operand::Date(date, date.to_string())), "an ISO 8601 date")
+            }
+            Kind::Id | Kind::Reference | Kind::References => {
+                let is_one = is_loose(row) || RecordRef::parse(trimmed).is_some();
+                (is_one.then(|| Operand::Text(trimmed.to_owned())), RecordRef::FORMS)
+            }
+            Kind::Object => (None, "`null`, or a key below it, as in `custom.x`"),
+            _ if !row.values.is_empty() => return self.choice(trimmed),
+            _ => return Ok(Operand::Text(key_of(row, &text))),
+        };
+        read.ok_or_else(|| unreadable(self.name, expected, trimmed))
+    }
+
+    /// One of the few values that the row takes.
+    fn choice(&self, text: &str) -> Result<Operand, Issue> {
+        let alias = self.row.aliases.iter().find(|(alias, _)| *alias == text);
+        let meant = alias.map_or(text, |(_, meant)| meant);
+        if self.row.values.contains(&meant) {
+            return Ok(Operand::Text(meant.to_owned()));
+        }
+        let expected = format!("one of {}", quoted_list(self.row.values));
+        Err(unreadable(self.name, &expected, text))
+    }
+}
+
+/// Whether a plain id that is none may be stored in the row.
+fn is_loose(row: &Row) -> bool {
+    row.refers.is_some_and(|refers| refers.binding == Binding::Loose)
+}
+
+/// What a value of any kind is compared as.
+fn free_key(text: &str) -> SortKey {
+    match (text.parse(), Number::parse(text)) {
+        (Ok(value), _) => SortKey::Bool(value),
+        (_, Some(number)) => SortKey::Number(number.as_decimal()),
+        _ => SortKey::Text(text.to_owned()),
+    }
+}
+
+/// A date; a `+` before its offset that was not encoded has become a blank on its way.
+pub(crate) fn parse_date(text: &str) -> Option<Timestamp> {
+    Timestamp::parse(text).or_else(|| {
+        let (date, offset) = text.rsplit_once(' ')?;
+        Timestamp::parse(&format!("{date}+{offset}"))
+    })
+}
+
+/// The texts between commas.
+pub(crate) fn texts_of(value: &str) -> Vec<String> {
+    split_values(value).into_iter().map(unescaped).collect()
+}
+
+/// The values between commas that no `\` is in front of.
+fn split_values(text: &str) -> Vec<&str> {
+    let (mut values, mut start, mut escaped) = (Vec::new(), 0, false);
+    for (at, byte) in text.bytes().enumerate() {
+        if byte == b',' && !escaped {
+            values.extend(text.get(start..at));
+            start = at + 1;
+        }
+        escaped = byte == b'\\' && !escaped;
+    }
+    values.extend(text.get(start..));
+    values
+}
+
+/// A value with `\,` as a comma and `\\` as a backslash; any other backslash stands for itself.
+fn unescaped(text: &str) -> String {
+    let mut plain = String::with_capacity(text.len());
+    let mut chars = text.chars().peekable();
+    while let Some(char) = chars.next() {
+        let escaped = chars.next_if(|next| char == '\\' && matches!(next, ',' | '\\'));
+        plain.push(escaped.unwrap_or(char));
+    }
+    plain
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        resources::{company::COMPANY, license::LICENSE},
+        schema::ResourceDef,
+        value::Document,
+    };
+
+    const RECORD: &str = r#"{"_id":"6553f1000102030405000001","name":"A, B","mrr":500.5,"status":"customer","domains":["Acme.example","b.example"],"renewalDate":"2026-12-01T00:00:00.000Z","autoRenews":true,"noticePeriod":null,"custom":{"n":10,"t":"b","a":[1,"x"],"f":true,"d":"2026-01-05"}}"#;
+
+    #[track_caller]
+    fn check(def: &ResourceDef, query: &str, expect: bool) {
+        let (name, value) = query.split_once('=').unwrap();
+        let filter = Filter::parse(def.rows, name, value).unwrap().unwrap();
+        let document = Document::parse(RECORD.as_bytes()).unwrap();
+        assert_eq!(filter.admits(&document), expect, "{query}");
+        assert_eq!(filter.admits(&JsonRef::of_stored(RECORD)), expect, "{query}");
+    }
+
+    #[test]
+    fn a_value_is_compared_by_its_kind() {
+        for query in [
+            "mrr=500.50",
+            "mrr[gte]=500.5",
+            "mrr[gt]=9",
+            "mrr[lte]=1000",
+            "mrr[lt]=500.51",
+            "mrr[ne]=500,501",
+            "mrr=1,500.5",
+            "name=A\\, B",
+            "name[prefix]=a\\, ",
+            "name[contains]= b",
+            "domains=acme.EXAMPLE",
+            "domains[prefix]=b.",
+            "status=customer,lost",
+            "status[ne]=lost",
+            "_id=6553f1000102030405000001",
+            "owner=null",
+            "owner=x,null",
+            "owner[ne]=x",
+            "owner[exists]=false",
+            "custom.n[gte]=9",
+            "custom.n=10.0",
+            "custom.t[gt]=a",
+            "custom.a=x",
+            "custom.a=1",
+            "custom.f=true",
+            "custom.d[lt]=2026-02",
+            "custom.none=null",
+            "custom[exists]=true",
+        ] {
+            check(&COMPANY, query, true);
+        }
+        for query in [
+            "mrr[gt]=500.5",
+            "mrr[ne]=500.5",
+            "mrr=null",
+            "name=A",
+            "name[prefix]=b",
+            "domains[ne]=b.example",
+            "owner[gte]=a",
+            "owner[lt]=z",
+            "owner[ne]=null",
+            "owner[contains]=",
+            "custom.n[lt]=9",
+            "custom.t=10",
+            "custom.none[lt]=5",
+            "custom.f=false",
+            "_id=extid-a",
+        ] {
+            check(&COMPANY, query, false);
+        }
+    }
+
+    #[test]
+    fn a_date_is_compared_in_any_form() {
+        for (query, expect) in [
+            ("renewalDate=2026-12-01", true),
+            ("renewalDate[gte]=2026-12-01T01:00:00 01:00", true),
+            ("renewalDate[gt]=2026-12-01", false),
+            ("renewalDate[lt]=2026-12-01T00:00:00.001Z", true),
+            ("renewalDate[prefix]=2026-12", true),
+            ("autoRenews=true", true),
+            ("autoRenews[ne]=true,null", false),
+            ("noticePeriod[exists]=false", true),
+            ("noticePeriod[lte]=1", false),
+        ] {
+            check(&LICENSE, query, expect);
+        }
+    }
+
+    #[track_caller]
+    fn check_refused(query: &str, message: &str) {
+        let (name, value) = query.split_once('=').unwrap();
+        let issue = Filter::parse(LICENSE.rows, name, value).unwrap().unwrap_err();
+        assert_eq!((issue.code, issue.message.as_str()), ("invalid_parameter", message));
+    }
+
+    #[test]
+    fn a_value_that_is_none_of_the_propertys_is_named() {
+        check_refused("mrr[gte]=abc", "`mrr[gte]` must be a number; found `abc`");
+        check_refused("mrr[gte]=null", "`mrr[gte]` must be a value with an order; found `null`");
+        check_refused(
+            "renewalDate[lt]=soon",
+            "`renewalDate[lt]` must be an ISO 8601 date; found `soon`",
+        );
+        check_refused(
+            "renewalStatus=ongoing,activ",
+            "`renewalStatus` must be one of `ongoing`, `renewed`, `lost`; found `activ`",
+        );
+        check_refused("autoRenews=yes", "`autoRenews` must be `true` or `false`; found `yes`");
+        check_refused("mrr[exists]=1", "`mrr[exists]` must be `true` or `false`; found `1`");
+        check_refused(
+            "mrr[above]=1",
+            "`mrr` must be followed by one of `gte`, `gt`, `lte`, `lt`, `ne`, `exists`, `contains`, `prefix`; found `above`",
+        );
+        let forms = RecordRef::FORMS;
+        check_refused("companyId=acme", &format!("`companyId` must be {forms}; found `acme`"));
+        assert!(Filter::parse(LICENSE.rows, "colour", "red").is_none());
+        assert!(Filter::parse(LICENSE.rows, "custom.", "red").is_none());
+    }
+}

@@ -1,0 +1,191 @@
+//! How a list is answered: as JSON or CSV, with how many there are in all and where the next page is (R14, R50).
+
+use poem::{
+    Request, Response,
+    http::{HeaderName, HeaderValue, Uri, header},
+};
+use svctrack_core::{
+    schema::{ListQuery, ResourceDef, list::Read},
+    value::{Document, JsonRef},
+};
+
+use super::{
+    conditions::{etag_of_list, tagged},
+    json_body, name_ignored, query_pairs,
+    strict::Strictness,
+};
+use crate::{
+    app::App,
+    cells::Columns,
+    error::Error,
+    store::{Next, Page},
+};
+
+const TOTAL: HeaderName = HeaderName::from_static("svctrack-total");
+const CSV: HeaderValue = HeaderValue::from_static("text/csv; charset=utf-8; header=present");
+
+/// What a page is of.
+pub(super) struct Listed<'a> {
+    pub(super) def: &'static ResourceDef,
+    /// The properties that are asked for.
+    pub(super) select: Option<&'a [String]>,
+    /// What was sent and not known.
+    pub(super) ignored: &'a [String],
+}
+
+impl Listed<'_> {
+    /// Answers a page.
+    ///
+    /// # Errors
+    /// [`Error::Overloaded`] when there is no room for so large an answer.
+    pub(super) fn answer(
+        &self,
+        app: &App,
+        request: &Request,
+        page: Page,
+    ) -> Result<Response, Error> {
+        let is_csv = prefers_csv(request);
+        let text = if is_csv { self.csv(&page.items)? } else { array(&page.items) };
+        let etag = etag_of_list(&text);
+        let send = || -> Result<Response, Error> {
+            let bytes = HeaderValue::from(text.len());
+            let mut response = json_body(app.answers.hold(text)?);
+            response.headers_mut().insert(header::CONTENT_LENGTH, bytes);
+            if is_csv {
+                response.headers_mut().insert(header::CONTENT_TYPE, CSV);
+            }
+            Ok(response)
+        };
+        let mut response = tagged(request, etag, send)?;
+        let headers = response.headers_mut();
+        if let Some(total) = page.total {
+            headers.insert(TOTAL, HeaderValue::from(total));
+        }
+        let link = page.next.map(|next| next_link(request.uri(), next));
+        if let Some(link) = link.and_then(|link| HeaderValue::try_from(link).ok()) {
+            headers.insert(header::LINK, link);
+        }
+        name_ignored(&mut response, self.ignored);
+        Ok(response)
+    }
+
+    fn csv(&self, items: &[String]) -> Result<String, Error> {
+        let internal = |error: &dyn std::fmt::Display| Error::Internal(error.to_string());
+        let columns = Columns::selected(self.def, self.select);
+        let mut out = csv::Writer::from_writer(Vec::new());
+        out.write_record(columns.names()).map_err(|error| internal(&error))?;
+        for item in items {
+            let record = JsonRef::of_stored(item).to_document().unwrap_or_default();
+            out.write_record(columns.cells(&record)).map_err(|error| internal(&error))?;
+        }
+        let bytes = out.into_inner().map_err(|error| internal(&error))?;
+        String::from_utf8(bytes).map_err(|error| internal(&error))
+    }
+}
+
+/// Answers a list of what is all at hand.
+pub(super) fn answer_all(
+    app: &App,
+    request: &Request,
+    def: &'static ResourceDef,
+    records: Vec<Document>,
+) -> Result<Response, Error> {
+    let read = ListQuery::parse(def, &query_pairs(request)).map_err(Error::BadRequest)?;
+    let ignored = Strictness::of(request).check_list(&read)?;
+    let Read { query, .. } = read;
+    let listed = query.page(def, records);
+    let page = Page {
+        items: listed.records.iter().map(Document::to_text).collect(),
+        next: (!listed.is_last).then_some(Next::Offset(query.offset.saturating_add(query.limit))),
+        total: query.count.then_some(listed.total as u64),
+    };
+    Listed { def, select: query.select.as_deref(), ignored: &ignored }.answer(app, request, page)
+}
+
+/// Whether CSV is asked for by name, and JSON is not rather.
+fn prefers_csv(request: &Request) -> bool {
+    let accepted = request.headers().get_all(header::ACCEPT).iter();
+    let ranges: Vec<(String, f32)> = accepted
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|value| value.split(','))
+        .map(range_and_quality)
+        .collect();
+    let place = |name: &str| ranges.iter().position(|(range, _)| range == name);
+    let quality = |at: usize| ranges.get(at).map_or(0.0, |(_, quality)| *quality);
+    match (place("text/csv"), place("application/json")) {
+        (Some(csv), None) => quality(csv) > 0.0,
+        (Some(csv), Some(json)) => {
+            let (of_csv, of_json) = (quality(csv), quality(json));
+            of_csv > of_json || (of_csv == of_json && of_csv > 0.0 && csv < json)
+        }
+        (None, _) => false,
+    }
+}
+
+/// A media range in lower case, and how much it is wanted.
+fn range_and_quality(text: &str) -> (String, f32) {
+    let mut parts = text.split(';').map(str::trim);
+    let range = parts.next().unwrap_or_default().to_ascii_lowercase();
+    let quality = parts.find_map(|part| part.strip_prefix("q=")?.parse().ok());
+    (range, quality.unwrap_or(1.0))
+}
+
+/// The values as one array; a long list is copied once.
+fn array(items: &[String]) -> String {
+    let mut text =
+        String::with_capacity(items.iter().map(|item| item.len() + 1).sum::<usize>() + 2);
+    text.push('[');
+    for item in items {
+        if text.len() > 1 {
+            text.push(',');
+        }
+        text.push_str(item);
+    }
+    text.push(']');
+    text
+}
+
+fn next_link(uri: &Uri, next: Next) -> String {
+    let pairs = url::form_urlencoded::parse(uri.query().unwrap_or_default().as_bytes());
+    let kept = pairs.filter(|(name, _)| !matches!(name.as_ref(), "after" | "offset" | "o"));
+    let mut query = url::form_urlencoded::Serializer::new(String::new());
+    query.extend_pairs(kept);
+    match next {
+        Next::After(id) => query.append_pair("after", &id.to_string()),
+        Next::Offset(offset) => query.append_pair("offset", &offset.to_string()),
+    };
+    format!("<{}?{}>; rel=\"next\"", uri.path(), query.finish())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn csv_is_answered_where_it_is_asked_for_by_name() {
+        let check = |accept: &str, expect: bool| {
+            let request = Request::builder().header(header::ACCEPT, accept).finish();
+            assert_eq!(prefers_csv(&request), expect, "{accept}");
+        };
+        for accept in [
+            "text/csv",
+            "TEXT/CSV; charset=utf-8",
+            "text/csv, */*",
+            "text/csv, application/json",
+            "application/json;q=0.5, text/csv;q=0.9",
+        ] {
+            check(accept, true);
+        }
+        for accept in [
+            "*/*",
+            "text/*",
+            "application/json",
+            "application/json, text/csv",
+            "text/csv;q=0.1, application/json",
+            "text/csv;q=0",
+            "text/html,application/xhtml+xml,*/*;q=0.8",
+        ] {
+            check(accept, false);
+        }
+    }
+}
