@@ -9,11 +9,11 @@ from svctrack_client.api.products import get_products, post_products, put_produc
 from svctrack_client.api.tracking import post_analytics_tenant
 from svctrack_client.models import (
     BulkAnswer,
-    Event,
     Problem,
     Product,
     ProductCreate,
     ProductUpdate,
+    RealtimeEvent,
 )
 
 
@@ -44,7 +44,7 @@ def main(base_url: str, token: str, tenant: UUID) -> None:
     taken = post_products.sync(client=client, body=body)
     assert isinstance(taken, Problem) and taken.status == 409, taken
 
-    event = Event(external_id="ada", company_external_id="demo", action="Used Python")
+    event = RealtimeEvent(external_id="ada", company_external_id="demo", action="Used Python")
     assert post_analytics_tenant.sync(tenant, client=client, body=event) == "OK"
     activities = get_activities.sync(client=client, action="Used Python")
     assert isinstance(activities, list) and activities[0].external_id == "ada", activities

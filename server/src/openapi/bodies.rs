@@ -81,7 +81,7 @@ fn schema_of(kind: Kind, def: Option<&ResourceDef>) -> Option<Value> {
         Kind::BulkAnswer => reference("BulkAnswer"),
         Kind::Deleted if def.is_some_and(|def| def.answers_deleted) => record(),
         Kind::Deleted | Kind::Revoked => reference("Deleted"),
-        Kind::Event => reference("Event"),
+        Kind::Event => reference("RealtimeEvent"),
         Kind::Events => many(reference("BulkEvent")),
         Kind::Calls => reference("PipelineBody"),
         Kind::Batch => reference("PipelineBatch"),

@@ -139,8 +139,8 @@ fn example(rows: &[Row]) -> Value {
     let date = rows.iter().find(|row| row.name == "renewalDate").map(|row| row.name);
     let mut example = Map::new();
     if let Some(date) = date.or_else(|| of(Kind::Date)) {
-        example.insert(format!("{date}[gte]"), json!("2026-12-01"));
-        example.insert(format!("{date}[lt]"), json!("2027-01-01"));
+        example.insert(format!("{date}[gte]"), json!("2026-12-01T00:00:00.000Z"));
+        example.insert(format!("{date}[lt]"), json!("2027-01-01T00:00:00.000Z"));
     }
     Value::Object(example)
 }

@@ -42,7 +42,7 @@ pub(super) fn schemas() -> Value {
     }
     records::insert_single(&mut schemas, &SETTINGS);
     let others = [
-        ("Event", event()),
+        ("RealtimeEvent", event()),
         ("BulkEvent", bulk_event()),
         ("PipelineCall", pipeline_call()),
         ("PipelineBatch", pipeline_batch()),
