@@ -40,7 +40,7 @@ pub enum Condition {
     /// There, or not.
     Exists(bool),
     /// A text that contains another one, in any case.
-    Contains(Search),
+    Contains(Box<Search>),
     /// A text that begins with another one, which is in lower case here, in any case.
     Prefix(String),
 }
@@ -124,11 +124,7 @@ impl Filter {
     /// The texts of which a value must be one, where no other value will do.
     pub fn texts(&self) -> Option<Vec<&str>> {
         let Condition::OneOf(operands) = &self.condition else { return None };
-        let text = |operand| match operand {
-            &Operand::Text(ref text) => Some(text.as_str()),
-            _ => None,
-        };
-        operands.iter().map(text).collect()
+        operands.iter().map(Operand::as_text).collect()
     }
 
     /// The first and the last value that a date may have, as dates are stored.
@@ -186,6 +182,13 @@ impl Comparison {
 }
 
 impl Operand {
+    fn as_text(&self) -> Option<&str> {
+        match self {
+            Self::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+
     /// How a value stands to this one; none where they cannot be compared.
     fn order_of(&self, row: &Row, value: JsonRef<'_>) -> Option<Ordering> {
         match self {
@@ -266,7 +269,7 @@ impl Reading<'_> {
                 "false" => Ok(Condition::Exists(false)),
                 _ => Err(unreadable(self.name, "`true` or `false`", value)),
             },
-            Some("contains") => Ok(Condition::Contains(Search::of(&unescaped(value)))),
+            Some("contains") => Ok(Condition::Contains(Search::of(&unescaped(value)).into())),
             Some("prefix") => Ok(Condition::Prefix(unescaped(value).to_lowercase())),
             Some(other) => {
                 let expected = format!("followed by one of {}", quoted_list(&OPERATORS));
