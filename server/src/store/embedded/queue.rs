@@ -76,6 +76,7 @@ struct Waiting {
 }
 
 /// What the writer is to do next.
+#[expect(clippy::large_enum_variant, reason = "a box would be one allocation more for each event")]
 pub(super) enum Work {
     /// Carry out a command, and what else waits.
     Serve(Job),
