@@ -120,29 +120,30 @@ fn operators(rows: &[Row]) -> Value {
         let below = format!("^({objects})\\.[^\\[\\]]+(\\[({any})\\])?$");
         patterns.insert(below, json!({ "type": "string" }));
     }
+    let description = format!(
+        "Conditions on properties, each a parameter of its own, and all of them together: \
+        `name[gte]`, `[gt]`, `[lte]`, `[lt]`; `[ne]`, none of these values; `[exists]`, `true` or `false`; \
+        `[contains]` and `[prefix]`, in any case; and values below a free-form object, as in `custom.x`. \
+        Several values of equality and `[ne]` are separated by commas, `\\,` is a comma; `null` is no value.{}",
+        example(rows)
+    );
     json!({
-        "name": "filter", "in": "query", "style": "form", "explode": true,
-        "description": "Conditions on properties, each a parameter of its own, and all of them together: \
-            `name[gte]`, `[gt]`, `[lte]`, `[lt]`; `[ne]`, none of these values; `[exists]`, `true` or `false`; \
-            `[contains]` and `[prefix]`, in any case; and values below a free-form object, as in `custom.x`. \
-            Several values of equality and `[ne]` are separated by commas, `\\,` is a comma; `null` is no value.",
+        "name": "filter", "in": "query", "style": "form", "explode": true, "description": description,
         "schema": {
             "type": "object", "patternProperties": patterns, "additionalProperties": false,
         },
-        "example": example(rows),
+        // A page that tries a call fills in what stands here.
+        "example": {},
     })
 }
 
-/// A range over a date or a number, as a reader would write it.
-fn example(rows: &[Row]) -> Value {
-    let of = |kind: Kind| rows.iter().rev().find(|row| row.kind == kind).map(|row| row.name);
-    let date = rows.iter().find(|row| row.name == "renewalDate").map(|row| row.name);
-    let mut example = Map::new();
-    if let Some(date) = date.or_else(|| of(Kind::Date)) {
-        example.insert(format!("{date}[gte]"), json!("2026-12-01T00:00:00.000Z"));
-        example.insert(format!("{date}[lt]"), json!("2027-01-01T00:00:00.000Z"));
-    }
-    Value::Object(example)
+/// A range over a date, as a caller writes it.
+fn example(rows: &[Row]) -> String {
+    let last = || rows.iter().rev().find(|row| row.kind == Kind::Date);
+    let date = rows.iter().find(|row| row.name == "renewalDate").or_else(last);
+    date.map_or_else(String::new, |date| {
+        format!(" For example, `{0}[gte]=2026-12-01&{0}[lt]=2027-01-01`.", date.name)
+    })
 }
 
 fn select() -> Value {
