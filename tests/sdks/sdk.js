@@ -21,19 +21,30 @@ const starts = {
 };
 const [sdk, flush] = starts[name]();
 
-async function track(part) {
-  for (let number = 0; number < 7; number++) {
-    sdk.track({ userId: 'ada', event: `${part} ${number}`, properties: { number } });
-  }
+// An SDK may have several batches on their way: each call says itself when it is done.
+async function send(calls) {
+  const sent = calls.map(
+    ([method, message]) =>
+      new Promise((resolve, reject) =>
+        sdk[method](message, (error) => (error ? reject(error) : resolve())),
+      ),
+  );
   await flush();
+  await Promise.all(sent);
+}
+
+async function track(part) {
+  const message = (number) => ({ userId: 'ada', event: `${part} ${number}`, properties: { number } });
+  await send([0, 1, 2, 3, 4, 5, 6].map((number) => ['track', message(number)]));
   console.log('sent');
 }
 
 async function run() {
   const traits = { email: 'ada@acme.example', name: 'Ada', companyId: 'acme' };
-  sdk.identify({ userId: 'ada', traits });
-  sdk.group({ userId: 'bob', groupId: 'globex', traits: { name: 'Globex' } });
-  await flush();
+  await send([
+    ['identify', { userId: 'ada', traits }],
+    ['group', { userId: 'bob', groupId: 'globex', traits: { name: 'Globex' } }],
+  ]);
   await track('first');
   await new Promise((resolve) => process.stdin.once('data', resolve));
   await track('second');
