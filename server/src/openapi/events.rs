@@ -108,8 +108,8 @@ pub(super) fn pipeline_body() -> Value {
 pub(super) fn integration_issue() -> Value {
     let text = |description: &str| json!({ "type": "string", "description": description });
     json!({
-        "type": "object", "description": "What senders should fix.",
-        "required": ["_id", "route", "code", "message", "at", "count", "sample"],
+        "type": "object", "required": ["_id"],
+        "description": "What senders should fix. In a list, `select` can leave out all but `_id`.",
         "properties": {
             "_id": text("Its id."),
             "route": { "type": "string", "enum": Route::ALL.map(Route::name), "description": "How it came in." },
@@ -129,8 +129,8 @@ pub(super) fn activity() -> Value {
         |description: &str| json!({ "type": ["string", "null"], "description": description });
     let time = |description: &str| json!({ "type": "string", "format": "date-time", "description": description });
     json!({
-        "type": "object", "description": "What an end user did.",
-        "required": ["_id", "action", "count", "weight", "passive", "date", "receivedAt", "route"],
+        "type": "object", "required": ["_id"],
+        "description": "What an end user did. In a list, `select` can leave out all but `_id`.",
         "properties": {
             "_id": { "type": "string", "pattern": OBJECT_ID, "description": "Its id; ids ascend in the order of storing." },
             "companyId": id("The company of the user when it was stored."),

@@ -19,15 +19,9 @@ use svctrack_core::{
 
 use super::{
     parameter,
-    schemas::{OBJECT_ID, RECORD_REF, YEAR},
+    schemas::{OBJECT_ID, YEAR},
 };
 use crate::limits::{DEFAULT_REFUSALS, MAX_IDEMPOTENCY_KEY_BYTES, MAX_REFUSALS};
-
-/// References to records, separated by commas (R2).
-const REFERENCES: &str = concat!(
-    r"^([0-9a-f]{24}|(extid|srcid)-[^,\x00-\x1f\x7f-\x9f]{1,512})",
-    r"(,([0-9a-f]{24}|(extid|srcid)-[^,\x00-\x1f\x7f-\x9f]{1,512}))*$",
-);
 
 fn limit(limits: ListLimits) -> Value {
     let schema = json!({ "type": "integer", "minimum": 1, "maximum": limits.max, "default": limits.default });
@@ -167,19 +161,15 @@ fn after(description: &str) -> Value {
 
 /// By what activities are filtered.
 fn activity_filters() -> Vec<Value> {
-    let text = |pattern: &str| json!({ "type": "string", "pattern": pattern });
+    let text = || json!({ "type": "string" });
     vec![
         parameter(
             "companyId",
-            "Only of these companies, separated by commas; also `cId` and `c`.",
-            text(REFERENCES),
+            "Only of these companies, separated by commas, each as in a path; also `cId` and `c`.",
+            text(),
         ),
-        parameter("endUserId", "Only of this end user.", text(RECORD_REF)),
-        parameter(
-            "action",
-            "Only with one of these actions, separated by commas.",
-            json!({ "type": "string" }),
-        ),
+        parameter("endUserId", "Only of this end user, as in a path.", text()),
+        parameter("action", "Only with one of these actions, separated by commas.", text()),
         time("from", "Only what happened at this time or later."),
         time("to", "Only what happened before this time."),
         parameter(
