@@ -18,6 +18,7 @@ mod head_timer;
 pub mod housekeeping;
 mod limits;
 pub mod listen;
+mod log;
 mod observe;
 mod openapi;
 pub mod rate_limit;

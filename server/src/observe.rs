@@ -4,14 +4,11 @@
 use std::{
     any::Any,
     cell::Cell,
-    fmt::Display,
-    io::IsTerminal as _,
     panic::{self, AssertUnwindSafe},
     sync::atomic::{AtomicU64, Ordering},
 };
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
-use tracing_subscriber::{EnvFilter, filter::LevelFilter};
 
 /// Gives every request an id that no other request of any start has.
 pub(crate) struct RequestIds {
@@ -65,45 +62,4 @@ pub(crate) fn quietly<T>(work: impl FnOnce() -> T) -> Result<T, Box<dyn Any + Se
 pub(crate) fn panic_message(payload: &(dyn Any + Send)) -> &str {
     let text = payload.downcast_ref::<&str>().copied();
     text.or_else(|| payload.downcast_ref::<String>().map(String::as_str)).unwrap_or("without words")
-}
-
-/// A part of a filter that names no level: it would be taken for a module, and all else would be silent.
-fn without_level(filter: &str) -> Option<&str> {
-    let has_level = |part: &str| part.contains('=') || part.trim().parse::<LevelFilter>().is_ok();
-    filter.split(',').find(|part| !has_level(part))
-}
-
-/// Sends log lines to standard error, filtered by `filter` (`info`, `debug`, `warn,svctrack_server=debug`).
-///
-/// # Errors
-/// When the filter cannot be read, with the reason.
-pub(crate) fn start_logging(filter: &str) -> Result<(), String> {
-    let refused = |why: &dyn Display| format!("`log` must be a filter such as `info`; {why}");
-    if let Some(part) = without_level(filter) {
-        return Err(refused(&format!("`{part}` names no level")));
-    }
-    let filter = EnvFilter::try_new(filter).map_err(|error| refused(&error))?;
-    // A second start in one process, as tests make it, keeps the first one's logging.
-    let _ = tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_ansi(std::io::stderr().is_terminal())
-        .with_writer(std::io::stderr)
-        .try_init();
-    Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_filter_names_a_level_in_each_of_its_parts() {
-        for filter in
-            ["info", "off", "WARN", "warn, svctrack_server=debug", "svctrack_server=debug"]
-        {
-            assert_eq!(without_level(filter), None, "{filter}");
-        }
-        assert_eq!(without_level("bananas"), Some("bananas"));
-        assert_eq!(without_level("info,svctrack_server"), Some("svctrack_server"));
-    }
 }

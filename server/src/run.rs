@@ -18,7 +18,7 @@ use crate::{
     housekeeping,
     limits::STOP_TIMEOUT,
     listen::{Listen, own_url},
-    observe,
+    log, observe,
     refusal::refusal,
     router,
     running_at::RunningAt,
@@ -64,7 +64,7 @@ fn advice(cause: &io::Error) -> &'static str {
 /// # Errors
 /// [`RunError`], each cause with its own words.
 pub async fn run(config: Config) -> Result<(), RunError> {
-    observe::start_logging(&config.log).map_err(RunError::Setting)?;
+    let _logging = log::start(&config.log).map_err(RunError::Setting)?;
     observe::log_panics();
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;

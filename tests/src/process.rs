@@ -1,7 +1,6 @@
 //! The server as its users run it: the built binary, in a process of its own.
 
 use std::{
-    fs::File,
     path::{Path, PathBuf},
     process::{Command as Build, Stdio},
     sync::OnceLock,
@@ -81,10 +80,15 @@ impl Server {
         Self::start_by(command(folder), folder, token, flags).await
     }
 
-    /// The same, with its log in a file.
-    pub async fn start_with_log(folder: &Path, token: &Token, flags: &[&str], log: &Path) -> Self {
+    /// The same, with its log in a file or a pipe.
+    pub async fn start_with_log(
+        folder: &Path,
+        token: &Token,
+        flags: &[&str],
+        log: impl Into<Stdio>,
+    ) -> Self {
         let mut command = command(folder);
-        command.stderr(File::create(log).unwrap());
+        command.stderr(log);
         Self::start_by(command, folder, token, flags).await
     }
 

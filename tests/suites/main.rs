@@ -3,6 +3,7 @@
 mod access;
 mod activities;
 mod backup;
+mod broken_log;
 mod browser;
 mod cases;
 mod corpora;

@@ -150,7 +150,13 @@ async fn the_log_holds_no_e_mail_and_no_token() {
     let folder = tempfile::tempdir().unwrap();
     let token = Token::generate().unwrap();
     let log = folder.path().join("log");
-    let server = Server::start_with_log(folder.path(), &token, &["--log", "debug"], &log).await;
+    let server = Server::start_with_log(
+        folder.path(),
+        &token,
+        &["--log", "debug"],
+        fs::File::create(&log).unwrap(),
+    )
+    .await;
     let client = &server.client;
     client.post("/companies", &json!({"name": "Acme", "domains": ["canary.example"]})).await;
     client.track(&json!({"email": "canary@canary.example", "action": "x"})).await.unwrap();

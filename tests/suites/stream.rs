@@ -1,5 +1,7 @@
 //! Activities as they are stored, heard as server-sent events.
 
+use std::fs;
+
 use hyper::StatusCode;
 use serde_json::json;
 use svctrack_server::auth::Token;
@@ -113,10 +115,11 @@ async fn a_stop_ends_every_stream_and_waits_for_none() {
     let folder = tempfile::tempdir().unwrap();
     let log = folder.path().join("log");
     let token = Token::generate().unwrap();
-    let server = Server::start_with_log(folder.path(), &token, &[], &log).await;
+    let server =
+        Server::start_with_log(folder.path(), &token, &[], fs::File::create(&log).unwrap()).await;
     let mut events = server.client.listen("/activities/stream", &[]).await;
     server.stop().await;
     assert!(events.next().await.is_none());
-    let log = std::fs::read_to_string(log).unwrap();
+    let log = fs::read_to_string(log).unwrap();
     assert!(!log.contains("did not end in time"), "{log}");
 }

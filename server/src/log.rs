@@ -1,0 +1,180 @@
+//! Log lines: filtered, and written to standard error by a thread of their own, so that no line ever blocks or ends
+//! the server. Lines that cannot be written are counted, and their number is logged once lines can be written again.
+
+use std::{
+    fmt::Display,
+    io::{self, IsTerminal as _, Write},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+        mpsc::{self, Receiver, SyncSender},
+    },
+    thread,
+    time::Duration,
+};
+
+use tracing_subscriber::{EnvFilter, filter::LevelFilter};
+
+/// Lines that wait to be written: at some 200 bytes each they take 1 MB.
+const MAX_WAITING_LINES: usize = 5_000;
+/// How long a process that ends waits until its last lines are written.
+const FLUSH_WITHIN: Duration = Duration::from_secs(1);
+
+/// What the writing thread is sent.
+enum Entry {
+    Line(Vec<u8>),
+    /// All lines before it are written when this is answered.
+    Flush(SyncSender<()>),
+}
+
+/// The way of a line to the writing thread. A line is lost where too many wait.
+#[derive(Clone)]
+struct Lines {
+    waiting: SyncSender<Entry>,
+    lost: Arc<AtomicU64>,
+}
+
+impl Lines {
+    /// Starts the thread that writes lines.
+    fn to(to: impl Write + Send + 'static) -> io::Result<Self> {
+        let (waiting, received) = mpsc::sync_channel(MAX_WAITING_LINES);
+        let lost = Arc::<AtomicU64>::default();
+        let counter = lost.clone();
+        let write = move || write_lines(&received, &counter, to);
+        thread::Builder::new().name("log".to_owned()).spawn(write)?;
+        Ok(Self { waiting, lost })
+    }
+}
+
+/// The subscriber writes each line at once.
+impl Write for Lines {
+    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+        if self.waiting.try_send(Entry::Line(line.to_vec())).is_err() {
+            self.lost.fetch_add(1, Ordering::Relaxed);
+        }
+        Ok(line.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Writes lines until nobody can send any; before one, how many were lost.
+fn write_lines(waiting: &Receiver<Entry>, lost: &AtomicU64, mut to: impl Write) {
+    for entry in waiting {
+        match entry {
+            Entry::Line(line) => {
+                let count = lost.swap(0, Ordering::Relaxed);
+                let mut text = match count {
+                    0 => Vec::new(),
+                    _ => {
+                        format!(" WARN svctrack_server::log: log lines lost count={count}\n").into()
+                    }
+                };
+                text.extend(line);
+                if to.write_all(&text).and_then(|()| to.flush()).is_err() {
+                    lost.fetch_add(count + 1, Ordering::Relaxed);
+                }
+            }
+            // Who asked may have given up.
+            Entry::Flush(done) => drop(done.send(())),
+        }
+    }
+}
+
+/// The logging of a process. When it is dropped, the lines that wait are written.
+#[must_use]
+pub(crate) struct Logging(Lines);
+
+impl Drop for Logging {
+    fn drop(&mut self) {
+        let (done, written) = mpsc::sync_channel(1);
+        if self.0.waiting.try_send(Entry::Flush(done)).is_ok() {
+            let _ = written.recv_timeout(FLUSH_WITHIN);
+        }
+    }
+}
+
+/// A part of a filter that names no level: it would be taken for a module, and all else would be silent.
+fn without_level(filter: &str) -> Option<&str> {
+    let has_level = |part: &str| part.contains('=') || part.trim().parse::<LevelFilter>().is_ok();
+    filter.split(',').find(|part| !has_level(part))
+}
+
+/// Sends log lines to standard error, filtered by `filter` (`info`, `debug`, `warn,svctrack_server=debug`).
+///
+/// # Errors
+/// When the filter cannot be read, or no thread can be started, with the reason.
+pub(crate) fn start(filter: &str) -> Result<Logging, String> {
+    let refused = |why: &dyn Display| format!("`log` must be a filter such as `info`; {why}");
+    if let Some(part) = without_level(filter) {
+        return Err(refused(&format!("`{part}` names no level")));
+    }
+    let filter = EnvFilter::try_new(filter).map_err(|error| refused(&error))?;
+    let lines =
+        Lines::to(io::stderr()).map_err(|error| format!("logging cannot start: {error}"))?;
+    let logging = Logging(lines.clone());
+    // A second start in one process, as tests make it, keeps the first one's logging. Internal errors would be
+    // printed, which panics where standard error is closed.
+    let _ = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_ansi(io::stderr().is_terminal())
+        .with_writer(move || lines.clone())
+        .log_internal_errors(false)
+        .try_init();
+    Ok(logging)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_filter_names_a_level_in_each_of_its_parts() {
+        for filter in
+            ["info", "off", "WARN", "warn, svctrack_server=debug", "svctrack_server=debug"]
+        {
+            assert_eq!(without_level(filter), None, "{filter}");
+        }
+        assert_eq!(without_level("bananas"), Some("bananas"));
+        assert_eq!(without_level("info,svctrack_server"), Some("svctrack_server"));
+    }
+
+    /// Takes lines while it may, and fails otherwise.
+    struct Taker {
+        may: Receiver<bool>,
+        written: mpsc::Sender<String>,
+    }
+
+    impl Write for Taker {
+        fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+            if self.may.recv() == Ok(true) {
+                self.written.send(String::from_utf8_lossy(line).into_owned()).unwrap();
+                return Ok(line.len());
+            }
+            Err(io::Error::other("full"))
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn lines_that_fail_or_do_not_fit_are_counted_and_the_count_is_written() {
+        let (allow, may) = mpsc::channel();
+        let (written, lines_written) = mpsc::channel();
+        let mut lines = Lines::to(Taker { may, written }).unwrap();
+        // One is held by the writer, as many as may wait do so, and three are too many.
+        lines.write_all(b"first").unwrap();
+        while lines.waiting.try_send(Entry::Line(b"waits".to_vec())).is_ok() {}
+        (0..2).for_each(|_| lines.write_all(b"lost").unwrap());
+        assert!(lines.lost.load(Ordering::Relaxed) > 0);
+        let lost = lines.lost.load(Ordering::Relaxed) + 1;
+        allow.send(false).unwrap();
+        allow.send(true).unwrap();
+        let next = lines_written.recv().unwrap();
+        assert_eq!(next, format!(" WARN svctrack_server::log: log lines lost count={lost}\nwaits"));
+    }
+}
