@@ -38,7 +38,7 @@ pub fn plan(
 /// The same for an event that has waited.
 ///
 /// # Errors
-/// As [`plan`].
+/// As `plan`.
 pub fn replay(
     sent: &Incoming<'_>,
     settings: TrackingSettings,
