@@ -11,8 +11,8 @@ from svctrack_client.models import (
     BulkAnswer,
     Problem,
     Product,
+    ProductBulkItem,
     ProductCreate,
-    ProductUpdate,
     RealtimeEvent,
 )
 
@@ -31,9 +31,9 @@ def main(base_url: str, token: str, tenant: UUID) -> None:
     assert [(item.field_id, item.name) for item in listed] == [(product.field_id, "Plan")], listed
 
     items = [
-        ProductUpdate(external_id="python-1", mrr=120),
-        ProductUpdate(external_id="python-2", name="Other"),
-        ProductUpdate(mrr=1),
+        ProductBulkItem(external_id="python-1", mrr=120),
+        ProductBulkItem(external_id="python-2", name="Other"),
+        ProductBulkItem(mrr=1),
     ]
     upserted = put_products.sync(client=client, body=items)
     assert isinstance(upserted, BulkAnswer), upserted

@@ -40,9 +40,12 @@ pub enum Route {
 impl Route {
     /// All of them.
     pub const ALL: [Self; 4] = [Self::Realtime, Self::Pipeline, Self::Bulk, Self::Tickets];
+    /// Their names in answers.
+    pub const NAMES: [&'static str; 4] =
+        [Self::Realtime.name(), Self::Pipeline.name(), Self::Bulk.name(), Self::Tickets.name()];
 
     /// Its name in answers.
-    pub fn name(self) -> &'static str {
+    pub const fn name(self) -> &'static str {
         match self {
             Self::Realtime => "realtime",
             Self::Pipeline => "pipeline",

@@ -18,7 +18,7 @@ use super::{
     settings::{self, Currencies},
 };
 use crate::{
-    schema::{FillCtx, LookupError, ReadCtx},
+    schema::{FillCtx, Kind, LookupError, ReadCtx, Row},
     value::{Document, Json, Timestamp, Zone, time::DAY_MS},
 };
 
@@ -29,6 +29,9 @@ const LENGTH_TOLERANCE: Decimal = Decimal::from_parts(1, 0, 0, false, 2);
 /// How many days before or after the end of a license its successor begins: a month, since renewals
 /// are often signed late, or begin with the next month.
 const MAX_GAP_DAYS: i64 = 31;
+/// Among how many licenses of a company the successor of one is looked for when that one is read: more than
+/// companies have, and few enough that nothing waits for it. The company itself looks among all.
+const MAX_LOOKED_AT: usize = 1_000;
 
 /// Name of the issue that a creation leaves behind and later writes keep (R22).
 pub(super) const PRODUCT_AMBIGUOUS: &str = "product_ambiguous";
@@ -36,12 +39,19 @@ pub(super) const PRODUCT_AMBIGUOUS: &str = "product_ambiguous";
 /// An issue: `code`, the property, and the message.
 pub(super) type Found<'f> = (&'static str, &'static str, &'f str);
 
+/// The members of an issue.
+pub(super) const MEMBERS: &[Row] = &[
+    Row::new("code", Kind::Text, "What it is, stable.").required(),
+    Row::new("field", Kind::Text, "The property that it is about.").required(),
+    Row::new("message", Kind::Text, "What is wrong.").required(),
+];
+
 /// The issue as a response shows it.
 pub(super) fn shown((code, field, message): Found<'_>) -> Json {
     let mut issue = Document::default();
-    issue.set("code", Json::string(code));
-    issue.set("field", Json::string(field));
-    issue.set("message", Json::string(message));
+    for (member, text) in MEMBERS.iter().zip([code, field, message]) {
+        issue.set(member.name, Json::string(text));
+    }
     Json::object(&issue)
 }
 
@@ -75,11 +85,12 @@ fn missing(license: &Document, zone: Zone) -> [(bool, Found<'static>); 5] {
     let from = (!has(FROM_DATE.name), ("from_date_missing", FROM_DATE.name, message));
     let message = "`_currency` is needed for amounts to count";
     let currency = (!has(CURRENCY.name), ("currency_missing", CURRENCY.name, message));
-    let priceless = !has(MRR.name) && !has(VALUE.name) && price_of(license, zone).is_none();
-    let price = (priceless, ("price_missing", VALUE.name, "`mrr` or `value` is needed"));
-    let open = !is_fixed(license) && !has(MRR.name) && price_of(license, zone).is_none();
+    let priceless = price_of(license, zone).is_none();
+    let message = "`mrr` or `value` is needed";
+    let price = (priceless && !has(VALUE.name), ("price_missing", VALUE.name, message));
     let message = "a license without fixed period needs `mrr`";
-    [ambiguous, from, currency, price, (open, ("mrr_missing", MRR.name, message))]
+    let open = (priceless && !is_fixed(license), ("mrr_missing", MRR.name, message));
+    [ambiguous, from, currency, price, open]
 }
 
 fn differing(license: &Document, zone: Zone) -> [(bool, Found<'static>); 3] {
@@ -139,8 +150,8 @@ pub(super) fn read_issues(
         && let Some(company) = COMPANY_ID.get(license)
     {
         let zone = settings::time_zone_at_read(ctx)?;
-        let licenses = ctx.referring(&LICENSE, COMPANY_ID.name, company)?;
-        if !Successors::of(&licenses).has(license, zone) {
+        let licenses = ctx.referring(&LICENSE, COMPANY_ID.name, company, MAX_LOOKED_AT)?;
+        if licenses.is_some_and(|licenses| !Successors::of(&licenses).has(license, zone)) {
             let message = "no license follows this one, though it is `renewed`";
             issues.push(shown((SUCCESSOR_MISSING, RENEWAL_STATUS.name, message)));
         }
@@ -210,4 +221,46 @@ fn begins_of_successors(license: &Document, zone: Zone) -> Option<RangeInclusive
     let last = end + MAX_GAP_DAYS * DAY_MS;
     let at = Timestamp::from_ms_clamped;
     (first <= last).then(|| at(first)..=at(last))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        plan::{self, Ctx, memory::Memory},
+        resources::company::{self, COMPANY},
+        schema::Lookup as _,
+        value::{IdSequence, ObjectId},
+    };
+
+    #[test]
+    fn a_successor_is_looked_for_among_a_limited_number_of_licenses() {
+        let mut store = Memory::default();
+        let mut ctx = Ctx::new(Timestamp::MIN, IdSequence::new([0; 5]), None);
+        let mut create = |store: &mut Memory, def, text: &str| {
+            let sent = Document::parse(text.as_bytes()).unwrap();
+            let planned = plan::create(def, sent, &*store, &mut ctx).unwrap();
+            store.apply(&planned.changes);
+            planned.id
+        };
+        let company = create(&mut store, &COMPANY, r#"{"name":"Acme"}"#);
+        let text = |status| {
+            format!(
+                r#"{{"companyId":"{company}","_currency":"EUR","mrr":1,"fromDate":"2026-01-01","renewalStatus":"{status}"}}"#
+            )
+        };
+        let renewed = create(&mut store, &LICENSE, &text("renewed"));
+        let says_missing = |store: &Memory, def, id: ObjectId| {
+            let record = store.record(def, id).unwrap().unwrap();
+            let answer = plan::answer(def, &record, &ReadCtx::new(Timestamp::MIN, store)).unwrap();
+            answer.to_text().contains(SUCCESSOR_MISSING)
+        };
+        for _ in 1..MAX_LOOKED_AT {
+            create(&mut store, &LICENSE, &text("ongoing"));
+        }
+        assert!(says_missing(&store, &LICENSE, renewed));
+        create(&mut store, &LICENSE, &text("ongoing"));
+        assert!(!says_missing(&store, &LICENSE, renewed));
+        assert!(says_missing(&store, &COMPANY, company), "{}", company::ISSUES.name);
+    }
 }

@@ -207,3 +207,31 @@ pub(super) fn fill_invoice_cycle_interval(license: &Document, _: FillCtx) -> Opt
     let custom = INVOICE_CYCLE.get(license).as_deref() == Some("custom");
     Some(Json::integer(custom.into()))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_term_is_invoiced_by_its_length() {
+        for (tenths, cycle) in [
+            (0, "once"),
+            (10, "monthly"),
+            (20, "once"),
+            (30, "quarterly"),
+            (60, "semiAnnual"),
+            (120, "yearly"),
+            (125, "once"),
+            (180, "once"),
+            (360, "yearly"),
+        ] {
+            assert_eq!(cycle_of(Decimal::new(tenths, 1)), cycle, "{tenths} tenths of a month");
+        }
+    }
+
+    #[test]
+    fn an_end_is_before_the_year_9999() {
+        let at = |text| Timestamp::parse(text).unwrap();
+        assert!(is_end(at("9998-12-31T23:59:59.999Z")) && !is_end(at("9999-01-01")));
+    }
+}

@@ -77,8 +77,14 @@ pub fn resolve(
 
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
+
     use super::*;
-    use crate::schema::Fill;
+    use crate::{
+        plan::{self, Ctx, memory::Memory},
+        schema::{Fill, ReadCtx, shape},
+        value::{Document, IdSequence, ObjectId, Timestamp},
+    };
 
     #[test]
     fn no_two_resources_share_a_name_a_path_or_a_code() {
@@ -91,12 +97,116 @@ mod tests {
 
     #[test]
     fn every_resource_says_what_it_is() {
-        for def in REGISTRY {
+        for def in REGISTRY.iter().copied().chain([&settings::SETTINGS]) {
             assert!(def.code > 0 && def.doc.ends_with('.'), "{}", def.path);
+            assert!(!def.name.is_empty(), "{}", def.path);
             assert_eq!(def.not_found, format!("{}_not_found", def.name));
+        }
+        for def in REGISTRY {
             assert_eq!(by_code(def.code), Some(*def));
             assert_eq!(by_name(def.name), Some(*def));
         }
+    }
+
+    #[test]
+    fn every_resource_returns_as_many_records_as_the_contract_says() {
+        let others = [("companies", 100, 5_000), ("endusers", 100, 10_000), ("users", 100, 10_000)];
+        for def in REGISTRY {
+            let found = (def.path, def.list.default, def.list.max);
+            let expect = match def.path {
+                "tickets" => ("tickets", 500, 10_000),
+                path => {
+                    others.into_iter().find(|other| other.0 == path).unwrap_or((path, 100, 2_000))
+                }
+            };
+            assert_eq!(found, expect);
+        }
+    }
+
+    fn parse(text: &str) -> Document {
+        Document::parse(text.as_bytes()).unwrap()
+    }
+
+    /// A store in which there is the company of a first start, and the example of each resource.
+    fn with_examples() -> (Memory, Ctx, Vec<(&'static ResourceDef, ObjectId)>) {
+        let mut store = Memory::default();
+        let mut ctx = Ctx::new(Timestamp::MIN, IdSequence::new([0; 5]), None);
+        let mut create = |def: &'static ResourceDef, text: &str| {
+            let shaped = shape::check_create(def, &parse(text)).unwrap();
+            let planned = plan::create(def, shaped.patch, &store, &mut ctx).unwrap();
+            store.apply(&planned.changes);
+            (def, planned.id)
+        };
+        create(&company::COMPANY, r#"{"name":"Demo","externalId":"demo"}"#);
+        let made = REGISTRY.iter().map(|def| create(def, def.example)).collect();
+        (store, ctx, made)
+    }
+
+    #[test]
+    fn every_example_works_as_it_stands() {
+        let (store, mut ctx, made) = with_examples();
+        for (def, id) in made {
+            let shaped = shape::check_update(def, &parse(def.example_update)).unwrap();
+            let planned = plan::update(def, id, shaped.patch, &store, &mut ctx).unwrap();
+            assert!(!planned.changes.is_empty(), "{}", def.path);
+        }
+        let update = parse(settings::SETTINGS.example_update);
+        assert!(shape::check_update(&settings::SETTINGS, &update).is_ok());
+    }
+
+    /// Notes the greatest number of records that is asked for at once.
+    struct Counting(Memory, Cell<usize>);
+
+    impl Lookup for Counting {
+        fn record(&self, def: &ResourceDef, id: ObjectId) -> Result<Option<Document>, LookupError> {
+            self.0.record(def, id)
+        }
+
+        fn holders(
+            &self,
+            def: &ResourceDef,
+            row: &str,
+            key: &str,
+            limit: usize,
+        ) -> Result<Vec<ObjectId>, LookupError> {
+            self.1.set(self.1.get().max(limit));
+            self.0.holders(def, row, key, limit)
+        }
+    }
+
+    #[test]
+    fn a_resource_that_looks_at_any_number_of_records_says_so() {
+        let (mut store, mut ctx, made) = with_examples();
+        let of_license = made.iter().find(|(def, _)| **def == license::LICENSE).unwrap().1;
+        let renewed = parse(r#"{"renewalStatus":"renewed"}"#);
+        let renewed = plan::update(&license::LICENSE, of_license, renewed, &store, &mut ctx);
+        store.apply(&renewed.unwrap().changes);
+        for (def, id) in made {
+            let lookup = Counting(store.clone(), Cell::new(0));
+            let stored = lookup.record(def, id).unwrap().unwrap();
+            plan::answer(def, &stored, &ReadCtx::new(Timestamp::MIN, &lookup)).unwrap();
+            assert_eq!(lookup.1.get() == usize::MAX, def.looks_at_many, "{}", def.path);
+        }
+    }
+
+    #[test]
+    fn references_in_filters_are_replaced_by_the_ids_that_they_name() {
+        let (store, _, made) = with_examples();
+        let id_of = |path: &str| made.iter().find(|(def, _)| def.path == path).unwrap().1;
+        let resolved = |def: &ResourceDef, name: &str, value: &str| {
+            let mut filters = vec![Filter::parse(def.rows, name, value).unwrap().unwrap()];
+            resolve(&mut filters, def, &store).unwrap();
+            filters[0].texts().unwrap().into_iter().map(str::to_owned).collect::<Vec<_>>()
+        };
+        let (company, license) = (id_of("companies").to_string(), id_of("licenses").to_string());
+        let by_company = |value: &str| resolved(&license::LICENSE, "companyId", value);
+        assert_eq!(by_company("extid-example-company"), [&*company]);
+        assert_eq!(by_company(&format!("extid-example-company,{license}")), [&*company, &*license]);
+        assert_eq!(by_company("extid-nobody"), ["extid-nobody"]);
+        let by_id = |value: &str| resolved(&license::LICENSE, "_id", value);
+        assert_eq!(by_id("extid-example-license"), [&*license]);
+        let by_product = |value: &str| resolved(&license::LICENSE, "product", value);
+        assert_eq!(by_product("extid-example-product"), ["extid-example-product"]);
     }
 
     #[test]

@@ -233,3 +233,42 @@ fn check_currencies(currencies: &Document, issues: &mut Vec<Issue>) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(text: &str) -> Document {
+        Document::parse(text.as_bytes()).unwrap()
+    }
+
+    #[test]
+    fn the_limits_of_a_tenant_are_read() {
+        let set = of(
+            r#"{"maxNewEndUsersPerHour":50,"activityRetentionDays":30,"rateLimits":{"requestsPerSecond":7,"trackingPerSecond":9}}"#,
+        );
+        let limits = |set: &Document| {
+            let per_second = [requests_per_second(set), tracking_per_second(set)];
+            (
+                max_new_end_users_per_hour(set),
+                activity_retention_days(set),
+                per_second.map(|limit| limit.map(NonZeroU32::get)),
+            )
+        };
+        assert_eq!(limits(&set), (Some(50), Some(30), [Some(7), Some(9)]));
+        assert_eq!(limits(&Document::default()), (None, None, [None, None]));
+    }
+
+    #[test]
+    fn a_rate_is_what_one_unit_is_worth_in_the_base_currency() {
+        let set = of(r#"{"currencies":{"base":"EUR","rates":{"USD":0.9}}}"#);
+        let currencies = Currencies::of(&set).unwrap();
+        let rates = ["EUR", "USD", "SEK"].map(|name| currencies.rate(name));
+        assert_eq!(rates, [Some(Decimal::ONE), Some(Decimal::new(9, 1)), None]);
+        for nothing in
+            [r#"{"currencies":{"base":"EUR"}}"#, r#"{"currencies":{"base":"EUR","rates":{}}}"#]
+        {
+            assert_eq!(Currencies::of(&of(nothing)), None);
+        }
+    }
+}

@@ -98,6 +98,8 @@ pub struct Row {
     pub at_read: Option<FillOnRead>,
     /// The resource whose records it refers to.
     pub refers: Option<Refers>,
+    /// The members of each of its values, where these are objects of a known form.
+    pub members: &'static [Row],
     /// The only values that it takes, if there are few.
     pub values: &'static [&'static str],
     /// Other words for these values, each with the value that it stands for.
@@ -135,6 +137,7 @@ impl Row {
             fill: Fill::Sent,
             at_read: None,
             refers: None,
+            members: &[],
             values: &[],
             aliases: &[],
             range: None,
@@ -177,6 +180,12 @@ impl Row {
     /// A body may carry it although the service fills it.
     pub const fn prepared(mut self) -> Self {
         self.prepared = true;
+        self
+    }
+
+    /// Each of its values is an object with these members.
+    pub const fn each_with(mut self, members: &'static [Self]) -> Self {
+        self.members = members;
         self
     }
 

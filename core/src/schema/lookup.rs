@@ -14,7 +14,7 @@ pub trait Lookup {
     fn record(&self, def: &ResourceDef, id: ObjectId) -> Result<Option<Document>, LookupError>;
 
     /// The one record that holds `key` in the unique row `row`; `key` is in the form of
-    /// [`super::index::key_of`].
+    /// [`super::index::key_of`]. For stores that keep entries of unique rows apart.
     ///
     /// # Errors
     /// When the store cannot say.
@@ -23,7 +23,9 @@ pub trait Lookup {
         def: &ResourceDef,
         row: &str,
         key: &str,
-    ) -> Result<Option<ObjectId>, LookupError>;
+    ) -> Result<Option<ObjectId>, LookupError> {
+        Ok(self.holders(def, row, key, 1)?.first().copied())
+    }
 
     /// The records that hold `key` in the indexed row `row`, lowest id first, at most `limit`.
     ///
@@ -102,13 +104,13 @@ pub struct ReadCtx<'a> {
 }
 
 #[expect(clippy::disallowed_types, reason = "it keeps what was read; no answer depends on it")]
-type Memo = std::cell::RefCell<Option<(Reference, Rc<[Document]>)>>;
+type Memo = std::cell::RefCell<Option<(Reference, Option<Rc<[Document]>>)>>;
 
 #[expect(clippy::disallowed_types, reason = "it keeps what was read; no answer depends on it")]
 type Shared = std::cell::RefCell<Option<((u8, ObjectId), Rc<Document>)>>;
 
-/// Records of a resource, by its byte and a row, that refer to another.
-type Reference = (u8, &'static str, ObjectId);
+/// Records of a resource, by its byte and a row, that refer to another, and how many at the most.
+type Reference = (u8, &'static str, ObjectId, usize);
 
 impl<'a> ReadCtx<'a> {
     /// What rows may look at in this moment.
@@ -132,8 +134,8 @@ impl<'a> ReadCtx<'a> {
         Ok(record)
     }
 
-    /// The records that refer to `id` in `row`. The latest ones are kept, since several rows of a record
-    /// look at the same.
+    /// The records that refer to `id` in `row`, unless there are more than `most`. The latest ones are kept,
+    /// since several rows of a record look at the same.
     ///
     /// # Errors
     /// When the store cannot say.
@@ -142,19 +144,26 @@ impl<'a> ReadCtx<'a> {
         def: &ResourceDef,
         row: &'static str,
         id: ObjectId,
-    ) -> Result<Rc<[Document]>, LookupError> {
-        let reference = (def.code, row, id);
+        most: usize,
+    ) -> Result<Option<Rc<[Document]>>, LookupError> {
+        let reference = (def.code, row, id, most);
         let known = self.referring.borrow().as_ref().filter(|known| known.0 == reference).cloned();
         if let Some((_, records)) = known {
             return Ok(records);
         }
-        let mut records = Vec::new();
-        for id in self.lookup.holders(def, row, &id.to_string(), usize::MAX)? {
-            records.extend(self.lookup.record(def, id)?);
-        }
-        let records: Rc<[Document]> = records.into();
+        let ids = self.lookup.holders(def, row, &id.to_string(), most.saturating_add(1))?;
+        let records = if ids.len() > most { None } else { Some(self.records(def, ids)?) };
         self.referring.replace(Some((reference, records.clone())));
         Ok(records)
+    }
+
+    fn records(
+        &self,
+        def: &ResourceDef,
+        ids: Vec<ObjectId>,
+    ) -> Result<Rc<[Document]>, LookupError> {
+        let records = ids.into_iter().filter_map(|id| self.lookup.record(def, id).transpose());
+        records.collect()
     }
 }
 

@@ -1,8 +1,11 @@
 //! The properties of an activity and of an entry of the report, as lists answer them (R38, R42): by these they are
-//! filtered, and these are the columns of a list as CSV (R50).
+//! filtered, these are the columns of a list as CSV (R50), and as these the API describes them.
 
 use super::{activity, report};
-use crate::schema::{Kind, ResourceDef, Row};
+use crate::{
+    plan::Route,
+    schema::{Kind, ResourceDef, Row},
+};
 
 /// An activity.
 pub static ACTIVITY: ResourceDef = ResourceDef {
@@ -10,31 +13,33 @@ pub static ACTIVITY: ResourceDef = ResourceDef {
     path: "activities",
     doc: "Something that an end user did.",
     rows: &[
-        Row::new("_id", Kind::Id, "Id of the activity.").service(),
-        Row::new("companyId", Kind::Reference, "Company of the user at that time.")
-            .refers("company")
-            .service(),
-        Row::new("endUserId", Kind::Reference, "The end user.").refers("enduser").service(),
-        Row::new("endUserName", Kind::Text, "Name of the user now.").service(),
-        Row::new("email", Kind::Email, "E-mail of the user now.").service(),
-        Row::new("externalId", Kind::Key, "`externalId` of the user now.").service(),
-        Row::new("assetId", Kind::Reference, "The asset, if it was found.")
-            .refers("asset")
-            .service(),
-        Row::new("assetExtId", Kind::Key, "Id of the asset, as it was sent.").service(),
-        Row::new("projectId", Kind::Reference, "The project, if it was found.")
-            .refers("project")
-            .service(),
-        Row::new("projectExtId", Kind::Key, "Id of the project, as it was sent.").service(),
-        Row::new("action", Kind::Text, "What the user did.").service(),
-        Row::new("info", Kind::Object, "Extra data of the event.").service(),
-        Row::new("count", Kind::Integer, "Number of occurrences.").service(),
-        Row::new("weight", Kind::Number, "Relative importance.").service(),
-        Row::new("passive", Kind::Bool, "Whether it counts as no activity.").service(),
-        Row::new("date", Kind::Date, "When it happened.").service(),
-        Row::new("receivedAt", Kind::Date, "When it was received.").service(),
-        Row::new("route", Kind::Text, "How it came in.").service(),
-        Row::new("messageId", Kind::Key, "Id of the event.").service(),
+        row("_id", Kind::Id, "Id of the activity; ids ascend in the order of storing.").required(),
+        row("companyId", Kind::Reference, "Company of the user when it was stored.")
+            .refers("company"),
+        row("endUserId", Kind::Reference, "The end user.").refers("enduser").required(),
+        row("endUserName", Kind::Text, "Name of the user now."),
+        row("email", Kind::Email, "E-mail of the user now."),
+        row("externalId", Kind::Key, "`externalId` of the user now."),
+        row("assetId", Kind::Reference, "The asset, where one has the `externalId` that was sent.")
+            .refers("asset"),
+        row("assetExtId", Kind::Key, "`externalId` of the asset, as it was sent."),
+        row(
+            "projectId",
+            Kind::Reference,
+            "The project, where one has the `externalId` that was sent.",
+        )
+        .refers("project"),
+        row("projectExtId", Kind::Key, "`externalId` of the project, as it was sent."),
+        row("action", Kind::Text, "What the user did.").required(),
+        row("info", Kind::Object, "Extra data of the event, as it was sent."),
+        row("count", Kind::Integer, "Number of occurrences, 1 to 300.").required(),
+        row("weight", Kind::Number, "Relative importance: how much each counts in `experience`.")
+            .required(),
+        row("passive", Kind::Bool, "Whether it does not count as activity.").required(),
+        row("date", Kind::Date, "When it happened.").required(),
+        row("receivedAt", Kind::Date, "When it was received.").required(),
+        row("route", Kind::Text, "How it came in.").one_of(&Route::NAMES).required(),
+        row("messageId", Kind::Key, "The sender's id of the event."),
     ],
     list: activity::LIST,
     ..ResourceDef::PLAIN
@@ -44,25 +49,30 @@ pub static ACTIVITY: ResourceDef = ResourceDef {
 pub static ENTRY: ResourceDef = ResourceDef {
     name: "integrationissue",
     path: "integrationissues",
-    doc: "A possible integration issue.",
+    doc: "Something that senders should fix.",
     rows: &[
-        Row::new("_id", Kind::Id, "Id of the entry.").service(),
-        Row::new("route", Kind::Text, "How it came in.").service(),
-        Row::new("code", Kind::Text, "What it is.").service(),
-        Row::new("message", Kind::Text, "What is wrong, and what would fix it.").service(),
-        Row::new("at", Kind::Date, "When it was last seen.").service(),
-        Row::new("count", Kind::Integer, "How often it was seen.").service(),
-        Row::new("sample", Kind::Object, "What was sent, in short.").service(),
+        row("_id", Kind::Id, "Id of the entry.").required(),
+        row("route", Kind::Text, "How it came in.").one_of(&Route::NAMES).required(),
+        row("code", Kind::Text, "What it is, stable.").required(),
+        row("message", Kind::Text, "What is wrong, and what would fix it.").required(),
+        row("at", Kind::Date, "When it was last seen.").required(),
+        row("count", Kind::Integer, "How often it was seen.").required(),
+        row("sample", Kind::Object, "What was sent, in short.").required(),
     ],
     list: report::LIST,
     ..ResourceDef::PLAIN
 };
 
+/// A property that the service sets. One that is required is never null.
+const fn row(name: &'static str, kind: Kind, doc: &'static str) -> Row {
+    Row::new(name, kind, doc).service()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::{
-        plan::{Activity, Finding, Route},
+        plan::{Activity, Finding},
         value::{Document, ObjectId, Timestamp},
     };
 
@@ -70,6 +80,16 @@ mod tests {
     fn check(def: &ResourceDef, answer: &Document) {
         let names: Vec<&str> = answer.iter().map(|(name, _)| name).collect();
         assert_eq!(names, def.rows.iter().map(|row| row.name).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn they_are_called_as_their_lists_are() {
+        let said = [&ACTIVITY, &ENTRY].map(|def| (def.name, def.path, def.doc, def.list.max));
+        let expect = [
+            ("activity", "activities", "Something that an end user did.", 2_000),
+            ("integrationissue", "integrationissues", "Something that senders should fix.", 2_000),
+        ];
+        assert_eq!(said, expect);
     }
 
     #[test]

@@ -19,14 +19,11 @@ use crate::{
     },
     schema::{
         Filter, ListLimits, ResourceDef,
-        list::{
-            PairReader, Read, parse_after, parse_bool, parse_limit, parse_select, parse_time,
-            unreadable,
-        },
+        list::{PairReader, Read, parse_after, parse_bool, parse_limit, parse_select, parse_time},
     },
     value::{
         Document, Issue, Json, ObjectId, Timestamp, email,
-        issue::{MAX_QUOTED_CHARS, quoted, quoted_list},
+        issue::{MAX_QUOTED_CHARS, quoted},
     },
 };
 
@@ -430,8 +427,6 @@ impl Entry {
 /// What a list of the report asks for; newest entries first.
 #[derive(Clone, Debug)]
 pub struct ReportQuery {
-    /// Of this way in.
-    pub route: Option<Route>,
     /// Seen at this time or later.
     pub from: Option<Timestamp>,
     /// Only entries that meet all of these, as they are answered.
@@ -453,7 +448,6 @@ impl ReportQuery {
     /// Every parameter that cannot be read.
     pub fn parse(pairs: &[(String, String)]) -> Result<Read<Self>, Vec<Issue>> {
         let mut query = Self {
-            route: None,
             from: None,
             filters: Vec::new(),
             select: None,
@@ -470,9 +464,6 @@ impl ReportQuery {
 
     fn read(&mut self, name: &str, value: &str, reader: &mut PairReader) {
         match name {
-            "route" if !value.contains(',') => {
-                reader.set(&mut self.route, parse_route(name, value).map(Some))
-            }
             "from" => reader.set(&mut self.from, parse_time(name, value).map(Some)),
             "select" => self.select = parse_select(ENTRY.rows, value, reader),
             "limit" => reader.set(&mut self.limit, parse_limit(value, LIST)),
@@ -491,18 +482,9 @@ impl ReportQuery {
     /// Whether an entry is asked for.
     pub fn admits(&self, entry: &Entry) -> bool {
         let passes = |answer: &Document| self.filters.iter().all(|filter| filter.admits(answer));
-        self.route.is_none_or(|route| route == entry.route)
-            && self.from.is_none_or(|from| entry.at >= from)
+        self.from.is_none_or(|from| entry.at >= from)
             && (self.filters.is_empty() || passes(&entry.answer()))
     }
-}
-
-fn parse_route(name: &str, value: &str) -> Result<Route, Issue> {
-    let found = Route::ALL.into_iter().find(|route| route.name() == value);
-    found.ok_or_else(|| {
-        let names = Route::ALL.map(Route::name);
-        unreadable(name, &format!("one of {}", quoted_list(&names)), value)
-    })
 }
 
 #[cfg(test)]
@@ -519,6 +501,37 @@ mod tests {
         for id in ["7", "nullable", "00000000-0000-0000-0000-000000000001"] {
             assert!(!is_placeholder(id), "{id}");
         }
+    }
+
+    fn finding(at: Timestamp, count: u64) -> Finding {
+        Finding { at, count, ..suppressed(Route::Bulk, at) }
+    }
+
+    #[test]
+    fn an_entry_adds_up_what_it_folds_and_shows_the_latest_time() {
+        let at = Timestamp::from_ms_clamped;
+        let mut entry = Entry::of(&finding(at(5), 2), ObjectId::MIN, Vec::new());
+        entry.fold(&finding(at(9), 3), vec![1]);
+        entry.fold(&finding(at(7), 1), vec![2]);
+        assert_eq!((entry.count, entry.at, entry.people), (6, at(9), vec![2]));
+    }
+
+    #[test]
+    fn an_entry_is_asked_for_from_the_time_at_which_it_was_last_seen() {
+        let entry = Entry::of(&finding(Timestamp::MIN, 1), ObjectId::MIN, Vec::new());
+        let check = |name: &str, value: &str, expect: bool| {
+            let query = ReportQuery::parse(&[(name.to_owned(), value.to_owned())]).unwrap().query;
+            assert_eq!(query.admits(&entry), expect, "{name}={value}");
+        };
+        check("limit", "1", true);
+        check("from", "1970-01-01", true);
+        check("from", "1970-01-01T00:00:00.001Z", false);
+        check("route", "bulk", true);
+        check("route", "tickets,realtime", false);
+        check("code", "suppressed", true);
+        check("count", "1", true);
+        check("count", "2", false);
+        check("count", "true", true);
     }
 
     #[test]

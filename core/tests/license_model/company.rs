@@ -152,9 +152,13 @@ fn status(all: &[Known], world: World<'_>) -> &'static str {
         ongoing(known) && (begun(known) && !ended(known) || fixed(known) && ended(known))
     };
     let agreed = |known: &&Known| begun(known) && is_alone(known, all, world);
-    if dated().any(|known| held(&known) || agreed(&known)) {
+    let renewed = |known: &&Known| {
+        says(&known.1.shown, "renewalStatus", "renewed") && begun(known) && !ended(known)
+    };
+    let ahead = dated().any(|known| ongoing(known) && !begun(known));
+    if dated().any(|known| held(&known) || agreed(&known) || ahead && renewed(&known)) {
         "customer"
-    } else if dated().any(|known| ongoing(known) && !begun(known)) {
+    } else if ahead {
         "coming"
     } else if dated().any(|known| !ended(known)) {
         "canceled"

@@ -5,7 +5,7 @@ use svctrack_core::{resources::settings::SETTINGS, schema::ResourceDef};
 
 use super::{
     Kind, RouteDoc, examples,
-    records::{create_name, list_item_name, schema_name, update_name},
+    records::{bulk_item_name, create_name, list_item_name, schema_name, update_name},
     reference, set,
 };
 
@@ -21,7 +21,7 @@ pub(super) fn request_body(kind: Kind, def: Option<&'static ResourceDef>) -> Opt
     let schema = match kind {
         Kind::NewRecord => record(create_name)?,
         Kind::Record => record(update_name)?,
-        Kind::Items => many(record(update_name)?),
+        Kind::Items => many(record(bulk_item_name)?),
         Kind::Settings => reference(&update_name(&SETTINGS)),
         _ => schema_of(kind, def)?,
     };

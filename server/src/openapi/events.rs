@@ -1,8 +1,7 @@
-//! The schemas of events that come by the many or from a pipeline, and of the report about them.
+//! The schemas of events that come by the many or from a pipeline.
 
 use serde_json::{Value, json};
 use svctrack_core::{
-    plan::Route,
     tracking::{
         bulk::MAX_COUNT,
         event::{MAX_MESSAGE_ID_BYTES, MEMBERS, Place, name},
@@ -12,7 +11,7 @@ use svctrack_core::{
 
 use super::{
     reference,
-    schemas::{OBJECT_ID, TEXT, event, event_member},
+    schemas::{TEXT, event, event_member},
     set,
 };
 
@@ -103,93 +102,4 @@ pub(super) fn pipeline_body() -> Value {
             reference("PipelineBatch"),
         ],
     })
-}
-
-pub(super) fn integration_issue() -> Value {
-    let text = |description: &str| json!({ "type": "string", "description": description });
-    json!({
-        "type": "object", "required": ["_id"],
-        "description": "What senders should fix. In a list, `select` can leave out all but `_id`.",
-        "properties": {
-            "_id": text("Its id."),
-            "route": { "type": "string", "enum": Route::ALL.map(Route::name), "description": "How it came in." },
-            "code": text("What it is, stable."),
-            "message": text("What is wrong, and what would mend it."),
-            "at": { "type": "string", "format": "date-time", "description": "When it was last seen." },
-            "count": { "type": "integer", "description": "How often it was seen." },
-            "sample": { "type": "object", "additionalProperties": true, "description": "What was sent, in short." },
-        },
-    })
-}
-
-/// What somebody did, as it is read back (R38).
-pub(super) fn activity() -> Value {
-    let id = |description: &str| json!({ "type": ["string", "null"], "pattern": OBJECT_ID, "description": description });
-    let text =
-        |description: &str| json!({ "type": ["string", "null"], "description": description });
-    let time = |description: &str| json!({ "type": "string", "format": "date-time", "description": description });
-    json!({
-        "type": "object", "required": ["_id"],
-        "description": "What an end user did. In a list, `select` can leave out all but `_id`.",
-        "properties": {
-            "_id": { "type": "string", "pattern": OBJECT_ID, "description": "Its id; ids ascend in the order of storing." },
-            "companyId": id("The company of the user when it was stored."),
-            "endUserId": id("The user."),
-            "endUserName": text("The user's name now."),
-            "email": text("The user's e-mail now."),
-            "externalId": text("The user's `externalId` now."),
-            "assetId": id("The asset, where one has the `externalId` that was sent."),
-            "assetExtId": text("The `externalId` of the asset as it was sent."),
-            "projectId": id("The project, where one has the `externalId` that was sent."),
-            "projectExtId": text("The `externalId` of the project as it was sent."),
-            "action": { "type": "string", "description": "What was done." },
-            "info": { "type": ["object", "null"], "description": "Extra data, as it was sent.", "additionalProperties": true },
-            "count": { "type": "integer", "minimum": 1, "maximum": MAX_COUNT, "description": "How often." },
-            "weight": { "type": "number", "minimum": 0, "description": "How much it counts in `experience`." },
-            "passive": { "type": "boolean", "description": "Whether it does not count as activity." },
-            "date": time("When it happened."),
-            "receivedAt": time("When it was received."),
-            "route": { "type": "string", "enum": Route::ALL.map(Route::name), "description": "How it came in." },
-            "messageId": text("The sender's id of the event."),
-        },
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use svctrack_core::{
-        plan::Activity,
-        tracking::activity,
-        value::{ObjectId, Timestamp},
-    };
-
-    use super::*;
-
-    #[test]
-    fn an_activity_is_described_as_it_is_answered() {
-        let activity = Activity {
-            id: ObjectId::MIN,
-            company_id: None,
-            end_user_id: ObjectId::MIN,
-            asset_id: None,
-            asset: None,
-            project_id: None,
-            project: None,
-            action: "x".to_owned(),
-            info: None,
-            count: 1,
-            weight: 1.0,
-            passive: false,
-            date: Timestamp::MIN,
-            received_at: Timestamp::MIN,
-            route: Route::Realtime,
-            message_id: None,
-        };
-        let answer = activity::answer(&activity, None);
-        let mut answered: Vec<_> = answer.iter().map(|(name, _)| name.to_owned()).collect();
-        answered.sort_unstable();
-        let described = super::activity();
-        let described: Vec<_> = described["properties"].as_object().unwrap().keys().collect();
-        assert_eq!(answered.iter().collect::<Vec<_>>(), described);
-    }
 }

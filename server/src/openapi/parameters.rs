@@ -239,7 +239,7 @@ pub(super) fn report_parameters() -> Vec<Value> {
         parameter(
             "route",
             "Only of this way in.",
-            json!({ "type": "string", "enum": Route::ALL.map(Route::name) }),
+            json!({ "type": "string", "enum": Route::NAMES }),
         ),
         parameter(
             "code",

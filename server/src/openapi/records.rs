@@ -31,9 +31,14 @@ pub(super) fn create_name(def: &ResourceDef) -> String {
     format!("{}Create", schema_name(def))
 }
 
-/// The name of what an update and an item of a bulk upsert take.
+/// The name of what an update takes.
 pub(super) fn update_name(def: &ResourceDef) -> String {
     format!("{}Update", schema_name(def))
+}
+
+/// The name of what an item of a bulk upsert takes.
+pub(super) fn bulk_item_name(def: &ResourceDef) -> String {
+    format!("{}BulkItem", schema_name(def))
 }
 
 /// Adds the schemas of a resource.
@@ -42,6 +47,7 @@ pub(super) fn insert(schemas: &mut Map<String, Value>, def: &ResourceDef) {
     schemas.insert(list_item_name(def), list_item(def));
     schemas.insert(create_name(def), create(def));
     schemas.insert(update_name(def), update(def));
+    schemas.insert(bulk_item_name(def), bulk_item(def));
 }
 
 /// Adds the schemas of a resource of which there is one record.
@@ -50,17 +56,24 @@ pub(super) fn insert_single(schemas: &mut Map<String, Value>, def: &ResourceDef)
     schemas.insert(update_name(def), update(def));
 }
 
-/// A whole record, as a response shows it. What says something about a person can be erased.
+/// A whole record, as a response shows it.
 fn record(def: &ResourceDef) -> Value {
-    let required = |row: &&Row| ALWAYS.contains(&row.name) || (row.required && !row.personal);
-    let required = names(def.rows.iter().filter(required));
+    let required = names(def.rows.iter().filter(is_never_null));
     object(def.doc, def.rows.iter().map(shown), &required)
 }
 
 /// A record in a list: `select` leaves out all but the `_id`.
-fn list_item(def: &ResourceDef) -> Value {
+pub(super) fn list_item(def: &ResourceDef) -> Value {
     let doc = format!("{} In a list, `select` can leave out all but `_id`.", def.doc);
-    object(&doc, def.rows.iter().map(shown), &["_id"])
+    let mut item = record(def);
+    set(&mut item, "description", json!(doc));
+    set(&mut item, "required", json!(["_id"]));
+    item
+}
+
+/// What says something about a person can be erased.
+fn is_never_null(row: &&Row) -> bool {
+    ALWAYS.contains(&row.name) || (row.required && !row.personal)
 }
 
 fn create(def: &ResourceDef) -> Value {
@@ -68,14 +81,20 @@ fn create(def: &ResourceDef) -> Value {
     object(def.doc, sent().map(taken), &names(sent().filter(|row| row.required)))
 }
 
-/// What is absent is left alone; in bulk, `_id` is a key.
+/// What is absent is left alone. What GET returned can be sent back; what the service sets is ignored, of
+/// whatever type (R3).
 fn update(def: &ResourceDef) -> Value {
-    let sent = def.rows.iter().filter(|row| row.is_sent()).map(taken);
-    // Of any type: elsewhere it is ignored, never an error (R3).
-    let doc = "A string that selects the record in a bulk upsert; ignored elsewhere.";
-    let key = ("_id", json!({ "description": doc }));
-    let has_key = def.row("_id").is_some();
-    object(def.doc, has_key.then_some(key).into_iter().chain(sent), &[])
+    object(def.doc, def.rows.iter().filter(|row| row.is_sent()).map(taken), &[])
+}
+
+/// The same with `_id` as a key.
+fn bulk_item(def: &ResourceDef) -> Value {
+    let mut item = update(def);
+    let key = json!({ "type": ["string", "null"], "description": "Selects the record to update, before any other key." });
+    if let Some(properties) = item.get_mut("properties") {
+        set(properties, "_id", key);
+    }
+    item
 }
 
 fn names<'a>(rows: impl Iterator<Item = &'a Row>) -> Vec<&'static str> {
@@ -121,7 +140,7 @@ pub(super) fn shown(row: &Row) -> (&'static str, Value) {
         Kind::References | Kind::Texts => {
             json!({ "type": ["array", "null"], "items": { "type": "string" } })
         }
-        Kind::Values => json!({ "type": ["array", "null"], "items": {} }),
+        Kind::Values => json!({ "type": ["array", "null"], "items": items(row, shown) }),
         Kind::Object => json!({ "type": ["object", "null"], "additionalProperties": true }),
         Kind::Date => json!({ "type": ["string", "null"], "format": "date-time" }),
         Kind::Integer => json!({ "type": ["integer", "null"] }),
@@ -175,7 +194,7 @@ fn kind_schema(row: &Row) -> Value {
                 },
             ] },
         }),
-        Kind::Values => json!({ "type": ["array", "null"], "items": {} }),
+        Kind::Values => json!({ "type": ["array", "null"], "items": items(row, taken) }),
         Kind::Texts => {
             json!({ "type": ["array", "null"], "items": { "type": "string", "pattern": TEXT } })
         }
@@ -191,6 +210,18 @@ fn kind_schema(row: &Row) -> Value {
         }
         Kind::Bool => json!({ "type": ["boolean", "null"] }),
     }
+}
+
+/// What each value of an array is: of any form where none is known.
+fn items(row: &Row, member: fn(&Row) -> (&'static str, Value)) -> Value {
+    if row.members.is_empty() {
+        return json!({});
+    }
+    let required = names(row.members.iter().filter(|member| member.required));
+    let mut item =
+        object(&format!("One of `{}`.", row.name), row.members.iter().map(member), &required);
+    set(&mut item, "propertyNames", json!({ "pattern": TEXT }));
+    item
 }
 
 /// What a reference may be: one that need not find its record is stored as it is given (R2).

@@ -10,15 +10,15 @@ use svctrack_core::{
         settings::SETTINGS,
         ticket::TICKET,
     },
-    tracking::event::{Kind, MAX_EVENT_BYTES, MAX_MESSAGE_ID_BYTES, MEMBERS, Member, Place, name},
+    tracking::{
+        event::{Kind, MAX_EVENT_BYTES, MAX_MESSAGE_ID_BYTES, MEMBERS, Member, Place, name},
+        listed::{ACTIVITY, ENTRY},
+    },
 };
 
 use super::{
-    events::{
-        activity, bulk_event, integration_issue, pipeline_batch, pipeline_body, pipeline_call,
-        sdk_call,
-    },
-    records::{self, schema_name, taken},
+    events::{bulk_event, pipeline_batch, pipeline_body, pipeline_call, sdk_call},
+    records::{self, list_item, schema_name, taken},
     reference, set,
 };
 use crate::{auth::TenantState, store::Health};
@@ -49,8 +49,8 @@ pub(super) fn schemas() -> Value {
         ("PipelineBody", pipeline_body()),
         ("SdkCall", sdk_call()),
         ("Success", success()),
-        ("Activity", activity()),
-        ("IntegrationIssue", integration_issue()),
+        ("Activity", list_item(&ACTIVITY)),
+        ("IntegrationIssue", list_item(&ENTRY)),
         ("Replayed", count("replayed", "Events that were processed before the response.")),
         ("LeanCompany", lean_company()),
         ("NewTenant", new_tenant()),
