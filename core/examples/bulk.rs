@@ -23,15 +23,6 @@ impl Lookup for Products {
         Ok(self.0.get(&id).cloned())
     }
 
-    fn find(
-        &self,
-        def: &ResourceDef,
-        row: &str,
-        key: &str,
-    ) -> Result<Option<ObjectId>, LookupError> {
-        Ok(self.holders(def, row, key, 1)?.first().copied())
-    }
-
     fn holders(
         &self,
         def: &ResourceDef,

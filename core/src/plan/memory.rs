@@ -5,16 +5,48 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Activity, Appended, Change, Finding, ParkedEvent};
 use crate::{
-    schema::{Lookup, LookupError, ResourceDef},
+    schema::{Entry, Lookup, LookupError, ResourceDef},
     tracking::intake::{EventLookup, hour_of},
     value::{Document, ObjectId, Timestamp, engagement::Engagement},
 };
+
+/// Index entries: of which resource, row and key, and whose.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Entries(BTreeSet<(u8, String, String, ObjectId)>);
+
+impl Entries {
+    pub(super) fn insert(&mut self, def: &ResourceDef, id: ObjectId, entries: &[Entry]) {
+        self.0.extend(entries.iter().map(|entry| place(def, entry.row, &entry.key, id)));
+    }
+
+    pub(super) fn remove(&mut self, def: &ResourceDef, id: ObjectId, entries: &[Entry]) {
+        for entry in entries {
+            self.0.remove(&place(def, entry.row, &entry.key, id));
+        }
+    }
+
+    /// Whose entries of this key there are, lowest id first.
+    pub(super) fn holders(
+        &self,
+        def: &ResourceDef,
+        row: &str,
+        key: &str,
+    ) -> impl Iterator<Item = ObjectId> {
+        let bound = |id| place(def, row, key, id);
+        let holders = self.0.range(bound(ObjectId::MIN)..=bound(ObjectId::MAX));
+        holders.map(|(_, _, _, id)| *id)
+    }
+}
+
+fn place(def: &ResourceDef, row: &str, key: &str, id: ObjectId) -> (u8, String, String, ObjectId) {
+    (def.code, row.to_owned(), key.to_owned(), id)
+}
 
 /// Records, index entries and logs of one tenant, in memory.
 #[derive(Clone, Debug, Default)]
 pub struct Memory {
     records: BTreeMap<(u8, ObjectId), Document>,
-    entries: BTreeSet<(u8, String, String, ObjectId)>,
+    entries: Entries,
     /// The activities, in the order in which they were appended.
     pub activities: Vec<Activity>,
     /// The parked events, in the order in which they were appended.
@@ -34,33 +66,12 @@ impl Memory {
         for change in changes {
             match change {
                 Change::Put { def, id, document, added, removed, .. } => {
-                    for entry in removed {
-                        self.entries.remove(&(
-                            def.code,
-                            entry.row.to_owned(),
-                            entry.key.clone(),
-                            *id,
-                        ));
-                    }
-                    for entry in added {
-                        self.entries.insert((
-                            def.code,
-                            entry.row.to_owned(),
-                            entry.key.clone(),
-                            *id,
-                        ));
-                    }
+                    self.entries.remove(def, *id, removed);
+                    self.entries.insert(def, *id, added);
                     self.records.insert((def.code, *id), document.clone());
                 }
                 Change::Delete { def, id, removed, .. } => {
-                    for entry in removed {
-                        self.entries.remove(&(
-                            def.code,
-                            entry.row.to_owned(),
-                            entry.key.clone(),
-                            *id,
-                        ));
-                    }
+                    self.entries.remove(def, *id, removed);
                     self.records.remove(&(def.code, *id));
                 }
                 Change::Append(appended) => self.append(appended.clone()),
@@ -71,6 +82,11 @@ impl Memory {
     /// Keeps an erased person out, who had `key` in the row `row`.
     pub fn suppress(&mut self, row: &str, key: &str) {
         self.suppressed.insert((row.to_owned(), key.to_owned()));
+    }
+
+    /// Lets a person back in; says whether they were kept out.
+    pub fn unsuppress(&mut self, row: &str, key: &str) -> bool {
+        self.suppressed.remove(&(row.to_owned(), key.to_owned()))
     }
 
     fn append(&mut self, appended: Appended) {
@@ -120,15 +136,6 @@ impl Lookup for Memory {
         Ok(self.records.get(&(def.code, id)).cloned())
     }
 
-    fn find(
-        &self,
-        def: &ResourceDef,
-        row: &str,
-        key: &str,
-    ) -> Result<Option<ObjectId>, LookupError> {
-        Ok(self.holders(def, row, key, 1)?.first().copied())
-    }
-
     fn holders(
         &self,
         def: &ResourceDef,
@@ -136,9 +143,7 @@ impl Lookup for Memory {
         key: &str,
         limit: usize,
     ) -> Result<Vec<ObjectId>, LookupError> {
-        let bound = |id| (def.code, row.to_owned(), key.to_owned(), id);
-        let holders = self.entries.range(bound(ObjectId::MIN)..=bound(ObjectId::MAX));
-        Ok(holders.map(|(_, _, _, id)| *id).take(limit).collect())
+        Ok(self.entries.holders(def, row, key).take(limit).collect())
     }
 
     fn engagement(&self, _: &ResourceDef, id: ObjectId) -> Result<Option<Engagement>, LookupError> {

@@ -2,9 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use super::{Change, memory::Memory};
+use super::{
+    Change,
+    memory::{Entries, Memory},
+};
 use crate::{
-    schema::{Entry, Lookup, LookupError, ResourceDef},
+    schema::{Lookup, LookupError, ResourceDef},
     value::{Document, ObjectId, engagement::Engagement},
 };
 
@@ -14,13 +17,9 @@ pub struct Overlay {
     made: Memory,
     /// Records that are gone.
     gone: BTreeSet<(u8, ObjectId)>,
-    /// Index entries that are gone: of which resource, row and key, and whose.
-    lost: BTreeSet<(u8, String, String, ObjectId)>,
+    /// Index entries that are gone.
+    lost: Entries,
     bytes: usize,
-}
-
-fn lost(def: &ResourceDef, entry: &Entry, id: ObjectId) -> (u8, String, String, ObjectId) {
-    (def.code, entry.row.to_owned(), entry.key.clone(), id)
 }
 
 impl Overlay {
@@ -29,15 +28,13 @@ impl Overlay {
         for change in changes {
             match change {
                 Change::Put { def, id, document, added, removed, .. } => {
-                    self.lost.extend(removed.iter().map(|entry| lost(def, entry, *id)));
-                    for entry in added {
-                        self.lost.remove(&lost(def, entry, *id));
-                    }
+                    self.lost.insert(def, *id, removed);
+                    self.lost.remove(def, *id, added);
                     self.gone.remove(&(def.code, *id));
                     self.bytes += document.to_text().len();
                 }
                 Change::Delete { def, id, removed, .. } => {
-                    self.lost.extend(removed.iter().map(|entry| lost(def, entry, *id)));
+                    self.lost.insert(def, *id, removed);
                     self.gone.insert((def.code, *id));
                 }
                 Change::Append(_) => {}
@@ -83,10 +80,7 @@ impl Lookup for Over<'_> {
             return Ok(Some(made));
         }
         let found = self.below.find(def, row, key)?;
-        let is_lost = |id: &ObjectId| {
-            self.overlay.lost.contains(&(def.code, row.to_owned(), key.to_owned(), *id))
-        };
-        Ok(found.filter(|id| !is_lost(id)))
+        Ok(found.filter(|id| self.overlay.lost.holders(def, row, key).all(|lost| lost != *id)))
     }
 
     fn holders(
@@ -96,9 +90,7 @@ impl Lookup for Over<'_> {
         key: &str,
         limit: usize,
     ) -> Result<Vec<ObjectId>, LookupError> {
-        let bound = |id| (def.code, row.to_owned(), key.to_owned(), id);
-        let lost = self.overlay.lost.range(bound(ObjectId::MIN)..=bound(ObjectId::MAX));
-        let lost: BTreeSet<ObjectId> = lost.map(|(_, _, _, id)| *id).collect();
+        let lost: BTreeSet<ObjectId> = self.overlay.lost.holders(def, row, key).collect();
         let below = self.below.holders(def, row, key, limit.saturating_add(lost.len()))?;
         let made = self.overlay.made.holders(def, row, key, limit)?;
         let all: BTreeSet<ObjectId> =
