@@ -25,14 +25,13 @@ pub const MAX_NEW_COMPANIES_PER_HOUR: u64 = 1_000;
 /// When the store cannot say what is known.
 pub fn plan(
     sent: &Incoming<'_>,
-    settings: TrackingSettings,
     lookup: &dyn EventLookup,
     ctx: &mut Ctx,
 ) -> Result<Vec<Change>, LookupError> {
     if !matches!(sent.event.call, Call::Group(_)) || is_repeated(sent, lookup)? {
         return Ok(Vec::new());
     }
-    replay(sent, settings, lookup, ctx)
+    replay(sent, lookup, ctx)
 }
 
 /// The same for an event that has waited.
@@ -41,7 +40,6 @@ pub fn plan(
 /// As `plan`.
 pub fn replay(
     sent: &Incoming<'_>,
-    settings: TrackingSettings,
     lookup: &dyn EventLookup,
     ctx: &mut Ctx,
 ) -> Result<Vec<Change>, LookupError> {
@@ -54,7 +52,7 @@ pub fn replay(
     match sent_company(key, lookup)? {
         Some(id) => fill(id, group, lookup, ctx),
         None if is_placeholder(key) => Ok(Vec::new()),
-        None if why_not_made(settings, lookup, ctx)?.is_some() => Ok(Vec::new()),
+        None if why_not_made(sent.settings, lookup, ctx)?.is_some() => Ok(Vec::new()),
         None => create(key, group, lookup, ctx),
     }
 }

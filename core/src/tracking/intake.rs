@@ -44,6 +44,8 @@ pub struct Incoming<'a> {
     pub received_at: Timestamp,
     /// How it came in.
     pub route: Route,
+    /// What its tenant has set.
+    pub settings: TrackingSettings,
 }
 
 /// What a tenant has set for its events (R41).
@@ -119,11 +121,10 @@ pub trait EventLookup: Lookup {
 /// When the store cannot say what is known.
 pub fn plan(
     sent: &Incoming<'_>,
-    settings: TrackingSettings,
     lookup: &dyn EventLookup,
     ctx: &mut Ctx,
 ) -> Result<Vec<Change>, LookupError> {
-    if let Some(page) = page_of(sent.event).filter(|_| !settings.track_pages) {
+    if let Some(page) = page_of(sent.event).filter(|_| !sent.settings.track_pages) {
         let ignored = Ignored { call: page.to_owned(), why: Why::Type };
         return Ok(vec![found(report::ignored(sent.route, &ignored, sent.received_at))]);
     }
@@ -137,7 +138,7 @@ pub fn plan(
     // Of an event that is discarded the id does not count, so that it can be sent again.
     let message = sent.event.message_id.clone();
     let message = message.map(|id| Appended::Message(id, sent.received_at, sent.route));
-    match settle(sent, settings, lookup, ctx)? {
+    match settle(sent, lookup, ctx)? {
         Settled::Stored(stored) => {
             changes.extend(message.map(Change::Append));
             changes.extend(stored);
@@ -180,7 +181,6 @@ pub(super) fn is_repeated(
 /// When the store cannot say what is known.
 pub fn replay(
     sent: &Incoming<'_>,
-    settings: TrackingSettings,
     lookup: &dyn EventLookup,
     ctx: &mut Ctx,
 ) -> Result<Option<Vec<Change>>, LookupError> {
@@ -188,7 +188,7 @@ pub fn replay(
         // Its person is being erased, and it goes with them.
         return Ok(None);
     }
-    Ok(match settle(sent, settings, lookup, ctx)? {
+    Ok(match settle(sent, lookup, ctx)? {
         Settled::Stored(changes) => Some(changes),
         Settled::Waits(..) => None,
     })
@@ -208,7 +208,6 @@ enum Settled {
 
 fn settle(
     sent: &Incoming<'_>,
-    settings: TrackingSettings,
     lookup: &dyn EventLookup,
     ctx: &mut Ctx,
 ) -> Result<Settled, LookupError> {
@@ -220,12 +219,12 @@ fn settle(
             identity::fill_empty(user, identity, lookup, ctx)?
         }
         Found::Unknown(new) => match identity::find_company(identity, lookup)? {
-            Company::Found(company) => match why_not_made(settings, lookup, ctx)? {
-                None => create_user(&new, company, settings, lookup, ctx)?,
+            Company::Found(company) => match why_not_made(sent.settings, lookup, ctx)? {
+                None => create_user(&new, company, sent.settings, lookup, ctx)?,
                 Some(note) => return Ok(Settled::Waits(note, notes)),
             },
             Company::Unknown => {
-                return Ok(Settled::Waits(why_no_company(sent, settings, lookup, ctx)?, notes));
+                return Ok(Settled::Waits(why_no_company(sent, lookup, ctx)?, notes));
             }
             Company::NotSaid => return Ok(Settled::Waits(Note::UserUnknown, notes)),
         },
@@ -240,12 +239,11 @@ fn settle(
 /// Why the company that was sent is not there: that of a `group` call would have been created, if it could.
 fn why_no_company(
     sent: &Incoming<'_>,
-    settings: TrackingSettings,
     lookup: &dyn EventLookup,
     ctx: &Ctx,
 ) -> Result<Note, LookupError> {
     let not_made = match sent.event.call {
-        Call::Group(_) => group::why_not_made(settings, lookup, ctx)?,
+        Call::Group(_) => group::why_not_made(sent.settings, lookup, ctx)?,
         _ => None,
     };
     let company = sent.event.identity.company.clone().unwrap_or_default();
@@ -297,7 +295,7 @@ fn activity(
     notes: &mut Vec<Note>,
     ctx: &mut Ctx,
 ) -> Result<Option<Box<Activity>>, LookupError> {
-    let Incoming { event, received_at, route } = *sent;
+    let Incoming { event, received_at, route, .. } = *sent;
     let count = event.count.unwrap_or(1);
     let Some(action) = event.action.clone().filter(|_| count > 0) else {
         return Ok(None);

@@ -33,9 +33,9 @@ impl World {
     fn send(&mut self, event: &str) {
         let event = realtime::read(event.as_bytes(), self.ctx.now).unwrap().event;
         let now = self.ctx.now;
-        let sent = Incoming { event: &event, received_at: now, route: Route::Realtime };
         let settings = TrackingSettings::default();
-        let changes = plan(&sent, settings, &self.store, &mut self.ctx).unwrap();
+        let sent = Incoming { event: &event, received_at: now, route: Route::Realtime, settings };
+        let changes = plan(&sent, &self.store, &mut self.ctx).unwrap();
         self.store.apply(&changes);
     }
 
@@ -141,8 +141,8 @@ fn a_company_is_found_by_its_own_id_too() {
 /// Plans an event on a route, with these settings, and stores it.
 fn send_as(world: &mut World, route: Route, settings: TrackingSettings, event: &str) {
     let event = realtime::read(event.as_bytes(), world.ctx.now).unwrap().event;
-    let incoming = Incoming { event: &event, received_at: world.ctx.now, route };
-    let changes = plan(&incoming, settings, &world.store, &mut world.ctx).unwrap();
+    let incoming = Incoming { event: &event, received_at: world.ctx.now, route, settings };
+    let changes = plan(&incoming, &world.store, &mut world.ctx).unwrap();
     world.store.apply(&changes);
 }
 
@@ -170,10 +170,16 @@ fn an_event_that_waits_goes_on_when_it_fits_and_not_before() {
     let text = r#"{"externalId":"7","companyExternalId":"acme","action":"x","messageId":"m"}"#;
     send_as(&mut world, Route::Realtime, MADE_BY_TENANT, text);
     let event: Event = serde_json::from_str(&world.store.parked[0].event).unwrap();
-    let incoming = Incoming { event: &event, received_at: Timestamp::MIN, route: Route::Realtime };
+    let incoming = |settings| Incoming {
+        event: &event,
+        received_at: Timestamp::MIN,
+        route: Route::Realtime,
+        settings,
+    };
     let World { store, ctx } = &mut world;
-    assert_eq!(replay(&incoming, MADE_BY_TENANT, store, ctx).unwrap().map(|_| ()), None);
-    let changes = replay(&incoming, TrackingSettings::default(), store, ctx).unwrap().unwrap();
+    assert_eq!(replay(&incoming(MADE_BY_TENANT), store, ctx).unwrap().map(|_| ()), None);
+    let settings = TrackingSettings::default();
+    let changes = replay(&incoming(settings), store, ctx).unwrap().unwrap();
     store.apply(&changes);
     assert_eq!(store.activities[0].received_at, Timestamp::MIN);
 }
@@ -212,6 +218,20 @@ fn what_an_event_waits_for_is_what_would_settle_it() {
 }
 
 #[test]
+fn hours_are_counted_from_1970_on() {
+    let hour = |text: &str| hour_of(Timestamp::parse(text).unwrap());
+    assert_eq!(hour("1970-01-02T01:59:59.999Z"), 25);
+    assert_eq!(hour("1970-01-02T02:00:00Z"), 26);
+    assert_eq!(MESSAGE_ID_MS, 604_800_000);
+}
+
+#[test]
+fn events_wait_for_companies_and_end_users() {
+    assert!(is_waited_for(&COMPANY) && is_waited_for(&END_USER));
+    assert!(!is_waited_for(&ASSET));
+}
+
+#[test]
 fn an_id_counts_once_within_seven_days() {
     let mut world = World::new();
     let event = r#"{"externalId":"7","companyExternalId":"acme","action":"x","messageId":"m"}"#;
@@ -228,11 +248,11 @@ fn group(world: &mut World, user: &str, company: &str) {
     event.identity.external_id = Some(user.to_owned());
     event.identity.company = Some(company.to_owned());
     event.call = Call::Group(Box::default());
-    let incoming = Incoming { event: &event, received_at: world.ctx.now, route: Route::Pipeline };
-    let settings = TrackingSettings::default();
-    let changes = group::plan(&incoming, settings, &world.store, &mut world.ctx).unwrap();
+    let (received_at, settings) = (world.ctx.now, TrackingSettings::default());
+    let incoming = Incoming { event: &event, received_at, route: Route::Pipeline, settings };
+    let changes = group::plan(&incoming, &world.store, &mut world.ctx).unwrap();
     world.store.apply(&changes);
-    let changes = plan(&incoming, settings, &world.store, &mut world.ctx).unwrap();
+    let changes = plan(&incoming, &world.store, &mut world.ctx).unwrap();
     world.store.apply(&changes);
 }
 

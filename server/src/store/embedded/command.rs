@@ -230,11 +230,11 @@ fn track(
     let Tracking { events, findings, received_at, route, .. } = tracking;
     let mut parked = Vec::new();
     for event in events {
-        let incoming = Incoming { event, received_at: *received_at, route: *route };
-        let company = group::plan(&incoming, settings, &View::in_transaction(tenant, tables), ctx)?;
+        let incoming = Incoming { event, received_at: *received_at, route: *route, settings };
+        let company = group::plan(&incoming, &View::in_transaction(tenant, tables), ctx)?;
         apply(tables, pending, actor, ctx.now, &company)?;
         let lookup = View::in_transaction(tenant, tables);
-        let changes = intake::plan(&incoming, settings, &lookup, ctx)?;
+        let changes = intake::plan(&incoming, &lookup, ctx)?;
         apply(tables, pending, actor, ctx.now, &changes)?;
         note_parked(&changes, &mut parked);
     }

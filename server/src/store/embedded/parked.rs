@@ -217,10 +217,11 @@ fn replay_one(
     let tenant = actor.tenant.id();
     let Some(parked) = load(tables, tenant, id)? else { return Ok(false) };
     let event: Event = serde_json::from_str(&parked.event).map_err(StoreError::corrupted)?;
-    let incoming = Incoming { event: &event, received_at: parked.received_at, route: parked.route };
-    let company = group::replay(&incoming, settings, &View::in_transaction(tenant, tables), ctx)?;
+    let (received_at, route) = (parked.received_at, parked.route);
+    let incoming = Incoming { event: &event, received_at, route, settings };
+    let company = group::replay(&incoming, &View::in_transaction(tenant, tables), ctx)?;
     apply(tables, pending, actor, ctx.now, &company)?;
-    let planned = intake::replay(&incoming, settings, &View::in_transaction(tenant, tables), ctx)?;
+    let planned = intake::replay(&incoming, &View::in_transaction(tenant, tables), ctx)?;
     let Some(changes) = planned else {
         return Ok(false);
     };
