@@ -1,6 +1,6 @@
 //! A case: one sentence of the contract as data, in `tests/cases/<area>/<sentence>.json`, and the one way to
 //! compare what came with what it says. This file is part of two programs: the tests over HTTP, and those of
-//! `core` alone (`core/tests/cases.rs`).
+//! `core` alone (`core/tests/cases`).
 //!
 //! `given` is a list of steps that come before, and must succeed. In what follows, `{{id:0}}` stands for the
 //! `_id` in the answer to the first of them, or in the first item of a list, `{{token:0}}` for its `token`,

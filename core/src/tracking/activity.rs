@@ -276,3 +276,187 @@ fn weight(weight: f64) -> Json {
         None => Json::parse(text.as_bytes()).unwrap_or_else(|_| Json::null()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        plan::Route,
+        tracking::{Identity, event::Call},
+    };
+
+    const ID: &str = "6553f1000102030405000001";
+    const OTHER: &str = "6553f1000102030405000002";
+
+    fn read(query: &str) -> Result<ActivityQuery, Vec<Issue>> {
+        let pairs = query.split('&').map(|pair| pair.split_once('=').unwrap());
+        let pairs: Vec<_> =
+            pairs.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+        let read = ActivityQuery::parse(&pairs)?;
+        assert!(read.unknown.is_empty(), "{query}");
+        Ok(read.query)
+    }
+
+    fn id(text: &str) -> ObjectId {
+        ObjectId::parse(text).unwrap()
+    }
+
+    fn at(text: &str) -> Timestamp {
+        Timestamp::parse(text).unwrap()
+    }
+
+    fn activity() -> Activity {
+        Activity {
+            id: id(ID),
+            company_id: Some(id(ID)),
+            end_user_id: id(OTHER),
+            action: "Login".to_owned(),
+            asset: None,
+            project: None,
+            info: None,
+            count: 1,
+            weight: 1.0,
+            passive: false,
+            date: at("2026-11-20"),
+            received_at: at("2026-11-20"),
+            route: Route::Bulk,
+            message_id: None,
+            asset_id: None,
+            project_id: None,
+        }
+    }
+
+    #[test]
+    fn an_activity_is_asked_for_by_all_that_a_query_says() {
+        let check = |query: &str, expect: bool| {
+            let query = read(query).unwrap();
+            assert_eq!(query.admits(&activity(), None, None), expect, "{query:?}");
+        };
+        for admitted in [
+            "limit=1",
+            "from=2026-11-20",
+            "to=2026-11-20T00:00:00.001Z",
+            "from=2026-11-19&to=2026-11-21",
+            "action=Login,Logout",
+            "passive=false",
+        ] {
+            check(admitted, true);
+        }
+        for other in [
+            "from=2026-11-20T00:00:00.001Z",
+            "to=2026-11-20",
+            "to=2026-11-19",
+            "action=login",
+            "passive=true",
+            "from=2026-11-21&action=Login",
+            "passive=true&action=Login",
+        ] {
+            check(other, false);
+        }
+        let all = read("limit=1").unwrap();
+        assert!(all.admits(&activity(), Some(&[id(OTHER), id(ID)]), Some(id(OTHER))));
+        assert!(!all.admits(&activity(), Some(&[id(OTHER)]), None));
+        assert!(!all.admits(&activity(), None, Some(id(ID))));
+    }
+
+    #[test]
+    fn one_user_and_companies_are_looked_up_and_the_rest_are_filters() {
+        let one = read(&format!("endUserId={ID}&c={ID},{OTHER}")).unwrap();
+        assert_eq!(one.end_user, Some(RecordRef::Id(id(ID))));
+        assert_eq!(one.companies.map(|some| some.len()), Some(2));
+        assert!(one.filters.is_empty());
+        for filtered in [
+            format!("endUserId={ID},{OTHER}"),
+            "companyId=null".to_owned(),
+            format!("c[ne]={ID}"),
+            "count=5".to_owned(),
+        ] {
+            let query = read(&filtered).unwrap();
+            assert_eq!((query.filters.len(), query.count), (1, false), "{filtered}");
+            assert!(query.companies.is_none() && query.end_user.is_none(), "{filtered}");
+        }
+        assert!(read("count=true").unwrap().count);
+    }
+
+    #[test]
+    fn the_ends_of_dates_that_are_filtered_bound_the_stretch_of_the_log() {
+        let ends = |query: &str| {
+            let query = read(query).unwrap();
+            (query.from, query.to)
+        };
+        let (early, late) = (Some(at("2026-11-10")), Some(at("2026-11-20")));
+        assert_eq!(ends("date[gte]=2026-11-10&date[lt]=2026-11-20"), (early, late));
+        assert_eq!(ends("from=2026-11-20&date[gte]=2026-11-10"), (late, None));
+        assert_eq!(ends("to=2026-11-10&date[lt]=2026-11-20"), (None, early));
+        assert_eq!(ends("date[gt]=2026-11-10&date[lte]=2026-11-20"), (None, None));
+        assert_eq!(ends("receivedAt[gte]=2026-11-10&receivedAt[lt]=2026-11-20"), (None, None));
+    }
+
+    #[test]
+    fn the_order_of_dates_is_for_one_user_or_one_company() {
+        let order = |query: &str| {
+            read(query).map(|query| query.order).map_err(|issues| issues[0].pointer.clone())
+        };
+        assert_eq!(order("sort=-_id"), Ok(ActivityOrder::NewestStored));
+        assert_eq!(order(&format!("sort=-date&endUserId={ID}")), Ok(ActivityOrder::NewestDate));
+        assert_eq!(order(&format!("sort=-date&c={ID}")), Ok(ActivityOrder::NewestDate));
+        for refused in
+            ["sort=-date".to_owned(), format!("sort=-date&c={ID},{OTHER}"), "sort=date".to_owned()]
+        {
+            assert_eq!(order(&refused), Err("/sort".to_owned()), "{refused}");
+        }
+    }
+
+    #[test]
+    fn all_of_a_user_are_asked_for_in_pages() {
+        let query = ActivityQuery::of_user(id(ID), 7, Some(id(OTHER)));
+        assert_eq!(query.end_user, Some(RecordRef::Id(id(ID))));
+        assert_eq!((query.limit, query.after), (7, Some(id(OTHER))));
+    }
+
+    #[test]
+    fn activities_are_kept_from_so_many_days_ago_on() {
+        let now = at("2026-11-20T12:00:00Z");
+        let set = Document::parse(br#"{"activityRetentionDays":10}"#).unwrap();
+        let first = ObjectId::first_at(at("2026-11-10T12:00:00Z"));
+        assert_eq!(first_kept(&set, now), Some(first));
+        assert_eq!(first_kept(&Document::default(), now), None);
+    }
+
+    #[test]
+    fn an_event_that_waits_is_shown_as_it_was_sent() {
+        let event = Event {
+            identity: Identity { external_id: Some("7".to_owned()), ..Identity::default() },
+            action: Some("Login".to_owned()),
+            info: Some(r#"{"n":1.10}"#.to_owned()),
+            passive: false,
+            weight: None,
+            count: None,
+            date: Some(at("2026-11-19")),
+            message_id: Some("m".to_owned()),
+            call: Call::Event,
+        };
+        let parked = ParkedEvent {
+            id: id(ID),
+            code: "user_unknown".to_owned(),
+            received_at: at("2026-11-20"),
+            route: Route::Realtime,
+            event: serde_json::to_string(&event).unwrap(),
+            waits: Vec::new(),
+        };
+        assert_eq!(
+            answer_parked(&parked).to_text(),
+            format!(
+                r#"{{"_id":"{ID}","code":"user_unknown","receivedAt":"2026-11-20T00:00:00.000Z","route":"realtime","externalId":"7","action":"Login","messageId":"m","date":"2026-11-19T00:00:00.000Z","info":{{"n":1.10}}}}"#
+            )
+        );
+    }
+
+    #[test]
+    fn a_weight_is_shown_as_it_was_sent() {
+        for (sent, shown) in [(1.0, "1"), (0.25, "0.25"), (1e300, "1e300")] {
+            let shown: f64 = shown.parse().unwrap();
+            assert_eq!(weight(sent).as_ref().text().parse::<f64>().ok(), Some(shown));
+        }
+    }
+}

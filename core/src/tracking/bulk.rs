@@ -151,9 +151,15 @@ mod tests {
     }
 
     #[test]
+    fn a_bulk_call_has_32_mib_at_the_most() {
+        assert_eq!(MAX_BODY_BYTES, 33_554_432);
+    }
+
+    #[test]
     fn a_row_is_no_larger_than_an_event_alone() {
         let row =
             format!(r#"{{"euExtId":"7","info":{{"a":"{0}","b":"{0}"}}}}"#, "x".repeat(40_000));
         assert_eq!(only(&row).unwrap_err().into_issue().code, "event_too_large");
+        assert!(check_size(MAX_EVENT_BYTES).is_ok() && check_size(MAX_EVENT_BYTES + 1).is_err());
     }
 }

@@ -309,4 +309,19 @@ mod tests {
         );
         check(Event { weight: Some(f64::NAN), ..of("7", "") }, &["weight_invalid"]);
     }
+
+    #[cfg(feature = "records")]
+    #[test]
+    fn a_stored_event_names_its_call_only_where_that_changes_something() {
+        let stored = |call| serde_json::to_string(&Event { call, ..Event::default() }).unwrap();
+        assert!(!stored(Call::Event).contains("call"));
+        assert!(stored(Call::Page).contains(r#""call":"page""#));
+    }
+
+    #[test]
+    fn what_is_just_within_the_limits_is_no_fault() {
+        let message_id = Some("x".repeat(MAX_MESSAGE_ID_BYTES));
+        check(Event { weight: Some(0.0), message_id, ..of("7", "") }, &[]);
+        assert_eq!(MAX_EVENT_BYTES, 65_536);
+    }
 }

@@ -179,6 +179,8 @@ mod tests {
     fn a_changed_cookie_spoils_no_event() {
         let changed = of(Some("a\nb"), Some("nobody"), Some("Ada"));
         assert_eq!(changed.usable(), of(None, None, Some("Ada")));
+        let company = Some("a\nb".to_owned());
+        assert_eq!(Identity { company, ..Identity::default() }.usable(), Identity::default());
         let sound = of(Some("7"), Some("ada@example.com"), None);
         assert_eq!(sound.clone().usable(), sound);
     }

@@ -110,6 +110,13 @@ mod tests {
     }
 
     #[test]
+    fn nothing_is_said_of_others_where_there_are_none() {
+        let mut unread = Unread::default();
+        unread.add(vec!["plan".to_owned()]);
+        assert_eq!(unread.findings(Route::Bulk, Timestamp::MIN).count(), 1);
+    }
+
+    #[test]
     fn what_would_help_depends_on_where_it_stood() {
         let message = |route, name| finding(route, name, 1, Timestamp::MIN).message;
         assert!(message(Route::Realtime, "x").contains("`info`"));

@@ -1,0 +1,366 @@
+//! Events, as the routes for them take them in, and how they and the report about them are read back: what a store
+//! does around the rules, as plainly as can be.
+
+use svctrack_core::{
+    plan::{self, Activity, Appended, Change, Finding, Route},
+    resources::{
+        self,
+        company::COMPANY,
+        end_user::{self, END_USER},
+    },
+    schema::{Handling, Lookup as _, list::selected},
+    tracking::{
+        Event, Unreadable,
+        activity::{self, ActivityOrder, ActivityQuery},
+        bulk, group,
+        intake::{self, Incoming, TrackingSettings, wait_behind},
+        listed::{ACTIVITY, ENTRY},
+        pipeline::{self, Read, SDK_CALLS},
+        realtime,
+        report::{self, Entry, ReportQuery},
+        unread::Unread,
+    },
+    value::{
+        Document, Issue, Malformed, ObjectId,
+        json_rows::{Envelope, Row, Rows},
+    },
+};
+
+use super::{
+    Answer, Refused, World,
+    case::{Found, Step, TENANT},
+    deleted, done, handling, known, not_found, page, pairs,
+};
+
+/// Most indexes that are named.
+const MAX_REJECTED: usize = 100;
+
+impl From<Unreadable> for Refused {
+    fn from(problem: Unreadable) -> Self {
+        match problem {
+            Unreadable::Malformed(fault) => fault.into(),
+            Unreadable::Invalid(issues) => Self(422, issues),
+        }
+    }
+}
+
+/// What one request brings.
+struct Call {
+    route: Route,
+    events: Vec<Event>,
+    findings: Vec<Finding>,
+    unread: Unread,
+    refused: Vec<usize>,
+}
+
+impl World {
+    /// The answer of a route that is about events; none where the path is that of another one.
+    pub(super) fn answer_about_events(
+        &mut self,
+        path: &[&str],
+        query: &str,
+        step: &Step,
+    ) -> Option<Answer> {
+        let ok = || "OK".to_owned();
+        let success = || r#"{"success":true}"#.to_owned();
+        Some(match (step.method(), path) {
+            ("POST", ["analytics", "bulk", TENANT]) => self.take_rows(Route::Bulk, step),
+            ("POST", ["analytics", TENANT]) => self.take_event(step),
+            ("POST", ["analytics", ..]) => Err(not_found("tenant_not_found")),
+            ("POST", ["dock", name, ..]) if !pipeline::is_pipeline_name(name) => {
+                Err(not_found("route_not_found"))
+            }
+            ("POST", ["dock", _]) => self.take_calls(None, step, ok()),
+            ("POST", ["dock", _, "v1", call] | ["v1", call]) => {
+                self.take_calls(Some(*call), step, success())
+            }
+            ("GET", ["activities"]) => self.list_activities(query, step),
+            ("GET", ["integrationissues"]) => self.list_entries(query, step),
+            ("DELETE", ["integrationissues", id]) => self.delete_entry(id),
+            ("POST", ["integrationissues", id, "replay"]) => self.replay_entry(id),
+            ("POST", ["endusers", "unsuppress"]) => self.unsuppress(step),
+            _ => return None,
+        })
+    }
+
+    fn take_event(&mut self, step: &Step) -> Answer {
+        let taken = realtime::read(step.body().as_bytes(), self.ctx.now)?;
+        self.take_one(Route::Realtime, Read::Taken(taken), step, "OK".to_owned())
+    }
+
+    fn take_calls(&mut self, named: Option<&str>, step: &Step, text: String) -> Answer {
+        let body = step.body();
+        let expected = |what: &str| {
+            let message = format!("expected {what}");
+            Refused::from(Malformed { code: "call_expected", message, offset: 0 })
+        };
+        if body.trim_start().starts_with('[') {
+            return match named {
+                None => self.take_rows(Route::Pipeline, step),
+                Some("batch") => Err(expected("an object with `batch`, an array of calls")),
+                Some(_) => Err(expected("one call, an object without `batch`")),
+            };
+        }
+        let envelope = Envelope::check(body.as_bytes(), &["context"])?;
+        let one = match named {
+            None | Some("batch") if envelope.has_rows() => {
+                let context = envelope.members.value("context");
+                let context = context.and_then(|context| context.to_document());
+                let context = context.unwrap_or_default();
+                let rows = envelope.rows(body.as_bytes());
+                let read = |row| pipeline::read_row(row, &context);
+                let call = self.read_rows(Route::Pipeline, rows, read, step);
+                return self.take(call, text);
+            }
+            None => None,
+            Some(call) => match SDK_CALLS.into_iter().find(|known| *known == call) {
+                Some(call) if !envelope.has_rows() => Some(call),
+                Some(_) => return Err(expected("one call, an object without `batch`")),
+                None if call == "batch" => {
+                    return Err(expected("an object with `batch`, an array of calls"));
+                }
+                None => return Err(not_found("route_not_found")),
+            },
+        };
+        let read = pipeline::read(body.as_bytes(), one, &Document::default())?;
+        self.take_one(Route::Pipeline, read, step, text)
+    }
+
+    fn take_one(&mut self, route: Route, read: Read, step: &Step, text: String) -> Answer {
+        let mut call = Call::of(route);
+        match read {
+            Read::Taken(taken) => {
+                if handling(step) == Handling::Strict && !taken.unread.is_empty() {
+                    return Err(Refused(422, plan::unknown_properties(&taken.unread)));
+                }
+                call.unread.add(taken.unread);
+                call.events.push(taken.event);
+            }
+            Read::Ignored(ignored) => {
+                call.findings.push(report::ignored(route, &ignored, self.ctx.now));
+            }
+        }
+        self.take(call, text)
+    }
+
+    fn take_rows(&mut self, route: Route, step: &Step) -> Answer {
+        let body = step.body();
+        let rows = Rows::check(body.as_bytes())?;
+        let call = match route {
+            Route::Bulk => {
+                let read = |row| bulk::read(row).map(Read::Taken);
+                self.read_rows(route, rows, read, step)
+            }
+            _ => {
+                let read = |row| pipeline::read_row(row, &Document::default());
+                self.read_rows(route, rows, read, step)
+            }
+        };
+        self.take(call, "OK".to_owned())
+    }
+
+    fn read_rows(
+        &self,
+        route: Route,
+        rows: Rows<'_>,
+        read: impl Fn(Row) -> Result<Read, Unreadable>,
+        step: &Step,
+    ) -> Call {
+        let mut call = Call::of(route);
+        let read = |row| match read(row)? {
+            Read::Taken(taken)
+                if handling(step) == Handling::Strict && !taken.unread.is_empty() =>
+            {
+                Err(Unreadable::Invalid(plan::unknown_properties(&taken.unread)))
+            }
+            read => Ok(read),
+        };
+        for (index, row) in rows.enumerate() {
+            match read(row) {
+                Ok(Read::Taken(taken)) => {
+                    call.unread.add(taken.unread);
+                    call.events.push(taken.event);
+                }
+                Ok(Read::Ignored(ignored)) => {
+                    call.findings.push(report::ignored(route, &ignored, self.ctx.now));
+                }
+                Err(problem) => {
+                    let issue = problem.into_issue();
+                    call.refused.push(index);
+                    call.findings.push(report::refused(route, index, &issue, self.ctx.now));
+                }
+            }
+        }
+        call
+    }
+
+    /// Stores what a request brings, each event after the one before.
+    fn take(&mut self, call: Call, text: String) -> Answer {
+        let settings = TrackingSettings::of_tenant(&self.store).unwrap();
+        let mut parked: Vec<String> = Vec::new();
+        let Call { route, events, mut findings, unread, refused } = call;
+        for event in &events {
+            let sent = Incoming { event, received_at: self.ctx.now, route, settings };
+            let changes = group::plan(&sent, &self.store, &mut self.ctx).unwrap();
+            self.commit(&changes);
+            let changes = intake::plan(&sent, &self.store, &mut self.ctx).unwrap();
+            for change in &changes {
+                if let Change::Append(Appended::Parked(event)) = change
+                    && !parked.contains(&event.code)
+                {
+                    parked.push(event.code.clone());
+                }
+            }
+            self.commit(&changes);
+        }
+        findings.extend(unread.findings(route, self.ctx.now));
+        self.store.findings.extend(findings);
+        let mut found = done(text);
+        found.name_ignored(&unread.names().map(str::to_owned).collect::<Vec<_>>());
+        found.name("svctrack-parked", (!parked.is_empty()).then(|| parked.join(", ")));
+        if !refused.is_empty() {
+            let mut indexes: Vec<String> =
+                refused.iter().take(MAX_REJECTED).map(usize::to_string).collect();
+            indexes.extend((refused.len() > MAX_REJECTED).then(|| "...".to_owned()));
+            found.name("svctrack-rejected-count", Some(refused.len().to_string()));
+            found.name("svctrack-rejected", Some(indexes.join(",")));
+        }
+        Ok(found)
+    }
+
+    /// What a store does after each command: events go on that waited for what has come, and what was found is
+    /// folded into the report.
+    pub(super) fn settle(&mut self) {
+        while !self.woken.is_empty() {
+            let woken = std::mem::take(&mut self.woken);
+            self.replay(|event| event.waits.iter().any(|wait| woken.contains(wait)));
+        }
+        let mut findings = std::mem::take(&mut self.store.findings);
+        findings.sort_by(|a, b| (a.code, a.route, &a.cause).cmp(&(b.code, b.route, &b.cause)));
+        for finding in findings {
+            let is_its = |entry: &&mut Entry| {
+                (entry.route, &*entry.code, &*entry.cause)
+                    == (finding.route, finding.code, &*finding.cause)
+            };
+            match self.entries.iter_mut().find(is_its) {
+                Some(entry) => entry.fold(&finding, Vec::new()),
+                None => {
+                    let id = self.ctx.ids.next(self.ctx.now);
+                    self.entries.push(Entry::of(&finding, id, Vec::new()));
+                }
+            }
+        }
+    }
+
+    /// Plans anew the parked events that `may` go on, and says how many went on.
+    fn replay(&mut self, may: impl Fn(&plan::ParkedEvent) -> bool) -> usize {
+        let settings = TrackingSettings::of_tenant(&self.store).unwrap();
+        let mut gone_on = 0;
+        for parked in std::mem::take(&mut self.store.parked) {
+            if !may(&parked) {
+                self.store.parked.push(parked);
+                continue;
+            }
+            let event: Event = serde_json::from_str(&parked.event).unwrap();
+            let (received_at, route) = (parked.received_at, parked.route);
+            let sent = Incoming { event: &event, received_at, route, settings };
+            let changes = group::replay(&sent, &self.store, &mut self.ctx).unwrap();
+            self.commit(&changes);
+            match intake::replay(&sent, &self.store, &mut self.ctx).unwrap() {
+                Some(changes) => {
+                    self.commit(&changes);
+                    gone_on += 1;
+                }
+                None => self.store.parked.push(parked),
+            }
+        }
+        gone_on
+    }
+
+    fn list_activities(&self, query: &str, step: &Step) -> Answer {
+        let (mut query, ignored) = known(ActivityQuery::parse(&pairs(query)), step)?;
+        resources::resolve(&mut query.filters, &ACTIVITY, &self.store).unwrap();
+        let locate = |def, reference| self.store.locate(def, reference).unwrap();
+        let companies = query.companies.as_ref().map(|references| {
+            let ids = references.iter().filter_map(|reference| locate(&COMPANY, reference));
+            ids.collect::<Vec<_>>()
+        });
+        let end_user = query.end_user.as_ref().map(|reference| locate(&END_USER, reference));
+        if end_user == Some(None) {
+            return Ok(page(&[], query.count.then_some(0), &ignored));
+        }
+        let answer = |activity: &Activity| {
+            let user = self.store.record(&END_USER, activity.end_user_id).unwrap();
+            activity::answer(activity, user.as_ref())
+        };
+        let is_asked_for = |activity: &&Activity| {
+            query.admits(activity, companies.as_deref(), end_user.flatten())
+                && query.filters.iter().all(|filter| filter.admits(&answer(activity)))
+        };
+        let mut found: Vec<&Activity> = self.store.activities.iter().collect();
+        found.sort_by_key(|activity| match query.order {
+            ActivityOrder::NewestStored => (None, activity.id),
+            ActivityOrder::NewestDate => (Some(activity.date), activity.id),
+        });
+        found.reverse();
+        let first = match query.after.map(|after| found.iter().position(|one| one.id == after)) {
+            None => 0,
+            Some(Some(place)) => place + 1,
+            Some(None) => {
+                let issue = Issue::of_member("after", "activity_not_found", "");
+                return Err(Refused(422, vec![issue]));
+            }
+        };
+        let total = found.iter().copied().filter(is_asked_for).count();
+        let asked_for = found.iter().skip(first).copied().filter(is_asked_for).take(query.limit);
+        let answers = asked_for.map(|one| selected(query.select.as_deref(), answer(one)));
+        Ok(page(&answers.collect::<Vec<_>>(), query.count.then_some(total), &ignored))
+    }
+
+    fn list_entries(&self, query: &str, step: &Step) -> Answer {
+        let (mut query, ignored) = known(ReportQuery::parse(&pairs(query)), step)?;
+        resources::resolve(&mut query.filters, &ENTRY, &self.store).unwrap();
+        let found: Vec<&Entry> =
+            self.entries.iter().rev().filter(|entry| query.admits(entry)).collect();
+        let of_page = found.iter().filter(|entry| query.after.is_none_or(|after| entry.id < after));
+        let answers = of_page.take(query.limit).map(|entry| entry.answer());
+        let answers = answers.map(|answer| selected(query.select.as_deref(), answer));
+        Ok(page(&answers.collect::<Vec<_>>(), query.count.then_some(found.len()), &ignored))
+    }
+
+    fn delete_entry(&mut self, id: &str) -> Answer {
+        let before = self.entries.len();
+        let id = id_of_entry(id)?;
+        self.entries.retain(|entry| entry.id != id);
+        Ok(deleted(u8::from(self.entries.len() < before)))
+    }
+
+    fn replay_entry(&mut self, id: &str) -> Answer {
+        let id = id_of_entry(id)?;
+        let entry = self.entries.iter().find(|entry| entry.id == id);
+        let entry = entry.ok_or_else(|| not_found("not_found"))?;
+        let wait = wait_behind(entry.route, &entry.code, &entry.cause);
+        let replayed = self.replay(|event| event.waits.contains(&wait));
+        Ok(done(format!(r#"{{"replayed":{replayed}}}"#)))
+    }
+
+    fn unsuppress(&mut self, step: &Step) -> Answer {
+        let sent = Document::parse(step.body().as_bytes())?;
+        let (keys, ignored) = end_user::read_keys(&sent).map_err(|issues| Refused(422, issues))?;
+        let known = keys.iter().filter(|(row, key)| self.store.unsuppress(row, key)).count();
+        let mut found: Found = done(format!(r#"{{"unsuppressed":{known}}}"#));
+        found.name_ignored(&ignored);
+        Ok(found)
+    }
+}
+
+impl Call {
+    fn of(route: Route) -> Self {
+        let (events, findings, refused) = (Vec::new(), Vec::new(), Vec::new());
+        Self { route, events, findings, unread: Unread::default(), refused }
+    }
+}
+
+fn id_of_entry(text: &str) -> Result<ObjectId, Refused> {
+    ObjectId::parse(text).ok_or_else(|| Refused(400, vec![Issue::of_body("invalid_id", "")]))
+}
