@@ -12,7 +12,7 @@ use svctrack_core::{
 };
 
 use crate::{
-    limits::RETRY_AFTER_SECONDS,
+    limits::{RETRY_AFTER_SECONDS, SUSPENDED_RETRY_AFTER_SECONDS},
     rate_limit::{BURST_SECONDS, TooMany},
     store::StoreError,
 };
@@ -34,8 +34,10 @@ pub(crate) enum Error {
     RouteNotFound,
     /// There is no such tenant.
     TenantNotFound,
-    /// The operator has suspended the tenant.
+    /// The operator has suspended the tenant of the token.
     TenantSuspended,
+    /// The operator has suspended the tenant whose events these are: their senders keep them, as for any 503.
+    TrackingSuspended,
     /// The route knows other methods.
     MethodNotAllowed(String),
     /// The body did not arrive in time.
@@ -64,6 +66,8 @@ pub(crate) enum Error {
     Store(StoreError),
     /// The program broke down.
     Internal(String),
+    /// What went wrong after a part was done, and how much that was.
+    PartDone(Box<Error>, String),
 }
 
 impl From<StoreError> for Error {
@@ -125,76 +129,37 @@ fn listed(status: StatusCode, errors: Vec<Issue>) -> Verdict {
 }
 
 impl Error {
+    /// The table of statuses, one cause a line.
+    #[rustfmt::skip]
     fn into_verdict(self, request_id: &str) -> Verdict {
         use StatusCode as S;
         match self {
             Self::Malformed(error) => verdict(S::BAD_REQUEST, error.code, error.message),
             Self::BadRequest(issues) => listed(S::BAD_REQUEST, issues),
             Self::Unauthorized(code) => verdict(S::UNAUTHORIZED, code, unauthorized_detail(code)),
-            Self::TenantUnauthorized => verdict(
-                S::UNAUTHORIZED,
-                "tenant_unauthorized",
-                "send the tenant's UUID as the user name of HTTP Basic, or as `writeKey` in the body",
-            ),
-            Self::Forbidden(scope) => verdict(
-                S::FORBIDDEN,
-                "scope_missing",
-                format!("the token needs the scope `{scope}`"),
-            ),
-            Self::RouteNotFound => {
-                verdict(S::NOT_FOUND, "route_not_found", "there is no such route")
-            }
-            Self::TenantNotFound => {
-                verdict(S::NOT_FOUND, "tenant_not_found", "there is no tenant with this UUID")
-            }
-            Self::TenantSuspended => verdict(
-                S::FORBIDDEN,
-                "tenant_suspended",
-                "the tenant is suspended: nothing was stored; send it again when the operator has resumed it",
-            ),
-            Self::MethodNotAllowed(allow) => {
-                verdict(S::METHOD_NOT_ALLOWED, "method_not_allowed", format!("expected {allow}"))
-            }
-            Self::BodyTimeout => {
-                verdict(S::REQUEST_TIMEOUT, "body_timeout", "the body did not arrive in time")
-            }
+            Self::TenantUnauthorized => verdict(S::UNAUTHORIZED, "tenant_unauthorized", "send the tenant's UUID as the user name of HTTP Basic, or as `writeKey` in the body"),
+            Self::Forbidden(scope) => verdict(S::FORBIDDEN, "scope_missing", format!("the token needs the scope `{scope}`")),
+            Self::RouteNotFound => verdict(S::NOT_FOUND, "route_not_found", "there is no such route"),
+            Self::TenantNotFound => verdict(S::NOT_FOUND, "tenant_not_found", "there is no tenant with this UUID"),
+            Self::TenantSuspended => verdict(S::FORBIDDEN, "tenant_suspended", "the tenant is suspended: nothing was stored; send it again when the operator has resumed it"),
+            Self::TrackingSuspended => verdict(S::SERVICE_UNAVAILABLE, "tenant_suspended", "the tenant is suspended: nothing was stored; send it again later"),
+            Self::MethodNotAllowed(allow) => verdict(S::METHOD_NOT_ALLOWED, "method_not_allowed", format!("expected {allow}")),
+            Self::BodyTimeout => verdict(S::REQUEST_TIMEOUT, "body_timeout", "the body did not arrive in time"),
             Self::BodyBroken(detail) => verdict(S::BAD_REQUEST, "body_broken", detail),
-            Self::TooLarge(max) => verdict(
-                S::PAYLOAD_TOO_LARGE,
-                "body_too_large",
-                format!("a body must be at most {max} bytes here"),
-            ),
-            Self::TooManyItems(max) => verdict(
-                S::PAYLOAD_TOO_LARGE,
-                "too_many_items",
-                format!("a request must have at most {max} items"),
-            ),
+            Self::TooLarge(max) => verdict(S::PAYLOAD_TOO_LARGE, "body_too_large", format!("a body must be at most {max} bytes here")),
+            Self::TooManyItems(max) => verdict(S::PAYLOAD_TOO_LARGE, "too_many_items", format!("a request must have at most {max} items")),
             Self::UriTooLong => verdict(S::URI_TOO_LONG, "uri_too_long", "the address is too long"),
-            Self::Unsupported(expected) => {
-                verdict(S::UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type", expected)
-            }
-            Self::UnsupportedEncoding => verdict(
-                S::UNSUPPORTED_MEDIA_TYPE,
-                "unsupported_media_type",
-                "the encoding must be gzip",
-            ),
+            Self::Unsupported(expected) => verdict(S::UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type", expected),
+            Self::UnsupportedEncoding => verdict(S::UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type", "the encoding must be gzip"),
             Self::Invalid(issues) => listed(S::UNPROCESSABLE_ENTITY, issues),
-            Self::StillRunning => verdict(
-                S::CONFLICT,
-                "idempotency_key_running",
-                "a call with this `Idempotency-Key` is still under way",
-            ),
-            Self::TooMany(TooMany { limit, .. }) => verdict(
-                S::TOO_MANY_REQUESTS,
-                "too_many_requests",
-                format!("at most {limit} requests a second are served"),
-            ),
-            Self::Overloaded => verdict(
-                S::SERVICE_UNAVAILABLE,
-                "overloaded",
-                "too much is being received or sent just now",
-            ),
+            Self::StillRunning => verdict(S::CONFLICT, "idempotency_key_running", "a call with this `Idempotency-Key` is still under way"),
+            Self::TooMany(TooMany { limit, .. }) => verdict(S::TOO_MANY_REQUESTS, "too_many_requests", format!("at most {limit} requests a second are served")),
+            Self::Overloaded => verdict(S::SERVICE_UNAVAILABLE, "overloaded", "too much is being received or sent just now"),
             Self::Store(error) => store_verdict(error, request_id),
+            Self::PartDone(error, done) => {
+                let verdict = error.into_verdict(request_id);
+                Verdict { detail: format!("{}; {done}", verdict.detail), ..verdict }
+            }
             Self::Internal(cause) => internal("internal_error", &cause, request_id),
         }
     }
@@ -210,6 +175,10 @@ impl Error {
             _ => "Bearer",
         };
         let is_encoding = matches!(self, Self::UnsupportedEncoding);
+        let retry_after = match &self {
+            Self::TrackingSuspended => SUSPENDED_RETRY_AFTER_SECONDS,
+            _ => RETRY_AFTER_SECONDS,
+        };
         let too_many = match &self {
             Self::TooMany(too_many) => Some(*too_many),
             _ => None,
@@ -230,7 +199,7 @@ impl Error {
             .status(verdict.status)
             .content_type("application/problem+json")
             .body(body);
-        add_headers(&mut response, allow, scheme);
+        add_headers(&mut response, allow, scheme, retry_after);
         if is_encoding {
             // RFC 9110, 12.5.3.
             let accepted = HeaderValue::from_static("gzip");
@@ -243,7 +212,12 @@ impl Error {
     }
 }
 
-fn add_headers(response: &mut Response, allow: Option<HeaderValue>, scheme: &'static str) {
+fn add_headers(
+    response: &mut Response,
+    allow: Option<HeaderValue>,
+    scheme: &'static str,
+    retry_after: u32,
+) {
     use StatusCode as S;
     let status = response.status();
     let headers = response.headers_mut();
@@ -254,7 +228,7 @@ fn add_headers(response: &mut Response, allow: Option<HeaderValue>, scheme: &'st
         headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static(scheme));
     }
     if matches!(status, S::SERVICE_UNAVAILABLE | S::INSUFFICIENT_STORAGE) {
-        headers.insert(header::RETRY_AFTER, HeaderValue::from(RETRY_AFTER_SECONDS));
+        headers.insert(header::RETRY_AFTER, HeaderValue::from(retry_after));
     }
     if matches!(status, S::PAYLOAD_TOO_LARGE | S::REQUEST_TIMEOUT) {
         // The rest of the body is not read, so the connection can carry no further request.

@@ -95,6 +95,9 @@ pub(crate) const STOP_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// What a sender is told to wait when the store cannot take a write, in seconds.
 pub(crate) const RETRY_AFTER_SECONDS: u32 = 1;
+/// The same of a sender whose tenant is suspended, in seconds: hours may pass, and the browser script waits no longer
+/// than this.
+pub(crate) const SUSPENDED_RETRY_AFTER_SECONDS: u32 = 300;
 /// Longest `Idempotency-Key`, in bytes: a UUID has 36.
 pub(crate) const MAX_IDEMPOTENCY_KEY_BYTES: usize = 255;
 /// Largest body of a pipeline's call that names its tenant in the body alone, in bytes: eight times what SDKs send
@@ -129,5 +132,7 @@ pub(crate) const DEFAULT_REFUSALS: usize = 100;
 pub(crate) const MAX_REFUSALS: usize = 100_000;
 /// Text of what a dry run would write, in bytes: it is held until the run ends.
 pub(crate) const MAX_REHEARSED_BYTES: usize = 64 * 1024 * 1024;
+/// Imports at a time, in all: each holds some rows, of which one may be as long as a line may be.
+pub(crate) const MAX_IMPORTS: usize = 4;
 /// Dry runs at a time, in all.
 pub(crate) const MAX_DRY_RUNS: usize = 2;

@@ -166,7 +166,7 @@ static ROUTES: &[RouteDef<Handler>] = &[
     route!(GET "/tenants/:id", Scope(OPERATOR), Nothing => Tenant, "Get a tenant", alone!(routes::tenants::read),
         "A tenant that is being deleted is there, with `rowsRemoved`, until all of it is gone. Needs an operator token."),
     route!(PUT "/tenants/:id", Scope(OPERATOR), TenantChange => Tenant, "Rename, suspend or resume a tenant", alone!(routes::tenants::update),
-        "The calls and events of a suspended tenant are rejected with 403; its data and tokens stay. Needs an operator token."),
+        "The calls of a suspended tenant are rejected with 403, its events with 503 and `Retry-After`, so that senders keep and retry them; its data and tokens stay. Needs an operator token."),
     route!(PATCH "/tenants/:id", Scope(OPERATOR), TenantChange => Tenant, "Change a tenant (the same as PUT)", alone!(routes::tenants::update),
         "Renames, suspends or resumes a tenant, as PUT does."),
     route!(DELETE "/tenants/:id", Scope(OPERATOR), Nothing => Tenant, "Delete a tenant", alone!(routes::tenants::delete),

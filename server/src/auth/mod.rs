@@ -135,7 +135,7 @@ fn user_of_basic(header: &str) -> Option<String> {
 /// The tenant of a tracking call: its UUID is a public write key, and stands in the path.
 ///
 /// # Errors
-/// [`Error::TenantNotFound`] when there is no such tenant, [`Error::TenantSuspended`].
+/// [`Error::TenantNotFound`] when there is no such tenant, [`Error::TrackingSuspended`].
 pub(crate) fn tenant_in_path(app: &App, text: &str) -> Result<Tenant, Error> {
     let id = TenantId::parse(text).ok_or(Error::TenantNotFound)?;
     counted(app, id)?.ok_or(Error::TenantNotFound)
@@ -146,7 +146,7 @@ fn counted(app: &App, tenant: TenantId) -> Result<Option<Tenant>, Error> {
     let Some(known) = app.store.known_tenant(tenant)? else { return Ok(None) };
     app.rates.count_tracking(tenant, known.limits)?;
     if known.is_suspended {
-        return Err(Error::TenantSuspended);
+        return Err(Error::TrackingSuspended);
     }
     Ok(Some(Tenant::shown(tenant)))
 }
@@ -155,7 +155,7 @@ fn counted(app: &App, tenant: TenantId) -> Result<Option<Tenant>, Error> {
 /// (R33). None where that is no UUID: then the body names it.
 ///
 /// # Errors
-/// [`Error::TenantUnauthorized`] when there is no such tenant; [`Error::TenantSuspended`].
+/// [`Error::TenantUnauthorized`] when there is no such tenant; [`Error::TrackingSuspended`].
 pub(crate) fn tenant_of_basic(app: &App, request: &Request) -> Result<Option<Tenant>, Error> {
     let header = request.headers().get(AUTHORIZATION).and_then(|header| header.to_str().ok());
     let id = header.and_then(user_of_basic).and_then(|user| TenantId::parse(&user));
@@ -166,7 +166,7 @@ pub(crate) fn tenant_of_basic(app: &App, request: &Request) -> Result<Option<Ten
 /// The tenant of an SDK's call: its UUID is the write key in the body (R47).
 ///
 /// # Errors
-/// [`Error::TenantUnauthorized`] when it is absent, or there is no such tenant; [`Error::TenantSuspended`].
+/// [`Error::TenantUnauthorized`] when it is absent, or there is no such tenant; [`Error::TrackingSuspended`].
 pub(crate) fn tenant_of_write_key(app: &App, key: Option<&str>) -> Result<Tenant, Error> {
     let id = key.and_then(TenantId::parse).ok_or(Error::TenantUnauthorized)?;
     counted(app, id)?.ok_or(Error::TenantUnauthorized)

@@ -42,7 +42,7 @@ problems! {
     UNSUPPORTED_MEDIA_TYPE "UnsupportedMediaType" ["Accept-Encoding"], "The body's media type, charset or encoding is not supported.", "unsupported_media_type" "expected `application/json`";
     UNPROCESSABLE_ENTITY "UnprocessableEntity" [], "The body is well-formed but breaks rules, all of which `errors` lists.", "required" "`name` is required";
     TOO_MANY_REQUESTS "TooManyRequests" ["Retry-After"], "A rate limit was reached.", "too_many_requests" "at most 100 requests a second are served";
-    SERVICE_UNAVAILABLE "ServiceUnavailable" ["Retry-After"], "The service cannot do this at the moment; retry later.", "busy" "too many of this tenant's writes are waiting";
+    SERVICE_UNAVAILABLE "ServiceUnavailable" ["Retry-After"], "The service cannot do this at the moment, or the tenant of the events is suspended; retry later.", "busy" "too many of this tenant's writes are waiting";
     INSUFFICIENT_STORAGE "InsufficientStorage" ["Retry-After"], "The disk is full. Reads still work.", "disk_full" "there is no room on the disk";
 }
 
@@ -137,7 +137,7 @@ fn rejects(
         S::BAD_REQUEST if doc.gives == Kind::Script => true,
         S::BAD_REQUEST => called && (has_body || is_list || path.contains("{id}")),
         S::UNAUTHORIZED => has_token || matches!(doc.access, Access::TenantAsUser),
-        S::FORBIDDEN => called,
+        S::FORBIDDEN => has_token,
         S::NOT_FOUND => doc.gives == Kind::Script || (called && finds(path, doc, def)),
         S::CONFLICT => match (doc.takes, doc.gives) {
             (takes, _) if takes.is_events() => true,
