@@ -15,7 +15,7 @@ use crate::{
     backups::Backups,
     body::BodyBudget,
     compression::Compressions,
-    limits::{MAX_BODY_READERS, MAX_DOWNLOADS, MAX_DRY_RUNS, MAX_STREAMS},
+    limits::{MAX_BODY_READERS, MAX_DOWNLOADS, MAX_DRY_RUNS, MAX_IMPORTS, MAX_STREAMS},
     observe::RequestIds,
     rate_limit::{RateLimiting, RateLimits},
     routes::files::Files,
@@ -69,6 +69,8 @@ pub struct App {
     pub(crate) compressions: Compressions,
     /// Places for bodies of many events that are being read.
     pub(crate) body_readers: Semaphore,
+    /// Places for imports, whose bodies take as long as they are.
+    pub(crate) imports: Semaphore,
     /// Places for imports that are tried out.
     pub(crate) dry_runs: Semaphore,
     pub(crate) request_ids: RequestIds,
@@ -102,6 +104,7 @@ impl App {
             answers: AnswerBudget::default(),
             compressions: Compressions::default(),
             body_readers: Semaphore::new(MAX_BODY_READERS),
+            imports: Semaphore::new(MAX_IMPORTS),
             dry_runs: Semaphore::new(MAX_DRY_RUNS),
             request_ids: RequestIds::default(),
             running: Running::default(),

@@ -110,7 +110,7 @@ pub(crate) fn value_of(row: &Row, cell: &str) -> Result<Option<Json>, String> {
     if cell.is_empty() {
         return Ok(None);
     }
-    let text = cell.strip_prefix('\'').unwrap_or(cell);
+    let text = unquoted(cell).unwrap_or(cell);
     if is_text(row) {
         return Ok(Some(Json::string(text)));
     }
@@ -131,7 +131,7 @@ pub(crate) fn member_of(cell: &str) -> Option<Json> {
     if cell.trim().is_empty() {
         return None;
     }
-    if let Some(text) = cell.strip_prefix('\'') {
+    if let Some(text) = unquoted(cell) {
         return Some(Json::string(text));
     }
     let text = cell.trim();
@@ -141,6 +141,12 @@ pub(crate) fn member_of(cell: &str) -> Option<Json> {
     let number = Json::parse(text.as_bytes()).ok();
     let number = number.filter(|json| json.as_ref().as_number_text().is_some());
     Some(number.unwrap_or_else(|| Json::string(cell)))
+}
+
+/// What stands behind the `'` in front of a cell. In front of anything else it is a part of the text: `'s-Hertogenbosch`.
+fn unquoted(cell: &str) -> Option<&str> {
+    let text = cell.strip_prefix('\'')?;
+    (text.is_empty() || text.starts_with(SIGNS)).then_some(text)
 }
 
 /// True and false as spreadsheets write them.
@@ -211,7 +217,8 @@ mod tests {
             ("-1.50", "-1.50"),
             ("TRUE", "true"),
             ("05", "\"05\""),
-            ("'5", "\"5\""),
+            ("'-5", "\"-5\""),
+            ("'s", "\"'s\""),
             ("{}", "\"{}\""),
             ("Plan", "\"Plan\""),
         ] {
@@ -233,5 +240,7 @@ mod tests {
         check("custom", r#"{"a":{"b":[1.10]}}"#, r#"{"a":{"b":[1.10]}}"#);
         assert_eq!(cell_of(COMPANY.row("name").unwrap(), None), "");
         assert!(value_of(COMPANY.row("custom").unwrap(), "{").is_err());
+        let name = value_of(COMPANY.row("name").unwrap(), "'s-Hertogenbosch").unwrap().unwrap();
+        assert_eq!(name.as_ref().as_str().as_deref(), Some("'s-Hertogenbosch"));
     }
 }

@@ -21,6 +21,7 @@ mod formats;
 mod full_store;
 mod goldens;
 mod healing;
+mod http_import;
 mod input;
 mod integrity;
 mod model;

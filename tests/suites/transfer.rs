@@ -2,15 +2,13 @@
 
 use std::{collections::BTreeMap, fs, path::Path, process::Stdio};
 
-use flate2::{Compression, write::GzEncoder};
 use serde_json::{Value, json};
 use svctrack_core::resources::REGISTRY;
 use svctrack_server::auth::Token;
 use svctrack_tests::{
     TENANT,
     client::Client,
-    in_process::InProcess,
-    process::{Server, command},
+    process::{Server, binary, command},
 };
 use tempfile::TempDir;
 
@@ -199,7 +197,11 @@ async fn a_record_that_is_refused_is_told_with_its_line_and_stops_no_other() {
     let (code, told, said) = run(folder.path(), &arguments).await;
     assert_eq!(code, Some(2), "{said}");
     let told: Value = serde_json::from_str(&told).unwrap();
-    assert_eq!(told["companies"], json!({"taken": 2, "refused": 3, "withoutKey": 0}), "{said}");
+    assert_eq!(
+        told["companies"],
+        json!({"taken": 2, "refused": 3, "withoutKey": 0, "ignoredColumns": []}),
+        "{said}"
+    );
     for part in [
         "companies.ndjson line 3: `name` is required",
         "companies.ndjson line 4: `colour` is not known",
@@ -217,7 +219,7 @@ async fn a_record_that_is_refused_is_told_with_its_line_and_stops_no_other() {
 }
 
 /// A folder with one file.
-fn folder_with(name: &str, bytes: &[u8]) -> TempDir {
+pub(crate) fn folder_with(name: &str, bytes: &[u8]) -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join(name), bytes).unwrap();
     folder
@@ -253,7 +255,11 @@ async fn a_row_that_cannot_be_read_is_told_with_its_line_and_stops_no_other() {
         let files = folder_with("products.csv", &table);
         let (code, told, said) = import(&server, &token, &files).await;
         assert_eq!(code, Some(2), "{said}");
-        assert_eq!(told["products"], json!({"taken": 3, "refused": 4, "withoutKey": 0}), "{said}");
+        assert_eq!(
+            told["products"],
+            json!({"taken": 3, "refused": 4, "withoutKey": 0, "ignoredColumns": []}),
+            "{said}"
+        );
         for part in [
             "products.csv line 3: it has 2 cells, the first line 3",
             "products.csv line 5: it is not UTF-8",
@@ -269,7 +275,11 @@ async fn a_row_that_cannot_be_read_is_told_with_its_line_and_stops_no_other() {
     let files = folder_with("products.ndjson", &rows.concat());
     let (code, told, said) = import(&server, &token, &files).await;
     assert_eq!(code, Some(2), "{said}");
-    assert_eq!(told["products"], json!({"taken": 1, "refused": 2, "withoutKey": 0}), "{said}");
+    assert_eq!(
+        told["products"],
+        json!({"taken": 1, "refused": 2, "withoutKey": 0, "ignoredColumns": []}),
+        "{said}"
+    );
     assert!(said.contains("line 1: it has over") && said.contains("line 2: "), "{said}");
     server.kill().await;
 }
@@ -285,7 +295,11 @@ async fn an_import_says_what_it_leaves_and_what_would_come_twice() {
     for count in [2, 3] {
         let (code, told, said) = import(&server, &token, &files).await;
         assert_eq!(code, Some(0), "{said}");
-        assert_eq!(told["companies"], json!({"taken": 2, "refused": 0, "withoutKey": 1}), "{said}");
+        assert_eq!(
+            told["companies"],
+            json!({"taken": 2, "refused": 0, "withoutKey": 1, "ignoredColumns": []}),
+            "{said}"
+        );
         assert!(said.contains("company.csv: nothing is brought in of it"), "{said}");
         assert!(
             said.contains("companies: 1 new ones have no key") && !said.contains("hidden"),
@@ -325,7 +339,7 @@ async fn nobody_needs_to_read_what_a_command_says() {
 }
 
 /// Runs an import of `from`, with what reaches the tenant before it; the exit code, the counts and what is told.
-async fn import_from(
+pub(crate) async fn import_from(
     folder: &Path,
     reach: &[&str],
     from: &Path,
@@ -392,7 +406,11 @@ async fn a_table_of_another_program_is_imported_from_a_file_of_any_name() {
     let known = ["--resource", "companies", "--map", "Company name=name", "--map", "nr=externalId"];
     let (code, told, said) = import_from(data.path(), &reach, &file, &known).await;
     assert_eq!(code, Some(0), "{said}");
-    assert_eq!(told["companies"], json!({"taken": 1, "refused": 0, "withoutKey": 0}), "{said}");
+    assert_eq!(
+        told["companies"],
+        json!({"taken": 1, "refused": 0, "withoutKey": 0, "ignoredColumns": ["createdAt"]}),
+        "{said}"
+    );
     assert!(said.contains("companies: read-only, and ignored: createdAt"), "{said}");
     let made = server.client.get("/companies/extid-a").await.json();
     assert_eq!(made["name"], "A; B");
@@ -409,6 +427,34 @@ async fn a_table_of_another_program_is_imported_from_a_file_of_any_name() {
         import_from(data.path(), &reach, &file, &[&known[..], &["--separator", ","]].concat())
             .await;
     assert!(code == Some(1) && said.contains("is not known"), "{said}");
+    server.kill().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_terminal_shows_how_far_a_large_file_is_read() {
+    let (data, token) = (tempfile::tempdir().unwrap(), Token::generate().unwrap());
+    let server = Server::start(data.path(), &token).await;
+    let shown = async |bytes: usize| {
+        let table = format!("externalId,name\na,\nb,B\n{}", "\n".repeat(bytes));
+        let files = folder_with("companies.csv", table.as_bytes());
+        let import = format!(
+            "'{}' import --server {} --token {} --from '{}'",
+            binary().display(),
+            server.base,
+            token.reveal(),
+            files.path().display(),
+        );
+        // It gives the command a terminal.
+        let mut script = tokio::process::Command::new("script");
+        script.args(["--quiet", "--return", "--command", &import, "/dev/null"]);
+        let output = script.stdin(Stdio::null()).output().await.unwrap();
+        assert_eq!(output.status.code(), Some(2));
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let large = shown(1024 * 1024).await;
+    assert!(large.contains("companies.csv  100 %  ####################"), "{large}");
+    assert!(large.contains("\u{1b}[K") && large.contains("line 2: `name` is required"), "{large}");
+    assert!(!shown(0).await.contains('%'));
     server.kill().await;
 }
 
@@ -432,38 +478,4 @@ async fn an_export_over_another_one_needs_to_be_told_so() {
     assert_eq!(companies.lines().count(), 3, "{companies}");
     assert!(!files.path().join("companies.ndjson").exists());
     server.kill().await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_body_of_any_length_is_imported_and_one_that_breaks_off_says_how_far_it_came() {
-    let server = InProcess::start().await;
-    let csv = [("content-type", "text/csv")];
-    let post = async |headers: &[(&str, &str)], body: Vec<u8>| {
-        let path = "/import/companies";
-        server.client.send(hyper::Method::POST, path, headers, body).await.unwrap()
-    };
-    // More than the longest body that any other route takes.
-    let lines = 33 * 1024 * 1024;
-    let body = [b"externalId,name\na,A\n".to_vec(), vec![b'\n'; lines], b"b,\n".to_vec()].concat();
-    let answer = post(&csv, body).await.json();
-    assert_eq!((&answer["created"], &answer["refused"]), (&json!(1), &json!(1)), "{answer}");
-    assert_eq!(answer["refusals"][0]["line"], lines + 3, "{answer}");
-
-    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
-    std::io::Write::write_all(&mut encoder, b"externalId,name\nz,Z\n").unwrap();
-    let packed = [csv[0], ("content-encoding", "gzip")];
-    assert_eq!(post(&packed, encoder.finish().unwrap()).await.json()["created"], 1);
-
-    let rows: String = (0..1_200).map(|n| format!("c{n},C\n")).collect();
-    let request = format!(
-        "POST /import/companies HTTP/1.1\r\nHost: x\r\nAuthorization: {}\r\nContent-Type: text/csv\r\n\
-         Content-Length: 1000000\r\n\r\nexternalId,name\n{rows}half of a",
-        server.client.authorization().unwrap_or_default(),
-    );
-    // Nothing more comes.
-    let answer = server.client.raw(request.as_bytes()).await;
-    assert!(answer.starts_with("HTTP/1.1 400"), "{answer}");
-    assert!(answer.contains("1200 rows before had been created"), "{answer}");
-    let found = server.client.get("/companies/extid-c1199").await;
-    assert_eq!(found.status, 200);
 }

@@ -25,6 +25,13 @@ pub(super) fn open(path: &Path) -> io::Result<Source> {
     Ok(Box::new(Progress { file, name, bytes, read: 0, shown: None }))
 }
 
+/// Clears what is shown, before something else is printed on its line.
+pub(super) fn clear() {
+    if io::stderr().is_terminal() {
+        let _ = write!(io::stderr(), "\x1b[K");
+    }
+}
+
 /// A file whose reading is shown.
 struct Progress {
     file: File,

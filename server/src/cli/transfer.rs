@@ -18,7 +18,7 @@ use svctrack_server::{
     },
 };
 
-use super::{At, progress, tell};
+use super::{At, progress, tell, text_at};
 
 /// The exit code that says that some records were refused.
 const REFUSED: u8 = 2;
@@ -171,6 +171,7 @@ impl Import {
         let options = Options::of_files(self.separator, self.map.clone());
         let files = transfer::files_at(from, self.resource.as_deref(), &options)?;
         let mut tell_refused = |one: transfer::Refused| {
+            progress::clear();
             tell(&format!("{} line {}: {}", one.file.display(), one.line, one.reason));
         };
         let reading = Reading { options: &options, open: &progress::open, tell: &mut tell_refused };
@@ -219,11 +220,19 @@ fn counts(resource: &str, done: Imported) -> Value {
     if !ignored.is_empty() {
         tell(&format!("{resource}: read-only, and ignored: {}", ignored.join(", ")));
     }
-    json!({ "taken": taken, "refused": refused, "withoutKey": without_key })
+    json!({ "taken": taken, "refused": refused, "withoutKey": without_key, "ignoredColumns": ignored })
 }
 
-/// Names and numbers as lines.
+/// Counts as lines, below the names of tenants where there are several.
 fn lines_of(told: &Value) -> String {
     let members = told.as_object().into_iter().flatten();
-    members.map(|(name, value)| format!("{name}  {value}")).collect::<Vec<_>>().join("\n")
+    let line = |(name, value): (&String, &Value)| match value {
+        Value::Object(counts) if counts.contains_key("taken") => {
+            let count = |name| text_at(value, name);
+            format!("{name}  {} accepted, {} refused", count("/taken"), count("/refused"))
+        }
+        Value::Object(_) => format!("{name}\n  {}", lines_of(value).replace('\n', "\n  ")),
+        count => format!("{name}  {count}"),
+    };
+    members.map(line).collect::<Vec<_>>().join("\n")
 }

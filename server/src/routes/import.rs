@@ -13,17 +13,24 @@ use svctrack_core::{
     schema::ResourceDef,
     value::{Document, Issue, issue::quoted, nearest},
 };
-use tokio::{sync::mpsc, task::spawn_blocking, time::timeout};
+use tokio::{
+    sync::mpsc,
+    task::spawn_blocking,
+    time::{Duration, Instant, timeout},
+};
 
-use super::{json, query_pairs, records::access_of};
+use super::{
+    json, once, query_pairs,
+    records::{access_of, authorise_upsert},
+};
 use crate::{
     app::App,
-    auth::{Caller, authenticate},
+    auth::Caller,
     body::is_gzip,
     error::Error,
     limits::{
-        BODY_IDLE_TIMEOUT, DEFAULT_REFUSALS, IMPORT_BYTES, IMPORT_ROWS, MAX_REFUSALS,
-        MAX_REHEARSED_BYTES,
+        BODY_BUDGET_WAIT, BODY_IDLE_TIMEOUT, DEFAULT_REFUSALS, IMPORT_BYTES, IMPORT_ROWS,
+        MAX_REFUSALS, MAX_REHEARSED_BYTES, MIN_BODY_BYTES_PER_SECOND,
     },
     store::{Command, Rehearsal, Reply, Upserts},
     transfer::{Format, Options, Rows, Separator, Source, parse_mapping},
@@ -80,11 +87,12 @@ pub(crate) async fn import(
     request: &mut Request,
     def: &'static ResourceDef,
 ) -> Result<Response, Error> {
-    let caller = authenticate(app, request)?;
-    let access = access_of(&caller, def)?;
+    let (caller, access) = authorise_upsert(app, request, def)?;
     let asked = Asked::of(request)?;
-    let turns = if asked.is_dry_run { &app.dry_runs } else { &app.body_readers };
-    let turn = turns.acquire().await.map_err(|error| Error::Internal(error.to_string()))?;
+    once::refuse(request, "rows are found by their keys")?;
+    let turns = if asked.is_dry_run { &app.dry_runs } else { &app.imports };
+    let turn = timeout(BODY_BUDGET_WAIT, turns.acquire()).await.map_err(|_| Error::Overloaded)?;
+    let turn = turn.map_err(|error| Error::Internal(error.to_string()))?;
     let (is_dry_run, most_refusals) = (asked.is_dry_run, asked.most_refusals);
     let (pieces, source) = mpsc::channel(PIECES);
     let (batches, mut next) = mpsc::channel(1);
@@ -95,29 +103,39 @@ pub(crate) async fn import(
     let rehearsal = Rehearsal::default();
     let mut import = Import { app, caller, rehearsal, most_refusals, summary };
     let mut applied = Ok(());
-    while let (Some(batch), Ok(())) = (next.recv().await, &applied) {
+    while let Some(batch) = next.recv().await {
         applied = import.apply(batch).await;
+        if applied.is_err() {
+            break;
+        }
     }
     // Nobody takes what may still come.
     drop(next);
     pump.abort();
     let read = reader.await.map_err(|error| Error::Internal(error.to_string()))?;
     drop(turn);
-    applied?;
-    read.map_err(|error| import.broken_off(error))?;
+    applied.and(read).map_err(|error| import.cut_short(error))?;
     let text = serde_json::to_string(&import.summary);
     Ok(json(text.map_err(|error| Error::Internal(error.to_string()))?))
 }
 
 /// Hands the pieces of a body on, until it ends or nobody takes them.
 async fn pump(mut body: BoxBody<Bytes, io::Error>, to: mpsc::Sender<io::Result<Bytes>>) {
+    let (mut bytes, mut waited) = (0, Duration::ZERO);
     loop {
-        let piece = match timeout(BODY_IDLE_TIMEOUT, body.frame()).await {
+        let asked_at = Instant::now();
+        let next = timeout(BODY_IDLE_TIMEOUT, body.frame()).await;
+        // Without the time for which rows are stored.
+        waited += asked_at.elapsed();
+        let piece = match next {
             Err(_) => Err(io::Error::new(io::ErrorKind::TimedOut, "nothing more came")),
             Ok(None) => return,
             Ok(Some(Err(error))) => Err(error),
             Ok(Some(Ok(frame))) => match frame.into_data() {
-                Ok(piece) => Ok(piece),
+                Ok(piece) => {
+                    bytes += piece.len();
+                    in_time(bytes, waited).map(|()| piece)
+                }
                 Err(_) => continue,
             },
         };
@@ -126,6 +144,17 @@ async fn pump(mut body: BoxBody<Bytes, io::Error>, to: mpsc::Sender<io::Result<B
             return;
         }
     }
+}
+
+/// Whether so many bytes have come in time: who sends slowly keeps others from their turn.
+fn in_time(bytes: usize, waited: Duration) -> io::Result<()> {
+    let seconds = waited.saturating_sub(BODY_IDLE_TIMEOUT).as_secs();
+    let least = seconds.saturating_mul(MIN_BODY_BYTES_PER_SECOND as u64);
+    if bytes as u64 >= least {
+        return Ok(());
+    }
+    let message = format!("it came with fewer than {MIN_BODY_BYTES_PER_SECOND} bytes a second");
+    Err(io::Error::new(io::ErrorKind::TimedOut, message))
 }
 
 /// The pieces of a body, as bytes that are read one after the other.
@@ -371,15 +400,21 @@ impl Import<'_> {
         }
     }
 
-    /// What is said of a body that cannot be read to its end: how far it came.
-    fn broken_off(&self, error: Error) -> Error {
-        let Error::BodyBroken(cause) = error else { return error };
+    /// Adds to what went wrong how far the import had come.
+    fn cut_short(&self, error: Error) -> Error {
         let Summary { created, updated, unchanged, refused, dry_run, .. } = &self.summary;
-        let rest = if *dry_run { "" } else { "; these stay, and the body can be sent again" };
-        Error::BodyBroken(format!(
-            "{cause}; {created} rows before had been created, {updated} updated, {unchanged} were \
-             unchanged and {refused} refused{rest}"
-        ))
+        if created + updated + unchanged + refused == 0 {
+            return error;
+        }
+        let (verb, advice) = match dry_run {
+            true => ("would be", ""),
+            false => ("were", "; sent again, rows with a key are not created twice"),
+        };
+        let done = format!(
+            "of the rows before, {created} {verb} created, {updated} updated, {unchanged} left unchanged and \
+             {refused} refused{advice}"
+        );
+        Error::PartDone(Box::new(error), done)
     }
 }
 
@@ -387,4 +422,21 @@ impl Import<'_> {
 fn has_key(def: &ResourceDef, item: &Item) -> bool {
     let has = |sent: &Document| def.keys.iter().any(|key| sent.text(key).is_some());
     item.as_ref().is_ok_and(|sent: &Document| has(sent))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_body_must_come_at_a_least_rate_once_it_has_had_the_idle_time() {
+        let check = |bytes: usize, seconds: u64, expect: bool| {
+            let waited = BODY_IDLE_TIMEOUT + Duration::from_secs(seconds);
+            assert_eq!(in_time(bytes, waited).is_ok(), expect, "{bytes} in {seconds}");
+        };
+        assert!(in_time(0, BODY_IDLE_TIMEOUT).is_ok());
+        check(1, 1, false);
+        check(MIN_BODY_BYTES_PER_SECOND, 1, true);
+        check(10 * MIN_BODY_BYTES_PER_SECOND, 11, false);
+    }
 }

@@ -28,12 +28,15 @@ pub(super) fn hash_of(body: &[u8]) -> [u8; 32] {
     Sha256::digest(body).into()
 }
 
-/// Refuses a key where the answer holds a secret, which is never kept.
-pub(super) fn refuse(request: &Request) -> Result<(), Error> {
+/// Why a key is refused where the answer holds a secret.
+pub(super) const HOLDS_SECRET: &str = "the answer holds a secret and is not kept";
+
+/// Refuses a key.
+pub(super) fn refuse(request: &Request, why: &str) -> Result<(), Error> {
     if !is_asked(request) {
         return Ok(());
     }
-    let message = "`Idempotency-Key` is not taken here: the answer holds a secret and is not kept";
+    let message = format!("`Idempotency-Key` is not taken here: {why}");
     Err(Error::Invalid(vec![Issue::of_body("idempotency_key_refused", message)]))
 }
 

@@ -142,8 +142,7 @@ pub(crate) async fn upsert(
     request: &mut Request,
     def: &'static ResourceDef,
 ) -> Result<Response, Error> {
-    let caller = authenticate(app, request)?;
-    let access = access_of(&caller, def)?;
+    let (caller, access) = authorise_upsert(app, request, def)?;
     require_json(request)?;
     let body = app.bodies.read(request, MAX_BULK_BYTES).await?;
     // A large body takes a while to read; meanwhile others are served.
@@ -170,6 +169,17 @@ pub(crate) async fn upsert(
             "a bulk upsert was written and the reply was of another kind".to_owned(),
         )),
     }
+}
+
+/// Who upserts, and what they may do.
+pub(super) fn authorise_upsert(
+    app: &App,
+    request: &Request,
+    def: &ResourceDef,
+) -> Result<(Caller, Access), Error> {
+    let caller = authenticate(app, request)?;
+    let access = access_of(&caller, def)?;
+    Ok((caller, access))
 }
 
 /// What a token may do in bulk; one that may do neither is refused whole, and tickets need both (R21).

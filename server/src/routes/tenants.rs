@@ -26,7 +26,7 @@ use crate::{
 /// `POST /tenants`: the answer is the only place where the tenant's first token ever shows.
 pub(crate) async fn create(app: &App, request: &mut Request) -> Result<Response, Error> {
     let caller = operator(app, request)?;
-    once::refuse(request)?;
+    once::refuse(request, once::HOLDS_SECRET)?;
     let (sent, _room) = read_body(app, request).await?;
     let ignored = unknown_members(&sent, NewTenant::MEMBERS);
     Strictness::of(request).check_properties(&ignored)?;

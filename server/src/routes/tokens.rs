@@ -20,7 +20,7 @@ use crate::{
 /// `POST /tokens`: the answer is the only place where the token ever shows.
 pub(crate) async fn create(app: &App, request: &mut Request) -> Result<Response, Error> {
     let caller = admin(app, request)?;
-    once::refuse(request)?;
+    once::refuse(request, once::HOLDS_SECRET)?;
     let (sent, _room) = read_body(app, request).await?;
     let ignored = unknown_members(&sent, NewToken::MEMBERS);
     Strictness::of(request).check_properties(&ignored)?;
@@ -40,7 +40,7 @@ pub(crate) async fn create(app: &App, request: &mut Request) -> Result<Response,
 /// for it (R44).
 pub(crate) async fn rotate(app: &App, request: &mut Request) -> Result<Response, Error> {
     let caller = admin(app, request)?;
-    once::refuse(request)?;
+    once::refuse(request, once::HOLDS_SECRET)?;
     let (sent, _room) = read_body(app, request).await?;
     let id = path_part(request, "id").unwrap_or_default().to_owned();
     let ignored = unknown_members(&sent, Rotation::MEMBERS);

@@ -95,9 +95,14 @@ pub async fn import<'a>(
     reading: Reading<'a>,
 ) -> Result<Vec<Imported>, String> {
     let mut import = Import::of(admin, reading, None);
-    let mut done = Vec::new();
+    let mut done: Vec<Imported> = Vec::new();
     for file in files {
-        done.push(import.file(file).await?);
+        let (imported, read) = import.file(file).await;
+        done.push(imported);
+        read.map_err(|error| {
+            let taken: usize = done.iter().map(|file| file.taken).sum();
+            format!("{error}; {taken} records were imported before, and stay")
+        })?;
     }
     Ok(done)
 }
@@ -116,7 +121,9 @@ pub async fn try_out<'a>(
     let mut done = Vec::new();
     for file in files {
         import.number = done.len();
-        done.push(import.file(file).await?);
+        let (imported, read) = import.file(file).await;
+        read?;
+        done.push(imported);
     }
     let Some(dry_run) = import.dry_run.take() else { return Ok(done) };
     for ((number, line), reason) in dry_run.judge(admin).await? {
@@ -249,18 +256,18 @@ impl<'a> Import<'a> {
 
     /// A reference to a record of the same resource may be to one that comes later, so such records are sent
     /// twice.
-    async fn file(&mut self, file: &RecordFile) -> Result<Imported, String> {
+    async fn file(&mut self, file: &RecordFile) -> (Imported, Result<(), String>) {
         let def = file.def;
         let is_referred =
             everything().iter().any(|other| referred(other).any(|name| name == def.name));
         let mut from = FromFile { def, file, is_referred, done: Imported::default() };
-        self.pass(&mut from, Pass::First).await?;
-        if referred(def).any(|name| name == def.name) {
+        let mut read = self.pass(&mut from, Pass::First).await;
+        if read.is_ok() && referred(def).any(|name| name == def.name) {
             let Imported { taken, without_key, .. } = from.done;
-            self.pass(&mut from, Pass::Again).await?;
+            read = self.pass(&mut from, Pass::Again).await;
             (from.done.taken, from.done.without_key) = (taken, without_key);
         }
-        Ok(from.done)
+        (from.done, read)
     }
 
     async fn pass(&mut self, from: &mut FromFile<'_>, pass: Pass) -> Result<(), String> {
@@ -459,8 +466,11 @@ impl<'a> Import<'a> {
         for name in item.id.iter().cloned().chain(key_of(def, &item.sent)) {
             let path = format!("/{}/{}", def.path, utf8_percent_encode(&name, NON_ALPHANUMERIC));
             let answered = self.admin.send_again(Method::GET, &path, Bytes::new()).await?;
-            if answered.status == StatusCode::OK {
-                return Ok(Some(path));
+            match answered.status {
+                StatusCode::OK => return Ok(Some(path)),
+                // An id of another store may be none here.
+                StatusCode::NOT_FOUND | StatusCode::BAD_REQUEST => {}
+                _ => return answered.json().await.map(|_| None),
             }
         }
         Ok(None)
@@ -490,12 +500,12 @@ impl<'a> Import<'a> {
         sent: &Document,
     ) -> Result<Result<Document, String>, String> {
         let answered = self.admin.send_again(method, path, Bytes::from(sent.to_text())).await?;
-        let is_taken = answered.status.is_success();
-        let text = answered.body.into_bytes().await.map_err(|error| error.to_string())?;
-        if !is_taken {
-            let problem = serde_json::from_slice(&text).unwrap_or_default();
-            return Ok(Err(crate::admin::reason(&problem)));
+        if !answered.status.is_success() {
+            let is_refused = answered.status.is_client_error();
+            let reason = answered.json().await.err().unwrap_or_default();
+            return if is_refused { Ok(Err(reason)) } else { Err(reason) };
         }
+        let text = answered.body.into_bytes().await.map_err(|error| error.to_string())?;
         Document::parse(&text).map(Ok).map_err(|error| error.message)
     }
 }

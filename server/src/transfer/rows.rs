@@ -3,6 +3,7 @@
 use std::{
     collections::VecDeque,
     io::{self, BufRead, BufReader, Read as _},
+    mem,
 };
 
 use svctrack_core::{
@@ -17,7 +18,7 @@ use super::{
     is_set,
 };
 
-/// Longest line of NDJSON, in bytes: more than the largest record has.
+/// Longest line of NDJSON, and longest row of a table, in bytes: more than the largest record has.
 const MAX_LINE_BYTES: u64 = 8 * 1024 * 1024;
 /// Longest first line of a table, in bytes: each property of a resource has room for a long name.
 const MAX_HEAD_BYTES: u64 = 256 * 1024;
@@ -222,12 +223,13 @@ impl Table {
 
     fn next(&mut self) -> io::Result<Option<(u64, Read)>> {
         loop {
+            let begin = self.reader.position().byte();
+            self.reader.get_mut().begin(begin);
             let mut cells = csv::ByteRecord::new();
-            if !self.reader.read_byte_record(&mut cells).map_err(io::Error::other)? {
+            if !self.reader.read_byte_record(&mut cells).map_err(failed)? {
                 return Ok(None);
             }
-            let line =
-                self.reader.get_mut().line_of(cells.position().map_or(0, csv::Position::byte));
+            let line = self.reader.get_ref().line;
             match self.read(cells) {
                 Ok(None) => {}
                 Ok(Some(record)) => return Ok(Some((line, Ok(record)))),
@@ -276,42 +278,80 @@ fn commonest(head: &[u8]) -> u8 {
     found.map_or(b',', |(separator, _)| *separator)
 }
 
-/// A source that notes where lines end, however they do: a reader of CSV says where a record ended, and of CR and LF
-/// that is between the two.
+/// Why no record could be read.
+fn failed(error: csv::Error) -> io::Error {
+    match error.into_kind() {
+        csv::ErrorKind::Io(error) => error,
+        other => io::Error::other(format!("{other:?}")),
+    }
+}
+
+/// A source that says on which line a record begins, however lines end, and that ends where a record is too long: a
+/// reader of CSV says where the one before ended, and of CR and LF that is between the two.
+///
+/// The reader asks for more only in the midst of a record. So what was read before belongs to that record, and of line
+/// ends only those of the last piece are kept.
 struct LineEnds<R> {
     source: R,
+    /// Bytes that were read.
     at: u64,
-    /// Ends that no line was asked for yet: where each is, and whether it is the last byte of its line.
-    ends: VecDeque<(u64, bool)>,
+    /// Line ends of the last piece that follow one another: where they begin, where they end, and how many lines they are.
+    runs: VecDeque<(u64, u64, u64)>,
+    /// Lines that ended in earlier pieces, but in the record.
+    inside: u64,
+    /// Where the record begins, and its line.
+    begin: u64,
     line: u64,
 }
 
 impl<R> LineEnds<R> {
     fn of(source: R) -> Self {
-        Self { source, at: 0, ends: VecDeque::new(), line: 1 }
+        Self { source, at: 0, runs: VecDeque::new(), inside: 0, begin: 0, line: 1 }
     }
 
-    /// The line of the record that begins at this byte, or after the ends of lines that are there.
-    fn line_of(&mut self, byte: u64) -> u64 {
-        let mut begins = byte;
-        while let Some((at, is_last)) = self.ends.front().copied().filter(|(at, _)| *at <= begins) {
-            begins = begins.max(at + 1);
-            self.line += u64::from(is_last);
-            self.ends.pop_front();
+    /// A record begins at this byte, or after the line ends that are there.
+    fn begin(&mut self, byte: u64) {
+        self.line += mem::take(&mut self.inside);
+        self.begin = byte;
+        while let Some((_, end, lines)) =
+            self.runs.front().copied().filter(|run| run.0 <= self.begin)
+        {
+            self.begin = self.begin.max(end);
+            self.line += lines;
+            self.runs.pop_front();
         }
-        self.line
+    }
+
+    fn note(&mut self, byte: u8) {
+        let (at, lines) = (self.at, u64::from(byte == b'\n'));
+        self.at += 1;
+        if !matches!(byte, b'\n' | b'\r') {
+            return;
+        }
+        if self.begin == at {
+            self.begin += 1;
+            self.line += lines;
+            return;
+        }
+        match self.runs.back_mut().filter(|run| run.1 == at) {
+            Some(run) => (run.1, run.2) = (at + 1, run.2 + lines),
+            None => self.runs.push_back((at, at + 1, lines)),
+        }
     }
 }
 
 impl<R: io::Read> io::Read for LineEnds<R> {
     fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
-        let count = self.source.read(to)?;
-        for byte in to.iter().take(count) {
-            if matches!(byte, b'\n' | b'\r') {
-                self.ends.push_back((self.at, *byte == b'\n'));
-            }
-            self.at += 1;
+        if self.at - self.begin > MAX_LINE_BYTES {
+            let message = format!(
+                "line {}: a row has over {MAX_LINE_BYTES} bytes; is there a `\"` without another one?",
+                self.line
+            );
+            return Err(io::Error::new(io::ErrorKind::InvalidData, message));
         }
+        let count = self.source.read(to)?;
+        self.inside += self.runs.drain(..).map(|(_, _, lines)| lines).sum::<u64>();
+        to.iter().take(count).for_each(|byte| self.note(*byte));
         Ok(count)
     }
 }
@@ -375,5 +415,40 @@ mod tests {
                 read(text.as_bytes()).iter().map(|row| row[..2].trim().to_owned()).collect();
             assert_eq!(lines, ["4", "7", "10"], "{end:?}");
         }
+    }
+
+    #[test]
+    fn lines_are_counted_across_pieces_and_take_no_room() {
+        let blank = 3 * 1024 * 1024;
+        let text = [
+            b"name\n\"A\n".as_slice(),
+            &vec![b'\n'; 20_000],
+            b"\"\n",
+            &vec![b'\n'; blank],
+            b"B\r\n",
+            &b"\r\n".repeat(blank),
+            b"C",
+        ]
+        .concat();
+        let mut rows = open(&text).unwrap();
+        let mut next = || rows.next_record().unwrap().map(|(line, _)| line);
+        let b = 2 + 20_000 + 2 + blank as u64;
+        assert_eq!(
+            [next(), next(), next(), next()],
+            [Some(2), Some(b), Some(b + 1 + blank as u64), None]
+        );
+        let Records::Csv(table) = &rows.records else { panic!() };
+        assert!(table.reader.get_ref().runs.capacity() < 10_000);
+    }
+
+    #[test]
+    fn a_row_without_end_is_refused_with_its_line() {
+        let length = usize::try_from(MAX_LINE_BYTES).unwrap();
+        let text = [b"name\nA\n\"B".as_slice(), &vec![b'b'; 2 * length]].concat();
+        let mut rows = open(&text).unwrap();
+        assert_eq!(rows.next_record().unwrap().unwrap().0, 2);
+        let said = rows.next_record().unwrap_err();
+        assert_eq!(said.kind(), io::ErrorKind::InvalidData);
+        assert!(said.to_string().starts_with("line 3: a row has over"), "{said}");
     }
 }
