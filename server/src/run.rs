@@ -69,11 +69,12 @@ pub async fn run(config: Config) -> Result<(), RunError> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut workers = Workers::start()?;
-    let store = open(&config)?;
+    // Before the store, which a server that cannot listen would make or lock for nothing.
     let listener = TcpListener::bind(config.listen.as_str())
         .await
         .map_err(|cause| RunError::Listen(config.listen.clone(), cause))?;
     let address = listener.local_addr()?;
+    let store = open(&config)?;
     let own_url = own_url(address);
     let addresses = config.addresses(&own_url);
     let app = App::new(store.clone(), Arc::new(SystemClock), addresses, config.rate_limits());

@@ -378,6 +378,8 @@ async fn the_first_start_behind_a_site_prints_lines_that_work_and_shows_the_site
     let read_back = said.lines().find(|line| line.starts_with("Read back")).unwrap();
     let path = read_back.rsplit(' ').next().unwrap().strip_prefix(&base).unwrap();
     assert_eq!(client.get(path).await.text(), "[]");
+    // The site's proxy passes no calls of the API on.
+    assert_eq!(client.get("/openapi.json").await.json()["servers"][0]["url"], "/");
     child.kill().await.unwrap();
 }
 
@@ -406,6 +408,7 @@ async fn names_and_ports_are_listened_on_and_what_is_neither_is_explained() {
     let output = command.args(["serve", "--listen", &listen]).output().await.unwrap();
     let said = String::from_utf8(output.stderr).unwrap();
     assert!(said.contains("choose another port with --listen"), "{said}");
+    assert!(fs::read_dir(folder.path()).unwrap().next().is_none(), "a store was created");
 }
 
 #[tokio::test]
