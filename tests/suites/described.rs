@@ -204,6 +204,34 @@ async fn assigned_id(client: &Client, operation: &Operation) -> Option<String> {
     Some(found["_id"].as_str()?.to_owned())
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn every_list_is_answered_as_csv_and_so_described() {
+    let server = first_start().await;
+    let document = description(&server).await;
+    let mut lists = 0;
+    for operation in Operation::all(&document) {
+        let content = &operation.says["responses"]["200"]["content"];
+        let is_list = content["application/json"]["schema"]["type"] == "array";
+        assert_eq!(
+            content["text/csv"]["schema"]["type"] == "string",
+            is_list,
+            "{}",
+            operation.name()
+        );
+        if is_list {
+            let operator = operation.says["x-scope"] == "operator";
+            let client = if operator { &server.operator } else { &server.client };
+            let csv = [("accept", "text/csv")];
+            let answer = client.send(Method::GET, &operation.path, &csv, "").await.unwrap();
+            let kind = answer.headers["content-type"].to_str().unwrap();
+            assert!(kind.starts_with("text/csv"), "{}: {}", operation.name(), answer.text());
+            lists += 1;
+        }
+    }
+    // Activities, the report, lean companies, tokens and tenants are lists too.
+    assert_eq!(lists, REGISTRY.len() + 5);
+}
+
 /// What is otherwise in an answer than it is described.
 fn answer_faults(document: &Value, operation: &Operation, answer: &Answer) -> Vec<String> {
     let described = &operation.says["responses"][answer.status.as_str()];

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use svctrack_core::{resources::settings::SETTINGS, schema::ResourceDef};
 
 use super::{
-    Kind, RouteDoc, examples,
+    Kind, RouteDoc, examples, is_list,
     records::{bulk_item_name, create_name, list_item_name, schema_name, update_name},
     reference, set,
 };
@@ -40,7 +40,11 @@ pub(super) fn response_content(doc: &RouteDoc, def: Option<&'static ResourceDef>
         (None, Kind::Archive) => return Some(json!({ "application/gzip": {} })),
         (None, _) => return None,
     };
-    Some(content(media_type, schema, examples::of_response(doc, def)))
+    let mut content = content(media_type, schema, examples::of_response(doc, def));
+    if is_list(doc.gives) {
+        set(&mut content, "text/csv", json!({ "schema": text() }));
+    }
+    Some(content)
 }
 
 fn content(media_type: &str, schema: Value, example: Option<Value>) -> Value {

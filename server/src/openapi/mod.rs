@@ -154,7 +154,7 @@ pub(crate) fn document(public_url: &str, tenant: Option<TenantId>) -> Value {
             "contact": { "name": "The svctrack developers" },
             "license": { "name": "MIT OR Apache-2.0", "identifier": env!("CARGO_PKG_LICENSE") },
         },
-        "servers": [{ "url": public_url, "description": "This server." }],
+        "servers": servers(public_url),
         "security": [{ "token": [] }],
         "tags": tags(),
         "paths": paths,
@@ -174,6 +174,14 @@ pub(crate) fn document(public_url: &str, tenant: Option<TenantId>) -> Value {
             "schemas": schemas(),
         },
     })
+}
+
+/// The server that this was read from comes first: a site's proxy at the public URL may pass on events alone.
+fn servers(public_url: &str) -> Value {
+    json!([
+        { "url": "/", "description": "The server that this description was read from." },
+        { "url": public_url, "description": "The public URL, to which browsers send events." },
+    ])
 }
 
 /// The groups of routes: the resources, each with what it is, then the others.
@@ -352,6 +360,7 @@ fn header_parameters(doc: &RouteDoc, def: Option<&ResourceDef>) -> Vec<Value> {
         doc.takes,
         Kind::NewRecord
             | Kind::Record
+            | Kind::Items
             | Kind::Settings
             | Kind::NewToken
             | Kind::Rotation

@@ -145,9 +145,18 @@ fn select() -> Value {
     parameter("select", description, json!({ "type": "string" }))
 }
 
+/// What `count=true` does.
+const TOTAL: &str = "Whether to say in `Svctrack-Total` how many there are in all.";
+
 fn count() -> Value {
-    let description = "Whether to say in `Svctrack-Total` how many there are in all.";
-    parameter("count", description, json!({ "type": "boolean" }))
+    parameter("count", TOTAL, json!({ "type": "boolean" }))
+}
+
+/// The same of a list whose entries have a `count`.
+fn count_or_filter() -> Value {
+    let description =
+        format!("{TOTAL} A whole number is a filter: only entries with this `count`.");
+    parameter("count", &description, json!({ "type": ["boolean", "integer"] }))
 }
 
 fn time(name: &str, description: &str) -> Value {
@@ -222,7 +231,7 @@ pub(super) fn activity_parameters() -> Vec<Value> {
         limit(activity::LIST),
         after("Only those behind the one with this `_id`, the last of the page before."),
         select(),
-        count(),
+        count_or_filter(),
         operators(ACTIVITY.rows),
     ]);
     parameters
@@ -250,7 +259,7 @@ pub(super) fn report_parameters() -> Vec<Value> {
         limit(report::LIST),
         after("Only those behind the one with this `_id`, the last of the page before."),
         select(),
-        count(),
+        count_or_filter(),
         operators(ENTRY.rows),
     ]
 }

@@ -98,6 +98,7 @@ fn success(doc: &RouteDoc, def: Option<&'static ResourceDef>) -> Value {
         Kind::Health => "The state of the service.",
         Kind::Redirect => "The page is at the address in `Location`.",
         Kind::Ok | Kind::Success => "The events are stored durably.",
+        gives if is_list(gives) => "The list; as CSV with `Accept: text/csv`.",
         _ => "Success.",
     };
     let mut response = json!({
