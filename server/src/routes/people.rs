@@ -8,6 +8,7 @@ use poem::{Body, Request, Response, http::header};
 use svctrack_core::{
     plan::Person,
     resources::end_user::{self, END_USER},
+    schema::Unknown,
     tracking::activity::ActivityQuery,
     value::{Document, Issue, ObjectId, RecordRef, issue::quoted},
 };
@@ -141,17 +142,23 @@ impl Export {
     }
 }
 
-/// Whether a delete is to leave nothing of the person.
+/// Whether a delete is to leave nothing of the person. Another parameter may be a misspelt `erase`, after which a part of
+/// what is to be erased could no longer be found.
 pub(super) fn is_erasure(request: &Request) -> Result<bool, Error> {
-    let asked = query_pairs(request).into_iter().find(|(name, _)| name == "erase");
-    match asked.as_ref().map(|(_, value)| value.as_str()) {
-        None | Some("false") => Ok(false),
-        Some("true") => Ok(true),
-        Some(other) => {
-            let message = format!("`erase` must be `true` or `false`; found {}", quoted(other));
-            Err(Error::BadRequest(vec![Issue::of_member("erase", "invalid_value", message)]))
-        }
+    let mut is_erasure = false;
+    for (name, value) in query_pairs(request) {
+        is_erasure = match (name.as_str(), value.as_str()) {
+            ("erase", "true") => true,
+            ("erase", "false") => false,
+            ("erase", other) => {
+                let message = format!("`erase` must be `true` or `false`; found {}", quoted(other));
+                let issue = Issue::of_member("erase", "invalid_value", message);
+                return Err(Error::BadRequest(vec![issue]));
+            }
+            _ => return Err(Error::BadRequest(vec![Unknown::among(&name, ["erase"]).issue()])),
+        };
     }
+    Ok(is_erasure)
 }
 
 /// `DELETE /endusers/{id}?erase=true`: answered when all is gone.
