@@ -16,9 +16,9 @@ use crate::{
 
 /// The token in these files; it opens nothing else.
 const TOKEN: &str = "svt_muxH4Z6A_4ts0s3gJ0x5O0tNaFsNwtUzZIaZ799LiKmiS5ykNOK52aKvxx";
-/// The formats, each with a file; that of 3 is of a program that was killed amid a commit, that of 4 has engagement
-/// which is in its log alone.
-const FORMATS: [u32; 4] = [1, 2, 3, 4];
+/// The formats, each with a file; that of 3 is of a program that was killed amid a commit, those from 4 on have
+/// engagement which is in their log alone.
+const FORMATS: [u32; 5] = [1, 2, 3, 4, 5];
 /// Where the format stands in each of the four copies of a header.
 const FORMAT_AT: [usize; 4] = [16, 4_112, 8_208, 12_304];
 
