@@ -36,15 +36,15 @@ pub(crate) use self::{
 
 #[derive(Subcommand)]
 pub(crate) enum TenantCommand {
-    /// Make a tenant; its first token is shown only this once
+    /// Create a tenant; its first token is shown only this once
     Create {
         #[command(flatten)]
         at: At,
-        /// Whose it is
+        /// Name of the tenant
         #[arg(long)]
         name: String,
     },
-    /// Show the tenants
+    /// List the tenants
     List {
         #[command(flatten)]
         at: At,
@@ -101,14 +101,14 @@ pub(crate) enum TokenCommand {
         /// What it may do, separated by commas: products:read, tickets:create, admin, * [default: * or operator,admin]
         #[arg(long, value_delimiter = ',')]
         scopes: Vec<String>,
-        /// From when on it counts no more
+        /// Expiry date [default: none]
         #[arg(long, value_name = "DATE")]
         expires: Option<String>,
         /// User that it acts as: `_id`, extid-... or srcid-... [default: one of its own]
         #[arg(long, value_name = "ID")]
         user: Option<String>,
     },
-    /// Show what is kept of each token
+    /// List the tokens, with what is kept of each
     List {
         #[command(flatten)]
         of: Of,
@@ -126,7 +126,7 @@ pub(crate) enum TokenCommand {
         #[arg(long, value_name = "DATE")]
         expires: Option<String>,
     },
-    /// Have a token count no more
+    /// Revoke a token, from the next request on
     Revoke {
         #[command(flatten)]
         of: Of,
@@ -160,7 +160,7 @@ pub(crate) struct Of {
     /// UUID of the tenant, on a stopped store [default: the only one]
     #[arg(long, value_name = "UUID", conflicts_with = "server")]
     tenant: Option<String>,
-    /// The operator's tokens, which make tenants, on a stopped store
+    /// The operator's tokens, which may create tenants, on a stopped store
     #[arg(long, conflicts_with_all = ["server", "tenant"])]
     operator: bool,
 }

@@ -37,20 +37,20 @@ enum Command {
     Token(cli::TokenCommand),
     /// Print what a web app needs to load the browser script: snippet, policy, files and their hashes
     Script(cli::Script),
-    /// Write the store of a stopped server anew, so that nothing of what was removed is left in its file
+    /// Rewrite the store of a stopped server, to purge what was deleted and give its room back
     Compact(cli::Compact),
-    /// Write all that is stored, of every tenant, into one file, which `svctrack restore` makes a store of
+    /// Back up the data of all tenants into one file, of a running server or a stopped one
     Backup(cli::Backup),
-    /// Make the store of a backup, in an empty folder
+    /// Restore a backup into an empty data folder
     Restore(cli::Restore),
-    /// Write the records of a tenant, or of all, into files of NDJSON or CSV, one a resource; activities, tokens,
+    /// Export the records of a tenant, or of all, into files of NDJSON or CSV, one a resource; activities, tokens,
     /// reports and who was erased are in a backup alone
     Export(cli::Export),
-    /// Bring the records of such files into a tenant; ends with 2 when some were refused, each with its line. Who
-    /// was erased before the export may come back with later events: a backup alone remembers
+    /// Import records of an export, or of a table of another program; ends with 2 when some were refused, each with its
+    /// line. Who was erased before the export may come back with later events: a backup alone remembers
     Import(cli::Import),
-    /// Read all of a stopped server's store and say what is damaged; ends with 0 when nothing is, with 2 when
-    /// something is, and with 1 when it cannot be read at all
+    /// Verify all of a stopped server's store; ends with 0 when nothing is damaged, with 2 when something is, and
+    /// with 1 when it cannot be read at all
     Verify(cli::Verify),
 }
 

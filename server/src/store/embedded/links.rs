@@ -219,6 +219,11 @@ impl<'s> Links<'s> {
                 found.add(tables::ACTIVITIES.name(), None, what);
             }
         }
+        self.marks(found)
+    }
+
+    /// Whether each mark is at an activity.
+    fn marks(&self, found: &mut Verified) -> Result<(), StoreError> {
         self.for_each(tables::ACTIVITY_MARKS, found, |key, _, found| {
             let (_, id) = split_id(key)?;
             let activity = [tenant_in(key)?, id.as_bytes()].concat();
