@@ -2,8 +2,8 @@
 
 use std::{
     collections::BTreeSet,
-    sync::{Arc, Mutex, PoisonError},
-    time::{SystemTime, UNIX_EPOCH},
+    sync::{Arc, LazyLock, Mutex, PoisonError},
+    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
 use svctrack_core::value::Timestamp;
@@ -27,8 +27,14 @@ use crate::store::embedded::Embedded;
 
 /// Where now comes from.
 pub trait Clock: Send + Sync {
-    /// The time, as well as it is known.
+    /// The time, as well as it is known. Whoever sets the clock changes it.
     fn now(&self) -> Timestamp;
+
+    /// How long the machine has been running when the clock shows `now`, which nobody can set. Where it is not known,
+    /// the clock is never taken to have been set.
+    fn running(&self, now: Timestamp) -> Duration {
+        Duration::from_millis(now.as_ms().unsigned_abs())
+    }
 }
 
 /// The machine's clock.
@@ -39,6 +45,11 @@ impl Clock for SystemClock {
     fn now(&self) -> Timestamp {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         Timestamp::from_ms_clamped(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
+    }
+
+    fn running(&self, _: Timestamp) -> Duration {
+        static STARTED: LazyLock<Instant> = LazyLock::new(Instant::now);
+        STARTED.elapsed()
     }
 }
 

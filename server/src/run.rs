@@ -3,6 +3,7 @@
 use std::{
     io::{self, Write as _},
     sync::Arc,
+    time::{SystemTime, UNIX_EPOCH},
 };
 
 use tokio::{
@@ -39,6 +40,9 @@ pub enum RunError {
     /// The address cannot be listened on.
     #[error("cannot listen on {0}: {cause}{advice}", cause = .1, advice = advice(.1))]
     Listen(Listen, io::Error),
+    /// The clock has not been set, and no answer could say when it was given.
+    #[error("the clock of this machine shows a time before 1970: set it, and start again")]
+    Clock,
     /// A setting cannot be used.
     #[error("{0}")]
     Setting(String),
@@ -66,6 +70,9 @@ fn advice(cause: &io::Error) -> &'static str {
 pub async fn run(config: Config) -> Result<(), RunError> {
     let _logging = log::start(&config.log).map_err(RunError::Setting)?;
     observe::log_panics();
+    if SystemTime::now() < UNIX_EPOCH {
+        return Err(RunError::Clock);
+    }
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut workers = Workers::start()?;

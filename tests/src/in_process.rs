@@ -7,6 +7,7 @@ use std::{
         Arc,
         atomic::{AtomicI64, Ordering},
     },
+    time::Duration,
 };
 
 use svctrack_core::value::{TenantId, Timestamp};
@@ -51,6 +52,40 @@ impl StillClock {
 impl Clock for StillClock {
     fn now(&self) -> Timestamp {
         Timestamp::from_ms_clamped(self.0.load(Ordering::SeqCst))
+    }
+}
+
+/// A clock that somebody sets, of a machine that runs on meanwhile; both in milliseconds.
+pub struct SetClock {
+    shown: AtomicI64,
+    running: AtomicI64,
+}
+
+impl SetClock {
+    /// A clock that shows this time.
+    pub fn at(time: Timestamp) -> Self {
+        Self { shown: AtomicI64::new(time.as_ms()), running: AtomicI64::new(0) }
+    }
+
+    /// Lets time pass.
+    pub fn pass(&self, ms: i64) {
+        self.shown.fetch_add(ms, Ordering::SeqCst);
+        self.running.fetch_add(ms, Ordering::SeqCst);
+    }
+
+    /// Sets the clock forward, or back.
+    pub fn set_by(&self, ms: i64) {
+        self.shown.fetch_add(ms, Ordering::SeqCst);
+    }
+}
+
+impl Clock for SetClock {
+    fn now(&self) -> Timestamp {
+        Timestamp::from_ms_clamped(self.shown.load(Ordering::SeqCst))
+    }
+
+    fn running(&self, _: Timestamp) -> Duration {
+        Duration::from_millis(self.running.load(Ordering::SeqCst).unsigned_abs())
     }
 }
 

@@ -60,6 +60,36 @@ pub fn command(folder: &Path) -> Command {
     command
 }
 
+/// The clock of a process, which differs from the machine's by what a file says (`libfaketime`). Nobody can set for how
+/// long the machine has been running.
+pub struct FakeClock(PathBuf);
+
+impl FakeClock {
+    /// A clock that is set by a file.
+    pub fn in_file(path: PathBuf, offset: &str) -> Self {
+        let clock = Self(path);
+        clock.set(offset);
+        clock
+    }
+
+    /// Sets it, as `-1d` or `+1y`.
+    pub fn set(&self, offset: &str) {
+        // Never half of it: the process may read just now.
+        let new = self.0.with_extension("new");
+        std::fs::write(&new, offset).unwrap();
+        std::fs::rename(new, &self.0).unwrap();
+    }
+
+    /// Has a process go by it.
+    pub fn show_to(&self, command: &mut Command) {
+        command
+            .env("LD_PRELOAD", "/usr/$LIB/faketime/libfaketimeMT.so.1")
+            .env("FAKETIME_TIMESTAMP_FILE", &self.0)
+            .env("FAKETIME_NO_CACHE", "1")
+            .env("FAKETIME_DONT_FAKE_MONOTONIC", "1");
+    }
+}
+
 /// A running server.
 pub struct Server {
     child: Child,
@@ -89,6 +119,18 @@ impl Server {
     ) -> Self {
         let mut command = command(folder);
         command.stderr(log);
+        Self::start_by(command, folder, token, flags).await
+    }
+
+    /// The same, with a clock of the test's.
+    pub async fn start_with_clock(
+        folder: &Path,
+        token: &Token,
+        flags: &[&str],
+        clock: &FakeClock,
+    ) -> Self {
+        let mut command = command(folder);
+        clock.show_to(&mut command);
         Self::start_by(command, folder, token, flags).await
     }
 

@@ -6,6 +6,7 @@ mod backup;
 mod broken_log;
 mod browser;
 mod cases;
+mod clocks;
 mod corpora;
 mod coverage;
 mod crash;

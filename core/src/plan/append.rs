@@ -16,9 +16,9 @@ pub enum Appended {
     Finding(Box<Finding>),
     /// What an event adds to the engagement of its user and their company (R37).
     Engaged(Engaged),
-    /// The sender's id of an event that was taken in, with the time and the way of its receipt (R39).
+    /// The sender's id of an event that was taken in, with the settled time (`Ctx::settled`) and its route (R39).
     Message(String, Timestamp, Route),
-    /// An end user that an event has made at this time, where a tenant limits how many are (R41), or a company,
+    /// An end user that an event has made at this settled time, where a tenant limits how many are (R41), or a company,
     /// whose number is always limited (R47).
     NewEndUser(Timestamp),
 }

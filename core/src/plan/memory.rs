@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Activity, Appended, Change, Finding, ParkedEvent};
+use super::{Activity, Appended, Change, Ctx, Finding, ParkedEvent};
 use crate::{
     schema::{Entry, Lookup, LookupError, ResourceDef},
     tracking::intake::{EventLookup, hour_of},
@@ -100,8 +100,8 @@ impl Memory {
                 }
             }
             Appended::Finding(finding) => self.findings.push(*finding),
-            Appended::Message(id, received_at, _) => {
-                self.messages.insert(id, received_at);
+            Appended::Message(id, at, _) => {
+                self.messages.insert(id, at);
             }
             Appended::NewEndUser(at) => {
                 *self.new_end_users.entry(hour_of(at)).or_default() += 1;
@@ -118,11 +118,7 @@ impl Memory {
 }
 
 impl EventLookup for Memory {
-    fn last_received(
-        &self,
-        message_id: &str,
-        _: Timestamp,
-    ) -> Result<Option<Timestamp>, LookupError> {
+    fn last_received(&self, message_id: &str, _: &Ctx) -> Result<Option<Timestamp>, LookupError> {
         Ok(self.messages.get(message_id).copied())
     }
 

@@ -45,6 +45,8 @@ use crate::{
 pub struct Ctx {
     /// The moment of the command.
     pub now: Timestamp,
+    /// The time by which ages are judged: `now`, unless the caller does not trust the clock.
+    pub settled: Timestamp,
     /// Where new ids come from.
     pub ids: IdSequence,
     /// The user that the caller acts as (R43).
@@ -56,7 +58,7 @@ pub struct Ctx {
 impl Ctx {
     /// What a command is planned with.
     pub fn new(now: Timestamp, ids: IdSequence, actor: Option<ObjectId>) -> Self {
-        Self { now, ids, actor, zone: None }
+        Self { now, settled: now, ids, actor, zone: None }
     }
 
     /// What rows of a resource are computed with. The time zone is looked up once, however many records

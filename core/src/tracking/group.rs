@@ -28,7 +28,7 @@ pub fn plan(
     lookup: &dyn EventLookup,
     ctx: &mut Ctx,
 ) -> Result<Vec<Change>, LookupError> {
-    if !matches!(sent.event.call, Call::Group(_)) || is_repeated(sent, lookup)? {
+    if !matches!(sent.event.call, Call::Group(_)) || is_repeated(sent, lookup, ctx)? {
         return Ok(Vec::new());
     }
     replay(sent, lookup, ctx)
@@ -67,7 +67,7 @@ pub(super) fn why_not_made(
         return Ok(Some(Note::CompanyNotMade));
     }
     let max = settings.max_new_end_users_per_hour.unwrap_or(MAX_NEW_COMPANIES_PER_HOUR);
-    let made = lookup.new_end_users(ctx.now)?;
+    let made = lookup.new_end_users(ctx.settled)?;
     Ok((made >= max).then_some(Note::TooManyCompanies(max)))
 }
 
@@ -86,7 +86,7 @@ fn create(
     }
     let planned = plan::create(&COMPANY, company, lookup, ctx).map_err(unplannable)?;
     let mut changes = planned.changes;
-    changes.push(Change::Append(Appended::NewEndUser(ctx.now)));
+    changes.push(Change::Append(Appended::NewEndUser(ctx.settled)));
     Ok(changes)
 }
 

@@ -88,16 +88,12 @@ pub fn hour_of(time: Timestamp) -> i64 {
 
 /// Finds, besides records, which events came in before.
 pub trait EventLookup: Lookup {
-    /// When an event with this id of the sender's was last received in the [`MESSAGE_ID_MS`] before
-    /// `now`; what was received earlier may be answered too.
+    /// When an event with this id of the sender's was last stored in the [`MESSAGE_ID_MS`] before the settled time
+    /// of `ctx`, by that time; what was stored earlier may be answered too.
     ///
     /// # Errors
     /// When the store cannot say.
-    fn last_received(
-        &self,
-        message_id: &str,
-        now: Timestamp,
-    ) -> Result<Option<Timestamp>, LookupError>;
+    fn last_received(&self, message_id: &str, ctx: &Ctx) -> Result<Option<Timestamp>, LookupError>;
 
     /// How many users and companies events have made in the hour of `now`, where that is counted.
     ///
@@ -132,12 +128,12 @@ pub fn plan(
         return Ok(vec![found(report::suppressed(sent.route, sent.received_at))]);
     }
     let mut changes = Vec::new();
-    if is_repeated(sent, lookup)? {
+    if is_repeated(sent, lookup, ctx)? {
         return Ok(changes);
     }
     // Of an event that is discarded the id does not count, so that it can be sent again.
     let message = sent.event.message_id.clone();
-    let message = message.map(|id| Appended::Message(id, sent.received_at, sent.route));
+    let message = message.map(|id| Appended::Message(id, ctx.settled, sent.route));
     match settle(sent, lookup, ctx)? {
         Settled::Stored(stored) => {
             changes.extend(message.map(Change::Append));
@@ -169,10 +165,11 @@ fn page_of(event: &Event) -> Option<&'static str> {
 pub(super) fn is_repeated(
     sent: &Incoming<'_>,
     lookup: &dyn EventLookup,
+    ctx: &Ctx,
 ) -> Result<bool, LookupError> {
     let Some(id) = &sent.event.message_id else { return Ok(false) };
-    let before = lookup.last_received(id, sent.received_at)?;
-    Ok(before.is_some_and(|at| sent.received_at.as_ms() - at.as_ms() < MESSAGE_ID_MS))
+    let before = lookup.last_received(id, ctx)?;
+    Ok(before.is_some_and(|at| ctx.settled.as_ms() - at.as_ms() < MESSAGE_ID_MS))
 }
 
 /// Plans what is stored of an event that has waited; none while it has to wait on.
@@ -230,7 +227,7 @@ fn settle(
         },
     };
     let activity = activity(sent, &user, lookup, &mut notes, ctx)?;
-    changes.push(engaged(sent, &user, activity.as_deref(), ctx.now));
+    changes.push(engaged(sent, &user, activity.as_deref(), ctx));
     changes.extend(activity.map(|activity| Change::Append(Appended::Activity(activity))));
     changes.extend(notes.iter().map(|note| found(note.finding(sent))));
     Ok(Settled::Stored(changes))
@@ -260,7 +257,7 @@ fn why_not_made(
         return Ok(Some(Note::UserNotMade));
     }
     Ok(match settings.max_new_end_users_per_hour {
-        Some(max) if lookup.new_end_users(ctx.now)? >= max => Some(Note::TooManyUsers(max)),
+        Some(max) if lookup.new_end_users(ctx.settled)? >= max => Some(Note::TooManyUsers(max)),
         _ => None,
     })
 }
@@ -275,7 +272,7 @@ fn create_user(
 ) -> Result<(Vec<Change>, KnownUser), LookupError> {
     let (mut changes, user) = identity::create_user(identity, company, lookup, ctx)?;
     if settings.max_new_end_users_per_hour.is_some() {
-        changes.push(Change::Append(Appended::NewEndUser(ctx.now)));
+        changes.push(Change::Append(Appended::NewEndUser(ctx.settled)));
     }
     Ok((changes, user))
 }
@@ -335,7 +332,7 @@ fn engaged(
     sent: &Incoming<'_>,
     user: &KnownUser,
     activity: Option<&Activity>,
-    now: Timestamp,
+    ctx: &Ctx,
 ) -> Change {
     let counts = !sent.event.passive;
     let date = sent.event.date.unwrap_or(sent.received_at).min(sent.received_at);
@@ -347,9 +344,9 @@ fn engaged(
     Change::Append(Appended::Engaged(Engaged {
         end_user_id: user.id,
         company_id: user.company,
-        seen_at: counts.then_some(date.min(now)),
+        seen_at: counts.then_some(date.min(ctx.now)),
         beat,
-        stored_at: now,
+        stored_at: ctx.settled,
     }))
 }
 

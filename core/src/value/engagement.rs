@@ -39,7 +39,7 @@ pub struct Engaged {
     pub seen_at: Option<Timestamp>,
     /// What the activity counts; none for an event that is no activity, or a passive one.
     pub beat: Option<Beat>,
-    /// When it is stored.
+    /// When it is stored, by the settled time: days are forgotten for their age by it.
     pub stored_at: Timestamp,
 }
 

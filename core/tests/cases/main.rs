@@ -142,6 +142,7 @@ impl World {
     fn carry_out(&mut self, step: &Step) -> Found {
         if let Some(now) = step.now() {
             self.ctx.now = Timestamp::parse(now).unwrap();
+            self.ctx.settled = self.ctx.now;
         }
         let answer = self.answer(step);
         self.settle();

@@ -123,7 +123,7 @@ pub(super) fn of_response(doc: &RouteDoc, def: Option<&'static ResourceDef>) -> 
             "parkedEvents": [], "integrationIssues": [],
         }),
         Kind::Health => {
-            json!({ "status": "ok", "damaged": 0, "checked": null, "backup": null })
+            json!({ "status": "ok", "damaged": 0, "checked": null, "clock": null, "backup": null })
         }
         _ => return None,
     })

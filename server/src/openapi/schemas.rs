@@ -375,7 +375,7 @@ fn health() -> Value {
     let count = || json!({ "type": "integer", "minimum": 0 });
     json!({
         "type": "object", "description": "The state of the service.",
-        "required": ["status", "damaged", "checked", "backup"],
+        "required": ["status", "damaged", "checked", "clock", "backup"],
         "properties": {
             "status": { "type": "string", "enum": Health::ALL.map(Health::name), "description": "Whether the store reads and writes; anything but `ok` comes with 503." },
             "damaged": { "type": "integer", "minimum": 0, "description": "How often something that is stored was found damaged since the start." },
@@ -383,6 +383,15 @@ fn health() -> Value {
                 "type": ["object", "null"], "description": "The last look at all that is stored.",
                 "required": ["at", "rows", "damaged"],
                 "properties": { "at": { "type": "string", "format": "date-time" }, "rows": count(), "damaged": count() },
+            },
+            "clock": {
+                "type": ["object", "null"], "description": "How far the clock of the server is from the times that are stored, where it is a minute or more.",
+                "required": ["behindSeconds", "aheadSeconds", "heldSeconds"],
+                "properties": {
+                    "behindSeconds": { "type": "integer", "minimum": 0, "description": "How far it is behind the newest time that is stored, which new data gets until the clock has caught up." },
+                    "aheadSeconds": { "type": "integer", "minimum": 0, "description": "How far it is ahead of the time by which data is deleted for its age." },
+                    "heldSeconds": { "type": "integer", "minimum": 0, "description": "How much longer it must stand until data is deleted for its age by it." },
+                },
             },
             "backup": {
                 "type": ["object", "null"], "description": "Scheduled backups: the moment of the newest one, and how many failed since.",

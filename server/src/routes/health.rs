@@ -8,7 +8,7 @@ use crate::{
     app::App,
     backups::Done,
     error::Error,
-    store::{Checked, Condition, Health},
+    store::{Checked, ClockState, Condition, Health},
 };
 
 #[derive(Serialize)]
@@ -16,13 +16,15 @@ struct Answer {
     status: &'static str,
     damaged: u64,
     checked: Option<Checked>,
+    clock: Option<ClockState>,
     backup: Option<Done>,
 }
 
 /// `GET /health`: takes the same time whatever is stored.
 pub(crate) async fn health(app: &App, _: &mut Request) -> Result<Response, Error> {
-    let Condition { health, damaged, checked } = app.store.condition();
-    let answer = Answer { status: health.name(), damaged, checked, backup: app.backups.done() };
+    let Condition { health, damaged, checked, clock } = app.store.condition();
+    let (status, backup) = (health.name(), app.backups.done());
+    let answer = Answer { status, damaged, checked, clock, backup };
     let answer = serde_json::to_string(&answer);
     let mut response = json(answer.map_err(|error| Error::Internal(error.to_string()))?);
     if health != Health::Ok {
@@ -41,7 +43,8 @@ mod tests {
     fn the_time_of_the_last_look_is_written_as_all_times_are() {
         let at = Timestamp::parse("2026-11-20T12:30:00Z").unwrap();
         let checked = Some(Checked { at, rows: 1, damaged: 0 });
-        let answer = Answer { status: Health::Ok.name(), damaged: 0, checked, backup: None };
+        let status = Health::Ok.name();
+        let answer = Answer { status, damaged: 0, checked, clock: None, backup: None };
         let answer = serde_json::to_value(answer).unwrap();
         assert_eq!(answer["checked"]["at"], "2026-11-20T12:30:00.000Z");
     }

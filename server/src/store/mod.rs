@@ -5,6 +5,7 @@
 
 pub mod embedded;
 mod size;
+pub(crate) mod times;
 
 use std::{fs::File, sync::Arc};
 
@@ -25,6 +26,7 @@ use svctrack_core::{
 use tokio::sync::watch;
 
 use self::embedded::Manifest;
+pub use self::times::ClockState;
 use crate::auth::{KnownTenant, KnownToken, Tenant, TenantRecord, TokenRecord};
 
 /// One thing to be written, all of it or nothing.
@@ -138,6 +140,24 @@ pub enum Command {
     },
 }
 
+impl Command {
+    /// Has what it brings bear no earlier time than what is stored, where the clock is behind that.
+    pub(crate) fn not_before(&mut self, stored: Timestamp) {
+        match self {
+            Self::Track(tracking) => tracking.not_before(stored),
+            Self::Once { command, .. } => command.not_before(stored),
+            Self::AddTenant { tenant, token } => {
+                tenant.created_at = tenant.created_at.max(stored);
+                token.created_at = token.created_at.max(stored);
+            }
+            Self::AddToken { token, .. } | Self::RotateToken { successor: token, .. } => {
+                token.created_at = token.created_at.max(stored);
+            }
+            _ => {}
+        }
+    }
+}
+
 /// Bodies, each of which makes or changes a record.
 #[derive(Debug)]
 pub struct Upserts {
@@ -184,6 +204,17 @@ impl Tracking {
     /// Events of which there is nothing to report.
     pub fn of(events: Vec<Event>, received_at: Timestamp, route: Route) -> Self {
         Self { events, findings: Vec::new(), received_at, route, is_part: false, goes_on: false }
+    }
+
+    /// Has it received no earlier than what is stored. What nobody says the time of has happened when the clock says.
+    fn not_before(&mut self, stored: Timestamp) {
+        for event in &mut self.events {
+            event.date.get_or_insert(self.received_at);
+        }
+        for finding in &mut self.findings {
+            finding.at = finding.at.max(stored);
+        }
+        self.received_at = self.received_at.max(stored);
     }
 
     /// A part of a body, with nothing in it yet.
@@ -448,6 +479,8 @@ pub struct Condition {
     pub damaged: u64,
     /// The last look at all of it, since the start.
     pub checked: Option<Checked>,
+    /// How the clock stands against it, where they differ.
+    pub clock: Option<ClockState>,
 }
 
 /// Who asks for a command.

@@ -30,6 +30,11 @@ impl World {
         world
     }
 
+    fn pass(&mut self, ms: i64) {
+        self.ctx.now = Timestamp::from_ms_clamped(self.ctx.now.as_ms() + ms);
+        self.ctx.settled = self.ctx.now;
+    }
+
     fn send(&mut self, event: &str) {
         let event = realtime::read(event.as_bytes(), self.ctx.now).unwrap().event;
         let now = self.ctx.now;
@@ -236,10 +241,23 @@ fn an_id_counts_once_within_seven_days() {
     let mut world = World::new();
     let event = r#"{"externalId":"7","companyExternalId":"acme","action":"x","messageId":"m"}"#;
     for (passed_ms, stored) in [(0, 1), (MESSAGE_ID_MS - 1, 1), (1, 2)] {
-        world.ctx.now = Timestamp::from_ms_clamped(world.ctx.now.as_ms() + passed_ms);
+        world.pass(passed_ms);
         world.send(event);
         assert_eq!(world.store.activities.len(), stored, "after {passed_ms} ms more");
     }
+}
+
+#[test]
+fn an_id_counts_once_while_a_clock_that_was_set_forward_is_not_trusted() {
+    let mut world = World::new();
+    let event = r#"{"externalId":"7","companyExternalId":"acme","action":"x","messageId":"m"}"#;
+    world.send(event);
+    world.ctx.now = Timestamp::from_ms_clamped(world.ctx.now.as_ms() + 2 * MESSAGE_ID_MS);
+    world.send(event);
+    assert_eq!(world.store.activities.len(), 1);
+    world.ctx.settled = world.ctx.now;
+    world.send(event);
+    assert_eq!(world.store.activities.len(), 2);
 }
 
 /// Plans a `group` call, the company first, and stores both.
@@ -267,7 +285,7 @@ fn group_calls_create_a_thousand_companies_an_hour_at_the_most() {
     assert_eq!(world.store.records(&COMPANY).count(), known + max);
     group(&mut world, "8", "beyond");
     assert_eq!(world.store.parked[0].code, "too_many_new_companies");
-    world.ctx.now = Timestamp::from_ms_clamped(world.ctx.now.as_ms() + HOUR_MS);
+    world.pass(HOUR_MS);
     group(&mut world, "9", "in the next hour");
     assert_eq!(world.store.records(&COMPANY).count(), known + max + 1);
 }

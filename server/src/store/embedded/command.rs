@@ -277,14 +277,14 @@ fn sweep(
     ctx: &mut Ctx,
 ) -> Result<Reply, StoreError> {
     let tenant = actor.tenant.id();
-    let more_messages = messages::sweep(tables, pending, tenant, ctx.now)?;
-    let more_parked = parked::sweep(tables, pending, tenant, ctx.now)?;
+    let more_messages = messages::sweep(tables, pending, tenant)?;
+    let more_parked = parked::sweep(tables, pending, tenant, ctx)?;
     let more_to_erase = erasure::sweep(actor, tables, pending, ctx)?;
-    let more_old = retention::sweep(tables, tenant, ctx.now)?;
+    let more_old = retention::sweep(tables, tenant, ctx.settled)?;
     let more = more_messages || more_parked || more_to_erase || more_old;
     if !more {
         // It is looked through whole, so only in the last of many commands.
-        report::sweep(tables, pending, tenant, ctx.now)?;
+        report::sweep(tables, pending, tenant, ctx.settled)?;
         tenants::mark_users(actor, tables, pending, ctx)?;
     }
     Ok(Reply::Swept(more))

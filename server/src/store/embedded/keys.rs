@@ -9,6 +9,7 @@
 //! meta        `format`                                                       text
 //! meta        `last_id`                                                      format:1 checksum:4 id:12
 //! meta        `ordered`                                                      format:1 checksum:4 text
+//! meta        `times`                                                        format:1 checksum:4 stored:8 settled:8
 //! tenants     tenant:16                                                      format:1 checksum:4 json
 //! tokens      token id:8                                                     format:1 checksum:4 json
 //! tokens_of_tenant  tenant:16 token id:8                                     (empty)

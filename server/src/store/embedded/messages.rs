@@ -1,11 +1,12 @@
 //! The ids of events that came in (R39), each remembered for at least 7 days.
 //!
-//! They lie in windows of 7 days, so that an id is looked for in two of them, those that ascend with
-//! time are appended at the end of theirs, and a window that is past is removed from its front.
+//! They lie in windows of 7 days by the settled time, so that an id is looked for in two of them, those that ascend with
+//! time are appended at the end of theirs, and a window that is past is removed from its front. Where the clock was
+//! set, an id is looked for in all windows in which it may have been remembered within the last 7 days.
 
 use redb::ReadableTable as _;
 use svctrack_core::{
-    plan::Route,
+    plan::{Ctx, Route},
     tracking::{intake::MESSAGE_ID_MS, report},
     value::{TenantId, Timestamp},
 };
@@ -23,16 +24,24 @@ pub(super) fn window_of(time: Timestamp) -> u16 {
     u16::try_from(time.as_ms() / MESSAGE_ID_MS).unwrap_or(u16::MAX)
 }
 
-/// When an event with this id was last received, in this window or the one before.
+/// The windows in which an id that counts may be: by a clock that shows `now` or, where it was set, may have shown as
+/// much as that, and by the settled time, which may have been set back meanwhile.
+fn windows(now: Timestamp, settled: Timestamp) -> impl Iterator<Item = u16> {
+    let (newest, settled) = (window_of(now), window_of(settled));
+    let near = settled.saturating_sub(1)..=settled.saturating_add(1).min(newest);
+    let others = newest.saturating_sub(1)..=newest;
+    near.clone().rev().chain(others.rev().filter(move |window| !near.contains(window)))
+}
+
+/// When an event with this id was last stored, by the settled time.
 pub(super) fn last_received(
     table: &AppendTable<'_>,
     known: &Known,
     tenant: TenantId,
     id: &str,
-    now: Timestamp,
+    ctx: &Ctx,
 ) -> Result<Option<Timestamp>, StoreError> {
-    let now = window_of(now);
-    for window in [Some(now), now.checked_sub(1)].into_iter().flatten() {
+    for window in windows(ctx.now, ctx.settled) {
         let key = keys::message(tenant, window, id);
         // An id that ascends with time lies behind all of the window, which need not be read.
         if known.is_behind_messages(tenant, window, &key, || last_key(table, tenant, window))? {
@@ -63,17 +72,17 @@ pub(super) fn remember(
     pending: &mut Pending,
     tenant: TenantId,
     id: &str,
-    received_at: Timestamp,
+    at: Timestamp,
     route: Route,
 ) -> Result<(), StoreError> {
-    let window = window_of(received_at);
+    let window = window_of(at);
     if pending.add(tables, tenant, Counter::Messages(window), 1)? > MAX_MESSAGES_PER_WINDOW {
         pending.add(tables, tenant, Counter::Messages(window), -1)?;
-        pending.find(tenant, report::messages_full(route, received_at));
+        pending.find(tenant, report::messages_full(route, at));
         return Ok(());
     }
     let key = keys::message(tenant, window, id);
-    let value = codec::seal(&key, &received_at.as_ms().to_be_bytes());
+    let value = codec::seal(&key, &at.as_ms().to_be_bytes());
     tables.known.add_message(tenant, window, &key);
     tables.messages.add(key, value)
 }
@@ -86,12 +95,13 @@ pub(super) fn forget(
     id: &str,
     received_at: Timestamp,
 ) -> Result<(), StoreError> {
-    let window = window_of(received_at);
-    let key = keys::message(tenant, window, id);
-    let known = tables.messages.remove(&key)?;
-    tables.known.forget_messages(tenant, window);
-    if known {
-        pending.add(tables, tenant, Counter::Messages(window), -1)?;
+    for window in windows(received_at, pending.settled()) {
+        let key = keys::message(tenant, window, id);
+        let known = tables.messages.remove(&key)?;
+        tables.known.forget_messages(tenant, window);
+        if known {
+            pending.add(tables, tenant, Counter::Messages(window), -1)?;
+        }
     }
     Ok(())
 }
@@ -101,9 +111,8 @@ pub(super) fn sweep(
     tables: &mut WriteTables<'_>,
     pending: &mut Pending,
     tenant: TenantId,
-    now: Timestamp,
 ) -> Result<bool, StoreError> {
-    let Some(kept) = window_of(now).checked_sub(1) else {
+    let Some(kept) = window_of(pending.settled()).checked_sub(1) else {
         return Ok(false);
     };
     let (first, end) = (keys::messages_from(tenant, 0), keys::messages_from(tenant, kept));

@@ -102,7 +102,7 @@ use self::{
 };
 use super::{
     Actor, Answer, BackupFile, Checked, Command, Condition, Health, Page, Part, Rehearsal, Reply,
-    Scrub, Since, Store, StoreError, Upserts,
+    Scrub, Since, Store, StoreError, Upserts, times::Reading,
 };
 use crate::{
     app::Clock,
@@ -172,16 +172,20 @@ impl Embedded {
         let open = || {
             let opened = Opened::to_write(&*medium, cache_bytes)?;
             let ids = damage::contained_open(|| Ok(open::load_ids(opened.database()?)?))?;
+            let reading = Reading::of(&*clock, clock.now());
+            let times = || Ok(open::load_times(opened.database()?, &ids, reading)?);
+            let times = damage::contained_open(times)?;
             damage::contained_open(|| {
                 tables::make_missing(opened.database()?)?;
                 Ok(ordered::add_missing(opened.database()?)?)
             })?;
             opened.read_ahead();
-            Ok((opened, ids))
+            Ok((opened, ids, times))
         };
         // What a start leaves in memory whose write failed, the next one would take for what is on disk.
-        let (opened, ids) =
+        let (opened, ids, times) =
             open().inspect_err(|_: &OpenError| drop(medium.forget_cached(&[EVERYTHING])))?;
+        let stored = times.stored();
         let shared = Arc::new(Shared {
             medium,
             cache_bytes,
@@ -197,11 +201,12 @@ impl Embedded {
             uses: TokenUses::default(),
             commits: watch::Sender::new(0),
             clock,
+            times: Mutex::new(times),
         });
         let mut replays = Replays::default();
         replays.mark(shared.tenants_due()?);
         let (kept, pace) = (Kept::default(), Pace::default());
-        let writer = Writer { shared: shared.clone(), ids, replays, kept, pace };
+        let writer = Writer { shared: shared.clone(), ids, stored, replays, kept, pace };
         let thread = thread::Builder::new().name("writer".to_owned()).spawn(|| writer.run())?;
         Ok(Self {
             shared,
@@ -401,7 +406,8 @@ impl Store for Embedded {
         let known = Health::ALL.into_iter().find(|known| *known as u8 == health);
         let health = known.unwrap_or(Health::Stopped);
         let damaged = self.shared.damaged.load(Ordering::Relaxed);
-        Condition { health, damaged, checked: *self.shared.checked() }
+        let clock = self.shared.clock_state();
+        Condition { health, damaged, checked: *self.shared.checked(), clock }
     }
 
     fn scrub(&self, from: Scrub) -> BoxFuture<'_, Result<Scrub, StoreError>> {

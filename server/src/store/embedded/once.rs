@@ -126,7 +126,7 @@ pub(super) fn carry_out(
     let tenant = actor.tenant.id();
     let key = keys::once(tenant, &once.key);
     let mut known: Option<Kept> = get_row(&tables.once, &key)?;
-    if let Some(over) = known.take_if(|known| is_over(known.at, ctx.now)) {
+    if let Some(over) = known.take_if(|known| is_over(known.at, ctx.settled)) {
         drop_kept(tables, pending, tenant, over.place)?;
     }
     if known.as_ref().is_some_and(|known| known.body != once.body) {
@@ -156,8 +156,8 @@ pub(super) fn carry_out(
 }
 
 /// Whether the day of an outcome is over.
-fn is_over(at: Timestamp, now: Timestamp) -> bool {
-    now.as_ms() - at.as_ms() >= KEPT_MS
+fn is_over(at: Timestamp, settled: Timestamp) -> bool {
+    settled.as_ms() - at.as_ms() >= KEPT_MS
 }
 
 fn keep(
@@ -177,7 +177,7 @@ fn keep(
     let mut overdue = DROPPED_AT_ONCE;
     while let Some(oldest) = oldest(tables, tenant)? {
         let full = count > MAX_KEPT || bytes > MAX_KEPT_BYTES;
-        let over = overdue > 0 && is_over(oldest.taken_at(), kept.at);
+        let over = overdue > 0 && is_over(oldest.taken_at(), pending.settled());
         if oldest == kept.place || !(full || over) {
             break;
         }

@@ -13,10 +13,13 @@ use super::{
     known::Known,
     ordered,
     storage::{FileMedium, Medium, Storage, Trial},
-    tables::{META, WriteTables},
+    tables::{META, WriteTable, WriteTables},
     writer::begin,
 };
-use crate::store::StoreError;
+use crate::store::{
+    StoreError,
+    times::{Reading, Times},
+};
 
 /// Version of the stored format: it stands in the file's header. A store of an earlier version is brought up to
 /// it ([`super::migrate`]), one of a later version is refused.
@@ -27,6 +30,7 @@ pub(super) const ROWS_FORMAT: u32 = 2;
 pub(super) const META_FORMAT: &[u8] = b"format";
 pub(super) const META_LAST_ID: &[u8] = b"last_id";
 pub(super) const META_ORDERED: &[u8] = b"ordered";
+pub(super) const META_TIMES: &[u8] = b"times";
 
 /// Why a store cannot be opened.
 #[derive(Debug, thiserror::Error)]
@@ -276,4 +280,28 @@ pub(super) fn load_ids(database: &Database) -> Result<IdSequence, StoreError> {
     let last = table.get(META_LAST_ID)?.ok_or_else(missing)?;
     let last = codec::unseal_exact(META_LAST_ID, last.value())?;
     Ok(IdSequence::after(ObjectId::from_bytes(last)))
+}
+
+/// The times of the store, to go on from. One that was last written before they were kept has that of its latest id.
+pub(super) fn load_times(
+    database: &Database,
+    ids: &IdSequence,
+    reading: Reading,
+) -> Result<Times, StoreError> {
+    let table = database.begin_read()?.open_table(META)?;
+    let Some(times) = table.get(META_TIMES)? else {
+        let last = ids.last().map_or(Timestamp::MIN, |last| last.taken_at());
+        return Ok(Times::resume(last, last, reading));
+    };
+    let times = u128::from_be_bytes(codec::unseal_exact(META_TIMES, times.value())?);
+    let (stored, settled) = ((times >> u64::BITS) as i64, times as u64 as i64);
+    let time = Timestamp::from_ms_clamped;
+    Ok(Times::resume(time(stored), time(settled), reading))
+}
+
+/// Writes the times of the store.
+pub(super) fn store_times(meta: &mut WriteTable<'_>, times: &Times) -> Result<(), StoreError> {
+    let times = [times.stored(), times.settled()].map(|time| time.as_ms().to_be_bytes()).concat();
+    meta.insert(META_TIMES, codec::seal(META_TIMES, &times).as_slice())?;
+    Ok(())
 }

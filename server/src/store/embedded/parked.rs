@@ -261,16 +261,16 @@ pub(super) fn sweep(
     tables: &mut WriteTables<'_>,
     pending: &mut Pending,
     tenant: TenantId,
-    now: Timestamp,
+    ctx: &Ctx,
 ) -> Result<bool, StoreError> {
     for _ in 0..MAX_SWEPT {
         let Some(oldest) = oldest(tables, tenant)? else {
             return Ok(false);
         };
-        if now.as_ms() - oldest.received_at.as_ms() <= PARKED_DAYS * DAY_MS {
+        if ctx.settled.as_ms() - oldest.received_at.as_ms() <= PARKED_DAYS * DAY_MS {
             return Ok(false);
         }
-        drop_one(tables, pending, tenant, &oldest, now)?;
+        drop_one(tables, pending, tenant, &oldest, ctx.now)?;
     }
     Ok(true)
 }

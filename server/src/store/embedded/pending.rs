@@ -32,6 +32,8 @@ pub(super) struct Pending {
     pub(super) to_replay: BTreeMap<TenantId, Tenant>,
     /// The spans to which activities are added.
     pub(super) spans: LatestSpans,
+    /// The time by which ages are judged, once the clock has been read.
+    pub(super) settled: Option<Timestamp>,
     counters: Counters,
     findings: BTreeMap<(TenantId, &'static str), OfCode>,
 }
@@ -40,6 +42,11 @@ pub(super) struct Pending {
 type OfCode = BTreeMap<(Route, String), Finding>;
 
 impl Pending {
+    /// The time by which ages are judged; before it is known nothing is old.
+    pub(super) fn settled(&self) -> Timestamp {
+        self.settled.unwrap_or(Timestamp::MIN)
+    }
+
     /// Where a counter stands.
     pub(super) fn count(
         &mut self,

@@ -121,14 +121,14 @@ pub(super) fn sweep(
     tables: &mut WriteTables<'_>,
     pending: &mut Pending,
     tenant: TenantId,
-    now: Timestamp,
+    settled: Timestamp,
 ) -> Result<(), StoreError> {
     let (first, last) = keys::log_range(tenant);
     let mut old = Vec::new();
     for row in tables.report.range(first.as_slice()..=last.as_slice())? {
         let (key, value) = row?;
         let entry: Entry = codec::unseal_row(key.value(), value.value())?;
-        if now.as_ms() - entry.at.as_ms() > REPORTED_DAYS * DAY_MS {
+        if settled.as_ms() - entry.at.as_ms() > REPORTED_DAYS * DAY_MS {
             old.push(entry.id);
         }
     }

@@ -24,10 +24,10 @@ use crate::store::StoreError;
 pub(super) fn sweep(
     tables: &mut WriteTables<'_>,
     tenant: TenantId,
-    now: Timestamp,
+    settled: Timestamp,
 ) -> Result<bool, StoreError> {
     let settings = settings::of_tenant(&View::in_transaction(tenant, tables))?;
-    let Some(first_kept) = first_kept(&settings, now) else {
+    let Some(first_kept) = first_kept(&settings, settled) else {
         return Ok(false);
     };
     let (begin, end) = (keys::log(tenant, ObjectId::MIN), keys::log(tenant, first_kept));

@@ -12,7 +12,7 @@ use std::{
 };
 
 use redb::WriteTransaction;
-use svctrack_core::value::TenantId;
+use svctrack_core::value::{TenantId, Timestamp};
 use tokio::{
     runtime::{Handle, RuntimeFlavor},
     sync::watch,
@@ -34,7 +34,10 @@ use super::{
 use crate::{
     app::Clock,
     auth::{Tenant, tenant_by_operator},
-    store::{Checked, Health, StoreError},
+    store::{
+        Checked, ClockState, Health, StoreError,
+        times::{Reading, Times},
+    },
 };
 
 /// How long a read waits for the file that is just being opened again.
@@ -68,6 +71,7 @@ pub(super) struct Shared {
     pub(super) uses: TokenUses,
     pub(super) commits: watch::Sender<u64>,
     pub(super) clock: Arc<dyn Clock>,
+    pub(super) times: Mutex<Times>,
 }
 
 impl Shared {
@@ -185,6 +189,22 @@ impl Shared {
         self.latest.forget();
         self.reopened.fetch_add(1, Ordering::Release);
         old.shut();
+    }
+
+    pub(super) fn times(&self) -> MutexGuard<'_, Times> {
+        self.times.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The time by which ages are judged when the clock shows `now`.
+    pub(super) fn settle(&self, now: Timestamp) -> Timestamp {
+        let reading = Reading::of(&*self.clock, now);
+        self.times().settle(reading)
+    }
+
+    /// How the clock stands against what is stored, where they differ.
+    pub(super) fn clock_state(&self) -> Option<ClockState> {
+        let reading = Reading::of(&*self.clock, self.clock.now());
+        self.times().state(reading)
     }
 
     pub(super) fn checked(&self) -> MutexGuard<'_, Option<Checked>> {

@@ -333,7 +333,7 @@ pub(super) fn mark_used(
                 continue;
             }
         };
-        token.last_used_at = Some(used_at);
+        token.last_used_at = token.last_used_at.max(Some(used_at));
         tables.tokens.insert(key, row_of(key, &token)?.as_slice())?;
     }
     Ok(())

@@ -5,6 +5,7 @@ use std::ops::RangeInclusive;
 
 use redb::ReadableTable;
 use svctrack_core::{
+    plan::Ctx,
     resources::end_user::END_USER,
     schema::{Lookup, LookupError, ResourceDef},
     tracking::intake::{EventLookup, KnownUser, TrackingSettings},
@@ -233,14 +234,10 @@ impl<T: ReadableTable<&'static [u8], &'static [u8]>> Lookup for View<'_, T> {
 }
 
 impl<T: ReadableTable<&'static [u8], &'static [u8]>> EventLookup for View<'_, T> {
-    fn last_received(
-        &self,
-        message_id: &str,
-        now: Timestamp,
-    ) -> Result<Option<Timestamp>, LookupError> {
+    fn last_received(&self, message_id: &str, ctx: &Ctx) -> Result<Option<Timestamp>, LookupError> {
         let Some(planning) = &self.planning else { return Ok(None) };
         let Planning { messages, known, .. } = planning;
-        messages::last_received(messages, known, self.tenant, message_id, now).map_err(in_lookup)
+        messages::last_received(messages, known, self.tenant, message_id, ctx).map_err(in_lookup)
     }
 
     fn user(&self, id: ObjectId) -> Result<Option<KnownUser>, LookupError> {

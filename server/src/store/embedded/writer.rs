@@ -13,14 +13,14 @@ use std::{
 use redb::WriteTransaction;
 use svctrack_core::{
     plan::Ctx,
-    value::{IdSequence, TenantId},
+    value::{IdSequence, TenantId, Timestamp},
 };
 
 use super::{
     batch::{Batch, Load, Pace},
     codec, command, damage, engagement,
     known::Known,
-    open::META_LAST_ID,
+    open::{self, META_LAST_ID},
     pending::Pending,
     queue::{Job, Outcome, Work},
     recovery,
@@ -48,6 +48,8 @@ enum Failed {
 pub(super) struct Writer {
     pub(super) shared: Arc<Shared>,
     pub(super) ids: IdSequence,
+    /// The newest time that is stored, before which nothing is stored.
+    pub(super) stored: Timestamp,
     /// Tenants of which parked events may go on.
     pub(super) replays: Replays,
     pub(super) kept: Kept,
@@ -246,7 +248,7 @@ impl Writer {
         let mut outcomes = Vec::with_capacity(batch.jobs.len());
         let mut load = Load::default();
         batch.at = 0;
-        while let Some(job) = batch.jobs.get(batch.at) {
+        while let Some(job) = batch.jobs.get_mut(batch.at) {
             load.add(job);
             let done = AssertUnwindSafe(|| self.carry_out(job, &mut tables, &mut pending));
             match catch_unwind(done) {
@@ -260,9 +262,11 @@ impl Writer {
             }
         }
         tenants::mark_used(&mut tables, self.shared.uses.take()).map_err(of_store)?;
-        let now = self.shared.clock.now();
+        let now = self.shared.clock.now().max(self.stored);
         let flushed = damage::contained(|| pending.flush(&mut tables, &mut self.ids, now));
         let to_replay = flushed.map_err(of_all)?;
+        self.stored = now;
+        self.store_times(&mut tables).map_err(of_store)?;
         if let Some(last) = self.ids.last() {
             let id = codec::seal(META_LAST_ID, last.as_bytes());
             tables
@@ -278,6 +282,13 @@ impl Writer {
         Ok(CarriedOut { outcomes, to_replay, known, engagement })
     }
 
+    /// Notes the times of the store, so that a start goes on from them.
+    fn store_times(&self, tables: &mut WriteTables<'_>) -> Result<(), StoreError> {
+        let mut times = self.shared.times();
+        times.store(self.stored);
+        open::store_times(&mut tables.meta, &times)
+    }
+
     /// What is known of engagement, which is kept again when the transaction has come to its end.
     fn engagement(&mut self) -> Result<engagement::Rows, StoreError> {
         let known = self.kept.engagement.take();
@@ -288,12 +299,22 @@ impl Writer {
     /// One command; what a rule refuses is an outcome, an error ends the transaction.
     fn carry_out(
         &mut self,
-        job: &Job,
+        job: &mut Job,
         tables: &mut WriteTables<'_>,
         pending: &mut Pending,
     ) -> Result<Outcome, StoreError> {
         let now = self.shared.clock.now();
-        let mut ctx = Ctx::new(now, self.ids.clone(), job.actor.user);
+        let is_first = pending.settled.is_none();
+        let settled = *pending.settled.get_or_insert_with(|| self.shared.settle(now));
+        if now < self.stored {
+            // Each commit has a time of its own: who has read up to the one before asks for what is later.
+            let ms = self.stored.as_ms() + i64::from(is_first);
+            self.stored = Timestamp::from_ms_clamped(ms);
+            job.command.not_before(self.stored);
+        }
+        self.stored = self.stored.max(now);
+        let mut ctx = Ctx::new(self.stored, self.ids.clone(), job.actor.user);
+        ctx.settled = settled;
         let done = command::carry_out(&job.actor, &job.command, tables, pending, &mut ctx);
         self.ids = ctx.ids;
         done

@@ -1,0 +1,299 @@
+//! Clocks that are wrong, and are set: what is stored keeps its order, and nothing is deleted for its age that is not old.
+
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use hyper::{Method, StatusCode};
+use serde_json::{Value, json};
+use svctrack_core::value::Timestamp;
+use svctrack_server::{app::Clock as _, auth::Token, store::Store as _};
+use svctrack_tests::{
+    TENANT,
+    direct::{Direct, Tokens},
+    disk::Disk,
+    in_process::SetClock,
+    process::{FakeClock, PATIENCE, Server, command},
+};
+use tempfile::TempDir;
+
+const HOUR_MS: i64 = 60 * 60 * 1_000;
+const DAY_MS: i64 = 24 * HOUR_MS;
+const YEAR_MS: i64 = 365 * DAY_MS;
+/// Days that activities are kept.
+const KEPT_DAYS: i64 = 3;
+
+struct World {
+    disk: Disk,
+    clock: Arc<SetClock>,
+    tokens: Tokens,
+    server: Direct,
+}
+
+impl World {
+    async fn new() -> Self {
+        let start = Timestamp::parse("2026-11-20T12:00:00Z").unwrap();
+        let (disk, clock) = (Disk::with_store(), Arc::new(SetClock::at(start)));
+        let tokens = Direct::found(Box::new(disk.clone()), clock.clone()).await;
+        let server = Direct::open(Box::new(disk.clone()), clock.clone(), tokens.clone()).unwrap();
+        let world = Self { disk, clock, tokens, server };
+        world.put(Method::POST, "/companies", json!({"name": "Acme", "externalId": "acme"})).await;
+        world
+    }
+
+    /// Starts the server again, after what happened meanwhile.
+    fn restarted(self, meanwhile: impl FnOnce(&SetClock)) -> Self {
+        let Self { disk, clock, tokens, server } = self;
+        server.store.close();
+        drop(server);
+        meanwhile(&clock);
+        let server = Direct::open(Box::new(disk.clone()), clock.clone(), tokens.clone()).unwrap();
+        Self { disk, clock, tokens, server }
+    }
+
+    async fn put(&self, method: Method, path: &str, body: Value) -> Value {
+        let (status, answer) = self.server.send(method, path, None, &body).await;
+        assert_eq!(status, StatusCode::OK, "{path}: {answer}");
+        answer
+    }
+
+    async fn track(&self, event: Value) {
+        self.put(Method::POST, &format!("/analytics/{TENANT}"), event).await;
+    }
+
+    async fn clean_up(&self) {
+        self.server.clean_up().await.unwrap();
+    }
+
+    async fn clock(&self) -> Value {
+        self.server.get("/health").await["clock"].clone()
+    }
+
+    async fn activities(&self) -> Vec<Value> {
+        self.server.get("/activities").await.as_array().unwrap().clone()
+    }
+
+    fn now(&self) -> String {
+        self.clock.now().to_string()
+    }
+}
+
+fn event(user: &str, company: &str, message: &str) -> Value {
+    json!({"externalId": user, "companyExternalId": company, "action": "x", "messageId": message})
+}
+
+/// A property that is a time; the order of times is that of their texts.
+fn time<'v>(value: &'v Value, name: &str) -> &'v str {
+    value[name].as_str().unwrap_or_else(|| panic!("{name} of {value}"))
+}
+
+#[tokio::test]
+async fn times_that_are_stored_never_go_back_when_the_clock_does() {
+    let world = World::new().await;
+    let label = json!({"label": "ci", "scopes": ["*"]});
+    let first_token = world.put(Method::POST, "/tokens", label.clone()).await;
+    world.track(event("ada", "acme", "1")).await;
+    let acme = world.put(Method::PUT, "/companies/extid-acme", json!({"phase": "one"})).await;
+
+    world.clock.set_by(-DAY_MS);
+    let mut newest = time(&acme, "updatedAt").to_owned();
+    for phase in ["two", "three"] {
+        let changed =
+            world.put(Method::PUT, "/companies/extid-acme", json!({"phase": phase})).await;
+        assert!(time(&changed, "updatedAt") >= newest.as_str(), "{changed} after {newest}");
+        let since = world.server.get(&format!("/companies?updatedSince={newest}")).await;
+        assert_eq!(since[0]["phase"], phase, "a reader who has read to {newest} finds {since}");
+        let later = world.server.get(&format!("/companies?updatedAt[gt]={newest}")).await;
+        assert_eq!(later[0]["phase"], phase, "one who asks for what is later finds {later}");
+        newest = time(&changed, "updatedAt").to_owned();
+    }
+    let user = world.put(Method::POST, "/users", json!({"name": "Bob"})).await;
+    assert!(time(&user, "createdAt") >= newest.as_str(), "{user}");
+    let token = world.put(Method::POST, "/tokens", label).await;
+    assert!(time(&token, "createdAt") >= time(&first_token, "createdAt"), "{token}");
+    world.track(event("ada", "acme", "2")).await;
+    let activities = world.activities().await;
+    assert!(time(&activities[0], "receivedAt") >= time(&activities[1], "receivedAt"));
+    // It happened when the clock said, which is the best that is known.
+    assert_eq!(time(&activities[0], "date"), world.now());
+    assert_eq!(world.clock().await["behindSeconds"], DAY_MS / 1_000);
+
+    let world = world.restarted(|_| {});
+    let changed = world.put(Method::PUT, "/companies/extid-acme", json!({"phase": "four"})).await;
+    assert!(time(&changed, "updatedAt") >= newest.as_str(), "{changed} after a restart");
+    world.clock.pass(2 * DAY_MS);
+    let changed = world.put(Method::PUT, "/companies/extid-acme", json!({"phase": "five"})).await;
+    assert_eq!(time(&changed, "updatedAt"), world.now());
+    assert_eq!(world.clock().await, Value::Null);
+}
+
+#[tokio::test]
+async fn a_message_id_counts_once_however_the_clock_is_set() {
+    for steps in [vec![-DAY_MS], vec![-8 * DAY_MS], vec![YEAR_MS], vec![YEAR_MS, -YEAR_MS]] {
+        let mut world = World::new().await;
+        world.track(event("ada", "acme", "first")).await;
+        for step in &steps {
+            world.clock.set_by(*step);
+            world.track(event("ada", "acme", "first")).await;
+            world.track(event("ada", "acme", &step.to_string())).await;
+        }
+        for is_restarted in [false, true] {
+            if is_restarted {
+                world = world.restarted(|clock| clock.pass(1_000));
+            }
+            for step in &steps {
+                world.track(event("ada", "acme", &step.to_string())).await;
+            }
+            world.track(event("ada", "acme", "first")).await;
+            assert_eq!(world.activities().await.len(), 1 + steps.len(), "{steps:?}");
+        }
+    }
+    // It is not remembered for longer, either.
+    let world = World::new().await;
+    world.track(event("ada", "acme", "first")).await;
+    world.clock.set_by(-DAY_MS);
+    world.clock.pass(9 * DAY_MS);
+    world.track(event("ada", "acme", "first")).await;
+    assert_eq!(world.activities().await.len(), 2);
+}
+
+/// A store with an activity, a call that can be sent again, and an event that waits; the id of what the call made.
+async fn with_what_gets_old() -> (World, Value) {
+    let world = World::new().await;
+    world.put(Method::PUT, "/settings", json!({"activityRetentionDays": KEPT_DAYS})).await;
+    world.track(event("ada", "acme", "1")).await;
+    world.track(event("bob", "initech", "2")).await;
+    let made = call_again(&world).await;
+    (world, made)
+}
+
+/// Sends a call with a key; the id of what it made.
+async fn call_again(world: &World) -> Value {
+    let body = json!({"name": "Plan"});
+    let (status, made) = world.server.send(Method::POST, "/products", Some("key"), &body).await;
+    assert_eq!(status, StatusCode::OK, "{made}");
+    made["_id"].clone()
+}
+
+async fn check_all_is_there(world: &World, made: &Value) {
+    world.clean_up().await;
+    assert_eq!(world.activities().await.len(), 1);
+    assert_eq!(call_again(world).await, *made);
+    let issues = world.server.get("/integrationissues").await;
+    assert!(
+        issues.as_array().unwrap().iter().any(|issue| issue["code"] == "company_unknown"),
+        "{issues}"
+    );
+}
+
+#[tokio::test]
+async fn what_is_not_old_is_kept_when_the_clock_is_set_forward() {
+    let (world, made) = with_what_gets_old().await;
+    world.clock.set_by(YEAR_MS);
+    check_all_is_there(&world, &made).await;
+    let held = json!({"behindSeconds": 0, "aheadSeconds": YEAR_MS / 1_000, "heldSeconds": HOUR_MS / 1_000});
+    assert_eq!(world.clock().await, held);
+    world.clock.pass(HOUR_MS - 1_000);
+    check_all_is_there(&world, &made).await;
+    assert_eq!(world.clock().await["heldSeconds"], 1);
+    // It is set right, so that it was never believed.
+    world.clock.set_by(-YEAR_MS);
+    world.clock.pass(2 * HOUR_MS);
+    check_all_is_there(&world, &made).await;
+    assert_eq!(world.clock().await["heldSeconds"], 0);
+    world
+        .put(Method::POST, "/companies", json!({"name": "Initech", "externalId": "initech"}))
+        .await;
+    let started = Instant::now();
+    while world.activities().await.len() < 2 {
+        assert!(started.elapsed() < PATIENCE, "what waited does not go on");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+#[tokio::test]
+async fn a_clock_that_has_stood_for_an_hour_is_believed() {
+    for is_restarted in [false, true] {
+        let (mut world, made) = with_what_gets_old().await;
+        match is_restarted {
+            false => world.clock.set_by(YEAR_MS),
+            true => world = world.restarted(|clock| clock.set_by(YEAR_MS)),
+        }
+        check_all_is_there(&world, &made).await;
+        world.clock.pass(HOUR_MS);
+        world.clean_up().await;
+        assert!(world.activities().await.is_empty());
+        assert_ne!(call_again(&world).await, made);
+        assert_eq!(world.clock().await, Value::Null);
+    }
+}
+
+/// The program with a clock of the test's, and a company.
+async fn start(data: &TempDir, clock: &FakeClock, token: &Token) -> Server {
+    Server::start_with_clock(data.path(), token, &[], clock).await
+}
+
+async fn put_company(server: &Server, phase: &str) -> Value {
+    let body = json!([{"name": "Acme", "externalId": "acme", "phase": phase}]).to_string();
+    let headers = [("content-type", "application/json")];
+    let answer = server.client.send(Method::PUT, "/companies", &headers, body).await.unwrap();
+    assert_eq!(answer.status, StatusCode::OK, "{}", answer.text());
+    server.client.get("/companies/extid-acme").await.json()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_program_keeps_the_order_of_times_and_counts_once_when_its_clock_goes_back() {
+    let (data, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let clock = FakeClock::in_file(other.path().join("clock"), "+0");
+    let server = start(&data, &clock, &Token::generate().unwrap()).await;
+    let before = put_company(&server, "one").await;
+    server.client.track(&event("ada", "acme", "m")).await.unwrap();
+    clock.set("-8d");
+    let after = put_company(&server, "two").await;
+    assert!(time(&after, "updatedAt") >= time(&before, "updatedAt"), "{before} {after}");
+    server.client.track(&event("ada", "acme", "m")).await.unwrap();
+    assert_eq!(server.client.actions().await.len(), 1);
+    let health = server.client.get("/health").await.json();
+    assert!(health["clock"]["behindSeconds"].as_i64().unwrap() > 7 * DAY_MS / 1_000, "{health}");
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_program_deletes_nothing_when_it_is_started_with_a_clock_a_year_ahead() {
+    let (data, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let clock = FakeClock::in_file(other.path().join("clock"), "+0");
+    let token = Token::generate().unwrap();
+    let server = start(&data, &clock, &token).await;
+    put_company(&server, "one").await;
+    let headers = [("content-type", "application/json")];
+    let settings = json!({"activityRetentionDays": KEPT_DAYS}).to_string();
+    server.client.send(Method::PUT, "/settings", &headers, settings).await.unwrap();
+    server.client.track(&event("ada", "acme", "m")).await.unwrap();
+    server.stop().await;
+    clock.set("+1y");
+    let server = start(&data, &clock, &token).await;
+    // What comes after the start is written after its cleanup has begun, since each takes its turn.
+    for round in 0..50 {
+        put_company(&server, &round.to_string()).await;
+        assert_eq!(server.client.actions().await.len(), 1, "after {round} calls");
+    }
+    let health = server.client.get("/health").await.json();
+    assert!(health["clock"]["heldSeconds"].as_i64().unwrap() > 0, "{health}");
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_start_before_1970_is_refused_with_what_to_do() {
+    let (data, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let clock = FakeClock::in_file(other.path().join("clock"), "-60y");
+    let mut start = command(data.path());
+    clock.show_to(&mut start);
+    start.args(["serve", "--listen", "127.0.0.1:0", "--data"]).arg(data.path().join("data"));
+    let ended = tokio::time::timeout(PATIENCE, start.output()).await;
+    let output = ended.expect("it serves").unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("before 1970: set it") && !said.contains("panic"), "{said}");
+    assert!(!data.path().join("data").exists());
+}
