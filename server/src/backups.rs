@@ -1,5 +1,7 @@
-//! Backups in a folder: how they are named, made without a half one ever having such a name, made again and
-//! again while the server runs, and removed when there are newer ones.
+//! Backups in a folder: made without a half one ever having the name of a whole one, made again and again while the
+//! server runs, and removed when there are newer ones.
+
+mod folder;
 
 use std::{
     fs::{self, File},
@@ -7,7 +9,7 @@ use std::{
     path::{Path, PathBuf},
     str::FromStr,
     sync::{Arc, Mutex, PoisonError},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use serde::{Deserialize, Serialize};
@@ -15,19 +17,17 @@ use svctrack_core::value::Timestamp;
 use tempfile::NamedTempFile;
 use tokio::task::spawn_blocking;
 
+pub use self::folder::name_of;
+pub(crate) use self::folder::newest_in;
 use crate::{
     app::App,
     store::{BackupFile, StoreError, as_text, embedded::Manifest},
 };
 
-/// How the name of a backup begins.
-const PREFIX: &str = "svctrack-";
-/// How it ends.
-const SUFFIX: &str = ".backup.gz";
-/// How the name of one ends that is being made.
-const UNFINISHED: &str = ".unfinished";
 /// Shortest interval of a schedule.
 const MIN_INTERVAL: Duration = Duration::from_secs(1);
+/// How often is looked at what is in the folder, between backups.
+const LOOK_EVERY: Duration = Duration::from_secs(60);
 /// Longest pause after a backup that failed.
 const MAX_RETRY_PAUSE: Duration = Duration::from_secs(10 * 60);
 
@@ -73,11 +73,13 @@ pub struct Schedule {
 /// What has become of scheduled backups.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub(crate) struct Done {
-    /// The moment of the newest one.
+    /// The moment of the newest one that is in the folder.
     #[serde(serialize_with = "as_text")]
     at: Option<Timestamp>,
     /// How many failed since.
     failed: u32,
+    /// How many there have a name that is ahead of the clock.
+    ahead: usize,
 }
 
 /// What has become of scheduled backups, where there is a schedule.
@@ -103,19 +105,6 @@ enum NotMade {
     Folder(#[from] io::Error),
 }
 
-/// The name of a backup of this moment; names have the order of their moments.
-pub fn name_of(at: Timestamp) -> String {
-    format!("{PREFIX}{}{SUFFIX}", at.to_string().replace(':', "-"))
-}
-
-/// The moment of the backup with this name, if it is such a name.
-fn moment_of(name: &str) -> Option<Timestamp> {
-    let moment = name.strip_prefix(PREFIX)?.strip_suffix(SUFFIX)?;
-    let (date, time) = moment.split_once('T')?;
-    let at = Timestamp::parse(&format!("{date}T{}", time.replace('-', ":")))?;
-    (name_of(at) == name).then_some(at)
-}
-
 /// A file in a folder that gets its name when it is whole.
 pub struct Unfinished(NamedTempFile);
 
@@ -125,7 +114,10 @@ impl Unfinished {
     /// # Errors
     /// When the folder cannot be written.
     pub fn in_folder(folder: &Path) -> io::Result<Self> {
-        let made = tempfile::Builder::new().prefix(PREFIX).suffix(UNFINISHED).tempfile_in(folder);
+        let made = tempfile::Builder::new()
+            .prefix(folder::PREFIX)
+            .suffix(folder::UNFINISHED)
+            .tempfile_in(folder);
         made.map(Self)
     }
 
@@ -166,51 +158,66 @@ pub fn folder_of(path: &Path) -> &Path {
 /// Makes backups for as long as the server runs; the first when the newest that is there is old enough.
 pub(crate) async fn run(app: Arc<App>, schedule: Schedule) {
     let Interval(every) = schedule.every;
-    let folder = schedule.folder.clone();
-    let newest = spawn_blocking(move || moments_in(&folder)).await.ok().and_then(Result::ok);
-    let mut done = Done { at: newest.and_then(|all| all.last().copied()), failed: 0 };
+    let mut done = look(&app, &schedule, Done::default()).await;
+    let age = age(done.at, app.clock.now()).unwrap_or(every);
+    let (mut begun, mut pause) = (Instant::now(), every.saturating_sub(age));
     loop {
         app.backups.note(done);
-        let pause = match (done.failed, done.at) {
-            (0, Some(at)) => every.saturating_sub(since(at, app.clock.now())),
-            (0, None) => Duration::ZERO,
-            _ => every.min(MAX_RETRY_PAUSE),
-        };
-        tokio::time::sleep(pause).await;
-        match make(&app, &schedule).await {
-            Ok(manifest) => {
-                tracing::info!(rows = manifest.rows, at = %manifest.at(), "a backup was made");
-                done = Done { at: Some(manifest.at()), failed: 0 };
-            }
-            Err(error) => {
-                tracing::error!(cause = %error, "no backup was made");
-                done.failed = done.failed.saturating_add(1);
+        tokio::time::sleep(pause.saturating_sub(begun.elapsed()).min(LOOK_EVERY)).await;
+        if begun.elapsed() >= pause {
+            begun = Instant::now();
+            match make(&app, &schedule).await {
+                Ok(manifest) => {
+                    tracing::info!(rows = manifest.rows, at = %manifest.at(), "a backup was made");
+                    done.failed = 0;
+                    pause = every;
+                }
+                Err(error) => {
+                    tracing::error!(cause = %error, "no backup was made");
+                    done.failed = done.failed.saturating_add(1);
+                    begun = Instant::now();
+                    pause = every.min(MAX_RETRY_PAUSE);
+                }
             }
         }
+        done = look(&app, &schedule, done).await;
     }
 }
 
-/// How long ago a moment was; nothing when it lies ahead, as after a clock was set back.
-fn since(at: Timestamp, now: Timestamp) -> Duration {
-    Duration::from_millis(u64::try_from(now.as_ms() - at.as_ms()).unwrap_or_default())
+/// How long ago the newest backup was made. Where its moment is ahead, as after the clock was set back, that is not
+/// known.
+fn age(at: Option<Timestamp>, now: Timestamp) -> Option<Duration> {
+    u64::try_from(now.as_ms() - at?.as_ms()).ok().map(Duration::from_millis)
+}
+
+/// Looks at what is in the folder: somebody else may take backups away.
+async fn look(app: &App, schedule: &Schedule, before: Done) -> Done {
+    let (folder, now) = (schedule.folder.clone(), app.clock.now());
+    let found = apart(move || folder::backups_in(&folder, now)).await.unwrap_or_default();
+    let ahead = found.iter().filter(|backup| backup.is_ahead(now)).count();
+    if ahead > before.ahead {
+        tracing::warn!(backups = ahead, "names of backups are ahead of the clock");
+    }
+    Done { at: found.last().map(|newest| newest.at), ahead, ..before }
 }
 
 /// Makes a backup, and removes those that are one too many.
 async fn make(app: &App, schedule: &Schedule) -> Result<Manifest, NotMade> {
-    let folder = schedule.folder.clone();
+    let (folder, now) = (schedule.folder.clone(), app.clock.now());
     let begin = move || {
         fs::create_dir_all(&folder)?;
-        remove_unfinished(&folder)?;
+        folder::remove_unfinished(&folder)?;
+        let sequence = folder::next_sequence(&folder::backups_in(&folder, now)?);
         let unfinished = Unfinished::in_folder(&folder)?;
         let file = unfinished.file()?;
-        Ok((unfinished, file))
+        Ok((unfinished, file, sequence))
     };
-    let (unfinished, file) = apart(begin).await?;
-    let (_, manifest) = app.store.back_up(BackupFile::Given(file)).await?;
-    let (folder, keep, name) = (schedule.folder.clone(), schedule.keep, name_of(manifest.at()));
+    let (unfinished, file, sequence) = apart(begin).await?;
+    let (_, manifest) = app.store.back_up(BackupFile::Given { file, sequence }).await?;
+    let (folder, keep, at) = (schedule.folder.clone(), schedule.keep, manifest.at());
     let finish = move || {
-        unfinished.finish(&folder.join(name))?;
-        retain(&folder, keep)
+        unfinished.finish(&folder.join(name_of(at)))?;
+        folder::retain(&folder, keep, at, now)
     };
     apart(finish).await?;
     Ok(manifest)
@@ -223,75 +230,9 @@ pub(crate) async fn apart<T: Send + 'static>(
     spawn_blocking(work).await.map_err(io::Error::other)?
 }
 
-/// The names in a folder that are text; ours are.
-fn names_in(folder: &Path) -> io::Result<Vec<String>> {
-    let mut names = Vec::new();
-    for entry in fs::read_dir(folder)? {
-        names.extend(entry?.file_name().into_string());
-    }
-    Ok(names)
-}
-
-/// The moments of the backups in a folder, oldest first.
-fn moments_in(folder: &Path) -> io::Result<Vec<Timestamp>> {
-    let mut moments: Vec<_> = names_in(folder)?.iter().filter_map(|name| moment_of(name)).collect();
-    moments.sort_unstable();
-    Ok(moments)
-}
-
-/// The newest backup in a folder, if there is one.
-pub(crate) fn newest_in(folder: &Path) -> Option<PathBuf> {
-    let newest = *moments_in(folder).ok()?.last()?;
-    Some(folder.join(name_of(newest)))
-}
-
-/// Removes what a crash has left.
-fn remove_unfinished(folder: &Path) -> io::Result<()> {
-    let is_left = |name: &String| name.starts_with(PREFIX) && name.ends_with(UNFINISHED);
-    for name in names_in(folder)?.into_iter().filter(is_left) {
-        fs::remove_file(folder.join(name))?;
-    }
-    Ok(())
-}
-
-/// Removes the oldest backups until `keep` are left. What bears another name is somebody else's.
-fn retain(folder: &Path, keep: usize) -> io::Result<()> {
-    let moments = moments_in(folder)?;
-    for at in moments.iter().take(moments.len().saturating_sub(keep)) {
-        fs::remove_file(folder.join(name_of(*at)))?;
-    }
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_name_says_its_moment_and_no_other_name_does() {
-        let at = Timestamp::parse("2026-11-20T12:30:05.007Z").unwrap();
-        let name = "svctrack-2026-11-20T12-30-05.007Z.backup.gz";
-        assert_eq!((name_of(at).as_str(), moment_of(name)), (name, Some(at)));
-        for other in ["svctrack-.backup.gz", "svctrack-2026-11-20.backup.gz", "x", "svctrack.redb"]
-        {
-            assert_eq!(moment_of(other), None, "{other}");
-        }
-    }
-
-    #[test]
-    fn the_newest_are_kept_and_what_is_not_ours_is_left() {
-        let folder = tempfile::tempdir().unwrap();
-        let at = |day: i64| name_of(Timestamp::from_ms_clamped(day * 86_400_000));
-        let others = ["svctrack-best.backup.gz", "notes.txt", "svctrack-x.unfinished"];
-        for name in (1..=5).map(at).chain(others.map(str::to_owned)) {
-            fs::write(folder.path().join(name), "").unwrap();
-        }
-        remove_unfinished(folder.path()).unwrap();
-        retain(folder.path(), 2).unwrap();
-        let mut left = names_in(folder.path()).unwrap();
-        left.sort();
-        assert_eq!(left, ["notes.txt", &at(4), &at(5), "svctrack-best.backup.gz"]);
-    }
 
     #[test]
     fn an_interval_is_read_as_people_write_it() {
@@ -309,6 +250,7 @@ mod tests {
         Unfinished::in_folder(folder.path()).unwrap().finish(&path).unwrap();
         assert!(Unfinished::in_folder(folder.path()).unwrap().finish(&path).is_err());
         drop(Unfinished::in_folder(folder.path()).unwrap());
-        assert_eq!(names_in(folder.path()).unwrap(), ["backup"]);
+        let names = fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name());
+        assert_eq!(names.collect::<Vec<_>>(), ["backup"]);
     }
 }

@@ -2,7 +2,12 @@
 
 use std::path;
 
-use crate::{backups, config::Config, store::embedded::OpenError};
+use crate::{
+    app::{Clock as _, SystemClock},
+    backups,
+    config::Config,
+    store::embedded::OpenError,
+};
 
 /// One line for the person who asked; `if_in_use` is what to do where another process has it.
 pub fn refusal(config: &Config, what: &str, cause: &OpenError, if_in_use: &str) -> String {
@@ -18,7 +23,7 @@ pub fn refusal(config: &Config, what: &str, cause: &OpenError, if_in_use: &str) 
 
 /// The command that goes on from the newest backup, in a folder of its own.
 fn restore(config: &Config) -> String {
-    let newest = backups::newest_in(&config.backup_folder());
+    let newest = backups::newest_in(&config.backup_folder(), SystemClock.now());
     let newest = newest.map_or_else(|| "BACKUP".to_owned(), |path| path.display().to_string());
     let mut folder = path::absolute(&config.data).unwrap_or_else(|_| config.data.clone());
     folder.as_mut_os_string().push("-restored");

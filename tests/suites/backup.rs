@@ -425,6 +425,61 @@ async fn scheduled_backups_are_kept_to_their_number_and_health_names_the_newest(
     server.kill().await;
 }
 
+/// A moment a year ahead, as names of backups have it.
+const AHEAD: &str = "svctrack-2120-01-01T00-00-00.000Z.backup.gz";
+
+/// What `/health` says of backups, once it is as it is to be.
+async fn health_of_backups(server: &Server, is_so: impl Fn(&Value) -> bool) -> Value {
+    let started = Instant::now();
+    loop {
+        let health = server.client.get("/health").await.json()["backup"].take();
+        if is_so(&health) {
+            return health;
+        }
+        assert!(started.elapsed() < PATIENCE, "{health}");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}
+
+fn name_in(health: &Value) -> String {
+    format!("svctrack-{}.backup.gz", health["at"].as_str().unwrap_or_default().replace(':', "-"))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn backups_outlive_one_that_was_made_while_the_clock_was_ahead() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = data_folder(&folder.path().join("data"));
+    let to = folder.path().join("kept");
+    let token = Token::generate().unwrap();
+    let start = async |every: &str, keep: &str| {
+        let flags = ["--backup-every", every, "--backup-keep", keep, "--backup-to", text(&to)];
+        Server::start_with(&data, &token, &flags).await
+    };
+    let server = start("1h", "1").await;
+    let made = health_of_backups(&server, |health| health["at"].is_string()).await;
+    server.stop().await;
+    fs::rename(to.join(name_in(&made)), to.join(AHEAD)).unwrap();
+
+    let is_of_another = |health: &Value| health["at"].is_string() && name_in(health) != AHEAD;
+    // One is made at once, since nobody knows when the other was, and is not removed as the older of both.
+    let server = start("1h", "2").await;
+    let made = health_of_backups(&server, is_of_another).await;
+    assert!(to.join(name_in(&made)).exists(), "{made}");
+    assert_eq!((&made["ahead"], &made["failed"]), (&json!(1), &json!(0)));
+    server.stop().await;
+    let mut expected = vec![name_in(&made), AHEAD.to_owned()];
+    expected.sort();
+    assert_eq!(backups_in(&to), expected);
+
+    // The next takes the place of the one that was made first, whatever its name says.
+    let server = start("1s", "2").await;
+    let next = health_of_backups(&server, |health| health["ahead"] == 0).await;
+    server.stop().await;
+    let left = backups_in(&to);
+    assert!((2..=3).contains(&left.len()) && left.last() >= Some(&name_in(&next)), "{left:?}");
+    assert!(!left.contains(&AHEAD.to_owned()), "{left:?}");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_backup_that_cannot_be_written_leaves_the_store_alone_and_health_counts_it() {
     let folder = tempfile::tempdir().unwrap();

@@ -394,9 +394,9 @@ fn health() -> Value {
                 },
             },
             "backup": {
-                "type": ["object", "null"], "description": "Scheduled backups: the moment of the newest one, and how many failed since.",
-                "required": ["at", "failed"],
-                "properties": { "at": { "type": ["string", "null"], "format": "date-time" }, "failed": count() },
+                "type": ["object", "null"], "description": "Scheduled backups: the moment of the newest one in their folder, how many failed since, and how many have a name that is ahead of the clock.",
+                "required": ["at", "failed", "ahead"],
+                "properties": { "at": { "type": ["string", "null"], "format": "date-time" }, "failed": count(), "ahead": count() },
             },
         },
     })

@@ -505,7 +505,12 @@ impl Actor {
 #[derive(Debug)]
 pub enum BackupFile {
     /// Into this file.
-    Given(File),
+    Given {
+        /// The file.
+        file: File,
+        /// Its place among the backups of its folder, in the order in which they were made.
+        sequence: u64,
+    },
     /// Into one without a name, where the store lies; it is gone when nobody has it open.
     Unnamed,
 }

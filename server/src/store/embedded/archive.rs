@@ -2,13 +2,14 @@
 //! read from the front to the end, in memory for one row; what breaks off has no manifest.
 //!
 //! ```text
-//! head      one line of JSON: {"svctrackBackup":1,"storeFormat":2,"at":1795290304728}
+//! head      one line of JSON: {"svctrackBackup":1,"storeFormat":2,"at":1795290304728,"sequence":12}
 //! table     1:1 length:2 name                      each table once, its rows behind it in the order of keys
 //! row       2:1 length:4 length:4 key value        laid out as drawn in `keys`
 //! manifest  3:1 length:4 json                      the head again, and of each table rows and SHA-256
 //! ```
 //!
-//! Numbers are big-endian; `at` is in milliseconds since 1970. The SHA-256 of a table is that of its rows as they
+//! Numbers are big-endian; `at` is in milliseconds since 1970, `sequence` the place among the backups of a schedule.
+//! The SHA-256 of a table is that of its rows as they
 //! stand here. Nothing follows the manifest.
 
 use std::io::{self, BufRead, Read, Write};
@@ -40,12 +41,15 @@ pub(super) struct Head {
     /// That of its rows.
     store_format: u32,
     at: Timestamp,
+    /// Its place among those of its folder, where a schedule has made it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sequence: Option<u64>,
 }
 
 impl Head {
     /// The head of a backup of this moment.
-    pub(super) fn of(at: Timestamp) -> Self {
-        Self { svctrack_backup: ARCHIVE_FORMAT, store_format: ROWS_FORMAT, at }
+    pub(super) fn of(at: Timestamp, sequence: Option<u64>) -> Self {
+        Self { svctrack_backup: ARCHIVE_FORMAT, store_format: ROWS_FORMAT, at, sequence }
     }
 }
 
@@ -336,6 +340,14 @@ fn read_part(
     if (read as u64) < length { Err(ArchiveError::CutOff) } else { Ok(into) }
 }
 
+/// The place of a backup among those of its folder, where a schedule has made it; no more than its head is read.
+///
+/// # Errors
+/// [`ArchiveError`] when it has no head that is known.
+pub fn sequence_of(from: impl BufRead) -> Result<Option<u64>, ArchiveError> {
+    Ok(ArchiveReader::begin(from)?.tables.head.sequence)
+}
+
 /// Reads a backup to its end.
 ///
 /// # Errors
@@ -354,7 +366,8 @@ mod tests {
     use super::*;
 
     fn archive() -> (Vec<u8>, Manifest) {
-        let mut writer = ArchiveWriter::begin(Vec::new(), Head::of(Timestamp::MIN)).unwrap();
+        let mut writer =
+            ArchiveWriter::begin(Vec::new(), Head::of(Timestamp::MIN, Some(12))).unwrap();
         writer.table("a").unwrap();
         for number in 0..300_u16 {
             writer.row(&number.to_be_bytes(), &[7; 40]).unwrap();
@@ -407,7 +420,8 @@ mod tests {
     #[test]
     fn rows_that_the_manifest_does_not_count_are_refused() {
         let (_, manifest) = archive();
-        let mut writer = ArchiveWriter::begin(Vec::new(), Head::of(Timestamp::MIN)).unwrap();
+        let mut writer =
+            ArchiveWriter::begin(Vec::new(), Head::of(Timestamp::MIN, Some(12))).unwrap();
         writer.table("a").unwrap();
         writer.row(b"key", b"value").unwrap();
         writer.tables.now = None;
@@ -419,7 +433,7 @@ mod tests {
     #[test]
     fn what_is_no_backup_or_one_of_another_format_is_refused() {
         assert!(matches!(check_archive(&b"once upon a time"[..]), Err(ArchiveError::Foreign)));
-        let later = Head { svctrack_backup: 2, ..Head::of(Timestamp::MIN) };
+        let later = Head { svctrack_backup: 2, ..Head::of(Timestamp::MIN, Some(12)) };
         let (bytes, _) = ArchiveWriter::begin(Vec::new(), later).unwrap().finish().unwrap();
         assert!(matches!(check_archive(bytes.as_slice()), Err(ArchiveError::Format(_))));
     }

@@ -6,7 +6,6 @@ use std::{
 };
 
 use redb::{ReadTransaction, ReadableTable as _, TableHandle as _};
-use svctrack_core::value::Timestamp;
 
 use super::{
     archive::{ArchiveWriter, Head, Manifest},
@@ -49,16 +48,16 @@ impl From<BackupError> for StoreError {
     }
 }
 
-/// Writes the store as it was at `at` into a file, and brings that to disk. A row that is not as it was
+/// Writes the store as it is in a snapshot into a file, and brings that to disk. A row that is not as it was
 /// written ends it: a backup never passes damage on.
 pub(super) fn write(
     snapshot: &ReadTransaction,
-    at: Timestamp,
+    head: Head,
     file: &File,
     goes_on: impl Fn() -> bool,
 ) -> Result<Manifest, BackupError> {
     let out = BufWriter::with_capacity(BUFFER_BYTES, file);
-    let mut archive = ArchiveWriter::begin(out, Head::of(at)).map_err(BackupError::Write)?;
+    let mut archive = ArchiveWriter::begin(out, head).map_err(BackupError::Write)?;
     for table in tables::ALL {
         write_table(snapshot, table, &mut archive, &goes_on)?;
     }

@@ -79,7 +79,7 @@ use svctrack_core::{
 use tokio::sync::watch;
 
 pub use self::{
-    archive::{ArchiveError, Manifest, check_archive},
+    archive::{ArchiveError, Manifest, check_archive, sequence_of},
     compact::{Compacted, compact},
     engagement::LogLimits,
     open::{OpenError, initialise},
@@ -426,11 +426,13 @@ impl Store for Embedded {
 
     fn back_up(&self, to: BackupFile) -> BoxFuture<'_, Result<(File, Manifest), StoreError>> {
         let work = move |shared: &Shared| {
-            let file = match to {
-                BackupFile::Given(file) => file,
-                BackupFile::Unnamed => shared.medium.unnamed_file().map_err(redb::Error::Io)?,
+            let (file, sequence) = match to {
+                BackupFile::Given { file, sequence } => (file, Some(sequence)),
+                BackupFile::Unnamed => {
+                    (shared.medium.unnamed_file().map_err(redb::Error::Io)?, None)
+                }
             };
-            let manifest = shared.back_up(&file)?;
+            let manifest = shared.back_up(&file, sequence)?;
             Ok((file, manifest))
         };
         self.apart(&self.backups, Tenant::OPERATOR.id(), work).boxed()

@@ -153,7 +153,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (backup, to) = (folder.path().join("backup"), folder.path().join("to"));
         let file = File::create(&backup).unwrap();
-        let mut writer = ArchiveWriter::begin(file, Head::of(Timestamp::MIN)).unwrap();
+        let mut writer = ArchiveWriter::begin(file, Head::of(Timestamp::MIN, None)).unwrap();
         writer.table("a\n\u{1b}[2J").unwrap();
         writer.finish().unwrap();
         let said = restore(&backup, &to, 1024 * 1024).unwrap_err().to_string();

@@ -19,7 +19,7 @@ use tokio::{
 };
 
 use super::{
-    archive::Manifest,
+    archive::{Head, Manifest},
     backup::{self, BackupError},
     damage,
     engagement::LogLimits,
@@ -147,14 +147,19 @@ impl Shared {
     }
 
     /// Writes all that is stored now into a file, and brings that to disk.
-    pub(super) fn back_up(&self, file: &File) -> Result<Manifest, StoreError> {
+    pub(super) fn back_up(
+        &self,
+        file: &File,
+        sequence: Option<u64>,
+    ) -> Result<Manifest, StoreError> {
         let goes_on = || !self.is(Health::Stopped);
-        let at = self.clock.now();
+        let head = Head::of(self.clock.now(), sequence);
         // A file that cannot be written is no fault of the store's own, and must not look like one.
-        let made = self.read_once(|snapshot| match backup::write(snapshot, at, file, goes_on) {
-            Err(BackupError::Store(error)) => Err(error),
-            made => Ok(made),
-        });
+        let made =
+            self.read_once(|snapshot| match backup::write(snapshot, head.clone(), file, goes_on) {
+                Err(BackupError::Store(error)) => Err(error),
+                made => Ok(made),
+            });
         Ok(made??)
     }
 
