@@ -149,6 +149,8 @@ async fn check(format: &str) {
     let import = ["import", "--all-tenants", "--data", &text(&other), "--from", &text(&files)];
     let (code, told, said) = run(folder.path(), &import).await;
     assert_eq!(code, Some(0), "{told} {said}");
+    assert!(told.contains("  companies  31 accepted, 0 refused"), "{told}");
+    assert!(!said.contains("read-only"), "{said}");
     let tokens = [token_in(&said, TENANT), token_in(&said, second_id)];
     let server = Server::start(&other, &tokens[0]).await;
     for (before, token) in before.iter().zip(&tokens) {
@@ -420,7 +422,7 @@ async fn a_table_of_another_program_is_imported_from_a_file_of_any_name() {
     let (code, _, said) = import_from(data.path(), &reach, &file, &wrong).await;
     assert!(code == Some(1) && said.contains("--map: no column is called `Ort`"), "{said}");
     let (code, _, said) = import_from(data.path(), &reach, &file, &known[..4]).await;
-    assert!(code == Some(1) && said.contains("the column `Nr` is not known; --map"), "{said}");
+    assert!(code == Some(1) && said.contains("the column `Nr` is not known: --map"), "{said}");
     let (code, _, said) = import_from(data.path(), &reach, &file, &["--resource", "company"]).await;
     assert!(code == Some(1) && said.contains("there are settings, "), "{said}");
     let (code, _, said) =

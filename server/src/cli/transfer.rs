@@ -22,6 +22,8 @@ use super::{At, progress, tell, text_at};
 
 /// The exit code that says that some records were refused.
 const REFUSED: u8 = 2;
+/// Property that is in exports alone.
+const VERSION: &str = "__v";
 /// File that names the tenants whose folders stand beside it.
 const TENANTS: &str = "tenants.json";
 
@@ -217,7 +219,8 @@ fn counts(resource: &str, done: Imported) -> Value {
             "{resource}: {without_key} new ones have no key, and come a second time when they are imported again"
         ));
     }
-    if !ignored.is_empty() {
+    // An export has all that the service sets: nobody expects it to be read.
+    if !ignored.is_empty() && !ignored.iter().any(|name| name == VERSION) {
         tell(&format!("{resource}: read-only, and ignored: {}", ignored.join(", ")));
     }
     json!({ "taken": taken, "refused": refused, "withoutKey": without_key, "ignoredColumns": ignored })

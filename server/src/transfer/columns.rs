@@ -33,7 +33,7 @@ pub(super) struct Columns {
 }
 
 impl Columns {
-    /// Reads the heads of a table.
+    /// Reads the heads of a table; `map_option` is how a caller maps one.
     ///
     /// # Errors
     /// A message: a head that is no property, or one property under two heads.
@@ -41,14 +41,15 @@ impl Columns {
         def: &'static ResourceDef,
         heads: impl Iterator<Item = &'a str>,
         map: &HeadMap,
+        map_option: &str,
     ) -> Result<Self, String> {
         let mut read = Self { heads: Vec::new(), columns: Vec::new(), read_only: Vec::new() };
         for head in heads {
             read.heads.push(head.to_owned());
-            let column = column_of(def, head.trim(), map)?;
+            let column = column_of(def, head.trim(), map, map_option)?;
             if let Some(other) = read.columns.iter().find(|other| collide(other, &column)) {
                 return Err(format!(
-                    "two columns are {}: rename one, or leave it out with --map \"{head}=\"",
+                    "two columns are {}: rename one, or leave it out with {map_option}\"{head}=\"",
                     name_of(other)
                 ));
             }
@@ -112,7 +113,12 @@ impl Columns {
     }
 }
 
-fn column_of(def: &'static ResourceDef, head: &str, map: &HeadMap) -> Result<Column, String> {
+fn column_of(
+    def: &'static ResourceDef,
+    head: &str,
+    map: &HeadMap,
+    map_option: &str,
+) -> Result<Column, String> {
     let mapped = map.iter().find(|(known, _)| is_same(known, head)).map(|(_, name)| name.as_str());
     if mapped == Some("") {
         return Ok(Column::LeftOut);
@@ -125,7 +131,7 @@ fn column_of(def: &'static ResourceDef, head: &str, map: &HeadMap) -> Result<Col
     if let (Some(row), None) = (alike.next(), alike.next()) {
         return Ok(Column::Whole(row));
     }
-    let near = nearest(name, def.rows.iter().map(|row| row.name));
+    let near = nearest(name, def.rows.iter().filter(|row| is_set(row)).map(|row| row.name));
     let near = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
     Err(match mapped {
         Some(_) => format!(
@@ -133,7 +139,7 @@ fn column_of(def: &'static ResourceDef, head: &str, map: &HeadMap) -> Result<Col
             def.path
         ),
         None => format!(
-            "the column `{head}` is not known{near}; --map \"{head}=PROPERTY\" says what it is, --map \"{head}=\" leaves it out"
+            "the column `{head}` is not known: {map_option}\"{head}=PROPERTY\" says what it is, {map_option}\"{head}=\" leaves it out{near}"
         ),
     })
 }
@@ -186,7 +192,7 @@ mod tests {
     fn record(heads: &[&str], map: &[(&str, &str)], cells: &[&str]) -> Result<String, String> {
         let own = |(head, name): &(&str, &str)| ((*head).to_owned(), (*name).to_owned());
         let map = map.iter().map(own).collect();
-        let columns = Columns::read(&COMPANY, heads.iter().copied(), &map)?;
+        let columns = Columns::read(&COMPANY, heads.iter().copied(), &map, "--map ")?;
         let record = columns.record(cells.iter().copied())?;
         Ok(record.map(|record| record.to_text()).unwrap_or_default())
     }
@@ -216,8 +222,8 @@ mod tests {
             let said = record(heads, map, &[]).unwrap_err();
             assert!(said.contains(expect), "{said}");
         };
-        check(&["nmae"], &[], "the column `nmae` is not known; did you mean `name`?");
-        check(&["Firma"], &[], "is not known; --map \"Firma=PROPERTY\" says what it is");
+        check(&["nmae"], &[], "leaves it out; did you mean `name`?");
+        check(&["Firma"], &[], "is not known: --map \"Firma=PROPERTY\" says what it is");
         check(
             &["Firma"],
             &[("Firma", "nmae")],
@@ -230,7 +236,8 @@ mod tests {
     #[test]
     fn read_only_properties_are_named_and_left_out() {
         let heads = ["name", "mrr", "createdAt", "_id"];
-        let columns = Columns::read(&COMPANY, heads.into_iter(), &HeadMap::new()).unwrap();
+        let columns =
+            Columns::read(&COMPANY, heads.into_iter(), &HeadMap::new(), "--map ").unwrap();
         assert_eq!(columns.read_only, ["mrr", "createdAt"]);
     }
 }

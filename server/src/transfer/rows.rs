@@ -47,6 +47,11 @@ impl Options {
         Self { separator, map, may_switch: false }
     }
 
+    /// How a caller maps a head: a flag for files, a parameter for a body.
+    fn map_option(&self) -> &'static str {
+        if self.may_switch { "map=" } else { "--map " }
+    }
+
     /// Those of a body, which may hold records of several resources.
     pub fn for_a_body() -> Self {
         Self { may_switch: true, ..Self::default() }
@@ -188,7 +193,7 @@ fn resource(name: &str) -> io::Result<&'static ResourceDef> {
 }
 
 fn unknown(def: &ResourceDef, name: &str) -> String {
-    let near = nearest(name, def.rows.iter().map(|row| row.name));
+    let near = nearest(name, def.rows.iter().filter(|row| is_set(row)).map(|row| row.name));
     let near = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
     format!("`{name}` is not known{near}")
 }
@@ -217,7 +222,7 @@ impl Table {
             .delimiter(separator)
             .from_reader(LineEnds::of(source));
         let heads = reader.headers().map_err(|error| error.to_string())?.clone();
-        let columns = Columns::read(def, heads.iter(), &options.map)?;
+        let columns = Columns::read(def, heads.iter(), &options.map, options.map_option())?;
         Ok(Self { reader, columns })
     }
 
