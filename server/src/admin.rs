@@ -295,6 +295,11 @@ impl Answered {
     }
 }
 
+/// What an error comes from in the end, such as `Connection refused`.
+fn innermost(error: &dyn std::error::Error) -> String {
+    error.source().map_or_else(|| error.to_string(), innermost)
+}
+
 fn broken_off(error: &dyn std::error::Error) -> String {
     format!("the answer broke off: {error}")
 }
@@ -364,7 +369,8 @@ impl Running {
             .body(body)
             .map_err(|_| "the token holds characters that no token has".to_owned())?;
         let response = client.request(request).await;
-        let response = response.map_err(|error| format!("{server} cannot be reached: {error}"))?;
+        let response = response
+            .map_err(|error| format!("{server} cannot be reached: {}", innermost(&error)))?;
         let (head, body) = response.into_parts();
         let pieces = BodyDataStream::new(body).map_err(io::Error::other);
         let body = Body::from_bytes_stream(pieces);

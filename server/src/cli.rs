@@ -144,10 +144,10 @@ pub(crate) struct At {
     /// Address of a running server, such as http://127.0.0.1:8080 [default: none; the store of a stopped one is opened]
     #[arg(long, env = "SVCTRACK_SERVER", value_name = "URL", requires = "token")]
     server: Option<String>,
-    /// Token for the running server: an operator's for tenants, one with the scope `admin` for its tenant's tokens
+    /// Token for the running server: an operator's for tenants and backups, else one of the tenant
     #[arg(long, env = "SVCTRACK_TOKEN", value_name = "TOKEN", hide_env_values = true)]
     token: Option<String>,
-    /// Print what the API answers
+    /// Print JSON
     #[arg(long)]
     json: bool,
 }

@@ -107,7 +107,7 @@ Paste this before </head> of your web app:
 
 {snippet}
 
-then say who is there and what they do (the company `{DEMO_COMPANY}` is there already):
+then identify the user and track an event (the company `{DEMO_COMPANY}` is there already):
 
 <script>
 svctrack.identify("user-1", {{name: "Ada Lovelace", companyExternalId: "{DEMO_COMPANY}"}});

@@ -11,7 +11,7 @@ use poem::{
     http::{HeaderName, HeaderValue, Method, Uri},
 };
 use svctrack_core::{access::OPERATOR, resources::REGISTRY, schema::ResourceDef};
-use svctrack_web::{DEFAULT_SCRIPT_PATH, DEFAULT_TRACKING_PREFIX};
+use svctrack_web::{Addresses, DEFAULT_SCRIPT_PATH, DEFAULT_TRACKING_PREFIX};
 
 use crate::{
     app::App,
@@ -208,9 +208,9 @@ type Methods = Vec<(Method, Serve)>;
 ///
 /// # Errors
 /// When a path that was chosen is one of the service's own.
-fn by_path(app: &App) -> Result<BTreeMap<String, Methods>, String> {
+fn by_path(addresses: &Addresses) -> Result<BTreeMap<String, Methods>, String> {
     let mut paths = own_paths();
-    let (script, prefix) = (app.addresses.script_path(), app.addresses.tracking_prefix());
+    let (script, prefix) = (addresses.script_path(), addresses.tracking_prefix());
     let (folder, _) = script.rsplit_once('/').unwrap_or_default();
     if is_taken(&paths, folder) || paths.contains_key(script) {
         return Err(format!("script-path: the service has a route of its own at `{script}`"));
@@ -230,11 +230,19 @@ fn by_path(app: &App) -> Result<BTreeMap<String, Methods>, String> {
         });
         paths.extend(tracking);
     }
-    for path in app.files.keys() {
+    for path in addresses.files().into_keys() {
         let methods = vec![(Method::GET, Serve::Alone(alone!(routes::files::read)))];
-        paths.insert(path.clone(), methods);
+        paths.insert(path, methods);
     }
     Ok(paths)
+}
+
+/// Whether script and events can have the paths that were chosen.
+///
+/// # Errors
+/// When a path is one of the service's own.
+pub(crate) fn check(addresses: &Addresses) -> Result<(), String> {
+    by_path(addresses).map(drop)
 }
 
 /// Whether there are routes at a path, or below its first name.
@@ -266,7 +274,7 @@ fn own_paths() -> BTreeMap<String, Methods> {
 /// When two routes cannot stand beside each other, or a path that was chosen is one of the service's own.
 pub fn endpoint(app: &Arc<App>) -> Result<impl Endpoint<Output = Response> + use<>, String> {
     let mut router = Route::new();
-    for (path, methods) in by_path(app)? {
+    for (path, methods) in by_path(&app.addresses)? {
         let ends = PathEndpoint { app: app.clone(), methods };
         router = router.try_at(&path, ends).map_err(|error| format!("{path}: {error}"))?;
     }

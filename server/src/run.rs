@@ -76,14 +76,15 @@ pub async fn run(config: Config) -> Result<(), RunError> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut workers = Workers::start()?;
-    // Before the store, which a server that cannot listen would make or lock for nothing.
+    // What can be wrong with the settings comes before the store, which would be made or locked for nothing.
     let listener = TcpListener::bind(config.listen.as_str())
         .await
         .map_err(|cause| RunError::Listen(config.listen.clone(), cause))?;
     let address = listener.local_addr()?;
-    let store = open(&config)?;
     let own_url = own_url(address);
     let addresses = config.addresses(&own_url);
+    router::check(&addresses).map_err(RunError::Setting)?;
+    let store = open(&config)?;
     let app = App::new(store.clone(), Arc::new(SystemClock), addresses, config.rate_limits());
     let endpoint = router::endpoint(&app).map_err(RunError::Setting)?;
     start_first(&app, &config, &own_url).await?;

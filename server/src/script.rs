@@ -69,7 +69,10 @@ async fn ask(server: &str, tenant: Option<TenantId>, loads: Loads) -> Result<Val
     let tenant = tenant.map(|tenant| format!("tenant={tenant}&")).unwrap_or_default();
     let path = format!("/script.json?{tenant}pinned={}", loads == Loads::ThisVersion);
     let said = Admin::running_for_anyone(server).call(Method::GET, &path, None).await;
-    let said = said.map_err(|error| format!("the server at {server}: {error}"))?;
+    let said = said.map_err(|error| match error.starts_with(server) {
+        true => error,
+        false => format!("the server at {server}: {error}"),
+    })?;
     let is_ours = said.get("script").is_some_and(Value::is_string);
     is_ours.then_some(said).ok_or_else(|| format!("the server at {server} is none of svctrack's"))
 }

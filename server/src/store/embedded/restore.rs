@@ -32,6 +32,9 @@ pub enum RestoreError {
     /// Something is in the folder.
     #[error("`{0}` is not empty: name a folder that is, or is not there yet")]
     NotEmpty(PathBuf),
+    /// The backup cannot be opened.
+    #[error("the backup `{0}` cannot be opened: {1}")]
+    Unopened(PathBuf, io::Error),
     /// The backup cannot be used.
     #[error("the backup cannot be restored: {0}")]
     Archive(#[from] ArchiveError),
@@ -60,7 +63,8 @@ impl From<io::Error> for RestoreError {
 /// # Errors
 /// [`RestoreError`]; then the folder is as it was.
 pub fn restore(backup: &Path, folder: &Path, cache_bytes: usize) -> Result<Manifest, RestoreError> {
-    let file = File::open(backup).map_err(ArchiveError::Io)?;
+    let file =
+        File::open(backup).map_err(|cause| RestoreError::Unopened(backup.to_owned(), cause))?;
     let archive = ArchiveReader::begin(BufReader::with_capacity(BUFFER_BYTES, file))?;
     let path = folder.join(FILE_NAME);
     let unfinished = path.with_extension("restore");
