@@ -40,7 +40,7 @@ fn nearest_days(company: &Document, ctx: &ReadCtx<'_>) -> Result<Option<(i64, Zo
     let zone = settings::time_zone_at_read(ctx)?;
     let licenses = licenses_of(company, ctx)?;
     let days = licenses.iter().filter_map(|license| days_to_renewal(license, ctx.now, zone));
-    Ok(days.min_by_key(|days| (days.abs(), *days < 0)).map(|days| (days, zone)))
+    Ok(days.min_by_key(|days| (days.abs(), days.is_negative())).map(|days| (days, zone)))
 }
 
 pub(super) fn read_renewal_days(
