@@ -376,6 +376,7 @@ mod tests {
             assert!(query.companies.is_none() && query.end_user.is_none(), "{filtered}");
         }
         assert!(read("count=true").unwrap().count);
+        assert_eq!(read("select=action").unwrap().select, Some(vec!["action".to_owned()]));
     }
 
     #[test]

@@ -363,10 +363,11 @@ mod tests {
 
     #[test]
     fn an_identify_call_has_no_action() {
-        let found = taken(r#"{"type":"Identify","userId":7,"event":"x"}"#);
+        let found = taken(r#"{"type":"Identify","userId":7,"event":"x","properties":{"n":1}}"#);
         let who = &found.event.identity;
-        assert_eq!((who.external_id.as_deref(), found.event.action), (Some("7"), None));
-        assert_eq!(found.unread, ["event"]);
+        assert_eq!(who.external_id.as_deref(), Some("7"));
+        assert_eq!((found.event.action, found.event.info), (None, None));
+        assert_eq!(found.unread, ["event", "properties"]);
     }
 
     #[test]

@@ -165,6 +165,7 @@ mod tests {
             format!(r#"{{"email":"a@b","date":"2026-11-20T10:59:59Z","sentAt":"{sent_at}"}}"#)
         };
         assert_eq!(event(&body("2026-11-20T11:00:00Z")).date, at("2026-11-20T11:59:59Z"));
-        assert_eq!(event(&body("2026-11-20T11:59:56Z")).date, at("2026-11-20T10:59:59Z"));
+        assert_eq!(event(&body("2026-11-20T11:59:55Z")).date, at("2026-11-20T10:59:59Z"));
+        assert_eq!(event(&body("2026-11-20T11:59:54.999Z")).date, at("2026-11-20T11:00:04.001Z"));
     }
 }

@@ -503,6 +503,20 @@ mod tests {
         }
     }
 
+    fn query(name: &str, value: &str) -> ReportQuery {
+        let read = ReportQuery::parse(&[(name.to_owned(), value.to_owned())]).unwrap();
+        assert!(read.unknown.is_empty(), "{name}={value}");
+        read.query
+    }
+
+    #[test]
+    fn a_page_of_the_report_begins_after_an_entry_and_has_some_properties() {
+        let id = ObjectId::first_at(Timestamp::MAX);
+        assert_eq!(query("after", &id.to_string()).after, Some(id));
+        assert_eq!(query("select", "code").select, Some(vec!["code".to_owned()]));
+        assert_eq!(query("limit", "7").limit, 7);
+    }
+
     fn finding(at: Timestamp, count: u64) -> Finding {
         Finding { at, count, ..suppressed(Route::Bulk, at) }
     }
@@ -520,8 +534,7 @@ mod tests {
     fn an_entry_is_asked_for_from_the_time_at_which_it_was_last_seen() {
         let entry = Entry::of(&finding(Timestamp::MIN, 1), ObjectId::MIN, Vec::new());
         let check = |name: &str, value: &str, expect: bool| {
-            let query = ReportQuery::parse(&[(name.to_owned(), value.to_owned())]).unwrap().query;
-            assert_eq!(query.admits(&entry), expect, "{name}={value}");
+            assert_eq!(query(name, value).admits(&entry), expect, "{name}={value}");
         };
         check("limit", "1", true);
         check("from", "1970-01-01", true);
