@@ -25,10 +25,9 @@ use serde_json::Value;
 use svctrack_core::value::TenantId;
 
 use crate::{
-    app::{App, Clock as _, SystemClock},
+    app::{App, Clock as _, Limits, SystemClock},
     auth::{ByFile, Tenant, TenantRecord, TenantState, Token, TokenRecord},
     config::Config,
-    rate_limit::RateLimits,
     refusal::refusal,
     router,
     running_at::RunningAt,
@@ -141,7 +140,7 @@ impl Admin {
 
     fn over(config: &Config, store: Arc<Embedded>, tenant: TenantId) -> Result<Self, String> {
         let addresses = config.addresses(&config.listen.own_url());
-        let app = App::new(store.clone(), Arc::new(SystemClock), addresses, RateLimits::default());
+        let app = App::new(store.clone(), Arc::new(SystemClock), addresses, Limits::default());
         let endpoint = Arc::new(router::endpoint(&app)?.boxed());
         Ok(Self::Stopped(Stopped { store, endpoint, tenant }))
     }

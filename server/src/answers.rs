@@ -1,63 +1,339 @@
-//! Large answers: each is held until its reader has taken it, within a budget for the whole process, so that
-//! those who ask for much and take nothing cannot fill the memory.
+//! Answers that are large: each is counted while it is on its way, within a budget that the tenants share, and given up
+//! when its reader is too slow. So those who ask for much and take nothing cannot fill the memory.
 
-use std::{io, sync::Arc};
+use std::{
+    io, mem,
+    pin::Pin,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    task::{Context, Poll, ready},
+    time::Duration,
+    vec,
+};
 
 use bytes::Bytes;
-use futures_util::stream;
+use futures_util::{Stream, StreamExt as _};
 use poem::Body;
-use tokio::sync::Semaphore;
+use svctrack_core::value::TenantId;
+use tokio::{
+    task::AbortHandle,
+    time::{Instant, interval},
+};
 
 use crate::{
     error::Error,
-    limits::{ANSWER_PIECE_BYTES, LARGE_ANSWER_BUDGET_KIB, SMALL_ANSWER_BYTES},
+    limits::{
+        ANSWER_BUDGET_BYTES, ANSWER_LOOKS_EVERY, ANSWER_PIECE_BYTES, ANSWER_START,
+        MIN_ANSWER_BYTES_PER_SECOND,
+    },
+    shares::Shares,
+    store::{Later, Page, Room, RoomOf, StoreError, UNCOUNTED_BYTES},
 };
 
-/// Room for all large answers that are on their way, in KiB.
-pub(crate) struct AnswerBudget(Arc<Semaphore>);
+/// Room for all large answers that are gathered or on their way, in bytes.
+pub(crate) struct AnswerBudget(Arc<Shares<TenantId>>);
 
 impl Default for AnswerBudget {
     fn default() -> Self {
-        Self(Arc::new(Semaphore::new(LARGE_ANSWER_BUDGET_KIB as usize)))
+        Self(Shares::new(ANSWER_BUDGET_BYTES))
     }
 }
 
 impl AnswerBudget {
-    /// The body of an answer; a large one has its room until the last of it is sent, or nobody takes it.
+    /// The room that a tenant may take.
+    pub(crate) fn of(&self, tenant: TenantId) -> RoomOf {
+        RoomOf::tenant(self.0.clone(), tenant)
+    }
+
+    /// The body of an answer that is all there.
     ///
     /// # Errors
     /// [`Error::Overloaded`] when there is no room.
-    pub(crate) fn hold(&self, text: String) -> Result<Body, Error> {
-        if text.len() <= SMALL_ANSWER_BYTES {
+    pub(crate) fn hold(&self, tenant: TenantId, text: String) -> Result<Body, Error> {
+        if text.len() <= UNCOUNTED_BYTES {
             return Ok(text.into());
         }
-        let kib = u32::try_from(text.len().div_ceil(1024)).unwrap_or(u32::MAX);
-        let kib = kib.min(LARGE_ANSWER_BUDGET_KIB);
-        let room = self.0.clone().try_acquire_many_owned(kib).map_err(|_| Error::Overloaded)?;
-        let pieces = stream::unfold((Bytes::from(text), room), |(mut rest, room)| async move {
-            let piece = rest.split_to(rest.len().min(ANSWER_PIECE_BYTES));
-            (!piece.is_empty()).then_some((Ok::<_, io::Error>(piece), (rest, room)))
+        let mut page = Page::of(&self.of(tenant), None);
+        page.add(text)?;
+        Ok(Sent::of(page, "", "", "").into_body())
+    }
+}
+
+/// A page as it is sent: something before its records, between them, and after them.
+pub(crate) struct Sent {
+    bytes: usize,
+    before: String,
+    between: &'static str,
+    after: &'static str,
+    page: Page,
+}
+
+impl Sent {
+    pub(crate) fn of(
+        page: Page,
+        before: impl Into<String>,
+        between: &'static str,
+        after: &'static str,
+    ) -> Self {
+        let before = before.into();
+        let separators = page.digest.records.saturating_sub(1) * between.len();
+        let bytes = before.len() + page.digest.bytes + separators + after.len();
+        Self { bytes, before, between, after, page }
+    }
+
+    /// How many bytes it has.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// The body: at once where that is small, else in pieces, as its reader takes them.
+    pub(crate) fn into_body(self) -> Body {
+        let Self { bytes, before, between, after, page } = self;
+        let Page { items, later, room, .. } = page;
+        let mut pieces = Pieces {
+            piece: before.into_bytes(),
+            is_first: true,
+            item: String::new(),
+            written: 0,
+            items: items.into_iter(),
+            later,
+            between,
+            after,
+        };
+        if bytes > UNCOUNTED_BYTES || pieces.later.is_some() {
+            return Body::from_bytes_stream(Taken::begin(pieces, room));
+        }
+        pieces.piece.reserve(bytes);
+        pieces.add_items(usize::MAX);
+        pieces.piece.extend_from_slice(after.as_bytes());
+        pieces.piece.into()
+    }
+}
+
+/// What is left of an answer.
+struct Pieces {
+    /// The next piece.
+    piece: Vec<u8>,
+    is_first: bool,
+    /// The record that is being written into it, and how much of it has been.
+    item: String,
+    written: usize,
+    items: vec::IntoIter<String>,
+    later: Option<Later>,
+    between: &'static str,
+    after: &'static str,
+}
+
+impl Pieces {
+    /// Adds records to the piece, until it has so many bytes.
+    fn add_items(&mut self, max: usize) {
+        while self.piece.len() < max {
+            if self.written == self.item.len() {
+                let Some(next) = self.items.next() else { return };
+                (self.item, self.written) = (next, 0);
+                if !mem::take(&mut self.is_first) {
+                    self.piece.extend_from_slice(self.between.as_bytes());
+                }
+            }
+            let rest = self.item.as_bytes().get(self.written..).unwrap_or_default();
+            let fits = rest.get(..max.saturating_sub(self.piece.len())).unwrap_or(rest);
+            self.piece.extend_from_slice(fits);
+            self.written += fits.len();
+        }
+    }
+
+    /// The next piece; an empty one is the end.
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<Result<Bytes, StoreError>> {
+        loop {
+            self.add_items(ANSWER_PIECE_BYTES);
+            if self.piece.len() >= ANSWER_PIECE_BYTES {
+                break;
+            }
+            let Some(later) = &mut self.later else {
+                self.piece.extend_from_slice(mem::take(&mut self.after).as_bytes());
+                break;
+            };
+            match ready!(later.poll_next_unpin(context)) {
+                Some(read) => self.items = read?.into_iter(),
+                None => self.later = None,
+            }
+        }
+        Poll::Ready(Ok(mem::take(&mut self.piece).into()))
+    }
+}
+
+/// An answer that is taken, piece by piece.
+struct Taken {
+    rest: Arc<Mutex<Rest>>,
+    /// Looks how it comes along.
+    watch: AbortHandle,
+}
+
+/// What is left of it.
+struct Rest {
+    /// None when it was given up.
+    pieces: Option<Pieces>,
+    room: Room,
+    /// Bytes of the last piece, which is held where it is sent until the next one is asked for.
+    handed_over: usize,
+    /// Bytes of all of them.
+    taken: usize,
+    /// For how long its reader was waited for, and since when it is: while a piece is read, it waits itself.
+    waited: Duration,
+    waits_since: Option<Instant>,
+}
+
+impl Taken {
+    fn begin(pieces: Pieces, room: Room) -> Self {
+        let rest = Arc::new(Mutex::new(Rest {
+            pieces: Some(pieces),
+            room,
+            handed_over: 0,
+            taken: 0,
+            waited: Duration::ZERO,
+            waits_since: None,
+        }));
+        let watch = tokio::spawn(give_up_if_slow(rest.clone())).abort_handle();
+        Self { rest, watch }
+    }
+}
+
+/// Lets go of what is held for somebody who does not take it.
+async fn give_up_if_slow(rest: Arc<Mutex<Rest>>) {
+    let mut looks = interval(ANSWER_LOOKS_EVERY);
+    loop {
+        looks.tick().await;
+        let mut rest = lock(&rest);
+        let late = rest.waited_in_all().saturating_sub(ANSWER_START).as_secs();
+        let due = usize::try_from(late).unwrap_or(usize::MAX);
+        if rest.taken < due.saturating_mul(MIN_ANSWER_BYTES_PER_SECOND) {
+            let bytes = rest.taken;
+            tracing::info!(bytes, "an answer is given up, since its reader is too slow");
+            let handed_over = rest.handed_over;
+            rest.let_go(handed_over);
+            return;
+        }
+    }
+}
+
+fn lock(rest: &Mutex<Rest>) -> MutexGuard<'_, Rest> {
+    rest.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Rest {
+    /// Lets go of what is not on its way, and of its room.
+    fn let_go(&mut self, on_its_way: usize) {
+        self.pieces = None;
+        self.room.shrink_to(on_its_way);
+    }
+
+    /// For how long its reader was waited for until now.
+    fn waited_in_all(&self) -> Duration {
+        self.waited + self.waits_since.map_or(Duration::ZERO, |since| since.elapsed())
+    }
+
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<Option<io::Result<Bytes>>> {
+        (self.waited, self.waits_since) = (self.waited_in_all(), None);
+        let Some(pieces) = &mut self.pieces else {
+            return Poll::Ready(Some(Err(io::Error::other("the reader is too slow"))));
+        };
+        let read_later = pieces.later.is_some();
+        let piece = ready!(pieces.poll(context)).map_err(|error| {
+            tracing::warn!(cause = %error, "an answer breaks off");
+            io::Error::other("the answer breaks off")
         });
-        Ok(Body::from_bytes_stream(pieces))
+        let piece = piece?;
+        if !read_later {
+            self.room.give_back(self.handed_over);
+        }
+        self.waits_since = Some(Instant::now());
+        self.handed_over = piece.len();
+        self.taken += piece.len();
+        Poll::Ready((!piece.is_empty()).then_some(Ok(piece)))
+    }
+}
+
+impl Stream for Taken {
+    type Item = io::Result<Bytes>;
+
+    fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        lock(&self.rest).poll(context)
+    }
+}
+
+impl Drop for Taken {
+    fn drop(&mut self) {
+        // The task may end later.
+        lock(&self.rest).let_go(0);
+        self.watch.abort();
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use futures_util::stream;
+
     use super::*;
 
+    const ONE: TenantId = TenantId::from_bytes([1; 16]);
+    const OTHER: TenantId = TenantId::from_bytes([2; 16]);
+
     #[tokio::test]
-    async fn large_answers_have_room_until_they_are_taken_or_given_up() {
+    async fn a_large_answer_takes_room_until_it_is_taken_or_nobody_wants_it() {
         let budget = AnswerBudget::default();
-        let half = "x".repeat(LARGE_ANSWER_BUDGET_KIB as usize * 1024 / 2);
-        let first = budget.hold(half.clone()).unwrap();
-        let second = budget.hold(half.clone()).unwrap();
-        assert!(matches!(budget.hold(half.clone()), Err(Error::Overloaded)));
-        assert!(budget.hold("x".repeat(SMALL_ANSWER_BYTES)).is_ok());
+        let half = "x".repeat(ANSWER_BUDGET_BYTES / 2);
+        let first = budget.hold(ONE, half.clone()).unwrap();
+        let large = "x".repeat(UNCOUNTED_BYTES + 1);
+        assert!(matches!(budget.hold(ONE, large.clone()), Err(Error::Overloaded)));
+        assert!(budget.hold(ONE, "x".repeat(UNCOUNTED_BYTES)).is_ok());
+        assert!(budget.hold(OTHER, large).is_ok());
         assert!(first.into_string().await.unwrap() == half);
-        let third = budget.hold(half.clone()).unwrap();
+        let second = budget.hold(ONE, half.clone()).unwrap();
         drop(second);
-        assert!(budget.hold(half).is_ok());
-        drop(third);
+        assert!(budget.hold(ONE, half).is_ok());
+    }
+
+    #[tokio::test]
+    async fn records_are_sent_in_order_whether_they_are_held_or_read_later() {
+        let texts = |bytes: usize| -> Vec<String> {
+            (0..9).map(|number: usize| number.to_string().repeat(bytes)).collect()
+        };
+        for bytes in [0, 1, 9_000, ANSWER_PIECE_BYTES / 2, ANSWER_PIECE_BYTES, 300_000] {
+            let texts = texts(bytes);
+            let expected = ["[", &texts.join(","), "]"].concat();
+            let mut held = Page::default();
+            texts.iter().for_each(|text| held.add(text.clone()).unwrap());
+            let read = texts.chunks(2).map(|some| Ok(some.to_vec())).collect::<Vec<_>>();
+            let later = Some(stream::iter(read).boxed());
+            let later = Page { later, digest: held.digest.clone(), ..Page::default() };
+            for page in [held, later] {
+                let sent = Sent::of(page, "[", ",", "]");
+                assert_eq!(sent.bytes(), expected.len(), "{bytes}");
+                assert!(sent.into_body().into_string().await.unwrap() == expected, "{bytes}");
+            }
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_answer_that_is_taken_too_slowly_is_given_up() {
+        let budget = AnswerBudget::default();
+        let half = || budget.hold(ONE, "x".repeat(ANSWER_BUDGET_BYTES / 2));
+        for (pause, is_given_up) in [(ANSWER_START / 10, false), (2 * ANSWER_START, true)] {
+            let mut pieces = half().unwrap().into_bytes_stream();
+            let mut taken = 0;
+            let given_up = loop {
+                tokio::time::sleep(pause).await;
+                match pieces.next().await {
+                    Some(Ok(piece)) => taken += piece.len(),
+                    Some(Err(_)) => break true,
+                    None => break false,
+                }
+            };
+            assert_eq!(given_up, is_given_up, "{pause:?}, {taken} bytes");
+            // All but the piece that is on its way.
+            let most = "x".repeat(ANSWER_BUDGET_BYTES / 4);
+            assert!(budget.hold(ONE, most).is_ok());
+            drop(pieces);
+            assert!(half().is_ok());
+        }
     }
 }

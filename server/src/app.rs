@@ -2,11 +2,12 @@
 
 use std::{
     collections::BTreeSet,
+    num::NonZeroU64,
     sync::{Arc, LazyLock, Mutex, PoisonError},
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
-use svctrack_core::value::Timestamp;
+use svctrack_core::value::{TenantId, Timestamp};
 use svctrack_web::Addresses;
 use tokio::sync::{Semaphore, watch};
 
@@ -19,11 +20,22 @@ use crate::{
     observe::RequestIds,
     rate_limit::{RateLimiting, RateLimits},
     routes::files::Files,
+    senders::Senders,
+    shares::Shares,
     store::Store,
 };
 
 #[cfg(test)]
 use crate::store::embedded::Embedded;
+
+/// What the operator allows.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Limits {
+    /// Requests a second.
+    pub rates: RateLimits,
+    /// Bytes that callers without a token may have stored in a day, for each tenant; any number where it is not said.
+    pub daily_bytes: Option<NonZeroU64>,
+}
 
 /// Where now comes from.
 pub trait Clock: Send + Sync {
@@ -87,8 +99,9 @@ pub struct App {
     pub(crate) request_ids: RequestIds,
     pub(crate) running: Running,
     pub(crate) rates: RateLimiting,
+    pub(crate) senders: Senders,
     /// Places for those who listen to a stream.
-    pub(crate) streams: Arc<Semaphore>,
+    pub(crate) streams: Arc<Shares<TenantId>>,
     /// Places for those who are sent a backup.
     pub(crate) downloads: Arc<Semaphore>,
     /// What has become of scheduled backups.
@@ -104,7 +117,7 @@ impl App {
         store: Arc<dyn Store>,
         clock: Arc<dyn Clock>,
         addresses: Addresses,
-        limits: RateLimits,
+        limits: Limits,
     ) -> Arc<Self> {
         Arc::new(Self {
             store,
@@ -119,8 +132,9 @@ impl App {
             dry_runs: Semaphore::new(MAX_DRY_RUNS),
             request_ids: RequestIds::default(),
             running: Running::default(),
-            rates: RateLimiting::new(limits),
-            streams: Arc::new(Semaphore::new(MAX_STREAMS)),
+            rates: RateLimiting::new(limits.rates),
+            senders: Senders::new(limits.daily_bytes),
+            streams: Shares::new(MAX_STREAMS),
             downloads: Arc::new(Semaphore::new(MAX_DOWNLOADS)),
             backups: Backups::default(),
             stopping: watch::Sender::new(false),
@@ -133,7 +147,7 @@ impl App {
         let clock = Arc::new(SystemClock);
         let store = Embedded::open(folder, 1024 * 1024, clock.clone()).unwrap();
         let addresses = Addresses::new("http://localhost");
-        Self::new(Arc::new(store), clock, addresses, RateLimits::default())
+        Self::new(Arc::new(store), clock, addresses, Limits::default())
     }
 
     /// Ends what has no end of its own.

@@ -4,7 +4,7 @@
 use std::{
     collections::BTreeMap,
     fs, io,
-    num::NonZeroU32,
+    num::{NonZeroU32, NonZeroU64},
     path::{Path, PathBuf},
 };
 
@@ -14,6 +14,7 @@ use svctrack_core::value::{TenantId, nearest};
 use svctrack_web::{Addresses, DEFAULT_SCRIPT_PATH, DEFAULT_TRACKING_PREFIX, MAX_PATH_BYTES};
 
 use crate::{
+    app::Limits,
     auth::{Tenant, Token},
     backups::{Interval, Schedule},
     listen::Listen,
@@ -27,6 +28,10 @@ pub const FILE_NAME: &str = "svctrack.toml";
 /// Requests a second of a token: more than a program needs that uses bulk calls, fewer than would slow
 /// others.
 const DEFAULT_RATE_LIMIT: u32 = 150;
+
+/// What events of a tenant may take in a day, in MiB: some three million small ones, 35 a second. A machine with a disk of
+/// 20 GB lives for weeks with somebody who sends as many as that lets in, and fills in minutes without.
+const DEFAULT_TRACKING_DAILY_MB: u32 = 1_024;
 
 /// Backups that are kept: a week of daily ones.
 const DEFAULT_BACKUP_KEEP: u32 = 7;
@@ -61,6 +66,9 @@ pub struct Given {
     /// Requests a second to the tracking routes of each tenant; 0 sets no limit [default: 0]
     #[arg(long, env = "SVCTRACK_TRACKING_RATE_LIMIT", value_name = "PER_SECOND")]
     pub tracking_rate_limit: Option<u32>,
+    /// MiB that events sent without a token may take in a day, for each tenant; 0 sets no limit [default: 1024]
+    #[arg(long, env = "SVCTRACK_TRACKING_DAILY_MB", value_name = "MIB")]
+    pub tracking_daily_mb: Option<u32>,
     /// How often a backup is made, such as 6h or 1day [default: never]
     #[arg(long, env = "SVCTRACK_BACKUP_EVERY", value_name = "INTERVAL")]
     pub backup_every: Option<Interval>,
@@ -110,6 +118,8 @@ pub struct Config {
     pub rate_limit: u32,
     /// Requests a second to the tracking routes of each tenant; 0 sets no limit.
     pub tracking_rate_limit: u32,
+    /// MiB that events sent without a token may take in a day, for each tenant; 0 sets no limit.
+    pub tracking_daily_mb: u32,
     /// How often a backup is made, if one is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub backup_every: Option<Interval>,
@@ -178,6 +188,10 @@ impl Given {
             cache_mb: self.cache_mb.or(file.cache_mb).unwrap_or(256),
             rate_limit: self.rate_limit.or(file.rate_limit).unwrap_or(DEFAULT_RATE_LIMIT),
             tracking_rate_limit: self.tracking_rate_limit.or(file.tracking_rate_limit).unwrap_or(0),
+            tracking_daily_mb: self
+                .tracking_daily_mb
+                .or(file.tracking_daily_mb)
+                .unwrap_or(DEFAULT_TRACKING_DAILY_MB),
             backup_every: self.backup_every.or(file.backup_every),
             backup_to: self.backup_to.or(file.backup_to),
             backup_keep: self.backup_keep.or(file.backup_keep).unwrap_or(DEFAULT_BACKUP_KEEP),
@@ -303,12 +317,14 @@ impl Config {
         usize::try_from(self.cache_mb).unwrap_or(usize::MAX).saturating_mul(1024 * 1024)
     }
 
-    /// How many requests are served, where that is limited.
-    pub fn rate_limits(&self) -> RateLimits {
-        RateLimits {
+    /// How much is served and stored, where that is limited.
+    pub fn limits(&self) -> Limits {
+        let rates = RateLimits {
             requests: NonZeroU32::new(self.rate_limit),
             tracking: NonZeroU32::new(self.tracking_rate_limit),
-        }
+        };
+        let daily_bytes = u64::from(self.tracking_daily_mb) * 1024 * 1024;
+        Limits { rates, daily_bytes: NonZeroU64::new(daily_bytes) }
     }
 
     /// Folder that holds the backups of the schedule.

@@ -1,6 +1,8 @@
 //! What can go wrong with a request, and the one place where it becomes a status and a problem
 //! document (R11, RFC 9457). An internal cause is logged here, once, and never sent.
 
+use std::time::Duration;
+
 use poem::{
     Response,
     http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header},
@@ -12,7 +14,7 @@ use svctrack_core::{
 };
 
 use crate::{
-    limits::{RETRY_AFTER_SECONDS, SUSPENDED_RETRY_AFTER_SECONDS},
+    limits::{PARKED_FULL_WAIT, RETRY_AFTER_SECONDS, SUSPENDED_RETRY_AFTER_SECONDS},
     rate_limit::{BURST_SECONDS, TooMany},
     store::StoreError,
 };
@@ -60,6 +62,8 @@ pub(crate) enum Error {
     StillRunning,
     /// The caller sends too many requests.
     TooMany(TooMany),
+    /// Callers without a token have had what they may have for now, and for how long.
+    Spent(Spent, Duration),
     /// All bodies together are too large just now.
     Overloaded,
     /// The store did not do it.
@@ -70,9 +74,25 @@ pub(crate) enum Error {
     PartDone(Box<Error>, String),
 }
 
+/// What there is no more of for now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Spent {
+    /// What may be stored in a day.
+    Bytes,
+    /// Keys of calls.
+    Keys,
+    /// Places for events that wait.
+    Parked,
+}
+
 impl From<StoreError> for Error {
     fn from(error: StoreError) -> Self {
-        Self::Store(error)
+        match error {
+            StoreError::KeysFull(wait) => Self::Spent(Spent::Keys, wait),
+            StoreError::ParkedFull => Self::Spent(Spent::Parked, PARKED_FULL_WAIT),
+            StoreError::NoRoom => Self::Overloaded,
+            other => Self::Store(other),
+        }
     }
 }
 
@@ -154,6 +174,9 @@ impl Error {
             Self::Invalid(issues) => listed(S::UNPROCESSABLE_ENTITY, issues),
             Self::StillRunning => verdict(S::CONFLICT, "idempotency_key_running", "a call with this `Idempotency-Key` is still under way"),
             Self::TooMany(TooMany { limit, .. }) => verdict(S::TOO_MANY_REQUESTS, "too_many_requests", format!("at most {limit} requests a second are served")),
+            Self::Spent(Spent::Bytes, _) => verdict(S::TOO_MANY_REQUESTS, "daily_limit_reached", "no more events of this tenant are taken today from here"),
+            Self::Spent(Spent::Keys, _) => verdict(S::TOO_MANY_REQUESTS, "too_many_keys", "no more keys are kept for now; what was sent is not stored"),
+            Self::Spent(Spent::Parked, _) => verdict(S::TOO_MANY_REQUESTS, "too_many_parked", "the event's user or company is not known, and no more events can wait for theirs: it is not stored"),
             Self::Overloaded => verdict(S::SERVICE_UNAVAILABLE, "overloaded", "too much is being received or sent just now"),
             Self::Store(error) => store_verdict(error, request_id),
             Self::PartDone(error, done) => {
@@ -183,6 +206,10 @@ impl Error {
             Self::TooMany(too_many) => Some(*too_many),
             _ => None,
         };
+        let wait = match &self {
+            Self::TooMany(TooMany { wait, .. }) | Self::Spent(_, wait) => Some(*wait),
+            _ => None,
+        };
         let verdict = self.into_verdict(request_id);
         let problem = Problem {
             kind: "about:blank",
@@ -204,6 +231,10 @@ impl Error {
             // RFC 9110, 12.5.3.
             let accepted = HeaderValue::from_static("gzip");
             response.headers_mut().insert(header::ACCEPT_ENCODING, accepted);
+        }
+        if let Some(wait) = wait {
+            let seconds = HeaderValue::from(wait.as_secs() + 1);
+            response.headers_mut().insert(header::RETRY_AFTER, seconds);
         }
         if let Some(too_many) = too_many {
             add_rate_limit(response.headers_mut(), too_many);
@@ -236,11 +267,10 @@ fn add_headers(
     }
 }
 
-/// When to come again, and what the limit is: the latter as the drafts of `RateLimit` have it.
+/// What the limit is, as the drafts of `RateLimit` have it.
 fn add_rate_limit(headers: &mut HeaderMap, TooMany { limit, wait }: TooMany) {
     let seconds = wait.as_secs() + 1;
     let quota = limit.get().saturating_mul(BURST_SECONDS);
-    headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
     let fields = [
         ("ratelimit", format!("\"requests\";r=0;t={seconds}")),
         ("ratelimit-policy", format!("\"requests\";q={quota};w={BURST_SECONDS}")),
@@ -284,6 +314,9 @@ fn store_verdict(error: StoreError, request_id: &str) -> Verdict {
         }
         StoreError::Full => {
             verdict(S::INSUFFICIENT_STORAGE, "disk_full", "there is no room on the disk")
+        }
+        StoreError::KeysFull(_) | StoreError::ParkedFull | StoreError::NoRoom => {
+            Error::from(error).into_verdict(request_id)
         }
         StoreError::Corrupted { id, cause } => corrupted(id, &cause, request_id),
         StoreError::Internal(cause) => internal("internal_error", &cause, request_id),

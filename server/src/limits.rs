@@ -54,13 +54,18 @@ pub(crate) const LARGE_BODY_IDLE_TIMEOUT: Duration = Duration::from_secs(3);
 pub(crate) const ANSWER_STALL: Duration =
     Duration::from_millis(if cfg!(test) { 200 } else { 120_000 });
 
-/// Answers up to this size, in bytes, need no room in the budget: as many as there are connections of an
-/// address come to 64 MiB.
-pub(crate) const SMALL_ANSWER_BYTES: usize = 256 * 1024;
-/// Larger answers that are on their way in the whole process, in KiB: as much as the largest of them.
-pub(crate) const LARGE_ANSWER_BUDGET_KIB: u32 = 64 * 1024;
-/// How much of a large answer is handed to its connection at a time, in bytes.
-pub(crate) const ANSWER_PIECE_BYTES: usize = 1024 * 1024;
+/// Large answers that are gathered or on their way in the whole process, in bytes. A tenant has at most as much as is left
+/// to others then, so one alone half of it: eight of the largest lists that are held, or thirty that are read as they are
+/// sent.
+pub(crate) const ANSWER_BUDGET_BYTES: usize = 64 * 1024 * 1024;
+/// About how much of a large answer is handed to its connection at a time, in bytes.
+pub(crate) const ANSWER_PIECE_BYTES: usize = 256 * 1024;
+/// The least rate at which a large answer is to be taken, in bytes a second, once it has had some time: as for large
+/// bodies. What nobody reads is given up when the buffers of the system, some MB at most, count for no more.
+pub(crate) const MIN_ANSWER_BYTES_PER_SECOND: usize = 64 * 1024;
+pub(crate) const ANSWER_START: Duration = Duration::from_secs(10);
+/// How often that is looked at.
+pub(crate) const ANSWER_LOOKS_EVERY: Duration = Duration::from_secs(5);
 
 /// Responses up to this size, in bytes, are not compressed: they fit into a packet, or nearly.
 pub(crate) const MIN_COMPRESSED_BYTES: u64 = 1024;
@@ -78,7 +83,8 @@ pub(crate) const SHORT_WRITE_BYTES: usize = 2 * 1024;
 pub(crate) const MAX_CONNECTIONS: usize = 4_096;
 /// Open connections of one address. A proxy on the same machine speaks for many and is not counted.
 pub(crate) const MAX_CONNECTIONS_PER_ADDRESS: usize = 256;
-/// Those who listen to a stream, in all: each keeps a connection for as long as it likes.
+/// Those who listen to a stream, in all: each keeps a connection for as long as it likes. Of one tenant there are at most
+/// as many as are left to others then.
 pub(crate) const MAX_STREAMS: usize = 256;
 /// Those who are sent a backup, in all: each keeps a file as large as one.
 pub(crate) const MAX_DOWNLOADS: usize = 2;
@@ -136,3 +142,12 @@ pub(crate) const MAX_REHEARSED_BYTES: usize = 64 * 1024 * 1024;
 pub(crate) const MAX_IMPORTS: usize = 4;
 /// Dry runs at a time, in all.
 pub(crate) const MAX_DRY_RUNS: usize = 2;
+/// What an event takes in the store beside its own text, in bytes: its row, and its places in indexes.
+pub(crate) const EVENT_BYTES: usize = 256;
+/// Most calls of a day with an `Idempotency-Key` and without a token, for a tenant: as many as the store keeps of them.
+pub(crate) const MAX_KEYS_A_DAY: u64 = 100_000;
+/// Most addresses of a tenant's senders that are told apart in a day, some 100 bytes each.
+pub(crate) const MAX_ADDRESSES: usize = 10_000;
+/// How long a sender is told to wait whose event would have to wait beside too many others: they go when their users or
+/// companies appear, or after days.
+pub(crate) const PARKED_FULL_WAIT: Duration = Duration::from_secs(10 * 60);

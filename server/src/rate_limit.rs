@@ -4,7 +4,10 @@
 use std::{
     collections::BTreeMap,
     num::NonZeroU32,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicU32, Ordering},
+    },
     time::Duration,
 };
 
@@ -14,12 +17,14 @@ use governor::{
 };
 use svctrack_core::value::TenantId;
 
-use crate::error::Error;
+use crate::{error::Error, senders::Sender};
 
 /// A burst may have as many requests as this many seconds allow.
 pub(crate) const BURST_SECONDS: u32 = 2;
-/// Keys that one limiter remembers before it forgets those who have been quiet.
+/// Keys that one limiter remembers before it forgets those who have been quiet, which it looks for once in so many
+/// requests.
 const MAX_REMEMBERED: usize = 10_000;
+const FORGETS_EVERY: u32 = 1_000;
 
 /// Limits in requests a second; none where nothing limits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -43,16 +48,19 @@ pub(crate) struct TooMany {
 struct Limiter {
     limit: NonZeroU32,
     keys: DefaultKeyedRateLimiter<Vec<u8>>,
+    counted: AtomicU32,
 }
 
 impl Limiter {
     fn new(limit: NonZeroU32) -> Self {
         let burst = limit.saturating_mul(NonZeroU32::MIN.saturating_add(BURST_SECONDS - 1));
-        Self { limit, keys: RateLimiter::keyed(Quota::per_second(limit).allow_burst(burst)) }
+        let keys = RateLimiter::keyed(Quota::per_second(limit).allow_burst(burst));
+        Self { limit, keys, counted: AtomicU32::new(0) }
     }
 
     fn count(&self, key: &[u8]) -> Result<(), Error> {
-        if self.keys.len() > MAX_REMEMBERED {
+        let counted = self.counted.fetch_add(1, Ordering::Relaxed);
+        if counted.is_multiple_of(FORGETS_EVERY) && self.keys.len() > MAX_REMEMBERED {
             self.keys.retain_recent();
         }
         self.keys.check_key(&key.to_vec()).map_err(|until| {
@@ -67,12 +75,28 @@ struct Limiters {
     limits: RateLimits,
     requests: Option<Limiter>,
     tracking: Option<Limiter>,
+    /// Of each address of a tenant's senders: half of the above, so that one of them leaves something to the others.
+    tracking_of_address: Option<Limiter>,
 }
 
 impl Limiters {
     fn new(limits: RateLimits) -> Self {
-        let requests = limits.requests.map(Limiter::new);
-        Self { limits, requests, tracking: limits.tracking.map(Limiter::new) }
+        let half = |limit: NonZeroU32| NonZeroU32::new(limit.get() / 2).unwrap_or(NonZeroU32::MIN);
+        Self {
+            limits,
+            requests: limits.requests.map(Limiter::new),
+            tracking: limits.tracking.map(Limiter::new),
+            tracking_of_address: limits.tracking.map(half).map(Limiter::new),
+        }
+    }
+
+    /// Counts a call to tracking routes, for its address first: what that may not send is none of its tenant.
+    fn count_tracking(&self, sender: &Sender) -> Result<(), Error> {
+        let tenant = sender.tenant.id();
+        if let (Some(limiter), Some(address)) = (&self.tracking_of_address, &sender.address) {
+            limiter.count(&[tenant.as_bytes(), address.as_bytes()].concat())?;
+        }
+        self.tracking.as_ref().map_or(Ok(()), |limiter| limiter.count(tenant.as_bytes()))
     }
 }
 
@@ -101,12 +125,11 @@ impl RateLimiting {
         limiters.into_iter().try_for_each(|limiter| limiter.count(token.as_bytes()))
     }
 
-    /// Counts a request to a tracking route of a tenant.
-    pub(crate) fn count_tracking(&self, tenant: TenantId, limits: RateLimits) -> Result<(), Error> {
-        let own = self.of_tenant(tenant, limits);
-        let own = own.as_ref().and_then(|own| own.tracking.as_ref());
-        let limiters = self.operator.tracking.iter().chain(own);
-        limiters.into_iter().try_for_each(|limiter| limiter.count(tenant.as_bytes()))
+    /// Counts a call to a tracking route that is to be stored: one that is refused uses up nothing.
+    pub(crate) fn count_tracking(&self, sender: &Sender) -> Result<(), Error> {
+        self.operator.count_tracking(sender)?;
+        let own = self.of_tenant(sender.tenant.id(), sender.limits);
+        own.map_or(Ok(()), |own| own.count_tracking(sender))
     }
 
     /// The limiters of a tenant that has `limits` now.
@@ -126,7 +149,10 @@ impl RateLimiting {
 
 #[cfg(test)]
 mod tests {
+    use std::net::IpAddr;
+
     use super::*;
+    use crate::auth::Tenant;
 
     const TENANT: TenantId = TenantId::from_bytes([1; 16]);
 
@@ -145,7 +171,6 @@ mod tests {
         assert!((200..250).contains(&served(&limiting, "a", RateLimits::default())));
         assert!((2..10).contains(&served(&limiting, "b", of(1))));
         assert!((200..250).contains(&served(&limiting, "c", of(5_000))));
-        assert!(limiting.count_tracking(TENANT, RateLimits::default()).is_ok());
     }
 
     #[test]
@@ -153,5 +178,20 @@ mod tests {
         let limiting = RateLimiting::new(of(10));
         let served: usize = (2..20).map(|limit| served(&limiting, "a", of(limit))).sum();
         assert!(served < 40, "{served}");
+    }
+
+    #[test]
+    fn an_address_leaves_half_of_a_tenants_rate_to_others() {
+        let tracking = NonZeroU32::new(100);
+        let limiting = RateLimiting::new(RateLimits { tracking, ..RateLimits::default() });
+        let sent = |address: &str| {
+            let address = address.parse().ok().map(IpAddr::into);
+            let tenant = Tenant::for_test(TENANT);
+            let sender = Sender { tenant, limits: RateLimits::default(), address };
+            (0..1_000).filter(|_| limiting.count_tracking(&sender).is_ok()).count()
+        };
+        assert!((100..125).contains(&sent("192.0.2.1")));
+        assert!((80..125).contains(&sent("192.0.2.2")));
+        assert!(sent("") < 50);
     }
 }

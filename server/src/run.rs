@@ -85,7 +85,7 @@ pub async fn run(config: Config) -> Result<(), RunError> {
     let addresses = config.addresses(&own_url);
     router::check(&addresses).map_err(RunError::Setting)?;
     let store = open(&config)?;
-    let app = App::new(store.clone(), Arc::new(SystemClock), addresses, config.rate_limits());
+    let app = App::new(store.clone(), Arc::new(SystemClock), addresses, config.limits());
     let endpoint = router::endpoint(&app).map_err(RunError::Setting)?;
     start_first(&app, &config, &own_url).await?;
     let _running_at = RunningAt::note(&config.data, &own_url);

@@ -1,11 +1,17 @@
-//! What ordinary senders wait for beside a thousand slow clients and bodies that unpack to gigabytes.
+//! What ordinary senders wait for beside a thousand slow clients and bodies that unpack to gigabytes, and beside a tenant that
+//! reads nothing of its lists.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use hyper::StatusCode;
+use hyper::{Method, StatusCode};
 use serde_json::json;
 use svctrack_server::auth::Token;
-use svctrack_tests::{attack::Attack, client::Client, process::Server};
+use svctrack_tests::{
+    attack::{Attack, fill_with_large, unread},
+    client::Client,
+    process::Server,
+};
+use tokio::task::JoinHandle;
 
 use crate::{
     disk, folder,
@@ -14,11 +20,24 @@ use crate::{
 
 /// How soon 99 of 100 ordinary requests are answered, in milliseconds.
 const MAX_P99_MS: f64 = 100.0;
+/// The same beside another tenant that reads nothing of what it asks for.
+const MAX_P99_BESIDE_TENANT_MS: f64 = 20.0;
+/// Lists that it asks for at a time, with so many large records each, and how long it holds them.
+const UNREAD_LISTS: usize = 8;
+const LARGE_RECORDS: usize = 64;
+const HELD_FOR: Duration = Duration::from_secs(5);
+/// Connections of calls that are refused.
+const REFUSED: usize = 2;
 /// Requests of a round.
 const REQUESTS: usize = 1_000;
 const ROUNDS: usize = 5;
 
 pub(crate) async fn measure(report: &mut Report) {
+    beside_slow_clients(report).await;
+    beside_another_tenant(report).await;
+}
+
+async fn beside_slow_clients(report: &mut Report) {
     let (folder, quiet_folder) = (folder(), folder());
     let token = Token::generate().unwrap();
     let server = Server::start_with_acme(folder.path(), &token).await;
@@ -38,6 +57,50 @@ pub(crate) async fn measure(report: &mut Report) {
     report.note(&case, "ms", Target::Below(MAX_P99_MS), attacked);
     server.kill().await;
     quiet.kill().await;
+}
+
+async fn beside_another_tenant(report: &mut Report) {
+    let (folder, quiet_folder) = (folder(), folder());
+    let (token, operator) = (Token::generate().unwrap(), Token::generate().unwrap());
+    let server = Server::start_with_operator(folder.path(), &token, &operator, &[]).await;
+    let acme = json!({"name": "Acme", "externalId": "acme"});
+    assert_eq!(server.client.post("/companies", &acme).await.status, StatusCode::OK);
+    let quiet = Server::start_with_acme(quiet_folder.path(), &token).await;
+    let sync = disk::sync_times(folder.path());
+    let made = json!({"name": "other"});
+    let made = server.client.with_token(operator.reveal()).post("/tenants", &made).await.json();
+    let other = server.client.with_token(made["token"]["token"].as_str().unwrap());
+    fill_with_large(&other, LARGE_RECORDS).await;
+    let path = format!("/analytics/{}", made["_id"].as_str().unwrap());
+    let mut attack: Vec<_> =
+        (0..REFUSED).map(|_| tokio::spawn(send_refused(other.clone(), path.clone()))).collect();
+    attack.push(tokio::spawn(async move {
+        loop {
+            let _held = unread(&other, "/companies?limit=2000", UNREAD_LISTS).await;
+            tokio::time::sleep(HELD_FOR).await;
+        }
+    }));
+    let (mut attacked, mut alone) = (Vec::new(), Vec::new());
+    for _ in 0..ROUNDS {
+        attacked.push(p99_ms(&server.client).await);
+        alone.push(p99_ms(&quiet.client).await);
+    }
+    assert!(attack.iter().all(|task| !task.is_finished()));
+    attack.iter().for_each(JoinHandle::abort);
+    let what = "p99 of ordinary requests beside large lists of another tenant that nobody reads";
+    let body = "events and reads of a record, in turn".to_owned();
+    let case = Case { what, yardstick: "without", connections: 1, body, durable: Some(&sync) };
+    report.compare(&case, "ms", Target::None, attacked.clone(), alone);
+    report.note(&case, "ms", Target::Below(MAX_P99_BESIDE_TENANT_MS), attacked);
+    server.kill().await;
+    quiet.kill().await;
+}
+
+async fn send_refused(client: Client, path: String) {
+    loop {
+        let answer = client.send(Method::POST, &path, &[], "{").await.unwrap();
+        assert_eq!(answer.status, StatusCode::BAD_REQUEST);
+    }
 }
 
 /// p99 of events and reads of a record in turn, one after the other.

@@ -10,10 +10,15 @@ use std::{
 };
 
 use flate2::{Compression, write::GzEncoder};
+use futures_util::future::join_all;
 use hyper::Method;
-use serde_json::json;
+use serde_json::{Value, json};
 use svctrack_server::auth::Token;
-use tokio::{io::AsyncWriteExt as _, net::TcpStream, task::JoinHandle};
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::{TcpSocket, TcpStream},
+    task::JoinHandle,
+};
 
 use crate::{TENANT, client::Client, process::PATIENCE};
 
@@ -126,4 +131,38 @@ impl Attack {
         self.bombs.abort();
         self.slow.iter().for_each(JoinHandle::abort);
     }
+}
+
+/// Bytes of a large record: nearly as many as a body may have.
+const LARGE_BYTES: usize = 940_000;
+
+/// Stores so many companies that are large.
+pub async fn fill_with_large(client: &Client, count: usize) {
+    let text = "y".repeat(60_000);
+    let members = (0..LARGE_BYTES / text.len()).map(|key| (key.to_string(), json!(text)));
+    let custom = Value::Object(members.collect());
+    for number in 0..count {
+        let name = number.to_string();
+        let large = json!({"name": name, "externalId": name, "custom": custom});
+        assert_eq!(client.post("/companies", &large).await.status, hyper::StatusCode::OK);
+    }
+}
+
+/// Requests of whose responses nobody reads more than the first line: their connections, and the status of each.
+pub async fn unread(client: &Client, path: &str, count: usize) -> (Vec<TcpStream>, Vec<u16>) {
+    let request = format!(
+        "GET {path} HTTP/1.1\r\nHost: x\r\nAuthorization: {}\r\n\r\n",
+        client.authorization().unwrap()
+    );
+    let ask = async |_| {
+        // The system is to hold little of what is sent.
+        let socket = TcpSocket::new_v4().unwrap();
+        socket.set_recv_buffer_size(4_096).unwrap();
+        let mut stream = socket.connect(client.address().parse().unwrap()).await.unwrap();
+        stream.write_all(request.as_bytes()).await.unwrap();
+        let mut head = [0; 12];
+        tokio::time::timeout(PATIENCE, stream.read_exact(&mut head)).await.unwrap().unwrap();
+        (stream, std::str::from_utf8(&head[9..]).unwrap().parse::<u16>().unwrap())
+    };
+    join_all((0..count).map(ask)).await.into_iter().unzip()
 }

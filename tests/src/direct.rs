@@ -8,11 +8,9 @@ use poem::{Endpoint as _, EndpointExt as _, Request, Response, endpoint::BoxEndp
 use serde_json::Value;
 use svctrack_core::value::TenantId;
 use svctrack_server::{
-    app::{App, Clock},
+    app::{App, Clock, Limits},
     auth::{TenantRecord, Token, TokenRecord},
-    housekeeping,
-    rate_limit::RateLimits,
-    router,
+    housekeeping, router,
     store::{
         Actor, Command, Store, StoreError,
         embedded::{Embedded, LogLimits, OpenError, storage::Medium},
@@ -77,7 +75,7 @@ impl Direct {
             store.clone(),
             clock,
             Addresses::new("http://svctrack.example"),
-            RateLimits::default(),
+            Limits::default(),
         );
         let endpoint = router::endpoint(&app).unwrap().boxed();
         Ok(Self { store, endpoint, tokens })

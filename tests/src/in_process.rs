@@ -12,9 +12,8 @@ use std::{
 
 use svctrack_core::value::{TenantId, Timestamp};
 use svctrack_server::{
-    app::{App, Clock, SystemClock},
+    app::{App, Clock, Limits, SystemClock},
     auth::{TenantRecord, Token, TokenRecord},
-    rate_limit::RateLimits,
     router,
     serve::serve,
     store::{
@@ -165,7 +164,7 @@ impl InProcess {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let base = format!("http://{}", listener.local_addr().unwrap());
         let store: Arc<dyn Store> = Arc::new(store);
-        let app = App::new(store.clone(), clock, Addresses::new(&base), RateLimits::default());
+        let app = App::new(store.clone(), clock, Addresses::new(&base), Limits::default());
         let endpoint = router::endpoint(&app).unwrap();
         let (stop, stopped) = oneshot::channel::<()>();
         let mut workers = Workers::start().unwrap();

@@ -1,6 +1,7 @@
 //! The server as its users run it: the built binary, in a process of its own.
 
 use std::{
+    fs,
     path::{Path, PathBuf},
     process::{Command as Build, Stdio},
     sync::OnceLock,
@@ -137,6 +138,8 @@ impl Server {
     async fn start_by(mut command: Command, folder: &Path, token: &Token, flags: &[&str]) -> Self {
         command.args(["serve", "--listen", "127.0.0.1:0", "--rate-limit", "0", "--data"]);
         command.arg(folder).args(flags);
+        // A flag of a test goes before it.
+        command.env("SVCTRACK_TRACKING_DAILY_MB", "0");
         command.args(["--bootstrap-tenant", TENANT, "--bootstrap-token", token.reveal()]);
         let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
         let lines = read_until(&mut child, "serves on ").await;
@@ -246,6 +249,13 @@ impl Target for Remote {
     async fn clean_up(&self) {
         // A server of its own does so by itself.
     }
+}
+
+/// The most memory that a process has had, in bytes.
+pub fn peak_memory(process: u32) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+    line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() * 1_024
 }
 
 /// What a process says up to the line that has `mark` in it.

@@ -15,7 +15,7 @@ use svctrack_server::auth::Token;
 use svctrack_tests::{
     attack::Attack,
     client::Client,
-    process::{PATIENCE, Server},
+    process::{PATIENCE, Server, peak_memory},
 };
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
@@ -56,13 +56,6 @@ impl Drop for MemoryLimit {
     fn drop(&mut self) {
         let _ = fs::remove_dir(&self.0);
     }
-}
-
-/// The most memory that a process has had, in bytes.
-fn peak_memory(process: u32) -> u64 {
-    let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
-    line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() * 1_024
 }
 
 /// How long an ordinary request takes, now and then on a connection of its own.

@@ -5,6 +5,7 @@ mod activities;
 mod backup;
 mod broken_log;
 mod browser;
+mod budgets;
 mod cases;
 mod clocks;
 mod corpora;

@@ -49,19 +49,6 @@ async fn an_outcome_is_kept_for_a_day() {
     assert!(is_replay(&post(&server.client, "k").await));
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn the_oldest_of_too_many_outcomes_makes_room() {
-    let server = InProcess::start().await;
-    assert!(!is_replay(&post(&server.client, "first").await));
-    let client = &server.client;
-    let posts = stream::iter(0..10_000).map(|number: i32| async move {
-        assert!(!is_replay(&post(client, &number.to_string()).await));
-    });
-    posts.buffer_unordered(64).collect::<Vec<()>>().await;
-    assert!(is_replay(&post(client, "9999").await));
-    assert!(!is_replay(&post(client, "first").await));
-}
-
 #[tokio::test]
 async fn keys_of_two_tokens_are_two() {
     let server = InProcess::start().await;

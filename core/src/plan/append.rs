@@ -93,7 +93,8 @@ pub struct Activity {
     pub project_id: Option<ObjectId>,
 }
 
-/// Most events of a tenant that wait for their user; the oldest make room (R35).
+/// Most events of a tenant that wait for their user; beyond that new ones are refused, since those that wait were
+/// acknowledged (R35).
 pub const MAX_PARKED: u64 = 10_000;
 /// Most bytes of a tenant's events that wait (R35).
 pub const MAX_PARKED_BYTES: u64 = 64 * 1024 * 1024;

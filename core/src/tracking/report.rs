@@ -319,16 +319,36 @@ pub fn ticket_without_company(
     })
 }
 
-/// Parked events that had to make room for others, or waited too long.
+/// An event that waited too long.
 #[must_use]
-pub fn parked_dropped(route: Route, count: u64, at: Timestamp) -> Finding {
+pub fn parked_dropped(route: Route, at: Timestamp) -> Finding {
+    of_parked(
+        route,
+        "parked_dropped",
+        "events that waited for their user or company for 30 days were dropped: mend what the other entries name",
+        at,
+    )
+}
+
+/// An event that would have to wait while as many do as may.
+#[must_use]
+pub fn parked_refused(route: Route, at: Timestamp) -> Finding {
+    of_parked(
+        route,
+        "parked_refused",
+        "events whose user or company is not known were refused, since as many wait as may: mend what the other entries name, and send them again",
+        at,
+    )
+}
+
+fn of_parked(route: Route, code: &'static str, message: &str, at: Timestamp) -> Finding {
     Finding {
         route,
-        code: "parked_dropped",
+        code,
         cause: String::new(),
-        message: "events that waited for their user or company were dropped, the oldest first: mend what the other entries name".to_owned(),
+        message: message.to_owned(),
         at,
-        count,
+        count: 1,
         sample: Document::default(),
         people: Vec::new(),
     }

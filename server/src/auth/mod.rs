@@ -13,7 +13,12 @@ pub use self::{
     tenant::{KnownTenant, Tenant, TenantRecord, TenantState},
     token::{KnownToken, Token, TokenRecord},
 };
-use crate::{app::App, error::Error, store::Actor};
+use crate::{
+    app::App,
+    error::Error,
+    senders::{Address, Sender},
+    store::Actor,
+};
 
 /// Marks a request of somebody who has the store's file in their hands, and acts for a tenant or for
 /// the operator. Nothing that comes over the network can carry it.
@@ -132,44 +137,48 @@ fn user_of_basic(header: &str) -> Option<String> {
     Some(decoded.split_once(':').map_or(decoded.as_str(), |(user, _)| user).to_owned())
 }
 
-/// The tenant of a tracking call: its UUID is a public write key, and stands in the path.
+/// Who sends a tracking call: the UUID of its tenant is a public write key, and stands in the path.
 ///
 /// # Errors
 /// [`Error::TenantNotFound`] when there is no such tenant, [`Error::TrackingSuspended`].
-pub(crate) fn tenant_in_path(app: &App, text: &str) -> Result<Tenant, Error> {
-    let id = TenantId::parse(text).ok_or(Error::TenantNotFound)?;
-    counted(app, id)?.ok_or(Error::TenantNotFound)
+pub(crate) fn sender_in_path(app: &App, request: &Request) -> Result<Sender, Error> {
+    let id = request.raw_path_param("tenant").and_then(TenantId::parse);
+    sender(app, request, id.ok_or(Error::TenantNotFound)?)?.ok_or(Error::TenantNotFound)
 }
 
-/// Counts a tracking call of a tenant, which may be one too many; none where there is no such tenant.
-fn counted(app: &App, tenant: TenantId) -> Result<Option<Tenant>, Error> {
+/// Who sends events of a tenant; none where there is no such tenant.
+fn sender(app: &App, request: &Request, tenant: TenantId) -> Result<Option<Sender>, Error> {
     let Some(known) = app.store.known_tenant(tenant)? else { return Ok(None) };
-    app.rates.count_tracking(tenant, known.limits)?;
     if known.is_suspended {
         return Err(Error::TrackingSuspended);
     }
-    Ok(Some(Tenant::shown(tenant)))
+    let (tenant, limits) = (Tenant::shown(tenant), known.limits);
+    Ok(Some(Sender { tenant, limits, address: Address::of(request) }))
 }
 
-/// The tenant of a pipeline's call: its UUID is the user name of HTTP Basic, whatever the password
+/// Who sends a pipeline's call: the UUID of its tenant is the user name of HTTP Basic, whatever the password
 /// (R33). None where that is no UUID: then the body names it.
 ///
 /// # Errors
 /// [`Error::TenantUnauthorized`] when there is no such tenant; [`Error::TrackingSuspended`].
-pub(crate) fn tenant_of_basic(app: &App, request: &Request) -> Result<Option<Tenant>, Error> {
+pub(crate) fn sender_of_basic(app: &App, request: &Request) -> Result<Option<Sender>, Error> {
     let header = request.headers().get(AUTHORIZATION).and_then(|header| header.to_str().ok());
     let id = header.and_then(user_of_basic).and_then(|user| TenantId::parse(&user));
     let Some(id) = id else { return Ok(None) };
-    counted(app, id)?.ok_or(Error::TenantUnauthorized).map(Some)
+    sender(app, request, id)?.ok_or(Error::TenantUnauthorized).map(Some)
 }
 
-/// The tenant of an SDK's call: its UUID is the write key in the body (R47).
+/// Who sends an SDK's call: the UUID of its tenant is the write key in the body (R47).
 ///
 /// # Errors
 /// [`Error::TenantUnauthorized`] when it is absent, or there is no such tenant; [`Error::TrackingSuspended`].
-pub(crate) fn tenant_of_write_key(app: &App, key: Option<&str>) -> Result<Tenant, Error> {
+pub(crate) fn sender_of_write_key(
+    app: &App,
+    request: &Request,
+    key: Option<&str>,
+) -> Result<Sender, Error> {
     let id = key.and_then(TenantId::parse).ok_or(Error::TenantUnauthorized)?;
-    counted(app, id)?.ok_or(Error::TenantUnauthorized)
+    sender(app, request, id)?.ok_or(Error::TenantUnauthorized)
 }
 
 /// A tenant for the store itself, and for somebody who has its file in their hands.

@@ -8,10 +8,10 @@ use futures_util::stream;
 use poem::{Body, Request, Response, http::header};
 use svctrack_core::{
     tracking::activity::{ActivityOrder, ActivityQuery},
-    value::{Issue, ObjectId, issue::quoted},
+    value::{Issue, ObjectId, TenantId, issue::quoted},
 };
 use tokio::{
-    sync::{OwnedSemaphorePermit, watch},
+    sync::watch,
     time::{Instant, sleep},
 };
 
@@ -20,6 +20,7 @@ use crate::{
     app::App,
     auth::{Tenant, authenticate},
     error::Error,
+    shares::Share,
 };
 
 /// How long a stream that has nothing to say is silent: less than proxies wait before they give up.
@@ -45,7 +46,7 @@ pub(crate) async fn listen(app: &Arc<App>, request: &mut Request) -> Result<Resp
         return Err(Error::BadRequest(vec![issue]));
     }
     read.query.after = last_event_id(request)?.or(read.query.after);
-    let place = app.streams.clone().try_acquire_owned().map_err(|_| Error::Overloaded)?;
+    let place = app.streams.take(caller.tenant.id(), 1).ok_or(Error::Overloaded)?;
     let commits = app.store.commits();
     if read.query.after.is_none() {
         read.query.after =
@@ -98,7 +99,7 @@ struct Listener {
     stopping: watch::Receiver<bool>,
     /// When the last piece was handed over; none before the first.
     handed_over: Option<Instant>,
-    _place: OwnedSemaphorePermit,
+    _place: Share<TenantId>,
 }
 
 impl Listener {
@@ -167,22 +168,22 @@ impl Listener {
 
 #[cfg(test)]
 mod tests {
-    use svctrack_core::value::TenantId;
-
     use super::*;
+
+    const TENANT: TenantId = TenantId::from_bytes([1; 16]);
 
     #[tokio::test]
     async fn a_listener_who_is_too_slow_is_told_and_dropped() {
         let folder = tempfile::tempdir().unwrap();
         let app = App::for_test(folder.path());
         let mut listener = Listener {
-            tenant: Tenant::for_test(TenantId::from_bytes([1; 16])),
+            tenant: Tenant::for_test(TENANT),
             token: None,
             query: ActivityQuery::parse(&[]).unwrap().query,
             commits: app.store.commits(),
             stopping: app.stopping.subscribe(),
             handed_over: Instant::now().checked_sub(MAX_STALL + HEARTBEAT),
-            _place: app.streams.clone().try_acquire_owned().unwrap(),
+            _place: app.streams.take(TENANT, 1).unwrap(),
             app: app.clone(),
         };
         assert_eq!(listener.next().await, Some((TOO_SLOW.to_owned(), false)));

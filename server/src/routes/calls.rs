@@ -26,9 +26,10 @@ use super::{
 };
 use crate::{
     app::App,
-    auth::{Tenant, tenant_of_basic, tenant_of_write_key},
+    auth::{sender_of_basic, sender_of_write_key},
     error::Error,
     limits::MAX_UNNAMED_BODY_BYTES,
+    senders::Sender,
     store::Tracking,
 };
 
@@ -87,7 +88,7 @@ async fn take(
     response: Response,
 ) -> Result<Response, Error> {
     let received_at = app.clock.now();
-    let named = tenant_of_basic(app, request)?;
+    let named = sender_of_basic(app, request)?;
     // Before it is known who sends it, a body is read that is not large.
     let max = if named.is_some() { MAX_BODY_BYTES } else { MAX_UNNAMED_BODY_BYTES };
     let body = app.bodies.read(request, max).await?;
@@ -96,12 +97,12 @@ async fn take(
         Some(b'[') => None,
         _ => Some(open(app, bytes.clone()).await),
     };
-    let tenant = match named {
-        Some(tenant) => tenant,
+    let sender = match named {
+        Some(sender) => sender,
         None => {
             let envelope = envelope.as_ref().and_then(|envelope| envelope.as_ref().ok());
             let key = envelope.and_then(|envelope| envelope.members.text(WRITE_KEY));
-            tenant_of_write_key(app, key.as_deref())?
+            sender_of_write_key(app, request, key.as_deref())?
         }
     };
     let envelope = envelope.transpose()?;
@@ -111,17 +112,17 @@ async fn take(
         (Takes::Any | Takes::Batch, Some(envelope)) if envelope.has_rows() => form_of(envelope)?,
         (Takes::Any, Some(_)) => {
             let one = One { received_at, named: None, bytes };
-            return one.take(app, request, tenant, response).await;
+            return one.take(app, request, sender, response).await;
         }
         (Takes::One(named), Some(envelope)) if !envelope.has_rows() => {
             let one = One { received_at, named: Some(named), bytes };
-            return one.take(app, request, tenant, response).await;
+            return one.take(app, request, sender, response).await;
         }
         (Takes::Batch, _) => return Err(expected("an object with `batch`, an array of calls")),
         (Takes::One(_), _) => return Err(expected("one call, an object without `batch`")),
     };
     let reading = Reading { received_at, form, strictness };
-    take_rows(app, request, tenant, bytes, reading, response).await
+    take_rows(app, request, sender, bytes, reading, response).await
 }
 
 fn expected(what: &str) -> Error {
@@ -164,7 +165,7 @@ impl One {
         self,
         app: &App,
         request: &Request,
-        tenant: Tenant,
+        sender: Sender,
         response: Response,
     ) -> Result<Response, Error> {
         if self.bytes.len() > MAX_EVENT_BYTES {
@@ -180,7 +181,7 @@ impl One {
         let mut tracking = Tracking::of(events, self.received_at, Route::Pipeline);
         let ignored = ignored.map(|call| report::ignored(Route::Pipeline, &call, self.received_at));
         tracking.findings.extend(ignored);
-        store(app, request, tenant, tracking, unread.unwrap_or_default(), &self.bytes, response)
+        store(app, request, sender, tracking, unread.unwrap_or_default(), &self.bytes, response)
             .await
     }
 }

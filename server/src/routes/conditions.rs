@@ -1,20 +1,37 @@
 //! Versions in headers (R16, R58): `ETag` on single records and on lists, `If-Match` and `If-None-Match` of a
 //! request.
 
-use std::hash::BuildHasher as _;
-
-use foldhash::quality::FixedState;
 use poem::{
     Request, Response,
     http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header},
 };
 use svctrack_core::value::ObjectId;
 
-use super::json;
+use super::{json, json_body};
 use crate::{
+    app::App,
+    auth::Tenant,
     error::Error,
     store::{Answer, Expected},
 };
+
+/// A record that was read, as [`versioned`]; a large one takes room of its tenant.
+///
+/// # Errors
+/// [`Error::Overloaded`] when there is none.
+pub(super) fn read_version(
+    app: &App,
+    request: &Request,
+    tenant: &Tenant,
+    answer: Answer,
+) -> Result<Response, Error> {
+    let (etag, bytes) = (etag(&answer), answer.text.len());
+    tagged(request, etag, || {
+        let mut response = json_body(app.answers.hold(tenant.id(), answer.text)?);
+        response.headers_mut().insert(header::CONTENT_LENGTH, HeaderValue::from(bytes));
+        Ok(response)
+    })
+}
 
 /// The record with its version; without a body when the caller has just this one.
 pub(super) fn versioned(request: &Request, answer: Answer) -> Response {
@@ -73,8 +90,8 @@ fn opaque(tag: &str) -> &str {
 }
 
 /// A hash of all that a list says, and how long that is. It is a weak tag, since `If-Match` has no use for it.
-pub(super) fn etag_of_list(text: &str) -> String {
-    format!("W/\"{:x}-{:016x}\"", text.len(), FixedState::default().hash_one(text.as_bytes()))
+pub(super) fn etag_of_list(bytes: usize, hash: u64) -> String {
+    format!("W/\"{bytes:x}-{hash:016x}\"")
 }
 
 /// `"<_id>-<__v>"`, with a hash of the properties computed at read where there are any.

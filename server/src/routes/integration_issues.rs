@@ -21,9 +21,10 @@ pub(crate) async fn list(app: &App, request: &mut Request) -> Result<Response, E
     let read = ReportQuery::parse(&query_pairs(request)).map_err(Error::BadRequest)?;
     let ignored = Strictness::of(request).check_list(&read)?;
     let select = read.query.select.clone();
-    let found = app.store.report(&caller.tenant, read.query).await?;
     let listed = Listed { def: &ENTRY, select: select.as_deref(), ignored: &ignored };
-    listed.answer(app, request, found)
+    let page_for = listed.page_for(app, request, &caller.tenant);
+    let found = app.store.report(&caller.tenant, read.query, page_for).await?;
+    listed.answer(request, found)
 }
 
 /// `DELETE /integrationissues/{id}`: what is not there is deleted zero times (R15).

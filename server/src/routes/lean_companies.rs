@@ -27,6 +27,8 @@ pub(crate) async fn list(app: &App, request: &mut Request) -> Result<Response, E
     let lean = [company::NAME.name, company::EXTERNAL_ID.name, company::SOURCE_ID.name];
     let select: Vec<String> = lean.into_iter().filter(is_wanted).map(str::to_owned).collect();
     query.select = Some(select.clone());
-    let found = app.store.list(&caller.tenant, &COMPANY, query).await?;
-    Listed { def: &COMPANY, select: Some(&select), ignored: &ignored }.answer(app, request, found)
+    let listed = Listed { def: &COMPANY, select: Some(&select), ignored: &ignored };
+    let page_for = listed.page_for(app, request, &caller.tenant);
+    let found = app.store.list(&caller.tenant, &COMPANY, query, page_for).await?;
+    listed.answer(request, found)
 }

@@ -1,5 +1,7 @@
 //! How a list is answered: as JSON or CSV, with how many there are in all and where the next page is (R14, R50).
 
+use std::sync::Arc;
+
 use poem::{
     Request, Response,
     http::{HeaderName, HeaderValue, Uri, header},
@@ -15,13 +17,17 @@ use super::{
     strict::Strictness,
 };
 use crate::{
+    answers::Sent,
     app::App,
+    auth::Tenant,
     cells::Columns,
     error::Error,
-    store::{Next, Page},
+    store::{Next, Page, PageFor, Rewrite, StoreError},
 };
 
 const TOTAL: HeaderName = HeaderName::from_static("svctrack-total");
+/// What a line of CSV is written into, in bytes: most fit.
+const CSV_BUFFER_BYTES: usize = 512;
 const CSV: HeaderValue = HeaderValue::from_static("text/csv; charset=utf-8; header=present");
 
 /// What a page is of.
@@ -34,34 +40,35 @@ pub(super) struct Listed<'a> {
 }
 
 impl Listed<'_> {
-    /// Answers a page.
-    ///
-    /// # Errors
-    /// [`Error::Overloaded`] when there is no room for so large an answer.
-    pub(super) fn answer(
-        &self,
-        app: &App,
-        request: &Request,
-        page: Page,
-    ) -> Result<Response, Error> {
+    /// For whom a page is to be read.
+    pub(super) fn page_for(&self, app: &App, request: &Request, tenant: &Tenant) -> PageFor {
+        let rewrite = prefers_csv(request).then(|| self.to_csv());
+        PageFor { room: app.answers.of(tenant.id()), rewrite }
+    }
+
+    /// Answers a page that was read for the same request.
+    pub(super) fn answer(&self, request: &Request, mut page: Page) -> Result<Response, Error> {
         let is_csv = prefers_csv(request);
-        let text = if is_csv { self.csv(&page.items)? } else { array(&page.items) };
-        let etag = etag_of_list(&text);
+        let (total, next, hash) = (page.total, page.next.take(), page.digest.hash());
+        let sent = match is_csv {
+            true => Sent::of(page, self.head()?, "", ""),
+            false => Sent::of(page, "[", ",", "]"),
+        };
+        let bytes = sent.bytes();
         let send = || -> Result<Response, Error> {
-            let bytes = HeaderValue::from(text.len());
-            let mut response = json_body(app.answers.hold(text)?);
-            response.headers_mut().insert(header::CONTENT_LENGTH, bytes);
+            let mut response = json_body(sent.into_body());
+            response.headers_mut().insert(header::CONTENT_LENGTH, HeaderValue::from(bytes));
             if is_csv {
                 response.headers_mut().insert(header::CONTENT_TYPE, CSV);
             }
             Ok(response)
         };
-        let mut response = tagged(request, etag, send)?;
+        let mut response = tagged(request, etag_of_list(bytes, hash), send)?;
         let headers = response.headers_mut();
-        if let Some(total) = page.total {
+        if let Some(total) = total {
             headers.insert(TOTAL, HeaderValue::from(total));
         }
-        let link = page.next.map(|next| next_link(request.uri(), next));
+        let link = next.map(|next| next_link(request.uri(), next));
         if let Some(link) = link.and_then(|link| HeaderValue::try_from(link).ok()) {
             headers.insert(header::LINK, link);
         }
@@ -69,23 +76,32 @@ impl Listed<'_> {
         Ok(response)
     }
 
-    fn csv(&self, items: &[String]) -> Result<String, Error> {
-        let internal = |error: &dyn std::fmt::Display| Error::Internal(error.to_string());
-        let columns = Columns::selected(self.def, self.select);
-        let mut out = csv::Writer::from_writer(Vec::new());
-        out.write_record(columns.names()).map_err(|error| internal(&error))?;
-        for item in items {
-            let record = JsonRef::of_stored(item).to_document().unwrap_or_default();
-            out.write_record(columns.cells(&record)).map_err(|error| internal(&error))?;
-        }
-        let bytes = out.into_inner().map_err(|error| internal(&error))?;
-        String::from_utf8(bytes).map_err(|error| internal(&error))
+    /// The first line of CSV.
+    fn head(&self) -> Result<String, StoreError> {
+        csv_line(Columns::selected(self.def, self.select).names())
     }
+
+    /// Makes a line of CSV of a record.
+    fn to_csv(&self) -> Rewrite {
+        let columns = Columns::selected(self.def, self.select);
+        Arc::new(move |record| {
+            let record = JsonRef::of_stored(&record).to_document().unwrap_or_default();
+            csv_line(columns.cells(&record))
+        })
+    }
+}
+
+fn csv_line(cells: impl Iterator<Item = impl AsRef<[u8]>>) -> Result<String, StoreError> {
+    let internal = |error: &dyn std::fmt::Display| StoreError::Internal(error.to_string());
+    let mut out =
+        csv::WriterBuilder::new().buffer_capacity(CSV_BUFFER_BYTES).from_writer(Vec::new());
+    out.write_record(cells).map_err(|error| internal(&error))?;
+    let bytes = out.into_inner().map_err(|error| internal(&error))?;
+    String::from_utf8(bytes).map_err(|error| internal(&error))
 }
 
 /// Answers a list of what is all at hand.
 pub(super) fn answer_all(
-    app: &App,
     request: &Request,
     def: &'static ResourceDef,
     records: Vec<Document>,
@@ -93,13 +109,17 @@ pub(super) fn answer_all(
     let read = ListQuery::parse(def, &query_pairs(request)).map_err(Error::BadRequest)?;
     let ignored = Strictness::of(request).check_list(&read)?;
     let Read { query, .. } = read;
-    let listed = query.page(def, records);
-    let page = Page {
-        items: listed.records.iter().map(Document::to_text).collect(),
-        next: (!listed.is_last).then_some(Next::Offset(query.offset.saturating_add(query.limit))),
-        total: query.count.then_some(listed.total as u64),
-    };
-    Listed { def, select: query.select.as_deref(), ignored: &ignored }.answer(app, request, page)
+    let found = query.page(def, records);
+    let listed = Listed { def, select: query.select.as_deref(), ignored: &ignored };
+    let rewrite = prefers_csv(request).then(|| listed.to_csv());
+    let page_for = PageFor { rewrite, ..PageFor::default() };
+    let mut page = Page::of(&page_for.room, query.count.then_some(found.total as u64));
+    for record in &found.records {
+        page.add(page_for.write(record.to_text())?)?;
+    }
+    let next = Next::Offset(query.offset.saturating_add(query.limit));
+    page.next = (!found.is_last).then_some(next);
+    listed.answer(request, page)
 }
 
 /// Whether CSV is asked for by name, and JSON is not rather.
@@ -128,21 +148,6 @@ fn range_and_quality(text: &str) -> (String, f32) {
     let range = parts.next().unwrap_or_default().to_ascii_lowercase();
     let quality = parts.find_map(|part| part.strip_prefix("q=")?.parse().ok());
     (range, quality.unwrap_or(1.0))
-}
-
-/// The values as one array; a long list is copied once.
-fn array(items: &[String]) -> String {
-    let mut text =
-        String::with_capacity(items.iter().map(|item| item.len() + 1).sum::<usize>() + 2);
-    text.push('[');
-    for item in items {
-        if text.len() > 1 {
-            text.push(',');
-        }
-        text.push_str(item);
-    }
-    text.push(']');
-    text
 }
 
 fn next_link(uri: &Uri, next: Next) -> String {

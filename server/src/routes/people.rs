@@ -1,10 +1,9 @@
 //! What a person may ask for: everything that is known of them, and to be forgotten.
 
-use std::{io, sync::Arc};
+use std::sync::Arc;
 
-use bytes::Bytes;
-use futures_util::stream;
-use poem::{Body, Request, Response, http::header};
+use futures_util::{StreamExt as _, stream};
+use poem::{Request, Response, http::header};
 use svctrack_core::{
     plan::Person,
     resources::end_user::{self, END_USER},
@@ -20,14 +19,17 @@ use super::{
     strict::Strictness,
 };
 use crate::{
+    answers::Sent,
     app::App,
     auth::{Caller, Tenant, authenticate},
     error::Error,
-    store::{Actor, Command, Next, Page, Part, Reply, Store, StoreError},
+    store::{Actor, Command, Next, Page, PageFor, Part, Reply, Store, StoreError},
 };
 
-/// Activities in a piece of an export, so that a piece stays small however large their `info` is.
-const ACTIVITIES_PER_PIECE: usize = 200;
+/// Activities in a piece of an export, so that a piece has a few MB however large their `info` is.
+const ACTIVITIES_PER_PIECE: usize = 50;
+/// Room for a piece of an export, in bytes.
+const PIECE_BYTES: usize = 4 * 1024 * 1024;
 
 /// `GET /endusers/{id}/export`: one object, written piece by piece as it is read.
 pub(crate) async fn export(app: &Arc<App>, request: &mut Request) -> Result<Response, Error> {
@@ -42,17 +44,19 @@ pub(crate) async fn export(app: &Arc<App>, request: &mut Request) -> Result<Resp
         person: Person::of(found.id, &user),
         at: Some(Place { section: Section::Activities, after: None, is_first: true }),
     };
-    let head = Ok(Bytes::from(format!(r#"{{"endUser":{}"#, found.text)));
     let pieces = stream::unfold(export, |mut export| async move {
         let place = export.at.take()?;
         let piece = export.piece(place).await;
-        Some((piece.map(Bytes::from), export))
+        Some((piece.map(|text| vec![text]), export))
     });
-    let body = stream::StreamExt::chain(stream::iter([head]), pieces);
+    let mut page = Page::of(&app.answers.of(caller.tenant.id()), None);
+    page.room.take(PIECE_BYTES)?;
+    page.later = Some(pieces.boxed());
+    let head = format!(r#"{{"endUser":{}"#, found.text);
     Ok(Response::builder()
         .content_type("application/json")
         .header(header::CACHE_CONTROL, "no-store")
-        .body(Body::from_bytes_stream(body)))
+        .body(Sent::of(page, head, "", "").into_body()))
 }
 
 /// A list of an export.
@@ -101,12 +105,9 @@ struct Export {
 
 impl Export {
     /// The next piece. An error breaks the answer off, so that a part never looks like the whole.
-    async fn piece(&mut self, place: Place) -> io::Result<String> {
+    async fn piece(&mut self, place: Place) -> Result<String, StoreError> {
         let Place { section, after, is_first } = place;
-        let page = self.page(section, after).await.map_err(|error| {
-            tracing::warn!(cause = %error, "an export breaks off");
-            io::Error::other("the export breaks off")
-        })?;
+        let page = self.page(section, after).await?;
         let mut text = String::new();
         if after.is_none() {
             text.push_str(&format!(r#","{}":["#, section.name()));
@@ -135,7 +136,8 @@ impl Export {
             Section::Of(part) => part,
             Section::Activities => {
                 let query = ActivityQuery::of_user(self.person.id, ACTIVITIES_PER_PIECE, after);
-                return self.store.activities(&self.tenant, query).await;
+                let page_for = PageFor::default();
+                return self.store.activities(&self.tenant, query, page_for).await;
             }
         };
         self.store.about(&self.tenant, self.person.clone(), part, after).await

@@ -12,7 +12,7 @@ use svctrack_core::{
 };
 
 use super::{
-    conditions::{expected, versioned},
+    conditions::{expected, read_version, versioned},
     json,
     lists::Listed,
     name_ignored,
@@ -59,7 +59,7 @@ pub(crate) async fn read(
 ) -> Result<Response, Error> {
     let caller = authorise(app, request, def, "read")?;
     let answer = found(app, &caller, def, &reference_in_path(request)?).await?;
-    Ok(versioned(request, answer))
+    read_version(app, request, &caller.tenant, answer)
 }
 
 /// A record as it is.
@@ -215,8 +215,10 @@ pub(crate) async fn list(
     let read = ListQuery::parse(def, &query_pairs(request)).map_err(Error::BadRequest)?;
     let ignored = Strictness::of(request).check_list(&read)?;
     let select = read.query.select.clone();
-    let found = app.store.list(&caller.tenant, def, read.query).await?;
-    Listed { def, select: select.as_deref(), ignored: &ignored }.answer(app, request, found)
+    let listed = Listed { def, select: select.as_deref(), ignored: &ignored };
+    let page_for = listed.page_for(app, request, &caller.tenant);
+    let found = app.store.list(&caller.tenant, def, read.query, page_for).await?;
+    listed.answer(request, found)
 }
 
 pub(super) fn authorise(

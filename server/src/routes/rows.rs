@@ -3,7 +3,7 @@
 use std::{iter::Peekable, sync::Arc};
 
 use bytes::Bytes;
-use futures_util::{StreamExt as _, stream::FuturesOrdered};
+use futures_util::{StreamExt as _, TryFutureExt as _, stream::FuturesOrdered};
 use poem::{
     Request, Response,
     http::{HeaderName, HeaderValue},
@@ -25,18 +25,19 @@ use tokio::{sync::mpsc, task::spawn_blocking};
 
 use super::{
     name_ignored,
-    once::{Once, Replayed, hash_of, is_asked},
+    once::{Replayed, hash_of, is_asked},
     strict::Strictness,
-    tracking::{Parked, name_parked},
+    tracking::{Parked, begin_once, name_parked},
 };
 use crate::{
     app::App,
-    auth::{Caller, Tenant},
+    auth::Caller,
     error::Error,
     limits::{
         MAX_IGNORED_NAMES, MAX_PART_BYTES, MAX_PART_ROWS, MAX_PARTS_UNDER_WAY, MAX_REJECTED_INDEXES,
     },
-    store::{Command, Tracking},
+    senders::Sender,
+    store::{Command, StoreError, Tracking},
 };
 
 const REJECTED_COUNT: HeaderName = HeaderName::from_static("svctrack-rejected-count");
@@ -73,18 +74,18 @@ pub(super) struct Batch {
 pub(super) async fn take_rows(
     app: &App,
     request: &Request,
-    tenant: Tenant,
+    sender: Sender,
     body: Bytes,
     reading: Reading,
     mut response: Response,
 ) -> Result<Response, Error> {
-    let caller = Caller::of_events(tenant);
+    let caller = Caller::of_events(sender.tenant);
     let place = app.body_readers.acquire().await;
     let _place = place.map_err(|error| Error::Internal(error.to_string()))?;
     let (bytes, keyed) = (body.clone(), is_asked(request));
     let hash = spawn_blocking(move || if keyed { hash_of(&bytes) } else { [0; 32] });
     let hash = hash.await.map_err(|error| Error::Internal(error.to_string()))?;
-    let once = Once::begin(app, request, &caller, || hash)?;
+    let once = begin_once(app, request, &sender, || hash)?;
     let (parts, mut next) = mpsc::channel(1);
     let reader = spawn_blocking(move || reading.send_parts(&body, &parts));
     let (mut notes, mut parked, mut replayed) = (Notes::default(), Parked::default(), Vec::new());
@@ -93,29 +94,52 @@ pub(super) async fn take_rows(
     loop {
         tokio::select! {
             Some(part) = next.recv(), if under_way.len() < MAX_PARTS_UNDER_WAY => {
-                notes.add(&part);
-                let command = Command::Track(part.tracking);
                 let number = number.next().unwrap_or_default();
-                under_way.push_back(once.write_part(number, caller.clone(), command));
+                let Part { tracking, rows } = take_part(app, &sender, number, part)?;
+                let written = once.write_part(number, caller.clone(), Command::Track(tracking));
+                under_way.push_back(written.map_ok(|written| (written, rows)));
             }
             Some(written) = under_way.next() => {
-                let (reply, is_replay) = written?;
-                parked.add(reply);
+                let ((reply, is_replay), rows) = written?;
+                notes.add(rows, &parked.add(reply));
                 replayed.push(is_replay);
             }
             else => break,
         }
     }
     reader.await.map_err(|error| Error::Internal(error.to_string()))??;
+    if notes.is_nothing_stored() && !keyed {
+        return Err(StoreError::ParkedFull.into());
+    }
     notes.name_in(&mut response);
     name_parked(&mut response, &parked);
     Replayed::all(&replayed).mark(&mut response);
     Ok(response)
 }
 
+/// Counts a part of a body; with the first of them the call, which is known to be one by then.
+fn take_part(app: &App, sender: &Sender, number: u32, mut part: Part) -> Result<Part, Error> {
+    if number == 0 {
+        app.rates.count_tracking(sender)?;
+    }
+    let size = (part.tracking.events.len(), part.rows.bytes);
+    part.tracking.sender = app.senders.take_events(sender, size, part.tracking.received_at)?;
+    Ok(part)
+}
+
 /// Rows that are stored by one command.
 struct Part {
     tracking: Tracking,
+    rows: RowsOfPart,
+}
+
+/// What is to be said of them.
+#[derive(Default)]
+struct RowsOfPart {
+    /// How many bytes they have.
+    bytes: usize,
+    /// Indexes of those that are events.
+    taken: Vec<usize>,
     /// Indexes of those that were refused.
     refused: Vec<usize>,
     /// Members that nobody reads.
@@ -139,16 +163,17 @@ impl Reading {
     }
 
     fn part(&self, rows: &mut Peekable<impl Iterator<Item = (usize, Row)>>) -> Option<Part> {
-        let (mut refused, mut unread) = (Vec::new(), Unread::default());
+        let mut of_part = RowsOfPart::default();
         let mut tracking = Tracking::part(self.received_at, self.route());
-        let (mut taken, mut bytes) = (0, 0);
-        while taken < MAX_PART_ROWS && bytes < MAX_PART_BYTES {
+        let mut count = 0;
+        while count < MAX_PART_ROWS && of_part.bytes < MAX_PART_BYTES {
             let Some((index, row)) = rows.next() else { break };
-            taken += 1;
-            bytes += row.bytes;
+            count += 1;
+            of_part.bytes += row.bytes;
             match self.read(row) {
                 Ok(Read::Taken(read)) => {
-                    unread.add(read.unread);
+                    of_part.unread.add(read.unread);
+                    of_part.taken.push(index);
                     tracking.events.push(read.event);
                 }
                 Ok(Read::Ignored(ignored)) => {
@@ -156,16 +181,16 @@ impl Reading {
                     tracking.findings.push(finding);
                 }
                 Err(problem) => {
-                    refused.push(index);
+                    of_part.refused.push(index);
                     let issue = problem.into_issue();
                     let finding = report::refused(self.route(), index, &issue, self.received_at);
                     tracking.findings.push(finding);
                 }
             }
         }
-        tracking.findings.extend(unread.findings(self.route(), self.received_at));
+        tracking.findings.extend(of_part.unread.findings(self.route(), self.received_at));
         tracking.goes_on = rows.peek().is_some();
-        (taken > 0).then_some(Part { tracking, refused, unread })
+        (count > 0).then_some(Part { tracking, rows: of_part })
     }
 
     fn route(&self) -> Route {
@@ -191,6 +216,9 @@ impl Reading {
 /// What the headers of the response say of the rows.
 #[derive(Default)]
 struct Notes {
+    stored: usize,
+    /// How many may not wait beside too many others.
+    not_parked: usize,
     rejected: usize,
     indexes: Vec<usize>,
     /// Members that nobody reads; one more than are named.
@@ -198,17 +226,28 @@ struct Notes {
 }
 
 impl Notes {
-    fn add(&mut self, part: &Part) {
-        self.rejected += part.refused.len();
+    /// Adds rows of a part, of whose events these are not stored.
+    fn add(&mut self, rows: RowsOfPart, not_parked: &[usize]) {
+        self.stored += rows.taken.len() - not_parked.len();
+        self.not_parked += not_parked.len();
+        let mut refused = rows.refused;
+        refused.extend(not_parked.iter().filter_map(|at| rows.taken.get(*at)));
+        refused.sort_unstable();
+        self.rejected += refused.len();
         let room = MAX_REJECTED_INDEXES - self.indexes.len();
-        self.indexes.extend(part.refused.iter().take(room));
-        for name in part.unread.names() {
+        self.indexes.extend(refused.iter().take(room));
+        for name in rows.unread.names() {
             if self.unread.len() <= MAX_IGNORED_NAMES
                 && !self.unread.iter().any(|known| known == name)
             {
                 self.unread.push(name.to_owned());
             }
         }
+    }
+
+    /// Whether there is nothing of the call in the store that would be there twice if it was sent again.
+    fn is_nothing_stored(&self) -> bool {
+        self.stored == 0 && self.not_parked > 0
     }
 
     fn name_in(&self, response: &mut Response) {

@@ -54,7 +54,7 @@ pub(crate) async fn list(app: &App, request: &mut Request) -> Result<Response, E
     operator(app, request)?;
     let tenants = app.store.tenants(usize::MAX)?;
     let answers = tenants.iter().map(TenantRecord::answer).collect();
-    answer_all(app, request, &TENANT, answers)
+    answer_all(request, &TENANT, answers)
 }
 
 /// `GET /tenants/{id}`; of one that is being deleted, how far that has come.

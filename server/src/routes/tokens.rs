@@ -84,7 +84,7 @@ pub(crate) async fn list(app: &App, request: &mut Request) -> Result<Response, E
     let caller = admin(app, request)?;
     let tokens = app.store.tokens(&caller.tenant)?;
     let answers = tokens.iter().map(TokenRecord::answer).collect();
-    answer_all(app, request, &TOKEN, answers)
+    answer_all(request, &TOKEN, answers)
 }
 
 /// `DELETE /tokens/{id}`: it counts no more from the next request on.

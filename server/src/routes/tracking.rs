@@ -13,15 +13,15 @@ use svctrack_web::DEFAULT_TRACKING_PREFIX;
 
 use super::{
     name_ignored,
-    once::{Once, hash_of},
-    path_part,
+    once::{Once, hash_of, is_asked},
     rows::{Form, Reading, take_rows},
     strict::Strictness,
 };
 use crate::{
     app::App,
-    auth::{Caller, Tenant, tenant_in_path},
+    auth::{Caller, sender_in_path},
     error::Error,
+    senders::Sender,
     store::{Command, Reply, Tracking},
 };
 
@@ -33,28 +33,28 @@ const PARKED: HeaderName = HeaderName::from_static("svctrack-parked");
 /// `POST /analytics/{tenant}`: `OK` means that the event is on disk (R31).
 pub(crate) async fn realtime(app: &App, request: &mut Request) -> Result<Response, Error> {
     let received_at = app.clock.now();
-    let tenant = tenant_in_path(app, path_part(request, "tenant").unwrap_or_default())?;
+    let sender = sender_in_path(app, request)?;
     let body = app.bodies.read(request, MAX_EVENT_BYTES).await?;
     let Taken { event, unread } = realtime::read(&body.bytes, received_at)?;
     let tracking = Tracking::of(vec![event], received_at, Route::Realtime);
-    store(app, request, tenant, tracking, unread, &body.bytes, ok()).await
+    store(app, request, sender, tracking, unread, &body.bytes, ok()).await
 }
 
 /// `POST /analytics/bulk/{tenant}`: an array of rows. Bad ones stop no good ones (R31).
 pub(crate) async fn bulk(app: &App, request: &mut Request) -> Result<Response, Error> {
     let received_at = app.clock.now();
-    let tenant = tenant_in_path(app, path_part(request, "tenant").unwrap_or_default())?;
+    let sender = sender_in_path(app, request)?;
     let body = app.bodies.read(request, MAX_BODY_BYTES).await?;
     let strictness = Strictness::of(request);
     let reading = Reading { received_at, form: Form::Bulk, strictness };
-    take_rows(app, request, tenant, body.bytes.clone(), reading, ok()).await
+    take_rows(app, request, sender, body.bytes.clone(), reading, ok()).await
 }
 
 /// Stores what came alone, with what its sender should fix, and says so in the response.
 pub(super) async fn store(
     app: &App,
     request: &Request,
-    tenant: Tenant,
+    sender: Sender,
     mut tracking: Tracking,
     unread: Vec<String>,
     body: &[u8],
@@ -67,8 +67,11 @@ pub(super) async fn store(
         names.add(unread);
         tracking.findings.extend(names.findings(tracking.route, tracking.received_at));
     }
-    let caller = Caller::of_events(tenant);
-    let once = Once::begin(app, request, &caller, || hash_of(body))?;
+    app.rates.count_tracking(&sender)?;
+    let size = (tracking.events.len(), body.len());
+    tracking.sender = app.senders.take_events(&sender, size, tracking.received_at)?;
+    let once = begin_once(app, request, &sender, || hash_of(body))?;
+    let caller = Caller::of_events(sender.tenant);
     let (reply, replayed) = once.write(caller, Command::Track(tracking)).await?;
     let mut parked = Parked::default();
     parked.add(reply);
@@ -77,19 +80,33 @@ pub(super) async fn store(
     Ok(response)
 }
 
+/// Begins a call that may have a key: those of senders are counted apart from those of callers.
+pub(super) fn begin_once<'a>(
+    app: &'a App,
+    request: &Request,
+    sender: &Sender,
+    body: impl FnOnce() -> [u8; 32],
+) -> Result<Once<'a>, Error> {
+    if is_asked(request) {
+        app.senders.take_key(sender, app.clock.now())?;
+    }
+    Once::begin(app, request, &Caller::of_events(sender.tenant), body)
+}
+
 /// Why events wait: codes of the report, each once.
 #[derive(Default)]
 pub(super) struct Parked(Vec<String>);
 
 impl Parked {
-    /// Adds what a command came to.
-    pub(super) fn add(&mut self, reply: Reply) {
-        let Reply::Tracked { parked } = reply else { return };
+    /// Adds what a command came to; returns which of its events are not stored.
+    pub(super) fn add(&mut self, reply: Reply) -> Vec<usize> {
+        let Reply::Tracked { parked, refused } = reply else { return Vec::new() };
         for code in parked {
             if !self.0.contains(&code) {
                 self.0.push(code);
             }
         }
+        refused
     }
 }
 

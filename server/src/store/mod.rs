@@ -4,10 +4,19 @@
 //! Invariant: every call takes a [`Tenant`], which only `auth` can make.
 
 pub mod embedded;
+mod page;
+mod room;
 mod size;
 pub(crate) mod times;
 
-use std::{fs::File, sync::Arc};
+use std::{
+    fs::File,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
 
 use futures_util::future::BoxFuture;
 use serde::{Deserialize, Serialize, Serializer};
@@ -26,7 +35,12 @@ use svctrack_core::{
 use tokio::sync::watch;
 
 use self::embedded::Manifest;
-pub use self::times::ClockState;
+pub(crate) use self::room::UNCOUNTED_BYTES;
+pub use self::{
+    page::{Digest, Later, Next, Page, PageFor, Rewrite},
+    room::{Room, RoomOf},
+    times::ClockState,
+};
 use crate::auth::{KnownTenant, KnownToken, Tenant, TenantRecord, TokenRecord};
 
 /// One thing to be written, all of it or nothing.
@@ -198,12 +212,22 @@ pub struct Tracking {
     pub is_part: bool,
     /// Whether the next part of the body is about to come.
     pub goes_on: bool,
+    /// What their sender has had parked before, where it is known who that is.
+    pub sender: Option<ParkedToday>,
 }
 
 impl Tracking {
     /// Events of which there is nothing to report.
     pub fn of(events: Vec<Event>, received_at: Timestamp, route: Route) -> Self {
-        Self { events, findings: Vec::new(), received_at, route, is_part: false, goes_on: false }
+        Self {
+            events,
+            findings: Vec::new(),
+            received_at,
+            route,
+            is_part: false,
+            goes_on: false,
+            sender: None,
+        }
     }
 
     /// Has it received no earlier than what is stored. What nobody says the time of has happened when the clock says.
@@ -220,6 +244,22 @@ impl Tracking {
     /// A part of a body, with nothing in it yet.
     pub fn part(received_at: Timestamp, route: Route) -> Self {
         Self { is_part: true, ..Self::of(Vec::new(), received_at, route) }
+    }
+}
+
+/// How many events of a sender were parked today; clones count together.
+#[derive(Clone, Debug, Default)]
+pub struct ParkedToday(Arc<AtomicU64>);
+
+impl ParkedToday {
+    /// How many there were.
+    pub(crate) fn count(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// Counts another one.
+    pub(crate) fn add(&self) {
+        self.0.fetch_add(1, Ordering::Relaxed);
     }
 }
 
@@ -276,6 +316,8 @@ pub enum Reply {
     Tracked {
         /// Why some of them wait: the codes of their entries in the report, each once.
         parked: Vec<String>,
+        /// Which of them are not stored, since they would have to wait and as many do as may.
+        refused: Vec<usize>,
     },
     /// So many parked events went on.
     WentOn(usize),
@@ -307,17 +349,6 @@ pub struct Answer {
     pub ignored: Vec<String>,
 }
 
-/// A page of a list.
-#[derive(Clone, Debug)]
-pub struct Page {
-    /// The records as JSON, in order.
-    pub items: Vec<String>,
-    /// Where the next page begins, if there is one.
-    pub next: Option<Next>,
-    /// How many records there are in all, where that is asked for (R50).
-    pub total: Option<u64>,
-}
-
 /// What is kept of a person beside their record and their activities.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
@@ -327,15 +358,6 @@ pub enum Part {
     Parked,
     /// Entries of the report that name them.
     Report,
-}
-
-/// Where a page begins.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Next {
-    /// After this record.
-    After(ObjectId),
-    /// So many records from the first.
-    Offset(usize),
 }
 
 /// What has been added to the log of activities.
@@ -370,6 +392,12 @@ pub enum StoreError {
     /// The key of a call was sent with another body.
     #[error("the key was sent with another body")]
     KeyReused,
+    /// As many keys of calls are kept for the tenant as may be; for so long.
+    #[error("there are too many keys")]
+    KeysFull(Duration),
+    /// The event would have to wait, and as many wait as may.
+    #[error("too many events wait")]
+    ParkedFull,
     /// The tenant's queue is full.
     #[error("the queue is full")]
     Busy,
@@ -387,6 +415,9 @@ pub enum StoreError {
         /// What is wrong with it.
         cause: String,
     },
+    /// What was asked for is too large while so much else is on its way.
+    #[error("there is no room in memory")]
+    NoRoom,
     /// The command broke down.
     #[error("the command broke down: {0}")]
     Internal(String),
@@ -542,6 +573,7 @@ pub trait Store: Send + Sync {
         tenant: &Tenant,
         def: &'static ResourceDef,
         query: ListQuery,
+        page_for: PageFor,
     ) -> BoxFuture<'_, Result<Page, StoreError>>;
 
     /// A page of activities, newest stored first.
@@ -549,6 +581,7 @@ pub trait Store: Send + Sync {
         &self,
         tenant: &Tenant,
         query: ActivityQuery,
+        page_for: PageFor,
     ) -> BoxFuture<'_, Result<Page, StoreError>>;
 
     /// Activities stored after `query.after`, oldest first; without it none, but where the log ends.
@@ -566,6 +599,7 @@ pub trait Store: Send + Sync {
         &self,
         tenant: &Tenant,
         query: ReportQuery,
+        page_for: PageFor,
     ) -> BoxFuture<'_, Result<Page, StoreError>>;
 
     /// A page of what is kept of a person, oldest first; it may be empty and have a next one.

@@ -137,7 +137,7 @@ impl Applier<'_, '_> {
         let (tables, tenant) = (&mut *self.tables, self.tenant);
         match appended {
             Appended::Activity(activity) => history::append(tables, self.pending, tenant, activity),
-            Appended::Parked(event) => parked::park(tables, self.pending, tenant, event, self.now),
+            Appended::Parked(event) => parked::park(tables, self.pending, tenant, event),
             Appended::Engaged(engaged) => tables.engagement.add(tenant, engaged),
             Appended::Finding(finding) => {
                 self.pending.find(tenant, (**finding).clone());

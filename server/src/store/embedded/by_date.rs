@@ -18,7 +18,7 @@ use super::{
     tables::{ACTIVITIES, RecordTables},
     view::View,
 };
-use crate::store::{Next, Page, StoreError};
+use crate::store::{Next, Page, PageFor, StoreError};
 
 /// Where an activity stands: of two at the same time, the one that was stored last comes first.
 type Place = (Timestamp, ObjectId);
@@ -28,8 +28,9 @@ pub(super) fn activities(
     snapshot: &Snapshot,
     tenant: TenantId,
     query: &ActivityQuery,
+    page_for: &PageFor,
 ) -> Result<Page, StoreError> {
-    let mut page = Page { items: Vec::new(), next: None, total: query.count.then_some(0) };
+    let mut page = Page::of(&page_for.room, query.count.then_some(0));
     let tables = RecordTables::open(snapshot)?;
     let view = View::of_snapshot(tenant, &tables);
     let Some(filter) = Filter::resolve(query, &view)? else {
@@ -63,11 +64,10 @@ pub(super) fn activities(
     })?;
     page.total = query.count.then_some(total);
     let places = newest.into_sorted_vec();
-    let mut bytes = 0;
     for Reverse((_, id)) in places.iter().take(query.limit) {
         let Some(found) = load(&log, tenant, *id)? else { continue };
         let answer = selected(query.select.as_deref(), answer(&found, &view)?);
-        add_to(&mut page, &mut bytes, answer.to_text())?;
+        add_to(&mut page, page_for, &answer)?;
         page.next = (places.len() > query.limit).then_some(Next::After(*id));
     }
     Ok(page)

@@ -2,7 +2,7 @@
 
 use svctrack_core::{
     plan::{
-        self, Appended, Change, Ctx, Planned,
+        self, Appended, Change, Ctx, ParkedEvent, Planned,
         upsert::{self, Access, Item, Outcome, Summary},
         version_of,
     },
@@ -10,7 +10,7 @@ use svctrack_core::{
     tracking::{
         group,
         intake::{self, Incoming},
-        report::refused_ticket,
+        report::{parked_refused, refused_ticket},
     },
     value::{Document, ObjectId, RecordRef},
 };
@@ -21,7 +21,7 @@ use super::{
 };
 use crate::{
     auth::Tenant,
-    store::{Actor, Answer, Command, Expected, Reply, StoreError, Tracking, Upserts},
+    store::{Actor, Answer, Command, Expected, ParkedToday, Reply, StoreError, Tracking, Upserts},
 };
 
 /// Most rows of a kind that go in one command for their age: others wait a few milliseconds for it.
@@ -109,7 +109,7 @@ pub(super) fn carry_out(
             return Ok(Ok(Reply::TokenRevoked(there)));
         }
         Command::Track(tracking) => {
-            return track(actor, tracking, tables, pending, ctx).map(Ok);
+            return track(actor, tracking, tables, pending, ctx);
         }
         Command::Replay => {
             let gone_on = parked::replay(tables, pending, actor, ctx)?;
@@ -217,39 +217,56 @@ fn upserted(def: &ResourceDef, outcomes: Vec<Outcome>, ignored: Vec<String>) -> 
     }
 }
 
-/// Each event sees what the ones before it did.
+/// Each event sees what the ones before it did. One that came alone and may not wait is refused; of a part of a body it is
+/// said which are.
 fn track(
     actor: &Actor,
     tracking: &Tracking,
     tables: &mut WriteTables<'_>,
     pending: &mut Pending,
     ctx: &mut Ctx,
-) -> Result<Reply, StoreError> {
+) -> Result<Result<Reply, StoreError>, StoreError> {
     let tenant = actor.tenant.id();
     let settings = View::in_transaction(tenant, tables).tracking_settings()?;
-    let Tracking { events, findings, received_at, route, .. } = tracking;
-    let mut parked = Vec::new();
-    for event in events {
+    let Tracking { events, findings, received_at, route, sender, .. } = tracking;
+    let (mut parked, mut refused) = (Vec::new(), Vec::new());
+    for (index, event) in events.iter().enumerate() {
         let incoming = Incoming { event, received_at: *received_at, route: *route, settings };
         let company = group::plan(&incoming, &View::in_transaction(tenant, tables), ctx)?;
         apply(tables, pending, actor, ctx.now, &company)?;
         let lookup = View::in_transaction(tenant, tables);
-        let changes = intake::plan(&incoming, &lookup, ctx)?;
+        let mut changes = intake::plan(&incoming, &lookup, ctx)?;
+        if let Some(event) = parked_in(&changes) {
+            if parked::has_room(tables, pending, tenant, sender.as_ref(), event)? {
+                note_parked(&event.code, &mut parked);
+                sender.iter().for_each(ParkedToday::add);
+            } else {
+                changes.retain(|change| matches!(change, Change::Append(Appended::Finding(_))));
+                pending.find(tenant, parked_refused(*route, *received_at));
+                refused.push(index);
+            }
+        }
         apply(tables, pending, actor, ctx.now, &changes)?;
-        note_parked(&changes, &mut parked);
     }
     findings.iter().for_each(|finding| pending.find(tenant, finding.clone()));
-    Ok(Reply::Tracked { parked })
+    if !tracking.is_part && !refused.is_empty() {
+        return Ok(Err(StoreError::ParkedFull));
+    }
+    Ok(Ok(Reply::Tracked { parked, refused }))
 }
 
-/// Notes why an event waits, where it does.
-fn note_parked(changes: &[Change], parked: &mut Vec<String>) {
-    for change in changes {
-        if let Change::Append(Appended::Parked(event)) = change
-            && !parked.contains(&event.code)
-        {
-            parked.push(event.code.clone());
-        }
+/// The event that is to wait, where it has to.
+fn parked_in(changes: &[Change]) -> Option<&ParkedEvent> {
+    changes.iter().find_map(|change| match change {
+        Change::Append(Appended::Parked(event)) => Some(&**event),
+        _ => None,
+    })
+}
+
+/// Notes why an event waits.
+fn note_parked(code: &str, parked: &mut Vec<String>) {
+    if !parked.iter().any(|known| known == code) {
+        parked.push(code.to_owned());
     }
 }
 

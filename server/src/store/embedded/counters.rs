@@ -15,7 +15,9 @@ pub(super) enum Counter {
     Messages(u16),
     /// Answers that are kept for those who ask again.
     Once,
-    /// Bytes of these.
+    /// Those of them that are of events.
+    OnceEvents,
+    /// Bytes of all these.
     OnceBytes,
     /// Events that wait.
     Parked,
@@ -33,6 +35,7 @@ impl fmt::Display for Counter {
         match self {
             Self::Messages(window) => write!(to, "messages {window}"),
             Self::Once => to.write_str("once"),
+            Self::OnceEvents => to.write_str("once events"),
             Self::OnceBytes => to.write_str("once bytes"),
             Self::Parked => to.write_str("parked"),
             Self::ParkedBytes => to.write_str("parked bytes"),

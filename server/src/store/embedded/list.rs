@@ -5,28 +5,27 @@ use std::{
     ops::RangeInclusive,
     panic::resume_unwind,
     thread::{self, Scope, ScopedJoinHandle},
+    vec,
 };
 
 use svctrack_core::{
     plan::{answer_rows, is_answered_as_stored},
     resources,
     schema::{Filter, First, Kind, ListQuery, Lookup as _, ReadCtx, ResourceDef, Row, Sort},
-    value::{Document, Issue, ObjectId, TenantId, Timestamp},
+    value::{Document, ObjectId, TenantId, Timestamp},
 };
 
 use super::{
     both_ends::{Direction, Meeting, Walker},
     codec::{self, ChangeRow, Stored},
     keys,
+    pager::{Found, PIECE_BYTES, Pager},
     snapshot::Snapshot,
     tables::{CHANGES, ReadTable, RecordTables},
     turns::Spare,
     view::View,
 };
-use crate::store::{Next, Page, StoreError};
-
-/// Largest page, in bytes; a page of the greatest limit holds records of some ten KB each.
-const MAX_PAGE_BYTES: usize = 64 * 1024 * 1024;
+use crate::store::{PageFor, StoreError};
 
 /// Rows of a list that are read before another thread reads from its end: these take a millisecond, and a thread a
 /// twentieth of one.
@@ -83,33 +82,51 @@ fn is_computed(def: &ResourceDef, name: &str) -> bool {
     def.row(name).is_some_and(|row| row.computed_at_read().is_some())
 }
 
+/// What is asked for.
+#[derive(Clone)]
+pub(super) struct Asked {
+    pub(super) tenant: TenantId,
+    pub(super) def: &'static ResourceDef,
+    pub(super) query: ListQuery,
+    pub(super) now: Timestamp,
+    pub(super) page_for: PageFor,
+}
+
 /// A page of records.
-pub(super) fn list(
-    snapshot: &Snapshot,
-    tenant: TenantId,
-    def: &'static ResourceDef,
-    mut query: ListQuery,
-    now: Timestamp,
-    spare: &Spare,
-) -> Result<Page, StoreError> {
+pub(super) fn list(snapshot: &Snapshot, asked: &Asked, spare: &Spare) -> Result<Found, StoreError> {
     let tables = RecordTables::open(snapshot)?;
-    let view = View::of_snapshot(tenant, &tables);
-    resources::resolve(&mut query.filters, def, &view)?;
-    let filters_computed = query.filters.iter().any(is_computed_filter);
-    let (tables, view, query) = (&tables, &view, &query);
-    let ctx = ReadCtx::new(now, view);
-    let listing = Listing { snapshot, tables, view, def, query, ctx, filters_computed };
+    let view = View::of_snapshot(asked.tenant, &tables);
+    let mut query = asked.query.clone();
+    resources::resolve(&mut query.filters, asked.def, &view)?;
+    let listing = Listing::of(snapshot, &tables, &view, asked, &query);
+    let page = Pager::new(&query, &asked.page_for, query.offset);
     match query.sort_by_value() {
-        None if query.count => {
-            let total = Some(listing.total()?);
-            Ok(Page { total, ..listing.by_id(spare)? })
-        }
-        None => listing.by_id(spare),
+        None => listing.by_id(page, spare),
         Some(sort) => match listing.ordered(sort) {
-            Some((row, dates)) => listing.by_date(sort, row, dates),
-            None => listing.by_value(sort),
+            Some((row, dates)) => listing.by_date(page, sort, row, dates),
+            None => listing.by_value(sort, &asked.page_for),
         },
     }
+}
+
+/// Reads some more of the records of a page, in their order.
+pub(super) fn read_on(
+    asked: &Asked,
+    snapshot: &Snapshot,
+    ids: &mut vec::IntoIter<ObjectId>,
+) -> Result<Vec<String>, StoreError> {
+    let tables = RecordTables::open(snapshot)?;
+    let view = View::of_snapshot(asked.tenant, &tables);
+    let listing = Listing::of(snapshot, &tables, &view, asked, &asked.query);
+    let (mut texts, mut bytes) = (Vec::new(), 0);
+    while bytes < PIECE_BYTES {
+        let Some(id) = ids.next() else { break };
+        let answer = |stored: Stored<'_>| asked.page_for.write(listing.answer(stored)?);
+        let Some(text) = view.read(asked.def, id, answer)? else { continue };
+        bytes += text.len();
+        texts.push(text);
+    }
+    Ok(texts)
 }
 
 fn is_computed_filter(filter: &Filter) -> bool {
@@ -136,10 +153,24 @@ struct Listing<'a> {
     filters_computed: bool,
 }
 
-impl Listing<'_> {
+impl<'a> Listing<'a> {
+    fn of(
+        snapshot: &'a Snapshot,
+        tables: &'a RecordTables,
+        view: &'a View<'a, ReadTable>,
+        asked: &Asked,
+        query: &'a ListQuery,
+    ) -> Self {
+        let (def, ctx) = (asked.def, ReadCtx::new(asked.now, view));
+        let filters_computed = query.filters.iter().any(is_computed_filter);
+        Self { snapshot, tables, view, def, query, ctx, filters_computed }
+    }
+
     /// In the order of ids: records are looked at until the page is full.
-    fn by_id(&self, spare: &Spare) -> Result<Page, StoreError> {
-        let mut page = Pager::new(self.query, self.query.offset);
+    fn by_id(&self, mut page: Pager<'_>, spare: &Spare) -> Result<Found, StoreError> {
+        if self.query.count {
+            page.set_total(self.total()?);
+        }
         let mut add = |id, stored: Stored<'_>| page.add(id, || self.answer(stored));
         let passes_over_some = self.query.is_filtered();
         match self.candidates()? {
@@ -182,11 +213,11 @@ impl Listing<'_> {
     /// In the order of an index: records are looked at until the page is full.
     fn by_date(
         &self,
+        mut page: Pager<'_>,
         sort: &Sort,
         row: &Row,
         dates: RangeInclusive<&str>,
-    ) -> Result<Page, StoreError> {
-        let mut page = Pager::new(self.query, self.query.offset);
+    ) -> Result<Found, StoreError> {
         if dates.is_empty() {
             return page.finish();
         }
@@ -205,7 +236,7 @@ impl Listing<'_> {
     }
 
     /// In another order: the first are found among all that are asked for, and the page's are read.
-    fn by_value(&self, sort: &Sort) -> Result<Page, StoreError> {
+    fn by_value(&self, sort: &Sort, page_for: &PageFor) -> Result<Found, StoreError> {
         let query = self.query;
         // One more than the page holds, to see whether there is another page.
         let wanted = query.offset.saturating_add(query.limit).saturating_add(1);
@@ -222,8 +253,10 @@ impl Listing<'_> {
             first.add(key, id).map_err(|issue| StoreError::Invalid(vec![issue]))?;
             Ok(true)
         })?;
-        let mut page = Pager::new(query, 0);
-        page.page.total = query.count.then_some(total);
+        let mut page = Pager::new(query, page_for, 0);
+        if query.count {
+            page.set_total(total);
+        }
         for id in first.into_ids().into_iter().skip(query.offset) {
             let add = |stored: Stored<'_>| page.add(id, || self.answer(stored));
             if self.view.read(self.def, id, add)? == Some(false) {
@@ -493,60 +526,5 @@ impl Listing<'_> {
             }
         }
         Ok(Some(ids))
-    }
-}
-
-/// What is answered where a page would have more bytes than it may.
-pub(super) fn page_too_large(of: &str, max: usize) -> StoreError {
-    let message = format!("a page must be at most {max} bytes; ask for fewer {of}");
-    StoreError::Invalid(vec![Issue::of_member("limit", "page_too_large", message)])
-}
-
-/// Fills a page: passes over the first records, takes as many as are asked for, and sees whether there
-/// is one more.
-struct Pager<'q> {
-    query: &'q ListQuery,
-    page: Page,
-    to_skip: usize,
-    last: Option<ObjectId>,
-    bytes: usize,
-}
-
-impl<'q> Pager<'q> {
-    fn new(query: &'q ListQuery, to_skip: usize) -> Self {
-        let page = Page { items: Vec::new(), next: None, total: None };
-        Self { query, page, to_skip, last: None, bytes: 0 }
-    }
-
-    /// Takes the next record; says whether more are wanted.
-    fn add(
-        &mut self,
-        id: ObjectId,
-        answer: impl FnOnce() -> Result<String, StoreError>,
-    ) -> Result<bool, StoreError> {
-        if self.to_skip > 0 {
-            self.to_skip -= 1;
-            return Ok(true);
-        }
-        if self.page.items.len() == self.query.limit {
-            self.page.next = match self.query.sort_by_value() {
-                Some(_) => Some(Next::Offset(self.query.offset + self.query.limit)),
-                None => self.last.map(Next::After),
-            };
-            return Ok(false);
-        }
-        let text = answer()?;
-        self.bytes += text.len();
-        self.page.items.push(text);
-        self.last = Some(id);
-        Ok(self.bytes <= MAX_PAGE_BYTES)
-    }
-
-    /// The page; one that is too large is refused, since a shorter one would look like the last.
-    fn finish(self) -> Result<Page, StoreError> {
-        if self.bytes <= MAX_PAGE_BYTES {
-            return Ok(self.page);
-        }
-        Err(page_too_large("records", MAX_PAGE_BYTES))
     }
 }

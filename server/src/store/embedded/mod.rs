@@ -20,6 +20,7 @@ mod failure;
 mod history;
 mod keys;
 mod known;
+mod later;
 mod links;
 mod list;
 mod messages;
@@ -30,6 +31,7 @@ mod once;
 mod open;
 mod opened;
 mod ordered;
+mod pager;
 mod parked;
 mod pending;
 mod person;
@@ -88,6 +90,7 @@ pub use self::{
 };
 use self::{
     batch::Pace,
+    list::Asked,
     moment::{Latest, Moment},
     opened::Opened,
     queue::{Job, Queues},
@@ -101,8 +104,8 @@ use self::{
     writer::{Kept, Writer},
 };
 use super::{
-    Actor, Answer, BackupFile, Checked, Command, Condition, Health, Page, Part, Rehearsal, Reply,
-    Scrub, Since, Store, StoreError, Upserts, times::Reading,
+    Actor, Answer, BackupFile, Checked, Command, Condition, Health, Page, PageFor, Part, Rehearsal,
+    Reply, Scrub, Since, Store, StoreError, Upserts, times::Reading,
 };
 use crate::{
     app::Clock,
@@ -121,9 +124,9 @@ pub struct Embedded {
     shared: Arc<Shared>,
     writer: Mutex<Option<JoinHandle<()>>>,
     /// Reads of a limited number of rows.
-    short: Turns,
+    short: Arc<Turns>,
     /// Reads that may look at all rows of a tenant, for which no short one waits.
-    scans: Turns,
+    scans: Arc<Turns>,
     /// One backup is made at a time: each reads all that is stored.
     backups: Turns,
 }
@@ -211,8 +214,8 @@ impl Embedded {
         Ok(Self {
             shared,
             writer: Mutex::new(Some(thread)),
-            short: Turns::new(MAX_READS, MAX_READS_OF_TENANT),
-            scans: Turns::new(MAX_READS, MAX_READS_OF_TENANT),
+            short: Arc::new(Turns::new(MAX_READS, MAX_READS_OF_TENANT)),
+            scans: Arc::new(Turns::new(MAX_READS, MAX_READS_OF_TENANT)),
             backups: Turns::new(1, 1),
         })
     }
@@ -234,20 +237,29 @@ impl Embedded {
         tenant: TenantId,
         work: impl FnOnce(&Shared) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
-        let stopped = |error: &dyn std::error::Error| StoreError::Internal(error.to_string());
-        let turn = turns.take(tenant).await.map_err(|error| stopped(&error))?;
-        let shared = self.shared.clone();
-        let done = tokio::task::spawn_blocking(move || {
-            let done = work(&shared);
-            drop(turn);
-            done
-        });
-        done.await.map_err(|error| stopped(&error))?
+        apart(self.shared.clone(), turns, tenant, work).await
     }
 
-    fn turns_of(&self, is_short: bool) -> &Turns {
+    fn turns_of(&self, is_short: bool) -> &Arc<Turns> {
         if is_short { &self.short } else { &self.scans }
     }
+}
+
+/// Does what may take some time where it holds up no other request, when it is its turn.
+async fn apart<T: Send + 'static>(
+    shared: Arc<Shared>,
+    turns: &Turns,
+    tenant: TenantId,
+    work: impl FnOnce(&Shared) -> Result<T, StoreError> + Send + 'static,
+) -> Result<T, StoreError> {
+    let stopped = |error: &dyn std::error::Error| StoreError::Internal(error.to_string());
+    let turn = turns.take(tenant).await.map_err(|error| stopped(&error))?;
+    let done = tokio::task::spawn_blocking(move || {
+        let done = work(&shared);
+        drop(turn);
+        done
+    });
+    done.await.map_err(|error| stopped(&error))?
 }
 
 /// What is damaged is the record that was asked for, where nothing else is known.
@@ -313,24 +325,39 @@ impl Store for Embedded {
         tenant: &Tenant,
         def: &'static ResourceDef,
         query: ListQuery,
+        page_for: PageFor,
     ) -> BoxFuture<'_, Result<Page, StoreError>> {
         let (tenant, now) = (tenant.id(), self.shared.clock.now());
         let turns = self.turns_of(list::is_short(def, &query));
         let spare = turns.spare();
-        let read = move |snapshot: &Snapshot| {
-            list::list(snapshot, tenant, def, query.clone(), now, &spare)
-        };
-        self.read_apart(turns, tenant, read).boxed()
+        let asked = Asked { tenant, def, query, now, page_for };
+        async move {
+            let wanted = asked.clone();
+            let read = move |shared: &Shared| {
+                shared.read_kept(|moment| {
+                    let (page, ids) = list::list(moment, &wanted, &spare)?;
+                    Ok((page, ids, moment.clone()))
+                })
+            };
+            let (page, ids, moment) = self.apart(turns, tenant, read).await?;
+            if ids.is_empty() {
+                return Ok(page);
+            }
+            let with = (self.shared.clone(), self.short.clone());
+            Ok(Page { later: Some(later::read(with, asked, moment, ids)), ..page })
+        }
+        .boxed()
     }
 
     fn activities(
         &self,
         tenant: &Tenant,
         query: ActivityQuery,
+        page_for: PageFor,
     ) -> BoxFuture<'_, Result<Page, StoreError>> {
         let tenant = tenant.id();
         let turns = self.turns_of(read::is_short(&query));
-        let read = move |snapshot: &Snapshot| read::activities(snapshot, tenant, &query);
+        let read = move |snapshot: &Snapshot| read::activities(snapshot, tenant, &query, &page_for);
         self.read_apart(turns, tenant, read).boxed()
     }
 
@@ -352,9 +379,10 @@ impl Store for Embedded {
         &self,
         tenant: &Tenant,
         query: ReportQuery,
+        page_for: PageFor,
     ) -> BoxFuture<'_, Result<Page, StoreError>> {
         let tenant = tenant.id();
-        let read = move |snapshot: &Snapshot| report::list(snapshot, tenant, &query);
+        let read = move |snapshot: &Snapshot| report::list(snapshot, tenant, &query, &page_for);
         self.read_apart(&self.short, tenant, read).boxed()
     }
 

@@ -1,7 +1,8 @@
 //! Commands that are carried out once for all who send them with the same key (R16). What one came to
-//! is kept in its own transaction, for a day, within limits; the oldest make room.
+//! is kept in its own transaction, for a day. Nothing that is kept makes room for others: beyond the limits new keys are
+//! refused, those of events, which need no token, apart from those of calls.
 
-use std::cmp::Ordering;
+use std::{cmp::Ordering, time::Duration};
 
 use redb::ReadableTable;
 use serde::{Deserialize, Serialize};
@@ -22,10 +23,12 @@ use crate::store::{Actor, Answer, Command, OnceKey, Reply, StoreError};
 
 /// How long an outcome is kept, in milliseconds: a day.
 const KEPT_MS: i64 = 24 * 60 * 60 * 1_000;
-/// Most outcomes that are kept for a tenant.
-const MAX_KEPT: u64 = 10_000;
-/// Most bytes of outcomes that are kept for a tenant: 64 MiB.
-const MAX_KEPT_BYTES: u64 = 64 * 1024 * 1024;
+/// Most outcomes of calls that are kept for a tenant: twelve a second, all day.
+const MAX_KEPT_OF_CALLS: u64 = 1_000_000;
+/// The same of events, some 30 MB of rows. One that is sent in bulk counts once, and one that comes alone has a `messageId`.
+const MAX_KEPT_OF_EVENTS: u64 = 100_000;
+/// Most bytes of outcomes that are kept for a tenant: 512 MiB.
+const MAX_KEPT_BYTES: u64 = 512 * 1024 * 1024;
 /// Outcomes whose day is over that go with each new one: more than come in, so that none stays.
 const DROPPED_AT_ONCE: usize = 4;
 
@@ -73,6 +76,11 @@ impl Outcome {
         if names.is_empty() { self } else { Self::Ignoring(Box::new(self), names.to_vec()) }
     }
 
+    /// Whether it is that of events.
+    fn is_of_events(&self) -> bool {
+        matches!(self, Self::Tracked | Self::Parts(_))
+    }
+
     /// How many parts of the call have been carried out.
     fn parts(&self) -> u32 {
         match self {
@@ -110,7 +118,7 @@ impl Outcome {
 
 /// The reply to events that were stored before; what waited then may have been processed since.
 fn stored_before() -> Reply {
-    Reply::Tracked { parked: Vec::new() }
+    Reply::Tracked { parked: Vec::new(), refused: Vec::new() }
 }
 
 /// Carries out a command, unless one with its key has been: then that one's reply is given again. Parts of a
@@ -144,6 +152,12 @@ pub(super) fn carry_out(
             return Ok(Err(StoreError::Unavailable(cause)));
         }
     }
+    if known.is_none() {
+        let is_of_events = matches!(command, Command::Track(_));
+        if let Some(wait) = wait_for_room(tables, pending, tenant, is_of_events, ctx.settled)? {
+            return Ok(Err(StoreError::KeysFull(wait)));
+        }
+    }
     let reply = command::carry_out(actor, command, tables, pending, ctx)?;
     if let Some(outcome) = reply.as_ref().ok().and_then(|reply| Outcome::of(reply, once.part)) {
         let (place, at) = match known {
@@ -160,6 +174,34 @@ fn is_over(at: Timestamp, settled: Timestamp) -> bool {
     settled.as_ms() - at.as_ms() >= KEPT_MS
 }
 
+/// Removes some of what was kept for its day. Says for how long there is no room for another key, if there is none.
+fn wait_for_room(
+    tables: &mut WriteTables<'_>,
+    pending: &mut Pending,
+    tenant: TenantId,
+    is_of_events: bool,
+    settled: Timestamp,
+) -> Result<Option<Duration>, StoreError> {
+    let mut first = oldest(tables, tenant)?;
+    for _ in 0..DROPPED_AT_ONCE {
+        let Some(over) = first.filter(|place| is_over(place.taken_at(), settled)) else { break };
+        drop_kept(tables, pending, tenant, over)?;
+        first = oldest(tables, tenant)?;
+    }
+    let of_events = pending.count(tables, tenant, Counter::OnceEvents)?;
+    let of_calls = pending.count(tables, tenant, Counter::Once)?.saturating_sub(of_events);
+    let is_full = match is_of_events {
+        true => of_events >= MAX_KEPT_OF_EVENTS,
+        false => {
+            let bytes = pending.count(tables, tenant, Counter::OnceBytes)?;
+            of_calls >= MAX_KEPT_OF_CALLS || bytes >= MAX_KEPT_BYTES
+        }
+    };
+    let until = first.map_or(settled.as_ms(), |first| first.taken_at().as_ms() + KEPT_MS);
+    let wait = u64::try_from(until - settled.as_ms()).unwrap_or(0);
+    Ok(is_full.then_some(Duration::from_millis(wait)))
+}
+
 fn keep(
     tables: &mut WriteTables<'_>,
     pending: &mut Pending,
@@ -171,21 +213,13 @@ fn keep(
     let before = tables.once.insert(key, value.as_slice())?.map(|before| bytes_of(before.value()));
     let place = keys::log(tenant, kept.place);
     tables.once_places.insert(place.as_slice(), codec::seal(&place, key).as_slice())?;
-    let mut count = pending.add(tables, tenant, Counter::Once, i64::from(before.is_none()))?;
-    let more = bytes_of(&value) - before.unwrap_or_default();
-    let mut bytes = pending.add(tables, tenant, Counter::OnceBytes, more)?;
-    let mut overdue = DROPPED_AT_ONCE;
-    while let Some(oldest) = oldest(tables, tenant)? {
-        let full = count > MAX_KEPT || bytes > MAX_KEPT_BYTES;
-        let over = overdue > 0 && is_over(oldest.taken_at(), pending.settled());
-        if oldest == kept.place || !(full || over) {
-            break;
-        }
-        overdue = overdue.saturating_sub(1);
-        drop_kept(tables, pending, tenant, oldest)?;
-        count = pending.add(tables, tenant, Counter::Once, 0)?;
-        bytes = pending.add(tables, tenant, Counter::OnceBytes, 0)?;
+    let is_new = i64::from(before.is_none());
+    pending.add(tables, tenant, Counter::Once, is_new)?;
+    if kept.outcome.is_of_events() {
+        pending.add(tables, tenant, Counter::OnceEvents, is_new)?;
     }
+    let more = bytes_of(&value) - before.unwrap_or_default();
+    pending.add(tables, tenant, Counter::OnceBytes, more)?;
     Ok(())
 }
 
@@ -207,10 +241,20 @@ fn drop_kept(
         Some(key) => codec::unseal(&place, key.value())?.to_vec(),
         None => return Ok(()),
     };
-    let bytes = tables.once.remove(key.as_slice())?.map_or(0, |value| bytes_of(value.value()));
+    let Some((bytes, is_of_events)) = removed(tables, &key)? else { return Ok(()) };
     pending.add(tables, tenant, Counter::Once, -1)?;
+    pending.add(tables, tenant, Counter::OnceEvents, -i64::from(is_of_events))?;
     pending.add(tables, tenant, Counter::OnceBytes, -bytes)?;
     Ok(())
+}
+
+/// Removes an outcome; returns its bytes, and whether it is that of events.
+fn removed(tables: &mut WriteTables<'_>, key: &[u8]) -> Result<Option<(i64, bool)>, StoreError> {
+    let value = tables.once.remove(key)?;
+    Ok(value.map(|value| {
+        let kept = codec::unseal_row::<Kept>(key, value.value());
+        (bytes_of(value.value()), kept.is_ok_and(|kept| kept.outcome.is_of_events()))
+    }))
 }
 
 /// Drops the outcomes that name a person, of a limited number behind one; returns the last that was

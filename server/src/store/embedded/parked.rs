@@ -26,32 +26,40 @@ use super::{
     tables::{DUE, WriteTables, first_row, get_row, put_row},
     view::View,
 };
-use crate::store::{Actor, StoreError};
+use crate::store::{Actor, ParkedToday, StoreError};
 
 /// Most events that are planned anew in one command: others wait no longer than for a bulk call.
 const MAX_REPLAYED_PER_COMMAND: usize = 1_000;
 
-/// Keeps an event that has to wait; the oldest make room when there are too many, and are reported.
+/// Whether an event may wait too. Those that do were acknowledged, so that none of them makes room for it; and its sender
+/// leaves to others at least as many places as its own events of today have taken.
+pub(super) fn has_room(
+    tables: &WriteTables<'_>,
+    pending: &mut Pending,
+    tenant: TenantId,
+    sender: Option<&ParkedToday>,
+    event: &ParkedEvent,
+) -> Result<bool, StoreError> {
+    let left = MAX_PARKED.saturating_sub(pending.count(tables, tenant, Counter::Parked)?);
+    let bytes = pending.count(tables, tenant, Counter::ParkedBytes)?;
+    let own = sender.map_or(0, ParkedToday::count);
+    Ok(left > own && bytes.saturating_add_signed(size(event)) <= MAX_PARKED_BYTES)
+}
+
+/// Keeps an event that has to wait.
 pub(super) fn park(
     tables: &mut WriteTables<'_>,
     pending: &mut Pending,
     tenant: TenantId,
     event: &ParkedEvent,
-    now: Timestamp,
 ) -> Result<(), StoreError> {
     put_row(&mut tables.parked, &keys::log(tenant, event.id), event)?;
     for wait in &event.waits {
         let key = keys::waiting(tenant, wait, event.id);
         tables.waiting.insert(key.as_slice(), [].as_slice())?;
     }
-    let mut count = pending.add(tables, tenant, Counter::Parked, 1)?;
-    let mut bytes = pending.add(tables, tenant, Counter::ParkedBytes, size(event))?;
-    while count > MAX_PARKED || bytes > MAX_PARKED_BYTES {
-        let Some(oldest) = oldest(tables, tenant)? else { break };
-        drop_one(tables, pending, tenant, &oldest, now)?;
-        count = pending.count(tables, tenant, Counter::Parked)?;
-        bytes = pending.count(tables, tenant, Counter::ParkedBytes)?;
-    }
+    pending.add(tables, tenant, Counter::Parked, 1)?;
+    pending.add(tables, tenant, Counter::ParkedBytes, size(event))?;
     Ok(())
 }
 
@@ -72,7 +80,7 @@ fn drop_one(
     now: Timestamp,
 ) -> Result<(), StoreError> {
     forget(tables, pending, tenant, event)?;
-    pending.find(tenant, report::parked_dropped(event.route, 1, now));
+    pending.find(tenant, report::parked_dropped(event.route, now));
     Ok(())
 }
 

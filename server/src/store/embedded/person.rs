@@ -95,7 +95,7 @@ pub(super) fn about(
         Part::Parked => parked(snapshot, tenant, person, after)?,
         Part::Report => reported(snapshot, tenant, person, after)?,
     };
-    Ok(Page { items, next: read_to.map(Next::After), total: None })
+    Ok(Page { items, next: read_to.map(Next::After), ..Page::default() })
 }
 
 /// Items as JSON, and the last row that was looked at.

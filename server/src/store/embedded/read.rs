@@ -19,7 +19,7 @@ use super::{
     command,
     history::{self, History},
     keys,
-    list::page_too_large,
+    pager::page_too_large,
     snapshot::Snapshot,
     spans,
     tables::{ACTIVITIES, ReadTable, RecordTables},
@@ -27,7 +27,7 @@ use super::{
 };
 use crate::{
     rate_limit::RateLimits,
-    store::{Answer, Next, Page, Since, StoreError},
+    store::{Answer, Next, Page, PageFor, Since, StoreError},
 };
 
 /// One record.
@@ -86,10 +86,13 @@ pub(super) fn is_short(query: &ActivityQuery) -> bool {
 const MAX_ACTIVITIES_BYTES: usize = 16 * 1024 * 1024;
 
 /// Adds an activity to a page; one that is too large is refused, since a shorter one would look like the last.
-pub(super) fn add_to(page: &mut Page, bytes: &mut usize, text: String) -> Result<(), StoreError> {
-    *bytes += text.len();
-    page.items.push(text);
-    if *bytes <= MAX_ACTIVITIES_BYTES {
+pub(super) fn add_to(
+    page: &mut Page,
+    page_for: &PageFor,
+    activity: &Document,
+) -> Result<(), StoreError> {
+    page.add(page_for.write(activity.to_text())?)?;
+    if page.digest.bytes <= MAX_ACTIVITIES_BYTES {
         return Ok(());
     }
     Err(page_too_large("activities", MAX_ACTIVITIES_BYTES))
@@ -100,20 +103,20 @@ pub(super) fn activities(
     snapshot: &Snapshot,
     tenant: TenantId,
     query: &ActivityQuery,
+    page_for: &PageFor,
 ) -> Result<Page, StoreError> {
     if query.order == ActivityOrder::NewestDate {
-        return by_date::activities(snapshot, tenant, query);
+        return by_date::activities(snapshot, tenant, query, page_for);
     }
     let tables = RecordTables::open(snapshot)?;
     let view = View::of_snapshot(tenant, &tables);
-    let mut page = Page { items: Vec::new(), next: None, total: query.count.then_some(0) };
+    let mut page = Page::of(&page_for.room, query.count.then_some(0));
     let Some(filter) = Filter::resolve(query, &view)? else {
         return Ok(page);
     };
     if query.count {
         page.total = Some(count(snapshot, query, &filter, &view)?);
     }
-    let mut bytes = 0;
     let mut last_taken = None;
     let before = query.after.unwrap_or(ObjectId::MAX);
     for_each(snapshot, query, &filter, &view, before, |found| {
@@ -122,7 +125,7 @@ pub(super) fn activities(
             return Ok(false);
         }
         let answer = selected(query.select.as_deref(), answer(&found, &view)?);
-        add_to(&mut page, &mut bytes, answer.to_text())?;
+        add_to(&mut page, page_for, &answer)?;
         last_taken = Some(found.id);
         Ok(true)
     })?;

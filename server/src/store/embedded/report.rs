@@ -19,7 +19,7 @@ use super::{
     pending::Pending,
     tables::{REPORT, WriteTables, get_row, put_row},
 };
-use crate::store::{Next, Page, StoreError};
+use crate::store::{Next, Page, PageFor, StoreError};
 
 /// Folds a finding into the entry of its cause, or begins one; the oldest makes room.
 pub(super) fn fold(
@@ -168,8 +168,9 @@ pub(super) fn list(
     snapshot: &ReadTransaction,
     tenant: TenantId,
     query: &ReportQuery,
+    page_for: &PageFor,
 ) -> Result<Page, StoreError> {
-    let mut page = Page { items: Vec::new(), next: None, total: None };
+    let mut page = Page::of(&page_for.room, None);
     let (mut last_taken, mut total) = (None, 0);
     let table = snapshot.open_table(REPORT)?;
     let (first, last) = keys::log_range(tenant);
@@ -190,7 +191,8 @@ pub(super) fn list(
             }
             continue;
         }
-        page.items.push(selected(query.select.as_deref(), entry.answer()).to_text());
+        let answer = selected(query.select.as_deref(), entry.answer()).to_text();
+        page.add(page_for.write(answer)?)?;
         last_taken = Some(entry.id);
     }
     page.total = query.count.then_some(total);

@@ -95,6 +95,14 @@ impl Shared {
         self.try_to_read(|| read(&self.snapshot()?))
     }
 
+    /// The same, of what is read on from the same moment afterwards.
+    pub(super) fn read_kept<T>(
+        &self,
+        read: impl Fn(&Arc<Snapshot>) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        self.try_to_read(|| read(&Arc::new(self.snapshot()?)))
+    }
+
     /// Reads what ends at once from the moment that is shared.
     pub(super) fn read_point<T>(
         &self,

@@ -1,5 +1,6 @@
 //! What takes days or a crash, on a store with a clock of the test's.
 
+mod budgets;
 mod damage;
 mod engagement_log;
 mod erasure;
@@ -25,7 +26,7 @@ use super::*;
 use crate::{
     auth::Token,
     store::{
-        OnceKey, Tracking,
+        OnceKey, PageFor, Tracking,
         embedded::{counters::Counter, tables::WriteTables},
     },
 };
@@ -102,8 +103,12 @@ impl World {
     }
 
     async fn track(&self, events: Vec<Event>) {
-        let tracking = Tracking::of(events, self.clock.now(), Route::Realtime);
-        self.write(Command::Track(tracking)).await;
+        self.write(Command::Track(self.tracking(events))).await;
+    }
+
+    fn tracking(&self, events: Vec<Event>) -> Tracking {
+        let is_part = events.len() > 1;
+        Tracking { is_part, ..Tracking::of(events, self.clock.now(), Route::Realtime) }
     }
 
     async fn add_company(&self, external_id: &str) {
@@ -116,14 +121,19 @@ impl World {
 
     async fn actions(&self) -> Vec<String> {
         let query = ActivityQuery::parse(&[("limit".to_owned(), "2000".to_owned())]).unwrap();
-        let page = self.store.activities(&self.actor.tenant, query.query).await.unwrap();
+        let page = self
+            .store
+            .activities(&self.actor.tenant, query.query, PageFor::default())
+            .await
+            .unwrap();
         texts(&page, "action")
     }
 
     /// Each entry as its code and its count.
     async fn report(&self) -> Vec<String> {
         let query = ReportQuery::parse(&[("limit".to_owned(), "2000".to_owned())]).unwrap();
-        let page = self.store.report(&self.actor.tenant, query.query).await.unwrap();
+        let page =
+            self.store.report(&self.actor.tenant, query.query, PageFor::default()).await.unwrap();
         let entry = |text: &String| {
             let entry = Document::parse(text.as_bytes()).unwrap();
             format!("{} {}", entry.text("code").unwrap(), entry.get("count").unwrap().text())
@@ -208,45 +218,17 @@ async fn ids_of_events_are_removed_when_they_are_past() {
 async fn ids_of_too_many_events_are_reported_with_the_way_on_which_they_came() {
     let world = World::new().await;
     world.add_company("acme").await;
-    let tenant = world.actor.tenant.id();
     let full = messages::MAX_MESSAGES_PER_WINDOW;
     let events = vec![Event { message_id: Some("m".to_owned()), ..event("7", "acme", "x") }];
     let tracking = Tracking::of(events, world.clock.now(), Route::Bulk);
     let counter = Counter::Messages(messages::window_of(world.clock.now()));
-    {
-        let transaction = world.store.shared.begin().unwrap();
-        let mut counters = transaction.open_table(tables::COUNTERS).unwrap();
-        let key = counter.key(tenant);
-        let value = codec::seal(&key, &full.to_be_bytes());
-        counters.insert(key.as_slice(), value.as_slice()).unwrap();
-        drop(counters);
-        transaction.commit().unwrap();
-    }
+    set_counter(&world, counter, full);
     world.write(Command::Track(tracking)).await;
     let query = ReportQuery::parse(&[]).unwrap().query;
-    let page = world.store.report(&world.actor.tenant, query).await.unwrap();
+    let page = world.store.report(&world.actor.tenant, query, PageFor::default()).await.unwrap();
     assert_eq!(texts(&page, "code"), ["message_ids_full"]);
     assert_eq!(texts(&page, "route"), ["bulk"]);
     assert_eq!(world.count(counter), full);
-}
-
-#[tokio::test]
-async fn the_oldest_parked_events_make_room_and_are_reported() {
-    let world = World::new().await;
-    let more = 5;
-    let events = (0..MAX_PARKED + more).map(|number| event("7", "acme", &number.to_string()));
-    world.track(events.collect()).await;
-    assert_eq!(world.count(Counter::Parked), MAX_PARKED);
-    assert_eq!(world.report().await, ["parked_dropped 5", "company_unknown 10005"]);
-    world.add_company("acme").await;
-    for _ in 0..MAX_PARKED / 1_000 {
-        world.write(Command::Replay).await;
-    }
-    let actions = world.actions().await;
-    assert_eq!((actions[0].as_str(), actions.len()), ("10004", 2_000));
-    assert_eq!(world.rows(tables::ACTIVITIES), MAX_PARKED);
-    assert_eq!((world.rows(tables::WAITING), world.rows(tables::DUE)), (0, 0));
-    assert_eq!(world.count(Counter::ParkedBytes), 0);
 }
 
 #[tokio::test]
@@ -370,7 +352,8 @@ async fn an_entry_lets_those_go_on_that_wait_behind_it_and_no_others() {
     let store = Embedded::open(folder.path(), CACHE_BYTES, clock.clone()).unwrap();
     let world = World { store, clock, actor, folder, log_limits: LogLimits::default() };
     let query = ReportQuery::parse(&[("code".to_owned(), "company_unknown".to_owned())]).unwrap();
-    let page = world.store.report(&world.actor.tenant, query.query).await.unwrap();
+    let page =
+        world.store.report(&world.actor.tenant, query.query, PageFor::default()).await.unwrap();
     let mut went_on = Vec::new();
     for id in texts(&page, "_id") {
         let id = ObjectId::parse(&id).unwrap();
@@ -394,7 +377,8 @@ async fn paged(world: &World, parameter: (&str, &str), limit: usize) -> Vec<Stri
         pairs.push(("limit".to_owned(), limit.to_string()));
         pairs.extend(after.map(|id: ObjectId| ("after".to_owned(), id.to_string())));
         let query = ActivityQuery::parse(&pairs).unwrap().query;
-        let page = world.store.activities(&world.actor.tenant, query).await.unwrap();
+        let page =
+            world.store.activities(&world.actor.tenant, query, PageFor::default()).await.unwrap();
         actions.extend(texts(&page, "action"));
         let Some(crate::store::Next::After(id)) = page.next else { return actions };
         after = Some(id);
@@ -475,26 +459,6 @@ async fn events_whose_company_comes_while_no_users_are_made_go_on_when_they_are(
 }
 
 #[tokio::test]
-async fn an_event_that_made_room_for_others_can_be_sent_again() {
-    let world = World::new().await;
-    let of = |number: u64| Event {
-        message_id: Some(format!("m{number}")),
-        ..event(&number.to_string(), "late", &number.to_string())
-    };
-    world.track((0..=MAX_PARKED).map(of).collect()).await;
-    world.add_company("late").await;
-    world.track(vec![of(0), of(1)]).await;
-    let mut replayed = true;
-    while replayed {
-        replayed =
-            matches!(world.write(Command::Replay).await, Reply::WentOn(went_on) if went_on > 0);
-    }
-    let of_first = paged(&world, ("endUserId", "extid-0"), 10).await;
-    let of_second = paged(&world, ("endUserId", "extid-1"), 10).await;
-    assert_eq!((of_first, of_second), (vec!["0".to_owned()], vec!["1".to_owned()]));
-}
-
-#[tokio::test]
 async fn events_of_users_that_the_tenant_makes_itself_wait_until_it_does_no_more() {
     let world = World::new().await;
     world.add_company("acme").await;
@@ -507,6 +471,17 @@ async fn events_of_users_that_the_tenant_makes_itself_wait_until_it_does_no_more
     world.write(set(r#"{"autoCreateEndUsers":true}"#)).await;
     world.write(Command::Replay).await;
     assert_eq!((world.actions().await.len(), world.count(Counter::Parked)), (1, 0));
+}
+
+/// Has a counter stand elsewhere.
+fn set_counter(world: &World, counter: Counter, count: u64) {
+    let transaction = world.store.shared.begin().unwrap();
+    let mut counters = transaction.open_table(tables::COUNTERS).unwrap();
+    let key = counter.key(world.actor.tenant.id());
+    let value = codec::seal(&key, &count.to_be_bytes());
+    counters.insert(key.as_slice(), value.as_slice()).unwrap();
+    drop(counters);
+    transaction.commit().unwrap();
 }
 
 /// What comes of a part of a body with a key.

@@ -114,6 +114,7 @@ async fn tickets_are_found_among_many() {
     assert_eq!(tickets_of(&world, &person).await, (0, 3));
     let pairs = [("email".to_owned(), "bob@x.example".to_owned())];
     let query = ListQuery::parse(&TICKET, &pairs).unwrap().query;
-    let others = world.store.list(&world.actor.tenant, &TICKET, query).await.unwrap();
+    let others =
+        world.store.list(&world.actor.tenant, &TICKET, query, PageFor::default()).await.unwrap();
     assert_eq!(others.items.len(), TICKET.list.default);
 }

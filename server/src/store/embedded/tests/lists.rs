@@ -29,7 +29,8 @@ async fn page(world: &World, pairs: &[(&str, &str)]) -> (Vec<usize>, Option<Obje
     let pairs: Vec<_> =
         pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
     let query = ListQuery::parse(&TICKET, &pairs).unwrap().query;
-    let page = world.store.list(&world.actor.tenant, &TICKET, query).await.unwrap();
+    let page =
+        world.store.list(&world.actor.tenant, &TICKET, query, PageFor::default()).await.unwrap();
     let found = texts(&page, "sourceId").iter().map(|id| id.parse().unwrap()).collect();
     match page.next {
         Some(Next::After(last)) => (found, Some(last)),

@@ -1,0 +1,272 @@
+//! Who sends events without a token: anybody who knows the UUID of a tenant, which every visitor of its pages does. What
+//! they can have stored in a day is limited apart from what its callers can, for the tenant and for each address: one
+//! address leaves to the others at least as much as it has had.
+//!
+//! It is counted in memory, from midnight to midnight in UTC. A restart begins anew; nobody outside can cause one.
+
+use std::{
+    collections::HashMap,
+    net::IpAddr,
+    num::NonZeroU64,
+    sync::{Mutex, PoisonError},
+    time::Duration,
+};
+
+use poem::{
+    Request,
+    http::{HeaderMap, HeaderName},
+};
+use svctrack_core::value::{TenantId, Timestamp, time::DAY_MS};
+
+use crate::{
+    auth::Tenant,
+    error::{Error, Spent},
+    limits::{EVENT_BYTES, MAX_ADDRESSES, MAX_KEYS_A_DAY},
+    rate_limit::RateLimits,
+    store::ParkedToday,
+};
+
+const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
+/// Leading bytes of an IPv6 address that one sender has: a network of the smallest size that is given out.
+const NETWORK_BYTES: usize = 8;
+
+/// The address of a sender: of IPv6 its network, in which a sender can choose.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Address([u8; 16]);
+
+impl Address {
+    /// Stands for all beyond those that are told apart.
+    const OTHERS: Self = Self([0; 16]);
+
+    /// From where a request comes. A proxy on the same machine says for whom it speaks, in the last entry of
+    /// `X-Forwarded-For`; without that it is not known.
+    pub(crate) fn of(request: &Request) -> Option<Self> {
+        let peer = request.remote_addr().as_socket_addr()?.ip();
+        Self::behind(peer, request.headers())
+    }
+
+    fn behind(peer: IpAddr, headers: &HeaderMap) -> Option<Self> {
+        if !peer.to_canonical().is_loopback() {
+            return Some(peer.into());
+        }
+        let forwarded = headers.get_all(FORWARDED_FOR).iter().next_back()?;
+        let last = forwarded.to_str().ok()?.rsplit(',').next()?.trim();
+        last.parse().ok().map(IpAddr::into)
+    }
+
+    pub(crate) fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl From<IpAddr> for Address {
+    fn from(address: IpAddr) -> Self {
+        match address.to_canonical() {
+            IpAddr::V4(address) => Self(address.to_ipv6_mapped().octets()),
+            IpAddr::V6(address) => {
+                let mut bytes = address.octets();
+                bytes.iter_mut().skip(NETWORK_BYTES).for_each(|byte| *byte = 0);
+                Self(bytes)
+            }
+        }
+    }
+}
+
+/// Who sends events of a tenant.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sender {
+    pub(crate) tenant: Tenant,
+    /// The limits that the tenant has set for itself.
+    pub(crate) limits: RateLimits,
+    /// None where it is not known.
+    pub(crate) address: Option<Address>,
+}
+
+/// What all senders have had today.
+pub(crate) struct Senders {
+    /// What those of a tenant may have stored in a day, in bytes.
+    max_bytes: u64,
+    days: Mutex<HashMap<TenantId, Day>>,
+}
+
+/// A day of a tenant.
+struct Day {
+    number: i64,
+    bytes: Left,
+    keys: Left,
+    parked: HashMap<Address, ParkedToday>,
+}
+
+impl Senders {
+    /// Senders who may have so many bytes stored in a day for each tenant; any number where that is not limited.
+    pub(crate) fn new(max_bytes: Option<NonZeroU64>) -> Self {
+        Self { max_bytes: max_bytes.map_or(u64::MAX, NonZeroU64::get), days: Mutex::default() }
+    }
+
+    /// Counts events, whose text has so many bytes; returns how many of their address were parked today.
+    ///
+    /// # Errors
+    /// [`Error::Spent`].
+    pub(crate) fn take_events(
+        &self,
+        sender: &Sender,
+        (events, bytes): (usize, usize),
+        now: Timestamp,
+    ) -> Result<Option<ParkedToday>, Error> {
+        let bytes = bytes.saturating_add(events.saturating_mul(EVENT_BYTES));
+        self.on(sender, now, |day| {
+            let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
+            if !day.bytes.take(sender.address, bytes) {
+                return Err(Error::Spent(Spent::Bytes, until_midnight(now)));
+            }
+            Ok(sender.address.map(|address| {
+                let address = told_apart(&day.parked, address);
+                day.parked.entry(address).or_default().clone()
+            }))
+        })
+    }
+
+    /// Counts a call with an `Idempotency-Key`.
+    ///
+    /// # Errors
+    /// [`Error::Spent`].
+    pub(crate) fn take_key(&self, sender: &Sender, now: Timestamp) -> Result<(), Error> {
+        let is_taken = self.on(sender, now, |day| day.keys.take(sender.address, 1));
+        is_taken.then_some(()).ok_or_else(|| Error::Spent(Spent::Keys, until_midnight(now)))
+    }
+
+    fn on<T>(&self, sender: &Sender, now: Timestamp, count: impl FnOnce(&mut Day) -> T) -> T {
+        let new = || Day {
+            number: now.epoch_days(),
+            bytes: Left { left: self.max_bytes, had: HashMap::new() },
+            keys: Left { left: MAX_KEYS_A_DAY, had: HashMap::new() },
+            parked: HashMap::new(),
+        };
+        let mut days = self.days.lock().unwrap_or_else(PoisonError::into_inner);
+        let day = days.entry(sender.tenant.id()).or_insert_with(new);
+        if day.number != now.epoch_days() {
+            *day = new();
+        }
+        count(day)
+    }
+}
+
+fn until_midnight(now: Timestamp) -> Duration {
+    let ms = (now.epoch_days() + 1) * DAY_MS - now.as_ms();
+    Duration::from_millis(u64::try_from(ms).unwrap_or(0))
+}
+
+/// The address itself, or what stands for all beyond as many as are told apart.
+fn told_apart<V>(known: &HashMap<Address, V>, address: Address) -> Address {
+    let is_one = known.len() < MAX_ADDRESSES || known.contains_key(&address);
+    if is_one { address } else { Address::OTHERS }
+}
+
+/// How much is left of something, and what each address has had of it.
+struct Left {
+    left: u64,
+    had: HashMap<Address, u64>,
+}
+
+impl Left {
+    /// Takes some; says whether there was enough. A sender whose address is not known may take all: behind a proxy that
+    /// does not say it, that is everybody.
+    fn take(&mut self, address: Option<Address>, amount: u64) -> bool {
+        let Some(left) = self.left.checked_sub(amount) else { return false };
+        if let Some(address) = address {
+            let address = told_apart(&self.had, address);
+            let had = self.had.get(&address).map_or(0, |had| *had).saturating_add(amount);
+            if had > left {
+                return false;
+            }
+            self.had.insert(address, had);
+        }
+        self.left = left;
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use poem::http::HeaderValue;
+
+    use super::*;
+
+    fn noon() -> Timestamp {
+        Timestamp::from_ms_clamped(DAY_MS / 2)
+    }
+
+    fn sender(tenant: u8, address: &str) -> Sender {
+        Sender {
+            tenant: Tenant::for_test(TenantId::from_bytes([tenant; 16])),
+            limits: RateLimits::default(),
+            address: address.parse().ok().map(IpAddr::into),
+        }
+    }
+
+    fn takes(senders: &Senders, sender: &Sender, bytes: usize, now: Timestamp) -> bool {
+        senders.take_events(sender, (0, bytes), now).is_ok()
+    }
+
+    #[test]
+    fn an_address_leaves_to_others_as_much_as_it_has_had_and_tenants_have_their_own() {
+        let senders = Senders::new(NonZeroU64::new(12));
+        let (a, b) = (sender(1, "192.0.2.1"), sender(1, "192.0.2.2"));
+        assert!(takes(&senders, &a, 6, noon()) && !takes(&senders, &a, 1, noon()));
+        assert!(takes(&senders, &b, 3, noon()) && !takes(&senders, &b, 1, noon()));
+        let unknown = sender(1, "");
+        assert!(takes(&senders, &unknown, 3, noon()) && !takes(&senders, &unknown, 1, noon()));
+        assert!(takes(&senders, &sender(2, "192.0.2.1"), 6, noon()));
+        let tomorrow = Timestamp::from_ms_clamped(DAY_MS);
+        assert!(takes(&senders, &a, 6, tomorrow));
+    }
+
+    #[test]
+    fn each_event_counts_more_than_its_text() {
+        let senders = Senders::new(NonZeroU64::new(2 * EVENT_BYTES as u64 + 3));
+        let sender = sender(1, "");
+        assert!(senders.take_events(&sender, (1, 3), noon()).is_ok());
+        let refused = senders.take_events(&sender, (1, 1), noon());
+        let half_a_day = Duration::from_secs(12 * 60 * 60);
+        assert!(matches!(refused, Err(Error::Spent(Spent::Bytes, wait)) if wait == half_a_day));
+    }
+
+    #[test]
+    fn what_was_parked_is_counted_for_an_address() {
+        let senders = Senders::new(None);
+        let parked = |address| senders.take_events(&sender(1, address), (1, 1), noon()).unwrap();
+        parked("192.0.2.1").unwrap().add();
+        assert_eq!(parked("192.0.2.1").unwrap().count(), 1);
+        assert_eq!(parked("192.0.2.2").unwrap().count(), 0);
+        assert!(parked("").is_none());
+    }
+
+    #[test]
+    fn addresses_beyond_those_that_are_told_apart_are_one() {
+        let mut left = Left { left: u64::MAX, had: HashMap::new() };
+        for number in 0..2 * MAX_ADDRESSES as u32 {
+            assert!(left.take(Some(IpAddr::from(number.to_be_bytes()).into()), 1));
+        }
+        assert_eq!(left.had.len(), MAX_ADDRESSES + 1);
+        assert_eq!(left.had[&Address::OTHERS], MAX_ADDRESSES as u64);
+    }
+
+    #[test]
+    fn a_proxy_on_the_same_machine_says_for_whom_it_speaks() {
+        let of = |peer: &str, forwarded: &'static str| {
+            let headers = [(FORWARDED_FOR, HeaderValue::from_static(forwarded))];
+            Address::behind(peer.parse().unwrap(), &headers.into_iter().collect())
+        };
+        let address = |text: &str| Some(Address::from(text.parse::<IpAddr>().unwrap()));
+        for (peer, forwarded, expected) in [
+            ("127.0.0.1", "192.0.2.9, 192.0.2.1", address("192.0.2.1")),
+            ("::1", "2001:db8:1:2:3::4", address("2001:db8:1:2::")),
+            ("127.0.0.1", "unknown", None),
+            ("127.0.0.1", "", None),
+            ("192.0.2.7", "192.0.2.1", address("192.0.2.7")),
+            ("::ffff:192.0.2.7", "", address("192.0.2.7")),
+        ] {
+            assert_eq!(of(peer, forwarded), expected, "{peer} {forwarded}");
+        }
+    }
+}

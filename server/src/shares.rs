@@ -1,0 +1,97 @@
+//! Something of which there is so much for all: whoever takes of it leaves to others at least as much as they hold then.
+//! So one alone has at most half, two have a third each, and there is always some left for who comes next.
+
+use std::{
+    collections::HashMap,
+    hash::Hash,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+/// What is shared, in units that are its owner's.
+pub(crate) struct Shares<K>(Mutex<State<K>>);
+
+struct State<K> {
+    free: usize,
+    held: HashMap<K, usize>,
+}
+
+impl<K: Copy + Eq + Hash> Shares<K> {
+    pub(crate) fn new(total: usize) -> Arc<Self> {
+        Arc::new(Self(Mutex::new(State { free: total, held: HashMap::new() })))
+    }
+
+    /// Some of it, for as long as it is held; none where too little would be left.
+    pub(crate) fn take(self: &Arc<Self>, holder: K, amount: usize) -> Option<Share<K>> {
+        let mut share = Share { shares: self.clone(), holder, amount: 0 };
+        share.grow(amount).then_some(share)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State<K>> {
+        // Whoever panics while it is locked has changed nothing.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What somebody holds.
+pub(crate) struct Share<K: Copy + Eq + Hash> {
+    shares: Arc<Shares<K>>,
+    holder: K,
+    amount: usize,
+}
+
+impl<K: Copy + Eq + Hash> Share<K> {
+    pub(crate) fn amount(&self) -> usize {
+        self.amount
+    }
+
+    /// Takes more; says whether there was enough.
+    pub(crate) fn grow(&mut self, by: usize) -> bool {
+        let mut state = self.shares.lock();
+        let held = state.held.get(&self.holder).copied().unwrap_or(0).saturating_add(by);
+        let left = state.free.checked_sub(by).filter(|left| held <= *left);
+        let Some(left) = left else { return false };
+        state.free = left;
+        state.held.insert(self.holder, held);
+        self.amount += by;
+        true
+    }
+
+    /// Gives some of it back.
+    pub(crate) fn shrink(&mut self, by: usize) {
+        let by = by.min(self.amount);
+        let mut state = self.shares.lock();
+        self.amount -= by;
+        state.free += by;
+        let held = state.held.get(&self.holder).map_or(0, |held| held.saturating_sub(by));
+        match held {
+            0 => state.held.remove(&self.holder),
+            held => state.held.insert(self.holder, held),
+        };
+    }
+}
+
+impl<K: Copy + Eq + Hash> Drop for Share<K> {
+    fn drop(&mut self) {
+        self.shrink(self.amount);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_takes_leaves_as_much_to_others() {
+        let shares = Shares::new(12);
+        let mut first = shares.take('a', 6).unwrap();
+        assert!(!first.grow(1) && shares.take('a', 1).is_none());
+        let second = shares.take('b', 3).unwrap();
+        assert!(shares.take('b', 1).is_none() && shares.take('c', 2).is_none());
+        let third = shares.take('c', 1).unwrap();
+        first.shrink(4);
+        assert_eq!((first.amount(), shares.take('c', 2).is_some()), (2, true));
+        drop((first, second, third));
+        let state = shares.lock();
+        assert_eq!((state.free, state.held.len()), (12, 0));
+    }
+}

@@ -1,0 +1,285 @@
+//! Those who ask for much and take nothing, and those who know nothing but a tenant's UUID: what they use up is theirs, and
+//! others are served meanwhile.
+
+use std::time::Duration;
+
+use futures_util::{StreamExt as _, stream};
+use hyper::{Method, StatusCode};
+use serde_json::{Value, json};
+use svctrack_server::auth::Token;
+use svctrack_tests::{
+    TENANT,
+    attack::{fill_with_large, unread},
+    client::{Answer, Client},
+    process::{PATIENCE, Server, peak_memory},
+};
+use tempfile::TempDir;
+
+const JSON: (&str, &str) = ("content-type", "application/json");
+/// What the server may have of memory with a cache of 64 MiB, in bytes.
+const MEMORY_BYTES: u64 = 256 * 1024 * 1024;
+/// Large records of a list: 62 MB.
+const LARGE: usize = 66;
+
+/// A server with two tenants, neither of which knows of the other.
+struct Two {
+    server: Server,
+    /// A client of the first.
+    one: Client,
+    /// A client of the second, and where its events are sent.
+    other: Client,
+    other_events: String,
+    _folder: TempDir,
+}
+
+impl Two {
+    async fn start(flags: &[&str]) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let (token, operator) = (Token::generate().unwrap(), Token::generate().unwrap());
+        let server = Server::start_with_operator(folder.path(), &token, &operator, flags).await;
+        let operator = server.client.with_token(operator.reveal());
+        let made = operator.post("/tenants", &json!({"name": "other"})).await.json();
+        let other = server.client.with_token(made["token"]["token"].as_str().unwrap());
+        let other_events = format!("/analytics/{}", made["_id"].as_str().unwrap());
+        for client in [&server.client, &other] {
+            let acme = json!({"name": "Acme", "externalId": "acme"});
+            assert_eq!(client.post("/companies", &acme).await.status, StatusCode::OK);
+        }
+        let one = server.client.clone();
+        Self { server, one, other, other_events, _folder: folder }
+    }
+
+    /// What the other tenant does every day; none of it is rejected.
+    async fn other_is_served(&self) {
+        let list = self.other.get("/companies?limit=2000").await;
+        assert_eq!((list.status, list.json().as_array().unwrap().len()), (StatusCode::OK, 2_000));
+        assert_eq!(self.other.get("/companies/extid-acme").await.status, StatusCode::OK);
+        let event = json!({"externalId": "7", "companyExternalId": "acme", "action": "x"});
+        assert_eq!(self.other.post(&self.other_events, &event).await.text(), "OK");
+    }
+}
+
+/// Stores companies whose names have so many bytes.
+async fn fill(client: &Client, count: usize, name_bytes: usize) {
+    let name = "x".repeat(name_bytes);
+    let item = |number| json!({"name": name, "externalId": format!("c{number}")});
+    let items: Vec<_> = (0..count).map(item).collect();
+    let sent = client.send(Method::PUT, "/companies", &[JSON], json!(items).to_string()).await;
+    assert_eq!(sent.unwrap().json()["created"], count);
+}
+
+fn header<'a>(answer: &'a Answer, name: &str) -> &'a str {
+    answer.headers[name].to_str().unwrap()
+}
+
+fn many(statuses: &[u16], status: u16) -> usize {
+    statuses.iter().filter(|one| **one == status).count()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn large_lists_that_nobody_reads_take_little_memory_and_hold_up_no_other_tenant() {
+    let two = Two::start(&["--cache-mb", "64"]).await;
+    fill(&two.other, 2_000, 500).await;
+    fill_with_large(&two.one, LARGE).await;
+    two.other_is_served().await;
+    let (held, statuses) = unread(&two.one, "/companies?limit=2000", 8).await;
+    assert_eq!(statuses, [200; 8]);
+    for _ in 0..5 {
+        two.other_is_served().await;
+    }
+    let (other_held, statuses) = unread(&two.one, "/companies/extid-1", 64).await;
+    assert!(many(&statuses, 200) > 20, "{statuses:?}");
+    for _ in 0..5 {
+        two.other_is_served().await;
+    }
+    let peak = peak_memory(two.server.id());
+    println!("at most {peak} bytes of memory");
+    assert!(peak < MEMORY_BYTES, "{peak} bytes");
+    drop((held, other_held));
+    whole_list_is_read(&two.one).await;
+    two.server.kill().await;
+}
+
+/// A list whose records are read as they are sent is the same as one that is held.
+async fn whole_list_is_read(client: &Client) {
+    let path = "/companies?limit=2000&count=true";
+    let list = client.get(path).await;
+    assert_eq!(list.status, StatusCode::OK, "{}", list.body.len());
+    let names = |list: &Answer| -> Vec<String> {
+        let list = list.json();
+        let names = list.as_array().unwrap().iter();
+        names.map(|company| company["name"].as_str().unwrap().to_owned()).collect()
+    };
+    let expected = ["Acme".to_owned()].into_iter().chain((0..LARGE).map(|name| name.to_string()));
+    assert_eq!(names(&list), expected.collect::<Vec<_>>());
+    assert_eq!(list.headers["svctrack-total"], (LARGE + 1).to_string().as_str());
+    let etag = header(&list, "etag");
+    let known = client.send(Method::GET, path, &[("if-none-match", etag)], "").await.unwrap();
+    assert_eq!((known.status, known.body.len()), (StatusCode::NOT_MODIFIED, 0));
+    let packed = [("accept-encoding", "gzip")];
+    let packed = client.send(Method::GET, path, &packed, "").await.unwrap();
+    assert_eq!((header(&packed, "content-encoding"), header(&packed, "etag")), ("gzip", etag));
+    let mut unpacked = Vec::new();
+    std::io::copy(&mut flate2::read::MultiGzDecoder::new(&packed.body[..]), &mut unpacked).unwrap();
+    assert!(unpacked == list.body);
+    let first = client.get("/companies?limit=1").await.json();
+    let csv = client.send(Method::GET, path, &[("accept", "text/csv")], "").await.unwrap();
+    let mut lines = csv.text().lines();
+    assert!(lines.next().unwrap().starts_with("_id,"));
+    assert!(lines.next().unwrap().starts_with(first[0]["_id"].as_str().unwrap()));
+    assert_eq!(
+        (lines.count(), header(&csv, "content-length")),
+        (LARGE, csv.body.len().to_string().as_str())
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_tenant_whose_lists_nobody_reads_leaves_room_to_others() {
+    let two = Two::start(&["--cache-mb", "64"]).await;
+    fill(&two.other, 2_000, 500).await;
+    fill(&two.one, 2_000, 1_500).await;
+    let (_held, statuses) = unread(&two.one, "/companies?limit=2000", 150).await;
+    // Each has 3 MB or more, of which the system takes some.
+    assert!(many(&statuses, 200) >= 8 && many(&statuses, 503) > 0, "{statuses:?}");
+    assert_eq!(many(&statuses, 200) + many(&statuses, 503), 150);
+    for _ in 0..5 {
+        two.other_is_served().await;
+    }
+    // What is small needs no room.
+    assert_eq!(two.one.get("/companies?limit=10").await.status, StatusCode::OK);
+    let peak = peak_memory(two.server.id());
+    assert!(peak < MEMORY_BYTES, "{peak} bytes");
+    two.server.kill().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_tenant_that_listens_to_many_streams_leaves_some_to_others() {
+    let two = Two::start(&[]).await;
+    let (_held, statuses) = unread(&two.one, "/activities/stream", 256).await;
+    assert_eq!((many(&statuses, 200), many(&statuses, 503)), (128, 128));
+    let (_other, statuses) = unread(&two.other, "/activities/stream", 50).await;
+    assert_eq!(many(&statuses, 200), 50);
+    two.server.kill().await;
+}
+
+async fn keyed(client: &Client, path: &str, key: &str, body: &Value) -> Answer {
+    client
+        .send(Method::POST, path, &[JSON, ("idempotency-key", key)], body.to_string())
+        .await
+        .unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn keys_of_events_push_out_none_of_those_of_calls() {
+    let two = Two::start(&[]).await;
+    let product = json!({"name": "Plan"});
+    let first = keyed(&two.one, "/products", "k", &product).await;
+    let anybody = Client::new(&two.server.base, None);
+    let path = format!("/analytics/{TENANT}");
+    let event = json!({"externalId": "7", "companyExternalId": "acme"});
+    let send = |number: usize| {
+        let (anybody, path, event) = (&anybody, &path, &event);
+        async move {
+            assert_eq!(keyed(anybody, path, &number.to_string(), event).await.text(), "OK");
+        }
+    };
+    stream::iter(0..10_050).map(send).buffer_unordered(64).collect::<Vec<()>>().await;
+    let again = keyed(&two.one, "/products", "k", &product).await;
+    assert!(again.headers.contains_key("idempotent-replayed"));
+    assert_eq!(again.text(), first.text());
+    let again = keyed(&anybody, &path, "0", &event).await;
+    assert!(again.headers.contains_key("idempotent-replayed"));
+    two.server.kill().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_event_that_waits_makes_room_for_no_other_one() {
+    let two = Two::start(&[]).await;
+    let event = |action: &str, company: &str| json!({"externalId": action, "companyExternalId": company, "action": action});
+    assert_eq!(two.one.track(&event("first", "late")).await.unwrap().text(), "OK");
+    let row = |number: usize| json!({"euExtId": number.to_string(), "cId": "never", "action": "x"});
+    let rows: Vec<_> = (0..10_100).map(row).collect();
+    let path = format!("/analytics/bulk/{TENANT}");
+    let sent = two.one.post(&path, &json!(rows)).await;
+    assert_eq!((sent.status, header(&sent, "svctrack-rejected-count")), (StatusCode::OK, "101"));
+    assert!(header(&sent, "svctrack-rejected").starts_with("9999,10000,"));
+    let row = json!([row(0)]);
+    for refused in
+        [two.one.track(&event("second", "late")).await.unwrap(), two.one.post(&path, &row).await]
+    {
+        assert_eq!(
+            (refused.status, refused.json()["code"].as_str()),
+            (StatusCode::TOO_MANY_REQUESTS, Some("too_many_parked"))
+        );
+        assert!(refused.headers.contains_key("retry-after"));
+    }
+    let acme = json!({"name": "Late", "externalId": "late"});
+    assert_eq!(two.one.post("/companies", &acme).await.status, StatusCode::OK);
+    let started = std::time::Instant::now();
+    while two.one.actions().await != ["first"] {
+        assert!(started.elapsed() < PATIENCE, "it does not go on");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    assert_eq!(two.one.track(&event("second", "late")).await.unwrap().text(), "OK");
+    assert_eq!(two.one.actions().await, ["second", "first"]);
+    two.server.kill().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn calls_that_are_refused_use_up_nothing_of_a_tenants_rate() {
+    let two = Two::start(&["--tracking-rate-limit", "30"]).await;
+    let anybody = Client::new(&two.server.base, None);
+    let path = format!("/analytics/{TENANT}");
+    let refused = async |body: &'static str, path: String| {
+        for _ in 0..200 {
+            let answer = anybody.send(Method::POST, &path, &[], body).await.unwrap();
+            assert!([400, 422].contains(&answer.status.as_u16()), "{}", answer.text());
+        }
+    };
+    tokio::join!(
+        refused("{", path.clone()),
+        refused(r#"{"action": "x"}"#, path.clone()),
+        refused("[{}, ", format!("/analytics/bulk/{TENANT}")),
+    );
+    let event = json!({"externalId": "7", "companyExternalId": "acme", "action": "x"});
+    for _ in 0..60 {
+        assert_eq!(two.one.track(&event).await.unwrap().text(), "OK");
+    }
+    two.server.kill().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_senders_may_have_stored_in_a_day_is_limited_for_a_tenant_and_an_address() {
+    let two = Two::start(&["--tracking-daily-mb", "1"]).await;
+    let note = "x".repeat(60_000);
+    let event = json!({"externalId": "7", "companyExternalId": "acme", "action": "x", "info": {"note": note}});
+    let path = format!("/analytics/{TENANT}");
+    // A proxy on the same machine says for whom it speaks.
+    let send = async |address: &str| {
+        let headers = [("x-forwarded-for", address)];
+        two.one.send(Method::POST, &path, &headers, event.to_string()).await.unwrap()
+    };
+    let mut taken = Vec::new();
+    for address in ["192.0.2.1", "192.0.2.1, 192.0.2.2", "192.0.2.3"] {
+        let mut count = 0;
+        let refused = loop {
+            let answer = send(address).await;
+            if answer.status != StatusCode::OK {
+                break answer;
+            }
+            count += 1;
+        };
+        taken.push(count);
+        assert_eq!(
+            (refused.status, refused.json()["code"].as_str()),
+            (StatusCode::TOO_MANY_REQUESTS, Some("daily_limit_reached"))
+        );
+        let seconds: u64 = header(&refused, "retry-after").parse().unwrap();
+        assert!((1..=86_401).contains(&seconds));
+    }
+    // Of the 17 that there is room for.
+    assert_eq!(taken, [8, 4, 2]);
+    assert_eq!(two.other.post(&two.other_events, &event).await.text(), "OK");
+    assert_eq!(two.one.post("/products", &json!({"name": "Plan"})).await.status, StatusCode::OK);
+    two.server.kill().await;
+}
