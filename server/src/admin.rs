@@ -386,7 +386,12 @@ impl Stopped {
         body: Body,
     ) -> Result<Answered, String> {
         let uri: Uri = path.parse().map_err(|_| "this cannot be asked for".to_owned())?;
-        let mut request = Request::builder().method(method).uri(uri).content_type(kind).body(body);
+        let mut request = Request::builder()
+            .method(method)
+            .uri(uri)
+            .header(header::HOST, "localhost")
+            .content_type(kind)
+            .body(body);
         request.extensions_mut().insert(ByFile(self.tenant));
         let answered = self.endpoint.call(request).await;
         let (head, body) = answered.map_err(|error| error.to_string())?.into_parts();

@@ -1,162 +1,286 @@
-//! Bodies: read under a cap that counts what is decoded, within deadlines, and within a budget for
-//! the whole process.
+//! Bodies: read under a cap that counts what is decoded, as fast as they must come, and within a budget for the whole
+//! process.
 
 use std::{
-    future::Future,
     io::{self, Read as _},
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use bytes::{Bytes, BytesMut};
 use flate2::read::MultiGzDecoder;
-use futures_util::FutureExt as _;
 use http_body_util::{BodyExt as _, combinators::BoxBody};
-use hyper::body::Body as _;
-use poem::{Request, http::header};
-use svctrack_core::tracking::event::MAX_EVENT_BYTES;
+use hyper::body::{Body as _, Frame};
+use poem::{
+    Request,
+    http::{Method, header},
+};
+use svctrack_core::{tracking::event::MAX_EVENT_BYTES, value::TenantId};
 use tokio::{
-    sync::{Semaphore, SemaphorePermit},
     task::spawn_blocking,
-    time::timeout,
+    time::{Instant, timeout_at},
 };
 
 use crate::{
+    body_room::{BodyRoom, Need, Owner, Place},
     error::Error,
     limits::{
-        BODY_BUDGET_WAIT, BODY_IDLE_TIMEOUT, BODY_TIMEOUT, LARGE_BODY_BUDGET_KIB,
-        LARGE_BODY_BUDGET_WAIT, LARGE_BODY_IDLE_TIMEOUT, MAX_RECORD_BYTES,
-        MIN_BODY_BYTES_PER_SECOND, MIN_LARGE_BODY_BYTES_PER_SECOND, PACKED_BODY_BUDGET_KIB,
-        SMALL_BODY_BUDGET_KIB,
+        BODY_BUDGET_WAIT, BODY_TIMEOUT, FREE_BODY_BYTES, LARGE_BODY_BUDGET_BYTES,
+        LARGE_BODY_BUDGET_WAIT, LARGE_BODY_PACE, LARGE_BODY_SHARE_BYTES, MAX_PACKED_BYTES,
+        MAX_RECORD_BYTES, PACKED_BODY_BUDGET_BYTES, Pace, SMALL_BODY_BUDGET_BYTES, SMALL_BODY_PACE,
+        SMALL_BODY_SHARE_BYTES,
     },
+    senders::Address,
 };
 
 /// What some editors and exporters write before a text, to say that it is UTF-8.
 const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 
-/// Largest packed body, in bytes.
-const MAX_PACKED_BYTES: usize = PACKED_BODY_BUDGET_KIB as usize * 1024;
+/// Media types that a form can have.
+const FORM_TYPES: [&str; 3] =
+    ["application/x-www-form-urlencoded", "multipart/form-data", "text/plain"];
 
-/// Room for all bodies that are being read or served, in KiB; a body that has outgrown the small ones
-/// takes what it still needs of the room for large ones.
+/// Room for all bodies that are being read or served.
 pub(crate) struct BodyBudget {
-    small: Semaphore,
-    large: Semaphore,
-    packed: Semaphore,
+    small: BodyRoom,
+    large: BodyRoom,
+    packed: BodyRoom,
 }
 
 impl Default for BodyBudget {
     fn default() -> Self {
         Self {
-            small: Semaphore::new(SMALL_BODY_BUDGET_KIB as usize),
-            large: Semaphore::new(LARGE_BODY_BUDGET_KIB as usize),
-            packed: Semaphore::new(PACKED_BODY_BUDGET_KIB as usize),
+            small: BodyRoom::new(SMALL_BODY_BUDGET_BYTES, SMALL_BODY_SHARE_BYTES),
+            large: BodyRoom::new(LARGE_BODY_BUDGET_BYTES, LARGE_BODY_SHARE_BYTES),
+            packed: BodyRoom::new(PACKED_BODY_BUDGET_BYTES, MAX_PACKED_BYTES),
         }
     }
 }
 
-/// A body, and its room in the budget for as long as it is held.
+/// A body, and its place in the budget for as long as it is held.
 pub(crate) struct Body<'a> {
     pub(crate) bytes: Bytes,
-    budget: &'a BodyBudget,
-    rooms: Vec<SemaphorePermit<'a>>,
-    /// For how many bytes there is room.
-    roomy_bytes: usize,
-    /// Whether it is still to be unpacked.
-    is_packed: bool,
-    /// Whether it holds room for which others wait.
-    is_large: bool,
+    _place: Option<Place<'a>>,
 }
 
 impl BodyBudget {
-    /// Reads the body of a request, at most `max` bytes after decoding, without a byte-order mark before it (R50).
+    /// Reads the body of a request of a tenant, at most `max` bytes after decoding, without a byte-order mark before it
+    /// (R50).
     ///
     /// # Errors
     /// [`Error::TooLarge`], [`Error::UnsupportedEncoding`] for another one than gzip, [`Error::BodyTimeout`], [`Error::BodyBroken`], [`Error::Overloaded`].
-    pub(crate) async fn read(&self, request: &mut Request, max: usize) -> Result<Body<'_>, Error> {
-        let gzip = is_gzip(request)?;
-        let declared = declared_length(request).unwrap_or_default();
-        if declared > max as u64 {
-            return Err(Error::TooLarge(max));
-        }
-        let declared = usize::try_from(declared).unwrap_or(max);
-        let mut body = Body {
-            bytes: Bytes::new(),
-            budget: self,
-            rooms: Vec::new(),
-            roomy_bytes: 0,
-            is_packed: gzip,
-            is_large: false,
+    pub(crate) async fn read(
+        &self,
+        request: &mut Request,
+        tenant: Option<TenantId>,
+        max: usize,
+    ) -> Result<Body<'_>, Error> {
+        let is_packed = is_gzip(request)?;
+        let max_sent = if is_packed { max.min(MAX_PACKED_BYTES) } else { max };
+        let declared = match declared_length(request).map(usize::try_from) {
+            Some(Ok(declared)) if declared <= max_sent => Some(declared),
+            Some(_) => return Err(Error::TooLarge(max_sent)),
+            None => None,
         };
-        let max_sent = if gzip { max.min(MAX_PACKED_BYTES) } else { max };
-        if declared > max_sent {
-            return Err(Error::TooLarge(max_sent));
+        let owner = Owner { tenant, address: Address::of(request) };
+        let (progress, until) = (Progress::begin(), Instant::now() + BODY_TIMEOUT);
+        let mut arriving = Arriving {
+            budget: self,
+            owner,
+            is_packed,
+            declared,
+            max_sent,
+            progress,
+            until,
+            place: None,
+        };
+        let arrived = arriving.receive(request.take_body().into()).await?;
+        let (mut bytes, place) = match is_packed {
+            true => arriving.decode(arrived, max).await?,
+            false => (arrived, arriving.place),
+        };
+        if bytes.starts_with(BYTE_ORDER_MARK) {
+            bytes = bytes.slice(BYTE_ORDER_MARK.len()..);
         }
-        if declared > MAX_RECORD_BYTES {
-            // Room for all of it at once: senders that each held a part would wait for one another.
-            body.make_room(declared).await?;
-        }
-        let arrived = within(BODY_TIMEOUT, receive(request, declared, max_sent, &mut body)).await?;
-        body.bytes = if gzip { decode(arrived, max, &mut body).await? } else { arrived };
-        if body.bytes.starts_with(BYTE_ORDER_MARK) {
-            body.bytes = body.bytes.slice(BYTE_ORDER_MARK.len()..);
-        }
-        Ok(body)
+        Ok(Body { bytes, _place: place })
     }
 }
 
-async fn receive(
-    request: &mut Request,
-    declared: usize,
-    max: usize,
-    body: &mut Body<'_>,
-) -> Result<Bytes, Error> {
-    let mut started = Instant::now();
-    let mut sent: BoxBody<Bytes, io::Error> = request.take_body().into();
-    let mut first = Bytes::new();
-    let mut whole = BytesMut::new();
-    while !sent.is_end_stream() {
-        let frame = within(BODY_IDLE_TIMEOUT, async { Ok(sent.frame().await) }).await?;
-        let Some(frame) = frame else { break };
-        let frame = frame.map_err(|error| Error::BodyBroken(broken(&error)))?;
-        let Ok(chunk) = frame.into_data() else { continue };
-        let arrived = first.len() + whole.len() + chunk.len();
-        if arrived > max {
-            return Err(Error::TooLarge(max));
-        }
-        if is_too_slow(arrived, started.elapsed(), body.is_large) {
-            return Err(Error::BodyTimeout);
-        }
-        let waiting = Instant::now();
-        body.make_room(arrived).await?;
-        // For room it is not the sender who is waited for.
-        started += waiting.elapsed();
-        if first.is_empty() && whole.is_empty() {
-            first = chunk;
-        } else {
-            // Most bodies come in one piece, which is not copied.
-            if whole.is_empty() {
-                whole.reserve(declared.max(arrived));
+/// A body on its way.
+struct Arriving<'a> {
+    budget: &'a BodyBudget,
+    owner: Owner,
+    is_packed: bool,
+    declared: Option<usize>,
+    /// How many bytes may be sent.
+    max_sent: usize,
+    progress: Progress,
+    /// When all of it must be there.
+    until: Instant,
+    place: Option<Place<'a>>,
+}
+
+impl<'a> Arriving<'a> {
+    async fn receive(&mut self, mut sent: BoxBody<Bytes, io::Error>) -> Result<Bytes, Error> {
+        let mut first = Bytes::new();
+        let mut whole = BytesMut::new();
+        while !sent.is_end_stream() {
+            let had = first.len() + whole.len();
+            let Some(frame) = self.next(&mut sent, had).await? else { break };
+            let Ok(chunk) = frame.into_data() else { continue };
+            let arrived = had + chunk.len();
+            if arrived > self.max_sent {
+                return Err(Error::TooLarge(self.max_sent));
             }
-            whole.extend_from_slice(&std::mem::take(&mut first));
-            whole.extend_from_slice(&chunk);
+            self.progress.count(chunk.len(), self.pace(arrived));
+            self.make_room(arrived).await?;
+            if had == 0 {
+                first = chunk;
+            } else {
+                // Most bodies come in one piece, which is not copied.
+                if whole.is_empty() {
+                    whole.reserve(self.ahead(arrived));
+                }
+                whole.extend_from_slice(&std::mem::take(&mut first));
+                whole.extend_from_slice(&chunk);
+            }
+        }
+        self.place.as_ref().map_or(Ok(()), Place::complete)?;
+        Ok(if whole.is_empty() { first } else { whole.freeze() })
+    }
+
+    /// The next piece, of which `had` bytes have come before; none when that was all.
+    async fn next(
+        &self,
+        sent: &mut BoxBody<Bytes, io::Error>,
+        had: usize,
+    ) -> Result<Option<Frame<Bytes>>, Error> {
+        let frame = async {
+            let Some(place) = &self.place else { return Ok(sent.frame().await) };
+            tokio::select! {
+                frame = sent.frame() => Ok(frame),
+                () = place.has_to_give_way() => Err(Error::Overloaded),
+            }
+        };
+        let deadline = self.until.min(self.progress.deadline(self.pace(had)));
+        let frame = timeout_at(deadline, frame).await;
+        let frame = frame.map_err(|_| Error::BodyTimeout)??;
+        frame.transpose().map_err(|error| Error::BodyBroken(broken(&error)))
+    }
+
+    /// Whether one of so many bytes takes much of its room, for which others may wait.
+    fn is_large(&self, bytes: usize) -> bool {
+        bytes > self.large_from()
+    }
+
+    fn large_from(&self) -> usize {
+        if self.is_packed { MAX_EVENT_BYTES } else { MAX_RECORD_BYTES }
+    }
+
+    /// How fast it must come, of which so many bytes have.
+    fn pace(&self, arrived: usize) -> &'static Pace {
+        match self.is_large(self.declared.unwrap_or(arrived)) {
+            true => &LARGE_BODY_PACE,
+            false => &SMALL_BODY_PACE,
         }
     }
-    Ok(if whole.is_empty() { first } else { whole.freeze() })
+
+    /// How many bytes to hold when so many have arrived, so that they are not copied at each piece: what is declared,
+    /// but not much more than has come.
+    fn ahead(&self, arrived: usize) -> usize {
+        let at_most = MAX_RECORD_BYTES.max(4 * arrived);
+        self.declared.unwrap_or(arrived).min(at_most).max(arrived)
+    }
+
+    /// Takes room for what has arrived.
+    async fn make_room(&mut self, arrived: usize) -> Result<(), Error> {
+        if arrived <= FREE_BODY_BYTES {
+            return Ok(());
+        }
+        let room = match self.is_packed {
+            true => &self.budget.packed,
+            false => self.budget.of_size(self.declared.unwrap_or(arrived)),
+        };
+        // Where the length is not known, a small one may be as long as it may, and a large one is taken to be half there.
+        let length = match self.declared {
+            Some(declared) => declared,
+            None if self.is_large(arrived) => self.max_sent.min(2 * arrived),
+            None => self.max_sent.min(self.large_from()),
+        };
+        let patience = patience(self.declared.is_some_and(|declared| self.is_large(declared)));
+        let (coming, progress) = (length.saturating_sub(arrived), self.progress.since);
+        let place = match self.place.take_if(|place| place.is_in(room)) {
+            Some(place) => place,
+            None => room.enter(self.owner),
+        };
+        let asked = Instant::now();
+        place.take(Need { arrived, coming, progress, patience }).await?;
+        self.progress.pause(asked.elapsed());
+        self.until += asked.elapsed();
+        self.place = Some(place);
+        Ok(())
+    }
+
+    /// Unpacks it: it is measured first, so that there is room for it before it is held. What it came as has room of
+    /// another kind, so that nobody who holds it has what others of its kind wait for.
+    async fn decode(self, packed: Bytes, max: usize) -> Result<(Bytes, Option<Place<'a>>), Error> {
+        let measured = packed.clone();
+        let arrived = apart(packed.len(), move || unpack(&measured, max, &mut io::sink())).await?;
+        let mut place = None;
+        if arrived > FREE_BODY_BYTES {
+            let taken = place.insert(self.budget.of_size(arrived).enter(self.owner));
+            let (progress, patience) = (Instant::now(), patience(arrived > MAX_RECORD_BYTES));
+            taken.take(Need { arrived, coming: 0, progress, patience }).await?;
+        }
+        let unpacked = apart(arrived, move || {
+            let mut unpacked = Vec::with_capacity(arrived);
+            unpack(&packed, max, &mut unpacked)?;
+            Ok(unpacked)
+        });
+        Ok((unpacked.await?.into(), place))
+    }
 }
 
-/// Unpacks a body: it is measured first, so that there is room for it before it is held. The room for it as it
-/// came is one of its own, or a small one: so nobody who holds it has what others of its kind wait for.
-async fn decode(packed: Bytes, max: usize, body: &mut Body<'_>) -> Result<Bytes, Error> {
-    let measured = packed.clone();
-    let bytes = apart(packed.len(), move || unpack(&measured, max, &mut io::sink())).await?;
-    (body.is_packed, body.roomy_bytes) = (false, 0);
-    body.make_room(bytes).await?;
-    let unpacked = apart(bytes, move || {
-        let mut unpacked = Vec::with_capacity(bytes);
-        unpack(&packed, max, &mut unpacked)?;
-        Ok(unpacked)
-    });
-    Ok(unpacked.await?.into())
+impl BodyBudget {
+    /// The room for bodies of so many bytes.
+    fn of_size(&self, bytes: usize) -> &BodyRoom {
+        if bytes > MAX_RECORD_BYTES { &self.large } else { &self.small }
+    }
+}
+
+/// How long a body waits for room.
+fn patience(is_large: bool) -> Duration {
+    if is_large { LARGE_BODY_BUDGET_WAIT } else { BODY_BUDGET_WAIT }
+}
+
+/// How a body comes along.
+pub(crate) struct Progress {
+    /// When it last was as fast as it must be.
+    since: Instant,
+    /// Bytes that have come since.
+    bytes: usize,
+}
+
+impl Progress {
+    pub(crate) fn begin() -> Self {
+        Self { since: Instant::now(), bytes: 0 }
+    }
+
+    /// When more of it must have come.
+    pub(crate) fn deadline(&self, pace: &Pace) -> Instant {
+        self.since + pace.within
+    }
+
+    pub(crate) fn count(&mut self, bytes: usize, pace: &Pace) {
+        self.bytes += bytes;
+        if self.bytes >= pace.bytes {
+            (self.since, self.bytes) = (Instant::now(), 0);
+        }
+    }
+
+    /// Leaves out a time in which it could not come.
+    pub(crate) fn pause(&mut self, time: Duration) {
+        self.since += time;
+    }
 }
 
 /// Unpacks `packed` into `out`; returns how many bytes it came to.
@@ -176,61 +300,6 @@ async fn apart<T: Send + 'static>(
         return work();
     }
     spawn_blocking(work).await.map_err(|error| Error::Internal(error.to_string()))?
-}
-
-impl<'a> Body<'a> {
-    /// Takes room until there is enough for so many bytes; waits for it, but not for ever.
-    async fn make_room(&mut self, bytes: usize) -> Result<(), Error> {
-        let BodyBudget { small, large, packed } = self.budget;
-        let budget = match self.is_packed {
-            true if bytes > MAX_EVENT_BYTES => packed,
-            false if bytes > MAX_RECORD_BYTES => large,
-            _ => return self.take(small, bytes, BODY_BUDGET_WAIT).await,
-        };
-        // Who holds a part of it already keeps others waiting, who may hold what is missing; and who holds a
-        // small room, single events.
-        let is_in_line = self.roomy_bytes == 0 && (self.is_large || self.rooms.is_empty());
-        let wait = if is_in_line { LARGE_BODY_BUDGET_WAIT } else { BODY_BUDGET_WAIT };
-        self.is_large = true;
-        self.take(budget, bytes, wait).await
-    }
-
-    async fn take(
-        &mut self,
-        budget: &'a Semaphore,
-        bytes: usize,
-        wait: Duration,
-    ) -> Result<(), Error> {
-        let missing = bytes.saturating_sub(self.roomy_bytes).div_ceil(1024);
-        if missing == 0 {
-            return Ok(());
-        }
-        let kib = u32::try_from(missing).unwrap_or(u32::MAX);
-        let permit = timeout(wait, budget.acquire_many(kib)).await;
-        let permit = permit.map_err(|_| Error::Overloaded)?;
-        let permit = permit.map_err(|error| Error::Internal(error.to_string()))?;
-        self.roomy_bytes += missing * 1024;
-        self.rooms.push(permit);
-        Ok(())
-    }
-}
-
-/// Whether a body drips: after a while it must have come at the least rate.
-fn is_too_slow(arrived: usize, elapsed: Duration, is_large: bool) -> bool {
-    let (rate, after) = match is_large {
-        true => (MIN_LARGE_BODY_BYTES_PER_SECOND, LARGE_BODY_IDLE_TIMEOUT),
-        false => (MIN_BODY_BYTES_PER_SECOND, BODY_IDLE_TIMEOUT),
-    };
-    let seconds = usize::try_from(elapsed.as_secs()).unwrap_or(usize::MAX);
-    elapsed > after && arrived < seconds.saturating_mul(rate)
-}
-
-// No `async`, which would hold the work twice.
-fn within<T>(
-    limit: Duration,
-    work: impl Future<Output = Result<T, Error>>,
-) -> impl Future<Output = Result<T, Error>> {
-    timeout(limit, work).map(|done| done.map_err(|_| Error::BodyTimeout)?)
 }
 
 fn broken(error: &std::io::Error) -> String {
@@ -261,13 +330,31 @@ fn parameter<'r>(request: &'r Request, name: &str) -> Option<&'r str> {
     Some(value.trim().trim_matches('"'))
 }
 
+/// Refuses what a page of another site can have a browser send with the credentials of HTTP Basic that it remembers: a
+/// form, or a body of no type. For any other type or method a browser asks first (CORS), and is not allowed to.
+///
+/// # Errors
+/// [`Error::Unsupported`].
+pub(crate) fn refuse_form(request: &Request) -> Result<(), Error> {
+    let is_form = media_type(request)
+        .is_none_or(|kind| FORM_TYPES.into_iter().any(|form| kind.eq_ignore_ascii_case(form)));
+    if is_form && [Method::POST, Method::PUT, Method::PATCH].contains(request.method()) {
+        let message = "with HTTP Basic a write needs a `Content-Type` that is not one of a form, such as application/json";
+        return Err(Error::Unsupported(message.to_owned()));
+    }
+    Ok(())
+}
+
+fn media_type(request: &Request) -> Option<&str> {
+    request.content_type()?.split(';').next().map(str::trim)
+}
+
 /// Refuses a body that is not said to be JSON, on routes that take nothing else.
 ///
 /// # Errors
 /// [`Error::Unsupported`].
 pub(crate) fn require_json(request: &Request) -> Result<(), Error> {
-    let kind = request.content_type().and_then(|kind| kind.split(';').next()).map(str::trim);
-    if kind.is_none_or(|kind| kind.eq_ignore_ascii_case("application/json")) {
+    if media_type(request).is_none_or(|kind| kind.eq_ignore_ascii_case("application/json")) {
         return Ok(());
     }
     Err(Error::Unsupported("the media type must be application/json".to_owned()))
@@ -275,21 +362,65 @@ pub(crate) fn require_json(request: &Request) -> Result<(), Error> {
 
 #[cfg(test)]
 mod tests {
+    use futures_util::{StreamExt as _, stream};
+    use poem::http::StatusCode;
+
     use super::*;
 
-    #[test]
-    fn a_body_must_come_at_the_least_rate_and_faster_when_others_wait_for_its_room() {
-        const KIB: usize = 1024;
-        for (arrived, seconds, is_large, expected) in [
-            (0, 10, false, false),
-            (10 * KIB, 11, false, true),
-            (11 * KIB, 11, false, false),
-            (0, 3, true, false),
-            (255 * KIB, 4, true, true),
-            (256 * KIB, 4, true, false),
-        ] {
-            let found = is_too_slow(arrived, Duration::from_secs(seconds), is_large);
-            assert_eq!(found, expected, "{arrived} bytes in {seconds} s, large: {is_large}");
+    const KIB: usize = 1024;
+    const MIB: usize = 1024 * KIB;
+
+    /// What becomes of a body of pieces, each of so many bytes after so many milliseconds.
+    async fn read(
+        budget: &BodyBudget,
+        declared: Option<usize>,
+        pieces: impl IntoIterator<Item = (u64, usize)> + Send,
+    ) -> Result<usize, StatusCode> {
+        let pieces: Vec<_> = pieces.into_iter().collect();
+        let pieces = stream::iter(pieces).then(|(after_ms, bytes)| async move {
+            tokio::time::sleep(Duration::from_millis(after_ms)).await;
+            Ok::<_, io::Error>(vec![b' '; bytes])
+        });
+        let mut request = Request::builder();
+        if let Some(declared) = declared {
+            request = request.header(header::CONTENT_LENGTH, declared);
+        }
+        let mut request = request.body(poem::Body::from_bytes_stream(pieces));
+        let read = budget.read(&mut request, None, 32 * MIB).await;
+        read.map(|body| body.bytes.len()).map_err(|error| error.into_response("").status())
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_body_must_make_progress_all_the_time_and_more_when_others_may_wait_for_its_room() {
+        let budget = BodyBudget::default();
+        let timeout = Err(StatusCode::REQUEST_TIMEOUT);
+        // A KiB a second, for at most a minute.
+        let drips = |count| (0..count).map(|_| (1_000, KIB));
+        assert_eq!(read(&budget, Some(50 * KIB), drips(50)).await, Ok(50 * KIB));
+        assert_eq!(read(&budget, Some(70 * KIB), drips(70)).await, timeout);
+        let slower = (0..50).map(|_| (1_100, KIB));
+        assert_eq!(read(&budget, Some(50 * KIB), slower).await, timeout);
+        // What came before does not count.
+        let stops = (0..50).map(|_| (1, KIB)).chain([(11_000, KIB)]);
+        assert_eq!(read(&budget, Some(51 * KIB), stops).await, timeout);
+        let large = 2 * MIB;
+        let fast = (0..32).map(|_| (900, 64 * KIB));
+        assert_eq!(read(&budget, Some(large), fast).await, Ok(large));
+        let slow = (0..32).map(|_| (1_100, 64 * KIB));
+        assert_eq!(read(&budget, Some(large), slow).await, timeout);
+        let stops = [(1, large - KIB), (4_000, KIB)];
+        assert_eq!(read(&budget, Some(large), stops).await, timeout);
+        assert_eq!(read(&budget, None, stops).await, timeout);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_body_whose_length_is_not_declared_moves_to_the_room_of_large_ones() {
+        let budget = BodyBudget::default();
+        let all = SMALL_BODY_BUDGET_BYTES / MIB * 2;
+        let pieces = || (0..20).map(|_| (10, 64 * KIB));
+        let reads = (0..all).map(|_| read(&budget, None, pieces()));
+        for read in futures_util::future::join_all(reads).await {
+            assert_eq!(read, Ok(20 * 64 * KIB));
         }
     }
 }

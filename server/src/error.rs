@@ -14,7 +14,10 @@ use svctrack_core::{
 };
 
 use crate::{
-    limits::{PARKED_FULL_WAIT, RETRY_AFTER_SECONDS, SUSPENDED_RETRY_AFTER_SECONDS},
+    limits::{
+        MAX_HEAD_BYTES, MAX_HEADERS, MAX_LINK_BYTES, PARKED_FULL_WAIT, RETRY_AFTER_SECONDS,
+        SUSPENDED_RETRY_AFTER_SECONDS,
+    },
     rate_limit::{BURST_SECONDS, TooMany},
     store::StoreError,
 };
@@ -52,6 +55,13 @@ pub(crate) enum Error {
     TooManyItems(usize),
     /// The address is too long.
     UriTooLong,
+    /// The query is too long to be repeated in the link to the next page.
+    QueryTooLong,
+    /// The head of the request cannot be read, with the verdict of the HTTP library.
+    UnreadableHead(StatusCode),
+    /// The head of the request says who is asked, or how its body comes, in a way that HTTP does not allow; with a code
+    /// and what is expected.
+    BadHead(&'static str, &'static str),
     /// The body's media type or charset is not taken; with what is.
     Unsupported(String),
     /// The body's encoding is not taken.
@@ -169,6 +179,11 @@ impl Error {
             Self::TooLarge(max) => verdict(S::PAYLOAD_TOO_LARGE, "body_too_large", format!("a body must be at most {max} bytes here")),
             Self::TooManyItems(max) => verdict(S::PAYLOAD_TOO_LARGE, "too_many_items", format!("a request must have at most {max} items")),
             Self::UriTooLong => verdict(S::URI_TOO_LONG, "uri_too_long", "the address is too long"),
+            Self::QueryTooLong => verdict(S::URI_TOO_LONG, "query_too_long", format!("the link to the next page repeats the query and has at most {MAX_LINK_BYTES} bytes: raise `limit`, or ask for less at a time")),
+            Self::UnreadableHead(S::URI_TOO_LONG) => Self::UriTooLong.into_verdict(request_id),
+            Self::UnreadableHead(S::REQUEST_HEADER_FIELDS_TOO_LARGE) => verdict(S::REQUEST_HEADER_FIELDS_TOO_LARGE, "headers_too_large", format!("the request line and headers must be at most {MAX_HEAD_BYTES} bytes and {MAX_HEADERS} headers")),
+            Self::UnreadableHead(_) => verdict(S::BAD_REQUEST, "request_malformed", "the request line or a header is not valid HTTP"),
+            Self::BadHead(code, expected) => verdict(S::BAD_REQUEST, code, expected),
             Self::Unsupported(expected) => verdict(S::UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type", expected),
             Self::UnsupportedEncoding => verdict(S::UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type", "the encoding must be gzip"),
             Self::Invalid(issues) => listed(S::UNPROCESSABLE_ENTITY, issues),
@@ -260,10 +275,6 @@ fn add_headers(
     }
     if matches!(status, S::SERVICE_UNAVAILABLE | S::INSUFFICIENT_STORAGE) {
         headers.insert(header::RETRY_AFTER, HeaderValue::from(retry_after));
-    }
-    if matches!(status, S::PAYLOAD_TOO_LARGE | S::REQUEST_TIMEOUT) {
-        // The rest of the body is not read, so the connection can carry no further request.
-        headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
     }
 }
 

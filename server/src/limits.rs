@@ -16,38 +16,56 @@ pub(crate) const MAX_URI_BYTES: usize = 8 * 1024;
 /// Longest head of a request, in bytes: the headers of a browser with its cookies, and the address.
 pub(crate) const MAX_HEAD_BYTES: usize = 16 * 1024 + MAX_URI_BYTES;
 
-/// Bodies that are small, of records and single events, in the whole process, in KiB: what all their
-/// senders together can make it hold. With the large ones it is 64 MiB.
-pub(crate) const SMALL_BODY_BUDGET_KIB: u32 = 20 * 1024;
-/// The same for large bodies: one of the largest. They have a room of their own, so that those who wait for it
-/// hold up no single event.
-pub(crate) const LARGE_BODY_BUDGET_KIB: u32 = 32 * 1024;
-/// The same for packed bodies that may be large, as they come; who holds some of it may wait for room for what is
-/// unpacked, but not the other way round.
-pub(crate) const PACKED_BODY_BUDGET_KIB: u32 = 12 * 1024;
+/// Most headers of a request: what hyper takes unless it is told otherwise.
+pub(crate) const MAX_HEADERS: usize = 100;
+
+/// Bodies up to this size, in bytes, need no room in the budget: most events; as many as there are connections come to
+/// 16 MiB, and most of it is what the connections read into anyway.
+pub(crate) const FREE_BODY_BYTES: usize = 4 * 1024;
+/// Bodies that are small, of records and single events, in the whole process, in bytes: what all their
+/// senders together can make it hold. With the other ones it is 68 MiB.
+pub(crate) const SMALL_BODY_BUDGET_BYTES: usize = 12 * 1024 * 1024;
+/// What one tenant, and one address, may have of it, in bytes, so that there is some for others.
+pub(crate) const SMALL_BODY_SHARE_BYTES: usize = 9 * 1024 * 1024;
+/// The same for large bodies: one of the largest, and more than that for others. They have a room of their own, so that
+/// those who wait for it hold up no single event.
+pub(crate) const LARGE_BODY_BUDGET_BYTES: usize = 40 * 1024 * 1024;
+pub(crate) const LARGE_BODY_SHARE_BYTES: usize = MAX_BULK_BYTES;
+/// The same for packed bodies, as they come, of which one may be as large as a share; who holds some of it may wait for
+/// room for what is unpacked, but not the other way round.
+pub(crate) const PACKED_BODY_BUDGET_BYTES: usize = 16 * 1024 * 1024;
+pub(crate) const MAX_PACKED_BYTES: usize = 12 * 1024 * 1024;
+/// How long a sender may make no progress before it gives way to others that need its room: a good line sends
+/// [`LARGE_BODY_PACE`]'s bytes in that time. So often those who wait look whether somebody is.
+pub(crate) const GIVES_WAY_AFTER: Duration = Duration::from_millis(250);
 /// How long a small body waits for room in the budget before its sender is told to come again.
 pub(crate) const BODY_BUDGET_WAIT: Duration = Duration::from_secs(5);
 /// The same for a large one: fifty of the largest, one after the other, are taken in this time.
 pub(crate) const LARGE_BODY_BUDGET_WAIT: Duration = Duration::from_secs(180);
 
-/// How long the head of a request may take, and a connection be idle where there is no room.
+/// How long the head of a request may take.
 pub(crate) const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long a connection is kept for the next request: longer than nginx (60 s) and Caddy (120 s) keep theirs, so that
-/// mostly they end it, and do not send a request just then.
+/// mostly they end it, and do not send a request just then. Where its place is needed it ends before.
 pub(crate) const IDLE_TIMEOUT: Duration = Duration::from_secs(130);
-/// The part of the connections, of all and of an address, that must be free for it, in percent.
-pub(crate) const FREE_FOR_IDLE_PERCENT: usize = 25;
-/// How long a body may stand still.
-pub(crate) const BODY_IDLE_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long a body may take in all.
 pub(crate) const BODY_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// The least rate at which a body may come, in bytes a second, once it has had the idle time.
-pub(crate) const MIN_BODY_BYTES_PER_SECOND: usize = 1024;
-/// The same of a body that holds much of the room for large ones, for which others wait, and the time that it
-/// has before: a slow mobile line keeps to it.
-pub(crate) const MIN_LARGE_BODY_BYTES_PER_SECOND: usize = 64 * 1024;
-pub(crate) const LARGE_BODY_IDLE_TIMEOUT: Duration = Duration::from_secs(3);
+/// The least that must come of a body again and again: so many bytes, or the rest of it, within each such time.
+pub(crate) struct Pace {
+    pub(crate) bytes: usize,
+    pub(crate) within: Duration,
+}
+
+/// A KiB a second, which every line keeps to.
+pub(crate) const SMALL_BODY_PACE: Pace = Pace { bytes: 10 * 1024, within: Duration::from_secs(10) };
+/// The same of a body that takes much of the room for large ones: a slow mobile line keeps to it.
+pub(crate) const LARGE_BODY_PACE: Pace = Pace { bytes: 192 * 1024, within: Duration::from_secs(3) };
+
+/// What is left of a body when its request is answered is read and discarded, so that the next request can follow: if it
+/// is at most so many bytes, as of an event, and there within this time.
+pub(crate) const MAX_DISCARDED_BYTES: u64 = 64 * 1024;
+pub(crate) const DISCARD_TIMEOUT: Duration = Duration::from_millis(100);
 
 /// How long an answer may wait for its reader to take more of it: as long as a disk may be busy where a backup
 /// is sent to. A slower one loses the connection, and with it what is held for them. Tests do not wait as long.
@@ -94,10 +112,16 @@ pub(crate) const RESERVED_FILES: usize = 64;
 /// Workers that serve connections: what they keep open must leave room in the files that a process may open on most
 /// systems before it asks for more.
 pub(crate) const MAX_WORKERS: usize = 64;
+/// How often a connection that needs a place looks whether one that was busy waits for its client now.
+pub(crate) const CROWDED_CHECK_INTERVAL: Duration = Duration::from_millis(10);
 /// Pause after a failed accept: without it, a process out of files would spin.
 pub(crate) const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// How long a stop waits for requests in flight, and again for what these have begun to read.
 pub(crate) const STOP_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Longest `Link` to a next page, in bytes: nginx takes 4 KiB of headers from a server behind it, and the others have
+/// less than half of that.
+pub(crate) const MAX_LINK_BYTES: usize = 2 * 1024;
 
 /// What a sender is told to wait when the store cannot take a write, in seconds.
 pub(crate) const RETRY_AFTER_SECONDS: u32 = 1;

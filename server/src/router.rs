@@ -8,7 +8,7 @@ use futures_util::{
 };
 use poem::{
     Endpoint, Request, Response, Route,
-    http::{HeaderName, HeaderValue, Method, Uri},
+    http::{HeaderName, HeaderValue, Method, Uri, header},
 };
 use svctrack_core::{access::OPERATOR, resources::REGISTRY, schema::ResourceDef};
 use svctrack_web::{Addresses, DEFAULT_SCRIPT_PATH, DEFAULT_TRACKING_PREFIX};
@@ -17,12 +17,11 @@ use crate::{
     app::App,
     compression::Accepted,
     error::Error,
-    limits::MAX_URI_BYTES,
     openapi::{
         Access::{Anyone, OfResource, Scope, TenantAsUser},
         Kind, RouteDoc,
     },
-    routes,
+    request_head, routes,
 };
 
 /// Handles one request.
@@ -288,6 +287,8 @@ struct Outermost<R> {
 }
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+/// A browser does not take what it is sent for something else than it is called.
+const NOSNIFF: HeaderValue = HeaderValue::from_static("nosniff");
 
 impl<R: Endpoint<Output = Response>> Endpoint for Outermost<R> {
     type Output = Response;
@@ -308,6 +309,7 @@ impl<R: Endpoint<Output = Response>> Endpoint for Outermost<R> {
             if for_any_page {
                 routes::tracking::allow_any_origin(response.headers_mut());
             }
+            response.headers_mut().insert(header::X_CONTENT_TYPE_OPTIONS, NOSNIFF);
             if let Ok(value) = HeaderValue::try_from(request_id) {
                 response.headers_mut().insert(REQUEST_ID, value);
             }
@@ -333,9 +335,8 @@ fn ignore_slash_at_end(request: &mut Request) {
 
 impl<R: Endpoint<Output = Response>> Outermost<R> {
     fn serve(&self, request: Request) -> impl Future<Output = Result<Response, Error>> + Send {
-        let uri = request.uri();
-        if uri.path().len() + uri.query().map_or(0, str::len) > MAX_URI_BYTES {
-            return Either::Left(future::err(Error::UriTooLong));
+        if let Err(error) = request_head::check(&request) {
+            return Either::Left(future::err(error));
         }
         // Nothing of it is done before it is polled, where a panic is caught.
         let answered =
@@ -399,7 +400,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let router = make_sync(|_| -> Response { panic!("on purpose") });
         let endpoint = Outermost { app: App::for_test(folder.path()), router };
-        let answer = endpoint.call(Request::default()).await.unwrap();
+        let answer =
+            endpoint.call(Request::builder().header(header::HOST, "x").finish()).await.unwrap();
         assert_eq!(answer.status(), StatusCode::INTERNAL_SERVER_ERROR);
         assert!(answer.headers().contains_key(REQUEST_ID));
     }

@@ -2,35 +2,40 @@
 //! fails, and a stop that lets requests in flight finish.
 
 use std::{
-    collections::HashMap,
     convert::Infallible,
     io,
     net::{IpAddr, SocketAddr},
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
 };
 
-use hyper::{body::Incoming, server::conn::http1, service::service_fn};
+use http_body_util::combinators::BoxBody;
+use hyper::{
+    body::{Body as _, Incoming as Received},
+    server::conn::http1,
+    service::service_fn,
+};
 use hyper_util::{
     rt::TokioIo,
     server::graceful::{GracefulShutdown, Watcher},
 };
 use poem::{
-    Endpoint, Response,
-    http::uri::Scheme,
+    Body, Endpoint, Request, RequestParts, Response,
+    http::{HeaderValue, header, uri::Scheme},
     web::{LocalAddr, RemoteAddr},
 };
 use tokio::{
     net::{TcpListener, TcpStream},
     runtime::Handle,
-    sync::Semaphore,
 };
 use tokio_io_timeout::TimeoutStream;
 
 use crate::{
+    connections::{Connections, Waiting},
     head_timer::HeadTimer,
+    incoming::Incoming,
     limits::{
-        ACCEPT_PAUSE, ANSWER_STALL, FREE_FOR_IDLE_PERCENT, HEAD_TIMEOUT, IDLE_TIMEOUT,
-        MAX_CONNECTIONS, MAX_CONNECTIONS_PER_ADDRESS, MAX_HEAD_BYTES, RESERVED_FILES, STOP_TIMEOUT,
+        ACCEPT_PAUSE, ANSWER_STALL, HEAD_TIMEOUT, IDLE_TIMEOUT, MAX_CONNECTIONS,
+        MAX_CONNECTIONS_PER_ADDRESS, MAX_HEAD_BYTES, MAX_HEADERS, RESERVED_FILES, STOP_TIMEOUT,
     },
     short_writes::ShortWrites,
     workers::Workers,
@@ -53,41 +58,42 @@ where
     let local = listener.local_addr()?;
     let endpoint = Arc::new(endpoint);
     let graceful = GracefulShutdown::new();
-    let places = max_connections(RESERVED_FILES + workers.files());
-    let open = Arc::new(Semaphore::new(places));
-    let counts = AddressCounts::default();
+    let connections = Connections::new(max_connections(RESERVED_FILES + workers.files()));
     let (mut failed, mut turned_away) = (Seldom::default(), Seldom::default());
     let mut stop = std::pin::pin!(stop);
     loop {
-        // A connection is taken only when there is room for it; others wait in the backlog.
+        // One is taken at a time; the others wait in the backlog until it has a place.
         let next = async {
-            let room = open.clone().acquire_owned().await;
-            (room, accept(&listener, workers).await)
+            let (stream, remote) = listener.accept().await?;
+            Ok((stream, remote, connections.enter(address_of(remote)).await))
         };
-        let (room, accepted) = tokio::select! {
+        let accepted: io::Result<_> = tokio::select! {
             next = next => next,
             () = &mut stop => break,
         };
-        let (stream, remote, worker) = match accepted {
-            Ok(accepted) => accepted,
+        let taken = accepted.and_then(|(stream, remote, place)| {
+            let (stream, worker) = hand_over(stream, workers)?;
+            Ok((stream, remote, place, worker))
+        });
+        let (stream, remote, place, worker) = match taken {
+            Ok(taken) => taken,
             Err(error) => {
                 failed.say(|| tracing::warn!(cause = %error, "connections cannot be taken"));
+                connections.make_room();
                 tokio::time::sleep(ACCEPT_PAUSE).await;
                 continue;
             }
         };
         failed = Seldom::default();
-        let address = remote.ip().to_canonical();
-        let Some(count) = counts.enter(address) else {
+        let Some(place) = place else {
             let most = MAX_CONNECTIONS_PER_ADDRESS;
             turned_away.say(|| tracing::warn!(most, "connections of one address are turned away"));
             continue;
         };
-        let timer = timer(places, open.clone(), address, counts.clone());
         let (peers, endpoint, watcher) = ((local, remote), endpoint.clone(), graceful.watcher());
         worker.spawn(async move {
-            connection(stream, peers, endpoint, timer, watcher).await;
-            drop((room, count));
+            connection(stream, peers, endpoint, place.waiting.clone(), watcher).await;
+            drop(place);
         });
     }
     drop(listener);
@@ -97,18 +103,18 @@ where
     Ok(())
 }
 
-/// The next connection, and the worker whose it is.
-async fn accept(
-    listener: &TcpListener,
-    workers: &mut Workers,
-) -> io::Result<(TcpStream, SocketAddr, Handle)> {
-    let (stream, remote) = listener.accept().await?;
+/// Gives a connection to a worker, whose it is from then on.
+fn hand_over(stream: TcpStream, workers: &mut Workers) -> io::Result<(TcpStream, Handle)> {
     let worker = workers.next();
     let stream = {
         let _inside = worker.enter();
         TcpStream::from_std(stream.into_std()?)?
     };
-    Ok((stream, remote, worker))
+    Ok((stream, worker))
+}
+
+fn address_of(remote: SocketAddr) -> IpAddr {
+    remote.ip().to_canonical()
 }
 
 /// One connection, until it ends.
@@ -116,52 +122,65 @@ async fn connection<E>(
     stream: TcpStream,
     (local, remote): (SocketAddr, SocketAddr),
     endpoint: Arc<E>,
-    timer: HeadTimer,
+    waiting: Arc<Waiting>,
     watcher: Watcher,
 ) where
     E: Endpoint<Output = Response> + 'static,
 {
     // Answers are small and written whole, so waiting for more to send only delays them.
     let _ = stream.set_nodelay(true);
-    let service = service_fn(move |request: hyper::Request<Incoming>| {
-        let endpoint = endpoint.clone();
-        let (local, remote) = (LocalAddr(local.into()), RemoteAddr(remote.into()));
-        let request = poem::Request::from((request, local, remote, Scheme::HTTP));
-        async move {
-            let answered = endpoint.call(request).await;
-            let answered = answered.unwrap_or_else(|error| error.into_response());
-            Ok::<_, Infallible>(hyper::Response::from(answered))
-        }
+    let mut stream = TimeoutStream::new(ShortWrites::new(stream, endpoint.clone()));
+    stream.set_write_timeout(Some(ANSWER_STALL));
+    let timer = HeadTimer::new(waiting.clone(), IDLE_TIMEOUT);
+    let service = service_fn(move |request: hyper::Request<Received>| {
+        let (endpoint, waiting) = (endpoint.clone(), waiting.clone());
+        let peers = (LocalAddr(local.into()), RemoteAddr(remote.into()));
+        async move { Ok::<_, Infallible>(answer(&*endpoint, request, peers, waiting).await.into()) }
     });
     let mut builder = http1::Builder::new();
-    builder.timer(timer).header_read_timeout(HEAD_TIMEOUT).max_buf_size(MAX_HEAD_BYTES);
-    let mut stream = TimeoutStream::new(ShortWrites(stream));
-    stream.set_write_timeout(Some(ANSWER_STALL));
+    builder
+        .timer(timer)
+        .header_read_timeout(HEAD_TIMEOUT)
+        .max_buf_size(MAX_HEAD_BYTES)
+        .max_headers(MAX_HEADERS);
     let connection = builder.serve_connection(TokioIo::new(Box::pin(stream)), service);
     if let Err(error) = watcher.watch(connection).await {
         tracing::debug!(cause = %error, "a connection broke off");
     }
 }
 
+/// Answers a request. Where its body is not read to its end, the connection can carry no further one, and the client is
+/// told so.
+async fn answer(
+    endpoint: &impl Endpoint<Output = Response>,
+    request: hyper::Request<Received>,
+    (local, remote): (LocalAddr, RemoteAddr),
+    waiting: Arc<Waiting>,
+) -> Response {
+    let (head, body) = request.into_parts();
+    // Who asks whether to send the body does not send it in vain.
+    let is_asked_for = head.headers.contains_key(header::EXPECT);
+    let body = (!body.is_end_stream()).then(|| Incoming::new(body, waiting));
+    let sent = body.clone().map_or_else(Body::empty, |body| BoxBody::new(body).into());
+    let head = RequestParts::from((head, local, remote, Scheme::HTTP));
+    let answered = endpoint.call(Request::from_parts(head, sent)).await;
+    let mut response = answered.unwrap_or_else(|error| error.into_response());
+    if let Some(mut body) = body
+        && !response.headers().contains_key(header::CONNECTION)
+        && !body.can_be_passed(is_asked_for).await
+    {
+        response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+    }
+    response
+}
+
 /// How many connections there may be: as many as the process may open files for beside those that it keeps for itself,
-/// within the cap.
+/// within the cap; where it may open few, half of them.
 fn max_connections(reserved_files: usize) -> usize {
     let wanted = (MAX_CONNECTIONS + reserved_files) as u64;
     let files = rlimit::increase_nofile_limit(wanted).unwrap_or(DEFAULT_FILES);
     let files = usize::try_from(files).unwrap_or(usize::MAX);
-    files.saturating_sub(reserved_files).clamp(1, MAX_CONNECTIONS)
-}
-
-/// How long a connection is kept: while there is room, of all `places` and of its address.
-fn timer(places: usize, open: Arc<Semaphore>, address: IpAddr, counts: AddressCounts) -> HeadTimer {
-    HeadTimer::new((HEAD_TIMEOUT, IDLE_TIMEOUT), move || {
-        has_room(open.available_permits(), places) && counts.have_room(address)
-    })
-}
-
-/// Whether enough places are free for one that is idle to be kept.
-fn has_room(free: usize, places: usize) -> bool {
-    free * 100 >= places * FREE_FOR_IDLE_PERCENT
+    files.saturating_sub(reserved_files).max(files / 2).clamp(1, MAX_CONNECTIONS)
 }
 
 /// How many files a process may open on most systems, where this one does not say.
@@ -185,52 +204,12 @@ impl Seldom {
     }
 }
 
-/// Open connections of each address.
-#[derive(Clone, Default)]
-struct AddressCounts(Arc<Mutex<HashMap<IpAddr, usize>>>);
-
-/// One counted connection; it is taken off when dropped.
-struct Counted(AddressCounts, IpAddr);
-
-impl AddressCounts {
-    /// Counts a connection, unless its address has as many as it may.
-    fn enter(&self, address: IpAddr) -> Option<Counted> {
-        let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let count = counts.entry(address).or_default();
-        if *count >= MAX_CONNECTIONS_PER_ADDRESS && !address.is_loopback() {
-            return None;
-        }
-        *count += 1;
-        Some(Counted(self.clone(), address))
-    }
-
-    /// Whether those of an address that are idle are kept.
-    fn have_room(&self, address: IpAddr) -> bool {
-        let counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let taken = counts.get(&address).copied().unwrap_or(0);
-        let free = MAX_CONNECTIONS_PER_ADDRESS.saturating_sub(taken);
-        address.is_loopback() || has_room(free, MAX_CONNECTIONS_PER_ADDRESS)
-    }
-}
-
-impl Drop for Counted {
-    fn drop(&mut self) {
-        let mut counts = self.0.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(count) = counts.get_mut(&self.1) {
-            *count -= 1;
-            if *count == 0 {
-                counts.remove(&self.1);
-            }
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use std::io::Write as _;
+    use std::{io::Write as _, sync::Mutex};
 
     use futures_util::stream;
-    use poem::{Body, endpoint::make_sync};
+    use poem::endpoint::make_sync;
     use tokio::sync::oneshot;
 
     use super::*;
@@ -260,42 +239,9 @@ mod tests {
     }
 
     #[test]
-    fn an_address_has_a_cap_but_a_proxy_on_the_same_machine_has_none() {
-        let counts = AddressCounts::default();
-        let enter = |text: &str| counts.enter(text.parse().unwrap());
-        let mut held: Vec<_> =
-            (0..MAX_CONNECTIONS_PER_ADDRESS).map(|_| enter("192.0.2.1")).collect();
-        assert!(held.iter().all(Option::is_some) && enter("192.0.2.1").is_none());
-        assert!(enter("192.0.2.2").is_some());
-        held.pop();
-        assert!(enter("192.0.2.1").is_some());
-        let local: Vec<_> = (0..=MAX_CONNECTIONS_PER_ADDRESS).map(|_| enter("127.0.0.1")).collect();
-        assert!(local.iter().all(Option::is_some));
-    }
-
-    #[test]
     fn the_first_of_every_hundred_is_said() {
         let (mut seldom, mut said) = (Seldom::default(), Vec::new());
         (0..250).for_each(|number| seldom.say(|| said.push(number)));
         assert_eq!(said, [0, 100, 200]);
-    }
-
-    #[test]
-    fn an_idle_connection_is_kept_while_a_quarter_is_free_in_all_and_of_its_address() {
-        for (free, places, expect) in [(16, 64, true), (15, 64, false), (1, 1, true), (0, 1, false)]
-        {
-            assert_eq!(has_room(free, places), expect, "{free} of {places}");
-        }
-        let counts = AddressCounts::default();
-        let address = |text: &str| text.parse().unwrap();
-        let mut held: Vec<_> = (0..MAX_CONNECTIONS_PER_ADDRESS * 3 / 4)
-            .map(|_| counts.enter(address("192.0.2.1")))
-            .collect();
-        assert!(counts.have_room(address("192.0.2.1")));
-        held.push(counts.enter(address("192.0.2.1")));
-        assert!(!counts.have_room(address("192.0.2.1")) && counts.have_room(address("192.0.2.2")));
-        let local: Vec<_> =
-            (0..MAX_CONNECTIONS_PER_ADDRESS).map(|_| counts.enter(address("127.0.0.1"))).collect();
-        assert!(local.len() > held.len() && counts.have_room(address("127.0.0.1")));
     }
 }

@@ -1,5 +1,4 @@
-//! What ordinary senders wait for beside a thousand slow clients and bodies that unpack to gigabytes, and beside a tenant that
-//! reads nothing of its lists.
+//! What ordinary senders wait for beside slow clients, and beside a tenant that reads nothing of its lists.
 
 use std::time::{Duration, Instant};
 
@@ -7,7 +6,7 @@ use hyper::{Method, StatusCode};
 use serde_json::json;
 use svctrack_server::auth::Token;
 use svctrack_tests::{
-    attack::{Attack, fill_with_large, unread},
+    attack::{fill_with_large, unread},
     client::Client,
     process::Server,
 };
@@ -16,11 +15,11 @@ use tokio::task::JoinHandle;
 use crate::{
     disk, folder,
     report::{Case, Report, Target},
+    slow,
 };
 
-/// How soon 99 of 100 ordinary requests are answered, in milliseconds.
-const MAX_P99_MS: f64 = 100.0;
-/// The same beside another tenant that reads nothing of what it asks for.
+/// How soon 99 of 100 ordinary requests are answered beside another tenant that reads nothing of what it asks for, in
+/// milliseconds.
 const MAX_P99_BESIDE_TENANT_MS: f64 = 20.0;
 /// Lists that it asks for at a time, with so many large records each, and how long it holds them.
 const UNREAD_LISTS: usize = 8;
@@ -33,30 +32,8 @@ const REQUESTS: usize = 1_000;
 const ROUNDS: usize = 5;
 
 pub(crate) async fn measure(report: &mut Report) {
-    beside_slow_clients(report).await;
+    slow::measure(report).await;
     beside_another_tenant(report).await;
-}
-
-async fn beside_slow_clients(report: &mut Report) {
-    let (folder, quiet_folder) = (folder(), folder());
-    let token = Token::generate().unwrap();
-    let server = Server::start_with_acme(folder.path(), &token).await;
-    let quiet = Server::start_with_acme(quiet_folder.path(), &token).await;
-    let sync = disk::sync_times(folder.path());
-    let attack = Attack::begin(&server.client, &token).await;
-    let (mut attacked, mut alone) = (Vec::new(), Vec::new());
-    for _ in 0..ROUNDS {
-        attacked.push(p99_ms(&server.client).await);
-        alone.push(p99_ms(&quiet.client).await);
-    }
-    attack.end();
-    let what = "p99 of ordinary requests beside 1,000 slow clients and bombs";
-    let body = "events and reads of a record, in turn".to_owned();
-    let case = Case { what, yardstick: "without", connections: 1, body, durable: Some(&sync) };
-    report.compare(&case, "ms", Target::None, attacked.clone(), alone);
-    report.note(&case, "ms", Target::Below(MAX_P99_MS), attacked);
-    server.kill().await;
-    quiet.kill().await;
 }
 
 async fn beside_another_tenant(report: &mut Report) {

@@ -22,6 +22,7 @@ mod rows;
 mod scans;
 mod script;
 mod sizes;
+mod slow;
 
 use std::{fs, path::PathBuf};
 

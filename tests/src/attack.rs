@@ -1,17 +1,18 @@
-//! Senders that try to hold a server up: slow clients that never finish, and small bodies that unpack to gigabytes.
+//! Senders that try to hold a server up: slow clients that never finish, large bodies that are declared and come slowly,
+//! and small ones that unpack to gigabytes; and the ordinary calls of another tenant beside them.
 
 use std::{
-    io::Write as _,
+    io::{self, Write as _},
     sync::{
         Arc,
         atomic::{AtomicUsize, Ordering},
     },
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use flate2::{Compression, write::GzEncoder};
 use futures_util::future::join_all;
-use hyper::Method;
+use hyper::{Method, StatusCode};
 use serde_json::{Value, json};
 use svctrack_server::auth::Token;
 use tokio::{
@@ -24,8 +25,14 @@ use crate::{TENANT, client::Client, process::PATIENCE};
 
 /// Clients that are slow.
 const SLOW: usize = 1_000;
-/// How often each of them sends a byte.
+/// Those of them that send a large body at [`LARGE_BYTES_PER_SECOND`].
+const LARGE: usize = 8;
+/// How often each of them sends something.
 const DRIPS_EVERY: Duration = Duration::from_secs(1);
+/// A little more than a large body must come at.
+const LARGE_BYTES_PER_SECOND: usize = 70_000;
+/// Half of the largest event, in bytes.
+const HALF_EVENT_BYTES: usize = 32 * 1024;
 /// A body of spaces, as it is unpacked: `BOMB_PARTS` of so many bytes.
 const BOMB_PART_BYTES: usize = 30 * 1024 * 1024;
 const BOMB_PARTS: usize = 100;
@@ -37,30 +44,67 @@ fn bomb() -> Vec<u8> {
     part.finish().unwrap().repeat(BOMB_PARTS)
 }
 
-/// What a slow client sends at once; then it sends one byte at a time, unless its request is complete.
-fn slow_request(number: usize, token: &Token) -> String {
-    let token = token.reveal();
-    match number % 4 {
-        0 => "GET /health HTTP/1.1\r\nHost: x\r\nX-Slow: ".to_owned(),
-        1 => {
-            format!("POST /analytics/{TENANT} HTTP/1.1\r\nHost: x\r\nContent-Length: 9999\r\n\r\n")
+/// What a slow client does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Slow {
+    /// Sends a head, byte by byte.
+    Head,
+    /// Sends an event, byte by byte.
+    Event,
+    /// Sends half of a large event, and no more.
+    HalfEvent,
+    /// Sends a body of the largest size, byte by byte.
+    Drips,
+    /// Sends a body of the largest size, as slowly as that may come.
+    Large,
+    /// Asks for a list and does not read it.
+    Unread,
+}
+
+impl Slow {
+    /// Of the whole crowd, what the client of this number does.
+    fn of_crowd(number: usize) -> Self {
+        let all = [Self::Head, Self::Event, Self::HalfEvent, Self::Drips, Self::Unread];
+        if number < LARGE { Self::Large } else { all[number % all.len()] }
+    }
+
+    /// What it sends at once.
+    fn begins(self, token: &Token) -> String {
+        let post = |path: &str, bytes: usize| {
+            format!("POST {path} HTTP/1.1\r\nHost: x\r\nContent-Length: {bytes}\r\n\r\n")
+        };
+        let (event, bulk) = (format!("/analytics/{TENANT}"), format!("/analytics/bulk/{TENANT}"));
+        match self {
+            Self::Head => "GET /health HTTP/1.1\r\nHost: x\r\nX-Slow: ".to_owned(),
+            Self::Event => post(&event, 9_999),
+            Self::HalfEvent => post(&event, 2 * HALF_EVENT_BYTES) + &" ".repeat(HALF_EVENT_BYTES),
+            Self::Drips | Self::Large => post(&bulk, 33_000_000) + "[",
+            Self::Unread => format!(
+                "GET /companies?limit=2000 HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {}\r\n\r\n",
+                token.reveal()
+            ),
         }
-        2 => format!(
-            "POST /analytics/bulk/{TENANT} HTTP/1.1\r\nHost: x\r\nContent-Length: 33000000\r\n\r\n["
-        ),
-        // Its response is not read.
-        _ => format!(
-            "GET /companies?limit=2000 HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {token}\r\n\r\n"
-        ),
+    }
+
+    /// How many bytes it sends each time after that.
+    fn goes_on_with(self) -> usize {
+        match self {
+            Self::Head | Self::Event | Self::Drips => 1,
+            Self::Large => LARGE_BYTES_PER_SECOND,
+            Self::HalfEvent | Self::Unread => 0,
+        }
     }
 }
 
-fn is_complete(request: &str) -> bool {
-    request.starts_with("GET") && request.ends_with("\r\n\r\n")
+/// Whether something has come, or the connection has ended.
+fn is_answered(stream: &TcpStream) -> bool {
+    let read = stream.try_read(&mut [0; 1]);
+    !read.is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock)
 }
 
 /// Sends until it is stopped, and connects again whenever it is cut off.
-async fn be_slow(address: String, request: String, begun: Arc<AtomicUsize>) {
+async fn be_slow(address: String, slow: Slow, token: Token, begun: Arc<AtomicUsize>) {
+    let (request, more) = (slow.begins(&token), " ".repeat(slow.goes_on_with()));
     let mut is_first = true;
     loop {
         let Ok(mut stream) = TcpStream::connect(&address).await else {
@@ -71,11 +115,9 @@ async fn be_slow(address: String, request: String, begun: Arc<AtomicUsize>) {
         if std::mem::take(&mut is_first) {
             begun.fetch_add(1, Ordering::Relaxed);
         }
-        while sent.is_ok() {
+        while sent.is_ok() && (slow == Slow::Unread || !is_answered(&stream)) {
             tokio::time::sleep(DRIPS_EVERY).await;
-            if !is_complete(&request) {
-                sent = stream.write_all(b" ").await;
-            }
+            sent = stream.write_all(more.as_bytes()).await;
         }
     }
 }
@@ -91,14 +133,15 @@ async fn send_bombs(client: Client, begun: Arc<AtomicUsize>) {
     }
 }
 
-/// A thousand slow clients and a sender of bombs, while it is held.
+/// Slow clients, while it is held.
 pub struct Attack {
     slow: Vec<JoinHandle<()>>,
-    bombs: JoinHandle<()>,
+    bombs: Option<JoinHandle<()>>,
 }
 
 impl Attack {
-    /// Stores what the slow clients ask for, and begins; returns once all of them have sent and a bomb was rejected.
+    /// A thousand slow clients of all kinds and a sender of bombs. Stores what they ask for, and begins; returns once all
+    /// of them have sent and a bomb was rejected.
     pub async fn begin(client: &Client, token: &Token) -> Self {
         let companies: Vec<_> = (0..400)
             .map(|number| json!({"externalId": format!("c{number}"), "name": "x".repeat(500)}))
@@ -106,30 +149,98 @@ impl Attack {
         let headers = [("content-type", "application/json")];
         let companies = json!(companies).to_string();
         let stored = client.send(Method::PUT, "/companies", &headers, companies).await.unwrap();
-        assert_eq!(stored.status, hyper::StatusCode::OK);
-        let [slow_begun, bombs_begun] = [(); 2].map(|()| Arc::<AtomicUsize>::default());
-        let be_slow = |number| {
-            let request = slow_request(number, token);
-            tokio::spawn(be_slow(client.address().to_owned(), request, slow_begun.clone()))
+        assert_eq!(stored.status, StatusCode::OK);
+        let attack = Self::begin_slow(client, token, (0..SLOW).map(Slow::of_crowd)).await;
+        let begun = Arc::<AtomicUsize>::default();
+        let bombs = tokio::spawn(send_bombs(client.clone(), begun.clone()));
+        wait_until(|| begun.load(Ordering::Relaxed) > 0).await;
+        Self { bombs: Some(bombs), ..attack }
+    }
+
+    /// Slow clients of the test tenant; returns once all of them have sent.
+    pub async fn begin_slow(
+        client: &Client,
+        token: &Token,
+        slow: impl IntoIterator<Item = Slow>,
+    ) -> Self {
+        let begun = Arc::<AtomicUsize>::default();
+        let be_slow = |slow| {
+            tokio::spawn(be_slow(client.address().to_owned(), slow, token.clone(), begun.clone()))
         };
-        let slow = (0..SLOW).map(be_slow).collect();
-        let bombs = tokio::spawn(send_bombs(client.clone(), bombs_begun.clone()));
-        let all_begun = async {
-            let has_begun = |count: &AtomicUsize, least| count.load(Ordering::Relaxed) >= least;
-            while !(has_begun(&slow_begun, SLOW) && has_begun(&bombs_begun, 1)) {
-                tokio::time::sleep(Duration::from_millis(10)).await;
-            }
-        };
-        tokio::time::timeout(PATIENCE, all_begun).await.unwrap();
-        Self { slow, bombs }
+        let slow: Vec<_> = slow.into_iter().map(be_slow).collect();
+        wait_until(|| begun.load(Ordering::Relaxed) == slow.len()).await;
+        Self { slow, bombs: None }
     }
 
     /// Ends it; it must have gone on until now.
     pub fn end(self) {
-        assert!(!self.bombs.is_finished(), "a bomb was not rejected");
-        assert!(self.slow.iter().all(|slow| !slow.is_finished()));
-        self.bombs.abort();
-        self.slow.iter().for_each(JoinHandle::abort);
+        for task in self.slow.iter().chain(&self.bombs) {
+            assert!(!task.is_finished(), "an attacker has ended");
+            task.abort();
+        }
+    }
+}
+
+async fn wait_until(is_so: impl Fn() -> bool) {
+    let wait = async {
+        while !is_so() {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, wait).await.unwrap();
+}
+
+/// Another tenant of a server, whose calls are ordinary.
+#[derive(Clone)]
+pub struct Neighbour {
+    client: Client,
+    id: String,
+    /// A bulk call of 2 MB.
+    bulk: bytes::Bytes,
+}
+
+impl Neighbour {
+    /// Has an operator create it, with one company, whose `externalId` is `acme`.
+    pub async fn create(operator: &Client) -> Self {
+        let made = operator.post("/tenants", &json!({"name": "neighbour"})).await.json();
+        let client = operator.with_token(made["token"]["token"].as_str().unwrap());
+        let acme = json!({"name": "Acme", "externalId": "acme"});
+        assert_eq!(client.post("/companies", &acme).await.status, StatusCode::OK);
+        let row = json!({"euExtId": "7", "cId": "acme", "action": "x", "info": {"text": "y".repeat(20_000)}});
+        let bulk = json!(vec![row; 100]).to_string().into();
+        Self { client, id: made["_id"].as_str().unwrap().to_owned(), bulk }
+    }
+
+    /// The same, with a connection of its own.
+    pub fn with_new_connection(&self) -> Self {
+        let token = self.client.authorization().unwrap().trim_start_matches("Bearer ");
+        Self { client: self.client.with_token(token), ..self.clone() }
+    }
+
+    /// How long a call takes that must be served: an event, a large event, or a read of a record.
+    pub async fn calls(&self, number: usize) -> Duration {
+        let text = if number.is_multiple_of(2) { String::new() } else { "y".repeat(20_000) };
+        let started = Instant::now();
+        if number % 3 < 2 {
+            let event = json!({"externalId": "7", "companyExternalId": "acme", "action": format!("event {number}"), "info": {"text": text}});
+            self.posts(&format!("/analytics/{}", self.id), event.to_string()).await;
+        } else {
+            assert_eq!(self.client.get("/companies/extid-acme").await.status, StatusCode::OK);
+        }
+        started.elapsed()
+    }
+
+    /// How long a bulk call of 2 MB takes, which must be served.
+    pub async fn calls_in_bulk(&self) -> Duration {
+        let started = Instant::now();
+        self.posts(&format!("/analytics/bulk/{}", self.id), self.bulk.clone()).await;
+        started.elapsed()
+    }
+
+    async fn posts(&self, path: &str, body: impl Into<bytes::Bytes>) {
+        let text = [("content-type", "text/plain")];
+        let answer = self.client.send(Method::POST, path, &text, body).await.unwrap();
+        assert_eq!(answer.text(), "OK");
     }
 }
 
@@ -144,7 +255,7 @@ pub async fn fill_with_large(client: &Client, count: usize) {
     for number in 0..count {
         let name = number.to_string();
         let large = json!({"name": name, "externalId": name, "custom": custom});
-        assert_eq!(client.post("/companies", &large).await.status, hyper::StatusCode::OK);
+        assert_eq!(client.post("/companies", &large).await.status, StatusCode::OK);
     }
 }
 

@@ -96,6 +96,7 @@ impl Direct {
         let mut request = Request::builder()
             .method(method)
             .uri(path.parse().unwrap())
+            .header("host", "localhost")
             .header("authorization", format!("Bearer {token}"))
             .content_type("application/json");
         if let Some(key) = key {

@@ -51,7 +51,10 @@ pub fn binary() -> &'static Path {
 
 /// A command that runs the binary with an empty environment of its own settings.
 pub fn command(folder: &Path) -> Command {
-    let mut command = Command::new(binary());
+    prepared(Command::new(binary()), folder)
+}
+
+fn prepared(mut command: Command, folder: &Path) -> Command {
     command.current_dir(folder).kill_on_drop(true).stdin(Stdio::null());
     for (name, _) in std::env::vars_os() {
         if name.to_string_lossy().starts_with("SVCTRACK_") {
@@ -109,6 +112,13 @@ impl Server {
     /// The same, with more flags.
     pub async fn start_with(folder: &Path, token: &Token, flags: &[&str]) -> Self {
         Self::start_by(command(folder), folder, token, flags).await
+    }
+
+    /// The same, on a folder alone, with so many files that it may open.
+    pub async fn start_with_files(folder: &Path, token: &Token, files: usize) -> Self {
+        let mut limited = Command::new("prlimit");
+        limited.arg(format!("--nofile={files}:{files}")).arg(binary());
+        Self::start_by(prepared(limited, folder), folder, token, &[]).await
     }
 
     /// The same, with its log in a file or a pipe.

@@ -9,14 +9,16 @@ use std::{
 };
 
 use futures_util::{StreamExt as _, future::join_all, stream::FuturesUnordered};
-use hyper::StatusCode;
+use hyper::Method;
 use serde_json::json;
 use svctrack_server::auth::Token;
 use svctrack_tests::{
-    attack::Attack,
+    TENANT,
+    attack::{Attack, Neighbour, Slow},
     client::Client,
     process::{PATIENCE, Server, peak_memory},
 };
+use tempfile::TempDir;
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::TcpStream,
@@ -29,6 +31,9 @@ const ORDINARY: usize = 400;
 /// between. One in a hundred that waits until a slow client is cut off, for seconds, is more than that; `tests/bench`
 /// has the limit in milliseconds.
 const MAX_SLOWER: u32 = 10;
+/// How long a body may take in all, and stand still.
+const LARGE_BODY_TIMEOUT: Duration = Duration::from_secs(60);
+const BODY_STALL: Duration = Duration::from_secs(10);
 /// What the server may have of memory, in bytes.
 const MEMORY_BYTES: u64 = 256 * 1024 * 1024;
 
@@ -58,45 +63,143 @@ impl Drop for MemoryLimit {
     }
 }
 
-/// How long an ordinary request takes, now and then on a connection of its own.
-async fn ordinary(server: &Server, token: &Token, number: usize) -> Duration {
-    let new = Client::new(&server.base, Some(token.reveal()));
-    let client = if number.is_multiple_of(5) { &new } else { &server.client };
-    let started = Instant::now();
-    if number.is_multiple_of(2) {
-        let action = format!("event {number}");
-        let event = json!({"externalId": "7", "companyExternalId": "acme", "action": action});
-        assert_eq!(client.track(&event).await.unwrap().text(), "OK");
-    } else {
-        assert_eq!(client.get("/companies/extid-acme").await.status, StatusCode::OK);
+/// A server with another tenant than the test's.
+struct World {
+    server: Server,
+    neighbour: Neighbour,
+    token: Token,
+    _folder: TempDir,
+}
+
+impl World {
+    async fn start() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let (token, operator) = (Token::generate().unwrap(), Token::generate().unwrap());
+        let flags = ["--cache-mb", "64"];
+        let server = Server::start_with_operator(folder.path(), &token, &operator, &flags).await;
+        let neighbour = Neighbour::create(&server.client.with_token(operator.reveal())).await;
+        Self { server, neighbour, token, _folder: folder }
     }
-    started.elapsed()
+
+    /// How long ordinary calls take, now and then on a connection of its own.
+    async fn ordinary(&self, number: usize) -> Duration {
+        match number % 20 {
+            0 => self.neighbour.calls_in_bulk().await,
+            1..=4 => self.neighbour.with_new_connection().calls(number).await,
+            _ => self.neighbour.calls(number).await,
+        }
+    }
+
+    async fn end(self) {
+        self.server.kill().await;
+    }
+}
+
+/// Has ordinary calls of another tenant made to a server that is attacked and, in turns, to one that is not.
+async fn compare(attacked: &World, quiet: &World, count: usize) {
+    let (mut beside, mut alone) = (Duration::ZERO, Duration::ZERO);
+    for number in 0..count {
+        beside += attacked.ordinary(number).await;
+        alone += quiet.ordinary(number).await;
+    }
+    println!("{beside:?} beside the attack, {alone:?} without");
+    assert!(beside < alone * MAX_SLOWER, "{beside:?}, and {alone:?} without the attack");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_thousand_slow_clients_and_bombs_hold_up_nobody_with_little_memory() {
-    let (folder, quiet_folder) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    let token = Token::generate().unwrap();
-    let server = Server::start_with_acme(folder.path(), &token).await;
-    let quiet = Server::start_with_acme(quiet_folder.path(), &token).await;
-    let limit = MemoryLimit::of(server.id());
+    let (attacked, quiet) = (World::start().await, World::start().await);
+    let limit = MemoryLimit::of(attacked.server.id());
     if limit.is_none() {
         let _ = writeln!(std::io::stderr(), "NOT TRIED: this process may limit no memory");
     }
-    let attack = Attack::begin(&server.client, &token).await;
-    let (mut attacked, mut alone) = (Duration::ZERO, Duration::ZERO);
-    for number in 0..ORDINARY {
-        attacked += ordinary(&server, &token, number).await;
-        alone += ordinary(&quiet, &token, number).await;
+    let attack = Attack::begin(&attacked.server.client, &attacked.token).await;
+    compare(&attacked, &quiet, ORDINARY).await;
+    attack.end();
+    let peak = peak_memory(attacked.server.id());
+    println!("at most {peak} bytes of memory");
+    assert!(peak < MEMORY_BYTES, "{peak} bytes");
+    attacked.end().await;
+    quiet.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn large_bodies_that_come_slowly_hold_up_no_bulk_call() {
+    let (attacked, quiet) = (World::start().await, World::start().await);
+    for senders in [1, 8] {
+        let slow = std::iter::repeat_n(Slow::Large, senders);
+        let attack = Attack::begin_slow(&attacked.server.client, &attacked.token, slow).await;
+        compare(&attacked, &quiet, ORDINARY / 10).await;
+        // Nor one of the tenant itself.
+        let rows = json!([{"euExtId": "7", "action": "x".repeat(1_000)}]).to_string();
+        let body = format!("{rows}{}", " ".repeat(2_000_000));
+        let path = format!("/analytics/bulk/{TENANT}");
+        let started = Instant::now();
+        let client = &attacked.server.client;
+        let answer = client.send(Method::POST, &path, &[], body).await.unwrap();
+        assert_eq!(answer.text(), "OK");
+        assert!(started.elapsed() < LARGE_BODY_TIMEOUT / 2, "{:?}", started.elapsed());
+        attack.end();
+    }
+    attacked.end().await;
+    quiet.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_thousand_clients_that_stall_in_the_middle_of_an_event_hold_up_no_event() {
+    let (attacked, quiet) = (World::start().await, World::start().await);
+    let slow = std::iter::repeat_n(Slow::HalfEvent, 1_000);
+    let attack = Attack::begin_slow(&attacked.server.client, &attacked.token, slow).await;
+    compare(&attacked, &quiet, ORDINARY / 4).await;
+    attack.end();
+    attacked.end().await;
+    quiet.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn where_few_files_may_be_open_idle_connections_give_way_to_new_ones() {
+    const IDLE: usize = 300;
+    let folder = tempfile::tempdir().unwrap();
+    let token = Token::generate().unwrap();
+    let server = Server::start_with_files(folder.path(), &token, 64).await;
+    let address = server.client.address();
+    for sent in
+        ["", "GET /health HTTP/1.1\r\nHost: x\r\nX-", "GET /health HTTP/1.1\r\nHost: x\r\n\r\n"]
+    {
+        let connect = async |_| {
+            let mut stream = TcpStream::connect(address).await.unwrap();
+            stream.write_all(sent.as_bytes()).await.unwrap();
+            stream
+        };
+        let idle = join_all((0..IDLE).map(connect)).await;
+        for _ in 0..10 {
+            let client = Client::new(&server.base, None);
+            let event = json!({"externalId": "7", "action": "meanwhile"});
+            let tracked = tokio::time::timeout(PATIENCE, client.track(&event)).await;
+            assert_eq!(tracked.expect("it had to wait").unwrap().text(), "OK");
+        }
+        drop(idle);
+    }
+    server.kill().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn where_few_files_may_be_open_senders_that_stall_give_way_to_new_ones() {
+    let folder = tempfile::tempdir().unwrap();
+    let token = Token::generate().unwrap();
+    let server = Server::start_with_files(folder.path(), &token, 64).await;
+    let slow = std::iter::repeat_n(Slow::HalfEvent, 300);
+    let attack = Attack::begin_slow(&server.client, &token, slow).await;
+    for _ in 0..10 {
+        let client = Client::new(&server.base, None);
+        let event = json!({"externalId": "7", "action": "meanwhile"});
+        let started = Instant::now();
+        assert_eq!(client.track(&event).await.unwrap().text(), "OK");
+        // Those before it would be cut off no sooner.
+        assert!(started.elapsed() < BODY_STALL, "{:?}", started.elapsed());
     }
     attack.end();
-    let peak = peak_memory(server.id());
-    println!("{attacked:?} beside the attack, {alone:?} without; at most {peak} bytes of memory");
-    assert!(attacked < alone * MAX_SLOWER, "{attacked:?}, and {alone:?} without the attack");
-    assert!(peak < MEMORY_BYTES, "{peak} bytes");
-    assert_eq!(server.client.actions().await.len(), ORDINARY / 2);
     server.kill().await;
-    quiet.kill().await;
 }
 
 /// Waits for the response to a request, and returns the connection.

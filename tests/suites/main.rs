@@ -23,6 +23,7 @@ mod formats;
 mod full_store;
 mod goldens;
 mod healing;
+mod http;
 mod http_import;
 mod input;
 mod integrity;

@@ -15,6 +15,7 @@ pub use self::{
 };
 use crate::{
     app::App,
+    body::refuse_form,
     error::Error,
     senders::{Address, Sender},
     store::Actor,
@@ -100,11 +101,14 @@ pub(crate) fn authenticate(app: &App, request: &Request) -> Result<Caller, Error
     }
     let header =
         request.headers().get(AUTHORIZATION).ok_or(Error::Unauthorized("token_missing"))?;
-    let sent =
-        header.to_str().ok().and_then(token_in).ok_or(Error::Unauthorized("token_missing"))?;
+    let sent_as = header.to_str().unwrap_or_default();
+    let sent = token_in(sent_as).ok_or(Error::Unauthorized("token_missing"))?;
     let token = Token::parse(&sent).ok_or(Error::Unauthorized("token_malformed"))?;
     let known = app.store.token(token.id())?.filter(|known| known.record.is_of(&token));
     let known = known.ok_or(Error::Unauthorized("token_unknown"))?;
+    if user_of_basic(sent_as).is_some() {
+        refuse_form(request)?;
+    }
     let now = app.clock.now();
     if known.record.expires_at.is_some_and(|end| end <= now) {
         return Err(Error::Unauthorized("token_expired"));

@@ -14,7 +14,11 @@ const HEADERS: &[(&str, &str, &str)] = &[
         "Version of the record, for `If-Match` and `If-None-Match`, or hash of the list.",
         "string",
     ),
-    ("Link", "The next page, if there is one: `<...>; rel=\"next\"`.", "string"),
+    (
+        "Link",
+        "The next page, if there is one: `<...>; rel=\"next\"`. It repeats the query; one of more than 2 KB has to fit on one page, else it is rejected with 414.",
+        "string",
+    ),
     ("Svctrack-Total", "With `count=true`, the number of records on all pages.", "integer"),
     ("Svctrack-Ignored", "Names of what was sent and is not known, separated by commas.", "string"),
     (

@@ -91,7 +91,7 @@ async fn take(
     let named = sender_of_basic(app, request)?;
     // Before it is known who sends it, a body is read that is not large.
     let max = if named.is_some() { MAX_BODY_BYTES } else { MAX_UNNAMED_BODY_BYTES };
-    let body = app.bodies.read(request, max).await?;
+    let body = app.bodies.read(request, named.map(|sender| sender.tenant.id()), max).await?;
     let bytes = body.bytes.clone();
     let envelope = match bytes.iter().find(|byte| !byte.is_ascii_whitespace()) {
         Some(b'[') => None,

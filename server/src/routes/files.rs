@@ -50,7 +50,6 @@ pub(crate) async fn read(app: &App, request: &mut Request) -> Result<Response, E
         .header(header::ETAG, etag.as_str())
         .header(header::CACHE_CONTROL, if *is_lasting { FOR_EVER } else { UNTIL_IT_CHANGES })
         .header(header::VARY, "Accept-Encoding")
-        .header("X-Content-Type-Options", "nosniff")
         .header("Cross-Origin-Resource-Policy", "cross-origin");
     if let Some(coding) = form.coding {
         response = response.header(header::CONTENT_ENCODING, coding);

@@ -16,7 +16,7 @@ use svctrack_core::{
 use tokio::{
     sync::mpsc,
     task::spawn_blocking,
-    time::{Duration, Instant, timeout},
+    time::{Instant, timeout, timeout_at},
 };
 
 use super::{
@@ -26,11 +26,11 @@ use super::{
 use crate::{
     app::App,
     auth::Caller,
-    body::is_gzip,
+    body::{Progress, is_gzip},
     error::Error,
     limits::{
-        BODY_BUDGET_WAIT, BODY_IDLE_TIMEOUT, DEFAULT_REFUSALS, IMPORT_BYTES, IMPORT_ROWS,
-        MAX_REFUSALS, MAX_REHEARSED_BYTES, MIN_BODY_BYTES_PER_SECOND,
+        BODY_BUDGET_WAIT, DEFAULT_REFUSALS, IMPORT_BYTES, IMPORT_ROWS, MAX_REFUSALS,
+        MAX_REHEARSED_BYTES, SMALL_BODY_PACE,
     },
     store::{Command, Rehearsal, Reply, Upserts},
     transfer::{Format, Options, Rows, Separator, Source, parse_mapping},
@@ -121,40 +121,25 @@ pub(crate) async fn import(
 
 /// Hands the pieces of a body on, until it ends or nobody takes them.
 async fn pump(mut body: BoxBody<Bytes, io::Error>, to: mpsc::Sender<io::Result<Bytes>>) {
-    let (mut bytes, mut waited) = (0, Duration::ZERO);
+    let mut progress = Progress::begin();
     loop {
-        let asked_at = Instant::now();
-        let next = timeout(BODY_IDLE_TIMEOUT, body.frame()).await;
-        // Without the time for which rows are stored.
-        waited += asked_at.elapsed();
-        let piece = match next {
-            Err(_) => Err(io::Error::new(io::ErrorKind::TimedOut, "nothing more came")),
+        let piece = match timeout_at(progress.deadline(&SMALL_BODY_PACE), body.frame()).await {
+            Err(_) => Err(io::Error::new(io::ErrorKind::TimedOut, "too little came in time")),
             Ok(None) => return,
             Ok(Some(Err(error))) => Err(error),
             Ok(Some(Ok(frame))) => match frame.into_data() {
-                Ok(piece) => {
-                    bytes += piece.len();
-                    in_time(bytes, waited).map(|()| piece)
-                }
+                Ok(piece) => Ok(piece),
                 Err(_) => continue,
             },
         };
         let is_over = piece.is_err();
+        progress.count(piece.as_ref().map_or(0, Bytes::len), &SMALL_BODY_PACE);
+        let sent = Instant::now();
         if to.send(piece).await.is_err() || is_over {
             return;
         }
+        progress.pause(sent.elapsed());
     }
-}
-
-/// Whether so many bytes have come in time: who sends slowly keeps others from their turn.
-fn in_time(bytes: usize, waited: Duration) -> io::Result<()> {
-    let seconds = waited.saturating_sub(BODY_IDLE_TIMEOUT).as_secs();
-    let least = seconds.saturating_mul(MIN_BODY_BYTES_PER_SECOND as u64);
-    if bytes as u64 >= least {
-        return Ok(());
-    }
-    let message = format!("it came with fewer than {MIN_BODY_BYTES_PER_SECOND} bytes a second");
-    Err(io::Error::new(io::ErrorKind::TimedOut, message))
 }
 
 /// The pieces of a body, as bytes that are read one after the other.
@@ -422,21 +407,4 @@ impl Import<'_> {
 fn has_key(def: &ResourceDef, item: &Item) -> bool {
     let has = |sent: &Document| def.keys.iter().any(|key| sent.text(key).is_some());
     item.as_ref().is_ok_and(|sent: &Document| has(sent))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_body_must_come_at_a_least_rate_once_it_has_had_the_idle_time() {
-        let check = |bytes: usize, seconds: u64, expect: bool| {
-            let waited = BODY_IDLE_TIMEOUT + Duration::from_secs(seconds);
-            assert_eq!(in_time(bytes, waited).is_ok(), expect, "{bytes} in {seconds}");
-        };
-        assert!(in_time(0, BODY_IDLE_TIMEOUT).is_ok());
-        check(1, 1, false);
-        check(MIN_BODY_BYTES_PER_SECOND, 1, true);
-        check(10 * MIN_BODY_BYTES_PER_SECOND, 11, false);
-    }
 }

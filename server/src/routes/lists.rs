@@ -22,6 +22,7 @@ use crate::{
     auth::Tenant,
     cells::Columns,
     error::Error,
+    limits::MAX_LINK_BYTES,
     store::{Next, Page, PageFor, Rewrite, StoreError},
 };
 
@@ -47,9 +48,14 @@ impl Listed<'_> {
     }
 
     /// Answers a page that was read for the same request.
+    ///
+    /// # Errors
+    /// [`Error::QueryTooLong`].
     pub(super) fn answer(&self, request: &Request, mut page: Page) -> Result<Response, Error> {
+        let next = page.next.take();
+        let link = next.map(|next| next_link(request.uri(), next)).transpose()?;
         let is_csv = prefers_csv(request);
-        let (total, next, hash) = (page.total, page.next.take(), page.digest.hash());
+        let (total, hash) = (page.total, page.digest.hash());
         let sent = match is_csv {
             true => Sent::of(page, self.head()?, "", ""),
             false => Sent::of(page, "[", ",", "]"),
@@ -68,7 +74,6 @@ impl Listed<'_> {
         if let Some(total) = total {
             headers.insert(TOTAL, HeaderValue::from(total));
         }
-        let link = next.map(|next| next_link(request.uri(), next));
         if let Some(link) = link.and_then(|link| HeaderValue::try_from(link).ok()) {
             headers.insert(header::LINK, link);
         }
@@ -150,7 +155,9 @@ fn range_and_quality(text: &str) -> (String, f32) {
     (range, quality.unwrap_or(1.0))
 }
 
-fn next_link(uri: &Uri, next: Next) -> String {
+/// The link to the next page, which repeats the query. One that is too long for it is refused: without the link, the list
+/// would seem to end.
+fn next_link(uri: &Uri, next: Next) -> Result<String, Error> {
     let pairs = url::form_urlencoded::parse(uri.query().unwrap_or_default().as_bytes());
     let kept = pairs.filter(|(name, _)| !matches!(name.as_ref(), "after" | "offset" | "o"));
     let mut query = url::form_urlencoded::Serializer::new(String::new());
@@ -159,7 +166,8 @@ fn next_link(uri: &Uri, next: Next) -> String {
         Next::After(id) => query.append_pair("after", &id.to_string()),
         Next::Offset(offset) => query.append_pair("offset", &offset.to_string()),
     };
-    format!("<{}?{}>; rel=\"next\"", uri.path(), query.finish())
+    let link = format!("<{}?{}>; rel=\"next\"", uri.path(), query.finish());
+    if link.len() > MAX_LINK_BYTES { Err(Error::QueryTooLong) } else { Ok(link) }
 }
 
 #[cfg(test)]

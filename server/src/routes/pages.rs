@@ -100,7 +100,6 @@ fn html(page: Page) -> Response {
         .content_type("text/html; charset=utf-8")
         .header(header::CONTENT_SECURITY_POLICY, page.csp)
         .header(header::CACHE_CONTROL, "no-store")
-        .header("X-Content-Type-Options", "nosniff")
         .header("Referrer-Policy", "no-referrer")
         .body(page.html)
 }

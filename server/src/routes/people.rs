@@ -201,7 +201,7 @@ fn unexpected(reply: &Reply) -> Error {
 pub(crate) async fn unsuppress(app: &App, request: &mut Request) -> Result<Response, Error> {
     let caller = authenticate(app, request)?;
     caller.require("admin")?;
-    let (sent, _room) = read_body(app, request).await?;
+    let (sent, _room) = read_body(app, request, &caller).await?;
     let (keys, ignored) = end_user::read_keys(&sent).map_err(Error::Invalid)?;
     Strictness::of(request).check_properties(&ignored)?;
     match app.store.write(caller.into(), Command::Unsuppress(keys)).await? {

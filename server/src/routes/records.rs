@@ -38,7 +38,7 @@ pub(crate) async fn create(
     def: &'static ResourceDef,
 ) -> Result<Response, Error> {
     let caller = authorise(app, request, def, "create")?;
-    let (sent, body) = read_record(app, request, def).await?;
+    let (sent, body) = read_record(app, request, &caller, def).await?;
     let once = Once::begin(app, request, &caller, || hash_of(&body.bytes))?;
     let shaped = shape::check_create(def, &sent).map_err(Error::Invalid)?;
     let body = Strictness::of(request).handle(shaped)?;
@@ -95,7 +95,7 @@ pub(super) async fn changed(
     def: &'static ResourceDef,
     reference: RecordRef,
 ) -> Result<(Answer, Vec<String>), Error> {
-    let (sent, _room) = read_record(app, request, def).await?;
+    let (sent, _room) = read_record(app, request, &caller, def).await?;
     let shaped = shape::check_update(def, &sent).map_err(Error::Invalid)?;
     let body = Strictness::of(request).handle(shaped)?;
     let expected = expected(request);
@@ -144,7 +144,7 @@ pub(crate) async fn upsert(
 ) -> Result<Response, Error> {
     let (caller, access) = authorise_upsert(app, request, def)?;
     require_json(request)?;
-    let body = app.bodies.read(request, MAX_BULK_BYTES).await?;
+    let body = app.bodies.read(request, Some(caller.tenant.id()), MAX_BULK_BYTES).await?;
     // A large body takes a while to read; meanwhile others are served.
     let (bytes, hashed) = (body.bytes.clone(), is_asked(request));
     let read = tokio::task::spawn_blocking(move || {
@@ -244,9 +244,10 @@ pub(super) fn reference_in_path(request: &Request) -> Result<RecordRef, Error> {
 async fn read_record<'a>(
     app: &'a App,
     request: &mut Request,
+    caller: &Caller,
     def: &ResourceDef,
 ) -> Result<(Document, Body<'a>), Error> {
-    read_body_up_to(app, request, max_body_bytes(def)).await
+    read_body_up_to(app, request, caller, max_body_bytes(def)).await
 }
 
 /// How large the body of one record may be, in bytes.
@@ -261,17 +262,20 @@ pub(crate) fn max_body_bytes(def: &ResourceDef) -> usize {
 pub(super) async fn read_body<'a>(
     app: &'a App,
     request: &mut Request,
+    caller: &Caller,
 ) -> Result<(Document, Body<'a>), Error> {
-    read_body_up_to(app, request, MAX_RECORD_BYTES).await
+    read_body_up_to(app, request, caller, MAX_RECORD_BYTES).await
 }
 
 async fn read_body_up_to<'a>(
     app: &'a App,
     request: &mut Request,
+    caller: &Caller,
     max_bytes: usize,
 ) -> Result<(Document, Body<'a>), Error> {
     require_json(request)?;
-    let body = app.bodies.read(request, max_bytes).await?;
+    let tenant = Some(caller.tenant.id());
+    let body = app.bodies.read(request, tenant, max_bytes).await?;
     Ok((Document::parse(&body.bytes)?, body))
 }
 

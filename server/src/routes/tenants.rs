@@ -27,7 +27,7 @@ use crate::{
 pub(crate) async fn create(app: &App, request: &mut Request) -> Result<Response, Error> {
     let caller = operator(app, request)?;
     once::refuse(request, once::HOLDS_SECRET)?;
-    let (sent, _room) = read_body(app, request).await?;
+    let (sent, _room) = read_body(app, request, &caller).await?;
     let ignored = unknown_members(&sent, NewTenant::MEMBERS);
     Strictness::of(request).check_properties(&ignored)?;
     let NewTenant { name } = NewTenant::read(&sent).map_err(Error::Invalid)?;
@@ -67,7 +67,7 @@ pub(crate) async fn read(app: &App, request: &mut Request) -> Result<Response, E
 /// `PUT /tenants/{id}`, and `PATCH`, which is the same: another name, suspended or resumed.
 pub(crate) async fn update(app: &App, request: &mut Request) -> Result<Response, Error> {
     let caller = operator(app, request)?;
-    let (sent, _room) = read_body(app, request).await?;
+    let (sent, _room) = read_body(app, request, &caller).await?;
     let id = id_in_path(request)?;
     let known = [TenantChange::MEMBERS, TenantChange::ANSWERED].concat();
     let ignored = unknown_members(&sent, &known);

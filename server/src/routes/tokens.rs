@@ -21,7 +21,7 @@ use crate::{
 pub(crate) async fn create(app: &App, request: &mut Request) -> Result<Response, Error> {
     let caller = admin(app, request)?;
     once::refuse(request, once::HOLDS_SECRET)?;
-    let (sent, _room) = read_body(app, request).await?;
+    let (sent, _room) = read_body(app, request, &caller).await?;
     let ignored = unknown_members(&sent, NewToken::MEMBERS);
     Strictness::of(request).check_properties(&ignored)?;
     let now = app.clock.now();
@@ -41,7 +41,7 @@ pub(crate) async fn create(app: &App, request: &mut Request) -> Result<Response,
 pub(crate) async fn rotate(app: &App, request: &mut Request) -> Result<Response, Error> {
     let caller = admin(app, request)?;
     once::refuse(request, once::HOLDS_SECRET)?;
-    let (sent, _room) = read_body(app, request).await?;
+    let (sent, _room) = read_body(app, request, &caller).await?;
     let id = path_part(request, "id").unwrap_or_default().to_owned();
     let ignored = unknown_members(&sent, Rotation::MEMBERS);
     Strictness::of(request).check_properties(&ignored)?;

@@ -34,7 +34,7 @@ const PARKED: HeaderName = HeaderName::from_static("svctrack-parked");
 pub(crate) async fn realtime(app: &App, request: &mut Request) -> Result<Response, Error> {
     let received_at = app.clock.now();
     let sender = sender_in_path(app, request)?;
-    let body = app.bodies.read(request, MAX_EVENT_BYTES).await?;
+    let body = app.bodies.read(request, Some(sender.tenant.id()), MAX_EVENT_BYTES).await?;
     let Taken { event, unread } = realtime::read(&body.bytes, received_at)?;
     let tracking = Tracking::of(vec![event], received_at, Route::Realtime);
     store(app, request, sender, tracking, unread, &body.bytes, ok()).await
@@ -44,7 +44,7 @@ pub(crate) async fn realtime(app: &App, request: &mut Request) -> Result<Respons
 pub(crate) async fn bulk(app: &App, request: &mut Request) -> Result<Response, Error> {
     let received_at = app.clock.now();
     let sender = sender_in_path(app, request)?;
-    let body = app.bodies.read(request, MAX_BODY_BYTES).await?;
+    let body = app.bodies.read(request, Some(sender.tenant.id()), MAX_BODY_BYTES).await?;
     let strictness = Strictness::of(request);
     let reading = Reading { received_at, form: Form::Bulk, strictness };
     take_rows(app, request, sender, body.bytes.clone(), reading, ok()).await

@@ -1,0 +1,78 @@
+//! Requests whose head cannot be read, which hyper answers with a status alone and closes the connection. The application
+//! never sees them, so its answer is asked for on the way out.
+
+use futures_util::FutureExt as _;
+use poem::{
+    Endpoint, Request, Response,
+    http::{StatusCode, header},
+};
+
+/// Marks a request that stands for one whose head could not be read, with hyper's verdict.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Unreadable(pub(crate) StatusCode);
+
+/// What every answer of the application has, and hyper's own has not.
+const MARK: &str = "\r\nx-request-id: ";
+/// The header of an answer without a body.
+const NO_BODY: &str = "content-length: 0\r\n";
+
+/// The verdict of an answer that hyper makes itself.
+fn verdict(answer: &[u8]) -> Option<(&str, Unreadable)> {
+    // Before all of it is looked at: whether it can be one.
+    if answer.get(9) != Some(&b'4') || !answer.starts_with(b"HTTP/1.") {
+        return None;
+    }
+    let text = str::from_utf8(answer).ok()?;
+    let is_bare = text.ends_with("\r\n\r\n") && text.contains(NO_BODY) && !text.contains(MARK);
+    let status = StatusCode::from_bytes(answer.get(9..12)?).ok()?;
+    is_bare.then_some((text, Unreadable(status)))
+}
+
+/// The whole answer in place of one that hyper makes itself; none for any other.
+pub(crate) fn completed<E>(endpoint: &E, answer: &[u8]) -> Option<Vec<u8>>
+where
+    E: Endpoint<Output = Response>,
+{
+    let (text, unreadable) = verdict(answer)?;
+    let request = Request::builder().extension(unreadable).finish();
+    // It is known at once.
+    let response = endpoint.call(request).now_or_never()?.ok()?;
+    let (head, body) = response.into_parts();
+    let body = body.into_bytes().now_or_never()?.ok()?;
+    let mut headers = format!("{}: {}\r\n", header::CONTENT_LENGTH, body.len()).into_bytes();
+    for (name, value) in &head.headers {
+        headers.extend([name.as_str().as_bytes(), b": ", value.as_bytes(), b"\r\n"].concat());
+    }
+    let (before, after) = text.split_once(NO_BODY)?;
+    Some([before.as_bytes(), &headers, after.as_bytes(), &body].concat())
+}
+
+#[cfg(test)]
+mod tests {
+    use poem::endpoint::make_sync;
+
+    use super::*;
+
+    const BARE: &str = "HTTP/1.1 431 Request Header Fields Too Large\r\nconnection: close\r\ncontent-length: 0\r\n\
+                        date: Mon, 23 Nov 2026 12:00:00 GMT\r\n\r\n";
+
+    #[test]
+    fn an_answer_of_hyper_gets_the_headers_and_the_body_of_the_applications() {
+        let endpoint = make_sync(|request: Request| {
+            let status = request.extensions().get::<Unreadable>().unwrap().0;
+            Response::builder().header("X-Request-Id", "a-1").body(status.as_str().to_owned())
+        });
+        let expected = BARE.replace(NO_BODY, "content-length: 3\r\nx-request-id: a-1\r\n") + "431";
+        let completed = |answer: &str| completed(&endpoint, answer.as_bytes());
+        assert_eq!(completed(BARE).unwrap(), expected.as_bytes());
+        for own in [
+            BARE.replace("\r\ndate", "\r\nx-request-id: a-1\r\ndate").as_str(),
+            BARE.replace("431", "200").as_str(),
+            &BARE.replace("content-length: 0", "content-length: 5"),
+            &format!("{BARE}body"),
+            "[]",
+        ] {
+            assert_eq!(completed(own), None, "{own}");
+        }
+    }
+}

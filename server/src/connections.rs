@@ -1,0 +1,254 @@
+//! The open connections: how many there may be, and which of them end where one more needs a place: those that wait for
+//! their client to send something, of the address that has the most first, and those that have waited longest.
+
+use std::{
+    cmp::Reverse,
+    collections::{BTreeMap, HashMap},
+    net::IpAddr,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+    task::Context,
+    time::Instant,
+};
+
+use futures_util::task::AtomicWaker;
+use tokio::{sync::Notify, time::timeout};
+
+use crate::limits::{CROWDED_CHECK_INTERVAL, MAX_CONNECTIONS_PER_ADDRESS};
+
+/// All of a server.
+#[derive(Clone)]
+pub(crate) struct Connections(Arc<Shared>);
+
+struct Shared {
+    places: usize,
+    started: Instant,
+    open: Mutex<Open>,
+    /// Told when one has ended.
+    left: Notify,
+}
+
+#[derive(Default)]
+struct Open {
+    next: u64,
+    all: BTreeMap<u64, (IpAddr, Arc<Waiting>)>,
+    of_address: HashMap<IpAddr, usize>,
+}
+
+/// The place of an open connection; it is free again when dropped.
+pub(crate) struct Place {
+    connections: Connections,
+    id: u64,
+    address: IpAddr,
+    pub(crate) waiting: Arc<Waiting>,
+}
+
+/// Whether a connection waits for its client to send something, and whether it has to end if so.
+#[derive(Debug)]
+pub(crate) struct Waiting {
+    started: Instant,
+    /// Since when, in microseconds after the start of the server; 0 while it does not.
+    since: AtomicU64,
+    has_to_end: AtomicBool,
+    waker: AtomicWaker,
+}
+
+impl Waiting {
+    pub(crate) fn new(started: Instant) -> Self {
+        let (since, has_to_end) = (AtomicU64::new(0), AtomicBool::new(false));
+        Self { started, since, has_to_end, waker: AtomicWaker::new() }
+    }
+
+    /// Notes that it waits, unless it does already.
+    pub(crate) fn begin(&self) {
+        let now = u64::try_from(self.started.elapsed().as_micros()).unwrap_or(u64::MAX);
+        let _ = self.since.compare_exchange(0, now.max(1), Ordering::Relaxed, Ordering::Relaxed);
+    }
+
+    /// Notes that it does not wait any more.
+    pub(crate) fn end(&self) {
+        self.since.store(0, Ordering::Relaxed);
+    }
+
+    /// Whether it has to end; else the task is woken when it has to.
+    pub(crate) fn has_to_end(&self, context: &Context<'_>) -> bool {
+        self.waker.register(context.waker());
+        self.has_to_end.load(Ordering::SeqCst)
+    }
+
+    /// Since when it waits, if it was not told to end before.
+    fn since(&self) -> Option<u64> {
+        let since = self.since.load(Ordering::Relaxed);
+        (since > 0 && !self.has_to_end.load(Ordering::SeqCst)).then_some(since)
+    }
+
+    pub(crate) fn tell_to_end(&self) {
+        self.has_to_end.store(true, Ordering::SeqCst);
+        self.waker.wake();
+    }
+}
+
+impl Connections {
+    pub(crate) fn new(places: usize) -> Self {
+        let (open, left) = (Mutex::default(), Notify::new());
+        Self(Arc::new(Shared { places, started: Instant::now(), open, left }))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Open> {
+        self.0.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A place for a connection, as soon as there is one; none when its address has as many as it may, all of them
+    /// busy. A proxy on the same machine speaks for many and may have all.
+    pub(crate) async fn enter(&self, address: IpAddr) -> Option<Place> {
+        while self.is_full() {
+            self.make_room();
+            // Those that are busy may wait by then.
+            let _ = timeout(CROWDED_CHECK_INTERVAL, self.0.left.notified()).await;
+        }
+        let mut open = self.lock();
+        let of_address = open.of_address.get(&address).copied().unwrap_or(0);
+        let is_at_cap = of_address >= MAX_CONNECTIONS_PER_ADDRESS && !address.is_loopback();
+        if is_at_cap && open.end_longest_waiting(1, |other| other == address) == 0 {
+            return None;
+        }
+        let waiting = Arc::new(Waiting::new(self.0.started));
+        open.next += 1;
+        let id = open.next;
+        open.all.insert(id, (address, waiting.clone()));
+        *open.of_address.entry(address).or_default() += 1;
+        Some(Place { connections: self.clone(), id, address, waiting })
+    }
+
+    fn is_full(&self) -> bool {
+        self.lock().all.len() >= self.0.places
+    }
+
+    /// Has some connections end that wait, if there are any: several at a time, since who needs a place is seldom alone.
+    pub(crate) fn make_room(&self) {
+        let count = 1 + self.0.places / Self::PARTS;
+        self.lock().end_longest_waiting(count, |_| true);
+    }
+
+    /// The part of all places that is made free at a time.
+    const PARTS: usize = 64;
+}
+
+impl Open {
+    /// Has so many of those end that have waited longest, of some addresses, unless they were told to before; returns
+    /// how many will.
+    fn end_longest_waiting(&self, count: usize, is_of: impl Fn(IpAddr) -> bool) -> usize {
+        let of_these = self.all.values().filter(|(address, _)| is_of(*address));
+        let mut waiting: Vec<_> = of_these
+            .filter_map(|(address, waiting)| {
+                let of_address = self.of_address.get(address).copied().unwrap_or(0);
+                Some((Reverse(of_address), waiting.since()?, waiting))
+            })
+            .collect();
+        waiting.sort_unstable_by_key(|(of_address, since, _)| (*of_address, *since));
+        waiting.iter().take(count).map(|(.., waiting)| waiting.tell_to_end()).count()
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let mut open = self.connections.lock();
+        open.all.remove(&self.id);
+        if let Some(count) = open.of_address.get_mut(&self.address) {
+            *count -= 1;
+            if *count == 0 {
+                open.of_address.remove(&self.address);
+            }
+        }
+        drop(open);
+        self.connections.0.left.notify_one();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{task::Waker, time::Duration};
+
+    use futures_util::FutureExt as _;
+
+    use super::*;
+
+    const MANY: usize = 1_000;
+
+    fn enter(connections: &Connections, address: &str) -> Option<Place> {
+        connections.enter(address.parse().unwrap()).now_or_never().expect("it has to wait")
+    }
+
+    fn has_to_end(place: &Place) -> bool {
+        place.waiting.has_to_end(&Context::from_waker(Waker::noop()))
+    }
+
+    /// So many places, whose connections began to wait one after the other.
+    fn waiting(connections: &Connections, address: &str, count: u64) -> Vec<Place> {
+        (1..=count)
+            .map(|since| {
+                let place = enter(connections, address).unwrap();
+                place.waiting.since.store(since, Ordering::Relaxed);
+                place
+            })
+            .collect()
+    }
+
+    #[test]
+    fn an_address_has_a_cap_but_a_proxy_on_the_same_machine_has_none() {
+        let connections = Connections::new(MANY);
+        let enter = |address| enter(&connections, address);
+        let mut held: Vec<_> =
+            (0..MAX_CONNECTIONS_PER_ADDRESS).map(|_| enter("192.0.2.1")).collect();
+        assert!(held.iter().all(Option::is_some) && enter("192.0.2.1").is_none());
+        assert!(enter("192.0.2.2").is_some());
+        held.pop();
+        assert!(enter("192.0.2.1").is_some());
+        let local: Vec<_> = (0..=MAX_CONNECTIONS_PER_ADDRESS).map(|_| enter("127.0.0.1")).collect();
+        assert!(local.iter().all(Option::is_some));
+    }
+
+    #[test]
+    fn at_its_cap_an_address_gets_a_place_for_the_one_of_its_own_that_has_waited_longest() {
+        let connections = Connections::new(MANY);
+        let other = waiting(&connections, "192.0.2.2", 1);
+        let held = waiting(&connections, "192.0.2.1", MAX_CONNECTIONS_PER_ADDRESS as u64);
+        held[0].waiting.end();
+        assert!(enter(&connections, "192.0.2.1").is_some());
+        assert!(has_to_end(&held[1]));
+        let others = held.iter().enumerate().filter(|(at, _)| *at != 1);
+        assert!(!others.map(|(_, place)| place).chain(&other).any(has_to_end));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn without_a_place_left_the_one_of_the_largest_address_that_has_waited_longest_ends() {
+        let connections = Connections::new(4);
+        let first = waiting(&connections, "192.0.2.1", 1);
+        let more = waiting(&connections, "192.0.2.2", 3);
+        more[0].waiting.end();
+        let mut next = Box::pin(connections.enter("192.0.2.3".parse().unwrap()));
+        assert!(futures_util::poll!(&mut next).is_pending());
+        let [busy, longest, newest] = <[Place; 3]>::try_from(more).ok().unwrap();
+        assert!(has_to_end(&longest) && ![&first[0], &busy, &newest].into_iter().any(has_to_end));
+        drop(longest);
+        assert!(next.await.is_some());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_new_one_comes_in_once_a_busy_one_begins_to_wait() {
+        let connections = Connections::new(1);
+        let busy = enter(&connections, "192.0.2.1").unwrap();
+        let ends = async {
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            busy.waiting.begin();
+            while !has_to_end(&busy) {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+            drop(busy);
+        };
+        let (entered, ()) = tokio::join!(connections.enter("192.0.2.2".parse().unwrap()), ends);
+        assert!(entered.is_some());
+    }
+}

@@ -1,0 +1,96 @@
+//! The body of a request on its way in. Who serves the connection sees whether it waits for it, and after the response
+//! what was left of it: the next request comes after its last byte.
+
+use std::{
+    io,
+    pin::Pin,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    task::{Context, Poll},
+};
+
+use bytes::Bytes;
+use http_body_util::BodyExt as _;
+use hyper::body::{Body, Frame, Incoming as Received, SizeHint};
+use tokio::time::timeout;
+
+use crate::{
+    connections::Waiting,
+    limits::{DISCARD_TIMEOUT, MAX_DISCARDED_BYTES},
+};
+
+/// A body that is read by one and watched by another.
+#[derive(Clone)]
+pub(crate) struct Incoming(Arc<Mutex<Watched>>);
+
+struct Watched {
+    body: Received,
+    waiting: Arc<Waiting>,
+    is_read: bool,
+}
+
+impl Incoming {
+    pub(crate) fn new(body: Received, waiting: Arc<Waiting>) -> Self {
+        Self(Arc::new(Mutex::new(Watched { body, waiting, is_read: false })))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Watched> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn is_read(&self) -> bool {
+        let watched = self.lock();
+        watched.is_read || watched.body.is_end_stream()
+    }
+
+    /// Whether the next request can follow: all has been read, or little is left, which is read now and soon there. If it
+    /// `is_asked_for`, its sender waits for a word to send it.
+    pub(crate) async fn can_be_passed(&mut self, is_asked_for: bool) -> bool {
+        if self.is_read() {
+            return true;
+        }
+        if is_asked_for || self.size_hint().exact().is_none_or(|left| left > MAX_DISCARDED_BYTES) {
+            return false;
+        }
+        let rest = async { while let Some(Ok(_)) = self.frame().await {} };
+        let _ = timeout(DISCARD_TIMEOUT, rest).await;
+        self.is_read()
+    }
+}
+
+impl Body for Incoming {
+    type Data = Bytes;
+    type Error = io::Error;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, io::Error>>> {
+        let mut watched = self.lock();
+        let frame = Pin::new(&mut watched.body).poll_frame(context);
+        if frame.is_pending() {
+            watched.waiting.begin();
+            if watched.waiting.has_to_end(context) {
+                let message = "the connection was needed for others";
+                return Poll::Ready(Some(Err(io::Error::other(message))));
+            }
+        } else {
+            watched.waiting.end();
+            watched.is_read = matches!(frame, Poll::Ready(None));
+        }
+        frame.map_err(io::Error::other)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.lock().body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.lock().body.size_hint()
+    }
+}
+
+impl Drop for Watched {
+    fn drop(&mut self) {
+        self.waiting.end();
+    }
+}

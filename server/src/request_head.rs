@@ -1,0 +1,120 @@
+//! What the head of any request must be like before it is looked at for what it asks.
+
+use poem::{
+    Request,
+    http::{HeaderValue, Version, header, uri::Authority},
+};
+
+use crate::{bare_answers::Unreadable, error::Error, limits::MAX_URI_BYTES};
+
+/// Checks the head of a request.
+///
+/// # Errors
+/// [`Error::UnreadableHead`], [`Error::UriTooLong`], [`Error::BadHead`].
+pub(crate) fn check(request: &Request) -> Result<(), Error> {
+    if let Some(Unreadable(verdict)) = request.extensions().get() {
+        return Err(Error::UnreadableHead(*verdict));
+    }
+    let uri = request.uri();
+    if uri.path().len() + uri.query().map_or(0, str::len) > MAX_URI_BYTES {
+        return Err(Error::UriTooLong);
+    }
+    check_host(request)?;
+    check_transfer_encoding(request)
+}
+
+/// A host is named once (RFC 9112, 3.2); HTTP/1.0 need not name one. What two programs on the way take for different
+/// hosts reaches what it must not.
+fn check_host(request: &Request) -> Result<(), Error> {
+    let mut named = request.headers().get_all(header::HOST).iter();
+    match (named.next(), named.next()) {
+        (None, _) if request.version() < Version::HTTP_11 => Ok(()),
+        (None, _) => Err(Error::BadHead("host_missing", "send a `Host` header")),
+        (Some(host), None) if is_host(host) => Ok(()),
+        (Some(_), None) => Err(Error::BadHead(
+            "host_invalid",
+            "`Host` must be a name or an address, and perhaps a port",
+        )),
+        (Some(_), Some(_)) => Err(Error::BadHead("host_repeated", "send `Host` once")),
+    }
+}
+
+fn is_host(value: &HeaderValue) -> bool {
+    let Ok(authority) = Authority::try_from(value.as_bytes()) else { return false };
+    let text = authority.as_str();
+    let after_host = text.strip_prefix(authority.host());
+    // What stands before the host are credentials.
+    after_host.is_some_and(|port| port.is_empty() || authority.port_u16().is_some())
+}
+
+/// What is chunked once can be read to its end; of a body that is encoded otherwise, another program on the way may see
+/// another end (RFC 9112, 6.1).
+fn check_transfer_encoding(request: &Request) -> Result<(), Error> {
+    let mut encodings = request.headers().get_all(header::TRANSFER_ENCODING).iter();
+    match (encodings.next(), encodings.next()) {
+        (None, _) => Ok(()),
+        (Some(only), None) if only.as_bytes().eq_ignore_ascii_case(b"chunked") => Ok(()),
+        _ => Err(Error::BadHead(
+            "transfer_encoding_invalid",
+            "`Transfer-Encoding` must be `chunked`, once; compress with `Content-Encoding: gzip`",
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check_of(headers: &[(header::HeaderName, &str)], expect: Option<&str>) {
+        let mut request = Request::builder().version(Version::HTTP_11);
+        for (name, value) in headers {
+            request = request.header(name, *value);
+        }
+        match (check(&request.finish()), expect) {
+            (Ok(()), None) => {}
+            (Err(Error::BadHead(code, _)), Some(expect)) => assert_eq!(code, expect, "{headers:?}"),
+            (found, _) => panic!("{headers:?}: {found:?}"),
+        }
+    }
+
+    #[test]
+    fn a_host_is_named_once() {
+        for host in ["x", "a.example:8080", "127.0.0.1", "[::1]:80", "xn--a.example", "a_b"] {
+            check_of(&[(header::HOST, host)], None);
+        }
+        for host in ["", " ", "a b", "a/b", "user@a", "a:b", "a:", "a:99999", "[::1", "a?b", "a#b"]
+        {
+            check_of(&[(header::HOST, host)], Some("host_invalid"));
+        }
+        check_of(&[], Some("host_missing"));
+        check_of(&[(header::HOST, "a"), (header::HOST, "a")], Some("host_repeated"));
+    }
+
+    #[test]
+    fn http_1_0_needs_no_host() {
+        let request = |version| Request::builder().version(version).finish();
+        assert!(check(&request(Version::HTTP_10)).is_ok());
+        assert!(check(&request(Version::HTTP_11)).is_err());
+    }
+
+    #[test]
+    fn a_body_is_chunked_once_and_encoded_in_no_other_way() {
+        let host = (header::HOST, "x");
+        for encodings in [&["chunked"][..], &["Chunked"], &[]] {
+            let sent = encodings.iter().map(|encoding| (header::TRANSFER_ENCODING, *encoding));
+            check_of(&sent.chain([host.clone()]).collect::<Vec<_>>(), None);
+        }
+        for encodings in [
+            &["gzip, chunked"][..],
+            &["chunked, chunked"],
+            &["chunked", "chunked"],
+            &["gzip", "chunked"],
+            &["identity"],
+        ] {
+            let sent = encodings.iter().map(|encoding| (header::TRANSFER_ENCODING, *encoding));
+            let headers = sent.chain([host.clone()]).collect::<Vec<_>>();
+            check_of(&headers, Some("transfer_encoding_invalid"));
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! What ordinary calls of another tenant wait for beside senders that try to hold the server up, and the memory that these
+//! can make it take.
+
+use std::{iter::repeat_n, time::Duration};
+
+use svctrack_server::auth::Token;
+use svctrack_tests::{
+    attack::{Attack, Neighbour, Slow},
+    process::Server,
+};
+use tempfile::TempDir;
+
+use crate::{
+    disk, folder, process,
+    report::{Case, Report, Target},
+};
+
+/// How much longer 99 of 100 ordinary calls may take beside an attack, and what is always soon enough, in milliseconds.
+const MAX_SLOWER: f64 = 2.0;
+const SOON_MS: f64 = 20.0;
+/// What the server may take of memory, in MiB, with [`CACHE`].
+const MAX_MIB: f64 = 256.0;
+const CACHE: [&str; 2] = ["--cache-mb", "64"];
+/// Calls of a round.
+const CALLS: usize = 1_000;
+const BULK_CALLS: usize = 20;
+const ROUNDS: usize = 5;
+
+/// A server with another tenant than the one that is attacked.
+struct World {
+    server: Server,
+    neighbour: Neighbour,
+    token: Token,
+    folder: TempDir,
+}
+
+impl World {
+    async fn start() -> Self {
+        let folder = folder();
+        let (token, operator) = (Token::generate().unwrap(), Token::generate().unwrap());
+        let server = Server::start_with_operator(folder.path(), &token, &operator, &CACHE).await;
+        let neighbour = Neighbour::create(&server.client.with_token(operator.reveal())).await;
+        Self { server, neighbour, token, folder }
+    }
+
+    /// p99 of events, small and large, and reads, one after the other.
+    async fn calls(&self) -> f64 {
+        let mut times = Vec::with_capacity(CALLS);
+        for number in 0..CALLS {
+            times.push(self.neighbour.calls(number).await);
+        }
+        p99_ms(times)
+    }
+
+    /// The longest of some bulk calls.
+    async fn bulk_calls(&self) -> f64 {
+        let mut times = Vec::with_capacity(BULK_CALLS);
+        for _ in 0..BULK_CALLS {
+            times.push(self.neighbour.calls_in_bulk().await);
+        }
+        p99_ms(times)
+    }
+}
+
+fn p99_ms(mut times: Vec<Duration>) -> f64 {
+    times.sort();
+    times[times.len() * 99 / 100].as_secs_f64() * 1e3
+}
+
+pub(crate) async fn measure(report: &mut Report) {
+    let (attacked, quiet) = (World::start().await, World::start().await);
+    let sync = disk::sync_times(attacked.folder.path());
+    process::forget_peak(attacked.server.id());
+    for (what, slow) in [
+        ("8 senders of 32 MiB at 70 KB/s", Some(repeat_n(Slow::Large, 8))),
+        ("1,000 senders that stall in an event", Some(repeat_n(Slow::HalfEvent, 1_000))),
+        ("1,000 slow clients of all kinds and bombs", None),
+    ] {
+        let (client, token) = (&attacked.server.client, &attacked.token);
+        let attack = match slow {
+            Some(slow) => Attack::begin_slow(client, token, slow).await,
+            None => Attack::begin(client, token).await,
+        };
+        let mut found = [const { Vec::new() }; 4];
+        for _ in 0..ROUNDS {
+            found[0].push(attacked.calls().await);
+            found[1].push(quiet.calls().await);
+            found[2].push(attacked.bulk_calls().await);
+            found[3].push(quiet.bulk_calls().await);
+        }
+        attack.end();
+        let [calls, calls_alone, bulk, bulk_alone] = found;
+        let body = "events of 100 B and 20 KB and reads of a record, in turn";
+        add(report, ("calls", what), (body, &sync), calls, calls_alone);
+        add(report, ("bulk calls", what), ("2 MB, 100 rows", &sync), bulk, bulk_alone);
+    }
+    let peak = vec![process::memory_mib(attacked.server.id(), "VmHWM:")];
+    let body = "all of these one after the other, with `--cache-mb 64`".to_owned();
+    let case = Case {
+        what: "memory, slow clients",
+        yardstick: "",
+        connections: 1_000,
+        body,
+        durable: None,
+    };
+    report.note(&case, "MiB", Target::Below(MAX_MIB), peak);
+    attacked.server.kill().await;
+    quiet.server.kill().await;
+}
+
+/// Adds what calls of another tenant took, beside an attack and without.
+fn add(
+    report: &mut Report,
+    (calls, attack): (&str, &str),
+    (body, sync): (&str, &str),
+    beside: Vec<f64>,
+    alone: Vec<f64>,
+) {
+    let what = format!("p99 of another tenant's {calls} beside {attack}");
+    let body = body.to_owned();
+    let case =
+        Case { what: &what, yardstick: "without", connections: 1, body, durable: Some(sync) };
+    let mut sorted = alone.clone();
+    sorted.sort_by(f64::total_cmp);
+    let most = SOON_MS.max(MAX_SLOWER * sorted[sorted.len() / 2]);
+    report.compare(&case, "ms", Target::None, beside.clone(), alone);
+    report.note(&case, "ms", Target::Below(most), beside);
+}
