@@ -247,8 +247,11 @@ pub(super) fn report_parameters() -> Vec<Value> {
     vec![
         parameter(
             "route",
-            "Only of this way in.",
-            json!({ "type": "string", "enum": Route::NAMES }),
+            &format!(
+                "Only from these sources, separated by commas: `{}`.",
+                Route::NAMES.join("`, `")
+            ),
+            json!({ "type": "string" }),
         ),
         parameter(
             "code",
