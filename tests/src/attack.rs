@@ -237,6 +237,20 @@ impl Neighbour {
         started.elapsed()
     }
 
+    /// Waits until it is served, after an attack has begun all at once on a machine that is busy with other work.
+    pub async fn wait_until_served(&self) {
+        let path = format!("/analytics/bulk/{}", self.id);
+        let served = async {
+            loop {
+                let called = self.client.send(Method::POST, &path, &[], self.bulk.clone()).await;
+                if called.is_ok_and(|answer| answer.status == StatusCode::OK) {
+                    return;
+                }
+            }
+        };
+        tokio::time::timeout(PATIENCE, served).await.unwrap();
+    }
+
     async fn posts(&self, path: &str, body: impl Into<bytes::Bytes>) {
         let text = [("content-type", "text/plain")];
         let answer = self.client.send(Method::POST, path, &text, body).await.unwrap();
