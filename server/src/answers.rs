@@ -143,6 +143,9 @@ impl Pieces {
 
     /// The next piece; an empty one is the end.
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<Result<Bytes, StoreError>> {
+        if !self.items.as_slice().is_empty() {
+            self.piece.reserve(ANSWER_PIECE_BYTES);
+        }
         loop {
             self.add_items(ANSWER_PIECE_BYTES);
             if self.piece.len() >= ANSWER_PIECE_BYTES {
