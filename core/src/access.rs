@@ -36,6 +36,7 @@ pub static TOKEN: ResourceDef = ResourceDef {
         Row::new("scopes", Kind::Texts, "What it may do.").service(),
         Row::new("userId", Kind::Reference, "The user that it acts as.").refers("user").service(),
         Row::new("createdAt", Kind::Date, "When it was issued.").service(),
+        Row::new("createdBy", Kind::Key, "Id of the token that issued it.").service(),
         Row::new("expiresAt", Kind::Date, "Expiry date.").service(),
         Row::new("lastUsedAt", Kind::Date, "When it was last used, to the minute.").service(),
         Row::new("replacedBy", Kind::Key, "Id of the token that was issued in its place.")
@@ -115,6 +116,15 @@ pub fn first_not_held<'s>(held: &[String], scopes: &'s [String]) -> Option<&'s s
     scopes.iter().map(String::as_str).find(|scope| !allows(held, scope))
 }
 
+/// The token that issues another one, which may do no more, and live no longer (R44).
+#[derive(Clone, Copy, Debug)]
+pub struct Issuer<'a> {
+    /// What it may do.
+    pub scopes: &'a [String],
+    /// Its expiry date.
+    pub expires_at: Option<Timestamp>,
+}
+
 /// What is sent to make a tenant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewTenant {
@@ -192,7 +202,7 @@ pub struct NewToken {
     pub label: String,
     /// What it may do.
     pub scopes: Vec<String>,
-    /// From when on it counts no more.
+    /// Its expiry date; that of its issuer when not given.
     pub expires_at: Option<Timestamp>,
     /// The user that it acts as, in any form of R2.
     pub user: Option<RecordRef>,
@@ -202,16 +212,17 @@ impl NewToken {
     /// What its body can hold.
     pub const MEMBERS: &[&str] = &["label", "scopes", "expiresAt", "userId"];
 
-    /// Reads `{label, scopes, expiresAt?, userId?}`, sent at `now` by a caller who holds `held`.
+    /// Reads `{label, scopes, expiresAt?, userId?}`, sent at `now` to be issued by `issuer`.
     ///
     /// # Errors
-    /// Every problem found; a scope that the caller does not hold is one (R44), an end that is past another.
-    pub fn read(sent: &Document, held: &[String], now: Timestamp) -> Result<Self, Vec<Issue>> {
+    /// Every problem found; a scope that the issuer does not hold is one (R44), an end that is past, or behind that
+    /// of the issuer, another.
+    pub fn read(sent: &Document, issuer: Issuer<'_>, now: Timestamp) -> Result<Self, Vec<Issue>> {
         let mut issues = Vec::new();
         let new = Self {
             label: read_label(sent, "label", &mut issues),
-            scopes: read_scopes(sent, held, &mut issues),
-            expires_at: read_end(sent, now, &mut issues),
+            scopes: read_scopes(sent, issuer.scopes, &mut issues),
+            expires_at: read_end(sent, issuer, now, &mut issues).or(issuer.expires_at),
             user: read_member(sent, "userId", RecordRef::FORMS, RecordRef::parse, &mut issues),
         };
         if issues.is_empty() { Ok(new) } else { Err(issues) }
@@ -225,6 +236,8 @@ pub struct Rotation {
     pub keep_old_seconds: i64,
     /// When the successor expires; as long after its issue as the old one when not given.
     pub expires_at: Option<Timestamp>,
+    /// When it expires at the latest: when its issuer does.
+    pub ends_by: Option<Timestamp>,
 }
 
 impl Rotation {
@@ -235,14 +248,14 @@ impl Rotation {
     /// The longest time that it can be, in seconds: 30 days; who needs longer issues a second token.
     pub const MAX_KEEP_SECONDS: i64 = 30 * 24 * 60 * 60;
 
-    /// Reads `{keepOldForSeconds?, expiresAt?}`, sent at `now`.
+    /// Reads `{keepOldForSeconds?, expiresAt?}`, sent at `now` for a successor to be issued by `issuer`.
     ///
     /// # Errors
     /// Every problem found.
-    pub fn read(sent: &Document, now: Timestamp) -> Result<Self, Vec<Issue>> {
+    pub fn read(sent: &Document, issuer: Issuer<'_>, now: Timestamp) -> Result<Self, Vec<Issue>> {
         const NAME: &str = "keepOldForSeconds";
         let mut issues = Vec::new();
-        let expires_at = read_end(sent, now, &mut issues);
+        let expires_at = read_end(sent, issuer, now, &mut issues);
         let seconds = sent.value(NAME).map(|value| {
             let number = value
                 .as_number()
@@ -258,18 +271,32 @@ impl Rotation {
             })
         });
         let keep_old_seconds = seconds.unwrap_or(Self::DEFAULT_KEEP_SECONDS);
-        if issues.is_empty() { Ok(Self { keep_old_seconds, expires_at }) } else { Err(issues) }
+        let ends_by = issuer.expires_at;
+        let read = Self { keep_old_seconds, expires_at, ends_by };
+        if issues.is_empty() { Ok(read) } else { Err(issues) }
     }
 }
 
-/// Reads `expiresAt`, which lies ahead.
-fn read_end(sent: &Document, now: Timestamp, issues: &mut Vec<Issue>) -> Option<Timestamp> {
-    let end = read_member(sent, "expiresAt", "an ISO 8601 date", Timestamp::parse, issues);
-    if end.is_some_and(|end| end <= now) {
+/// Reads `expiresAt`, which lies ahead, and not behind the end of the issuer.
+fn read_end(
+    sent: &Document,
+    issuer: Issuer<'_>,
+    now: Timestamp,
+    issues: &mut Vec<Issue>,
+) -> Option<Timestamp> {
+    let end = read_member(sent, "expiresAt", "an ISO 8601 date", Timestamp::parse, issues)?;
+    if end <= now {
         let message = "`expiresAt` must be in the future";
         issues.push(Issue::of_member("expiresAt", "invalid_value", message));
     }
-    end
+    if let Some(last) = issuer.expires_at.filter(|last| end > *last) {
+        let message = format!(
+            "a token expires no later than the one that issues it, at {last}; found {}",
+            quoted(&end.to_string())
+        );
+        issues.push(Issue::of_member("expiresAt", "expires_after_issuer", message));
+    }
+    Some(end)
 }
 
 fn read_label(sent: &Document, name: &str, issues: &mut Vec<Issue>) -> String {
@@ -327,10 +354,24 @@ fn read_member<T>(
 mod tests {
     use super::*;
 
+    fn date(text: &str) -> Timestamp {
+        Timestamp::parse(text).unwrap()
+    }
+
     fn read(sent: &str, held: &[&str]) -> Result<NewToken, Vec<&'static str>> {
-        let held: Vec<_> = held.iter().map(|scope| (*scope).to_owned()).collect();
+        read_until(sent, held, None)
+    }
+
+    /// What a token that ends then can issue.
+    fn read_until(
+        sent: &str,
+        held: &[&str],
+        end: Option<&str>,
+    ) -> Result<NewToken, Vec<&'static str>> {
+        let scopes: Vec<_> = held.iter().map(|scope| (*scope).to_owned()).collect();
         let sent = Document::parse(sent.as_bytes()).unwrap();
-        NewToken::read(&sent, &held, Timestamp::parse("2026-11-20").unwrap())
+        let issuer = Issuer { scopes: &scopes, expires_at: end.map(date) };
+        NewToken::read(&sent, issuer, date("2026-11-20"))
             .map_err(|issues| issues.iter().map(|issue| issue.code).collect())
     }
 
@@ -366,7 +407,8 @@ mod tests {
     fn a_rotation_keeps_the_old_token_for_a_limited_time() {
         let read = |sent: &str| {
             let sent = Document::parse(sent.as_bytes()).unwrap();
-            let read = Rotation::read(&sent, Timestamp::parse("2026-11-20").unwrap());
+            let issuer = Issuer { scopes: &[], expires_at: None };
+            let read = Rotation::read(&sent, issuer, date("2026-11-20"));
             read.map(|rotation| rotation.keep_old_seconds).map_err(|issues| issues.len())
         };
         assert_eq!(read("{}"), Ok(86_400));
@@ -396,5 +438,22 @@ mod tests {
         };
         assert_eq!(ending("2026-11-20T00:00:00.001Z"), Ok(true));
         assert_eq!(ending("2026-11-20"), Err(vec!["invalid_value"]));
+    }
+
+    #[test]
+    fn a_token_ends_no_later_than_its_issuer() {
+        let ending = |end: &str| {
+            let sent = format!(r#"{{"label":"x","scopes":["*"]{end}}}"#);
+            read_until(&sent, &["*"], Some("2026-11-21")).map(|new| new.expires_at)
+        };
+        assert_eq!(ending(""), Ok(Some(date("2026-11-21"))));
+        assert_eq!(ending(r#","expiresAt":null"#), Ok(Some(date("2026-11-21"))));
+        assert_eq!(ending(r#","expiresAt":"2026-11-21""#), Ok(Some(date("2026-11-21"))));
+        let earlier = date("2026-11-20T12:00:00Z");
+        assert_eq!(ending(r#","expiresAt":"2026-11-20T12:00:00Z""#), Ok(Some(earlier)));
+        for late in ["2026-11-21T00:00:00.001Z", "9999-12-31"] {
+            let sent = format!(r#","expiresAt":"{late}""#);
+            assert_eq!(ending(&sent), Err(vec!["expires_after_issuer"]), "{late}");
+        }
     }
 }

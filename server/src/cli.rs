@@ -132,6 +132,9 @@ pub(crate) enum TokenCommand {
         of: Of,
         /// Its id, the eight characters behind `svt_`
         id: String,
+        /// Revoke all tokens that come from it too: those that it issued or was rotated into, and so on
+        #[arg(long)]
+        cascade: bool,
     },
 }
 
@@ -243,7 +246,8 @@ fn in_words(found: &Verified) -> String {
     format!("{problems}{} rows, {} problems", found.rows, found.problem_count)
 }
 
-const TOKEN_COLUMNS: &[&str] = &["_id", "label", "scopes", "expiresAt", "lastUsedAt"];
+const TOKEN_COLUMNS: &[&str] =
+    &["_id", "label", "scopes", "createdBy", "expiresAt", "lastUsedAt"];
 const TENANT_COLUMNS: &[&str] = &["_id", "name", "state", "createdAt"];
 
 /// Pause between two looks whether a tenant is gone.
@@ -324,10 +328,10 @@ impl TokenCommand {
                 let made = of.call(Method::POST, &path, Some(body)).await?;
                 of.at.show(&made, || text_at(&made, "/token"))
             }
-            Self::Revoke { of, id } => {
-                let path = format!("/tokens/{id}");
+            Self::Revoke { of, id, cascade } => {
+                let path = format!("/tokens/{id}?cascade={cascade}");
                 let done = of.call(Method::DELETE, &path, None).await?;
-                of.at.show(&done, || "revoked".to_owned())
+                of.at.show(&done, || format!("revoked: {}", text_at(&done, "/deletedCount")))
             }
         }
     }

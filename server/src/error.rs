@@ -317,6 +317,7 @@ fn store_verdict(error: StoreError, request_id: &str) -> Verdict {
             "idempotency_key_reused",
             "this `Idempotency-Key` was sent with another body",
         ),
+        StoreError::TokenRevoked => Error::Unauthorized("token_unknown").into_verdict(request_id),
         StoreError::Busy => {
             verdict(S::SERVICE_UNAVAILABLE, "busy", "too many of this tenant's writes are waiting")
         }

@@ -14,7 +14,7 @@ pub struct Route {
     pub method: Method,
     /// Its path, with `{id}` where an id stands.
     pub path: String,
-    /// The scope that it needs, if it needs a token.
+    /// The scopes that it needs, separated by blanks, if it needs a token.
     pub scope: Option<String>,
     /// Whether it takes a body of JSON.
     pub takes_body: bool,

@@ -22,14 +22,14 @@ async fn guarded(client: &Client) -> Vec<Route> {
     routes(client).await.into_iter().filter(|route| route.scope.is_some()).collect()
 }
 
-/// The scopes of which any opens a route.
+/// The scopes that open a route: all of them, or any for one in bulk.
 fn scopes_of(route: &Route) -> Vec<String> {
     let scope = route.scope.clone().unwrap_or_default();
     // Tickets need both, since their answer has no place for what was not permitted (R21).
     if route.is_bulk() && route.subject() != "tickets" {
         return vec![format!("{}:create", route.subject()), scope];
     }
-    vec![scope]
+    scope.split(' ').map(str::to_owned).collect()
 }
 
 async fn call(client: &Client, method: &Method, path: &str, body: &Value) -> Answer {

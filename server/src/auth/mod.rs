@@ -7,7 +7,10 @@ use std::{borrow::Cow, sync::Arc};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use poem::{Request, http::header::AUTHORIZATION};
-use svctrack_core::{access, value::TenantId};
+use svctrack_core::{
+    access::{self, Issuer},
+    value::TenantId,
+};
 
 pub use self::{
     tenant::{KnownTenant, Tenant, TenantRecord, TenantState},
@@ -45,10 +48,7 @@ enum By {
 
 impl From<Caller> for Actor {
     fn from(caller: Caller) -> Self {
-        let user = match &caller.by {
-            By::Token(token) => token.record.user_id,
-            By::File(_) | By::Nothing => None,
-        };
+        let user = caller.token_record().and_then(|record| record.user_id);
         Self { tenant: caller.tenant, token: caller.token().map(str::to_owned), user }
     }
 }
@@ -61,10 +61,21 @@ impl Caller {
 
     /// Id of the token that was called with.
     pub(crate) fn token(&self) -> Option<&str> {
+        self.token_record().map(|record| record.id.as_str())
+    }
+
+    /// What is stored of the token that was called with.
+    pub(crate) fn token_record(&self) -> Option<&TokenRecord> {
         match &self.by {
-            By::Token(token) => Some(&token.record.id),
+            By::Token(token) => Some(&token.record),
             By::File(_) | By::Nothing => None,
         }
+    }
+
+    /// What they can grant to a token.
+    pub(crate) fn issuer(&self) -> Issuer<'_> {
+        let without_end = Issuer { scopes: self.scopes(), expires_at: None };
+        self.token_record().map_or(without_end, TokenRecord::issuer)
     }
 
     /// What they may do.

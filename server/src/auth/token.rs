@@ -1,13 +1,13 @@
 //! API tokens: `svt_` + 8 base62 characters of id + `_` + 43 of secret + 6 of checksum (R43).
 
-use std::fmt;
+use std::{collections::BTreeSet, fmt};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use subtle::ConstantTimeEq as _;
 use svctrack_core::{
-    access::{NewToken, OPERATOR, Rotation},
+    access::{Issuer, NewToken, OPERATOR, Rotation},
     value::{Document, Json, ObjectId, TenantId, Timestamp},
 };
 
@@ -120,6 +120,16 @@ pub struct TokenRecord {
     /// Id of the token that was issued in its place.
     #[serde(default)]
     pub replaced_by: Option<String>,
+    /// Id of the token that issued it; none where the command line or the operator did.
+    #[serde(default)]
+    pub created_by: Option<String>,
+    /// Id of the first token of its line, which was rotated into it; none where it is that one.
+    #[serde(default)]
+    line: Option<String>,
+    /// The lines of its issuer, of that one's issuer, and so on: whatever of them is revoked meanwhile, it is known to
+    /// come from all of them.
+    #[serde(default)]
+    issuers: BTreeSet<String>,
 }
 
 /// What is kept of a token shows its id alone in a log, too.
@@ -143,6 +153,9 @@ impl TokenRecord {
             expires_at: None,
             last_used_at: None,
             replaced_by: None,
+            created_by: None,
+            line: None,
+            issuers: BTreeSet::new(),
         }
     }
 
@@ -167,16 +180,47 @@ impl TokenRecord {
     }
 
     /// What is stored of a token that is issued in the place of this one: it may do the same as the same user, and
-    /// lives as long as this one was to live, unless it is said how long (R57).
+    /// lives as long as this one was to live, unless it is said how long (R57), but no longer than its issuer.
     pub(crate) fn successor(&self, token: &Token, rotation: &Rotation, now: Timestamp) -> Self {
         let lived = |end: Timestamp| end.as_ms().saturating_sub(self.created_at.as_ms());
         let later = |ms: i64| Timestamp::from_ms_clamped(now.as_ms().saturating_add(ms));
+        let end = rotation.expires_at.or(self.expires_at.map(|end| later(lived(end))));
         Self {
             scopes: self.scopes.clone(),
             user_id: self.user_id,
-            expires_at: rotation.expires_at.or(self.expires_at.map(|end| later(lived(end)))),
+            expires_at: [end, rotation.ends_by].into_iter().flatten().min(),
+            line: Some(self.line().to_owned()),
+            issuers: self.issuers.clone(),
             ..Self::of_everything(token, self.tenant, &self.label, now)
         }
+    }
+
+    /// The same, issued by another token.
+    pub(crate) fn issued_by(mut self, issuer: &Self) -> Self {
+        self.created_by = Some(issuer.id.clone());
+        self.issuers.extend(issuer.issuers.iter().cloned());
+        self.issuers.insert(issuer.line().to_owned());
+        self
+    }
+
+    /// What it can grant.
+    pub(crate) fn issuer(&self) -> Issuer<'_> {
+        Issuer { scopes: &self.scopes, expires_at: self.expires_at }
+    }
+
+    /// Id of the first token of its line.
+    pub(crate) fn line(&self) -> &str {
+        self.line.as_deref().unwrap_or(&self.id)
+    }
+
+    /// From how many lines it comes.
+    pub(crate) fn generations(&self) -> usize {
+        self.issuers.len()
+    }
+
+    /// Whether it is of a line, or comes from it.
+    pub(crate) fn comes_from(&self, line: &str) -> bool {
+        self.line() == line || self.issuers.contains(line)
     }
 
     /// What a caller may see of it.
@@ -191,6 +235,8 @@ impl TokenRecord {
             self.user_id.map_or_else(Json::null, |id| Json::string(&id.to_string())),
         );
         answer.set("createdAt", time(self.created_at));
+        let issuer = self.created_by.as_deref();
+        answer.set("createdBy", issuer.map_or_else(Json::null, Json::string));
         answer.set("expiresAt", self.expires_at.map_or_else(Json::null, time));
         answer.set("lastUsedAt", self.last_used_at.map_or_else(Json::null, time));
         let successor = self.replaced_by.as_deref();
@@ -243,6 +289,30 @@ mod tests {
         for other in ["", "svt_", "svt__", &text[..text.len() - 1], &text.replace("svt", "svx")] {
             assert_eq!(Token::parse(other), None, "{other}");
         }
+    }
+
+    #[test]
+    fn a_token_comes_from_the_lines_of_all_its_issuers() {
+        let tenant = TenantId::from_bytes([0; 16]);
+        let new = || {
+            TokenRecord::of_everything(&Token::generate().unwrap(), tenant, "", Timestamp::MIN)
+        };
+        let rotated = |old: &TokenRecord, by: &TokenRecord| {
+            let rotation = Rotation { keep_old_seconds: 0, expires_at: None, ends_by: None };
+            let token = Token::generate().unwrap();
+            old.successor(&token, &rotation, Timestamp::MIN).issued_by(by)
+        };
+        let (first, other) = (new(), new());
+        let child = new().issued_by(&first);
+        let second = rotated(&first, &first);
+        let grandchild = rotated(&new().issued_by(&child), &other);
+        for token in [&first, &child, &second, &grandchild] {
+            assert!(token.comes_from(first.line()), "{token:?}");
+        }
+        assert_eq!(second.line(), first.line());
+        assert!(grandchild.comes_from(child.line()) && grandchild.comes_from(other.line()));
+        assert!(!child.comes_from(other.line()) && !first.comes_from(child.line()));
+        assert_eq!(grandchild.created_by.as_deref(), Some(other.id.as_str()));
     }
 
     #[test]

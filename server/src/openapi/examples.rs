@@ -256,7 +256,8 @@ fn issue() -> Value {
 fn token() -> Value {
     json!({
         "_id": TOKEN_ID, "label": "Example", "scopes": ["products:read"], "userId": ID,
-        "createdAt": "2026-01-15T12:00:00.000Z", "expiresAt": null, "lastUsedAt": null, "replacedBy": null,
+        "createdAt": "2026-01-15T12:00:00.000Z", "createdBy": null, "expiresAt": null, "lastUsedAt": null,
+        "replacedBy": null,
     })
 }
 

@@ -50,6 +50,8 @@ pub(crate) enum Access {
     TenantAsUser,
     /// A token with this scope.
     Scope(&'static str),
+    /// A token with all of these scopes.
+    Scopes(&'static [&'static str]),
     /// A token that may do this to the resource.
     OfResource(&'static str),
 }
@@ -162,7 +164,7 @@ pub(crate) fn document(public_url: &str, tenant: Option<TenantId>) -> Value {
             "securitySchemes": {
                 "token": {
                     "type": "http", "scheme": "bearer",
-                    "description": "An API token of the tenant, `svt_...`; `x-scope` names the scope that an operation needs.",
+                    "description": "An API token of the tenant, `svt_...`; `x-scope` names the scopes that an operation needs, all of them, separated by blanks.",
                 },
                 "tenant": {
                     "type": "http", "scheme": "basic",
@@ -236,6 +238,8 @@ fn operation(path: &str, doc: &RouteDoc, def: Option<&'static ResourceDef>, tena
         Access::Anyone => set(&mut operation, "security", json!([])),
         Access::TenantAsUser => set(&mut operation, "security", json!([{ "tenant": [] }])),
         Access::Scope(scope) => set(&mut operation, "x-scope", json!(scope)),
+        // Separated as in OAuth 2 (RFC 6749, 3.3).
+        Access::Scopes(scopes) => set(&mut operation, "x-scope", json!(scopes.join(" "))),
         Access::OfResource(action) => {
             let scope = def.map(|def| format!("{}:{action}", def.path));
             set(&mut operation, "x-scope", json!(scope));
@@ -283,6 +287,11 @@ fn all_parameters(
         (Kind::Imported, _) => import_parameters(),
         _ => Vec::new(),
     });
+    if doc.gives == Kind::Revoked {
+        let flag = json!({ "type": "boolean", "default": false });
+        let description = "Whether all tokens that come from it are revoked too: those that it issued or was rotated into, and so on, also when it was revoked before.";
+        parameters.push(parameter("cascade", description, flag));
+    }
     if doc.gives == Kind::Deleted && def.is_some_and(|def| *def == END_USER) {
         parameters.push(json!({
             "name": "erase", "in": "query", "schema": { "type": "boolean" },

@@ -118,7 +118,7 @@ fn rejects(
     def: Option<&ResourceDef>,
 ) -> bool {
     use StatusCode as S;
-    let has_token = matches!(doc.access, Access::Scope(_) | Access::OfResource(_));
+    let has_token = !matches!(doc.access, Access::Anyone | Access::TenantAsUser);
     let of_tenant = has_token || doc.takes.is_events();
     let called = method != "options" && of_tenant;
     let writes = called && method != "get";

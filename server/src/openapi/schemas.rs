@@ -155,7 +155,7 @@ fn new_token() -> Value {
                 "type": "array", "minItems": 1, "maxItems": MAX_SCOPES, "items": { "type": "string", "enum": access::every_scope() },
                 "description": "What the token may do.",
             },
-            "expiresAt": { "type": ["string", "null"], "format": "date-time", "description": "When the token expires." },
+            "expiresAt": { "type": ["string", "null"], "format": "date-time", "description": "When the token expires; when its issuer does if not given." },
             "userId": { "type": ["string", "null"], "pattern": RECORD_REF, "description": "The user that the token acts as." },
         },
     })
@@ -170,6 +170,11 @@ fn token(more: &[(&str, Value, &str)]) -> Value {
         ("scopes", strings(), "What the token may do."),
         ("userId", json!({ "type": ["string", "null"] }), "The user that the token acts as."),
         ("createdAt", date_time(), "When the token was issued."),
+        (
+            "createdBy",
+            json!({ "type": ["string", "null"] }),
+            "`_id` of the token that issued it; null where none did.",
+        ),
         ("expiresAt", time(), "When the token expires."),
         ("lastUsedAt", time(), "When the token was last used, to the minute."),
         (

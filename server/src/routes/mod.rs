@@ -25,11 +25,16 @@ pub(crate) mod tracking;
 
 use crate::{
     compression::Secret,
+    error::Error,
     limits::{MAX_IGNORED_BYTES, MAX_IGNORED_NAME_BYTES, MAX_IGNORED_NAMES},
 };
 use poem::{
     Body, Request, Response,
     http::{HeaderName, HeaderValue, header},
+};
+use svctrack_core::{
+    schema::Unknown,
+    value::{Issue, issue::quoted},
 };
 
 /// What cannot stand for itself in a list of names in a header.
@@ -42,6 +47,34 @@ const IGNORED: HeaderName = HeaderName::from_static("svctrack-ignored");
 fn query_pairs(request: &Request) -> Vec<(String, String)> {
     let query = request.uri().query().unwrap_or_default();
     url::form_urlencoded::parse(query.as_bytes()).into_owned().collect()
+}
+
+/// Whether the only parameter that a delete takes is `true`; it is not where it is absent. Another one may be it, misspelt,
+/// after which a part of what is to go could no longer be found.
+///
+/// # Errors
+/// [`Error::BadRequest`] for another parameter, and for a value that is neither `true` nor `false`.
+fn only_flag(request: &Request, flag: &str) -> Result<bool, Error> {
+    let mut is_set = false;
+    for (name, value) in query_pairs(request) {
+        is_set = match value.as_str() {
+            _ if name != flag => {
+                return Err(Error::BadRequest(vec![Unknown::among(&name, [flag]).issue()]));
+            }
+            "true" => true,
+            "false" => false,
+            other => {
+                let message =
+                    format!("`{flag}` must be `true` or `false`; found {}", quoted(other));
+                return Err(Error::BadRequest(vec![Issue::of_member(
+                    flag,
+                    "invalid_value",
+                    message,
+                )]));
+            }
+        };
+    }
+    Ok(is_set)
 }
 
 /// A JSON answer; what it says belongs to one caller, so nobody keeps it.

@@ -7,15 +7,14 @@ use poem::{Request, Response, http::header};
 use svctrack_core::{
     plan::Person,
     resources::end_user::{self, END_USER},
-    schema::Unknown,
     tracking::activity::ActivityQuery,
-    value::{Document, Issue, ObjectId, RecordRef, issue::quoted},
+    value::{Document, ObjectId, RecordRef},
 };
 
 use super::{
     conditions::expected,
-    json, name_ignored, query_pairs,
-    records::{authorise, deleted_count, read_body, reference_in_path},
+    json, name_ignored,
+    records::{deleted_count, read_body, reference_in_path},
     strict::Strictness,
 };
 use crate::{
@@ -26,6 +25,10 @@ use crate::{
     store::{Actor, Command, Next, Page, PageFor, Part, Reply, Store, StoreError},
 };
 
+/// The scopes of all that an export shows: the record, activities, tickets, and what the report says of events that
+/// wait.
+pub(crate) const EXPORT_SCOPES: &[&str] =
+    &["endusers:read", "activities:read", "tickets:read", "reports:read"];
 /// Activities in a piece of an export, so that a piece has a few MB however large their `info` is.
 const ACTIVITIES_PER_PIECE: usize = 50;
 /// Room for a piece of an export, in bytes.
@@ -33,7 +36,8 @@ const PIECE_BYTES: usize = 4 * 1024 * 1024;
 
 /// `GET /endusers/{id}/export`: one object, written piece by piece as it is read.
 pub(crate) async fn export(app: &Arc<App>, request: &mut Request) -> Result<Response, Error> {
-    let caller = authorise(app, request, &END_USER, "read")?;
+    let caller = authenticate(app, request)?;
+    EXPORT_SCOPES.iter().try_for_each(|scope| caller.require(scope))?;
     let reference = reference_in_path(request)?;
     let found = app.store.record(&caller.tenant, &END_USER, &reference).await?;
     let found = found.ok_or(StoreError::NotFound)?;
@@ -144,25 +148,6 @@ impl Export {
     }
 }
 
-/// Whether a delete is to leave nothing of the person. Another parameter may be a misspelt `erase`, after which a part of
-/// what is to be erased could no longer be found.
-pub(super) fn is_erasure(request: &Request) -> Result<bool, Error> {
-    let mut is_erasure = false;
-    for (name, value) in query_pairs(request) {
-        is_erasure = match (name.as_str(), value.as_str()) {
-            ("erase", "true") => true,
-            ("erase", "false") => false,
-            ("erase", other) => {
-                let message = format!("`erase` must be `true` or `false`; found {}", quoted(other));
-                let issue = Issue::of_member("erase", "invalid_value", message);
-                return Err(Error::BadRequest(vec![issue]));
-            }
-            _ => return Err(Error::BadRequest(vec![Unknown::among(&name, ["erase"]).issue()])),
-        };
-    }
-    Ok(is_erasure)
-}
-
 /// `DELETE /endusers/{id}?erase=true`: answered when all is gone.
 pub(super) async fn erase(
     app: &App,
@@ -174,13 +159,13 @@ pub(super) async fn erase(
     let command = Command::Erase { reference, expected: expected(request) };
     let id = match app.store.write(actor.clone(), command).await? {
         Reply::Erasing(Some(id)) => id,
-        Reply::Erasing(None) => return Ok(deleted_count(false)),
+        Reply::Erasing(None) => return Ok(deleted_count(0)),
         other => return Err(unexpected(&other)),
     };
     // A task of its own: it goes on when the caller has gone.
     let task = tokio::spawn(erase_on(app.store.clone(), actor, id));
     task.await.map_err(|error| Error::Internal(error.to_string()))??;
-    Ok(deleted_count(true))
+    Ok(deleted_count(1))
 }
 
 async fn erase_on(store: Arc<dyn Store>, actor: Actor, id: ObjectId) -> Result<(), Error> {

@@ -17,7 +17,7 @@ use super::{
     lists::Listed,
     name_ignored,
     once::{Once, hash_of, is_asked},
-    path_part, people, query_pairs,
+    path_part, people, only_flag, query_pairs,
     strict::Strictness,
 };
 use crate::{
@@ -114,7 +114,7 @@ pub(crate) async fn delete(
 ) -> Result<Response, Error> {
     let caller = authorise(app, request, def, "delete")?;
     let reference = reference_in_path(request)?;
-    if *def == END_USER && people::is_erasure(request)? {
+    if *def == END_USER && only_flag(request, "erase")? {
         return people::erase(app, request, caller, reference).await;
     }
     let command = Command::Delete { def, reference, expected: expected(request) };
@@ -127,12 +127,11 @@ pub(crate) async fn delete(
     if def.answers_deleted {
         return Ok(json(deleted.ok_or(StoreError::NotFound)?.text));
     }
-    Ok(deleted_count(deleted.is_some()))
+    Ok(deleted_count(usize::from(deleted.is_some())))
 }
 
-/// How many were deleted: one or none.
-pub(super) fn deleted_count(there: bool) -> Response {
-    let count = u8::from(there);
+/// How many were deleted.
+pub(super) fn deleted_count(count: usize) -> Response {
     json(format!(r#"{{"n":{count},"ok":1,"deletedCount":{count}}}"#))
 }
 

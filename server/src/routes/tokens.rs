@@ -1,4 +1,5 @@
-//! API tokens of the caller's own tenant (R43, R44, R57): issue, list, rotate, revoke.
+//! API tokens of the caller's own tenant (R43, R44, R57): issue, list, rotate, revoke. What a token issues may do no
+//! more than it, ends no later, and can be revoked with it.
 
 use poem::{Request, Response};
 use svctrack_core::{
@@ -7,14 +8,18 @@ use svctrack_core::{
 };
 
 use super::{
-    json, lists::answer_all, name_ignored, once, path_part, records::read_body, strict::Strictness,
+    json,
+    lists::answer_all,
+    name_ignored, once, path_part, only_flag,
+    records::{deleted_count, read_body},
+    strict::Strictness,
     uncompressed,
 };
 use crate::{
     app::App,
     auth::{Caller, Token, TokenRecord, authenticate},
     error::Error,
-    store::{Command, Reply, StoreError},
+    store::{Command, Reply, Revoked, StoreError},
 };
 
 /// `POST /tokens`: the answer is the only place where the token ever shows.
@@ -25,10 +30,11 @@ pub(crate) async fn create(app: &App, request: &mut Request) -> Result<Response,
     let ignored = unknown_members(&sent, NewToken::MEMBERS);
     Strictness::of(request).check_properties(&ignored)?;
     let now = app.clock.now();
-    let mut new = NewToken::read(&sent, caller.scopes(), now).map_err(Error::Invalid)?;
+    let mut new = NewToken::read(&sent, caller.issuer(), now).map_err(Error::Invalid)?;
     let token = Token::generate().map_err(|error| Error::Internal(error.to_string()))?;
     let user = new.user.take();
     let record = TokenRecord::of_new(&token, caller.tenant.id(), new, now);
+    let record = issued(record, &caller);
     let command = Command::AddToken { token: Box::new(record), user };
     let kept = added(app.store.write(caller.into(), command).await?)?;
     let mut response = uncompressed(json(shown_once(&kept, &token).to_text()));
@@ -46,7 +52,7 @@ pub(crate) async fn rotate(app: &App, request: &mut Request) -> Result<Response,
     let ignored = unknown_members(&sent, Rotation::MEMBERS);
     Strictness::of(request).check_properties(&ignored)?;
     let now = app.clock.now();
-    let rotation = Rotation::read(&sent, now).map_err(Error::Invalid)?;
+    let rotation = Rotation::read(&sent, caller.issuer(), now).map_err(Error::Invalid)?;
     let known = app.store.token(&id)?;
     let old = known.filter(|known| known.record.tenant == caller.tenant.id());
     let old = old.ok_or(StoreError::NotFound)?;
@@ -54,7 +60,7 @@ pub(crate) async fn rotate(app: &App, request: &mut Request) -> Result<Response,
         return Err(Error::Forbidden(scope.to_owned()));
     }
     let token = Token::generate().map_err(|error| Error::Internal(error.to_string()))?;
-    let successor = Box::new(old.record.successor(&token, &rotation, now));
+    let successor = Box::new(issued(old.record.successor(&token, &rotation, now), &caller));
     let keep_ms = rotation.keep_old_seconds.saturating_mul(1_000);
     let old_until = Timestamp::from_ms_clamped(now.as_ms().saturating_add(keep_ms));
     let command = Command::RotateToken { id, successor, old_until };
@@ -62,6 +68,14 @@ pub(crate) async fn rotate(app: &App, request: &mut Request) -> Result<Response,
     let mut response = uncompressed(json(shown_once(&kept, &token).to_text()));
     name_ignored(&mut response, &ignored);
     Ok(response)
+}
+
+/// What is stored of a token that a caller issues.
+fn issued(record: TokenRecord, caller: &Caller) -> TokenRecord {
+    match caller.token_record() {
+        Some(issuer) => record.issued_by(issuer),
+        None => record,
+    }
 }
 
 /// What is kept of the token that a command has added.
@@ -87,12 +101,14 @@ pub(crate) async fn list(app: &App, request: &mut Request) -> Result<Response, E
     answer_all(request, &TOKEN, answers)
 }
 
-/// `DELETE /tokens/{id}`: it counts no more from the next request on.
+/// `DELETE /tokens/{id}`: it counts no more from the next request on; with `cascade=true` nor does any that comes from
+/// it, also when it was revoked before.
 pub(crate) async fn revoke(app: &App, request: &mut Request) -> Result<Response, Error> {
     let caller = admin(app, request)?;
     let id = path_part(request, "id").unwrap_or_default().to_owned();
-    match app.store.write(caller.into(), Command::RevokeToken(id)).await? {
-        Reply::TokenRevoked(true) => Ok(json(r#"{"n":1,"ok":1,"deletedCount":1}"#.to_owned())),
+    let with = if only_flag(request, "cascade")? { Revoked::Line } else { Revoked::Alone };
+    match app.store.write(caller.into(), Command::RevokeToken { id, with }).await? {
+        Reply::TokensRevoked(count) if count > 0 => Ok(deleted_count(count)),
         _ => Err(StoreError::NotFound.into()),
     }
 }

@@ -122,7 +122,12 @@ pub enum Command {
         old_until: Timestamp,
     },
     /// A token of the tenant, to count no more from the next request on.
-    RevokeToken(String),
+    RevokeToken {
+        /// Its id.
+        id: String,
+        /// What is revoked with it.
+        with: Revoked,
+    },
     /// Events taken in, in order.
     Track(Tracking),
     /// Parked events of which it is marked that they may go on.
@@ -170,6 +175,15 @@ impl Command {
             _ => {}
         }
     }
+}
+
+/// What is revoked with a token.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Revoked {
+    /// Nothing else.
+    Alone,
+    /// Those that were rotated into it or out of it, and all that these issued, and so on.
+    Line,
 }
 
 /// Bodies, each of which makes or changes a record.
@@ -304,8 +318,8 @@ pub enum Reply {
     Imported(Vec<Outcome>),
     /// The token is kept, and what is kept of it.
     TokenAdded(Box<TokenRecord>),
-    /// Whether there was such a token.
-    TokenRevoked(bool),
+    /// How many tokens were revoked.
+    TokensRevoked(usize),
     /// The tenant as it is now.
     Tenant(Box<TenantRecord>),
     /// Whether there is more of a deleted tenant to remove.
@@ -398,6 +412,9 @@ pub enum StoreError {
     /// The event would have to wait, and as many wait as may.
     #[error("too many events wait")]
     ParkedFull,
+    /// The token that asks was revoked meanwhile.
+    #[error("the token was revoked")]
+    TokenRevoked,
     /// The tenant's queue is full.
     #[error("the queue is full")]
     Busy,

@@ -102,11 +102,11 @@ pub(super) fn carry_out(
             return tenants::add_token(actor, token, user.as_ref(), tables, pending, ctx);
         }
         Command::RotateToken { id, successor, old_until } => {
-            return tenants::rotate_token(tables, id, successor, *old_until);
+            return tenants::rotate_token(actor, tables, id, successor, *old_until);
         }
-        Command::RevokeToken(id) => {
-            let there = tenants::revoke_token(tables, actor.tenant.id(), id)?;
-            return Ok(Ok(Reply::TokenRevoked(there)));
+        Command::RevokeToken { id, with } => {
+            let revoked = tenants::revoke_token(tables, actor.tenant.id(), id, *with)?;
+            return Ok(Ok(Reply::TokensRevoked(revoked)));
         }
         Command::Track(tracking) => {
             return track(actor, tracking, tables, pending, ctx);

@@ -19,13 +19,16 @@ use super::{
 };
 use crate::{
     auth::{TenantRecord, TenantState, TokenRecord, tenant_of_own},
-    store::{Actor, Reply, StoreError},
+    store::{Actor, Reply, Revoked, StoreError},
 };
 
 /// Most tenants of a store: a list of them is answered whole.
 const MAX_TENANTS: u64 = 10_000;
 /// Most tokens of a tenant: a list of them is answered whole.
 const MAX_TOKENS: usize = 1_000;
+/// Most lines that a token may come from, one issued by the other: more than anybody issues on purpose, and few enough
+/// to be kept with each token.
+const MAX_GENERATIONS: usize = 32;
 
 pub(super) fn list(
     snapshot: &ReadTransaction,
@@ -197,8 +200,8 @@ pub(super) fn add_token(
     pending: &mut Pending,
     ctx: &mut Ctx,
 ) -> Result<Result<Reply, StoreError>, StoreError> {
-    if let Some(too_many) = too_many_tokens(tables, token.tenant)? {
-        return Ok(Err(too_many));
+    if let Some(refused) = refused_token(actor, tables, token)? {
+        return Ok(Err(refused));
     }
     let mut token = token.clone();
     match plan_user(&mut token, user, tables, ctx).map_err(StoreError::from) {
@@ -210,6 +213,7 @@ pub(super) fn add_token(
 
 /// Issues a token in the place of another, which ends soon (R57).
 pub(super) fn rotate_token(
+    actor: &Actor,
     tables: &mut WriteTables<'_>,
     id: &str,
     successor: &TokenRecord,
@@ -223,8 +227,8 @@ pub(super) fn rotate_token(
         let message = format!("the token was rotated already: rotate {}", quoted(replaced_by));
         return Ok(Err(StoreError::Conflict(vec![Issue::of_body("token_rotated", message)])));
     }
-    if let Some(too_many) = too_many_tokens(tables, old.tenant)? {
-        return Ok(Err(too_many));
+    if let Some(refused) = refused_token(actor, tables, successor)? {
+        return Ok(Err(refused));
     }
     old.replaced_by = Some(successor.id.clone());
     old.expires_at = Some(old.expires_at.map_or(old_until, |end| end.min(old_until)));
@@ -233,14 +237,26 @@ pub(super) fn rotate_token(
     insert_token(tables, successor.clone())
 }
 
-fn too_many_tokens(
+/// Why a token cannot be added, if so.
+fn refused_token(
+    actor: &Actor,
     tables: &WriteTables<'_>,
-    tenant: TenantId,
+    token: &TokenRecord,
 ) -> Result<Option<StoreError>, StoreError> {
-    let (first, last) = tokens_of(tenant);
+    // What a token asks for just when it is revoked would outlive it otherwise.
+    if let Some(issuer) = &actor.token
+        && tables.tokens.get(issuer.as_bytes())?.is_none()
+    {
+        return Ok(Some(StoreError::TokenRevoked));
+    }
+    if token.generations() > MAX_GENERATIONS {
+        let message = format!("a token can come from at most {MAX_GENERATIONS} others");
+        return Ok(Some(StoreError::Invalid(vec![Issue::of_body("too_many_issuers", message)])));
+    }
+    let (first, last) = tokens_of(token.tenant);
     let known = tables.tokens_of_tenant.range(first.as_slice()..=last.as_slice())?.count();
-    let refused = || too_many("too_many_tokens", "tokens", MAX_TOKENS as u64);
-    Ok((known >= MAX_TOKENS).then(refused))
+    let too_many = || too_many("too_many_tokens", "tokens", MAX_TOKENS as u64);
+    Ok((known >= MAX_TOKENS).then(too_many))
 }
 
 fn insert_token(
@@ -299,18 +315,43 @@ fn too_many(code: &'static str, what: &str, max: u64) -> StoreError {
     StoreError::Invalid(vec![Issue::of_body(code, format!("there can be at most {max} {what}"))])
 }
 
-/// Removes a token of a tenant; says whether there was one.
+/// Removes a token of a tenant, and what is to be revoked with it; returns how many there were.
 pub(super) fn revoke_token(
     tables: &mut WriteTables<'_>,
     tenant: TenantId,
     id: &str,
-) -> Result<bool, StoreError> {
-    let key = keys::token_of_tenant(tenant, id);
-    let there = tables.tokens_of_tenant.remove(key.as_slice())?.is_some();
-    if there {
-        tables.tokens.remove(id.as_bytes())?;
+    with: Revoked,
+) -> Result<usize, StoreError> {
+    let ids = match with {
+        Revoked::Alone => vec![id.to_owned()],
+        Revoked::Line => line_of(tables, tenant, id)?,
+    };
+    let mut revoked = 0;
+    for id in ids {
+        let key = keys::token_of_tenant(tenant, &id);
+        if tables.tokens_of_tenant.remove(key.as_slice())?.is_some() {
+            tables.tokens.remove(id.as_bytes())?;
+            revoked += 1;
+        }
     }
-    Ok(there)
+    Ok(revoked)
+}
+
+/// The tokens of the line of a token, and all that come from it, also where that one was revoked before.
+fn line_of(
+    tables: &WriteTables<'_>,
+    tenant: TenantId,
+    id: &str,
+) -> Result<Vec<String>, StoreError> {
+    let mut tokens = Vec::new();
+    for id in token_ids(&tables.tokens_of_tenant, tenant)? {
+        tokens.extend(token(&tables.tokens, &id)?);
+    }
+    let line = tokens.iter().find(|token| token.id == id).map_or(id, TokenRecord::line);
+    let is_of_it = |token: &&TokenRecord| {
+        token.comes_from(line) || token.created_by.as_deref() == Some(id)
+    };
+    Ok(tokens.iter().filter(is_of_it).map(|token| token.id.clone()).collect())
 }
 
 /// Writes when tokens were last used; one that was revoked meanwhile stays so, and one that is damaged keeps

@@ -336,7 +336,7 @@ fn wakes_listeners(command: &Command) -> bool {
         Command::Once { command, .. } => wakes_listeners(command),
         Command::Track(_) | Command::Replay | Command::ReplayEntry(_) => true,
         Command::ChangeTenant { .. } | Command::DeleteTenant(_) => true,
-        Command::RevokeToken(_) | Command::RotateToken { .. } => true,
+        Command::RevokeToken { .. } | Command::RotateToken { .. } => true,
         _ => false,
     }
 }
