@@ -324,6 +324,12 @@ fn store_verdict(error: StoreError, request_id: &str) -> Verdict {
         StoreError::Unavailable(_) => {
             verdict(S::SERVICE_UNAVAILABLE, "store_unavailable", "the store cannot take this now")
         }
+        StoreError::Stalled => verdict(
+            S::SERVICE_UNAVAILABLE,
+            "store_stalled",
+            "the disk does not respond, and it is not known whether this will be stored; send it again with the same \
+             `Idempotency-Key` or `messageId`, so that it is stored once",
+        ),
         StoreError::Full => {
             verdict(S::INSUFFICIENT_STORAGE, "disk_full", "there is no room on the disk")
         }

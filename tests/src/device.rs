@@ -132,13 +132,18 @@ impl Device {
         until(|| self.is_stopped());
     }
 
+    /// Has a stopped disk go on.
+    pub fn go_on(&self) {
+        self.signal(Signal::CONT);
+    }
+
     /// A copy of the stopped disk, which then goes on.
     pub fn copy_and_go_on(&self) -> Copy {
         let folder = tempfile::tempdir_in(IMAGES).unwrap();
         let image = folder.path().join("image");
         let from = self.folder.path().join("image");
         run(Command::new("cp").arg("--sparse=always").arg(from).arg(&image));
-        self.signal(Signal::CONT);
+        self.go_on();
         let mounted = Mounted::made(&image).unwrap();
         Copy { mounted, _folder: folder }
     }

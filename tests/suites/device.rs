@@ -53,7 +53,7 @@ const WRITTEN_BYTES: usize = 16 * 1024;
 const REQUESTS_BESIDE_FAULTS: usize = 40;
 
 /// Whether a disk can be made with these tools; says so where it cannot.
-fn is_possible(tools: &[&str]) -> bool {
+pub(crate) fn is_possible(tools: &[&str]) -> bool {
     let Some(obstacle) = obstacle(tools) else { return true };
     assert!(env::var_os("SVCTRACK_FAULTS").is_none(), "NOT TRIED: {obstacle}");
     // Past the test's own output, which nobody sees when it passes.

@@ -35,6 +35,7 @@ mod readme;
 mod responses;
 mod retention;
 mod sdks;
+mod stalled;
 mod startup;
 mod stream;
 mod tenants;

@@ -42,7 +42,7 @@ problems! {
     UNSUPPORTED_MEDIA_TYPE "UnsupportedMediaType" ["Accept-Encoding"], "The body's media type, charset or encoding is not supported.", "unsupported_media_type" "expected `application/json`";
     UNPROCESSABLE_ENTITY "UnprocessableEntity" [], "The body is well-formed but breaks rules, all of which `errors` lists.", "required" "`name` is required";
     TOO_MANY_REQUESTS "TooManyRequests" ["Retry-After"], "A limit of requests, or of what is stored without a token, was reached.", "too_many_requests" "at most 100 requests a second are served";
-    SERVICE_UNAVAILABLE "ServiceUnavailable" ["Retry-After"], "The service cannot do this at the moment, or the tenant of the events is suspended; retry later.", "busy" "too many of this tenant's writes are waiting";
+    SERVICE_UNAVAILABLE "ServiceUnavailable" ["Retry-After"], "The service cannot do this at the moment, or the tenant of the events is suspended; retry later. After `store_stalled` it may still be stored: retry with the same `Idempotency-Key` or `messageId`.", "busy" "too many of this tenant's writes are waiting";
     INSUFFICIENT_STORAGE "InsufficientStorage" ["Retry-After"], "The disk is full. Reads still work.", "disk_full" "there is no room on the disk";
 }
 

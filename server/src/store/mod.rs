@@ -421,6 +421,9 @@ pub enum StoreError {
     /// The store cannot take or find anything now.
     #[error("the store is not available: {0}")]
     Unavailable(String),
+    /// The disk does not respond. Whether a command is carried out is not known: it may be once it does.
+    #[error("the disk does not respond, and the outcome is not known")]
+    Stalled,
     /// There is no room on the disk.
     #[error("there is no room on the disk")]
     Full,
@@ -464,13 +467,16 @@ pub enum Health {
     ReadOnly,
     /// It has met an error and is opening its file again.
     Recovering,
+    /// It has not come to the end of a write for long: its disk does not respond.
+    Stalled,
     /// It has stopped.
     Stopped,
 }
 
 impl Health {
     /// All that there are.
-    pub const ALL: [Self; 4] = [Self::Ok, Self::ReadOnly, Self::Recovering, Self::Stopped];
+    pub const ALL: [Self; 5] =
+        [Self::Ok, Self::ReadOnly, Self::Recovering, Self::Stalled, Self::Stopped];
 
     /// Its name in answers.
     pub fn name(self) -> &'static str {
@@ -478,6 +484,7 @@ impl Health {
             Self::Ok => "ok",
             Self::ReadOnly => "read_only",
             Self::Recovering => "recovering",
+            Self::Stalled => "stalled",
             Self::Stopped => "stopped",
         }
     }
@@ -565,7 +572,8 @@ pub enum BackupFile {
 
 /// Records, activities and tenants, kept somewhere.
 pub trait Store: Send + Sync {
-    /// Carries out a command. When this answers `Ok`, the command is on disk.
+    /// Carries out a command. When this answers `Ok`, the command is on disk. It waits for as long as others are carried
+    /// out, and no longer than some seconds for a disk that does not respond ([`StoreError::Stalled`]).
     fn write(&self, actor: Actor, command: Command) -> BoxFuture<'_, Result<Reply, StoreError>>;
 
     /// What would become of bodies after those before them; nothing is written.

@@ -35,6 +35,7 @@ mod pager;
 mod parked;
 mod pending;
 mod person;
+mod progress;
 mod queue;
 mod read;
 mod recovery;
@@ -93,6 +94,7 @@ use self::{
     list::Asked,
     moment::{Latest, Moment},
     opened::Opened,
+    progress::Progress,
     queue::{Job, Queues},
     replays::Replays,
     shared::Shared,
@@ -203,6 +205,7 @@ impl Embedded {
             checked: Mutex::default(),
             uses: TokenUses::default(),
             commits: watch::Sender::new(0),
+            progress: Progress::default(),
             clock,
             times: Mutex::new(times),
         });
@@ -273,11 +276,12 @@ fn about(error: StoreError, reference: &RecordRef) -> StoreError {
 impl Store for Embedded {
     fn write(&self, actor: Actor, command: Command) -> BoxFuture<'_, Result<Reply, StoreError>> {
         let (job, answered) = Job::new(actor, command);
-        let pushed = self.shared.queues.push(job);
+        let pushed = self.shared.push(job);
         async move {
             pushed?;
             let lost = |_| StoreError::Internal("the writer gave no answer".to_owned());
-            self.shared.counted(answered.await.map_err(lost)?)
+            let answered = self.shared.progress.unless_stalled(answered).await;
+            self.shared.counted(answered.ok_or(StoreError::Stalled)?.map_err(lost)?)
         }
         .boxed()
     }
@@ -432,7 +436,11 @@ impl Store for Embedded {
     fn condition(&self) -> Condition {
         let health = self.shared.health.load(Ordering::Relaxed);
         let known = Health::ALL.into_iter().find(|known| *known as u8 == health);
-        let health = known.unwrap_or(Health::Stopped);
+        let health = match known.unwrap_or(Health::Stopped) {
+            Health::Stopped => Health::Stopped,
+            _ if self.shared.progress.is_stalled() => Health::Stalled,
+            health => health,
+        };
         let damaged = self.shared.damaged.load(Ordering::Relaxed);
         let clock = self.shared.clock_state();
         Condition { health, damaged, checked: *self.shared.checked(), clock }

@@ -46,7 +46,13 @@ pub(super) fn recover(shared: &Shared, refuse: impl Fn(&StoreError)) {
     shared.set_health(Health::Recovering);
     let mut pause = FIRST_PAUSE;
     let mut may_renew = true;
-    while let Err(error) = heal(shared) {
+    let heal = || {
+        shared.progress.begin_step();
+        let healed = heal(shared);
+        shared.progress.end_step();
+        healed
+    };
+    while let Err(error) = heal() {
         tracing::error!(store = shared.medium.name(), cause = %error, "the store takes no writes");
         shared.set_health(Health::ReadOnly);
         // Once: where rows are damaged as well, it fails each time.

@@ -26,7 +26,8 @@ use super::{
     moment::{Latest, Moment},
     opened::Opened,
     parked,
-    queue::Queues,
+    progress::Progress,
+    queue::{Job, Queues},
     snapshot::Snapshot,
     storage::Medium,
     token_uses::TokenUses,
@@ -70,6 +71,7 @@ pub(super) struct Shared {
     pub(super) checked: Mutex<Option<Checked>>,
     pub(super) uses: TokenUses,
     pub(super) commits: watch::Sender<u64>,
+    pub(super) progress: Progress,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) times: Mutex<Times>,
 }
@@ -77,6 +79,14 @@ pub(super) struct Shared {
 impl Shared {
     pub(super) fn opened(&self) -> Arc<Opened> {
         self.opened.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Adds a command to those that wait. What comes while the writer is stalled is not to wait with the others.
+    pub(super) fn push(&self, job: Job) -> Result<(), StoreError> {
+        if self.progress.is_stalled() {
+            return Err(StoreError::Unavailable("the disk does not respond".to_owned()));
+        }
+        self.queues.push(job)
     }
 
     pub(super) fn snapshot(&self) -> Result<Snapshot, StoreError> {

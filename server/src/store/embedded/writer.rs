@@ -140,7 +140,9 @@ impl Writer {
 
     fn serve(&mut self, mut batch: Batch) {
         while !batch.jobs.is_empty() {
+            self.shared.progress.begin_step();
             let tried = catch_unwind(AssertUnwindSafe(|| self.transact(&mut batch)));
+            self.shared.progress.end_step();
             batch.is_open = false;
             let failed = match tried {
                 Ok(Ok(outcomes)) => {
