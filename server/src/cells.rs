@@ -1,7 +1,8 @@
 //! Records as lines of CSV, for lists and exports. A text stands in its cell as it is, any other value as JSON; an empty
 //! cell is no value.
 //!
-//! A spreadsheet takes what begins with certain signs for a formula. Such a cell gets a `'` in front, and so do
+//! A spreadsheet takes what begins with certain signs for a formula, in some languages also their full-width forms, and
+//! may pass over a break before them. Such a cell gets a `'` in front, and so do
 //! one that begins with `'` itself and the empty text, so that taking it off gives back what was there.
 
 use std::borrow::Cow;
@@ -12,7 +13,7 @@ use svctrack_core::{
 };
 
 /// What no cell begins with.
-const SIGNS: [char; 7] = ['=', '+', '-', '@', '\t', '\r', '\''];
+const SIGNS: [char; 12] = ['=', '+', '-', '@', '＝', '＋', '－', '＠', '\t', '\r', '\n', '\''];
 
 /// Whether the values of a row are texts.
 fn is_text(row: &Row) -> bool {
@@ -188,7 +189,7 @@ mod tests {
         let value = Json::parse(value.as_bytes()).unwrap();
         let cell = cell_of(row, Some(value.as_ref()));
         assert_eq!(cell, expect);
-        assert!(!cell.starts_with(['=', '+', '-', '@', '\t', '\r']), "{cell}");
+        assert!(cell.starts_with('\'') || !cell.starts_with(SIGNS), "{cell}");
         assert_eq!(value_of(row, &cell), Ok(Some(value)));
     }
 
@@ -229,7 +230,9 @@ mod tests {
 
     #[test]
     fn a_cell_is_no_formula_and_gives_back_its_value() {
-        for text in ["=1+1", "+1", "-1", "@x", "\t=1", "\r=1", "'", "'=1", ""] {
+        let full_width = ["＝1+1", "＋1", "－1", "＠x"];
+        let formulas = ["=1+1", "+1", "-1", "@x", "\t=1", "\r=1", "\n=1", "'", "'=1", ""];
+        for text in formulas.into_iter().chain(full_width) {
             check("name", Json::string(text).as_ref().text(), &format!("'{text}"));
         }
         for text in ["Acme", "a,b", "say \"hi\"", "two\nlines", " =1"] {

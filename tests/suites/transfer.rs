@@ -1,6 +1,6 @@
 //! Records out of a store and into another one: the same records, whatever the file.
 
-use std::{collections::BTreeMap, fs, path::Path, process::Stdio};
+use std::{collections::BTreeMap, fs, os::unix::fs::MetadataExt as _, path::Path, process::Stdio};
 
 use serde_json::{Value, json};
 use svctrack_core::resources::REGISTRY;
@@ -105,6 +105,19 @@ async fn records(client: &Client) -> BTreeMap<&'static str, Vec<String>> {
     lists.into_iter().map(|(path, list)| (path, plain(list))).collect()
 }
 
+/// Checks the files of an export and of the folders in it.
+fn check_that_its_owner_alone_reads(folder: &Path) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let entry = entry.unwrap();
+        if entry.file_type().unwrap().is_dir() {
+            check_that_its_owner_alone_reads(&entry.path());
+            continue;
+        }
+        let mode = entry.metadata().unwrap().mode();
+        assert_eq!(mode & 0o777, 0o600, "{}", entry.path().display());
+    }
+}
+
 /// The first token of a tenant that an import has made.
 fn token_in(said: &str, tenant: &str) -> Token {
     let line = said.lines().find(|line| line.contains(tenant)).unwrap();
@@ -146,6 +159,7 @@ async fn check(format: &str) {
     ];
     let (code, _, said) = run(folder.path(), &arguments).await;
     assert_eq!(code, Some(0), "{said}");
+    check_that_its_owner_alone_reads(&files);
     let import = ["import", "--all-tenants", "--data", &text(&other), "--from", &text(&files)];
     let (code, told, said) = run(folder.path(), &import).await;
     assert_eq!(code, Some(0), "{told} {said}");

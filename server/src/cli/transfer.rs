@@ -3,6 +3,7 @@
 
 use std::{
     fs,
+    io::{self, Write as _},
     path::{Path, PathBuf},
     process::ExitCode,
 };
@@ -13,6 +14,7 @@ use svctrack_core::schema::ResourceDef;
 use svctrack_server::{
     admin::{Admin, Whose},
     auth::TenantRecord,
+    backups::Unfinished,
     transfer::{
         self, Earlier, Format, Imported, Options, Reading, Separator, check_folder, parse_mapping,
     },
@@ -86,7 +88,7 @@ impl Export {
         let told = told.into();
         let records: Vec<_> = tenants.iter().map(|(tenant, _)| tenant).collect();
         let text = serde_json::to_string(&records).map_err(|error| error.to_string())?;
-        fs::write(self.to.join(TENANTS), text).map_err(|error| error.to_string())?;
+        write_tenants(&self.to, &text).map_err(|error| error.to_string())?;
         self.of.at.show(&told, || lines_of(&told))
     }
 
@@ -106,6 +108,13 @@ impl Export {
         }
         Ok(told.into())
     }
+}
+
+/// Writes the file of the tenants, for its owner alone, as all files of an export are.
+fn write_tenants(folder: &Path, text: &str) -> io::Result<()> {
+    let unfinished = Unfinished::in_folder(folder)?;
+    unfinished.file()?.write_all(text.as_bytes())?;
+    unfinished.replace(&folder.join(TENANTS))
 }
 
 /// The resources that are named; all when none is.
