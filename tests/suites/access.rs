@@ -259,6 +259,28 @@ async fn no_route_shows_or_changes_anything_of_another_tenant() {
     assert_eq!(all_of(&victim).await, before);
 }
 
+/// Creates a company; the count at the end of its id.
+async fn count_of_new(client: &Client) -> u32 {
+    let made = client.post("/companies", &json!({"name": "x"})).await.json();
+    u32::from_str_radix(&made["_id"].as_str().unwrap()[18..], 16).unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_id_tells_nothing_of_what_another_tenant_writes() {
+    let clock = StillClock::at(Timestamp::parse("2026-11-20").unwrap());
+    let server = InProcess::with_clock(Arc::new(clock)).await;
+    let (other, writer) = another_tenant(&server).await;
+    let (first, second) = (count_of_new(&server.client).await, count_of_new(&server.client).await);
+    for _ in 0..20 {
+        count_of_new(&writer).await;
+        let event = json!({"externalId": "x", "action": "x"}).to_string();
+        let path = format!("/analytics/{other}");
+        server.anonymous.send(Method::POST, &path, &[], event).await.unwrap();
+    }
+    let third = count_of_new(&server.client).await;
+    assert_eq!(third - second, second - first);
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn an_event_goes_to_the_tenant_in_its_path_alone() {
     let server = InProcess::start().await;

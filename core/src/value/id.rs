@@ -78,8 +78,8 @@ impl fmt::Display for ObjectId {
     }
 }
 
-/// Where new ids come from: Unix seconds that never go back, five bytes that belong to the store,
-/// and a counter of three bytes that carries into the seconds when it is full (R3).
+/// Where the new ids of a tenant come from: Unix seconds that never go back, five bytes that belong to the tenant in
+/// its store, and a counter of three bytes that carries into the seconds when it is full (R3).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IdSequence {
     seconds: u32,
@@ -90,12 +90,12 @@ pub struct IdSequence {
 impl IdSequence {
     const COUNTER_LIMIT: u32 = 1 << 24;
 
-    /// A sequence for a new store, which draws its five bytes once and keeps them.
+    /// A new sequence with its five bytes, which are kept.
     pub fn new(store: [u8; 5]) -> Self {
         Self { seconds: 0, store, counter: 0 }
     }
 
-    /// The sequence that goes on after `last`, the latest id that the store has given.
+    /// The sequence that goes on after `last`, the latest id that was given.
     pub fn after(last: ObjectId) -> Self {
         let [s0, s1, s2, s3, r0, r1, r2, r3, r4, c0, c1, c2] = last.0;
         let counter = u32::from_be_bytes([0, c0, c1, c2]);

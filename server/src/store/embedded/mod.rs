@@ -18,6 +18,7 @@ mod engagement;
 mod erasure;
 mod failure;
 mod history;
+mod ids;
 mod keys;
 mod known;
 mod later;

@@ -10,6 +10,7 @@ use super::{
     codec, damage,
     engagement::Rows,
     failure,
+    ids::Ids,
     known::Known,
     ordered,
     storage::{FileMedium, Medium, Storage, Trial},
@@ -273,13 +274,13 @@ fn check_format(database: &Database, format: u32) -> Result<(), OpenError> {
     }
 }
 
-/// The sequence of ids, to go on with.
-pub(super) fn load_ids(database: &Database) -> Result<IdSequence, StoreError> {
+/// The sequences of ids, to go on with.
+pub(super) fn load_ids(database: &Database) -> Result<Ids, StoreError> {
     let table = database.begin_read()?.open_table(META)?;
     let missing = || StoreError::corrupted("the latest id is missing");
     let last = table.get(META_LAST_ID)?.ok_or_else(missing)?;
     let last = codec::unseal_exact(META_LAST_ID, last.value())?;
-    Ok(IdSequence::after(ObjectId::from_bytes(last)))
+    Ok(Ids::after(ObjectId::from_bytes(last)))
 }
 
 /// The times of the store, to go on from. One that was last written before they were kept has that of its latest id.

@@ -5,12 +5,14 @@ use std::collections::BTreeMap;
 
 use svctrack_core::{
     plan::{Finding, Route},
-    value::{IdSequence, TenantId, Timestamp},
+    value::{TenantId, Timestamp},
 };
 
 use super::{
     counters::{Counter, Counters},
-    engagement, report,
+    engagement,
+    ids::Ids,
+    report,
     spans::LatestSpans,
     tables::WriteTables,
 };
@@ -86,12 +88,12 @@ impl Pending {
     pub(super) fn flush(
         mut self,
         tables: &mut WriteTables<'_>,
-        ids: &mut IdSequence,
+        ids: &mut Ids,
         now: Timestamp,
     ) -> Result<BTreeMap<TenantId, Tenant>, StoreError> {
         for ((tenant, _), causes) in std::mem::take(&mut self.findings) {
             for finding in causes.into_values() {
-                report::fold(tables, &mut self, tenant, &finding, || ids.next(now))?;
+                report::fold(tables, &mut self, tenant, &finding, || ids.next(tenant, now))?;
             }
         }
         engagement::settle(tables)?;

@@ -18,7 +18,7 @@ use svctrack_core::{
         settings::{SETTINGS, SETTINGS_ID},
     },
     tracking::{Event, Identity, activity::ActivityQuery, report::ReportQuery},
-    value::{Document, IdSequence, ObjectId, Timestamp, time::DAY_MS},
+    value::{Document, ObjectId, Timestamp, time::DAY_MS},
 };
 use tempfile::TempDir;
 
@@ -301,13 +301,13 @@ fn commit_and_crash(
             WriteTables::open(&transaction, known::Known::default(), &mut rows).unwrap();
         let mut pending = pending::Pending::default();
         let mut ids = open::load_ids(&database).unwrap();
-        let mut ctx = svctrack_core::plan::Ctx::new(clock.now(), ids.clone(), None);
+        let tenant = actor.tenant.id();
+        let mut ctx = svctrack_core::plan::Ctx::new(clock.now(), ids.of(tenant), None);
         command::carry_out(&actor, command, &mut tables, &mut pending, &mut ctx).unwrap().unwrap();
-        ids.clone_from(&ctx.ids);
+        ids.went_on(tenant, ctx.ids);
         let to_replay = pending.flush(&mut tables, &mut ids, clock.now()).unwrap();
         assert_eq!(to_replay.len(), 1);
-        let last = IdSequence::last(&ids).unwrap();
-        let last = codec::seal(open::META_LAST_ID, last.as_bytes());
+        let last = codec::seal(open::META_LAST_ID, ids.to_note().as_bytes());
         tables.meta.insert(open::META_LAST_ID, last.as_slice()).unwrap();
         change(&mut tables);
         tables.finish().unwrap();

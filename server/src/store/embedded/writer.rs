@@ -13,12 +13,13 @@ use std::{
 use redb::WriteTransaction;
 use svctrack_core::{
     plan::Ctx,
-    value::{IdSequence, TenantId, Timestamp},
+    value::{TenantId, Timestamp},
 };
 
 use super::{
     batch::{Batch, Load, Pace},
     codec, command, damage, engagement,
+    ids::Ids,
     known::Known,
     open::{self, META_LAST_ID},
     pending::Pending,
@@ -47,7 +48,7 @@ enum Failed {
 /// The writer's own state.
 pub(super) struct Writer {
     pub(super) shared: Arc<Shared>,
-    pub(super) ids: IdSequence,
+    pub(super) ids: Ids,
     /// The newest time that is stored, before which nothing is stored.
     pub(super) stored: Timestamp,
     /// Tenants of which parked events may go on.
@@ -269,13 +270,9 @@ impl Writer {
         let to_replay = flushed.map_err(of_all)?;
         self.stored = now;
         self.store_times(&mut tables).map_err(of_store)?;
-        if let Some(last) = self.ids.last() {
-            let id = codec::seal(META_LAST_ID, last.as_bytes());
-            tables
-                .meta
-                .insert(META_LAST_ID, id.as_slice())
-                .map_err(|error| of_store(error.into()))?;
-        }
+        let last = codec::seal(META_LAST_ID, self.ids.to_note().as_bytes());
+        let noted = tables.meta.insert(META_LAST_ID, last.as_slice()).map(drop);
+        noted.map_err(|error| of_store(error.into()))?;
         let finished = damage::contained(|| match load.is_bulk() {
             true => tables.finish_bulk(),
             false => tables.finish(),
@@ -315,11 +312,21 @@ impl Writer {
             job.command.not_before(self.stored);
         }
         self.stored = self.stored.max(now);
-        let mut ctx = Ctx::new(self.stored, self.ids.clone(), job.actor.user);
+        let owner = owner_of(job);
+        let mut ctx = Ctx::new(self.stored, self.ids.of(owner), job.actor.user);
         ctx.settled = settled;
         let done = command::carry_out(&job.actor, &job.command, tables, pending, &mut ctx);
-        self.ids = ctx.ids;
+        self.ids.went_on(owner, ctx.ids);
         done
+    }
+}
+
+/// The tenant whose records a command creates.
+fn owner_of(job: &Job) -> TenantId {
+    match &job.command {
+        Command::AddTenant { tenant, .. } => tenant.id,
+        Command::AddToken { token, .. } => token.tenant,
+        _ => job.actor.tenant.id(),
     }
 }
 
