@@ -246,8 +246,7 @@ fn in_words(found: &Verified) -> String {
     format!("{problems}{} rows, {} problems", found.rows, found.problem_count)
 }
 
-const TOKEN_COLUMNS: &[&str] =
-    &["_id", "label", "scopes", "createdBy", "expiresAt", "lastUsedAt"];
+const TOKEN_COLUMNS: &[&str] = &["_id", "label", "scopes", "createdBy", "expiresAt", "lastUsedAt"];
 const TENANT_COLUMNS: &[&str] = &["_id", "name", "state", "createdAt"];
 
 /// Pause between two looks whether a tenant is gone.

@@ -3,7 +3,7 @@
 
 use std::{
     collections::BTreeMap,
-    fs, io,
+    io,
     num::{NonZeroU32, NonZeroU64},
     path::{Path, PathBuf},
 };
@@ -18,7 +18,9 @@ use crate::{
     auth::{Tenant, Token},
     backups::{Interval, Schedule},
     listen::Listen,
+    proxies::Proxy,
     rate_limit::RateLimits,
+    regular_file,
     store::embedded::Embedded,
 };
 
@@ -51,6 +53,10 @@ pub struct Given {
     /// How browsers reach the server [default: http:// and the listen address]
     #[arg(long, env = "SVCTRACK_PUBLIC_URL", value_name = "URL")]
     pub public_url: Option<String>,
+    /// Addresses or networks of proxies on other machines, separated by commas: what they pass on comes from many, so
+    /// that they have no cap on their connections [default: none]
+    #[arg(long, env = "SVCTRACK_TRUSTED_PROXIES", value_name = "ADDRESSES", value_delimiter = ',')]
+    pub trusted_proxies: Option<Vec<Proxy>>,
     /// Path of the browser script, for a proxy under your own name [default: /svctrack.js]
     #[arg(long, env = "SVCTRACK_SCRIPT_PATH", value_name = "PATH")]
     pub script_path: Option<String>,
@@ -108,6 +114,9 @@ pub struct Config {
     /// How browsers reach the server, if that is not the listen address.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub public_url: Option<String>,
+    /// Proxies on other machines, which have no cap on their connections.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub trusted_proxies: Vec<Proxy>,
     /// Path of the browser script.
     pub script_path: String,
     /// Beginning of the paths to which the script sends events.
@@ -164,7 +173,7 @@ impl Given {
     /// [`ConfigError::File`] when it cannot be read, or has a line that is not known.
     pub fn of_file(path: &Path) -> Result<Self, ConfigError> {
         let failed = |cause: String| ConfigError::File(path.to_owned(), cause);
-        match fs::read_to_string(path) {
+        match regular_file::read_text(path) {
             Ok(text) => read_file(&text).map_err(failed),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Self::default()),
             Err(error) => Err(failed(error.to_string())),
@@ -183,6 +192,7 @@ impl Given {
             data: self.data.or(file.data).unwrap_or_else(|| "./svctrack-data".into()),
             listen: self.listen.or(file.listen).unwrap_or_default(),
             public_url: self.public_url.or(file.public_url).map(check_url).transpose()?,
+            trusted_proxies: self.trusted_proxies.or(file.trusted_proxies).unwrap_or_default(),
             script_path: read_script_path(self.script_path.or(file.script_path))?,
             tracking_prefix: read_prefix(self.tracking_prefix.or(file.tracking_prefix))?,
             cache_mb: self.cache_mb.or(file.cache_mb).unwrap_or(256),
@@ -347,6 +357,8 @@ impl Config {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]

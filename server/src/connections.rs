@@ -16,7 +16,10 @@ use std::{
 use futures_util::task::AtomicWaker;
 use tokio::{sync::Notify, time::timeout};
 
-use crate::limits::{CROWDED_CHECK_INTERVAL, MAX_CONNECTIONS_PER_ADDRESS};
+use crate::{
+    limits::{CROWDED_CHECK_INTERVAL, MAX_CONNECTIONS_PER_ADDRESS},
+    proxies::Proxies,
+};
 
 /// All of a server.
 #[derive(Clone)]
@@ -24,6 +27,7 @@ pub(crate) struct Connections(Arc<Shared>);
 
 struct Shared {
     places: usize,
+    proxies: Proxies,
     started: Instant,
     open: Mutex<Open>,
     /// Told when one has ended.
@@ -91,9 +95,10 @@ impl Waiting {
 }
 
 impl Connections {
-    pub(crate) fn new(places: usize) -> Self {
+    /// So many, of which proxies may have all.
+    pub(crate) fn new(places: usize, proxies: Proxies) -> Self {
         let (open, left) = (Mutex::default(), Notify::new());
-        Self(Arc::new(Shared { places, started: Instant::now(), open, left }))
+        Self(Arc::new(Shared { places, proxies, started: Instant::now(), open, left }))
     }
 
     fn lock(&self) -> MutexGuard<'_, Open> {
@@ -101,7 +106,7 @@ impl Connections {
     }
 
     /// A place for a connection, as soon as there is one; none when its address has as many as it may, all of them
-    /// busy. A proxy on the same machine speaks for many and may have all.
+    /// busy. A proxy speaks for many and may have all.
     pub(crate) async fn enter(&self, address: IpAddr) -> Option<Place> {
         while self.is_full() {
             self.make_room();
@@ -110,7 +115,7 @@ impl Connections {
         }
         let mut open = self.lock();
         let of_address = open.of_address.get(&address).copied().unwrap_or(0);
-        let is_at_cap = of_address >= MAX_CONNECTIONS_PER_ADDRESS && !address.is_loopback();
+        let is_at_cap = of_address >= MAX_CONNECTIONS_PER_ADDRESS && !self.0.proxies.have(address);
         if is_at_cap && open.end_longest_waiting(1, |other| other == address) == 0 {
             return None;
         }
@@ -197,8 +202,9 @@ mod tests {
     }
 
     #[test]
-    fn an_address_has_a_cap_but_a_proxy_on_the_same_machine_has_none() {
-        let connections = Connections::new(MANY);
+    fn an_address_has_a_cap_but_a_proxy_has_none() {
+        let proxies = Proxies::from(vec!["203.0.113.0/24".parse().unwrap()]);
+        let connections = Connections::new(MANY, proxies);
         let enter = |address| enter(&connections, address);
         let mut held: Vec<_> =
             (0..MAX_CONNECTIONS_PER_ADDRESS).map(|_| enter("192.0.2.1")).collect();
@@ -206,13 +212,15 @@ mod tests {
         assert!(enter("192.0.2.2").is_some());
         held.pop();
         assert!(enter("192.0.2.1").is_some());
-        let local: Vec<_> = (0..=MAX_CONNECTIONS_PER_ADDRESS).map(|_| enter("127.0.0.1")).collect();
-        assert!(local.iter().all(Option::is_some));
+        for proxy in ["127.0.0.1", "203.0.113.7"] {
+            let held: Vec<_> = (0..=MAX_CONNECTIONS_PER_ADDRESS).map(|_| enter(proxy)).collect();
+            assert!(held.iter().all(Option::is_some), "{proxy}");
+        }
     }
 
     #[test]
     fn at_its_cap_an_address_gets_a_place_for_the_one_of_its_own_that_has_waited_longest() {
-        let connections = Connections::new(MANY);
+        let connections = Connections::new(MANY, Proxies::default());
         let other = waiting(&connections, "192.0.2.2", 1);
         let held = waiting(&connections, "192.0.2.1", MAX_CONNECTIONS_PER_ADDRESS as u64);
         held[0].waiting.end();
@@ -224,7 +232,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn without_a_place_left_the_one_of_the_largest_address_that_has_waited_longest_ends() {
-        let connections = Connections::new(4);
+        let connections = Connections::new(4, Proxies::default());
         let first = waiting(&connections, "192.0.2.1", 1);
         let more = waiting(&connections, "192.0.2.2", 3);
         more[0].waiting.end();
@@ -238,7 +246,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_new_one_comes_in_once_a_busy_one_begins_to_wait() {
-        let connections = Connections::new(1);
+        let connections = Connections::new(1, Proxies::default());
         let busy = enter(&connections, "192.0.2.1").unwrap();
         let ends = async {
             tokio::time::sleep(Duration::from_secs(1)).await;

@@ -119,6 +119,9 @@ pub(crate) const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// How long a stop waits for requests in flight, and again for what these have begun to read.
 pub(crate) const STOP_TIMEOUT: Duration = Duration::from_secs(30);
 
+/// How long, once the server stops, an answer waits for its reader to take more of it.
+pub(crate) const STOP_STALL: Duration = Duration::from_secs(5);
+
 /// Longest `Link` to a next page, in bytes: nginx takes 4 KiB of headers from a server behind it, and the others have
 /// less than half of that.
 pub(crate) const MAX_LINK_BYTES: usize = 2 * 1024;

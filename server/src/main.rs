@@ -2,13 +2,15 @@
 
 mod cli;
 
-use std::{path::Path, process::ExitCode};
+use std::{io, path::Path, process::ExitCode};
 
 use clap::{Args, CommandFactory as _, Parser, Subcommand};
+use rustix::process::Signal;
 use svctrack_server::{
     config::{Config, ConfigError, FILE_NAME, Given},
-    run,
+    run, workers,
 };
+use tokio::signal::unix::{SignalKind, signal};
 
 /// Pages of the store are read by one thread and let go by another. The system's allocator keeps those of each
 /// thread for itself, so that backups and scans would take the cache anew, each in its thread.
@@ -66,6 +68,9 @@ struct Serve {
 fn main() -> ExitCode {
     let cli = Cli::parse();
     cli::warn_of_unknown(&Cli::command());
+    if let Err(error) = survive_large_files() {
+        cli::tell(&format!("svctrack: a limit on the size of files would end it: {error}"));
+    }
     let success = |()| ExitCode::SUCCESS;
     let done = match cli.command {
         None => serve(cli.serve).map(success),
@@ -89,15 +94,22 @@ fn main() -> ExitCode {
     }
 }
 
+/// Has a write that goes beyond the size that a file may have (`ulimit -f`) fail as on a full disk, where the signal for
+/// it would end the process.
+fn survive_large_files() -> io::Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
+    let _inside = runtime.enter();
+    // It stays caught when the runtime has gone.
+    signal(SignalKind::from_raw(Signal::XFSZ.as_raw())).map(drop)
+}
+
 fn serve(options: Serve) -> Result<(), String> {
     let config = configure(options.given).map_err(|error| error.to_string())?;
     if options.print_config {
         return cli::say(config.to_toml().trim_end());
     }
     // Connections have threads of their own. What is done here must not block: it would hold up new ones, and a stop.
-    let runtime =
-        tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
-    let runtime = runtime.map_err(|error| error.to_string())?;
+    let runtime = workers::runtime("main").map_err(|error| error.to_string())?;
     runtime.block_on(run::run(config)).map_err(|error| error.to_string())
 }
 

@@ -2,6 +2,7 @@
 
 use std::{
     io::{self, Write as _},
+    net::{IpAddr, SocketAddr},
     sync::Arc,
     time::{SystemTime, UNIX_EPOCH},
 };
@@ -90,12 +91,7 @@ pub async fn run(config: Config) -> Result<(), RunError> {
     start_first(&app, &config, &own_url).await?;
     let _running_at = RunningAt::note(&config.data, &own_url);
     say(&serving(&config, &own_url))?;
-    if address.ip().is_unspecified() && config.public_url.is_none() {
-        tracing::warn!(
-            "listening on all addresses without --public-url: the snippet names {own_url}, which only browsers on \
-             this machine reach"
-        );
-    }
+    warn_of_reach(address, &config, &own_url);
     tracing::info!(listen = %address, "serving");
     let stop = async {
         tokio::select! {
@@ -109,7 +105,8 @@ pub async fn run(config: Config) -> Result<(), RunError> {
     let scrubbing = tokio::spawn(housekeeping::scrub(store.clone()));
     let backups =
         config.backups().map(|schedule| tokio::spawn(backups::run(app.clone(), schedule)));
-    serve(listener, &mut workers, endpoint, stop).await?;
+    let proxies = config.trusted_proxies.clone().into();
+    serve(listener, proxies, &mut workers, endpoint, stop).await?;
     if let Some(backups) = backups {
         backups.abort();
     }
@@ -117,6 +114,30 @@ pub async fn run(config: Config) -> Result<(), RunError> {
     scrubbing.abort();
     tokio::task::spawn_blocking(move || close(store, workers)).await.map_err(io::Error::other)?;
     Ok(())
+}
+
+/// Warns where the server is reached from elsewhere in a way that cannot be meant.
+fn warn_of_reach(address: SocketAddr, config: &Config, own_url: &str) {
+    if address.ip().is_unspecified() && config.public_url.is_none() {
+        tracing::warn!(
+            "listening on all addresses without --public-url: the snippet names {own_url}, which only browsers on \
+             this machine reach"
+        );
+    }
+    if is_unprotected(address.ip(), config) {
+        tracing::warn!(
+            "listening on {address} without TLS: tokens and events cross the network in plain text; listen on \
+             127.0.0.1 behind a proxy with TLS, or name that one with --trusted-proxies, or its address with an \
+             https:// --public-url"
+        );
+    }
+}
+
+/// Whether others than those on this machine reach the server, and nothing says that a proxy with TLS is before it.
+fn is_unprotected(address: IpAddr, config: &Config) -> bool {
+    let public_url = config.public_url.as_deref().unwrap_or_default();
+    let is_proxied = public_url.starts_with("https://") || !config.trusted_proxies.is_empty();
+    !address.to_canonical().is_loopback() && !is_proxied
 }
 
 /// The line that says that the server is there.
@@ -169,7 +190,28 @@ mod tests {
     use std::{thread, time::Duration};
 
     use super::*;
-    use crate::store::Health;
+    use crate::{config::Given, store::Health};
+
+    #[test]
+    fn a_server_that_others_reach_without_tls_is_unprotected() {
+        for (address, url, proxies, expect) in [
+            ("127.0.0.1", None, None, false),
+            ("::1", None, None, false),
+            ("::ffff:127.0.0.1", None, None, false),
+            ("0.0.0.0", None, None, true),
+            ("::", None, None, true),
+            ("192.0.2.1", Some("http://a.example"), None, true),
+            ("192.0.2.1", Some("https://a.example"), None, false),
+            ("0.0.0.0", None, Some("10.0.0.0/8"), false),
+        ] {
+            let trusted_proxies = proxies.map(|proxies| vec![proxies.parse().unwrap()]);
+            let given =
+                Given { public_url: url.map(str::to_owned), trusted_proxies, ..Given::default() };
+            let config = given.over(Given::default()).unwrap();
+            let is_unprotected = is_unprotected(address.parse().unwrap(), &config);
+            assert_eq!(is_unprotected, expect, "{address} {url:?} {proxies:?}");
+        }
+    }
 
     #[test]
     fn a_store_is_closed_when_those_have_ended_who_read_until_it_is() {

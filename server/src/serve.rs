@@ -26,6 +26,7 @@ use poem::{
 use tokio::{
     net::{TcpListener, TcpStream},
     runtime::Handle,
+    sync::watch,
 };
 use tokio_io_timeout::TimeoutStream;
 
@@ -37,17 +38,20 @@ use crate::{
         ACCEPT_PAUSE, ANSWER_STALL, HEAD_TIMEOUT, IDLE_TIMEOUT, MAX_CONNECTIONS,
         MAX_CONNECTIONS_PER_ADDRESS, MAX_HEAD_BYTES, MAX_HEADERS, RESERVED_FILES, STOP_TIMEOUT,
     },
+    proxies::Proxies,
     short_writes::ShortWrites,
+    stopping::EndsWithStop,
     workers::Workers,
 };
 
-/// Serves `endpoint` on `listener` until `stop` is done, then lets requests in flight finish. What does not finish in
-/// time goes on until the `workers` are stopped.
+/// Serves `endpoint` on `listener`, to `proxies` without a cap on their connections, until `stop` is done, then lets
+/// requests in flight finish. What does not finish in time goes on until the `workers` are stopped.
 ///
 /// # Errors
 /// When the listener cannot say its address.
 pub async fn serve<E>(
     listener: TcpListener,
+    proxies: Proxies,
     workers: &mut Workers,
     endpoint: E,
     stop: impl Future<Output = ()>,
@@ -58,7 +62,9 @@ where
     let local = listener.local_addr()?;
     let endpoint = Arc::new(endpoint);
     let graceful = GracefulShutdown::new();
-    let connections = Connections::new(max_connections(RESERVED_FILES + workers.files()));
+    let places = max_connections(RESERVED_FILES + workers.files());
+    let connections = Connections::new(places, proxies);
+    let stopping = watch::Sender::new(false);
     let (mut failed, mut turned_away) = (Seldom::default(), Seldom::default());
     let mut stop = std::pin::pin!(stop);
     loop {
@@ -91,12 +97,14 @@ where
             continue;
         };
         let (peers, endpoint, watcher) = ((local, remote), endpoint.clone(), graceful.watcher());
+        let stream = (stream, stopping.subscribe());
         worker.spawn(async move {
             connection(stream, peers, endpoint, place.waiting.clone(), watcher).await;
             drop(place);
         });
     }
     drop(listener);
+    stopping.send_replace(true);
     if tokio::time::timeout(STOP_TIMEOUT, graceful.shutdown()).await.is_err() {
         tracing::warn!(seconds = STOP_TIMEOUT.as_secs(), "requests in flight did not end in time");
     }
@@ -119,7 +127,7 @@ fn address_of(remote: SocketAddr) -> IpAddr {
 
 /// One connection, until it ends.
 async fn connection<E>(
-    stream: TcpStream,
+    (stream, stopping): (TcpStream, watch::Receiver<bool>),
     (local, remote): (SocketAddr, SocketAddr),
     endpoint: Arc<E>,
     waiting: Arc<Waiting>,
@@ -129,7 +137,8 @@ async fn connection<E>(
 {
     // Answers are small and written whole, so waiting for more to send only delays them.
     let _ = stream.set_nodelay(true);
-    let mut stream = TimeoutStream::new(ShortWrites::new(stream, endpoint.clone()));
+    let stream = EndsWithStop::new(ShortWrites::new(stream, endpoint.clone()), stopping);
+    let mut stream = TimeoutStream::new(stream);
     stream.set_write_timeout(Some(ANSWER_STALL));
     let timer = HeadTimer::new(waiting.clone(), IDLE_TIMEOUT);
     let service = service_fn(move |request: hyper::Request<Received>| {
@@ -230,7 +239,8 @@ mod tests {
         });
         let mut workers = Workers::start().unwrap();
         tokio::spawn(async move {
-            serve(listener, &mut workers, endpoint, std::future::pending()).await
+            let proxies = Proxies::default();
+            serve(listener, proxies, &mut workers, endpoint, std::future::pending()).await
         });
         let mut client = std::net::TcpStream::connect(address).unwrap();
         client.write_all(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();

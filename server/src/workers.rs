@@ -12,7 +12,26 @@ use std::{
 
 use tokio::runtime::{Builder, Handle, Runtime};
 
-use crate::limits::MAX_WORKERS;
+use crate::{limits::MAX_WORKERS, observe::quietly};
+
+/// How long a thread for what blocks is kept that has nothing to do: as long as its runtime.
+const FOR_GOOD: Duration = Duration::from_secs(u32::MAX as u64);
+
+/// A runtime with one thread for tasks. A second one, for what blocks, is there from the start and stays: where the
+/// system gives no further threads, all that blocks waits for its turn with that one. Without any, tokio would panic.
+///
+/// # Errors
+/// When the process may have no more threads, or open no more files.
+pub fn runtime(name: &str) -> io::Result<Runtime> {
+    let mut builder = Builder::new_multi_thread();
+    builder.worker_threads(1).thread_name(name).enable_all().thread_keep_alive(FOR_GOOD);
+    let started = quietly(|| {
+        let runtime = builder.build()?;
+        runtime.spawn_blocking(|| ());
+        Ok(runtime)
+    });
+    started.unwrap_or_else(|_| Err(io::Error::other("the system gives no further thread")))
+}
 
 /// Some runtimes for connections.
 pub struct Workers {
@@ -28,7 +47,7 @@ impl Workers {
     /// Starts one for each processor that this process may use, up to a limit.
     ///
     /// # Errors
-    /// When the process may open no more files. Where it may have no more threads, tokio panics.
+    /// As [`runtime`].
     pub fn start() -> io::Result<Self> {
         let processors = thread::available_parallelism().map_or(1, NonZero::get);
         Self::start_some(processors.min(MAX_WORKERS))
@@ -39,9 +58,7 @@ impl Workers {
         for _ in 0..count {
             // Of one thread, but not of the kind that has the current one: what must wait can leave the others to a
             // new thread (`block_in_place`).
-            let mut worker = Builder::new_multi_thread();
-            worker.worker_threads(1).thread_name("requests").enable_all();
-            workers.runtimes.push(worker.build()?);
+            workers.runtimes.push(runtime("requests")?);
         }
         Ok(workers)
     }

@@ -14,6 +14,7 @@ use svctrack_core::value::{TenantId, Timestamp};
 use svctrack_server::{
     app::{App, Clock, Limits, SystemClock},
     auth::{TenantRecord, Token, TokenRecord},
+    proxies::Proxies,
     router,
     serve::serve,
     store::{
@@ -169,7 +170,8 @@ impl InProcess {
         let (stop, stopped) = oneshot::channel::<()>();
         let mut workers = Workers::start().unwrap();
         tokio::spawn(async move {
-            serve(listener, &mut workers, endpoint, async { drop(stopped.await) }).await
+            let stop = async { drop(stopped.await) };
+            serve(listener, Proxies::default(), &mut workers, endpoint, stop).await
         });
         Self {
             client: Client::new(&base, Some(token.reveal())),

@@ -1,7 +1,11 @@
 //! The server as its users run it: the built binary, in a process of its own.
 
 use std::{
-    fs,
+    fs::{self, File},
+    os::unix::{
+        fs::{MetadataExt as _, chown},
+        process::CommandExt as _,
+    },
     path::{Path, PathBuf},
     process::{Command as Build, Stdio},
     sync::OnceLock,
@@ -9,6 +13,7 @@ use std::{
 };
 
 use hyper::{Method, StatusCode};
+use rustix::process::{Resource, geteuid, getrlimit};
 use serde_json::Value;
 use svctrack_server::auth::Token;
 use tokio::{
@@ -21,6 +26,9 @@ use crate::{TENANT, client::Client, project, workload::Target};
 /// How long a test waits for something that ought to happen at once, before it says that it does not: long enough for
 /// a machine that is busy with other work.
 pub const PATIENCE: Duration = Duration::from_secs(120);
+
+/// A user who has no other processes.
+const USER: u32 = 61_234;
 
 /// The binary: the one that `SVCTRACK_BINARY` names by its path in the project or from the root, else it is built,
 /// since another package's tests cannot ask cargo for it.
@@ -143,6 +151,36 @@ impl Server {
         let mut command = command(folder);
         clock.show_to(&mut command);
         Self::start_by(command, folder, token, flags).await
+    }
+
+    /// The same, as a user of its own where this is root, who has no limit on its threads, with its log in a file.
+    pub async fn start_unprivileged(folder: &Path, token: &Token, log: File) -> Self {
+        // Others may not get at the binary where it lies.
+        let program = folder.join("svctrack");
+        fs::copy(binary(), &program).unwrap();
+        let mut command = prepared(Command::new(&program), folder);
+        command.stderr(log);
+        if geteuid().is_root() {
+            chown(folder, Some(USER), Some(USER)).unwrap();
+            command.uid(USER).gid(USER);
+        }
+        Self::start_by(command, folder, token, &[]).await
+    }
+
+    /// Gives the server no more of something than this, by the name that `prlimit` has for it, or as much as it may
+    /// have.
+    pub fn limit(&self, name: &str, resource: Resource, most: Option<u64>) {
+        let most = most.or(getrlimit(resource).maximum);
+        let most = most.map_or_else(|| "unlimited".to_owned(), |most| most.to_string());
+        let id = self.id().to_string();
+        let mut tool = Build::new("prlimit");
+        tool.args(["--pid", &id, &format!("--{name}={most}:")]);
+        // Who is not the owner of a process may need more than to be root.
+        let owner = fs::metadata(format!("/proc/{id}")).unwrap();
+        if geteuid().as_raw() != owner.uid() {
+            tool.uid(owner.uid()).gid(owner.gid());
+        }
+        assert!(tool.status().unwrap().success());
     }
 
     async fn start_by(mut command: Command, folder: &Path, token: &Token, flags: &[&str]) -> Self {

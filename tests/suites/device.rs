@@ -222,7 +222,7 @@ fn many(number: usize) -> Value {
 }
 
 /// Sends what has the file grow until it is refused; returns how often it was taken.
-async fn grow_until(remote: &Remote, from: usize, status: StatusCode) -> usize {
+pub(crate) async fn grow_until(remote: &Remote, from: usize, status: StatusCode) -> usize {
     let started = Instant::now();
     let mut number = from;
     loop {
@@ -239,7 +239,7 @@ async fn grow_until(remote: &Remote, from: usize, status: StatusCode) -> usize {
     }
 }
 
-async fn check_grown(remote: &Remote, taken: usize) {
+pub(crate) async fn check_grown(remote: &Remote, taken: usize) {
     for number in 0..taken {
         let path = format!("/companies/extid-l{number}-249");
         assert_eq!(remote.client.get(&path).await.status, StatusCode::OK, "{number} is lost");

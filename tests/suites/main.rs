@@ -8,6 +8,7 @@ mod browser;
 mod budgets;
 mod cases;
 mod clocks;
+mod confined;
 mod corpora;
 mod coverage;
 mod crash;

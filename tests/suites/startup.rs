@@ -424,8 +424,13 @@ async fn a_backup_that_is_not_there_is_named() {
 }
 
 #[tokio::test]
-async fn a_server_on_all_addresses_warns_when_it_has_no_public_url() {
-    for (flags, is_warned) in [(&[][..], true), (&["--public-url", "https://a.example"], false)] {
+async fn a_server_on_all_addresses_warns_when_it_has_no_public_url_and_when_it_has_no_tls() {
+    for (flags, is_warned, is_plain) in [
+        (&[][..], true, true),
+        (&["--public-url", "http://a.example"], false, true),
+        (&["--public-url", "https://a.example"], false, false),
+        (&["--trusted-proxies", "10.0.0.0/8,192.0.2.1"], true, false),
+    ] {
         let folder = tempfile::tempdir().unwrap();
         let flags = [&["--listen", "0.0.0.0:0"], flags].concat();
         let mut command = command(folder.path());
@@ -441,6 +446,7 @@ async fn a_server_on_all_addresses_warns_when_it_has_no_public_url() {
         let output = child.wait_with_output().await.unwrap();
         let logged = String::from_utf8(output.stderr).unwrap();
         assert_eq!(logged.contains("without --public-url"), is_warned, "{logged}");
+        assert_eq!(logged.contains("without TLS"), is_plain, "{logged}");
     }
 }
 

@@ -294,9 +294,8 @@ mod tests {
     #[test]
     fn a_token_comes_from_the_lines_of_all_its_issuers() {
         let tenant = TenantId::from_bytes([0; 16]);
-        let new = || {
-            TokenRecord::of_everything(&Token::generate().unwrap(), tenant, "", Timestamp::MIN)
-        };
+        let new =
+            || TokenRecord::of_everything(&Token::generate().unwrap(), tenant, "", Timestamp::MIN);
         let rotated = |old: &TokenRecord, by: &TokenRecord| {
             let rotation = Rotation { keep_old_seconds: 0, expires_at: None, ends_by: None };
             let token = Token::generate().unwrap();

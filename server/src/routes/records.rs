@@ -17,7 +17,7 @@ use super::{
     lists::Listed,
     name_ignored,
     once::{Once, hash_of, is_asked},
-    path_part, people, only_flag, query_pairs,
+    only_flag, path_part, people, query_pairs,
     strict::Strictness,
 };
 use crate::{

@@ -10,7 +10,7 @@ use svctrack_core::{
 use super::{
     json,
     lists::answer_all,
-    name_ignored, once, path_part, only_flag,
+    name_ignored, once, only_flag, path_part,
     records::{deleted_count, read_body},
     strict::Strictness,
     uncompressed,

@@ -19,9 +19,10 @@ impl From<redb::Error> for StoreError {
     }
 }
 
-/// Whether there was no room for something: on the disk, or of what its owner may have there.
+/// Whether there was no room for something: on the disk, of what its owner may have there, or in a file.
 pub(super) fn is_full(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
+    use io::ErrorKind as K;
+    matches!(error.kind(), K::StorageFull | K::QuotaExceeded | K::FileTooLarge)
 }
 
 /// What an operation of the file that failed means.
@@ -87,9 +88,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_disk_and_a_quota_are_full_and_a_disk_that_fails_is_not() {
+    fn a_disk_a_quota_and_a_file_are_full_and_a_disk_that_fails_is_not() {
         use io::ErrorKind as K;
-        for (kind, full) in [(K::StorageFull, true), (K::QuotaExceeded, true), (K::Other, false)] {
+        let full = [K::StorageFull, K::QuotaExceeded, K::FileTooLarge].map(|kind| (kind, true));
+        for (kind, full) in full.into_iter().chain([(K::Other, false)]) {
             let error = of_io(&kind.into());
             assert_eq!(matches!(error, StoreError::Full), full, "{kind}");
         }

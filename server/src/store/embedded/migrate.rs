@@ -33,7 +33,7 @@ use super::{
     },
 };
 
-use crate::store::StoreError;
+use crate::{regular_file, store::StoreError};
 
 /// How a file of format 1 begins.
 const REDB: &[u8] = b"redb";
@@ -68,6 +68,7 @@ pub(super) fn refuse_earlier(path: &Path) -> Result<(), OpenError> {
 }
 
 fn begins_with(path: &Path, expected: &[u8]) -> io::Result<bool> {
+    regular_file::check(path)?;
     let mut bytes = Vec::new();
     File::open(path)?.take(expected.len() as u64).read_to_end(&mut bytes)?;
     Ok(bytes == expected)

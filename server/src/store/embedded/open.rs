@@ -286,12 +286,12 @@ pub(super) fn load_ids(database: &Database) -> Result<Ids, StoreError> {
 /// The times of the store, to go on from. One that was last written before they were kept has that of its latest id.
 pub(super) fn load_times(
     database: &Database,
-    ids: &IdSequence,
+    ids: &Ids,
     reading: Reading,
 ) -> Result<Times, StoreError> {
     let table = database.begin_read()?.open_table(META)?;
     let Some(times) = table.get(META_TIMES)? else {
-        let last = ids.last().map_or(Timestamp::MIN, |last| last.taken_at());
+        let last = ids.to_note().taken_at();
         return Ok(Times::resume(last, last, reading));
     };
     let times = u128::from_be_bytes(codec::unseal_exact(META_TIMES, times.value())?);

@@ -26,7 +26,11 @@ pub(super) struct Progress {
 
 impl Default for Progress {
     fn default() -> Self {
-        Self { start: Instant::now(), step_began: AtomicU64::new(0), is_logged: AtomicBool::default() }
+        Self {
+            start: Instant::now(),
+            step_began: AtomicU64::new(0),
+            is_logged: AtomicBool::default(),
+        }
     }
 }
 

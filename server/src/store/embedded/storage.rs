@@ -17,6 +17,7 @@ use std::{
 use redb::{StorageBackend, backends::FileBackend};
 
 use super::open::{OpenError, remove_if_there, sync_folder};
+use crate::regular_file;
 
 /// Opens the bytes of a store, each time anew: at the start, and again after an error, when what was opened
 /// before is still there.
@@ -118,6 +119,7 @@ impl FileMedium {
     /// The file, locked.
     fn file(&self) -> Result<File, OpenError> {
         let mut locked = self.locked();
+        regular_file::check(&self.path)?;
         let named = identity(&fs::metadata(&self.path)?);
         if let Some(known) = &*locked
             && identity(&known.metadata()?) == named

@@ -348,9 +348,8 @@ fn line_of(
         tokens.extend(token(&tables.tokens, &id)?);
     }
     let line = tokens.iter().find(|token| token.id == id).map_or(id, TokenRecord::line);
-    let is_of_it = |token: &&TokenRecord| {
-        token.comes_from(line) || token.created_by.as_deref() == Some(id)
-    };
+    let is_of_it =
+        |token: &&TokenRecord| token.comes_from(line) || token.created_by.as_deref() == Some(id);
     Ok(tokens.iter().filter(is_of_it).map(|token| token.id.clone()).collect())
 }
 

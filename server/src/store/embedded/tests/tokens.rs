@@ -68,5 +68,7 @@ async fn a_token_comes_from_a_limited_number_of_others() {
     }
     assert_eq!(generations, 1 + 32);
     let refused = issue(last.as_ref()).await;
-    assert!(matches!(refused, Err(StoreError::Invalid(issues)) if issues[0].code == "too_many_issuers"));
+    assert!(
+        matches!(refused, Err(StoreError::Invalid(issues)) if issues[0].code == "too_many_issuers")
+    );
 }
