@@ -269,7 +269,7 @@ async fn the_configuration_in_force_can_be_shown() {
     let said = String::from_utf8(output.stdout).unwrap();
     assert_eq!(
         said.trim(),
-        "data = \"./svctrack-data\"\nlisten = \"127.0.0.1:2\"\nscript-path = \"/svctrack.js\"\ntracking-prefix = \"/analytics\"\ncache-mb = 64\nrate-limit = 150\ntracking-rate-limit = 0\nbackup-keep = 7\nlog = \"warn\""
+        "data = \"./svctrack-data\"\nlisten = \"127.0.0.1:2\"\nscript-path = \"/svctrack.js\"\ntracking-prefix = \"/analytics\"\ncache-mb = 64\nrate-limit = 150\ntracking-rate-limit = 0\ntracking-daily-mb = 1024\nbackup-keep = 7\nlog = \"warn\""
     );
 }
 
