@@ -10,14 +10,14 @@ use std::{
         atomic::{AtomicBool, AtomicU64, Ordering},
     },
     task::Context,
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 use futures_util::task::AtomicWaker;
 use tokio::{sync::Notify, time::timeout};
 
 use crate::{
-    limits::{CROWDED_CHECK_INTERVAL, MAX_CONNECTIONS_PER_ADDRESS},
+    limits::{CROWDED_CHECK_INTERVAL, MAX_CONNECTIONS_PER_ADDRESS, MIN_WAIT_FOR_CLIENT},
     proxies::Proxies,
 };
 
@@ -67,8 +67,12 @@ impl Waiting {
 
     /// Notes that it waits, unless it does already.
     pub(crate) fn begin(&self) {
-        let now = u64::try_from(self.started.elapsed().as_micros()).unwrap_or(u64::MAX);
-        let _ = self.since.compare_exchange(0, now.max(1), Ordering::Relaxed, Ordering::Relaxed);
+        let now = self.now_us().max(1);
+        let _ = self.since.compare_exchange(0, now, Ordering::Relaxed, Ordering::Relaxed);
+    }
+
+    fn now_us(&self) -> u64 {
+        u64::try_from(self.started.elapsed().as_micros()).unwrap_or(u64::MAX)
     }
 
     /// Notes that it does not wait any more.
@@ -82,10 +86,12 @@ impl Waiting {
         self.has_to_end.load(Ordering::SeqCst)
     }
 
-    /// Since when it waits, if it was not told to end before.
+    /// Since when it waits, if it has for long enough to give way and was not told to end before.
     fn since(&self) -> Option<u64> {
         let since = self.since.load(Ordering::Relaxed);
-        (since > 0 && !self.has_to_end.load(Ordering::SeqCst)).then_some(since)
+        let waits = since > 0 && !self.has_to_end.load(Ordering::SeqCst);
+        let waited = Duration::from_micros(self.now_us().saturating_sub(since));
+        (waits && waited >= MIN_WAIT_FOR_CLIENT).then_some(since)
     }
 
     pub(crate) fn tell_to_end(&self) {
@@ -97,8 +103,12 @@ impl Waiting {
 impl Connections {
     /// So many, of which proxies may have all.
     pub(crate) fn new(places: usize, proxies: Proxies) -> Self {
+        Self::started(Instant::now(), places, proxies)
+    }
+
+    fn started(started: Instant, places: usize, proxies: Proxies) -> Self {
         let (open, left) = (Mutex::default(), Notify::new());
-        Self(Arc::new(Shared { places, proxies, started: Instant::now(), open, left }))
+        Self(Arc::new(Shared { places, proxies, started, open, left }))
     }
 
     fn lock(&self) -> MutexGuard<'_, Open> {
@@ -174,13 +184,19 @@ impl Drop for Place {
 
 #[cfg(test)]
 mod tests {
-    use std::{task::Waker, time::Duration};
+    use std::task::Waker;
 
     use futures_util::FutureExt as _;
 
     use super::*;
 
     const MANY: usize = 1_000;
+
+    /// As they are a while after the start, so that who has waited since then gives way.
+    fn connections(places: usize, proxies: Proxies) -> Connections {
+        let started = Instant::now().checked_sub(2 * MIN_WAIT_FOR_CLIENT).unwrap();
+        Connections::started(started, places, proxies)
+    }
 
     fn enter(connections: &Connections, address: &str) -> Option<Place> {
         connections.enter(address.parse().unwrap()).now_or_never().expect("it has to wait")
@@ -204,7 +220,7 @@ mod tests {
     #[test]
     fn an_address_has_a_cap_but_a_proxy_has_none() {
         let proxies = Proxies::from(vec!["203.0.113.0/24".parse().unwrap()]);
-        let connections = Connections::new(MANY, proxies);
+        let connections = connections(MANY, proxies);
         let enter = |address| enter(&connections, address);
         let mut held: Vec<_> =
             (0..MAX_CONNECTIONS_PER_ADDRESS).map(|_| enter("192.0.2.1")).collect();
@@ -220,7 +236,7 @@ mod tests {
 
     #[test]
     fn at_its_cap_an_address_gets_a_place_for_the_one_of_its_own_that_has_waited_longest() {
-        let connections = Connections::new(MANY, Proxies::default());
+        let connections = connections(MANY, Proxies::default());
         let other = waiting(&connections, "192.0.2.2", 1);
         let held = waiting(&connections, "192.0.2.1", MAX_CONNECTIONS_PER_ADDRESS as u64);
         held[0].waiting.end();
@@ -232,7 +248,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn without_a_place_left_the_one_of_the_largest_address_that_has_waited_longest_ends() {
-        let connections = Connections::new(4, Proxies::default());
+        let connections = connections(4, Proxies::default());
         let first = waiting(&connections, "192.0.2.1", 1);
         let more = waiting(&connections, "192.0.2.2", 3);
         more[0].waiting.end();
@@ -246,7 +262,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_new_one_comes_in_once_a_busy_one_begins_to_wait() {
-        let connections = Connections::new(1, Proxies::default());
+        let connections = connections(1, Proxies::default());
         let busy = enter(&connections, "192.0.2.1").unwrap();
         let ends = async {
             tokio::time::sleep(Duration::from_secs(1)).await;

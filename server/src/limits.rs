@@ -112,6 +112,8 @@ pub(crate) const RESERVED_FILES: usize = 64;
 /// Workers that serve connections: what they keep open must leave room in the files that a process may open on most
 /// systems before it asks for more.
 pub(crate) const MAX_WORKERS: usize = 64;
+/// How long a connection has waited for its client before it gives way to another: what came with it is read first.
+pub(crate) const MIN_WAIT_FOR_CLIENT: Duration = Duration::from_millis(50);
 /// How often a connection that needs a place looks whether one that was busy waits for its client now.
 pub(crate) const CROWDED_CHECK_INTERVAL: Duration = Duration::from_millis(10);
 /// Pause after a failed accept: without it, a process out of files would spin.
