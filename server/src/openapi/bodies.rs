@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use svctrack_core::{resources::settings::SETTINGS, schema::ResourceDef};
 
 use super::{
-    Kind, RouteDoc, examples, is_list,
+    Kind, RouteDoc, examples,
     records::{bulk_item_name, create_name, list_item_name, schema_name, update_name},
     reference, set,
 };
@@ -40,11 +40,9 @@ pub(super) fn response_content(doc: &RouteDoc, def: Option<&'static ResourceDef>
         (None, Kind::Archive) => return Some(json!({ "application/gzip": {} })),
         (None, _) => return None,
     };
-    let mut content = content(media_type, schema, examples::of_response(doc, def));
-    if is_list(doc.gives) {
-        set(&mut content, "text/csv", json!({ "schema": text() }));
-    }
-    Some(content)
+    // That a list comes as CSV too is said in words: of two media types generators make a union, for which every caller
+    // would have to look whether the list is one.
+    Some(content(media_type, schema, examples::of_response(doc, def)))
 }
 
 fn content(media_type: &str, schema: Value, example: Option<Value>) -> Value {
