@@ -23,7 +23,7 @@ use crate::{
     error::Error,
     limits::{
         ANSWER_BUDGET_BYTES, ANSWER_LOOKS_EVERY, ANSWER_PIECE_BYTES, ANSWER_START,
-        MIN_ANSWER_BYTES_PER_SECOND,
+        HELD_PIECE_BYTES, MIN_ANSWER_BYTES_PER_SECOND,
     },
     shares::Shares,
     store::{Later, Page, Room, RoomOf, StoreError, UNCOUNTED_BYTES},
@@ -91,6 +91,7 @@ impl Sent {
         let Page { items, later, room, .. } = page;
         let mut pieces = Pieces {
             piece: before.into_bytes(),
+            max: if later.is_some() { ANSWER_PIECE_BYTES } else { HELD_PIECE_BYTES.min(bytes) },
             is_first: true,
             item: String::new(),
             written: 0,
@@ -113,6 +114,8 @@ impl Sent {
 struct Pieces {
     /// The next piece.
     piece: Vec<u8>,
+    /// Most bytes of a piece.
+    max: usize,
     is_first: bool,
     /// The record that is being written into it, and how much of it has been.
     item: String,
@@ -144,11 +147,11 @@ impl Pieces {
     /// The next piece; an empty one is the end.
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<Result<Bytes, StoreError>> {
         if !self.items.as_slice().is_empty() {
-            self.piece.reserve(ANSWER_PIECE_BYTES);
+            self.piece.reserve(self.max);
         }
         loop {
-            self.add_items(ANSWER_PIECE_BYTES);
-            if self.piece.len() >= ANSWER_PIECE_BYTES {
+            self.add_items(self.max);
+            if self.piece.len() >= self.max {
                 break;
             }
             let Some(later) = &mut self.later else {
@@ -300,7 +303,7 @@ mod tests {
         let texts = |bytes: usize| -> Vec<String> {
             (0..9).map(|number: usize| number.to_string().repeat(bytes)).collect()
         };
-        for bytes in [0, 1, 9_000, ANSWER_PIECE_BYTES / 2, ANSWER_PIECE_BYTES, 300_000] {
+        for bytes in [0, 1, 9_000, ANSWER_PIECE_BYTES / 2, ANSWER_PIECE_BYTES, HELD_PIECE_BYTES] {
             let texts = texts(bytes);
             let expected = ["[", &texts.join(","), "]"].concat();
             let mut held = Page::default();

@@ -76,7 +76,10 @@ pub(crate) const ANSWER_STALL: Duration =
 /// to others then, so one alone half of it: eight of the largest lists that are held, or thirty that are read as they are
 /// sent.
 pub(crate) const ANSWER_BUDGET_BYTES: usize = 64 * 1024 * 1024;
-/// About how much of a large answer is handed to its connection at a time, in bytes.
+/// About how much of a large answer is handed to its connection at a time, in bytes, where all of it is held: each piece
+/// costs some calls of the system.
+pub(crate) const HELD_PIECE_BYTES: usize = 1024 * 1024;
+/// The same where it is read as it is sent.
 pub(crate) const ANSWER_PIECE_BYTES: usize = 256 * 1024;
 /// The least rate at which a large answer is to be taken, in bytes a second, once it has had some time: as for large
 /// bodies. What nobody reads is given up when the buffers of the system, some MB at most, count for no more.

@@ -34,6 +34,15 @@ struct World {
     folder: TempDir,
 }
 
+/// What attacks.
+#[derive(Clone, Copy)]
+enum Kind {
+    /// So many slow clients of a kind.
+    Slow(Slow, usize),
+    /// Slow clients of all kinds, and bombs.
+    All,
+}
+
 impl World {
     async fn start() -> Self {
         let folder = folder();
@@ -41,6 +50,17 @@ impl World {
         let server = Server::start_with_operator(folder.path(), &token, &operator, &CACHE).await;
         let neighbour = Neighbour::create(&server.client.with_token(operator.reveal())).await;
         Self { server, neighbour, token, folder }
+    }
+
+    /// Begins an attack on another tenant.
+    async fn begin(&self, kind: Kind) -> Attack {
+        let client = &self.server.client;
+        match kind {
+            Kind::Slow(slow, count) => {
+                Attack::begin_slow(client, &self.token, repeat_n(slow, count)).await
+            }
+            Kind::All => Attack::begin(client, &self.token).await,
+        }
     }
 
     /// p99 of events, small and large, and reads, one after the other.
@@ -71,16 +91,18 @@ pub(crate) async fn measure(report: &mut Report) {
     let (attacked, quiet) = (World::start().await, World::start().await);
     let sync = disk::sync_times(attacked.folder.path());
     process::forget_peak(attacked.server.id());
-    for (what, slow) in [
-        ("8 senders of 32 MiB at 70 KB/s", Some(repeat_n(Slow::Large, 8))),
-        ("1,000 senders that stall in an event", Some(repeat_n(Slow::HalfEvent, 1_000))),
-        ("1,000 slow clients of all kinds and bombs", None),
+    let large = Kind::Slow(Slow::Large, 8);
+    let half_events = Kind::Slow(Slow::HalfEvent, 1_000);
+    for (what, kinds) in [
+        ("8 senders of 32 MiB at 70 KB/s", &[large][..]),
+        ("1,000 senders that stall in an event", &[half_events]),
+        ("1,000 slow clients of all kinds and bombs", &[Kind::All]),
+        ("all of these at once", &[large, half_events, Kind::All]),
     ] {
-        let (client, token) = (&attacked.server.client, &attacked.token);
-        let attack = match slow {
-            Some(slow) => Attack::begin_slow(client, token, slow).await,
-            None => Attack::begin(client, token).await,
-        };
+        let mut attacks = Vec::new();
+        for kind in kinds {
+            attacks.push(attacked.begin(*kind).await);
+        }
         let mut found = [const { Vec::new() }; 4];
         for _ in 0..ROUNDS {
             found[0].push(attacked.calls().await);
@@ -88,14 +110,14 @@ pub(crate) async fn measure(report: &mut Report) {
             found[2].push(attacked.bulk_calls().await);
             found[3].push(quiet.bulk_calls().await);
         }
-        attack.end();
+        attacks.into_iter().for_each(Attack::end);
         let [calls, calls_alone, bulk, bulk_alone] = found;
         let body = "events of 100 B and 20 KB and reads of a record, in turn";
         add(report, ("calls", what), (body, &sync), calls, calls_alone);
         add(report, ("bulk calls", what), ("2 MB, 100 rows", &sync), bulk, bulk_alone);
     }
     let peak = vec![process::memory_mib(attacked.server.id(), "VmHWM:")];
-    let body = "all of these one after the other, with `--cache-mb 64`".to_owned();
+    let body = "each of these and all at once, with `--cache-mb 64`".to_owned();
     let case = Case {
         what: "memory, slow clients",
         yardstick: "",

@@ -72,8 +72,17 @@ impl Page {
     /// # Errors
     /// [`StoreError::NoRoom`].
     pub(crate) fn add(&mut self, text: String) -> Result<(), StoreError> {
+        self.add_known(text, None)
+    }
+
+    /// The same, of a record whose stored state has a checksum.
+    pub(crate) fn add_known(
+        &mut self,
+        text: String,
+        checksum: Option<u32>,
+    ) -> Result<(), StoreError> {
         self.room.take(text.len())?;
-        self.digest.add(&text);
+        self.digest.add(&text, checksum);
         self.items.push(text);
         Ok(())
     }
@@ -115,12 +124,16 @@ impl Default for Digest {
 }
 
 impl Digest {
-    /// Adds a record.
-    pub(crate) fn add(&mut self, text: &str) {
+    /// Adds a record. Where it is answered as it is stored, the checksum of that stands for its text, which need not be
+    /// hashed: that takes a tenth of a list.
+    pub(crate) fn add(&mut self, text: &str, checksum: Option<u32>) {
         self.records += 1;
         self.bytes += text.len();
         self.longest = self.longest.max(text.len());
-        text.hash(&mut self.hasher);
+        match checksum {
+            Some(checksum) => (checksum, text.len()).hash(&mut self.hasher),
+            None => text.hash(&mut self.hasher),
+        }
     }
 
     /// A hash of all of them, in order.

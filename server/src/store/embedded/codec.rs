@@ -102,14 +102,18 @@ pub(super) struct Stored<'b> {
     text: &'b [u8],
     /// How much of the text is shown, without the brace that closes it.
     shown: usize,
+    /// The checksum of its key and its bytes.
+    checksum: u32,
 }
 
 /// The record in `bytes`, if they are what was written under `key`.
 pub(super) fn unseal_record<'b>(key: &[u8], bytes: &'b [u8]) -> Result<Stored<'b>, StoreError> {
     let value = unseal(key, bytes).map_err(|error| about(key, error))?;
     let (shown, text) = value.split_first_chunk::<SHOWN_BYTES>().ok_or_else(broken)?;
+    let (_, checksum) = bytes.split_first_chunk::<1>().ok_or_else(broken)?;
+    let checksum = checksum.first_chunk().copied().map(u32::from_be_bytes).ok_or_else(broken)?;
     let shown = usize::try_from(u32::from_be_bytes(*shown)).map_err(|_| broken())?;
-    Ok(Stored { text, shown })
+    Ok(Stored { text, shown, checksum })
 }
 
 fn broken() -> StoreError {
@@ -122,6 +126,11 @@ impl Stored<'_> {
         parse_stored(self.text).map_err(|error| StoreError::corrupted(error.message))
     }
 
+    /// What tells this state of the record from others.
+    pub(super) fn checksum(self) -> u32 {
+        self.checksum
+    }
+
     /// The text that is shown, as an object.
     pub(super) fn shown(self) -> Result<String, StoreError> {
         let shown = self.text.get(..self.shown).and_then(|shown| std::str::from_utf8(shown).ok());
@@ -132,6 +141,10 @@ impl Stored<'_> {
 impl Members for Stored<'_> {
     fn get(&self, name: &str) -> Option<JsonRef<'_>> {
         member_in(self.text, name)
+    }
+
+    fn json(&self) -> Option<&[u8]> {
+        Some(self.text)
     }
 }
 

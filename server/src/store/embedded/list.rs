@@ -121,7 +121,7 @@ pub(super) fn read_on(
     let (mut texts, mut bytes) = (Vec::new(), 0);
     while bytes < PIECE_BYTES {
         let Some(id) = ids.next() else { break };
-        let answer = |stored: Stored<'_>| asked.page_for.write(listing.answer(stored)?);
+        let answer = |stored: Stored<'_>| asked.page_for.write(listing.answer(stored)?.0);
         let Some(text) = view.read(asked.def, id, answer)? else { continue };
         bytes += text.len();
         texts.push(text);
@@ -266,15 +266,16 @@ impl<'a> Listing<'a> {
         page.finish()
     }
 
-    fn answer(&self, stored: Stored<'_>) -> Result<String, StoreError> {
+    /// A record as it is answered, with the checksum of its stored state where that is all of it.
+    fn answer(&self, stored: Stored<'_>) -> Result<(String, Option<u32>), StoreError> {
         let Some(select) = &self.query.select else {
             if is_answered_as_stored(self.def) {
-                return stored.shown();
+                return Ok((stored.shown()?, Some(stored.checksum())));
             }
-            return Ok(self.computed(stored, &|_| true)?.to_text());
+            return Ok((self.computed(stored, &|_| true)?.to_text(), None));
         };
         let selected = |name: &str| select.iter().any(|wanted| wanted == name);
-        Ok(self.query.select(self.computed(stored, &selected)?).to_text())
+        Ok((self.query.select(self.computed(stored, &selected)?).to_text(), None))
     }
 
     /// The record, read, with those of the rows computed at read that are wanted.

@@ -40,11 +40,12 @@ impl<'q> Pager<'q> {
         self.page.total = Some(total);
     }
 
-    /// Takes the next record; says whether more are wanted.
+    /// Takes the next record, with the checksum of its stored state where it is answered as that; says whether more are
+    /// wanted.
     pub(super) fn add(
         &mut self,
         id: ObjectId,
-        answer: impl FnOnce() -> Result<String, StoreError>,
+        answer: impl FnOnce() -> Result<(String, Option<u32>), StoreError>,
     ) -> Result<bool, StoreError> {
         if self.to_skip > 0 {
             self.to_skip -= 1;
@@ -58,14 +59,15 @@ impl<'q> Pager<'q> {
             return Ok(false);
         }
         self.ids.push(id);
-        let text = self.page_for.write(answer()?)?;
+        let (text, checksum) = answer()?;
+        let text = self.page_for.write(text)?;
         if self.is_held && self.page.digest.bytes + text.len() > MAX_HELD_BYTES {
             self.is_held = false;
             self.page.clear();
         }
         match self.is_held {
-            true => self.page.add(text)?,
-            false => self.page.digest.add(&text),
+            true => self.page.add_known(text, checksum)?,
+            false => self.page.digest.add(&text, checksum),
         }
         Ok(self.page.digest.bytes <= MAX_PAGE_BYTES)
     }
