@@ -187,15 +187,36 @@ mod tests {
         assert_eq!(ask(None), None);
     }
 
+    /// An id of a tenant, a different one for each number.
+    fn tenant(number: usize) -> TenantId {
+        let mut bytes = [0; 16];
+        bytes[..8].copy_from_slice(&number.to_be_bytes());
+        TenantId::from_bytes(bytes)
+    }
+
     #[test]
-    fn it_does_not_grow_without_end() {
+    fn no_kind_of_answer_grows_without_end() {
         let known = Known::default();
+        let (id, company) = (ObjectId::MIN, None);
+        let user =
+            KnownUser { id, company, has_external_id: true, has_email: false, has_name: false };
         for number in 0..=MAX_KNOWN {
-            known.settings(TENANT, || Ok(TrackingSettings::default())).unwrap();
+            let tenant = tenant(number);
             let key = number.to_be_bytes().to_vec();
-            known.holder(key, |_| Ok(Some(ObjectId::MIN))).unwrap();
+            known.holder(key, |_| Ok(Some(id))).unwrap();
+            known.user(tenant, id, || Ok(Some(user.clone()))).unwrap();
+            known.settings(tenant, || Ok(TrackingSettings::default())).unwrap();
+            assert!(known.is_served(tenant, || Ok(true)).unwrap());
+            known.is_behind_messages(tenant, 0, b"key", || Ok(None)).unwrap();
         }
-        assert_eq!(known.holders.0.borrow().len(), 1);
-        assert_eq!(known.settings.0.borrow().len(), 1);
+        let Known { holders, users, settings, served, last_messages } = known;
+        let lens = [
+            holders.0.borrow().len(),
+            users.0.borrow().len(),
+            settings.0.borrow().len(),
+            served.0.borrow().len(),
+            last_messages.0.borrow().len(),
+        ];
+        assert_eq!(lens, [1; 5]);
     }
 }
