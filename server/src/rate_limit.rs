@@ -12,8 +12,10 @@ use std::{
 };
 
 use governor::{
-    DefaultKeyedRateLimiter, Quota, RateLimiter,
-    clock::{Clock as _, DefaultClock},
+    Quota, RateLimiter,
+    clock::{Clock, DefaultClock},
+    middleware::NoOpMiddleware,
+    state::keyed::HashMapStateStore,
 };
 use svctrack_core::value::TenantId;
 
@@ -45,16 +47,17 @@ pub(crate) struct TooMany {
 }
 
 /// Counts requests by key, under one limit.
-struct Limiter {
+struct Limiter<C: Clock> {
     limit: NonZeroU32,
-    keys: DefaultKeyedRateLimiter<Vec<u8>>,
+    keys: RateLimiter<Vec<u8>, HashMapStateStore<Vec<u8>>, C, NoOpMiddleware<C::Instant>>,
     counted: AtomicU32,
 }
 
-impl Limiter {
-    fn new(limit: NonZeroU32) -> Self {
+impl<C: Clock + Clone> Limiter<C> {
+    fn new(limit: NonZeroU32, clock: &C) -> Self {
         let burst = limit.saturating_mul(NonZeroU32::MIN.saturating_add(BURST_SECONDS - 1));
-        let keys = RateLimiter::keyed(Quota::per_second(limit).allow_burst(burst));
+        let quota = Quota::per_second(limit).allow_burst(burst);
+        let keys = RateLimiter::hashmap_with_clock(quota, clock.clone());
         Self { limit, keys, counted: AtomicU32::new(0) }
     }
 
@@ -64,29 +67,30 @@ impl Limiter {
             self.keys.retain_recent();
         }
         self.keys.check_key(&key.to_vec()).map_err(|until| {
-            let wait = until.wait_time_from(DefaultClock::default().now());
+            let wait = until.wait_time_from(self.keys.clock().now());
             Error::TooMany(TooMany { limit: self.limit, wait })
         })
     }
 }
 
 /// The limiters of the operator, or of a tenant.
-struct Limiters {
+struct Limiters<C: Clock> {
     limits: RateLimits,
-    requests: Option<Limiter>,
-    tracking: Option<Limiter>,
+    requests: Option<Limiter<C>>,
+    tracking: Option<Limiter<C>>,
     /// Of each address of a tenant's senders: half of the above, so that one of them leaves something to the others.
-    tracking_of_address: Option<Limiter>,
+    tracking_of_address: Option<Limiter<C>>,
 }
 
-impl Limiters {
-    fn new(limits: RateLimits) -> Self {
+impl<C: Clock + Clone> Limiters<C> {
+    fn new(limits: RateLimits, clock: &C) -> Self {
         let half = |limit: NonZeroU32| NonZeroU32::new(limit.get() / 2).unwrap_or(NonZeroU32::MIN);
+        let limiter = |limit| Limiter::new(limit, clock);
         Self {
             limits,
-            requests: limits.requests.map(Limiter::new),
-            tracking: limits.tracking.map(Limiter::new),
-            tracking_of_address: limits.tracking.map(half).map(Limiter::new),
+            requests: limits.requests.map(limiter),
+            tracking: limits.tracking.map(limiter),
+            tracking_of_address: limits.tracking.map(half).map(limiter),
         }
     }
 
@@ -101,15 +105,22 @@ impl Limiters {
 }
 
 /// Counts requests.
-pub(crate) struct RateLimiting {
-    operator: Limiters,
+pub(crate) struct RateLimiting<C: Clock = DefaultClock> {
+    operator: Limiters<C>,
     /// Those of tenants that limit themselves: one entry each, made anew when their limits change.
-    tenants: Mutex<BTreeMap<TenantId, Arc<Limiters>>>,
+    tenants: Mutex<BTreeMap<TenantId, Arc<Limiters<C>>>>,
+    clock: C,
 }
 
 impl RateLimiting {
     pub(crate) fn new(operator: RateLimits) -> Self {
-        Self { operator: Limiters::new(operator), tenants: Mutex::default() }
+        Self::with_clock(operator, DefaultClock::default())
+    }
+}
+
+impl<C: Clock + Clone> RateLimiting<C> {
+    fn with_clock(operator: RateLimits, clock: C) -> Self {
+        Self { operator: Limiters::new(operator, &clock), tenants: Mutex::default(), clock }
     }
 
     /// Counts a request of a token.
@@ -133,14 +144,14 @@ impl RateLimiting {
     }
 
     /// The limiters of a tenant that has `limits` now.
-    fn of_tenant(&self, tenant: TenantId, limits: RateLimits) -> Option<Arc<Limiters>> {
+    fn of_tenant(&self, tenant: TenantId, limits: RateLimits) -> Option<Arc<Limiters<C>>> {
         if limits == RateLimits::default() {
             return None;
         }
         let mut tenants = self.tenants.lock().unwrap_or_else(PoisonError::into_inner);
         let known = tenants.get(&tenant).filter(|known| known.limits == limits).cloned();
         Some(known.unwrap_or_else(|| {
-            let made = Arc::new(Limiters::new(limits));
+            let made = Arc::new(Limiters::new(limits, &self.clock));
             tenants.insert(tenant, made.clone());
             made
         }))
@@ -151,47 +162,87 @@ impl RateLimiting {
 mod tests {
     use std::net::IpAddr;
 
+    use governor::clock::FakeRelativeClock;
+
     use super::*;
     use crate::auth::Tenant;
 
     const TENANT: TenantId = TenantId::from_bytes([1; 16]);
+    const SECOND: Duration = Duration::from_secs(1);
 
     fn of(requests: u32) -> RateLimits {
         RateLimits { requests: NonZeroU32::new(requests), tracking: None }
     }
 
-    /// How many of a thousand requests are served; they take a moment, in which a few more are allowed.
-    fn served(limiting: &RateLimiting, key: &str, limits: RateLimits) -> usize {
+    /// Limiters under a clock that stands still until the test moves it on.
+    fn limiting(operator: RateLimits) -> (RateLimiting<FakeRelativeClock>, FakeRelativeClock) {
+        let clock = FakeRelativeClock::default();
+        (RateLimiting::with_clock(operator, clock.clone()), clock)
+    }
+
+    /// How many of a thousand requests at once are served.
+    fn served<C: Clock + Clone>(
+        limiting: &RateLimiting<C>,
+        key: &str,
+        limits: RateLimits,
+    ) -> usize {
         (0..1_000).filter(|_| limiting.count_request(TENANT, key, limits).is_ok()).count()
     }
 
     #[test]
     fn the_lower_limit_holds_and_each_key_has_its_own() {
-        let limiting = RateLimiting::new(of(100));
-        assert!((200..250).contains(&served(&limiting, "a", RateLimits::default())));
-        assert!((2..10).contains(&served(&limiting, "b", of(1))));
-        assert!((200..250).contains(&served(&limiting, "c", of(5_000))));
+        let (limiting, clock) = limiting(of(100));
+        let served =
+            || [("a", 0), ("b", 1), ("c", 5_000)].map(|(key, own)| served(&limiting, key, of(own)));
+        assert_eq!(served(), [200, 2, 200]);
+        assert_eq!(served(), [0, 0, 0]);
+        clock.advance(SECOND);
+        assert_eq!(served(), [100, 1, 100]);
+        clock.advance(60 * SECOND);
+        assert_eq!(served(), [200, 2, 200]);
+    }
+
+    #[test]
+    fn who_is_refused_is_told_how_long_to_wait() {
+        let (limiting, clock) = limiting(of(10));
+        assert_eq!(served(&limiting, "a", of(0)), 20);
+        clock.advance(SECOND / 40);
+        let Err(Error::TooMany(refused)) = limiting.count_request(TENANT, "a", of(0)) else {
+            panic!("it is served");
+        };
+        assert_eq!((refused.limit.get(), refused.wait), (10, SECOND * 3 / 40));
     }
 
     #[test]
     fn a_tenant_that_changes_its_limits_gets_no_more_than_the_operator_allows() {
-        let limiting = RateLimiting::new(of(10));
+        let (limiting, _) = limiting(of(10));
         let served: usize = (2..20).map(|limit| served(&limiting, "a", of(limit))).sum();
-        assert!(served < 40, "{served}");
+        assert_eq!(served, 20);
     }
 
     #[test]
     fn an_address_leaves_half_of_a_tenants_rate_to_others() {
         let tracking = NonZeroU32::new(100);
-        let limiting = RateLimiting::new(RateLimits { tracking, ..RateLimits::default() });
+        let (limiting, _) = limiting(RateLimits { tracking, ..RateLimits::default() });
         let sent = |address: &str| {
             let address = address.parse().ok().map(IpAddr::into);
             let tenant = Tenant::for_test(TENANT);
             let sender = Sender { tenant, limits: RateLimits::default(), address };
             (0..1_000).filter(|_| limiting.count_tracking(&sender).is_ok()).count()
         };
-        assert!((100..125).contains(&sent("192.0.2.1")));
-        assert!((80..125).contains(&sent("192.0.2.2")));
-        assert!(sent("") < 50);
+        assert_eq!(["192.0.2.1", "192.0.2.2", ""].map(sent), [100, 100, 0]);
+    }
+
+    #[test]
+    fn keys_that_are_quiet_are_forgotten() {
+        let (limiting, clock) = limiting(of(1));
+        for key in 0..=MAX_REMEMBERED {
+            assert!(limiting.count_request(TENANT, &key.to_string(), of(0)).is_ok());
+        }
+        clock.advance(60 * SECOND);
+        let keys = &limiting.operator.requests.as_ref().unwrap().keys;
+        assert!(keys.len() > MAX_REMEMBERED);
+        served(&limiting, "a", of(0));
+        assert_eq!(keys.len(), 1);
     }
 }
