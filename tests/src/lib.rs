@@ -11,6 +11,7 @@ pub mod device;
 pub mod direct;
 pub mod disk;
 pub mod golden;
+pub mod good_calls;
 pub mod in_process;
 pub mod model;
 pub mod process;
