@@ -6,6 +6,7 @@ pub mod browser;
 pub mod case;
 pub mod client;
 pub mod data;
+pub mod demand;
 pub mod description;
 pub mod device;
 pub mod direct;

@@ -12,6 +12,7 @@ use svctrack_server::auth::Token;
 use svctrack_tests::{
     TENANT,
     browser::Browser,
+    demand::{self, not_tried},
     process::{Server, command},
     project,
 };
@@ -140,7 +141,7 @@ async fn a_folder_of_another_package_is_left_as_it_is() {
 /// A program that is run where it is installed; none otherwise.
 fn run(program: &str, folder: &Path, arguments: &[&str]) -> Option<String> {
     let Ok(output) = Command::new(program).args(arguments).current_dir(folder).output() else {
-        eprintln!("skipped: {program} is not installed");
+        not_tried(demand::TOOLS, &format!("`{program}` is not installed"));
         return None;
     };
     let said = [output.stdout, output.stderr].concat();

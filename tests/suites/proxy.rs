@@ -16,6 +16,7 @@ use svctrack_tests::{
     TENANT,
     browser::Browser,
     client::Client,
+    demand::{self, not_tried},
     process::{PATIENCE, Server, command},
     project,
 };
@@ -87,7 +88,7 @@ pub(crate) async fn start(program: &str, folder: &Path, recipe: &str) -> Option<
     let configure = if program == "nginx" { nginx } else { caddy };
     let mut command = configure(folder, port, recipe);
     let Ok(child) = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn() else {
-        eprintln!("skipped: {program} is not installed");
+        not_tried(demand::TOOLS, &format!("`{program}` is not installed"));
         return None;
     };
     let proxy = Proxy { child, base: format!("http://127.0.0.1:{port}") };

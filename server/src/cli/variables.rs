@@ -11,10 +11,12 @@ use super::tell;
 /// What the names of all settings begin with.
 const PREFIX: &str = "SVCTRACK_";
 /// Variables of the build and the tests of svctrack, which a program that they start inherits.
-const OF_THE_PROJECT: [&str; 7] = [
+const OF_THE_PROJECT: [&str; 9] = [
     "SVCTRACK_ALONE",
     "SVCTRACK_BINARY",
     "SVCTRACK_BUNDLE",
+    "SVCTRACK_DEMAND_DISKS",
+    "SVCTRACK_DEMAND_TOOLS",
     "SVCTRACK_FAULTS",
     "SVCTRACK_FAULTS_SEED",
     "SVCTRACK_MODEL_EVENTS",
