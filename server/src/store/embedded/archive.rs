@@ -2,7 +2,7 @@
 //! read from the front to the end, in memory for one row; what breaks off has no manifest.
 //!
 //! ```text
-//! head      one line of JSON: {"svctrackBackup":1,"storeFormat":2,"at":1795290304728,"sequence":12}
+//! head      one line of JSON: {"svctrackBackup":1,"storeFormat":1,"at":1795290304728,"sequence":12}
 //! table     1:1 length:2 name                      each table once, its rows behind it in the order of keys
 //! row       2:1 length:4 length:4 key value        laid out as drawn in `keys`
 //! manifest  3:1 length:4 json                      the head again, and of each table rows and SHA-256
@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use svctrack_core::value::Timestamp;
 
-use super::open::ROWS_FORMAT;
+use super::open::{READABLE_ROWS, ROWS_FORMAT};
 
 /// Version of this format.
 const ARCHIVE_FORMAT: u32 = 1;
@@ -269,7 +269,7 @@ impl<R: BufRead> ArchiveReader<R> {
         }
         let head: Head = serde_json::from_slice(&line).map_err(|_| ArchiveError::Foreign)?;
         let Head { svctrack_backup, store_format, .. } = head;
-        if (svctrack_backup, store_format) != (ARCHIVE_FORMAT, ROWS_FORMAT) {
+        if svctrack_backup != ARCHIVE_FORMAT || !READABLE_ROWS.contains(&store_format) {
             return Err(ArchiveError::Format(format!("{svctrack_backup}.{store_format}")));
         }
         Ok(Self { from, tables: Tables::of(head), key: Vec::new(), value: Vec::new() })
@@ -457,8 +457,11 @@ mod tests {
     #[test]
     fn what_is_no_backup_or_one_of_another_format_is_refused() {
         assert!(matches!(check_archive(&b"once upon a time"[..]), Err(ArchiveError::Foreign)));
-        let later = Head { svctrack_backup: 2, ..Head::of(Timestamp::MIN, Some(12)) };
-        let (bytes, _) = ArchiveWriter::begin(Vec::new(), later).unwrap().finish().unwrap();
-        assert!(matches!(check_archive(bytes.as_slice()), Err(ArchiveError::Format(_))));
+        let head = Head::of(Timestamp::MIN, Some(12));
+        let later = [Head { svctrack_backup: 2, ..head.clone() }, Head { store_format: 3, ..head }];
+        for later in later {
+            let (bytes, _) = ArchiveWriter::begin(Vec::new(), later).unwrap().finish().unwrap();
+            assert!(matches!(check_archive(bytes.as_slice()), Err(ArchiveError::Format(_))));
+        }
     }
 }

@@ -15,7 +15,6 @@ use super::{
     blocks::Blocks,
     damage,
     engagement::is_aside,
-    migrate,
     open::{self, OpenError, remove_if_there},
     storage::{FileMedium, Medium, Storage},
     tables::{self, Definition},
@@ -39,45 +38,14 @@ pub struct Compacted {
 pub fn compact(folder: &Path, cache_bytes: usize) -> Result<Compacted, OpenError> {
     let path = folder.join(FILE_NAME);
     let medium = FileMedium::at(&path);
-    migrate::bring_up_to_date(&medium, cache_bytes)?;
     // Held until the end, so that no server can open the file meanwhile.
     let old = open::open(&medium, cache_bytes)?;
     let bytes_before = fs::metadata(&path)?.len();
-    let replaced = replace(&medium, &old, cache_bytes, &mut AsTheyAre);
+    let replaced = replace(&medium, &old, cache_bytes);
     damage::drop_quietly(old);
     replaced.map_err(OpenError::inside)?;
     let bytes_after = fs::metadata(&path)?.len();
     Ok(Compacted { bytes_before, bytes_after })
-}
-
-/// What becomes of rows that are copied.
-pub(super) trait Conversion {
-    /// The new value of a row; none when it stays as it is.
-    fn value(
-        &mut self,
-        table: &Definition,
-        key: &[u8],
-        value: &[u8],
-    ) -> Result<Option<Vec<u8>>, StoreError>;
-
-    /// Whether a table that is not known any more may be left behind.
-    fn leaves(&self, _table: &str) -> bool {
-        false
-    }
-
-    /// Adds what is new, at the end.
-    fn add(&mut self, _transaction: &WriteTransaction) -> Result<(), StoreError> {
-        Ok(())
-    }
-}
-
-/// Rows stay as they are.
-struct AsTheyAre;
-
-impl Conversion for AsTheyAre {
-    fn value(&mut self, _: &Definition, _: &[u8], _: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
-        Ok(None)
-    }
 }
 
 /// Writes the rows of a store anew, and puts that in the place of the store, which must be held open.
@@ -85,11 +53,8 @@ pub(super) fn replace(
     medium: &dyn Medium,
     old: &Database,
     cache_bytes: usize,
-    conversion: &mut dyn Conversion,
 ) -> Result<(), OpenError> {
-    medium.replace(&mut |new| {
-        damage::contained_open(|| copy(old, new, cache_bytes, &mut *conversion))
-    })
+    medium.replace(&mut |new| damage::contained_open(|| copy(old, new, cache_bytes)))
 }
 
 /// Removes what is left of a copy that was broken off. The store must be open, so that none is under way.
@@ -101,7 +66,6 @@ fn copy(
     old: &Database,
     new: Storage,
     cache_bytes: usize,
-    conversion: &mut dyn Conversion,
 ) -> Result<(), OpenError> {
     let snapshot = old.begin_read().map_err(StoreError::from)?;
     let known: Vec<String> = snapshot
@@ -110,18 +74,16 @@ fn copy(
         .map(|table| table.name().to_owned())
         .collect();
     let is_known = |name: &str| tables::ALL.iter().any(|table| table.name() == name);
-    if let Some(unknown) =
-        known.iter().find(|name| !is_known(name) && !is_aside(name) && !conversion.leaves(name))
-    {
+    if let Some(unknown) = known.iter().find(|name| !is_known(name) && !is_aside(name)) {
         return Err(OpenError::Foreign(format!("it has a table `{unknown}`")));
     }
     write_anew(new, cache_bytes, |transaction| {
         for table in tables::ALL {
             if known.iter().any(|name| *name == table.name()) {
-                copy_table(&snapshot, transaction, table, conversion)?;
+                copy_table(&snapshot, transaction, table)?;
             }
         }
-        Ok(conversion.add(transaction)?)
+        Ok(())
     })
 }
 
@@ -152,17 +114,12 @@ fn copy_table(
     snapshot: &ReadTransaction,
     transaction: &WriteTransaction,
     definition: Definition,
-    conversion: &mut dyn Conversion,
 ) -> Result<(), StoreError> {
     let from = snapshot.open_table(definition)?;
     let mut to = transaction.open_table(definition)?;
     for row in from.iter()? {
         let (key, value) = row?;
-        let (key, value) = (key.value(), value.value());
-        match conversion.value(&definition, key, value)? {
-            Some(converted) => to.insert(key, converted.as_slice())?,
-            None => to.insert(key, value)?,
-        };
+        to.insert(key.value(), value.value())?;
     }
     if to.len()? != from.len()? {
         return Err(StoreError::corrupted(format!(

@@ -4,8 +4,6 @@
 //! the latest: so an event costs no index row, and a history is read without a scan. Every so many activities
 //! of a history one is marked, so that a page that begins in the middle of it is not walked to from the end.
 
-use std::collections::HashMap;
-
 use redb::ReadableTable;
 use serde::{Deserialize, Serialize};
 use svctrack_core::{
@@ -126,49 +124,6 @@ fn enter(
         tables.activity_marks.insert(mark.as_slice(), [].as_slice())?;
     }
     Ok(before)
-}
-
-/// Histories of activities that are written anew, in the order of their ids.
-#[derive(Default)]
-pub(super) struct Rewriting {
-    /// The latest activity of each, and how many there are since the last that is marked.
-    latest: HashMap<Owner, (ObjectId, u8)>,
-    /// Keys of marks.
-    pub(super) marks: Vec<Vec<u8>>,
-}
-
-impl Rewriting {
-    /// The row of the log of an activity that stood there by itself.
-    pub(super) fn row(
-        &mut self,
-        key: &[u8],
-        tenant: TenantId,
-        activity: Activity,
-    ) -> Result<Vec<u8>, StoreError> {
-        let company = activity.company_id.map(|company| (tenant, COMPANY.code, company));
-        let links = Links {
-            of_user: self.enter((tenant, END_USER.code, activity.end_user_id), activity.id),
-            of_company: company.and_then(|company| self.enter(company, activity.id)),
-        };
-        codec::seal_row(key, &Logged::Activity(links, &activity))
-    }
-
-    fn enter(&mut self, owner: Owner, activity: ObjectId) -> Option<ObjectId> {
-        let since_mark = self.latest.get(&owner).map_or(0, |(_, since_mark)| *since_mark) + 1;
-        let is_marked = since_mark == MARK_EVERY;
-        if is_marked {
-            let (tenant, resource, id) = owner;
-            self.marks.push(keys::mark(tenant, resource, id, activity));
-        }
-        let latest = (activity, if is_marked { 0 } else { since_mark });
-        self.latest.insert(owner, latest).map(|(before, _)| before)
-    }
-
-    /// The latest activity of a user or a company, and how many there are since the last that is marked.
-    pub(super) fn latest(&self, owner: Owner) -> (Option<ObjectId>, u8) {
-        let latest = self.latest.get(&owner);
-        (latest.map(|(id, _)| *id), latest.map_or(0, |(_, since_mark)| *since_mark))
-    }
 }
 
 /// Takes the latest activities of a user who is erased away, at most so many, with the ids under which they

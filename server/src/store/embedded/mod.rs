@@ -25,7 +25,6 @@ mod later;
 mod links;
 mod list;
 mod messages;
-mod migrate;
 mod moment;
 mod new_users;
 mod once;
@@ -157,7 +156,6 @@ impl Embedded {
             getrandom::fill(&mut store_bytes).map_err(std::io::Error::from)?;
             open::create(&medium, store_bytes)?;
         }
-        migrate::bring_up_to_date(&medium, cache_bytes)?;
         let limits = LogLimits::default();
         let store = Self::open_medium(Box::new(medium.clone()), cache_bytes, limits, clock)?;
         compact::remove_unfinished(&medium)?;

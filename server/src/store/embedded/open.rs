@@ -22,11 +22,16 @@ use crate::store::{
     times::{Reading, Times},
 };
 
-/// Version of the stored format: it stands in the file's header. A store of an earlier version is brought up to
-/// it ([`super::migrate`]), one of a later version is refused.
-pub(super) const STORE_FORMAT: u32 = 5;
-/// The version of that format since which rows are as they are: it stands in the table `meta`, and in backups.
-pub(super) const ROWS_FORMAT: u32 = 2;
+/// Version of the stored format: it stands in the file's header. The next one is 6, since 2 to 5 are taken
+/// ([`READABLE_FORMATS`]).
+pub(super) const STORE_FORMAT: u32 = 1;
+/// The formats that are read; any other is refused. Format 5 is format 1 as it was called before the first release, and
+/// 2 to 4 were those before it.
+pub(super) const READABLE_FORMATS: [u32; 2] = [STORE_FORMAT, 5];
+/// Version of the rows: it stands in the table `meta`, and in backups. The next one is 3.
+pub(super) const ROWS_FORMAT: u32 = 1;
+/// The versions of rows that are read; 2 is 1 as it was called before the first release.
+pub(super) const READABLE_ROWS: [u32; 2] = [ROWS_FORMAT, 2];
 /// Names in the table `meta`.
 pub(super) const META_FORMAT: &[u8] = b"format";
 pub(super) const META_LAST_ID: &[u8] = b"last_id";
@@ -219,7 +224,7 @@ pub(super) fn open_to_write(storage: Storage, cache_bytes: usize) -> Result<Data
     if blocks.is_older() {
         tracing::warn!("the last commit did not come to disk whole: back to the one before");
     }
-    open_over(blocks, cache_bytes, ROWS_FORMAT)
+    open_over(blocks, cache_bytes)
 }
 
 /// Opens the store's database to read alone: nothing is written to the storage.
@@ -232,7 +237,7 @@ pub(super) fn open_to_read(
     cache_bytes: usize,
 ) -> Result<Database, OpenError> {
     let trial = Trial::over(Storage::new(Blocks::open(storage, at)?))?;
-    open_over(trial, cache_bytes, ROWS_FORMAT)
+    open_over(trial, cache_bytes)
 }
 
 /// Memory for the cache of a trial, in bytes; it reads little.
@@ -242,16 +247,15 @@ const TRIAL_CACHE_BYTES: usize = 4 * 1024 * 1024;
 /// where it is, and what was let go is not given back at once.
 const PAGES_IN_MEMORY: (usize, usize) = (7, 10);
 
-/// Opens the database over storage, which must say that its rows are of this format.
-pub(super) fn open_over(
+/// Opens the database over storage, which must say that its rows are of a format that is read.
+fn open_over(
     storage: impl redb::StorageBackend,
     cache_bytes: usize,
-    format: u32,
 ) -> Result<Database, OpenError> {
     let mut builder = redb::Builder::new();
     builder.set_cache_size(cache_bytes / PAGES_IN_MEMORY.1 * PAGES_IN_MEMORY.0);
     let opened = damage::contained_open(|| Ok(builder.create_with_backend(storage)?))?;
-    match damage::contained_open(|| check_format(&opened, format)) {
+    match damage::contained_open(|| check_format(&opened)) {
         Ok(()) => Ok(opened),
         Err(error) => {
             damage::drop_quietly(opened);
@@ -260,7 +264,7 @@ pub(super) fn open_over(
     }
 }
 
-fn check_format(database: &Database, format: u32) -> Result<(), OpenError> {
+fn check_format(database: &Database) -> Result<(), OpenError> {
     let foreign = || OpenError::Foreign("it has no svctrack format".to_owned());
     let transaction = database.begin_read().map_err(StoreError::from)?;
     let table = match transaction.open_table(META) {
@@ -268,10 +272,9 @@ fn check_format(database: &Database, format: u32) -> Result<(), OpenError> {
         table => table.map_err(|_| foreign())?,
     };
     let found = table.get(META_FORMAT).map_err(StoreError::from)?.ok_or_else(foreign)?;
-    match String::from_utf8_lossy(found.value()) {
-        found if found == format.to_string() => Ok(()),
-        found => Err(OpenError::format(&found)),
-    }
+    let found = String::from_utf8_lossy(found.value());
+    let is_readable = READABLE_ROWS.iter().any(|rows| found == rows.to_string());
+    is_readable.then_some(()).ok_or_else(|| OpenError::format(&found))
 }
 
 /// The sequences of ids, to go on with.

@@ -2,6 +2,7 @@
 
 mod budgets;
 mod damage;
+mod earlier;
 mod engagement_log;
 mod erasure;
 mod lists;
@@ -51,7 +52,7 @@ struct World {
 }
 
 fn open(folder: &Path, log_limits: LogLimits, clock: &Arc<Hand>) -> Embedded {
-    // Made, or brought up to date.
+    // Made, where it is not there.
     drop(Embedded::open(folder, CACHE_BYTES, clock.clone()).unwrap());
     let medium = Box::new(FileMedium::at(&folder.join(FILE_NAME)));
     Embedded::open_medium(medium, CACHE_BYTES, log_limits, clock.clone()).unwrap()

@@ -15,7 +15,6 @@ use super::{
     damage,
     engagement::is_aside,
     links::Links,
-    migrate,
     open::{self, OpenError},
     snapshot::Snapshot,
     storage::{EVERYTHING, FileMedium, Medium},
@@ -85,7 +84,6 @@ pub fn verify(folder: &Path, cache_bytes: usize) -> Result<Verified, OpenError> 
     // Of a damaged file redb may panic; that is told as a problem.
     observe::log_panics();
     let path = folder.join(FILE_NAME);
-    migrate::refuse_earlier(&path)?;
     verify_medium(&FileMedium::to_read(&path), cache_bytes)
 }
 

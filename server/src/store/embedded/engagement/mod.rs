@@ -116,15 +116,6 @@ fn ask_users(tables: &mut WriteTables<'_>, owner: Owner) -> Result<(), StoreErro
     Ok(())
 }
 
-/// The stored bytes of a row that is written anew.
-pub(super) fn rewritten(
-    key: &[u8],
-    engagement: Engagement,
-    (latest, since_mark): (Option<ObjectId>, u8),
-) -> Result<Vec<u8>, StoreError> {
-    seal(key, &Row { engagement, latest, since_mark, ..Row::default() })
-}
-
 fn seal(key: &[u8], row: &Row) -> Result<Vec<u8>, StoreError> {
     codec::seal_row(key, &(row, row.changes))
 }

@@ -1,0 +1,46 @@
+//! Stores that were last written by a program which had fewer tables, and rows in no order yet.
+
+use redb::ReadableTableMetadata as _;
+use svctrack_core::resources::license::{self, LICENSE};
+
+use super::*;
+
+/// Takes from a store what such a program would not have written.
+fn age(folder: &Path) {
+    let medium = FileMedium::at(&folder.join(FILE_NAME));
+    let database = open::open(&medium, CACHE_BYTES).unwrap();
+    let transaction = writer::begin(&database).unwrap();
+    assert!(transaction.delete_table(tables::SUPPRESSED).unwrap());
+    {
+        transaction.open_table(tables::META).unwrap().remove(open::META_ORDERED).unwrap();
+        let mut index = transaction.open_table(tables::INDEX).unwrap();
+        let row = license::RENEWAL_DATE.name.as_bytes();
+        let is_of_row = |key: &[u8]| key.windows(row.len()).any(|part| part == row);
+        let entries = index.len().unwrap();
+        index.retain(|key, _| !is_of_row(key)).unwrap();
+        assert_eq!(index.len().unwrap() + 2, entries);
+    }
+    transaction.commit().unwrap();
+}
+
+#[tokio::test]
+async fn tables_and_entries_of_the_index_that_a_store_lacks_are_added_when_it_is_opened() {
+    let world = World::new().await;
+    world.add_company("acme").await;
+    for number in ["1", "2"] {
+        let license = format!(
+            r#"{{"companyId":"extid-acme","externalId":"{number}","fromDate":"2026-01-01","toDate":"2027-01-01","fixedPeriod":true,"value":1}}"#
+        );
+        let body = Document::parse(license.as_bytes()).unwrap().into();
+        world.write(Command::Create { def: &LICENSE, body }).await;
+    }
+    let entries = world.rows(tables::INDEX);
+    let world = world.reopened(|folder| {
+        age(folder);
+        assert!(verify(folder, CACHE_BYTES).unwrap().is_sound());
+    });
+    assert_eq!(world.rows(tables::INDEX), entries);
+    assert_eq!(world.rows(tables::SUPPRESSED), 0);
+    let world = world.reopened(|folder| assert!(verify(folder, CACHE_BYTES).unwrap().is_sound()));
+    assert_eq!(world.rows(tables::INDEX), entries);
+}
