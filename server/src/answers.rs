@@ -4,7 +4,7 @@
 use std::{
     io, mem,
     pin::Pin,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
     task::{Context, Poll, ready},
     time::Duration,
     vec,
@@ -12,6 +12,7 @@ use std::{
 
 use bytes::Bytes;
 use futures_util::{Stream, StreamExt as _};
+use parking_lot::Mutex;
 use poem::Body;
 use svctrack_core::value::TenantId;
 use tokio::{
@@ -208,7 +209,7 @@ async fn give_up_if_slow(rest: Arc<Mutex<Rest>>) {
     let mut looks = interval(ANSWER_LOOKS_EVERY);
     loop {
         looks.tick().await;
-        let mut rest = lock(&rest);
+        let mut rest = rest.lock();
         let late = rest.waited_in_all().saturating_sub(ANSWER_START).as_secs();
         let due = usize::try_from(late).unwrap_or(usize::MAX);
         if rest.taken < due.saturating_mul(MIN_ANSWER_BYTES_PER_SECOND) {
@@ -219,10 +220,6 @@ async fn give_up_if_slow(rest: Arc<Mutex<Rest>>) {
             return;
         }
     }
-}
-
-fn lock(rest: &Mutex<Rest>) -> MutexGuard<'_, Rest> {
-    rest.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Rest {
@@ -262,14 +259,14 @@ impl Stream for Taken {
     type Item = io::Result<Bytes>;
 
     fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        lock(&self.rest).poll(context)
+        self.rest.lock().poll(context)
     }
 }
 
 impl Drop for Taken {
     fn drop(&mut self) {
         // The task may end later.
-        lock(&self.rest).let_go(0);
+        self.rest.lock().let_go(0);
         self.watch.abort();
     }
 }

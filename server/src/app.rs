@@ -3,10 +3,11 @@
 use std::{
     collections::BTreeSet,
     num::NonZeroU64,
-    sync::{Arc, LazyLock, Mutex, PoisonError},
+    sync::{Arc, LazyLock},
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
+use parking_lot::Mutex;
 use svctrack_core::value::{TenantId, Timestamp};
 use svctrack_web::Addresses;
 use tokio::sync::{Semaphore, watch};
@@ -72,12 +73,12 @@ pub(crate) struct Running(Mutex<BTreeSet<[u8; 32]>>);
 impl Running {
     /// Notes a call; says whether it may go on, because no other with its key is under way.
     pub(crate) fn begin(&self, key: [u8; 32]) -> bool {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(key)
+        self.0.lock().insert(key)
     }
 
     /// Forgets a call that has ended.
     pub(crate) fn end(&self, key: &[u8; 32]) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(key);
+        self.0.lock().remove(key);
     }
 }
 

@@ -8,10 +8,11 @@ use std::{
     io,
     path::{Path, PathBuf},
     str::FromStr,
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
     time::{Duration, Instant},
 };
 
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use svctrack_core::value::Timestamp;
 use tempfile::NamedTempFile;
@@ -88,11 +89,11 @@ pub(crate) struct Backups(Mutex<Option<Done>>);
 
 impl Backups {
     pub(crate) fn done(&self) -> Option<Done> {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.0.lock()
     }
 
     fn note(&self, done: Done) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(done);
+        *self.0.lock() = Some(done);
     }
 }
 

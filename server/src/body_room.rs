@@ -8,10 +8,11 @@
 use std::{
     cmp::Reverse,
     collections::{BTreeMap, BTreeSet, HashMap},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
     time::Duration,
 };
 
+use parking_lot::{Mutex, MutexGuard};
 use svctrack_core::value::TenantId;
 use tokio::{
     sync::Notify,
@@ -115,7 +116,7 @@ impl BodyRoom {
     }
 
     fn lock(&self) -> MutexGuard<'_, Bodies> {
-        self.bodies.lock().unwrap_or_else(PoisonError::into_inner)
+        self.bodies.lock()
     }
 
     fn limits(&self) -> [(Scope, usize); 3] {

@@ -6,7 +6,7 @@ use std::{
     collections::{BTreeMap, HashMap},
     net::IpAddr,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc,
         atomic::{AtomicBool, AtomicU64, Ordering},
     },
     task::Context,
@@ -14,6 +14,7 @@ use std::{
 };
 
 use futures_util::task::AtomicWaker;
+use parking_lot::{Mutex, MutexGuard};
 use tokio::{sync::Notify, time::timeout};
 
 use crate::{
@@ -112,7 +113,7 @@ impl Connections {
     }
 
     fn lock(&self) -> MutexGuard<'_, Open> {
-        self.0.open.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.open.lock()
     }
 
     /// A place for a connection, as soon as there is one; none when its address has as many as it may, all of them

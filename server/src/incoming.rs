@@ -4,13 +4,14 @@
 use std::{
     io,
     pin::Pin,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
     task::{Context, Poll},
 };
 
 use bytes::Bytes;
 use http_body_util::BodyExt as _;
 use hyper::body::{Body, Frame, Incoming as Received, SizeHint};
+use parking_lot::{Mutex, MutexGuard};
 use tokio::time::timeout;
 
 use crate::{
@@ -34,7 +35,7 @@ impl Incoming {
     }
 
     fn lock(&self) -> MutexGuard<'_, Watched> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 
     fn is_read(&self) -> bool {

@@ -5,7 +5,7 @@ use std::{
     collections::BTreeMap,
     num::NonZeroU32,
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc,
         atomic::{AtomicU32, Ordering},
     },
     time::Duration,
@@ -17,6 +17,7 @@ use governor::{
     middleware::NoOpMiddleware,
     state::keyed::HashMapStateStore,
 };
+use parking_lot::Mutex;
 use svctrack_core::value::TenantId;
 
 use crate::{error::Error, senders::Sender};
@@ -148,7 +149,7 @@ impl<C: Clock + Clone> RateLimiting<C> {
         if limits == RateLimits::default() {
             return None;
         }
-        let mut tenants = self.tenants.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut tenants = self.tenants.lock();
         let known = tenants.get(&tenant).filter(|known| known.limits == limits).cloned();
         Some(known.unwrap_or_else(|| {
             let made = Arc::new(Limiters::new(limits, &self.clock));

@@ -4,14 +4,9 @@
 //!
 //! It is counted in memory, from midnight to midnight in UTC. A restart begins anew; nobody outside can cause one.
 
-use std::{
-    collections::HashMap,
-    net::IpAddr,
-    num::NonZeroU64,
-    sync::{Mutex, PoisonError},
-    time::Duration,
-};
+use std::{collections::HashMap, net::IpAddr, num::NonZeroU64, time::Duration};
 
+use parking_lot::Mutex;
 use poem::{
     Request,
     http::{HeaderMap, HeaderName},
@@ -142,7 +137,7 @@ impl Senders {
             keys: Left { left: MAX_KEYS_A_DAY, had: HashMap::new() },
             parked: HashMap::new(),
         };
-        let mut days = self.days.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut days = self.days.lock();
         let day = days.entry(sender.tenant.id()).or_insert_with(new);
         if day.number != now.epoch_days() {
             *day = new();

@@ -1,11 +1,9 @@
 //! Something of which there is so much for all: whoever takes of it leaves to others at least as much as they hold then.
 //! So one alone has at most half, two have a third each, and there is always some left for who comes next.
 
-use std::{
-    collections::HashMap,
-    hash::Hash,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+use std::{collections::HashMap, hash::Hash, sync::Arc};
+
+use parking_lot::{Mutex, MutexGuard};
 
 /// What is shared, in units that are its owner's.
 pub(crate) struct Shares<K>(Mutex<State<K>>);
@@ -27,8 +25,7 @@ impl<K: Copy + Eq + Hash> Shares<K> {
     }
 
     fn lock(&self) -> MutexGuard<'_, State<K>> {
-        // Whoever panics while it is locked has changed nothing.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

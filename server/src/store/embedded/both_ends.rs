@@ -1,7 +1,6 @@
 //! Two who read the same rows towards each other, each on a thread of its own, until they meet.
 
-use std::sync::{Mutex, PoisonError};
-
+use parking_lot::Mutex;
 use svctrack_core::value::ObjectId;
 
 /// Rows after which one looks how far the other has come: a look costs as much as a part of a row.
@@ -85,8 +84,7 @@ impl Meeting {
     }
 
     fn with<R>(&self, change: impl FnOnce(&mut Places) -> R) -> R {
-        // A panic while the lock is held cannot leave the places half changed.
-        change(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        change(&mut self.0.lock())
     }
 }
 

@@ -62,11 +62,7 @@ pub(super) fn remove_unfinished(medium: &FileMedium) -> io::Result<()> {
     remove_if_there(&medium.unfinished())
 }
 
-fn copy(
-    old: &Database,
-    new: Storage,
-    cache_bytes: usize,
-) -> Result<(), OpenError> {
+fn copy(old: &Database, new: Storage, cache_bytes: usize) -> Result<(), OpenError> {
     let snapshot = old.begin_read().map_err(StoreError::from)?;
     let known: Vec<String> = snapshot
         .list_tables()

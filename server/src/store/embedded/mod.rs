@@ -66,13 +66,14 @@ use std::{
     fs::{self, File},
     path::Path,
     sync::{
-        Arc, Mutex, PoisonError, RwLock,
+        Arc,
         atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering},
     },
     thread::{self, JoinHandle},
 };
 
 use futures_util::{FutureExt as _, TryFutureExt as _, future::BoxFuture};
+use parking_lot::{Mutex, RwLock};
 use svctrack_core::{
     plan::{Person, upsert::Outcome},
     schema::{ListQuery, ResourceDef},
@@ -475,7 +476,7 @@ impl Store for Embedded {
 
     fn close(&self) {
         self.shared.queues.close();
-        let writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let writer = self.writer.lock().take();
         if writer.is_some_and(|writer| writer.join().is_err()) {
             tracing::error!("the writer ended in a panic");
         }

@@ -3,11 +3,9 @@
 //!
 //! It is for reads that end at once. A list takes a snapshot of its own, which nobody else waits for.
 
-use std::{
-    collections::BTreeMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+use std::{collections::BTreeMap, sync::Arc};
 
+use parking_lot::Mutex;
 use svctrack_core::value::TenantId;
 
 use super::{
@@ -89,21 +87,16 @@ impl<K: ToOwned<Owned: Ord> + Ord + ?Sized, V: Clone> ReadOnce<K, V> {
         key: &K,
         read: impl FnOnce() -> Result<Option<V>, StoreError>,
     ) -> Result<Option<V>, StoreError> {
-        if let Some(known) = lock(&self.0).get(key) {
+        if let Some(known) = self.0.lock().get(key) {
             return Ok(Some(known.clone()));
         }
         let found = read()?;
-        let mut known = lock(&self.0);
+        let mut known = self.0.lock();
         if let Some(found) = found.as_ref().filter(|_| known.len() < MAX_KNOWN) {
             known.insert(key.to_owned(), found.clone());
         }
         Ok(found)
     }
-}
-
-/// A panic while a lock is held cannot leave behind what is half changed.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The moment that is shared, and how often one has been let go.
@@ -117,14 +110,14 @@ impl Latest {
         snapshot: impl FnOnce() -> Result<Snapshot, StoreError>,
     ) -> Result<Arc<Moment>, StoreError> {
         let forgotten = {
-            let shared = lock(&self.0);
+            let shared = self.0.lock();
             if let Some(moment) = &shared.1 {
                 return Ok(moment.clone());
             }
             shared.0
         };
         let moment = Arc::new(Moment::of(&snapshot()?)?);
-        let mut shared = lock(&self.0);
+        let mut shared = self.0.lock();
         // What was taken before a commit must not stay behind it.
         if shared.0 == forgotten {
             shared.1 = Some(moment.clone());
@@ -134,7 +127,7 @@ impl Latest {
 
     /// Lets it go, since the store has changed or its file is closed.
     pub(super) fn forget(&self) {
-        let mut shared = lock(&self.0);
+        let mut shared = self.0.lock();
         shared.0 += 1;
         shared.1 = None;
     }

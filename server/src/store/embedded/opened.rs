@@ -3,11 +3,9 @@
 //! While the store heals ([`super::recovery`]), two databases are open over one file, and neither knows what the
 //! other writes. A database whose gate is shut reads and writes nothing more, whatever it still tries.
 
-use std::{
-    io,
-    sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock},
-};
+use std::{io, sync::Arc};
 
+use parking_lot::{Mutex, MutexGuard, RwLock};
 use redb::{Database, ReadableDatabase as _, StorageBackend, WriteTransaction};
 
 use super::{
@@ -137,11 +135,11 @@ impl Gate {
     }
 
     fn shut(&self) {
-        *self.is_shut.write().unwrap_or_else(PoisonError::into_inner) = true;
+        *self.is_shut.write() = true;
     }
 
     fn failed(&self) -> MutexGuard<'_, Option<io::Error>> {
-        self.failed.lock().unwrap_or_else(PoisonError::into_inner)
+        self.failed.lock()
     }
 }
 
@@ -155,7 +153,7 @@ struct Gated {
 impl Gated {
     /// Goes through, and keeps the gate open meanwhile.
     fn through<T>(&self, operate: impl FnOnce(&Storage) -> io::Result<T>) -> io::Result<T> {
-        let is_shut = self.gate.is_shut.read().unwrap_or_else(PoisonError::into_inner);
+        let is_shut = self.gate.is_shut.read();
         if *is_shut {
             return Err(io::Error::other("the file was opened again"));
         }

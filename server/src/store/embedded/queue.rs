@@ -4,10 +4,10 @@
 
 use std::{
     collections::{BTreeMap, VecDeque},
-    sync::{Condvar, Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
 };
 
+use parking_lot::{Condvar, Mutex, MutexGuard};
 use svctrack_core::value::TenantId;
 use tokio::sync::oneshot;
 
@@ -95,8 +95,7 @@ pub(super) struct Queues {
 
 impl Queues {
     fn lock(&self) -> MutexGuard<'_, Waiting> {
-        // A panic while the lock is held cannot leave the queues half changed.
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+        self.waiting.lock()
     }
 
     /// Adds a command at the end of its tenant's queue.
@@ -132,23 +131,17 @@ impl Queues {
     pub(super) fn next_bulk(&self, max_rows: usize, within: Duration) -> Option<Job> {
         let mut waiting = self.lock();
         if waiting.is_empty() && !within.is_zero() {
-            waiting = self.sleep(waiting, within);
+            self.sleep(&mut waiting, within);
         }
         let fits = waiting.bulk.first().is_some_and(|job| job.command.rows() <= max_rows);
         fits.then(|| waiting.bulk.next()).flatten()
     }
 
     /// Lets go of the queues until something is added, or for a time.
-    fn sleep<'q>(
-        &self,
-        mut waiting: MutexGuard<'q, Waiting>,
-        within: Duration,
-    ) -> MutexGuard<'q, Waiting> {
+    fn sleep(&self, waiting: &mut MutexGuard<'_, Waiting>, within: Duration) {
         waiting.writer_sleeps = true;
-        let woken = self.wake.wait_timeout(waiting, within);
-        let mut waiting = woken.unwrap_or_else(PoisonError::into_inner).0;
+        self.wake.wait_for(waiting, within);
         waiting.writer_sleeps = false;
-        waiting
     }
 
     /// The next thing to do; waits for one, or for the time of a new try, and ends when the queues are
@@ -169,7 +162,7 @@ impl Queues {
             if waiting.closed {
                 return None;
             }
-            waiting = self.sleep(waiting, pause.unwrap_or(LONGEST_SLEEP));
+            self.sleep(&mut waiting, pause.unwrap_or(LONGEST_SLEEP));
         }
     }
 

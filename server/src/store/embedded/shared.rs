@@ -4,13 +4,14 @@ use std::{
     collections::BTreeMap,
     fs::File,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError, RwLock,
+        Arc,
         atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering},
     },
     thread,
     time::{Duration, Instant},
 };
 
+use parking_lot::{Mutex, MutexGuard, RwLock};
 use redb::WriteTransaction;
 use svctrack_core::value::{TenantId, Timestamp};
 use tokio::{
@@ -78,7 +79,7 @@ pub(super) struct Shared {
 
 impl Shared {
     pub(super) fn opened(&self) -> Arc<Opened> {
-        self.opened.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.opened.read().clone()
     }
 
     /// Adds a command to those that wait. What comes while the writer is stalled is not to wait with the others.
@@ -206,7 +207,7 @@ impl Shared {
     pub(super) fn go_on_over(&self, new: Opened) {
         new.read_ahead();
         let old = {
-            let mut opened = self.opened.write().unwrap_or_else(PoisonError::into_inner);
+            let mut opened = self.opened.write();
             std::mem::replace(&mut *opened, Arc::new(new))
         };
         self.latest.forget();
@@ -215,7 +216,7 @@ impl Shared {
     }
 
     pub(super) fn times(&self) -> MutexGuard<'_, Times> {
-        self.times.lock().unwrap_or_else(PoisonError::into_inner)
+        self.times.lock()
     }
 
     /// The time by which ages are judged when the clock shows `now`.
@@ -231,7 +232,7 @@ impl Shared {
     }
 
     pub(super) fn checked(&self) -> MutexGuard<'_, Option<Checked>> {
-        self.checked.lock().unwrap_or_else(PoisonError::into_inner)
+        self.checked.lock()
     }
 
     /// Changes how the store is, if it is as given.

@@ -11,9 +11,10 @@ use std::{
     ops::Range,
     os::unix::fs::{MetadataExt as _, OpenOptionsExt as _},
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
 };
 
+use parking_lot::{Mutex, MutexGuard};
 use redb::{StorageBackend, backends::FileBackend};
 
 use super::open::{OpenError, remove_if_there, sync_folder};
@@ -137,7 +138,7 @@ impl FileMedium {
     }
 
     fn locked(&self) -> MutexGuard<'_, Option<File>> {
-        self.locked.lock().unwrap_or_else(PoisonError::into_inner)
+        self.locked.lock()
     }
 }
 
@@ -287,7 +288,7 @@ impl Trial {
     }
 
     fn written(&self) -> MutexGuard<'_, Written> {
-        self.written.lock().unwrap_or_else(PoisonError::into_inner)
+        self.written.lock()
     }
 
     /// One block as it is now. It is read without the lock, so that reads do not wait for each other.

@@ -1,11 +1,9 @@
 //! When tokens were last used, to the minute: kept in memory until the next commit takes it along, so
 //! that reading costs no write (R43).
 
-use std::{
-    collections::BTreeMap,
-    sync::{Mutex, MutexGuard, PoisonError},
-};
+use std::collections::BTreeMap;
 
+use parking_lot::{Mutex, MutexGuard};
 use svctrack_core::value::Timestamp;
 
 use crate::auth::TokenRecord;
@@ -18,7 +16,7 @@ pub(super) struct TokenUses(Mutex<BTreeMap<String, Timestamp>>);
 
 impl TokenUses {
     fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Timestamp>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 
     /// Notes that a token was used, unless that is known for this minute.

@@ -3,9 +3,10 @@
 
 use std::{
     collections::BTreeMap,
-    sync::{Arc, Mutex, PoisonError, Weak},
+    sync::{Arc, Weak},
 };
 
+use parking_lot::Mutex;
 use svctrack_core::value::TenantId;
 use tokio::sync::{AcquireError, OwnedSemaphorePermit, Semaphore, SemaphorePermit};
 
@@ -43,7 +44,7 @@ impl Turns {
     }
 
     fn of(&self, tenant: TenantId) -> Arc<Semaphore> {
-        let mut of_tenant = self.of_tenant.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut of_tenant = self.of_tenant.lock();
         if let Some(known) = of_tenant.get(&tenant).and_then(Weak::upgrade) {
             return known;
         }
@@ -105,7 +106,7 @@ mod tests {
         for number in 0..9 {
             turns.take(tenant(number)).now_or_never().unwrap().unwrap();
         }
-        assert_eq!(turns.of_tenant.lock().unwrap().len(), 1);
+        assert_eq!(turns.of_tenant.lock().len(), 1);
     }
 
     #[test]

@@ -19,14 +19,9 @@ mod sums;
 #[cfg(test)]
 mod tests;
 
-use std::{
-    collections::HashMap,
-    io,
-    ops::Range,
-    panic,
-    sync::{Mutex, MutexGuard, PoisonError},
-};
+use std::{collections::HashMap, io, ops::Range, panic};
 
+use parking_lot::{Mutex, MutexGuard};
 use redb::StorageBackend;
 
 pub(super) use self::header::At;
@@ -141,8 +136,7 @@ impl Blocks {
     }
 
     fn known(&self) -> MutexGuard<'_, Known> {
-        // Nothing that is done under the lock can panic.
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+        self.known.lock()
     }
 
     fn sum(&self, block: u64) -> io::Result<u32> {
@@ -264,7 +258,7 @@ impl Blocks {
     }
 
     fn turn(&self) -> MutexGuard<'_, ()> {
-        self.syncing.lock().unwrap_or_else(PoisonError::into_inner)
+        self.syncing.lock()
     }
 }
 

@@ -79,7 +79,7 @@ impl Change {
 
 impl Disk {
     fn state(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap()
+        self.0.lock()
     }
 
     fn holding(durable: Vec<u8>, since: Vec<Change>) -> Self {

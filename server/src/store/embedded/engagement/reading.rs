@@ -3,10 +3,11 @@
 use std::{
     collections::HashMap,
     ops::RangeInclusive,
-    sync::{Arc, Mutex, OnceLock, PoisonError},
+    sync::{Arc, OnceLock},
 };
 
 use foldhash::fast::RandomState;
+use parking_lot::Mutex;
 use redb::ReadTransaction;
 use svctrack_core::value::{ObjectId, TenantId, Timestamp};
 
@@ -45,7 +46,7 @@ impl LogRead {
         let Some(numbers) = numbers else { return Ok(Arc::default()) };
         let (first, end) = (*numbers.start(), *numbers.end() + 1);
         // What is thrown under the lock is caught there.
-        let mut read = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut read = self.0.lock();
         if read.end > end || read.first > first {
             // A snapshot of before.
             drop(read);
