@@ -7,11 +7,10 @@ use std::{
         Arc,
         atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering},
     },
-    thread,
     time::{Duration, Instant},
 };
 
-use parking_lot::{Mutex, MutexGuard, RwLock};
+use parking_lot::{Condvar, Mutex, MutexGuard, RwLock};
 use redb::WriteTransaction;
 use svctrack_core::value::{TenantId, Timestamp};
 use tokio::{
@@ -46,8 +45,6 @@ use crate::{
 const OPENED_WITHIN: Duration = Duration::from_secs(1);
 /// How many reads wait for it, each of which keeps a thread; more of them fail at once.
 const MAX_WAITING_READS: usize = 64;
-/// How often it looks.
-const LOOKS_EVERY: Duration = Duration::from_millis(1);
 /// How long a read that was broken off is begun anew. While commits fail again and again, the file is opened anew
 /// for each, after pauses that grow: a read of some seconds comes to its end in one of them.
 const BEGUN_ANEW_FOR: Duration = Duration::from_secs(10);
@@ -63,6 +60,8 @@ pub(super) struct Shared {
     pub(super) reopened: AtomicU64,
     /// How many reads wait for another one.
     pub(super) waiting: AtomicUsize,
+    /// Wakes them.
+    pub(super) recovery: Recovery,
     pub(super) latest: Latest,
     pub(super) queues: Queues,
     pub(super) health: AtomicU8,
@@ -155,10 +154,8 @@ impl Shared {
         }
         if self.waiting.fetch_add(1, Ordering::Relaxed) < MAX_WAITING_READS {
             off_the_runtime(|| {
-                let deadline = Instant::now() + OPENED_WITHIN;
-                while !is_opened() && self.is(Health::Recovering) && Instant::now() < deadline {
-                    thread::sleep(LOOKS_EVERY);
-                }
+                let is_over = || is_opened() || !self.is(Health::Recovering);
+                self.recovery.wait(is_over, Instant::now() + OPENED_WITHIN);
             });
         }
         self.waiting.fetch_sub(1, Ordering::Relaxed);
@@ -212,6 +209,7 @@ impl Shared {
         };
         self.latest.forget();
         self.reopened.fetch_add(1, Ordering::Release);
+        self.recovery.wake();
         old.shut();
     }
 
@@ -238,15 +236,40 @@ impl Shared {
     /// Changes how the store is, if it is as given.
     pub(super) fn change_health(&self, from: Health, to: Health) -> bool {
         let (from, to) = (from as u8, to as u8);
-        self.health.compare_exchange(from, to, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+        let changed = self.health.compare_exchange(from, to, Ordering::Relaxed, Ordering::Relaxed);
+        self.recovery.wake();
+        changed.is_ok()
     }
 
     pub(super) fn set_health(&self, health: Health) {
         self.health.store(health as u8, Ordering::Relaxed);
+        self.recovery.wake();
     }
 
     pub(super) fn is(&self, health: Health) -> bool {
         self.health.load(Ordering::Relaxed) == health as u8
+    }
+}
+
+/// Wakes reads that wait for the file to be opened again.
+#[derive(Default)]
+pub(super) struct Recovery {
+    waits: Mutex<()>,
+    changed: Condvar,
+}
+
+impl Recovery {
+    /// Waits until it is over, or for so long.
+    fn wait(&self, is_over: impl Fn() -> bool, deadline: Instant) {
+        let mut waits = self.waits.lock();
+        self.changed.wait_while_until(&mut waits, |_| !is_over(), deadline);
+    }
+
+    /// Has those who wait look again. What they look at has changed before.
+    fn wake(&self) {
+        // Whoever has looked by then waits, and is not passed over.
+        drop(self.waits.lock());
+        self.changed.notify_all();
     }
 }
 
@@ -261,11 +284,36 @@ fn off_the_runtime<T>(wait: impl FnOnce() -> T) -> T {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::mpsc;
+    use std::{
+        sync::{atomic::AtomicBool, mpsc},
+        thread,
+    };
 
     use tokio::runtime::Builder;
 
     use super::*;
+
+    #[test]
+    fn a_read_that_waits_is_woken() {
+        const PATIENCE: Duration = Duration::from_secs(60);
+        let (recovery, is_over) = (Recovery::default(), AtomicBool::default());
+        let started = Instant::now();
+        thread::scope(|scope| {
+            let (looked, look) = mpsc::channel();
+            let (recovery, is_over) = (&recovery, &is_over);
+            scope.spawn(move || {
+                let is_over = || {
+                    let _ = looked.send(());
+                    is_over.load(Ordering::Relaxed)
+                };
+                recovery.wait(is_over, started + PATIENCE);
+            });
+            look.recv().unwrap();
+            is_over.store(true, Ordering::Relaxed);
+            recovery.wake();
+        });
+        assert!(started.elapsed() < PATIENCE);
+    }
 
     #[test]
     fn while_a_read_waits_others_are_served_by_its_thread() {
