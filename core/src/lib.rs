@@ -4,6 +4,8 @@
 //! `resources`, `access`, `plan`, [`tracking`]. Without the feature `records` only what a browser needs is
 //! left: the checks of an event and the rules of the tracking script.
 
+#![warn(missing_docs)]
+
 pub mod value;
 
 #[cfg(feature = "records")]

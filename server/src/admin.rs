@@ -37,9 +37,7 @@ use crate::{
 /// Whose things a command is about, on a store that is stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Whose<'a> {
-    /// The operator's.
     Operator,
-    /// The only tenant's.
     OnlyTenant,
     /// Those of the tenant with this UUID.
     Tenant(&'a str),
@@ -98,11 +96,8 @@ pub struct Stopped {
     tenant: TenantId,
 }
 
-/// What was answered.
 pub struct Answered {
-    /// Its status.
     pub status: StatusCode,
-    /// Its headers.
     pub headers: HeaderMap,
     /// Its body, which has not been read yet.
     pub body: Body,

@@ -113,7 +113,6 @@ impl Sent {
 
 /// What is left of an answer.
 struct Pieces {
-    /// The next piece.
     piece: Vec<u8>,
     /// Most bytes of a piece.
     max: usize,

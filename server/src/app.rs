@@ -50,7 +50,6 @@ pub trait Clock: Send + Sync {
     }
 }
 
-/// The machine's clock.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SystemClock;
 

@@ -63,7 +63,6 @@ impl From<Interval> for String {
 /// When backups are made, and how many are kept.
 #[derive(Clone, Debug)]
 pub struct Schedule {
-    /// Where they lie.
     pub folder: PathBuf,
     /// How often one is made.
     pub every: Interval,

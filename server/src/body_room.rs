@@ -32,7 +32,6 @@ pub(crate) struct Owner {
 
 /// BodyRoom for all bodies of a kind.
 pub(crate) struct BodyRoom {
-    /// How many bytes.
     bytes: usize,
     /// What one tenant, and one address, may have of them.
     share: usize,
@@ -44,11 +43,9 @@ pub(crate) struct BodyRoom {
 struct Bodies {
     next: u64,
     all: BTreeMap<u64, Holder>,
-    /// Those that wait.
     waiting: BTreeSet<u64>,
 }
 
-/// One of them.
 struct Holder {
     owner: Owner,
     /// Bytes that it has room for.

@@ -147,9 +147,7 @@ pub struct Config {
 /// The tenant and the token that the first start makes, instead of random ones.
 #[derive(Clone, Debug)]
 pub struct Bootstrap {
-    /// The tenant.
     pub tenant: TenantId,
-    /// Its token.
     pub token: Token,
     /// The operator's token, if one is to be made.
     pub operator: Option<Token>,

@@ -105,7 +105,6 @@ impl<C: Clock + Clone> Limiters<C> {
     }
 }
 
-/// Counts requests.
 pub(crate) struct RateLimiting<C: Clock = DefaultClock> {
     operator: Limiters<C>,
     /// Those of tenants that limit themselves: one entry each, made anew when their limits change.

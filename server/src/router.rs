@@ -24,7 +24,6 @@ use crate::{
     request_head, routes,
 };
 
-/// Handles one request.
 type Handler = fn(Arc<App>, Request) -> BoxFuture<'static, Result<Response, Error>>;
 /// Handles one request to any resource.
 type RecordHandler =

@@ -29,7 +29,6 @@ impl<K: Copy + Eq + Hash> Shares<K> {
     }
 }
 
-/// What somebody holds.
 pub(crate) struct Share<K: Copy + Eq + Hash> {
     shares: Arc<Shares<K>>,
     holder: K,

@@ -27,7 +27,6 @@ thread_local! {
     static SENDING: RefCell<Vec<Pin<Box<dyn Future<Output = ()>>>>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Sends the request.
 #[wasm_bindgen]
 pub fn send(request: Request, pending: Pending) {
     let sending = async move {

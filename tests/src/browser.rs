@@ -12,12 +12,9 @@ use crate::{
     project,
 };
 
-/// Which browser.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Chromium.
     Chromium,
-    /// Firefox.
     Firefox,
 }
 
@@ -46,7 +43,6 @@ impl Browser {
         Self::start_as(Kind::Chromium, Setup::Usual).await
     }
 
-    /// Starts a browser.
     pub async fn start_as(kind: Kind, setup: Setup) -> Self {
         let profile = tempfile::tempdir().unwrap();
         let (mut command, mark) = match kind {
@@ -80,7 +76,6 @@ impl Browser {
         field.send_keys(text).await.unwrap();
     }
 
-    /// Clicks.
     pub async fn click(&self, selector: &str) {
         self.page.find(Locator::Css(selector)).await.unwrap().click().await.unwrap();
     }
@@ -103,7 +98,6 @@ impl Browser {
         self.page.execute(script, Vec::new()).await.unwrap()
     }
 
-    /// Ends the browser.
     pub async fn close(self) {
         self.page.close().await.unwrap();
     }

@@ -26,7 +26,6 @@ pub const TENANT: &str = "67e55044-10b1-426f-9247-bb680e5fe0c8";
 /// What the clock shows until a step sets it.
 pub const NOW: &str = "2026-11-20T12:00:00.000Z";
 
-/// A case.
 pub struct Case {
     /// `<area>/<sentence>`.
     pub name: String,
@@ -44,7 +43,6 @@ pub struct Found {
     pub status: u16,
     /// The headers that can be told, with names in lower case.
     pub headers: Vec<(String, String)>,
-    /// The body.
     pub text: String,
 }
 

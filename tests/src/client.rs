@@ -27,11 +27,8 @@ pub struct Client {
 /// An answer, read whole.
 #[derive(Debug)]
 pub struct Answer {
-    /// Its status.
     pub status: StatusCode,
-    /// Its headers.
     pub headers: HeaderMap,
-    /// Its body.
     pub body: Bytes,
 }
 
@@ -157,7 +154,6 @@ impl Client {
         Events { body: response.into_body(), text: String::new() }
     }
 
-    /// Gets a path.
     pub async fn get(&self, path: &str) -> Answer {
         self.send(Method::GET, path, &[], "").await.unwrap()
     }

@@ -39,7 +39,6 @@ pub fn products(first: usize, mrr: usize) -> Value {
     (first..first + BULK).map(|number| product(number, mrr)).collect()
 }
 
-/// A company.
 pub fn company(number: usize) -> Value {
     json!({"name": format!("Company {number}"), "externalId": format!("c{number}"),
            "domains": [format!("c{number}.example")]})

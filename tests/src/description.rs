@@ -7,10 +7,8 @@ use svctrack_core::resources::REGISTRY;
 
 use crate::{TENANT, client::Client};
 
-/// A route.
 #[derive(Clone, Debug)]
 pub struct Route {
-    /// Its method.
     pub method: Method,
     /// Its path, with `{id}` where an id stands.
     pub path: String,

@@ -59,7 +59,6 @@ pub enum Journal {
     None,
 }
 
-/// What fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Failing {
     /// Every write.
@@ -237,7 +236,6 @@ impl SmallDisk {
         self.mounted.folder()
     }
 
-    /// Fills it up.
     pub fn fill(&self) {
         let mut filler = fs::File::create(self.filler()).unwrap();
         for size in [64 * 1024, 1_024] {
@@ -246,7 +244,6 @@ impl SmallDisk {
         let _ = filler.sync_all();
     }
 
-    /// Makes room again.
     pub fn make_room(&self) {
         fs::remove_file(self.filler()).unwrap();
     }

@@ -37,7 +37,6 @@ pub struct Tokens {
 
 /// A server without connections.
 pub struct Direct {
-    /// Its store.
     pub store: Arc<Embedded>,
     endpoint: BoxEndpoint<'static, Response>,
     tokens: Tokens,

@@ -54,7 +54,6 @@ enum Change {
     Length(usize),
 }
 
-/// What goes wrong.
 #[derive(Clone, Copy, Debug)]
 pub enum Fault {
     /// The operation with this number fails.

@@ -14,7 +14,6 @@ use crate::{
 
 /// What is sent to a route.
 pub struct GoodCall {
-    /// Its path.
     pub path: String,
     /// The media type of its body.
     pub content_type: &'static str,
@@ -23,7 +22,6 @@ pub struct GoodCall {
 }
 
 impl GoodCall {
-    /// Makes this call.
     pub async fn send(&self, client: &Client, route: &Route) -> Answer {
         let headers = [("content-type", self.content_type)];
         client.send(route.method.clone(), &self.path, &headers, self.body.clone()).await.unwrap()

@@ -43,7 +43,6 @@ impl StillClock {
         Self(AtomicI64::new(time.as_ms()))
     }
 
-    /// Shows another time.
     pub fn set(&self, time: Timestamp) {
         self.0.store(time.as_ms(), Ordering::SeqCst);
     }
@@ -67,7 +66,6 @@ impl SetClock {
         Self { shown: AtomicI64::new(time.as_ms()), running: AtomicI64::new(0) }
     }
 
-    /// Lets time pass.
     pub fn pass(&self, ms: i64) {
         self.shown.fetch_add(ms, Ordering::SeqCst);
         self.running.fetch_add(ms, Ordering::SeqCst);
@@ -97,9 +95,7 @@ pub struct InProcess {
     pub operator: Client,
     /// A client with no token.
     pub anonymous: Client,
-    /// Its address.
     pub base: String,
-    /// Its store.
     pub store: Arc<dyn Store>,
     _stop: oneshot::Sender<()>,
     _folder: Option<TempDir>,

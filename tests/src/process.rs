@@ -102,10 +102,8 @@ impl FakeClock {
     }
 }
 
-/// A running server.
 pub struct Server {
     child: Child,
-    /// Its address.
     pub base: String,
     /// A client with its token.
     pub client: Client,
@@ -244,7 +242,6 @@ impl Server {
         assert_eq!(self.wait().await, Some(0));
     }
 
-    /// Sends a signal.
     pub fn signal(&self, name: &str) {
         let id = self.id().to_string();
         assert!(Build::new("kill").args(["-s", name, &id]).status().unwrap().success());

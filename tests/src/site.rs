@@ -22,7 +22,6 @@ use crate::{client::Client, process::Server};
 /// A page: its HTML, and the content security policy that it is sent with.
 #[derive(Clone, Debug, Default)]
 pub struct Page {
-    /// The whole document.
     pub html: String,
     /// The policy; none when empty.
     pub csp: String,
@@ -56,7 +55,6 @@ pub struct Weather {
 
 /// A running web site.
 pub struct Site {
-    /// Its address.
     pub base: String,
     inner: Arc<Inner>,
     task: JoinHandle<()>,

@@ -139,7 +139,6 @@ pub struct Sender {
     tokens: BTreeSet<String>,
     /// What is under way, or was when the power went.
     unsure: Option<Step>,
-    /// What comes next.
     next: Option<Step>,
     users: usize,
 }

@@ -32,7 +32,6 @@ use tokio::sync::Notify;
 const EVENTS: usize = 5_000;
 /// Events from one crash to the next, about.
 const EVENTS_PER_CRASH: usize = 1_000;
-/// Most crashes.
 const MAX_CRASHES: usize = 20;
 /// Senders at once.
 const SENDERS: usize = 24;

@@ -129,7 +129,6 @@ async fn carry(mut sdk: TcpStream, line: Line) -> bool {
     }
 }
 
-/// A running SDK.
 struct Sdk {
     child: Child,
     lines: Lines<BufReader<ChildStdout>>,

@@ -33,7 +33,6 @@ pub struct Addresses {
 /// A file at an address.
 #[derive(Clone, Copy, Debug)]
 pub struct Served {
-    /// The file.
     pub asset: &'static Asset,
     /// Whether its name has its version, so that it is the same for ever.
     pub is_lasting: bool,

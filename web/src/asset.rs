@@ -5,7 +5,6 @@
 pub struct Asset {
     /// Where it is served, from the root.
     pub path: &'static str,
-    /// Its `Content-Type`.
     pub content_type: &'static str,
     /// What is in it.
     pub bytes: &'static [u8],
@@ -19,7 +18,6 @@ pub struct Asset {
     pub integrity: &'static str,
 }
 
-/// All files.
 pub static ASSETS: &[Asset] = include!(concat!(env!("OUT_DIR"), "/assets.rs"));
 
 /// The file that is served at `path`.

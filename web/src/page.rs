@@ -3,7 +3,6 @@
 /// A page and the content security policy that it must be sent with.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Page {
-    /// The whole document.
     pub html: String,
     /// The value of the `Content-Security-Policy` header.
     pub csp: String,

@@ -23,7 +23,6 @@ impl Tenant {
         Self(id)
     }
 
-    /// Its id.
     pub fn id(&self) -> TenantId {
         self.0
     }

@@ -255,7 +255,6 @@ impl TokenRecord {
 pub struct KnownToken {
     /// What is kept of it.
     pub record: TokenRecord,
-    /// Its tenant.
     pub tenant: KnownTenant,
 }
 

@@ -15,7 +15,6 @@ use crate::store::{embedded::sequence_of, times::MAX_DRIFT_MS};
 
 /// How the name of a backup begins.
 pub(super) const PREFIX: &str = "svctrack-";
-/// How it ends.
 const SUFFIX: &str = ".backup.gz";
 /// How the name of one ends that is being made.
 pub(super) const UNFINISHED: &str = ".unfinished";

@@ -88,7 +88,6 @@ fn last_event_id(request: &Request) -> Result<Option<ObjectId>, Error> {
     id.map(Some)
 }
 
-/// Somebody who listens.
 struct Listener {
     app: Arc<App>,
     tenant: Tenant,

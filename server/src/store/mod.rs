@@ -3,6 +3,9 @@
 //!
 //! Invariant: every call takes a [`Tenant`], which only `auth` can make.
 
+#![warn(missing_docs)]
+
+#[allow(missing_docs, reason = "an engine is no part of the contract")]
 pub mod embedded;
 mod page;
 mod room;

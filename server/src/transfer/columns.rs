@@ -19,7 +19,6 @@ enum Column {
     Whole(&'static Row),
     /// A key of a free-form property, such as `custom.seats`.
     Member(&'static Row, String),
-    /// Nothing.
     LeftOut,
 }
 

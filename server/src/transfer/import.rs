@@ -49,7 +49,6 @@ pub struct Imported {
 /// A file that is imported.
 #[derive(Clone, Debug)]
 pub struct RecordFile {
-    /// Where it is.
     pub path: PathBuf,
     /// What its records are.
     pub def: &'static ResourceDef,
@@ -60,7 +59,6 @@ pub struct RecordFile {
 pub struct Reading<'a> {
     /// How tables are read.
     pub options: &'a Options,
-    /// Opens a file.
     pub open: &'a dyn Fn(&Path) -> io::Result<Source>,
     /// Hears of each record that is refused.
     pub tell: &'a mut dyn FnMut(Refused),
@@ -77,11 +75,8 @@ impl Reading<'_> {
 /// A record that was refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refused {
-    /// The file.
     pub file: PathBuf,
-    /// Its line.
     pub line: u64,
-    /// Why.
     pub reason: String,
 }
 

@@ -18,17 +18,13 @@ const COMPARED: [&str; 4] =
 pub struct Shown {
     /// All activities, newest first.
     pub activities: Vec<Value>,
-    /// All end users.
     pub users: Vec<Value>,
-    /// All companies.
     pub companies: Vec<Value>,
-    /// The whole report.
     pub report: Vec<Value>,
     /// When it was read, in milliseconds since 1970.
     pub at: i64,
 }
 
-/// What was sent.
 pub struct Sent<'a> {
     /// All events.
     pub plan: &'a Plan,

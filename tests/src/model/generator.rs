@@ -42,11 +42,8 @@ pub struct Event {
     pub number: usize,
     /// How it is sent.
     pub way: Way,
-    /// The user's id.
     pub external_id: Option<String>,
-    /// The user's e-mail.
     pub email: Option<String>,
-    /// The user's name.
     pub name: Option<String>,
     /// The company's `externalId`.
     pub company: Option<String>,
@@ -67,7 +64,6 @@ pub struct Event {
 }
 
 impl Event {
-    /// Its action.
     pub fn action(&self) -> String {
         format!("did {}", self.number)
     }
@@ -83,12 +79,9 @@ impl Event {
     }
 }
 
-/// A company.
 #[derive(Clone, Debug)]
 pub struct Company {
-    /// Its `externalId`.
     pub external_id: String,
-    /// Its domain.
     pub domain: String,
 }
 

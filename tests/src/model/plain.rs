@@ -88,10 +88,8 @@ impl Engagement {
     }
 }
 
-/// A user.
 #[derive(Clone, Debug, Default)]
 pub struct User {
-    /// Their id.
     pub external_id: Option<String>,
     /// Their e-mail, as it was sent.
     pub email: Option<String>,
@@ -108,7 +106,6 @@ pub struct User {
 /// What the server should have come to.
 #[derive(Default)]
 pub struct Model {
-    /// The users.
     pub users: Vec<User>,
     by_id: HashMap<String, usize>,
     by_email: HashMap<String, usize>,

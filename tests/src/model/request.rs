@@ -19,7 +19,6 @@ const TWICE: usize = 10;
 /// Something that is sent, and sent again until it is acknowledged.
 #[derive(Debug)]
 pub struct Request {
-    /// What is sent.
     pub body: Body,
     /// The numbers of its events.
     pub events: Vec<usize>,
@@ -29,7 +28,6 @@ pub struct Request {
     pub may_come_again: bool,
 }
 
-/// What is sent.
 #[derive(Debug)]
 pub enum Body {
     /// A company, which is new.

@@ -79,7 +79,6 @@ impl Manifest {
 /// What a table of a backup holds.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TableSum {
-    /// The table.
     pub name: String,
     /// How many rows it has.
     pub rows: u64,
@@ -275,7 +274,6 @@ impl<R: BufRead> ArchiveReader<R> {
         Ok(Self { from, tables: Tables::of(head), key: Vec::new(), value: Vec::new() })
     }
 
-    /// Reads on.
     pub(super) fn next(&mut self) -> Result<Part<'_>, ArchiveError> {
         let [kind] = self.bytes()?;
         match kind {

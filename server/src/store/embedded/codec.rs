@@ -29,7 +29,6 @@ const SHOWN_BYTES: usize = 4;
 pub(super) struct ChangeRow {
     /// The resource's byte.
     pub(super) resource: u8,
-    /// The record.
     pub(super) id: svctrack_core::value::ObjectId,
     /// What happened to it.
     pub(super) kind: ChangeKind,

@@ -25,9 +25,7 @@ use crate::store::StoreError;
 /// What became of a store's file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Compacted {
-    /// Its bytes before.
     pub bytes_before: u64,
-    /// Its bytes now.
     pub bytes_after: u64,
 }
 

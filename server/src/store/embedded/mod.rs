@@ -122,7 +122,6 @@ const FILE_NAME: &str = "svctrack.redb";
 const MAX_READS: usize = 3;
 /// Of one tenant: less than all, so that another one never waits for what it asks for.
 const MAX_READS_OF_TENANT: usize = 2;
-/// The embedded store.
 pub struct Embedded {
     shared: Arc<Shared>,
     writer: Mutex<Option<JoinHandle<()>>>,

@@ -30,7 +30,6 @@ use crate::{
     store::{Answer, Next, Page, PageFor, Since, StoreError},
 };
 
-/// One record.
 pub(super) fn record(
     tables: &RecordTables,
     tenant: TenantId,

@@ -103,7 +103,6 @@ impl FileMedium {
         self.path.with_extension("compact")
     }
 
-    /// Its path.
     pub(super) fn path(&self) -> &Path {
         &self.path
     }

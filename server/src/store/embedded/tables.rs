@@ -53,7 +53,6 @@ pub(super) const COUNTERS: Definition = TableDefinition::new("counters");
 pub(super) const SUPPRESSED: Definition = TableDefinition::new("suppressed");
 pub(super) const ERASURES: Definition = TableDefinition::new("erasures");
 
-/// All of them.
 pub(super) const ALL: [Definition; 25] = [
     META,
     TENANTS,

@@ -39,7 +39,6 @@ pub struct Verified {
 /// Something that is not as it should be.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// The table.
     pub table: String,
     /// The record or activity, where it is known.
     pub id: Option<ObjectId>,

@@ -75,7 +75,6 @@ impl<'t> Log<WriteTable<'t>> {
         Ok(())
     }
 
-    /// Removes entries.
     pub(super) fn remove(&mut self, numbers: Range<u64>) -> Result<(), StoreError> {
         for number in numbers {
             for copy in self.0.iter_mut().flatten() {

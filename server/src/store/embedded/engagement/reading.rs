@@ -91,7 +91,6 @@ impl LogAt {
         Ok(Self { log: Log::of(snapshot)?, log_read, logged: OnceLock::new() })
     }
 
-    /// Reads it.
     pub(in super::super) fn read(&self) -> Result<(), StoreError> {
         self.logged().map(drop)
     }
