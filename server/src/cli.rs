@@ -3,6 +3,7 @@
 //! `svctrack script` asks a running one where it can.
 
 mod backup;
+mod print_config;
 mod progress;
 mod script;
 mod transfer;
@@ -22,13 +23,14 @@ use serde_json::{Value, json};
 use svctrack_server::{
     admin::{Admin, Whose},
     auth::Token,
-    config::{Config, Given},
+    config::{Config, Given, StoreSettings},
     refusal::refusal,
     store::embedded::{Compacted, Problem, Verified, compact, verify},
 };
 
 pub(crate) use self::{
     backup::{Backup, Restore},
+    print_config::print_config,
     script::Script,
     transfer::{Export, Import},
     variables::warn_of_unknown,
@@ -168,11 +170,22 @@ pub(crate) struct Of {
     operator: bool,
 }
 
+/// The store of a stopped server.
+#[derive(Args)]
+struct StoppedStore {
+    #[command(flatten)]
+    store: StoreSettings,
+    /// Folder of the scheduled backups, of which the newest is named where the store is beyond repair [default:
+    /// backups, in the data folder]
+    #[arg(long, env = "SVCTRACK_BACKUP_TO", value_name = "FOLDER")]
+    backup_to: Option<PathBuf>,
+}
+
 /// `svctrack compact`.
 #[derive(Args)]
 pub(crate) struct Compact {
     #[command(flatten)]
-    given: Given,
+    stopped: StoppedStore,
     /// Print the bytes before and after as JSON
     #[arg(long)]
     json: bool,
@@ -181,18 +194,22 @@ pub(crate) struct Compact {
 /// What to do where a store cannot be taken.
 const STOP: &str = "; the server must be stopped";
 
-/// The configuration, where there is a store in its data folder.
-fn with_store(given: Given) -> Result<Config, String> {
-    let config = crate::configure(given).map_err(|error| error.to_string())?;
-    if !config.has_store() {
-        return Err(format!("there is no store in `{}`", config.data.display()));
+impl StoppedStore {
+    /// The configuration, where there is a store in its data folder.
+    fn config(self) -> Result<Config, String> {
+        let Self { store, backup_to } = self;
+        let given = Given { store, backup_to, ..Given::default() };
+        let config = crate::configure(given).map_err(|error| error.to_string())?;
+        if !config.has_store() {
+            return Err(format!("there is no store in `{}`", config.data.display()));
+        }
+        Ok(config)
     }
-    Ok(config)
 }
 
 impl Compact {
     pub(crate) fn run(self) -> Result<(), String> {
-        let config = with_store(self.given)?;
+        let config = self.stopped.config()?;
         let done = compact(&config.data, config.cache_bytes());
         let done = done.map_err(|cause| refusal(&config, "compacted", &cause, STOP))?;
         let Compacted { bytes_before, bytes_after } = done;
@@ -208,7 +225,7 @@ impl Compact {
 #[derive(Args)]
 pub(crate) struct Verify {
     #[command(flatten)]
-    given: Given,
+    stopped: StoppedStore,
     /// Print what was found as JSON
     #[arg(long)]
     json: bool,
@@ -219,7 +236,7 @@ const DAMAGED: u8 = 2;
 
 impl Verify {
     pub(crate) fn run(self) -> Result<ExitCode, String> {
-        let config = with_store(self.given)?;
+        let config = self.stopped.config()?;
         let found = verify(&config.data, config.cache_bytes());
         let found = found.map_err(|cause| refusal(&config, "verified", &cause, STOP))?;
         say(&if self.json { in_json(&found) } else { in_words(&found) })?;
@@ -372,7 +389,8 @@ impl At {
 
     /// The configuration of the stopped server.
     fn config(&self) -> Result<Config, String> {
-        let given = Given { data: self.data.clone(), ..Given::default() };
+        let store = StoreSettings { data: self.data.clone(), ..StoreSettings::default() };
+        let given = Given { store, ..Given::default() };
         crate::configure(given).map_err(|error| error.to_string())
     }
 

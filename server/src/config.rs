@@ -2,14 +2,17 @@
 //! which wins over the default.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     io,
     num::{NonZeroU32, NonZeroU64},
     path::{Path, PathBuf},
 };
 
 use clap::Args as _;
-use serde::{Deserialize, Serialize, de::IgnoredAny};
+use serde::{
+    Deserialize, Serialize,
+    de::{DeserializeOwned, IgnoredAny},
+};
 use svctrack_core::value::{TenantId, nearest};
 use svctrack_web::{Addresses, DEFAULT_SCRIPT_PATH, DEFAULT_TRACKING_PREFIX, MAX_PATH_BYTES};
 
@@ -40,32 +43,50 @@ const DEFAULT_BACKUP_KEEP: u32 = 7;
 /// Folder of backups in the data folder.
 const BACKUPS: &str = "backups";
 
-/// What may be given, by flag, environment or file; each line of the file has the name of its flag.
+/// Where the store is, and what it may take.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, clap::Args)]
 #[serde(rename_all = "kebab-case", default)]
-pub struct Given {
-    /// Folder that holds the data; made when it is not there [default: ./svctrack-data]
+pub struct StoreSettings {
+    /// Folder that holds the data; `serve` and `restore` create it [default: ./svctrack-data]
     #[arg(long, env = "SVCTRACK_DATA", value_name = "FOLDER")]
     pub data: Option<PathBuf>,
+    /// Memory for the store's cache, in MiB [default: 256]
+    #[arg(long, env = "SVCTRACK_CACHE_MB", value_name = "MIB", value_parser = clap::value_parser!(u32).range(1..))]
+    pub cache_mb: Option<u32>,
+}
+
+/// Where the server is reached.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, clap::Args)]
+#[serde(rename_all = "kebab-case", default)]
+pub struct AddressSettings {
     /// Host and port to listen on; a port alone is one of 127.0.0.1 [default: 127.0.0.1:8080]
     #[arg(long, env = "SVCTRACK_LISTEN", value_name = "HOST:PORT")]
     pub listen: Option<Listen>,
     /// How browsers reach the server [default: http:// and the listen address]
     #[arg(long, env = "SVCTRACK_PUBLIC_URL", value_name = "URL")]
     pub public_url: Option<String>,
-    /// Addresses or networks of proxies on other machines, separated by commas: what they pass on comes from many, so
-    /// that they have no cap on their connections [default: none]
-    #[arg(long, env = "SVCTRACK_TRUSTED_PROXIES", value_name = "ADDRESSES", value_delimiter = ',')]
-    pub trusted_proxies: Option<Vec<Proxy>>,
     /// Path of the browser script, for a proxy under your own name [default: /svctrack.js]
     #[arg(long, env = "SVCTRACK_SCRIPT_PATH", value_name = "PATH")]
     pub script_path: Option<String>,
     /// Beginning of the paths to which the script sends events [default: /analytics]
     #[arg(long, env = "SVCTRACK_TRACKING_PREFIX", value_name = "PATH")]
     pub tracking_prefix: Option<String>,
-    /// Memory for the store's cache, in MiB [default: 256]
-    #[arg(long, env = "SVCTRACK_CACHE_MB", value_name = "MIB", value_parser = clap::value_parser!(u32).range(1..))]
-    pub cache_mb: Option<u32>,
+}
+
+/// What may be given, by flag, environment or file; each line of the file has the name of its flag.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, clap::Args)]
+#[serde(rename_all = "kebab-case", default)]
+pub struct Given {
+    #[command(flatten)]
+    #[serde(skip)]
+    pub store: StoreSettings,
+    #[command(flatten)]
+    #[serde(skip)]
+    pub addresses: AddressSettings,
+    /// Addresses or networks of proxies on other machines, separated by commas: what they pass on comes from many, so
+    /// that they have no cap on their connections [default: none]
+    #[arg(long, env = "SVCTRACK_TRUSTED_PROXIES", value_name = "ADDRESSES", value_delimiter = ',')]
+    pub trusted_proxies: Option<Vec<Proxy>>,
     /// Requests a second of each token, with bursts of twice as many; 0 sets no limit [default: 150]
     #[arg(long, env = "SVCTRACK_RATE_LIMIT", value_name = "PER_SECOND")]
     pub rate_limit: Option<u32>,
@@ -109,20 +130,20 @@ pub struct Given {
 pub struct Config {
     /// Folder that holds the data.
     pub data: PathBuf,
+    /// Memory for the store's cache, in MiB.
+    pub cache_mb: u32,
     /// Host and port to listen on.
     pub listen: Listen,
     /// How browsers reach the server, if that is not the listen address.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub public_url: Option<String>,
-    /// Proxies on other machines, which have no cap on their connections.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub trusted_proxies: Vec<Proxy>,
     /// Path of the browser script.
     pub script_path: String,
     /// Beginning of the paths to which the script sends events.
     pub tracking_prefix: String,
-    /// Memory for the store's cache, in MiB.
-    pub cache_mb: u32,
+    /// Proxies on other machines, which have no cap on their connections.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub trusted_proxies: Vec<Proxy>,
     /// Requests a second of each token; 0 sets no limit.
     pub rate_limit: u32,
     /// Requests a second to the tracking routes of each tenant; 0 sets no limit.
@@ -170,12 +191,7 @@ impl Given {
     /// # Errors
     /// [`ConfigError::File`] when it cannot be read, or has a line that is not known.
     pub fn of_file(path: &Path) -> Result<Self, ConfigError> {
-        let failed = |cause: String| ConfigError::File(path.to_owned(), cause);
-        match regular_file::read_text(path) {
-            Ok(text) => read_file(&text).map_err(failed),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Self::default()),
-            Err(error) => Err(failed(error.to_string())),
-        }
+        read_if_there(path, read_file)
     }
 
     /// What is in force when `self` wins over `file`.
@@ -183,17 +199,19 @@ impl Given {
     /// # Errors
     /// [`ConfigError::Value`] for a value that cannot be used.
     pub fn over(self, file: Self) -> Result<Config, ConfigError> {
+        let (store, store_in_file) = (self.store, file.store);
+        let (addresses, in_file) = (self.addresses, file.addresses);
         let tenant = self.bootstrap_tenant.or(file.bootstrap_tenant);
         let token = self.bootstrap_token.or(file.bootstrap_token);
         let operator = self.bootstrap_operator_token.or(file.bootstrap_operator_token);
         Ok(Config {
-            data: self.data.or(file.data).unwrap_or_else(|| "./svctrack-data".into()),
-            listen: self.listen.or(file.listen).unwrap_or_default(),
-            public_url: self.public_url.or(file.public_url).map(check_url).transpose()?,
+            data: store.data.or(store_in_file.data).unwrap_or_else(|| "./svctrack-data".into()),
+            cache_mb: store.cache_mb.or(store_in_file.cache_mb).unwrap_or(256),
+            listen: addresses.listen.or(in_file.listen).unwrap_or_default(),
+            public_url: addresses.public_url.or(in_file.public_url).map(check_url).transpose()?,
+            script_path: read_script_path(addresses.script_path.or(in_file.script_path))?,
+            tracking_prefix: read_prefix(addresses.tracking_prefix.or(in_file.tracking_prefix))?,
             trusted_proxies: self.trusted_proxies.or(file.trusted_proxies).unwrap_or_default(),
-            script_path: read_script_path(self.script_path.or(file.script_path))?,
-            tracking_prefix: read_prefix(self.tracking_prefix.or(file.tracking_prefix))?,
-            cache_mb: self.cache_mb.or(file.cache_mb).unwrap_or(256),
             rate_limit: self.rate_limit.or(file.rate_limit).unwrap_or(DEFAULT_RATE_LIMIT),
             tracking_rate_limit: self.tracking_rate_limit.or(file.tracking_rate_limit).unwrap_or(0),
             tracking_daily_mb: self
@@ -209,15 +227,41 @@ impl Given {
     }
 }
 
-/// The settings of a file.
-fn read_file(text: &str) -> Result<Given, String> {
-    // An error has its line, but not the text of the line, which may be a secret.
-    let failed = |error: toml::de::Error| {
+/// The names of the settings that a configuration file has.
+///
+/// # Errors
+/// As [`Given::of_file`].
+pub fn names_in_file(path: &Path) -> Result<BTreeSet<String>, ConfigError> {
+    read_if_there(path, |text| {
+        let lines: BTreeMap<String, IgnoredAny> = parse(text)?;
+        Ok(lines.into_keys().collect())
+    })
+}
+
+/// What `read` makes of a file, or of one that is not there.
+fn read_if_there<T: Default>(
+    path: &Path,
+    read: impl FnOnce(&str) -> Result<T, String>,
+) -> Result<T, ConfigError> {
+    let failed = |cause: String| ConfigError::File(path.to_owned(), cause);
+    match regular_file::read_text(path) {
+        Ok(text) => read(&text).map_err(failed),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(T::default()),
+        Err(error) => Err(failed(error.to_string())),
+    }
+}
+
+/// Reads lines of a file. An error has its line, but not the text of the line, which may be a secret.
+fn parse<T: DeserializeOwned>(text: &str) -> Result<T, String> {
+    toml::from_str(text).map_err(|error: toml::de::Error| {
         let at = error.span().map_or(0, |span| span.start);
         format!("line {}: {}", line_of(text, at), error.message())
-    };
-    let lines: BTreeMap<toml::Spanned<String>, IgnoredAny> =
-        toml::from_str(text).map_err(failed)?;
+    })
+}
+
+/// The settings of a file.
+fn read_file(text: &str) -> Result<Given, String> {
+    let lines: BTreeMap<toml::Spanned<String>, IgnoredAny> = parse(text)?;
     let names = names();
     let unknown = lines.keys().find(|name| !names.contains(name.get_ref()));
     if let Some(unknown) = unknown {
@@ -226,14 +270,15 @@ fn read_file(text: &str) -> Result<Given, String> {
         let near = near.map(|near| format!(": did you mean `{near}`?")).unwrap_or_default();
         return Err(format!("line {line}: there is no setting `{name}`{near}"));
     }
-    toml::from_str(text).map_err(failed)
+    // Each group takes its own lines and leaves the others; read as one, an error would have lost its line.
+    Ok(Given { store: parse(text)?, addresses: parse(text)?, ..parse(text)? })
 }
 
 fn line_of(text: &str, at: usize) -> usize {
     text.get(..at).unwrap_or_default().matches('\n').count() + 1
 }
 
-/// The names of all settings, which are those of their flags.
+/// The names of all settings, which are those of their flags, in the order of these.
 fn names() -> Vec<String> {
     let command = Given::augment_args(clap::Command::new("svctrack"));
     command.get_arguments().filter_map(|flag| flag.get_long().map(str::to_owned)).collect()
@@ -347,9 +392,15 @@ impl Config {
         self.backup_every.map(|every| Schedule { folder, every, keep })
     }
 
-    /// What is in force, as the lines of a configuration file; without secrets.
-    pub fn to_toml(&self) -> String {
-        toml::to_string(self).unwrap_or_default()
+    /// What is in force, as the lines of a configuration file, each with a comment that says where its value is from;
+    /// without secrets.
+    pub fn to_toml(&self, source: impl Fn(&str) -> String) -> String {
+        let values = toml::Table::try_from(self).unwrap_or_default();
+        let line = |name: String| {
+            let value = values.get(&name)?;
+            Some(format!("{name} = {value}  # {}\n", source(&name)))
+        };
+        names().into_iter().filter_map(line).collect()
     }
 }
 
@@ -361,7 +412,7 @@ mod tests {
 
     #[test]
     fn a_flag_wins_over_the_file_and_the_file_over_the_default() {
-        let file: Given = toml::from_str("cache-mb = 64\nlog = \"debug\"").unwrap();
+        let file = read_file("cache-mb = 64\nlog = \"debug\"").unwrap();
         let flags = Given { log: Some("warn".into()), ..Given::default() };
         let config = flags.over(file).unwrap();
         assert_eq!((config.cache_mb, config.log.as_str()), (64, "warn"));
@@ -405,7 +456,8 @@ mod tests {
 
     #[test]
     fn a_port_in_the_file_is_one_of_the_loopback_address() {
-        let listen = |text: &str| read_file(text).map(|given| given.listen.unwrap().to_string());
+        let listen =
+            |text: &str| read_file(text).map(|given| given.addresses.listen.unwrap().to_string());
         assert_eq!(listen("listen = 8080").as_deref(), Ok("127.0.0.1:8080"));
         assert_eq!(listen("listen = \"localhost:8080\"").as_deref(), Ok("localhost:8080"));
         let said = listen("log = \"info\"\nlisten = \":80\"").unwrap_err();
@@ -426,17 +478,18 @@ mod tests {
             bootstrap_token: Some(token.reveal().into()),
             ..Given::default()
         };
-        let text = given.over(Given::default()).unwrap().to_toml();
-        assert!(toml::from_str::<Given>(&text).is_ok() && !text.contains("svt_"), "{text}");
+        let text = given.over(Given::default()).unwrap().to_toml(|name| format!("{name}'s"));
+        assert!(read_file(&text).is_ok() && !text.contains("svt_"), "{text}");
+        assert!(text.contains("cache-mb = 256  # cache-mb's\n"), "{text}");
     }
 
     #[test]
     fn values_that_cannot_be_used_are_refused() {
         let check = |given: Given| given.over(Given::default()).unwrap_err().to_string();
         for url in ["ftp://x", "x", "http://x?y", "http://x#y"] {
-            assert!(
-                check(Given { public_url: Some(url.into()), ..Given::default() }).contains(url)
-            );
+            let public_url = Some(url.into());
+            let addresses = AddressSettings { public_url, ..AddressSettings::default() };
+            assert!(check(Given { addresses, ..Given::default() }).contains(url));
         }
         let alone = Given { bootstrap_tenant: Some("x".into()), ..Given::default() };
         assert_eq!(check(alone.clone()), "bootstrap-tenant and bootstrap-token go together");

@@ -4,7 +4,7 @@ mod cli;
 
 use std::{io, path::Path, process::ExitCode};
 
-use clap::{Args, CommandFactory as _, Parser, Subcommand};
+use clap::{ArgMatches, Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use rustix::process::Signal;
 use svctrack_server::{
     config::{Config, ConfigError, FILE_NAME, Given},
@@ -60,21 +60,25 @@ enum Command {
 struct Serve {
     #[command(flatten)]
     given: Given,
-    /// Show the configuration in force and end
+    /// Show the configuration in force, and where each value is from, and end
     #[arg(long)]
     print_config: bool,
 }
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let matches = Cli::command().get_matches();
+    let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     cli::warn_of_unknown(&Cli::command());
     if let Err(error) = survive_large_files() {
         cli::tell(&format!("svctrack: a limit on the size of files would end it: {error}"));
     }
     let success = |()| ExitCode::SUCCESS;
     let done = match cli.command {
-        None => serve(cli.serve).map(success),
-        Some(Command::Serve(options)) => serve(options).map(success),
+        None => serve(cli.serve, &matches).map(success),
+        Some(Command::Serve(options)) => {
+            let matches = matches.subcommand_matches("serve").unwrap_or(&matches);
+            serve(options, matches).map(success)
+        }
         Some(Command::Tenant(command)) => cli::block_on(command.run()).map(success),
         Some(Command::Script(command)) => cli::block_on(command.run()).map(success),
         Some(Command::Compact(command)) => command.run().map(success),
@@ -103,10 +107,10 @@ fn survive_large_files() -> io::Result<()> {
     signal(SignalKind::from_raw(Signal::XFSZ.as_raw())).map(drop)
 }
 
-fn serve(options: Serve) -> Result<(), String> {
+fn serve(options: Serve, matches: &ArgMatches) -> Result<(), String> {
     let config = configure(options.given).map_err(|error| error.to_string())?;
     if options.print_config {
-        return cli::say(config.to_toml().trim_end());
+        return cli::print_config(&config, matches);
     }
     // Connections have threads of their own. What is done here must not block: it would hold up new ones, and a stop.
     let runtime = workers::runtime("main").map_err(|error| error.to_string())?;

@@ -190,7 +190,10 @@ mod tests {
     use std::{thread, time::Duration};
 
     use super::*;
-    use crate::{config::Given, store::Health};
+    use crate::{
+        config::{AddressSettings, Given},
+        store::Health,
+    };
 
     #[test]
     fn a_server_that_others_reach_without_tls_is_unprotected() {
@@ -205,8 +208,9 @@ mod tests {
             ("0.0.0.0", None, Some("10.0.0.0/8"), false),
         ] {
             let trusted_proxies = proxies.map(|proxies| vec![proxies.parse().unwrap()]);
-            let given =
-                Given { public_url: url.map(str::to_owned), trusted_proxies, ..Given::default() };
+            let public_url = url.map(str::to_owned);
+            let addresses = AddressSettings { public_url, ..AddressSettings::default() };
+            let given = Given { addresses, trusted_proxies, ..Given::default() };
             let config = given.over(Given::default()).unwrap();
             let is_unprotected = is_unprotected(address.parse().unwrap(), &config);
             assert_eq!(is_unprotected, expect, "{address} {url:?} {proxies:?}");

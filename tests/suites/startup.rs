@@ -1,6 +1,6 @@
 //! How the server starts, and when it refuses to.
 
-use std::{fs, path::Path, process::Stdio};
+use std::{collections::BTreeSet, fs, path::Path, process::Stdio};
 
 use serde_json::json;
 use svctrack_server::auth::Token;
@@ -268,9 +268,43 @@ async fn the_configuration_in_force_can_be_shown() {
     let output = command.output().await.unwrap();
     let said = String::from_utf8(output.stdout).unwrap();
     assert_eq!(
-        said.trim(),
-        "data = \"./svctrack-data\"\nlisten = \"127.0.0.1:2\"\nscript-path = \"/svctrack.js\"\ntracking-prefix = \"/analytics\"\ncache-mb = 64\nrate-limit = 150\ntracking-rate-limit = 0\ntracking-daily-mb = 1024\nbackup-keep = 7\nlog = \"warn\""
+        said,
+        r#"data = "./svctrack-data"  # default
+cache-mb = 64  # file svctrack.toml
+listen = "127.0.0.1:2"  # flag --listen
+script-path = "/svctrack.js"  # default
+tracking-prefix = "/analytics"  # default
+rate-limit = 150  # default
+tracking-rate-limit = 0  # default
+tracking-daily-mb = 1024  # default
+backup-keep = 7  # default
+log = "warn"  # environment SVCTRACK_LOG
+"#
     );
+}
+
+#[tokio::test]
+async fn a_command_offers_the_settings_that_it_uses_and_no_others() {
+    const STORE: &[&str] = &["--data", "--cache-mb"];
+    const ADDRESSES: &[&str] =
+        &["--data", "--listen", "--public-url", "--script-path", "--tracking-prefix"];
+    let folder = tempfile::tempdir().unwrap();
+    for (command_line, settings, own) in [
+        ("verify", STORE, &["--backup-to", "--json"][..]),
+        ("compact", STORE, &["--backup-to", "--json"]),
+        ("restore", STORE, &["--from", "--json"]),
+        ("script", ADDRESSES, &["--server", "--tenant", "--pinned", "--npm", "--json"]),
+    ] {
+        let output = command(folder.path()).args([command_line, "--help"]).output().await.unwrap();
+        let help = String::from_utf8(output.stdout).unwrap();
+        let flags = help.lines().filter_map(|line| {
+            let line = line.trim_start().trim_start_matches("-h, ");
+            line.starts_with("--").then(|| line.split_whitespace().next().unwrap())
+        });
+        let offered: BTreeSet<&str> = flags.collect();
+        let expected = [settings, own, &["--help"]].concat().into_iter().collect();
+        assert_eq!(offered, expected, "{command_line}");
+    }
 }
 
 #[tokio::test]

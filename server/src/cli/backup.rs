@@ -15,7 +15,7 @@ use svctrack_server::{
     store::embedded::{Manifest, check_archive, restore},
 };
 
-use super::{At, Given, say};
+use super::{At, Given, StoreSettings, say};
 
 /// `svctrack backup`.
 #[derive(Args)]
@@ -67,7 +67,7 @@ pub(crate) struct Restore {
     #[arg(long, value_name = "FILE")]
     from: PathBuf,
     #[command(flatten)]
-    given: Given,
+    store: StoreSettings,
     /// Print what was restored as JSON
     #[arg(long)]
     json: bool,
@@ -75,7 +75,8 @@ pub(crate) struct Restore {
 
 impl Restore {
     pub(crate) fn run(self) -> Result<(), String> {
-        let config = crate::configure(self.given).map_err(|error| error.to_string())?;
+        let given = Given { store: self.store, ..Given::default() };
+        let config = crate::configure(given).map_err(|error| error.to_string())?;
         let manifest = restore(&self.from, &config.data, config.cache_bytes());
         let manifest = manifest.map_err(|error| error.to_string())?;
         if self.json {

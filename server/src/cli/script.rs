@@ -10,7 +10,7 @@ use serde_json::Value;
 use svctrack_core::value::TenantId;
 use svctrack_server::{
     admin::Admin,
-    config::{Config, Given},
+    config::{AddressSettings, Config, Given, StoreSettings},
     script::{WASM_SOURCE, of_running, to_json},
 };
 use svctrack_web::{Loads, npm_package};
@@ -20,8 +20,11 @@ use super::{say, tell};
 /// `svctrack script`.
 #[derive(Args)]
 pub(crate) struct Script {
+    /// Folder that holds the data of the server [default: ./svctrack-data]
+    #[arg(long, env = "SVCTRACK_DATA", value_name = "FOLDER")]
+    data: Option<PathBuf>,
     #[command(flatten)]
-    given: Given,
+    addresses: AddressSettings,
     /// Address of a running server, such as http://127.0.0.1:8080 [default: the one that uses the data folder]
     #[arg(long, env = "SVCTRACK_SERVER", value_name = "URL")]
     server: Option<String>,
@@ -58,26 +61,30 @@ impl Script {
 
     /// What the running server says, but for what is given here; else what the settings say.
     async fn all(&self) -> Result<Value, String> {
-        let config = configure(self.given.clone())?;
+        let store = StoreSettings { data: self.data.clone(), ..StoreSettings::default() };
+        let addresses = self.addresses.clone();
+        let given = Given { store, addresses, ..Given::default() };
+        let config = crate::configure(given.clone()).map_err(|error| error.to_string())?;
         let loads = if self.pinned { Loads::ThisVersion } else { Loads::Newest };
         let (server, tenant) = (self.server.as_deref(), self.tenant);
         let Some((server, said)) = of_running(&config, server, tenant, loads).await? else {
             self.check_in_store(&config)?;
             return Ok(to_json(&config.addresses(&config.listen.own_url()), tenant, loads));
         };
-        let given = (&self.given.public_url, &self.given.script_path, &self.given.tracking_prefix);
-        if given == (&None, &None, &None) {
+        let AddressSettings { public_url, script_path, tracking_prefix, .. } = &self.addresses;
+        if (public_url, script_path, tracking_prefix) == (&None, &None, &None) {
             tell(&format!("svctrack: these are the settings of the server at {server}"));
             return Ok(said);
         }
         let as_text = |name: &str| said.get(name).and_then(Value::as_str).map(str::to_owned);
-        let of_server = Given {
+        let addresses = AddressSettings {
             public_url: as_text("publicUrl"),
             script_path: as_text("scriptPath"),
             tracking_prefix: as_text("trackingPrefix"),
-            ..Given::default()
+            listen: None,
         };
-        let merged = self.given.clone().over(of_server).map_err(|error| error.to_string())?;
+        let of_server = Given { addresses, ..Given::default() };
+        let merged = given.over(of_server).map_err(|error| error.to_string())?;
         tell(&format!(
             "svctrack: these are the settings of the server at {server}, but for those given here"
         ));
@@ -109,10 +116,6 @@ impl Script {
         tell(&format!("svctrack: {guess}{checked}"));
         Ok(())
     }
-}
-
-fn configure(given: Given) -> Result<Config, String> {
-    crate::configure(given).map_err(|error| error.to_string())
 }
 
 /// Says what a package is.

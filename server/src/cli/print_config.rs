@@ -1,0 +1,27 @@
+//! `svctrack serve --print-config`: the configuration in force, and where each value is from.
+
+use std::path::Path;
+
+use clap::{ArgMatches, Args as _, Command, parser::ValueSource};
+use svctrack_server::config::{Config, FILE_NAME, names_in_file};
+
+use super::say;
+use crate::Serve;
+
+/// Prints what is in force as lines of a configuration file.
+pub(crate) fn print_config(config: &Config, matches: &ArgMatches) -> Result<(), String> {
+    let command = Serve::augment_args(Command::new("serve"));
+    let in_file = names_in_file(Path::new(FILE_NAME)).map_err(|error| error.to_string())?;
+    let source = |name: &str| {
+        let flag = command.get_arguments().find(|flag| flag.get_long() == Some(name));
+        let given = flag.and_then(|flag| matches.value_source(flag.get_id().as_str()));
+        let variable = flag.and_then(|flag| flag.get_env()?.to_str());
+        match (given, variable) {
+            (Some(ValueSource::CommandLine), _) => format!("flag --{name}"),
+            (Some(ValueSource::EnvVariable), Some(variable)) => format!("environment {variable}"),
+            _ if in_file.contains(name) => format!("file {FILE_NAME}"),
+            _ => "default".to_owned(),
+        }
+    };
+    say(config.to_toml(source).trim_end())
+}
