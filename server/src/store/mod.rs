@@ -7,6 +7,8 @@
 
 #[allow(missing_docs, reason = "an engine is no part of the contract")]
 pub mod embedded;
+mod error;
+mod health;
 mod page;
 mod room;
 mod size;
@@ -18,11 +20,10 @@ use std::{
         Arc,
         atomic::{AtomicU64, Ordering},
     },
-    time::Duration,
 };
 
 use futures_util::future::BoxFuture;
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 use svctrack_core::{
     access::TenantChange,
     plan::{
@@ -32,18 +33,20 @@ use svctrack_core::{
     },
     schema::{Handling, ListQuery, ResourceDef, Shaped},
     tracking::{Event, activity::ActivityQuery, report::ReportQuery},
-    value::{IdSequence, Issue, ObjectId, RecordRef, TenantId, Timestamp},
+    value::{IdSequence, ObjectId, RecordRef, TenantId, Timestamp},
 };
 
 use tokio::sync::watch;
 
 use self::embedded::Manifest;
-pub(crate) use self::room::UNCOUNTED_BYTES;
 pub use self::{
+    error::StoreError,
+    health::{Checked, Condition, Health, Scrub},
     page::{Digest, Later, Next, Page, PageFor, Rewrite},
     room::{Room, RoomOf},
     times::ClockState,
 };
+pub(crate) use self::{health::as_text, room::UNCOUNTED_BYTES};
 use crate::auth::{KnownTenant, KnownToken, Tenant, TenantRecord, TokenRecord};
 
 /// One thing to be written, all of it or nothing.
@@ -84,10 +87,10 @@ pub enum Command {
         items: Vec<Item>,
         /// What the caller may do.
         access: Access,
-        /// What becomes of members that are not stored.
+        /// How members are handled that are not stored.
         handling: Handling,
     },
-    /// The same, with what becomes of each of them as the reply.
+    /// The same, with the outcome of each body as the reply.
     Import(Upserts),
     /// A new tenant, with its first token.
     AddTenant {
@@ -124,7 +127,7 @@ pub enum Command {
         /// Until when it is valid at the most.
         old_until: Timestamp,
     },
-    /// A token of the tenant, to count no more from the next request on.
+    /// Revokes a token of the tenant, from the next request on.
     RevokeToken {
         /// Its id.
         id: String,
@@ -133,9 +136,9 @@ pub enum Command {
     },
     /// Events taken in, in order.
     Track(Tracking),
-    /// Parked events of which it is marked that they may go on.
+    /// Processes parked events that are marked for it.
     Replay,
-    /// Those that wait behind an entry of the report.
+    /// Parked events of a report entry.
     ReplayEntry(ObjectId),
     /// An entry of the report, to be removed.
     DeleteEntry(ObjectId),
@@ -219,7 +222,7 @@ impl Rehearsal {
 pub struct Tracking {
     /// The events.
     pub events: Vec<Event>,
-    /// What their sender should fix: others that were refused or ignored, members that nobody reads.
+    /// What their sender should fix: rejected or ignored events, unknown members.
     pub findings: Vec<Finding>,
     /// When they were received.
     pub received_at: Timestamp,
@@ -229,7 +232,7 @@ pub struct Tracking {
     pub is_part: bool,
     /// Whether the next part of the body is about to come.
     pub goes_on: bool,
-    /// What their sender has had parked before, where it is known who that is.
+    /// The parked events of their sender today, where the sender is known.
     pub sender: Option<ParkedToday>,
 }
 
@@ -247,7 +250,7 @@ impl Tracking {
         }
     }
 
-    /// Has it received no earlier than what is stored. What nobody says the time of has happened when the clock says.
+    /// Sets times to no earlier than `stored`. An event without a date happened when it was received.
     fn not_before(&mut self, stored: Timestamp) {
         for event in &mut self.events {
             event.date.get_or_insert(self.received_at);
@@ -301,14 +304,14 @@ pub enum Expected {
     OneOf(Vec<(ObjectId, i64)>),
 }
 
-/// What became of a command.
+/// The outcome of a command.
 #[derive(Debug)]
 pub enum Reply {
     /// The record as it is now.
     Record(Answer),
     /// The record that was deleted, if there was one.
     Deleted(Option<Answer>),
-    /// What became of many bodies.
+    /// The outcome of many bodies.
     Upserted {
         /// The answer's JSON.
         text: String,
@@ -317,9 +320,9 @@ pub enum Reply {
         /// Names of what was sent and is not stored.
         ignored: Vec<String>,
     },
-    /// What became of each body.
+    /// The outcome of each body.
     Imported(Vec<Outcome>),
-    /// The token is kept, and what is kept of it.
+    /// The token is stored, as this record.
     TokenAdded(Box<TokenRecord>),
     /// How many tokens were revoked.
     TokensRevoked(usize),
@@ -336,7 +339,7 @@ pub enum Reply {
         /// Which of them are not stored, since they would have to wait and as many do as may.
         refused: Vec<usize>,
     },
-    /// So many parked events went on.
+    /// How many parked events were processed.
     WentOn(usize),
     /// Whether there was such an entry.
     EntryDeleted(bool),
@@ -388,163 +391,10 @@ pub struct Since {
     pub is_all: bool,
 }
 
-/// Why a store did not do what it was asked.
-#[derive(Debug, thiserror::Error)]
-pub enum StoreError {
-    /// The record is not there.
-    #[error("the record is not there")]
-    NotFound,
-    /// The tenant is not there.
-    #[error("the tenant is not there")]
-    TenantNotFound,
-    /// What was sent breaks a rule.
-    #[error("what was sent breaks a rule")]
-    Invalid(Vec<Issue>),
-    /// Another record is in the way.
-    #[error("another record is in the way")]
-    Conflict(Vec<Issue>),
-    /// The record is in another version than the caller expects.
-    #[error("the record is in another version")]
-    Changed,
-    /// The key of a call was sent with another body.
-    #[error("the key was sent with another body")]
-    KeyReused,
-    /// As many keys of calls are kept for the tenant as may be; for so long.
-    #[error("there are too many keys")]
-    KeysFull(Duration),
-    /// The event would have to wait, and as many wait as may.
-    #[error("too many events wait")]
-    ParkedFull,
-    /// The token that asks was revoked meanwhile.
-    #[error("the token was revoked")]
-    TokenRevoked,
-    /// The tenant's queue is full.
-    #[error("the queue is full")]
-    Busy,
-    /// The store cannot take or find anything now.
-    #[error("the store is not available: {0}")]
-    Unavailable(String),
-    /// The disk does not respond. Whether a command is carried out is not known: it may be once it does.
-    #[error("the disk does not respond, and the outcome is not known")]
-    Stalled,
-    /// There is no room on the disk.
-    #[error("there is no room on the disk")]
-    Full,
-    /// What is stored is damaged.
-    #[error("stored data is damaged: {cause}")]
-    Corrupted {
-        /// The record or activity, where it is known.
-        id: Option<ObjectId>,
-        /// What is wrong with it.
-        cause: String,
-    },
-    /// What was asked for is too large while so much else is on its way.
-    #[error("there is no room in memory")]
-    NoRoom,
-    /// The command broke down.
-    #[error("the command broke down: {0}")]
-    Internal(String),
-}
-
-impl StoreError {
-    /// Something that is stored is damaged.
-    pub(crate) fn corrupted(cause: impl ToString) -> Self {
-        Self::Corrupted { id: None, cause: cause.to_string() }
-    }
-
-    /// The same, of a record or an activity.
-    pub(crate) fn about(self, about: ObjectId) -> Self {
-        match self {
-            Self::Corrupted { id, cause } => Self::Corrupted { id: id.or(Some(about)), cause },
-            other => other,
-        }
-    }
-}
-
-/// How a store is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Health {
-    /// It reads and writes.
-    Ok,
-    /// It reads, and takes no writes until its disk does.
-    ReadOnly,
-    /// It has met an error and is opening its file again.
-    Recovering,
-    /// It has not come to the end of a write for long: its disk does not respond.
-    Stalled,
-    /// It has stopped.
-    Stopped,
-}
-
-impl Health {
-    /// All that there are.
-    pub const ALL: [Self; 5] =
-        [Self::Ok, Self::ReadOnly, Self::Recovering, Self::Stalled, Self::Stopped];
-
-    /// Its name in answers.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Ok => "ok",
-            Self::ReadOnly => "read_only",
-            Self::Recovering => "recovering",
-            Self::Stalled => "stalled",
-            Self::Stopped => "stopped",
-        }
-    }
-}
-
-/// How far a look at all that is stored has come.
-#[derive(Clone, Debug, Default)]
-pub struct Scrub {
-    /// How many tables have been looked at.
-    pub(crate) tables: usize,
-    /// The last key of the next one that has.
-    pub(crate) after: Option<Vec<u8>>,
-    /// How many rows have been.
-    pub rows: u64,
-    /// How many were damaged.
-    pub damaged: u64,
-    /// Whether all has been looked at.
-    pub is_over: bool,
-}
-
-/// The last look at all that is stored.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct Checked {
-    /// When it ended.
-    #[serde(serialize_with = "as_text")]
-    pub at: Timestamp,
-    /// How many rows there were.
-    pub rows: u64,
-    /// How many of them were damaged.
-    pub damaged: u64,
-}
-
-/// Writes a time, or none, as answers have it.
-pub(crate) fn as_text<S: Serializer>(
-    at: &(impl Into<Option<Timestamp>> + Copy),
-    to: S,
-) -> Result<S::Ok, S::Error> {
-    (*at).into().map(|at| at.to_string()).serialize(to)
-}
-
-/// How a store is, and its data.
-#[derive(Clone, Copy, Debug)]
-pub struct Condition {
-    /// How the store is.
-    pub health: Health,
-    /// How often requests have met damaged data since the start.
-    pub damaged: u64,
-    /// The last look at all of it, since the start.
-    pub checked: Option<Checked>,
-    /// How the clock stands against it, where they differ.
-    pub clock: Option<ClockState>,
-}
-
-/// Who asks for a command.
+/// The identity behind a command.
 #[derive(Clone, Debug)]
 pub struct Actor {
-    /// Whose data it is about.
+    /// The tenant whose data it is about.
     pub tenant: Tenant,
     /// Id of the token that asks; none on tracking routes.
     pub token: Option<String>,
@@ -678,10 +528,10 @@ pub trait Store: Send + Sync {
     /// Notes that a token was used; it is written along with another commit (R43).
     fn token_used(&self, token: &TokenRecord, now: Timestamp);
 
-    /// How the store is.
+    /// The health of the store.
     fn condition(&self) -> Condition;
 
-    /// Goes on with a look at all that is stored, a little.
+    /// Continues a scrub by a limited number of rows.
     fn scrub(&self, from: Scrub) -> BoxFuture<'_, Result<Scrub, StoreError>>;
 
     /// Writes all that is stored at one moment into a file, as a backup that is whole on disk when this answers.

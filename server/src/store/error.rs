@@ -1,0 +1,78 @@
+//! Why a store does not carry out a command or a read. The HTTP status of each cause is decided in [`crate::error`].
+
+use std::time::Duration;
+
+use svctrack_core::value::{Issue, ObjectId};
+
+/// Why a store did not do what it was asked.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// The record is not there.
+    #[error("the record is not there")]
+    NotFound,
+    /// The tenant is not there.
+    #[error("the tenant is not there")]
+    TenantNotFound,
+    /// What was sent breaks a rule.
+    #[error("what was sent breaks a rule")]
+    Invalid(Vec<Issue>),
+    /// Another record is in the way.
+    #[error("another record is in the way")]
+    Conflict(Vec<Issue>),
+    /// The record is in another version than the caller expects.
+    #[error("the record is in another version")]
+    Changed,
+    /// The key of a call was sent with another body.
+    #[error("the key was sent with another body")]
+    KeyReused,
+    /// The tenant has the maximum of keys; the time until one is free.
+    #[error("there are too many keys")]
+    KeysFull(Duration),
+    /// The event would be parked, and the maximum is parked already.
+    #[error("too many events wait")]
+    ParkedFull,
+    /// The token that asks was revoked meanwhile.
+    #[error("the token was revoked")]
+    TokenRevoked,
+    /// The tenant's queue is full.
+    #[error("the queue is full")]
+    Busy,
+    /// The store cannot take or find anything now.
+    #[error("the store is not available: {0}")]
+    Unavailable(String),
+    /// The disk does not respond. Whether a command is carried out is not known: it may be once it does.
+    #[error("the disk does not respond, and the outcome is not known")]
+    Stalled,
+    /// There is no room on the disk.
+    #[error("there is no room on the disk")]
+    Full,
+    /// What is stored is damaged.
+    #[error("stored data is damaged: {cause}")]
+    Corrupted {
+        /// The record or activity, where it is known.
+        id: Option<ObjectId>,
+        /// What is wrong with it.
+        cause: String,
+    },
+    /// The response is too large for the memory that others leave.
+    #[error("there is no room in memory")]
+    NoRoom,
+    /// The command broke down.
+    #[error("the command broke down: {0}")]
+    Internal(String),
+}
+
+impl StoreError {
+    /// Something that is stored is damaged.
+    pub(crate) fn corrupted(cause: impl ToString) -> Self {
+        Self::Corrupted { id: None, cause: cause.to_string() }
+    }
+
+    /// The same error about a record or an activity.
+    pub(crate) fn about(self, about: ObjectId) -> Self {
+        match self {
+            Self::Corrupted { id, cause } => Self::Corrupted { id: id.or(Some(about)), cause },
+            other => other,
+        }
+    }
+}
