@@ -51,7 +51,7 @@ pub(crate) const IDLE_TIMEOUT: Duration = Duration::from_secs(130);
 /// How long a body may take in all.
 pub(crate) const BODY_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// The least that must come of a body again and again: so many bytes, or the rest of it, within each such time.
+/// The minimum rate of a body: a number of bytes, or the rest of the body, within each period of this length.
 pub(crate) struct Pace {
     pub(crate) bytes: usize,
     pub(crate) within: Duration,
@@ -62,8 +62,8 @@ pub(crate) const SMALL_BODY_PACE: Pace = Pace { bytes: 10 * 1024, within: Durati
 /// The same of a body that takes much of the room for large ones: a slow mobile line keeps to it.
 pub(crate) const LARGE_BODY_PACE: Pace = Pace { bytes: 192 * 1024, within: Duration::from_secs(3) };
 
-/// What is left of a body when its request is answered is read and discarded, so that the next request can follow: if it
-/// is at most so many bytes, as of an event, and there within this time.
+/// The rest of a body after its response is read and discarded, so that the next request can follow: up to this size in
+/// bytes, as of an event, and within this time.
 pub(crate) const MAX_DISCARDED_BYTES: u64 = 64 * 1024;
 pub(crate) const DISCARD_TIMEOUT: Duration = Duration::from_millis(100);
 
@@ -124,8 +124,8 @@ pub(crate) const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// How long a stop waits for requests in flight, and again for what these have begun to read.
 pub(crate) const STOP_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// How long, once the server stops, an answer waits for its reader to take more of it.
-pub(crate) const STOP_STALL: Duration = Duration::from_secs(5);
+/// How long, once the server stops, an answer waits for its reader to take more of it. Tests do not wait as long.
+pub(crate) const STOP_STALL: Duration = Duration::from_millis(if cfg!(test) { 20 } else { 5_000 });
 
 /// Longest `Link` to a next page, in bytes: nginx takes 4 KiB of headers from a server behind it, and the others have
 /// less than half of that.

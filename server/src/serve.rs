@@ -28,19 +28,17 @@ use tokio::{
     runtime::Handle,
     sync::watch,
 };
-use tokio_io_timeout::TimeoutStream;
 
 use crate::{
+    client_stream::ClientStream,
     connections::{Connections, Waiting},
     head_timer::HeadTimer,
     incoming::Incoming,
     limits::{
-        ACCEPT_PAUSE, ANSWER_STALL, HEAD_TIMEOUT, IDLE_TIMEOUT, MAX_CONNECTIONS,
-        MAX_CONNECTIONS_PER_ADDRESS, MAX_HEAD_BYTES, MAX_HEADERS, RESERVED_FILES, STOP_TIMEOUT,
+        ACCEPT_PAUSE, HEAD_TIMEOUT, IDLE_TIMEOUT, MAX_CONNECTIONS, MAX_CONNECTIONS_PER_ADDRESS,
+        MAX_HEAD_BYTES, MAX_HEADERS, RESERVED_FILES, STOP_TIMEOUT,
     },
     proxies::Proxies,
-    short_writes::ShortWrites,
-    stopping::EndsWithStop,
     workers::Workers,
 };
 
@@ -137,9 +135,7 @@ async fn connection<E>(
 {
     // Answers are small and written whole, so waiting for more to send only delays them.
     let _ = stream.set_nodelay(true);
-    let stream = EndsWithStop::new(ShortWrites::new(stream, endpoint.clone()), stopping);
-    let mut stream = TimeoutStream::new(stream);
-    stream.set_write_timeout(Some(ANSWER_STALL));
+    let stream = ClientStream::new(stream, endpoint.clone(), stopping);
     let timer = HeadTimer::new(waiting.clone(), IDLE_TIMEOUT);
     let service = service_fn(move |request: hyper::Request<Received>| {
         let (endpoint, waiting) = (endpoint.clone(), waiting.clone());
@@ -152,7 +148,7 @@ async fn connection<E>(
         .header_read_timeout(HEAD_TIMEOUT)
         .max_buf_size(MAX_HEAD_BYTES)
         .max_headers(MAX_HEADERS);
-    let connection = builder.serve_connection(TokioIo::new(Box::pin(stream)), service);
+    let connection = builder.serve_connection(TokioIo::new(stream), service);
     if let Err(error) = watcher.watch(connection).await {
         tracing::debug!(cause = %error, "a connection broke off");
     }
@@ -222,6 +218,7 @@ mod tests {
     use tokio::sync::oneshot;
 
     use super::*;
+    use crate::limits::ANSWER_STALL;
 
     #[tokio::test]
     async fn an_answer_that_nobody_takes_is_given_up() {

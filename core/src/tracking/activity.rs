@@ -7,7 +7,7 @@ use crate::{
     plan::{Activity, ParkedEvent},
     resources::{end_user, settings::activity_retention_days},
     schema::{
-        Filter, ListLimits,
+        Filter,
         filter::{Comparison, Condition, Operand, split_operator, texts_of},
         list::{
             COMPANY_NAMES, PairReader, Read, parse_after, parse_bool, parse_limit, parse_select,
@@ -22,9 +22,6 @@ use crate::{
 
 /// The parameters of a list that are no properties.
 const PARAMETERS: [&str; 7] = ["from", "to", "sort", "select", "limit", "after", "count"];
-
-/// How many activities a list returns (R38).
-pub const LIST: ListLimits = ListLimits { default: 100, max: 2_000 };
 
 /// In which order activities are listed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -97,7 +94,7 @@ impl ActivityQuery {
             select: None,
             count: false,
             order: ActivityOrder::default(),
-            limit: LIST.default,
+            limit: ACTIVITY.list.default,
             after: None,
         }
     }
@@ -133,7 +130,7 @@ impl ActivityQuery {
             "passive" => reader.set(&mut self.passive, parse_bool(name, value).map(Some)),
             "sort" => reader.set(&mut self.order, ActivityOrder::parse(name, value)),
             "select" => self.select = parse_select(ACTIVITY.rows, value, reader),
-            "limit" => reader.set(&mut self.limit, parse_limit(value, LIST)),
+            "limit" => reader.set(&mut self.limit, parse_limit(value, ACTIVITY.list)),
             "after" => reader.set(&mut self.after, parse_after(value).map(Some)),
             // It is a property too.
             "count" if value.parse::<i64>().is_err() => {
@@ -278,7 +275,7 @@ fn weight(weight: f64) -> Json {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use crate::{
         plan::Route,
@@ -305,7 +302,7 @@ mod tests {
         Timestamp::parse(text).unwrap()
     }
 
-    fn activity() -> Activity {
+    pub(in crate::tracking) fn sample() -> Activity {
         Activity {
             id: id(ID),
             company_id: Some(id(ID)),
@@ -330,7 +327,7 @@ mod tests {
     fn an_activity_is_asked_for_by_all_that_a_query_says() {
         let check = |query: &str, expect: bool| {
             let query = read(query).unwrap();
-            assert_eq!(query.admits(&activity(), None, None), expect, "{query:?}");
+            assert_eq!(query.admits(&sample(), None, None), expect, "{query:?}");
         };
         for admitted in [
             "limit=1",
@@ -354,9 +351,9 @@ mod tests {
             check(other, false);
         }
         let all = read("limit=1").unwrap();
-        assert!(all.admits(&activity(), Some(&[id(OTHER), id(ID)]), Some(id(OTHER))));
-        assert!(!all.admits(&activity(), Some(&[id(OTHER)]), None));
-        assert!(!all.admits(&activity(), None, Some(id(ID))));
+        assert!(all.admits(&sample(), Some(&[id(OTHER), id(ID)]), Some(id(OTHER))));
+        assert!(!all.admits(&sample(), Some(&[id(OTHER)]), None));
+        assert!(!all.admits(&sample(), None, Some(id(ID))));
     }
 
     #[test]

@@ -1,7 +1,6 @@
 //! The properties of an activity and of an entry of the report, as lists answer them (R38, R42): by these they are
 //! filtered, these are the columns of a list as CSV (R50), and as these the API describes them.
 
-use super::{activity, report};
 use crate::{
     plan::Route,
     schema::{Kind, ResourceDef, Row},
@@ -13,7 +12,12 @@ pub static ACTIVITY: ResourceDef = ResourceDef {
     path: "activities",
     doc: "Something that an end user did.",
     rows: &[
-        row("_id", Kind::Id, "Id of the activity; ids ascend in the order of storing.").required(),
+        row(
+            "_id",
+            Kind::Id,
+            "Id of the activity; the ids of a tenant ascend in the order of storing.",
+        )
+        .required(),
         row("companyId", Kind::Reference, "Company of the user when it was stored.")
             .refers("company"),
         row("endUserId", Kind::Reference, "The end user.").refers("enduser").required(),
@@ -41,7 +45,6 @@ pub static ACTIVITY: ResourceDef = ResourceDef {
         row("route", Kind::Text, "How it came in.").one_of(&Route::NAMES).required(),
         row("messageId", Kind::Key, "The sender's id of the event."),
     ],
-    list: activity::LIST,
     ..ResourceDef::PLAIN
 };
 
@@ -59,7 +62,6 @@ pub static ENTRY: ResourceDef = ResourceDef {
         row("count", Kind::Integer, "How often it was seen.").required(),
         row("sample", Kind::Object, "What was sent, in short.").required(),
     ],
-    list: report::LIST,
     ..ResourceDef::PLAIN
 };
 
@@ -72,7 +74,8 @@ const fn row(name: &'static str, kind: Kind, doc: &'static str) -> Row {
 mod tests {
     use super::*;
     use crate::{
-        plan::{Activity, Finding},
+        plan::Finding,
+        tracking::{activity, report},
         value::{Document, ObjectId, Timestamp},
     };
 
@@ -94,25 +97,7 @@ mod tests {
 
     #[test]
     fn there_is_a_row_for_each_property() {
-        let activity = Activity {
-            id: ObjectId::MIN,
-            company_id: None,
-            end_user_id: ObjectId::MIN,
-            action: String::new(),
-            asset: None,
-            project: None,
-            info: None,
-            count: 1,
-            weight: 1.0,
-            passive: false,
-            date: Timestamp::MIN,
-            received_at: Timestamp::MIN,
-            route: Route::Bulk,
-            message_id: None,
-            asset_id: None,
-            project_id: None,
-        };
-        check(&ACTIVITY, &activity::answer(&activity, None));
+        check(&ACTIVITY, &activity::answer(&activity::tests::sample(), None));
         let finding = Finding {
             route: Route::Bulk,
             code: "x",

@@ -18,7 +18,7 @@ use crate::{
         ticket::{self, TICKET},
     },
     schema::{
-        Filter, ListLimits, ResourceDef,
+        Filter, ResourceDef,
         list::{PairReader, Read, parse_after, parse_bool, parse_limit, parse_select, parse_time},
     },
     value::{
@@ -29,9 +29,6 @@ use crate::{
 
 /// The parameters of a list that are no properties.
 const PARAMETERS: [&str; 5] = ["from", "select", "limit", "after", "count"];
-
-/// How many entries of the report a list returns.
-pub const LIST: ListLimits = ListLimits { default: 100, max: 2_000 };
 
 /// Something that is found about an event while it is taken in.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -472,7 +469,7 @@ impl ReportQuery {
             filters: Vec::new(),
             select: None,
             count: false,
-            limit: LIST.default,
+            limit: ENTRY.list.default,
             after: None,
         };
         let mut reader = PairReader::default();
@@ -486,7 +483,7 @@ impl ReportQuery {
         match name {
             "from" => reader.set(&mut self.from, parse_time(name, value).map(Some)),
             "select" => self.select = parse_select(ENTRY.rows, value, reader),
-            "limit" => reader.set(&mut self.limit, parse_limit(value, LIST)),
+            "limit" => reader.set(&mut self.limit, parse_limit(value, ENTRY.list)),
             "after" => reader.set(&mut self.after, parse_after(value).map(Some)),
             // It is a property too.
             "count" if value.parse::<i64>().is_err() => {

@@ -83,7 +83,7 @@ impl fmt::Display for ObjectId {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IdSequence {
     seconds: u32,
-    store: [u8; 5],
+    tenant: [u8; 5],
     counter: u32,
 }
 
@@ -91,8 +91,8 @@ impl IdSequence {
     const COUNTER_LIMIT: u32 = 1 << 24;
 
     /// A new sequence with its five bytes, which are kept.
-    pub fn new(store: [u8; 5]) -> Self {
-        Self { seconds: 0, store, counter: 0 }
+    pub fn new(tenant: [u8; 5]) -> Self {
+        Self { seconds: 0, tenant, counter: 0 }
     }
 
     /// The sequence that goes on after `last`, the latest id that was given.
@@ -101,7 +101,7 @@ impl IdSequence {
         let counter = u32::from_be_bytes([0, c0, c1, c2]);
         Self {
             seconds: u32::from_be_bytes([s0, s1, s2, s3]),
-            store: [r0, r1, r2, r3, r4],
+            tenant: [r0, r1, r2, r3, r4],
             counter: counter + 1,
         }
     }
@@ -129,7 +129,7 @@ impl IdSequence {
 
     fn assemble(&self) -> ObjectId {
         let [s0, s1, s2, s3] = self.seconds.to_be_bytes();
-        let [r0, r1, r2, r3, r4] = self.store;
+        let [r0, r1, r2, r3, r4] = self.tenant;
         let [_, c0, c1, c2] = self.counter.to_be_bytes();
         ObjectId([s0, s1, s2, s3, r0, r1, r2, r3, r4, c0, c1, c2])
     }

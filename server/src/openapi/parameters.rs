@@ -11,9 +11,8 @@ use svctrack_core::{
         list::{COMPANY_NAMES, MAX_SEARCH_CHARS},
     },
     tracking::{
-        activity::{self, ActivityOrder},
+        activity::ActivityOrder,
         listed::{ACTIVITY, ENTRY},
-        report,
     },
 };
 
@@ -228,7 +227,7 @@ pub(super) fn activity_parameters() -> Vec<Value> {
             sort,
             json!({ "type": "string", "enum": ActivityOrder::NAMES, "default": "-_id" }),
         ),
-        limit(activity::LIST),
+        limit(ACTIVITY.list),
         after("Only those behind the one with this `_id`, the last of the page before."),
         select(),
         count_or_filter(),
@@ -259,7 +258,7 @@ pub(super) fn report_parameters() -> Vec<Value> {
             json!({ "type": "string" }),
         ),
         time("from", "Only what was seen at this time or later."),
-        limit(report::LIST),
+        limit(ENTRY.list),
         after("Only those behind the one with this `_id`, the last of the page before."),
         select(),
         count_or_filter(),

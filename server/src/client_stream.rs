@@ -1,0 +1,216 @@
+//! The stream of a connection, as hyper writes to it. Its writes differ from those of the socket in three ways:
+//!
+//! - A short response is sent in one piece: its head and its body are apart in memory, and to copy them costs less than
+//!   to have the system collect them.
+//! - A response that hyper makes itself gets the headers and the body that all others have.
+//! - A write fails when the client takes nothing of it for long, and soon once the server stops.
+
+use std::{
+    io::{self, IoSlice},
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll, ready},
+};
+
+use futures_util::future::BoxFuture;
+use poem::{Endpoint, Response};
+use tokio::{
+    io::{AsyncRead, AsyncWrite, ReadBuf},
+    sync::watch,
+    time::{sleep, timeout},
+};
+
+use crate::{
+    bare_answers::completed,
+    limits::{ANSWER_STALL, SHORT_WRITE_BYTES, STOP_STALL},
+};
+
+/// The stream `S` of a connection to a client of the endpoint `E`.
+pub(crate) struct ClientStream<S, E> {
+    stream: S,
+    endpoint: Arc<E>,
+    /// The rest of a response that is sent in place of one of hyper.
+    owed: Vec<u8>,
+    stopping: watch::Receiver<bool>,
+    /// Ends when a write has waited for its client for too long; none while no write waits.
+    stall: Option<BoxFuture<'static, ()>>,
+}
+
+impl<S, E> ClientStream<S, E> {
+    /// A connection of a server for which `stopping` becomes true when it stops.
+    pub(crate) fn new(stream: S, endpoint: Arc<E>, stopping: watch::Receiver<bool>) -> Self {
+        Self { stream, endpoint, owed: Vec::new(), stopping, stall: None }
+    }
+
+    /// The outcome of a write, which is an error when its client has had enough time.
+    fn unless_stalled<T>(
+        &mut self,
+        context: &mut Context<'_>,
+        written: Poll<io::Result<T>>,
+    ) -> Poll<io::Result<T>> {
+        if written.is_ready() {
+            self.stall = None;
+            return written;
+        }
+        let stopping = &self.stopping;
+        let stall = self.stall.get_or_insert_with(|| Box::pin(stalled(stopping.clone())));
+        stall.as_mut().poll(context).map(|()| Err(io::ErrorKind::TimedOut.into()))
+    }
+}
+
+/// Waits for as long as a client may take nothing of a write.
+async fn stalled(mut stopping: watch::Receiver<bool>) {
+    let stopped = async {
+        // Where nobody can stop the server any more, it has stopped.
+        let _ = stopping.wait_for(|stopping| *stopping).await;
+        sleep(STOP_STALL).await;
+    };
+    let _ = timeout(ANSWER_STALL, stopped).await;
+}
+
+impl<S: AsyncWrite + Unpin, E> ClientStream<S, E> {
+    fn poll_owed(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        while !self.owed.is_empty() {
+            let sent = ready!(Pin::new(&mut self.stream).poll_write(context, &self.owed))?;
+            if sent == 0 {
+                return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));
+            }
+            self.owed.drain(..sent);
+        }
+        Pin::new(&mut self.stream).poll_flush(context)
+    }
+}
+
+/// Copies all pieces into `whole`, if they fit; returns their length.
+fn gather(pieces: &[IoSlice<'_>], whole: &mut [u8]) -> Option<usize> {
+    let mut length = 0;
+    for piece in pieces {
+        let end = length + piece.len();
+        whole.get_mut(length..end)?.copy_from_slice(piece);
+        length = end;
+    }
+    Some(length)
+}
+
+impl<S: AsyncRead + Unpin, E> AsyncRead for ClientStream<S, E> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        into: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_read(context, into)
+    }
+}
+
+impl<S, E> AsyncWrite for ClientStream<S, E>
+where
+    S: AsyncWrite + Unpin,
+    E: Endpoint<Output = Response>,
+{
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.stream).poll_write(context, bytes);
+        self.unless_stalled(context, written)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        pieces: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let mut whole = [0; SHORT_WRITE_BYTES];
+        let whole = gather(pieces, &mut whole).and_then(|length| whole.get(..length));
+        if let Some(answer) = whole
+            && let Some(completed) = completed(&*self.endpoint, answer)
+        {
+            self.owed = completed;
+            return Poll::Ready(Ok(answer.len()));
+        }
+        let stream = Pin::new(&mut self.stream);
+        let written = match whole {
+            Some(whole) => stream.poll_write(context, whole),
+            None => stream.poll_write_vectored(context, pieces),
+        };
+        self.unless_stalled(context, written)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        true
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let flushed = self.poll_owed(context);
+        self.unless_stalled(context, flushed)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        ready!(self.as_mut().poll_flush(context))?;
+        Pin::new(&mut self.stream).poll_shutdown(context)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use poem::endpoint::make_sync;
+    use tokio::{
+        io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream, duplex},
+        task::JoinHandle,
+        time::Instant,
+    };
+
+    use super::*;
+
+    /// A write of 100 bytes to a client that reads from the other end, which holds 10 of them.
+    fn write(stopping: &watch::Sender<bool>) -> (JoinHandle<io::Result<()>>, DuplexStream) {
+        let (near, far) = duplex(10);
+        let endpoint = Arc::new(make_sync(|_| Response::default()));
+        let mut near = ClientStream::new(near, endpoint, stopping.subscribe());
+        (tokio::spawn(async move { near.write_all(&[0; 100]).await }), far)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_write_waits_for_its_client_for_long_and_not_while_the_server_stops() {
+        for (is_stopping, limit) in [(false, ANSWER_STALL), (true, STOP_STALL)] {
+            let (begun, stopping) = (Instant::now(), watch::Sender::new(is_stopping));
+            let (writing, _far) = write(&stopping);
+            assert_eq!(writing.await.unwrap().unwrap_err().kind(), io::ErrorKind::TimedOut);
+            assert!((limit..limit + STOP_STALL).contains(&begun.elapsed()), "{is_stopping}");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_write_that_waits_when_the_server_stops_fails_soon() {
+        let stopping = watch::Sender::new(false);
+        let (writing, _far) = write(&stopping);
+        sleep(ANSWER_STALL / 2).await;
+        assert!(!writing.is_finished());
+        let stopped = Instant::now();
+        stopping.send_replace(true);
+        assert_eq!(writing.await.unwrap().unwrap_err().kind(), io::ErrorKind::TimedOut);
+        assert!(stopped.elapsed() < 2 * STOP_STALL);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_client_that_reads_slowly_has_the_whole_answer() {
+        let stopping = watch::Sender::new(true);
+        let (writing, mut far) = write(&stopping);
+        for _ in 0..20 {
+            sleep(STOP_STALL / 2).await;
+            let _ = far.read(&mut [0; 10]).await.unwrap();
+        }
+        assert!(writing.await.unwrap().is_ok());
+    }
+
+    #[test]
+    fn pieces_are_copied_in_order_while_they_fit() {
+        let pieces = [b"head".as_slice(), b"", b"body"].map(IoSlice::new);
+        for (room, expected) in [(9, Some(8)), (8, Some(8)), (7, None)] {
+            let mut whole = vec![0; room];
+            assert_eq!(gather(&pieces, &mut whole), expected, "room for {room}");
+            assert!(expected.is_none_or(|length| whole.get(..length) == Some(b"headbody")));
+        }
+    }
+}
