@@ -1,5 +1,4 @@
-//! Bodies: read under a cap that counts what is decoded, as fast as they must come, and within a budget for the whole
-//! process.
+//! Request bodies: read under a cap on the decoded bytes, a minimum rate, and a memory budget of the whole process.
 
 use std::{
     io::{self, Read as _},
@@ -32,7 +31,7 @@ use crate::{
     senders::Address,
 };
 
-/// What some editors and exporters write before a text, to say that it is UTF-8.
+/// Some editors and exporters write it before a text, to mark it as UTF-8.
 const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 
 /// Media types that a form can have.
@@ -67,7 +66,8 @@ impl BodyBudget {
     /// (R50).
     ///
     /// # Errors
-    /// [`Error::TooLarge`], [`Error::UnsupportedEncoding`] for another one than gzip, [`Error::BodyTimeout`], [`Error::BodyBroken`], [`Error::Overloaded`].
+    /// [`Error::TooLarge`], [`Error::UnsupportedEncoding`] for another one than gzip, [`Error::BodyTimeout`],
+    /// [`Error::BodyBroken`], [`Error::Overloaded`].
     pub(crate) async fn read(
         &self,
         request: &mut Request,
@@ -148,7 +148,7 @@ impl<'a> Arriving<'a> {
         Ok(if whole.is_empty() { first } else { whole.freeze() })
     }
 
-    /// The next piece, of which `had` bytes have come before; none when that was all.
+    /// The next piece after the first `had` bytes; none at the end of the body.
     async fn next(
         &self,
         sent: &mut BoxBody<Bytes, io::Error>,
@@ -167,7 +167,7 @@ impl<'a> Arriving<'a> {
         frame.transpose().map_err(|error| Error::BodyBroken(broken(&error)))
     }
 
-    /// Whether one of so many bytes takes much of its room, for which others may wait.
+    /// Whether a body of `bytes` takes much of its room, for which others may wait.
     fn is_large(&self, bytes: usize) -> bool {
         bytes > self.large_from()
     }
@@ -176,7 +176,7 @@ impl<'a> Arriving<'a> {
         if self.is_packed { MAX_EVENT_BYTES } else { MAX_RECORD_BYTES }
     }
 
-    /// How fast it must come, of which so many bytes have.
+    /// The minimum rate of a body with `arrived` bytes so far.
     fn pace(&self, arrived: usize) -> &'static Pace {
         match self.is_large(self.declared.unwrap_or(arrived)) {
             true => &LARGE_BODY_PACE,
@@ -184,14 +184,14 @@ impl<'a> Arriving<'a> {
         }
     }
 
-    /// How many bytes to hold when so many have arrived, so that they are not copied at each piece: what is declared,
-    /// but not much more than has come.
+    /// The capacity in bytes to reserve after `arrived` bytes, so that they are not copied at each piece: the declared
+    /// length, but not much more than has arrived.
     fn ahead(&self, arrived: usize) -> usize {
         let at_most = MAX_RECORD_BYTES.max(4 * arrived);
         self.declared.unwrap_or(arrived).min(at_most).max(arrived)
     }
 
-    /// Takes room for what has arrived.
+    /// Takes room for the bytes that have arrived.
     async fn make_room(&mut self, arrived: usize) -> Result<(), Error> {
         if arrived <= FREE_BODY_BYTES {
             return Ok(());
@@ -220,8 +220,8 @@ impl<'a> Arriving<'a> {
         Ok(())
     }
 
-    /// Unpacks it: it is measured first, so that there is room for it before it is held. What it came as has room of
-    /// another kind, so that nobody who holds it has what others of its kind wait for.
+    /// Unpacks the body. It is measured first, so that its room is taken before it is held. Packed bytes have room of
+    /// another kind, so that no body holds room that others need to be unpacked.
     async fn decode(self, packed: Bytes, max: usize) -> Result<(Bytes, Option<Place<'a>>), Error> {
         let measured = packed.clone();
         let arrived = apart(packed.len(), move || unpack(&measured, max, &mut io::sink())).await?;
@@ -241,7 +241,7 @@ impl<'a> Arriving<'a> {
 }
 
 impl BodyBudget {
-    /// The room for bodies of so many bytes.
+    /// The room for a body of `bytes`.
     fn of_size(&self, bytes: usize) -> &BodyRoom {
         if bytes > MAX_RECORD_BYTES { &self.large } else { &self.small }
     }
@@ -252,9 +252,9 @@ fn patience(is_large: bool) -> Duration {
     if is_large { LARGE_BODY_BUDGET_WAIT } else { BODY_BUDGET_WAIT }
 }
 
-/// How a body comes along.
+/// The progress of a body on its way.
 pub(crate) struct Progress {
-    /// When it last was as fast as it must be.
+    /// When it last met its pace.
     since: Instant,
     /// Bytes that have come since.
     bytes: usize,
@@ -265,7 +265,7 @@ impl Progress {
         Self { since: Instant::now(), bytes: 0 }
     }
 
-    /// When more of it must have come.
+    /// When it must meet its pace again.
     pub(crate) fn deadline(&self, pace: &Pace) -> Instant {
         self.since + pace.within
     }
@@ -277,13 +277,13 @@ impl Progress {
         }
     }
 
-    /// Leaves out a time in which it could not come.
+    /// Leaves out a time in which the body was not read.
     pub(crate) fn pause(&mut self, time: Duration) {
         self.since += time;
     }
 }
 
-/// Unpacks `packed` into `out`; returns how many bytes it came to.
+/// Unpacks `packed` into `out`; returns the number of unpacked bytes.
 fn unpack(packed: &[u8], max: usize, out: &mut impl io::Write) -> Result<usize, Error> {
     let mut reader = MultiGzDecoder::new(packed).take(max as u64 + 1);
     let bytes = io::copy(&mut reader, out).map_err(|error| Error::BodyBroken(broken(&error)))?;
@@ -291,7 +291,7 @@ fn unpack(packed: &[u8], max: usize, out: &mut impl io::Write) -> Result<usize, 
     if bytes > max { Err(Error::TooLarge(max)) } else { Ok(bytes) }
 }
 
-/// Does a work on so many bytes: a large one where it holds up no other request.
+/// Does `work` on `bytes`; on a thread for blocking work when there are many, so that no other request waits.
 async fn apart<T: Send + 'static>(
     bytes: usize,
     work: impl FnOnce() -> Result<T, Error> + Send + 'static,
@@ -330,8 +330,8 @@ fn parameter<'r>(request: &'r Request, name: &str) -> Option<&'r str> {
     Some(value.trim().trim_matches('"'))
 }
 
-/// Refuses what a page of another site can have a browser send with the credentials of HTTP Basic that it remembers: a
-/// form, or a body of no type. For any other type or method a browser asks first (CORS), and is not allowed to.
+/// Rejects a write that a page of another site can have a browser send with remembered HTTP Basic credentials: a form, or
+/// a body without a type. For any other type or method the browser sends a CORS preflight, which is not allowed.
 ///
 /// # Errors
 /// [`Error::Unsupported`].
@@ -349,7 +349,7 @@ fn media_type(request: &Request) -> Option<&str> {
     request.content_type()?.split(';').next().map(str::trim)
 }
 
-/// Refuses a body that is not said to be JSON, on routes that take nothing else.
+/// Rejects a body whose media type is not JSON, on routes that accept nothing else.
 ///
 /// # Errors
 /// [`Error::Unsupported`].
@@ -370,7 +370,7 @@ mod tests {
     const KIB: usize = 1024;
     const MIB: usize = 1024 * KIB;
 
-    /// What becomes of a body of pieces, each of so many bytes after so many milliseconds.
+    /// Reads a body of pieces, each a delay in milliseconds and a size in bytes; returns its length or the status.
     async fn read(
         budget: &BodyBudget,
         declared: Option<usize>,

@@ -1,5 +1,5 @@
-//! BodyRoom in memory for bodies. A body takes it as its bytes arrive, whatever length it declares; one tenant and one
-//! address may have a share of it. Where it is short,
+//! Room in memory for bodies. A body takes it as its bytes arrive, whatever length it declares; a tenant and an address
+//! have a limited share of it. When it is short,
 //!
 //! - a body waits when otherwise too little would be left for those under way to be completed, so that none waits for
 //!   another one that waits for it;
@@ -21,7 +21,7 @@ use tokio::{
 
 use crate::{error::Error, limits::GIVES_WAY_AFTER, senders::Address};
 
-/// Whose a body is.
+/// The tenant and the address of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Owner {
     /// None where the body names it.
@@ -30,10 +30,10 @@ pub(crate) struct Owner {
     pub(crate) address: Option<Address>,
 }
 
-/// BodyRoom for all bodies of a kind.
+/// The room for all bodies of a kind.
 pub(crate) struct BodyRoom {
     bytes: usize,
-    /// What one tenant, and one address, may have of them.
+    /// Bytes that one tenant, and one address, may have.
     share: usize,
     bodies: Mutex<Bodies>,
 }
@@ -76,7 +76,7 @@ pub(crate) struct Place<'r> {
     changed: Arc<Notify>,
 }
 
-/// What a body asks for.
+/// The room that a body needs.
 pub(crate) struct Need {
     /// Bytes that have arrived.
     pub(crate) arrived: usize,
@@ -84,7 +84,7 @@ pub(crate) struct Need {
     pub(crate) coming: usize,
     /// When its sender last made progress.
     pub(crate) progress: Instant,
-    /// How long it may wait.
+    /// How long it may wait for room.
     pub(crate) patience: Duration,
 }
 
@@ -289,7 +289,7 @@ impl<'r> Place<'r> {
         std::ptr::eq(self.room, room)
     }
 
-    /// Takes room for what has arrived; waits for it, but not for ever.
+    /// Takes room for the bytes that have arrived; waits for it, but not indefinitely.
     ///
     /// # Errors
     /// [`Error::Overloaded`] when there is none in time, or it had to give way.
@@ -378,7 +378,7 @@ mod tests {
         Owner { address: Some(address.parse::<IpAddr>().unwrap().into()), ..owner }
     }
 
-    /// A body of which so much has arrived and so much is to come, whose sender was fast until now.
+    /// Takes room for a body whose sender was fast until now; returns whether it got it.
     async fn take(place: &Place<'_>, arrived: usize, coming: usize) -> bool {
         let need = Need { arrived, coming, progress: Instant::now(), patience: PATIENCE };
         place.take(need).await.is_ok()

@@ -102,7 +102,7 @@ impl Waiting {
 }
 
 impl Connections {
-    /// So many, of which proxies may have all.
+    /// A number of `places`; proxies may have all of them.
     pub(crate) fn new(places: usize, proxies: Proxies) -> Self {
         Self::started(Instant::now(), places, proxies)
     }
@@ -142,7 +142,7 @@ impl Connections {
         self.lock().all.len() >= self.0.places
     }
 
-    /// Has some connections end that wait, if there are any: several at a time, since who needs a place is seldom alone.
+    /// Ends some of the connections that wait, if there are any: several at a time, since more places are needed soon.
     pub(crate) fn make_room(&self) {
         let count = 1 + self.0.places / Self::PARTS;
         self.lock().end_longest_waiting(count, |_| true);
@@ -153,8 +153,8 @@ impl Connections {
 }
 
 impl Open {
-    /// Has so many of those end that have waited longest, of some addresses, unless they were told to before; returns
-    /// how many will.
+    /// Ends up to `count` connections of some addresses: those that have waited longest and were not told to end before.
+    /// Returns how many.
     fn end_longest_waiting(&self, count: usize, is_of: impl Fn(IpAddr) -> bool) -> usize {
         let of_these = self.all.values().filter(|(address, _)| is_of(*address));
         let mut waiting: Vec<_> = of_these

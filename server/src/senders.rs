@@ -1,6 +1,5 @@
-//! Who sends events without a token: anybody who knows the UUID of a tenant, which every visitor of its pages does. What
-//! they can have stored in a day is limited apart from what its callers can, for the tenant and for each address: one
-//! address leaves to the others at least as much as it has had.
+//! Senders of events without a token: they need only the UUID of a tenant, which every visitor of its pages knows. Their
+//! events have a daily limit of their own, for the tenant and for each address: one address can use at most half of it.
 //!
 //! It is counted in memory, from midnight to midnight in UTC. A restart begins anew; nobody outside can cause one.
 
@@ -93,12 +92,12 @@ struct Day {
 }
 
 impl Senders {
-    /// Senders who may have so many bytes stored in a day for each tenant; any number where that is not limited.
+    /// Senders that may have up to `max_bytes` stored in a day for each tenant; none is no limit.
     pub(crate) fn new(max_bytes: Option<NonZeroU64>) -> Self {
         Self { max_bytes: max_bytes.map_or(u64::MAX, NonZeroU64::get), days: Mutex::default() }
     }
 
-    /// Counts events, whose text has so many bytes; returns how many of their address were parked today.
+    /// Counts events and the bytes of their text; returns the events of their address that were parked today.
     ///
     /// # Errors
     /// [`Error::Spent`].

@@ -1,5 +1,5 @@
-//! Something of which there is so much for all: whoever takes of it leaves to others at least as much as they hold then.
-//! So one alone has at most half, two have a third each, and there is always some left for who comes next.
+//! A limited quantity that is shared fairly: a holder takes no more than what is left to others then. So one alone has at
+//! most half, two have a third each, and there is always some left for the next one.
 
 use std::{collections::HashMap, hash::Hash, sync::Arc};
 

@@ -94,13 +94,13 @@ fn checksum(text: &str) -> [u8; CHECKSUM_CHARS] {
     digits
 }
 
-/// What is kept of a token: never the token itself.
+/// The stored record of a token: never the token itself.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TokenRecord {
     /// Its public part.
     pub id: String,
-    /// Whose data it opens; for an operator's token, [`super::Tenant::OPERATOR`].
+    /// Its tenant; for an operator's token, [`super::Tenant::OPERATOR`].
     pub tenant: TenantId,
     /// SHA-256 of the whole token, in base64.
     hash: String,
@@ -110,9 +110,9 @@ pub struct TokenRecord {
     pub scopes: Vec<String>,
     /// The user that it acts as.
     pub user_id: Option<ObjectId>,
-    /// When it was made.
+    /// When it was created.
     pub created_at: Timestamp,
-    /// From when on it counts no more.
+    /// Expiry date; none when it does not expire.
     pub expires_at: Option<Timestamp>,
     /// When it was last used, to the minute.
     #[serde(default)]
@@ -126,13 +126,12 @@ pub struct TokenRecord {
     /// Id of the first token of its line, which was rotated into it; none where it is that one.
     #[serde(default)]
     line: Option<String>,
-    /// The lines of its issuer, of that one's issuer, and so on: whatever of them is revoked meanwhile, it is known to
-    /// come from all of them.
+    /// The lines of its issuer, of the issuer's issuer, and so on, also of those that are revoked meanwhile.
     #[serde(default)]
     issuers: BTreeSet<String>,
 }
 
-/// What is kept of a token shows its id alone in a log, too.
+/// A token's record shows its id alone in a log, too.
 impl fmt::Debug for TokenRecord {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "TokenRecord({})", self.id)
@@ -140,7 +139,7 @@ impl fmt::Debug for TokenRecord {
 }
 
 impl TokenRecord {
-    /// What is kept of a token that may do everything for a tenant.
+    /// The record of a token with all scopes of a tenant.
     pub fn of_everything(token: &Token, tenant: TenantId, label: &str, now: Timestamp) -> Self {
         Self {
             id: token.id().to_owned(),
@@ -159,18 +158,18 @@ impl TokenRecord {
         }
     }
 
-    /// What is kept of a token that makes tenants, and other tokens of its kind (R44).
+    /// The record of an operator's token, which creates tenants and other operator's tokens (R44).
     pub fn of_operator(token: &Token, label: &str, now: Timestamp) -> Self {
         let scopes = vec!["admin".to_owned(), OPERATOR.to_owned()];
         Self { scopes, ..Self::of_everything(token, Tenant::OPERATOR.id(), label, now) }
     }
 
-    /// Whether it is an operator's.
+    /// Whether it is an operator's token.
     pub(crate) fn is_of_operator(&self) -> bool {
         self.tenant == Tenant::OPERATOR.id()
     }
 
-    /// What is kept of a token that somebody has asked for.
+    /// The record of a token as a request describes it.
     pub fn of_new(token: &Token, tenant: TenantId, new: NewToken, now: Timestamp) -> Self {
         Self {
             scopes: new.scopes,
@@ -179,8 +178,8 @@ impl TokenRecord {
         }
     }
 
-    /// What is stored of a token that is issued in the place of this one: it may do the same as the same user, and
-    /// lives as long as this one was to live, unless it is said how long (R57), but no longer than its issuer.
+    /// The record of a token that replaces this one: it has the same scopes and user, and the same lifetime unless the
+    /// rotation names an expiry date (R57). It expires no later than its issuer.
     pub(crate) fn successor(&self, token: &Token, rotation: &Rotation, now: Timestamp) -> Self {
         let lived = |end: Timestamp| end.as_ms().saturating_sub(self.created_at.as_ms());
         let later = |ms: i64| Timestamp::from_ms_clamped(now.as_ms().saturating_add(ms));
@@ -195,7 +194,7 @@ impl TokenRecord {
         }
     }
 
-    /// The same, issued by another token.
+    /// This record, issued by another token.
     pub(crate) fn issued_by(mut self, issuer: &Self) -> Self {
         self.created_by = Some(issuer.id.clone());
         self.issuers.extend(issuer.issuers.iter().cloned());
@@ -203,7 +202,7 @@ impl TokenRecord {
         self
     }
 
-    /// What it can grant.
+    /// The limits of what it can grant.
     pub(crate) fn issuer(&self) -> Issuer<'_> {
         Issuer { scopes: &self.scopes, expires_at: self.expires_at }
     }
@@ -213,7 +212,7 @@ impl TokenRecord {
         self.line.as_deref().unwrap_or(&self.id)
     }
 
-    /// From how many lines it comes.
+    /// The number of lines that it comes from.
     pub(crate) fn generations(&self) -> usize {
         self.issuers.len()
     }
@@ -223,7 +222,7 @@ impl TokenRecord {
         self.line() == line || self.issuers.contains(line)
     }
 
-    /// What a caller may see of it.
+    /// Its properties as a response shows them.
     pub(crate) fn answer(&self) -> Document {
         let time = |time: Timestamp| Json::string(&time.to_string());
         let mut answer = Document::default();
@@ -244,7 +243,7 @@ impl TokenRecord {
         answer
     }
 
-    /// Whether this is what is kept of `token`; takes the same time whatever differs.
+    /// Whether this is the record of `token`; takes the same time wherever they differ.
     pub fn is_of(&self, token: &Token) -> bool {
         self.hash.as_bytes().ct_eq(token.hash().as_bytes()).into()
     }
@@ -253,7 +252,7 @@ impl TokenRecord {
 /// A token as requests need it.
 #[derive(Debug)]
 pub struct KnownToken {
-    /// What is kept of it.
+    /// Its record.
     pub record: TokenRecord,
     pub tenant: KnownTenant,
 }
