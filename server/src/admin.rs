@@ -25,13 +25,16 @@ use serde_json::Value;
 use svctrack_core::value::TenantId;
 
 use crate::{
-    app::{App, Clock as _, Limits, SystemClock},
-    auth::{ByFile, Tenant, TenantRecord, TenantState, Token, TokenRecord},
+    app::{App, Limits},
+    auth::{ByFile, Token},
     config::Config,
     refusal::refusal,
     router,
     running_at::RunningAt,
-    store::{Actor, Command, Store as _, embedded::Embedded},
+    store::{
+        Actor, Clock as _, Command, Store as _, SystemClock, Tenant, TenantRecord, TenantState,
+        TokenRecord, embedded::Embedded,
+    },
 };
 
 /// Whose things a command is about, on a store that is stopped.
@@ -183,7 +186,7 @@ impl Admin {
             let token = Token::generate().map_err(|error| error.to_string())?;
             made.push((tenant.id, token.clone()));
             let now = SystemClock.now();
-            let record = TokenRecord::of_everything(&token, tenant.id, "first token", now);
+            let record = TokenRecord::of_everything(token.digest(), tenant.id, "first token", now);
             let command = Command::AddTenant { tenant, token: Box::new(record) };
             let added = store.write(Actor::operator(), command).await;
             added.map_err(|error| error.to_string())?;

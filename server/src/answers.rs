@@ -26,8 +26,7 @@ use crate::{
         ANSWER_BUDGET_BYTES, ANSWER_LOOKS_EVERY, ANSWER_PIECE_BYTES, ANSWER_START,
         HELD_PIECE_BYTES, MIN_ANSWER_BYTES_PER_SECOND,
     },
-    shares::Shares,
-    store::{Later, Page, Room, RoomOf, StoreError, UNCOUNTED_BYTES},
+    store::{Later, Page, Room, RoomOf, StoreError, UNCOUNTED_BYTES, shares::Shares},
 };
 
 /// Room for all large answers that are gathered or on their way, in bytes.

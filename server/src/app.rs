@@ -1,14 +1,9 @@
 //! What a request is served with: the store, the clock and the configuration.
 
-use std::{
-    collections::BTreeSet,
-    num::NonZeroU64,
-    sync::{Arc, LazyLock},
-    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
-};
+use std::{collections::BTreeSet, num::NonZeroU64, sync::Arc};
 
 use parking_lot::Mutex;
-use svctrack_core::value::{TenantId, Timestamp};
+use svctrack_core::value::TenantId;
 use svctrack_web::Addresses;
 use tokio::sync::{Semaphore, watch};
 
@@ -19,15 +14,14 @@ use crate::{
     compression::Compressions,
     limits::{MAX_BODY_READERS, MAX_DOWNLOADS, MAX_DRY_RUNS, MAX_IMPORTS, MAX_STREAMS},
     observe::RequestIds,
-    rate_limit::{RateLimiting, RateLimits},
+    rate_limit::RateLimiting,
     routes::files::Files,
     senders::Senders,
-    shares::Shares,
-    store::Store,
+    store::{Clock, RateLimits, Store, shares::Shares},
 };
 
 #[cfg(test)]
-use crate::store::embedded::Embedded;
+use crate::store::{SystemClock, embedded::Embedded};
 
 /// What the operator allows.
 #[derive(Clone, Copy, Debug, Default)]
@@ -36,33 +30,6 @@ pub struct Limits {
     pub rates: RateLimits,
     /// Bytes that callers without a token may have stored in a day, for each tenant; any number where it is not said.
     pub daily_bytes: Option<NonZeroU64>,
-}
-
-/// Where now comes from.
-pub trait Clock: Send + Sync {
-    /// The time, as well as it is known. Whoever sets the clock changes it.
-    fn now(&self) -> Timestamp;
-
-    /// How long the machine has been running when the clock shows `now`, which nobody can set. Where it is not known,
-    /// the clock is never taken to have been set.
-    fn running(&self, now: Timestamp) -> Duration {
-        Duration::from_millis(now.as_ms().unsigned_abs())
-    }
-}
-
-#[derive(Clone, Copy, Debug, Default)]
-pub struct SystemClock;
-
-impl Clock for SystemClock {
-    fn now(&self) -> Timestamp {
-        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        Timestamp::from_ms_clamped(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
-    }
-
-    fn running(&self, _: Timestamp) -> Duration {
-        static STARTED: LazyLock<Instant> = LazyLock::new(Instant::now);
-        STARTED.elapsed()
-    }
 }
 
 /// Calls that are under way, by the hash of their `Idempotency-Key`; at most one a connection.

@@ -22,7 +22,7 @@ pub use self::folder::name_of;
 pub(crate) use self::folder::newest_in;
 use crate::{
     app::App,
-    store::{BackupFile, StoreError, as_text, embedded::Manifest},
+    store::{BackupFile, Manifest, StoreError, as_text},
 };
 
 /// Shortest interval of a schedule.

@@ -18,13 +18,12 @@ use svctrack_web::{Addresses, DEFAULT_SCRIPT_PATH, DEFAULT_TRACKING_PREFIX, MAX_
 
 use crate::{
     app::Limits,
-    auth::{Tenant, Token},
+    auth::Token,
     backups::{Interval, Schedule},
     listen::Listen,
     proxies::Proxy,
-    rate_limit::RateLimits,
-    regular_file,
-    store::embedded::Embedded,
+    store::{RateLimits, Tenant, embedded::Embedded},
+    text_file,
 };
 
 /// Name of the file in the working folder that is read when it is there.

@@ -9,9 +9,9 @@ use svctrack_web::{Addresses, Loads};
 
 use crate::{
     app::App,
-    auth::{TenantRecord, Token, TokenRecord, tenant_of_own},
+    auth::Token,
     config::{Bootstrap, Config},
-    store::{Actor, Command, StoreError},
+    store::{Actor, Command, StoreError, Tenant, TenantRecord, TokenRecord},
 };
 
 /// `externalId` of the company that the first start makes, which the printed example and the demo
@@ -61,7 +61,7 @@ impl FirstStart {
     pub(crate) async fn found(&self, app: &App) -> Result<(), StoreError> {
         let now = app.clock.now();
         if let Some(operator) = &self.operator {
-            let record = TokenRecord::of_operator(operator, "first operator", now);
+            let record = TokenRecord::of_operator(operator.digest(), "first operator", now);
             let command = Command::AddToken { token: Box::new(record), user: None };
             app.store.write(Actor::operator(), command).await?;
         }
@@ -71,7 +71,7 @@ impl FirstStart {
     }
 
     fn record(&self, app: &App) -> TokenRecord {
-        TokenRecord::of_everything(&self.token, self.tenant, "first token", app.clock.now())
+        TokenRecord::of_everything(self.token.digest(), self.tenant, "first token", app.clock.now())
     }
 
     /// Makes the company that the printed example and the demo page use.
@@ -81,7 +81,7 @@ impl FirstStart {
     pub(crate) async fn make_demo_company(&self, app: &App) -> Result<(), StoreError> {
         let patch = demo_company();
         let token = Some(self.token.id().to_owned());
-        let actor = Actor { tenant: tenant_of_own(&self.record(app)), token, user: None };
+        let actor = Actor { tenant: Tenant::assume_authorized(self.tenant), token, user: None };
         app.store
             .write(actor, Command::Create { def: &COMPANY, body: patch.into() })
             .await

@@ -8,10 +8,8 @@ use futures_util::FutureExt as _;
 use svctrack_core::value::TenantId;
 use tokio::task::spawn_blocking;
 
-use crate::{
-    auth::{TenantState, tenant_by_operator},
-    observe::panic_message,
-    store::{Actor, Command, Reply, Scrub, Store, StoreError},
+use crate::store::{
+    Actor, Command, Reply, Scrub, Store, StoreError, Tenant, TenantState, panics::panic_message,
 };
 
 /// Pause between two rounds: what is kept for days may stay some minutes longer.
@@ -89,7 +87,7 @@ pub async fn round(store: &Arc<dyn Store>) -> Result<(), StoreError> {
     let (deleted, served): (Vec<_>, Vec<_>) =
         tenants.into_iter().partition(|tenant| tenant.state == TenantState::Deleting);
     for tenant in served {
-        let actor = Actor { tenant: tenant_by_operator(tenant.id), token: None, user: None };
+        let actor = Actor { tenant: Tenant::assume_authorized(tenant.id), token: None, user: None };
         if let Err(error) = sweep(store, actor).await {
             tracing::warn!(tenant = %tenant.id, cause = %error, "a tenant was not swept to the end");
         }
@@ -103,7 +101,7 @@ pub async fn round(store: &Arc<dyn Store>) -> Result<(), StoreError> {
 
 /// Removes what is stored of a tenant that is deleted, to the end (R57). Where it cannot, the next round goes on.
 pub(crate) async fn delete_tenant(store: Arc<dyn Store>, tenant: TenantId) {
-    let actor = Actor { tenant: tenant_by_operator(tenant), token: None, user: None };
+    let actor = Actor { tenant: Tenant::assume_authorized(tenant), token: None, user: None };
     loop {
         match store.write(actor.clone(), Command::ContinueDeletion).await {
             Ok(Reply::DeletionContinued(true)) => tokio::time::sleep(SWEEP_PAUSE).await,

@@ -20,7 +20,7 @@ use governor::{
 use parking_lot::Mutex;
 use svctrack_core::value::TenantId;
 
-use crate::{error::Error, senders::Sender};
+use crate::{error::Error, senders::Sender, store::RateLimits};
 
 /// A burst may have as many requests as this many seconds allow.
 pub(crate) const BURST_SECONDS: u32 = 2;
@@ -28,15 +28,6 @@ pub(crate) const BURST_SECONDS: u32 = 2;
 /// requests.
 const MAX_REMEMBERED: usize = 10_000;
 const FORGETS_EVERY: u32 = 1_000;
-
-/// Limits in requests a second; none where nothing limits.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct RateLimits {
-    /// Of each token.
-    pub requests: Option<NonZeroU32>,
-    /// Of each tenant's tracking routes.
-    pub tracking: Option<NonZeroU32>,
-}
 
 /// A request that is one too many.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -165,7 +156,7 @@ mod tests {
     use governor::clock::FakeRelativeClock;
 
     use super::*;
-    use crate::auth::Tenant;
+    use crate::store::Tenant;
 
     const TENANT: TenantId = TenantId::from_bytes([1; 16]);
     const SECOND: Duration = Duration::from_secs(1);
@@ -226,7 +217,7 @@ mod tests {
         let (limiting, _) = limiting(RateLimits { tracking, ..RateLimits::default() });
         let sent = |address: &str| {
             let address = address.parse().ok().map(IpAddr::into);
-            let tenant = Tenant::for_test(TENANT);
+            let tenant = Tenant::assume_authorized(TENANT);
             let sender = Sender { tenant, limits: RateLimits::default(), address };
             (0..1_000).filter(|_| limiting.count_tracking(&sender).is_ok()).count()
         };

@@ -3,10 +3,9 @@
 use std::path;
 
 use crate::{
-    app::{Clock as _, SystemClock},
     backups,
     config::Config,
-    store::embedded::OpenError,
+    store::{Clock as _, SystemClock, embedded::OpenError},
 };
 
 /// One line for the person who asked; `if_in_use` is what to do where another process has it.

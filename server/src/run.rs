@@ -13,19 +13,19 @@ use tokio::{
 };
 
 use crate::{
-    app::{App, SystemClock},
+    app::App,
     backups,
     config::Config,
     first_start::FirstStart,
     housekeeping,
     limits::STOP_TIMEOUT,
     listen::{Listen, own_url},
-    log, observe,
+    log,
     refusal::refusal,
     router,
     running_at::RunningAt,
     serve::serve,
-    store::{Store, StoreError, embedded::Embedded},
+    store::{Store, StoreError, SystemClock, embedded::Embedded, panics},
     workers::Workers,
 };
 
@@ -70,7 +70,7 @@ fn advice(cause: &io::Error) -> &'static str {
 /// [`RunError`], each cause with its own words.
 pub async fn run(config: Config) -> Result<(), RunError> {
     let _logging = log::start(&config.log).map_err(RunError::Setting)?;
-    observe::log_panics();
+    panics::log_panics();
     if SystemTime::now() < UNIX_EPOCH {
         return Err(RunError::Clock);
     }

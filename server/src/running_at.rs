@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::regular_file;
+use crate::text_file;
 
 /// Name of the file in the data folder.
 const FILE_NAME: &str = "svctrack.url";
@@ -18,7 +18,7 @@ impl RunningAt {
     /// Writes the note. A server works without it, so a disk that takes no writes does not stop it.
     pub(crate) fn note(folder: &Path, own_url: &str) -> Self {
         let path = folder.join(FILE_NAME);
-        if let Err(error) = regular_file::write(&path, own_url) {
+        if let Err(error) = text_file::write(&path, own_url) {
             tracing::warn!(cause = %error, "commands will not find the server by its data folder");
         }
         Self(path)
@@ -26,7 +26,7 @@ impl RunningAt {
 
     /// Where the server of a data folder is reached, if it runs.
     pub(crate) fn read(folder: &Path) -> Option<String> {
-        regular_file::read_text(&folder.join(FILE_NAME)).ok()
+        text_file::read(&folder.join(FILE_NAME)).ok()
     }
 }
 

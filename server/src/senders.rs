@@ -13,11 +13,9 @@ use poem::{
 use svctrack_core::value::{TenantId, Timestamp, time::DAY_MS};
 
 use crate::{
-    auth::Tenant,
     error::{Error, Spent},
     limits::{EVENT_BYTES, MAX_ADDRESSES, MAX_KEYS_A_DAY},
-    rate_limit::RateLimits,
-    store::ParkedToday,
+    store::{ParkedToday, RateLimits, Tenant},
 };
 
 const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
@@ -192,7 +190,7 @@ mod tests {
 
     fn sender(tenant: u8, address: &str) -> Sender {
         Sender {
-            tenant: Tenant::for_test(TenantId::from_bytes([tenant; 16])),
+            tenant: Tenant::assume_authorized(TenantId::from_bytes([tenant; 16])),
             limits: RateLimits::default(),
             address: address.parse().ok().map(IpAddr::into),
         }

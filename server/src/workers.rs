@@ -12,7 +12,7 @@ use std::{
 
 use tokio::runtime::{Builder, Handle, Runtime};
 
-use crate::{limits::MAX_WORKERS, observe::quietly};
+use crate::{limits::MAX_WORKERS, store::panics::quietly};
 
 /// How long a thread for what blocks is kept that has nothing to do: as long as its runtime.
 const FOR_GOOD: Duration = Duration::from_secs(u32::MAX as u64);

@@ -13,8 +13,8 @@ use hyper::StatusCode;
 use serde_json::json;
 use svctrack_core::value::{TenantId, Timestamp};
 use svctrack_server::{
-    app::{Clock, SystemClock},
     housekeeping,
+    store::{Clock, SystemClock},
 };
 use svctrack_tests::in_process::InProcess;
 

@@ -8,11 +8,11 @@ use poem::{Endpoint as _, EndpointExt as _, Request, Response, endpoint::BoxEndp
 use serde_json::Value;
 use svctrack_core::value::TenantId;
 use svctrack_server::{
-    app::{App, Clock, Limits},
-    auth::{TenantRecord, Token, TokenRecord},
+    app::{App, Limits},
+    auth::Token,
     housekeeping, router,
     store::{
-        Actor, Command, Store, StoreError,
+        Actor, Clock, Command, Store, StoreError, TenantRecord, TokenRecord,
         embedded::{Embedded, LogLimits, OpenError, storage::Medium},
     },
 };
@@ -48,11 +48,11 @@ impl Direct {
         let store = Embedded::open_medium(medium, CACHE_BYTES, SMALL_LOG, clock.clone()).unwrap();
         let (token, operator) = (Token::generate().unwrap(), Token::generate().unwrap());
         let id = TenantId::parse(TENANT).unwrap();
-        let record = TokenRecord::of_everything(&token, id, "test", clock.now());
+        let record = TokenRecord::of_everything(token.digest(), id, "test", clock.now());
         let tenant = TenantRecord::new(id, "test".to_owned(), clock.now());
         let founding = Command::AddTenant { tenant, token: Box::new(record) };
         store.write(Actor::operator(), founding).await.unwrap();
-        let record = TokenRecord::of_operator(&operator, "test", clock.now());
+        let record = TokenRecord::of_operator(operator.digest(), "test", clock.now());
         let command = Command::AddToken { token: Box::new(record), user: None };
         store.write(Actor::operator(), command).await.unwrap();
         store.close();

@@ -12,13 +12,13 @@ use std::{
 
 use svctrack_core::value::{TenantId, Timestamp};
 use svctrack_server::{
-    app::{App, Clock, Limits, SystemClock},
-    auth::{TenantRecord, Token, TokenRecord},
+    app::{App, Limits},
+    auth::Token,
     proxies::Proxies,
     router,
     serve::serve,
     store::{
-        Actor, Command, Store,
+        Actor, Clock, Command, Store, SystemClock, TenantRecord, TokenRecord,
         embedded::{Embedded, storage::Medium},
     },
     workers::Workers,
@@ -148,14 +148,15 @@ impl InProcess {
     ) -> Self {
         let token = Token::generate().unwrap();
         let tenant = TenantId::parse(TENANT).unwrap();
-        let mut record = TokenRecord::of_everything(&token, tenant, "test", SystemClock.now());
+        let mut record =
+            TokenRecord::of_everything(token.digest(), tenant, "test", SystemClock.now());
         change(&mut record);
         let name = "test".to_owned();
         let founding = TenantRecord::new(tenant, name, record.created_at);
         let founding = Command::AddTenant { tenant: founding, token: Box::new(record) };
         store.write(Actor::operator(), founding).await.unwrap();
         let operator = Token::generate().unwrap();
-        let record = TokenRecord::of_operator(&operator, "test", SystemClock.now());
+        let record = TokenRecord::of_operator(operator.digest(), "test", SystemClock.now());
         let command = Command::AddToken { token: Box::new(record), user: None };
         store.write(Actor::operator(), command).await.unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();

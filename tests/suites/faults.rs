@@ -12,7 +12,7 @@ use futures_util::future::join_all;
 use hyper::{Method, StatusCode};
 use serde_json::json;
 use svctrack_core::value::Timestamp;
-use svctrack_server::app::{Clock, SystemClock};
+use svctrack_server::store::{Clock, SystemClock};
 use svctrack_tests::{
     TENANT,
     disk::{Disk, Fault},

@@ -15,15 +15,12 @@ use std::{
 use hyper::{Method, StatusCode};
 use redb::StorageBackend;
 use serde_json::{Value, json};
-use svctrack_server::{
-    app::SystemClock,
-    store::{
-        Store as _,
-        embedded::{
-            Embedded, OpenError,
-            storage::{FileMedium, Medium, Storage, WriteStore},
-            verify,
-        },
+use svctrack_server::store::{
+    Store as _, SystemClock,
+    embedded::{
+        Embedded, OpenError,
+        storage::{FileMedium, Medium, Storage, WriteStore},
+        verify,
     },
 };
 use svctrack_tests::{

@@ -4,7 +4,7 @@ use std::{path::Path, sync::Arc};
 
 use hyper::{Method, StatusCode};
 use serde_json::{Value, json};
-use svctrack_server::{app::SystemClock, auth::Token};
+use svctrack_server::{auth::Token, store::SystemClock};
 use svctrack_tests::{
     TENANT,
     client::Client,

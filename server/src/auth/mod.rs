@@ -1,6 +1,5 @@
 //! Who may: the one place where credentials become a [`Tenant`] (R43).
 
-mod tenant;
 mod token;
 
 use std::{borrow::Cow, sync::Arc};
@@ -12,16 +11,13 @@ use svctrack_core::{
     value::TenantId,
 };
 
-pub use self::{
-    tenant::{KnownTenant, Tenant, TenantRecord, TenantState},
-    token::{KnownToken, Token, TokenRecord},
-};
+pub use self::token::Token;
 use crate::{
     app::App,
     body::refuse_form,
     error::Error,
     senders::{Address, Sender},
-    store::Actor,
+    store::{Actor, KnownToken, Tenant, TokenRecord},
 };
 
 /// Marks a request of somebody who has the store's file in their hands, and acts for a tenant or for
@@ -103,7 +99,7 @@ impl Caller {
 /// [`Error::Unauthorized`] with the reason when there is none, or none that counts; [`Error::TenantSuspended`].
 pub(crate) fn authenticate(app: &App, request: &Request) -> Result<Caller, Error> {
     if let Some(ByFile(tenant)) = request.extensions().get() {
-        let tenant = Tenant::shown(*tenant);
+        let tenant = Tenant::assume_authorized(*tenant);
         let mut scopes = vec!["*".to_owned()];
         if tenant == Tenant::OPERATOR {
             scopes.push(access::OPERATOR.to_owned());
@@ -115,7 +111,7 @@ pub(crate) fn authenticate(app: &App, request: &Request) -> Result<Caller, Error
     let sent_as = header.to_str().unwrap_or_default();
     let sent = token_in(sent_as).ok_or(Error::Unauthorized("token_missing"))?;
     let token = Token::parse(&sent).ok_or(Error::Unauthorized("token_malformed"))?;
-    let known = app.store.token(token.id())?.filter(|known| known.record.is_of(&token));
+    let known = app.store.token(token.id())?.filter(|known| known.record.is_of(token.digest()));
     let known = known.ok_or(Error::Unauthorized("token_unknown"))?;
     if user_of_basic(sent_as).is_some() {
         refuse_form(request)?;
@@ -125,7 +121,7 @@ pub(crate) fn authenticate(app: &App, request: &Request) -> Result<Caller, Error
         return Err(Error::Unauthorized("token_expired"));
     }
     app.store.token_used(&known.record, now);
-    let tenant = Tenant::shown(known.record.tenant);
+    let tenant = Tenant::assume_authorized(known.record.tenant);
     app.rates.count_request(tenant.id(), &known.record.id, known.tenant.limits)?;
     if known.tenant.is_suspended {
         return Err(Error::TenantSuspended);
@@ -167,7 +163,7 @@ fn sender(app: &App, request: &Request, tenant: TenantId) -> Result<Option<Sende
     if known.is_suspended {
         return Err(Error::TrackingSuspended);
     }
-    let (tenant, limits) = (Tenant::shown(tenant), known.limits);
+    let (tenant, limits) = (Tenant::assume_authorized(tenant), known.limits);
     Ok(Some(Sender { tenant, limits, address: Address::of(request) }))
 }
 
@@ -194,16 +190,6 @@ pub(crate) fn sender_of_write_key(
 ) -> Result<Sender, Error> {
     let id = key.and_then(TenantId::parse).ok_or(Error::TenantUnauthorized)?;
     sender(app, request, id)?.ok_or(Error::TenantUnauthorized)
-}
-
-/// A tenant for the store itself, and for somebody who has its file in their hands.
-pub(crate) fn tenant_by_operator(tenant: TenantId) -> Tenant {
-    Tenant::shown(tenant)
-}
-
-/// The tenant of a token that the program itself has just made.
-pub(crate) fn tenant_of_own(token: &TokenRecord) -> Tenant {
-    Tenant::shown(token.tenant)
 }
 
 #[cfg(test)]

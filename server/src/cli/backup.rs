@@ -12,7 +12,10 @@ use serde_json::{Map, Value, json};
 use svctrack_server::{
     admin::Whose,
     backups::{Unfinished, folder_of, name_of},
-    store::embedded::{Manifest, check_archive, restore},
+    store::{
+        Manifest,
+        embedded::{check_archive, restore},
+    },
 };
 
 use super::{At, Given, StoreSettings, say};

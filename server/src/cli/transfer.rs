@@ -13,8 +13,8 @@ use serde_json::{Map, Value, json};
 use svctrack_core::schema::ResourceDef;
 use svctrack_server::{
     admin::{Admin, Whose},
-    auth::TenantRecord,
     backups::Unfinished,
+    store::TenantRecord,
     transfer::{
         self, Earlier, Format, Imported, Options, Reading, Separator, check_folder, parse_mapping,
     },

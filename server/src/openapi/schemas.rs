@@ -21,7 +21,7 @@ use super::{
     records::{self, list_item, schema_name, taken},
     reference, set,
 };
-use crate::{auth::TenantState, store::Health};
+use crate::store::{Health, TenantState};
 
 /// A string without NUL, which no text may hold.
 pub(super) const TEXT: &str = "^[^\\x00]*$";

@@ -18,9 +18,9 @@ use tokio::{
 use super::{name_ignored, query_pairs, strict::Strictness};
 use crate::{
     app::App,
-    auth::{Tenant, authenticate},
+    auth::authenticate,
     error::Error,
-    shares::Share,
+    store::{Tenant, shares::Share},
 };
 
 /// How long a stream that has nothing to say is silent: less than proxies wait before they give up.
@@ -176,7 +176,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let app = App::for_test(folder.path());
         let mut listener = Listener {
-            tenant: Tenant::for_test(TENANT),
+            tenant: Tenant::assume_authorized(TENANT),
             token: None,
             query: ActivityQuery::parse(&[]).unwrap().query,
             commits: app.store.commits(),

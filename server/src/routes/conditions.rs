@@ -10,9 +10,8 @@ use svctrack_core::value::ObjectId;
 use super::{json, json_body};
 use crate::{
     app::App,
-    auth::Tenant,
     error::Error,
-    store::{Answer, Expected},
+    store::{Answer, Expected, Tenant},
 };
 
 /// A record that was read, as [`versioned`]; a large one takes room of its tenant.

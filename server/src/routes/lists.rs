@@ -19,11 +19,10 @@ use super::{
 use crate::{
     answers::Sent,
     app::App,
-    auth::Tenant,
     cells::Columns,
     error::Error,
     limits::MAX_LINK_BYTES,
-    store::{Next, Page, PageFor, Rewrite, StoreError},
+    store::{Next, Page, PageFor, Rewrite, StoreError, Tenant},
 };
 
 const TOTAL: HeaderName = HeaderName::from_static("svctrack-total");

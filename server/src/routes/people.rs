@@ -20,9 +20,9 @@ use super::{
 use crate::{
     answers::Sent,
     app::App,
-    auth::{Caller, Tenant, authenticate},
+    auth::{Caller, authenticate},
     error::Error,
-    store::{Actor, Command, Next, Page, PageFor, Part, Reply, Store, StoreError},
+    store::{Actor, Command, Next, Page, PageFor, Part, Reply, Store, StoreError, Tenant},
 };
 
 /// The scopes of all that an export shows: the record, activities, tickets, and what the report says of events that

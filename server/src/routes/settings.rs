@@ -13,9 +13,9 @@ use super::{
 };
 use crate::{
     app::App,
-    auth::{Tenant, authenticate},
+    auth::authenticate,
     error::Error,
-    store::Answer,
+    store::{Answer, Tenant},
 };
 
 /// `GET /settings`.

@@ -3,7 +3,7 @@
 use poem::{Request, Response};
 use svctrack_core::{
     access::{NewTenant, OPERATOR, TENANT, TenantChange, unknown_members},
-    value::{Json, TenantId},
+    value::{Document, Json, TenantId},
 };
 
 use super::{
@@ -17,10 +17,10 @@ use super::{
 };
 use crate::{
     app::App,
-    auth::{Caller, TenantRecord, Token, TokenRecord, authenticate},
+    auth::{Caller, Token, authenticate},
     error::Error,
     housekeeping,
-    store::{Command, Reply},
+    store::{Command, Reply, TenantRecord, TenantState, TokenRecord},
 };
 
 /// `POST /tenants`: the answer is the only place where the tenant's first token ever shows.
@@ -32,8 +32,9 @@ pub(crate) async fn create(app: &App, request: &mut Request) -> Result<Response,
     Strictness::of(request).check_properties(&ignored)?;
     let NewTenant { name } = NewTenant::read(&sent).map_err(Error::Invalid)?;
     let (tenant, token) = drawn(app, name).map_err(|error| Error::Internal(error.to_string()))?;
-    let record = TokenRecord::of_everything(&token, tenant.id, "first token", tenant.created_at);
-    let mut answer = tenant.answer();
+    let record =
+        TokenRecord::of_everything(token.digest(), tenant.id, "first token", tenant.created_at);
+    let mut answer = shown(&tenant);
     let command = Command::AddTenant { tenant, token: Box::new(record) };
     let kept = added(app.store.write(caller.into(), command).await?)?;
     answer.set("token", Json::object(&shown_once(&kept, &token)));
@@ -49,11 +50,26 @@ fn drawn(app: &App, name: String) -> Result<(TenantRecord, Token), getrandom::Er
     Ok((TenantRecord::new(id, name, app.clock.now()), Token::generate()?))
 }
 
+/// What an operator sees of a tenant.
+fn shown(tenant: &TenantRecord) -> Document {
+    let mut answer = Document::default();
+    answer.set("_id", Json::string(&tenant.id.to_string()));
+    answer.set("name", Json::string(&tenant.name));
+    answer.set("createdAt", Json::string(&tenant.created_at.to_string()));
+    answer.set("state", Json::string(tenant.state.name()));
+    answer.set("suspended", Json::bool(tenant.state == TenantState::Suspended));
+    if tenant.state == TenantState::Deleting {
+        let removed = i64::try_from(tenant.rows_removed).unwrap_or(i64::MAX);
+        answer.set("rowsRemoved", Json::integer(removed));
+    }
+    answer
+}
+
 /// `GET /tenants`.
 pub(crate) async fn list(app: &App, request: &mut Request) -> Result<Response, Error> {
     operator(app, request)?;
     let tenants = app.store.tenants(usize::MAX)?;
-    let answers = tenants.iter().map(TenantRecord::answer).collect();
+    let answers = tenants.iter().map(shown).collect();
     answer_all(request, &TENANT, answers)
 }
 
@@ -61,7 +77,7 @@ pub(crate) async fn list(app: &App, request: &mut Request) -> Result<Response, E
 pub(crate) async fn read(app: &App, request: &mut Request) -> Result<Response, Error> {
     operator(app, request)?;
     let tenant = app.store.tenant(id_in_path(request)?)?;
-    Ok(json(tenant.ok_or(Error::TenantNotFound)?.answer().to_text()))
+    Ok(json(shown(&tenant.ok_or(Error::TenantNotFound)?).to_text()))
 }
 
 /// `PUT /tenants/{id}`, and `PATCH`, which is the same: another name, suspended or resumed.
@@ -92,7 +108,7 @@ pub(crate) async fn delete(app: &App, request: &mut Request) -> Result<Response,
 
 fn changed(reply: Reply) -> Result<Response, Error> {
     match reply {
-        Reply::Tenant(tenant) => Ok(json(tenant.answer().to_text())),
+        Reply::Tenant(tenant) => Ok(json(shown(&tenant).to_text())),
         _ => Err(Error::Internal("a tenant was changed and the reply was of another kind".into())),
     }
 }

@@ -17,9 +17,9 @@ use super::{
 };
 use crate::{
     app::App,
-    auth::{Caller, Token, TokenRecord, authenticate},
+    auth::{Caller, Token, authenticate},
     error::Error,
-    store::{Command, Reply, Revoked, StoreError},
+    store::{Command, Reply, Revoked, StoreError, TokenRecord},
 };
 
 /// `POST /tokens`: the answer is the only place where the token ever shows.
@@ -33,7 +33,7 @@ pub(crate) async fn create(app: &App, request: &mut Request) -> Result<Response,
     let mut new = NewToken::read(&sent, caller.issuer(), now).map_err(Error::Invalid)?;
     let token = Token::generate().map_err(|error| Error::Internal(error.to_string()))?;
     let user = new.user.take();
-    let record = TokenRecord::of_new(&token, caller.tenant.id(), new, now);
+    let record = TokenRecord::of_new(token.digest(), caller.tenant.id(), new, now);
     let record = issued(record, &caller);
     let command = Command::AddToken { token: Box::new(record), user };
     let kept = added(app.store.write(caller.into(), command).await?)?;
@@ -60,7 +60,7 @@ pub(crate) async fn rotate(app: &App, request: &mut Request) -> Result<Response,
         return Err(Error::Forbidden(scope.to_owned()));
     }
     let token = Token::generate().map_err(|error| Error::Internal(error.to_string()))?;
-    let successor = Box::new(issued(old.record.successor(&token, &rotation, now), &caller));
+    let successor = Box::new(issued(old.record.successor(token.digest(), &rotation, now), &caller));
     let keep_ms = rotation.keep_old_seconds.saturating_mul(1_000);
     let old_until = Timestamp::from_ms_clamped(now.as_ms().saturating_add(keep_ms));
     let command = Command::RotateToken { id, successor, old_until };
@@ -86,9 +86,27 @@ pub(super) fn added(reply: Reply) -> Result<TokenRecord, Error> {
     }
 }
 
+/// What a caller may see of a token.
+fn shown(token: &TokenRecord) -> Document {
+    let time = |time: Timestamp| Json::string(&time.to_string());
+    let mut answer = Document::default();
+    answer.set("_id", Json::string(&token.id));
+    answer.set("label", Json::string(&token.label));
+    answer.set("scopes", Json::strings(token.scopes.iter().map(String::as_str)));
+    answer.set("userId", token.user_id.map_or_else(Json::null, |id| Json::string(&id.to_string())));
+    answer.set("createdAt", time(token.created_at));
+    let issuer = token.created_by.as_deref();
+    answer.set("createdBy", issuer.map_or_else(Json::null, Json::string));
+    answer.set("expiresAt", token.expires_at.map_or_else(Json::null, time));
+    answer.set("lastUsedAt", token.last_used_at.map_or_else(Json::null, time));
+    let successor = token.replaced_by.as_deref();
+    answer.set("replacedBy", successor.map_or_else(Json::null, Json::string));
+    answer
+}
+
 /// The answer that shows a token itself.
 pub(super) fn shown_once(kept: &TokenRecord, token: &Token) -> Document {
-    let mut answer = kept.answer();
+    let mut answer = shown(kept);
     answer.set("token", Json::string(token.reveal()));
     answer
 }
@@ -97,7 +115,7 @@ pub(super) fn shown_once(kept: &TokenRecord, token: &Token) -> Document {
 pub(crate) async fn list(app: &App, request: &mut Request) -> Result<Response, Error> {
     let caller = admin(app, request)?;
     let tokens = app.store.tokens(&caller.tenant)?;
-    let answers = tokens.iter().map(TokenRecord::answer).collect();
+    let answers = tokens.iter().map(shown).collect();
     answer_all(request, &TOKEN, answers)
 }
 

@@ -1,16 +1,22 @@
 //! What the server asks of a store: a closed set of commands, and reads of a moment. Nothing of the
 //! embedded store's own types shows here, so that another one can stand in its place.
 //!
-//! Invariant: every call takes a [`Tenant`], which only `auth` can make.
+//! Invariant: every call takes a [`Tenant`], which nobody makes unnoticed ([`Tenant::assume_authorized`]).
 
 #![warn(missing_docs)]
 
+mod clock;
 #[allow(missing_docs, reason = "an engine is no part of the contract")]
 pub mod embedded;
 mod error;
 mod health;
+mod identity;
+mod manifest;
 mod page;
+pub mod panics;
+pub mod regular_file;
 mod room;
+pub mod shares;
 mod size;
 pub(crate) mod times;
 
@@ -35,19 +41,22 @@ use svctrack_core::{
     tracking::{Event, activity::ActivityQuery, report::ReportQuery},
     value::{IdSequence, ObjectId, RecordRef, TenantId, Timestamp},
 };
-
 use tokio::sync::watch;
 
-use self::embedded::Manifest;
+pub(crate) use self::{health::as_text, room::UNCOUNTED_BYTES};
 pub use self::{
+    clock::{Clock, SystemClock},
     error::StoreError,
     health::{Checked, Condition, Health, Scrub},
+    identity::{
+        KnownTenant, KnownToken, RateLimits, Tenant, TenantRecord, TenantState, TokenDigest,
+        TokenRecord,
+    },
+    manifest::{Manifest, TableSum},
     page::{Digest, Later, Next, Page, PageFor, Rewrite},
     room::{Room, RoomOf},
     times::ClockState,
 };
-pub(crate) use self::{health::as_text, room::UNCOUNTED_BYTES};
-use crate::auth::{KnownTenant, KnownToken, Tenant, TenantRecord, TokenRecord};
 
 /// One thing to be written, all of it or nothing.
 #[derive(Debug)]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use svctrack_core::value::TenantId;
 
 use super::StoreError;
-use crate::shares::{Share, Shares};
+use crate::store::shares::{Share, Shares};
 
 /// What is held up to this size, in bytes, is not counted: there is one of it a connection, and most of it is sent at once.
 pub(crate) const UNCOUNTED_BYTES: usize = 64 * 1024;

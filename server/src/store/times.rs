@@ -11,7 +11,7 @@ use std::time::Duration;
 use serde::Serialize;
 use svctrack_core::value::Timestamp;
 
-use crate::app::Clock;
+use crate::store::Clock;
 
 /// How far a clock may be from where it is expected, in milliseconds: more than clocks drift, or are corrected by, from
 /// one look to the next, and than a restart takes.

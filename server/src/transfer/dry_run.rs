@@ -18,8 +18,8 @@ use svctrack_core::{
 use super::rows::SWITCH;
 use crate::{
     admin::Admin,
-    app::{Clock as _, SystemClock},
     limits::MAX_REFUSALS,
+    store::{Clock as _, SystemClock},
 };
 
 /// What would be sent, in a file without a name.

@@ -15,11 +15,11 @@
 use std::io::{self, BufRead, Read, Write};
 
 use flate2::{Compression, bufread::GzDecoder, write::GzEncoder};
-use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use svctrack_core::value::Timestamp;
 
 use super::open::{READABLE_ROWS, ROWS_FORMAT};
+use crate::store::manifest::{Head, Manifest, TableSum};
 
 /// Version of this format.
 const ARCHIVE_FORMAT: u32 = 1;
@@ -33,57 +33,11 @@ const TABLE: u8 = 1;
 const ROW: u8 = 2;
 const MANIFEST: u8 = 3;
 
-/// What a backup says of itself before anything else.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct Head {
-    svctrack_backup: u32,
-    /// That of its rows.
-    store_format: u32,
-    at: Timestamp,
-    /// Its place among those of its folder, where a schedule has made it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    sequence: Option<u64>,
-}
-
 impl Head {
     /// The head of a backup of this moment.
     pub(super) fn of(at: Timestamp, sequence: Option<u64>) -> Self {
         Self { svctrack_backup: ARCHIVE_FORMAT, store_format: ROWS_FORMAT, at, sequence }
     }
-}
-
-/// What a backup holds, counted.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Manifest {
-    #[serde(flatten)]
-    head: Head,
-    /// The rows of all tables.
-    pub rows: u64,
-    /// The tables, in their order.
-    pub tables: Vec<TableSum>,
-}
-
-impl Manifest {
-    fn of(head: Head, tables: Vec<TableSum>) -> Self {
-        Self { head, rows: tables.iter().map(|table| table.rows).sum(), tables }
-    }
-
-    /// The moment of the backup: what was acknowledged before it is there.
-    pub fn at(&self) -> Timestamp {
-        self.head.at
-    }
-}
-
-/// What a table of a backup holds.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct TableSum {
-    pub name: String,
-    /// How many rows it has.
-    pub rows: u64,
-    /// SHA-256 of its rows, in hexadecimal digits.
-    pub sha256: String,
 }
 
 /// The table whose rows are just being written or read.

@@ -8,12 +8,12 @@ use std::{
 use redb::{ReadTransaction, ReadableTable as _, TableHandle as _};
 
 use super::{
-    archive::{ArchiveWriter, Head, Manifest},
+    archive::ArchiveWriter,
     check::check_row,
     failure,
     tables::{self, Definition},
 };
-use crate::store::StoreError;
+use crate::store::{Manifest, StoreError, manifest::Head};
 
 /// Bytes that are written to the file at a time.
 const BUFFER_BYTES: usize = 256 * 1024;

@@ -156,13 +156,10 @@ mod tests {
     };
 
     use super::*;
-    use crate::{
-        auth::Tenant,
-        store::{Actor, Command, Tracking},
-    };
+    use crate::store::{Actor, Command, Tenant, Tracking};
 
     fn track(events: usize) -> Job {
-        let tenant = Tenant::for_test(TenantId::from_bytes([1; 16]));
+        let tenant = Tenant::assume_authorized(TenantId::from_bytes([1; 16]));
         let events = vec![Event::default(); events];
         let tracking = Tracking {
             is_part: events.len() > 1,

@@ -19,9 +19,8 @@ use super::{
     apply::apply, erasure, messages, once, parked, pending::Pending, report, retention, suppressed,
     tables::WriteTables, tenant_deletion, tenants, view::View,
 };
-use crate::{
-    auth::Tenant,
-    store::{Actor, Answer, Command, Expected, ParkedToday, Reply, StoreError, Tracking, Upserts},
+use crate::store::{
+    Actor, Answer, Command, Expected, ParkedToday, Reply, StoreError, Tenant, Tracking, Upserts,
 };
 
 /// Most rows of a kind that go in one command for their age: others wait a few milliseconds for it.

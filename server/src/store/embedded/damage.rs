@@ -7,9 +7,9 @@ use std::{
 };
 
 use super::{blocks::DamagedBlock, open::OpenError};
-use crate::{
-    observe::{self, panic_message},
-    store::StoreError,
+use crate::store::{
+    StoreError,
+    panics::{panic_message, quietly},
 };
 
 /// Runs a read; what is thrown in it becomes its error.
@@ -21,13 +21,13 @@ pub(super) fn contained<T>(read: impl FnOnce() -> Result<T, StoreError>) -> Resu
 pub(super) fn contained_open<T>(
     work: impl FnOnce() -> Result<T, OpenError>,
 ) -> Result<T, OpenError> {
-    let done = observe::quietly(work);
+    let done = quietly(work);
     done.unwrap_or_else(|thrown| Err(OpenError::Damaged(words_of(&*thrown))))
 }
 
 /// Drops a database. redb reads once more then, and of a damaged file it panics at times.
 pub(super) fn drop_quietly<T>(value: T) {
-    let _ = observe::quietly(move || drop(value));
+    let _ = quietly(move || drop(value));
 }
 
 /// What was thrown, as an error.

@@ -24,7 +24,7 @@ use super::{
     tenants,
     verify::Verified,
 };
-use crate::{auth::TenantState, store::StoreError};
+use crate::store::{StoreError, TenantState};
 
 /// The tables that speak of each other, in a snapshot.
 pub(super) struct Links<'s> {

@@ -83,7 +83,7 @@ use svctrack_core::{
 use tokio::sync::watch;
 
 pub use self::{
-    archive::{ArchiveError, Manifest, check_archive, sequence_of},
+    archive::{ArchiveError, check_archive, sequence_of},
     compact::{Compacted, compact},
     engagement::LogLimits,
     open::{OpenError, initialise},
@@ -107,12 +107,9 @@ use self::{
     writer::{Kept, Writer},
 };
 use super::{
-    Actor, Answer, BackupFile, Checked, Command, Condition, Health, Page, PageFor, Part, Rehearsal,
-    Reply, Scrub, Since, Store, StoreError, Upserts, times::Reading,
-};
-use crate::{
-    app::Clock,
-    auth::{KnownTenant, KnownToken, Tenant, TenantRecord, TokenRecord},
+    Actor, Answer, BackupFile, Checked, Clock, Command, Condition, Health, KnownTenant, KnownToken,
+    Manifest, Page, PageFor, Part, Rehearsal, Reply, Scrub, Since, Store, StoreError, Tenant,
+    TenantRecord, TokenRecord, Upserts, times::Reading,
 };
 
 /// Name of the store's file in the data folder.

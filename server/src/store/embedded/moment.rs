@@ -14,10 +14,7 @@ use super::{
     tables::{ReadTable, RecordTables, TENANTS, TOKENS},
     tenants,
 };
-use crate::{
-    auth::{KnownTenant, KnownToken, TenantRecord, TenantState},
-    store::StoreError,
-};
+use crate::store::{KnownTenant, KnownToken, StoreError, TenantRecord, TenantState};
 
 /// Most tokens, and most tenants, that are kept as they were read, some 500 bytes each.
 const MAX_KNOWN: usize = 10_000;

@@ -16,7 +16,7 @@ use super::{
     spans::LatestSpans,
     tables::WriteTables,
 };
-use crate::{auth::Tenant, store::StoreError};
+use crate::store::{StoreError, Tenant};
 
 /// Most causes of one code that a transaction reports for a tenant one by one: a flood of made-up ids
 /// costs no more rows than this, and what goes beyond is counted together.

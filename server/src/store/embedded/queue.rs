@@ -238,13 +238,10 @@ mod tests {
     };
 
     use super::*;
-    use crate::{
-        auth::Tenant,
-        store::{Expected, Tracking},
-    };
+    use crate::store::{Expected, Tenant, Tracking};
 
     fn job(tenant: u8) -> Job {
-        let tenant = Tenant::for_test(TenantId::from_bytes([tenant; 16]));
+        let tenant = Tenant::assume_authorized(TenantId::from_bytes([tenant; 16]));
         let reference = RecordRef::External("x".to_owned());
         let command = Command::Delete { def: &COMPANY, reference, expected: Expected::Anything };
         Job::new(Actor { tenant, token: None, user: None }, command).0

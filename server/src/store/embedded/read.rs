@@ -25,10 +25,7 @@ use super::{
     tables::{ACTIVITIES, ReadTable, RecordTables},
     view::View,
 };
-use crate::{
-    rate_limit::RateLimits,
-    store::{Answer, Next, Page, PageFor, Since, StoreError},
-};
+use crate::store::{Answer, Next, Page, PageFor, RateLimits, Since, StoreError};
 
 pub(super) fn record(
     tables: &RecordTables,

@@ -13,10 +13,7 @@ use svctrack_core::value::TenantId;
 use tokio::sync::oneshot::{Receiver, error::TryRecvError};
 
 use super::queue::{Job, Outcome, Queues};
-use crate::{
-    auth::Tenant,
-    store::{Actor, Command, StoreError},
-};
+use crate::store::{Actor, Command, StoreError, Tenant};
 
 /// Pause before the first new try; each one after it is twice as long.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);

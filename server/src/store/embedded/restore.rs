@@ -13,7 +13,7 @@ use redb::{TableHandle as _, WriteTransaction};
 
 use super::{
     FILE_NAME,
-    archive::{ArchiveError, ArchiveReader, Manifest, Part},
+    archive::{ArchiveError, ArchiveReader, Part},
     compact::write_anew,
     damage,
     open::{self, OpenError, remove_if_there},
@@ -21,7 +21,7 @@ use super::{
     tables,
     verify::verify_medium,
 };
-use crate::store::StoreError;
+use crate::store::{Manifest, StoreError};
 
 /// Bytes of a backup that are read at a time.
 const BUFFER_BYTES: usize = 256 * 1024;
@@ -147,10 +147,8 @@ fn not_as_expected(what: String) -> RestoreError {
 mod tests {
     use svctrack_core::value::Timestamp;
 
-    use super::{
-        super::archive::{ArchiveWriter, Head},
-        *,
-    };
+    use super::{super::archive::ArchiveWriter, *};
+    use crate::store::manifest::Head;
 
     #[test]
     fn what_is_said_of_a_damaged_backup_is_one_line() {

@@ -19,7 +19,6 @@ use tokio::{
 };
 
 use super::{
-    archive::{Head, Manifest},
     backup::{self, BackupError},
     damage,
     engagement::LogLimits,
@@ -32,13 +31,10 @@ use super::{
     storage::Medium,
     token_uses::TokenUses,
 };
-use crate::{
-    app::Clock,
-    auth::{Tenant, tenant_by_operator},
-    store::{
-        Checked, ClockState, Health, StoreError,
-        times::{Reading, Times},
-    },
+use crate::store::{
+    Checked, Clock, ClockState, Health, Manifest, StoreError, Tenant,
+    manifest::Head,
+    times::{Reading, Times},
 };
 
 /// How long a read waits for the file that is just being opened again.
@@ -182,7 +178,7 @@ impl Shared {
     /// The tenants of which parked events are marked on disk. Where the marks are damaged, they wait.
     pub(super) fn tenants_due(&self) -> Result<BTreeMap<TenantId, Tenant>, StoreError> {
         match self.read_once(|snapshot| parked::tenants_due(snapshot)) {
-            Ok(due) => Ok(due.into_iter().map(|id| (id, tenant_by_operator(id))).collect()),
+            Ok(due) => Ok(due.into_iter().map(|id| (id, Tenant::assume_authorized(id))).collect()),
             Err(StoreError::Corrupted { cause, .. }) => {
                 tracing::error!(cause, "parked events wait, since their marks are damaged");
                 Ok(BTreeMap::new())

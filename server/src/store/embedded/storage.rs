@@ -18,7 +18,7 @@ use parking_lot::{Mutex, MutexGuard};
 use redb::{StorageBackend, backends::FileBackend};
 
 use super::open::{OpenError, remove_if_there, sync_folder};
-use crate::regular_file;
+use crate::store::regular_file;
 
 /// Opens the bytes of a store, each time anew: at the start, and again after an error, when what was opened
 /// before is still there.

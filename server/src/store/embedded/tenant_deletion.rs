@@ -14,10 +14,7 @@ use super::{
     tables::{WriteTable, WriteTables},
     tenants,
 };
-use crate::{
-    auth::{TenantRecord, TenantState},
-    store::StoreError,
-};
+use crate::store::{StoreError, TenantRecord, TenantState};
 
 /// Most rows that one command removes: others wait no longer than for a bulk call.
 const MAX_ROWS_PER_COMMAND: usize = 1_000;

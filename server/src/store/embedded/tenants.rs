@@ -17,9 +17,8 @@ use super::{
     tables::{TENANTS, TOKENS, TOKENS_OF_TENANT, WriteTables},
     view::View,
 };
-use crate::{
-    auth::{TenantRecord, TenantState, TokenRecord, tenant_of_own},
-    store::{Actor, Reply, Revoked, StoreError},
+use crate::store::{
+    Actor, Reply, Revoked, StoreError, Tenant, TenantRecord, TenantState, TokenRecord,
 };
 
 /// Most tenants of a store: a list of them is answered whole.
@@ -170,7 +169,11 @@ pub(super) fn add_tenant(
     if tables.tenants.len()? >= MAX_TENANTS {
         return Ok(Err(too_many("too_many_tenants", "tenants", MAX_TENANTS)));
     }
-    let own = Actor { tenant: tenant_of_own(token), token: actor.token.clone(), user: None };
+    let own = Actor {
+        tenant: Tenant::assume_authorized(token.tenant),
+        token: actor.token.clone(),
+        user: None,
+    };
     match load(&tables.tenants, tenant.id)?.map(|known| known.state) {
         None => {}
         Some(TenantState::Deleting) => return Ok(Err(being_deleted(tenant.id))),

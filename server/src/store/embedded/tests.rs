@@ -24,12 +24,9 @@ use svctrack_core::{
 use tempfile::TempDir;
 
 use super::*;
-use crate::{
-    auth::Token,
-    store::{
-        OnceKey, PageFor, Tracking,
-        embedded::{counters::Counter, tables::WriteTables},
-    },
+use crate::store::{
+    OnceKey, PageFor, Tracking,
+    embedded::{counters::Counter, tables::WriteTables},
 };
 
 const CACHE_BYTES: usize = 16 * 1024 * 1024;
@@ -68,7 +65,7 @@ impl World {
         let start = Timestamp::parse("2026-11-20T12:00:00Z").unwrap();
         let clock = Arc::new(Hand(AtomicI64::new(start.as_ms())));
         let store = open(folder.path(), log_limits, &clock);
-        let tenant = Tenant::for_test(TenantId::from_bytes([0; 16]));
+        let tenant = Tenant::assume_authorized(TenantId::from_bytes([0; 16]));
         let nobody = Actor { tenant, token: None, user: None };
         let mut world = Self { store, clock, actor: nobody, folder, log_limits };
         world.actor = world.tenant(7).await;
@@ -77,13 +74,12 @@ impl World {
 
     /// Who acts for another tenant.
     async fn tenant(&self, number: u8) -> Actor {
-        let (token, id) = (Token::generate().unwrap(), TenantId::from_bytes([number; 16]));
-        let now = self.clock.now();
-        let token = Box::new(TokenRecord::of_everything(&token, id, "test", now));
+        let (id, now) = (TenantId::from_bytes([number; 16]), self.clock.now());
+        let token = Box::new(TokenRecord::for_test(id, "test", now));
         let tenant = TenantRecord::new(id, "test".to_owned(), now);
         let founding = Command::AddTenant { tenant, token };
         self.store.write(Actor::operator(), founding).await.unwrap();
-        Actor { tenant: Tenant::for_test(id), token: None, user: None }
+        Actor { tenant: Tenant::assume_authorized(id), token: None, user: None }
     }
 
     /// Opens the store anew, after what happened to its folder meanwhile.

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use parking_lot::{Mutex, MutexGuard};
 use svctrack_core::value::Timestamp;
 
-use crate::auth::TokenRecord;
+use crate::store::TokenRecord;
 
 const MINUTE_MS: i64 = 60_000;
 
@@ -51,14 +51,12 @@ mod tests {
     use svctrack_core::value::TenantId;
 
     use super::*;
-    use crate::auth::Token;
 
     #[test]
     fn a_use_is_noted_once_a_minute_and_shown_until_it_is_written() {
         let at = |text| Timestamp::parse(text).unwrap();
-        let (uses, token) = (TokenUses::default(), Token::generate().unwrap());
-        let tenant = TenantId::from_bytes([1; 16]);
-        let mut tokens = [TokenRecord::of_everything(&token, tenant, "x", Timestamp::MIN)];
+        let (uses, tenant) = (TokenUses::default(), TenantId::from_bytes([1; 16]));
+        let mut tokens = [TokenRecord::for_test(tenant, "x", Timestamp::MIN)];
         uses.note(&tokens[0], at("2026-01-01T10:00:59Z"));
         uses.show(&mut tokens);
         assert_eq!(tokens[0].last_used_at, Some(at("2026-01-01T10:00:00Z")));

@@ -20,7 +20,7 @@ use super::{
     storage::{EVERYTHING, FileMedium, Medium},
     tables::{self, Definition},
 };
-use crate::{observe, store::StoreError};
+use crate::store::{StoreError, panics};
 
 /// Most problems that are told one by one; the rest is counted.
 const MAX_TOLD: usize = 100;
@@ -81,7 +81,7 @@ impl Verified {
 /// [`OpenError`] when it cannot be read at all.
 pub fn verify(folder: &Path, cache_bytes: usize) -> Result<Verified, OpenError> {
     // Of a damaged file redb may panic; that is told as a problem.
-    observe::log_panics();
+    panics::log_panics();
     let path = folder.join(FILE_NAME);
     verify_medium(&FileMedium::to_read(&path), cache_bytes)
 }

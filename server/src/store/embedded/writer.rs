@@ -30,10 +30,7 @@ use super::{
     tables::WriteTables,
     tenants,
 };
-use crate::{
-    auth::Tenant,
-    store::{Command, Health, StoreError},
-};
+use crate::store::{Command, Health, StoreError, Tenant};
 
 /// Why a transaction did not come to its end.
 enum Failed {

@@ -11,9 +11,8 @@ async fn a_user_of_a_token_of_before_there_was_a_mark_is_marked_by_the_cleanup()
     let patch = Document::parse(br#"{"name":"nightly import"}"#).unwrap();
     let created = world.write(Command::Create { def: &USER, body: patch.into() }).await;
     let Reply::Record(user) = created else { panic!("{created:?}") };
-    let (token, tenant) = (Token::generate().unwrap(), world.actor.tenant.id());
-    let now = world.clock.now();
-    let token = Box::new(TokenRecord::of_everything(&token, tenant, "nightly import", now));
+    let (tenant, now) = (world.actor.tenant.id(), world.clock.now());
+    let token = Box::new(TokenRecord::for_test(tenant, "nightly import", now));
     world.write(Command::AddToken { token, user: Some(RecordRef::Id(user.id)) }).await;
     let listed = async || {
         let query = ListQuery::parse(&USER, &[]).unwrap().query;
@@ -30,10 +29,7 @@ async fn a_user_of_a_token_of_before_there_was_a_mark_is_marked_by_the_cleanup()
 async fn a_token_that_was_revoked_issues_none_even_where_it_asked_before() {
     let world = World::new().await;
     let tenant = world.actor.tenant.id();
-    let new = || {
-        let token = Token::generate().unwrap();
-        Box::new(TokenRecord::of_everything(&token, tenant, "x", world.clock.now()))
-    };
+    let new = || Box::new(TokenRecord::for_test(tenant, "x", world.clock.now()));
     let issuer = new();
     let id = issuer.id.clone();
     world.write(Command::AddToken { token: issuer, user: None }).await;
@@ -57,8 +53,7 @@ async fn a_token_comes_from_a_limited_number_of_others() {
     let world = World::new().await;
     let tenant = world.actor.tenant.id();
     let issue = async |by: Option<&TokenRecord>| {
-        let token = Token::generate().unwrap();
-        let token = TokenRecord::of_everything(&token, tenant, "x", world.clock.now());
+        let token = TokenRecord::for_test(tenant, "x", world.clock.now());
         let token = Box::new(by.iter().fold(token, |token, issuer| token.issued_by(issuer)));
         world.store.write(world.actor.clone(), Command::AddToken { token, user: None }).await
     };

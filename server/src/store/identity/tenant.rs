@@ -1,14 +1,12 @@
 //! A tenant that a caller has shown to be theirs, and what is stored of one.
 
-use std::fmt;
+use std::{fmt, num::NonZeroU32};
 
 use serde::{Deserialize, Serialize};
 use svctrack_core::{
     access::TenantChange,
-    value::{Document, Json, TenantId, Timestamp},
+    value::{TenantId, Timestamp},
 };
-
-use crate::rate_limit::RateLimits;
 
 /// A tenant that a caller has shown to be theirs. Every call of the store takes one.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -18,18 +16,14 @@ impl Tenant {
     /// The operator, whose tokens are kept as a tenant's are: under the nil UUID, which no tenant has.
     pub const OPERATOR: Self = Self(TenantId::from_bytes([0; 16]));
 
-    /// Only `auth` can say whose a tenant is.
-    pub(super) fn shown(id: TenantId) -> Self {
+    /// The tenant with this id, of which the caller of this function knows that it may be acted for: because of a
+    /// token, because events need none, or because the program itself acts. This is the only way to make one.
+    pub fn assume_authorized(id: TenantId) -> Self {
         Self(id)
     }
 
     pub fn id(&self) -> TenantId {
         self.0
-    }
-
-    #[cfg(test)]
-    pub(crate) fn for_test(id: TenantId) -> Self {
-        Self(id)
     }
 }
 
@@ -72,16 +66,25 @@ pub enum TenantState {
 
 impl TenantState {
     /// All that there are.
-    pub(crate) const ALL: [Self; 3] = [Self::Active, Self::Suspended, Self::Deleting];
+    pub const ALL: [Self; 3] = [Self::Active, Self::Suspended, Self::Deleting];
 
     /// Its name in responses.
-    pub(crate) fn name(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
             Self::Active => "active",
             Self::Suspended => "suspended",
             Self::Deleting => "deleting",
         }
     }
+}
+
+/// Limits in requests a second; none where nothing limits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RateLimits {
+    /// Of each token.
+    pub requests: Option<NonZeroU32>,
+    /// Of each tenant's tracking routes.
+    pub tracking: Option<NonZeroU32>,
 }
 
 /// A tenant as requests need it.
@@ -107,20 +110,5 @@ impl TenantRecord {
             Some(false) => TenantState::Active,
             None => self.state,
         };
-    }
-
-    /// What an operator sees of it.
-    pub(crate) fn answer(&self) -> Document {
-        let mut answer = Document::default();
-        answer.set("_id", Json::string(&self.id.to_string()));
-        answer.set("name", Json::string(&self.name));
-        answer.set("createdAt", Json::string(&self.created_at.to_string()));
-        answer.set("state", Json::string(self.state.name()));
-        answer.set("suspended", Json::bool(self.state == TenantState::Suspended));
-        if self.state == TenantState::Deleting {
-            let removed = i64::try_from(self.rows_removed).unwrap_or(i64::MAX);
-            answer.set("rowsRemoved", Json::integer(removed));
-        }
-        answer
     }
 }

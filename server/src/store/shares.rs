@@ -6,7 +6,7 @@ use std::{collections::HashMap, hash::Hash, sync::Arc};
 use parking_lot::{Mutex, MutexGuard};
 
 /// What is shared, in units that are its owner's.
-pub(crate) struct Shares<K>(Mutex<State<K>>);
+pub struct Shares<K>(Mutex<State<K>>);
 
 struct State<K> {
     free: usize,
@@ -14,12 +14,13 @@ struct State<K> {
 }
 
 impl<K: Copy + Eq + Hash> Shares<K> {
-    pub(crate) fn new(total: usize) -> Arc<Self> {
+    /// So much of it, all of which is free.
+    pub fn new(total: usize) -> Arc<Self> {
         Arc::new(Self(Mutex::new(State { free: total, held: HashMap::new() })))
     }
 
     /// Some of it, for as long as it is held; none where too little would be left.
-    pub(crate) fn take(self: &Arc<Self>, holder: K, amount: usize) -> Option<Share<K>> {
+    pub fn take(self: &Arc<Self>, holder: K, amount: usize) -> Option<Share<K>> {
         let mut share = Share { shares: self.clone(), holder, amount: 0 };
         share.grow(amount).then_some(share)
     }
@@ -29,19 +30,20 @@ impl<K: Copy + Eq + Hash> Shares<K> {
     }
 }
 
-pub(crate) struct Share<K: Copy + Eq + Hash> {
+pub struct Share<K: Copy + Eq + Hash> {
     shares: Arc<Shares<K>>,
     holder: K,
     amount: usize,
 }
 
 impl<K: Copy + Eq + Hash> Share<K> {
-    pub(crate) fn amount(&self) -> usize {
+    /// How much it is.
+    pub fn amount(&self) -> usize {
         self.amount
     }
 
     /// Takes more; says whether there was enough.
-    pub(crate) fn grow(&mut self, by: usize) -> bool {
+    pub fn grow(&mut self, by: usize) -> bool {
         let mut state = self.shares.lock();
         let held = state.held.get(&self.holder).copied().unwrap_or(0).saturating_add(by);
         let left = state.free.checked_sub(by).filter(|left| held <= *left);
@@ -53,7 +55,7 @@ impl<K: Copy + Eq + Hash> Share<K> {
     }
 
     /// Gives some of it back.
-    pub(crate) fn shrink(&mut self, by: usize) {
+    pub fn shrink(&mut self, by: usize) {
         let by = by.min(self.amount);
         let mut state = self.shares.lock();
         self.amount -= by;

@@ -1,0 +1,36 @@
+//! Where a store has the time from.
+
+use std::{
+    sync::LazyLock,
+    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
+};
+
+use svctrack_core::value::Timestamp;
+
+/// Where now comes from.
+pub trait Clock: Send + Sync {
+    /// The time, as well as it is known. Whoever sets the clock changes it.
+    fn now(&self) -> Timestamp;
+
+    /// How long the machine has been running when the clock shows `now`, which nobody can set. Where it is not known,
+    /// the clock is never taken to have been set.
+    fn running(&self, now: Timestamp) -> Duration {
+        Duration::from_millis(now.as_ms().unsigned_abs())
+    }
+}
+
+/// The machine's clock.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SystemClock;
+
+impl Clock for SystemClock {
+    fn now(&self) -> Timestamp {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        Timestamp::from_ms_clamped(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
+    }
+
+    fn running(&self, _: Timestamp) -> Duration {
+        static STARTED: LazyLock<Instant> = LazyLock::new(Instant::now);
+        STARTED.elapsed()
+    }
+}

@@ -1,0 +1,215 @@
+//! What is stored of an API token, from which nobody can tell the token itself (R43).
+
+use std::{collections::BTreeSet, fmt};
+
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use serde::{Deserialize, Serialize};
+use subtle::ConstantTimeEq as _;
+use svctrack_core::{
+    access::{Issuer, NewToken, OPERATOR, Rotation},
+    value::{ObjectId, TenantId, Timestamp},
+};
+
+use super::tenant::{KnownTenant, Tenant};
+
+/// A token as a store knows it.
+#[derive(Clone, Copy)]
+pub struct TokenDigest<'t> {
+    /// Its public part, by which it is looked up.
+    pub id: &'t str,
+    /// SHA-256 of the whole token.
+    pub sha256: [u8; 32],
+}
+
+impl TokenDigest<'_> {
+    fn hash(&self) -> String {
+        STANDARD.encode(self.sha256)
+    }
+}
+
+/// What is kept of a token: never the token itself.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TokenRecord {
+    /// Its public part.
+    pub id: String,
+    /// Whose data it opens; for an operator's token, [`Tenant::OPERATOR`].
+    pub tenant: TenantId,
+    /// SHA-256 of the whole token, in base64.
+    hash: String,
+    /// What it is for, in its owner's words.
+    pub label: String,
+    /// What it may do.
+    pub scopes: Vec<String>,
+    /// The user that it acts as.
+    pub user_id: Option<ObjectId>,
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// From when on it counts no more.
+    pub expires_at: Option<Timestamp>,
+    /// When it was last used, to the minute.
+    #[serde(default)]
+    pub last_used_at: Option<Timestamp>,
+    /// Id of the token that was issued in its place.
+    #[serde(default)]
+    pub replaced_by: Option<String>,
+    /// Id of the token that issued it; none where the command line or the operator did.
+    #[serde(default)]
+    pub created_by: Option<String>,
+    /// Id of the first token of its line, which was rotated into it; none where it is that one.
+    #[serde(default)]
+    line: Option<String>,
+    /// The lines of its issuer, of that one's issuer, and so on: whatever of them is revoked meanwhile, it is known to
+    /// come from all of them.
+    #[serde(default)]
+    issuers: BTreeSet<String>,
+}
+
+/// What is kept of a token shows its id alone in a log, too.
+impl fmt::Debug for TokenRecord {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "TokenRecord({})", self.id)
+    }
+}
+
+impl TokenRecord {
+    /// What is kept of a token that may do everything for a tenant.
+    pub fn of_everything(
+        token: TokenDigest<'_>,
+        tenant: TenantId,
+        label: &str,
+        now: Timestamp,
+    ) -> Self {
+        Self {
+            id: token.id.to_owned(),
+            tenant,
+            hash: token.hash(),
+            label: label.to_owned(),
+            scopes: vec!["*".to_owned()],
+            user_id: None,
+            created_at: now,
+            expires_at: None,
+            last_used_at: None,
+            replaced_by: None,
+            created_by: None,
+            line: None,
+            issuers: BTreeSet::new(),
+        }
+    }
+
+    /// What is kept of a token that makes tenants, and other tokens of its kind (R44).
+    pub fn of_operator(token: TokenDigest<'_>, label: &str, now: Timestamp) -> Self {
+        let scopes = vec!["admin".to_owned(), OPERATOR.to_owned()];
+        Self { scopes, ..Self::of_everything(token, Tenant::OPERATOR.id(), label, now) }
+    }
+
+    /// Whether it is an operator's.
+    pub(crate) fn is_of_operator(&self) -> bool {
+        self.tenant == Tenant::OPERATOR.id()
+    }
+
+    /// What is kept of a token that somebody has asked for.
+    pub fn of_new(token: TokenDigest<'_>, tenant: TenantId, new: NewToken, now: Timestamp) -> Self {
+        Self {
+            scopes: new.scopes,
+            expires_at: new.expires_at,
+            ..Self::of_everything(token, tenant, &new.label, now)
+        }
+    }
+
+    /// What is stored of a token that is issued in the place of this one: it may do the same as the same user, and
+    /// lives as long as this one was to live, unless it is said how long (R57), but no longer than its issuer.
+    pub fn successor(&self, token: TokenDigest<'_>, rotation: &Rotation, now: Timestamp) -> Self {
+        let lived = |end: Timestamp| end.as_ms().saturating_sub(self.created_at.as_ms());
+        let later = |ms: i64| Timestamp::from_ms_clamped(now.as_ms().saturating_add(ms));
+        let end = rotation.expires_at.or(self.expires_at.map(|end| later(lived(end))));
+        Self {
+            scopes: self.scopes.clone(),
+            user_id: self.user_id,
+            expires_at: [end, rotation.ends_by].into_iter().flatten().min(),
+            line: Some(self.line().to_owned()),
+            issuers: self.issuers.clone(),
+            ..Self::of_everything(token, self.tenant, &self.label, now)
+        }
+    }
+
+    /// The same, issued by another token.
+    pub fn issued_by(mut self, issuer: &Self) -> Self {
+        self.created_by = Some(issuer.id.clone());
+        self.issuers.extend(issuer.issuers.iter().cloned());
+        self.issuers.insert(issuer.line().to_owned());
+        self
+    }
+
+    /// What it can grant.
+    pub fn issuer(&self) -> Issuer<'_> {
+        Issuer { scopes: &self.scopes, expires_at: self.expires_at }
+    }
+
+    /// Id of the first token of its line.
+    pub(crate) fn line(&self) -> &str {
+        self.line.as_deref().unwrap_or(&self.id)
+    }
+
+    /// From how many lines it comes.
+    pub(crate) fn generations(&self) -> usize {
+        self.issuers.len()
+    }
+
+    /// Whether it is of a line, or comes from it.
+    pub(crate) fn comes_from(&self, line: &str) -> bool {
+        self.line() == line || self.issuers.contains(line)
+    }
+
+    /// Whether this is what is kept of `token`; takes the same time whatever differs.
+    pub fn is_of(&self, token: TokenDigest<'_>) -> bool {
+        self.hash.as_bytes().ct_eq(token.hash().as_bytes()).into()
+    }
+}
+
+/// A token as requests need it.
+#[derive(Debug)]
+pub struct KnownToken {
+    /// What is kept of it.
+    pub record: TokenRecord,
+    /// Its tenant.
+    pub tenant: KnownTenant,
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    use super::*;
+
+    impl TokenRecord {
+        /// That of another token at each call.
+        pub(crate) fn for_test(tenant: TenantId, label: &str, now: Timestamp) -> Self {
+            static NEXT: AtomicU32 = AtomicU32::new(0);
+            let id = format!("{:08}", NEXT.fetch_add(1, Ordering::Relaxed));
+            Self::of_everything(TokenDigest { id: &id, sha256: [0; 32] }, tenant, label, now)
+        }
+    }
+
+    #[test]
+    fn a_token_comes_from_the_lines_of_all_its_issuers() {
+        let tenant = TenantId::from_bytes([0; 16]);
+        let new = || TokenRecord::for_test(tenant, "", Timestamp::MIN);
+        let rotated = |old: &TokenRecord, by: &TokenRecord| {
+            let rotation = Rotation { keep_old_seconds: 0, expires_at: None, ends_by: None };
+            let token = TokenDigest { id: &new().id, sha256: [0; 32] };
+            old.successor(token, &rotation, Timestamp::MIN).issued_by(by)
+        };
+        let (first, other) = (new(), new());
+        let child = new().issued_by(&first);
+        let second = rotated(&first, &first);
+        let grandchild = rotated(&new().issued_by(&child), &other);
+        for token in [&first, &child, &second, &grandchild] {
+            assert!(token.comes_from(first.line()), "{token:?}");
+        }
+        assert_eq!(second.line(), first.line());
+        assert!(grandchild.comes_from(child.line()) && grandchild.comes_from(other.line()));
+        assert!(!child.comes_from(other.line()) && !first.comes_from(child.line()));
+        assert_eq!(grandchild.created_by.as_deref(), Some(other.id.as_str()));
+    }
+}

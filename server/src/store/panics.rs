@@ -1,0 +1,39 @@
+//! Panics that are caught, and the log line of each that nobody expects.
+
+use std::{
+    any::Any,
+    cell::Cell,
+    panic::{self, AssertUnwindSafe},
+};
+
+thread_local! {
+    /// Whether a panic of this thread is expected, caught and told otherwise.
+    static QUIET: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Has every panic logged as one line, but for those within [`quietly`].
+pub fn log_panics() {
+    panic::set_hook(Box::new(|info| {
+        if !QUIET.get() {
+            let place = info.location().map(ToString::to_string).unwrap_or_default();
+            tracing::error!(place, "a panic: {}", panic_message(info.payload()));
+        }
+    }));
+}
+
+/// Runs `work`, which may panic; about that nothing is said here.
+///
+/// # Errors
+/// What was thrown.
+pub fn quietly<T>(work: impl FnOnce() -> T) -> Result<T, Box<dyn Any + Send>> {
+    QUIET.set(true);
+    let done = panic::catch_unwind(AssertUnwindSafe(work));
+    QUIET.set(false);
+    done
+}
+
+/// The words of a panic.
+pub fn panic_message(payload: &(dyn Any + Send)) -> &str {
+    let text = payload.downcast_ref::<&str>().copied();
+    text.or_else(|| payload.downcast_ref::<String>().map(String::as_str)).unwrap_or("without words")
+}
