@@ -1,8 +1,6 @@
 //! What can go wrong with a request, and the one place where it becomes a status and a problem
 //! document (R11, RFC 9457). An internal cause is logged here, once, and never sent.
 
-use std::time::Duration;
-
 use poem::{
     Response,
     http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header},
@@ -19,6 +17,7 @@ use crate::{
         SUSPENDED_RETRY_AFTER_SECONDS,
     },
     rate_limit::{BURST_SECONDS, TooMany},
+    senders::{Allowance, Spent},
     store::StoreError,
 };
 
@@ -72,8 +71,8 @@ pub(crate) enum Error {
     StillRunning,
     /// The caller sends too many requests.
     TooMany(TooMany),
-    /// Callers without a token have had what they may have for now, and for how long.
-    Spent(Spent, Duration),
+    /// Callers without a token have had what they may have for now.
+    Spent(Spent),
     /// All bodies together are too large just now.
     Overloaded,
     /// The store did not do it.
@@ -84,22 +83,25 @@ pub(crate) enum Error {
     PartDone(Box<Error>, String),
 }
 
-/// What there is no more of for now.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Spent {
-    /// What may be stored in a day.
-    Bytes,
-    /// Keys of calls.
-    Keys,
-    /// Places for events that wait.
-    Parked,
+impl From<TooMany> for Error {
+    fn from(too_many: TooMany) -> Self {
+        Self::TooMany(too_many)
+    }
+}
+
+impl From<Spent> for Error {
+    fn from(spent: Spent) -> Self {
+        Self::Spent(spent)
+    }
 }
 
 impl From<StoreError> for Error {
     fn from(error: StoreError) -> Self {
         match error {
-            StoreError::KeysFull(wait) => Self::Spent(Spent::Keys, wait),
-            StoreError::ParkedFull => Self::Spent(Spent::Parked, PARKED_FULL_WAIT),
+            StoreError::KeysFull(wait) => Spent { of: Allowance::Keys, wait }.into(),
+            StoreError::ParkedFull => {
+                Spent { of: Allowance::Parked, wait: PARKED_FULL_WAIT }.into()
+            }
             StoreError::NoRoom => Self::Overloaded,
             other => Self::Store(other),
         }
@@ -189,9 +191,9 @@ impl Error {
             Self::Invalid(issues) => listed(S::UNPROCESSABLE_ENTITY, issues),
             Self::StillRunning => verdict(S::CONFLICT, "idempotency_key_running", "a call with this `Idempotency-Key` is still under way"),
             Self::TooMany(TooMany { limit, .. }) => verdict(S::TOO_MANY_REQUESTS, "too_many_requests", format!("at most {limit} requests a second are served")),
-            Self::Spent(Spent::Bytes, _) => verdict(S::TOO_MANY_REQUESTS, "daily_limit_reached", "no more events of this tenant are taken today from here"),
-            Self::Spent(Spent::Keys, _) => verdict(S::TOO_MANY_REQUESTS, "too_many_keys", "no more keys are kept for now; what was sent is not stored"),
-            Self::Spent(Spent::Parked, _) => verdict(S::TOO_MANY_REQUESTS, "too_many_parked", "the event's user or company is not known, and no more events can wait for theirs: it is not stored"),
+            Self::Spent(Spent { of: Allowance::Bytes, .. }) => verdict(S::TOO_MANY_REQUESTS, "daily_limit_reached", "no more events of this tenant are taken today from here"),
+            Self::Spent(Spent { of: Allowance::Keys, .. }) => verdict(S::TOO_MANY_REQUESTS, "too_many_keys", "no more keys are kept for now; what was sent is not stored"),
+            Self::Spent(Spent { of: Allowance::Parked, .. }) => verdict(S::TOO_MANY_REQUESTS, "too_many_parked", "the event's user or company is not known, and no more events can wait for theirs: it is not stored"),
             Self::Overloaded => verdict(S::SERVICE_UNAVAILABLE, "overloaded", "too much is being received or sent just now"),
             Self::Store(error) => store_verdict(error, request_id),
             Self::PartDone(error, done) => {
@@ -222,7 +224,7 @@ impl Error {
             _ => None,
         };
         let wait = match &self {
-            Self::TooMany(TooMany { wait, .. }) | Self::Spent(_, wait) => Some(*wait),
+            Self::TooMany(TooMany { wait, .. }) | Self::Spent(Spent { wait, .. }) => Some(*wait),
             _ => None,
         };
         let verdict = self.into_verdict(request_id);

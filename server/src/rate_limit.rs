@@ -20,7 +20,7 @@ use governor::{
 use parking_lot::Mutex;
 use svctrack_core::value::TenantId;
 
-use crate::{error::Error, senders::Sender, store::RateLimits};
+use crate::{senders::Sender, store::RateLimits};
 
 /// A burst may have as many requests as this many seconds allow.
 pub(crate) const BURST_SECONDS: u32 = 2;
@@ -53,14 +53,14 @@ impl<C: Clock + Clone> Limiter<C> {
         Self { limit, keys, counted: AtomicU32::new(0) }
     }
 
-    fn count(&self, key: &[u8]) -> Result<(), Error> {
+    fn count(&self, key: &[u8]) -> Result<(), TooMany> {
         let counted = self.counted.fetch_add(1, Ordering::Relaxed);
         if counted.is_multiple_of(FORGETS_EVERY) && self.keys.len() > MAX_REMEMBERED {
             self.keys.retain_recent();
         }
         self.keys.check_key(&key.to_vec()).map_err(|until| {
             let wait = until.wait_time_from(self.keys.clock().now());
-            Error::TooMany(TooMany { limit: self.limit, wait })
+            TooMany { limit: self.limit, wait }
         })
     }
 }
@@ -87,7 +87,7 @@ impl<C: Clock + Clone> Limiters<C> {
     }
 
     /// Counts a call to tracking routes, for its address first: what that may not send is none of its tenant.
-    fn count_tracking(&self, sender: &Sender) -> Result<(), Error> {
+    fn count_tracking(&self, sender: &Sender) -> Result<(), TooMany> {
         let tenant = sender.tenant.id();
         if let (Some(limiter), Some(address)) = (&self.tracking_of_address, &sender.address) {
             limiter.count(&[tenant.as_bytes(), address.as_bytes()].concat())?;
@@ -120,7 +120,7 @@ impl<C: Clock + Clone> RateLimiting<C> {
         tenant: TenantId,
         token: &str,
         limits: RateLimits,
-    ) -> Result<(), Error> {
+    ) -> Result<(), TooMany> {
         let own = self.of_tenant(tenant, limits);
         let own = own.as_ref().and_then(|own| own.requests.as_ref());
         let limiters = self.operator.requests.iter().chain(own);
@@ -128,7 +128,7 @@ impl<C: Clock + Clone> RateLimiting<C> {
     }
 
     /// Counts a call to a tracking route that is to be stored: one that is refused uses up nothing.
-    pub(crate) fn count_tracking(&self, sender: &Sender) -> Result<(), Error> {
+    pub(crate) fn count_tracking(&self, sender: &Sender) -> Result<(), TooMany> {
         self.operator.count_tracking(sender)?;
         let own = self.of_tenant(sender.tenant.id(), sender.limits);
         own.map_or(Ok(()), |own| own.count_tracking(sender))

@@ -13,7 +13,6 @@ use poem::{
 use svctrack_core::value::{TenantId, Timestamp, time::DAY_MS};
 
 use crate::{
-    error::{Error, Spent},
     limits::{EVENT_BYTES, MAX_ADDRESSES, MAX_KEYS_A_DAY},
     store::{ParkedToday, RateLimits, Tenant},
 };
@@ -74,6 +73,25 @@ pub(crate) struct Sender {
     pub(crate) address: Option<Address>,
 }
 
+/// Callers without a token have had what they may have for now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Spent {
+    pub(crate) of: Allowance,
+    /// For how long.
+    pub(crate) wait: Duration,
+}
+
+/// What callers without a token may have so much of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Allowance {
+    /// What may be stored in a day.
+    Bytes,
+    /// Keys of calls.
+    Keys,
+    /// Places for events that wait.
+    Parked,
+}
+
 /// What all senders have had today.
 pub(crate) struct Senders {
     /// What those of a tenant may have stored in a day, in bytes.
@@ -98,18 +116,18 @@ impl Senders {
     /// Counts events and the bytes of their text; returns the events of their address that were parked today.
     ///
     /// # Errors
-    /// [`Error::Spent`].
+    /// [`Spent`].
     pub(crate) fn take_events(
         &self,
         sender: &Sender,
         (events, bytes): (usize, usize),
         now: Timestamp,
-    ) -> Result<Option<ParkedToday>, Error> {
+    ) -> Result<Option<ParkedToday>, Spent> {
         let bytes = bytes.saturating_add(events.saturating_mul(EVENT_BYTES));
         self.on(sender, now, |day| {
             let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
             if !day.bytes.take(sender.address, bytes) {
-                return Err(Error::Spent(Spent::Bytes, until_midnight(now)));
+                return Err(Spent { of: Allowance::Bytes, wait: until_midnight(now) });
             }
             Ok(sender.address.map(|address| {
                 let address = told_apart(&day.parked, address);
@@ -121,10 +139,12 @@ impl Senders {
     /// Counts a call with an `Idempotency-Key`.
     ///
     /// # Errors
-    /// [`Error::Spent`].
-    pub(crate) fn take_key(&self, sender: &Sender, now: Timestamp) -> Result<(), Error> {
+    /// [`Spent`].
+    pub(crate) fn take_key(&self, sender: &Sender, now: Timestamp) -> Result<(), Spent> {
         let is_taken = self.on(sender, now, |day| day.keys.take(sender.address, 1));
-        is_taken.then_some(()).ok_or_else(|| Error::Spent(Spent::Keys, until_midnight(now)))
+        is_taken
+            .then_some(())
+            .ok_or_else(|| Spent { of: Allowance::Keys, wait: until_midnight(now) })
     }
 
     fn on<T>(&self, sender: &Sender, now: Timestamp, count: impl FnOnce(&mut Day) -> T) -> T {
@@ -220,7 +240,7 @@ mod tests {
         assert!(senders.take_events(&sender, (1, 3), noon()).is_ok());
         let refused = senders.take_events(&sender, (1, 1), noon());
         let half_a_day = Duration::from_secs(12 * 60 * 60);
-        assert!(matches!(refused, Err(Error::Spent(Spent::Bytes, wait)) if wait == half_a_day));
+        assert_eq!(refused.unwrap_err(), Spent { of: Allowance::Bytes, wait: half_a_day });
     }
 
     #[test]
