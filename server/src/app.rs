@@ -1,10 +1,14 @@
 //! What a request is served with: the store, the clock and the configuration.
 
-use std::{collections::BTreeSet, num::NonZeroU64, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    num::NonZeroU64,
+    sync::Arc,
+};
 
 use parking_lot::Mutex;
 use svctrack_core::value::TenantId;
-use svctrack_web::Addresses;
+use svctrack_web::{Addresses, Served};
 use tokio::sync::{Semaphore, watch};
 
 use crate::{
@@ -15,7 +19,6 @@ use crate::{
     limits::{MAX_BODY_READERS, MAX_DOWNLOADS, MAX_DRY_RUNS, MAX_IMPORTS, MAX_STREAMS},
     observe::RequestIds,
     rate_limit::RateLimiting,
-    routes::files::Files,
     senders::Senders,
     store::{Clock, RateLimits, Store, shares::Shares},
 };
@@ -53,7 +56,8 @@ pub struct App {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) addresses: Addresses,
-    pub(crate) files: Files,
+    /// The files that browsers load, by the path at which each is served.
+    pub(crate) files: BTreeMap<String, Served>,
     pub(crate) bodies: BodyBudget,
     pub(crate) answers: AnswerBudget,
     pub(crate) compressions: Compressions,
@@ -72,7 +76,7 @@ pub struct App {
     /// Places for those who are sent a backup.
     pub(crate) downloads: Arc<Semaphore>,
     /// What has become of scheduled backups.
-    pub(crate) backups: Backups,
+    pub(crate) backups: Arc<Backups>,
     /// Whether the server is about to stop, so that what has no end must find one.
     pub(crate) stopping: watch::Sender<bool>,
 }
@@ -103,7 +107,7 @@ impl App {
             senders: Senders::new(limits.daily_bytes),
             streams: Shares::new(MAX_STREAMS),
             downloads: Arc::new(Semaphore::new(MAX_DOWNLOADS)),
-            backups: Backups::default(),
+            backups: Arc::default(),
             stopping: watch::Sender::new(false),
         })
     }

@@ -20,10 +20,7 @@ use tokio::task::spawn_blocking;
 
 pub use self::folder::name_of;
 pub(crate) use self::folder::newest_in;
-use crate::{
-    app::App,
-    store::{BackupFile, Manifest, StoreError, as_text},
-};
+use crate::store::{BackupFile, Clock, Manifest, Store, StoreError, as_text};
 
 /// Shortest interval of a schedule.
 const MIN_INTERVAL: Duration = Duration::from_secs(1);
@@ -156,17 +153,22 @@ pub fn folder_of(path: &Path) -> &Path {
 }
 
 /// Makes backups for as long as the server runs; the first when the newest that is there is old enough.
-pub(crate) async fn run(app: Arc<App>, schedule: Schedule) {
+pub(crate) async fn run(
+    store: Arc<dyn Store>,
+    clock: Arc<dyn Clock>,
+    status: Arc<Backups>,
+    schedule: Schedule,
+) {
     let Interval(every) = schedule.every;
-    let mut done = look(&app, &schedule, Done::default()).await;
-    let age = age(done.at, app.clock.now()).unwrap_or(every);
+    let mut done = look(&schedule, clock.now(), Done::default()).await;
+    let age = age(done.at, clock.now()).unwrap_or(every);
     let (mut begun, mut pause) = (Instant::now(), every.saturating_sub(age));
     loop {
-        app.backups.note(done);
+        status.note(done);
         tokio::time::sleep(pause.saturating_sub(begun.elapsed()).min(LOOK_EVERY)).await;
         if begun.elapsed() >= pause {
             begun = Instant::now();
-            match make(&app, &schedule).await {
+            match make(&*store, &schedule, clock.now()).await {
                 Ok(manifest) => {
                     tracing::info!(rows = manifest.rows, at = %manifest.at(), "a backup was made");
                     done.failed = 0;
@@ -180,7 +182,7 @@ pub(crate) async fn run(app: Arc<App>, schedule: Schedule) {
                 }
             }
         }
-        done = look(&app, &schedule, done).await;
+        done = look(&schedule, clock.now(), done).await;
     }
 }
 
@@ -191,8 +193,8 @@ fn age(at: Option<Timestamp>, now: Timestamp) -> Option<Duration> {
 }
 
 /// Looks at what is in the folder: somebody else may take backups away.
-async fn look(app: &App, schedule: &Schedule, before: Done) -> Done {
-    let (folder, now) = (schedule.folder.clone(), app.clock.now());
+async fn look(schedule: &Schedule, now: Timestamp, before: Done) -> Done {
+    let folder = schedule.folder.clone();
     let found = apart(move || folder::backups_in(&folder, now)).await.unwrap_or_default();
     let ahead = found.iter().filter(|backup| backup.is_ahead(now)).count();
     if ahead > before.ahead {
@@ -202,8 +204,8 @@ async fn look(app: &App, schedule: &Schedule, before: Done) -> Done {
 }
 
 /// Makes a backup, and removes those that are one too many.
-async fn make(app: &App, schedule: &Schedule) -> Result<Manifest, NotMade> {
-    let (folder, now) = (schedule.folder.clone(), app.clock.now());
+async fn make(store: &dyn Store, schedule: &Schedule, now: Timestamp) -> Result<Manifest, NotMade> {
+    let folder = schedule.folder.clone();
     let begin = move || {
         fs::create_dir_all(&folder)?;
         folder::remove_unfinished(&folder)?;
@@ -213,7 +215,7 @@ async fn make(app: &App, schedule: &Schedule) -> Result<Manifest, NotMade> {
         Ok((unfinished, file, sequence))
     };
     let (unfinished, file, sequence) = apart(begin).await?;
-    let (_, manifest) = app.store.back_up(BackupFile::Given { file, sequence }).await?;
+    let (_, manifest) = store.back_up(BackupFile::Given { file, sequence }).await?;
     let (folder, keep, at) = (schedule.folder.clone(), schedule.keep, manifest.at());
     let finish = move || {
         unfinished.finish(&folder.join(name_of(at)))?;

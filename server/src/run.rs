@@ -103,8 +103,10 @@ pub async fn run(config: Config) -> Result<(), RunError> {
     };
     let housekeeping = tokio::spawn(housekeeping::run(store.clone()));
     let scrubbing = tokio::spawn(housekeeping::scrub(store.clone()));
-    let backups =
-        config.backups().map(|schedule| tokio::spawn(backups::run(app.clone(), schedule)));
+    let backups = config.backups().map(|schedule| {
+        let (clock, status) = (app.clock.clone(), app.backups.clone());
+        tokio::spawn(backups::run(store.clone(), clock, status, schedule))
+    });
     let proxies = config.trusted_proxies.clone().into();
     serve(listener, proxies, &mut workers, endpoint, stop).await?;
     if let Some(backups) = backups {

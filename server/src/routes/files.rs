@@ -1,7 +1,5 @@
 //! The files that browsers load: the script, and what the pages need.
 
-use std::collections::BTreeMap;
-
 use bytes::Bytes;
 use poem::{
     Request, Response,
@@ -16,9 +14,6 @@ use crate::{app::App, compression::weight, error::Error};
 const FOR_EVER: &str = "public, max-age=31536000, immutable";
 /// Any other one: it is asked for each time, and sent when it is another.
 const UNTIL_IT_CHANGES: &str = "public, no-cache";
-
-/// The files by the path at which each is served.
-pub(crate) type Files = BTreeMap<String, Served>;
 
 /// A form in which a file can be sent.
 #[derive(Clone, Copy)]
