@@ -306,7 +306,7 @@ impl<R: Endpoint<Output = Response>> Endpoint for Outermost<R> {
             let response = served.unwrap_or_else(|error| error.into_response(&request_id));
             let mut response = app.compressions.compress(response, accepted);
             if for_any_page {
-                routes::tracking::allow_any_origin(response.headers_mut());
+                routes::respond::allow_any_origin(response.headers_mut());
             }
             response.headers_mut().insert(header::X_CONTENT_TYPE_OPTIONS, NOSNIFF);
             if let Ok(value) = HeaderValue::try_from(request_id) {

@@ -3,13 +3,16 @@
 use poem::{Request, Response};
 use svctrack_core::tracking::{activity::ActivityQuery, listed::ACTIVITY};
 
-use super::{lists::Listed, query_pairs, strict::Strictness};
-use crate::{app::App, auth::authenticate, error::Error};
+use super::{
+    lists::Listed,
+    request::{authorise, query_pairs},
+    strict::Strictness,
+};
+use crate::{app::App, error::Error};
 
 /// `GET /activities`: newest stored first.
 pub(crate) async fn list(app: &App, request: &mut Request) -> Result<Response, Error> {
-    let caller = authenticate(app, request)?;
-    caller.require("activities:read")?;
+    let caller = authorise(app, request, "activities:read")?;
     let read = ActivityQuery::parse(&query_pairs(request)).map_err(Error::BadRequest)?;
     let ignored = Strictness::of(request).check_list(&read)?;
     let select = read.query.select.clone();

@@ -15,10 +15,13 @@ use tokio::{
     time::{Instant, sleep},
 };
 
-use super::{name_ignored, query_pairs, strict::Strictness};
+use super::{
+    request::{authorise, query_pairs},
+    respond::name_ignored,
+    strict::Strictness,
+};
 use crate::{
     app::App,
-    auth::authenticate,
     error::Error,
     store::{Tenant, shares::Share},
 };
@@ -36,8 +39,7 @@ const TOO_SLOW: &str = "event: dropped\ndata: {\"reason\":\"too slow\"}\n\n";
 
 /// `GET /activities/stream`: from now on, or from `Last-Event-ID` (or `after`).
 pub(crate) async fn listen(app: &Arc<App>, request: &mut Request) -> Result<Response, Error> {
-    let caller = authenticate(app, request)?;
-    caller.require("activities:read")?;
+    let caller = authorise(app, request, "activities:read")?;
     let mut read = ActivityQuery::parse(&query_pairs(request)).map_err(Error::BadRequest)?;
     let ignored = Strictness::of(request).check_list(&read)?;
     if read.query.order != ActivityOrder::NewestStored {

@@ -19,7 +19,8 @@ use svctrack_core::{
 use tokio::task::spawn_blocking;
 
 use super::{
-    json, path_part,
+    request::path_part,
+    respond::json,
     rows::{Batch, Form, Reading, take_rows},
     strict::Strictness,
     tracking::{ok, store},

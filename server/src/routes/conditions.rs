@@ -7,7 +7,7 @@ use poem::{
 };
 use svctrack_core::value::ObjectId;
 
-use super::{json, json_body};
+use super::respond::{json, json_body};
 use crate::{
     app::App,
     error::Error,

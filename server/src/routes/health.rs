@@ -3,7 +3,7 @@
 use poem::{Request, Response, http::StatusCode};
 use serde::Serialize;
 
-use super::json;
+use super::respond::json;
 use crate::{
     app::App,
     backups::Done,

@@ -20,8 +20,10 @@ use tokio::{
 };
 
 use super::{
-    json, once, query_pairs,
+    once,
     records::{access_of, authorise_upsert},
+    request::query_pairs,
+    respond::json,
 };
 use crate::{
     app::App,

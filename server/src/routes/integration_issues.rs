@@ -7,10 +7,14 @@ use svctrack_core::{
     value::{Issue, ObjectId, issue::quoted},
 };
 
-use super::{json, lists::Listed, path_part, query_pairs, strict::Strictness};
+use super::{
+    lists::Listed,
+    request::{authorise, path_part, query_pairs},
+    respond::{deleted_count, json},
+    strict::Strictness,
+};
 use crate::{
     app::App,
-    auth::{Caller, authenticate},
     error::Error,
     store::{Command, Reply},
 };
@@ -32,10 +36,7 @@ pub(crate) async fn delete(app: &App, request: &mut Request) -> Result<Response,
     let caller = authorise(app, request, "admin")?;
     let command = Command::DeleteEntry(id_in_path(request)?);
     match app.store.write(caller.into(), command).await? {
-        Reply::EntryDeleted(there) => {
-            let n = u8::from(there);
-            Ok(json(format!(r#"{{"n":{n},"ok":1,"deletedCount":{n}}}"#)))
-        }
+        Reply::EntryDeleted(there) => Ok(deleted_count(usize::from(there))),
         _ => Err(unexpected()),
     }
 }
@@ -48,12 +49,6 @@ pub(crate) async fn replay(app: &App, request: &mut Request) -> Result<Response,
         Reply::WentOn(count) => Ok(json(format!(r#"{{"replayed":{count}}}"#))),
         _ => Err(unexpected()),
     }
-}
-
-fn authorise(app: &App, request: &Request, scope: &str) -> Result<Caller, Error> {
-    let caller = authenticate(app, request)?;
-    caller.require(scope)?;
-    Ok(caller)
 }
 
 fn id_in_path(request: &Request) -> Result<ObjectId, Error> {

@@ -6,16 +6,19 @@ use svctrack_core::{
     schema::{ListLimits, ListQuery},
 };
 
-use super::{lists::Listed, query_pairs, strict::Strictness};
-use crate::{app::App, auth::authenticate, error::Error};
+use super::{
+    lists::Listed,
+    request::{authorise, query_pairs},
+    strict::Strictness,
+};
+use crate::{app::App, error::Error};
 
 /// How many companies the list returns: all, for who keeps a table of ids (R50). So many are some 7 MB.
 pub(crate) const LIMITS: ListLimits = ListLimits { default: 50_000, max: 50_000 };
 
 /// `GET /leancompanies`: `externalId`, `sourceId` and `status` can stand several times.
 pub(crate) async fn list(app: &App, request: &mut Request) -> Result<Response, Error> {
-    let caller = authenticate(app, request)?;
-    caller.require("companies:read")?;
+    let caller = authorise(app, request, "companies:read")?;
     let read = ListQuery::parse_within(&COMPANY, LIMITS, &query_pairs(request));
     let read = read.map_err(Error::BadRequest)?;
     let ignored = Strictness::of(request).check_list(&read)?;

@@ -13,7 +13,8 @@ use svctrack_core::{
 
 use super::{
     conditions::{etag_of_list, tagged},
-    json_body, name_ignored, query_pairs,
+    request::query_pairs,
+    respond::{json_body, name_ignored},
     strict::Strictness,
 };
 use crate::{

@@ -12,6 +12,7 @@ use crate::{
     auth::Caller,
     error::Error,
     limits::MAX_IDEMPOTENCY_KEY_BYTES,
+    senders::Sender,
     store::{Command, OnceKey, Reply},
 };
 
@@ -87,6 +88,22 @@ impl<'a> Once<'a> {
         } else {
             Err(Error::StillRunning)
         }
+    }
+
+    /// The call of somebody who sends events, who may have so many keys in a day.
+    ///
+    /// # Errors
+    /// Those of [`Self::begin`], and [`Error::Spent`].
+    pub(super) fn of_sender(
+        app: &'a App,
+        request: &Request,
+        sender: &Sender,
+        body: impl FnOnce() -> [u8; 32],
+    ) -> Result<Self, Error> {
+        if is_asked(request) {
+            app.senders.take_key(sender, app.clock.now())?;
+        }
+        Self::begin(app, request, &Caller::of_events(sender.tenant), body)
     }
 
     /// Has the command carried out, unless it has been; says whether the reply is an earlier one.

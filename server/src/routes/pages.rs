@@ -7,7 +7,7 @@ use poem::{
 use svctrack_core::value::{Issue, TenantId, issue::quoted};
 use svctrack_web::{Addresses, DemoTenant, Loads, Page};
 
-use super::{json, query_pairs};
+use super::{request::query_pairs, respond::json};
 use crate::{app::App, error::Error, openapi, script::to_json};
 
 /// Where `/` leads as long as there is no other page.

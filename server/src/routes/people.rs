@@ -13,8 +13,8 @@ use svctrack_core::{
 
 use super::{
     conditions::expected,
-    json, name_ignored,
-    records::{deleted_count, read_body, reference_in_path},
+    request::{authorise, read_body, reference_in_path},
+    respond::{deleted_count, json, name_ignored},
     strict::Strictness,
 };
 use crate::{
@@ -184,8 +184,7 @@ fn unexpected(reply: &Reply) -> Error {
 
 /// `POST /endusers/unsuppress`: lets keys of erased people in again.
 pub(crate) async fn unsuppress(app: &App, request: &mut Request) -> Result<Response, Error> {
-    let caller = authenticate(app, request)?;
-    caller.require("admin")?;
+    let caller = authorise(app, request, "admin")?;
     let (sent, _room) = read_body(app, request, &caller).await?;
     let (keys, ignored) = end_user::read_keys(&sent).map_err(Error::Invalid)?;
     Strictness::of(request).check_properties(&ignored)?;

@@ -8,24 +8,24 @@ use svctrack_core::{
     plan::upsert::{Access, Item, MAX_ITEMS},
     resources::end_user::END_USER,
     schema::{ListQuery, ResourceDef, shape},
-    value::{Document, Issue, RecordRef, issue::quoted, json_rows::Rows},
+    value::{Document, RecordRef, json_rows::Rows},
 };
 
 use super::{
     conditions::{expected, read_version, versioned},
-    json,
     lists::Listed,
-    name_ignored,
     once::{Once, hash_of, is_asked},
-    only_flag, path_part, people, query_pairs,
+    people,
+    request::{authorise_for, only_flag, query_pairs, read_record, reference_in_path},
+    respond::{deleted_count, json, name_ignored},
     strict::Strictness,
 };
 use crate::{
     app::App,
     auth::{Caller, authenticate},
-    body::{Body, require_json},
+    body::require_json,
     error::Error,
-    limits::{MAX_BULK_BYTES, MAX_LONG_RECORD_BYTES, MAX_RECORD_BYTES},
+    limits::MAX_BULK_BYTES,
     store::{Answer, Command, Reply, StoreError},
 };
 
@@ -37,7 +37,7 @@ pub(crate) async fn create(
     request: &mut Request,
     def: &'static ResourceDef,
 ) -> Result<Response, Error> {
-    let caller = authorise(app, request, def, "create")?;
+    let caller = authorise_for(app, request, def, "create")?;
     let (sent, body) = read_record(app, request, &caller, def).await?;
     let once = Once::begin(app, request, &caller, || hash_of(&body.bytes))?;
     let shaped = shape::check_create(def, &sent).map_err(Error::Invalid)?;
@@ -57,7 +57,7 @@ pub(crate) async fn read(
     request: &mut Request,
     def: &'static ResourceDef,
 ) -> Result<Response, Error> {
-    let caller = authorise(app, request, def, "read")?;
+    let caller = authorise_for(app, request, def, "read")?;
     let answer = found(app, &caller, def, &reference_in_path(request)?).await?;
     read_version(app, request, &caller.tenant, answer)
 }
@@ -79,7 +79,7 @@ pub(crate) async fn update(
     request: &mut Request,
     def: &'static ResourceDef,
 ) -> Result<Response, Error> {
-    let caller = authorise(app, request, def, "update")?;
+    let caller = authorise_for(app, request, def, "update")?;
     let reference = reference_in_path(request)?;
     let (answer, ignored) = changed(app, request, caller, def, reference).await?;
     let mut response = versioned(request, answer);
@@ -112,7 +112,7 @@ pub(crate) async fn delete(
     request: &mut Request,
     def: &'static ResourceDef,
 ) -> Result<Response, Error> {
-    let caller = authorise(app, request, def, "delete")?;
+    let caller = authorise_for(app, request, def, "delete")?;
     let reference = reference_in_path(request)?;
     if *def == END_USER && only_flag(request, "erase")? {
         return people::erase(app, request, caller, reference).await;
@@ -128,11 +128,6 @@ pub(crate) async fn delete(
         return Ok(json(deleted.ok_or(StoreError::NotFound)?.text));
     }
     Ok(deleted_count(usize::from(deleted.is_some())))
-}
-
-/// How many were deleted.
-pub(super) fn deleted_count(count: usize) -> Response {
-    json(format!(r#"{{"n":{count},"ok":1,"deletedCount":{count}}}"#))
 }
 
 /// `PUT /{resource}`: bulk upsert (R17). The status says nothing of the items, the header does (R19).
@@ -210,7 +205,7 @@ pub(crate) async fn list(
     request: &mut Request,
     def: &'static ResourceDef,
 ) -> Result<Response, Error> {
-    let caller = authorise(app, request, def, "read")?;
+    let caller = authorise_for(app, request, def, "read")?;
     let read = ListQuery::parse(def, &query_pairs(request)).map_err(Error::BadRequest)?;
     let ignored = Strictness::of(request).check_list(&read)?;
     let select = read.query.select.clone();
@@ -218,64 +213,6 @@ pub(crate) async fn list(
     let page_for = listed.page_for(app, request, &caller.tenant);
     let found = app.store.list(&caller.tenant, def, read.query, page_for).await?;
     listed.answer(request, found)
-}
-
-pub(super) fn authorise(
-    app: &App,
-    request: &Request,
-    def: &ResourceDef,
-    action: &str,
-) -> Result<Caller, Error> {
-    let caller = authenticate(app, request)?;
-    caller.require(&format!("{}:{action}", def.path))?;
-    Ok(caller)
-}
-
-pub(super) fn reference_in_path(request: &Request) -> Result<RecordRef, Error> {
-    let text = path_part(request, "id").unwrap_or_default();
-    RecordRef::parse(text).ok_or_else(|| {
-        let message = format!("an id must be {}; found {}", RecordRef::FORMS, quoted(text));
-        Error::BadRequest(vec![Issue::of_body("invalid_id", message)])
-    })
-}
-
-/// Reads the body of one record. Its room in the budget is kept until the request is answered.
-async fn read_record<'a>(
-    app: &'a App,
-    request: &mut Request,
-    caller: &Caller,
-    def: &ResourceDef,
-) -> Result<(Document, Body<'a>), Error> {
-    read_body_up_to(app, request, caller, max_body_bytes(def)).await
-}
-
-/// How large the body of one record may be, in bytes.
-pub(crate) fn max_body_bytes(def: &ResourceDef) -> usize {
-    match def.rows.iter().any(|row| row.long) {
-        true => MAX_LONG_RECORD_BYTES,
-        false => MAX_RECORD_BYTES,
-    }
-}
-
-/// Reads a body of about the size of a record.
-pub(super) async fn read_body<'a>(
-    app: &'a App,
-    request: &mut Request,
-    caller: &Caller,
-) -> Result<(Document, Body<'a>), Error> {
-    read_body_up_to(app, request, caller, MAX_RECORD_BYTES).await
-}
-
-async fn read_body_up_to<'a>(
-    app: &'a App,
-    request: &mut Request,
-    caller: &Caller,
-    max_bytes: usize,
-) -> Result<(Document, Body<'a>), Error> {
-    require_json(request)?;
-    let tenant = Some(caller.tenant.id());
-    let body = app.bodies.read(request, tenant, max_bytes).await?;
-    Ok((Document::parse(&body.bytes)?, body))
 }
 
 fn written(reply: Reply) -> Result<Answer, Error> {

@@ -24,10 +24,9 @@ use svctrack_core::{
 use tokio::{sync::mpsc, task::spawn_blocking};
 
 use super::{
-    name_ignored,
-    once::{Replayed, hash_of, is_asked},
+    once::{Once, Replayed, hash_of, is_asked},
+    respond::name_ignored,
     strict::Strictness,
-    tracking::{Parked, begin_once, name_parked},
 };
 use crate::{
     app::App,
@@ -37,9 +36,10 @@ use crate::{
         MAX_IGNORED_NAMES, MAX_PART_BYTES, MAX_PART_ROWS, MAX_PARTS_UNDER_WAY, MAX_REJECTED_INDEXES,
     },
     senders::Sender,
-    store::{Command, StoreError, Tracking},
+    store::{Command, Reply, StoreError, Tracking},
 };
 
+const PARKED: HeaderName = HeaderName::from_static("svctrack-parked");
 const REJECTED_COUNT: HeaderName = HeaderName::from_static("svctrack-rejected-count");
 const REJECTED: HeaderName = HeaderName::from_static("svctrack-rejected");
 
@@ -85,7 +85,7 @@ pub(super) async fn take_rows(
     let (bytes, keyed) = (body.clone(), is_asked(request));
     let hash = spawn_blocking(move || if keyed { hash_of(&bytes) } else { [0; 32] });
     let hash = hash.await.map_err(|error| Error::Internal(error.to_string()))?;
-    let once = begin_once(app, request, &sender, || hash)?;
+    let once = Once::of_sender(app, request, &sender, || hash)?;
     let (parts, mut next) = mpsc::channel(1);
     let reader = spawn_blocking(move || reading.send_parts(&body, &parts));
     let (mut notes, mut parked, mut replayed) = (Notes::default(), Parked::default(), Vec::new());
@@ -112,7 +112,7 @@ pub(super) async fn take_rows(
         return Err(StoreError::ParkedFull.into());
     }
     notes.name_in(&mut response);
-    name_parked(&mut response, &parked);
+    parked.name_in(&mut response);
     Replayed::all(&replayed).mark(&mut response);
     Ok(response)
 }
@@ -210,6 +210,33 @@ impl Reading {
             self.strictness.find_properties(&taken.unread).map_err(Unreadable::Invalid)?;
         }
         Ok(read)
+    }
+}
+
+/// Why events wait: codes of the report, each once.
+#[derive(Default)]
+pub(super) struct Parked(Vec<String>);
+
+impl Parked {
+    /// Adds what a command came to; returns which of its events are not stored.
+    pub(super) fn add(&mut self, reply: Reply) -> Vec<usize> {
+        let Reply::Tracked { parked, refused } = reply else { return Vec::new() };
+        for code in parked {
+            if !self.0.contains(&code) {
+                self.0.push(code);
+            }
+        }
+        refused
+    }
+
+    /// Says so in the response, where some do.
+    pub(super) fn name_in(&self, response: &mut Response) {
+        if self.0.is_empty() {
+            return;
+        }
+        if let Ok(codes) = HeaderValue::try_from(self.0.join(", ")) {
+            response.headers_mut().insert(PARKED, codes);
+        }
     }
 }
 

@@ -8,28 +8,26 @@ use svctrack_core::{
 
 use super::{
     conditions::versioned,
-    name_ignored,
     records::{changed, found},
+    request::authorise,
+    respond::name_ignored,
 };
 use crate::{
     app::App,
-    auth::authenticate,
     error::Error,
     store::{Answer, Tenant},
 };
 
 /// `GET /settings`.
 pub(crate) async fn read(app: &App, request: &mut Request) -> Result<Response, Error> {
-    let caller = authenticate(app, request)?;
-    caller.require("admin")?;
+    let caller = authorise(app, request, "admin")?;
     let answer = found(app, &caller, &SETTINGS, &RecordRef::Id(SETTINGS_ID)).await?;
     Ok(versioned(request, with_tenant(app, &caller.tenant, answer)?))
 }
 
 /// `PUT /settings`, and `PATCH`, which is the same.
 pub(crate) async fn update(app: &App, request: &mut Request) -> Result<Response, Error> {
-    let caller = authenticate(app, request)?;
-    caller.require("admin")?;
+    let caller = authorise(app, request, "admin")?;
     let tenant = caller.tenant;
     let settings = RecordRef::Id(SETTINGS_ID);
     let (answer, ignored) = changed(app, request, caller, &SETTINGS, settings).await?;

@@ -7,17 +7,16 @@ use svctrack_core::{
 };
 
 use super::{
-    json,
     lists::answer_all,
-    name_ignored, once, path_part,
-    records::read_body,
+    once,
+    request::{authorise, path_part, read_body},
+    respond::{json, name_ignored, uncompressed},
     strict::Strictness,
     tokens::{added, shown_once},
-    uncompressed,
 };
 use crate::{
     app::App,
-    auth::{Caller, Token, authenticate},
+    auth::Token,
     error::Error,
     housekeeping,
     store::{Command, Reply, TenantRecord, TenantState, TokenRecord},
@@ -25,7 +24,7 @@ use crate::{
 
 /// `POST /tenants`: the answer is the only place where the tenant's first token ever shows.
 pub(crate) async fn create(app: &App, request: &mut Request) -> Result<Response, Error> {
-    let caller = operator(app, request)?;
+    let caller = authorise(app, request, OPERATOR)?;
     once::refuse(request, once::HOLDS_SECRET)?;
     let (sent, _room) = read_body(app, request, &caller).await?;
     let ignored = unknown_members(&sent, NewTenant::MEMBERS);
@@ -67,7 +66,7 @@ fn shown(tenant: &TenantRecord) -> Document {
 
 /// `GET /tenants`.
 pub(crate) async fn list(app: &App, request: &mut Request) -> Result<Response, Error> {
-    operator(app, request)?;
+    authorise(app, request, OPERATOR)?;
     let tenants = app.store.tenants(usize::MAX)?;
     let answers = tenants.iter().map(shown).collect();
     answer_all(request, &TENANT, answers)
@@ -75,14 +74,14 @@ pub(crate) async fn list(app: &App, request: &mut Request) -> Result<Response, E
 
 /// `GET /tenants/{id}`; of one that is being deleted, how far that has come.
 pub(crate) async fn read(app: &App, request: &mut Request) -> Result<Response, Error> {
-    operator(app, request)?;
+    authorise(app, request, OPERATOR)?;
     let tenant = app.store.tenant(id_in_path(request)?)?;
     Ok(json(shown(&tenant.ok_or(Error::TenantNotFound)?).to_text()))
 }
 
 /// `PUT /tenants/{id}`, and `PATCH`, which is the same: another name, suspended or resumed.
 pub(crate) async fn update(app: &App, request: &mut Request) -> Result<Response, Error> {
-    let caller = operator(app, request)?;
+    let caller = authorise(app, request, OPERATOR)?;
     let (sent, _room) = read_body(app, request, &caller).await?;
     let id = id_in_path(request)?;
     let known = [TenantChange::MEMBERS, TenantChange::ANSWERED].concat();
@@ -98,7 +97,7 @@ pub(crate) async fn update(app: &App, request: &mut Request) -> Result<Response,
 /// `DELETE /tenants/{id}`: from the next request on it is not there. What is stored of it is removed while
 /// others are served.
 pub(crate) async fn delete(app: &App, request: &mut Request) -> Result<Response, Error> {
-    let caller = operator(app, request)?;
+    let caller = authorise(app, request, OPERATOR)?;
     let id = id_in_path(request)?;
     let response = changed(app.store.write(caller.into(), Command::DeleteTenant(id)).await?)?;
     // A task of its own: it goes on when the caller has gone.
@@ -115,10 +114,4 @@ fn changed(reply: Reply) -> Result<Response, Error> {
 
 fn id_in_path(request: &Request) -> Result<TenantId, Error> {
     path_part(request, "id").and_then(TenantId::parse).ok_or(Error::TenantNotFound)
-}
-
-fn operator(app: &App, request: &Request) -> Result<Caller, Error> {
-    let caller = authenticate(app, request)?;
-    caller.require(OPERATOR)?;
-    Ok(caller)
 }

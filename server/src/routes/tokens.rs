@@ -8,23 +8,22 @@ use svctrack_core::{
 };
 
 use super::{
-    json,
     lists::answer_all,
-    name_ignored, once, only_flag, path_part,
-    records::{deleted_count, read_body},
+    once,
+    request::{authorise, only_flag, path_part, read_body},
+    respond::{deleted_count, json, name_ignored, uncompressed},
     strict::Strictness,
-    uncompressed,
 };
 use crate::{
     app::App,
-    auth::{Caller, Token, authenticate},
+    auth::{Caller, Token},
     error::Error,
     store::{Command, Reply, Revoked, StoreError, TokenRecord},
 };
 
 /// `POST /tokens`: the answer is the only place where the token ever shows.
 pub(crate) async fn create(app: &App, request: &mut Request) -> Result<Response, Error> {
-    let caller = admin(app, request)?;
+    let caller = authorise(app, request, "admin")?;
     once::refuse(request, once::HOLDS_SECRET)?;
     let (sent, _room) = read_body(app, request, &caller).await?;
     let ignored = unknown_members(&sent, NewToken::MEMBERS);
@@ -45,7 +44,7 @@ pub(crate) async fn create(app: &App, request: &mut Request) -> Result<Response,
 /// `POST /tokens/{id}/rotate`: the successor may do what the old token may, so only who holds all of that may ask
 /// for it (R44).
 pub(crate) async fn rotate(app: &App, request: &mut Request) -> Result<Response, Error> {
-    let caller = admin(app, request)?;
+    let caller = authorise(app, request, "admin")?;
     once::refuse(request, once::HOLDS_SECRET)?;
     let (sent, _room) = read_body(app, request, &caller).await?;
     let id = path_part(request, "id").unwrap_or_default().to_owned();
@@ -113,7 +112,7 @@ pub(super) fn shown_once(kept: &TokenRecord, token: &Token) -> Document {
 
 /// `GET /tokens`: what is kept of each, never the token itself.
 pub(crate) async fn list(app: &App, request: &mut Request) -> Result<Response, Error> {
-    let caller = admin(app, request)?;
+    let caller = authorise(app, request, "admin")?;
     let tokens = app.store.tokens(&caller.tenant)?;
     let answers = tokens.iter().map(shown).collect();
     answer_all(request, &TOKEN, answers)
@@ -122,17 +121,11 @@ pub(crate) async fn list(app: &App, request: &mut Request) -> Result<Response, E
 /// `DELETE /tokens/{id}`: it counts no more from the next request on; with `cascade=true` nor does any that comes from
 /// it, also when it was revoked before.
 pub(crate) async fn revoke(app: &App, request: &mut Request) -> Result<Response, Error> {
-    let caller = admin(app, request)?;
+    let caller = authorise(app, request, "admin")?;
     let id = path_part(request, "id").unwrap_or_default().to_owned();
     let with = if only_flag(request, "cascade")? { Revoked::Line } else { Revoked::Alone };
     match app.store.write(caller.into(), Command::RevokeToken { id, with }).await? {
         Reply::TokensRevoked(count) if count > 0 => Ok(deleted_count(count)),
         _ => Err(StoreError::NotFound.into()),
     }
-}
-
-fn admin(app: &App, request: &Request) -> Result<Caller, Error> {
-    let caller = authenticate(app, request)?;
-    caller.require("admin")?;
-    Ok(caller)
 }

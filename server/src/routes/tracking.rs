@@ -1,10 +1,7 @@
 //! Taking events in one by one and in bulk (routes 1 and 4), and what all tracking routes have in common: any
 //! origin may call them (R40).
 
-use poem::{
-    Request, Response,
-    http::{HeaderMap, HeaderName, HeaderValue, header},
-};
+use poem::{Request, Response, http::header};
 use svctrack_core::{
     plan::Route,
     tracking::{Taken, bulk::MAX_BODY_BYTES, event::MAX_EVENT_BYTES, realtime, unread::Unread},
@@ -12,9 +9,9 @@ use svctrack_core::{
 use svctrack_web::DEFAULT_TRACKING_PREFIX;
 
 use super::{
-    name_ignored,
-    once::{Once, hash_of, is_asked},
-    rows::{Form, Reading, take_rows},
+    once::{Once, hash_of},
+    respond::name_ignored,
+    rows::{Form, Parked, Reading, take_rows},
     strict::Strictness,
 };
 use crate::{
@@ -22,13 +19,11 @@ use crate::{
     auth::{Caller, sender_in_path},
     error::Error,
     senders::Sender,
-    store::{Command, Reply, Tracking},
+    store::{Command, Tracking},
 };
 
 /// How long a browser may remember that it may send, in seconds: a day.
 const PREFLIGHT_SECONDS: u32 = 24 * 60 * 60;
-
-const PARKED: HeaderName = HeaderName::from_static("svctrack-parked");
 
 /// `POST /analytics/{tenant}`: `OK` means that the event is on disk (R31).
 pub(crate) async fn realtime(app: &App, request: &mut Request) -> Result<Response, Error> {
@@ -70,54 +65,14 @@ pub(super) async fn store(
     app.rates.count_tracking(&sender)?;
     let size = (tracking.events.len(), body.len());
     tracking.sender = app.senders.take_events(&sender, size, tracking.received_at)?;
-    let once = begin_once(app, request, &sender, || hash_of(body))?;
+    let once = Once::of_sender(app, request, &sender, || hash_of(body))?;
     let caller = Caller::of_events(sender.tenant);
     let (reply, replayed) = once.write(caller, Command::Track(tracking)).await?;
     let mut parked = Parked::default();
     parked.add(reply);
-    name_parked(&mut response, &parked);
+    parked.name_in(&mut response);
     replayed.mark(&mut response);
     Ok(response)
-}
-
-/// Begins a call that may have a key: those of senders are counted apart from those of callers.
-pub(super) fn begin_once<'a>(
-    app: &'a App,
-    request: &Request,
-    sender: &Sender,
-    body: impl FnOnce() -> [u8; 32],
-) -> Result<Once<'a>, Error> {
-    if is_asked(request) {
-        app.senders.take_key(sender, app.clock.now())?;
-    }
-    Once::begin(app, request, &Caller::of_events(sender.tenant), body)
-}
-
-/// Why events wait: codes of the report, each once.
-#[derive(Default)]
-pub(super) struct Parked(Vec<String>);
-
-impl Parked {
-    /// Adds what a command came to; returns which of its events are not stored.
-    pub(super) fn add(&mut self, reply: Reply) -> Vec<usize> {
-        let Reply::Tracked { parked, refused } = reply else { return Vec::new() };
-        for code in parked {
-            if !self.0.contains(&code) {
-                self.0.push(code);
-            }
-        }
-        refused
-    }
-}
-
-/// Says in the response why events wait, where some do.
-pub(super) fn name_parked(response: &mut Response, parked: &Parked) {
-    if parked.0.is_empty() {
-        return;
-    }
-    if let Ok(codes) = HeaderValue::try_from(parked.0.join(", ")) {
-        response.headers_mut().insert(PARKED, codes);
-    }
 }
 
 /// The response of routes 1, 3 and 4.
@@ -142,13 +97,4 @@ pub(crate) fn is_for_any_page(app: &App, path: &str) -> bool {
     let prefixes = [DEFAULT_TRACKING_PREFIX, app.addresses.tracking_prefix(), "/dock", "/v1"];
     let is_below = |prefix| path.strip_prefix(prefix).is_some_and(|rest| rest.starts_with('/'));
     prefixes.into_iter().any(is_below) || app.files.contains_key(path)
-}
-
-/// Lets a page of any origin read the answer, without credentials (R40).
-pub(crate) fn allow_any_origin(headers: &mut HeaderMap) {
-    headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
-    let exposed = HeaderValue::from_static(
-        "Idempotent-Replayed, Retry-After, Svctrack-Ignored, Svctrack-Parked, Svctrack-Rejected, Svctrack-Rejected-Count, X-Request-Id",
-    );
-    headers.insert(header::ACCESS_CONTROL_EXPOSE_HEADERS, exposed);
 }

@@ -1,0 +1,125 @@
+//! What handlers read of a request: who asks and whether they may, the path, the query, and a body of JSON.
+
+use poem::Request;
+use svctrack_core::{
+    schema::{ResourceDef, Unknown},
+    value::{Document, Issue, RecordRef, issue::quoted},
+};
+
+use crate::{
+    app::App,
+    auth::{Caller, authenticate},
+    body::{Body, require_json},
+    error::Error,
+    limits::{MAX_LONG_RECORD_BYTES, MAX_RECORD_BYTES},
+};
+
+/// The caller of a request, whose token has this scope.
+///
+/// # Errors
+/// Those of [`authenticate`], and [`Error::Forbidden`].
+pub(super) fn authorise(app: &App, request: &Request, scope: &str) -> Result<Caller, Error> {
+    let caller = authenticate(app, request)?;
+    caller.require(scope)?;
+    Ok(caller)
+}
+
+/// The same, for what is done to a resource.
+pub(super) fn authorise_for(
+    app: &App,
+    request: &Request,
+    def: &ResourceDef,
+    action: &str,
+) -> Result<Caller, Error> {
+    authorise(app, request, &format!("{}:{action}", def.path))
+}
+
+/// A part of the path, percent-decoded once; none when it is not UTF-8.
+pub(super) fn path_part<'r>(request: &'r Request, name: &str) -> Option<&'r str> {
+    request.raw_path_param(name)
+}
+
+/// The record that the path names.
+///
+/// # Errors
+/// [`Error::BadRequest`] when it names none.
+pub(super) fn reference_in_path(request: &Request) -> Result<RecordRef, Error> {
+    let text = path_part(request, "id").unwrap_or_default();
+    RecordRef::parse(text).ok_or_else(|| {
+        let message = format!("an id must be {}; found {}", RecordRef::FORMS, quoted(text));
+        Error::BadRequest(vec![Issue::of_body("invalid_id", message)])
+    })
+}
+
+/// The pairs of the query, decoded.
+pub(super) fn query_pairs(request: &Request) -> Vec<(String, String)> {
+    let query = request.uri().query().unwrap_or_default();
+    url::form_urlencoded::parse(query.as_bytes()).into_owned().collect()
+}
+
+/// Whether the only parameter that a delete takes is `true`; it is not where it is absent. Another one may be it, misspelt,
+/// after which a part of what is to go could no longer be found.
+///
+/// # Errors
+/// [`Error::BadRequest`] for another parameter, and for a value that is neither `true` nor `false`.
+pub(super) fn only_flag(request: &Request, flag: &str) -> Result<bool, Error> {
+    let mut is_set = false;
+    for (name, value) in query_pairs(request) {
+        is_set = match value.as_str() {
+            _ if name != flag => {
+                return Err(Error::BadRequest(vec![Unknown::among(&name, [flag]).issue()]));
+            }
+            "true" => true,
+            "false" => false,
+            other => {
+                let message =
+                    format!("`{flag}` must be `true` or `false`; found {}", quoted(other));
+                return Err(Error::BadRequest(vec![Issue::of_member(
+                    flag,
+                    "invalid_value",
+                    message,
+                )]));
+            }
+        };
+    }
+    Ok(is_set)
+}
+
+/// Reads the body of one record. Its room in the budget is kept until the request is answered.
+pub(super) async fn read_record<'a>(
+    app: &'a App,
+    request: &mut Request,
+    caller: &Caller,
+    def: &ResourceDef,
+) -> Result<(Document, Body<'a>), Error> {
+    read_body_up_to(app, request, caller, max_body_bytes(def)).await
+}
+
+/// How large the body of one record may be, in bytes.
+fn max_body_bytes(def: &ResourceDef) -> usize {
+    match def.rows.iter().any(|row| row.long) {
+        true => MAX_LONG_RECORD_BYTES,
+        false => MAX_RECORD_BYTES,
+    }
+}
+
+/// Reads a body of about the size of a record.
+pub(super) async fn read_body<'a>(
+    app: &'a App,
+    request: &mut Request,
+    caller: &Caller,
+) -> Result<(Document, Body<'a>), Error> {
+    read_body_up_to(app, request, caller, MAX_RECORD_BYTES).await
+}
+
+async fn read_body_up_to<'a>(
+    app: &'a App,
+    request: &mut Request,
+    caller: &Caller,
+    max_bytes: usize,
+) -> Result<(Document, Body<'a>), Error> {
+    require_json(request)?;
+    let tenant = Some(caller.tenant.id());
+    let body = app.bodies.read(request, tenant, max_bytes).await?;
+    Ok((Document::parse(&body.bytes)?, body))
+}

@@ -1,0 +1,88 @@
+//! What handlers answer with: JSON, and headers that several routes have.
+
+use poem::{
+    Body, Response,
+    http::{HeaderMap, HeaderName, HeaderValue, header},
+};
+
+use crate::{
+    compression::Secret,
+    limits::{MAX_IGNORED_BYTES, MAX_IGNORED_NAME_BYTES, MAX_IGNORED_NAMES},
+};
+
+/// What cannot stand for itself in a list of names in a header.
+const ENCODED_IN_NAMES: &percent_encoding::AsciiSet =
+    &percent_encoding::CONTROLS.add(b' ').add(b'"').add(b'%').add(b',');
+
+const IGNORED: HeaderName = HeaderName::from_static("svctrack-ignored");
+
+/// A JSON answer; what it says belongs to one caller, so nobody keeps it.
+pub(super) fn json(text: String) -> Response {
+    json_body(text.into())
+}
+
+pub(super) fn json_body(body: Body) -> Response {
+    Response::builder()
+        .header(header::CONTENT_TYPE, HeaderValue::from_static("application/json"))
+        .header(header::CACHE_CONTROL, HeaderValue::from_static("no-store"))
+        .body(body)
+}
+
+/// A response that holds a secret: how well it can be compressed may tell it to who sees how long it is.
+pub(super) fn uncompressed(mut response: Response) -> Response {
+    response.extensions_mut().insert(Secret);
+    response
+}
+
+/// Names what was sent and not known, so that it does not vanish without a trace (R6).
+pub(super) fn name_ignored(response: &mut Response, ignored: &[String]) {
+    if ignored.is_empty() {
+        return;
+    }
+    let mut text = String::new();
+    for (index, name) in ignored.iter().enumerate() {
+        let name = encoded_start(name);
+        let separator = if index == 0 { "" } else { ", " };
+        if index == MAX_IGNORED_NAMES
+            || text.len() + separator.len() + name.len() > MAX_IGNORED_BYTES
+        {
+            text.push_str(", ...");
+            break;
+        }
+        text.push_str(separator);
+        text.push_str(&name);
+    }
+    if let Ok(value) = HeaderValue::try_from(text) {
+        response.headers_mut().insert(IGNORED, value);
+    }
+}
+
+/// The percent-encoded beginning of a name, cut between two characters.
+fn encoded_start(name: &str) -> String {
+    let mut text = String::new();
+    let mut buffer = [0; 4];
+    for char in name.chars() {
+        let char =
+            percent_encoding::utf8_percent_encode(char.encode_utf8(&mut buffer), ENCODED_IN_NAMES)
+                .to_string();
+        if text.len() + char.len() > MAX_IGNORED_NAME_BYTES {
+            break;
+        }
+        text.push_str(&char);
+    }
+    text
+}
+
+/// How many were deleted.
+pub(super) fn deleted_count(count: usize) -> Response {
+    json(format!(r#"{{"n":{count},"ok":1,"deletedCount":{count}}}"#))
+}
+
+/// Lets a page of any origin read the answer, without credentials (R40).
+pub(crate) fn allow_any_origin(headers: &mut HeaderMap) {
+    headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
+    let exposed = HeaderValue::from_static(
+        "Idempotent-Replayed, Retry-After, Svctrack-Ignored, Svctrack-Parked, Svctrack-Rejected, Svctrack-Rejected-Count, X-Request-Id",
+    );
+    headers.insert(header::ACCESS_CONTROL_EXPOSE_HEADERS, exposed);
+}
