@@ -6,6 +6,7 @@ use std::{
     sync::Arc,
 };
 
+use bytes::Bytes;
 use parking_lot::Mutex;
 use svctrack_core::value::TenantId;
 use svctrack_web::{Addresses, Served};
@@ -51,11 +52,38 @@ impl Running {
     }
 }
 
+/// Writes the description of the API for a public URL. Its examples name the tenant, where there is just one.
+pub(crate) type Describe = fn(&str, Option<TenantId>) -> String;
+
+/// The description of the API: written when it is first asked for, and again when it names another tenant.
+#[derive(Default)]
+pub(crate) struct Description(Mutex<Option<(Option<TenantId>, Bytes)>>);
+
+impl Description {
+    pub(crate) fn of(
+        &self,
+        tenant: Option<TenantId>,
+        addresses: &Addresses,
+        describe: Describe,
+    ) -> Bytes {
+        // Others who ask meanwhile wait, where each would write it too.
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*kept {
+            Some((named, text)) if *named == tenant => text.clone(),
+            _ => {
+                let text = Bytes::from(describe(addresses.base_url(), tenant));
+                kept.insert((tenant, text)).1.clone()
+            }
+        }
+    }
+}
+
 /// The application: one of it for all requests.
 pub struct App {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) addresses: Addresses,
+    pub(crate) description: Description,
     /// The files that browsers load, by the path at which each is served.
     pub(crate) files: BTreeMap<String, Served>,
     pub(crate) bodies: BodyBudget,
@@ -93,6 +121,7 @@ impl App {
         Arc::new(Self {
             store,
             clock,
+            description: Description::default(),
             files: addresses.files(),
             addresses,
             bodies: BodyBudget::default(),

@@ -30,6 +30,7 @@ pub mod proxies;
 pub mod rate_limit;
 pub mod refusal;
 mod request_head;
+mod route_def;
 pub mod router;
 mod routes;
 pub mod run;

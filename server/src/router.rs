@@ -10,18 +10,19 @@ use poem::{
     Endpoint, Request, Response, Route,
     http::{HeaderName, HeaderValue, Method, Uri, header},
 };
-use svctrack_core::{access::OPERATOR, resources::REGISTRY, schema::ResourceDef};
+use svctrack_core::{access::OPERATOR, resources::REGISTRY, schema::ResourceDef, value::TenantId};
 use svctrack_web::{Addresses, DEFAULT_SCRIPT_PATH, DEFAULT_TRACKING_PREFIX};
 
 use crate::{
     app::App,
     compression::Accepted,
     error::Error,
-    openapi::{
+    openapi, request_head,
+    route_def::{
         Access::{Anyone, OfResource, Scope, Scopes, TenantAsUser},
-        Kind, RouteDoc,
+        Described, Kind, RouteDef, RouteDoc,
     },
-    request_head, routes,
+    routes,
 };
 
 type Handler = fn(Arc<App>, Request) -> BoxFuture<'static, Result<Response, Error>>;
@@ -46,14 +47,6 @@ macro_rules! record {
     ($handler:path) => {
         |app, mut request, def| Box::pin(async move { $handler(&app, &mut request, def).await })
     };
-}
-
-/// One route: what it is, for the API's description, and what handles it.
-struct RouteDef<H> {
-    method: Method,
-    path: &'static str,
-    doc: RouteDoc,
-    handler: H,
 }
 
 /// Writes a route: method, path, who may call it, what it takes and gives, what it does and what handles it;
@@ -175,7 +168,7 @@ static ROUTES: &[RouteDef<Handler>] = &[
         "Leads to `/demo`."),
     route!(GET "/script.json", Anyone, Nothing => Script, "Get what a web app needs to load the script", alone!(routes::pages::script),
         "The addresses of the browser script and of its files, with their hashes; with `tenant` also the snippet to paste, and what a Content-Security-Policy needs for it. `svctrack script` prints the same."),
-    route!(GET "/openapi.json", Anyone, Nothing => Object, "Get this description", alone!(routes::pages::openapi),
+    route!(GET "/openapi.json", Anyone, Nothing => Object, "Get this description", |app, _| Box::pin(async move { routes::pages::openapi(&app, describe) }),
         "The description of the API, in OpenAPI 3.1."),
     route!(GET "/docs", Anyone, Nothing => Page, "Browse this description", alone!(routes::pages::docs),
         "The description of the API as a page that can send requests."),
@@ -185,19 +178,24 @@ static ROUTES: &[RouteDef<Handler>] = &[
         "200 while the store can be read and written, else 503."),
 ];
 
-/// Every route with its path as the API writes it, for the API's description.
-pub(crate) fn described() -> Vec<(Method, String, RouteDoc, Option<&'static ResourceDef>)> {
-    let alone = ROUTES.iter().map(|route| {
-        let of = REGISTRY.iter().find(|def| route.path.split('/').nth(1) == Some(def.path));
-        (route.method.clone(), route.path.to_owned(), route.doc, of.copied())
+/// Every route with its path as the API writes it.
+fn described() -> Vec<Described> {
+    let alone = ROUTES.iter().map(|RouteDef { method, path, doc, .. }| {
+        let def = REGISTRY.iter().find(|def| path.split('/').nth(1) == Some(def.path)).copied();
+        Described { method: method.clone(), path: (*path).to_owned(), doc: *doc, def }
     });
     let of_records = REGISTRY.iter().flat_map(|def| {
-        RECORD_ROUTES.iter().map(|route| {
-            let path = route.path.replacen('*', def.path, 1);
-            (route.method.clone(), path, route.doc, Some(*def))
+        RECORD_ROUTES.iter().map(|RouteDef { method, path, doc, .. }| {
+            let path = path.replacen('*', def.path, 1);
+            Described { method: method.clone(), path, doc: *doc, def: Some(*def) }
         })
     });
     of_records.chain(alone).collect()
+}
+
+/// The description of the API.
+fn describe(public_url: &str, tenant: Option<TenantId>) -> String {
+    openapi::document(&described(), public_url, tenant).to_string()
 }
 
 type Methods = Vec<(Method, Serve)>;
@@ -391,8 +389,38 @@ impl PathEndpoint {
 #[cfg(test)]
 mod tests {
     use poem::{endpoint::make_sync, http::StatusCode};
+    use serde_json::Value;
 
     use super::*;
+
+    fn document() -> Value {
+        serde_json::from_str(&describe("http://x", None)).unwrap()
+    }
+
+    #[test]
+    fn every_route_is_described() {
+        let document = document();
+        let operations = document["paths"].as_object().unwrap().values();
+        let operations: Vec<_> =
+            operations.flat_map(|of_path| of_path.as_object().unwrap().values()).collect();
+        assert_eq!(operations.len(), described().len());
+        for operation in operations {
+            for said in ["summary", "description"] {
+                let text = operation[said].as_str().unwrap_or_default();
+                assert!(!text.is_empty(), "{} has no {said}", operation["operationId"]);
+            }
+        }
+    }
+
+    #[test]
+    fn every_reference_in_the_description_finds_its_schema() {
+        let document = document();
+        let text = document.to_string();
+        for reference in text.split("\"#/").skip(1) {
+            let pointer = reference.split('"').next().unwrap();
+            assert!(document.pointer(&format!("/{pointer}")).is_some(), "{pointer}");
+        }
+    }
 
     #[tokio::test]
     async fn a_handler_that_panics_is_answered_for() {

@@ -4,10 +4,11 @@ use serde_json::{Value, json};
 use svctrack_core::{resources::settings::SETTINGS, schema::ResourceDef};
 
 use super::{
-    Kind, RouteDoc, examples,
+    examples,
+    parts::{reference, set},
     records::{bulk_item_name, create_name, list_item_name, schema_name, update_name},
-    reference, set,
 };
+use crate::route_def::{Kind, RouteDoc};
 
 /// The body that a request must have, if it has one.
 pub(super) fn request_body(kind: Kind, def: Option<&'static ResourceDef>) -> Option<Value> {

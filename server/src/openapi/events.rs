@@ -1,19 +1,56 @@
-//! The schemas of events that come by the many or from a pipeline.
+//! The schemas of events, by each way that they come.
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use svctrack_core::{
     tracking::{
         bulk::MAX_COUNT,
-        event::{MAX_MESSAGE_ID_BYTES, MEMBERS, Place, name},
+        event::{Kind, MAX_EVENT_BYTES, MAX_MESSAGE_ID_BYTES, MEMBERS, Member, Place, name},
     },
     value::json_rows::Envelope,
 };
 
 use super::{
-    reference,
-    schemas::{TEXT, event, event_member},
-    set,
+    parts::{reference, set},
+    patterns::TEXT,
 };
+
+/// An event that comes alone.
+pub(super) fn event() -> Value {
+    let members = MEMBERS.iter().filter(|member| member.place != Place::BulkRow);
+    let mut properties: Map<String, Value> =
+        members.map(|member| (member.name.to_owned(), event_member(member))).collect();
+    for (known, other) in [(name::ACTION, "event"), (name::INFO, "properties")] {
+        let mut property = properties.get(known).cloned().unwrap_or_default();
+        let doc = format!("The same as `{known}`, where that is absent.");
+        set(&mut property, "description", json!(doc));
+        properties.insert(other.to_owned(), property);
+    }
+    json!({
+        "type": "object",
+        "description": format!("At most {MAX_EVENT_BYTES} bytes; `email` or `externalId` is required."),
+        "properties": properties,
+    })
+}
+
+/// A member of an event, as its row says it.
+fn event_member(member: &Member) -> Value {
+    let mut property = match member.kind {
+        Kind::Id => json!({ "type": ["string", "number", "null"], "pattern": TEXT }),
+        Kind::Text | Kind::Time => json!({ "type": ["string", "null"], "pattern": TEXT }),
+        Kind::Object => json!({
+            "type": ["object", "null"],
+            "propertyNames": { "pattern": TEXT }, "additionalProperties": true,
+        }),
+        Kind::Number => json!({ "type": ["number", "null"], "minimum": 0 }),
+        Kind::Integer => json!({ "type": ["integer", "null"], "minimum": 0 }),
+        Kind::Bool => json!({ "type": ["boolean", "null"] }),
+    };
+    set(&mut property, "description", json!(member.doc));
+    if member.name == name::MESSAGE_ID {
+        set(&mut property, "maxLength", json!(MAX_MESSAGE_ID_BYTES));
+    }
+    property
+}
 
 /// A row of a bulk call: an event with the route's own names, and a count.
 pub(super) fn bulk_event() -> Value {

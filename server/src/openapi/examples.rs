@@ -17,8 +17,11 @@ use svctrack_core::{
     value::{Document, IdSequence, ObjectId, Timestamp},
 };
 
-use super::{Kind, RouteDoc};
-use crate::first_start::demo_company;
+use super::parts::set;
+use crate::{
+    first_start::demo_company,
+    route_def::{Kind, RouteDoc},
+};
 
 /// When the examples are: 2026-01-15, noon, in milliseconds.
 const NOW_MS: i64 = 1_768_478_400_000;
@@ -113,7 +116,7 @@ pub(super) fn of_response(doc: &RouteDoc, def: Option<&'static ResourceDef>) -> 
         Kind::Tenant => tenant(),
         Kind::CreatedTenant => {
             let mut tenant = tenant();
-            super::set(&mut tenant, "token", issued_token());
+            set(&mut tenant, "token", issued_token());
             tenant
         }
         Kind::Tenants => json!([tenant()]),
@@ -263,7 +266,7 @@ fn token() -> Value {
 
 fn issued_token() -> Value {
     let mut token = token();
-    super::set(&mut token, "token", json!(format!("svt_{TOKEN_ID}_...")));
+    set(&mut token, "token", json!(format!("svt_{TOKEN_ID}_...")));
     token
 }
 

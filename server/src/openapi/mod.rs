@@ -1,10 +1,13 @@
-//! The description of the API (OpenAPI 3.1), made from the route table and the rows of the resources:
-//! what is there is described, and nothing else.
+//! The description of the API (OpenAPI 3.1), made from the routes and the rows of the resources: what is there is
+//! described, and nothing else.
 
 mod bodies;
 mod events;
 mod examples;
+mod headers;
 mod parameters;
+mod parts;
+mod patterns;
 mod problems;
 mod records;
 mod responses;
@@ -20,99 +23,20 @@ use svctrack_core::{
 
 use self::{
     bodies::request_body,
+    headers::headers,
     parameters::{
         activity_parameters, idempotency_key, import_parameters, list_parameters,
         report_parameters, script_parameters, stream_parameters,
     },
-    responses::{headers, is_conditional, responses},
-    schemas::{OBJECT_ID, RECORD_REF, schemas},
+    parts::{parameter, set},
+    patterns::{OBJECT_ID, RECORD_REF},
+    responses::responses,
+    schemas::schemas,
 };
-use crate::{router, routes::lean_companies};
-
-/// What a route is, for its description.
-#[derive(Clone, Copy)]
-pub(crate) struct RouteDoc {
-    /// What it does, in a few words.
-    pub(crate) summary: &'static str,
-    /// What a caller should know of it, in Markdown.
-    pub(crate) description: &'static str,
-    pub(crate) access: Access,
-    pub(crate) takes: Kind,
-    pub(crate) gives: Kind,
-}
-
-/// Who may call a route.
-#[derive(Clone, Copy)]
-pub(crate) enum Access {
-    /// Anyone; tracking routes carry the tenant in their path.
-    Anyone,
-    /// Whoever names the tenant as the user of HTTP Basic.
-    TenantAsUser,
-    /// A token with this scope.
-    Scope(&'static str),
-    /// A token with all of these scopes.
-    Scopes(&'static [&'static str]),
-    /// A token that may do this to the resource.
-    OfResource(&'static str),
-}
-
-/// What a body is.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
-    Nothing,
-    Record,
-    NewRecord,
-    Records,
-    Items,
-    BulkAnswer,
-    Deleted,
-    Event,
-    Events,
-    Calls,
-    Batch,
-    Call,
-    Success,
-    Ok,
-    Report,
-    Replayed,
-    Activities,
-    LeanCompanies,
-    NewToken,
-    Token,
-    Tokens,
-    Revoked,
-    Rotation,
-    NewTenant,
-    CreatedTenant,
-    TenantChange,
-    Tenant,
-    Tenants,
-    Settings,
-    Keys,
-    Unsuppressed,
-    Export,
-    Object,
-    Page,
-    Redirect,
-    Table,
-    Imported,
-    Script,
-    Stream,
-    Archive,
-    Health,
-}
-
-impl Kind {
-    /// Whether it is a body of events.
-    fn is_events(self) -> bool {
-        matches!(self, Self::Event | Self::Call) || self.is_many_events()
-    }
-
-    /// Whether it is a body of many events, of which some may be rejected.
-    fn is_many_events(self) -> bool {
-        matches!(self, Self::Events | Self::Calls | Self::Batch)
-    }
-}
+use crate::{
+    route_def::{Access, Described, Kind, RouteDoc},
+    routes::lean_companies,
+};
 
 /// Groups of routes that belong to no resource, each with what it is and the first names of its paths; the last
 /// one has all others.
@@ -132,18 +56,18 @@ const GROUPS: [(&str, &str, &[&str]); 5] = [
     ("service", "The service itself: health, backups, this description.", &[]),
 ];
 
-/// The whole description. Examples name `tenant`, if there is just one.
-pub(crate) fn document(public_url: &str, tenant: Option<TenantId>) -> Value {
+/// The description of these routes. Examples name `tenant`, if there is just one.
+pub(crate) fn document(routes: &[Described], public_url: &str, tenant: Option<TenantId>) -> Value {
     let tenant = tenant.map_or_else(examples::unknown_tenant, |tenant| tenant.to_string());
     let mut paths = Map::new();
-    for (method, path, doc, def) in router::described() {
-        let path = braced(&path);
+    for Described { method, path, doc, def } in routes {
+        let path = braced(path);
         let operations = paths.entry(path.clone()).or_insert_with(|| json!({}));
         if let Some(operations) = operations.as_object_mut() {
             let method = method.as_str().to_lowercase();
-            let mut operation = operation(&path, &doc, def, &tenant);
+            let mut operation = operation(&path, doc, *def, &tenant);
             set(&mut operation, "operationId", json!(operation_id(&method, &path)));
-            set(&mut operation, "responses", responses(&method, &path, &doc, def));
+            set(&mut operation, "responses", responses(&method, &path, doc, *def));
             operations.insert(method, operation);
         }
     }
@@ -302,12 +226,6 @@ fn all_parameters(
     parameters
 }
 
-fn set(object: &mut Value, name: &str, value: Value) {
-    if let Some(object) = object.as_object_mut() {
-        object.insert(name.to_owned(), value);
-    }
-}
-
 fn path_parameter(path: &str, name: &str, def: Option<&ResourceDef>, tenant: &str) -> Value {
     let (description, schema) = match (name, def) {
         ("tenant", _) => ("UUID of the tenant.", json!({ "type": "string", "format": "uuid" })),
@@ -337,19 +255,6 @@ fn path_parameter(path: &str, name: &str, def: Option<&ResourceDef>, tenant: &st
     })
 }
 
-/// A parameter in the query of an address.
-fn parameter(name: &str, description: &str, schema: Value) -> Value {
-    json!({ "name": name, "in": "query", "description": description, "schema": schema })
-}
-
-/// Whether a route leaves a record alone that has another version than the caller says.
-fn takes_if_match(doc: &RouteDoc, def: Option<&ResourceDef>) -> bool {
-    match doc.takes {
-        Kind::Record | Kind::Settings => true,
-        _ => doc.gives == Kind::Deleted && def.is_some(),
-    }
-}
-
 /// The headers of a request that change what becomes of it (R6, R16).
 fn header_parameters(doc: &RouteDoc, def: Option<&ResourceDef>) -> Vec<Value> {
     let header = |name: &str, description: &str, schema: Value| json!({ "name": name, "in": "header", "description": description, "schema": schema });
@@ -358,10 +263,10 @@ fn header_parameters(doc: &RouteDoc, def: Option<&ResourceDef>) -> Vec<Value> {
     if doc.takes.is_events() || matches!(doc.takes, Kind::NewRecord | Kind::Items) {
         headers.push(idempotency_key());
     }
-    if takes_if_match(doc, def) {
+    if doc.takes_if_match(def) {
         headers.push(header("If-Match", "Only if the record has this `ETag`.", text.clone()));
     }
-    if is_conditional(doc) {
+    if doc.is_conditional() {
         let description = "Only if what is returned has another `ETag`.";
         headers.push(header("If-None-Match", description, text.clone()));
     }
@@ -383,7 +288,7 @@ fn header_parameters(doc: &RouteDoc, def: Option<&ResourceDef>) -> Vec<Value> {
             text.clone(),
         ));
     }
-    if is_list(doc.gives) {
+    if doc.gives.is_list() {
         headers.push(header(
             "Prefer",
             "`handling=lenient` ignores parameters that are not known and names them in `Svctrack-Ignored`, instead of rejecting them.",
@@ -393,46 +298,16 @@ fn header_parameters(doc: &RouteDoc, def: Option<&ResourceDef>) -> Vec<Value> {
     headers
 }
 
-/// Whether what is answered is a list, as JSON or CSV.
-fn is_list(kind: Kind) -> bool {
-    use Kind as K;
-    matches!(
-        kind,
-        K::Records | K::LeanCompanies | K::Activities | K::Report | K::Tokens | K::Tenants
-    )
-}
-
-fn reference(name: &str) -> Value {
-    json!({ "$ref": format!("#/components/schemas/{name}") })
-}
-
 #[cfg(test)]
 mod tests {
     use super::{records::schema_name, *};
 
     #[test]
-    fn every_route_and_every_row_is_described() {
-        let document = document("http://x", None);
-        for (method, path, _, _) in router::described() {
-            let operation = &document["paths"][braced(&path)][method.as_str().to_lowercase()];
-            for said in ["summary", "description"] {
-                let text = operation[said].as_str().unwrap_or_default();
-                assert!(!text.is_empty(), "{method} {path} has no {said}");
-            }
-        }
+    fn every_row_is_described() {
+        let document = document(&[], "http://x", None);
         for def in REGISTRY {
             let properties = &document["components"]["schemas"][schema_name(def)]["properties"];
             assert_eq!(properties.as_object().unwrap().len(), def.rows.len(), "{}", def.name);
-        }
-    }
-
-    #[test]
-    fn every_reference_finds_its_schema() {
-        let document = document("http://x", None);
-        let text = document.to_string();
-        for reference in text.split("\"#/").skip(1) {
-            let pointer = reference.split('"').next().unwrap();
-            assert!(document.pointer(&format!("/{pointer}")).is_some(), "{pointer}");
         }
     }
 }

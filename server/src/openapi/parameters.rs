@@ -17,8 +17,8 @@ use svctrack_core::{
 };
 
 use super::{
-    parameter,
-    schemas::{OBJECT_ID, YEAR},
+    parts::parameter,
+    patterns::{OBJECT_ID, YEAR},
 };
 use crate::limits::{DEFAULT_REFUSALS, MAX_IDEMPOTENCY_KEY_BYTES, MAX_REFUSALS};
 

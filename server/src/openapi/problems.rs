@@ -2,9 +2,13 @@
 
 use poem::http::StatusCode;
 use serde_json::{Map, Value, json};
-
-use super::{Access, Kind, RouteDoc, reference, responses::header_references};
 use svctrack_core::schema::ResourceDef;
+
+use super::{
+    headers::header_references,
+    parts::{reference, set},
+};
+use crate::route_def::{Access, Kind, RouteDoc};
 
 /// A status that a request can be rejected with.
 struct Problem {
@@ -57,7 +61,7 @@ pub(super) fn responses() -> Value {
         let example = json!({ "application/problem+json": {
             "schema": reference("Problem"), "example": example(problem),
         } });
-        super::set(&mut response, "content", example);
+        set(&mut response, "content", example);
         responses.insert(problem.name.to_owned(), response);
     }
     responses.insert(OTHER.to_owned(), content("Any other error.", &["X-Request-Id"]));
@@ -84,7 +88,7 @@ fn example(problem: &Problem) -> Value {
     });
     if problem.status == StatusCode::UNPROCESSABLE_ENTITY {
         let error = json!({ "pointer": "/name", "code": code, "message": detail });
-        super::set(&mut example, "errors", json!([error]));
+        set(&mut example, "errors", json!([error]));
     }
     example
 }
@@ -145,7 +149,7 @@ fn rejects(
             (_, Kind::Tenant) => method == "delete",
             (_, gives) => gives == Kind::Deleted && def.is_some(),
         },
-        S::PRECONDITION_FAILED => super::takes_if_match(doc, def),
+        S::PRECONDITION_FAILED => doc.takes_if_match(def),
         S::PAYLOAD_TOO_LARGE | S::UNSUPPORTED_MEDIA_TYPE => has_body,
         // A page by date can begin after an activity that is not there.
         S::UNPROCESSABLE_ENTITY => has_body || doc.gives == Kind::Activities,

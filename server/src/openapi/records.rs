@@ -8,8 +8,8 @@ use svctrack_core::{
 };
 
 use super::{
-    schemas::{KEY, OBJECT_ID, RECORD_REF, TEXT, YEAR},
-    set,
+    parts::set,
+    patterns::{KEY, OBJECT_ID, RECORD_REF, TEXT, YEAR},
 };
 
 /// The rows that the service fills in every record.

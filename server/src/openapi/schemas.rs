@@ -10,30 +10,16 @@ use svctrack_core::{
         settings::SETTINGS,
         ticket::TICKET,
     },
-    tracking::{
-        event::{Kind, MAX_EVENT_BYTES, MAX_MESSAGE_ID_BYTES, MEMBERS, Member, Place, name},
-        listed::{ACTIVITY, ENTRY},
-    },
+    tracking::listed::{ACTIVITY, ENTRY},
 };
 
 use super::{
-    events::{bulk_event, pipeline_batch, pipeline_body, pipeline_call, sdk_call},
+    events::{bulk_event, event, pipeline_batch, pipeline_body, pipeline_call, sdk_call},
+    parts::{reference, set},
+    patterns::{OBJECT_ID, RECORD_REF, TEXT},
     records::{self, list_item, schema_name, taken},
-    reference, set,
 };
 use crate::store::{Health, TenantState};
-
-/// A string without NUL, which no text may hold.
-pub(super) const TEXT: &str = "^[^\\x00]*$";
-/// How a record is named (R2).
-pub(super) const RECORD_REF: &str =
-    "^([0-9a-f]{24}|(extid|srcid)-[^\\x00-\\x1f\\x7f-\\x9f]{1,512})$";
-/// The `_id` of a record.
-pub(super) const OBJECT_ID: &str = "^[0-9a-f]{24}$";
-/// A date of a year that is taken (R8).
-pub(super) const YEAR: &str = "^(19[7-9][0-9]|[2-9][0-9]{3})-";
-/// An id that the caller gives.
-pub(super) const KEY: &str = "^[^\\x00-\\x1f\\x7f-\\x9f]+$";
 
 pub(super) fn schemas() -> Value {
     let mut schemas = Map::new();
@@ -105,43 +91,6 @@ fn with_optional(mut object: Value, members: &[(&str, &str)]) -> Value {
         }
     }
     object
-}
-
-pub(super) fn event() -> Value {
-    let members = MEMBERS.iter().filter(|member| member.place != Place::BulkRow);
-    let mut properties: Map<String, Value> =
-        members.map(|member| (member.name.to_owned(), event_member(member))).collect();
-    for (known, other) in [(name::ACTION, "event"), (name::INFO, "properties")] {
-        let mut property = properties.get(known).cloned().unwrap_or_default();
-        let doc = format!("The same as `{known}`, where that is absent.");
-        set(&mut property, "description", json!(doc));
-        properties.insert(other.to_owned(), property);
-    }
-    json!({
-        "type": "object",
-        "description": format!("At most {MAX_EVENT_BYTES} bytes; `email` or `externalId` is required."),
-        "properties": properties,
-    })
-}
-
-/// A member of an event, as its row says it.
-pub(super) fn event_member(member: &Member) -> Value {
-    let mut property = match member.kind {
-        Kind::Id => json!({ "type": ["string", "number", "null"], "pattern": TEXT }),
-        Kind::Text | Kind::Time => json!({ "type": ["string", "null"], "pattern": TEXT }),
-        Kind::Object => json!({
-            "type": ["object", "null"],
-            "propertyNames": { "pattern": TEXT }, "additionalProperties": true,
-        }),
-        Kind::Number => json!({ "type": ["number", "null"], "minimum": 0 }),
-        Kind::Integer => json!({ "type": ["integer", "null"], "minimum": 0 }),
-        Kind::Bool => json!({ "type": ["boolean", "null"] }),
-    };
-    set(&mut property, "description", json!(member.doc));
-    if member.name == name::MESSAGE_ID {
-        set(&mut property, "maxLength", json!(MAX_MESSAGE_ID_BYTES));
-    }
-    property
 }
 
 /// The request that issues a token.

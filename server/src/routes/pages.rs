@@ -7,8 +7,15 @@ use poem::{
 use svctrack_core::value::{Issue, TenantId, issue::quoted};
 use svctrack_web::{Addresses, DemoTenant, Loads, Page};
 
-use super::{request::query_pairs, respond::json};
-use crate::{app::App, error::Error, openapi, script::to_json};
+use super::{
+    request::query_pairs,
+    respond::{json, json_body},
+};
+use crate::{
+    app::{App, Describe},
+    error::Error,
+    script::to_json,
+};
 
 /// Where `/` leads as long as there is no other page.
 const HOME: &str = "/demo";
@@ -47,8 +54,9 @@ pub(crate) async fn script(app: &App, request: &mut Request) -> Result<Response,
 }
 
 /// `GET /openapi.json`: the description of this API.
-pub(crate) async fn openapi(app: &App, _: &mut Request) -> Result<Response, Error> {
-    Ok(json(openapi::document(app.addresses.base_url(), only_tenant(app)?).to_string()))
+pub(crate) fn openapi(app: &App, describe: Describe) -> Result<Response, Error> {
+    let text = app.description.of(only_tenant(app)?, &app.addresses, describe);
+    Ok(json_body(text.into()))
 }
 
 /// The tenant, where there is just one.

@@ -1,0 +1,13 @@
+//! Patterns that texts match.
+
+/// A string without NUL, which no text may hold.
+pub(super) const TEXT: &str = "^[^\\x00]*$";
+/// How a record is named (R2).
+pub(super) const RECORD_REF: &str =
+    "^([0-9a-f]{24}|(extid|srcid)-[^\\x00-\\x1f\\x7f-\\x9f]{1,512})$";
+/// The `_id` of a record.
+pub(super) const OBJECT_ID: &str = "^[0-9a-f]{24}$";
+/// A date of a year that is taken (R8).
+pub(super) const YEAR: &str = "^(19[7-9][0-9]|[2-9][0-9]{3})-";
+/// An id that the caller gives.
+pub(super) const KEY: &str = "^[^\\x00-\\x1f\\x7f-\\x9f]+$";

@@ -1,0 +1,132 @@
+//! What a route is: the words that the table of routes is written in, and that the description of the API is made of.
+
+use poem::http::Method;
+use svctrack_core::schema::ResourceDef;
+
+/// A route: what it is, and what handles it.
+pub(crate) struct RouteDef<H> {
+    pub(crate) method: Method,
+    pub(crate) path: &'static str,
+    pub(crate) doc: RouteDoc,
+    pub(crate) handler: H,
+}
+
+/// A route as the description of the API has it.
+pub(crate) struct Described {
+    pub(crate) method: Method,
+    /// Its path, with `:id` for what varies.
+    pub(crate) path: String,
+    pub(crate) doc: RouteDoc,
+    /// The resource that it is about, if it is about one.
+    pub(crate) def: Option<&'static ResourceDef>,
+}
+
+/// What a route is, for its description.
+#[derive(Clone, Copy)]
+pub(crate) struct RouteDoc {
+    /// What it does, in a few words.
+    pub(crate) summary: &'static str,
+    /// What a caller should know of it, in Markdown.
+    pub(crate) description: &'static str,
+    pub(crate) access: Access,
+    pub(crate) takes: Kind,
+    pub(crate) gives: Kind,
+}
+
+/// Who may call a route.
+#[derive(Clone, Copy)]
+pub(crate) enum Access {
+    /// Anyone; tracking routes carry the tenant in their path.
+    Anyone,
+    /// Whoever names the tenant as the user of HTTP Basic.
+    TenantAsUser,
+    /// A token with this scope.
+    Scope(&'static str),
+    /// A token with all of these scopes.
+    Scopes(&'static [&'static str]),
+    /// A token that may do this to the resource.
+    OfResource(&'static str),
+}
+
+/// What a body is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Nothing,
+    Record,
+    NewRecord,
+    Records,
+    Items,
+    BulkAnswer,
+    Deleted,
+    Event,
+    Events,
+    Calls,
+    Batch,
+    Call,
+    Success,
+    Ok,
+    Report,
+    Replayed,
+    Activities,
+    LeanCompanies,
+    NewToken,
+    Token,
+    Tokens,
+    Revoked,
+    Rotation,
+    NewTenant,
+    CreatedTenant,
+    TenantChange,
+    Tenant,
+    Tenants,
+    Settings,
+    Keys,
+    Unsuppressed,
+    Export,
+    Object,
+    Page,
+    Redirect,
+    Table,
+    Imported,
+    Script,
+    Stream,
+    Archive,
+    Health,
+}
+
+impl Kind {
+    /// Whether it is a body of events.
+    pub(crate) fn is_events(self) -> bool {
+        matches!(self, Self::Event | Self::Call) || self.is_many_events()
+    }
+
+    /// Whether it is a body of many events, of which some may be rejected.
+    pub(crate) fn is_many_events(self) -> bool {
+        matches!(self, Self::Events | Self::Calls | Self::Batch)
+    }
+
+    /// Whether it is a list, as JSON or CSV.
+    pub(crate) fn is_list(self) -> bool {
+        use Kind as K;
+        matches!(
+            self,
+            K::Records | K::LeanCompanies | K::Activities | K::Report | K::Tokens | K::Tenants
+        )
+    }
+}
+
+impl RouteDoc {
+    /// Whether the route leaves a record alone that has another version than the caller says.
+    pub(crate) fn takes_if_match(&self, def: Option<&ResourceDef>) -> bool {
+        match self.takes {
+            Kind::Record | Kind::Settings => true,
+            _ => self.gives == Kind::Deleted && def.is_some(),
+        }
+    }
+
+    /// Whether the route answers 304 to who has the current version.
+    pub(crate) fn is_conditional(&self) -> bool {
+        let gives = matches!(self.gives, Kind::Record | Kind::Settings) || self.gives.is_list();
+        self.takes == Kind::Nothing && gives
+    }
+}
