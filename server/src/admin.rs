@@ -1,6 +1,8 @@
 //! What the command line does with tenants and tokens (R44): the calls of the API, sent to a running
 //! server, or answered here over the store of one that is stopped.
 
+pub mod script;
+
 use std::{
     fs::File,
     io::{self, Read as _, Write as _},

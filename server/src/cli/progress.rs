@@ -6,7 +6,7 @@ use std::{
     path::Path,
 };
 
-use svctrack_server::transfer::Source;
+use svctrack_server::interchange::Source;
 
 /// Files up to this size, in bytes, are read so fast that nobody needs to be told.
 const QUIET_BYTES: u64 = 1024 * 1024;

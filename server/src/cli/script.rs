@@ -9,9 +9,9 @@ use clap::Args;
 use serde_json::Value;
 use svctrack_core::value::TenantId;
 use svctrack_server::{
-    admin::Admin,
+    admin::{Admin, script::of_running},
     config::{AddressSettings, Config, Given, StoreSettings},
-    script::{WASM_SOURCE, of_running, to_json},
+    script::{WASM_SOURCE, to_json},
 };
 use svctrack_web::{Loads, npm_package};
 

@@ -14,10 +14,9 @@ use svctrack_core::schema::ResourceDef;
 use svctrack_server::{
     admin::{Admin, Whose},
     backups::Unfinished,
+    interchange::{Format, Options, Separator, parse_mapping},
     store::TenantRecord,
-    transfer::{
-        self, Earlier, Format, Imported, Options, Reading, Separator, check_folder, parse_mapping,
-    },
+    transfer::{self, Earlier, Imported, Reading, check_folder},
 };
 
 use super::{At, progress, tell, text_at};

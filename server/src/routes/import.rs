@@ -30,12 +30,12 @@ use crate::{
     auth::Caller,
     body::{Progress, is_gzip},
     error::Error,
+    interchange::{Format, Options, Rows, Separator, Source, parse_mapping},
     limits::{
         BODY_BUDGET_WAIT, DEFAULT_REFUSALS, IMPORT_BYTES, IMPORT_ROWS, MAX_REFUSALS,
         MAX_REHEARSED_BYTES, SMALL_BODY_PACE,
     },
     store::{Command, Rehearsal, Reply, Upserts},
-    transfer::{Format, Options, Rows, Separator, Source, parse_mapping},
 };
 
 /// Pieces of a body that wait to be read.

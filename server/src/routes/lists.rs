@@ -20,8 +20,8 @@ use super::{
 use crate::{
     answers::Sent,
     app::App,
-    cells::Columns,
     error::Error,
+    interchange::cells::Columns,
     limits::MAX_LINK_BYTES,
     store::{Next, Page, PageFor, Rewrite, StoreError, Tenant},
 };

@@ -15,9 +15,9 @@ use svctrack_core::{
     value::{Document, IdSequence},
 };
 
-use super::rows::SWITCH;
 use crate::{
     admin::Admin,
+    interchange::SWITCH,
     limits::MAX_REFUSALS,
     store::{Clock as _, SystemClock},
 };

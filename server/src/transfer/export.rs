@@ -15,11 +15,10 @@ use svctrack_core::{
     value::{Json, JsonRef},
 };
 
-use super::Format;
 use crate::{
     admin::{Admin, Answered},
     backups::Unfinished,
-    cells::Columns,
+    interchange::{Format, cells::Columns},
 };
 
 /// Records that are asked for at a time.

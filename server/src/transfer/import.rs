@@ -18,12 +18,13 @@ use svctrack_core::{
 };
 
 use super::{
-    Format,
     dry_run::{DryRun, judge_settings},
-    everything, is_set, referred, resource_named,
-    rows::{Options, Rows, Source},
+    order::{everything, referred, resource_named},
 };
-use crate::admin::Admin;
+use crate::{
+    admin::Admin,
+    interchange::{Format, Options, Rows, Source, is_set},
+};
 
 /// Records that are sent at a time.
 const BATCH_RECORDS: usize = 500;

@@ -13,9 +13,8 @@ use svctrack_core::{
 };
 
 use super::{
-    Format,
-    columns::{Columns, HeadMap},
-    is_set,
+    columns::{Columns, HeadMap, is_set},
+    format::Format,
 };
 
 /// Longest line of NDJSON, and longest row of a table, in bytes: more than the largest record has.
@@ -39,7 +38,7 @@ pub struct Options {
 }
 
 /// The member of a line that says of what resource the next ones are.
-pub(super) const SWITCH: &str = "$resource";
+pub(crate) const SWITCH: &str = "$resource";
 
 impl Options {
     /// Those of files.

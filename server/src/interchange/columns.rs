@@ -2,12 +2,16 @@
 //! mapped to one.
 
 use svctrack_core::{
-    schema::{Kind, ResourceDef, Row},
+    schema::{Fill, Kind, ResourceDef, Row},
     value::{Document, Json, nearest},
 };
 
-use super::is_set;
-use crate::cells;
+use super::cells;
+
+/// Whether a caller sets a row; others are the service's own and come about again.
+pub(crate) fn is_set(row: &Row) -> bool {
+    matches!(row.fill, Fill::Sent | Fill::IfAbsent(_))
+}
 
 /// Heads of columns, each with the property that it stands for; an empty one leaves the column out.
 pub(super) type HeadMap = Vec<(String, String)>;

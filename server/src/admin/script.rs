@@ -1,0 +1,51 @@
+//! What a running server says of its browser script.
+
+use std::time::Duration;
+
+use poem::http::Method;
+use serde_json::Value;
+use svctrack_core::value::TenantId;
+use svctrack_web::Loads;
+
+use super::Admin;
+use crate::{config::Config, running_at::RunningAt};
+
+/// How long a server may take to answer which was not named: what listens there may be another program.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// What a running server answers, with its address: the one that is named, else the one that uses the data folder.
+/// Where that has no store, the one on the address to listen on is asked, which may have its data elsewhere.
+///
+/// # Errors
+/// In words, when the server that is named cannot be asked, or knows no such tenant.
+pub async fn of_running(
+    config: &Config,
+    server: Option<&str>,
+    tenant: Option<TenantId>,
+    loads: Loads,
+) -> Result<Option<(String, Value)>, String> {
+    if let Some(server) = server {
+        return ask(server, tenant, loads).await.map(|said| Some((server.to_owned(), said)));
+    }
+    let of_folder = RunningAt::read(&config.data);
+    let elsewhere = || (!config.has_store()).then(|| config.listen.own_url());
+    let Some(server) = of_folder.or_else(elsewhere) else { return Ok(None) };
+    // Nothing need be there, or another program.
+    let runs = tokio::time::timeout(PATIENCE, ask(&server, None, loads)).await;
+    if !matches!(runs, Ok(Ok(_))) {
+        return Ok(None);
+    }
+    ask(&server, tenant, loads).await.map(|said| Some((server, said)))
+}
+
+async fn ask(server: &str, tenant: Option<TenantId>, loads: Loads) -> Result<Value, String> {
+    let tenant = tenant.map(|tenant| format!("tenant={tenant}&")).unwrap_or_default();
+    let path = format!("/script.json?{tenant}pinned={}", loads == Loads::ThisVersion);
+    let said = Admin::running_for_anyone(server).call(Method::GET, &path, None).await;
+    let said = said.map_err(|error| match error.starts_with(server) {
+        true => error,
+        false => format!("the server at {server}: {error}"),
+    })?;
+    let is_ours = said.get("script").is_some_and(Value::is_string);
+    is_ours.then_some(said).ok_or_else(|| format!("the server at {server} is none of svctrack's"))
+}

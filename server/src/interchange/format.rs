@@ -1,0 +1,25 @@
+//! The formats themselves.
+
+use clap::ValueEnum;
+use svctrack_core::schema::ResourceDef;
+
+/// How records stand in a file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// A line of JSON a record.
+    #[default]
+    Ndjson,
+    /// A line of cells a record, below the names of their columns.
+    Csv,
+}
+
+impl Format {
+    /// The name of a file with the records of a resource.
+    pub(crate) fn file_name(self, def: &ResourceDef) -> String {
+        let ending = match self {
+            Self::Ndjson => "ndjson",
+            Self::Csv => "csv",
+        };
+        format!("{}.{ending}", def.path)
+    }
+}

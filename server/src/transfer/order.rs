@@ -1,0 +1,55 @@
+//! What is carried over, and in which order.
+
+use svctrack_core::{
+    resources::{REGISTRY, settings::SETTINGS},
+    schema::ResourceDef,
+};
+
+/// All that can be carried over: settings, and each resource behind those that it refers to.
+pub fn everything() -> Vec<&'static ResourceDef> {
+    let mut waiting: Vec<_> = REGISTRY.to_vec();
+    let mut ordered = vec![&SETTINGS];
+    while !waiting.is_empty() {
+        let waits = |def: &ResourceDef| {
+            referred(def)
+                .any(|name| name != def.name && waiting.iter().any(|other| other.name == name))
+        };
+        let ready = waiting.iter().position(|def| !waits(def)).unwrap_or(0);
+        ordered.push(waiting.remove(ready));
+    }
+    ordered
+}
+
+/// The resource with this name, settings among them.
+///
+/// # Errors
+/// In words, with the names that there are.
+pub fn resource_named(name: &str) -> Result<&'static ResourceDef, String> {
+    let all = everything();
+    let found = all.iter().copied().find(|def| def.path == name);
+    found.ok_or_else(|| {
+        let names: Vec<_> = all.iter().map(|def| def.path).collect();
+        format!("there is no resource `{name}`; there are {}", names.join(", "))
+    })
+}
+
+/// The resources that a resource refers to.
+pub(super) fn referred(def: &ResourceDef) -> impl Iterator<Item = &'static str> {
+    def.rows.iter().filter_map(|row| row.refers).map(|refers| refers.resource)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_resource_comes_behind_those_that_it_refers_to() {
+        let all = everything();
+        assert_eq!(all.len(), REGISTRY.len() + 1);
+        for (at, def) in all.iter().enumerate() {
+            for name in referred(def).filter(|name| *name != def.name) {
+                assert!(all[..at].iter().any(|other| other.name == name), "{} {name}", def.name);
+            }
+        }
+    }
+}
