@@ -3,25 +3,22 @@
 //! `svctrack script` asks a running one where it can.
 
 mod backup;
+mod output;
 mod print_config;
 mod progress;
 mod script;
+mod target;
 mod transfer;
 mod variables;
 
-use std::{
-    io::{self, Write as _},
-    path::PathBuf,
-    process::ExitCode,
-    time::Duration,
-};
+use std::{process::ExitCode, time::Duration};
 
 use bytes::Bytes;
 use clap::{Args, Subcommand};
 use poem::http::{Method, StatusCode};
 use serde_json::{Value, json};
 use svctrack_server::{
-    admin::{Admin, Whose},
+    admin::Whose,
     auth::Token,
     config::{Config, Given, StoreSettings},
     refusal::refusal,
@@ -30,10 +27,17 @@ use svctrack_server::{
 
 pub(crate) use self::{
     backup::{Backup, Restore},
+    output::{say, tell},
     print_config::print_config,
     script::Script,
+    target::configure,
     transfer::{Export, Import},
     variables::warn_of_unknown,
+};
+
+use self::{
+    output::{table, text_at},
+    target::At,
 };
 
 #[derive(Subcommand)]
@@ -140,23 +144,6 @@ pub(crate) enum TokenCommand {
     },
 }
 
-/// Where the call goes, and how its answer is shown.
-#[derive(Args)]
-pub(crate) struct At {
-    /// Folder that holds the data of a stopped server [default: ./svctrack-data]
-    #[arg(long, env = "SVCTRACK_DATA", value_name = "FOLDER")]
-    data: Option<PathBuf>,
-    /// Address of a running server, such as http://127.0.0.1:8080 [default: none; the store of a stopped one is opened]
-    #[arg(long, env = "SVCTRACK_SERVER", value_name = "URL", requires = "token")]
-    server: Option<String>,
-    /// Token for the running server: an operator's for tenants and backups, else one of the tenant
-    #[arg(long, env = "SVCTRACK_TOKEN", value_name = "TOKEN", hide_env_values = true)]
-    token: Option<String>,
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
-}
-
 /// Whose tokens.
 #[derive(Args)]
 pub(crate) struct Of {
@@ -198,8 +185,7 @@ impl StoppedStore {
     /// The configuration, where there is a store in its data folder.
     fn config(self) -> Result<Config, String> {
         let Self { store, backup_to } = self;
-        let given = Given { store, backup_to, ..Given::default() };
-        let config = crate::configure(given).map_err(|error| error.to_string())?;
+        let config = configure(Given { store, backup_to, ..Given::default() })?;
         if !config.has_store() {
             return Err(format!("there is no store in `{}`", config.data.display()));
         }
@@ -368,85 +354,8 @@ impl Of {
     }
 }
 
-impl At {
-    async fn call(
-        &self,
-        whose: Whose<'_>,
-        method: Method,
-        path: &str,
-        body: Option<Value>,
-    ) -> Result<Value, String> {
-        self.admin(whose)?.call(method, path, body).await
-    }
-
-    /// Who answers the calls.
-    fn admin(&self, whose: Whose<'_>) -> Result<Admin, String> {
-        match (&self.server, &self.token) {
-            (Some(server), Some(token)) => Ok(Admin::running(server, token)),
-            _ => Admin::stopped(&self.config()?, whose),
-        }
-    }
-
-    /// The configuration of the stopped server.
-    fn config(&self) -> Result<Config, String> {
-        let store = StoreSettings { data: self.data.clone(), ..StoreSettings::default() };
-        let given = Given { store, ..Given::default() };
-        crate::configure(given).map_err(|error| error.to_string())
-    }
-
-    fn show(&self, answer: &Value, in_words: impl FnOnce() -> String) -> Result<(), String> {
-        if self.json { say(&answer.to_string()) } else { say(&in_words()) }
-    }
-}
-
-/// What stands at a JSON pointer, as a person reads it.
-fn text_at(value: &Value, pointer: &str) -> String {
-    value.pointer(pointer).map_or_else(String::new, text)
-}
-
-/// A value as a person reads it.
-fn text(value: &Value) -> String {
-    match value {
-        Value::Null => "-".to_owned(),
-        Value::String(text) => text.clone(),
-        Value::Array(items) => items.iter().map(text).collect::<Vec<_>>().join(","),
-        other => other.to_string(),
-    }
-}
-
-/// Objects as lines under the names of their columns, each as wide as its longest value.
-fn table(rows: &Value, columns: &[&str]) -> String {
-    let rows = rows.as_array().into_iter().flatten();
-    let mut lines = vec![columns.iter().map(|column| (*column).to_owned()).collect::<Vec<_>>()];
-    lines.extend(
-        rows.map(|row| columns.iter().map(|column| text_at(row, &format!("/{column}"))).collect()),
-    );
-    let width = |column: usize| {
-        lines.iter().filter_map(|line| line.get(column)).map(|cell| cell.chars().count()).max()
-    };
-    let widths: Vec<usize> = (0..columns.len()).map(|column| width(column).unwrap_or(0)).collect();
-    let padded = |line: &Vec<String>| {
-        let cells = line.iter().zip(&widths).map(|(cell, width)| format!("{cell:width$}"));
-        cells.collect::<Vec<_>>().join("  ").trim_end().to_owned()
-    };
-    lines.iter().map(padded).collect::<Vec<_>>().join("\n")
-}
-
 /// Runs a command to its end.
 pub(crate) fn block_on<T>(command: impl Future<Output = Result<T, String>>) -> Result<T, String> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.map_err(|error| error.to_string())?.block_on(command)
-}
-
-/// Prints what was asked for. Who has stopped reading, as `head` does, has seen enough.
-pub(crate) fn say(text: &str) -> Result<(), String> {
-    match writeln!(io::stdout(), "{text}") {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error.to_string()),
-        _ => Ok(()),
-    }
-}
-
-/// Tells the person something beside what was asked for, where anybody listens.
-pub(crate) fn tell(text: &str) {
-    let _ = writeln!(io::stderr(), "{text}");
 }

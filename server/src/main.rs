@@ -2,14 +2,11 @@
 
 mod cli;
 
-use std::{io, path::Path, process::ExitCode};
+use std::{io, process::ExitCode};
 
 use clap::{ArgMatches, Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use rustix::process::Signal;
-use svctrack_server::{
-    config::{Config, ConfigError, FILE_NAME, Given},
-    run, workers,
-};
+use svctrack_server::{config::Given, run, workers};
 use tokio::signal::unix::{SignalKind, signal};
 
 /// Pages of the store are read by one thread and let go by another. The system's allocator keeps those of each
@@ -108,15 +105,11 @@ fn survive_large_files() -> io::Result<()> {
 }
 
 fn serve(options: Serve, matches: &ArgMatches) -> Result<(), String> {
-    let config = configure(options.given).map_err(|error| error.to_string())?;
+    let config = cli::configure(options.given)?;
     if options.print_config {
         return cli::print_config(&config, matches);
     }
     // Connections have threads of their own. What is done here must not block: it would hold up new ones, and a stop.
     let runtime = workers::runtime("main").map_err(|error| error.to_string())?;
     runtime.block_on(run::run(config)).map_err(|error| error.to_string())
-}
-
-fn configure(given: Given) -> Result<Config, ConfigError> {
-    given.over(Given::of_file(Path::new(FILE_NAME))?)
 }

@@ -12,13 +12,18 @@ use serde_json::{Map, Value, json};
 use svctrack_server::{
     admin::Whose,
     backups::{Unfinished, folder_of, name_of},
+    config::Given,
     store::{
         Manifest,
         embedded::{check_archive, restore},
     },
 };
 
-use super::{At, Given, StoreSettings, say};
+use super::{
+    Given, StoreSettings,
+    output::say,
+    target::{At, configure},
+};
 
 /// `svctrack backup`.
 #[derive(Args)]
@@ -78,8 +83,7 @@ pub(crate) struct Restore {
 
 impl Restore {
     pub(crate) fn run(self) -> Result<(), String> {
-        let given = Given { store: self.store, ..Given::default() };
-        let config = crate::configure(given).map_err(|error| error.to_string())?;
+        let config = configure(Given { store: self.store, ..Given::default() })?;
         let manifest = restore(&self.from, &config.data, config.cache_bytes());
         let manifest = manifest.map_err(|error| error.to_string())?;
         if self.json {

@@ -15,7 +15,10 @@ use svctrack_server::{
 };
 use svctrack_web::{Loads, npm_package};
 
-use super::{say, tell};
+use super::{
+    output::{say, tell},
+    target::configure,
+};
 
 /// `svctrack script`.
 #[derive(Args)]
@@ -64,7 +67,7 @@ impl Script {
         let store = StoreSettings { data: self.data.clone(), ..StoreSettings::default() };
         let addresses = self.addresses.clone();
         let given = Given { store, addresses, ..Given::default() };
-        let config = crate::configure(given.clone()).map_err(|error| error.to_string())?;
+        let config = configure(given.clone())?;
         let loads = if self.pinned { Loads::ThisVersion } else { Loads::Newest };
         let (server, tenant) = (self.server.as_deref(), self.tenant);
         let Some((server, said)) = of_running(&config, server, tenant, loads).await? else {

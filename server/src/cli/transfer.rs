@@ -19,7 +19,11 @@ use svctrack_server::{
     transfer::{self, Earlier, Imported, Reading, check_folder},
 };
 
-use super::{At, progress, tell, text_at};
+use super::{
+    output::{tell, text_at},
+    progress,
+    target::At,
+};
 
 /// The exit code that says that some records were refused.
 const REFUSED: u8 = 2;

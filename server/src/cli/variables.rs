@@ -6,7 +6,7 @@ use std::{collections::BTreeSet, env};
 use clap::Command;
 use svctrack_core::value::nearest;
 
-use super::tell;
+use super::output::tell;
 
 /// What the names of all settings begin with.
 const PREFIX: &str = "SVCTRACK_";

@@ -1,0 +1,51 @@
+//! What is printed: texts, values and tables for people.
+
+use std::io::{self, Write as _};
+
+use serde_json::Value;
+
+/// Prints what was asked for. Who has stopped reading, as `head` does, has seen enough.
+pub(crate) fn say(text: &str) -> Result<(), String> {
+    match writeln!(io::stdout(), "{text}") {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error.to_string()),
+        _ => Ok(()),
+    }
+}
+
+/// Tells the person something beside what was asked for, where anybody listens.
+pub(crate) fn tell(text: &str) {
+    let _ = writeln!(io::stderr(), "{text}");
+}
+
+/// What stands at a JSON pointer, as a person reads it.
+pub(crate) fn text_at(value: &Value, pointer: &str) -> String {
+    value.pointer(pointer).map_or_else(String::new, text)
+}
+
+/// A value as a person reads it.
+fn text(value: &Value) -> String {
+    match value {
+        Value::Null => "-".to_owned(),
+        Value::String(text) => text.clone(),
+        Value::Array(items) => items.iter().map(text).collect::<Vec<_>>().join(","),
+        other => other.to_string(),
+    }
+}
+
+/// Objects as lines under the names of their columns, each as wide as its longest value.
+pub(crate) fn table(rows: &Value, columns: &[&str]) -> String {
+    let rows = rows.as_array().into_iter().flatten();
+    let mut lines = vec![columns.iter().map(|column| (*column).to_owned()).collect::<Vec<_>>()];
+    lines.extend(
+        rows.map(|row| columns.iter().map(|column| text_at(row, &format!("/{column}"))).collect()),
+    );
+    let width = |column: usize| {
+        lines.iter().filter_map(|line| line.get(column)).map(|cell| cell.chars().count()).max()
+    };
+    let widths: Vec<usize> = (0..columns.len()).map(|column| width(column).unwrap_or(0)).collect();
+    let padded = |line: &Vec<String>| {
+        let cells = line.iter().zip(&widths).map(|(cell, width)| format!("{cell:width$}"));
+        cells.collect::<Vec<_>>().join("  ").trim_end().to_owned()
+    };
+    lines.iter().map(padded).collect::<Vec<_>>().join("\n")
+}

@@ -1,0 +1,73 @@
+//! Where the calls of a command go: to a running server, or to the store of one that is stopped.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use poem::http::Method;
+use serde_json::Value;
+use svctrack_server::{
+    admin::{Admin, Whose},
+    config::{Config, FILE_NAME, Given, StoreSettings},
+};
+
+use super::output::say;
+
+/// Where the call goes, and how its answer is shown.
+#[derive(Args)]
+pub(crate) struct At {
+    /// Folder that holds the data of a stopped server [default: ./svctrack-data]
+    #[arg(long, env = "SVCTRACK_DATA", value_name = "FOLDER")]
+    data: Option<PathBuf>,
+    /// Address of a running server, such as http://127.0.0.1:8080 [default: none; the store of a stopped one is opened]
+    #[arg(long, env = "SVCTRACK_SERVER", value_name = "URL", requires = "token")]
+    server: Option<String>,
+    /// Token for the running server: an operator's for tenants and backups, else one of the tenant
+    #[arg(long, env = "SVCTRACK_TOKEN", value_name = "TOKEN", hide_env_values = true)]
+    token: Option<String>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+impl At {
+    pub(crate) async fn call(
+        &self,
+        whose: Whose<'_>,
+        method: Method,
+        path: &str,
+        body: Option<Value>,
+    ) -> Result<Value, String> {
+        self.admin(whose)?.call(method, path, body).await
+    }
+
+    /// Who answers the calls.
+    pub(crate) fn admin(&self, whose: Whose<'_>) -> Result<Admin, String> {
+        match (&self.server, &self.token) {
+            (Some(server), Some(token)) => Ok(Admin::running(server, token)),
+            _ => Admin::stopped(&self.config()?, whose),
+        }
+    }
+
+    /// The configuration of the stopped server.
+    pub(crate) fn config(&self) -> Result<Config, String> {
+        let store = StoreSettings { data: self.data.clone(), ..StoreSettings::default() };
+        configure(Given { store, ..Given::default() })
+    }
+
+    pub(crate) fn show(
+        &self,
+        answer: &Value,
+        in_words: impl FnOnce() -> String,
+    ) -> Result<(), String> {
+        if self.json { say(&answer.to_string()) } else { say(&in_words()) }
+    }
+}
+
+/// What is in force: what is given here wins over the file of settings.
+///
+/// # Errors
+/// In words, when the file cannot be read, or a value cannot be used.
+pub(crate) fn configure(given: Given) -> Result<Config, String> {
+    let file = Given::of_file(Path::new(FILE_NAME));
+    file.and_then(|file| given.over(file)).map_err(|error| error.to_string())
+}
