@@ -67,7 +67,7 @@ impl Description {
         describe: Describe,
     ) -> Bytes {
         // Others who ask meanwhile wait, where each would write it too.
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = self.0.lock();
         match &*kept {
             Some((named, text)) if *named == tenant => text.clone(),
             _ => {

@@ -11,7 +11,7 @@ mod target;
 mod transfer;
 mod variables;
 
-use std::{process::ExitCode, time::Duration};
+use std::{path::PathBuf, process::ExitCode, time::Duration};
 
 use bytes::Bytes;
 use clap::{Args, Subcommand};

@@ -243,7 +243,7 @@ fn read_if_there<T: Default>(
     read: impl FnOnce(&str) -> Result<T, String>,
 ) -> Result<T, ConfigError> {
     let failed = |cause: String| ConfigError::File(path.to_owned(), cause);
-    match regular_file::read_text(path) {
+    match text_file::read(path) {
         Ok(text) => read(&text).map_err(failed),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(T::default()),
         Err(error) => Err(failed(error.to_string())),

@@ -83,7 +83,7 @@ impl<'s> GoodCalls<'s> {
             "companies" | "tenants" => json!({"name": name}),
             "tokens" => json!({"label": name, "scopes": ["admin"]}),
             _ => json!({
-                "name": name, "email": format!("{name}@acme.example"), "companyId": "extid-acme",
+                "name": name, "sourceId": name, "email": format!("{name}@acme.example"), "companyId": "extid-acme",
                 "date": "2026-01-01", "hours": 1,
             }),
         }

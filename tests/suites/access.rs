@@ -128,7 +128,7 @@ async fn every_route_opens_with_its_scope_and_with_no_other() {
 /// A call that succeeds wherever the route is open.
 async fn assert_served(calls: &GoodCalls<'_>, route: &Route, client: &Client) {
     let served = calls.next(route).await.send(client, route).await;
-    let said = format!("{} {}: {}", route.method, route.path, served.text());
+    let said = format!("{} {}: {:?}", route.method, route.path, served.body);
     assert_eq!(served.status, StatusCode::OK, "{said}");
 }
 

@@ -20,7 +20,7 @@ use svctrack_server::{
 };
 
 use super::{
-    Given, StoreSettings,
+    StoreSettings,
     output::say,
     target::{At, configure},
 };

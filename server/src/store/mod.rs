@@ -43,7 +43,6 @@ use svctrack_core::{
 };
 use tokio::sync::watch;
 
-pub(crate) use self::{health::as_text, room::UNCOUNTED_BYTES};
 pub use self::{
     clock::{Clock, SystemClock},
     error::StoreError,
@@ -57,6 +56,7 @@ pub use self::{
     room::{Room, RoomOf},
     times::ClockState,
 };
+pub(crate) use self::{health::as_text, room::UNCOUNTED_BYTES};
 
 /// One thing to be written, all of it or nothing.
 #[derive(Debug)]

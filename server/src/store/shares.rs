@@ -30,6 +30,7 @@ impl<K: Copy + Eq + Hash> Shares<K> {
     }
 }
 
+/// What somebody holds.
 pub struct Share<K: Copy + Eq + Hash> {
     shares: Arc<Shares<K>>,
     holder: K,

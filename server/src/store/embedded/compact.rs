@@ -39,20 +39,25 @@ pub fn compact(folder: &Path, cache_bytes: usize) -> Result<Compacted, OpenError
     // Held until the end, so that no server can open the file meanwhile.
     let old = open::open(&medium, cache_bytes)?;
     let bytes_before = fs::metadata(&path)?.len();
-    let replaced = replace(&medium, &old, cache_bytes);
+    let replaced = replace(&medium, &old, cache_bytes, &mut |_, _, _| Ok(()));
     damage::drop_quietly(old);
     replaced.map_err(OpenError::inside)?;
     let bytes_after = fs::metadata(&path)?.len();
     Ok(Compacted { bytes_before, bytes_after })
 }
 
+/// Looks at a row, by its table, key and value, before it is copied; an error ends the copy.
+pub(super) type LookAtRow<'l> =
+    &'l mut dyn FnMut(&Definition, &[u8], &[u8]) -> Result<(), StoreError>;
+
 /// Writes the rows of a store anew, and puts that in the place of the store, which must be held open.
 pub(super) fn replace(
     medium: &dyn Medium,
     old: &Database,
     cache_bytes: usize,
+    look: LookAtRow<'_>,
 ) -> Result<(), OpenError> {
-    medium.replace(&mut |new| damage::contained_open(|| copy(old, new, cache_bytes)))
+    medium.replace(&mut |new| damage::contained_open(|| copy(old, new, cache_bytes, &mut *look)))
 }
 
 /// Removes what is left of a copy that was broken off. The store must be open, so that none is under way.
@@ -60,7 +65,12 @@ pub(super) fn remove_unfinished(medium: &FileMedium) -> io::Result<()> {
     remove_if_there(&medium.unfinished())
 }
 
-fn copy(old: &Database, new: Storage, cache_bytes: usize) -> Result<(), OpenError> {
+fn copy(
+    old: &Database,
+    new: Storage,
+    cache_bytes: usize,
+    look: LookAtRow<'_>,
+) -> Result<(), OpenError> {
     let snapshot = old.begin_read().map_err(StoreError::from)?;
     let known: Vec<String> = snapshot
         .list_tables()
@@ -74,7 +84,7 @@ fn copy(old: &Database, new: Storage, cache_bytes: usize) -> Result<(), OpenErro
     write_anew(new, cache_bytes, |transaction| {
         for table in tables::ALL {
             if known.iter().any(|name| *name == table.name()) {
-                copy_table(&snapshot, transaction, table)?;
+                copy_table(&snapshot, transaction, table, look)?;
             }
         }
         Ok(())
@@ -108,12 +118,15 @@ fn copy_table(
     snapshot: &ReadTransaction,
     transaction: &WriteTransaction,
     definition: Definition,
+    look: LookAtRow<'_>,
 ) -> Result<(), StoreError> {
     let from = snapshot.open_table(definition)?;
     let mut to = transaction.open_table(definition)?;
     for row in from.iter()? {
         let (key, value) = row?;
-        to.insert(key.value(), value.value())?;
+        let (key, value) = (key.value(), value.value());
+        look(&definition, key, value)?;
+        to.insert(key, value)?;
     }
     if to.len()? != from.len()? {
         return Err(StoreError::corrupted(format!(

@@ -174,8 +174,6 @@ impl<K: Hash + Eq, V: Clone, S: BuildHasher> Answers<K, V, S> {
 mod tests {
     use super::*;
 
-    const TENANT: TenantId = TenantId::from_bytes([1; 16]);
-
     #[test]
     fn what_is_known_is_not_looked_up_again_until_it_is_forgotten() {
         let known = Known::default();

@@ -19,8 +19,7 @@ use redb::ReadableTable as _;
 use super::{
     blocks::At,
     check::check_row,
-    compact::{self, Conversion},
-    damage,
+    compact, damage,
     open::{META_LAST_ID, OpenError},
     opened::Opened,
     shared::Shared,
@@ -102,14 +101,25 @@ fn try_to_write(shared: &Shared, opened: &Opened) -> Result<(), StoreError> {
     damage::contained(|| try_commit(opened))
 }
 
-/// Writes the store anew from what can be read of it; says whether it did.
+/// Writes the store anew from what can be read of it; says whether it did. Commands are refused beside, and the copy ends
+/// when the store is closed.
 fn renew(shared: &Shared, refuse: &dyn Fn()) -> bool {
-    let mut rows = Renewal { shared, refuse, refused: Instant::now() };
+    let mut refused = Instant::now();
+    let mut look = |table: &Definition, key: &[u8], value: &[u8]| {
+        if refused.elapsed() >= REFUSED_EVERY {
+            refuse();
+            refused = Instant::now();
+            if shared.queues.is_closed() {
+                return Err(StoreError::Unavailable("the store is closed".to_owned()));
+            }
+        }
+        check_row(table, key, value)
+    };
     let renewed = shared
         .opened()
         .database()
         .map_err(OpenError::from)
-        .and_then(|old| compact::replace(&*shared.medium, old, CACHE_BYTES_BESIDE, &mut rows));
+        .and_then(|old| compact::replace(&*shared.medium, old, CACHE_BYTES_BESIDE, &mut look));
     match renewed {
         Ok(()) => tracing::warn!(store = shared.medium.name(), "the store was written anew"),
         Err(error) => {
@@ -119,32 +129,6 @@ fn renew(shared: &Shared, refuse: &dyn Fn()) -> bool {
         }
     }
     true
-}
-
-/// Rows stay as they are; commands are refused beside, and the copy ends when the store is closed.
-struct Renewal<'r> {
-    shared: &'r Shared,
-    refuse: &'r dyn Fn(),
-    refused: Instant,
-}
-
-impl Conversion for Renewal<'_> {
-    fn value(
-        &mut self,
-        table: &Definition,
-        key: &[u8],
-        value: &[u8],
-    ) -> Result<Option<Vec<u8>>, StoreError> {
-        if self.refused.elapsed() >= REFUSED_EVERY {
-            (self.refuse)();
-            self.refused = Instant::now();
-            if self.shared.queues.is_closed() {
-                return Err(StoreError::Unavailable("the store is closed".to_owned()));
-            }
-        }
-        check_row(table, key, value)?;
-        Ok(None)
-    }
 }
 
 /// Reads the end of every table, where the last commit has written most, and all that leads there.

@@ -22,6 +22,7 @@ impl Tenant {
         Self(id)
     }
 
+    /// Its UUID.
     pub fn id(&self) -> TenantId {
         self.0
     }
