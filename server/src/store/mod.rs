@@ -6,16 +6,21 @@
 #![warn(missing_docs)]
 
 mod clock;
+mod damage;
 #[allow(missing_docs, reason = "an engine is no part of the contract")]
 pub mod embedded;
 mod error;
+mod failure;
 mod health;
 mod identity;
 mod manifest;
 mod page;
 pub mod panics;
+mod reads;
 pub mod regular_file;
 mod room;
+mod rows;
+mod rules;
 pub mod shares;
 mod size;
 pub(crate) mod times;

@@ -7,10 +7,13 @@
 
 use std::{collections::BTreeMap, iter::Peekable, ops::Bound};
 
-use redb::{CursorError, ReadableTable as _};
+use redb::CursorError;
 
 use super::tables::WriteTable;
-use crate::store::StoreError;
+use crate::store::{
+    StoreError,
+    rows::{AppendRows, ReadRow, Rows as _, WriteRows as _},
+};
 
 /// Most bytes of rows that a table gathers: those of a batch, and far less than a long replay adds.
 const MAX_GATHERED_BYTES: usize = 4 * 1024 * 1024;
@@ -44,8 +47,45 @@ impl<'t> AppendTable<'t> {
         self.in_runs = false;
     }
 
-    /// Adds a row under a key that has none.
-    pub(super) fn add(&mut self, key: Vec<u8>, value: Vec<u8>) -> Result<(), StoreError> {
+    /// Whether writing gathered rows has failed.
+    pub(super) fn has_failed(&self) -> bool {
+        self.is_writing
+    }
+
+    /// Writes the rows behind one as far as no other stands between them; returns how many these were.
+    fn write_run(
+        &mut self,
+        behind: &[u8],
+        rows: &mut Peekable<impl Iterator<Item = (Vec<u8>, Vec<u8>)>>,
+    ) -> Result<usize, StoreError> {
+        let mut cursor = self.table.behind(behind)?;
+        let mut written = 0;
+        while let Some((key, value)) = rows.peek() {
+            match cursor.insert_before(key.as_slice(), value.as_slice()) {
+                Ok(()) => drop(rows.next()),
+                Err(CursorError::UnorderedKey) => break,
+                Err(error) => return Err(error.into()),
+            }
+            written += 1;
+        }
+        cursor.close()?;
+        Ok(written)
+    }
+}
+
+impl ReadRow for AppendTable<'_> {
+    fn read<R>(&self, key: &[u8], read: impl FnOnce(&[u8]) -> R) -> Result<Option<R>, StoreError> {
+        if let Some(value) = self.gathered.get(key) {
+            return Ok(Some(read(value)));
+        }
+        Ok(self.table.get(key)?.map(|value| read(value.value())))
+    }
+}
+
+impl<'t> AppendRows for AppendTable<'t> {
+    type Table = WriteTable<'t>;
+
+    fn add(&mut self, key: Vec<u8>, value: Vec<u8>) -> Result<(), StoreError> {
         self.gathered_bytes += key.len() + value.len();
         self.gathered.insert(key, value);
         if self.gathered_bytes > MAX_GATHERED_BYTES {
@@ -54,8 +94,7 @@ impl<'t> AppendTable<'t> {
         Ok(())
     }
 
-    /// Puts a row under a key that may have one.
-    pub(super) fn put(&mut self, key: &[u8], value: Vec<u8>) -> Result<(), StoreError> {
+    fn put(&mut self, key: &[u8], value: Vec<u8>) -> Result<(), StoreError> {
         if self.gathered.contains_key(key) {
             return self.add(key.to_vec(), value);
         }
@@ -63,25 +102,11 @@ impl<'t> AppendTable<'t> {
         Ok(())
     }
 
-    /// Removes the row under a key; says whether there was one.
-    pub(super) fn remove(&mut self, key: &[u8]) -> Result<bool, StoreError> {
+    fn remove(&mut self, key: &[u8]) -> Result<bool, StoreError> {
         Ok(self.gathered.remove(key).is_some() | self.table.remove(key)?.is_some())
     }
 
-    /// What `read` makes of the row under a key, if there is one.
-    pub(super) fn read<R>(
-        &self,
-        key: &[u8],
-        read: impl FnOnce(&[u8]) -> R,
-    ) -> Result<Option<R>, StoreError> {
-        if let Some(value) = self.gathered.get(key) {
-            return Ok(Some(read(value)));
-        }
-        Ok(self.table.get(key)?.map(|value| read(value.value())))
-    }
-
-    /// What `read` makes of key and value of the last row from one key on and before another, if there is one.
-    pub(super) fn last<R>(
+    fn last<R>(
         &self,
         first: &[u8],
         end: &[u8],
@@ -97,13 +122,7 @@ impl<'t> AppendTable<'t> {
         })
     }
 
-    /// Whether writing gathered rows has failed.
-    pub(super) fn has_failed(&self) -> bool {
-        self.is_writing
-    }
-
-    /// The table, with all rows in it.
-    pub(super) fn written(&mut self) -> Result<&mut WriteTable<'t>, StoreError> {
+    fn written(&mut self) -> Result<&mut WriteTable<'t>, StoreError> {
         self.is_writing = true;
         let mut rows = std::mem::take(&mut self.gathered).into_iter().peekable();
         self.gathered_bytes = 0;
@@ -118,42 +137,20 @@ impl<'t> AppendTable<'t> {
         self.is_writing = false;
         Ok(&mut self.table)
     }
-
-    /// Writes the rows behind one as far as no other stands between them; returns how many these were.
-    fn write_run(
-        &mut self,
-        behind: &[u8],
-        rows: &mut Peekable<impl Iterator<Item = (Vec<u8>, Vec<u8>)>>,
-    ) -> Result<usize, StoreError> {
-        let mut cursor = self.table.lower_bound_mut(Bound::Excluded(behind))?;
-        let mut written = 0;
-        while let Some((key, value)) = rows.peek() {
-            match cursor.insert_before(key.as_slice(), value.as_slice()) {
-                Ok(()) => drop(rows.next()),
-                Err(CursorError::UnorderedKey) => break,
-                Err(error) => return Err(error.into()),
-            }
-            written += 1;
-        }
-        cursor.close()?;
-        Ok(written)
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use redb::{Database, backends::InMemoryBackend};
 
-    use super::{
-        super::{tables::MESSAGES, writer::begin},
-        *,
-    };
+    use super::{super::writer::begin, *};
+    use crate::store::rows::MESSAGES;
 
     #[test]
     fn rows_are_read_changed_and_removed_before_and_after_they_are_written() {
         let database = Database::builder().create_with_backend(InMemoryBackend::new()).unwrap();
         let transaction = begin(&database).unwrap();
-        let mut table = AppendTable::of(transaction.open_table(MESSAGES).unwrap());
+        let mut table = AppendTable::of(WriteTable::open(&transaction, MESSAGES).unwrap());
         for key in ["a2", "a9", "b5"] {
             table.table.insert(key.as_bytes(), b"old".as_slice()).unwrap();
         }
@@ -188,7 +185,7 @@ mod tests {
             assert_eq!(table.read(key.as_bytes(), <[u8]>::to_vec).unwrap(), None);
         }
         table.written().unwrap();
-        let keys = table.table.range::<&[u8]>(..).unwrap();
+        let keys = table.table.range(..).unwrap();
         let keys: Vec<_> = keys.map(|row| row.unwrap().0.value().to_vec()).collect();
         let all = ["a1", "a3", "a4", "a9", "b1", "b5", "b6", "b7"];
         assert_eq!(keys, all.map(|key| key.as_bytes().to_vec()));

@@ -5,15 +5,14 @@ use std::{
     io::{self, BufWriter, Write as _},
 };
 
-use redb::{ReadTransaction, ReadableTable as _, TableHandle as _};
+use redb::ReadTransaction;
 
-use super::{
-    archive::ArchiveWriter,
-    check::check_row,
-    failure,
-    tables::{self, Definition},
+use super::{archive::ArchiveWriter, check::check_row, failure, tables::ReadTable};
+use crate::store::{
+    Manifest, StoreError,
+    manifest::Head,
+    rows::{self, Rows as _, Table},
 };
-use crate::store::{Manifest, StoreError, manifest::Head};
 
 /// Bytes that are written to the file at a time.
 const BUFFER_BYTES: usize = 256 * 1024;
@@ -58,7 +57,7 @@ pub(super) fn write(
 ) -> Result<Manifest, BackupError> {
     let out = BufWriter::with_capacity(BUFFER_BYTES, file);
     let mut archive = ArchiveWriter::begin(out, head).map_err(BackupError::Write)?;
-    for table in tables::ALL {
+    for table in rows::ALL {
         write_table(snapshot, table, &mut archive, &goes_on)?;
     }
     let finish = || {
@@ -72,11 +71,11 @@ pub(super) fn write(
 
 fn write_table(
     snapshot: &ReadTransaction,
-    definition: Definition,
+    definition: Table,
     archive: &mut ArchiveWriter<impl io::Write>,
     goes_on: &impl Fn() -> bool,
 ) -> Result<(), BackupError> {
-    let table = snapshot.open_table(definition).map_err(StoreError::from)?;
+    let table = ReadTable::open(snapshot, definition).map_err(StoreError::from)?;
     archive.table(definition.name()).map_err(BackupError::Write)?;
     for (row, number) in table.iter().map_err(StoreError::from)?.zip(0_u64..) {
         if number % ROWS_BETWEEN_ASKS == 0 && !goes_on() {

@@ -5,10 +5,7 @@
 
 use std::{fs, io, path::Path};
 
-use redb::{
-    Database, ReadTransaction, ReadableDatabase as _, ReadableTable as _,
-    ReadableTableMetadata as _, TableHandle as _, WriteTransaction,
-};
+use redb::{Database, ReadTransaction, ReadableDatabase as _, TableHandle as _, WriteTransaction};
 
 use super::{
     FILE_NAME,
@@ -17,10 +14,13 @@ use super::{
     engagement::is_aside,
     open::{self, OpenError, remove_if_there},
     storage::{FileMedium, Medium, Storage},
-    tables::{self, Definition},
+    tables::{ReadTable, WriteTable},
     writer::begin,
 };
-use crate::store::StoreError;
+use crate::store::{
+    StoreError,
+    rows::{self, Rows as _, Table, WriteRows as _},
+};
 
 /// What became of a store's file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,8 +47,7 @@ pub fn compact(folder: &Path, cache_bytes: usize) -> Result<Compacted, OpenError
 }
 
 /// Looks at a row, by its table, key and value, before it is copied; an error ends the copy.
-pub(super) type LookAtRow<'l> =
-    &'l mut dyn FnMut(&Definition, &[u8], &[u8]) -> Result<(), StoreError>;
+pub(super) type LookAtRow<'l> = &'l mut dyn FnMut(&Table, &[u8], &[u8]) -> Result<(), StoreError>;
 
 /// Writes the rows of a store anew, and puts that in the place of the store, which must be held open.
 pub(super) fn replace(
@@ -77,12 +76,12 @@ fn copy(
         .map_err(StoreError::from)?
         .map(|table| table.name().to_owned())
         .collect();
-    let is_known = |name: &str| tables::ALL.iter().any(|table| table.name() == name);
+    let is_known = |name: &str| rows::ALL.iter().any(|table| table.name() == name);
     if let Some(unknown) = known.iter().find(|name| !is_known(name) && !is_aside(name)) {
         return Err(OpenError::Foreign(format!("it has a table `{unknown}`")));
     }
     write_anew(new, cache_bytes, |transaction| {
-        for table in tables::ALL {
+        for table in rows::ALL {
             if known.iter().any(|name| *name == table.name()) {
                 copy_table(&snapshot, transaction, table, look)?;
             }
@@ -117,11 +116,11 @@ fn finish(mut new: Database, transaction: WriteTransaction) -> Result<(), OpenEr
 fn copy_table(
     snapshot: &ReadTransaction,
     transaction: &WriteTransaction,
-    definition: Definition,
+    definition: Table,
     look: LookAtRow<'_>,
 ) -> Result<(), StoreError> {
-    let from = snapshot.open_table(definition)?;
-    let mut to = transaction.open_table(definition)?;
+    let from = ReadTable::open(&snapshot, definition)?;
+    let mut to = WriteTable::open(transaction, definition)?;
     for row in from.iter()? {
         let (key, value) = row?;
         let (key, value) = (key.value(), value.value());

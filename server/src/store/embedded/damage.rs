@@ -1,21 +1,10 @@
-//! Damage is told where it is met, and goes no further: a block that is not as it was written is thrown
-//! past redb ([`DamagedBlock`]) and becomes the error of the one read or command that asked for it.
+//! A file that is damaged where it is opened or closed.
 
-use std::{
-    any::Any,
-    panic::{AssertUnwindSafe, catch_unwind},
-};
+use std::any::Any;
 
-use super::{blocks::DamagedBlock, open::OpenError};
-use crate::store::{
-    StoreError,
-    panics::{panic_message, quietly},
-};
-
-/// Runs a read; what is thrown in it becomes its error.
-pub(super) fn contained<T>(read: impl FnOnce() -> Result<T, StoreError>) -> Result<T, StoreError> {
-    catch_unwind(AssertUnwindSafe(read)).unwrap_or_else(|thrown| Err(error_of(&*thrown)))
-}
+use super::open::OpenError;
+pub(super) use crate::store::damage::{DamagedBlock, contained, error_of};
+use crate::store::panics::quietly;
 
 /// Runs what goes over the whole file; what is thrown in it says that the file is damaged.
 pub(super) fn contained_open<T>(
@@ -30,21 +19,9 @@ pub(super) fn drop_quietly<T>(value: T) {
     let _ = quietly(move || drop(value));
 }
 
-/// What was thrown, as an error.
-pub(super) fn error_of(thrown: &(dyn Any + Send)) -> StoreError {
-    match thrown.downcast_ref::<DamagedBlock>() {
-        Some(damaged) => StoreError::corrupted(words(*damaged)),
-        None => StoreError::Internal(panic_message(thrown).to_owned()),
-    }
-}
-
 /// What was thrown while the file was opened, in words.
 fn words_of(thrown: &(dyn Any + Send)) -> String {
     let damaged = thrown.downcast_ref::<DamagedBlock>();
     // A damaged file makes redb panic at times.
-    damaged.map_or_else(|| "its pages do not fit together".to_owned(), |damaged| words(*damaged))
-}
-
-fn words(DamagedBlock(block): DamagedBlock) -> String {
-    format!("block {block} is not as it was written")
+    damaged.map_or_else(|| "its pages do not fit together".to_owned(), DamagedBlock::to_string)
 }

@@ -2,8 +2,6 @@
 
 use std::io;
 
-use svctrack_core::{plan::Refusal, schema::LookupError};
-
 use crate::store::StoreError;
 
 impl From<redb::Error> for StoreError {
@@ -50,38 +48,6 @@ from_redb!(
     redb::CursorError,
     redb::SetDurabilityError
 );
-
-/// Carries a store's error through the rules, which pass it on unseen.
-pub(super) fn in_lookup(error: impl Into<StoreError>) -> LookupError {
-    LookupError(Box::new(error.into()))
-}
-
-impl From<LookupError> for StoreError {
-    fn from(error: LookupError) -> Self {
-        match error.0.downcast::<Self>() {
-            Ok(error) => *error,
-            Err(other) => Self::Internal(other.to_string()),
-        }
-    }
-}
-
-impl From<Refusal> for StoreError {
-    fn from(refusal: Refusal) -> Self {
-        match refusal {
-            Refusal::NotFound => Self::NotFound,
-            Refusal::Invalid(issues) => Self::Invalid(issues),
-            Refusal::Conflict(issues) => Self::Conflict(issues),
-            Refusal::Lookup(error) => error.into(),
-        }
-    }
-}
-
-impl StoreError {
-    /// Whether it concerns the file as a whole, not one command.
-    pub(super) fn is_of_the_file(&self) -> bool {
-        matches!(self, Self::Full | Self::Unavailable(_))
-    }
-}
 
 #[cfg(test)]
 mod tests {

@@ -6,19 +6,16 @@ use std::{sync::Arc, vec};
 use futures_util::{StreamExt as _, stream};
 use svctrack_core::value::ObjectId;
 
-use super::{
-    apart, damage,
-    list::{self, Asked},
-    shared::Shared,
-    snapshot::Snapshot,
-    turns::Turns,
+use super::{apart, damage, shared::Shared, snapshot::RedbSnapshot, turns::Turns};
+use crate::store::{
+    Later, StoreError,
+    reads::list::{self, Asked},
 };
-use crate::store::{Later, StoreError};
 
 /// What is still to be read.
 struct Rest {
     asked: Asked,
-    moment: Arc<Snapshot>,
+    moment: Arc<RedbSnapshot>,
     ids: vec::IntoIter<ObjectId>,
 }
 
@@ -26,7 +23,7 @@ struct Rest {
 pub(super) fn read(
     (shared, turns): (Arc<Shared>, Arc<Turns>),
     asked: Asked,
-    moment: Arc<Snapshot>,
+    moment: Arc<RedbSnapshot>,
     ids: Vec<ObjectId>,
 ) -> Later {
     let tenant = asked.tenant;
@@ -39,7 +36,7 @@ pub(super) fn read(
             }
             let work = move |shared: &Shared| {
                 let read =
-                    damage::contained(|| list::read_on(&rest.asked, &rest.moment, &mut rest.ids));
+                    damage::contained(|| list::read_on(&rest.asked, &*rest.moment, &mut rest.ids));
                 Ok((shared.counted(read)?, rest))
             };
             apart(shared, &turns, tenant, work).await.map(Some)

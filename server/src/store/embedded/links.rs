@@ -3,7 +3,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use redb::{ReadableTable as _, ReadableTableMetadata as _, TableHandle as _};
 use svctrack_core::{
     plan::Activity,
     resources::{self, company::COMPANY, end_user::END_USER},
@@ -12,23 +11,26 @@ use svctrack_core::{
 };
 
 use super::{
-    codec,
-    counters::Counter,
     damage,
-    engagement::ReadEngagement,
-    history::{self, History},
-    keys, ordered,
-    snapshot::Snapshot,
-    spans,
-    tables::{self, Definition, ReadTable},
-    tenants,
+    engagement::SnapshotEngagement,
+    ordered,
+    snapshot::RedbSnapshot,
+    tables::{self, ReadTable},
     verify::Verified,
 };
-use crate::store::{StoreError, TenantState};
+use crate::store::{
+    StoreError, TenantState,
+    rows::{self, Rows as _, Snapshot, Table, codec, keys},
+    rules::{
+        counters::Counter,
+        history::{self, History},
+        spans, tenants,
+    },
+};
 
 /// The tables that speak of each other, in a snapshot.
 pub(super) struct Links<'s> {
-    snapshot: &'s Snapshot,
+    snapshot: &'s RedbSnapshot,
     records: ReadTable,
     unique: ReadTable,
     index: ReadTable,
@@ -46,30 +48,30 @@ type Counts = BTreeMap<(TenantId, Counter), u64>;
 type CounterOf = fn(&[u8]) -> Option<Counter>;
 
 impl<'s> Links<'s> {
-    pub(super) fn of(snapshot: &'s Snapshot) -> Result<Self, StoreError> {
+    pub(super) fn of(snapshot: &'s RedbSnapshot) -> Result<Self, StoreError> {
         Ok(Self {
             snapshot,
-            records: snapshot.open_table(tables::RECORDS)?,
-            unique: snapshot.open_table(tables::UNIQUE)?,
-            index: snapshot.open_table(tables::INDEX)?,
-            activities: snapshot.open_table(tables::ACTIVITIES)?,
-            spans: tables::open_if_there(snapshot, tables::ACTIVITY_SPANS)?,
+            records: snapshot.open(rows::RECORDS)?,
+            unique: snapshot.open(rows::UNIQUE)?,
+            index: snapshot.open(rows::INDEX)?,
+            activities: snapshot.open(rows::ACTIVITIES)?,
+            spans: tables::open_if_there(snapshot, rows::ACTIVITY_SPANS)?,
             deleted: tenants_being_deleted(snapshot)?,
-            has_ordered: ordered::are_noted(&snapshot.open_table(tables::META)?)?,
+            has_ordered: ordered::are_noted(&snapshot.open(rows::META)?)?,
         })
     }
 
     /// Checks all of it. What is damaged is passed over here, since it has been told.
     pub(super) fn check(&self, found: &mut Verified) -> Result<(), StoreError> {
-        self.for_each(tables::RECORDS, found, |key, value, found| self.record(key, value, found))?;
-        self.for_each(tables::UNIQUE, found, |key, value, found| {
+        self.for_each(rows::RECORDS, found, |key, value, found| self.record(key, value, found))?;
+        self.for_each(rows::UNIQUE, found, |key, value, found| {
             let holder = codec::unseal_exact(key, value).map(ObjectId::from_bytes)?;
-            self.entry(tables::UNIQUE, key, holder, key, found)
+            self.entry(rows::UNIQUE, key, holder, key, found)
         })?;
-        self.for_each(tables::INDEX, found, |key, _, found| {
+        self.for_each(rows::INDEX, found, |key, _, found| {
             let (entry, holder) = split_id(key)?;
             let entry = entry.strip_suffix(b"\0").ok_or_else(no_key)?;
-            self.entry(tables::INDEX, entry, holder, key, found)
+            self.entry(rows::INDEX, entry, holder, key, found)
         })?;
         for part in [Self::histories, Self::pairs, Self::counters] {
             unless_damaged(damage::contained(|| part(self, found)))?;
@@ -78,7 +80,7 @@ impl<'s> Links<'s> {
     }
 
     /// A table, if it is there; none where it is damaged where it begins.
-    fn open(&self, definition: Definition) -> Result<Option<Option<ReadTable>>, StoreError> {
+    fn open(&self, definition: Table) -> Result<Option<Option<ReadTable>>, StoreError> {
         let open = || Ok(tables::open_if_there(self.snapshot, definition)?);
         unless_damaged(damage::contained(open))
     }
@@ -86,13 +88,13 @@ impl<'s> Links<'s> {
     /// Calls `check` with each row of a table, as far as it can be read; says whether all of it was.
     fn for_each(
         &self,
-        definition: Definition,
+        definition: Table,
         found: &mut Verified,
         mut check: impl FnMut(&[u8], &[u8], &mut Verified) -> Result<(), StoreError>,
     ) -> Result<bool, StoreError> {
         let read = damage::contained(|| {
             let mut is_whole = true;
-            for row in self.snapshot.open_table(definition)?.iter()? {
+            for row in self.snapshot.open(definition)?.iter()? {
                 let (key, value) = row?;
                 if keys::tenant_of(key.value()).is_some_and(|of| self.deleted.contains(&of)) {
                     continue;
@@ -126,10 +128,10 @@ impl<'s> Links<'s> {
             let (table, is_there) = if entry.unique {
                 let holder = self.unique.get(key.as_slice())?;
                 let holder = holder.map(|holder| codec::unseal_exact(&key, holder.value()));
-                (tables::UNIQUE, holder.transpose()? == Some(*id.as_bytes()))
+                (rows::UNIQUE, holder.transpose()? == Some(*id.as_bytes()))
             } else {
                 let key = [key.as_slice(), &[0], id.as_bytes()].concat();
-                (tables::INDEX, self.index.get(key.as_slice())?.is_some())
+                (rows::INDEX, self.index.get(key.as_slice())?.is_some())
             };
             if !is_there {
                 found.add(table.name(), Some(id), format!("its `{}` is missing", entry.row));
@@ -141,7 +143,7 @@ impl<'s> Links<'s> {
     /// An entry must be that of its record.
     fn entry(
         &self,
-        table: Definition,
+        table: Table,
         entry: &[u8],
         holder: ObjectId,
         key: &[u8],
@@ -176,19 +178,19 @@ impl<'s> Links<'s> {
                 let theirs = [Some(activity.end_user_id), activity.company_id];
                 if !theirs.contains(&Some(id)) {
                     let what = "it is in the history of another";
-                    found.add(tables::ACTIVITIES.name(), Some(activity.id), what);
+                    found.add(rows::ACTIVITIES.name(), Some(activity.id), what);
                 }
             }
             Ok(())
         };
         let mut is_whole = self.is_log_whole(found)?;
-        is_whole &= self.for_each(tables::ENGAGEMENT, found, |key, _, found| {
+        is_whole &= self.for_each(rows::ENGAGEMENT, found, |key, _, found| {
             let (owner, id) = split_id(key)?;
             let (tenant, def) = tenant_and_resource(owner)?;
             follow(tenant, def, id, found)
         })?;
         let read = damage::contained(|| {
-            for (tenant, resource, id) in ReadEngagement::open(self.snapshot)?.logged_alone()? {
+            for (tenant, resource, id) in SnapshotEngagement::open(self.snapshot)?.logged_alone()? {
                 if self.deleted.contains(&tenant) {
                     continue;
                 }
@@ -202,7 +204,7 @@ impl<'s> Links<'s> {
         });
         is_whole &= unless_damaged(read)?.is_some();
         let mut logged = BTreeMap::from([(END_USER.path, 0_u64), (COMPANY.path, 0)]);
-        is_whole &= self.for_each(tables::ACTIVITIES, found, |key, value, found| {
+        is_whole &= self.for_each(rows::ACTIVITIES, found, |key, value, found| {
             if let Some(activity) = history::unseal(key, value)? {
                 self.look_at_span(key, &activity, found)?;
                 *logged.entry(END_USER.path).or_insert(0) += 1;
@@ -216,7 +218,7 @@ impl<'s> Links<'s> {
             let in_histories = in_histories.get(whose).copied().unwrap_or(0);
             if is_whole && in_histories != logged {
                 let what = format!("{in_histories} of {logged} are in histories of {whose}");
-                found.add(tables::ACTIVITIES.name(), None, what);
+                found.add(rows::ACTIVITIES.name(), None, what);
             }
         }
         self.marks(found)
@@ -224,11 +226,11 @@ impl<'s> Links<'s> {
 
     /// Whether each mark is at an activity.
     fn marks(&self, found: &mut Verified) -> Result<(), StoreError> {
-        self.for_each(tables::ACTIVITY_MARKS, found, |key, _, found| {
+        self.for_each(rows::ACTIVITY_MARKS, found, |key, _, found| {
             let (_, id) = split_id(key)?;
             let activity = [tenant_in(key)?, id.as_bytes()].concat();
             if self.activities.get(activity.as_slice())?.is_none() {
-                found.add(tables::ACTIVITY_MARKS.name(), Some(id), "the activity is not there");
+                found.add(rows::ACTIVITY_MARKS.name(), Some(id), "the activity is not there");
             }
             Ok(())
         })?;
@@ -238,7 +240,7 @@ impl<'s> Links<'s> {
     /// Whether each entry of the log of engagement can be read in one copy, as far as can be told.
     fn is_log_whole(&self, found: &mut Verified) -> Result<bool, StoreError> {
         let mut is_whole = false;
-        for copy in [tables::ENGAGEMENT_LOG, tables::ENGAGEMENT_LOG_TWIN] {
+        for copy in [rows::ENGAGEMENT_LOG, rows::ENGAGEMENT_LOG_TWIN] {
             is_whole |= match self.open(copy)? {
                 // A store of before has none.
                 Some(None) => true,
@@ -266,7 +268,7 @@ impl<'s> Links<'s> {
         });
         if unless_damaged(fits)? == Some(false) {
             let what = "its date is not one of its span";
-            found.add(tables::ACTIVITY_SPANS.name(), Some(activity.id), what);
+            found.add(rows::ACTIVITY_SPANS.name(), Some(activity.id), what);
         }
         Ok(())
     }
@@ -274,20 +276,20 @@ impl<'s> Links<'s> {
     /// Tables of which each row belongs to one of another.
     fn pairs(&self, found: &mut Verified) -> Result<(), StoreError> {
         self.twins(found)?;
-        self.pair(tables::ONCE_PLACES, tables::ONCE, found, |key, value| {
+        self.pair(rows::ONCE_PLACES, rows::ONCE, found, |key, value| {
             codec::unseal(key, value).map(<[u8]>::to_vec)
         })?;
-        self.pair(tables::REPORT_CAUSES, tables::REPORT, found, |key, value| {
+        self.pair(rows::REPORT_CAUSES, rows::REPORT, found, |key, value| {
             Ok([tenant_in(key)?, codec::unseal(key, value)?].concat())
         })?;
-        self.pair(tables::TOKENS_OF_TENANT, tables::TOKENS, found, |key, _| {
+        self.pair(rows::TOKENS_OF_TENANT, rows::TOKENS, found, |key, _| {
             Ok(key.strip_prefix(tenant_in(key)?).unwrap_or(key).to_vec())
         })?;
-        self.for_each(tables::WAITING, found, |key, _, found| {
+        self.for_each(rows::WAITING, found, |key, _, found| {
             let (_, id) = split_id(key)?;
             let parked = [tenant_in(key)?, id.as_bytes()].concat();
-            if self.snapshot.open_table(tables::PARKED)?.get(parked.as_slice())?.is_none() {
-                found.add(tables::WAITING.name(), Some(id), "what waits is not there");
+            if self.snapshot.open(rows::PARKED)?.get(parked.as_slice())?.is_none() {
+                found.add(rows::WAITING.name(), Some(id), "what waits is not there");
             }
             Ok(())
         })?;
@@ -297,8 +299,8 @@ impl<'s> Links<'s> {
     /// Both copies of the log of engagement must be the same.
     fn twins(&self, found: &mut Verified) -> Result<(), StoreError> {
         for [copy, twin] in [
-            [tables::ENGAGEMENT_LOG, tables::ENGAGEMENT_LOG_TWIN],
-            [tables::ENGAGEMENT_LOG_TWIN, tables::ENGAGEMENT_LOG],
+            [rows::ENGAGEMENT_LOG, rows::ENGAGEMENT_LOG_TWIN],
+            [rows::ENGAGEMENT_LOG_TWIN, rows::ENGAGEMENT_LOG],
         ] {
             let Some(Some(other)) = self.open(twin)? else { continue };
             self.for_each(copy, found, |key, value, found| {
@@ -314,8 +316,8 @@ impl<'s> Links<'s> {
     /// Each row of `from` must name one of `to`, and there must be as many.
     fn pair(
         &self,
-        from: Definition,
-        to: Definition,
+        from: Table,
+        to: Table,
         found: &mut Verified,
         named: impl Fn(&[u8], &[u8]) -> Result<Vec<u8>, StoreError>,
     ) -> Result<(), StoreError> {
@@ -336,11 +338,11 @@ impl<'s> Links<'s> {
 
     /// Counters must stand where what they count does.
     fn counters(&self, found: &mut Verified) -> Result<(), StoreError> {
-        let counted: [(Definition, CounterOf); 4] = [
-            (tables::PARKED, |_| Some(Counter::Parked)),
-            (tables::REPORT, |_| Some(Counter::Reported)),
-            (tables::ONCE, |_| Some(Counter::Once)),
-            (tables::MESSAGES, |key| keys::window_of(key).map(Counter::Messages)),
+        let counted: [(Table, CounterOf); 4] = [
+            (rows::PARKED, |_| Some(Counter::Parked)),
+            (rows::REPORT, |_| Some(Counter::Reported)),
+            (rows::ONCE, |_| Some(Counter::Once)),
+            (rows::MESSAGES, |key| keys::window_of(key).map(Counter::Messages)),
         ];
         let mut counts = Counts::new();
         for (table, counter_of) in counted {
@@ -356,7 +358,7 @@ impl<'s> Links<'s> {
                 counts.append(&mut of_table);
             }
         }
-        let counters = self.snapshot.open_table(tables::COUNTERS)?;
+        let counters = self.snapshot.open(rows::COUNTERS)?;
         for ((tenant, counter), expected) in counts {
             let key = counter.key(tenant);
             let counted = damage::contained(|| {
@@ -369,7 +371,7 @@ impl<'s> Links<'s> {
             };
             if counted != expected {
                 let what = format!("`{counter}` says {counted}, and there are {expected}");
-                found.add(tables::COUNTERS.name(), None, what);
+                found.add(rows::COUNTERS.name(), None, what);
             }
         }
         Ok(())
@@ -377,7 +379,7 @@ impl<'s> Links<'s> {
 }
 
 /// Tenants that are being deleted. One whose row is damaged is told as such.
-fn tenants_being_deleted(snapshot: &Snapshot) -> Result<BTreeSet<TenantId>, StoreError> {
+fn tenants_being_deleted(snapshot: &RedbSnapshot) -> Result<BTreeSet<TenantId>, StoreError> {
     let tenants = unless_damaged(damage::contained(|| tenants::list(snapshot, usize::MAX)))?;
     let tenants = tenants.unwrap_or_default().into_iter();
     let deleted = tenants.filter(|tenant| tenant.state == TenantState::Deleting);

@@ -1,62 +1,34 @@
 //! The embedded store: redb behind one writer thread, and reads from snapshots.
 
 mod append_table;
-mod apply;
 mod archive;
 mod backup;
 mod batch;
 mod blocks;
-mod both_ends;
-mod by_date;
 mod check;
-mod codec;
-mod command;
 mod compact;
-mod counters;
 mod damage;
 mod engagement;
-mod erasure;
 mod failure;
-mod history;
-mod ids;
-mod keys;
-mod known;
 mod later;
 mod links;
-mod list;
-mod messages;
 mod moment;
-mod new_users;
-mod once;
 mod open;
 mod opened;
 mod ordered;
-mod pager;
-mod parked;
-mod pending;
-mod person;
 mod progress;
 mod queue;
-mod read;
 mod recovery;
-mod rehearse;
 mod replays;
-mod report;
 mod restore;
-mod retention;
 mod scrub;
 mod shared;
 mod snapshot;
-mod spans;
 pub mod storage;
-mod suppressed;
 mod tables;
-mod tenant_deletion;
-mod tenants;
 mod token_uses;
 mod turns;
 mod verify;
-mod view;
 mod writer;
 
 #[cfg(test)]
@@ -92,14 +64,13 @@ pub use self::{
 };
 use self::{
     batch::Pace,
-    list::Asked,
     moment::{Latest, Moment},
     opened::Opened,
     progress::Progress,
     queue::{Job, Queues},
     replays::Replays,
     shared::{Recovery, Shared},
-    snapshot::Snapshot,
+    snapshot::RedbSnapshot,
     storage::{EVERYTHING, FileMedium, Medium},
     tables::RecordTables,
     token_uses::TokenUses,
@@ -109,7 +80,13 @@ use self::{
 use super::{
     Actor, Answer, BackupFile, Checked, Clock, Command, Condition, Health, KnownTenant, KnownToken,
     Manifest, Page, PageFor, Part, Rehearsal, Reply, Scrub, Since, Store, StoreError, Tenant,
-    TenantRecord, TokenRecord, Upserts, times::Reading,
+    TenantRecord, TokenRecord, Upserts,
+    reads::{
+        list::{self, Asked},
+        read, rehearse,
+    },
+    rules::{person, report, tenants},
+    times::Reading,
 };
 
 /// Name of the store's file in the data folder.
@@ -225,7 +202,7 @@ impl Embedded {
         &self,
         turns: &Turns,
         tenant: TenantId,
-        read: impl Fn(&Snapshot) -> Result<T, StoreError> + Send + 'static,
+        read: impl Fn(&RedbSnapshot) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
         self.apart(turns, tenant, move |shared| shared.read(read)).await
     }
@@ -309,7 +286,7 @@ impl Store for Embedded {
         let (tenant, now) = (tenant.id(), self.shared.clock.now());
         if def.looks_at_many {
             let (reference, asked) = (reference.clone(), reference.clone());
-            let read = move |snapshot: &Snapshot| {
+            let read = move |snapshot: &RedbSnapshot| {
                 let tables = RecordTables::open(snapshot)?;
                 read::record(&tables, tenant, def, &reference, now)
             };
@@ -336,7 +313,7 @@ impl Store for Embedded {
             let wanted = asked.clone();
             let read = move |shared: &Shared| {
                 shared.read_kept(|moment| {
-                    let (page, ids) = list::list(moment, &wanted, &spare)?;
+                    let (page, ids) = list::list(&**moment, &wanted, &spare)?;
                     Ok((page, ids, moment.clone()))
                 })
             };
@@ -358,7 +335,8 @@ impl Store for Embedded {
     ) -> BoxFuture<'_, Result<Page, StoreError>> {
         let tenant = tenant.id();
         let turns = self.turns_of(read::is_short(&query));
-        let read = move |snapshot: &Snapshot| read::activities(snapshot, tenant, &query, &page_for);
+        let read =
+            move |snapshot: &RedbSnapshot| read::activities(snapshot, tenant, &query, &page_for);
         self.read_apart(turns, tenant, read).boxed()
     }
 
@@ -368,7 +346,7 @@ impl Store for Embedded {
         query: ActivityQuery,
     ) -> BoxFuture<'_, Result<Since, StoreError>> {
         let tenant = tenant.id();
-        let read = move |snapshot: &Snapshot| read::activities_since(snapshot, tenant, &query);
+        let read = move |snapshot: &RedbSnapshot| read::activities_since(snapshot, tenant, &query);
         self.read_apart(&self.short, tenant, read).boxed()
     }
 
@@ -383,7 +361,7 @@ impl Store for Embedded {
         page_for: PageFor,
     ) -> BoxFuture<'_, Result<Page, StoreError>> {
         let tenant = tenant.id();
-        let read = move |snapshot: &Snapshot| report::list(snapshot, tenant, &query, &page_for);
+        let read = move |snapshot: &RedbSnapshot| report::list(snapshot, tenant, &query, &page_for);
         self.read_apart(&self.short, tenant, read).boxed()
     }
 
@@ -395,8 +373,9 @@ impl Store for Embedded {
         after: Option<ObjectId>,
     ) -> BoxFuture<'_, Result<Page, StoreError>> {
         let (tenant, now) = (tenant.id(), self.shared.clock.now());
-        let read =
-            move |snapshot: &Snapshot| person::about(snapshot, tenant, &person, part, after, now);
+        let read = move |snapshot: &RedbSnapshot| {
+            person::about(snapshot, tenant, &person, part, after, now)
+        };
         self.read_apart(&self.short, tenant, read).boxed()
     }
 
@@ -445,7 +424,7 @@ impl Store for Embedded {
 
     fn scrub(&self, from: Scrub) -> BoxFuture<'_, Result<Scrub, StoreError>> {
         async move {
-            let step = move |snapshot: &Snapshot| scrub::step(snapshot, from.clone());
+            let step = move |snapshot: &RedbSnapshot| scrub::step(snapshot, from.clone());
             let scrub = self.read_apart(&self.short, Tenant::OPERATOR.id(), step).await?;
             if scrub.is_over {
                 let Scrub { rows, damaged, .. } = scrub;

@@ -9,12 +9,15 @@ use parking_lot::Mutex;
 use svctrack_core::value::TenantId;
 
 use super::{
-    read,
-    snapshot::Snapshot,
-    tables::{ReadTable, RecordTables, TENANTS, TOKENS},
-    tenants,
+    snapshot::RedbSnapshot,
+    tables::{ReadTable, RecordTables},
 };
-use crate::store::{KnownTenant, KnownToken, StoreError, TenantRecord, TenantState};
+use crate::store::{
+    KnownTenant, KnownToken, StoreError, TenantRecord, TenantState,
+    reads::read,
+    rows::{Snapshot, TENANTS, TOKENS},
+    rules::tenants,
+};
 
 /// Most tokens, and most tenants, that are kept as they were read, some 500 bytes each.
 const MAX_KNOWN: usize = 10_000;
@@ -29,11 +32,11 @@ pub(super) struct Moment {
 }
 
 impl Moment {
-    fn of(snapshot: &Snapshot) -> Result<Self, StoreError> {
+    fn of(snapshot: &RedbSnapshot) -> Result<Self, StoreError> {
         Ok(Self {
             tables: RecordTables::open(snapshot)?,
-            tenants: snapshot.open_table(TENANTS)?,
-            tokens: snapshot.open_table(TOKENS)?,
+            tenants: snapshot.open(TENANTS)?,
+            tokens: snapshot.open(TOKENS)?,
             known_tokens: ReadOnce::default(),
             known_tenants: ReadOnce::default(),
         })
@@ -104,7 +107,7 @@ impl Latest {
     /// The store as it is now; `snapshot` is taken when none is shared.
     pub(super) fn moment(
         &self,
-        snapshot: impl FnOnce() -> Result<Snapshot, StoreError>,
+        snapshot: impl FnOnce() -> Result<RedbSnapshot, StoreError>,
     ) -> Result<Arc<Moment>, StoreError> {
         let forgotten = {
             let shared = self.0.lock();
@@ -135,16 +138,19 @@ mod tests {
     use redb::{Database, ReadableDatabase as _, backends::InMemoryBackend};
 
     use super::*;
-    use crate::store::embedded::{engagement::Rows, known::Known, tables::WriteTables};
+    use crate::store::{
+        embedded::{engagement::RowsAtHand, tables::WriteTables},
+        rules::known::Known,
+    };
 
     #[test]
     fn a_moment_is_shared_until_it_is_forgotten_and_one_of_before_does_not_stay() {
         let database = Database::builder().create_with_backend(InMemoryBackend::new()).unwrap();
         let writing = database.begin_write().unwrap();
-        drop(WriteTables::open(&writing, Known::default(), &mut Rows::default()).unwrap());
+        drop(WriteTables::open(&writing, Known::default(), &mut RowsAtHand::default()).unwrap());
         writing.commit().unwrap();
         let latest = Latest::default();
-        let take = || Ok(Snapshot::of(database.begin_read()?, Arc::default()));
+        let take = || Ok(RedbSnapshot::of(database.begin_read()?, Arc::default()));
         let before = latest.moment(|| {
             let snapshot = take();
             latest.forget();

@@ -7,18 +7,17 @@ use svctrack_core::value::{IdSequence, ObjectId, Timestamp};
 
 use super::{
     blocks::{At, Blocks},
-    codec, damage,
-    engagement::Rows,
-    failure,
-    ids::Ids,
-    known::Known,
-    ordered,
+    damage,
+    engagement::RowsAtHand,
+    failure, ordered,
     storage::{FileMedium, Medium, Storage, Trial},
-    tables::{META, WriteTable, WriteTables},
+    tables::{ReadTable, WriteTable, WriteTables},
     writer::begin,
 };
 use crate::store::{
     StoreError,
+    rows::{META, Rows as _, WriteRows as _, codec},
+    rules::{ids::Ids, known::Known},
     times::{Reading, Times},
 };
 
@@ -172,7 +171,7 @@ pub fn initialise(storage: Storage, store_bytes: [u8; 5]) -> Result<(), OpenErro
     let database = redb::Builder::new().create_with_backend(Blocks::create(storage))?;
     let transaction = begin(&database)?;
     {
-        let mut rows = Rows::default();
+        let mut rows = RowsAtHand::default();
         let mut tables = WriteTables::open(&transaction, Known::default(), &mut rows)
             .map_err(StoreError::from)?;
         let first = IdSequence::new(store_bytes).next(Timestamp::MIN);
@@ -267,7 +266,7 @@ fn open_over(
 fn check_format(database: &Database) -> Result<(), OpenError> {
     let foreign = || OpenError::Foreign("it has no svctrack format".to_owned());
     let transaction = database.begin_read().map_err(StoreError::from)?;
-    let table = match transaction.open_table(META) {
+    let table = match ReadTable::open(&transaction, META) {
         Err(redb::TableError::Storage(error)) => return Err(StoreError::from(error).into()),
         table => table.map_err(|_| foreign())?,
     };
@@ -279,7 +278,7 @@ fn check_format(database: &Database) -> Result<(), OpenError> {
 
 /// The sequences of ids, to go on with.
 pub(super) fn load_ids(database: &Database) -> Result<Ids, StoreError> {
-    let table = database.begin_read()?.open_table(META)?;
+    let table = ReadTable::open(&database.begin_read()?, META)?;
     let missing = || StoreError::corrupted("the latest id is missing");
     let last = table.get(META_LAST_ID)?.ok_or_else(missing)?;
     let last = codec::unseal_exact(META_LAST_ID, last.value())?;
@@ -292,7 +291,7 @@ pub(super) fn load_times(
     ids: &Ids,
     reading: Reading,
 ) -> Result<Times, StoreError> {
-    let table = database.begin_read()?.open_table(META)?;
+    let table = ReadTable::open(&database.begin_read()?, META)?;
     let Some(times) = table.get(META_TIMES)? else {
         let last = ids.to_note().taken_at();
         return Ok(Times::resume(last, last, reading));

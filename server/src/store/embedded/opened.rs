@@ -14,7 +14,7 @@ use super::{
     engagement::LogRead,
     failure,
     open::{self, OpenError},
-    snapshot::Snapshot,
+    snapshot::RedbSnapshot,
     storage::{Medium, Storage},
     writer::begin,
 };
@@ -48,7 +48,7 @@ impl Opened {
     pub(super) fn to_write_beside(
         medium: &dyn Medium,
         cache_bytes: usize,
-    ) -> Result<(Self, Snapshot), OpenError> {
+    ) -> Result<(Self, RedbSnapshot), OpenError> {
         let opened = Self::to_write(medium, cache_bytes)?;
         let held = opened.snapshot().inspect_err(|_| opened.shut())?;
         Ok((opened, held))
@@ -78,8 +78,8 @@ impl Opened {
         self.database.as_ref().ok_or_else(closed)
     }
 
-    pub(super) fn snapshot(&self) -> Result<Snapshot, StoreError> {
-        Ok(Snapshot::of(self.database()?.begin_read()?, self.log_read.clone()))
+    pub(super) fn snapshot(&self) -> Result<RedbSnapshot, StoreError> {
+        Ok(RedbSnapshot::of(self.database()?.begin_read()?, self.log_read.clone()))
     }
 
     /// Reads what the first read would wait for otherwise, and others with it.
@@ -197,10 +197,11 @@ mod tests {
         path::{Path, PathBuf},
     };
 
-    use redb::ReadableTable as _;
-
     use super::*;
-    use crate::store::embedded::{storage::FileMedium, tables::META};
+    use crate::store::{
+        embedded::{storage::FileMedium, tables::WriteTable},
+        rows::{META, Rows as _, Snapshot as _, WriteRows as _},
+    };
 
     fn store(folder: &Path) -> (PathBuf, FileMedium) {
         let path = folder.join("store");
@@ -209,8 +210,8 @@ mod tests {
         (path, medium)
     }
 
-    fn reads(snapshot: &Snapshot) -> bool {
-        let read = || Ok(snapshot.open_table(META)?.first()?.is_some());
+    fn reads(snapshot: &RedbSnapshot) -> bool {
+        let read = || Ok(snapshot.open(META)?.iter()?.next().transpose()?.is_some());
         damage::contained(read).is_ok_and(|is_there| is_there)
     }
 
@@ -223,7 +224,7 @@ mod tests {
         for number in 0..20_u8 {
             let transaction = written.begin().unwrap();
             let (key, value) = ([number], [number; 5_000]);
-            let mut table = transaction.open_table(META).unwrap();
+            let mut table = WriteTable::open(&transaction, META).unwrap();
             table.insert(key.as_slice(), value.as_slice()).unwrap();
             drop(table);
             transaction.commit().unwrap();

@@ -1,7 +1,7 @@
 //! Entries in the index of rows by whose ranges records are found. A store that was last written before a row was
 //! ordered has none of it: they are added when it is opened, in one transaction.
 
-use redb::{Database, ReadableDatabase as _, ReadableTable};
+use redb::{Database, ReadableDatabase as _};
 use svctrack_core::{
     resources::REGISTRY,
     schema::{ResourceDef, index},
@@ -9,12 +9,14 @@ use svctrack_core::{
 };
 
 use super::{
-    codec, keys,
     open::META_ORDERED,
-    tables::{INDEX, META, RECORDS, TENANTS, WriteTable},
+    tables::{ReadTable, WriteTable},
     writer::begin,
 };
-use crate::store::StoreError;
+use crate::store::{
+    StoreError,
+    rows::{Bytes as _, INDEX, META, RECORDS, Rows, TENANTS, WriteRows as _, codec, keys},
+};
 
 /// The resources with ordered rows.
 fn ordered() -> impl Iterator<Item = &'static ResourceDef> {
@@ -37,29 +39,27 @@ pub(super) fn note(meta: &mut WriteTable<'_>) -> Result<(), StoreError> {
 }
 
 /// Whether a store notes that all entries are there.
-pub(super) fn are_noted(
-    meta: &impl ReadableTable<&'static [u8], &'static [u8]>,
-) -> Result<bool, StoreError> {
+pub(super) fn are_noted(meta: &impl Rows) -> Result<bool, StoreError> {
     let expected = codec::seal(META_ORDERED, names().as_bytes());
     Ok(meta.get(META_ORDERED)?.is_some_and(|noted| noted.value() == expected))
 }
 
 /// Adds the entries that a store lacks.
 pub(super) fn add_missing(database: &Database) -> Result<(), StoreError> {
-    if are_noted(&database.begin_read()?.open_table(META)?)? {
+    if are_noted(&ReadTable::open(&database.begin_read()?, META)?)? {
         return Ok(());
     }
     let transaction = begin(database)?;
     {
-        let records = transaction.open_table(RECORDS)?;
-        let mut entries = transaction.open_table(INDEX)?;
-        for tenant in transaction.open_table(TENANTS)?.iter()? {
+        let records = WriteTable::open(&transaction, RECORDS)?;
+        let mut entries = WriteTable::open(&transaction, INDEX)?;
+        for tenant in WriteTable::open(&transaction, TENANTS)?.iter()? {
             let Some(tenant) = keys::tenant_of(tenant?.0.value()) else { continue };
             for def in ordered() {
                 add_of(tenant, def, &records, &mut entries)?;
             }
         }
-        note(&mut transaction.open_table(META)?)?;
+        note(&mut WriteTable::open(&transaction, META)?)?;
     }
     transaction.commit()?;
     tracing::info!("the index of the store was brought up to that of today");
@@ -70,7 +70,7 @@ pub(super) fn add_missing(database: &Database) -> Result<(), StoreError> {
 fn add_of(
     tenant: TenantId,
     def: &ResourceDef,
-    records: &impl ReadableTable<&'static [u8], &'static [u8]>,
+    records: &impl Rows,
     entries: &mut WriteTable<'_>,
 ) -> Result<(), StoreError> {
     let key = |id| keys::record(tenant, def.code, id);

@@ -14,8 +14,6 @@ use std::{
     time::{Duration, Instant},
 };
 
-use redb::ReadableTable as _;
-
 use super::{
     blocks::At,
     check::check_row,
@@ -24,9 +22,12 @@ use super::{
     opened::Opened,
     shared::Shared,
     storage::EVERYTHING,
-    tables::{self, Definition},
+    tables::WriteTable,
 };
-use crate::store::{Health, StoreError};
+use crate::store::{
+    Health, StoreError,
+    rows::{self, Rows as _, Snapshot, Table, WriteRows as _},
+};
 
 /// Pause before the second try; each one after it is twice as long.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
@@ -105,7 +106,7 @@ fn try_to_write(shared: &Shared, opened: &Opened) -> Result<(), StoreError> {
 /// when the store is closed.
 fn renew(shared: &Shared, refuse: &dyn Fn()) -> bool {
     let mut refused = Instant::now();
-    let mut look = |table: &Definition, key: &[u8], value: &[u8]| {
+    let mut look = |table: &Table, key: &[u8], value: &[u8]| {
         if refused.elapsed() >= REFUSED_EVERY {
             refuse();
             refused = Instant::now();
@@ -134,8 +135,8 @@ fn renew(shared: &Shared, refuse: &dyn Fn()) -> bool {
 /// Reads the end of every table, where the last commit has written most, and all that leads there.
 fn look_at_last_commit(opened: &Opened) -> Result<(), StoreError> {
     let snapshot = opened.snapshot()?;
-    for table in tables::ALL {
-        snapshot.open_table(table)?.last()?;
+    for table in rows::ALL {
+        snapshot.open(table)?.iter()?.next_back().transpose()?;
     }
     Ok(())
 }
@@ -144,7 +145,7 @@ fn look_at_last_commit(opened: &Opened) -> Result<(), StoreError> {
 fn try_commit(opened: &Opened) -> Result<(), StoreError> {
     let transaction = opened.begin()?;
     {
-        let mut meta = transaction.open_table(tables::META)?;
+        let mut meta = WriteTable::open(&transaction, rows::META)?;
         let last_id = meta.get(META_LAST_ID)?.map(|id| id.value().to_vec());
         if let Some(last_id) = last_id {
             meta.insert(META_LAST_ID, last_id.as_slice())?;

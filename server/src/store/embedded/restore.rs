@@ -9,7 +9,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use redb::{TableHandle as _, WriteTransaction};
+use redb::WriteTransaction;
 
 use super::{
     FILE_NAME,
@@ -18,10 +18,13 @@ use super::{
     damage,
     open::{self, OpenError, remove_if_there},
     storage::FileMedium,
-    tables,
+    tables::WriteTable,
     verify::verify_medium,
 };
-use crate::store::{Manifest, StoreError};
+use crate::store::{
+    Manifest, StoreError,
+    rows::{self, WriteRows as _},
+};
 
 /// Bytes of a backup that are read at a time.
 const BUFFER_BYTES: usize = 256 * 1024;
@@ -117,7 +120,7 @@ fn fill(
     mut archive: ArchiveReader<BufReader<File>>,
     transaction: &WriteTransaction,
 ) -> Result<Manifest, RestoreError> {
-    let mut tables = tables::ALL.into_iter();
+    let mut tables = rows::ALL.into_iter();
     let mut table = None;
     loop {
         match archive.next()? {
@@ -127,7 +130,7 @@ fn fill(
                 let known = tables.find(|known| known.name() == name);
                 let known =
                     known.ok_or_else(|| not_as_expected(format!("it has a table {name:?}")))?;
-                table = Some(transaction.open_table(known).map_err(StoreError::from)?);
+                table = Some(WriteTable::open(transaction, known).map_err(StoreError::from)?);
             }
             Part::Row(key, value) => {
                 if let Some(table) = &mut table {

@@ -3,18 +3,19 @@
 
 use std::ops::Bound;
 
-use redb::{ReadTransaction, TableHandle as _};
-
-use super::{check::check_row, damage, tables};
-use crate::store::{Scrub, StoreError};
+use super::{check::check_row, damage, snapshot::RedbSnapshot};
+use crate::store::{
+    Scrub, StoreError,
+    rows::{self, Rows as _, Snapshot},
+};
 
 /// Bytes that are looked at in one step, some milliseconds of reading.
 const STEP_BYTES: usize = 256 * 1024;
 
 /// Looks at the next rows. What is damaged is logged and counted, and passed over; behind a damaged block the
 /// rest of its table is.
-pub(super) fn step(snapshot: &ReadTransaction, mut scrub: Scrub) -> Result<Scrub, StoreError> {
-    let Some(definition) = tables::ALL.get(scrub.tables) else {
+pub(super) fn step(snapshot: &RedbSnapshot, mut scrub: Scrub) -> Result<Scrub, StoreError> {
+    let Some(definition) = rows::ALL.get(scrub.tables) else {
         scrub.is_over = true;
         return Ok(scrub);
     };
@@ -30,15 +31,15 @@ pub(super) fn step(snapshot: &ReadTransaction, mut scrub: Scrub) -> Result<Scrub
 }
 
 fn look_at(
-    snapshot: &ReadTransaction,
-    definition: &tables::Definition,
+    snapshot: &RedbSnapshot,
+    definition: &rows::Table,
     scrub: &mut Scrub,
 ) -> Result<(), StoreError> {
-    let table = snapshot.open_table(*definition)?;
+    let table = snapshot.open(*definition)?;
     let begin = scrub.after.take();
     let begin = begin.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
     let mut bytes = 0;
-    for row in table.range::<&[u8]>((begin, Bound::Unbounded))? {
+    for row in table.range((begin, Bound::Unbounded))? {
         let (key, value) = row?;
         let (key, value) = (key.value(), value.value());
         scrub.rows += 1;
@@ -56,7 +57,7 @@ fn look_at(
     Ok(())
 }
 
-fn tell(scrub: &mut Scrub, table: &tables::Definition, error: StoreError) {
+fn tell(scrub: &mut Scrub, table: &rows::Table, error: StoreError) {
     scrub.damaged += 1;
     tracing::error!(table = table.name(), cause = %error, "stored data is damaged");
 }

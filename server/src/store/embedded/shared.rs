@@ -24,16 +24,16 @@ use super::{
     engagement::LogLimits,
     moment::{Latest, Moment},
     opened::Opened,
-    parked,
     progress::Progress,
     queue::{Job, Queues},
-    snapshot::Snapshot,
+    snapshot::RedbSnapshot,
     storage::Medium,
     token_uses::TokenUses,
 };
 use crate::store::{
     Checked, Clock, ClockState, Health, Manifest, StoreError, Tenant,
     manifest::Head,
+    rules::parked,
     times::{Reading, Times},
 };
 
@@ -85,7 +85,7 @@ impl Shared {
         self.queues.push(job)
     }
 
-    pub(super) fn snapshot(&self) -> Result<Snapshot, StoreError> {
+    pub(super) fn snapshot(&self) -> Result<RedbSnapshot, StoreError> {
         self.opened().snapshot()
     }
 
@@ -96,7 +96,7 @@ impl Shared {
     /// Reads from a snapshot of its own.
     pub(super) fn read<T>(
         &self,
-        read: impl Fn(&Snapshot) -> Result<T, StoreError>,
+        read: impl Fn(&RedbSnapshot) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
         self.try_to_read(|| read(&self.snapshot()?))
     }
@@ -104,7 +104,7 @@ impl Shared {
     /// The same, of what is read on from the same moment afterwards.
     pub(super) fn read_kept<T>(
         &self,
-        read: impl Fn(&Arc<Snapshot>) -> Result<T, StoreError>,
+        read: impl Fn(&Arc<RedbSnapshot>) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
         self.try_to_read(|| read(&Arc::new(self.snapshot()?)))
     }
@@ -121,7 +121,7 @@ impl Shared {
     /// wait for the writer.
     pub(super) fn read_once<T>(
         &self,
-        read: impl FnOnce(&Snapshot) -> Result<T, StoreError>,
+        read: impl FnOnce(&RedbSnapshot) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
         self.counted(damage::contained(|| read(&self.snapshot()?)))
     }

@@ -7,17 +7,23 @@ use std::{
 
 use redb::ReadTransaction;
 
-use super::engagement::{LogAt, LogRead};
-use crate::store::StoreError;
+use super::{
+    engagement::{LogAt, LogRead, SnapshotEngagement},
+    tables::ReadTable,
+};
+use crate::store::{
+    StoreError,
+    rows::{Snapshot, Table},
+};
 
 /// A transaction that reads, and what those before it have read of the log of engagement.
-pub(super) struct Snapshot {
+pub(super) struct RedbSnapshot {
     transaction: ReadTransaction,
     log_read: Arc<LogRead>,
     log: OnceLock<Arc<LogAt>>,
 }
 
-impl Snapshot {
+impl RedbSnapshot {
     /// A snapshot of a database of which `log_read` was read.
     pub(super) fn of(transaction: ReadTransaction, log_read: Arc<LogRead>) -> Self {
         Self { transaction, log_read, log: OnceLock::new() }
@@ -33,7 +39,20 @@ impl Snapshot {
     }
 }
 
-impl Deref for Snapshot {
+impl Snapshot for RedbSnapshot {
+    type Table = ReadTable;
+    type Engagement = SnapshotEngagement;
+
+    fn open(&self, table: Table) -> Result<ReadTable, StoreError> {
+        Ok(ReadTable::open(&self.transaction, table)?)
+    }
+
+    fn engagement(&self) -> Result<SnapshotEngagement, StoreError> {
+        SnapshotEngagement::open(self)
+    }
+}
+
+impl Deref for RedbSnapshot {
     type Target = ReadTransaction;
 
     fn deref(&self) -> &ReadTransaction {

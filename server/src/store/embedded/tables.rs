@@ -1,92 +1,163 @@
-//! The tables of the store, opened for writing or for reading. The layout of their keys is drawn in
-//! [`super::keys`].
+//! The tables of the store in redb, opened for writing or for reading.
 
-use std::{panic::resume_unwind, thread};
+use std::{
+    marker::PhantomData,
+    ops::{Bound, RangeBounds},
+    panic::resume_unwind,
+    thread,
+};
 
 use redb::{
-    Database, ReadOnlyTable, ReadTransaction, ReadableDatabase as _, ReadableTable, Table,
-    TableDefinition, TableError, TableHandle as _, WriteTransaction,
+    AccessGuard, CursorMut, Database, ReadTransaction, ReadableDatabase as _, ReadableTable,
+    ReadableTableMetadata, TableDefinition, TableError, TableHandle as _, WriteTransaction,
 };
-use serde::{Serialize, de::DeserializeOwned};
 
 use super::{
     append_table::AppendTable,
-    codec,
-    engagement::{Changes, ReadEngagement, Rows, WriteEngagement},
-    known::Known,
-    snapshot::Snapshot,
+    engagement::{Changes, RowsAtHand, TransactionEngagement},
+    snapshot::RedbSnapshot,
     writer::begin,
 };
-use crate::store::StoreError;
+use crate::store::{
+    StoreError,
+    rows::*,
+    rules::{
+        self,
+        known::Known,
+        tables::{Tables, Transaction},
+    },
+};
 
 /// From how many rows of engagement on another thread writes what was gathered meanwhile: it costs as much as some
 /// forty.
 const MIN_ROWS_BESIDE: usize = 100;
 
-pub(super) type Definition = TableDefinition<'static, &'static [u8], &'static [u8]>;
-pub(super) type WriteTable<'t> = Table<'t, &'static [u8], &'static [u8]>;
-pub(super) type ReadTable = ReadOnlyTable<&'static [u8], &'static [u8]>;
+type Inner<'t> = redb::Table<'t, &'static [u8], &'static [u8]>;
+type InnerRead = redb::ReadOnlyTable<&'static [u8], &'static [u8]>;
 
-pub(super) const META: Definition = TableDefinition::new("meta");
-pub(super) const TENANTS: Definition = TableDefinition::new("tenants");
-pub(super) const TOKENS: Definition = TableDefinition::new("tokens");
-pub(super) const TOKENS_OF_TENANT: Definition = TableDefinition::new("tokens_of_tenant");
-pub(super) const RECORDS: Definition = TableDefinition::new("records");
-pub(super) const UNIQUE: Definition = TableDefinition::new("unique");
-pub(super) const INDEX: Definition = TableDefinition::new("index");
-pub(super) const ACTIVITIES: Definition = TableDefinition::new("activities");
-pub(super) const ENGAGEMENT: Definition = TableDefinition::new("engagement");
-pub(super) const ENGAGEMENT_LOG: Definition = TableDefinition::new("engagement_log");
-pub(super) const ENGAGEMENT_LOG_TWIN: Definition = TableDefinition::new("engagement_log_twin");
-pub(super) const ACTIVITY_MARKS: Definition = TableDefinition::new("activity_marks");
-pub(super) const ACTIVITY_SPANS: Definition = TableDefinition::new("activity_spans");
-pub(super) const PARKED: Definition = TableDefinition::new("parked");
-pub(super) const WAITING: Definition = TableDefinition::new("waiting");
-pub(super) const DUE: Definition = TableDefinition::new("due");
-pub(super) const MESSAGES: Definition = TableDefinition::new("messages");
-pub(super) const REPORT: Definition = TableDefinition::new("report");
-pub(super) const REPORT_CAUSES: Definition = TableDefinition::new("report_causes");
-pub(super) const CHANGES: Definition = TableDefinition::new("changes");
-pub(super) const ONCE: Definition = TableDefinition::new("once");
-pub(super) const ONCE_PLACES: Definition = TableDefinition::new("once_places");
-pub(super) const COUNTERS: Definition = TableDefinition::new("counters");
-pub(super) const SUPPRESSED: Definition = TableDefinition::new("suppressed");
-pub(super) const ERASURES: Definition = TableDefinition::new("erasures");
+/// A table as redb is asked for it.
+pub(super) const fn definition(
+    table: Table,
+) -> TableDefinition<'static, &'static [u8], &'static [u8]> {
+    TableDefinition::new(table.name())
+}
 
-pub(super) const ALL: [Definition; 25] = [
-    META,
-    TENANTS,
-    TOKENS,
-    TOKENS_OF_TENANT,
-    RECORDS,
-    UNIQUE,
-    INDEX,
-    ACTIVITIES,
-    ENGAGEMENT,
-    ENGAGEMENT_LOG,
-    ENGAGEMENT_LOG_TWIN,
-    ACTIVITY_MARKS,
-    ACTIVITY_SPANS,
-    PARKED,
-    WAITING,
-    DUE,
-    MESSAGES,
-    REPORT,
-    REPORT_CAUSES,
-    CHANGES,
-    ONCE,
-    ONCE_PLACES,
-    COUNTERS,
-    SUPPRESSED,
-    ERASURES,
-];
+impl Bytes for AccessGuard<'_, &'static [u8]> {
+    fn value(&self) -> &[u8] {
+        AccessGuard::value(self)
+    }
+}
+
+/// Rows in the order of their keys.
+pub(super) struct Range<'r>(redb::Range<'r, &'static [u8], &'static [u8]>);
+
+impl<'r> Iterator for Range<'r> {
+    type Item = Row<AccessGuard<'r, &'static [u8]>>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        Some(self.0.next()?.map_err(StoreError::from))
+    }
+}
+
+impl DoubleEndedIterator for Range<'_> {
+    fn next_back(&mut self) -> Option<Self::Item> {
+        Some(self.0.next_back()?.map_err(StoreError::from))
+    }
+}
+
+/// A table in a snapshot.
+pub(super) struct ReadTable(InnerRead);
+
+/// A table in a transaction that writes.
+pub(super) struct WriteTable<'t>(Inner<'t>);
+
+macro_rules! rows_of {
+    ($table:ty) => {
+        impl Rows for $table {
+            type Bytes<'r>
+                = AccessGuard<'r, &'static [u8]>
+            where
+                Self: 'r;
+            type Range<'r>
+                = Range<'r>
+            where
+                Self: 'r;
+
+            fn get(&self, key: &[u8]) -> Result<Option<Self::Bytes<'_>>, StoreError> {
+                Ok(ReadableTable::get(&self.0, key)?)
+            }
+
+            fn range<'k>(
+                &self,
+                keys: impl RangeBounds<&'k [u8]> + 'k,
+            ) -> Result<Self::Range<'_>, StoreError> {
+                Ok(Range(ReadableTable::range(&self.0, keys)?))
+            }
+
+            fn len(&self) -> Result<u64, StoreError> {
+                Ok(ReadableTableMetadata::len(&self.0)?)
+            }
+        }
+    };
+}
+
+impl ReadRow for ReadTable {
+    fn read<R>(&self, key: &[u8], read: impl FnOnce(&[u8]) -> R) -> Result<Option<R>, StoreError> {
+        Ok(self.get(key)?.map(|value| read(value.value())))
+    }
+}
+
+rows_of!(ReadTable);
+rows_of!(WriteTable<'_>);
+
+impl WriteRows for WriteTable<'_> {
+    fn insert(&mut self, key: &[u8], value: &[u8]) -> Result<Option<Self::Bytes<'_>>, StoreError> {
+        Ok(self.0.insert(key, value)?)
+    }
+
+    fn remove(&mut self, key: &[u8]) -> Result<Option<Self::Bytes<'_>>, StoreError> {
+        Ok(self.0.remove(key)?)
+    }
+
+    fn remove_range<'k>(
+        &mut self,
+        keys: impl RangeBounds<&'k [u8]> + 'k,
+    ) -> Result<(), StoreError> {
+        Ok(self.0.retain_in(keys, |_, _| false)?)
+    }
+}
+
+impl<'t> WriteTable<'t> {
+    /// Opens a table, and makes it where it is missing.
+    pub(super) fn open(
+        transaction: &'t WriteTransaction,
+        table: Table,
+    ) -> Result<Self, TableError> {
+        Ok(Self(transaction.open_table(definition(table))?))
+    }
+
+    /// A cursor behind a key.
+    pub(super) fn behind(
+        &mut self,
+        key: &[u8],
+    ) -> Result<CursorMut<'_, &'static [u8], &'static [u8]>, StoreError> {
+        Ok(self.0.lower_bound_mut(Bound::Excluded(key))?)
+    }
+}
+
+impl ReadTable {
+    /// Opens a table.
+    pub(super) fn open(snapshot: &ReadTransaction, table: Table) -> Result<Self, TableError> {
+        Ok(Self(snapshot.open_table(definition(table))?))
+    }
+}
 
 /// A table in a snapshot; none in a store that was last written before there was such a table.
 pub(super) fn open_if_there(
     snapshot: &ReadTransaction,
-    table: Definition,
+    table: Table,
 ) -> Result<Option<ReadTable>, TableError> {
-    match snapshot.open_table(table) {
+    match ReadTable::open(snapshot, table) {
         Err(TableError::TableDoesNotExist(_)) => Ok(None),
         opened => opened.map(Some),
     }
@@ -100,65 +171,23 @@ pub(super) fn make_missing(database: &Database) -> Result<(), StoreError> {
         return Ok(());
     }
     let transaction = begin(database)?;
-    drop(WriteTables::open(&transaction, Known::default(), &mut Rows::default())?);
+    drop(WriteTables::open(&transaction, Known::default(), &mut RowsAtHand::default())?);
     Ok(transaction.commit()?)
 }
 
-/// The row under a key, if there is one.
-pub(super) fn get_row<T: DeserializeOwned>(
-    table: &impl ReadableTable<&'static [u8], &'static [u8]>,
-    key: &[u8],
-) -> Result<Option<T>, StoreError> {
-    let row = table.get(key)?;
-    row.map(|row| codec::unseal_row(key, row.value())).transpose()
-}
+/// All tables, in a transaction of redb.
+pub(super) type WriteTables<'t> = Tables<Redb<'t>>;
 
-/// The first row from one key to another, if there is one.
-pub(super) fn first_row<T: DeserializeOwned>(
-    table: &impl ReadableTable<&'static [u8], &'static [u8]>,
-    (first, last): (Vec<u8>, Vec<u8>),
-) -> Result<Option<T>, StoreError> {
-    let row = table.range(first.as_slice()..=last.as_slice())?.next().transpose()?;
-    row.map(|(key, value)| codec::unseal_row(key.value(), value.value())).transpose()
-}
+/// The tables of records in a snapshot of redb.
+pub(super) type RecordTables = rules::tables::RecordTables<RedbSnapshot>;
 
-/// Puts a row under a key.
-pub(super) fn put_row<T: Serialize>(
-    table: &mut WriteTable<'_>,
-    key: &[u8],
-    row: &T,
-) -> Result<(), StoreError> {
-    let value = codec::seal_row(key, row)?;
-    table.insert(key, value.as_slice())?;
-    Ok(())
-}
+/// What redb gives a command to write to.
+pub(super) struct Redb<'t>(PhantomData<&'t ()>);
 
-/// All tables, in a transaction that writes, and what is known of them.
-pub(super) struct WriteTables<'t> {
-    pub(super) known: Known,
-    pub(super) meta: WriteTable<'t>,
-    pub(super) tenants: WriteTable<'t>,
-    pub(super) tokens: WriteTable<'t>,
-    pub(super) tokens_of_tenant: WriteTable<'t>,
-    pub(super) records: AppendTable<'t>,
-    pub(super) unique: WriteTable<'t>,
-    pub(super) index: WriteTable<'t>,
-    pub(super) activities: AppendTable<'t>,
-    pub(super) engagement: WriteEngagement<'t>,
-    pub(super) activity_marks: WriteTable<'t>,
-    pub(super) activity_spans: WriteTable<'t>,
-    pub(super) parked: WriteTable<'t>,
-    pub(super) waiting: WriteTable<'t>,
-    pub(super) due: WriteTable<'t>,
-    pub(super) messages: AppendTable<'t>,
-    pub(super) report: WriteTable<'t>,
-    pub(super) report_causes: WriteTable<'t>,
-    pub(super) changes: AppendTable<'t>,
-    pub(super) once: WriteTable<'t>,
-    pub(super) once_places: WriteTable<'t>,
-    pub(super) counters: WriteTable<'t>,
-    pub(super) suppressed: WriteTable<'t>,
-    pub(super) erasures: WriteTable<'t>,
+impl<'t> Transaction for Redb<'t> {
+    type Table = WriteTable<'t>;
+    type Appended = AppendTable<'t>;
+    type Engagement = TransactionEngagement<'t>;
 }
 
 impl<'t> WriteTables<'t> {
@@ -166,86 +195,34 @@ impl<'t> WriteTables<'t> {
     pub(super) fn open(
         transaction: &'t WriteTransaction,
         known: Known,
-        engagement: &'t mut Rows,
+        engagement: &'t mut RowsAtHand,
     ) -> Result<Self, TableError> {
         Ok(Self {
             known,
-            meta: transaction.open_table(META)?,
-            tenants: transaction.open_table(TENANTS)?,
-            tokens: transaction.open_table(TOKENS)?,
-            tokens_of_tenant: transaction.open_table(TOKENS_OF_TENANT)?,
-            records: AppendTable::of(transaction.open_table(RECORDS)?),
-            unique: transaction.open_table(UNIQUE)?,
-            index: transaction.open_table(INDEX)?,
-            activities: AppendTable::of(transaction.open_table(ACTIVITIES)?),
-            engagement: WriteEngagement::open(transaction, engagement)?,
-            activity_marks: transaction.open_table(ACTIVITY_MARKS)?,
-            activity_spans: transaction.open_table(ACTIVITY_SPANS)?,
-            parked: transaction.open_table(PARKED)?,
-            waiting: transaction.open_table(WAITING)?,
-            due: transaction.open_table(DUE)?,
-            messages: AppendTable::of(transaction.open_table(MESSAGES)?),
-            report: transaction.open_table(REPORT)?,
-            report_causes: transaction.open_table(REPORT_CAUSES)?,
-            changes: AppendTable::of(transaction.open_table(CHANGES)?),
-            once: transaction.open_table(ONCE)?,
-            once_places: transaction.open_table(ONCE_PLACES)?,
-            counters: transaction.open_table(COUNTERS)?,
-            suppressed: transaction.open_table(SUPPRESSED)?,
-            erasures: transaction.open_table(ERASURES)?,
+            meta: WriteTable::open(transaction, META)?,
+            tenants: WriteTable::open(transaction, TENANTS)?,
+            tokens: WriteTable::open(transaction, TOKENS)?,
+            tokens_of_tenant: WriteTable::open(transaction, TOKENS_OF_TENANT)?,
+            records: AppendTable::of(WriteTable::open(transaction, RECORDS)?),
+            unique: WriteTable::open(transaction, UNIQUE)?,
+            index: WriteTable::open(transaction, INDEX)?,
+            activities: AppendTable::of(WriteTable::open(transaction, ACTIVITIES)?),
+            engagement: TransactionEngagement::open(transaction, engagement)?,
+            activity_marks: WriteTable::open(transaction, ACTIVITY_MARKS)?,
+            activity_spans: WriteTable::open(transaction, ACTIVITY_SPANS)?,
+            parked: WriteTable::open(transaction, PARKED)?,
+            waiting: WriteTable::open(transaction, WAITING)?,
+            due: WriteTable::open(transaction, DUE)?,
+            messages: AppendTable::of(WriteTable::open(transaction, MESSAGES)?),
+            report: WriteTable::open(transaction, REPORT)?,
+            report_causes: WriteTable::open(transaction, REPORT_CAUSES)?,
+            changes: AppendTable::of(WriteTable::open(transaction, CHANGES)?),
+            once: WriteTable::open(transaction, ONCE)?,
+            once_places: WriteTable::open(transaction, ONCE_PLACES)?,
+            counters: WriteTable::open(transaction, COUNTERS)?,
+            suppressed: WriteTable::open(transaction, SUPPRESSED)?,
+            erasures: WriteTable::open(transaction, ERASURES)?,
         })
-    }
-
-    /// Every table whose keys begin with a tenant. It names all fields, so that a table that is added is thought of.
-    pub(super) fn of_tenants(&mut self) -> Result<[&mut WriteTable<'t>; 20], StoreError> {
-        let Self {
-            known: _,
-            meta: _,
-            tenants: _,
-            tokens: _,
-            tokens_of_tenant,
-            records,
-            unique,
-            index,
-            activities,
-            engagement,
-            activity_marks,
-            activity_spans,
-            parked,
-            waiting,
-            due,
-            messages,
-            report,
-            report_causes,
-            changes,
-            once,
-            once_places,
-            counters,
-            suppressed,
-            erasures,
-        } = self;
-        Ok([
-            tokens_of_tenant,
-            records.written()?,
-            unique,
-            index,
-            activities.written()?,
-            engagement.table(),
-            activity_marks,
-            activity_spans,
-            parked,
-            waiting,
-            due,
-            messages.written()?,
-            report,
-            report_causes,
-            changes.written()?,
-            once,
-            once_places,
-            counters,
-            suppressed,
-            erasures,
-        ])
     }
 
     fn appended(&mut self) -> [&mut AppendTable<'t>; 4] {
@@ -291,24 +268,5 @@ impl<'t> WriteTables<'t> {
         // The system may have no room for a thread.
         written.unwrap_or_else(|_| write_gathered())?;
         Ok((known, engagement?))
-    }
-}
-
-/// The tables of records, in a snapshot.
-pub(super) struct RecordTables {
-    pub(super) records: ReadTable,
-    pub(super) unique: ReadTable,
-    pub(super) index: ReadTable,
-    pub(super) engagement: ReadEngagement,
-}
-
-impl RecordTables {
-    pub(super) fn open(snapshot: &Snapshot) -> Result<Self, StoreError> {
-        Ok(Self {
-            records: snapshot.open_table(RECORDS)?,
-            unique: snapshot.open_table(UNIQUE)?,
-            index: snapshot.open_table(INDEX)?,
-            engagement: ReadEngagement::open(snapshot)?,
-        })
     }
 }

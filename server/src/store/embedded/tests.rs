@@ -26,7 +26,9 @@ use tempfile::TempDir;
 use super::*;
 use crate::store::{
     OnceKey, PageFor, Tracking,
-    embedded::{counters::Counter, tables::WriteTables},
+    embedded::tables::{WriteTable, WriteTables},
+    rows::{self, Rows as _, Snapshot as _, Table, WriteRows as _, codec, keys},
+    rules::{command, counters::Counter, known, messages, pending},
 };
 
 const CACHE_BYTES: usize = 16 * 1024 * 1024;
@@ -140,15 +142,15 @@ impl World {
 
     fn count(&self, counter: Counter) -> u64 {
         let snapshot = self.store.shared.snapshot().unwrap();
-        let table = snapshot.open_table(tables::COUNTERS).unwrap();
+        let table = snapshot.open(rows::COUNTERS).unwrap();
         let key = counter.key(self.actor.tenant.id());
         let row = table.get(key.as_slice()).unwrap();
         row.map_or(0, |row| u64::from_be_bytes(codec::unseal_exact(&key, row.value()).unwrap()))
     }
 
-    fn rows(&self, table: redb::TableDefinition<'static, &'static [u8], &'static [u8]>) -> u64 {
+    fn rows(&self, table: Table) -> u64 {
         let snapshot = self.store.shared.snapshot().unwrap();
-        redb::ReadableTableMetadata::len(&snapshot.open_table(table).unwrap()).unwrap()
+        snapshot.open(table).unwrap().len().unwrap()
     }
 }
 
@@ -202,13 +204,13 @@ async fn ids_of_events_are_removed_when_they_are_past() {
     world.track(events.collect()).await;
     world.pass(7 * DAY_MS);
     world.sweep().await;
-    assert_eq!(world.rows(tables::MESSAGES), 1_500);
+    assert_eq!(world.rows(rows::MESSAGES), 1_500);
     world.pass(7 * DAY_MS);
     assert!(matches!(world.write(Command::Sweep).await, Reply::Swept(true)));
     let left = 1_500 - command::MAX_SWEPT as u64;
-    assert_eq!((world.rows(tables::MESSAGES), world.count(counter)), (left, left));
+    assert_eq!((world.rows(rows::MESSAGES), world.count(counter)), (left, left));
     world.sweep().await;
-    assert_eq!((world.rows(tables::MESSAGES), world.count(counter)), (0, 0));
+    assert_eq!((world.rows(rows::MESSAGES), world.count(counter)), (0, 0));
 }
 
 #[tokio::test]
@@ -237,7 +239,7 @@ async fn an_event_that_has_waited_in_vain_is_dropped_and_reported() {
     assert_eq!(world.count(Counter::Parked), 1);
     world.pass(1);
     world.sweep().await;
-    assert_eq!((world.count(Counter::Parked), world.rows(tables::WAITING)), (0, 0));
+    assert_eq!((world.count(Counter::Parked), world.rows(rows::WAITING)), (0, 0));
     assert_eq!(world.report().await, ["parked_dropped 1"]);
 }
 
@@ -260,7 +262,7 @@ async fn a_flood_of_causes_is_counted_and_costs_few_rows() {
     let world = World::new().await;
     let events = (0..1_000).map(|number| event("7", &format!("company {number}"), "x"));
     world.track(events.collect()).await;
-    assert_eq!(world.rows(tables::REPORT), 101);
+    assert_eq!(world.rows(rows::REPORT), 101);
     let counted = world.report().await;
     let sum = counted.iter().map(|entry| entry.split(' ').nth(1).unwrap().parse::<u64>().unwrap());
     assert_eq!(sum.sum::<u64>(), 1_000);
@@ -273,8 +275,8 @@ async fn the_oldest_entries_of_the_report_make_room() {
         let events = (0..100).map(|number| event("7", &format!("company {round} {number}"), ""));
         world.track(events.collect()).await;
     }
-    assert_eq!(world.rows(tables::REPORT), MAX_REPORTED);
-    assert_eq!(world.rows(tables::REPORT_CAUSES), MAX_REPORTED);
+    assert_eq!(world.rows(rows::REPORT), MAX_REPORTED);
+    assert_eq!(world.rows(rows::REPORT_CAUSES), MAX_REPORTED);
     assert_eq!(world.count(Counter::Reported), MAX_REPORTED);
 }
 
@@ -291,8 +293,8 @@ fn commit_and_crash(
         open::open(&FileMedium::at(&folder.path().join(FILE_NAME)), CACHE_BYTES).unwrap();
     let transaction = writer::begin(&database).unwrap();
     {
-        let snapshot = Snapshot::of(database.begin_read().unwrap(), Arc::default());
-        let mut rows = engagement::Rows::of(&snapshot, LogLimits::default()).unwrap();
+        let snapshot = RedbSnapshot::of(database.begin_read().unwrap(), Arc::default());
+        let mut rows = engagement::RowsAtHand::of(&snapshot, LogLimits::default()).unwrap();
         drop(snapshot);
         let mut tables =
             WriteTables::open(&transaction, known::Known::default(), &mut rows).unwrap();
@@ -333,8 +335,8 @@ async fn events_that_may_go_on_do_so_after_a_crash_and_once() {
         for _ in 0..3 {
             world.write(Command::DeleteEntry(ObjectId::MIN)).await;
         }
-        assert_eq!(world.rows(tables::ACTIVITIES), 2_500);
-        assert_eq!(world.rows(tables::DUE), 0);
+        assert_eq!(world.rows(rows::ACTIVITIES), 2_500);
+        assert_eq!(world.rows(rows::DUE), 0);
     }
 }
 
@@ -345,7 +347,7 @@ async fn an_entry_lets_those_go_on_that_wait_behind_it_and_no_others() {
     let create = Command::Create { def: &COMPANY, body: company("acme").into() };
     // Without the mark they do not go on by themselves.
     let (folder, clock, actor) =
-        commit_and_crash(world, &create, |tables| tables.due.retain(|_, _| false).unwrap());
+        commit_and_crash(world, &create, |tables| tables.due.remove_range(..).unwrap());
     let store = Embedded::open(folder.path(), CACHE_BYTES, clock.clone()).unwrap();
     let world = World { store, clock, actor, folder, log_limits: LogLimits::default() };
     let query = ReportQuery::parse(&[("code".to_owned(), "company_unknown".to_owned())]).unwrap();
@@ -361,8 +363,8 @@ async fn an_entry_lets_those_go_on_that_wait_behind_it_and_no_others() {
     }
     went_on.sort();
     assert_eq!((went_on, world.actions().await), (vec![0, 1], vec!["a".to_owned()]));
-    assert_eq!((world.count(Counter::Parked), world.rows(tables::DUE)), (2, 0));
-    assert_eq!(world.rows(tables::REPORT_CAUSES), 1);
+    assert_eq!((world.count(Counter::Parked), world.rows(rows::DUE)), (2, 0));
+    assert_eq!(world.rows(rows::REPORT_CAUSES), 1);
 }
 
 /// The actions of a list that is read page by page.
@@ -473,7 +475,7 @@ async fn events_of_users_that_the_tenant_makes_itself_wait_until_it_does_no_more
 /// Has a counter stand elsewhere.
 fn set_counter(world: &World, counter: Counter, count: u64) {
     let transaction = world.store.shared.begin().unwrap();
-    let mut counters = transaction.open_table(tables::COUNTERS).unwrap();
+    let mut counters = WriteTable::open(&transaction, rows::COUNTERS).unwrap();
     let key = counter.key(world.actor.tenant.id());
     let value = codec::seal(&key, &count.to_be_bytes());
     counters.insert(key.as_slice(), value.as_slice()).unwrap();
@@ -506,7 +508,7 @@ async fn a_body_with_a_key_goes_on_where_it_had_come_to() {
     assert!(matches!(part(&world, 0, 2).await, Err(StoreError::KeyReused)));
     assert!(matches!(part(&world, 2, 1).await, Ok(Reply::Tracked { .. })));
     assert_eq!(world.actions().await, ["2", "1", "0"]);
-    assert_eq!((world.count(Counter::Once), world.rows(tables::ONCE)), (1, 1));
+    assert_eq!((world.count(Counter::Once), world.rows(rows::ONCE)), (1, 1));
     world.pass(DAY_MS);
     assert!(matches!(part(&world, 3, 1).await, Err(StoreError::Unavailable(_))));
     assert!(matches!(part(&world, 0, 1).await, Ok(Reply::Tracked { .. })));
@@ -518,14 +520,14 @@ async fn spans_go_with_their_activities() {
     world.add_company("acme").await;
     world.write(set(r#"{"activityRetentionDays":1}"#)).await;
     world.track(vec![event("ada", "acme", "x"); 2_500]).await;
-    assert_eq!(world.rows(tables::ACTIVITY_SPANS), 3);
+    assert_eq!(world.rows(rows::ACTIVITY_SPANS), 3);
     world.pass(2 * DAY_MS);
     world.track(vec![event("ada", "acme", "x"); 1_000]).await;
-    assert_eq!(world.rows(tables::ACTIVITY_SPANS), 4);
+    assert_eq!(world.rows(rows::ACTIVITY_SPANS), 4);
     world.sweep().await;
     // The last of the old ones holds the first of the new ones, too.
-    assert_eq!(world.rows(tables::ACTIVITY_SPANS), 2);
-    assert_eq!(world.rows(tables::ACTIVITIES), 1_000);
+    assert_eq!(world.rows(rows::ACTIVITY_SPANS), 2);
+    assert_eq!(world.rows(rows::ACTIVITIES), 1_000);
 }
 
 #[tokio::test]

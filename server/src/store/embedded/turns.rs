@@ -8,7 +8,9 @@ use std::{
 
 use parking_lot::Mutex;
 use svctrack_core::value::TenantId;
-use tokio::sync::{AcquireError, OwnedSemaphorePermit, Semaphore, SemaphorePermit};
+use tokio::sync::{AcquireError, OwnedSemaphorePermit, Semaphore};
+
+use crate::store::reads::spare::Spare;
 
 /// Turns of one kind of reads.
 pub(super) struct Turns {
@@ -52,16 +54,6 @@ impl Turns {
         let turns = Arc::new(Semaphore::new(self.of_each));
         of_tenant.insert(tenant, Arc::downgrade(&turns));
         turns
-    }
-}
-
-/// Turns that a read may have besides its own, where there are some.
-pub(super) struct Spare(Arc<Semaphore>);
-
-impl Spare {
-    /// One of them, for as long as it is held.
-    pub(super) fn take(&self) -> Option<SemaphorePermit<'_>> {
-        self.0.try_acquire().ok()
     }
 }
 

@@ -3,9 +3,7 @@
 
 use std::{path::Path, sync::Arc};
 
-use redb::{
-    Database, ReadTransaction, ReadableDatabase as _, ReadableTable as _, TableHandle as _,
-};
+use redb::{Database, ReadTransaction, ReadableDatabase as _, TableHandle as _};
 use svctrack_core::value::ObjectId;
 
 use super::{
@@ -16,11 +14,14 @@ use super::{
     engagement::is_aside,
     links::Links,
     open::{self, OpenError},
-    snapshot::Snapshot,
+    snapshot::RedbSnapshot,
     storage::{EVERYTHING, FileMedium, Medium},
-    tables::{self, Definition},
+    tables,
 };
-use crate::store::{StoreError, panics};
+use crate::store::{
+    StoreError, panics,
+    rows::{self, Rows as _, Table},
+};
 
 /// Most problems that are told one by one; the rest is counted.
 const MAX_TOLD: usize = 100;
@@ -106,8 +107,8 @@ pub fn verify_medium(medium: &dyn Medium, cache_bytes: usize) -> Result<Verified
 
 /// Reads every row, and what tables say of each other.
 fn check_rows(database: &Database, verified: &mut Verified) -> Result<(), StoreError> {
-    let snapshot = Snapshot::of(database.begin_read()?, Arc::default());
-    for table in tables::ALL {
+    let snapshot = RedbSnapshot::of(database.begin_read()?, Arc::default());
+    for table in rows::ALL {
         let done = damage::contained(|| check_table(&snapshot, table, verified));
         let done = done.map_err(|error| match error {
             StoreError::Corrupted { id, cause } => {
@@ -148,7 +149,7 @@ fn check_pages(mut database: Database, verified: &mut Verified) {
 
 fn check_table(
     snapshot: &ReadTransaction,
-    definition: Definition,
+    definition: Table,
     verified: &mut Verified,
 ) -> Result<(), StoreError> {
     let Some(table) = tables::open_if_there(snapshot, definition)? else {

@@ -18,19 +18,19 @@ use svctrack_core::{
 
 use super::{
     batch::{Batch, Load, Pace},
-    codec, command, damage, engagement,
-    ids::Ids,
-    known::Known,
+    damage, engagement,
     open::{self, META_LAST_ID},
-    pending::Pending,
     queue::{Job, Outcome, Work},
     recovery,
     replays::Replays,
     shared::Shared,
     tables::WriteTables,
-    tenants,
 };
-use crate::store::{Command, Health, StoreError, Tenant};
+use crate::store::{
+    Command, Health, StoreError, Tenant,
+    rows::{WriteRows as _, codec},
+    rules::{command, ids::Ids, known::Known, pending::Pending, tenants},
+};
 
 /// Why a transaction did not come to its end.
 enum Failed {
@@ -59,7 +59,7 @@ pub(super) struct Writer {
 pub(super) struct Kept {
     known: Known,
     /// Read from the store when there is none.
-    engagement: Option<engagement::Rows>,
+    engagement: Option<engagement::RowsAtHand>,
 }
 
 impl Kept {
@@ -229,7 +229,7 @@ impl Writer {
     fn carry_out_all(
         &mut self,
         transaction: &WriteTransaction,
-        engagement: &mut engagement::Rows,
+        engagement: &mut engagement::RowsAtHand,
         batch: &mut Batch,
     ) -> Result<CarriedOut, Failed> {
         let of_store = |error: StoreError| Failed::Store(error);
@@ -286,9 +286,9 @@ impl Writer {
     }
 
     /// What is known of engagement, which is kept again when the transaction has come to its end.
-    fn engagement(&mut self) -> Result<engagement::Rows, StoreError> {
+    fn engagement(&mut self) -> Result<engagement::RowsAtHand, StoreError> {
         let known = self.kept.engagement.take();
-        let read = || engagement::Rows::of(&self.shared.snapshot()?, self.shared.log_limits);
+        let read = || engagement::RowsAtHand::of(&self.shared.snapshot()?, self.shared.log_limits);
         known.map_or_else(|| damage::contained(read), Ok)
     }
 

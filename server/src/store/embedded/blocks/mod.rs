@@ -32,14 +32,10 @@ use self::{
     sums::{Group, is_sound, sum_of},
 };
 use super::{open::OpenError, storage::Storage};
+use crate::store::damage::DamagedBlock;
 
 /// Most groups whose sums are kept, 4 KiB each: those of 10 GB. When there are as many, it begins anew.
 const MAX_KNOWN_GROUPS: usize = 2_560;
-
-/// A block that is not as it was written. It is thrown past redb, which would take an error for one of the
-/// whole file and refuse all that comes later; it is caught where a read or a command begins.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct DamagedBlock(pub(super) u64);
 
 /// A database's blocks, with their sums, over the storage of its file.
 #[derive(Debug)]

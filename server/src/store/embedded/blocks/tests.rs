@@ -10,12 +10,13 @@ use redb::{Database, ReadableDatabase as _};
 use super::{
     super::{
         open::{initialise, open_to_write},
-        tables::MESSAGES,
+        tables::{ReadTable, WriteTable},
         writer::begin,
     },
     layout::{GROUP_BLOCKS, HEADER_BLOCKS, SUM_BLOCKS},
     *,
 };
+use crate::store::rows::{MESSAGES, Rows as _, WriteRows as _};
 
 /// Bytes of a value that takes more blocks than a header names.
 const LARGE: usize = 1_500_000;
@@ -152,13 +153,16 @@ fn open(disk: &Disk) -> Database {
 fn put(database: &Database, key: &str, value_bytes: usize) {
     let transaction = begin(database).unwrap();
     let value = vec![7; value_bytes];
-    transaction.open_table(MESSAGES).unwrap().insert(key.as_bytes(), value.as_slice()).unwrap();
+    WriteTable::open(&transaction, MESSAGES)
+        .unwrap()
+        .insert(key.as_bytes(), value.as_slice())
+        .unwrap();
     transaction.commit().unwrap();
 }
 
 fn keys(database: &Database) -> String {
-    let table = database.begin_read().unwrap().open_table(MESSAGES).unwrap();
-    let rows = table.range::<&[u8]>(..).unwrap();
+    let table = ReadTable::open(&database.begin_read().unwrap(), MESSAGES).unwrap();
+    let rows = table.range(..).unwrap();
     rows.map(|row| String::from_utf8(row.unwrap().0.value().to_vec()).unwrap()).collect()
 }
 

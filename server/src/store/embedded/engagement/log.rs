@@ -11,26 +11,25 @@
 
 use std::ops::{Range, RangeInclusive};
 
-use redb::{
-    ReadTransaction, ReadableTable, TableDefinition, TableError, TableHandle as _, WriteTransaction,
-};
+use redb::{ReadTransaction, TableDefinition, TableError, TableHandle as _, WriteTransaction};
 use svctrack_core::value::{ObjectId, TenantId};
 
-use super::{Owner, Row};
 use crate::store::{
     StoreError,
     embedded::{
-        codec, damage,
-        tables::{
-            Definition, ENGAGEMENT_LOG, ENGAGEMENT_LOG_TWIN, ReadTable, WriteTable, open_if_there,
-        },
+        damage,
+        tables::{ReadTable, WriteTable, definition, open_if_there},
+    },
+    rows::{
+        Bytes as _, ENGAGEMENT_LOG, ENGAGEMENT_LOG_TWIN, Rows, Table, WriteRows as _, codec,
+        engagement::{Owner, Row},
     },
 };
 
 /// Bytes after which an entry takes no more rows, so that it fills a page.
 const ENTRY_BYTES: usize = 3_500;
 
-const COPIES: [Definition; 2] = [ENGAGEMENT_LOG, ENGAGEMENT_LOG_TWIN];
+const COPIES: [Table; 2] = [ENGAGEMENT_LOG, ENGAGEMENT_LOG_TWIN];
 /// How the names of copies begin that were put aside.
 const ASIDE: &str = "aside_";
 
@@ -44,7 +43,7 @@ pub(super) struct Log<T>([Option<T>; 2]);
 
 impl<'t> Log<WriteTable<'t>> {
     pub(super) fn open(transaction: &'t WriteTransaction) -> Result<Self, TableError> {
-        let [copy, twin] = COPIES.map(|copy| transaction.open_table(copy).map(Some));
+        let [copy, twin] = COPIES.map(|copy| WriteTable::open(transaction, copy).map(Some));
         Ok(Self([copy?, twin?]))
     }
 
@@ -56,7 +55,7 @@ impl<'t> Log<WriteTable<'t>> {
             let name = format!("{ASIDE}{}_{number}", copy.name());
             let aside: TableDefinition<'_, &'static [u8], &'static [u8]> =
                 TableDefinition::new(&name);
-            transaction.rename_table(copy, aside)?;
+            transaction.rename_table(definition(copy), aside)?;
         }
         Self::open(transaction)
     }
@@ -144,13 +143,14 @@ impl Log<ReadTable> {
     }
 }
 
-impl<T: ReadableTable<&'static [u8], &'static [u8]>> Log<T> {
+impl<T: Rows> Log<T> {
     /// The numbers of its entries, if there are any.
     pub(super) fn numbers(&self) -> Result<Option<RangeInclusive<u64>>, StoreError> {
         let first =
-            self.either(|copy| copy.first()?.map(|(key, _)| number(key.value())).transpose())?;
-        let last =
-            self.either(|copy| copy.last()?.map(|(key, _)| number(key.value())).transpose())?;
+            self.either(|copy| copy.iter()?.next().map(|row| number(row?.0.value())).transpose())?;
+        let last = self.either(|copy| {
+            copy.iter()?.next_back().map(|row| number(row?.0.value())).transpose()
+        })?;
         Ok(first.zip(last).map(|(first, last)| first..=last))
     }
 
@@ -191,10 +191,7 @@ fn number(key: &[u8]) -> Result<u64, StoreError> {
     number.map_err(|_| StoreError::corrupted("a number that is none"))
 }
 
-fn entry(
-    copy: &impl ReadableTable<&'static [u8], &'static [u8]>,
-    number: u64,
-) -> Result<Vec<(Owner, Row)>, StoreError> {
+fn entry(copy: &impl Rows, number: u64) -> Result<Vec<(Owner, Row)>, StoreError> {
     let key = number.to_be_bytes();
     let Some(value) = copy.get(key.as_slice())? else { return Ok(Vec::new()) };
     let mut rest = codec::unseal(&key, value.value())?;

@@ -11,13 +11,14 @@ use parking_lot::Mutex;
 use redb::ReadTransaction;
 use svctrack_core::value::{ObjectId, TenantId, Timestamp};
 
-use super::{Owner, ReadRows, Row, load, log::Log};
+use super::log::Log;
 use crate::store::{
     StoreError,
-    embedded::{
-        codec, keys,
-        snapshot::Snapshot,
-        tables::{ENGAGEMENT, ReadTable},
+    embedded::{snapshot::RedbSnapshot, tables::ReadTable},
+    rows::{
+        ENGAGEMENT, Rows as _, Snapshot as _, codec,
+        engagement::{Owner, ReadEngagement, ReadRows, Row, load},
+        keys,
     },
 };
 
@@ -105,26 +106,30 @@ impl LogAt {
 }
 
 /// Engagement in a snapshot.
-pub(in super::super) struct ReadEngagement {
+pub(in super::super) struct SnapshotEngagement {
     table: ReadTable,
     log: Arc<LogAt>,
 }
 
-impl ReadEngagement {
-    pub(in super::super) fn open(snapshot: &Snapshot) -> Result<Self, StoreError> {
-        Ok(Self { table: snapshot.open_table(ENGAGEMENT)?, log: snapshot.log()? })
+impl SnapshotEngagement {
+    pub(in super::super) fn open(snapshot: &RedbSnapshot) -> Result<Self, StoreError> {
+        Ok(Self { table: snapshot.open(ENGAGEMENT)?, log: snapshot.log()? })
     }
 
-    /// The latest activity of a user or a company.
-    pub(in super::super) fn latest_activity(
-        &self,
-        owner: Owner,
-    ) -> Result<Option<ObjectId>, StoreError> {
-        Ok(self.read(owner, |row| row.latest)?.flatten())
+    /// Those who have a row in the log alone.
+    pub(in super::super) fn logged_alone(&self) -> Result<Vec<Owner>, StoreError> {
+        let mut alone = Vec::new();
+        for owner in self.log.logged()?.keys() {
+            if load(&self.table, *owner)?.is_none() {
+                alone.push(*owner);
+            }
+        }
+        Ok(alone)
     }
+}
 
-    /// Who of a resource was last active between two times, both included; none where they are more than `max`.
-    pub(in super::super) fn active_between(
+impl ReadEngagement for SnapshotEngagement {
+    fn active_between(
         &self,
         (tenant, resource): (TenantId, u8),
         times: &RangeInclusive<Timestamp>,
@@ -153,20 +158,9 @@ impl ReadEngagement {
         }
         Ok((found.len() <= max).then_some(found))
     }
-
-    /// Those who have a row in the log alone.
-    pub(in super::super) fn logged_alone(&self) -> Result<Vec<Owner>, StoreError> {
-        let mut alone = Vec::new();
-        for owner in self.log.logged()?.keys() {
-            if load(&self.table, *owner)?.is_none() {
-                alone.push(*owner);
-            }
-        }
-        Ok(alone)
-    }
 }
 
-impl ReadRows for ReadEngagement {
+impl ReadRows for SnapshotEngagement {
     fn read<R>(&self, owner: Owner, read: impl FnOnce(&Row) -> R) -> Result<Option<R>, StoreError> {
         let logged = self.log.logged()?.get(&owner).map(|(_, row)| &**row);
         let stored = load(&self.table, owner)?;

@@ -10,8 +10,12 @@ use std::{collections::HashMap, ops::Range};
 
 use foldhash::fast::RandomState;
 
-use super::{Owner, Row, log::Log};
-use crate::store::{StoreError, embedded::snapshot::Snapshot};
+use super::log::Log;
+use crate::store::{
+    StoreError,
+    embedded::snapshot::RedbSnapshot,
+    rows::engagement::{Owner, Row},
+};
 
 /// What goes to the log, and when it leaves it.
 #[derive(Clone, Copy, Debug)]
@@ -36,7 +40,7 @@ impl Default for LogLimits {
 
 /// What transactions that were committed leave to the next one.
 #[derive(Debug, Default)]
-pub(in super::super) struct Rows {
+pub(in super::super) struct RowsAtHand {
     pub(super) known: HashMap<Owner, Row, RandomState>,
     pub(super) log: LogState,
     /// Whose rows are folded, in the reverse order of their keys.
@@ -94,9 +98,12 @@ impl Changes {
     }
 }
 
-impl Rows {
+impl RowsAtHand {
     /// As a store has them.
-    pub(in super::super) fn of(snapshot: &Snapshot, limits: LogLimits) -> Result<Self, StoreError> {
+    pub(in super::super) fn of(
+        snapshot: &RedbSnapshot,
+        limits: LogLimits,
+    ) -> Result<Self, StoreError> {
         let mut rows = Self { limits, forgets_from: limits.at_hand, ..Self::default() };
         let Some(log) = Log::of(snapshot)? else { return Ok(rows) };
         let numbers = match log.numbers() {
@@ -120,7 +127,10 @@ impl Rows {
     }
 
     /// Looks whether the log is why what was gathered could not be written.
-    pub(in super::super) fn look_at_log(&mut self, snapshot: &Snapshot) -> Result<(), StoreError> {
+    pub(in super::super) fn look_at_log(
+        &mut self,
+        snapshot: &RedbSnapshot,
+    ) -> Result<(), StoreError> {
         self.is_wary = true;
         if std::mem::replace(&mut self.is_looked_at, true) {
             return Ok(());

@@ -6,26 +6,18 @@
 use std::collections::hash_map;
 
 use redb::{TableError, WriteTransaction};
-use svctrack_core::{
-    resources::{company::COMPANY, end_user::END_USER},
-    schema::Entry,
-    value::{
-        ObjectId, TenantId,
-        engagement::{Engaged, Engagement},
-    },
-};
+use svctrack_core::value::TenantId;
 
 use super::{
-    Owner, ReadRows, Row, company_in, key_of, load,
     log::Log,
-    rows::{Changes, LogState, Rows},
-    seal,
+    rows::{Changes, LogState, RowsAtHand},
 };
 use crate::store::{
     StoreError,
-    embedded::{
-        damage,
-        tables::{ENGAGEMENT, WriteTable},
+    embedded::{damage, tables::WriteTable},
+    rows::{
+        ENGAGEMENT, WriteRows as _,
+        engagement::{Owner, ReadRows, Row, WriteEngagement, key_of, load, seal},
     },
 };
 
@@ -33,119 +25,24 @@ use crate::store::{
 const FOLDED_FOR_EACH: usize = 2;
 
 /// Engagement in a transaction.
-pub(in super::super) struct WriteEngagement<'t> {
+pub(in super::super) struct TransactionEngagement<'t> {
     table: WriteTable<'t>,
     log: Log<WriteTable<'t>>,
-    rows: &'t mut Rows,
-    /// Companies that a user has left who was the last to be active.
-    pub(super) lost_the_last: Vec<Owner>,
+    rows: &'t mut RowsAtHand,
 }
 
-impl<'t> WriteEngagement<'t> {
+impl<'t> TransactionEngagement<'t> {
     pub(in super::super) fn open(
         transaction: &'t WriteTransaction,
-        rows: &'t mut Rows,
+        rows: &'t mut RowsAtHand,
     ) -> Result<Self, TableError> {
         rows.begin();
         let log = match rows.is_log_damaged {
             true => Log::open_anew(transaction)?,
             false => Log::open(transaction)?,
         };
-        let table = transaction.open_table(ENGAGEMENT)?;
-        Ok(Self { table, log, rows, lost_the_last: Vec::new() })
-    }
-
-    /// The row of a user or a company, which is written with the others.
-    pub(in super::super) fn row(&mut self, owner: Owner) -> Result<&mut Row, StoreError> {
-        let Rows { known, undo, transaction, .. } = &mut *self.rows;
-        let row = match known.entry(owner) {
-            hash_map::Entry::Occupied(known) => {
-                let row = known.into_mut();
-                if row.touched_in == *transaction {
-                    return Ok(row);
-                }
-                let later = later_of_table(row, owner, &self.table)?;
-                undo.push((owner, Some(row.clone())));
-                if let Some(later) = later {
-                    *row = later;
-                }
-                row
-            }
-            hash_map::Entry::Vacant(new) => {
-                let row = load(&self.table, owner)?.unwrap_or_default();
-                undo.push((owner, None));
-                new.insert(row)
-            }
-        };
-        (row.touched_in, row.is_unproven) = (*transaction, false);
-        Ok(row)
-    }
-
-    /// Whether a user or a company has a row.
-    pub(in super::super) fn has(&self, owner: Owner) -> Result<bool, StoreError> {
-        Ok(self.read(owner, |_| ())?.is_some())
-    }
-
-    /// Adds an event to its user and their company.
-    pub(in super::super) fn add(
-        &mut self,
-        tenant: TenantId,
-        engaged: &Engaged,
-    ) -> Result<(), StoreError> {
-        let user = (tenant, END_USER.code, engaged.end_user_id);
-        let company = engaged.company_id.map(|id| (tenant, COMPANY.code, id));
-        for owner in [Some(user), company].into_iter().flatten() {
-            self.row(owner)?.engagement.add(engaged);
-        }
-        Ok(())
-    }
-
-    /// Moves the engagement of a user along when they change their company, or are deleted.
-    pub(in super::super) fn follow(
-        &mut self,
-        tenant: TenantId,
-        user: ObjectId,
-        removed: &[Entry],
-        added: &[Entry],
-    ) -> Result<(), StoreError> {
-        let (left, joined) = (company_in(removed), company_in(added));
-        if left.is_none() && joined.is_none() {
-            return Ok(());
-        }
-        let of_user = self.row((tenant, END_USER.code, user))?.engagement.clone();
-        if of_user == Engagement::default() {
-            return Ok(());
-        }
-        if let Some(company) = left {
-            let row = self.row((tenant, COMPANY.code, company))?;
-            // Only who was active last, or at the same time, can take that along.
-            let was_last = of_user.last_active() >= row.engagement.last_active();
-            row.engagement.leave(&of_user);
-            self.lost_the_last.extend(was_last.then_some((tenant, COMPANY.code, company)));
-        }
-        if let Some(company) = joined {
-            self.row((tenant, COMPANY.code, company))?.engagement.join(&of_user);
-        }
-        Ok(())
-    }
-
-    /// Removes the row of one who is erased.
-    pub(in super::super) fn remove(&mut self, owner: Owner) -> Result<(), StoreError> {
-        self.forget(owner);
-        self.table.remove(key_of(owner).as_slice())?;
-        Ok(())
-    }
-
-    /// Removes the rows of a tenant that are known, and with them those of the log; the others are in the table.
-    pub(in super::super) fn forget_tenant(&mut self, tenant: TenantId) {
-        let owners = self.rows.known.keys().filter(|(of, _, _)| *of == tenant);
-        let owners: Vec<Owner> = owners.copied().collect();
-        owners.into_iter().for_each(|owner| self.forget(owner));
-    }
-
-    /// The table, without what the log has.
-    pub(in super::super) fn table(&mut self) -> &mut WriteTable<'t> {
-        &mut self.table
+        let table = WriteTable::open(transaction, ENGAGEMENT)?;
+        Ok(Self { table, log, rows })
     }
 
     /// Forgets a row that is removed; the log is written again without it.
@@ -172,7 +69,7 @@ impl<'t> WriteEngagement<'t> {
         let mut changes = self.begin()?;
         let own = changes.log.entries.end;
         let mut adding = self.log.begin(own);
-        let Rows { known, undo, .. } = &mut *self.rows;
+        let RowsAtHand { known, undo, .. } = &mut *self.rows;
         for (owner, _) in undo {
             if let Some(row) = known.get_mut(owner) {
                 row.changes += 1;
@@ -189,7 +86,7 @@ impl<'t> WriteEngagement<'t> {
     /// The same, where there are so many that the log would be no gain.
     pub(in super::super) fn write_in_place(mut self) -> Result<Changes, StoreError> {
         let changes = self.begin()?;
-        let Rows { known, undo, .. } = &mut *self.rows;
+        let RowsAtHand { known, undo, .. } = &mut *self.rows;
         let mut touched: Vec<_> = undo.iter().map(|(owner, _)| *owner).collect();
         // Rows are written faster in the order of their keys.
         touched.sort_unstable();
@@ -323,7 +220,52 @@ impl<'t> WriteEngagement<'t> {
     }
 }
 
-impl ReadRows for WriteEngagement<'_> {
+impl<'t> WriteEngagement for TransactionEngagement<'t> {
+    type Table = WriteTable<'t>;
+
+    fn row(&mut self, owner: Owner) -> Result<&mut Row, StoreError> {
+        let RowsAtHand { known, undo, transaction, .. } = &mut *self.rows;
+        let row = match known.entry(owner) {
+            hash_map::Entry::Occupied(known) => {
+                let row = known.into_mut();
+                if row.touched_in == *transaction {
+                    return Ok(row);
+                }
+                let later = later_of_table(row, owner, &self.table)?;
+                undo.push((owner, Some(row.clone())));
+                if let Some(later) = later {
+                    *row = later;
+                }
+                row
+            }
+            hash_map::Entry::Vacant(new) => {
+                let row = load(&self.table, owner)?.unwrap_or_default();
+                undo.push((owner, None));
+                new.insert(row)
+            }
+        };
+        (row.touched_in, row.is_unproven) = (*transaction, false);
+        Ok(row)
+    }
+
+    fn remove(&mut self, owner: Owner) -> Result<(), StoreError> {
+        self.forget(owner);
+        self.table.remove(key_of(owner).as_slice())?;
+        Ok(())
+    }
+
+    fn forget_tenant(&mut self, tenant: TenantId) {
+        let owners = self.rows.known.keys().filter(|(of, _, _)| *of == tenant);
+        let owners: Vec<Owner> = owners.copied().collect();
+        owners.into_iter().for_each(|owner| self.forget(owner));
+    }
+
+    fn table(&mut self) -> &mut WriteTable<'t> {
+        &mut self.table
+    }
+}
+
+impl ReadRows for TransactionEngagement<'_> {
     fn read<R>(&self, owner: Owner, read: impl FnOnce(&Row) -> R) -> Result<Option<R>, StoreError> {
         match self.rows.known.get(&owner) {
             Some(known) if !known.is_unproven => Ok(Some(read(known))),

@@ -23,8 +23,8 @@ async fn beyond_those_that_wait_events_are_refused_and_reported() {
     }
     let actions = world.actions().await;
     assert_eq!((actions[0].as_str(), actions.len()), ("9999", 2_000));
-    assert_eq!(world.rows(tables::ACTIVITIES), MAX_PARKED);
-    assert_eq!((world.rows(tables::WAITING), world.rows(tables::DUE)), (0, 0));
+    assert_eq!(world.rows(rows::ACTIVITIES), MAX_PARKED);
+    assert_eq!((world.rows(rows::WAITING), world.rows(rows::DUE)), (0, 0));
     assert_eq!(world.count(Counter::ParkedBytes), 0);
 }
 

@@ -2,8 +2,6 @@
 
 use std::{fs, ops::Range};
 
-use redb::TableHandle;
-
 use super::*;
 
 /// A row that is larger than a page, so that it has one of its own.
@@ -55,7 +53,7 @@ async fn rows_are_written_in_bulk_beside_those_of_another_tenant_that_are_damage
     world.track_as(&behind, vec![large(MARK)]).await.unwrap();
     let world = world.reopened(damage);
     world.track(events(125)).await;
-    assert_eq!(world.rows(tables::ACTIVITIES), 127);
+    assert_eq!(world.rows(rows::ACTIVITIES), 127);
 }
 
 #[tokio::test]
@@ -72,7 +70,7 @@ async fn only_the_command_fails_whose_page_is_damaged_whoever_writes_what_was_ga
     );
     assert!(first.is_ok() && last.is_ok(), "{last:?}");
     assert!(matches!(second, Err(StoreError::Corrupted { .. })), "{second:?}");
-    assert_eq!(world.rows(tables::ACTIVITIES), 4_002);
+    assert_eq!(world.rows(rows::ACTIVITIES), 4_002);
 }
 
 #[tokio::test]
@@ -80,10 +78,10 @@ async fn what_cannot_be_read_to_its_end_is_told_once_and_compared_with_nothing()
     let with_id = |id: String| Event { message_id: Some(id), ..event("7", "acme", "x") };
     let numbered = |numbers: Range<u32>| numbers.map(|n| with_id(format!("{n:03}"))).collect();
     for (tables, parts) in [
-        (vec![tables::ACTIVITIES], [events(100), vec![large(MARK)], events(30)]),
+        (vec![rows::ACTIVITIES], [events(100), vec![large(MARK)], events(30)]),
         // The id of an event stands with its activity too.
         (
-            vec![tables::ACTIVITIES, tables::MESSAGES],
+            vec![rows::ACTIVITIES, rows::MESSAGES],
             [numbered(0..300), vec![with_id(MARK.to_owned())], vec![]],
         ),
     ] {
@@ -94,7 +92,7 @@ async fn what_cannot_be_read_to_its_end_is_told_once_and_compared_with_nothing()
         }
         let verified = world.reopened(damage).verified();
         let told: Vec<_> = verified.problems.iter().map(|problem| &*problem.table).collect();
-        assert_eq!(told, tables.iter().map(TableHandle::name).collect::<Vec<_>>());
+        assert_eq!(told, tables.iter().map(|table| table.name()).collect::<Vec<_>>());
         let is_all = |problem: &Problem| problem.what.ends_with("; no row behind it was looked at");
         assert!(verified.problems.iter().all(is_all), "{verified:?}");
     }

@@ -2,16 +2,13 @@
 
 use std::{collections::BTreeMap, fs};
 
-use redb::{Database, ReadableTable as _};
+use redb::Database;
 use svctrack_core::resources::end_user::END_USER;
 
-use super::{
-    tables::{Definition, ENGAGEMENT, ENGAGEMENT_LOG, ENGAGEMENT_LOG_TWIN},
-    *,
-};
+use super::*;
 use crate::store::{
     Expected,
-    embedded::engagement::{ReadEngagement, ReadRows as _},
+    rows::{ENGAGEMENT, ENGAGEMENT_LOG, ENGAGEMENT_LOG_TWIN, engagement::ReadRows as _},
 };
 
 /// A log that is folded every few commits.
@@ -112,8 +109,8 @@ async fn a_snapshot_sees_the_log_as_it_was_when_it_was_taken() {
     let id = world.user(0).await.unwrap().id;
     let owner = (world.actor.tenant.id(), END_USER.code, id);
     let snapshot = world.store.shared.snapshot().unwrap();
-    let latest = |snapshot: &Snapshot| {
-        ReadEngagement::open(snapshot).unwrap().latest_activity(owner).unwrap().unwrap()
+    let latest = |snapshot: &RedbSnapshot| {
+        snapshot.engagement().unwrap().latest_activity(owner).unwrap().unwrap()
     };
     let before = latest(&snapshot);
     for number in 3..30 {
@@ -134,7 +131,7 @@ async fn who_is_erased_leaves_nothing_in_the_log() {
     let id = world.user(0).await.unwrap().id;
     let has_them = |world: &World| {
         let snapshot = world.store.shared.snapshot().unwrap();
-        let log = snapshot.open_table(ENGAGEMENT_LOG_TWIN).unwrap();
+        let log = snapshot.open(ENGAGEMENT_LOG_TWIN).unwrap();
         let is_there = |row: &[u8]| row.windows(12).any(|bytes| bytes == id.as_bytes());
         log.iter().unwrap().any(|row| is_there(row.unwrap().1.value()))
     };
@@ -150,22 +147,22 @@ async fn who_is_erased_leaves_nothing_in_the_log() {
         sent.clear();
         world.round(number, &mut sent).await;
     }
-    let engaged = ReadEngagement::open(&world.store.shared.snapshot().unwrap()).unwrap();
+    let engaged = world.store.shared.snapshot().unwrap().engagement().unwrap();
     assert!(engaged.engagement(world.actor.tenant.id(), &END_USER, id).unwrap().is_none());
     drop(engaged);
     assert_eq!(world.verified().problems, []);
 }
 
 /// Puts something else in the place of the entries of copies of the log.
-fn spoil(folder: &Path, copies: &[Definition]) {
+fn spoil(folder: &Path, copies: &[Table]) {
     let database = open::open(&FileMedium::at(&folder.join(FILE_NAME)), CACHE_BYTES).unwrap();
     spoil_in(&database, copies);
 }
 
-fn spoil_in(database: &Database, copies: &[Definition]) {
+fn spoil_in(database: &Database, copies: &[Table]) {
     let transaction = writer::begin(database).unwrap();
     for copy in copies {
-        let mut table = transaction.open_table(*copy).unwrap();
+        let mut table = WriteTable::open(&transaction, *copy).unwrap();
         let keys: Vec<_> =
             table.iter().unwrap().map(|row| row.unwrap().0.value().to_vec()).collect();
         for key in keys {
@@ -210,7 +207,7 @@ async fn copies_of_the_log_that_are_not_the_same_are_found() {
         let (world, _) = filled(UNFOLDED, 8).await;
         let transaction = world.store.shared.begin().unwrap();
         let first = 0_u64.to_be_bytes();
-        transaction.open_table(copy).unwrap().remove(first.as_slice()).unwrap().unwrap();
+        WriteTable::open(&transaction, copy).unwrap().remove(first.as_slice()).unwrap().unwrap();
         transaction.commit().unwrap();
         let [problem] = world.verified().problems.try_into().unwrap();
         assert_eq!(problem.what, "an entry is not the same in its twin");
@@ -252,8 +249,8 @@ async fn a_page_of_the_table_that_is_damaged_meanwhile_does_not_keep_the_log_fro
         world.track_each(crowd(160..200)).await;
     }
     assert_eq!(world.actions().await.len(), 2_000);
-    let log = world.store.shared.snapshot().unwrap().open_table(ENGAGEMENT_LOG).unwrap();
-    let first = log.first().unwrap().unwrap().0.value().to_vec();
+    let log = world.store.shared.snapshot().unwrap().open(ENGAGEMENT_LOG).unwrap();
+    let first = log.iter().unwrap().next().unwrap().unwrap().0.value().to_vec();
     assert!(first > 10_u64.to_be_bytes().to_vec() && log.iter().unwrap().count() < 120);
 }
 
@@ -276,11 +273,11 @@ async fn a_log_that_is_damaged_meanwhile_is_begun_anew() {
 }
 
 /// The value of a row, as it is stored.
-fn value(world: &World, table: Definition, key: Option<&[u8]>) -> Vec<u8> {
-    let table = world.store.shared.snapshot().unwrap().open_table(table).unwrap();
+fn value(world: &World, table: Table, key: Option<&[u8]>) -> Vec<u8> {
+    let table = world.store.shared.snapshot().unwrap().open(table).unwrap();
     let value = match key {
         Some(key) => table.get(key).unwrap().unwrap(),
-        None => table.last().unwrap().unwrap().1,
+        None => table.iter().unwrap().next_back().unwrap().unwrap().1,
     };
     value.value().to_vec()
 }
@@ -342,7 +339,7 @@ async fn erase(world: &World, id: ObjectId) {
         let swept = world.store.write(world.actor.clone(), Command::Sweep).await;
         if let Ok(Reply::Swept(false)) = swept {
             let snapshot = world.store.shared.snapshot().unwrap();
-            let engaged = ReadEngagement::open(&snapshot).unwrap();
+            let engaged = snapshot.engagement().unwrap();
             let found = engaged.engagement(world.actor.tenant.id(), &END_USER, id).unwrap();
             assert_eq!(found, None);
             return;
@@ -378,7 +375,7 @@ async fn with_victim(world: World) -> World {
         let medium = FileMedium::at(&folder.join(FILE_NAME));
         let database = open::open(&medium, CACHE_BYTES).unwrap();
         let transaction = writer::begin(&database).unwrap();
-        let mut records = transaction.open_table(tables::RECORDS).unwrap();
+        let mut records = WriteTable::open(&transaction, rows::RECORDS).unwrap();
         records.insert(key.as_slice(), b"spoiled".as_slice()).unwrap();
         drop(records);
         transaction.commit().unwrap();
@@ -450,7 +447,7 @@ async fn a_page_of_one_copy_of_the_log_takes_nothing_along_wherever_it_is() {
             (0..100).for_each(|user| *sent.entry(user).or_insert(0) += 1);
             world.round(number, &mut sent).await;
         }
-        let log = world.store.shared.snapshot().unwrap().open_table(ENGAGEMENT_LOG).unwrap();
+        let log = world.store.shared.snapshot().unwrap().open(ENGAGEMENT_LOG).unwrap();
         let entries: Vec<_> =
             log.iter().unwrap().map(|row| row.unwrap().1.value().to_vec()).collect();
         drop(log);

@@ -43,9 +43,9 @@ async fn an_erasure_goes_on_after_every_crash() {
     world.track(vec![event("bob", "acme", "stays too")]).await;
     assert_eq!(begin(&world, ada).await, Some(ada));
     world = world.reopened(|_| {});
-    assert_eq!((world.rows(tables::MESSAGES), world.rows(tables::ERASURES)), (3_000, 1));
+    assert_eq!((world.rows(rows::MESSAGES), world.rows(rows::ERASURES)), (3_000, 1));
     assert!(matches!(world.write(Command::EraseOn(ada)).await, Reply::ErasedOn(true)));
-    assert_eq!(world.rows(tables::MESSAGES), 2_000);
+    assert_eq!(world.rows(rows::MESSAGES), 2_000);
     world = world.reopened(|_| {});
     // Asked again, it is still under way.
     assert_eq!(begin(&world, ada).await, Some(ada));
@@ -53,10 +53,10 @@ async fn an_erasure_goes_on_after_every_crash() {
     assert_eq!(world.actions().await, ["stays too", "stays"]);
     // The history of the company leads past the places of those that are gone.
     assert_eq!(paged(&world, ("companyId", "extid-acme"), 1).await, ["stays too", "stays"]);
-    assert_eq!((world.rows(tables::MESSAGES), world.rows(tables::ERASURES)), (0, 0));
+    assert_eq!((world.rows(rows::MESSAGES), world.rows(rows::ERASURES)), (0, 0));
     assert!(matches!(world.write(Command::EraseOn(ada)).await, Reply::ErasedOn(false)));
     assert_eq!(begin(&world, ada).await, None);
-    assert_eq!(world.rows(tables::SUPPRESSED), 2);
+    assert_eq!(world.rows(rows::SUPPRESSED), 2);
 }
 
 #[tokio::test]

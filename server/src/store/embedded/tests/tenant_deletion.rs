@@ -1,6 +1,5 @@
 //! Deleting a tenant that has more than one command takes, with a crash after each of them.
 
-use redb::ReadableTable as _;
 use svctrack_core::resources::{end_user::END_USER, ticket::TICKET};
 
 use super::*;
@@ -21,12 +20,12 @@ fn rows_of(world: &World, number: u8) -> Vec<(String, usize)> {
             || value.windows(uuid.len()).any(|part| part == uuid.as_bytes())
     };
     let snapshot = world.store.shared.snapshot().unwrap();
-    let rows = tables::ALL.iter().map(|definition| {
-        let table = snapshot.open_table(*definition).unwrap();
+    let rows = rows::ALL.iter().map(|definition| {
+        let table = snapshot.open(*definition).unwrap();
         let rows = table.iter().unwrap().map(|row| row.unwrap());
         let theirs =
             rows.filter(|(key, value)| key.value().starts_with(&bytes) || names(value.value()));
-        (redb::TableHandle::name(definition).to_owned(), theirs.count())
+        (definition.name().to_owned(), theirs.count())
     });
     rows.collect()
 }

@@ -1,0 +1,37 @@
+//! How errors go from a store through the rules and back.
+
+use svctrack_core::{plan::Refusal, schema::LookupError};
+
+use super::StoreError;
+
+/// Carries a store's error through the rules, which pass it on unseen.
+pub(crate) fn in_lookup(error: impl Into<StoreError>) -> LookupError {
+    LookupError(Box::new(error.into()))
+}
+
+impl From<LookupError> for StoreError {
+    fn from(error: LookupError) -> Self {
+        match error.0.downcast::<Self>() {
+            Ok(error) => *error,
+            Err(other) => Self::Internal(other.to_string()),
+        }
+    }
+}
+
+impl From<Refusal> for StoreError {
+    fn from(refusal: Refusal) -> Self {
+        match refusal {
+            Refusal::NotFound => Self::NotFound,
+            Refusal::Invalid(issues) => Self::Invalid(issues),
+            Refusal::Conflict(issues) => Self::Conflict(issues),
+            Refusal::Lookup(error) => error.into(),
+        }
+    }
+}
+
+impl StoreError {
+    /// Whether it concerns the file as a whole, not one command.
+    pub(crate) fn is_of_the_file(&self) -> bool {
+        matches!(self, Self::Full | Self::Unavailable(_))
+    }
+}

@@ -1,0 +1,15 @@
+//! Turns that a read may take besides its own.
+
+use std::sync::Arc;
+
+use tokio::sync::{Semaphore, SemaphorePermit};
+
+/// Turns that a read may have besides its own, where there are some.
+pub(crate) struct Spare(pub(crate) Arc<Semaphore>);
+
+impl Spare {
+    /// One of them, for as long as it is held.
+    pub(crate) fn take(&self) -> Option<SemaphorePermit<'_>> {
+        self.0.try_acquire().ok()
+    }
+}

@@ -1,0 +1,67 @@
+//! The tables that there are. The layout of their keys is drawn in [`super::keys`].
+
+/// A table of the store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Table(&'static str);
+
+impl Table {
+    /// Its name, which is stored.
+    pub(crate) const fn name(self) -> &'static str {
+        self.0
+    }
+}
+
+pub(crate) const META: Table = Table("meta");
+pub(crate) const TENANTS: Table = Table("tenants");
+pub(crate) const TOKENS: Table = Table("tokens");
+pub(crate) const TOKENS_OF_TENANT: Table = Table("tokens_of_tenant");
+pub(crate) const RECORDS: Table = Table("records");
+pub(crate) const UNIQUE: Table = Table("unique");
+pub(crate) const INDEX: Table = Table("index");
+pub(crate) const ACTIVITIES: Table = Table("activities");
+pub(crate) const ENGAGEMENT: Table = Table("engagement");
+pub(crate) const ENGAGEMENT_LOG: Table = Table("engagement_log");
+pub(crate) const ENGAGEMENT_LOG_TWIN: Table = Table("engagement_log_twin");
+pub(crate) const ACTIVITY_MARKS: Table = Table("activity_marks");
+pub(crate) const ACTIVITY_SPANS: Table = Table("activity_spans");
+pub(crate) const PARKED: Table = Table("parked");
+pub(crate) const WAITING: Table = Table("waiting");
+pub(crate) const DUE: Table = Table("due");
+pub(crate) const MESSAGES: Table = Table("messages");
+pub(crate) const REPORT: Table = Table("report");
+pub(crate) const REPORT_CAUSES: Table = Table("report_causes");
+pub(crate) const CHANGES: Table = Table("changes");
+pub(crate) const ONCE: Table = Table("once");
+pub(crate) const ONCE_PLACES: Table = Table("once_places");
+pub(crate) const COUNTERS: Table = Table("counters");
+pub(crate) const SUPPRESSED: Table = Table("suppressed");
+pub(crate) const ERASURES: Table = Table("erasures");
+
+/// All of them.
+pub(crate) const ALL: [Table; 25] = [
+    META,
+    TENANTS,
+    TOKENS,
+    TOKENS_OF_TENANT,
+    RECORDS,
+    UNIQUE,
+    INDEX,
+    ACTIVITIES,
+    ENGAGEMENT,
+    ENGAGEMENT_LOG,
+    ENGAGEMENT_LOG_TWIN,
+    ACTIVITY_MARKS,
+    ACTIVITY_SPANS,
+    PARKED,
+    WAITING,
+    DUE,
+    MESSAGES,
+    REPORT,
+    REPORT_CAUSES,
+    CHANGES,
+    ONCE,
+    ONCE_PLACES,
+    COUNTERS,
+    SUPPRESSED,
+    ERASURES,
+];

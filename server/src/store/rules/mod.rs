@@ -1,0 +1,24 @@
+//! What a command does to the tables, on any engine.
+
+pub(crate) mod apply;
+pub(crate) mod command;
+pub(crate) mod counters;
+pub(crate) mod engagement;
+pub(crate) mod erasure;
+pub(crate) mod history;
+pub(crate) mod ids;
+pub(crate) mod known;
+pub(crate) mod messages;
+pub(crate) mod new_users;
+pub(crate) mod once;
+pub(crate) mod parked;
+pub(crate) mod pending;
+pub(crate) mod person;
+pub(crate) mod report;
+pub(crate) mod retention;
+pub(crate) mod spans;
+pub(crate) mod suppressed;
+pub(crate) mod tables;
+pub(crate) mod tenant_deletion;
+pub(crate) mod tenants;
+pub(crate) mod view;
