@@ -74,7 +74,7 @@ pub(crate) const ANSWER_STALL: Duration =
 
 /// Large answers that are gathered or on their way in the whole process, in bytes. A tenant has at most as much as is left
 /// to others then, so one alone half of it: eight of the largest lists that are held, or thirty that are read as they are
-/// sent.
+/// sent (D7).
 pub(crate) const ANSWER_BUDGET_BYTES: usize = 64 * 1024 * 1024;
 /// About how much of a large answer is handed to its connection at a time, in bytes, where all of it is held: each piece
 /// costs some calls of the system.
@@ -102,7 +102,7 @@ pub(crate) const SHORT_WRITE_BYTES: usize = 2 * 1024;
 
 /// Open connections in all, where the process may have that many files open.
 pub(crate) const MAX_CONNECTIONS: usize = 4_096;
-/// Open connections of one address. A proxy on the same machine speaks for many and is not counted.
+/// Open connections of one address (D6). A proxy on the same machine speaks for many and is not counted.
 pub(crate) const MAX_CONNECTIONS_PER_ADDRESS: usize = 256;
 /// Those who listen to a stream, in all: each keeps a connection for as long as it likes. Of one tenant there are at most
 /// as many as are left to others then.

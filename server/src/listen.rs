@@ -1,4 +1,4 @@
-//! Where the server listens, as people write it: `host:port`, or a port alone, which is one of this machine's
+//! Where the server listens, as people write it (D12): `host:port`, or a port alone, which is one of this machine's
 //! loopback address. Names are resolved when the server starts.
 
 use std::{

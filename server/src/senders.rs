@@ -1,5 +1,6 @@
 //! Senders of events without a token: they need only the UUID of a tenant, which every visitor of its pages knows. Their
-//! events have a daily limit of their own, for the tenant and for each address: one address can use at most half of it.
+//! events have a daily limit of their own, for the tenant and for each address: one address can use at most half of it
+//! (D5).
 //!
 //! It is counted in memory, from midnight to midnight in UTC. A restart begins anew; nobody outside can cause one.
 

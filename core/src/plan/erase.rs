@@ -1,4 +1,4 @@
-//! Erasing a person: by what they are known, where they are named, and what of their tickets stays.
+//! Erasing a person (D2): by what they are known, where they are named, and what of their tickets stays.
 //!
 //! A store removes what it keeps of them piece by piece; what names them is decided here.
 

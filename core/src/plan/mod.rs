@@ -45,7 +45,7 @@ use crate::{
 pub struct Ctx {
     /// The moment of the command.
     pub now: Timestamp,
-    /// The time by which ages are judged: `now`, unless the caller does not trust the clock.
+    /// The time by which ages are judged: `now`, unless the caller does not trust the clock (D9).
     pub settled: Timestamp,
     /// Where new ids come from.
     pub ids: IdSequence,

@@ -1,4 +1,5 @@
-//! A store as it would be after changes that were planned and not made: what a dry run plans its next item against.
+//! A store as it would be after changes that were planned and not made: what a dry run plans its next item against
+//! (D11).
 
 use std::collections::BTreeSet;
 

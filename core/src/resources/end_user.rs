@@ -97,7 +97,7 @@ pub const KEYS: [&str; 3] = [EMAIL.name, EXTERNAL_ID.name, SOURCE_ID.name];
 /// Code of what is refused since it would bring an erased person back.
 pub const SUPPRESSED: &str = "suppressed";
 
-/// Whether a value of one of [`KEYS`] is that of a person who was erased.
+/// Whether a value of one of [`KEYS`] is that of a person who was erased (D3).
 ///
 /// # Errors
 /// When the store cannot say.

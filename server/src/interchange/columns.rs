@@ -1,5 +1,5 @@
 //! What the columns of a table of CSV are: the head of each names a property, in its own spelling or a near one, or is
-//! mapped to one.
+//! mapped to one (D10).
 
 use svctrack_core::{
     schema::{Fill, Kind, ResourceDef, Row},

@@ -1,4 +1,4 @@
-//! Examples of bodies. What a request sends works as it stands; what a response shows of records is what the
+//! Examples of bodies (D17). What a request sends works as it stands; what a response shows of records is what the
 //! rules of `core` make of it, over a store in memory.
 
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! All that is stored, of every tenant, as one file: for an operator.
+//! All that is stored, of every tenant, as one file: for an operator (D4).
 
 use std::{
     fs::File,

@@ -29,7 +29,7 @@ pub(crate) async fn home(_: &App, _: &mut Request) -> Result<Response, Error> {
         .finish())
 }
 
-/// `GET /script.json`: what a web app needs to load the script, as `svctrack script` prints it.
+/// `GET /script.json`: what a web app needs to load the script, as `svctrack script` prints it (D13).
 pub(crate) async fn script(app: &App, request: &mut Request) -> Result<Response, Error> {
     let (mut tenant, mut loads) = (None, Loads::Newest);
     for (name, text) in query_pairs(request) {

@@ -31,7 +31,7 @@ use crate::{
 
 const BULK_ERRORS: HeaderName = HeaderName::from_static("svctrack-bulk-errors");
 
-/// `POST /{resource}`.
+/// `POST /{resource}`: a create succeeds with 200, as every call does (R10).
 pub(crate) async fn create(
     app: &App,
     request: &mut Request,

@@ -43,7 +43,7 @@ function read(name, first, given, calledAt) {
   if (isTrack) {
     message.action = said;
     if (unknown[0] || extra.info != null) {
-      // Members that are no option are meant for `info`. What cannot be written as JSON is a text, which no check
+      // Members that are no option are meant for `info` (D15). What cannot be written as JSON is a text, which no check
       // lets pass.
       const moved = () => Object.fromEntries(unknown.map((name) => [name, extra[name]]));
       const json = attempt(() => JSON.stringify([extra.info ?? {}, moved()])) || '[""]';

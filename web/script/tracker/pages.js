@@ -1,4 +1,4 @@
-// Page views, if the page wants them (`pageViews`). A page is its path, and with `hash` also its route in the
+// Page views, if the page wants them (`pageViews`, D14). A page is its path, and with `hash` also its route in the
 // fragment, `#/...` or `#!/...`. Queries and other fragments are neither compared nor sent, since they may hold
 // what is private.
 

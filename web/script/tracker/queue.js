@@ -1,6 +1,6 @@
 // The messages that the server has not confirmed: in memory, and in the browser's storage as long as there
 // is some. Each has an entry of its own there, `<prefix><messageId>`. The page that is seen also sends what it
-// finds there, since the one that left it may be gone. A message that is sent twice counts once, by its id (R39).
+// finds there, since the one that left it may be gone. A message that is sent twice counts once, by its id (R39, D16).
 
 // So many messages are kept at the most, of all tabs together: the oldest go first.
 const MAX_QUEUED = 100;

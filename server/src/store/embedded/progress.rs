@@ -9,7 +9,7 @@ use std::{
 
 use tokio::time::timeout;
 
-/// How long one step of the writer may take before the disk counts as hanging. A commit takes milliseconds, and on a
+/// How long one step of the writer may take before the disk counts as hanging (D8). A commit takes milliseconds, and on a
 /// busy disk a second or two; load balancers and senders mostly wait half a minute for a response.
 const STALLED_AFTER: Duration = Duration::from_secs(10);
 /// How often those who have waited that long look whether the writer gets on.
