@@ -129,12 +129,12 @@ impl Admin {
     ///
     /// # Errors
     /// In words, when there is no store, when a server has it open, or when it is not said whose it is.
-    pub fn stopped(config: &Config, whose: Whose<'_>) -> Result<Self, String> {
+    pub async fn stopped(config: &Config, whose: Whose<'_>) -> Result<Self, String> {
         if !config.has_store() {
             return Err(format!("there is no store in `{}`", config.data.display()));
         }
         let store = open(config)?;
-        let tenant = find(&store, whose)?;
+        let tenant = find(&store, whose).await?;
         Self::over(config, store, tenant)
     }
 
@@ -149,19 +149,19 @@ impl Admin {
     ///
     /// # Errors
     /// In words, when it cannot be opened.
-    pub fn has_tenant(config: &Config, tenant: TenantId) -> Result<bool, String> {
-        open(config)?.has_tenant(tenant).map_err(|error| error.to_string())
+    pub async fn has_tenant(config: &Config, tenant: TenantId) -> Result<bool, String> {
+        open(config)?.has_tenant(tenant).await.map_err(|error| error.to_string())
     }
 
     /// The same store, for each of its tenants.
     ///
     /// # Errors
     /// In words, when it is a running server, which shows a caller one tenant alone.
-    pub fn of_each_tenant(&self) -> Result<Vec<(TenantRecord, Self)>, String> {
+    pub async fn of_each_tenant(&self) -> Result<Vec<(TenantRecord, Self)>, String> {
         let Self::Stopped(Stopped { store, endpoint, .. }) = self else {
             return Err("all tenants are reached on the store of a stopped server alone".to_owned());
         };
-        let tenants = store.tenants(usize::MAX).map_err(|error| error.to_string())?;
+        let tenants = store.tenants(usize::MAX).await.map_err(|error| error.to_string())?;
         let of = |record: TenantRecord| {
             let (store, endpoint, tenant) = (store.clone(), endpoint.clone(), record.id);
             (record, Self::Stopped(Stopped { store, endpoint, tenant }))
@@ -182,7 +182,7 @@ impl Admin {
         let store = open(config)?;
         let mut made = Vec::new();
         for tenant in tenants {
-            if store.has_tenant(tenant.id).map_err(|error| error.to_string())? {
+            if store.has_tenant(tenant.id).await.map_err(|error| error.to_string())? {
                 continue;
             }
             let token = Token::generate().map_err(|error| error.to_string())?;
@@ -312,16 +312,16 @@ fn open(config: &Config) -> Result<Arc<Embedded>, String> {
 }
 
 /// The tenant that is meant, if it is there.
-fn find(store: &Embedded, whose: Whose<'_>) -> Result<TenantId, String> {
+async fn find(store: &Embedded, whose: Whose<'_>) -> Result<TenantId, String> {
     match whose {
         Whose::Operator => Ok(Tenant::OPERATOR.id()),
         Whose::Tenant(text) => {
             let tenant = TenantId::parse(text).ok_or("a tenant must be a UUID")?;
-            let there = store.has_tenant(tenant).map_err(|error| error.to_string())?;
+            let there = store.has_tenant(tenant).await.map_err(|error| error.to_string())?;
             there.then_some(tenant).ok_or_else(|| "there is no tenant with this UUID".to_owned())
         }
         Whose::OnlyTenant => {
-            let mut tenants = store.tenants(usize::MAX).map_err(|error| error.to_string())?;
+            let mut tenants = store.tenants(usize::MAX).await.map_err(|error| error.to_string())?;
             tenants.retain(|tenant| tenant.state != TenantState::Deleting);
             match tenants.as_slice() {
                 [only] => Ok(only.id),

@@ -295,7 +295,7 @@ impl OneTenant {
     }
 
     async fn delete(&self) -> Result<(), String> {
-        let admin = self.at.admin(Whose::Operator)?;
+        let admin = self.at.admin(Whose::Operator).await?;
         let path = self.path();
         let deleted = admin.call(Method::DELETE, &path, None).await?;
         // On a stopped store nobody else would go on with it.

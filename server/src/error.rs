@@ -329,7 +329,7 @@ fn store_verdict(error: StoreError, request_id: &str) -> Verdict {
         StoreError::Stalled => verdict(
             S::SERVICE_UNAVAILABLE,
             "store_stalled",
-            "the disk does not respond, and it is not known whether this will be stored; send it again with the same \
+            "the disk does not respond; what was to be stored may still be: send it again with the same \
              `Idempotency-Key` or `messageId`, so that it is stored once",
         ),
         StoreError::Full => {

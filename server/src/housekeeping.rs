@@ -6,7 +6,6 @@ use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
 use futures_util::FutureExt as _;
 use svctrack_core::value::TenantId;
-use tokio::task::spawn_blocking;
 
 use crate::store::{
     Actor, Command, Reply, Scrub, Store, StoreError, Tenant, TenantState, panics::panic_message,
@@ -81,9 +80,7 @@ async fn sweep(store: &Arc<dyn Store>, actor: Actor) -> Result<(), StoreError> {
 /// # Errors
 /// When the tenants cannot be read.
 pub async fn round(store: &Arc<dyn Store>) -> Result<(), StoreError> {
-    let of_tenants = store.clone();
-    let tenants = spawn_blocking(move || of_tenants.tenants(usize::MAX)).await;
-    let tenants = tenants.map_err(|error| StoreError::Internal(error.to_string()))??;
+    let tenants = store.tenants(usize::MAX).await?;
     let (deleted, served): (Vec<_>, Vec<_>) =
         tenants.into_iter().partition(|tenant| tenant.state == TenantState::Deleting);
     for tenant in served {

@@ -111,5 +111,7 @@ fn serve(options: Serve, matches: &ArgMatches) -> Result<(), String> {
     }
     // Connections have threads of their own. What is done here must not block: it would hold up new ones, and a stop.
     let runtime = workers::runtime("main").map_err(|error| error.to_string())?;
-    runtime.block_on(run::run(config)).map_err(|error| error.to_string())
+    let done = runtime.block_on(run::run(config));
+    workers::end(runtime);
+    done.map_err(|error| error.to_string())
 }

@@ -4,7 +4,7 @@ use std::{
     io::{self, Write as _},
     net::{IpAddr, SocketAddr},
     sync::Arc,
-    time::{SystemTime, UNIX_EPOCH},
+    time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
 use tokio::{
@@ -89,7 +89,7 @@ pub async fn run(config: Config) -> Result<(), RunError> {
     let app = App::new(store.clone(), Arc::new(SystemClock), addresses, config.limits());
     let endpoint = router::endpoint(&app).map_err(RunError::Setting)?;
     start_first(&app, &config, &own_url).await?;
-    let _running_at = RunningAt::note(&config.data, &own_url);
+    let running_at = RunningAt::note(&config.data, &own_url);
     say(&serving(&config, &own_url))?;
     warn_of_reach(address, &config, &own_url);
     tracing::info!(listen = %address, "serving");
@@ -114,7 +114,11 @@ pub async fn run(config: Config) -> Result<(), RunError> {
     }
     housekeeping.abort();
     scrubbing.abort();
-    tokio::task::spawn_blocking(move || close(store, workers)).await.map_err(io::Error::other)?;
+    let closing = tokio::task::spawn_blocking(move || close(store, workers));
+    if !closing.await.map_err(io::Error::other)? {
+        // To remove it would wait for the disk.
+        running_at.stay();
+    }
     Ok(())
 }
 
@@ -150,17 +154,21 @@ fn serving(config: &Config, own_url: &str) -> String {
 }
 
 /// Closes the store, and waits for those who still read from it: until they have ended, its file is as a crash leaves
-/// it. A backup ends when the store is closed.
-fn close(store: Arc<Embedded>, workers: Workers) {
-    store.close();
-    if !workers.stop(STOP_TIMEOUT) {
+/// it. A backup ends when the store is closed. Says whether that came to its end; where the disk does not respond, nobody
+/// is waited for further.
+fn close(store: Arc<Embedded>, workers: Workers) -> bool {
+    let is_closed = store.close();
+    let within = if is_closed { STOP_TIMEOUT } else { Duration::ZERO };
+    let have_ended = workers.stop(within);
+    if is_closed && !have_ended {
         tracing::warn!(seconds = STOP_TIMEOUT.as_secs(), "reads did not end in time");
     }
+    is_closed && have_ended
 }
 
 /// The first start. Its token is printed as soon as it is made, since nobody can read it later.
 async fn start_first(app: &Arc<App>, config: &Config, own_url: &str) -> Result<(), RunError> {
-    if !app.store.tenants(1)?.is_empty() {
+    if !app.store.tenants(1).await?.is_empty() {
         if config.bootstrap.is_some() {
             tracing::info!("the store is filled, so the bootstrap settings change nothing");
         }
@@ -189,7 +197,7 @@ fn say(text: &str) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use std::{thread, time::Duration};
+    use std::thread;
 
     use super::*;
     use crate::{
@@ -232,7 +240,7 @@ mod tests {
             }
             thread::sleep(Duration::from_millis(100));
         });
-        close(store, workers);
+        assert!(close(store, workers));
         assert_eq!(held.strong_count(), 0);
     }
 }

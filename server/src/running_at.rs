@@ -2,7 +2,7 @@
 //! hint: after a crash it stays until the next start, so that whoever reads it asks there.
 
 use std::{
-    fs,
+    fs, mem,
     path::{Path, PathBuf},
 };
 
@@ -22,6 +22,11 @@ impl RunningAt {
             tracing::warn!(cause = %error, "commands will not find the server by its data folder");
         }
         Self(path)
+    }
+
+    /// Leaves the note behind, as a crash does.
+    pub(crate) fn stay(self) {
+        mem::forget(self);
     }
 
     /// Where the server of a data folder is reached, if it runs.

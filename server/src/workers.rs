@@ -12,7 +12,10 @@ use std::{
 
 use tokio::runtime::{Builder, Handle, Runtime};
 
-use crate::{limits::MAX_WORKERS, store::panics::quietly};
+use crate::{
+    limits::{MAX_WORKERS, STOP_STALL},
+    store::panics::quietly,
+};
 
 /// How long a thread for what blocks is kept that has nothing to do: as long as its runtime.
 const FOR_GOOD: Duration = Duration::from_secs(u32::MAX as u64);
@@ -31,6 +34,12 @@ pub fn runtime(name: &str) -> io::Result<Runtime> {
         Ok(runtime)
     });
     started.unwrap_or_else(|_| Err(io::Error::other("the system gives no further thread")))
+}
+
+/// Ends a runtime. What still blocks on its threads, as a disk that does not respond makes it, is not waited for any
+/// longer than a stop waits for a reader.
+pub fn end(runtime: Runtime) {
+    runtime.shutdown_timeout(STOP_STALL);
 }
 
 /// Some runtimes for connections.

@@ -1,5 +1,5 @@
-//! A disk that does not respond: whoever writes hears of it in time, and so does who asks how the service is. They are
-//! tried by `tests/run faults` alone: where the file is just to grow, a new snapshot waits for as long as the disk hangs.
+//! A disk that does not respond: whoever writes, or reads what is not in memory, hears of it in time, all else goes on,
+//! and so does a stop.
 
 use std::{
     env, fs, io,
@@ -7,6 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use futures_util::future::join_all;
 use hyper::{Method, StatusCode};
 use redb::StorageBackend;
 use serde_json::{Value, json};
@@ -14,7 +15,7 @@ use svctrack_server::{
     auth::Token,
     store::embedded::{
         OpenError,
-        storage::{Medium, Storage, WriteStore},
+        storage::{Medium, Storage, WriteStore, before_waiting},
     },
 };
 use svctrack_tests::{
@@ -25,24 +26,75 @@ use svctrack_tests::{
     in_process::InProcess,
     process::{PATIENCE, Server},
 };
+use tokio::{task::spawn_blocking, time::timeout};
 
 use super::device::is_possible;
 
 /// Bytes of a disk of which little is used.
 const DISK_BYTES: u64 = 64 * 1024 * 1024;
+/// Bytes of a record for which the file must grow.
+const LARGE_BYTES: usize = 900 * 1024;
+/// How long a write takes to reach the disk.
+const FIRST_WITHIN: Duration = Duration::from_secs(1);
+/// How long what needs no disk may take on a machine that is busy with other work.
+const SOON: Duration = Duration::from_secs(5);
+/// How long what needs the disk may take, which is given up after ten seconds.
+const GIVEN_UP_WITHIN: Duration = Duration::from_secs(30);
+/// Readers at once, fewer than an address may have connections.
+const READERS: usize = 200;
+/// Threads that they may take: those that read what is not in memory.
+const MAX_THREADS_OF_READERS: usize = 40;
+/// Records, more than a server reads at its start.
+const RECORDS: usize = 20_000;
 
-/// A disk whose syncs do not end while it hangs.
-#[derive(Clone, Debug, Default)]
+/// What does not end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Hangs {
+    Nothing,
+    Syncs,
+    Growth,
+    Reads,
+}
+
+/// A disk that hangs when told to, until it is let go.
+#[derive(Clone, Debug)]
 struct Hanging {
     disk: Disk,
-    hangs: Arc<(Mutex<bool>, Condvar)>,
+    hangs: Arc<(Mutex<Hangs>, Condvar)>,
 }
 
 impl Hanging {
-    fn set(&self, hangs: bool) {
+    fn with_store() -> Self {
+        Self { disk: Disk::with_store(), hangs: Arc::new((Hangs::Nothing.into(), Condvar::new())) }
+    }
+
+    fn set(&self, hangs: Hangs) {
         let (state, changed) = &*self.hangs;
         *state.lock().unwrap() = hangs;
         changed.notify_all();
+    }
+
+    /// Lets it go when this is dropped, so that a test that fails ends.
+    fn until_dropped(&self) -> LetGo {
+        LetGo(self.clone())
+    }
+
+    /// Waits while such things hang.
+    fn pass(&self, kind: Hangs) {
+        let (state, changed) = &*self.hangs;
+        let hangs = *state.lock().unwrap() == kind;
+        if hangs && kind == Hangs::Reads {
+            before_waiting();
+        }
+        drop(changed.wait_while(state.lock().unwrap(), |hangs| *hangs == kind).unwrap());
+    }
+}
+
+struct LetGo(Hanging);
+
+impl Drop for LetGo {
+    fn drop(&mut self) {
+        self.0.set(Hangs::Nothing);
     }
 }
 
@@ -52,16 +104,17 @@ impl StorageBackend for Hanging {
     }
 
     fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        self.pass(Hangs::Reads);
         self.disk.read(offset, out)
     }
 
     fn set_len(&self, len: u64) -> io::Result<()> {
+        self.pass(Hangs::Growth);
         self.disk.set_len(len)
     }
 
     fn sync_data(&self) -> io::Result<()> {
-        let (state, changed) = &*self.hangs;
-        drop(changed.wait_while(state.lock().unwrap(), |hangs| *hangs).unwrap());
+        self.pass(Hangs::Syncs);
         self.disk.sync_data()
     }
 
@@ -103,10 +156,11 @@ async fn settle(client: &Client, expect: &str) {
     }
 }
 
-/// Creates a company of this name; the same call each time.
-async fn create(client: Client, name: &str) -> Answer {
+/// Creates a company of this name and of so many bytes more; the same call each time.
+async fn create(client: Client, name: &str, bytes: usize) -> Answer {
     let headers = [("content-type", "application/json"), ("idempotency-key", name)];
-    let body = json!({"name": name, "externalId": name}).to_string();
+    let custom = json!({"text": "x".repeat(bytes)});
+    let body = json!({"name": name, "externalId": name, "custom": custom}).to_string();
     client.send(Method::POST, "/companies", &headers, body).await.unwrap()
 }
 
@@ -123,40 +177,118 @@ async fn track(client: Client) -> Answer {
 
 /// What senders and a load balancer see of a disk that does not respond for a while.
 async fn check_a_hang(client: &Client, hang: impl FnOnce(), go_on: impl FnOnce()) {
-    assert_eq!(create(client.clone(), "acme").await.status, StatusCode::OK);
+    assert_eq!(create(client.clone(), "acme", 0).await.status, StatusCode::OK);
     hang();
-    let company = tokio::spawn(create(client.clone(), "globex"));
+    let company = tokio::spawn(create(client.clone(), "globex", LARGE_BYTES));
+    // After it, since an event alone may need no larger file.
+    tokio::time::sleep(FIRST_WITHIN).await;
     let event = tokio::spawn(track(client.clone()));
     settle(client, "stalled").await;
-    // What is read from the last commit; a new snapshot waits where the file was just to grow.
-    assert_eq!(client.get("/products/extid-none").await.status, StatusCode::NOT_FOUND);
+    check_reads(client).await;
     for sent in [company, event] {
-        let answer = tokio::time::timeout(PATIENCE, sent).await.expect("it waits").unwrap();
-        assert_eq!(answer.status, StatusCode::SERVICE_UNAVAILABLE, "{}", answer.text());
-        assert_eq!(answer.json()["code"], "store_stalled");
-        assert!(answer.headers.contains_key("retry-after"));
+        let answer = timeout(PATIENCE, sent).await.expect("it waits").unwrap();
+        assert_is_stalled(&answer);
     }
-    let later = create(client.clone(), "later").await;
+    let later = create(client.clone(), "later", 0).await;
     assert_eq!(later.json()["code"], "store_unavailable");
     settle(client, "stalled").await;
     go_on();
     settle(client, "ok").await;
-    assert_eq!(create(client.clone(), "globex").await.status, StatusCode::OK);
+    assert_eq!(create(client.clone(), "globex", LARGE_BYTES).await.status, StatusCode::OK);
     assert_eq!(track(client.clone()).await.status, StatusCode::OK);
-    let companies = client.get("/companies?select=name&sort=name").await.json();
-    let names: Vec<&Value> = companies.as_array().unwrap().iter().map(|c| &c["name"]).collect();
-    assert_eq!(names, ["acme", "globex"]);
+    assert_eq!(names(client).await, ["acme", "globex"]);
     assert_eq!(client.actions().await, ["Login"]);
+}
+
+/// What is in memory is read from the last commit, by however many.
+async fn check_reads(client: &Client) {
+    let read = async {
+        assert_eq!(client.get("/companies/extid-acme").await.status, StatusCode::OK);
+        assert_eq!(client.get("/products/extid-none").await.status, StatusCode::NOT_FOUND);
+        assert_eq!(client.get("/tokens").await.status, StatusCode::OK);
+        assert_eq!(names(client).await, ["acme"]);
+        let answers = join_all((0..READERS).map(|_| client.get("/companies/extid-acme"))).await;
+        assert!(answers.iter().all(|answer| answer.status == StatusCode::OK));
+    };
+    timeout(SOON, read).await.expect("reads wait");
+}
+
+async fn names(client: &Client) -> Vec<String> {
+    let companies = client.get("/companies?select=name&sort=name").await.json();
+    let companies: &Vec<Value> = companies.as_array().unwrap();
+    companies.iter().map(|company| company["name"].as_str().unwrap().to_owned()).collect()
+}
+
+fn assert_is_stalled(answer: &Answer) {
+    assert_eq!(answer.status, StatusCode::SERVICE_UNAVAILABLE, "{}", answer.text());
+    assert_eq!(answer.json()["code"], "store_stalled");
+    assert!(answer.headers.contains_key("retry-after"));
+}
+
+/// A server on a disk that hangs.
+async fn check_in_process(hangs: Hangs) {
+    let hanging = Hanging::with_store();
+    let server = InProcess::with_medium(Box::new(hanging.clone())).await;
+    let _let_go = hanging.until_dropped();
+    check_a_hang(&server.client, || hanging.set(hangs), || hanging.set(Hangs::Nothing)).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_sync_that_hangs_is_told_to_those_who_wait_and_what_they_send_again_is_stored_once() {
-    if env::var_os("SVCTRACK_FAULTS").is_none() {
-        return;
-    }
-    let hanging = Hanging { disk: Disk::with_store(), ..Hanging::default() };
+    check_in_process(Hangs::Syncs).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_that_does_not_grow_since_the_disk_hangs_keeps_nobody_from_reading() {
+    check_in_process(Hangs::Growth).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn reads_that_hang_are_given_up_take_few_threads_and_leave_health_alone() {
+    let hanging = Hanging::with_store();
+    let server = InProcess::with_medium_and_cache(Box::new(hanging.clone()), 0).await;
+    let _let_go = hanging.until_dropped();
+    let (client, unused) = (&server.client, &server.operator);
+    assert_eq!(create(client.clone(), "acme", 0).await.status, StatusCode::OK);
+    assert_eq!(client.get("/companies/extid-acme").await.status, StatusCode::OK);
+    let threads = threads();
+    hanging.set(Hangs::Reads);
+    let paths = ["/companies/extid-acme", "/companies", "/companies?sort=name", "/tokens"];
+    let of_all = (0..READERS).zip(paths.into_iter().cycle());
+    let mut waiting: Vec<_> =
+        of_all.map(|(_, path)| read(client.clone(), path.to_owned())).collect();
+    waiting.push(read(unused.clone(), "/tenants".to_owned()));
+    let answers = tokio::spawn(join_all(waiting));
+    settle(client, "stalled").await;
+    assert!(self::threads() < threads + MAX_THREADS_OF_READERS, "{}", self::threads());
+    let answers = timeout(GIVEN_UP_WITHIN, answers).await.expect("reads wait").unwrap();
+    answers.iter().for_each(assert_is_stalled);
+    hanging.set(Hangs::Nothing);
+    settle(client, "ok").await;
+    assert_eq!(names(client).await, ["acme"]);
+}
+
+async fn read(client: Client, path: String) -> Answer {
+    client.get(&path).await
+}
+
+/// The threads of this process.
+fn threads() -> usize {
+    fs::read_dir("/proc/self/task").unwrap().count()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stop_does_not_wait_for_a_disk_that_hangs() {
+    let hanging = Hanging::with_store();
     let server = InProcess::with_medium(Box::new(hanging.clone())).await;
-    check_a_hang(&server.client, || hanging.set(true), || hanging.set(false)).await;
+    let _let_go = hanging.until_dropped();
+    hanging.set(Hangs::Syncs);
+    let sent = tokio::spawn(create(server.client.clone(), "acme", 0));
+    settle(&server.client, "stalled").await;
+    let store = server.store.clone();
+    let closed = timeout(GIVEN_UP_WITHIN, spawn_blocking(move || store.close())).await;
+    assert!(!closed.expect("the stop waits").unwrap());
+    assert_is_stalled(&sent.await.unwrap());
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -171,4 +303,67 @@ async fn a_disk_that_is_frozen_is_told_to_those_who_wait_and_comes_back() {
     check_a_hang(&server.client, || device.stop(), || device.go_on()).await;
     server.stop().await;
     println!("a disk was frozen and came back: nothing lost");
+}
+
+/// Creates many companies: `c0`, `c1` and so on.
+async fn fill(client: &Client) {
+    let json = [("content-type", "application/json")];
+    for first in (0..RECORDS).step_by(1_000) {
+        let company = |number| json!({"externalId": format!("c{number}"), "name": "x"});
+        let companies = Value::Array((first..first + 1_000).map(company).collect());
+        let answer = client.send(Method::PUT, "/companies", &json, companies.to_string()).await;
+        assert_eq!(answer.unwrap().status, StatusCode::OK);
+    }
+}
+
+/// Waits until a process has ended, also where the system still waits for the disk before it says so.
+async fn until_ended(process: u32) {
+    let started = Instant::now();
+    let state = || fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+    while !state().rsplit_once(") ").is_none_or(|(_, state)| state.starts_with('Z')) {
+        assert!(started.elapsed() < PATIENCE, "it does not end");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_whose_disk_is_frozen_gives_up_reads_of_it_and_stops() {
+    if env::var_os("SVCTRACK_FAULTS").is_none() || !is_possible(DEVICE_TOOLS) {
+        return;
+    }
+    let (device, token) = (Device::new(DISK_BYTES, Journal::Kept), Token::generate().unwrap());
+    let data = device.folder().join("data");
+    fs::create_dir_all(&data).unwrap();
+    let server = Server::start(&data, &token).await;
+    fill(&server.client).await;
+    server.stop().await;
+    let log = tempfile::NamedTempFile::new().unwrap();
+    let server = Server::start_with_log(&data, &token, &[], log.reopen().unwrap()).await;
+    let client = server.client.clone();
+    assert_eq!(create(client.clone(), "acme", 0).await.status, StatusCode::OK);
+    device.forget(&data.join("svctrack.redb"));
+    device.stop();
+    let reads = (0..READERS).map(|number| {
+        read(client.clone(), format!("/companies/extid-c{}", number * (RECORDS / READERS)))
+    });
+    let answers = tokio::spawn(join_all(reads));
+    settle(&client, "stalled").await;
+    let answers = timeout(GIVEN_UP_WITHIN, answers).await.expect("reads wait").unwrap();
+    let stalled = answers.iter().filter(|answer| answer.status != StatusCode::OK);
+    assert!(stalled.inspect(|answer| assert_is_stalled(answer)).count() > 0);
+    timeout(SOON, client.get("/companies/extid-acme")).await.expect("reads wait");
+    let sent = tokio::spawn(async move {
+        let _ = client.post("/companies", &json!({"name": "globex"})).await;
+    });
+    server.signal("TERM");
+    until_ended(server.id()).await;
+    assert!(fs::read_to_string(log.path()).unwrap().contains("the disk does not respond"));
+    device.go_on();
+    assert_eq!(server.wait().await, Some(0));
+    sent.await.unwrap();
+    let server = Server::start(&data, &token).await;
+    assert_eq!(server.client.get("/companies/extid-c97").await.status, StatusCode::OK);
+    assert_eq!(server.client.get("/companies/extid-acme").await.status, StatusCode::OK);
+    server.stop().await;
+    println!("a server on a frozen disk stopped: nothing lost");
 }

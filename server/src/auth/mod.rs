@@ -97,7 +97,7 @@ impl Caller {
 ///
 /// # Errors
 /// [`Error::Unauthorized`] with the reason when there is none, or none that counts; [`Error::TenantSuspended`].
-pub(crate) fn authenticate(app: &App, request: &Request) -> Result<Caller, Error> {
+pub(crate) async fn authenticate(app: &App, request: &Request) -> Result<Caller, Error> {
     if let Some(ByFile(tenant)) = request.extensions().get() {
         let tenant = Tenant::assume_authorized(*tenant);
         let mut scopes = vec!["*".to_owned()];
@@ -111,7 +111,7 @@ pub(crate) fn authenticate(app: &App, request: &Request) -> Result<Caller, Error
     let sent_as = header.to_str().unwrap_or_default();
     let sent = token_in(sent_as).ok_or(Error::Unauthorized("token_missing"))?;
     let token = Token::parse(&sent).ok_or(Error::Unauthorized("token_malformed"))?;
-    let known = app.store.token(token.id())?.filter(|known| known.record.is_of(token.digest()));
+    let known = app.store.token(token.id()).await?.filter(|known| known.record.is_of(token.digest()));
     let known = known.ok_or(Error::Unauthorized("token_unknown"))?;
     if user_of_basic(sent_as).is_some() {
         refuse_form(request)?;
@@ -152,14 +152,15 @@ fn user_of_basic(header: &str) -> Option<String> {
 ///
 /// # Errors
 /// [`Error::TenantNotFound`] when there is no such tenant, [`Error::TrackingSuspended`].
-pub(crate) fn sender_in_path(app: &App, request: &Request) -> Result<Sender, Error> {
+pub(crate) async fn sender_in_path(app: &App, request: &Request) -> Result<Sender, Error> {
     let id = request.raw_path_param("tenant").and_then(TenantId::parse);
-    sender(app, request, id.ok_or(Error::TenantNotFound)?)?.ok_or(Error::TenantNotFound)
+    let sender = sender(app, request, id.ok_or(Error::TenantNotFound)?).await?;
+    sender.ok_or(Error::TenantNotFound)
 }
 
 /// Who sends events of a tenant; none where there is no such tenant.
-fn sender(app: &App, request: &Request, tenant: TenantId) -> Result<Option<Sender>, Error> {
-    let Some(known) = app.store.known_tenant(tenant)? else { return Ok(None) };
+async fn sender(app: &App, request: &Request, tenant: TenantId) -> Result<Option<Sender>, Error> {
+    let Some(known) = app.store.known_tenant(tenant).await? else { return Ok(None) };
     if known.is_suspended {
         return Err(Error::TrackingSuspended);
     }
@@ -172,24 +173,24 @@ fn sender(app: &App, request: &Request, tenant: TenantId) -> Result<Option<Sende
 ///
 /// # Errors
 /// [`Error::TenantUnauthorized`] when there is no such tenant; [`Error::TrackingSuspended`].
-pub(crate) fn sender_of_basic(app: &App, request: &Request) -> Result<Option<Sender>, Error> {
+pub(crate) async fn sender_of_basic(app: &App, request: &Request) -> Result<Option<Sender>, Error> {
     let header = request.headers().get(AUTHORIZATION).and_then(|header| header.to_str().ok());
     let id = header.and_then(user_of_basic).and_then(|user| TenantId::parse(&user));
     let Some(id) = id else { return Ok(None) };
-    sender(app, request, id)?.ok_or(Error::TenantUnauthorized).map(Some)
+    sender(app, request, id).await?.ok_or(Error::TenantUnauthorized).map(Some)
 }
 
 /// Who sends an SDK's call: the UUID of its tenant is the write key in the body (R47).
 ///
 /// # Errors
 /// [`Error::TenantUnauthorized`] when it is absent, or there is no such tenant; [`Error::TrackingSuspended`].
-pub(crate) fn sender_of_write_key(
+pub(crate) async fn sender_of_write_key(
     app: &App,
     request: &Request,
     key: Option<&str>,
 ) -> Result<Sender, Error> {
     let id = key.and_then(TenantId::parse).ok_or(Error::TenantUnauthorized)?;
-    sender(app, request, id)?.ok_or(Error::TenantUnauthorized)
+    sender(app, request, id).await?.ok_or(Error::TenantUnauthorized)
 }
 
 #[cfg(test)]

@@ -41,7 +41,7 @@ impl Backup {
         let folder = if self.to.is_dir() { &self.to } else { folder_of(&self.to) };
         let unfinished = Unfinished::in_folder(folder).map_err(|error| words(&error))?;
         let mut file = unfinished.file().map_err(|error| words(&error))?;
-        let admin = self.at.admin(Whose::Operator)?;
+        let admin = self.at.admin(Whose::Operator).await?;
         admin.send(Method::GET, "/backup", Bytes::new()).await?.save_to(&mut file).await?;
         // What broke off on its way here has no manifest, and gets no name.
         file.rewind().map_err(|error| words(&error))?;

@@ -71,7 +71,7 @@ impl Script {
         let loads = if self.pinned { Loads::ThisVersion } else { Loads::Newest };
         let (server, tenant) = (self.server.as_deref(), self.tenant);
         let Some((server, said)) = of_running(&config, server, tenant, loads).await? else {
-            self.check_in_store(&config)?;
+            self.check_in_store(&config).await?;
             return Ok(to_json(&config.addresses(&config.listen.own_url()), tenant, loads));
         };
         let AddressSettings { public_url, script_path, tracking_prefix, .. } = &self.addresses;
@@ -95,7 +95,7 @@ impl Script {
     }
 
     /// Says that no server was asked, and looks for the tenant in the store of a stopped one.
-    fn check_in_store(&self, config: &Config) -> Result<(), String> {
+    async fn check_in_store(&self, config: &Config) -> Result<(), String> {
         let guess = "no running server was found, so these are the settings of flags, environment and svctrack.toml; \
                      --server URL asks the one at that address";
         let folder = config.data.display();
@@ -104,7 +104,7 @@ impl Script {
                 "; whether there is such a tenant was not checked".to_owned()
             }
             None => String::new(),
-            Some(tenant) => match Admin::has_tenant(config, tenant) {
+            Some(tenant) => match Admin::has_tenant(config, tenant).await {
                 Ok(true) => String::new(),
                 Ok(false) => {
                     return Err(format!(

@@ -46,12 +46,12 @@ struct OfTenants {
 }
 
 impl OfTenants {
-    fn admin(&self) -> Result<Admin, String> {
-        self.at.admin(if self.all_tenants {
-            Whose::Operator
-        } else {
-            Whose::of(self.tenant.as_deref())
-        })
+    async fn admin(&self) -> Result<Admin, String> {
+        let whose = match self.all_tenants {
+            true => Whose::Operator,
+            false => Whose::of(self.tenant.as_deref()),
+        };
+        self.at.admin(whose).await
     }
 }
 
@@ -77,12 +77,12 @@ pub(crate) struct Export {
 impl Export {
     pub(crate) async fn run(self) -> Result<(), String> {
         let defs = named(&self.resources)?;
-        let admin = self.of.admin()?;
+        let admin = self.of.admin().await?;
         if !self.of.all_tenants {
             let told = self.tenant(&admin, &defs, &self.to).await?;
             return self.of.at.show(&told, || lines_of(&told));
         }
-        let tenants = admin.of_each_tenant()?;
+        let tenants = admin.of_each_tenant().await?;
         let mut told = Map::new();
         for (tenant, admin) in &tenants {
             let id = tenant.id.to_string();
@@ -155,7 +155,7 @@ impl Import {
         let mut refused = 0;
         let told = match self.of.all_tenants {
             true => self.each_tenant(&mut refused).await?,
-            false => self.from(&self.of.admin()?, &self.from, &mut refused).await?,
+            false => self.from(&self.of.admin().await?, &self.from, &mut refused).await?,
         };
         self.of.at.show(&told, || lines_of(&told))?;
         Ok(if refused == 0 { ExitCode::SUCCESS } else { ExitCode::from(REFUSED) })
@@ -167,7 +167,7 @@ impl Import {
             tell(&format!("the first token of {tenant}, shown only this once: {}", token.reveal()));
         }
         let mut told = Map::new();
-        for (tenant, admin) in admin.of_each_tenant()? {
+        for (tenant, admin) in admin.of_each_tenant().await? {
             let id = tenant.id.to_string();
             let folder = self.from.join(&id);
             if folder.exists() {

@@ -12,7 +12,7 @@ use crate::{app::App, error::Error};
 
 /// `GET /activities`: newest stored first.
 pub(crate) async fn list(app: &App, request: &mut Request) -> Result<Response, Error> {
-    let caller = authorise(app, request, "activities:read")?;
+    let caller = authorise(app, request, "activities:read").await?;
     let read = ActivityQuery::parse(&query_pairs(request)).map_err(Error::BadRequest)?;
     let ignored = Strictness::of(request).check_list(&read)?;
     let select = read.query.select.clone();

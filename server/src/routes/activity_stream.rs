@@ -39,7 +39,7 @@ const TOO_SLOW: &str = "event: dropped\ndata: {\"reason\":\"too slow\"}\n\n";
 
 /// `GET /activities/stream`: from now on, or from `Last-Event-ID` (or `after`).
 pub(crate) async fn listen(app: &Arc<App>, request: &mut Request) -> Result<Response, Error> {
-    let caller = authorise(app, request, "activities:read")?;
+    let caller = authorise(app, request, "activities:read").await?;
     let mut read = ActivityQuery::parse(&query_pairs(request)).map_err(Error::BadRequest)?;
     let ignored = Strictness::of(request).check_list(&read)?;
     if read.query.order != ActivityOrder::NewestStored {
@@ -116,7 +116,7 @@ impl Listener {
         sleep(BETWEEN_READS.saturating_sub(handed_over.elapsed())).await;
         let deadline = Instant::now() + HEARTBEAT;
         loop {
-            if *self.stopping.borrow() || !self.may_still_listen() {
+            if *self.stopping.borrow() || !self.may_still_listen().await {
                 return None;
             }
             self.commits.mark_unchanged();
@@ -157,10 +157,10 @@ impl Listener {
     }
 
     /// Whether the token has not been revoked and has not expired meanwhile, and its tenant is served.
-    fn may_still_listen(&self) -> bool {
+    async fn may_still_listen(&self) -> bool {
         let Some(token) = &self.token else { return true };
         let now = self.app.clock.now();
-        let known = self.app.store.token(token).ok().flatten();
+        let known = self.app.store.token(token).await.ok().flatten();
         known.is_some_and(|token| {
             !token.tenant.is_suspended && token.record.expires_at.is_none_or(|end| end > now)
         })

@@ -25,7 +25,7 @@ const PIECE_BYTES: u64 = 256 * 1024;
 /// `GET /backup`: it is whole on disk before the first byte is sent, so that a slow caller holds a file, and
 /// no moment of the store.
 pub(crate) async fn download(app: &App, request: &mut Request) -> Result<Response, Error> {
-    authorise(app, request, OPERATOR)?;
+    authorise(app, request, OPERATOR).await?;
     let turn = app.downloads.clone().try_acquire_owned();
     let turn = turn.map_err(|_| Error::Store(StoreError::Busy))?;
     let (mut file, manifest) = app.store.back_up(BackupFile::Unnamed).await?;

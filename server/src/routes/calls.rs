@@ -89,7 +89,7 @@ async fn take(
     response: Response,
 ) -> Result<Response, Error> {
     let received_at = app.clock.now();
-    let named = sender_of_basic(app, request)?;
+    let named = sender_of_basic(app, request).await?;
     // Before it is known who sends it, a body is read that is not large.
     let max = if named.is_some() { MAX_BODY_BYTES } else { MAX_UNNAMED_BODY_BYTES };
     let body = app.bodies.read(request, named.map(|sender| sender.tenant.id()), max).await?;
@@ -103,7 +103,7 @@ async fn take(
         None => {
             let envelope = envelope.as_ref().and_then(|envelope| envelope.as_ref().ok());
             let key = envelope.and_then(|envelope| envelope.members.text(WRITE_KEY));
-            sender_of_write_key(app, request, key.as_deref())?
+            sender_of_write_key(app, request, key.as_deref()).await?
         }
     };
     let envelope = envelope.transpose()?;

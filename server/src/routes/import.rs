@@ -89,7 +89,7 @@ pub(crate) async fn import(
     request: &mut Request,
     def: &'static ResourceDef,
 ) -> Result<Response, Error> {
-    let (caller, access) = authorise_upsert(app, request, def)?;
+    let (caller, access) = authorise_upsert(app, request, def).await?;
     let asked = Asked::of(request)?;
     once::refuse(request, "rows are found by their keys")?;
     let turns = if asked.is_dry_run { &app.dry_runs } else { &app.imports };

@@ -21,7 +21,7 @@ use crate::{
 
 /// `GET /integrationissues`: newest entries first.
 pub(crate) async fn list(app: &App, request: &mut Request) -> Result<Response, Error> {
-    let caller = authorise(app, request, "reports:read")?;
+    let caller = authorise(app, request, "reports:read").await?;
     let read = ReportQuery::parse(&query_pairs(request)).map_err(Error::BadRequest)?;
     let ignored = Strictness::of(request).check_list(&read)?;
     let select = read.query.select.clone();
@@ -33,7 +33,7 @@ pub(crate) async fn list(app: &App, request: &mut Request) -> Result<Response, E
 
 /// `DELETE /integrationissues/{id}`: what is not there is deleted zero times (R15).
 pub(crate) async fn delete(app: &App, request: &mut Request) -> Result<Response, Error> {
-    let caller = authorise(app, request, "admin")?;
+    let caller = authorise(app, request, "admin").await?;
     let command = Command::DeleteEntry(id_in_path(request)?);
     match app.store.write(caller.into(), command).await? {
         Reply::EntryDeleted(there) => Ok(deleted_count(usize::from(there))),
@@ -43,7 +43,7 @@ pub(crate) async fn delete(app: &App, request: &mut Request) -> Result<Response,
 
 /// `POST /integrationissues/{id}/replay`: the first of them at once, the others after it.
 pub(crate) async fn replay(app: &App, request: &mut Request) -> Result<Response, Error> {
-    let caller = authorise(app, request, "admin")?;
+    let caller = authorise(app, request, "admin").await?;
     let command = Command::ReplayEntry(id_in_path(request)?);
     match app.store.write(caller.into(), command).await? {
         Reply::WentOn(count) => Ok(json(format!(r#"{{"replayed":{count}}}"#))),

@@ -18,7 +18,7 @@ pub(crate) const LIMITS: ListLimits = ListLimits { default: 50_000, max: 50_000 
 
 /// `GET /leancompanies`: `externalId`, `sourceId` and `status` can stand several times.
 pub(crate) async fn list(app: &App, request: &mut Request) -> Result<Response, Error> {
-    let caller = authorise(app, request, "companies:read")?;
+    let caller = authorise(app, request, "companies:read").await?;
     let read = ListQuery::parse_within(&COMPANY, LIMITS, &query_pairs(request));
     let read = read.map_err(Error::BadRequest)?;
     let ignored = Strictness::of(request).check_list(&read)?;

@@ -36,8 +36,8 @@ pub(crate) async fn script(app: &App, request: &mut Request) -> Result<Response,
         match (name.as_str(), text.as_str()) {
             ("tenant", text) => {
                 let id = TenantId::parse(text).ok_or(Error::TenantNotFound)?;
-                tenant =
-                    Some(app.store.has_tenant(id)?.then_some(id).ok_or(Error::TenantNotFound)?);
+                let is_there = app.store.has_tenant(id).await?;
+                tenant = Some(is_there.then_some(id).ok_or(Error::TenantNotFound)?);
             }
             ("pinned", "true") => loads = Loads::ThisVersion,
             ("pinned", "false") => loads = Loads::Newest,
@@ -54,14 +54,14 @@ pub(crate) async fn script(app: &App, request: &mut Request) -> Result<Response,
 }
 
 /// `GET /openapi.json`: the description of this API.
-pub(crate) fn openapi(app: &App, describe: Describe) -> Result<Response, Error> {
-    let text = app.description.of(only_tenant(app)?, &app.addresses, describe);
+pub(crate) async fn openapi(app: &App, describe: Describe) -> Result<Response, Error> {
+    let text = app.description.of(only_tenant(app).await?, &app.addresses, describe);
     Ok(json_body(text.into()))
 }
 
 /// The tenant, where there is just one.
-fn only_tenant(app: &App) -> Result<Option<TenantId>, Error> {
-    Ok(match app.store.tenants(2)?.as_slice() {
+async fn only_tenant(app: &App) -> Result<Option<TenantId>, Error> {
+    Ok(match app.store.tenants(2).await?.as_slice() {
         [only] => Some(only.id),
         _ => None,
     })
@@ -72,10 +72,10 @@ pub(crate) async fn demo(app: &App, request: &mut Request) -> Result<Response, E
     let asked = query_pairs(request).into_iter().find(|(name, _)| name == "tenant");
     let tenant = match &asked {
         Some((_, text)) => match TenantId::parse(text) {
-            Some(id) => app.store.has_tenant(id)?.then_some(id),
+            Some(id) => app.store.has_tenant(id).await?.then_some(id),
             None => None,
         },
-        None => only_tenant(app)?,
+        None => only_tenant(app).await?,
     };
     let tenant = tenant.map(|tenant| tenant.to_string());
     let shown = match (&tenant, asked) {

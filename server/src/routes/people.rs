@@ -36,7 +36,7 @@ const PIECE_BYTES: usize = 4 * 1024 * 1024;
 
 /// `GET /endusers/{id}/export`: one object, written piece by piece as it is read.
 pub(crate) async fn export(app: &Arc<App>, request: &mut Request) -> Result<Response, Error> {
-    let caller = authenticate(app, request)?;
+    let caller = authenticate(app, request).await?;
     EXPORT_SCOPES.iter().try_for_each(|scope| caller.require(scope))?;
     let reference = reference_in_path(request)?;
     let found = app.store.record(&caller.tenant, &END_USER, &reference).await?;
@@ -184,7 +184,7 @@ fn unexpected(reply: &Reply) -> Error {
 
 /// `POST /endusers/unsuppress`: lets keys of erased people in again.
 pub(crate) async fn unsuppress(app: &App, request: &mut Request) -> Result<Response, Error> {
-    let caller = authorise(app, request, "admin")?;
+    let caller = authorise(app, request, "admin").await?;
     let (sent, _room) = read_body(app, request, &caller).await?;
     let (keys, ignored) = end_user::read_keys(&sent).map_err(Error::Invalid)?;
     Strictness::of(request).check_properties(&ignored)?;

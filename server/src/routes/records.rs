@@ -37,7 +37,7 @@ pub(crate) async fn create(
     request: &mut Request,
     def: &'static ResourceDef,
 ) -> Result<Response, Error> {
-    let caller = authorise_for(app, request, def, "create")?;
+    let caller = authorise_for(app, request, def, "create").await?;
     let (sent, body) = read_record(app, request, &caller, def).await?;
     let once = Once::begin(app, request, &caller, || hash_of(&body.bytes))?;
     let shaped = shape::check_create(def, &sent).map_err(Error::Invalid)?;
@@ -57,7 +57,7 @@ pub(crate) async fn read(
     request: &mut Request,
     def: &'static ResourceDef,
 ) -> Result<Response, Error> {
-    let caller = authorise_for(app, request, def, "read")?;
+    let caller = authorise_for(app, request, def, "read").await?;
     let answer = found(app, &caller, def, &reference_in_path(request)?).await?;
     read_version(app, request, &caller.tenant, answer)
 }
@@ -79,7 +79,7 @@ pub(crate) async fn update(
     request: &mut Request,
     def: &'static ResourceDef,
 ) -> Result<Response, Error> {
-    let caller = authorise_for(app, request, def, "update")?;
+    let caller = authorise_for(app, request, def, "update").await?;
     let reference = reference_in_path(request)?;
     let (answer, ignored) = changed(app, request, caller, def, reference).await?;
     let mut response = versioned(request, answer);
@@ -112,7 +112,7 @@ pub(crate) async fn delete(
     request: &mut Request,
     def: &'static ResourceDef,
 ) -> Result<Response, Error> {
-    let caller = authorise_for(app, request, def, "delete")?;
+    let caller = authorise_for(app, request, def, "delete").await?;
     let reference = reference_in_path(request)?;
     if *def == END_USER && only_flag(request, "erase")? {
         return people::erase(app, request, caller, reference).await;
@@ -136,7 +136,7 @@ pub(crate) async fn upsert(
     request: &mut Request,
     def: &'static ResourceDef,
 ) -> Result<Response, Error> {
-    let (caller, access) = authorise_upsert(app, request, def)?;
+    let (caller, access) = authorise_upsert(app, request, def).await?;
     require_json(request)?;
     let body = app.bodies.read(request, Some(caller.tenant.id()), MAX_BULK_BYTES).await?;
     // A large body takes a while to read; meanwhile others are served.
@@ -166,12 +166,12 @@ pub(crate) async fn upsert(
 }
 
 /// Who upserts, and what they may do.
-pub(super) fn authorise_upsert(
+pub(super) async fn authorise_upsert(
     app: &App,
     request: &Request,
     def: &ResourceDef,
 ) -> Result<(Caller, Access), Error> {
-    let caller = authenticate(app, request)?;
+    let caller = authenticate(app, request).await?;
     let access = access_of(&caller, def)?;
     Ok((caller, access))
 }
@@ -205,7 +205,7 @@ pub(crate) async fn list(
     request: &mut Request,
     def: &'static ResourceDef,
 ) -> Result<Response, Error> {
-    let caller = authorise_for(app, request, def, "read")?;
+    let caller = authorise_for(app, request, def, "read").await?;
     let read = ListQuery::parse(def, &query_pairs(request)).map_err(Error::BadRequest)?;
     let ignored = Strictness::of(request).check_list(&read)?;
     let select = read.query.select.clone();

@@ -18,20 +18,20 @@ use crate::{
 ///
 /// # Errors
 /// Those of [`authenticate`], and [`Error::Forbidden`].
-pub(super) fn authorise(app: &App, request: &Request, scope: &str) -> Result<Caller, Error> {
-    let caller = authenticate(app, request)?;
+pub(super) async fn authorise(app: &App, request: &Request, scope: &str) -> Result<Caller, Error> {
+    let caller = authenticate(app, request).await?;
     caller.require(scope)?;
     Ok(caller)
 }
 
 /// The same, for what is done to a resource.
-pub(super) fn authorise_for(
+pub(super) async fn authorise_for(
     app: &App,
     request: &Request,
     def: &ResourceDef,
     action: &str,
 ) -> Result<Caller, Error> {
-    authorise(app, request, &format!("{}:{action}", def.path))
+    authorise(app, request, &format!("{}:{action}", def.path)).await
 }
 
 /// A part of the path, percent-decoded once; none when it is not UTF-8.

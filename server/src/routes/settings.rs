@@ -20,25 +20,26 @@ use crate::{
 
 /// `GET /settings`.
 pub(crate) async fn read(app: &App, request: &mut Request) -> Result<Response, Error> {
-    let caller = authorise(app, request, "admin")?;
+    let caller = authorise(app, request, "admin").await?;
     let answer = found(app, &caller, &SETTINGS, &RecordRef::Id(SETTINGS_ID)).await?;
-    Ok(versioned(request, with_tenant(app, &caller.tenant, answer)?))
+    Ok(versioned(request, with_tenant(app, &caller.tenant, answer).await?))
 }
 
 /// `PUT /settings`, and `PATCH`, which is the same.
 pub(crate) async fn update(app: &App, request: &mut Request) -> Result<Response, Error> {
-    let caller = authorise(app, request, "admin")?;
+    let caller = authorise(app, request, "admin").await?;
     let tenant = caller.tenant;
     let settings = RecordRef::Id(SETTINGS_ID);
     let (answer, ignored) = changed(app, request, caller, &SETTINGS, settings).await?;
-    let mut response = versioned(request, with_tenant(app, &tenant, answer)?);
+    let mut response = versioned(request, with_tenant(app, &tenant, answer).await?);
     name_ignored(&mut response, &ignored);
     Ok(response)
 }
 
 /// The settings with what is stored of their tenant; a new name is another `ETag`.
-fn with_tenant(app: &App, tenant: &Tenant, answer: Answer) -> Result<Answer, Error> {
-    let name = app.store.tenant(tenant.id())?.map(|tenant| tenant.name).unwrap_or_default();
+async fn with_tenant(app: &App, tenant: &Tenant, answer: Answer) -> Result<Answer, Error> {
+    let stored = app.store.tenant(tenant.id()).await?;
+    let name = stored.map(|tenant| tenant.name).unwrap_or_default();
     let mut settings = Document::parse(answer.text.as_bytes())?;
     settings.set(TENANT_ID.name, Json::string(&tenant.id().to_string()));
     settings.set(TENANT_NAME.name, Json::string(&name));

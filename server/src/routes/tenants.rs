@@ -24,7 +24,7 @@ use crate::{
 
 /// `POST /tenants`: the answer is the only place where the tenant's first token ever shows.
 pub(crate) async fn create(app: &App, request: &mut Request) -> Result<Response, Error> {
-    let caller = authorise(app, request, OPERATOR)?;
+    let caller = authorise(app, request, OPERATOR).await?;
     once::refuse(request, once::HOLDS_SECRET)?;
     let (sent, _room) = read_body(app, request, &caller).await?;
     let ignored = unknown_members(&sent, NewTenant::MEMBERS);
@@ -66,22 +66,22 @@ fn shown(tenant: &TenantRecord) -> Document {
 
 /// `GET /tenants`.
 pub(crate) async fn list(app: &App, request: &mut Request) -> Result<Response, Error> {
-    authorise(app, request, OPERATOR)?;
-    let tenants = app.store.tenants(usize::MAX)?;
+    authorise(app, request, OPERATOR).await?;
+    let tenants = app.store.tenants(usize::MAX).await?;
     let answers = tenants.iter().map(shown).collect();
     answer_all(request, &TENANT, answers)
 }
 
 /// `GET /tenants/{id}`; of one that is being deleted, how far that has come.
 pub(crate) async fn read(app: &App, request: &mut Request) -> Result<Response, Error> {
-    authorise(app, request, OPERATOR)?;
-    let tenant = app.store.tenant(id_in_path(request)?)?;
+    authorise(app, request, OPERATOR).await?;
+    let tenant = app.store.tenant(id_in_path(request)?).await?;
     Ok(json(shown(&tenant.ok_or(Error::TenantNotFound)?).to_text()))
 }
 
 /// `PUT /tenants/{id}`, and `PATCH`, which is the same: another name, suspended or resumed.
 pub(crate) async fn update(app: &App, request: &mut Request) -> Result<Response, Error> {
-    let caller = authorise(app, request, OPERATOR)?;
+    let caller = authorise(app, request, OPERATOR).await?;
     let (sent, _room) = read_body(app, request, &caller).await?;
     let id = id_in_path(request)?;
     let known = [TenantChange::MEMBERS, TenantChange::ANSWERED].concat();
@@ -97,7 +97,7 @@ pub(crate) async fn update(app: &App, request: &mut Request) -> Result<Response,
 /// `DELETE /tenants/{id}`: from the next request on it is not there. What is stored of it is removed while
 /// others are served.
 pub(crate) async fn delete(app: &App, request: &mut Request) -> Result<Response, Error> {
-    let caller = authorise(app, request, OPERATOR)?;
+    let caller = authorise(app, request, OPERATOR).await?;
     let id = id_in_path(request)?;
     let response = changed(app.store.write(caller.into(), Command::DeleteTenant(id)).await?)?;
     // A task of its own: it goes on when the caller has gone.

@@ -23,7 +23,7 @@ use crate::{
 
 /// `POST /tokens`: the answer is the only place where the token ever shows.
 pub(crate) async fn create(app: &App, request: &mut Request) -> Result<Response, Error> {
-    let caller = authorise(app, request, "admin")?;
+    let caller = authorise(app, request, "admin").await?;
     once::refuse(request, once::HOLDS_SECRET)?;
     let (sent, _room) = read_body(app, request, &caller).await?;
     let ignored = unknown_members(&sent, NewToken::MEMBERS);
@@ -44,7 +44,7 @@ pub(crate) async fn create(app: &App, request: &mut Request) -> Result<Response,
 /// `POST /tokens/{id}/rotate`: the successor may do what the old token may, so only who holds all of that may ask
 /// for it (R44).
 pub(crate) async fn rotate(app: &App, request: &mut Request) -> Result<Response, Error> {
-    let caller = authorise(app, request, "admin")?;
+    let caller = authorise(app, request, "admin").await?;
     once::refuse(request, once::HOLDS_SECRET)?;
     let (sent, _room) = read_body(app, request, &caller).await?;
     let id = path_part(request, "id").unwrap_or_default().to_owned();
@@ -52,7 +52,7 @@ pub(crate) async fn rotate(app: &App, request: &mut Request) -> Result<Response,
     Strictness::of(request).check_properties(&ignored)?;
     let now = app.clock.now();
     let rotation = Rotation::read(&sent, caller.issuer(), now).map_err(Error::Invalid)?;
-    let known = app.store.token(&id)?;
+    let known = app.store.token(&id).await?;
     let old = known.filter(|known| known.record.tenant == caller.tenant.id());
     let old = old.ok_or(StoreError::NotFound)?;
     if let Some(scope) = first_not_held(caller.scopes(), &old.record.scopes) {
@@ -112,8 +112,8 @@ pub(super) fn shown_once(kept: &TokenRecord, token: &Token) -> Document {
 
 /// `GET /tokens`: what is kept of each, never the token itself.
 pub(crate) async fn list(app: &App, request: &mut Request) -> Result<Response, Error> {
-    let caller = authorise(app, request, "admin")?;
-    let tokens = app.store.tokens(&caller.tenant)?;
+    let caller = authorise(app, request, "admin").await?;
+    let tokens = app.store.tokens(&caller.tenant).await?;
     let answers = tokens.iter().map(shown).collect();
     answer_all(request, &TOKEN, answers)
 }
@@ -121,7 +121,7 @@ pub(crate) async fn list(app: &App, request: &mut Request) -> Result<Response, E
 /// `DELETE /tokens/{id}`: it counts no more from the next request on; with `cascade=true` nor does any that comes from
 /// it, also when it was revoked before.
 pub(crate) async fn revoke(app: &App, request: &mut Request) -> Result<Response, Error> {
-    let caller = authorise(app, request, "admin")?;
+    let caller = authorise(app, request, "admin").await?;
     let id = path_part(request, "id").unwrap_or_default().to_owned();
     let with = if only_flag(request, "cascade")? { Revoked::Line } else { Revoked::Alone };
     match app.store.write(caller.into(), Command::RevokeToken { id, with }).await? {

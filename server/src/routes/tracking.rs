@@ -28,7 +28,7 @@ const PREFLIGHT_SECONDS: u32 = 24 * 60 * 60;
 /// `POST /analytics/{tenant}`: `OK` means that the event is on disk (R31).
 pub(crate) async fn realtime(app: &App, request: &mut Request) -> Result<Response, Error> {
     let received_at = app.clock.now();
-    let sender = sender_in_path(app, request)?;
+    let sender = sender_in_path(app, request).await?;
     let body = app.bodies.read(request, Some(sender.tenant.id()), MAX_EVENT_BYTES).await?;
     let Taken { event, unread } = realtime::read(&body.bytes, received_at)?;
     let tracking = Tracking::of(vec![event], received_at, Route::Realtime);
@@ -38,7 +38,7 @@ pub(crate) async fn realtime(app: &App, request: &mut Request) -> Result<Respons
 /// `POST /analytics/bulk/{tenant}`: an array of rows. Bad ones stop no good ones (R31).
 pub(crate) async fn bulk(app: &App, request: &mut Request) -> Result<Response, Error> {
     let received_at = app.clock.now();
-    let sender = sender_in_path(app, request)?;
+    let sender = sender_in_path(app, request).await?;
     let body = app.bodies.read(request, Some(sender.tenant.id()), MAX_BODY_BYTES).await?;
     let strictness = Strictness::of(request);
     let reading = Reading { received_at, form: Form::Bulk, strictness };

@@ -40,8 +40,9 @@ pub enum StoreError {
     /// The store cannot take or find anything now.
     #[error("the store is not available: {0}")]
     Unavailable(String),
-    /// The disk does not respond. Whether a command is carried out is not known: it may be once it does.
-    #[error("the disk does not respond, and the outcome is not known")]
+    /// The disk does not respond. Whether a command is carried out is not known: it may be once it does. What is read
+    /// is not in memory.
+    #[error("the disk does not respond")]
     Stalled,
     /// There is no room on the disk.
     #[error("there is no room on the disk")]

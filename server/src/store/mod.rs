@@ -437,10 +437,11 @@ pub enum BackupFile {
     Unnamed,
 }
 
-/// Records, activities and tenants, kept somewhere.
+/// Records, activities and tenants, kept somewhere. What needs the disk waits for some seconds for one that does not
+/// respond, and no longer ([`StoreError::Stalled`]).
 pub trait Store: Send + Sync {
     /// Carries out a command. When this answers `Ok`, the command is on disk. It waits for as long as others are carried
-    /// out, and no longer than some seconds for a disk that does not respond ([`StoreError::Stalled`]).
+    /// out.
     fn write(&self, actor: Actor, command: Command) -> BoxFuture<'_, Result<Reply, StoreError>>;
 
     /// What would become of bodies after those before them; nothing is written.
@@ -507,37 +508,40 @@ pub trait Store: Send + Sync {
     ///
     /// # Errors
     /// When the store cannot say.
-    fn known_tenant(&self, tenant: TenantId) -> Result<Option<KnownTenant>, StoreError>;
+    fn known_tenant(
+        &self,
+        tenant: TenantId,
+    ) -> BoxFuture<'_, Result<Option<KnownTenant>, StoreError>>;
 
     /// A tenant, also one that is being deleted.
     ///
     /// # Errors
     /// When the store cannot say.
-    fn tenant(&self, tenant: TenantId) -> Result<Option<TenantRecord>, StoreError>;
+    fn tenant(&self, tenant: TenantId) -> BoxFuture<'_, Result<Option<TenantRecord>, StoreError>>;
 
     /// Whether there is such a tenant, and it is not being deleted.
     ///
     /// # Errors
     /// When the store cannot say.
-    fn has_tenant(&self, tenant: TenantId) -> Result<bool, StoreError>;
+    fn has_tenant(&self, tenant: TenantId) -> BoxFuture<'_, Result<bool, StoreError>>;
 
     /// The tenants, at most `limit`, in the order of their UUIDs.
     ///
     /// # Errors
     /// When the store cannot say.
-    fn tenants(&self, limit: usize) -> Result<Vec<TenantRecord>, StoreError>;
+    fn tenants(&self, limit: usize) -> BoxFuture<'_, Result<Vec<TenantRecord>, StoreError>>;
 
     /// What is known of a token.
     ///
     /// # Errors
     /// When the store cannot say.
-    fn token(&self, id: &str) -> Result<Option<Arc<KnownToken>>, StoreError>;
+    fn token(&self, id: &str) -> BoxFuture<'_, Result<Option<Arc<KnownToken>>, StoreError>>;
 
     /// The tokens of a tenant, in the order of their ids.
     ///
     /// # Errors
     /// When the store cannot say.
-    fn tokens(&self, tenant: &Tenant) -> Result<Vec<TokenRecord>, StoreError>;
+    fn tokens(&self, tenant: &Tenant) -> BoxFuture<'_, Result<Vec<TokenRecord>, StoreError>>;
 
     /// Notes that a token was used; it is written along with another commit (R43).
     fn token_used(&self, token: &TokenRecord, now: Timestamp);
@@ -551,6 +555,7 @@ pub trait Store: Send + Sync {
     /// Writes all that is stored at one moment into a file, as a backup that is whole on disk when this answers.
     fn back_up(&self, to: BackupFile) -> BoxFuture<'_, Result<(File, Manifest), StoreError>>;
 
-    /// Finishes what is queued and stops. Later commands are refused.
-    fn close(&self);
+    /// Finishes what is queued and stops; later commands are rejected. Says whether that came to its end: it does not
+    /// where the disk does not respond.
+    fn close(&self) -> bool;
 }

@@ -65,7 +65,7 @@ impl Step {
 }
 
 /// The times of a store.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Times {
     /// The newest time that is stored.
     stored: Timestamp,

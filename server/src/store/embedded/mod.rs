@@ -2,6 +2,7 @@
 
 mod append_table;
 mod archive;
+mod at_once;
 mod backup;
 mod batch;
 mod blocks;
@@ -66,13 +67,11 @@ use self::{
     batch::Pace,
     moment::{Latest, Moment},
     opened::Opened,
-    progress::Progress,
     queue::{Job, Queues},
     replays::Replays,
     shared::{Recovery, Shared},
     snapshot::RedbSnapshot,
     storage::{EVERYTHING, FileMedium, Medium},
-    tables::RecordTables,
     token_uses::TokenUses,
     turns::Turns,
     writer::{Kept, Writer},
@@ -96,9 +95,16 @@ const FILE_NAME: &str = "svctrack.redb";
 const MAX_READS: usize = 3;
 /// Of one tenant: less than all, so that another one never waits for what it asks for.
 const MAX_READS_OF_TENANT: usize = 2;
+/// How many point reads wait for the disk at once, and of one tenant: as many as most disks serve side by side.
+const MAX_POINT_READS: usize = 16;
+const MAX_POINT_READS_OF_TENANT: usize = 12;
+
+/// The embedded store.
 pub struct Embedded {
     shared: Arc<Shared>,
     writer: Mutex<Option<JoinHandle<()>>>,
+    /// Point reads of what is not in memory.
+    points: Turns,
     /// Reads of a limited number of rows.
     short: Arc<Turns>,
     /// Reads that may look at all rows of a tenant, for which no short one waits.
@@ -147,8 +153,9 @@ impl Embedded {
         clock: Arc<dyn Clock>,
     ) -> Result<Self, OpenError> {
         open::try_out(&*medium)?;
+        let progress = Arc::default();
         let open = || {
-            let opened = Opened::to_write(&*medium, cache_bytes)?;
+            let opened = Opened::to_write(&*medium, &progress, cache_bytes)?;
             let ids = damage::contained_open(|| Ok(open::load_ids(opened.database()?)?))?;
             let reading = Reading::of(&*clock, clock.now());
             let times = || Ok(open::load_times(opened.database()?, &ids, reading)?);
@@ -179,10 +186,11 @@ impl Embedded {
             checked: Mutex::default(),
             uses: TokenUses::default(),
             commits: watch::Sender::new(0),
-            progress: Progress::default(),
+            progress,
             clock,
             times: Mutex::new(times),
         });
+        shared.show_latest();
         let mut replays = Replays::default();
         replays.mark(shared.tenants_due()?);
         let (kept, pace) = (Kept::default(), Pace::default());
@@ -191,6 +199,7 @@ impl Embedded {
         Ok(Self {
             shared,
             writer: Mutex::new(Some(thread)),
+            points: Turns::new(MAX_POINT_READS, MAX_POINT_READS_OF_TENANT),
             short: Arc::new(Turns::new(MAX_READS, MAX_READS_OF_TENANT)),
             scans: Arc::new(Turns::new(MAX_READS, MAX_READS_OF_TENANT)),
             backups: Turns::new(1, 1),
@@ -204,7 +213,27 @@ impl Embedded {
         tenant: TenantId,
         read: impl Fn(&RedbSnapshot) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
-        self.apart(turns, tenant, move |shared| shared.read(read)).await
+        self.apart(turns, tenant, move |shared| shared.read(|snapshot| read(snapshot))).await
+    }
+
+    /// Reads what ends at once, and where it does not, since the disk is needed, apart.
+    fn read_point<T: Send + 'static>(
+        &self,
+        tenant: TenantId,
+        read: impl Fn(&Moment) -> Result<T, StoreError> + Send + 'static,
+    ) -> BoxFuture<'_, Result<T, StoreError>> {
+        match self.shared.read_at_once(&read) {
+            Some(done) => std::future::ready(done).boxed(),
+            None => self.read_point_apart(tenant, read),
+        }
+    }
+
+    fn read_point_apart<T: Send + 'static>(
+        &self,
+        tenant: TenantId,
+        read: impl Fn(&Moment) -> Result<T, StoreError> + Send + 'static,
+    ) -> BoxFuture<'_, Result<T, StoreError>> {
+        self.apart(&self.points, tenant, move |shared| shared.read_point(read)).boxed()
     }
 
     /// Does what may take some time where it holds up no other request, when it is its turn.
@@ -217,26 +246,45 @@ impl Embedded {
         apart(self.shared.clone(), turns, tenant, work).await
     }
 
+    /// Waits for the writer to end; says whether it has, which it does not where the disk does not respond.
+    fn wait_for(&self, writer: JoinHandle<()>) -> bool {
+        if !self.shared.progress.wait_unless_stalled(|| writer.is_finished()) {
+            tracing::error!(
+                "the disk does not respond: the last write is left as a crash leaves it"
+            );
+            return false;
+        }
+        if writer.join().is_err() {
+            tracing::error!("the writer ended in a panic");
+        }
+        true
+    }
+
     fn turns_of(&self, is_short: bool) -> &Arc<Turns> {
         if is_short { &self.short } else { &self.scans }
     }
 }
 
-/// Does what may take some time where it holds up no other request, when it is its turn.
+/// Does what may take some time where it holds up no other request, when it is its turn. Where the disk does not respond,
+/// its turn is not over before it does.
 async fn apart<T: Send + 'static>(
     shared: Arc<Shared>,
     turns: &Turns,
     tenant: TenantId,
     work: impl FnOnce(&Shared) -> Result<T, StoreError> + Send + 'static,
 ) -> Result<T, StoreError> {
-    let stopped = |error: &dyn std::error::Error| StoreError::Internal(error.to_string());
-    let turn = turns.take(tenant).await.map_err(|error| stopped(&error))?;
-    let done = tokio::task::spawn_blocking(move || {
-        let done = work(&shared);
-        drop(turn);
-        done
-    });
-    done.await.map_err(|error| stopped(&error))?
+    let progress = shared.progress.clone();
+    let done = async {
+        let stopped = |error: &dyn std::error::Error| StoreError::Internal(error.to_string());
+        let turn = turns.take(tenant).await.map_err(|error| stopped(&error))?;
+        let done = tokio::task::spawn_blocking(move || {
+            let done = work(&shared);
+            drop(turn);
+            done
+        });
+        done.await.map_err(|error| stopped(&error))?
+    };
+    progress.unless_stalled(done).await.ok_or(StoreError::Stalled)?
 }
 
 /// What is damaged is the record that was asked for, where nothing else is known.
@@ -284,18 +332,21 @@ impl Store for Embedded {
         reference: &RecordRef,
     ) -> BoxFuture<'_, Result<Option<Answer>, StoreError>> {
         let (tenant, now) = (tenant.id(), self.shared.clock.now());
-        if def.looks_at_many {
-            let (reference, asked) = (reference.clone(), reference.clone());
-            let read = move |snapshot: &RedbSnapshot| {
-                let tables = RecordTables::open(snapshot)?;
-                read::record(&tables, tenant, def, &reference, now)
-            };
-            let found = self.read_apart(&self.short, tenant, read);
-            return found.map_err(move |error| about(error, &asked)).boxed();
+        if !def.looks_at_many {
+            let read = |moment: &Moment| read::record(&moment.tables, tenant, def, reference, now);
+            if let Some(found) = self.shared.read_at_once(read) {
+                let found = found.map_err(|error| about(error, reference));
+                return std::future::ready(found).boxed();
+            }
         }
-        let read = |moment: &Moment| read::record(&moment.tables, tenant, def, reference, now);
-        let found = self.shared.read_point(read).map_err(|error| about(error, reference));
-        std::future::ready(found).boxed()
+        let (reference, asked) = (reference.clone(), reference.clone());
+        let read =
+            move |moment: &Moment| read::record(&moment.tables, tenant, def, &reference, now);
+        let found = match def.looks_at_many {
+            true => self.apart(&self.short, tenant, |shared| shared.read_point(read)).boxed(),
+            false => self.read_point_apart(tenant, read),
+        };
+        found.map_err(move |error| about(error, &asked)).boxed()
     }
 
     fn list(
@@ -312,7 +363,7 @@ impl Store for Embedded {
         async move {
             let wanted = asked.clone();
             let read = move |shared: &Shared| {
-                shared.read_kept(|moment| {
+                shared.read(|moment| {
                     let (page, ids) = list::list(&**moment, &wanted, &spare)?;
                     Ok((page, ids, moment.clone()))
                 })
@@ -379,30 +430,42 @@ impl Store for Embedded {
         self.read_apart(&self.short, tenant, read).boxed()
     }
 
-    fn has_tenant(&self, tenant: TenantId) -> Result<bool, StoreError> {
-        Ok(self.known_tenant(tenant)?.is_some())
+    fn has_tenant(&self, tenant: TenantId) -> BoxFuture<'_, Result<bool, StoreError>> {
+        self.known_tenant(tenant).map_ok(|known| known.is_some()).boxed()
     }
 
-    fn known_tenant(&self, tenant: TenantId) -> Result<Option<KnownTenant>, StoreError> {
-        self.shared.read_point(|moment| moment.known_tenant(tenant))
+    fn known_tenant(
+        &self,
+        tenant: TenantId,
+    ) -> BoxFuture<'_, Result<Option<KnownTenant>, StoreError>> {
+        self.read_point(tenant, move |moment| moment.known_tenant(tenant))
     }
 
-    fn tenant(&self, tenant: TenantId) -> Result<Option<TenantRecord>, StoreError> {
-        self.shared.read_point(|moment| moment.tenant(tenant))
+    fn tenant(&self, tenant: TenantId) -> BoxFuture<'_, Result<Option<TenantRecord>, StoreError>> {
+        self.read_point(tenant, move |moment| moment.tenant(tenant))
     }
 
-    fn tenants(&self, limit: usize) -> Result<Vec<TenantRecord>, StoreError> {
-        self.shared.read(|snapshot| tenants::list(snapshot, limit))
+    fn tenants(&self, limit: usize) -> BoxFuture<'_, Result<Vec<TenantRecord>, StoreError>> {
+        let read = move |snapshot: &Snapshot| tenants::list(snapshot, limit);
+        self.read_apart(&self.short, Tenant::OPERATOR.id(), read).boxed()
     }
 
-    fn token(&self, id: &str) -> Result<Option<Arc<KnownToken>>, StoreError> {
-        self.shared.read_point(|moment| moment.token(id))
+    fn token(&self, id: &str) -> BoxFuture<'_, Result<Option<Arc<KnownToken>>, StoreError>> {
+        if let Some(found) = self.shared.read_at_once(|moment| moment.token(id)) {
+            return std::future::ready(found).boxed();
+        }
+        let id = id.to_owned();
+        self.read_point_apart(Tenant::OPERATOR.id(), move |moment| moment.token(&id))
     }
 
-    fn tokens(&self, tenant: &Tenant) -> Result<Vec<TokenRecord>, StoreError> {
-        let mut tokens = self.shared.read(|snapshot| tenants::tokens(snapshot, tenant.id()))?;
-        self.shared.uses.show(&mut tokens);
-        Ok(tokens)
+    fn tokens(&self, tenant: &Tenant) -> BoxFuture<'_, Result<Vec<TokenRecord>, StoreError>> {
+        let tenant = tenant.id();
+        let read = move |snapshot: &Snapshot| tenants::tokens(snapshot, tenant);
+        let shown = |mut tokens: Vec<TokenRecord>| {
+            self.shared.uses.show(&mut tokens);
+            tokens
+        };
+        self.read_apart(&self.short, tenant, read).map_ok(shown).boxed()
     }
 
     fn token_used(&self, token: &TokenRecord, now: Timestamp) {
@@ -450,14 +513,13 @@ impl Store for Embedded {
         self.apart(&self.backups, Tenant::OPERATOR.id(), work).boxed()
     }
 
-    fn close(&self) {
+    fn close(&self) -> bool {
         self.shared.queues.close();
         let writer = self.writer.lock().take();
-        if writer.is_some_and(|writer| writer.join().is_err()) {
-            tracing::error!("the writer ended in a panic");
-        }
-        self.shared.latest.forget();
+        let has_ended = writer.is_none_or(|writer| self.wait_for(writer));
+        self.shared.latest.show(None);
         self.shared.set_health(Health::Stopped);
+        has_ended
     }
 }
 

@@ -1,9 +1,7 @@
-//! What point reads see: one snapshot with its tables open, shared by all of them until the next commit,
-//! since to take one costs more than to read a record from it.
-//!
-//! It is for reads that end at once. A list takes a snapshot of its own, which nobody else waits for.
+//! What reads see: the snapshot of the last commit, shared by all of them until the next one, and for point reads
+//! with its tables open, since to open them costs more than to read a record.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{collections::BTreeMap, mem, sync::Arc};
 
 use parking_lot::Mutex;
 use svctrack_core::value::TenantId;
@@ -15,7 +13,7 @@ use super::{
 use crate::store::{
     KnownTenant, KnownToken, StoreError, TenantRecord, TenantState,
     reads::read,
-    rows::{Snapshot, TENANTS, TOKENS},
+    rows::{RedbSnapshot, TENANTS, TOKENS},
     rules::tenants,
 };
 
@@ -99,37 +97,52 @@ impl<K: ToOwned<Owned: Ord> + Ord + ?Sized, V: Clone> ReadOnce<K, V> {
     }
 }
 
-/// The moment that is shared, and how often one has been let go.
+/// The snapshot of the last commit, and the moment over it.
 #[derive(Default)]
-pub(super) struct Latest(Mutex<(u64, Option<Arc<Moment>>)>);
+struct Shown {
+    snapshot: Option<Arc<RedbSnapshot>>,
+    /// None until somebody asks for it.
+    moment: Option<Arc<Moment>>,
+}
+
+/// What reads see. The writer takes the snapshot, since redb lets nobody take one while it makes a file larger, for as
+/// long as the disk needs.
+#[derive(Default)]
+pub(super) struct Latest(Mutex<Shown>);
 
 impl Latest {
-    /// The store as it is now; `snapshot` is taken when none is shared.
+    /// The store as it is now; `take` takes a snapshot where none is shared.
+    pub(super) fn snapshot(
+        &self,
+        take: impl FnOnce() -> Result<RedbSnapshot, StoreError>,
+    ) -> Result<Arc<RedbSnapshot>, StoreError> {
+        let shared = self.0.lock().snapshot.clone();
+        shared.map_or_else(|| take().map(Arc::new), Ok)
+    }
+
+    /// The same, with its tables open.
     pub(super) fn moment(
         &self,
-        snapshot: impl FnOnce() -> Result<RedbSnapshot, StoreError>,
+        take: impl FnOnce() -> Result<RedbSnapshot, StoreError>,
     ) -> Result<Arc<Moment>, StoreError> {
-        let forgotten = {
-            let shared = self.0.lock();
-            if let Some(moment) = &shared.1 {
-                return Ok(moment.clone());
-            }
-            shared.0
-        };
-        let moment = Arc::new(Moment::of(&snapshot()?)?);
-        let mut shared = self.0.lock();
-        // What was taken before a commit must not stay behind it.
-        if shared.0 == forgotten {
-            shared.1 = Some(moment.clone());
+        if let Some(moment) = &self.0.lock().moment {
+            return Ok(moment.clone());
+        }
+        let snapshot = self.snapshot(take)?;
+        let moment = Arc::new(Moment::of(&snapshot)?);
+        let mut shown = self.0.lock();
+        // What was opened before a commit must not stay behind it.
+        if shown.snapshot.as_ref().is_some_and(|shared| Arc::ptr_eq(shared, &snapshot)) {
+            shown.moment = Some(moment.clone());
         }
         Ok(moment)
     }
 
-    /// Lets it go, since the store has changed or its file is closed.
-    pub(super) fn forget(&self) {
-        let mut shared = self.0.lock();
-        shared.0 += 1;
-        shared.1 = None;
+    /// Has reads see this, since the store has changed; each a snapshot of its own where it is none.
+    pub(super) fn show(&self, snapshot: Option<RedbSnapshot>) {
+        let shown = Shown { snapshot: snapshot.map(Arc::new), moment: None };
+        let before = mem::replace(&mut *self.0.lock(), shown);
+        drop(before);
     }
 }
 
@@ -144,22 +157,25 @@ mod tests {
     };
 
     #[test]
-    fn a_moment_is_shared_until_it_is_forgotten_and_one_of_before_does_not_stay() {
+    fn a_moment_is_shared_until_another_snapshot_is_and_one_of_before_does_not_stay() {
         let database = Database::builder().create_with_backend(InMemoryBackend::new()).unwrap();
         let writing = database.begin_write().unwrap();
         drop(WriteTables::open(&writing, Known::default(), &mut RowsAtHand::default()).unwrap());
         writing.commit().unwrap();
+        let take = || RedbSnapshot::of(database.begin_read().unwrap(), Arc::default());
         let latest = Latest::default();
-        let take = || Ok(RedbSnapshot::of(database.begin_read()?, Arc::default()));
+        let moment = || latest.moment(|| Ok(take())).unwrap();
+        assert!(!Arc::ptr_eq(&moment(), &moment()));
+        latest.show(Some(take()));
+        let first = moment();
+        assert!(Arc::ptr_eq(&moment(), &first));
+        latest.show(Some(take()));
+        assert!(!Arc::ptr_eq(&moment(), &first));
+        latest.show(None);
         let before = latest.moment(|| {
-            let snapshot = take();
-            latest.forget();
-            snapshot
+            latest.show(Some(take()));
+            Ok(take())
         });
-        let first = latest.moment(take).unwrap();
-        assert!(!Arc::ptr_eq(&before.unwrap(), &first));
-        assert!(Arc::ptr_eq(&latest.moment(take).unwrap(), &first));
-        latest.forget();
-        assert!(!Arc::ptr_eq(&latest.moment(take).unwrap(), &first));
+        assert!(!Arc::ptr_eq(&before.unwrap(), &moment()));
     }
 }

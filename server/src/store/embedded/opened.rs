@@ -3,17 +3,19 @@
 //! While the store heals ([`super::recovery`]), two databases are open over one file, and neither knows what the
 //! other writes. A database whose gate is shut reads and writes nothing more, whatever it still tries.
 
-use std::{io, sync::Arc};
+use std::{fmt, io, sync::Arc};
 
 use parking_lot::{Mutex, MutexGuard, RwLock};
 use redb::{Database, ReadableDatabase as _, StorageBackend, WriteTransaction};
 
 use super::{
+    at_once,
     blocks::At,
     damage,
     engagement::LogRead,
     failure,
     open::{self, OpenError},
+    progress::Progress,
     snapshot::RedbSnapshot,
     storage::{Medium, Storage},
     writer::begin,
@@ -34,8 +36,12 @@ impl Opened {
     ///
     /// # Errors
     /// [`OpenError`].
-    pub(super) fn to_write(medium: &dyn Medium, cache_bytes: usize) -> Result<Self, OpenError> {
-        let (gate, storage) = Gate::before(medium.open()?);
+    pub(super) fn to_write(
+        medium: &dyn Medium,
+        progress: &Arc<Progress>,
+        cache_bytes: usize,
+    ) -> Result<Self, OpenError> {
+        let (gate, storage) = Gate::before(medium.open()?, progress);
         let database = Some(open::open_to_write(storage, cache_bytes)?);
         Ok(Self { database, gate, is_to_read: false, log_read: Arc::default() })
     }
@@ -47,9 +53,10 @@ impl Opened {
     /// [`OpenError`].
     pub(super) fn to_write_beside(
         medium: &dyn Medium,
+        progress: &Arc<Progress>,
         cache_bytes: usize,
     ) -> Result<(Self, RedbSnapshot), OpenError> {
-        let opened = Self::to_write(medium, cache_bytes)?;
+        let opened = Self::to_write(medium, progress, cache_bytes)?;
         let held = opened.snapshot().inspect_err(|_| opened.shut())?;
         Ok((opened, held))
     }
@@ -60,10 +67,11 @@ impl Opened {
     /// [`OpenError`].
     pub(super) fn to_read(
         medium: &dyn Medium,
+        progress: &Arc<Progress>,
         at: At,
         cache_bytes: usize,
     ) -> Result<Self, OpenError> {
-        let (gate, storage) = Gate::before(medium.open()?);
+        let (gate, storage) = Gate::before(medium.open()?, progress);
         let database = Some(open::open_to_read(storage, at, cache_bytes)?);
         Ok(Self { database, gate, is_to_read: true, log_read: Arc::default() })
     }
@@ -128,10 +136,10 @@ struct Gate {
 }
 
 impl Gate {
-    /// A gate before storage.
-    fn before(under: Storage) -> (Self, Storage) {
-        let gate = Self::default();
-        (gate.clone(), Storage::new(Gated { under, gate }))
+    /// A gate before storage, whose disk is watched.
+    fn before(under: Storage, progress: &Arc<Progress>) -> (Self, Storage) {
+        let (gate, progress) = (Self::default(), progress.clone());
+        (gate.clone(), Storage::new(Gated { under, gate, progress }))
     }
 
     fn shut(&self) {
@@ -144,16 +152,22 @@ impl Gate {
 }
 
 /// Storage behind a gate.
-#[derive(Debug)]
 struct Gated {
     under: Storage,
     gate: Gate,
+    progress: Arc<Progress>,
+}
+
+impl fmt::Debug for Gated {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.under.fmt(f)
+    }
 }
 
 impl Gated {
     /// Goes through, and keeps the gate open meanwhile.
     fn through<T>(&self, operate: impl FnOnce(&Storage) -> io::Result<T>) -> io::Result<T> {
-        let is_shut = self.gate.is_shut.read();
+        let is_shut = at_once::lock_shared(&self.gate.is_shut);
         if *is_shut {
             return Err(io::Error::other("the file was opened again"));
         }
@@ -170,6 +184,7 @@ impl StorageBackend for Gated {
     }
 
     fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        let _step = at_once::may_wait().then(|| self.progress.begin());
         self.through(|under| under.read(offset, out))
     }
 
@@ -219,8 +234,8 @@ mod tests {
     fn what_is_read_stays_as_it_is_while_another_database_writes() {
         let folder = tempfile::tempdir().unwrap();
         let (_, medium) = store(folder.path());
-        let read = Opened::to_read(&medium, At::LastWhole, 0).unwrap();
-        let (written, held) = Opened::to_write_beside(&medium, 0).unwrap();
+        let read = Opened::to_read(&medium, &Arc::default(), At::LastWhole, 0).unwrap();
+        let (written, held) = Opened::to_write_beside(&medium, &Arc::default(), 0).unwrap();
         for number in 0..20_u8 {
             let transaction = written.begin().unwrap();
             let (key, value) = ([number], [number; 5_000]);
@@ -237,7 +252,7 @@ mod tests {
     fn a_database_to_read_alone_takes_no_writes_and_knows_that_its_file_has_failed() {
         let folder = tempfile::tempdir().unwrap();
         let (_, medium) = store(folder.path());
-        let read = Opened::to_read(&medium, At::LastWhole, 0).unwrap();
+        let read = Opened::to_read(&medium, &Arc::default(), At::LastWhole, 0).unwrap();
         assert!(read.can_be_read_apart() && read.begin().is_err());
         let snapshot = read.snapshot().unwrap();
         read.shut();
@@ -248,7 +263,7 @@ mod tests {
     fn what_failed_before_a_transaction_began_is_not_why_it_fails() {
         let folder = tempfile::tempdir().unwrap();
         let (_, medium) = store(folder.path());
-        let opened = Opened::to_write(&medium, 0).unwrap();
+        let opened = Opened::to_write(&medium, &Arc::default(), 0).unwrap();
         let cause = || opened.cause(StoreError::Unavailable("an earlier one".to_owned()));
         let fail = || *opened.gate.failed() = Some(io::ErrorKind::StorageFull.into());
         fail();
@@ -264,8 +279,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (_, medium) = store(folder.path());
         let (shut, other) = (
-            Opened::to_read(&medium, At::LastWhole, 0).unwrap(),
-            Opened::to_write(&medium, 0).unwrap(),
+            Opened::to_read(&medium, &Arc::default(), At::LastWhole, 0).unwrap(),
+            Opened::to_write(&medium, &Arc::default(), 0).unwrap(),
         );
         let (of_shut, of_other) = (shut.snapshot().unwrap(), other.snapshot().unwrap());
         shut.shut();
@@ -276,14 +291,14 @@ mod tests {
     fn a_database_that_is_shut_off_writes_nothing_more_even_when_it_is_dropped() {
         let folder = tempfile::tempdir().unwrap();
         let (path, medium) = store(folder.path());
-        let opened = Opened::to_write(&medium, 0).unwrap();
+        let opened = Opened::to_write(&medium, &Arc::default(), 0).unwrap();
         let bytes = fs::read(&path).unwrap();
         opened.shut();
         drop(opened);
         assert!(fs::read(&path).unwrap() == bytes);
-        let opened = Opened::to_write(&medium, 0).unwrap();
+        let opened = Opened::to_write(&medium, &Arc::default(), 0).unwrap();
         opened.shut();
         assert!(opened.begin().and_then(|writing| Ok(writing.commit()?)).is_err());
-        assert!(reads(&Opened::to_write(&medium, 0).unwrap().snapshot().unwrap()));
+        assert!(reads(&Opened::to_write(&medium, &Arc::default(), 0).unwrap().snapshot().unwrap()));
     }
 }

@@ -1,26 +1,31 @@
-//! Whether the writer gets on. A disk that hangs holds up the writer's thread for as long as it does; those who wait
-//! for the writer do so only while it gets on.
+//! Whether the disk responds. One that hangs holds up who reads from it or writes to it for as long as it does; those
+//! who wait for them do so only while they get on.
 
 use std::{
     pin::pin,
     sync::atomic::{AtomicBool, AtomicU64, Ordering},
+    thread,
     time::{Duration, Instant},
 };
 
 use tokio::time::timeout;
 
-/// How long one step of the writer may take before the disk counts as hanging (D8). A commit takes milliseconds, and on a
-/// busy disk a second or two; load balancers and senders mostly wait half a minute for a response.
+/// How long a step may take before the disk counts as hanging (D8). A commit takes milliseconds, and on a busy disk a second
+/// or two; load balancers and senders mostly wait half a minute for a response.
 const STALLED_AFTER: Duration = Duration::from_secs(10);
-/// How often those who have waited that long look whether the writer gets on.
+/// How often those who have waited that long look whether the disk responds.
 const LOOKS_EVERY: Duration = Duration::from_secs(1);
+/// How often a thread that stops looks whether another one has ended.
+const LOOKS_WHILE_STOPPING: Duration = Duration::from_millis(1);
+/// How many steps are watched at once: more than threads of a store read and write. What is beyond is not watched.
+const MAX_STEPS: usize = 64;
 
-/// How the writer gets on.
+/// How the disk responds to those who need it.
 pub(super) struct Progress {
     start: Instant,
-    /// When the step began that is under way, in milliseconds from the start; 0 where none is.
-    step_began: AtomicU64,
-    /// Whether it has been logged that the writer is stalled.
+    /// When each step began that is under way, in milliseconds from the start; 0 where none is.
+    began: [AtomicU64; MAX_STEPS],
+    /// Whether it has been logged that the disk does not respond.
     is_logged: AtomicBool,
 }
 
@@ -28,8 +33,26 @@ impl Default for Progress {
     fn default() -> Self {
         Self {
             start: Instant::now(),
-            step_began: AtomicU64::new(0),
+            began: [const { AtomicU64::new(0) }; MAX_STEPS],
             is_logged: AtomicBool::default(),
+        }
+    }
+}
+
+/// Something that needs the disk; it ends when this is dropped.
+pub(super) struct Step<'p> {
+    progress: &'p Progress,
+    began: Option<&'p AtomicU64>,
+}
+
+impl Drop for Step<'_> {
+    fn drop(&mut self) {
+        if let Some(began) = self.began {
+            began.store(0, Ordering::Relaxed);
+        }
+        if self.progress.is_logged.load(Ordering::Relaxed) && !self.progress.is_stalled() {
+            self.progress.is_logged.store(false, Ordering::Relaxed);
+            tracing::info!("the disk responds again");
         }
     }
 }
@@ -39,43 +62,54 @@ impl Progress {
         u64::try_from(self.start.elapsed().as_millis()).unwrap_or(u64::MAX)
     }
 
-    /// Notes that the writer begins something that needs the disk.
-    pub(super) fn begin_step(&self) {
-        self.step_began.store(self.now_ms().max(1), Ordering::Relaxed);
-    }
-
-    /// Notes that it has come to its end.
-    pub(super) fn end_step(&self) {
-        self.step_began.store(0, Ordering::Relaxed);
-        if self.is_logged.load(Ordering::Relaxed) {
-            self.is_logged.store(false, Ordering::Relaxed);
-            tracing::info!("the disk responds again");
-        }
+    /// Begins something that needs the disk.
+    pub(super) fn begin(&self) -> Step<'_> {
+        let now = self.now_ms().max(1);
+        let is_free = |began: &&AtomicU64| {
+            began.compare_exchange(0, now, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+        };
+        Step { progress: self, began: self.began.iter().find(is_free) }
     }
 
     /// Whether a step takes longer than any should.
     pub(super) fn is_stalled(&self) -> bool {
-        let began = self.step_began.load(Ordering::Relaxed);
-        let taken = || Duration::from_millis(self.now_ms().saturating_sub(began));
-        began > 0 && taken() >= STALLED_AFTER
+        let now = self.now_ms();
+        self.began.iter().any(|began| {
+            let began = began.load(Ordering::Relaxed);
+            began > 0 && Duration::from_millis(now.saturating_sub(began)) >= STALLED_AFTER
+        })
     }
 
-    /// What the writer is to answer; none when it is stalled.
-    pub(super) async fn unless_stalled<T>(&self, answered: impl Future<Output = T>) -> Option<T> {
-        let mut answered = pin!(answered);
+    /// What is waited for; none where the disk does not respond.
+    pub(super) async fn unless_stalled<T>(&self, awaited: impl Future<Output = T>) -> Option<T> {
+        let mut awaited = pin!(awaited);
         let mut within = STALLED_AFTER;
         loop {
-            if let Ok(answer) = timeout(within, &mut answered).await {
-                return Some(answer);
+            if let Ok(done) = timeout(within, &mut awaited).await {
+                return Some(done);
             }
             if self.is_stalled() {
                 if !self.is_logged.swap(true, Ordering::Relaxed) {
-                    tracing::error!("the disk does not respond: writes are rejected");
+                    tracing::error!(
+                        "the disk does not respond: writes and reads that need it are rejected"
+                    );
                 }
                 return None;
             }
             within = LOOKS_EVERY;
         }
+    }
+
+    /// Waits until something is over; says whether it is, which it is not where the disk does not respond.
+    pub(super) fn wait_unless_stalled(&self, is_over: impl Fn() -> bool) -> bool {
+        let started = Instant::now();
+        while !is_over() {
+            if started.elapsed() >= STALLED_AFTER && self.is_stalled() {
+                return false;
+            }
+            thread::sleep(LOOKS_WHILE_STOPPING);
+        }
+        true
     }
 }
 
@@ -85,27 +119,42 @@ mod tests {
 
     use super::*;
 
-    /// A progress whose step began so long ago.
-    fn begun(ago: Duration) -> Progress {
+    /// A progress that began so long ago.
+    fn started(ago: Duration) -> Progress {
         let mut progress = Progress::default();
-        progress.begin_step();
-        let ago = ago + Duration::from_millis(1);
         progress.start = progress.start.checked_sub(ago).unwrap();
+        progress
+    }
+
+    /// A progress of which a step began so long ago and is still under way.
+    fn begun(ago: Duration) -> Progress {
+        let progress = started(ago + Duration::from_millis(1));
+        progress.began[0].store(1, Ordering::Relaxed);
         progress
     }
 
     #[test]
     fn a_step_that_takes_long_is_a_stall_until_it_ends() {
-        assert!(!Progress::default().is_stalled());
+        assert!(!started(STALLED_AFTER).is_stalled());
         assert!(!begun(STALLED_AFTER / 2).is_stalled());
         let progress = begun(STALLED_AFTER);
+        drop(progress.begin());
         assert!(progress.is_stalled());
-        progress.end_step();
+        drop(Step { progress: &progress, began: progress.began.first() });
         assert!(!progress.is_stalled());
     }
 
+    #[test]
+    fn as_many_steps_are_watched_as_there_is_room_for() {
+        let progress = started(STALLED_AFTER);
+        let steps: Vec<_> = (0..=MAX_STEPS).map(|_| progress.begin()).collect();
+        assert_eq!(steps.iter().filter(|step| step.began.is_some()).count(), MAX_STEPS);
+        drop(steps);
+        assert!(progress.begin().began.is_some());
+    }
+
     #[tokio::test(start_paused = true)]
-    async fn who_waits_goes_on_while_the_writer_gets_on_and_ends_when_it_is_stalled() {
+    async fn who_waits_goes_on_while_the_disk_responds_and_ends_when_it_does_not() {
         assert_eq!(begun(STALLED_AFTER).unless_stalled(future::ready(7)).await, Some(7));
         let stalled = begun(STALLED_AFTER).unless_stalled(future::pending::<()>()).await;
         assert_eq!(stalled, None);

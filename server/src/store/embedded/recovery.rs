@@ -47,10 +47,8 @@ pub(super) fn recover(shared: &Shared, refuse: impl Fn(&StoreError)) {
     let mut pause = FIRST_PAUSE;
     let mut may_renew = true;
     let heal = || {
-        shared.progress.begin_step();
-        let healed = heal(shared);
-        shared.progress.end_step();
-        healed
+        let _step = shared.progress.begin();
+        heal(shared)
     };
     while let Err(error) = heal() {
         tracing::error!(store = shared.medium.name(), cause = %error, "the store takes no writes");
@@ -75,15 +73,16 @@ pub(super) fn recover(shared: &Shared, refuse: impl Fn(&StoreError)) {
 /// work, over the last commit whose blocks are known to be on it, which one that failed at its very end may be, and
 /// then over the last that is found there.
 fn heal(shared: &Shared) -> Result<(), OpenError> {
-    let read_apart = |at| Opened::to_read(&*shared.medium, at, CACHE_BYTES_BESIDE);
+    let (medium, progress) = (&*shared.medium, &shared.progress);
+    let read_apart = |at| Opened::to_read(medium, progress, at, CACHE_BYTES_BESIDE);
     if !shared.opened().can_be_read_apart() {
         shared.go_on_over(read_apart(At::LastOnDisk)?);
     }
-    shared.medium.try_to_write()?;
-    shared.medium.forget_cached(&[EVERYTHING])?;
+    medium.try_to_write()?;
+    medium.forget_cached(&[EVERYTHING])?;
     // From here on both are of the commit that is on disk.
     shared.go_on_over(read_apart(At::LastWhole)?);
-    let (opened, held) = Opened::to_write_beside(&*shared.medium, shared.cache_bytes)?;
+    let (opened, held) = Opened::to_write_beside(medium, progress, shared.cache_bytes)?;
     // What fails here is to write nothing more, not even when it is dropped.
     try_to_write(shared, &opened).inspect_err(|_| opened.shut()).map_err(|e| opened.cause(e))?;
     shared.go_on_over(opened);

@@ -19,6 +19,7 @@ use tokio::{
 };
 
 use super::{
+    at_once,
     backup::{self, BackupError},
     damage,
     engagement::LogLimits,
@@ -67,7 +68,7 @@ pub(super) struct Shared {
     pub(super) checked: Mutex<Option<Checked>>,
     pub(super) uses: TokenUses,
     pub(super) commits: watch::Sender<u64>,
-    pub(super) progress: Progress,
+    pub(super) progress: Arc<Progress>,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) times: Mutex<Times>,
 }
@@ -85,45 +86,57 @@ impl Shared {
         self.queues.push(job)
     }
 
-    pub(super) fn snapshot(&self) -> Result<RedbSnapshot, StoreError> {
+    /// The store as it was after the last commit.
+    pub(super) fn snapshot(&self) -> Result<Arc<RedbSnapshot>, StoreError> {
+        self.latest.snapshot(|| self.own_snapshot())
+    }
+
+    /// A snapshot that is not shared. It may have to wait for the writer.
+    fn own_snapshot(&self) -> Result<RedbSnapshot, StoreError> {
+        at_once::before_waiting();
         self.opened().snapshot()
+    }
+
+    /// Has reads see the store as it is after a commit.
+    pub(super) fn show_latest(&self) {
+        self.latest.show(self.own_snapshot().ok());
     }
 
     pub(super) fn begin(&self) -> Result<WriteTransaction, StoreError> {
         self.opened().begin()
     }
 
-    /// Reads from a snapshot of its own.
+    /// Reads from the last snapshot, which may be kept to read on from it afterwards.
     pub(super) fn read<T>(
         &self,
-        read: impl Fn(&RedbSnapshot) -> Result<T, StoreError>,
+        read: impl Fn(&Arc<RedbSnapshot>) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
         self.try_to_read(|| read(&self.snapshot()?))
     }
 
-    /// The same, of what is read on from the same moment afterwards.
-    pub(super) fn read_kept<T>(
-        &self,
-        read: impl Fn(&Arc<RedbSnapshot>) -> Result<T, StoreError>,
-    ) -> Result<T, StoreError> {
-        self.try_to_read(|| read(&Arc::new(self.snapshot()?)))
-    }
-
-    /// Reads what ends at once from the moment that is shared.
+    /// Reads a record or the like.
     pub(super) fn read_point<T>(
         &self,
         read: impl Fn(&Moment) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
-        self.try_to_read(|| read(&*self.latest.moment(|| self.snapshot())?))
+        self.try_to_read(|| read(&*self.latest.moment(|| self.own_snapshot())?))
     }
 
-    /// Reads from a snapshot of its own, and fails where the file does: what cannot be done again, or is not to
+    /// The same, where it ends at once; none where it would have to wait for the disk.
+    pub(super) fn read_at_once<T>(
+        &self,
+        read: impl Fn(&Moment) -> Result<T, StoreError>,
+    ) -> Option<Result<T, StoreError>> {
+        at_once::read(|| self.read_point(read))
+    }
+
+    /// Reads from the last snapshot, and fails where the file does: what cannot be done again, or is not to
     /// wait for the writer.
     pub(super) fn read_once<T>(
         &self,
         read: impl FnOnce(&RedbSnapshot) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
-        self.counted(damage::contained(|| read(&self.snapshot()?)))
+        self.counted(damage::contained(|| read(&*self.snapshot()?)))
     }
 
     /// Reads; again where the file was opened again meanwhile. When the file fails, the writer is asked to do so.
@@ -203,7 +216,7 @@ impl Shared {
             let mut opened = self.opened.write();
             std::mem::replace(&mut *opened, Arc::new(new))
         };
-        self.latest.forget();
+        self.show_latest();
         self.reopened.fetch_add(1, Ordering::Release);
         self.recovery.wake();
         old.shut();

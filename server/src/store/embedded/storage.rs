@@ -17,7 +17,11 @@ use std::{
 use parking_lot::{Mutex, MutexGuard};
 use redb::{StorageBackend, backends::FileBackend};
 
-use super::open::{OpenError, remove_if_there, sync_folder};
+pub use super::at_once::before_waiting;
+use super::{
+    at_once,
+    open::{OpenError, remove_if_there, sync_folder},
+};
 use crate::store::regular_file;
 
 /// Opens the bytes of a store, each time anew: at the start, and again after an error, when what was opened
@@ -255,7 +259,69 @@ impl Storage {
     }
 
     fn of_file(file: File) -> io::Result<Self> {
-        FileBackend::new(file).map(Self::new).map_err(io::Error::other)
+        let read = file.try_clone()?;
+        let under = FileBackend::new(file).map_err(io::Error::other)?;
+        Ok(Self::new(StoredFile { under, read }))
+    }
+}
+
+/// A file, of which a read that is to end at once reads what the system keeps in memory.
+#[derive(Debug)]
+struct StoredFile {
+    under: FileBackend,
+    read: File,
+}
+
+impl StoredFile {
+    /// Reads what the system keeps in memory; says whether it was that, where the system can say so.
+    #[cfg(target_os = "linux")]
+    fn read_in_memory(&self, offset: u64, out: &mut [u8]) -> Option<bool> {
+        let len = out.len();
+        let now = rustix::io::ReadWriteFlags::NOWAIT;
+        match rustix::io::preadv2(&self.read, &mut [io::IoSliceMut::new(out)], offset, now) {
+            Ok(read) => Some(read == len),
+            Err(rustix::io::Errno::AGAIN) => Some(false),
+            // A file system in memory has no other; one on a network cannot say.
+            Err(_) => None,
+        }
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn read_in_memory(&self, _offset: u64, _out: &mut [u8]) -> Option<bool> {
+        None
+    }
+}
+
+impl StorageBackend for StoredFile {
+    fn len(&self) -> io::Result<u64> {
+        self.under.len()
+    }
+
+    fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        if !at_once::may_wait() {
+            match self.read_in_memory(offset, out) {
+                Some(true) => return Ok(()),
+                Some(false) => before_waiting(),
+                None => {}
+            }
+        }
+        self.under.read(offset, out)
+    }
+
+    fn set_len(&self, len: u64) -> io::Result<()> {
+        self.under.set_len(len)
+    }
+
+    fn sync_data(&self) -> io::Result<()> {
+        self.under.sync_data()
+    }
+
+    fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
+        self.under.write(offset, data)
+    }
+
+    fn close(&self) -> io::Result<()> {
+        self.under.close()
     }
 }
 

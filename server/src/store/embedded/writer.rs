@@ -74,7 +74,7 @@ impl Kept {
     /// Looks whether the log of engagement is why what was gathered could not be written.
     fn look_at_log(&mut self, shared: &Shared) {
         let rows = self.engagement.as_mut();
-        let looked = rows.map(|rows| damage::contained(|| rows.look_at_log(&shared.snapshot()?)));
+        let looked = rows.map(|rows| damage::contained(|| rows.look_at_log(&*shared.snapshot()?)));
         if let Some(Err(error)) = looked {
             tracing::error!(cause = %error, "the log of engagement cannot be read");
         }
@@ -138,9 +138,10 @@ impl Writer {
 
     fn serve(&mut self, mut batch: Batch) {
         while !batch.jobs.is_empty() {
-            self.shared.progress.begin_step();
+            let progress = self.shared.progress.clone();
+            let step = progress.begin();
             let tried = catch_unwind(AssertUnwindSafe(|| self.transact(&mut batch)));
-            self.shared.progress.end_step();
+            drop(step);
             batch.is_open = false;
             let failed = match tried {
                 Ok(Ok(outcomes)) => {
@@ -211,7 +212,7 @@ impl Writer {
             Ok(CarriedOut { outcomes, to_replay, known, engagement }) => {
                 transaction.commit().map_err(|error| Failed::Store(error.into()))?;
                 self.replays.mark(to_replay);
-                self.shared.latest.forget();
+                self.shared.show_latest();
                 self.kept.commit(known, engagement);
                 if batch.jobs.iter().any(|job| wakes_listeners(&job.command)) {
                     self.shared.commits.send_modify(|commits| *commits += 1);
@@ -280,15 +281,19 @@ impl Writer {
 
     /// Notes the times of the store, so that a start goes on from them.
     fn store_times(&self, tables: &mut WriteTables<'_>) -> Result<(), StoreError> {
-        let mut times = self.shared.times();
-        times.store(self.stored);
+        let times = {
+            let mut times = self.shared.times();
+            times.store(self.stored);
+            *times
+        };
+        // Not under the lock: while the disk hangs, `/health` asks for it.
         open::store_times(&mut tables.meta, &times)
     }
 
     /// What is known of engagement, which is kept again when the transaction has come to its end.
     fn engagement(&mut self) -> Result<engagement::RowsAtHand, StoreError> {
         let known = self.kept.engagement.take();
-        let read = || engagement::RowsAtHand::of(&self.shared.snapshot()?, self.shared.log_limits);
+        let read = || engagement::RowsAtHand::of(&*self.shared.snapshot()?, self.shared.log_limits);
         known.map_or_else(|| damage::contained(read), Ok)
     }
 

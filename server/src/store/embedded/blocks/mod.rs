@@ -21,6 +21,7 @@ mod tests;
 
 use std::{collections::HashMap, io, ops::Range, panic};
 
+use foldhash::fast::RandomState;
 use parking_lot::{Mutex, MutexGuard};
 use redb::StorageBackend;
 
@@ -29,7 +30,7 @@ use self::{
     header::{Found, Header},
     layout::BLOCK_BYTES,
     names::Names,
-    sums::{Group, is_sound, sum_of},
+    sums::{Group, NEVER_WRITTEN, is_sound, sum_of},
 };
 use super::{open::OpenError, storage::Storage};
 use crate::store::damage::DamagedBlock;
@@ -51,7 +52,9 @@ pub(super) struct Blocks {
 #[derive(Debug)]
 struct Known {
     header: Header,
-    groups: HashMap<u64, Group>,
+    groups: HashMap<u64, Group, RandomState>,
+    /// How often groups were let go of.
+    let_go: u64,
     /// What has been written since the last sync.
     fresh: Names,
     /// What of it is being brought to disk.
@@ -89,7 +92,7 @@ impl Blocks {
         // Where the program was killed before its sync was over, sums may not be those of the blocks.
         for (block, sum) in names.sums() {
             let (group, number) = layout::group_of(block);
-            opened.known().group(&opened.under, group)?.set(number, sum);
+            opened.knowing(group)?.set(group, number, sum);
         }
         Ok(opened)
     }
@@ -97,7 +100,8 @@ impl Blocks {
     fn with(under: Storage, header: Header, named: Names) -> Self {
         let known = Known {
             header,
-            groups: HashMap::new(),
+            groups: HashMap::default(),
+            let_go: 0,
             // Their sums may not be on disk, so that the next header names them as well.
             fresh: named.clone(),
             in_writing: Names::default(),
@@ -135,9 +139,24 @@ impl Blocks {
         self.known.lock()
     }
 
+    /// What is known, with the sums of a group. They are read without the lock, since the disk may hang meanwhile.
+    fn knowing(&self, group: u64) -> io::Result<MutexGuard<'_, Known>> {
+        loop {
+            let let_go = {
+                let known = self.known();
+                if known.groups.contains_key(&group) {
+                    return Ok(known);
+                }
+                known.let_go
+            };
+            let loaded = Group::load(&self.under, group)?;
+            self.known().add(loaded, let_go);
+        }
+    }
+
     fn sum(&self, block: u64) -> io::Result<u32> {
         let (group, number) = layout::group_of(block);
-        Ok(self.known().group(&self.under, group)?.sum(number))
+        Ok(self.knowing(group)?.groups.get(&group).map_or(NEVER_WRITTEN, |group| group.sum(number)))
     }
 
     fn verify(&self, first: u64, bytes: &[u8]) -> io::Result<()> {
@@ -204,8 +223,8 @@ impl Blocks {
             for (block, bytes) in (block..).zip(part.chunks(BLOCK_BYTES)) {
                 let sum = sum_of(block, bytes);
                 let (group, number) = layout::group_of(block);
-                let mut known = self.known();
-                known.group(&self.under, group)?.set(number, sum);
+                let mut known = self.knowing(group)?;
+                known.set(group, number, sum);
                 known.fresh.add(block, sum);
             }
             (block, rest) = (block + blocks as u64, behind);
@@ -217,9 +236,11 @@ impl Blocks {
     fn cut_off(&self, from: u64) -> io::Result<()> {
         self.wait_until_unnamed(from..u64::MAX)?;
         let (last, used) = layout::group_of(from);
-        let mut known = self.known();
-        known.groups.retain(|number, _| *number <= last);
-        known.group(&self.under, last)?.cut_off(used);
+        let mut known = self.knowing(last)?;
+        known.let_go(|number, _| number > last);
+        if let Some(group) = known.groups.get_mut(&last) {
+            group.cut_off(used);
+        }
         known.fresh.cut_off(from);
         Ok(())
     }
@@ -259,15 +280,26 @@ impl Blocks {
 }
 
 impl Known {
-    fn group(&mut self, under: &Storage, number: u64) -> io::Result<&mut Group> {
-        if self.groups.len() >= MAX_KNOWN_GROUPS && !self.groups.contains_key(&number) {
-            self.groups.retain(|_, group| !group.is_settled());
+    /// Adds the sums of a group that were read when others had been let go of so often: since then these may have been
+    /// changed, written and let go of as well.
+    fn add(&mut self, loaded: Group, let_go: u64) {
+        if self.let_go != let_go {
+            return;
         }
-        match self.groups.entry(number) {
-            std::collections::hash_map::Entry::Occupied(known) => Ok(known.into_mut()),
-            std::collections::hash_map::Entry::Vacant(new) => {
-                Ok(new.insert(Group::load(under, number)?))
-            }
+        if self.groups.len() >= MAX_KNOWN_GROUPS {
+            self.let_go(|_, group| group.is_settled());
+        }
+        self.groups.entry(loaded.number()).or_insert(loaded);
+    }
+
+    fn let_go(&mut self, of: impl Fn(u64, &Group) -> bool) {
+        self.groups.retain(|number, group| !of(*number, group));
+        self.let_go += 1;
+    }
+
+    fn set(&mut self, group: u64, number: usize, sum: u32) {
+        if let Some(group) = self.groups.get_mut(&group) {
+            group.set(number, sum);
         }
     }
 

@@ -15,7 +15,7 @@ use super::{
 };
 
 /// The sum of a block that was never written: all of it is zero.
-const NEVER_WRITTEN: u32 = 0;
+pub(super) const NEVER_WRITTEN: u32 = 0;
 
 /// The sum of a block's bytes, which also says which block it is.
 pub(super) fn sum_of(block: u64, bytes: &[u8]) -> u32 {
@@ -121,6 +121,11 @@ impl Group {
             }
         }
         Ok(())
+    }
+
+    /// Its number.
+    pub(super) fn number(&self) -> u64 {
+        self.number
     }
 
     /// The sum of a block.

@@ -14,7 +14,7 @@ use svctrack_core::value::{ObjectId, TenantId, Timestamp};
 use super::log::Log;
 use crate::store::{
     StoreError,
-    embedded::{snapshot::RedbSnapshot, tables::ReadTable},
+    embedded::{at_once, snapshot::RedbSnapshot, tables::ReadTable},
     rows::{
         ENGAGEMENT, Rows as _, Snapshot as _, codec,
         engagement::{Owner, ReadEngagement, ReadRows, Row, load},
@@ -46,8 +46,7 @@ impl LogRead {
         };
         let Some(numbers) = numbers else { return Ok(Arc::default()) };
         let (first, end) = (*numbers.start(), *numbers.end() + 1);
-        // What is thrown under the lock is caught there.
-        let mut read = self.0.lock();
+        let mut read = at_once::lock(&self.0);
         if read.end > end || read.first > first {
             // A snapshot of before.
             drop(read);
@@ -57,11 +56,14 @@ impl LogRead {
         }
         if (read.first, read.end) != (first, end) {
             let (begin, is_pruned) = (first.max(read.end), read.first == first);
+            // A read that breaks off leaves no later rows to who reads at an earlier moment.
+            let mut new = LoggedRows::default();
+            add(log, begin..=end - 1, &mut new)?;
             let rows = Arc::make_mut(&mut read.rows);
             if !is_pruned {
                 rows.retain(|_, (number, _)| *number >= first);
             }
-            add(log, begin..=end - 1, rows)?;
+            rows.extend(new);
             (read.first, read.end) = (first, end);
         }
         Ok(read.rows.clone())

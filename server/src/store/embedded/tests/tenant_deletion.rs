@@ -96,14 +96,14 @@ async fn a_deletion_goes_on_after_every_crash_and_leaves_nothing() {
         let late = Command::Create { def: &COMPANY, body: company("late").into() };
         let late = world.store.write(actor.clone(), late).await;
         assert!(matches!(late, Err(StoreError::TenantNotFound)), "{late:?}");
-        assert!(!world.store.has_tenant(id).unwrap());
+        assert!(!world.store.has_tenant(id).await.unwrap());
         let swept = world.store.write(actor.clone(), Command::Sweep).await;
         assert!(matches!(swept, Ok(Reply::Swept(false))), "{swept:?}");
         world = world.reopened(|folder| {
             let found = verify(folder, CACHE_BYTES).unwrap();
             assert!(found.is_sound(), "after {steps} steps: {found:?}");
         });
-        let removed = world.store.tenant(id).unwrap().map(|tenant| tenant.rows_removed);
+        let removed = world.store.tenant(id).await.unwrap().map(|tenant| tenant.rows_removed);
         if steps > 0 && removed.is_none() {
             break;
         }

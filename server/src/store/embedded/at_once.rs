@@ -1,0 +1,97 @@
+//! Reads that end at once, on threads that serve requests. Where one would wait for the disk, or for who may wait for
+//! it, it is given up: that is thrown past redb as damage is ([`super::damage`]), and the read begins again on a thread
+//! that may wait.
+
+use std::{cell::Cell, panic};
+
+use parking_lot::{Mutex, MutexGuard, RwLock, RwLockReadGuard};
+
+thread_local! {
+    static READ: Cell<Read> = const { Cell::new(Read::MayWait) };
+}
+
+/// What is read by a thread.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Read {
+    /// Whatever time it takes.
+    MayWait,
+    /// What ends at once.
+    AtOnce,
+    /// The same, and it did not.
+    GivenUp,
+}
+
+/// What is thrown where a read is given up.
+struct WouldWait;
+
+/// Reads; none where that would have to wait.
+pub(super) fn read<T>(read: impl FnOnce() -> T) -> Option<T> {
+    /// However the read ends, the next one may wait.
+    struct Until;
+    impl Drop for Until {
+        fn drop(&mut self) {
+            READ.set(Read::MayWait);
+        }
+    }
+    READ.set(Read::AtOnce);
+    let _until = Until;
+    let done = read();
+    (READ.get() == Read::AtOnce).then_some(done)
+}
+
+/// Whether this thread may wait.
+pub(super) fn may_wait() -> bool {
+    READ.get() == Read::MayWait
+}
+
+/// What waits for the disk calls this before: a read that is to end at once is given up here.
+pub fn before_waiting() {
+    if !may_wait() {
+        READ.set(Read::GivenUp);
+        panic::resume_unwind(Box::new(WouldWait));
+    }
+}
+
+/// Locks what may be held by who waits for the disk.
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.try_lock().unwrap_or_else(|| {
+        before_waiting();
+        mutex.lock()
+    })
+}
+
+/// The same, shared with others.
+pub(super) fn lock_shared<T>(lock: &RwLock<T>) -> RwLockReadGuard<'_, T> {
+    lock.try_read().unwrap_or_else(|| {
+        before_waiting();
+        lock.read()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::{StoreError, damage};
+
+    #[test]
+    fn a_read_that_would_wait_is_given_up_and_the_next_one_may_wait() {
+        let waits = || {
+            before_waiting();
+            Ok::<_, StoreError>(7)
+        };
+        assert!(read(|| damage::contained(waits)).is_none());
+        assert!(matches!(damage::contained(waits), Ok(7)));
+        assert!(matches!(read(|| damage::contained(|| Ok(7))), Some(Ok(7))));
+    }
+
+    #[test]
+    fn a_lock_that_another_holds_is_waited_for_only_by_who_may_wait() {
+        let (mutex, shared) = (Mutex::new(7), RwLock::new(7));
+        let (held, held_alone) = (lock(&mutex), shared.write());
+        let of_mutex = || damage::contained(|| Ok(*lock(&mutex)));
+        let of_shared = || damage::contained(|| Ok(*lock_shared(&shared)));
+        assert!(read(of_mutex).is_none() && read(of_shared).is_none());
+        drop((held, held_alone));
+        assert!(matches!((read(of_mutex), read(of_shared)), (Some(Ok(7)), Some(Ok(7)))));
+    }
+}
