@@ -38,10 +38,14 @@ pub(crate) struct TooMany {
     pub(crate) wait: Duration,
 }
 
+/// What counts by keys, under a clock.
+type KeyedLimiter<C> =
+    RateLimiter<Vec<u8>, HashMapStateStore<Vec<u8>>, C, NoOpMiddleware<<C as Clock>::Instant>>;
+
 /// Counts requests by key, under one limit.
 struct Limiter<C: Clock> {
     limit: NonZeroU32,
-    keys: RateLimiter<Vec<u8>, HashMapStateStore<Vec<u8>>, C, NoOpMiddleware<C::Instant>>,
+    keys: KeyedLimiter<C>,
     counted: AtomicU32,
 }
 

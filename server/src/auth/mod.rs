@@ -111,7 +111,8 @@ pub(crate) async fn authenticate(app: &App, request: &Request) -> Result<Caller,
     let sent_as = header.to_str().unwrap_or_default();
     let sent = token_in(sent_as).ok_or(Error::Unauthorized("token_missing"))?;
     let token = Token::parse(&sent).ok_or(Error::Unauthorized("token_malformed"))?;
-    let known = app.store.token(token.id()).await?.filter(|known| known.record.is_of(token.digest()));
+    let known =
+        app.store.token(token.id()).await?.filter(|known| known.record.is_of(token.digest()));
     let known = known.ok_or(Error::Unauthorized("token_unknown"))?;
     if user_of_basic(sent_as).is_some() {
         refuse_form(request)?;

@@ -37,14 +37,14 @@ impl At {
         path: &str,
         body: Option<Value>,
     ) -> Result<Value, String> {
-        self.admin(whose)?.call(method, path, body).await
+        self.admin(whose).await?.call(method, path, body).await
     }
 
     /// Who answers the calls.
-    pub(crate) fn admin(&self, whose: Whose<'_>) -> Result<Admin, String> {
+    pub(crate) async fn admin(&self, whose: Whose<'_>) -> Result<Admin, String> {
         match (&self.server, &self.token) {
             (Some(server), Some(token)) => Ok(Admin::running(server, token)),
-            _ => Admin::stopped(&self.config()?, whose),
+            _ => Admin::stopped(&self.config()?, whose).await,
         }
     }
 

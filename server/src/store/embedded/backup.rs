@@ -77,11 +77,11 @@ fn write_table(
 ) -> Result<(), BackupError> {
     let table = ReadTable::open(snapshot, definition).map_err(StoreError::from)?;
     archive.table(definition.name()).map_err(BackupError::Write)?;
-    for (row, number) in table.iter().map_err(StoreError::from)?.zip(0_u64..) {
+    for (row, number) in table.iter()?.zip(0_u64..) {
         if number % ROWS_BETWEEN_ASKS == 0 && !goes_on() {
             return Err(BackupError::Stopped);
         }
-        let (key, value) = row.map_err(StoreError::from)?;
+        let (key, value) = row?;
         let (key, value) = (key.value(), value.value());
         check_row(&definition, key, value)?;
         archive.row(key, value).map_err(BackupError::Write)?;

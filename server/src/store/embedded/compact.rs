@@ -119,7 +119,7 @@ fn copy_table(
     definition: Table,
     look: LookAtRow<'_>,
 ) -> Result<(), StoreError> {
-    let from = ReadTable::open(&snapshot, definition)?;
+    let from = ReadTable::open(snapshot, definition)?;
     let mut to = WriteTable::open(transaction, definition)?;
     for row in from.iter()? {
         let (key, value) = row?;

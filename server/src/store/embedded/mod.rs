@@ -446,7 +446,7 @@ impl Store for Embedded {
     }
 
     fn tenants(&self, limit: usize) -> BoxFuture<'_, Result<Vec<TenantRecord>, StoreError>> {
-        let read = move |snapshot: &Snapshot| tenants::list(snapshot, limit);
+        let read = move |snapshot: &RedbSnapshot| tenants::list(snapshot, limit);
         self.read_apart(&self.short, Tenant::OPERATOR.id(), read).boxed()
     }
 
@@ -460,7 +460,7 @@ impl Store for Embedded {
 
     fn tokens(&self, tenant: &Tenant) -> BoxFuture<'_, Result<Vec<TokenRecord>, StoreError>> {
         let tenant = tenant.id();
-        let read = move |snapshot: &Snapshot| tenants::tokens(snapshot, tenant);
+        let read = move |snapshot: &RedbSnapshot| tenants::tokens(snapshot, tenant);
         let shown = |mut tokens: Vec<TokenRecord>| {
             self.shared.uses.show(&mut tokens);
             tokens

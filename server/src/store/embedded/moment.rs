@@ -13,7 +13,7 @@ use super::{
 use crate::store::{
     KnownTenant, KnownToken, StoreError, TenantRecord, TenantState,
     reads::read,
-    rows::{RedbSnapshot, TENANTS, TOKENS},
+    rows::{Snapshot, TENANTS, TOKENS},
     rules::tenants,
 };
 

@@ -176,9 +176,9 @@ pub fn initialise(storage: Storage, store_bytes: [u8; 5]) -> Result<(), OpenErro
             .map_err(StoreError::from)?;
         let first = IdSequence::new(store_bytes).next(Timestamp::MIN);
         let format = ROWS_FORMAT.to_string();
-        tables.meta.insert(META_FORMAT, format.as_bytes()).map_err(StoreError::from)?;
+        tables.meta.insert(META_FORMAT, format.as_bytes())?;
         let first = codec::seal(META_LAST_ID, first.as_bytes());
-        tables.meta.insert(META_LAST_ID, first.as_slice()).map_err(StoreError::from)?;
+        tables.meta.insert(META_LAST_ID, first.as_slice())?;
         ordered::note(&mut tables.meta)?;
     }
     transaction.commit().map_err(StoreError::from)?;
@@ -270,7 +270,7 @@ fn check_format(database: &Database) -> Result<(), OpenError> {
         Err(redb::TableError::Storage(error)) => return Err(StoreError::from(error).into()),
         table => table.map_err(|_| foreign())?,
     };
-    let found = table.get(META_FORMAT).map_err(StoreError::from)?.ok_or_else(foreign)?;
+    let found = table.get(META_FORMAT)?.ok_or_else(foreign)?;
     let found = String::from_utf8_lossy(found.value());
     let is_readable = READABLE_ROWS.iter().any(|rows| found == rows.to_string());
     is_readable.then_some(()).ok_or_else(|| OpenError::format(&found))

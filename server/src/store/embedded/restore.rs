@@ -134,7 +134,7 @@ fn fill(
             }
             Part::Row(key, value) => {
                 if let Some(table) = &mut table {
-                    table.insert(key, value).map_err(StoreError::from)?;
+                    table.insert(key, value)?;
                 }
             }
             Part::End(manifest) => return Ok(manifest),

@@ -190,7 +190,7 @@ impl Shared {
 
     /// The tenants of which parked events are marked on disk. Where the marks are damaged, they wait.
     pub(super) fn tenants_due(&self) -> Result<BTreeMap<TenantId, Tenant>, StoreError> {
-        match self.read_once(|snapshot| parked::tenants_due(snapshot)) {
+        match self.read_once(parked::tenants_due) {
             Ok(due) => Ok(due.into_iter().map(|id| (id, Tenant::assume_authorized(id))).collect()),
             Err(StoreError::Corrupted { cause, .. }) => {
                 tracing::error!(cause, "parked events wait, since their marks are damaged");

@@ -270,7 +270,7 @@ impl Writer {
         self.store_times(&mut tables).map_err(of_store)?;
         let last = codec::seal(META_LAST_ID, self.ids.to_note().as_bytes());
         let noted = tables.meta.insert(META_LAST_ID, last.as_slice()).map(drop);
-        noted.map_err(|error| of_store(error.into()))?;
+        noted.map_err(of_store)?;
         let finished = damage::contained(|| match load.is_bulk() {
             true => tables.finish_bulk(),
             false => tables.finish(),
