@@ -35,6 +35,7 @@ mod proxy;
 mod readme;
 mod responses;
 mod retention;
+mod rooms;
 mod sdks;
 mod stalled;
 mod startup;

@@ -34,6 +34,8 @@ use super::device::is_possible;
 const DISK_BYTES: u64 = 64 * 1024 * 1024;
 /// Bytes of a record for which the file must grow.
 const LARGE_BYTES: usize = 900 * 1024;
+/// Bytes of one of its texts: less than a string may have.
+const TEXT_BYTES: usize = 50 * 1024;
 /// How long a write takes to reach the disk.
 const FIRST_WITHIN: Duration = Duration::from_secs(1);
 /// How long what needs no disk may take on a machine that is busy with other work.
@@ -159,7 +161,8 @@ async fn settle(client: &Client, expect: &str) {
 /// Creates a company of this name and of so many bytes more; the same call each time.
 async fn create(client: Client, name: &str, bytes: usize) -> Answer {
     let headers = [("content-type", "application/json"), ("idempotency-key", name)];
-    let custom = json!({"text": "x".repeat(bytes)});
+    let texts: Vec<_> = (0..bytes).step_by(TEXT_BYTES).map(|_| "x".repeat(TEXT_BYTES)).collect();
+    let custom = json!({"texts": texts});
     let body = json!({"name": name, "externalId": name, "custom": custom}).to_string();
     client.send(Method::POST, "/companies", &headers, body).await.unwrap()
 }
@@ -262,7 +265,10 @@ async fn reads_that_hang_are_given_up_take_few_threads_and_leave_health_alone() 
     settle(client, "stalled").await;
     assert!(self::threads() < threads + MAX_THREADS_OF_READERS, "{}", self::threads());
     let answers = timeout(GIVEN_UP_WITHIN, answers).await.expect("reads wait").unwrap();
-    answers.iter().for_each(assert_is_stalled);
+    // What the read before has left in memory is answered.
+    let is_served = |answer: &&Answer| answer.status == StatusCode::OK;
+    assert!(answers.iter().filter(is_served).count() < paths.len());
+    answers.iter().filter(|answer| !is_served(answer)).for_each(assert_is_stalled);
     hanging.set(Hangs::Nothing);
     settle(client, "ok").await;
     assert_eq!(names(client).await, ["acme"]);

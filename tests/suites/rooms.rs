@@ -7,6 +7,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use svctrack_tests::project;
+
 /// The rooms, each with those that it may name.
 const ROOMS: [(&str, &[&str]); 5] = [
     ("contract", &[]),
@@ -20,7 +22,7 @@ const ENGINE: &str = "embedded";
 
 /// The files of the store, each with its room.
 fn files() -> BTreeMap<PathBuf, &'static str> {
-    let store = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/store");
+    let store = project().join("server/src/store");
     let mut files = BTreeMap::new();
     let mut folders = vec![store.clone()];
     while let Some(folder) = folders.pop() {
@@ -80,7 +82,11 @@ fn the_store_names_nothing_of_http_and_its_engine_alone_names_redb() {
         assert_eq!(of_http, None, "{}", path.display());
         for known in ["poem", "hyper", "clap", "governor", "redb"] {
             let is_named = words(&code).any(|word| word == known);
-            assert!(!is_named || (known == "redb" && room == ENGINE), "{}: {known}", path.display());
+            assert!(
+                !is_named || (known == "redb" && room == ENGINE),
+                "{}: {known}",
+                path.display()
+            );
         }
     }
 }
