@@ -57,6 +57,8 @@ fn public(mut item: Item, folder: &Path, private: &[String]) -> Vec<Item> {
             return rows.unwrap().into_iter().map(|row| row.0).collect();
         }
         Item::Macro(item) if is_named(&item.mac.path, private) => false,
+        // Handles that are for the files beside it alone.
+        Item::Macro(item) if item.mac.path.is_ident("handles") => false,
         Item::Macro(item) => return shown_macro(item),
         Item::Impl(item) => {
             plain(&mut item.attrs);

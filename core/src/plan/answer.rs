@@ -2,9 +2,13 @@
 
 use super::merge::STAND_INS;
 use crate::{
-    schema::{LookupError, ReadCtx, ResourceDef, Row},
-    value::Document,
+    resources,
+    schema::{AtRead, Lookup, LookupError, ReadCtx, ResourceDef, Row},
+    value::{Document, Json, ObjectId},
 };
+
+/// The row in which records that others refer to have their name.
+const NAME: &str = "name";
 
 /// The record as an answer shows it: the stored rows, then those computed at read.
 ///
@@ -32,13 +36,31 @@ pub fn answer_rows(
     let mut answer = stored.clone();
     answer.remove(STAND_INS);
     for row in def.rows.iter().filter(|row| wanted(row)) {
-        if let Some(compute) = row.computed_at_read()
-            && let Some(value) = compute(stored, ctx)?
-        {
+        let value = match row.computed_at_read() {
+            None => None,
+            Some(AtRead::Computed(compute)) => compute(stored, ctx)?,
+            Some(AtRead::NameOf(reference)) => name_of(def, reference, stored, ctx.lookup)?,
+        };
+        if let Some(value) = value {
             answer.set(row.name, value);
         }
     }
     Ok(answer)
+}
+
+/// The name of the record that the row `reference` of this one refers to, if it is there.
+fn name_of(
+    def: &ResourceDef,
+    reference: &str,
+    stored: &Document,
+    lookup: &dyn Lookup,
+) -> Result<Option<Json>, LookupError> {
+    let refers = def.row(reference).and_then(|row| row.refers);
+    let target = refers.and_then(|refers| resources::by_name(refers.resource));
+    let id = stored.text(reference).and_then(|id| ObjectId::parse(&id));
+    let (Some(target), Some(id)) = (target, id) else { return Ok(None) };
+    let record = lookup.record(target, id)?;
+    Ok(record.and_then(|record| record.value(NAME).map(|name| name.to_json())))
 }
 
 /// The text under which a record is stored, and how many bytes of it, without the brace that closes

@@ -1,6 +1,6 @@
 //! One change to what is stored, as any store can apply it.
 
-use super::Appended;
+use super::append::Appended;
 use crate::{
     schema::{Entry, ResourceDef},
     value::{Document, Members, ObjectId},

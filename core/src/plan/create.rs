@@ -1,8 +1,10 @@
 //! Create: a new record from a body.
 
 use super::{
-    Basis, Change, Ctx, Planned, Refusal,
+    change::{Basis, Change},
+    context::Ctx,
     merge::{Assembled, assemble, check_claims},
+    planned::{Planned, Refusal},
 };
 use crate::{
     schema::{Beside, Lookup, ResourceDef, index},

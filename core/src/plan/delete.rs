@@ -1,6 +1,10 @@
 //! Delete.
 
-use super::{Basis, Change, Refusal, change::version_of, merge::referrer};
+use super::{
+    change::{Basis, Change, version_of},
+    merge::referrer,
+    planned::Refusal,
+};
 use crate::{
     schema::{Lookup, ResourceDef, index},
     value::{Issue, ObjectId},

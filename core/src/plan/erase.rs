@@ -5,8 +5,11 @@
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Change, Ctx, Refusal, Wait,
+    append::Wait,
+    change::Change,
+    context::Ctx,
     merge::{fill, take_stand_ins},
+    planned::Refusal,
     update::put,
 };
 use crate::{

@@ -1,7 +1,10 @@
 //! What was sent and is not stored: members that the resource does not know, and those that may not be written and are
 //! sent with another value than the record has (R6, R49). What GET returned can be PUT back without a word.
 
-use super::{Planned, Refusal, answer_rows};
+use super::{
+    answer::answer_rows,
+    planned::{Planned, Refusal},
+};
 use crate::{
     schema::{Handling, Kind, Lookup, LookupError, ReadCtx, ResourceDef, Row, Shaped},
     value::{Document, Issue, JsonRef, Timestamp, issue::quoted},

@@ -3,7 +3,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Activity, Appended, Change, Ctx, Finding, ParkedEvent};
+use super::{
+    append::{Activity, Appended, Finding, ParkedEvent},
+    change::Change,
+    context::Ctx,
+};
 use crate::{
     schema::{Entry, Lookup, LookupError, ResourceDef},
     tracking::intake::{EventLookup, hour_of},

@@ -1,7 +1,7 @@
 //! From what was stored and what was sent to the record that will be stored (R2, R4, R5), and what
 //! its index entries claim.
 
-use super::{Ctx, Refusal};
+use super::{context::Ctx, planned::Refusal};
 use crate::{
     resources,
     schema::{
@@ -193,7 +193,7 @@ pub(super) fn fill(def: &ResourceDef, mut document: Document, ctx: FillCtx) -> D
                 Some(compute(&document, ctx))
             }
             Fill::IfAbsent(_) | Fill::Sent | Fill::Service => None,
-            Fill::OnRead(_) => continue,
+            Fill::OnRead(_) | Fill::NameOf(_) => continue,
         };
         if let Some(computed) = computed {
             match computed {

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use super::{
-    Change,
+    change::Change,
     memory::{Entries, Memory},
 };
 use crate::{

@@ -1,6 +1,12 @@
 //! What is made with a tenant and with a token: the tenant's settings, and a user to act as.
 
-use super::{Basis, Change, Ctx, Refusal, create, create_as, merge, version_of};
+use super::{
+    change::{Basis, Change, version_of},
+    context::Ctx,
+    create::{create, create_as},
+    merge,
+    planned::Refusal,
+};
 use crate::{
     resources::{
         settings::{SETTINGS, SETTINGS_ID},

@@ -6,7 +6,7 @@ use super::{memory::Memory, *};
 use crate::{
     resources::{company::COMPANY, end_user::END_USER, license::LICENSE, product::PRODUCT},
     schema::{Lookup, ReadCtx, ResourceDef, shape},
-    value::RecordRef,
+    value::{Document, IdSequence, ObjectId, RecordRef, Timestamp},
 };
 
 struct World {

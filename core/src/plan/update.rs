@@ -1,10 +1,11 @@
 //! Update: a body merged into a stored record.
 
 use super::{
-    Basis, Change, Ctx, Planned, Refusal,
-    change::version_of,
+    change::{Basis, Change, version_of},
+    context::Ctx,
     create::create_beside,
     merge::{Assembled, assemble, check_claims},
+    planned::{Planned, Refusal},
 };
 use crate::{
     schema::{Lookup, ResourceDef, index},

@@ -1,7 +1,14 @@
 //! Bulk upsert (R17 to R21): each item makes or changes one record, in order, and a bad one never stops
 //! a good one.
 
-use super::{Change, Ctx, Planned, Refusal, create, ignored, update::update_stored};
+use super::{
+    change::Change,
+    context::Ctx,
+    create::create,
+    ignored::ignored,
+    planned::{Planned, Refusal},
+    update::update_stored,
+};
 use crate::{
     resources::end_user::SUPPRESSED,
     schema::{Handling, Lookup, LookupError, ResourceDef, index::key_of, shape},

@@ -5,16 +5,21 @@ use std::collections::BTreeSet;
 use rust_decimal::Decimal;
 
 use super::{
-    company::{self, licenses_of, total_of},
-    license::{self, CURRENCY, FROM_DATE, RENEWAL_DATE, is_ongoing, is_renewed},
+    company_revenue::{amount, licenses_of, total_of},
+    license::{self, CURRENCY, FROM_DATE, RENEWAL_DATE},
     license_issues::{RATE_MISSING, SUCCESSOR_MISSING, Successors, listed, no_rate, shown},
-    license_terms::end_of,
+    license_terms::{end_of, is_ongoing, is_renewed},
     settings::{self, Currencies},
 };
 use crate::{
-    schema::{LookupError, ReadCtx},
+    schema::{LookupError, ReadCtx, field::handles},
     value::{Document, Json, Timestamp, Zone},
 };
+
+handles! {
+    MRR: Number = "mrr";
+    STATUS: Text = "status";
+}
 
 /// The latest end, not ahead, of a license that is renewed.
 pub(super) fn read_last_renewal(
@@ -69,12 +74,12 @@ pub(super) fn read_renewal_arr(
 fn expected(
     company: &Document,
     ctx: &ReadCtx<'_>,
-    amount: impl Fn(&Document) -> Option<Decimal>,
+    amount_of: impl Fn(&Document) -> Option<Decimal>,
 ) -> Result<Option<Json>, LookupError> {
     let Some((nearest, zone)) = nearest_days(company, ctx)? else { return Ok(None) };
     let renews = |license: &Document| days_to_renewal(license, ctx.now, zone) == Some(nearest);
-    let total = total_of(company, ctx, renews, amount)?;
-    Ok(Some(total.map_or_else(Json::null, company::amount)))
+    let total = total_of(company, ctx, renews, amount_of)?;
+    Ok(Some(total.map_or_else(Json::null, amount)))
 }
 
 /// Currencies without a rate of licenses that have not ended, and licenses that are renewed and have no
@@ -88,13 +93,13 @@ pub(super) fn read_issues(
     let settings = settings::at_read(ctx)?;
     let mut issues = Vec::new();
     for currency in without_rate(&licenses, &settings, ctx.now, zone) {
-        issues.push(shown((RATE_MISSING, company::MRR.name, &no_rate(&currency))));
+        issues.push(shown((RATE_MISSING, MRR.name, &no_rate(&currency))));
     }
     let successors = Successors::of(&licenses);
     for license in renewed_alone(&licenses, &successors, zone) {
         let id = license.text(license::ID.name).unwrap_or_default();
         let message = format!("no license follows `{id}`, though it is `renewed`");
-        issues.push(shown((SUCCESSOR_MISSING, company::STATUS.name, &message)));
+        issues.push(shown((SUCCESSOR_MISSING, STATUS.name, &message)));
     }
     Ok(Some(listed(&issues)))
 }

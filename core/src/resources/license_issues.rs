@@ -6,21 +6,32 @@ use std::{collections::BTreeSet, ops::RangeInclusive};
 use rust_decimal::Decimal;
 
 use super::{
-    license::{
-        ARR, COMPANY_ID, CURRENCY, FC_NEW_ARR, FC_NEW_ARR_OPTIMISTIC, FC_NEW_ARR_PESSIMISTIC,
-        FC_NEW_MRR, FC_NEW_MRR_OPTIMISTIC, FC_NEW_MRR_PESSIMISTIC, FROM_DATE, ID, ISSUES, LENGTH,
-        LICENSE, MRR, PARENT, PRODUCT_NAME, RENEWAL_ARR, RENEWAL_MRR, RENEWAL_STATUS, TO_DATE,
-        VALUE, is_renewed,
-    },
     license_terms::{
-        YEAR, end_by_length, end_of, is_fixed, length_of, period_of, price_of, spread_of,
+        ARR, FROM_DATE, LENGTH, MRR, RENEWAL_ARR, RENEWAL_MRR, RENEWAL_STATUS, TO_DATE, VALUE,
+        YEAR, end_by_length, end_of, is_fixed, is_renewed, length_of, period_of, price_of,
+        spread_of,
     },
     settings::{self, Currencies},
 };
 use crate::{
-    schema::{FillCtx, Kind, LookupError, ReadCtx, Row},
+    schema::{FillCtx, Kind, LookupError, ReadCtx, ResourceDef, Row, field::handles},
     value::{Document, Json, Timestamp, Zone, time::DAY_MS},
 };
+
+handles! {
+    ID: Id = "_id";
+    PRODUCT_NAME: Text = "product";
+    CURRENCY: Text = "_currency";
+    COMPANY_ID: Reference = "companyId";
+    FC_NEW_MRR: Number = "fcNewMrr";
+    FC_NEW_ARR: Number = "fcNewArr";
+    FC_NEW_MRR_OPTIMISTIC: Number = "fcNewMrrOptimistic";
+    FC_NEW_ARR_OPTIMISTIC: Number = "fcNewArrOptimistic";
+    FC_NEW_MRR_PESSIMISTIC: Number = "fcNewMrrPessimistic";
+    FC_NEW_ARR_PESSIMISTIC: Number = "fcNewArrPessimistic";
+    PARENT: Reference = "parent";
+    ISSUES: Values = "issues";
+}
 
 /// How far `value` may be from `mrr` x `length`, and `arr` from `mrr` x 12, for each month (R24).
 const TOLERANCE_A_MONTH: Decimal = Decimal::from_parts(1, 0, 0, false, 2);
@@ -140,9 +151,10 @@ fn too_large(license: &Document, zone: Zone) -> Vec<&'static str> {
     fields
 }
 
-/// The stored issues, and those that depend on other records.
-pub(super) fn read_issues(
+/// The stored issues of a record of `licenses`, and those that depend on other records.
+pub(super) fn at_read(
     license: &Document,
+    licenses: &ResourceDef,
     ctx: &ReadCtx<'_>,
 ) -> Result<Option<Json>, LookupError> {
     let mut issues = ISSUES.get(license).unwrap_or_default();
@@ -150,8 +162,8 @@ pub(super) fn read_issues(
         && let Some(company) = COMPANY_ID.get(license)
     {
         let zone = settings::time_zone_at_read(ctx)?;
-        let licenses = ctx.referring(&LICENSE, COMPANY_ID.name, company, MAX_LOOKED_AT)?;
-        if licenses.is_some_and(|licenses| !Successors::of(&licenses).has(license, zone)) {
+        let others = ctx.referring(licenses, COMPANY_ID.name, company, MAX_LOOKED_AT)?;
+        if others.is_some_and(|others| !Successors::of(&others).has(license, zone)) {
             let message = "no license follows this one, though it is `renewed`";
             issues.push(shown((SUCCESSOR_MISSING, RENEWAL_STATUS.name, message)));
         }
@@ -228,7 +240,10 @@ mod tests {
     use super::*;
     use crate::{
         plan::{self, Ctx, memory::Memory},
-        resources::company::{self, COMPANY},
+        resources::{
+            company::{self, COMPANY},
+            license::LICENSE,
+        },
         schema::Lookup as _,
         value::{IdSequence, ObjectId},
     };

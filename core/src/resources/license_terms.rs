@@ -3,17 +3,36 @@
 
 use rust_decimal::Decimal;
 
-use super::license::{
-    ARR, AUTO_RENEWS, FIXED_PERIOD, FROM_DATE, INVOICE_CYCLE, LENGTH, MRR, RENEWAL_ARR,
-    RENEWAL_MRR, TO_DATE, VALUE,
-};
 use crate::{
-    schema::{Field, FillCtx, field},
+    schema::{
+        Field, FillCtx,
+        field::{self, handles},
+    },
     value::{
         Document, Json, Number, Timestamp, Zone,
         period::{self, Period},
     },
 };
+
+handles! {
+    FROM_DATE: Date = "fromDate";
+    TO_DATE: Date = "toDate";
+    FIXED_PERIOD: Bool = "fixedPeriod";
+    LENGTH: Number = "length";
+    MRR: Number = "mrr";
+    ARR: Number = "arr";
+    VALUE: Number = "value";
+    RENEWAL_MRR: Number = "renewalMrr";
+    RENEWAL_ARR: Number = "renewalArr";
+    RENEWAL_STATUS: Text = "renewalStatus";
+    AUTO_RENEWS: Bool = "autoRenews";
+    INVOICE_CYCLE: Text = "invoiceCycle";
+}
+
+/// The values of `renewalStatus`.
+pub(super) const ONGOING: &str = "ongoing";
+pub(super) const RENEWED: &str = "renewed";
+pub(super) const LOST: &str = "lost";
 
 /// Months of a year.
 pub(super) const YEAR: Decimal = Decimal::from_parts(12, 0, 0, false, 0);
@@ -63,6 +82,22 @@ pub(super) fn length_of(license: &Document, zone: Zone) -> Option<Decimal> {
 pub(super) fn spread_of(license: &Document, zone: Zone) -> Option<Decimal> {
     let spread = is_fixed(license) || to_date(license).is_some();
     length_of(license, zone).filter(|length| spread && *length > Decimal::ZERO)
+}
+
+pub(super) fn is_ongoing(license: &Document) -> bool {
+    has_status(license, ONGOING)
+}
+
+pub(super) fn is_renewed(license: &Document) -> bool {
+    has_status(license, RENEWED)
+}
+
+pub(super) fn is_lost(license: &Document) -> bool {
+    has_status(license, LOST)
+}
+
+fn has_status(license: &Document, status: &str) -> bool {
+    RENEWAL_STATUS.get(license).as_deref() == Some(status)
 }
 
 fn amount(value: Decimal) -> Option<Json> {

@@ -3,6 +3,7 @@
 pub mod asset;
 pub mod company;
 mod company_renewal;
+mod company_revenue;
 pub mod end_user;
 mod engagement;
 pub mod license;
@@ -227,6 +228,32 @@ mod tests {
             ("settings", 11),
         ];
         assert_eq!(codes.collect::<Vec<_>>(), expect);
+    }
+
+    #[test]
+    fn a_handle_in_another_file_is_a_row_of_its_resource() {
+        for (def, handles) in [
+            (&company::COMPANY, company_renewal::HANDLES),
+            (&company::COMPANY, company_revenue::HANDLES),
+            (&license::LICENSE, license_issues::HANDLES),
+            (&license::LICENSE, license_terms::HANDLES),
+            (&ticket::TICKET, ticket_terms::HANDLES),
+        ] {
+            for (name, kind) in handles {
+                assert_eq!(def.row(name).map(|row| row.kind), Some(*kind), "{} {name}", def.name);
+            }
+        }
+    }
+
+    #[test]
+    fn a_row_that_shows_a_name_says_whose() {
+        for def in REGISTRY {
+            for row in def.rows {
+                let Fill::NameOf(reference) = row.fill else { continue };
+                let refers = def.row(reference).and_then(|row| row.refers).unwrap();
+                assert!(by_name(refers.resource).unwrap().row("name").is_some(), "{}", row.name);
+            }
+        }
     }
 
     #[test]

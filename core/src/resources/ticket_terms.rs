@@ -2,14 +2,26 @@
 
 use chrono::{DateTime, Datelike as _, NaiveDate};
 
-use super::ticket::{
-    CREATE_DATE, CREATED_AT, DATE, DESCRIPTION, HISTORY, IN_DATE, SOURCE_ID, STATUS, TICKET_TYPE,
-    TITLE, UPDATED_AT,
-};
 use crate::{
-    schema::{FillCtx, LookupError, ReadCtx},
+    schema::{FillCtx, LookupError, ReadCtx, field::handles},
     value::{Document, Json, Timestamp, html::plain_text},
 };
+
+handles! {
+    SOURCE_ID: Key = "sourceId";
+    TITLE: Text = "title";
+    DESCRIPTION: Text = "description";
+    STATUS: Text = "status";
+    HISTORY: Values = "history";
+    CREATE_DATE: Date = "createDate";
+    DATE: Date = "date";
+    IN_DATE: Date = "inDate";
+    CREATED_AT: Date = "createdAt";
+    UPDATED_AT: Date = "updatedAt";
+}
+
+/// The conversation type of every ticket.
+pub(super) const TICKET_TYPE: &str = "ticket";
 
 /// How much of a description the snippet shows, in characters (R26).
 const SNIPPET_CHARS: usize = 300;

@@ -5,7 +5,7 @@
 
 use std::{borrow::Cow, marker::PhantomData};
 
-use super::{FillCtx, LookupError, ReadCtx};
+use super::lookup::{FillCtx, LookupError, ReadCtx};
 use rust_decimal::Decimal;
 
 use crate::value::{self, Document, Json, JsonRef, ObjectId, Timestamp};
@@ -59,6 +59,18 @@ pub enum Fill {
     OnWrite(FillOnWrite),
     /// Depends on now or on another record: computed when read, never stored. Ignored in a body.
     OnRead(FillOnRead),
+    /// The `name` of the record that another row, of this name, refers to: looked up when read, never stored. Ignored
+    /// in a body.
+    NameOf(&'static str),
+}
+
+/// What gives a row its value when it is read.
+#[derive(Clone, Copy, Debug)]
+pub enum AtRead {
+    /// It is computed.
+    Computed(FillOnRead),
+    /// It is the `name` of the record that the row of this name refers to.
+    NameOf(&'static str),
 }
 
 /// What a row refers to.
@@ -219,6 +231,12 @@ impl Row {
         self
     }
 
+    /// It is the `name` of the record that `row` refers to.
+    pub const fn name_of(mut self, row: &'static str) -> Self {
+        self.fill = Fill::NameOf(row);
+        self
+    }
+
     /// Its stored value is completed on every read.
     pub const fn at_read(mut self, complete: FillOnRead) -> Self {
         self.at_read = Some(complete);
@@ -295,14 +313,15 @@ impl Row {
 
     /// Whether it is part of the stored record.
     pub fn is_stored(&self) -> bool {
-        !matches!(self.fill, Fill::OnRead(_))
+        !matches!(self.fill, Fill::OnRead(_) | Fill::NameOf(_))
     }
 
-    /// What computes its value when it is read, if not all of it is stored.
-    pub fn computed_at_read(&self) -> Option<FillOnRead> {
+    /// What gives its value when it is read, if not all of it is stored.
+    pub fn computed_at_read(&self) -> Option<AtRead> {
         match self.fill {
-            Fill::OnRead(compute) => Some(compute),
-            _ => self.at_read,
+            Fill::OnRead(compute) => Some(AtRead::Computed(compute)),
+            Fill::NameOf(row) => Some(AtRead::NameOf(row)),
+            _ => self.at_read.map(AtRead::Computed),
         }
     }
 }
@@ -412,16 +431,33 @@ macro_rules! fields {
     )*) => {
         $(
             $(#[doc = $doc])+
-            pub const $handle: $crate::schema::Field<$crate::schema::field::$kind> =
-                $crate::schema::Field::new($name);
+            pub const $handle: $crate::schema::field::Field<$crate::schema::field::$kind> =
+                $crate::schema::field::Field::new($name);
         )*
 
         /// The rows, in the order of the contract.
-        pub static ROWS: &[$crate::schema::Row] = &[
+        pub static ROWS: &[$crate::schema::field::Row] = &[
             $(
-                $crate::schema::Row::new($name, $crate::schema::Kind::$kind, concat!($($doc),+))
+                $crate::schema::field::Row::new($name, $crate::schema::field::Kind::$kind, concat!($($doc),+))
                     $(.$option($($argument)?))*,
             )*
         ];
     };
 }
+
+/// Names rows of a resource that is defined above the file: so what its rows are computed by reads a record without
+/// knowing the resource. A test compares `HANDLES` with the rows of the resource.
+macro_rules! handles {
+    ($($handle:ident: $kind:ident = $name:literal;)*) => {
+        $(
+            pub(super) const $handle: $crate::schema::field::Field<$crate::schema::field::$kind> =
+                $crate::schema::field::Field::new($name);
+        )*
+
+        #[cfg(test)]
+        pub(super) const HANDLES: &[(&str, $crate::schema::field::Kind)] =
+            &[$(($name, $crate::schema::field::Kind::$kind)),*];
+    };
+}
+
+pub(crate) use handles;

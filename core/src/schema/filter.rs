@@ -8,8 +8,16 @@ use std::{borrow::Cow, cmp::Ordering};
 
 use rust_decimal::Decimal;
 
-use super::{Binding, Kind, Row, Search, SortKey, index::key_of, list::unreadable};
-use crate::value::{Issue, JsonRef, Members, Number, RecordRef, Timestamp, issue::quoted_list};
+use super::{
+    field::{Binding, Kind, Row},
+    index::key_of,
+    order::SortKey,
+    search::Search,
+};
+use crate::value::{
+    Issue, JsonRef, Members, Number, RecordRef, Timestamp,
+    issue::{quoted, quoted_list},
+};
 
 /// What can follow the name of a property in brackets.
 pub const OPERATORS: [&str; 8] = ["gte", "gt", "lte", "lt", "ne", "exists", "contains", "prefix"];
@@ -352,6 +360,12 @@ fn free_key(text: &str) -> SortKey {
         (_, Some(number)) => SortKey::Number(number.as_decimal()),
         _ => SortKey::Text(text.to_owned()),
     }
+}
+
+/// A parameter that cannot be read.
+pub(crate) fn unreadable(name: &str, expected: &str, found: &str) -> Issue {
+    let message = format!("`{name}` must be {expected}; found {}", quoted(found));
+    Issue::of_member(name, "invalid_parameter", message)
 }
 
 /// A date; a `+` before its offset that was not encoded has become a blank on its way.

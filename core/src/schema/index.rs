@@ -2,7 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use super::{Kind, ResourceDef, Row};
+use super::{
+    field::{Kind, Row},
+    resource::ResourceDef,
+};
 use crate::value::{Document, JsonRef, email};
 
 /// One entry of a record in an index.

@@ -3,22 +3,17 @@
 use std::borrow::Cow;
 
 use super::{
-    Filter, ResourceDef, Row, Search, Sort, SortKey, Unknown,
-    filter::{parse_date, split_operator},
+    field::Row,
+    filter::{Filter, parse_date, split_operator, unreadable},
+    order::{Sort, SortKey},
+    resource::{ListLimits, ResourceDef},
+    search::Search,
+    unknown::Unknown,
 };
-use crate::value::{Document, Issue, Members, ObjectId, Timestamp, issue::quoted};
+use crate::value::{Document, Issue, Members, ObjectId, Timestamp};
 
 /// How long the text of a `search` may be, in characters (R27).
 pub const MAX_SEARCH_CHARS: usize = 256;
-
-/// How many records a list returns (R13).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ListLimits {
-    /// Without a `limit`.
-    pub default: usize,
-    /// At most.
-    pub max: usize,
-}
 
 /// What a list asks for.
 #[derive(Clone, Debug)]
@@ -414,12 +409,6 @@ pub(crate) fn parse_time(name: &str, value: &str) -> Result<Timestamp, Issue> {
 /// A yes or no.
 pub(crate) fn parse_bool(name: &str, value: &str) -> Result<bool, Issue> {
     value.parse().map_err(|_| unreadable(name, "`true` or `false`", value))
-}
-
-/// A parameter that cannot be read.
-pub(crate) fn unreadable(name: &str, expected: &str, found: &str) -> Issue {
-    let message = format!("`{name}` must be {expected}; found {}", quoted(found));
-    Issue::of_member(name, "invalid_parameter", message)
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use super::ResourceDef;
+use super::resource::ResourceDef;
 use crate::value::{Document, ObjectId, RecordRef, Timestamp, Zone, engagement::Engagement};
 
 /// Finds records of one tenant, as they are at the moment of planning.

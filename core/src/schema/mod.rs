@@ -15,13 +15,13 @@ pub mod shape;
 mod unknown;
 
 pub use self::{
-    field::{Binding, Field, Fill, Kind, Refers, Row},
+    field::{AtRead, Binding, Field, Fill, Kind, Refers, Row},
     filter::Filter,
     index::Entry,
-    list::{ListLimits, ListQuery},
+    list::ListQuery,
     lookup::{FillCtx, Lookup, LookupError, ReadCtx},
     order::{First, Sort, SortKey},
-    resource::{Beside, Completion, ResourceDef, Sent},
+    resource::{Beside, Completion, ListLimits, ResourceDef, Sent},
     search::Search,
     shape::{Handling, Shaped},
     unknown::Unknown,

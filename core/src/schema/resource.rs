@@ -1,6 +1,9 @@
 //! The definition of a resource: its rows and the few functions that a table cannot say.
 
-use super::{ListLimits, Lookup, LookupError, Row};
+use super::{
+    field::Row,
+    lookup::{Lookup, LookupError},
+};
 use crate::value::{Document, IdSequence, Issue, JsonRef, ObjectId, Timestamp};
 
 /// A resource: data and plain functions.
@@ -51,6 +54,15 @@ pub struct ResourceDef {
     pub prepare: fn(&mut Sent<'_>),
     /// Completes a merged record from other records, and checks it as a whole.
     pub complete: fn(&mut Document, &mut Completion<'_>) -> Result<(), LookupError>,
+}
+
+/// How many records a list returns (R13).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ListLimits {
+    /// Without a `limit`.
+    pub default: usize,
+    /// At most.
+    pub max: usize,
 }
 
 /// What was sent, on its way into a record.

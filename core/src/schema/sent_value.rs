@@ -1,6 +1,6 @@
 //! One value that was sent, checked against its row and brought to the form in which it is stored.
 
-use super::{Binding, Kind, Row};
+use super::field::{Binding, Kind, Row};
 use crate::value::{
     Issue, Json, JsonRef, Number, RecordRef, Timestamp, email,
     issue::{quoted, quoted_list},

@@ -1,7 +1,7 @@
 //! Checks what was sent against the rows of a resource, and brings each value to the form in which
 //! it is stored. After it, no function checks shape again.
 
-use super::{ResourceDef, Row, sent_value::read_value};
+use super::{field::Row, resource::ResourceDef, sent_value::read_value};
 use crate::value::{Document, Issue};
 
 /// A body that fits the rows.

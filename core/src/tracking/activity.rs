@@ -8,10 +8,10 @@ use crate::{
     resources::{end_user, settings::activity_retention_days},
     schema::{
         Filter,
-        filter::{Comparison, Condition, Operand, split_operator, texts_of},
+        filter::{Comparison, Condition, Operand, split_operator, texts_of, unreadable},
         list::{
             COMPANY_NAMES, PairReader, Read, parse_after, parse_bool, parse_limit, parse_select,
-            parse_time, unreadable,
+            parse_time,
         },
     },
     value::{

@@ -4,7 +4,10 @@
 
 use std::borrow::Cow;
 
-use super::{Json, JsonRef, Malformed, json::push_string, json_reader::parse_document};
+use super::{
+    json::{Json, JsonRef, push_string},
+    json_reader::{Malformed, parse_document},
+};
 
 /// The members of a JSON object.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -4,7 +4,7 @@ use std::fmt;
 
 use uuid::Uuid;
 
-use super::{Timestamp, key::is_key};
+use super::{key::is_key, time::Timestamp};
 
 /// Identifier of a record: 12 bytes, written as 24 lowercase hex digits (R3).
 #[derive(

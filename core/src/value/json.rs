@@ -9,8 +9,9 @@ use hifijson::{SliceLexer, str::LexAlloc as _};
 use memchr::memchr;
 
 use super::{
-    Document, Number,
+    document::Document,
     json_reader::{Malformed, parse_stored, parse_value, stored_items},
+    number::Number,
 };
 
 /// One JSON value as compact text.

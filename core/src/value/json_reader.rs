@@ -5,7 +5,11 @@ use std::{borrow::Cow, collections::BTreeSet};
 
 use hifijson::{Expect, SliceLexer, num::LexWrite as _, str::LexAlloc as _, token::Lex as _};
 
-use super::{Document, Json, issue::quoted, json::push_string};
+use super::{
+    document::Document,
+    issue::quoted,
+    json::{Json, push_string},
+};
 
 /// How deep objects and arrays may be nested (R9).
 pub const MAX_DEPTH: usize = 64;

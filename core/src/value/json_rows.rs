@@ -4,8 +4,11 @@
 use hifijson::SliceLexer;
 
 use super::{
-    Document, Json, Malformed,
-    json_reader::{Fault, Faults, copy_value, object, read, read_items, read_members, skip_value},
+    document::Document,
+    json::Json,
+    json_reader::{
+        Fault, Faults, Malformed, copy_value, object, read, read_items, read_members, skip_value,
+    },
 };
 
 /// How deep a row lies in the array, counting itself.

@@ -7,7 +7,7 @@
 
 use memchr::{memchr, memchr2, memchr3, memmem};
 
-use super::{Document, JsonRef};
+use super::{document::Document, json::JsonRef};
 
 /// What has members: a document, or the text of an object.
 pub trait Members {

@@ -6,7 +6,10 @@
 use chrono::{Datelike as _, Months, NaiveDateTime, TimeDelta};
 use rust_decimal::{Decimal, RoundingStrategy};
 
-use super::{Timestamp, Zone, time::DAY_MS};
+use super::{
+    time::{DAY_MS, Timestamp},
+    zone::Zone,
+};
 
 /// Decimals of a length that is not a whole number of months (R23).
 const LENGTH_SCALE: u32 = 4;

@@ -5,7 +5,7 @@ use chrono::{
 };
 use chrono_tz::Tz;
 
-use super::{Timestamp, time::DAY_MS};
+use super::time::{DAY_MS, Timestamp};
 
 /// How long before a skipped hour its zone surely was at the old offset: clocks have skipped a whole
 /// day at most, and offsets differ from UTC by less than half a day and an hour or two.

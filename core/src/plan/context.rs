@@ -1,0 +1,50 @@
+//! What a command is planned with besides the records.
+
+use crate::{
+    resources::settings::{self, SETTINGS},
+    schema::{FillCtx, Lookup, LookupError, ResourceDef},
+    value::{IdSequence, ObjectId, Timestamp, Zone},
+};
+
+/// What one command of a tenant is planned with besides the records.
+#[derive(Debug)]
+pub struct Ctx {
+    /// The moment of the command.
+    pub now: Timestamp,
+    /// The time by which ages are judged: `now`, unless the caller does not trust the clock (D9).
+    pub settled: Timestamp,
+    /// Where new ids come from.
+    pub ids: IdSequence,
+    /// The user that the caller acts as (R43).
+    pub actor: Option<ObjectId>,
+    /// The tenant's time zone, once it was looked up.
+    zone: Option<Zone>,
+}
+
+impl Ctx {
+    /// What a command is planned with.
+    pub fn new(now: Timestamp, ids: IdSequence, actor: Option<ObjectId>) -> Self {
+        Self { now, settled: now, ids, actor, zone: None }
+    }
+
+    /// What rows of a resource are computed with. The time zone is looked up once, however many records
+    /// the command writes.
+    pub(super) fn fill(
+        &mut self,
+        def: &ResourceDef,
+        lookup: &dyn Lookup,
+    ) -> Result<FillCtx, LookupError> {
+        if *def == SETTINGS {
+            self.zone = None;
+        }
+        let zone = match self.zone {
+            _ if !def.uses_time_zone => Zone::UTC,
+            Some(zone) => zone,
+            None => settings::time_zone(&settings::of_tenant(lookup)?),
+        };
+        if def.uses_time_zone {
+            self.zone = Some(zone);
+        }
+        Ok(FillCtx { now: self.now, zone })
+    }
+}

@@ -1,0 +1,37 @@
+//! What planning comes to: a command that can be carried out, or why it cannot.
+
+use super::change::Change;
+use crate::{
+    schema::LookupError,
+    value::{Document, Issue, ObjectId},
+};
+
+/// A command that can be carried out.
+#[derive(Debug)]
+pub struct Planned {
+    /// What is to be written, in order; empty when nothing changes.
+    pub changes: Vec<Change>,
+    /// The record that the command was about.
+    pub id: ObjectId,
+    /// The record as it will be stored.
+    pub document: Document,
+}
+
+/// Why a command cannot be carried out.
+#[derive(Debug)]
+pub enum Refusal {
+    /// The record is not there.
+    NotFound,
+    /// What was sent breaks a rule.
+    Invalid(Vec<Issue>),
+    /// Another record is in the way.
+    Conflict(Vec<Issue>),
+    /// The store could not say.
+    Lookup(LookupError),
+}
+
+impl From<LookupError> for Refusal {
+    fn from(error: LookupError) -> Self {
+        Self::Lookup(error)
+    }
+}

@@ -1,0 +1,131 @@
+//! What the licenses of a company come to (R28, R55): its revenue in the base currency, and since when it is a customer.
+
+use std::{collections::BTreeMap, rc::Rc};
+
+use rust_decimal::Decimal;
+
+use super::{
+    license::{self, LICENSE},
+    license_terms,
+    settings::{self, Currencies},
+};
+use crate::{
+    schema::{LookupError, ReadCtx, field::handles},
+    value::{Document, Json, Number},
+};
+
+handles! {
+    ID: Id = "_id";
+}
+
+/// The licenses of a company.
+pub(super) fn licenses_of(
+    company: &Document,
+    ctx: &ReadCtx<'_>,
+) -> Result<Rc<[Document]>, LookupError> {
+    match ID.get(company) {
+        Some(id) => {
+            let all = ctx.referring(&LICENSE, license::COMPANY_ID.name, id, usize::MAX)?;
+            Ok(all.unwrap_or_default())
+        }
+        None => Ok(Rc::default()),
+    }
+}
+
+/// An amount of the licenses that count, by currency.
+fn amounts_of(
+    company: &Document,
+    ctx: &ReadCtx<'_>,
+    counts: impl Fn(&Document) -> bool,
+    amount: impl Fn(&Document) -> Option<Decimal>,
+) -> Result<BTreeMap<String, Decimal>, LookupError> {
+    let mut amounts = BTreeMap::new();
+    for license in licenses_of(company, ctx)?.iter().filter(|license| counts(license)) {
+        let currency = license::CURRENCY.get(license).unwrap_or_default().into_owned();
+        let sum: &mut Decimal = amounts.entry(currency).or_default();
+        *sum = sum.saturating_add(amount(license).unwrap_or_default());
+    }
+    Ok(amounts)
+}
+
+/// The sum of an amount in the base currency; without rates, if all of it is in one currency (R28).
+pub(super) fn total_of(
+    company: &Document,
+    ctx: &ReadCtx<'_>,
+    counts: impl Fn(&Document) -> bool,
+    amount: impl Fn(&Document) -> Option<Decimal>,
+) -> Result<Option<Decimal>, LookupError> {
+    let amounts = amounts_of(company, ctx, counts, amount)?;
+    if amounts.is_empty() {
+        return Ok(Some(Decimal::ZERO));
+    }
+    Ok(match Currencies::of(&*settings::at_read(ctx)?) {
+        Some(currencies) => amounts.iter().try_fold(Decimal::ZERO, |total, (currency, sum)| {
+            total.checked_add(sum.checked_mul(currencies.rate(currency)?)?)
+        }),
+        None if amounts.len() == 1 => amounts.values().next().copied(),
+        None => None,
+    })
+}
+
+/// The sum of an amount of the active licenses; null where it cannot be said.
+fn revenue(
+    company: &Document,
+    ctx: &ReadCtx<'_>,
+    amount_of: impl Fn(&Document) -> Option<Decimal>,
+) -> Result<Option<Json>, LookupError> {
+    let zone = settings::time_zone_at_read(ctx)?;
+    let counts = |license: &Document| license::is_active(license, ctx.now, zone);
+    let total = total_of(company, ctx, counts, amount_of)?;
+    Ok(Some(total.map_or_else(Json::null, amount)))
+}
+
+pub(super) fn read_mrr(company: &Document, ctx: &ReadCtx<'_>) -> Result<Option<Json>, LookupError> {
+    revenue(company, ctx, |license| license::MRR.get(license))
+}
+
+/// A year costs what it costs: not 12 times a month's price that was rounded (R7, R55).
+pub(super) fn read_arr(company: &Document, ctx: &ReadCtx<'_>) -> Result<Option<Json>, LookupError> {
+    revenue(company, ctx, |license| {
+        let twelve_times = || license::MRR.get(license)?.checked_mul(license_terms::YEAR);
+        license::ARR.get(license).or_else(twelve_times)
+    })
+}
+
+pub(super) fn read_mrr_by_currency(
+    company: &Document,
+    ctx: &ReadCtx<'_>,
+) -> Result<Option<Json>, LookupError> {
+    let zone = settings::time_zone_at_read(ctx)?;
+    let counts = |license: &Document| license::is_active(license, ctx.now, zone);
+    let mut answer = Document::default();
+    for (currency, sum) in amounts_of(company, ctx, counts, |license| license::MRR.get(license))? {
+        answer.set(&currency, amount(sum));
+    }
+    Ok(Some(Json::object(&answer)))
+}
+
+pub(super) fn amount(sum: Decimal) -> Json {
+    Number::of_derived(sum).map_or_else(Json::null, Json::number)
+}
+
+pub(super) fn read_customer_from(
+    company: &Document,
+    ctx: &ReadCtx<'_>,
+) -> Result<Option<Json>, LookupError> {
+    let licenses = licenses_of(company, ctx)?;
+    let first = licenses.iter().filter_map(|license| license::FROM_DATE.get(license)).min();
+    Ok(first.map(|first| Json::string(&first.to_string())))
+}
+
+pub(super) fn read_customer_to(
+    company: &Document,
+    ctx: &ReadCtx<'_>,
+) -> Result<Option<Json>, LookupError> {
+    let licenses = licenses_of(company, ctx)?;
+    let zone = settings::time_zone_at_read(ctx)?;
+    let end = |license| license_terms::end_of(license, zone);
+    let ends: Option<Vec<_>> = licenses.iter().map(end).collect();
+    let last = ends.and_then(|ends| ends.into_iter().max());
+    Ok(last.map(|last| Json::string(&last.to_string())))
+}
