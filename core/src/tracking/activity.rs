@@ -2,7 +2,10 @@
 
 use std::borrow::Cow;
 
-use super::{Event, event::name, listed::ACTIVITY};
+use super::{
+    event::{Event, name},
+    listed::ACTIVITY,
+};
 use crate::{
     plan::{Activity, ParkedEvent},
     resources::{end_user, settings::activity_retention_days},
@@ -19,6 +22,8 @@ use crate::{
         time::DAY_MS,
     },
 };
+
+pub use super::listed::LIST;
 
 /// The parameters of a list that are no properties.
 const PARAMETERS: [&str; 7] = ["from", "to", "sort", "select", "limit", "after", "count"];

@@ -1,9 +1,10 @@
 //! Route 4, the bulk call: from a row of an array to an [`Event`] (R31, R32, R36, R48).
 
 use super::{
-    Event, Identity, Unreadable,
-    event::{Call, MAX_EVENT_BYTES, name},
-    reader::{ACTION, DATE, FIRST_NAME, INFO, LAST_NAME, Names, Reader, Taken, joined_name},
+    event::{Call, Event, Identity, MAX_EVENT_BYTES, name},
+    reader::{
+        ACTION, DATE, FIRST_NAME, INFO, LAST_NAME, Names, Reader, Taken, Unreadable, joined_name,
+    },
 };
 use crate::value::{Document, Issue, JsonRef, json_rows::Row};
 

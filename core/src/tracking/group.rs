@@ -4,7 +4,7 @@
 use super::{
     event::{Call, Group},
     identity::{is_suppressed, sent_company, unplannable},
-    intake::{EventLookup, Incoming, TrackingSettings, is_repeated},
+    incoming::{EventLookup, Incoming, TrackingSettings, is_repeated},
     report::{Note, is_placeholder},
 };
 use crate::{

@@ -1,7 +1,11 @@
 //! Whose event it is (rules 1, 2 and 5, R34, R35): which user and which company an event names, and what
 //! of the user is new.
 
-use super::{Identity, intake::EventLookup, report::Note};
+use super::{
+    event::Identity,
+    incoming::{EventLookup, KnownUser},
+    report::Note,
+};
 use crate::{
     plan::{self, Change, Ctx, Planned, Refusal},
     resources::{
@@ -9,40 +13,8 @@ use crate::{
         end_user::{self, END_USER},
     },
     schema::{Lookup, LookupError, index},
-    value::{Document, Json, JsonRef, Members, ObjectId, RecordRef},
+    value::{Document, Json, ObjectId, RecordRef},
 };
-
-/// What an event has to know of a user: little of the record, so that a store can keep it at hand.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct KnownUser {
-    /// Their id.
-    pub id: ObjectId,
-    /// Their company.
-    pub company: Option<ObjectId>,
-    /// Whether they have an `externalId`.
-    pub has_external_id: bool,
-    /// Whether they have an e-mail address.
-    pub has_email: bool,
-    /// Whether they have a first or a last name.
-    pub has_name: bool,
-}
-
-impl KnownUser {
-    /// From their record.
-    pub fn of(id: ObjectId, record: &dyn Members) -> Self {
-        let value = |name| record.get(name).filter(|value| !value.is_null());
-        let company = value(end_user::COMPANY_ID.name).and_then(JsonRef::as_str);
-        Self {
-            id,
-            company: company.and_then(|id| ObjectId::parse(&id)),
-            has_external_id: value(end_user::EXTERNAL_ID.name).is_some(),
-            has_email: value(end_user::EMAIL.name).is_some(),
-            has_name: [end_user::FIRST_NAME.name, end_user::LAST_NAME.name]
-                .into_iter()
-                .any(|name| value(name).is_some()),
-        }
-    }
-}
 
 /// Who an identity names.
 pub(super) enum Found {

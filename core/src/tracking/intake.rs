@@ -2,10 +2,10 @@
 //! something was done, the event itself while it has to wait, and what its sender should mend.
 
 use super::{
-    Event, Identity,
-    event::Call,
+    event::{Call, Event, Identity},
     group,
     identity::{self, Company, Found, user_key},
+    incoming::is_repeated,
     pipeline::{Ignored, Why},
     report::{self, Note, is_placeholder},
 };
@@ -16,98 +16,24 @@ use crate::{
         company::{self, COMPANY},
         end_user::{self, END_USER},
         project::{self, PROJECT},
-        settings::{self, AUTO_CREATE_END_USERS, TRACK_PAGES},
     },
     schema::{Lookup, LookupError, ResourceDef},
     value::{
         ObjectId, RecordRef, Timestamp, email,
         engagement::{Beat, Engaged},
-        time::DAY_MS,
     },
 };
 
-pub use super::identity::KnownUser;
+pub use super::incoming::{EventLookup, Incoming, KnownUser, MESSAGE_ID_MS, TrackingSettings};
 
 /// Weight of an event that names none (R36).
 const DEFAULT_WEIGHT: f64 = 1.0;
 /// Milliseconds of an hour.
 const HOUR_MS: i64 = 60 * 60 * 1_000;
-/// How long the id of an event is remembered, in milliseconds: 7 days (R39).
-pub const MESSAGE_ID_MS: i64 = 7 * DAY_MS;
-
-/// An event as it came in.
-#[derive(Clone, Copy, Debug)]
-pub struct Incoming<'a> {
-    /// The event.
-    pub event: &'a Event,
-    /// When it was received.
-    pub received_at: Timestamp,
-    /// How it came in.
-    pub route: Route,
-    /// What its tenant has set.
-    pub settings: TrackingSettings,
-}
-
-/// What a tenant has set for its events (R41).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TrackingSettings {
-    /// Whether an event makes its user.
-    pub auto_create_end_users: bool,
-    /// How many users events make in an hour; any number when not given.
-    pub max_new_end_users_per_hour: Option<u64>,
-    /// Whether page and screen views of pipelines are activities.
-    pub track_pages: bool,
-}
-
-impl Default for TrackingSettings {
-    fn default() -> Self {
-        Self { auto_create_end_users: true, max_new_end_users_per_hour: None, track_pages: false }
-    }
-}
-
-impl TrackingSettings {
-    /// Those of a tenant.
-    ///
-    /// # Errors
-    /// When the store cannot say.
-    pub fn of_tenant(lookup: &dyn Lookup) -> Result<Self, LookupError> {
-        let set = settings::of_tenant(lookup)?;
-        let default = Self::default().auto_create_end_users;
-        Ok(Self {
-            auto_create_end_users: AUTO_CREATE_END_USERS.get(&set).unwrap_or(default),
-            max_new_end_users_per_hour: settings::max_new_end_users_per_hour(&set),
-            track_pages: TRACK_PAGES.get(&set).unwrap_or_default(),
-        })
-    }
-}
 
 /// The hour of a time, counted from 1970 in UTC: that by which new users are counted.
 pub fn hour_of(time: Timestamp) -> i64 {
     time.as_ms().div_euclid(HOUR_MS)
-}
-
-/// Finds, besides records, which events came in before.
-pub trait EventLookup: Lookup {
-    /// When an event with this id of the sender's was last stored in the [`MESSAGE_ID_MS`] before the settled time
-    /// of `ctx`, by that time; what was stored earlier may be answered too.
-    ///
-    /// # Errors
-    /// When the store cannot say.
-    fn last_received(&self, message_id: &str, ctx: &Ctx) -> Result<Option<Timestamp>, LookupError>;
-
-    /// How many users and companies events have made in the hour of `now`, where that is counted.
-    ///
-    /// # Errors
-    /// When the store cannot say.
-    fn new_end_users(&self, now: Timestamp) -> Result<u64, LookupError>;
-
-    /// What an event has to know of the user with this id.
-    ///
-    /// # Errors
-    /// When the store cannot say.
-    fn user(&self, id: ObjectId) -> Result<Option<KnownUser>, LookupError> {
-        Ok(self.record(&END_USER, id)?.map(|record| KnownUser::of(id, &record)))
-    }
 }
 
 /// Plans what is stored of an event. One whose id came in within the last 7 days has been stored
@@ -159,17 +85,6 @@ fn page_of(event: &Event) -> Option<&'static str> {
         Call::Screen => Some("screen"),
         Call::Event | Call::Group(_) => None,
     }
-}
-
-/// Whether an event with the same id has come in within the last 7 days (R39).
-pub(super) fn is_repeated(
-    sent: &Incoming<'_>,
-    lookup: &dyn EventLookup,
-    ctx: &Ctx,
-) -> Result<bool, LookupError> {
-    let Some(id) = &sent.event.message_id else { return Ok(false) };
-    let before = lookup.last_received(id, ctx)?;
-    Ok(before.is_some_and(|at| ctx.settled.as_ms() - at.as_ms() < MESSAGE_ID_MS))
 }
 
 /// Plans what is stored of an event that has waited; none while it has to wait on.

@@ -3,8 +3,11 @@
 
 use crate::{
     plan::Route,
-    schema::{Kind, ResourceDef, Row},
+    schema::{Kind, ListLimits, ResourceDef, Row},
 };
+
+/// How many activities (R38), or entries of the report (R42), a list returns.
+pub const LIST: ListLimits = ListLimits { default: 100, max: 2_000 };
 
 /// An activity.
 pub static ACTIVITY: ResourceDef = ResourceDef {

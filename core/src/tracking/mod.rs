@@ -1,8 +1,8 @@
 //! What becomes of an event: the event itself ([`event`]), what the script adds in the browser
 //! ([`script`]), how the real-time call (`realtime`), the call of a pipeline (`pipeline`) and the bulk
-//! call (`bulk`) are read, whose it is (`identity`), which company a `group` call creates (`group`), what is
-//! stored of it (`intake`), what its sender should fix (`report`, `unread`), and how it is read back
-//! (`activity`, `listed`).
+//! call (`bulk`) are read, what is looked up for it (`incoming`), whose it is (`identity`), which company a
+//! `group` call creates (`group`), what is stored of it (`intake`), what its sender should fix (`report`,
+//! `unread`), and how it is read back (`activity`, `listed`).
 
 pub mod event;
 pub mod script;
@@ -15,6 +15,8 @@ pub mod bulk;
 pub mod group;
 #[cfg(feature = "records")]
 mod identity;
+#[cfg(feature = "records")]
+mod incoming;
 #[cfg(feature = "records")]
 pub mod intake;
 #[cfg(feature = "records")]

@@ -5,10 +5,9 @@
 use std::borrow::Cow;
 
 use super::{
-    Event, Identity, Taken, Unreadable,
     bulk::check_size,
-    event::{Call, Group, name},
-    reader::{Names, Reader, joined_name},
+    event::{Call, Event, Group, Identity, name},
+    reader::{Names, Reader, Taken, Unreadable, joined_name},
     script::given,
 };
 use crate::value::{Document, Malformed, email, issue::MAX_QUOTED_CHARS, json_rows::Row};

@@ -4,7 +4,10 @@
 
 use std::borrow::Cow;
 
-use super::{Event, Fault, event::name, script::given};
+use super::{
+    event::{Event, Fault, name},
+    script::given,
+};
 use crate::value::{
     Document, Issue, JsonRef, Malformed, Timestamp, issue::quoted, json_reader::MAX_KEYS,
     number::is_zero,

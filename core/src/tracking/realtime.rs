@@ -1,8 +1,7 @@
 //! Route 1, the real-time call: from the bytes of a body to an [`Event`] (R30, R32, R36, R45, R48).
 
 use super::{
-    Event, Identity,
-    event::{Call, name},
+    event::{Call, Event, Identity, name},
     reader::{
         ACTION, DATE, FIRST_NAME, INFO, LAST_NAME, Names, Reader, Taken, Unreadable, joined_name,
     },

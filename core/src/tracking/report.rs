@@ -6,8 +6,8 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Event,
-    intake::Incoming,
+    event::Event,
+    incoming::Incoming,
     listed::ENTRY,
     pipeline::{Ignored, SDK_CALLS, Why},
 };
@@ -26,6 +26,8 @@ use crate::{
         issue::{MAX_QUOTED_CHARS, quoted},
     },
 };
+
+pub use super::listed::LIST;
 
 /// The parameters of a list that are no properties.
 const PARAMETERS: [&str; 5] = ["from", "select", "limit", "after", "count"];

@@ -1,7 +1,7 @@
 //! Route 2: what the script adds in the browser. `identify` makes an identity, which is kept, and every
 //! later event carries it.
 
-use super::{Identity, event::name};
+use super::event::{Identity, name};
 use crate::value::{email, key};
 
 /// `text` if it says something: blank counts as not given, as it does on the server (R32).

@@ -1,0 +1,129 @@
+//! An incoming event, and what the rules look up for it: the settings of its tenant, its user, and whether it came in
+//! before.
+
+use super::event::Event;
+use crate::{
+    plan::{Ctx, Route},
+    resources::{
+        end_user::{self, END_USER},
+        settings::{self, AUTO_CREATE_END_USERS, TRACK_PAGES},
+    },
+    schema::{Lookup, LookupError},
+    value::{JsonRef, Members, ObjectId, Timestamp, time::DAY_MS},
+};
+
+/// How long the id of an event is remembered, in milliseconds: 7 days (R39).
+pub const MESSAGE_ID_MS: i64 = 7 * DAY_MS;
+
+/// An event as it came in.
+#[derive(Clone, Copy, Debug)]
+pub struct Incoming<'a> {
+    /// The event.
+    pub event: &'a Event,
+    /// When it was received.
+    pub received_at: Timestamp,
+    /// How it came in.
+    pub route: Route,
+    /// What its tenant has set.
+    pub settings: TrackingSettings,
+}
+
+/// What a tenant has set for its events (R41).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TrackingSettings {
+    /// Whether an event makes its user.
+    pub auto_create_end_users: bool,
+    /// How many users events make in an hour; any number when not given.
+    pub max_new_end_users_per_hour: Option<u64>,
+    /// Whether page and screen views of pipelines are activities.
+    pub track_pages: bool,
+}
+
+impl Default for TrackingSettings {
+    fn default() -> Self {
+        Self { auto_create_end_users: true, max_new_end_users_per_hour: None, track_pages: false }
+    }
+}
+
+impl TrackingSettings {
+    /// Those of a tenant.
+    ///
+    /// # Errors
+    /// When the store cannot say.
+    pub fn of_tenant(lookup: &dyn Lookup) -> Result<Self, LookupError> {
+        let set = settings::of_tenant(lookup)?;
+        let default = Self::default().auto_create_end_users;
+        Ok(Self {
+            auto_create_end_users: AUTO_CREATE_END_USERS.get(&set).unwrap_or(default),
+            max_new_end_users_per_hour: settings::max_new_end_users_per_hour(&set),
+            track_pages: TRACK_PAGES.get(&set).unwrap_or_default(),
+        })
+    }
+}
+
+/// Finds, besides records, which events came in before.
+pub trait EventLookup: Lookup {
+    /// When an event with this id of the sender's was last stored in the [`MESSAGE_ID_MS`] before the settled time
+    /// of `ctx`, by that time; what was stored earlier may be answered too.
+    ///
+    /// # Errors
+    /// When the store cannot say.
+    fn last_received(&self, message_id: &str, ctx: &Ctx) -> Result<Option<Timestamp>, LookupError>;
+
+    /// How many users and companies events have made in the hour of `now`, where that is counted.
+    ///
+    /// # Errors
+    /// When the store cannot say.
+    fn new_end_users(&self, now: Timestamp) -> Result<u64, LookupError>;
+
+    /// What an event has to know of the user with this id.
+    ///
+    /// # Errors
+    /// When the store cannot say.
+    fn user(&self, id: ObjectId) -> Result<Option<KnownUser>, LookupError> {
+        Ok(self.record(&END_USER, id)?.map(|record| KnownUser::of(id, &record)))
+    }
+}
+
+/// What an event has to know of a user: little of the record, so that a store can keep it at hand.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KnownUser {
+    /// Their id.
+    pub id: ObjectId,
+    /// Their company.
+    pub company: Option<ObjectId>,
+    /// Whether they have an `externalId`.
+    pub has_external_id: bool,
+    /// Whether they have an e-mail address.
+    pub has_email: bool,
+    /// Whether they have a first or a last name.
+    pub has_name: bool,
+}
+
+impl KnownUser {
+    /// From their record.
+    pub fn of(id: ObjectId, record: &dyn Members) -> Self {
+        let value = |name| record.get(name).filter(|value| !value.is_null());
+        let company = value(end_user::COMPANY_ID.name).and_then(JsonRef::as_str);
+        Self {
+            id,
+            company: company.and_then(|id| ObjectId::parse(&id)),
+            has_external_id: value(end_user::EXTERNAL_ID.name).is_some(),
+            has_email: value(end_user::EMAIL.name).is_some(),
+            has_name: [end_user::FIRST_NAME.name, end_user::LAST_NAME.name]
+                .into_iter()
+                .any(|name| value(name).is_some()),
+        }
+    }
+}
+
+/// Whether an event with the same id has come in within the last 7 days (R39).
+pub(super) fn is_repeated(
+    sent: &Incoming<'_>,
+    lookup: &dyn EventLookup,
+    ctx: &Ctx,
+) -> Result<bool, LookupError> {
+    let Some(id) = &sent.event.message_id else { return Ok(false) };
+    let before = lookup.last_received(id, ctx)?;
+    Ok(before.is_some_and(|at| ctx.settled.as_ms() - at.as_ms() < MESSAGE_ID_MS))
+}
