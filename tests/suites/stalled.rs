@@ -32,10 +32,9 @@ use super::device::is_possible;
 
 /// Bytes of a disk of which little is used.
 const DISK_BYTES: u64 = 64 * 1024 * 1024;
-/// Bytes of a record for which the file must grow.
-const LARGE_BYTES: usize = 900 * 1024;
-/// Bytes of one of its texts: less than a string may have.
-const TEXT_BYTES: usize = 50 * 1024;
+/// Texts of a record for which the file must grow, and the bytes of each.
+const MANY: usize = 14;
+const TEXT_BYTES: usize = 64 * 1024;
 /// How long a write takes to reach the disk.
 const FIRST_WITHIN: Duration = Duration::from_secs(1);
 /// How long what needs no disk may take on a machine that is busy with other work.
@@ -158,11 +157,10 @@ async fn settle(client: &Client, expect: &str) {
     }
 }
 
-/// Creates a company of this name and of so many bytes more; the same call each time.
-async fn create(client: Client, name: &str, bytes: usize) -> Answer {
+/// Creates a company of this name with so many texts; the same call each time.
+async fn create(client: Client, name: &str, texts: usize) -> Answer {
     let headers = [("content-type", "application/json"), ("idempotency-key", name)];
-    let texts: Vec<_> = (0..bytes).step_by(TEXT_BYTES).map(|_| "x".repeat(TEXT_BYTES)).collect();
-    let custom = json!({"texts": texts});
+    let custom = json!({"texts": vec!["x".repeat(TEXT_BYTES); texts]});
     let body = json!({"name": name, "externalId": name, "custom": custom}).to_string();
     client.send(Method::POST, "/companies", &headers, body).await.unwrap()
 }
@@ -182,7 +180,7 @@ async fn track(client: Client) -> Answer {
 async fn check_a_hang(client: &Client, hang: impl FnOnce(), go_on: impl FnOnce()) {
     assert_eq!(create(client.clone(), "acme", 0).await.status, StatusCode::OK);
     hang();
-    let company = tokio::spawn(create(client.clone(), "globex", LARGE_BYTES));
+    let company = tokio::spawn(create(client.clone(), "globex", MANY));
     // After it, since an event alone may need no larger file.
     tokio::time::sleep(FIRST_WITHIN).await;
     let event = tokio::spawn(track(client.clone()));
@@ -197,7 +195,7 @@ async fn check_a_hang(client: &Client, hang: impl FnOnce(), go_on: impl FnOnce()
     settle(client, "stalled").await;
     go_on();
     settle(client, "ok").await;
-    assert_eq!(create(client.clone(), "globex", LARGE_BYTES).await.status, StatusCode::OK);
+    assert_eq!(create(client.clone(), "globex", MANY).await.status, StatusCode::OK);
     assert_eq!(track(client.clone()).await.status, StatusCode::OK);
     assert_eq!(names(client).await, ["acme", "globex"]);
     assert_eq!(client.actions().await, ["Login"]);

@@ -4,7 +4,7 @@
 
 use std::{cell::Cell, panic};
 
-use parking_lot::{Mutex, MutexGuard, RwLock, RwLockReadGuard};
+use parking_lot::{RwLock, RwLockReadGuard};
 
 thread_local! {
     static READ: Cell<Read> = const { Cell::new(Read::MayWait) };
@@ -52,15 +52,7 @@ pub fn before_waiting() {
     }
 }
 
-/// Locks what may be held by who waits for the disk.
-pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.try_lock().unwrap_or_else(|| {
-        before_waiting();
-        mutex.lock()
-    })
-}
-
-/// The same, shared with others.
+/// Locks what others may hold, or wait for, who wait for the disk.
 pub(super) fn lock_shared<T>(lock: &RwLock<T>) -> RwLockReadGuard<'_, T> {
     lock.try_read().unwrap_or_else(|| {
         before_waiting();
@@ -86,12 +78,11 @@ mod tests {
 
     #[test]
     fn a_lock_that_another_holds_is_waited_for_only_by_who_may_wait() {
-        let (mutex, shared) = (Mutex::new(7), RwLock::new(7));
-        let (held, held_alone) = (lock(&mutex), shared.write());
-        let of_mutex = || damage::contained(|| Ok(*lock(&mutex)));
-        let of_shared = || damage::contained(|| Ok(*lock_shared(&shared)));
-        assert!(read(of_mutex).is_none() && read(of_shared).is_none());
-        drop((held, held_alone));
-        assert!(matches!((read(of_mutex), read(of_shared)), (Some(Ok(7)), Some(Ok(7)))));
+        let lock = RwLock::new(7);
+        let locked = || damage::contained(|| Ok(*lock_shared(&lock)));
+        let held = lock.write();
+        assert!(read(locked).is_none());
+        drop(held);
+        assert!(matches!(read(locked), Some(Ok(7))));
     }
 }

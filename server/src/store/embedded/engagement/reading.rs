@@ -7,14 +7,14 @@ use std::{
 };
 
 use foldhash::fast::RandomState;
-use parking_lot::Mutex;
+use parking_lot::{Mutex, MutexGuard};
 use redb::ReadTransaction;
 use svctrack_core::value::{ObjectId, TenantId, Timestamp};
 
 use super::log::Log;
 use crate::store::{
     StoreError,
-    embedded::{at_once, snapshot::RedbSnapshot, tables::ReadTable},
+    embedded::{snapshot::RedbSnapshot, tables::ReadTable},
     rows::{
         ENGAGEMENT, Rows as _, Snapshot as _, codec,
         engagement::{Owner, ReadEngagement, ReadRows, Row, load},
@@ -37,6 +37,37 @@ struct ReadTo {
     rows: Arc<LoggedRows>,
 }
 
+/// What is known of the entries of a moment.
+enum Known {
+    All(Arc<LoggedRows>),
+    /// Those before this one.
+    UpTo(u64),
+    /// Only those of a later moment.
+    Later,
+}
+
+impl ReadTo {
+    fn known(&self, first: u64, end: u64) -> Known {
+        if self.end > end || self.first > first {
+            return Known::Later;
+        }
+        match (self.first, self.end) == (first, end) {
+            true => Known::All(self.rows.clone()),
+            false => Known::UpTo(first.max(self.end)),
+        }
+    }
+
+    /// Adds what was read after what is known.
+    fn add(&mut self, first: u64, end: u64, rows: LoggedRows) {
+        let known = Arc::make_mut(&mut self.rows);
+        if self.first != first {
+            known.retain(|_, (number, _)| *number >= first);
+        }
+        known.extend(rows);
+        (self.first, self.end) = (first, end);
+    }
+}
+
 impl LogRead {
     fn at(&self, log: &Log<ReadTable>) -> Result<Arc<LoggedRows>, StoreError> {
         let numbers = match log.numbers() {
@@ -46,27 +77,28 @@ impl LogRead {
         };
         let Some(numbers) = numbers else { return Ok(Arc::default()) };
         let (first, end) = (*numbers.start(), *numbers.end() + 1);
-        let mut read = at_once::lock(&self.0);
-        if read.end > end || read.first > first {
-            // A snapshot of before.
-            drop(read);
+        loop {
+            let known = match self.read_to().known(first, end) {
+                Known::All(rows) => return Ok(rows),
+                Known::Later => first,
+                Known::UpTo(known) => known,
+            };
+            // Not under the lock: the disk may hang.
             let mut rows = LoggedRows::default();
-            add(log, numbers, &mut rows)?;
-            return Ok(Arc::new(rows));
-        }
-        if (read.first, read.end) != (first, end) {
-            let (begin, is_pruned) = (first.max(read.end), read.first == first);
-            // A read that breaks off leaves no later rows to who reads at an earlier moment.
-            let mut new = LoggedRows::default();
-            add(log, begin..=end - 1, &mut new)?;
-            let rows = Arc::make_mut(&mut read.rows);
-            if !is_pruned {
-                rows.retain(|_, (number, _)| *number >= first);
+            add(log, known..=end - 1, &mut rows)?;
+            let mut read = self.read_to();
+            match read.known(first, end) {
+                Known::UpTo(now) if now == known => read.add(first, end, rows),
+                // These are all.
+                Known::Later if known == first => return Ok(Arc::new(rows)),
+                // Somebody else has read on.
+                _ => {}
             }
-            rows.extend(new);
-            (read.first, read.end) = (first, end);
         }
-        Ok(read.rows.clone())
+    }
+
+    fn read_to(&self) -> MutexGuard<'_, ReadTo> {
+        self.0.lock()
     }
 }
 
