@@ -272,9 +272,6 @@ fn selected_custom(select: &[String], record: &Document, selected: &mut Document
 }
 
 fn contains(def: &ResourceDef, record: &dyn Members, search: &Search) -> bool {
-    if record.json().is_some_and(|json| !search.may_be_in(json)) {
-        return false;
-    }
     let texts = def.searched.iter().filter_map(|name| record.get(name)?.as_str());
     texts.into_iter().any(|text| search.is_in(&text))
 }

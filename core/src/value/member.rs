@@ -13,11 +13,6 @@ use super::{document::Document, json::JsonRef};
 pub trait Members {
     /// The value of a member.
     fn get(&self, name: &str) -> Option<JsonRef<'_>>;
-
-    /// The text of the object, in UTF-8, where it is at hand.
-    fn json(&self) -> Option<&[u8]> {
-        None
-    }
 }
 
 impl Members for Document {
@@ -29,10 +24,6 @@ impl Members for Document {
 impl Members for JsonRef<'_> {
     fn get(&self, name: &str) -> Option<JsonRef<'_>> {
         self.member(name)
-    }
-
-    fn json(&self) -> Option<&[u8]> {
-        Some(self.text().as_bytes())
     }
 }
 

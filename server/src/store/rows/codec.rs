@@ -141,10 +141,6 @@ impl Members for Stored<'_> {
     fn get(&self, name: &str) -> Option<JsonRef<'_>> {
         member_in(self.text, name)
     }
-
-    fn json(&self) -> Option<&[u8]> {
-        Some(self.text)
-    }
 }
 
 /// The stored bytes of a row of a log.
