@@ -25,6 +25,10 @@ use poem::{
 };
 use serde_json::Value;
 use svctrack_core::value::TenantId;
+use svctrack_store::{
+    Actor, Clock as _, Command, Store as _, SystemClock, Tenant, TenantRecord, TenantState,
+    TokenRecord, embedded::Embedded,
+};
 
 use crate::{
     app::{App, Limits},
@@ -33,10 +37,6 @@ use crate::{
     refusal::refusal,
     router,
     running_at::RunningAt,
-    store::{
-        Actor, Clock as _, Command, Store as _, SystemClock, Tenant, TenantRecord, TenantState,
-        TokenRecord, embedded::Embedded,
-    },
 };
 
 /// Whose things a command is about, on a store that is stopped.

@@ -15,6 +15,7 @@ use futures_util::{Stream, StreamExt as _};
 use parking_lot::Mutex;
 use poem::Body;
 use svctrack_core::value::TenantId;
+use svctrack_store::{Later, Page, Room, RoomOf, StoreError, UNCOUNTED_BYTES, shares::Shares};
 use tokio::{
     task::AbortHandle,
     time::{Instant, interval},
@@ -26,7 +27,6 @@ use crate::{
         ANSWER_BUDGET_BYTES, ANSWER_LOOKS_EVERY, ANSWER_PIECE_BYTES, ANSWER_START,
         HELD_PIECE_BYTES, MIN_ANSWER_BYTES_PER_SECOND,
     },
-    store::{Later, Page, Room, RoomOf, StoreError, UNCOUNTED_BYTES, shares::Shares},
 };
 
 /// Room for all large answers that are gathered or on their way, in bytes.

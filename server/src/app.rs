@@ -9,6 +9,7 @@ use std::{
 use bytes::Bytes;
 use parking_lot::Mutex;
 use svctrack_core::value::TenantId;
+use svctrack_store::{Clock, RateLimits, Store, shares::Shares};
 use svctrack_web::{Addresses, Served};
 use tokio::sync::{Semaphore, watch};
 
@@ -21,11 +22,10 @@ use crate::{
     observe::RequestIds,
     rate_limit::RateLimiting,
     senders::Senders,
-    store::{Clock, RateLimits, Store, shares::Shares},
 };
 
 #[cfg(test)]
-use crate::store::{SystemClock, embedded::Embedded};
+use svctrack_store::{SystemClock, embedded::Embedded};
 
 /// What the operator allows.
 #[derive(Clone, Copy, Debug, Default)]

@@ -15,12 +15,12 @@ use std::{
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use svctrack_core::value::Timestamp;
+use svctrack_store::{BackupFile, Clock, Manifest, Store, StoreError, as_text};
 use tempfile::NamedTempFile;
 use tokio::task::spawn_blocking;
 
 pub use self::folder::name_of;
 pub(crate) use self::folder::newest_in;
-use crate::store::{BackupFile, Clock, Manifest, Store, StoreError, as_text};
 
 /// Shortest interval of a schedule.
 const MIN_INTERVAL: Duration = Duration::from_secs(1);

@@ -22,8 +22,8 @@ use svctrack_server::{
     auth::Token,
     config::{Config, Given, StoreSettings},
     refusal::refusal,
-    store::embedded::{Compacted, Problem, Verified, compact, verify},
 };
+use svctrack_store::embedded::{Compacted, Problem, Verified, compact, verify};
 
 pub(crate) use self::{
     backup::{Backup, Restore},

@@ -14,6 +14,7 @@ use serde::{
     de::{DeserializeOwned, IgnoredAny},
 };
 use svctrack_core::value::{TenantId, nearest};
+use svctrack_store::{RateLimits, Tenant, embedded::Embedded};
 use svctrack_web::{Addresses, DEFAULT_SCRIPT_PATH, DEFAULT_TRACKING_PREFIX, MAX_PATH_BYTES};
 
 use crate::{
@@ -22,7 +23,6 @@ use crate::{
     backups::{Interval, Schedule},
     listen::Listen,
     proxies::Proxy,
-    store::{RateLimits, Tenant, embedded::Embedded},
     text_file,
 };
 

@@ -10,6 +10,7 @@ use svctrack_core::{
     tracking::Unreadable,
     value::{Issue, Malformed, ObjectId},
 };
+use svctrack_store::StoreError;
 
 use crate::{
     limits::{
@@ -18,7 +19,6 @@ use crate::{
     },
     rate_limit::{BURST_SECONDS, TooMany},
     senders::{Allowance, Spent},
-    store::StoreError,
 };
 
 /// What went wrong with a request.

@@ -5,13 +5,13 @@ use svctrack_core::{
     resources::company::COMPANY,
     value::{Document, Json, TenantId},
 };
+use svctrack_store::{Actor, Command, StoreError, Tenant, TenantRecord, TokenRecord};
 use svctrack_web::{Addresses, Loads};
 
 use crate::{
     app::App,
     auth::Token,
     config::{Bootstrap, Config},
-    store::{Actor, Command, StoreError, Tenant, TenantRecord, TokenRecord},
 };
 
 /// `externalId` of the company that the first start makes, which the printed example and the demo

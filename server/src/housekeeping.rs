@@ -6,8 +6,7 @@ use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
 use futures_util::FutureExt as _;
 use svctrack_core::value::TenantId;
-
-use crate::store::{
+use svctrack_store::{
     Actor, Command, Reply, Scrub, Store, StoreError, Tenant, TenantState, panics::panic_message,
 };
 

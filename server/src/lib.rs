@@ -38,7 +38,6 @@ mod running_at;
 pub mod script;
 mod senders;
 pub mod serve;
-pub mod store;
 mod text_file;
 pub mod transfer;
 pub mod workers;

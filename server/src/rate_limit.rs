@@ -19,8 +19,9 @@ use governor::{
 };
 use parking_lot::Mutex;
 use svctrack_core::value::TenantId;
+use svctrack_store::RateLimits;
 
-use crate::{senders::Sender, store::RateLimits};
+use crate::senders::Sender;
 
 /// A burst may have as many requests as this many seconds allow.
 pub(crate) const BURST_SECONDS: u32 = 2;
@@ -160,7 +161,7 @@ mod tests {
     use governor::clock::FakeRelativeClock;
 
     use super::*;
-    use crate::store::Tenant;
+    use svctrack_store::Tenant;
 
     const TENANT: TenantId = TenantId::from_bytes([1; 16]);
     const SECOND: Duration = Duration::from_secs(1);

@@ -2,11 +2,9 @@
 
 use std::path;
 
-use crate::{
-    backups,
-    config::Config,
-    store::{Clock as _, SystemClock, embedded::OpenError},
-};
+use svctrack_store::{Clock as _, SystemClock, embedded::OpenError};
+
+use crate::{backups, config::Config};
 
 /// One line for the person who asked; `if_in_use` is what to do where another process has it.
 pub fn refusal(config: &Config, what: &str, cause: &OpenError, if_in_use: &str) -> String {

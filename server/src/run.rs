@@ -7,6 +7,7 @@ use std::{
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
+use svctrack_store::{Store, StoreError, SystemClock, embedded::Embedded, panics};
 use tokio::{
     net::TcpListener,
     signal::unix::{SignalKind, signal},
@@ -25,7 +26,6 @@ use crate::{
     router,
     running_at::RunningAt,
     serve::serve,
-    store::{Store, StoreError, SystemClock, embedded::Embedded, panics},
     workers::Workers,
 };
 
@@ -200,10 +200,8 @@ mod tests {
     use std::thread;
 
     use super::*;
-    use crate::{
-        config::{AddressSettings, Given},
-        store::Health,
-    };
+    use crate::config::{AddressSettings, Given};
+    use svctrack_store::Health;
 
     #[test]
     fn a_server_that_others_reach_without_tls_is_unprotected() {
@@ -235,7 +233,7 @@ mod tests {
         let (read_from, held) = (store.clone(), Arc::downgrade(&store));
         let mut workers = Workers::start().unwrap();
         workers.next().spawn_blocking(move || {
-            while read_from.condition().health != Health::Stopped {
+            while read_from.status().health != Health::Stopped {
                 thread::sleep(Duration::from_millis(1));
             }
             thread::sleep(Duration::from_millis(100));

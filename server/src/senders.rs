@@ -12,11 +12,9 @@ use poem::{
     http::{HeaderMap, HeaderName},
 };
 use svctrack_core::value::{TenantId, Timestamp, time::DAY_MS};
+use svctrack_store::{ParkedToday, RateLimits, Tenant};
 
-use crate::{
-    limits::{EVENT_BYTES, MAX_ADDRESSES, MAX_KEYS_A_DAY},
-    store::{ParkedToday, RateLimits, Tenant},
-};
+use crate::limits::{EVENT_BYTES, MAX_ADDRESSES, MAX_KEYS_A_DAY};
 
 const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 /// Leading bytes of an IPv6 address that one sender has: a network of the smallest size that is given out.

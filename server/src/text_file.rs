@@ -2,7 +2,7 @@
 
 use std::{fs, io, path::Path};
 
-use crate::store::regular_file::check;
+use svctrack_store::regular_file::check;
 
 /// Reads a text.
 ///

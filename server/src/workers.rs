@@ -10,12 +10,10 @@ use std::{
     time::{Duration, Instant},
 };
 
+use svctrack_store::panics::quietly;
 use tokio::runtime::{Builder, Handle, Runtime};
 
-use crate::{
-    limits::{MAX_WORKERS, STOP_STALL},
-    store::panics::quietly,
-};
+use crate::limits::{MAX_WORKERS, STOP_STALL};
 
 /// How long a thread for what blocks is kept that has nothing to do: as long as its runtime.
 const FOR_GOOD: Duration = Duration::from_secs(u32::MAX as u64);

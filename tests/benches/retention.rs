@@ -12,10 +12,8 @@ use std::{
 use hyper::StatusCode;
 use serde_json::json;
 use svctrack_core::value::{TenantId, Timestamp};
-use svctrack_server::{
-    housekeeping,
-    store::{Clock, SystemClock},
-};
+use svctrack_server::housekeeping;
+use svctrack_store::{Clock, SystemClock};
 use svctrack_tests::in_process::InProcess;
 
 use crate::{

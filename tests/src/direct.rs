@@ -11,10 +11,10 @@ use svctrack_server::{
     app::{App, Limits},
     auth::Token,
     housekeeping, router,
-    store::{
-        Actor, Clock, Command, Store, StoreError, TenantRecord, TokenRecord,
-        embedded::{Embedded, LogLimits, OpenError, storage::Medium},
-    },
+};
+use svctrack_store::{
+    Actor, Clock, Command, Store, StoreError, TenantRecord, TokenRecord,
+    embedded::{Embedded, LogLimits, OpenError, storage::StoreFile},
 };
 use svctrack_web::Addresses;
 
@@ -44,8 +44,8 @@ pub struct Direct {
 
 impl Direct {
     /// Makes the tenant of an empty store, and its tokens.
-    pub async fn found(medium: Box<dyn Medium>, clock: Arc<dyn Clock>) -> Tokens {
-        let store = Embedded::open_medium(medium, CACHE_BYTES, SMALL_LOG, clock.clone()).unwrap();
+    pub async fn found(store_file: Box<dyn StoreFile>, clock: Arc<dyn Clock>) -> Tokens {
+        let store = Embedded::open_file(store_file, CACHE_BYTES, SMALL_LOG, clock.clone()).unwrap();
         let (token, operator) = (Token::generate().unwrap(), Token::generate().unwrap());
         let id = TenantId::parse(TENANT).unwrap();
         let record = TokenRecord::of_everything(token.digest(), id, "test", clock.now());
@@ -65,11 +65,12 @@ impl Direct {
     /// # Errors
     /// When it cannot be opened.
     pub fn open(
-        medium: Box<dyn Medium>,
+        store_file: Box<dyn StoreFile>,
         clock: Arc<dyn Clock>,
         tokens: Tokens,
     ) -> Result<Self, OpenError> {
-        let store = Arc::new(Embedded::open_medium(medium, CACHE_BYTES, SMALL_LOG, clock.clone())?);
+        let store =
+            Arc::new(Embedded::open_file(store_file, CACHE_BYTES, SMALL_LOG, clock.clone())?);
         let app = App::new(
             store.clone(),
             clock,

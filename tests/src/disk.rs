@@ -11,9 +11,9 @@ use std::{
 };
 
 use redb::{BackendError, StorageBackend};
-use svctrack_server::store::embedded::{
+use svctrack_store::embedded::{
     OpenError, initialise,
-    storage::{EVERYTHING, Medium, Storage, WriteStore},
+    storage::{EVERYTHING, Storage, StoreFile, WriteStore},
 };
 
 use crate::model::Random;
@@ -353,7 +353,7 @@ impl StorageBackend for Disk {
     }
 }
 
-impl Medium for Disk {
+impl StoreFile for Disk {
     fn open(&self) -> Result<Storage, OpenError> {
         let opening = self.state().opening;
         thread::sleep(opening);

@@ -17,11 +17,11 @@ use svctrack_server::{
     proxies::Proxies,
     router,
     serve::serve,
-    store::{
-        Actor, Clock, Command, Store, SystemClock, TenantRecord, TokenRecord,
-        embedded::{Embedded, storage::Medium},
-    },
     workers::Workers,
+};
+use svctrack_store::{
+    Actor, Clock, Command, Store, SystemClock, TenantRecord, TokenRecord,
+    embedded::{Embedded, storage::StoreFile},
 };
 use svctrack_web::Addresses;
 use tempfile::TempDir;
@@ -129,14 +129,14 @@ impl InProcess {
     }
 
     /// Starts a server on a medium of the test's.
-    pub async fn with_medium(medium: Box<dyn Medium>) -> Self {
-        Self::with_medium_and_cache(medium, CACHE_BYTES).await
+    pub async fn with_file(store_file: Box<dyn StoreFile>) -> Self {
+        Self::with_file_and_cache(store_file, CACHE_BYTES).await
     }
 
     /// Starts a server on a medium and with a cache of the test's.
-    pub async fn with_medium_and_cache(medium: Box<dyn Medium>, cache_bytes: usize) -> Self {
+    pub async fn with_file_and_cache(store_file: Box<dyn StoreFile>, cache_bytes: usize) -> Self {
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-        let store = Embedded::open_medium(medium, cache_bytes, SMALL_LOG, clock.clone()).unwrap();
+        let store = Embedded::open_file(store_file, cache_bytes, SMALL_LOG, clock.clone()).unwrap();
         Self::serve(store, clock, None, |_| {}).await
     }
 

@@ -8,10 +8,8 @@ use std::{
 use hyper::{Method, StatusCode};
 use serde_json::{Value, json};
 use svctrack_core::value::Timestamp;
-use svctrack_server::{
-    auth::Token,
-    store::{Clock as _, Store as _},
-};
+use svctrack_server::auth::Token;
+use svctrack_store::{Clock as _, Store as _};
 use svctrack_tests::{
     TENANT,
     direct::{Direct, Tokens},

@@ -16,10 +16,8 @@ use futures_util::future::join_all;
 use hyper::{Method, StatusCode};
 use redb::StorageBackend as _;
 use serde_json::{Value, json};
-use svctrack_server::{
-    auth::Token,
-    store::embedded::storage::{EVERYTHING, FileMedium, Medium as _},
-};
+use svctrack_server::auth::Token;
+use svctrack_store::embedded::storage::{DiskFile, EVERYTHING, StoreFile as _};
 use svctrack_tests::{
     demand::{self, not_tried},
     device::{DEVICE_TOOLS, Device, Failing, Journal, SMALL_DISK_TOOLS, SmallDisk, obstacle},
@@ -309,22 +307,22 @@ fn what_is_written_where_a_write_has_failed_comes_to_disk() {
         let device = Device::new(DISK_BYTES, Journal::None);
         let path = device.folder().join("file");
         fs::write(&path, []).unwrap();
-        let medium = FileMedium::at(&path);
-        let file = medium.open().unwrap();
+        let store_file = DiskFile::at(&path);
+        let file = store_file.open().unwrap();
         file.set_len(WRITTEN_BYTES as u64).unwrap();
         file.sync_data().unwrap();
         device.fail(Failing::Writes);
         file.write(0, &[1; WRITTEN_BYTES]).unwrap();
         assert!(file.sync_data().is_err());
         device.mend();
-        medium.forget_cached(&parts).unwrap();
+        store_file.forget_cached(&parts).unwrap();
         let read = || {
             let mut found = [3; WRITTEN_BYTES];
             file.read(0, &mut found).unwrap();
             found
         };
         assert!(read() == [0; WRITTEN_BYTES], "{parts:?}");
-        medium.forget_cached(&parts).unwrap();
+        store_file.forget_cached(&parts).unwrap();
         file.write(0, &[2; WRITTEN_BYTES]).unwrap();
         file.sync_data().unwrap();
         device.forget(&path);

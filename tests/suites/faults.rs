@@ -12,7 +12,7 @@ use futures_util::future::join_all;
 use hyper::{Method, StatusCode};
 use serde_json::json;
 use svctrack_core::value::Timestamp;
-use svctrack_server::store::{Clock, SystemClock};
+use svctrack_store::{Clock, SystemClock};
 use svctrack_tests::{
     TENANT,
     disk::{Disk, Fault},
@@ -174,7 +174,7 @@ async fn a_store_reads_on_while_its_disk_takes_no_writes_and_heals_when_it_does(
         [(true, StatusCode::INSUFFICIENT_STORAGE), (false, StatusCode::SERVICE_UNAVAILABLE)]
     {
         let disk = Disk::with_store();
-        let server = InProcess::with_medium(Box::new(disk.clone())).await;
+        let server = InProcess::with_file(Box::new(disk.clone())).await;
         server.client.post("/companies", &json!({"name": "Acme", "externalId": "acme"})).await;
         assert_eq!(server.client.track(&event("before")).await.unwrap().text(), "OK");
 

@@ -15,11 +15,11 @@ use std::{
 use hyper::{Method, StatusCode};
 use redb::StorageBackend;
 use serde_json::{Value, json};
-use svctrack_server::store::{
+use svctrack_store::{
     Store as _, SystemClock,
     embedded::{
         Embedded, OpenError,
-        storage::{FileMedium, Medium, Storage, WriteStore},
+        storage::{DiskFile, Storage, StoreFile, WriteStore},
         verify,
     },
 };
@@ -77,7 +77,7 @@ fn check(company: &Value, oldest: usize, names: &Names) {
 /// A server on a disk, with companies.
 async fn filled(cache_bytes: usize) -> (Disk, InProcess) {
     let disk = Disk::with_store();
-    let server = InProcess::with_medium_and_cache(Box::new(disk.clone()), cache_bytes).await;
+    let server = InProcess::with_file_and_cache(Box::new(disk.clone()), cache_bytes).await;
     let custom = json!({"text": "x".repeat(500)});
     let company = |number: usize| json!({"externalId": number.to_string(), "name": "Other", "custom": custom});
     let body = Value::from((0..OTHERS).map(company).collect::<Vec<_>>()).to_string();
@@ -162,10 +162,10 @@ async fn reads_go_on_from_the_last_good_state_whatever_fails_and_however_slowly_
         for reader in readers {
             reader.await.unwrap();
         }
-        assert_eq!(server.store.condition().damaged, 0);
+        assert_eq!(server.store.status().damaged, 0);
         let (left, reads) = (Left::Nothing, names.reads.load(Ordering::SeqCst));
         let restarted = disk.after_power_cut(left, &mut Random::of(cache_bytes as u64));
-        let restarted = InProcess::with_medium_and_cache(Box::new(restarted), cache_bytes).await;
+        let restarted = InProcess::with_file_and_cache(Box::new(restarted), cache_bytes).await;
         let company = restarted.client.get("/companies/extid-acme").await.json();
         check(&company, names.acknowledged.load(Ordering::SeqCst), &names);
         println!(
@@ -207,14 +207,14 @@ async fn a_store_that_is_stopped_while_its_disk_fails_is_started_as_it_is_on_dis
     server.store.close();
     drop(server);
     disk.mend();
-    let server = InProcess::with_medium_and_cache(Box::new(disk.clone()), CACHE_BYTES).await;
+    let server = InProcess::with_file_and_cache(Box::new(disk.clone()), CACHE_BYTES).await;
     let company = server.client.get("/companies/extid-acme").await.json();
     assert_eq!(company["name"], "1");
     for _ in 0..3 {
         assert_eq!(change(&server, &names).await, StatusCode::OK);
     }
     let restarted = disk.after_power_cut(Left::Nothing, &mut Random::of(1));
-    let restarted = InProcess::with_medium_and_cache(Box::new(restarted), CACHE_BYTES).await;
+    let restarted = InProcess::with_file_and_cache(Box::new(restarted), CACHE_BYTES).await;
     let company = restarted.client.get("/companies/extid-acme").await.json();
     check(&company, names.acknowledged.load(Ordering::SeqCst), &names);
 }
@@ -222,7 +222,7 @@ async fn a_store_that_is_stopped_while_its_disk_fails_is_started_as_it_is_on_dis
 /// A store with one company, which has been changed; and how many operations of the disk a change takes.
 async fn changed() -> (Disk, InProcess, Names, u64) {
     let disk = Disk::with_store();
-    let server = InProcess::with_medium(Box::new(disk.clone())).await;
+    let server = InProcess::with_file(Box::new(disk.clone())).await;
     let (names, mut before) = (Names::default(), 0);
     for _ in 0..3 {
         before = disk.operations();
@@ -235,8 +235,8 @@ async fn changed() -> (Disk, InProcess, Names, u64) {
 /// Opens a store and closes it; returns how many operations of the disk that took.
 fn open_and_close(disk: &Disk) -> u64 {
     let before = disk.operations();
-    let (medium, clock) = (Box::new(disk.clone()), Arc::new(SystemClock));
-    let opened = Embedded::open_medium(medium, SMALL_CACHE_BYTES, SMALL_LOG, clock);
+    let (store_file, clock) = (Box::new(disk.clone()), Arc::new(SystemClock));
+    let opened = Embedded::open_file(store_file, SMALL_CACHE_BYTES, SMALL_LOG, clock);
     if let Ok(store) = opened {
         assert!(store.close());
     }
@@ -266,7 +266,7 @@ async fn a_program_that_is_killed_and_a_power_cut_at_its_next_start_lose_nothing
             open_and_close(&disk);
             let left = *random.one_of(&[Left::Nothing, Left::Some, Left::Sectors]);
             let found = disk.after_power_cut(left, &mut random);
-            let server = InProcess::with_medium(Box::new(found)).await;
+            let server = InProcess::with_file(Box::new(found)).await;
             let company = server.client.get("/companies/extid-acme").await.json();
             check(&company, names.acknowledged.load(Ordering::SeqCst), names);
             cuts += 1;
@@ -335,7 +335,7 @@ async fn whoever_is_refused_hears_what_keeps_the_store_now() {
 /// A file to which nothing is written when told so.
 #[derive(Clone)]
 struct Failing {
-    file: FileMedium,
+    file: DiskFile,
     fails: Arc<AtomicBool>,
 }
 
@@ -377,7 +377,7 @@ impl StorageBackend for FailingStorage {
     }
 }
 
-impl Medium for Failing {
+impl StoreFile for Failing {
     fn open(&self) -> Result<Storage, OpenError> {
         let under = self.file.open()?;
         Ok(Storage::new(FailingStorage { under, fails: self.fails.clone() }))
@@ -414,14 +414,14 @@ fn try_to_open(folder: &Path, is_over: &AtomicBool) -> usize {
 async fn nobody_else_opens_the_file_of_a_store_that_heals() {
     let folder = tempfile::tempdir().unwrap();
     drop(Embedded::open(folder.path(), CACHE_BYTES, Arc::new(SystemClock)).unwrap());
-    let file = FileMedium::at(&folder.path().join("svctrack.redb"));
+    let file = DiskFile::at(&folder.path().join("svctrack.redb"));
     // A process that another test is just starting has, for a moment, what this one had open.
     while matches!(file.open(), Err(OpenError::Locked)) {
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
     let fails = Arc::<AtomicBool>::default();
-    let medium = Failing { file, fails: fails.clone() };
-    let server = InProcess::with_medium_and_cache(Box::new(medium), CACHE_BYTES).await;
+    let store_file = Failing { file, fails: fails.clone() };
+    let server = InProcess::with_file_and_cache(Box::new(store_file), CACHE_BYTES).await;
     let (names, is_over) = (Names::default(), Arc::<AtomicBool>::default());
     let others = thread::spawn({
         let (folder, is_over) = (folder.path().to_owned(), is_over.clone());

@@ -58,7 +58,7 @@ async fn a_body_of_any_length_is_imported_and_one_that_breaks_off_says_how_far_i
 #[tokio::test(flavor = "multi_thread")]
 async fn an_import_that_meets_a_full_disk_says_how_much_is_stored() {
     let disk = Disk::with_store();
-    let server = InProcess::with_medium(Box::new(disk.clone())).await;
+    let server = InProcess::with_file(Box::new(disk.clone())).await;
     let token = server.client.authorization().unwrap().trim_start_matches("Bearer ").to_owned();
     let table = |name: &str| {
         let rows: String = (0..1_500).map(|n| format!("{name}{n},C\n")).collect();

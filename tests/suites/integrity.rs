@@ -18,9 +18,9 @@ use std::{
 use hyper::{Method, StatusCode};
 use serde_json::{Value, json};
 use svctrack_core::value::Timestamp;
-use svctrack_server::store::{
+use svctrack_store::{
     BackupFile, Health, Scrub, Store as _,
-    embedded::{OpenError, verify_medium},
+    embedded::{OpenError, verify_file},
 };
 use svctrack_tests::{
     direct::{Direct, Tokens},
@@ -128,7 +128,7 @@ impl World {
         }
         server.clean_up().await.unwrap();
         server.store.close();
-        let found = verify_medium(&self.disk, CACHE_BYTES).unwrap();
+        let found = verify_file(&self.disk, CACHE_BYTES).unwrap();
         assert!(found.is_sound(), "{found:?}");
     }
 }
@@ -167,8 +167,8 @@ const REQUESTS_BESIDE_FAULTS: usize = 15;
 
 async fn settle(server: &Direct) {
     let started = Instant::now();
-    while server.store.condition().health != Health::Ok {
-        assert!(started.elapsed() < PATIENCE, "it is {:?}", server.store.condition());
+    while server.store.status().health != Health::Ok {
+        assert!(started.elapsed() < PATIENCE, "it is {:?}", server.store.status());
         tokio::time::sleep(Duration::from_millis(2)).await;
     }
 }
@@ -287,8 +287,8 @@ async fn no_flipped_bit_is_answered_as_if_it_were_sound() {
 }
 
 async fn look_at(world: &World, disk: Disk, bit: usize, answers: &Answers, seen: &mut Flips) {
-    let medium = || Box::new(disk.clone());
-    let server = match Direct::open(medium(), world.clock.clone(), world.tokens.clone()) {
+    let store_file = || Box::new(disk.clone());
+    let server = match Direct::open(store_file(), world.clock.clone(), world.tokens.clone()) {
         Ok(server) => server,
         Err(OpenError::Damaged(_)) => {
             seen.refused += 1;
@@ -297,7 +297,7 @@ async fn look_at(world: &World, disk: Disk, bit: usize, answers: &Answers, seen:
         Err(error) => panic!("bit {bit}: {error}"),
     };
     let damaged = compare(&server, answers, bit).await;
-    assert_eq!(server.store.condition().damaged, damaged, "bit {bit}");
+    assert_eq!(server.store.status().damaged, damaged, "bit {bit}");
     let mut scrub = Scrub::default();
     while !scrub.is_over {
         scrub = server.store.scrub(scrub).await.unwrap();
@@ -316,7 +316,7 @@ async fn look_at(world: &World, disk: Disk, bit: usize, answers: &Answers, seen:
     server.store.close();
     if is_renewed {
         seen.renewed += 1;
-        assert!(verify_medium(&disk, CACHE_BYTES).unwrap().is_sound(), "bit {bit}");
+        assert!(verify_file(&disk, CACHE_BYTES).unwrap().is_sound(), "bit {bit}");
         return;
     }
     match (damaged, scrub.damaged) {
@@ -325,7 +325,7 @@ async fn look_at(world: &World, disk: Disk, bit: usize, answers: &Answers, seen:
         _ => seen.answered += 1,
     }
     if damaged > 0 {
-        assert!(!verify_medium(&disk, CACHE_BYTES).unwrap().is_sound(), "bit {bit}");
+        assert!(!verify_file(&disk, CACHE_BYTES).unwrap().is_sound(), "bit {bit}");
     }
 }
 
@@ -393,7 +393,7 @@ async fn damage_is_told_with_the_id_that_was_asked_for() {
     assert_eq!(status, StatusCode::INTERNAL_SERVER_ERROR);
     assert_eq!(answer["code"], "data_corrupted");
     assert_eq!(answer["detail"], format!("what is stored of `{id}` is damaged"));
-    assert_eq!(server.store.condition().damaged, 1);
+    assert_eq!(server.store.status().damaged, 1);
     assert_eq!(server.get("/companies/extid-c20").await["name"], "Company 20");
     let other = json!({"name": "Other"});
     assert_eq!(server.send(Method::POST, "/companies", None, &other).await.0, StatusCode::OK);

@@ -9,7 +9,7 @@ use futures_util::{StreamExt as _, stream};
 use hyper::Method;
 use serde_json::json;
 use svctrack_core::value::Timestamp;
-use svctrack_server::store::Clock;
+use svctrack_store::Clock;
 use svctrack_tests::{
     TENANT,
     client::{Answer, Client},

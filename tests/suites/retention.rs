@@ -5,7 +5,7 @@ use std::sync::Arc;
 use hyper::{Method, StatusCode};
 use serde_json::{Value, json};
 use svctrack_core::value::Timestamp;
-use svctrack_server::store::{Store as _, embedded::verify_medium};
+use svctrack_store::{Store as _, embedded::verify_file};
 use svctrack_tests::{
     TENANT,
     direct::{Direct, Tokens},
@@ -99,10 +99,10 @@ impl World {
             assert_eq!(self.listed(path).await, expected, "{path}");
         }
         self.server.store.close();
-        let found = verify_medium(&self.disk, CACHE_BYTES).unwrap();
+        let found = verify_file(&self.disk, CACHE_BYTES).unwrap();
         assert!(found.is_sound(), "{found:?}");
-        let (medium, clock) = (Box::new(self.disk.clone()), self.clock.clone());
-        self.server = Direct::open(medium, clock, self.tokens.clone()).unwrap();
+        let (store_file, clock) = (Box::new(self.disk.clone()), self.clock.clone());
+        self.server = Direct::open(store_file, clock, self.tokens.clone()).unwrap();
     }
 
     async fn beats(&self, path: &str) -> Value {

@@ -11,12 +11,10 @@ use futures_util::future::join_all;
 use hyper::{Method, StatusCode};
 use redb::StorageBackend;
 use serde_json::{Value, json};
-use svctrack_server::{
-    auth::Token,
-    store::embedded::{
-        OpenError,
-        storage::{Medium, Storage, WriteStore, before_waiting},
-    },
+use svctrack_server::auth::Token;
+use svctrack_store::embedded::{
+    OpenError,
+    storage::{Storage, StoreFile, WriteStore, before_waiting},
 };
 use svctrack_tests::{
     TENANT,
@@ -124,7 +122,7 @@ impl StorageBackend for Hanging {
     }
 }
 
-impl Medium for Hanging {
+impl StoreFile for Hanging {
     fn open(&self) -> Result<Storage, OpenError> {
         Ok(Storage::new(self.clone()))
     }
@@ -229,7 +227,7 @@ fn assert_is_stalled(answer: &Answer) {
 /// A server on a disk that hangs.
 async fn check_in_process(hangs: Hangs) {
     let hanging = Hanging::with_store();
-    let server = InProcess::with_medium(Box::new(hanging.clone())).await;
+    let server = InProcess::with_file(Box::new(hanging.clone())).await;
     let _let_go = hanging.until_dropped();
     check_a_hang(&server.client, || hanging.set(hangs), || hanging.set(Hangs::Nothing)).await;
 }
@@ -247,7 +245,7 @@ async fn a_file_that_does_not_grow_since_the_disk_hangs_keeps_nobody_from_readin
 #[tokio::test(flavor = "multi_thread")]
 async fn reads_that_hang_are_given_up_take_few_threads_and_leave_health_alone() {
     let hanging = Hanging::with_store();
-    let server = InProcess::with_medium_and_cache(Box::new(hanging.clone()), 0).await;
+    let server = InProcess::with_file_and_cache(Box::new(hanging.clone()), 0).await;
     let _let_go = hanging.until_dropped();
     let (client, unused) = (&server.client, &server.operator);
     assert_eq!(create(client.clone(), "acme", 0).await.status, StatusCode::OK);
@@ -284,7 +282,7 @@ fn threads() -> usize {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_stop_does_not_wait_for_a_disk_that_hangs() {
     let hanging = Hanging::with_store();
-    let server = InProcess::with_medium(Box::new(hanging.clone())).await;
+    let server = InProcess::with_file(Box::new(hanging.clone())).await;
     let _let_go = hanging.until_dropped();
     hanging.set(Hangs::Syncs);
     let sent = tokio::spawn(create(server.client.clone(), "acme", 0));

@@ -4,7 +4,8 @@ use std::{path::Path, sync::Arc};
 
 use hyper::{Method, StatusCode};
 use serde_json::{Value, json};
-use svctrack_server::{auth::Token, store::SystemClock};
+use svctrack_server::auth::Token;
+use svctrack_store::SystemClock;
 use svctrack_tests::{
     TENANT,
     client::Client,

@@ -10,6 +10,7 @@ use svctrack_core::{
     access::{self, Issuer},
     value::TenantId,
 };
+use svctrack_store::{Actor, KnownToken, Tenant, TokenRecord};
 
 pub use self::token::Token;
 use crate::{
@@ -17,7 +18,6 @@ use crate::{
     body::refuse_form,
     error::Error,
     senders::{Address, Sender},
-    store::{Actor, KnownToken, Tenant, TokenRecord},
 };
 
 /// Marks a request of somebody who has the store's file in their hands, and acts for a tenant or for

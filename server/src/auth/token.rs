@@ -3,8 +3,7 @@
 use std::fmt;
 
 use sha2::{Digest as _, Sha256};
-
-use crate::store::TokenDigest;
+use svctrack_store::TokenDigest;
 
 const PREFIX: &str = "svt_";
 const ID_CHARS: usize = 8;
@@ -94,7 +93,7 @@ mod tests {
     use svctrack_core::value::{TenantId, Timestamp};
 
     use super::*;
-    use crate::store::TokenRecord;
+    use svctrack_store::TokenRecord;
 
     #[test]
     fn a_drawn_token_is_read_back() {

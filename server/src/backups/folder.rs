@@ -10,8 +10,7 @@ use std::{
 };
 
 use svctrack_core::value::Timestamp;
-
-use crate::store::{embedded::sequence_of, times::MAX_DRIFT_MS};
+use svctrack_store::{MAX_DRIFT_MS, sequence_of};
 
 /// How the name of a backup begins.
 pub(super) const PREFIX: &str = "svctrack-";

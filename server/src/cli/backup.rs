@@ -13,11 +13,8 @@ use svctrack_server::{
     admin::Whose,
     backups::{Unfinished, folder_of, name_of},
     config::Given,
-    store::{
-        Manifest,
-        embedded::{check_archive, restore},
-    },
 };
+use svctrack_store::{Manifest, check_archive, embedded::restore};
 
 use super::{
     StoreSettings,

@@ -15,9 +15,9 @@ use svctrack_server::{
     admin::{Admin, Whose},
     backups::Unfinished,
     interchange::{Format, Options, Separator, parse_mapping},
-    store::TenantRecord,
     transfer::{self, Earlier, Imported, Reading, check_folder},
 };
+use svctrack_store::TenantRecord;
 
 use super::{
     output::{tell, text_at},

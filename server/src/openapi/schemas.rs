@@ -12,6 +12,7 @@ use svctrack_core::{
     },
     tracking::listed::{ACTIVITY, ENTRY},
 };
+use svctrack_store::{Health, TenantState};
 
 use super::{
     events::{bulk_event, event, pipeline_batch, pipeline_body, pipeline_call, sdk_call},
@@ -19,7 +20,6 @@ use super::{
     patterns::{OBJECT_ID, RECORD_REF, TEXT},
     records::{self, list_item, schema_name, taken},
 };
-use crate::store::{Health, TenantState};
 
 pub(super) fn schemas() -> Value {
     let mut schemas = Map::new();

@@ -10,6 +10,7 @@ use svctrack_core::{
     tracking::activity::{ActivityOrder, ActivityQuery},
     value::{Issue, ObjectId, TenantId, issue::quoted},
 };
+use svctrack_store::{Tenant, shares::Share};
 use tokio::{
     sync::watch,
     time::{Instant, sleep},
@@ -20,11 +21,7 @@ use super::{
     respond::name_ignored,
     strict::Strictness,
 };
-use crate::{
-    app::App,
-    error::Error,
-    store::{Tenant, shares::Share},
-};
+use crate::{app::App, error::Error};
 
 /// How long a stream that has nothing to say is silent: less than proxies wait before they give up.
 const HEARTBEAT: Duration = Duration::from_secs(15);
@@ -52,7 +49,7 @@ pub(crate) async fn listen(app: &Arc<App>, request: &mut Request) -> Result<Resp
     let commits = app.store.commits();
     if read.query.after.is_none() {
         read.query.after =
-            Some(app.store.activities_since(&caller.tenant, read.query.clone()).await?.read_to);
+            Some(app.store.activities_since(&caller.tenant, read.query.clone()).await?.cursor);
     }
     let listener = Listener {
         app: app.clone(),
@@ -120,11 +117,11 @@ impl Listener {
                 return None;
             }
             self.commits.mark_unchanged();
-            let (text, is_all) = self.read().await?;
+            let (text, is_caught_up) = self.read().await?;
             if !text.is_empty() {
                 return Some((text, true));
             }
-            if !is_all {
+            if !is_caught_up {
                 continue;
             }
             tokio::select! {
@@ -148,12 +145,12 @@ impl Listener {
                 return None;
             }
         };
-        self.query.after = Some(since.read_to);
+        self.query.after = Some(since.cursor);
         let mut text = String::new();
         for (id, activity) in since.items {
             text.push_str(&format!("id: {id}\nevent: activity\ndata: {activity}\n\n"));
         }
-        Some((text, since.is_all))
+        Some((text, since.is_caught_up))
     }
 
     /// Whether the token has not been revoked and has not expired meanwhile, and its tenant is served.

@@ -9,6 +9,7 @@ use bytes::Bytes;
 use futures_util::stream;
 use poem::{Body, Request, Response, http::header};
 use svctrack_core::access::OPERATOR;
+use svctrack_store::{BackupFile, StoreError};
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::request::authorise;
@@ -16,7 +17,6 @@ use crate::{
     app::App,
     backups::{apart, name_of},
     error::Error,
-    store::{BackupFile, StoreError},
 };
 
 /// Bytes of a backup that are sent at a time.

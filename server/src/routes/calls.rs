@@ -16,6 +16,7 @@ use svctrack_core::{
     },
     value::{Document, Malformed, Timestamp, json_rows::Envelope},
 };
+use svctrack_store::Tracking;
 use tokio::task::spawn_blocking;
 
 use super::{
@@ -31,7 +32,6 @@ use crate::{
     error::Error,
     limits::MAX_UNNAMED_BODY_BYTES,
     senders::Sender,
-    store::Tracking,
 };
 
 /// Members of an envelope that are read.

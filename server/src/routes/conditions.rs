@@ -6,13 +6,10 @@ use poem::{
     http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header},
 };
 use svctrack_core::value::ObjectId;
+use svctrack_store::{Answer, Precondition, Tenant};
 
 use super::respond::{json, json_body};
-use crate::{
-    app::App,
-    error::Error,
-    store::{Answer, Expected, Tenant},
-};
+use crate::{app::App, error::Error};
 
 /// A record that was read, as [`versioned`]; a large one takes room of its tenant.
 ///
@@ -102,13 +99,13 @@ fn etag(answer: &Answer) -> String {
 }
 
 /// What `If-Match` says about the record that is to be written.
-pub(super) fn expected(request: &Request) -> Expected {
+pub(super) fn precondition(request: &Request) -> Precondition {
     let tags = tags(request.headers(), header::IF_MATCH);
     if tags.is_empty() || tags.iter().any(|tag| tag == "*") {
-        return Expected::Anything;
+        return Precondition::Anything;
     }
     // A tag that is none of ours names no version, so the record cannot have it.
-    Expected::OneOf(tags.iter().filter_map(|tag| version_in(tag)).collect())
+    Precondition::OneOf(tags.iter().filter_map(|tag| version_in(tag)).collect())
 }
 
 /// Record and version of a tag; the hash behind them does not matter for a write.

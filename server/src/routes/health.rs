@@ -2,27 +2,23 @@
 
 use poem::{Request, Response, http::StatusCode};
 use serde::Serialize;
+use svctrack_store::{ClockState, Health, ScrubReport, StoreStatus};
 
 use super::respond::json;
-use crate::{
-    app::App,
-    backups::Done,
-    error::Error,
-    store::{Checked, ClockState, Condition, Health},
-};
+use crate::{app::App, backups::Done, error::Error};
 
 #[derive(Serialize)]
 struct Answer {
     status: &'static str,
     damaged: u64,
-    checked: Option<Checked>,
+    checked: Option<ScrubReport>,
     clock: Option<ClockState>,
     backup: Option<Done>,
 }
 
 /// `GET /health`: takes the same time whatever is stored.
 pub(crate) async fn health(app: &App, _: &mut Request) -> Result<Response, Error> {
-    let Condition { health, damaged, checked, clock } = app.store.condition();
+    let StoreStatus { health, damaged, checked, clock } = app.store.status();
     let (status, backup) = (health.name(), app.backups.done());
     let answer = Answer { status, damaged, checked, clock, backup };
     let answer = serde_json::to_string(&answer);
@@ -42,7 +38,7 @@ mod tests {
     #[test]
     fn the_time_of_the_last_look_is_written_as_all_times_are() {
         let at = Timestamp::parse("2026-11-20T12:30:00Z").unwrap();
-        let checked = Some(Checked { at, rows: 1, damaged: 0 });
+        let checked = Some(ScrubReport { at, rows: 1, damaged: 0 });
         let status = Health::Ok.name();
         let answer = Answer { status, damaged: 0, checked, clock: None, backup: None };
         let answer = serde_json::to_value(answer).unwrap();

@@ -13,6 +13,7 @@ use svctrack_core::{
     schema::ResourceDef,
     value::{Document, Issue, issue::quoted, nearest},
 };
+use svctrack_store::{Command, Rehearsal, Reply, Upserts};
 use tokio::{
     sync::mpsc,
     task::spawn_blocking,
@@ -35,7 +36,6 @@ use crate::{
         BODY_BUDGET_WAIT, DEFAULT_REFUSALS, IMPORT_BYTES, IMPORT_ROWS, MAX_REFUSALS,
         MAX_REHEARSED_BYTES, SMALL_BODY_PACE,
     },
-    store::{Command, Rehearsal, Reply, Upserts},
 };
 
 /// Pieces of a body that wait to be read.

@@ -6,6 +6,7 @@ use svctrack_core::{
     tracking::{listed::ENTRY, report::ReportQuery},
     value::{Issue, ObjectId, issue::quoted},
 };
+use svctrack_store::{Command, Reply};
 
 use super::{
     lists::Listed,
@@ -13,11 +14,7 @@ use super::{
     respond::{deleted_count, json},
     strict::Strictness,
 };
-use crate::{
-    app::App,
-    error::Error,
-    store::{Command, Reply},
-};
+use crate::{app::App, error::Error};
 
 /// `GET /integrationissues`: newest entries first.
 pub(crate) async fn list(app: &App, request: &mut Request) -> Result<Response, Error> {
@@ -46,7 +43,7 @@ pub(crate) async fn replay(app: &App, request: &mut Request) -> Result<Response,
     let caller = authorise(app, request, "admin").await?;
     let command = Command::ReplayEntry(id_in_path(request)?);
     match app.store.write(caller.into(), command).await? {
-        Reply::WentOn(count) => Ok(json(format!(r#"{{"replayed":{count}}}"#))),
+        Reply::Replayed(count) => Ok(json(format!(r#"{{"replayed":{count}}}"#))),
         _ => Err(unexpected()),
     }
 }

@@ -10,6 +10,7 @@ use svctrack_core::{
     schema::{ListQuery, ResourceDef, list::Read},
     value::{Document, JsonRef},
 };
+use svctrack_store::{Next, Page, PageFor, Rewrite, StoreError, Tenant};
 
 use super::{
     conditions::{etag_of_list, tagged},
@@ -18,12 +19,7 @@ use super::{
     strict::Strictness,
 };
 use crate::{
-    answers::Sent,
-    app::App,
-    error::Error,
-    interchange::cells::Columns,
-    limits::MAX_LINK_BYTES,
-    store::{Next, Page, PageFor, Rewrite, StoreError, Tenant},
+    answers::Sent, app::App, error::Error, interchange::cells::Columns, limits::MAX_LINK_BYTES,
 };
 
 const TOTAL: HeaderName = HeaderName::from_static("svctrack-total");

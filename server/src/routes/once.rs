@@ -6,14 +6,10 @@ use poem::{
 };
 use sha2::{Digest as _, Sha256};
 use svctrack_core::value::Issue;
+use svctrack_store::{Command, IdempotencyKey, Reply};
 
 use crate::{
-    app::App,
-    auth::Caller,
-    error::Error,
-    limits::MAX_IDEMPOTENCY_KEY_BYTES,
-    senders::Sender,
-    store::{Command, OnceKey, Reply},
+    app::App, auth::Caller, error::Error, limits::MAX_IDEMPOTENCY_KEY_BYTES, senders::Sender,
 };
 
 const KEY: HeaderName = HeaderName::from_static("idempotency-key");
@@ -44,7 +40,7 @@ pub(super) fn refuse(request: &Request, why: &str) -> Result<(), Error> {
 /// A call that is under way; while it is, no other with its key is let through.
 pub(super) struct Once<'a> {
     app: &'a App,
-    key: Option<OnceKey>,
+    key: Option<IdempotencyKey>,
 }
 
 impl<'a> Once<'a> {
@@ -82,7 +78,7 @@ impl<'a> Once<'a> {
             hasher.update(part.len().to_be_bytes());
             hasher.update(part);
         }
-        let key = OnceKey { key: hasher.finalize().into(), body: body(), part: None };
+        let key = IdempotencyKey { key: hasher.finalize().into(), body: body(), part: None };
         if app.running.begin(key.key) {
             Ok(Self { app, key: Some(key) })
         } else {
@@ -122,22 +118,22 @@ impl<'a> Once<'a> {
         caller: Caller,
         command: Command,
     ) -> Result<(Reply, Replayed), Error> {
-        let key = self.key.map(|whole| OnceKey { part: Some(part), ..whole });
+        let key = self.key.map(|whole| IdempotencyKey { part: Some(part), ..whole });
         self.write_under(key, caller, command).await
     }
 
     async fn write_under(
         &self,
-        key: Option<OnceKey>,
+        key: Option<IdempotencyKey>,
         caller: Caller,
         command: Command,
     ) -> Result<(Reply, Replayed), Error> {
         let command = match key {
-            Some(key) => Command::Once { key, command: Box::new(command) },
+            Some(key) => Command::Idempotent { key, command: Box::new(command) },
             None => command,
         };
         Ok(match self.app.store.write(caller.into(), command).await? {
-            Reply::Replayed(reply) => (*reply, Replayed(true)),
+            Reply::Repeated(reply) => (*reply, Replayed(true)),
             reply => (reply, Replayed(false)),
         })
     }

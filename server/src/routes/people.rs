@@ -10,9 +10,10 @@ use svctrack_core::{
     tracking::activity::ActivityQuery,
     value::{Document, ObjectId, RecordRef},
 };
+use svctrack_store::{Actor, Command, Next, Page, PageFor, Part, Reply, Store, StoreError, Tenant};
 
 use super::{
-    conditions::expected,
+    conditions::precondition,
     request::{authorise, read_body, reference_in_path},
     respond::{deleted_count, json, name_ignored},
     strict::Strictness,
@@ -22,7 +23,6 @@ use crate::{
     app::App,
     auth::{Caller, authenticate},
     error::Error,
-    store::{Actor, Command, Next, Page, PageFor, Part, Reply, Store, StoreError, Tenant},
 };
 
 /// The scopes of all that an export shows: the record, activities, tickets, and what the report says of events that
@@ -156,7 +156,7 @@ pub(super) async fn erase(
     reference: RecordRef,
 ) -> Result<Response, Error> {
     let actor = Actor::from(caller);
-    let command = Command::Erase { reference, expected: expected(request) };
+    let command = Command::Erase { reference, precondition: precondition(request) };
     let id = match app.store.write(actor.clone(), command).await? {
         Reply::Erasing(Some(id)) => id,
         Reply::Erasing(None) => return Ok(deleted_count(0)),
@@ -170,9 +170,9 @@ pub(super) async fn erase(
 
 async fn erase_on(store: Arc<dyn Store>, actor: Actor, id: ObjectId) -> Result<(), Error> {
     loop {
-        match store.write(actor.clone(), Command::EraseOn(id)).await? {
-            Reply::ErasedOn(true) => {}
-            Reply::ErasedOn(false) => return Ok(()),
+        match store.write(actor.clone(), Command::ContinueErasure(id)).await? {
+            Reply::ErasureStep(true) => {}
+            Reply::ErasureStep(false) => return Ok(()),
             other => return Err(unexpected(&other)),
         }
     }

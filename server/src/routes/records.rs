@@ -10,9 +10,10 @@ use svctrack_core::{
     schema::{ListQuery, ResourceDef, shape},
     value::{Document, RecordRef, json_rows::Rows},
 };
+use svctrack_store::{Answer, Command, Reply, StoreError};
 
 use super::{
-    conditions::{expected, read_version, versioned},
+    conditions::{precondition, read_version, versioned},
     lists::Listed,
     once::{Once, hash_of, is_asked},
     people,
@@ -26,7 +27,6 @@ use crate::{
     body::require_json,
     error::Error,
     limits::MAX_BULK_BYTES,
-    store::{Answer, Command, Reply, StoreError},
 };
 
 const BULK_ERRORS: HeaderName = HeaderName::from_static("svctrack-bulk-errors");
@@ -98,8 +98,8 @@ pub(super) async fn changed(
     let (sent, _room) = read_record(app, request, &caller, def).await?;
     let shaped = shape::check_update(def, &sent).map_err(Error::Invalid)?;
     let body = Strictness::of(request).handle(shaped)?;
-    let expected = expected(request);
-    let command = Command::Update { def, reference, body, expected };
+    let precondition = precondition(request);
+    let command = Command::Update { def, reference, body, precondition };
     let answer = written(app.store.write(caller.into(), command).await?)?;
     let ignored = answer.ignored.clone();
     Ok((answer, ignored))
@@ -117,7 +117,7 @@ pub(crate) async fn delete(
     if *def == END_USER && only_flag(request, "erase")? {
         return people::erase(app, request, caller, reference).await;
     }
-    let command = Command::Delete { def, reference, expected: expected(request) };
+    let command = Command::Delete { def, reference, precondition: precondition(request) };
     let reply = app.store.write(caller.into(), command).await?;
     let Reply::Deleted(deleted) = reply else {
         return Err(Error::Internal(

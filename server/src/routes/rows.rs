@@ -21,6 +21,7 @@ use svctrack_core::{
         json_rows::{Envelope, Row, Rows},
     },
 };
+use svctrack_store::{Command, Reply, StoreError, Tracking};
 use tokio::{sync::mpsc, task::spawn_blocking};
 
 use super::{
@@ -36,7 +37,6 @@ use crate::{
         MAX_IGNORED_NAMES, MAX_PART_BYTES, MAX_PART_ROWS, MAX_PARTS_UNDER_WAY, MAX_REJECTED_INDEXES,
     },
     senders::Sender,
-    store::{Command, Reply, StoreError, Tracking},
 };
 
 const PARKED: HeaderName = HeaderName::from_static("svctrack-parked");

@@ -5,6 +5,7 @@ use svctrack_core::{
     resources::settings::{SETTINGS, SETTINGS_ID, TENANT_ID, TENANT_NAME},
     value::{Document, Json, RecordRef},
 };
+use svctrack_store::{Answer, Tenant};
 
 use super::{
     conditions::versioned,
@@ -12,11 +13,7 @@ use super::{
     request::authorise,
     respond::name_ignored,
 };
-use crate::{
-    app::App,
-    error::Error,
-    store::{Answer, Tenant},
-};
+use crate::{app::App, error::Error};
 
 /// `GET /settings`.
 pub(crate) async fn read(app: &App, request: &mut Request) -> Result<Response, Error> {

@@ -5,6 +5,7 @@ use svctrack_core::{
     access::{NewTenant, OPERATOR, TENANT, TenantChange, unknown_members},
     value::{Document, Json, TenantId},
 };
+use svctrack_store::{Command, Reply, TenantRecord, TenantState, TokenRecord};
 
 use super::{
     lists::answer_all,
@@ -14,13 +15,7 @@ use super::{
     strict::Strictness,
     tokens::{added, shown_once},
 };
-use crate::{
-    app::App,
-    auth::Token,
-    error::Error,
-    housekeeping,
-    store::{Command, Reply, TenantRecord, TenantState, TokenRecord},
-};
+use crate::{app::App, auth::Token, error::Error, housekeeping};
 
 /// `POST /tenants`: the answer is the only place where the tenant's first token ever shows.
 pub(crate) async fn create(app: &App, request: &mut Request) -> Result<Response, Error> {

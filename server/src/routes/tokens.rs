@@ -6,6 +6,7 @@ use svctrack_core::{
     access::{NewToken, Rotation, TOKEN, first_not_held, unknown_members},
     value::{Document, Json, Timestamp},
 };
+use svctrack_store::{Command, Reply, Revoked, StoreError, TokenRecord};
 
 use super::{
     lists::answer_all,
@@ -18,7 +19,6 @@ use crate::{
     app::App,
     auth::{Caller, Token},
     error::Error,
-    store::{Command, Reply, Revoked, StoreError, TokenRecord},
 };
 
 /// `POST /tokens`: the answer is the only place where the token ever shows.

@@ -6,6 +6,7 @@ use svctrack_core::{
     plan::Route,
     tracking::{Taken, bulk::MAX_BODY_BYTES, event::MAX_EVENT_BYTES, realtime, unread::Unread},
 };
+use svctrack_store::{Command, Tracking};
 use svctrack_web::DEFAULT_TRACKING_PREFIX;
 
 use super::{
@@ -19,7 +20,6 @@ use crate::{
     auth::{Caller, sender_in_path},
     error::Error,
     senders::Sender,
-    store::{Command, Tracking},
 };
 
 /// How long a browser may remember that it may send, in seconds: a day.

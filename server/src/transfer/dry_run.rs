@@ -14,13 +14,9 @@ use svctrack_core::{
     schema::{ResourceDef, shape},
     value::{Document, IdSequence},
 };
+use svctrack_store::{Clock as _, SystemClock};
 
-use crate::{
-    admin::Admin,
-    interchange::SWITCH,
-    limits::MAX_REFUSALS,
-    store::{Clock as _, SystemClock},
-};
+use crate::{admin::Admin, interchange::SWITCH, limits::MAX_REFUSALS};
 
 /// What would be sent, in a file without a name.
 pub(super) struct DryRun {

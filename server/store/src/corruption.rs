@@ -1,0 +1,33 @@
+//! What is thrown goes no further than the one read or command that has met it.
+
+use std::{
+    any::Any,
+    fmt,
+    panic::{AssertUnwindSafe, catch_unwind},
+};
+
+use super::{StoreError, panics::panic_message};
+
+/// A block that is not as it was written. An engine throws it past what would take an error for one
+/// of the whole file and refuse all that comes later; it is caught where a read or a command begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct DamagedBlock(pub(crate) u64);
+
+impl fmt::Display for DamagedBlock {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(to, "block {} is not as it was written", self.0)
+    }
+}
+
+/// Runs a read; what is thrown in it becomes its error.
+pub(crate) fn contained<T>(read: impl FnOnce() -> Result<T, StoreError>) -> Result<T, StoreError> {
+    catch_unwind(AssertUnwindSafe(read)).unwrap_or_else(|thrown| Err(error_of(&*thrown)))
+}
+
+/// What was thrown, as an error.
+pub(crate) fn error_of(thrown: &(dyn Any + Send)) -> StoreError {
+    match thrown.downcast_ref::<DamagedBlock>() {
+        Some(damaged) => StoreError::corrupted(damaged),
+        None => StoreError::Internal(panic_message(thrown).to_owned()),
+    }
+}

@@ -1,0 +1,219 @@
+//! The log of engagement: the rows that a commit has touched, side by side in as few pages as they take.
+//!
+//! Users are active in no order, so in their table nearly each row of a commit lies in a page of its own, and to write
+//! these was a seventh of the work of an event. A commit writes its rows here instead, and now and then some that have
+//! gathered go to the table in the order of its keys, many to a page ([`super::rows`]). A row says how often it was
+//! written, and of two states of it the later one counts: so it does not matter which of them lie here or there.
+//!
+//! A page of the log holds the newest state of many, so there are two copies of it, in tables of their own. When one of
+//! them is found damaged, both are put aside, and the log begins anew with what is known of it. What both have lost is
+//! logged, and [`crate::embedded::maintenance::verify`] finds whose history it leaves behind.
+
+use std::ops::{Range, RangeInclusive};
+
+use redb::{ReadTransaction, TableDefinition, TableError, TableHandle as _, WriteTransaction};
+use svctrack_core::value::{ObjectId, TenantId};
+
+use crate::{
+    StoreError,
+    embedded::{
+        file::corruption,
+        tables::table::{ReadTable, WriteTable, definition, open_if_there},
+    },
+    rows::{
+        Bytes as _, ENGAGEMENT_LOG, ENGAGEMENT_LOG_TWIN, Rows, Table, WriteRows as _, codec,
+        engagement::{Owner, Row},
+    },
+};
+
+/// Bytes after which an entry takes no more rows, so that it fills a page.
+const ENTRY_BYTES: usize = 3_500;
+
+const COPIES: [Table; 2] = [ENGAGEMENT_LOG, ENGAGEMENT_LOG_TWIN];
+/// How the names of copies begin that were put aside.
+const ASIDE: &str = "aside_";
+
+/// Whether a table is a copy of the log that was put aside.
+pub(crate) fn is_aside(table: &str) -> bool {
+    table.starts_with(ASIDE)
+}
+
+/// Both copies of the log; none of one that is damaged where it is opened.
+pub(crate) struct Log<T>([Option<T>; 2]);
+
+impl<'t> Log<WriteTable<'t>> {
+    pub(crate) fn open(transaction: &'t WriteTransaction) -> Result<Self, TableError> {
+        let [copy, twin] = COPIES.map(|copy| WriteTable::open(transaction, copy).map(Some));
+        Ok(Self([copy?, twin?]))
+    }
+
+    /// Puts both copies aside, and begins anew. They cannot be removed: to do that, redb reads all of their pages.
+    pub(crate) fn open_anew(transaction: &'t WriteTransaction) -> Result<Self, TableError> {
+        // None of them goes, but for all with a copy of the store: so their names are those of no other.
+        let number = transaction.list_tables()?.filter(|table| is_aside(table.name())).count();
+        for copy in COPIES {
+            let name = format!("{ASIDE}{}_{number}", copy.name());
+            let aside: TableDefinition<'_, &'static [u8], &'static [u8]> =
+                TableDefinition::new(&name);
+            transaction.rename_table(definition(copy), aside)?;
+        }
+        Self::open(transaction)
+    }
+
+    /// Begins entries, from a number on.
+    pub(crate) fn begin(&mut self, number: u64) -> Entries<'_, 't> {
+        Entries { log: self, number, rows: Vec::with_capacity(2 * ENTRY_BYTES) }
+    }
+
+    fn put(&mut self, number: u64, rows: &[u8]) -> Result<(), StoreError> {
+        let key = number.to_be_bytes();
+        let value = codec::seal(&key, rows);
+        for copy in self.0.iter_mut().flatten() {
+            copy.insert(key.as_slice(), value.as_slice())?;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn remove(&mut self, numbers: Range<u64>) -> Result<(), StoreError> {
+        for number in numbers {
+            for copy in self.0.iter_mut().flatten() {
+                copy.remove(number.to_be_bytes().as_slice())?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Entries that are being written.
+pub(crate) struct Entries<'l, 't> {
+    log: &'l mut Log<WriteTable<'t>>,
+    number: u64,
+    rows: Vec<u8>,
+}
+
+impl Entries<'_, '_> {
+    /// Adds a row; returns the number of its entry.
+    pub(crate) fn add(&mut self, owner: Owner, row: &Row) -> Result<u64, StoreError> {
+        if self.rows.len() >= ENTRY_BYTES {
+            self.log.put(self.number, &self.rows)?;
+            self.number += 1;
+            self.rows.clear();
+        }
+        let (tenant, resource, id) = owner;
+        self.rows.extend_from_slice(tenant.as_bytes());
+        self.rows.push(resource);
+        self.rows.extend_from_slice(id.as_bytes());
+        self.rows = postcard::to_extend(&(row, row.changes), std::mem::take(&mut self.rows))
+            .map_err(|error| StoreError::Internal(error.to_string()))?;
+        Ok(self.number)
+    }
+
+    /// Writes the last entry, if there is one; returns the number behind it.
+    pub(crate) fn end(self) -> Result<u64, StoreError> {
+        if self.rows.is_empty() {
+            return Ok(self.number);
+        }
+        self.log.put(self.number, &self.rows)?;
+        Ok(self.number + 1)
+    }
+}
+
+impl Log<ReadTable> {
+    /// The log in a snapshot; none in a store that was last written before there was one.
+    pub(crate) fn of(snapshot: &ReadTransaction) -> Result<Option<Self>, StoreError> {
+        let open = |table| -> Result<_, StoreError> {
+            match corruption::contained(|| Ok(open_if_there(snapshot, table)?)) {
+                Err(StoreError::Corrupted { .. }) => Ok(Some(None)),
+                opened => Ok(opened?.map(Some)),
+            }
+        };
+        let [copy, twin] = COPIES.map(open);
+        Ok(copy?.zip(twin?).map(|(copy, twin)| Self([copy, twin])))
+    }
+
+    /// Whether each entry can be read from both copies.
+    pub(crate) fn is_whole(&self, numbers: Range<u64>) -> bool {
+        let can_be_read = |copy: &Option<ReadTable>| {
+            let read = |copy: &ReadTable| {
+                numbers.clone().try_for_each(|number| entry(copy, number).map(drop))
+            };
+            copy.as_ref().is_some_and(|copy| corruption::contained(|| read(copy)).is_ok())
+        };
+        self.0.iter().all(can_be_read)
+    }
+}
+
+impl<T: Rows> Log<T> {
+    /// The numbers of its entries, if there are any.
+    pub(crate) fn numbers(&self) -> Result<Option<RangeInclusive<u64>>, StoreError> {
+        let first =
+            self.either(|copy| copy.iter()?.next().map(|row| number(row?.0.value())).transpose())?;
+        let last = self.either(|copy| {
+            copy.iter()?.next_back().map(|row| number(row?.0.value())).transpose()
+        })?;
+        Ok(first.zip(last).map(|(first, last)| first..=last))
+    }
+
+    /// Calls `take` with the rows of each entry, in their order, and its number. What is damaged in both copies is
+    /// logged and passed over.
+    pub(crate) fn read(
+        &self,
+        numbers: RangeInclusive<u64>,
+        mut take: impl FnMut(u64, Owner, Row),
+    ) -> Result<(), StoreError> {
+        for number in numbers {
+            match self.either(|copy| entry(copy, number)) {
+                Ok(rows) => rows.into_iter().for_each(|(owner, row)| take(number, owner, row)),
+                Err(StoreError::Corrupted { cause, .. }) => {
+                    tracing::error!(number, cause, "an entry of the log of engagement is damaged");
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// What is read from the first copy, or from the other one where that is damaged.
+    fn either<R>(&self, read: impl Fn(&T) -> Result<R, StoreError>) -> Result<R, StoreError> {
+        let mut done = Err(StoreError::corrupted("both copies are damaged where they begin"));
+        for copy in self.0.iter().flatten() {
+            done = corruption::contained(|| read(copy));
+            if !matches!(done, Err(StoreError::Corrupted { .. })) {
+                break;
+            }
+        }
+        done
+    }
+}
+
+fn number(key: &[u8]) -> Result<u64, StoreError> {
+    let number = key.try_into().map(u64::from_be_bytes);
+    number.map_err(|_| StoreError::corrupted("a number that is none"))
+}
+
+fn entry(copy: &impl Rows, number: u64) -> Result<Vec<(Owner, Row)>, StoreError> {
+    let key = number.to_be_bytes();
+    let Some(value) = copy.get(key.as_slice())? else { return Ok(Vec::new()) };
+    let mut rest = codec::unseal(&key, value.value())?;
+    let mut rows = Vec::new();
+    while !rest.is_empty() {
+        let (owner, behind) = owner_of(rest).ok_or_else(no_owner)?;
+        let ((row, changes), behind) =
+            postcard::take_from_bytes::<(Row, _)>(behind).map_err(StoreError::corrupted)?;
+        rows.push((owner, Row { changes, ..row }));
+        rest = behind;
+    }
+    Ok(rows)
+}
+
+/// Who the row at the front is of, and what is behind that.
+fn owner_of(bytes: &[u8]) -> Option<(Owner, &[u8])> {
+    let (tenant, rest) = bytes.split_first_chunk()?;
+    let (resource, rest) = rest.split_first()?;
+    let (id, rest) = rest.split_first_chunk()?;
+    Some(((TenantId::from_bytes(*tenant), *resource, ObjectId::from_bytes(*id)), rest))
+}
+
+fn no_owner() -> StoreError {
+    StoreError::corrupted("a row of nobody")
+}

@@ -1,0 +1,14 @@
+//! Engagement in redb. The rows that changed last lie in a log ([`log`]), from which they go to the table.
+
+mod log;
+mod reading;
+mod rows;
+mod writing;
+
+pub use self::rows::LogLimits;
+pub(crate) use self::{
+    log::is_aside,
+    reading::{LogAt, LogRead, SnapshotEngagement},
+    rows::{Changes, RowsAtHand},
+    writing::TransactionEngagement,
+};

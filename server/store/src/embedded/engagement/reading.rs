@@ -1,0 +1,203 @@
+//! Engagement in a snapshot: its table, and the log beside it.
+
+use std::{
+    collections::HashMap,
+    ops::RangeInclusive,
+    sync::{Arc, OnceLock},
+};
+
+use foldhash::fast::RandomState;
+use parking_lot::{Mutex, MutexGuard};
+use redb::ReadTransaction;
+use svctrack_core::value::{ObjectId, TenantId, Timestamp};
+
+use super::log::Log;
+use crate::{
+    StoreError,
+    embedded::tables::{snapshot::RedbSnapshot, table::ReadTable},
+    rows::{
+        ENGAGEMENT, Rows as _, Snapshot as _, codec,
+        engagement::{Owner, ReadEngagement, ReadRows, Row, load},
+        keys,
+    },
+};
+
+/// The rows of a log, each with the number of its entry.
+type LoggedRows = HashMap<Owner, (u64, Arc<Row>), RandomState>;
+
+/// What was read of the log of a database, up to its newest entry: who reads at a later moment only reads on.
+#[derive(Debug, Default)]
+pub(crate) struct LogRead(Mutex<ReadTo>);
+
+#[derive(Debug, Default)]
+struct ReadTo {
+    /// The first entry that was there then, and the first that was not read.
+    first: u64,
+    end: u64,
+    rows: Arc<LoggedRows>,
+}
+
+/// What is known of the entries of a moment.
+enum Known {
+    All(Arc<LoggedRows>),
+    /// Those before this one.
+    UpTo(u64),
+    /// Only those of a later moment.
+    Later,
+}
+
+impl ReadTo {
+    fn known(&self, first: u64, end: u64) -> Known {
+        if self.end > end || self.first > first {
+            return Known::Later;
+        }
+        match (self.first, self.end) == (first, end) {
+            true => Known::All(self.rows.clone()),
+            false => Known::UpTo(first.max(self.end)),
+        }
+    }
+
+    /// Adds what was read after what is known.
+    fn add(&mut self, first: u64, end: u64, rows: LoggedRows) {
+        let known = Arc::make_mut(&mut self.rows);
+        if self.first != first {
+            known.retain(|_, (number, _)| *number >= first);
+        }
+        known.extend(rows);
+        (self.first, self.end) = (first, end);
+    }
+}
+
+impl LogRead {
+    fn at(&self, log: &Log<ReadTable>) -> Result<Arc<LoggedRows>, StoreError> {
+        let numbers = match log.numbers() {
+            // The writer tells it, and begins the log anew.
+            Err(StoreError::Corrupted { .. }) => None,
+            numbers => numbers?,
+        };
+        let Some(numbers) = numbers else { return Ok(Arc::default()) };
+        let (first, end) = (*numbers.start(), *numbers.end() + 1);
+        loop {
+            let known = match self.read_to().known(first, end) {
+                Known::All(rows) => return Ok(rows),
+                Known::Later => first,
+                Known::UpTo(known) => known,
+            };
+            // Not under the lock: the disk may hang.
+            let mut rows = LoggedRows::default();
+            add(log, known..=end - 1, &mut rows)?;
+            let mut read = self.read_to();
+            match read.known(first, end) {
+                Known::UpTo(now) if now == known => read.add(first, end, rows),
+                // These are all.
+                Known::Later if known == first => return Ok(Arc::new(rows)),
+                // Somebody else has read on.
+                _ => {}
+            }
+        }
+    }
+
+    fn read_to(&self) -> MutexGuard<'_, ReadTo> {
+        self.0.lock()
+    }
+}
+
+fn add(
+    log: &Log<ReadTable>,
+    numbers: RangeInclusive<u64>,
+    rows: &mut LoggedRows,
+) -> Result<(), StoreError> {
+    log.read(numbers, |number, owner, row| drop(rows.insert(owner, (number, Arc::new(row)))))
+}
+
+/// The log in a snapshot, which is read when it is first asked for.
+pub(crate) struct LogAt {
+    log: Option<Log<ReadTable>>,
+    log_read: Arc<LogRead>,
+    logged: OnceLock<Arc<LoggedRows>>,
+}
+
+impl LogAt {
+    /// The log in a snapshot of a database of which `log_read` was read.
+    pub(crate) fn of(
+        snapshot: &ReadTransaction,
+        log_read: Arc<LogRead>,
+    ) -> Result<Self, StoreError> {
+        Ok(Self { log: Log::of(snapshot)?, log_read, logged: OnceLock::new() })
+    }
+
+    pub(crate) fn read(&self) -> Result<(), StoreError> {
+        self.logged().map(drop)
+    }
+
+    fn logged(&self) -> Result<&LoggedRows, StoreError> {
+        if let Some(logged) = self.logged.get() {
+            return Ok(logged);
+        }
+        let logged = self.log.as_ref().map(|log| self.log_read.at(log)).transpose()?;
+        Ok(self.logged.get_or_init(|| logged.unwrap_or_default()))
+    }
+}
+
+/// Engagement in a snapshot.
+pub(crate) struct SnapshotEngagement {
+    table: ReadTable,
+    log: Arc<LogAt>,
+}
+
+impl SnapshotEngagement {
+    pub(crate) fn open(snapshot: &RedbSnapshot) -> Result<Self, StoreError> {
+        Ok(Self { table: snapshot.open(ENGAGEMENT)?, log: snapshot.log()? })
+    }
+
+    /// Those who have a row in the log alone.
+    pub(crate) fn logged_alone(&self) -> Result<Vec<Owner>, StoreError> {
+        let mut alone = Vec::new();
+        for owner in self.log.logged()?.keys() {
+            if load(&self.table, *owner)?.is_none() {
+                alone.push(*owner);
+            }
+        }
+        Ok(alone)
+    }
+}
+
+impl ReadEngagement for SnapshotEngagement {
+    fn active_between(
+        &self,
+        (tenant, resource): (TenantId, u8),
+        times: &RangeInclusive<Timestamp>,
+        max: usize,
+    ) -> Result<Option<Vec<ObjectId>>, StoreError> {
+        let logged = self.log.logged()?;
+        let is_in = |row: &Row| row.engagement.last_active().is_some_and(|at| times.contains(&at));
+        let mut found = Vec::new();
+        let key = |id| keys::record(tenant, resource, id);
+        let (first, last) = (key(ObjectId::MIN), key(ObjectId::MAX));
+        for entry in self.table.range(first.as_slice()..=last.as_slice())? {
+            let (key, value) = entry?;
+            let Some(id) = keys::id_at_end(key.value()) else { continue };
+            // The log has a later row.
+            if logged.contains_key(&(tenant, resource, id)) {
+                continue;
+            }
+            let (row, _) = codec::unseal_row_with_more::<Row, u64>(key.value(), value.value())?;
+            found.extend(is_in(&row).then_some(id));
+            if found.len() > max {
+                return Ok(None);
+            }
+        }
+        for owner in logged.keys().filter(|owner| (owner.0, owner.1) == (tenant, resource)) {
+            found.extend(self.read(*owner, is_in)?.unwrap_or(false).then_some(owner.2));
+        }
+        Ok((found.len() <= max).then_some(found))
+    }
+}
+
+impl ReadRows for SnapshotEngagement {
+    fn read<R>(&self, owner: Owner, read: impl FnOnce(&Row) -> R) -> Result<Option<R>, StoreError> {
+        let logged = self.log.logged()?.get(&owner).map(|(_, row)| &**row);
+        let stored = load(&self.table, owner)?;
+        Ok(Row::later(logged, stored.as_ref()).map(read))
+    }
+}

@@ -1,0 +1,191 @@
+//! What the writer knows of engagement from one transaction to the next: as it was after the last that was committed.
+//!
+//! Rows of the log go to the table bit by bit. When some thousands have gathered, those who have them are put in order;
+//! from then on each commit folds some of these rows into the table, and leaves out those that were logged again
+//! meanwhile. When all are there, the entries that they lay in are removed, and it begins anew with those that came since.
+//!
+//! Invariant: who has a row in the log is known.
+
+use std::{collections::HashMap, ops::Range};
+
+use foldhash::fast::RandomState;
+
+use super::log::Log;
+use crate::{
+    StoreError,
+    embedded::tables::snapshot::RedbSnapshot,
+    rows::engagement::{Owner, Row},
+};
+
+/// What goes to the log, and when it leaves it.
+#[derive(Clone, Copy, Debug)]
+pub struct LogLimits {
+    /// Fewest rows of a transaction that are logged: for fewer, a page of the log is no less than those of the table.
+    pub min_logged: usize,
+    /// How many rows are logged before they are put in order and folded, so that there are as many to a page as can be:
+    /// the log has up to twice as many, which take some 10 MB of memory, and which a start reads.
+    pub fold_from: usize,
+    /// Fewest rows that a transaction folds: the more there are side by side, the fewer pages they take.
+    pub min_folded: usize,
+    /// Most rows that the writer keeps at hand beside those of the log: some 10 MB, and 50 MB if all had events of
+    /// many days.
+    pub at_hand: usize,
+}
+
+impl Default for LogLimits {
+    fn default() -> Self {
+        Self { min_logged: 16, fold_from: 16_384, min_folded: 512, at_hand: 20_000 }
+    }
+}
+
+/// What transactions that were committed leave to the next one.
+#[derive(Debug, Default)]
+pub(crate) struct RowsAtHand {
+    pub(crate) known: HashMap<Owner, Row, RandomState>,
+    pub(crate) log: LogState,
+    /// Whose rows are folded, in the reverse order of their keys.
+    pub(crate) folding: Vec<Owner>,
+    pub(crate) limits: LogLimits,
+    /// How many are known from which on those are forgotten that are not in the log.
+    forgets_from: usize,
+    /// The number of the transaction that is under way.
+    pub(crate) transaction: u64,
+    /// The rows that it has touched or erased, as they were before.
+    pub(crate) undo: Vec<(Owner, Option<Row>)>,
+    /// Whether it has erased somebody of whom the log has a row.
+    pub(crate) is_log_erased: bool,
+    /// Whether the log is damaged, and begins anew.
+    pub(crate) is_log_damaged: bool,
+    /// Whether something was found damaged, so that each place of the table is looked at before a row is folded.
+    pub(crate) is_wary: bool,
+    /// Whether the log was looked at since something was committed.
+    is_looked_at: bool,
+}
+
+/// How far it is with the log.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct LogState {
+    /// The entries that there are. Their numbers are never those of earlier ones, for which readers would take them.
+    pub(crate) entries: Range<u64>,
+    /// How many of those whose rows are folded are left.
+    pub(crate) left: usize,
+    /// The entries before this one are removed when none are.
+    pub(crate) folded_until: u64,
+    /// Rows that were logged since they were put in order.
+    pub(crate) since: usize,
+    /// Rows that are to be folded in return.
+    pub(crate) owed: usize,
+}
+
+/// What else a transaction has changed, which counts when it is committed.
+pub(crate) struct Changes {
+    pub(crate) folded: Vec<Owner>,
+    /// Those whose row could not be folded, with the number of its new entry.
+    pub(crate) logged_again: Vec<(Owner, u64)>,
+    /// The first entry of a log that was written anew.
+    pub(crate) anew_from: Option<u64>,
+    /// Whose rows are folded from now on.
+    pub(crate) folding: Option<Vec<Owner>>,
+    pub(crate) log: LogState,
+}
+
+impl Changes {
+    /// Has the rows of some folded, and then the entries before one removed.
+    pub(crate) fn fold_from_now_on(&mut self, mut owners: Vec<Owner>, until: u64) {
+        owners.sort_unstable_by(|one, other| other.cmp(one));
+        (self.log.left, self.log.since, self.log.folded_until) = (owners.len(), 0, until);
+        self.folding = Some(owners);
+    }
+}
+
+impl RowsAtHand {
+    /// As a store has them.
+    pub(crate) fn of(snapshot: &RedbSnapshot, limits: LogLimits) -> Result<Self, StoreError> {
+        let mut rows = Self { limits, forgets_from: limits.at_hand, ..Self::default() };
+        let Some(log) = Log::of(snapshot)? else { return Ok(rows) };
+        let numbers = match log.numbers() {
+            Err(StoreError::Corrupted { cause, .. }) => {
+                tracing::error!(cause, "the log of engagement is damaged");
+                rows.is_log_damaged = true;
+                return Ok(rows);
+            }
+            numbers => numbers?,
+        };
+        let Some(numbers) = numbers else { return Ok(rows) };
+        rows.log.entries = *numbers.start()..*numbers.end() + 1;
+        rows.is_log_damaged = !log.is_whole(rows.log.entries.clone());
+        log.read(numbers, |number, owner, row| {
+            let row = Row { entry: Some(number), is_logged: true, is_unproven: true, ..row };
+            rows.known.insert(owner, row);
+        })?;
+        rows.log.since = rows.known.len();
+        rows.forgets_from += rows.known.len();
+        Ok(rows)
+    }
+
+    /// Looks whether the log is why what was gathered could not be written.
+    pub(crate) fn look_at_log(&mut self, snapshot: &RedbSnapshot) -> Result<(), StoreError> {
+        self.is_wary = true;
+        if std::mem::replace(&mut self.is_looked_at, true) {
+            return Ok(());
+        }
+        let log = Log::of(snapshot)?;
+        self.is_log_damaged = log.is_some_and(|log| !log.is_whole(self.log.entries.clone()));
+        Ok(())
+    }
+
+    /// Begins a transaction. If another one has not come to its end, what it has changed is taken back.
+    pub(crate) fn begin(&mut self) {
+        for (owner, before) in self.undo.drain(..).rev() {
+            match before {
+                Some(row) => self.known.insert(owner, row),
+                None => self.known.remove(&owner),
+            };
+        }
+        self.is_log_erased = false;
+        self.transaction += 1;
+    }
+
+    /// Takes over what a transaction has changed, now that it is committed.
+    pub(crate) fn commit(&mut self, changes: Changes) {
+        let Changes { folded, logged_again, anew_from, folding, log } = changes;
+        self.undo.clear();
+        self.is_looked_at = false;
+        if let Some(first) = anew_from {
+            for row in self.known.values_mut() {
+                let is_older = row.entry.is_some_and(|entry| entry < first);
+                row.entry = if is_older { row.is_logged.then_some(first) } else { row.entry };
+            }
+            self.is_log_damaged = false;
+        }
+        for owner in folded {
+            if let Some(row) = self.known.get_mut(&owner) {
+                (row.is_logged, row.is_unproven) = (false, false);
+            }
+        }
+        for (owner, number) in logged_again {
+            if let Some(row) = self.known.get_mut(&owner) {
+                row.entry = Some(number);
+            }
+        }
+        self.folding = folding.unwrap_or_else(|| std::mem::take(&mut self.folding));
+        self.folding.truncate(log.left);
+        self.log = log;
+        if self.known.len() >= self.forgets_from {
+            let first = self.log.entries.start;
+            self.known.retain(|_, row| row.entry.is_some_and(|entry| entry >= first));
+            self.forgets_from = self.known.len() + self.limits.at_hand;
+        }
+    }
+
+    /// Those whose newest row is in the log alone, but for those whom the transaction has touched.
+    pub(crate) fn logged(&self) -> Vec<Owner> {
+        let is_logged = |row: &Row| row.is_logged && row.touched_in != self.transaction;
+        self.known.iter().filter(|(_, row)| is_logged(row)).map(|(owner, _)| *owner).collect()
+    }
+
+    /// Whether a row is in the log, be it an older state of it.
+    pub(crate) fn is_in_log(&self, row: &Row) -> bool {
+        row.entry.is_some_and(|entry| entry >= self.log.entries.start)
+    }
+}

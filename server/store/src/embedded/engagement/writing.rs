@@ -1,0 +1,293 @@
+//! Engagement in a transaction: each row that it touches is read once and written once, however many events touch it.
+//!
+//! Rows go to the log ([`super::log`]), unless they are few, or bulk, which has as many as fill the pages of the table.
+//! Of what it changes of that which the writer knows ([`super::rows`]), nothing counts until it is committed.
+
+use std::collections::hash_map;
+
+use redb::{TableError, WriteTransaction};
+use svctrack_core::value::TenantId;
+
+use super::{
+    log::Log,
+    rows::{Changes, LogState, RowsAtHand},
+};
+use crate::{
+    StoreError,
+    embedded::{file::corruption, tables::table::WriteTable},
+    rows::{
+        ENGAGEMENT, WriteRows as _,
+        engagement::{Owner, ReadRows, Row, WriteEngagement, key_of, load, seal},
+    },
+};
+
+/// Rows that are folded for each that is logged, so that the last ones are folded long before there are as many again.
+const FOLDED_FOR_EACH: usize = 2;
+
+/// Engagement in a transaction.
+pub(crate) struct TransactionEngagement<'t> {
+    table: WriteTable<'t>,
+    log: Log<WriteTable<'t>>,
+    rows: &'t mut RowsAtHand,
+}
+
+impl<'t> TransactionEngagement<'t> {
+    pub(crate) fn open(
+        transaction: &'t WriteTransaction,
+        rows: &'t mut RowsAtHand,
+    ) -> Result<Self, TableError> {
+        rows.begin();
+        let log = match rows.is_log_damaged {
+            true => Log::open_anew(transaction)?,
+            false => Log::open(transaction)?,
+        };
+        let table = WriteTable::open(transaction, ENGAGEMENT)?;
+        Ok(Self { table, log, rows })
+    }
+
+    /// Forgets a row that is removed; the log is written again without it.
+    fn forget(&mut self, owner: Owner) {
+        if let Some(row) = self.rows.known.remove(&owner) {
+            self.rows.is_log_erased |= self.rows.is_in_log(&row);
+            // One that was touched is noted as it was before that.
+            if row.touched_in != self.rows.transaction {
+                self.rows.undo.push((owner, Some(row)));
+            }
+        }
+    }
+
+    /// How many rows there are to write.
+    pub(crate) fn touched(&self) -> usize {
+        self.rows.undo.len()
+    }
+
+    /// Writes the rows that were touched.
+    pub(crate) fn write(mut self) -> Result<Changes, StoreError> {
+        if self.touched() < self.rows.limits.min_logged {
+            return self.write_in_place();
+        }
+        let mut changes = self.begin()?;
+        let own = changes.log.entries.end;
+        let mut adding = self.log.begin(own);
+        let RowsAtHand { known, undo, .. } = &mut *self.rows;
+        for (owner, _) in undo {
+            if let Some(row) = known.get_mut(owner) {
+                row.changes += 1;
+                row.is_logged = true;
+                row.entry = Some(adding.add(*owner, row)?);
+            }
+        }
+        changes.log.entries.end = adding.end()?;
+        changes.log.since += self.touched();
+        self.fold(&mut changes, own)?;
+        Ok(changes)
+    }
+
+    /// The same, where there are so many that the log would be no gain.
+    pub(crate) fn write_in_place(mut self) -> Result<Changes, StoreError> {
+        let changes = self.begin()?;
+        let RowsAtHand { known, undo, .. } = &mut *self.rows;
+        let mut touched: Vec<_> = undo.iter().map(|(owner, _)| *owner).collect();
+        // Rows are written faster in the order of their keys.
+        touched.sort_unstable();
+        for owner in touched {
+            if let Some(row) = known.get_mut(&owner) {
+                row.changes += 1;
+                row.is_logged = false;
+                put(&mut self.table, owner, row)?;
+            }
+        }
+        Ok(changes)
+    }
+
+    /// Writes the log anew where it is damaged, or has rows of those who are erased. Those that this transaction has
+    /// touched are still to be written.
+    fn begin(&mut self) -> Result<Changes, StoreError> {
+        let rows = &*self.rows;
+        let mut changes = Changes {
+            folded: Vec::new(),
+            logged_again: Vec::new(),
+            anew_from: None,
+            folding: None,
+            log: rows.log.clone(),
+        };
+        if !rows.is_log_damaged && !rows.is_log_erased {
+            return Ok(changes);
+        }
+        let logged = rows.logged();
+        let first = rows.log.entries.end;
+        let mut adding = self.log.begin(first);
+        for owner in &logged {
+            if let Some(row) = rows.known.get(owner) {
+                adding.add(*owner, row)?;
+            }
+        }
+        let entries = first..adding.end()?;
+        if !rows.is_log_damaged {
+            self.log.remove(rows.log.entries.clone())?;
+        }
+        changes.anew_from = Some(first);
+        changes.log =
+            LogState { entries, since: logged.len(), owed: rows.log.owed, ..LogState::default() };
+        // Who is erased again and again keeps nobody from being folded.
+        if rows.log.left > 0 {
+            let until = changes.log.entries.end;
+            changes.fold_from_now_on(logged, until);
+        }
+        Ok(changes)
+    }
+
+    /// Folds rows of the log into the table, if there are enough of them. The entries of this transaction begin with
+    /// `own`.
+    fn fold(&mut self, changes: &mut Changes, own: u64) -> Result<(), StoreError> {
+        let touched = self.touched();
+        if changes.log.left == 0 {
+            if changes.log.since < self.rows.limits.fold_from {
+                return Ok(());
+            }
+            // Those of this transaction are folded with the next ones.
+            changes.fold_from_now_on(self.rows.logged(), own);
+            changes.log.since = touched;
+        } else {
+            changes.log.owed += touched * FOLDED_FOR_EACH;
+            if changes.log.owed < self.rows.limits.min_folded {
+                return Ok(());
+            }
+            self.fold_some(changes)?;
+        }
+        if changes.log.left == 0 {
+            let until = changes.log.folded_until;
+            self.log.remove(changes.log.entries.start..until)?;
+            changes.log.entries.start = until;
+        }
+        Ok(())
+    }
+
+    fn fold_some(&mut self, changes: &mut Changes) -> Result<(), StoreError> {
+        let ordered = changes.folding.take();
+        let left = &mut changes.log.left;
+        let some = *left - std::mem::take(&mut changes.log.owed).min(*left)..*left;
+        *left = some.start;
+        for number in some.rev() {
+            let folding = ordered.as_ref().unwrap_or(&self.rows.folding);
+            if let Some(owner) = folding.get(number) {
+                self.fold_one(*owner, changes)?;
+            }
+        }
+        changes.folding = ordered;
+        self.log_again(changes)
+    }
+
+    /// Puts the row of somebody into the table, unless it was logged again since.
+    fn fold_one(&mut self, owner: Owner, changes: &mut Changes) -> Result<(), StoreError> {
+        let Some(row) = self.rows.known.get(&owner) else { return Ok(()) };
+        let is_before = row.entry.is_some_and(|entry| entry < changes.log.folded_until);
+        if !row.is_logged || !is_before || row.touched_in == self.rows.transaction {
+            return Ok(());
+        }
+        if self.rows.is_wary || row.is_unproven {
+            match corruption::contained(|| load(&self.table, owner)) {
+                // Where its place is damaged, it stays in the log.
+                Err(StoreError::Corrupted { .. }) => {
+                    changes.logged_again.push((owner, 0));
+                    return Ok(());
+                }
+                stored => {
+                    if stored?.is_some_and(|stored| stored.changes > row.changes) {
+                        // It is read when it is asked for.
+                        self.row(owner)?;
+                        return Ok(());
+                    }
+                }
+            }
+        }
+        put(&mut self.table, owner, row)?;
+        changes.folded.push(owner);
+        Ok(())
+    }
+
+    /// Adds rows to the log again that could not be folded.
+    fn log_again(&mut self, changes: &mut Changes) -> Result<(), StoreError> {
+        let mut adding = self.log.begin(changes.log.entries.end);
+        for (owner, number) in &mut changes.logged_again {
+            if let Some(row) = self.rows.known.get(owner) {
+                *number = adding.add(*owner, row)?;
+            }
+        }
+        changes.log.entries.end = adding.end()?;
+        changes.log.since += changes.logged_again.len();
+        Ok(())
+    }
+}
+
+impl<'t> WriteEngagement for TransactionEngagement<'t> {
+    type Table = WriteTable<'t>;
+
+    fn row(&mut self, owner: Owner) -> Result<&mut Row, StoreError> {
+        let RowsAtHand { known, undo, transaction, .. } = &mut *self.rows;
+        let row = match known.entry(owner) {
+            hash_map::Entry::Occupied(known) => {
+                let row = known.into_mut();
+                if row.touched_in == *transaction {
+                    return Ok(row);
+                }
+                let later = later_of_table(row, owner, &self.table)?;
+                undo.push((owner, Some(row.clone())));
+                if let Some(later) = later {
+                    *row = later;
+                }
+                row
+            }
+            hash_map::Entry::Vacant(new) => {
+                let row = load(&self.table, owner)?.unwrap_or_default();
+                undo.push((owner, None));
+                new.insert(row)
+            }
+        };
+        (row.touched_in, row.is_unproven) = (*transaction, false);
+        Ok(row)
+    }
+
+    fn remove(&mut self, owner: Owner) -> Result<(), StoreError> {
+        self.forget(owner);
+        self.table.remove(key_of(owner).as_slice())?;
+        Ok(())
+    }
+
+    fn forget_tenant(&mut self, tenant: TenantId) {
+        let owners = self.rows.known.keys().filter(|(of, _, _)| *of == tenant);
+        let owners: Vec<Owner> = owners.copied().collect();
+        owners.into_iter().for_each(|owner| self.forget(owner));
+    }
+
+    fn table(&mut self) -> &mut WriteTable<'t> {
+        &mut self.table
+    }
+}
+
+impl ReadRows for TransactionEngagement<'_> {
+    fn read<R>(&self, owner: Owner, read: impl FnOnce(&Row) -> R) -> Result<Option<R>, StoreError> {
+        match self.rows.known.get(&owner) {
+            Some(known) if !known.is_unproven => Ok(Some(read(known))),
+            known => Ok(Row::later(known, load(&self.table, owner)?.as_ref()).map(read)),
+        }
+    }
+}
+
+fn put(table: &mut WriteTable<'_>, owner: Owner, row: &Row) -> Result<(), StoreError> {
+    let key = key_of(owner);
+    table.insert(key.as_slice(), seal(&key, row)?.as_slice())?;
+    Ok(())
+}
+
+/// The row of the table, where that is a later one than is known from the log.
+fn later_of_table(
+    known: &Row,
+    owner: Owner,
+    table: &WriteTable<'_>,
+) -> Result<Option<Row>, StoreError> {
+    let stored = if known.is_unproven { load(table, owner)? } else { None };
+    let later = stored.filter(|stored| stored.changes > known.changes);
+    // An older one stays in the log.
+    Ok(later.map(|stored| Row { entry: known.entry, ..stored }))
+}

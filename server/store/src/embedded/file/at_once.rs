@@ -1,0 +1,88 @@
+//! Reads that end at once, on threads that serve requests. Where one would wait for the disk, or for who may wait for
+//! it, it is given up: that is thrown past redb as damage is ([`super::corruption`]), and the read begins again on a thread
+//! that may wait.
+
+use std::{cell::Cell, panic};
+
+use parking_lot::{RwLock, RwLockReadGuard};
+
+thread_local! {
+    static READ: Cell<Read> = const { Cell::new(Read::MayWait) };
+}
+
+/// What is read by a thread.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Read {
+    /// Whatever time it takes.
+    MayWait,
+    /// What ends at once.
+    AtOnce,
+    /// The same, and it did not.
+    GivenUp,
+}
+
+/// What is thrown where a read is given up.
+struct WouldWait;
+
+/// Reads; none where that would have to wait.
+pub(crate) fn read<T>(read: impl FnOnce() -> T) -> Option<T> {
+    /// However the read ends, the next one may wait.
+    struct Until;
+    impl Drop for Until {
+        fn drop(&mut self) {
+            READ.set(Read::MayWait);
+        }
+    }
+    READ.set(Read::AtOnce);
+    let _until = Until;
+    let done = read();
+    (READ.get() == Read::AtOnce).then_some(done)
+}
+
+/// Whether this thread may wait.
+pub(crate) fn may_wait() -> bool {
+    READ.get() == Read::MayWait
+}
+
+/// What waits for the disk calls this before: a read that is to end at once is given up here.
+pub fn before_waiting() {
+    if !may_wait() {
+        READ.set(Read::GivenUp);
+        panic::resume_unwind(Box::new(WouldWait));
+    }
+}
+
+/// Locks what others may hold, or wait for, who wait for the disk.
+pub(crate) fn lock_shared<T>(lock: &RwLock<T>) -> RwLockReadGuard<'_, T> {
+    lock.try_read().unwrap_or_else(|| {
+        before_waiting();
+        lock.read()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{StoreError, corruption};
+
+    #[test]
+    fn a_read_that_would_wait_is_given_up_and_the_next_one_may_wait() {
+        let waits = || {
+            before_waiting();
+            Ok::<_, StoreError>(7)
+        };
+        assert!(read(|| corruption::contained(waits)).is_none());
+        assert!(matches!(corruption::contained(waits), Ok(7)));
+        assert!(matches!(read(|| corruption::contained(|| Ok(7))), Some(Ok(7))));
+    }
+
+    #[test]
+    fn a_lock_that_another_holds_is_waited_for_only_by_who_may_wait() {
+        let lock = RwLock::new(7);
+        let locked = || corruption::contained(|| Ok(*lock_shared(&lock)));
+        let held = lock.write();
+        assert!(read(locked).is_none());
+        drop(held);
+        assert!(matches!(read(locked), Some(Ok(7))));
+    }
+}

@@ -1,0 +1,411 @@
+//! Blocks with sums: what lies under redb, which itself reads its pages without looking at theirs.
+//!
+//! Each block of the database has a sum beside it in the file, written under the same sync, and is held
+//! against it whenever it is read from disk. The file is laid out as drawn in [`layout`].
+//!
+//! Invariant: whenever the machine stops, every block that was on disk at the last sync and has not been
+//! written since fits its sum. Blocks that were being written may not, and need not: redb writes no
+//! page that a commit on disk reaches. Only block 0 is written in place, so it has a way of its own
+//! ([`header`]).
+//!
+//! A commit of redb asks for two syncs: one for its pages, one for the header by which they count. Here one does
+//! for both, unless there are more blocks than a header names ([`names`]), or the file grows or shrinks. Invariant: no
+//! block that the header on disk names is written again or cut off before a twin of it without names is on disk.
+
+mod checksums;
+mod header;
+mod layout;
+#[cfg(test)]
+mod tests;
+mod write_set;
+
+use std::{collections::HashMap, io, ops::Range, panic};
+
+use foldhash::fast::RandomState;
+use parking_lot::{Mutex, MutexGuard};
+use redb::StorageBackend;
+
+pub(crate) use self::header::At;
+use self::{
+    checksums::{Group, NEVER_WRITTEN, is_sound, sum_of},
+    header::{Found, Header},
+    layout::BLOCK_BYTES,
+    write_set::WriteSet,
+};
+use super::{open::OpenError, storage::Storage};
+use crate::corruption::DamagedBlock;
+
+/// Most groups whose sums are kept, 4 KiB each: those of 10 GB. When there are as many, it begins anew.
+const MAX_KNOWN_GROUPS: usize = 2_560;
+
+/// A database's blocks, with their sums, over the storage of its file.
+#[derive(Debug)]
+pub(crate) struct Blocks {
+    under: Storage,
+    known: Mutex<Known>,
+    /// Held while changes are brought to disk.
+    syncing: Mutex<()>,
+    /// What a later header names, which was passed over when these were opened.
+    passed_over: Option<WriteSet>,
+}
+
+#[derive(Debug)]
+struct Known {
+    header: Header,
+    groups: HashMap<u64, Group, RandomState>,
+    /// How often groups were let go of.
+    let_go: u64,
+    /// What has been written since the last sync.
+    fresh: WriteSet,
+    /// What of it is being brought to disk.
+    in_writing: WriteSet,
+    /// What the header on disk names.
+    named: WriteSet,
+    /// Whether its second twin has been written without names since.
+    is_unnamed: bool,
+    /// What failed first. A failure may be told once, and to one whom it does not concern: after it, what was written
+    /// before may be lost whatever a sync says.
+    failed: Option<(io::ErrorKind, String)>,
+}
+
+/// Which changes are brought to disk with what was written.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum With {
+    Sums,
+    SumsAndHeader,
+}
+
+impl Blocks {
+    /// Blocks in storage that holds nothing yet.
+    pub(crate) fn create(under: Storage) -> Self {
+        Self::with(under, Header::never_written(), WriteSet::default())
+    }
+
+    /// The blocks in a file. Before they are written to, what was being written must be on disk, or forgotten
+    /// ([`Blocks::places_in_writing`]).
+    ///
+    /// # Errors
+    /// [`OpenError`] when it is not a store, one of a later version, or its header is damaged.
+    pub(crate) fn open(under: Storage, at: At) -> Result<Self, OpenError> {
+        let Found { header, names, passed_over } = Header::load(&under, at)?;
+        let opened = Self { passed_over, ..Self::with(under, header, names.clone()) };
+        // Where the program was killed before its sync was over, sums may not be those of the blocks.
+        for (block, sum) in names.sums() {
+            let (group, number) = layout::group_of(block);
+            opened.knowing(group)?.set(group, number, sum);
+        }
+        Ok(opened)
+    }
+
+    fn with(under: Storage, header: Header, named: WriteSet) -> Self {
+        let known = Known {
+            header,
+            groups: HashMap::default(),
+            let_go: 0,
+            // Their sums may not be on disk, so that the next header names them as well.
+            fresh: named.clone(),
+            in_writing: WriteSet::default(),
+            named,
+            is_unnamed: false,
+            failed: None,
+        };
+        let (known, syncing) = (Mutex::new(known), Mutex::new(()));
+        Self { under, known, syncing, passed_over: None }
+    }
+
+    /// Whether a later header was passed over, since not all that it names is there.
+    pub(crate) fn is_older(&self) -> bool {
+        self.passed_over.is_some()
+    }
+
+    /// Where in the file lies what was being written when the program was stopped, of which the system may have in
+    /// memory what the disk does not have; nothing where all of it had come to disk.
+    pub(crate) fn places_in_writing(&self) -> Vec<Range<u64>> {
+        let known = self.known();
+        let named = known.named.sums().chain(self.passed_over.iter().flat_map(WriteSet::sums));
+        let places = named.flat_map(|(block, _)| {
+            let place = layout::place(block);
+            let sums = layout::place_of_sums(layout::group_of(block).0);
+            [place..place + 1, sums..sums + layout::SUM_BLOCKS]
+        });
+        let mut places: Vec<_> = places.collect();
+        if !places.is_empty() {
+            places.push(0..layout::HEADER_BLOCKS);
+        }
+        places.into_iter().map(|p| layout::offset(p.start)..layout::offset(p.end)).collect()
+    }
+
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.known.lock()
+    }
+
+    /// What is known, with the sums of a group. They are read without the lock, since the disk may hang meanwhile.
+    fn knowing(&self, group: u64) -> io::Result<MutexGuard<'_, Known>> {
+        loop {
+            let let_go = {
+                let known = self.known();
+                if known.groups.contains_key(&group) {
+                    return Ok(known);
+                }
+                known.let_go
+            };
+            let loaded = Group::load(&self.under, group)?;
+            self.known().add(loaded, let_go);
+        }
+    }
+
+    fn sum(&self, block: u64) -> io::Result<u32> {
+        let (group, number) = layout::group_of(block);
+        Ok(self.knowing(group)?.groups.get(&group).map_or(NEVER_WRITTEN, |group| group.sum(number)))
+    }
+
+    fn verify(&self, first: u64, bytes: &[u8]) -> io::Result<()> {
+        for (block, bytes) in (first..).zip(bytes.chunks(BLOCK_BYTES)) {
+            if !is_sound(block, bytes, self.sum(block)?) {
+                panic::resume_unwind(Box::new(DamagedBlock(block)));
+            }
+        }
+        Ok(())
+    }
+
+    /// Brings to disk what was written, with the sums and, where it has changed, the header.
+    fn bring_to_disk(&self) -> io::Result<()> {
+        if self.known().may_wait() {
+            return Ok(());
+        }
+        self.sync(With::SumsAndHeader)?;
+        while self.known().header.is_due() {
+            self.sync(With::SumsAndHeader)?;
+        }
+        self.clear()
+    }
+
+    /// Writes changes to the copies whose turn it is, and syncs all.
+    fn sync(&self, with: With) -> io::Result<()> {
+        let (changes, twin) = {
+            let mut known = self.known();
+            (known.take_changes(with), known.other_twin())
+        };
+        let write = || {
+            changes.iter().try_for_each(|(place, bytes)| self.write_at(*place, bytes))?;
+            self.under.sync_data()?;
+            twin.map_or(Ok(()), |(place, bytes)| self.write_at(place, &bytes))
+        };
+        let done = write();
+        match done {
+            Ok(()) => self.known().written(),
+            Err(_) => self.known().not_written(),
+        }
+        done
+    }
+
+    /// Says in the header's second twin that what it names is on disk; that comes to disk with the next sync.
+    fn clear(&self) -> io::Result<()> {
+        let without = self.known().without_names(1);
+        if let Some((place, bytes)) = without {
+            self.write_at(place, &bytes)?;
+            self.known().is_unnamed = true;
+        }
+        Ok(())
+    }
+
+    fn write_at(&self, place: u64, bytes: &[u8]) -> io::Result<()> {
+        self.under.write(layout::offset(place), bytes)
+    }
+
+    fn write_blocks(&self, first: u64, data: &[u8]) -> io::Result<()> {
+        self.wait_until_unnamed(first..first + (data.len() / BLOCK_BYTES) as u64)?;
+        let (mut block, mut rest) = (first, data);
+        while !rest.is_empty() {
+            let blocks = layout::run(block, rest.len() / BLOCK_BYTES);
+            let (part, behind) = rest.split_at(blocks * BLOCK_BYTES);
+            self.write_at(layout::place(block), part)?;
+            for (block, bytes) in (block..).zip(part.chunks(BLOCK_BYTES)) {
+                let sum = sum_of(block, bytes);
+                let (group, number) = layout::group_of(block);
+                let mut known = self.knowing(group)?;
+                known.set(group, number, sum);
+                known.fresh.add(block, sum);
+            }
+            (block, rest) = (block + blocks as u64, behind);
+        }
+        Ok(())
+    }
+
+    /// Forgets the blocks from one on.
+    fn cut_off(&self, from: u64) -> io::Result<()> {
+        self.wait_until_unnamed(from..u64::MAX)?;
+        let (last, used) = layout::group_of(from);
+        let mut known = self.knowing(last)?;
+        known.let_go(|number, _| number > last);
+        if let Some(group) = known.groups.get_mut(&last) {
+            group.cut_off(used);
+        }
+        known.fresh.cut_off(from);
+        Ok(())
+    }
+
+    /// Waits until blocks may be written again or cut off, which the header may name.
+    fn wait_until_unnamed(&self, blocks: Range<u64>) -> io::Result<()> {
+        if !self.known().names(&blocks) {
+            return Ok(());
+        }
+        let _turn = self.turn();
+        if !self.known().names(&blocks) {
+            return Ok(());
+        }
+        if !self.known().is_unnamed {
+            self.sync(With::Sums)?;
+            self.clear()?;
+        }
+        self.sync(With::Sums)
+    }
+
+    /// Changes what lies below, unless that has failed before.
+    fn change<T>(&self, change: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
+        let failed =
+            self.known().failed.as_ref().map(|(kind, what)| io::Error::new(*kind, what.clone()));
+        match failed {
+            Some(failed) => Err(failed),
+            None => change().inspect_err(|error| {
+                let failed = || (error.kind(), error.to_string());
+                self.known().failed.get_or_insert_with(failed);
+            }),
+        }
+    }
+
+    fn turn(&self) -> MutexGuard<'_, ()> {
+        self.syncing.lock()
+    }
+}
+
+impl Known {
+    /// Adds the sums of a group that were read when others had been let go of so often: since then these may have been
+    /// changed, written and let go of as well.
+    fn add(&mut self, loaded: Group, let_go: u64) {
+        if self.let_go != let_go {
+            return;
+        }
+        if self.groups.len() >= MAX_KNOWN_GROUPS {
+            self.let_go(|_, group| group.is_settled());
+        }
+        self.groups.entry(loaded.number()).or_insert(loaded);
+    }
+
+    fn let_go(&mut self, of: impl Fn(u64, &Group) -> bool) {
+        self.groups.retain(|number, group| !of(*number, group));
+        self.let_go += 1;
+    }
+
+    fn set(&mut self, group: u64, number: usize, sum: u32) {
+        if let Some(group) = self.groups.get_mut(&group) {
+            group.set(number, sum);
+        }
+    }
+
+    /// Whether what was written may come to disk with the next header.
+    fn may_wait(&self) -> bool {
+        self.header.only_prepares() && Header::has_room_for(&self.fresh)
+    }
+
+    /// The header, at the end, only where all that was written comes to disk with it or before.
+    fn take_changes(&mut self, with: With) -> Vec<(u64, Vec<u8>)> {
+        let has_room = Header::has_room_for(&self.fresh);
+        self.in_writing = std::mem::take(&mut self.fresh);
+        let mut changes: Vec<_> = self.groups.values_mut().filter_map(Group::take_change).collect();
+        changes.sort_unstable_by_key(|(place, _)| *place);
+        if with == With::SumsAndHeader && has_room && self.header.is_due() {
+            changes.push(self.header.take_change(&self.in_writing));
+        }
+        changes
+    }
+
+    fn without_names(&self, twin: u64) -> Option<(u64, Vec<u8>)> {
+        (!self.named.is_empty()).then(|| self.header.without_names(twin))
+    }
+
+    /// The header's first twin without names, where the second one is about to come to disk without them and no other
+    /// header does: so that one flipped bit brings none back.
+    fn other_twin(&self) -> Option<(u64, Vec<u8>)> {
+        let stays = self.is_unnamed && !self.header.is_in_writing();
+        stays.then(|| self.without_names(0)).flatten()
+    }
+
+    fn written(&mut self) {
+        self.groups.values_mut().for_each(Group::written);
+        let written = std::mem::take(&mut self.in_writing);
+        if self.header.written() {
+            (self.named, self.is_unnamed) = (written, false);
+        } else if self.is_unnamed {
+            (self.named, self.is_unnamed) = (WriteSet::default(), false);
+        }
+    }
+
+    fn not_written(&mut self) {
+        self.groups.values_mut().for_each(Group::not_written);
+        self.header.not_written();
+        let not_written = std::mem::take(&mut self.in_writing);
+        self.fresh.add_earlier(not_written);
+    }
+
+    fn names(&self, blocks: &Range<u64>) -> bool {
+        self.named.touches(blocks) || self.in_writing.touches(blocks)
+    }
+}
+
+/// The number of the block that a range of whole blocks begins with.
+fn whole_blocks(offset: u64, len: usize) -> io::Result<u64> {
+    let block_bytes = BLOCK_BYTES as u64;
+    if !offset.is_multiple_of(block_bytes) || !len.is_multiple_of(BLOCK_BYTES) {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "a part of a block"));
+    }
+    Ok(offset / block_bytes)
+}
+
+impl StorageBackend for Blocks {
+    fn len(&self) -> io::Result<u64> {
+        Ok(layout::database_len(self.under.len()?))
+    }
+
+    fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        if offset < BLOCK_BYTES as u64 {
+            return self.known().header.read(offset, out);
+        }
+        let (mut block, mut rest) = (whole_blocks(offset, out.len())?, out);
+        while !rest.is_empty() {
+            let blocks = layout::run(block, rest.len() / BLOCK_BYTES);
+            let (part, behind) = rest.split_at_mut(blocks * BLOCK_BYTES);
+            self.under.read(layout::offset(layout::place(block)), part)?;
+            self.verify(block, part)?;
+            (block, rest) = (block + blocks as u64, behind);
+        }
+        Ok(())
+    }
+
+    fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
+        if offset < BLOCK_BYTES as u64 {
+            return self.known().header.write(offset, data);
+        }
+        let block = whole_blocks(offset, data.len())?;
+        self.change(|| self.write_blocks(block, data))
+    }
+
+    fn set_len(&self, len: u64) -> io::Result<()> {
+        let blocks = whole_blocks(len, 0)?;
+        self.change(|| {
+            if len < self.len()? {
+                self.cut_off(blocks)?;
+            }
+            self.under.set_len(layout::file_len(len))
+        })
+    }
+
+    fn sync_data(&self) -> io::Result<()> {
+        let _turn = self.turn();
+        self.change(|| self.bring_to_disk())
+    }
+
+    fn close(&self) -> io::Result<()> {
+        self.under.close()
+    }
+}

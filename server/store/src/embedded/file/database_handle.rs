@@ -1,0 +1,308 @@
+//! A database that is open, and the gate before its file.
+//!
+//! While the store heals ([`crate::embedded::runtime::recovery`]), two databases are open over one file, and neither knows what the
+//! other writes. A database whose gate is shut reads and writes nothing more, whatever it still tries.
+
+use std::{fmt, io, sync::Arc};
+
+use parking_lot::{Mutex, MutexGuard, RwLock};
+use redb::{Database, ReadableDatabase as _, StorageBackend, WriteTransaction};
+
+use super::{
+    at_once,
+    blocks::At,
+    corruption,
+    open::{self, OpenError},
+    progress::Progress,
+    storage::{Storage, StoreFile},
+    transaction::begin,
+};
+use crate::{
+    StoreError,
+    embedded::{engagement::LogRead, tables::snapshot::RedbSnapshot},
+    failure,
+};
+
+/// A database that is open; at its end it is dropped without a word.
+pub(crate) struct DatabaseHandle {
+    /// None while it is dropped.
+    database: Option<Database>,
+    gate: Fence,
+    is_to_read: bool,
+    log_read: Arc<LogRead>,
+}
+
+impl DatabaseHandle {
+    /// A database to write, of a file that was opened to read just before.
+    ///
+    /// # Errors
+    /// [`OpenError`].
+    pub(crate) fn to_write(
+        store_file: &dyn StoreFile,
+        progress: &Arc<Progress>,
+        cache_bytes: usize,
+    ) -> Result<Self, OpenError> {
+        let (gate, storage) = Fence::before(store_file.open()?, progress);
+        let database = Some(open::open_to_write(storage, cache_bytes)?);
+        Ok(Self { database, gate, is_to_read: false, log_read: Arc::default() })
+    }
+
+    /// A database to write beside one that is read. What that one reads stays as it is for as long as the
+    /// snapshot is held.
+    ///
+    /// # Errors
+    /// [`OpenError`].
+    pub(crate) fn to_write_beside(
+        store_file: &dyn StoreFile,
+        progress: &Arc<Progress>,
+        cache_bytes: usize,
+    ) -> Result<(Self, RedbSnapshot), OpenError> {
+        let opened = Self::to_write(store_file, progress, cache_bytes)?;
+        let held = opened.snapshot().inspect_err(|_| opened.shut())?;
+        Ok((opened, held))
+    }
+
+    /// A database to read alone: nothing is written to the medium.
+    ///
+    /// # Errors
+    /// [`OpenError`].
+    pub(crate) fn to_read(
+        store_file: &dyn StoreFile,
+        progress: &Arc<Progress>,
+        at: At,
+        cache_bytes: usize,
+    ) -> Result<Self, OpenError> {
+        let (gate, storage) = Fence::before(store_file.open()?, progress);
+        let database = Some(open::open_to_read(storage, at, cache_bytes)?);
+        Ok(Self { database, gate, is_to_read: true, log_read: Arc::default() })
+    }
+
+    /// Whether it was opened to read alone, and its file has not failed since: redb would begin no transaction then.
+    pub(crate) fn can_be_read_apart(&self) -> bool {
+        self.is_to_read && corruption::contained(|| Ok(begin(self.database()?)?.abort()?)).is_ok()
+    }
+
+    pub(crate) fn database(&self) -> Result<&Database, StoreError> {
+        let closed = || StoreError::Unavailable("the file is closed".to_owned());
+        self.database.as_ref().ok_or_else(closed)
+    }
+
+    pub(crate) fn snapshot(&self) -> Result<RedbSnapshot, StoreError> {
+        Ok(RedbSnapshot::of(self.database()?.begin_read()?, self.log_read.clone()))
+    }
+
+    /// Reads what the first read would wait for otherwise, and others with it.
+    pub(crate) fn read_ahead(&self) {
+        // What cannot be read is told to those who ask for it.
+        let _ = corruption::contained(|| self.snapshot()?.log()?.read());
+    }
+
+    /// A transaction. There is none in a database to read alone: what it commits does not come to disk.
+    pub(crate) fn begin(&self) -> Result<WriteTransaction, StoreError> {
+        if self.is_to_read {
+            return Err(StoreError::Unavailable("the file takes no writes".to_owned()));
+        }
+        let transaction = begin(self.database()?)?;
+        // What failed before, redb has got over.
+        *self.gate.failed() = None;
+        Ok(transaction)
+    }
+
+    /// Why the file failed: redb tells the reason to the first who meets it, and to all after that only that there was
+    /// one.
+    pub(crate) fn cause(&self, error: StoreError) -> StoreError {
+        let failed = self.gate.failed();
+        let failed = failed.as_ref().filter(|_| error.is_of_the_file());
+        failed.map_or(error, failure::of_io)
+    }
+
+    /// Takes its file away from it: what it is just reading or writing ends first, and nothing comes after.
+    pub(crate) fn shut(&self) {
+        self.gate.shut();
+    }
+}
+
+impl Drop for DatabaseHandle {
+    fn drop(&mut self) {
+        corruption::drop_quietly(self.database.take());
+    }
+}
+
+/// A gate, which can be shut; clones are the same one.
+#[derive(Clone, Debug, Default)]
+struct Fence {
+    is_shut: Arc<RwLock<bool>>,
+    /// What failed first behind it since the transaction began.
+    failed: Arc<Mutex<Option<io::Error>>>,
+}
+
+impl Fence {
+    /// A gate before storage, whose disk is watched.
+    fn before(under: Storage, progress: &Arc<Progress>) -> (Self, Storage) {
+        let (gate, progress) = (Self::default(), progress.clone());
+        (gate.clone(), Storage::new(Fenced { under, gate, progress }))
+    }
+
+    fn shut(&self) {
+        *self.is_shut.write() = true;
+    }
+
+    fn failed(&self) -> MutexGuard<'_, Option<io::Error>> {
+        self.failed.lock()
+    }
+}
+
+/// Storage behind a gate.
+struct Fenced {
+    under: Storage,
+    gate: Fence,
+    progress: Arc<Progress>,
+}
+
+impl fmt::Debug for Fenced {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.under.fmt(f)
+    }
+}
+
+impl Fenced {
+    /// Goes through, and keeps the gate open meanwhile.
+    fn through<T>(&self, operate: impl FnOnce(&Storage) -> io::Result<T>) -> io::Result<T> {
+        let is_shut = at_once::lock_shared(&self.gate.is_shut);
+        if *is_shut {
+            return Err(io::Error::other("the file was opened again"));
+        }
+        operate(&self.under).inspect_err(|error| {
+            let failed = || io::Error::new(error.kind(), error.to_string());
+            self.gate.failed().get_or_insert_with(failed);
+        })
+    }
+}
+
+impl StorageBackend for Fenced {
+    fn len(&self) -> io::Result<u64> {
+        self.through(Storage::len)
+    }
+
+    fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        let _step = at_once::may_wait().then(|| self.progress.begin());
+        self.through(|under| under.read(offset, out))
+    }
+
+    fn set_len(&self, len: u64) -> io::Result<()> {
+        self.through(|under| under.set_len(len))
+    }
+
+    fn sync_data(&self) -> io::Result<()> {
+        self.through(Storage::sync_data)
+    }
+
+    fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
+        self.through(|under| under.write(offset, data))
+    }
+
+    fn close(&self) -> io::Result<()> {
+        self.under.close()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        fs,
+        path::{Path, PathBuf},
+    };
+
+    use super::*;
+    use crate::{
+        embedded::{file::storage::DiskFile, tables::table::WriteTable},
+        rows::{META, Rows as _, Snapshot as _, WriteRows as _},
+    };
+
+    fn store(folder: &Path) -> (PathBuf, DiskFile) {
+        let path = folder.join("store");
+        let store_file = DiskFile::at(&path);
+        open::create(&store_file, [1; 5]).unwrap();
+        (path, store_file)
+    }
+
+    fn reads(snapshot: &RedbSnapshot) -> bool {
+        let read = || Ok(snapshot.open(META)?.iter()?.next().transpose()?.is_some());
+        corruption::contained(read).is_ok_and(|is_there| is_there)
+    }
+
+    #[test]
+    fn what_is_read_stays_as_it_is_while_another_database_writes() {
+        let folder = tempfile::tempdir().unwrap();
+        let (_, store_file) = store(folder.path());
+        let read = DatabaseHandle::to_read(&store_file, &Arc::default(), At::LastWhole, 0).unwrap();
+        let (written, held) =
+            DatabaseHandle::to_write_beside(&store_file, &Arc::default(), 0).unwrap();
+        for number in 0..20_u8 {
+            let transaction = written.begin().unwrap();
+            let (key, value) = ([number], [number; 5_000]);
+            let mut table = WriteTable::open(&transaction, META).unwrap();
+            table.insert(key.as_slice(), value.as_slice()).unwrap();
+            drop(table);
+            transaction.commit().unwrap();
+            assert!(reads(&read.snapshot().unwrap()) && read.can_be_read_apart(), "{number}");
+        }
+        drop(held);
+    }
+
+    #[test]
+    fn a_database_to_read_alone_takes_no_writes_and_knows_that_its_file_has_failed() {
+        let folder = tempfile::tempdir().unwrap();
+        let (_, store_file) = store(folder.path());
+        let read = DatabaseHandle::to_read(&store_file, &Arc::default(), At::LastWhole, 0).unwrap();
+        assert!(read.can_be_read_apart() && read.begin().is_err());
+        let snapshot = read.snapshot().unwrap();
+        read.shut();
+        assert!(!reads(&snapshot) && !read.can_be_read_apart());
+    }
+
+    #[test]
+    fn what_failed_before_a_transaction_began_is_not_why_it_fails() {
+        let folder = tempfile::tempdir().unwrap();
+        let (_, store_file) = store(folder.path());
+        let opened = DatabaseHandle::to_write(&store_file, &Arc::default(), 0).unwrap();
+        let cause = || opened.cause(StoreError::Unavailable("an earlier one".to_owned()));
+        let fail = || *opened.gate.failed() = Some(io::ErrorKind::StorageFull.into());
+        fail();
+        assert!(matches!(cause(), StoreError::Full));
+        opened.begin().unwrap().abort().unwrap();
+        assert!(matches!(cause(), StoreError::Unavailable(_)));
+        fail();
+        assert!(matches!(opened.cause(StoreError::NotFound), StoreError::NotFound));
+    }
+
+    #[test]
+    fn a_database_that_is_shut_off_reads_nothing_more_and_another_does() {
+        let folder = tempfile::tempdir().unwrap();
+        let (_, store_file) = store(folder.path());
+        let (shut, other) = (
+            DatabaseHandle::to_read(&store_file, &Arc::default(), At::LastWhole, 0).unwrap(),
+            DatabaseHandle::to_write(&store_file, &Arc::default(), 0).unwrap(),
+        );
+        let (of_shut, of_other) = (shut.snapshot().unwrap(), other.snapshot().unwrap());
+        shut.shut();
+        assert!(!reads(&of_shut) && reads(&of_other));
+    }
+
+    #[test]
+    fn a_database_that_is_shut_off_writes_nothing_more_even_when_it_is_dropped() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, store_file) = store(folder.path());
+        let opened = DatabaseHandle::to_write(&store_file, &Arc::default(), 0).unwrap();
+        let bytes = fs::read(&path).unwrap();
+        opened.shut();
+        drop(opened);
+        assert!(fs::read(&path).unwrap() == bytes);
+        let opened = DatabaseHandle::to_write(&store_file, &Arc::default(), 0).unwrap();
+        opened.shut();
+        assert!(opened.begin().and_then(|writing| Ok(writing.commit()?)).is_err());
+        assert!(reads(
+            &DatabaseHandle::to_write(&store_file, &Arc::default(), 0).unwrap().snapshot().unwrap()
+        ));
+    }
+}

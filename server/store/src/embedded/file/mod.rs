@@ -1,0 +1,11 @@
+//! The store's file: bytes on a disk that may fail, blocks with checksums over them, and a database of redb over these.
+
+pub(crate) mod at_once;
+pub(crate) mod blocks;
+pub(crate) mod corruption;
+pub(crate) mod database_handle;
+mod failure;
+pub(crate) mod open;
+pub(crate) mod progress;
+pub mod storage;
+pub(crate) mod transaction;

@@ -1,0 +1,171 @@
+//! Whether the disk responds. One that hangs holds up who reads from it or writes to it for as long as it does; those
+//! who wait for them do so only while they get on.
+
+use std::{
+    pin::pin,
+    sync::atomic::{AtomicBool, AtomicU64, Ordering},
+    thread,
+    time::{Duration, Instant},
+};
+
+use tokio::time::timeout;
+
+/// How long a step may take before the disk counts as hanging (D8). A commit takes milliseconds, and on a busy disk a second
+/// or two; load balancers and senders mostly wait half a minute for a response.
+const STALLED_AFTER: Duration = Duration::from_secs(10);
+/// How often those who have waited that long look whether the disk responds.
+const LOOKS_EVERY: Duration = Duration::from_secs(1);
+/// How often a thread that stops looks whether another one has ended.
+const LOOKS_WHILE_STOPPING: Duration = Duration::from_millis(1);
+/// How many steps are watched at once: more than threads of a store read and write. What is beyond is not watched.
+const MAX_STEPS: usize = 64;
+
+/// How the disk responds to those who need it.
+pub(crate) struct Progress {
+    start: Instant,
+    /// When each step began that is under way, in milliseconds from the start; 0 where none is.
+    began: [AtomicU64; MAX_STEPS],
+    /// Whether it has been logged that the disk does not respond.
+    is_logged: AtomicBool,
+}
+
+impl Default for Progress {
+    fn default() -> Self {
+        Self {
+            start: Instant::now(),
+            began: [const { AtomicU64::new(0) }; MAX_STEPS],
+            is_logged: AtomicBool::default(),
+        }
+    }
+}
+
+/// Something that needs the disk; it ends when this is dropped.
+pub(crate) struct Step<'p> {
+    progress: &'p Progress,
+    began: Option<&'p AtomicU64>,
+}
+
+impl Drop for Step<'_> {
+    fn drop(&mut self) {
+        if let Some(began) = self.began {
+            began.store(0, Ordering::Relaxed);
+        }
+        if self.progress.is_logged.load(Ordering::Relaxed) && !self.progress.is_stalled() {
+            self.progress.is_logged.store(false, Ordering::Relaxed);
+            tracing::info!("the disk responds again");
+        }
+    }
+}
+
+impl Progress {
+    fn now_ms(&self) -> u64 {
+        u64::try_from(self.start.elapsed().as_millis()).unwrap_or(u64::MAX)
+    }
+
+    /// Begins something that needs the disk.
+    pub(crate) fn begin(&self) -> Step<'_> {
+        let now = self.now_ms().max(1);
+        let is_free = |began: &&AtomicU64| {
+            began.compare_exchange(0, now, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+        };
+        Step { progress: self, began: self.began.iter().find(is_free) }
+    }
+
+    /// Whether a step takes longer than any should.
+    pub(crate) fn is_stalled(&self) -> bool {
+        let now = self.now_ms();
+        self.began.iter().any(|began| {
+            let began = began.load(Ordering::Relaxed);
+            began > 0 && Duration::from_millis(now.saturating_sub(began)) >= STALLED_AFTER
+        })
+    }
+
+    /// What is waited for; none where the disk does not respond.
+    pub(crate) async fn unless_stalled<T>(&self, awaited: impl Future<Output = T>) -> Option<T> {
+        let mut awaited = pin!(awaited);
+        let mut within = STALLED_AFTER;
+        loop {
+            if let Ok(done) = timeout(within, &mut awaited).await {
+                return Some(done);
+            }
+            if self.is_stalled() {
+                if !self.is_logged.swap(true, Ordering::Relaxed) {
+                    tracing::error!(
+                        "the disk does not respond: writes and reads that need it are rejected"
+                    );
+                }
+                return None;
+            }
+            within = LOOKS_EVERY;
+        }
+    }
+
+    /// Waits until something is over; says whether it is, which it is not where the disk does not respond.
+    pub(crate) fn wait_unless_stalled(&self, is_over: impl Fn() -> bool) -> bool {
+        let started = Instant::now();
+        while !is_over() {
+            if started.elapsed() >= STALLED_AFTER && self.is_stalled() {
+                return false;
+            }
+            thread::sleep(LOOKS_WHILE_STOPPING);
+        }
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{future, sync::Arc};
+
+    use super::*;
+
+    /// A progress that began so long ago.
+    fn started(ago: Duration) -> Progress {
+        let mut progress = Progress::default();
+        progress.start = progress.start.checked_sub(ago).unwrap();
+        progress
+    }
+
+    /// A progress of which a step began so long ago and is still under way.
+    fn begun(ago: Duration) -> Progress {
+        let progress = started(ago + Duration::from_millis(1));
+        progress.began[0].store(1, Ordering::Relaxed);
+        progress
+    }
+
+    #[test]
+    fn a_step_that_takes_long_is_a_stall_until_it_ends() {
+        assert!(!started(STALLED_AFTER).is_stalled());
+        assert!(!begun(STALLED_AFTER / 2).is_stalled());
+        let progress = begun(STALLED_AFTER);
+        drop(progress.begin());
+        assert!(progress.is_stalled());
+        drop(Step { progress: &progress, began: progress.began.first() });
+        assert!(!progress.is_stalled());
+    }
+
+    #[test]
+    fn as_many_steps_are_watched_as_there_is_room_for() {
+        let progress = started(STALLED_AFTER);
+        let steps: Vec<_> = (0..=MAX_STEPS).map(|_| progress.begin()).collect();
+        assert_eq!(steps.iter().filter(|step| step.began.is_some()).count(), MAX_STEPS);
+        drop(steps);
+        assert!(progress.begin().began.is_some());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_waits_goes_on_while_the_disk_responds_and_ends_when_it_does_not() {
+        assert_eq!(begun(STALLED_AFTER).unless_stalled(future::ready(7)).await, Some(7));
+        let stalled = begun(STALLED_AFTER).unless_stalled(future::pending::<()>()).await;
+        assert_eq!(stalled, None);
+        let progress = Arc::new(Progress::default());
+        let waited = tokio::spawn({
+            let progress = progress.clone();
+            async move {
+                let answered = tokio::time::sleep(10 * STALLED_AFTER);
+                progress.unless_stalled(answered).await
+            }
+        });
+        assert_eq!(waited.await.unwrap(), Some(()));
+    }
+}

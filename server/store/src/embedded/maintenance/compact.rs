@@ -1,0 +1,142 @@
+//! A store written anew: every row in the order of keys into a new file, which then takes the place of the
+//! old one. What was removed leaves its bytes in the old file's free pages, and they go with it.
+//!
+//! Invariant: the store's name stands for the old file, whole, or for the new one, whole.
+
+use std::{fs, io, path::Path};
+
+use redb::{Database, ReadTransaction, ReadableDatabase as _, TableHandle as _, WriteTransaction};
+
+use crate::{
+    StoreError,
+    embedded::{
+        FILE_NAME,
+        engagement::is_aside,
+        file::{
+            blocks::Blocks,
+            corruption,
+            open::{self, OpenError, remove_if_there},
+            storage::{DiskFile, Storage, StoreFile},
+            transaction::begin,
+        },
+        tables::table::{ReadTable, WriteTable},
+    },
+    rows::{self, Rows as _, Table, WriteRows as _},
+};
+
+/// What became of a store's file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Compacted {
+    pub bytes_before: u64,
+    pub bytes_after: u64,
+}
+
+/// Writes the store in a data folder anew. It must be stopped, and there must be room for a second one.
+///
+/// # Errors
+/// [`OpenError`]; then the store is as it was.
+pub fn compact(folder: &Path, cache_bytes: usize) -> Result<Compacted, OpenError> {
+    let path = folder.join(FILE_NAME);
+    let store_file = DiskFile::at(&path);
+    // Held until the end, so that no server can open the file meanwhile.
+    let old = open::open(&store_file, cache_bytes)?;
+    let bytes_before = fs::metadata(&path)?.len();
+    let replaced = replace(&store_file, &old, cache_bytes, &mut |_, _, _| Ok(()));
+    corruption::drop_quietly(old);
+    replaced.map_err(OpenError::inside)?;
+    let bytes_after = fs::metadata(&path)?.len();
+    Ok(Compacted { bytes_before, bytes_after })
+}
+
+/// Looks at a row, by its table, key and value, before it is copied; an error ends the copy.
+pub(crate) type LookAtRow<'l> = &'l mut dyn FnMut(&Table, &[u8], &[u8]) -> Result<(), StoreError>;
+
+/// Writes the rows of a store anew, and puts that in the place of the store, which must be held open.
+pub(crate) fn replace(
+    store_file: &dyn StoreFile,
+    old: &Database,
+    cache_bytes: usize,
+    look: LookAtRow<'_>,
+) -> Result<(), OpenError> {
+    store_file
+        .replace(&mut |new| corruption::contained_open(|| copy(old, new, cache_bytes, &mut *look)))
+}
+
+/// Removes what is left of a copy that was broken off. The store must be open, so that none is under way.
+pub(crate) fn remove_unfinished(store_file: &DiskFile) -> io::Result<()> {
+    remove_if_there(&store_file.unfinished())
+}
+
+fn copy(
+    old: &Database,
+    new: Storage,
+    cache_bytes: usize,
+    look: LookAtRow<'_>,
+) -> Result<(), OpenError> {
+    let snapshot = old.begin_read().map_err(StoreError::from)?;
+    let known: Vec<String> = snapshot
+        .list_tables()
+        .map_err(StoreError::from)?
+        .map(|table| table.name().to_owned())
+        .collect();
+    let is_known = |name: &str| rows::ALL.iter().any(|table| table.name() == name);
+    if let Some(unknown) = known.iter().find(|name| !is_known(name) && !is_aside(name)) {
+        return Err(OpenError::Foreign(format!("it has a table `{unknown}`")));
+    }
+    write_anew(new, cache_bytes, |transaction| {
+        for table in rows::ALL {
+            if known.iter().any(|name| *name == table.name()) {
+                copy_table(&snapshot, transaction, table, look)?;
+            }
+        }
+        Ok(())
+    })
+}
+
+/// Makes a store, whose rows `fill` writes; they are on disk when this returns.
+pub(crate) fn write_anew<T, E: From<OpenError>>(
+    storage: Storage,
+    cache_bytes: usize,
+    fill: impl FnOnce(&WriteTransaction) -> Result<T, E>,
+) -> Result<T, E> {
+    let mut builder = redb::Builder::new();
+    let created = builder.set_cache_size(cache_bytes).create_with_backend(Blocks::create(storage));
+    let new = created.map_err(OpenError::from)?;
+    let transaction = begin(&new).map_err(OpenError::from)?;
+    let filled = fill(&transaction)?;
+    finish(new, transaction)?;
+    Ok(filled)
+}
+
+fn finish(mut new: Database, transaction: WriteTransaction) -> Result<(), OpenError> {
+    transaction.commit().map_err(StoreError::from)?;
+    // The file has grown by more than it holds; this gives the rest back.
+    new.compact().map_err(|error| StoreError::from(redb::Error::from(error)))?;
+    Ok(())
+}
+
+/// Copies a table; rows that come in the order of keys fill their pages.
+fn copy_table(
+    snapshot: &ReadTransaction,
+    transaction: &WriteTransaction,
+    definition: Table,
+    look: LookAtRow<'_>,
+) -> Result<(), StoreError> {
+    let from = ReadTable::open(snapshot, definition)?;
+    let mut to = WriteTable::open(transaction, definition)?;
+    for row in from.iter()? {
+        let (key, value) = row?;
+        let (key, value) = (key.value(), value.value());
+        look(&definition, key, value)?;
+        to.insert(key, value)?;
+    }
+    if to.len()? != from.len()? {
+        return Err(StoreError::corrupted(format!(
+            "`{}` has {} rows and says {}",
+            definition.name(),
+            to.len()?,
+            from.len()?
+        )));
+    }
+    Ok(())
+}

@@ -1,0 +1,424 @@
+//! What one table says of another: each entry of an index names a record that has it, and the other way
+//! round; each activity is in its histories; and so on.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use svctrack_core::{
+    plan::Activity,
+    resources::{self, company::COMPANY, end_user::END_USER},
+    schema::{Entry, ResourceDef, index},
+    value::{Document, ObjectId, TenantId},
+};
+
+use super::verify::Verified;
+use crate::{
+    StoreError, TenantState,
+    embedded::{
+        engagement::SnapshotEngagement,
+        file::corruption,
+        tables::{
+            snapshot::RedbSnapshot,
+            table::{self, ReadTable},
+        },
+    },
+    rows::{self, Rows as _, Snapshot, Table, codec, keys},
+    rules::{
+        counters::Counter,
+        date_ranges,
+        history::{self, History},
+        ordered, tenants,
+    },
+};
+
+/// The tables that speak of each other, in a snapshot.
+pub(crate) struct Links<'s> {
+    snapshot: &'s RedbSnapshot,
+    records: ReadTable,
+    unique: ReadTable,
+    index: ReadTable,
+    activities: ReadTable,
+    spans: Option<ReadTable>,
+    /// Of these some tables hold rows still and others do not.
+    deleted: BTreeSet<TenantId>,
+    /// Whether the entries of ordered rows are there: not before the store was opened by a program that knows them.
+    has_ordered: bool,
+}
+
+/// How often something was found, by tenant and name.
+type Counts = BTreeMap<(TenantId, Counter), u64>;
+/// Which counter counts the row with a key.
+type CounterOf = fn(&[u8]) -> Option<Counter>;
+
+impl<'s> Links<'s> {
+    pub(crate) fn of(snapshot: &'s RedbSnapshot) -> Result<Self, StoreError> {
+        Ok(Self {
+            snapshot,
+            records: snapshot.open(rows::RECORDS)?,
+            unique: snapshot.open(rows::UNIQUE)?,
+            index: snapshot.open(rows::INDEX)?,
+            activities: snapshot.open(rows::ACTIVITIES)?,
+            spans: table::open_if_there(snapshot, rows::ACTIVITY_SPANS)?,
+            deleted: tenants_being_deleted(snapshot)?,
+            has_ordered: ordered::are_noted(&snapshot.open(rows::META)?)?,
+        })
+    }
+
+    /// Checks all of it. What is damaged is passed over here, since it has been told.
+    pub(crate) fn check(&self, found: &mut Verified) -> Result<(), StoreError> {
+        self.for_each(rows::RECORDS, found, |key, value, found| self.record(key, value, found))?;
+        self.for_each(rows::UNIQUE, found, |key, value, found| {
+            let holder = codec::unseal_exact(key, value).map(ObjectId::from_bytes)?;
+            self.entry(rows::UNIQUE, key, holder, key, found)
+        })?;
+        self.for_each(rows::INDEX, found, |key, _, found| {
+            let (entry, holder) = split_id(key)?;
+            let entry = entry.strip_suffix(b"\0").ok_or_else(no_key)?;
+            self.entry(rows::INDEX, entry, holder, key, found)
+        })?;
+        for part in [Self::histories, Self::pairs, Self::counters] {
+            unless_damaged(corruption::contained(|| part(self, found)))?;
+        }
+        Ok(())
+    }
+
+    /// A table, if it is there; none where it is damaged where it begins.
+    fn open(&self, definition: Table) -> Result<Option<Option<ReadTable>>, StoreError> {
+        let open = || Ok(table::open_if_there(self.snapshot, definition)?);
+        unless_damaged(corruption::contained(open))
+    }
+
+    /// Calls `check` with each row of a table, as far as it can be read; says whether all of it was.
+    fn for_each(
+        &self,
+        definition: Table,
+        found: &mut Verified,
+        mut check: impl FnMut(&[u8], &[u8], &mut Verified) -> Result<(), StoreError>,
+    ) -> Result<bool, StoreError> {
+        let read = corruption::contained(|| {
+            let mut is_whole = true;
+            for row in self.snapshot.open(definition)?.iter()? {
+                let (key, value) = row?;
+                if keys::tenant_of(key.value()).is_some_and(|of| self.deleted.contains(&of)) {
+                    continue;
+                }
+                let checked = corruption::contained(|| check(key.value(), value.value(), found));
+                if let Err(StoreError::Corrupted { cause, .. }) = &checked
+                    && cause == NO_KEY
+                {
+                    // No checksum tells it.
+                    found.add(definition.name(), None, NO_KEY);
+                }
+                is_whole &= unless_damaged(checked)?.is_some();
+            }
+            Ok(is_whole)
+        });
+        Ok(unless_damaged(read)? == Some(true))
+    }
+
+    /// Each of a record's entries must be in its index.
+    fn record(&self, key: &[u8], value: &[u8], found: &mut Verified) -> Result<(), StoreError> {
+        let (owner, id) = split_id(key)?;
+        let is_ordered = |entry: &Entry| {
+            let def = owner.last().and_then(|code| resources::by_code(*code));
+            def.and_then(|def| def.row(entry.row)).is_some_and(|row| row.ordered)
+        };
+        for entry in entries(owner, &codec::unseal_record(key, value)?.document()?) {
+            if is_ordered(&entry) && !self.has_ordered {
+                continue;
+            }
+            let key = keys::entry(owner, entry.row, &entry.key);
+            let (table, is_there) = if entry.unique {
+                let holder = self.unique.get(key.as_slice())?;
+                let holder = holder.map(|holder| codec::unseal_exact(&key, holder.value()));
+                (rows::UNIQUE, holder.transpose()? == Some(*id.as_bytes()))
+            } else {
+                let key = [key.as_slice(), &[0], id.as_bytes()].concat();
+                (rows::INDEX, self.index.get(key.as_slice())?.is_some())
+            };
+            if !is_there {
+                found.add(table.name(), Some(id), format!("its `{}` is missing", entry.row));
+            }
+        }
+        Ok(())
+    }
+
+    /// An entry must be that of its record.
+    fn entry(
+        &self,
+        table: Table,
+        entry: &[u8],
+        holder: ObjectId,
+        key: &[u8],
+        found: &mut Verified,
+    ) -> Result<(), StoreError> {
+        let owner = key.get(..keys::OWNER_BYTES).ok_or_else(no_key)?;
+        let record = [owner, holder.as_bytes()].concat();
+        let has_it = match self.records.get(record.as_slice())? {
+            Some(value) => {
+                let document = codec::unseal_record(&record, value.value())?.document()?;
+                let mut keys = entries(owner, &document)
+                    .into_iter()
+                    .map(|entry| keys::entry(owner, entry.row, &entry.key));
+                keys.any(|known| known == entry)
+            }
+            None => false,
+        };
+        if !has_it {
+            found.add(table.name(), Some(holder), "an entry is not that of its record");
+        }
+        Ok(())
+    }
+
+    /// Each activity must be in the histories of its user and company, and each mark on one that is there.
+    fn histories(&self, found: &mut Verified) -> Result<(), StoreError> {
+        let mut in_histories = BTreeMap::new();
+        let mut follow = |tenant, def: &ResourceDef, id, found: &mut Verified| {
+            let mut history = History::before(self.snapshot, tenant, def, id, ObjectId::MAX)?;
+            while history.peek()?.is_some() {
+                let activity = history.take().ok_or_else(no_key)?;
+                *in_histories.entry(def.path).or_insert(0) += 1;
+                let theirs = [Some(activity.end_user_id), activity.company_id];
+                if !theirs.contains(&Some(id)) {
+                    let what = "it is in the history of another";
+                    found.add(rows::ACTIVITIES.name(), Some(activity.id), what);
+                }
+            }
+            Ok(())
+        };
+        let mut is_whole = self.is_log_whole(found)?;
+        is_whole &= self.for_each(rows::ENGAGEMENT, found, |key, _, found| {
+            let (owner, id) = split_id(key)?;
+            let (tenant, def) = tenant_and_resource(owner)?;
+            follow(tenant, def, id, found)
+        })?;
+        let read = corruption::contained(|| {
+            for (tenant, resource, id) in SnapshotEngagement::open(self.snapshot)?.logged_alone()? {
+                if self.deleted.contains(&tenant) {
+                    continue;
+                }
+                let followed = corruption::contained(|| {
+                    let def = resources::by_code(resource).ok_or_else(no_key)?;
+                    follow(tenant, def, id, found)
+                });
+                is_whole &= unless_damaged(followed)?.is_some();
+            }
+            Ok(())
+        });
+        is_whole &= unless_damaged(read)?.is_some();
+        let mut logged = BTreeMap::from([(END_USER.path, 0_u64), (COMPANY.path, 0)]);
+        is_whole &= self.for_each(rows::ACTIVITIES, found, |key, value, found| {
+            if let Some(activity) = history::unseal(key, value)? {
+                self.look_at_span(key, &activity, found)?;
+                *logged.entry(END_USER.path).or_insert(0) += 1;
+                let of_company = u64::from(activity.company_id.is_some());
+                *logged.entry(COMPANY.path).or_insert(0) += of_company;
+            }
+            Ok(())
+        })?;
+        // How many there are is known only where all could be read.
+        for (whose, logged) in logged {
+            let in_histories = in_histories.get(whose).copied().unwrap_or(0);
+            if is_whole && in_histories != logged {
+                let what = format!("{in_histories} of {logged} are in histories of {whose}");
+                found.add(rows::ACTIVITIES.name(), None, what);
+            }
+        }
+        self.marks(found)
+    }
+
+    /// Whether each mark is at an activity.
+    fn marks(&self, found: &mut Verified) -> Result<(), StoreError> {
+        self.for_each(rows::ACTIVITY_MARKS, found, |key, _, found| {
+            let (_, id) = split_id(key)?;
+            let activity = [tenant_in(key)?, id.as_bytes()].concat();
+            if self.activities.get(activity.as_slice())?.is_none() {
+                found.add(rows::ACTIVITY_MARKS.name(), Some(id), "the activity is not there");
+            }
+            Ok(())
+        })?;
+        Ok(())
+    }
+
+    /// Whether each entry of the log of engagement can be read in one copy, as far as can be told.
+    fn is_log_whole(&self, found: &mut Verified) -> Result<bool, StoreError> {
+        let mut is_whole = false;
+        for copy in [rows::ENGAGEMENT_LOG, rows::ENGAGEMENT_LOG_TWIN] {
+            is_whole |= match self.open(copy)? {
+                // A store of before has none.
+                Some(None) => true,
+                Some(Some(_)) => {
+                    self.for_each(copy, found, |key, value, _| codec::unseal(key, value).map(drop))?
+                }
+                None => false,
+            };
+        }
+        Ok(is_whole)
+    }
+
+    /// An activity must have a date that its span may hold. Of a damaged span this is not known.
+    fn look_at_span(
+        &self,
+        key: &[u8],
+        activity: &Activity,
+        found: &mut Verified,
+    ) -> Result<(), StoreError> {
+        let tenant = keys::tenant_of(key).ok_or_else(no_key)?;
+        let fits = corruption::contained(|| {
+            let of_span = |spans| date_ranges::covering(spans, tenant, activity.id);
+            let span = self.spans.as_ref().map(of_span).transpose()?.flatten();
+            Ok(span.is_none_or(|(_, span)| span.may_hold(activity.date)))
+        });
+        if unless_damaged(fits)? == Some(false) {
+            let what = "its date is not one of its span";
+            found.add(rows::ACTIVITY_SPANS.name(), Some(activity.id), what);
+        }
+        Ok(())
+    }
+
+    /// Tables of which each row belongs to one of another.
+    fn pairs(&self, found: &mut Verified) -> Result<(), StoreError> {
+        self.twins(found)?;
+        self.pair(rows::ONCE_PLACES, rows::ONCE, found, |key, value| {
+            codec::unseal(key, value).map(<[u8]>::to_vec)
+        })?;
+        self.pair(rows::REPORT_CAUSES, rows::REPORT, found, |key, value| {
+            Ok([tenant_in(key)?, codec::unseal(key, value)?].concat())
+        })?;
+        self.pair(rows::TOKENS_OF_TENANT, rows::TOKENS, found, |key, _| {
+            Ok(key.strip_prefix(tenant_in(key)?).unwrap_or(key).to_vec())
+        })?;
+        self.for_each(rows::WAITING, found, |key, _, found| {
+            let (_, id) = split_id(key)?;
+            let parked = [tenant_in(key)?, id.as_bytes()].concat();
+            if self.snapshot.open(rows::PARKED)?.get(parked.as_slice())?.is_none() {
+                found.add(rows::WAITING.name(), Some(id), "what waits is not there");
+            }
+            Ok(())
+        })?;
+        Ok(())
+    }
+
+    /// Both copies of the log of engagement must be the same.
+    fn twins(&self, found: &mut Verified) -> Result<(), StoreError> {
+        for [copy, twin] in [
+            [rows::ENGAGEMENT_LOG, rows::ENGAGEMENT_LOG_TWIN],
+            [rows::ENGAGEMENT_LOG_TWIN, rows::ENGAGEMENT_LOG],
+        ] {
+            let Some(Some(other)) = self.open(twin)? else { continue };
+            self.for_each(copy, found, |key, value, found| {
+                if other.get(key)?.is_none_or(|other| other.value() != value) {
+                    found.add(copy.name(), None, "an entry is not the same in its twin");
+                }
+                Ok(())
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Each row of `from` must name one of `to`, and there must be as many.
+    fn pair(
+        &self,
+        from: Table,
+        to: Table,
+        found: &mut Verified,
+        named: impl Fn(&[u8], &[u8]) -> Result<Vec<u8>, StoreError>,
+    ) -> Result<(), StoreError> {
+        let Some(Some(others)) = self.open(to)? else { return Ok(()) };
+        self.for_each(from, found, |key, value, found| {
+            if others.get(named(key, value)?.as_slice())?.is_none() {
+                found.add(from.name(), None, format!("its row of `{}` is missing", to.name()));
+            }
+            Ok(())
+        })?;
+        let Some(Some(ones)) = self.open(from)? else { return Ok(()) };
+        let (one, other) = (ones.len()?, others.len()?);
+        if one != other && self.deleted.is_empty() {
+            found.add(from.name(), None, format!("{one} rows, and {other} of `{}`", to.name()));
+        }
+        Ok(())
+    }
+
+    /// Counters must stand where what they count does.
+    fn counters(&self, found: &mut Verified) -> Result<(), StoreError> {
+        let counted: [(Table, CounterOf); 4] = [
+            (rows::PARKED, |_| Some(Counter::Parked)),
+            (rows::REPORT, |_| Some(Counter::Reported)),
+            (rows::ONCE, |_| Some(Counter::Once)),
+            (rows::MESSAGES, |key| keys::window_of(key).map(Counter::Messages)),
+        ];
+        let mut counts = Counts::new();
+        for (table, counter_of) in counted {
+            let mut of_table = Counts::new();
+            let is_whole = self.for_each(table, found, |key, _, _| {
+                let tenant = keys::tenant_of(key).ok_or_else(no_key)?;
+                let counter = counter_of(key).ok_or_else(no_key)?;
+                *of_table.entry((tenant, counter)).or_insert(0) += 1;
+                Ok(())
+            })?;
+            // How many there are is known only where all could be read.
+            if is_whole {
+                counts.append(&mut of_table);
+            }
+        }
+        let counters = self.snapshot.open(rows::COUNTERS)?;
+        for ((tenant, counter), expected) in counts {
+            let key = counter.key(tenant);
+            let counted = corruption::contained(|| {
+                let counted = counters.get(key.as_slice())?;
+                counted.map(|value| codec::unseal_exact(&key, value.value())).transpose()
+            });
+            let counted = match counted {
+                Err(StoreError::Corrupted { .. }) => continue,
+                counted => counted?.map_or(0, u64::from_be_bytes),
+            };
+            if counted != expected {
+                let what = format!("`{counter}` says {counted}, and there are {expected}");
+                found.add(rows::COUNTERS.name(), None, what);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Tenants that are being deleted. One whose row is damaged is told as such.
+fn tenants_being_deleted(snapshot: &RedbSnapshot) -> Result<BTreeSet<TenantId>, StoreError> {
+    let tenants = unless_damaged(corruption::contained(|| tenants::list(snapshot, usize::MAX)))?;
+    let tenants = tenants.unwrap_or_default().into_iter();
+    let deleted = tenants.filter(|tenant| tenant.state == TenantState::Deleting);
+    Ok(deleted.map(|tenant| tenant.id).collect())
+}
+
+/// The entries of a record in indexes; `owner` is the beginning of its key.
+fn entries(owner: &[u8], document: &Document) -> Vec<Entry> {
+    let def = owner.last().and_then(|code| resources::by_code(*code));
+    def.map(|def| index::entries(def, document)).unwrap_or_default()
+}
+
+fn split_id(key: &[u8]) -> Result<(&[u8], ObjectId), StoreError> {
+    let (before, id) = key.split_last_chunk().ok_or_else(no_key)?;
+    Ok((before, ObjectId::from_bytes(*id)))
+}
+
+fn tenant_in(key: &[u8]) -> Result<&[u8], StoreError> {
+    key.get(..keys::TENANT_BYTES).ok_or_else(no_key)
+}
+
+fn tenant_and_resource(owner: &[u8]) -> Result<(TenantId, &'static ResourceDef), StoreError> {
+    let def = owner.get(keys::TENANT_BYTES).and_then(|code| resources::by_code(*code));
+    Ok((keys::tenant_of(owner).ok_or_else(no_key)?, def.ok_or_else(no_key)?))
+}
+
+/// What is said of a key that does not have the parts of one.
+const NO_KEY: &str = "a key that is none";
+
+fn no_key() -> StoreError {
+    StoreError::corrupted(NO_KEY)
+}
+
+/// What was found, or none where damage was met: that has been told by then, when each row was held against its checksum.
+fn unless_damaged<T>(found: Result<T, StoreError>) -> Result<Option<T>, StoreError> {
+    match found {
+        Err(StoreError::Corrupted { .. }) => Ok(None),
+        found => found.map(Some),
+    }
+}

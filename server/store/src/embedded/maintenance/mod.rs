@@ -1,0 +1,7 @@
+//! What is done to a store as a whole: verified, rewritten, restored.
+
+pub(crate) mod compact;
+pub(crate) mod links;
+pub(crate) mod ordered;
+pub(crate) mod restore;
+pub(crate) mod verify;

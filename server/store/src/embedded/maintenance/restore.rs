@@ -1,0 +1,171 @@
+//! A store made from a backup, in a folder that holds nothing.
+//!
+//! Invariant: the store's name stands for nothing until every row is there, has been held against the backup's
+//! manifest and against the other tables, and is on disk.
+
+use std::{
+    fs::{self, File},
+    io::{self, BufReader},
+    path::{Path, PathBuf},
+};
+
+use redb::WriteTransaction;
+
+use super::{compact::write_anew, verify::verify_file};
+use crate::{
+    Manifest, StoreError,
+    embedded::{
+        FILE_NAME,
+        file::{
+            corruption,
+            open::{self, OpenError, remove_if_there},
+            storage::DiskFile,
+        },
+        tables::table::WriteTable,
+    },
+    rows::{
+        self, WriteRows as _,
+        archive::{ArchiveError, ArchiveReader, Part},
+    },
+};
+
+/// Bytes of a backup that are read at a time.
+const BUFFER_BYTES: usize = 256 * 1024;
+
+/// Why a backup was not restored. Nothing of it is in the folder then.
+#[derive(Debug, thiserror::Error)]
+pub enum RestoreError {
+    /// Something is in the folder.
+    #[error("`{0}` is not empty: name a folder that is, or is not there yet")]
+    NotEmpty(PathBuf),
+    /// The backup cannot be opened.
+    #[error("the backup `{0}` cannot be opened: {1}")]
+    Unopened(PathBuf, io::Error),
+    /// The backup cannot be used.
+    #[error("the backup cannot be restored: {0}")]
+    Archive(#[from] ArchiveError),
+    /// What it makes is not a sound store.
+    #[error("the backup makes no sound store: {0}")]
+    Unsound(String),
+    /// The new store cannot be written.
+    #[error("the store cannot be written: {0}")]
+    Store(#[from] OpenError),
+}
+
+impl From<StoreError> for RestoreError {
+    fn from(error: StoreError) -> Self {
+        Self::Store(error.into())
+    }
+}
+
+impl From<io::Error> for RestoreError {
+    fn from(error: io::Error) -> Self {
+        Self::Store(error.into())
+    }
+}
+
+/// Makes the store of a backup in an empty folder, which is made when it is not there.
+///
+/// # Errors
+/// [`RestoreError`]; then the folder is as it was.
+pub fn restore(backup: &Path, folder: &Path, cache_bytes: usize) -> Result<Manifest, RestoreError> {
+    let file =
+        File::open(backup).map_err(|cause| RestoreError::Unopened(backup.to_owned(), cause))?;
+    let archive = ArchiveReader::begin(BufReader::with_capacity(BUFFER_BYTES, file))?;
+    let path = folder.join(FILE_NAME);
+    let unfinished = path.with_extension("restore");
+    let is_new = !folder.try_exists()?;
+    fs::create_dir_all(folder)?;
+    refuse_filled(folder, &unfinished)?;
+    remove_if_there(&unfinished)?;
+    let done = make(archive, &unfinished, cache_bytes).and_then(|manifest| {
+        open::name_for_good(&unfinished, &path)?;
+        Ok(manifest)
+    });
+    if done.is_err() {
+        remove_if_there(&unfinished)?;
+        if is_new {
+            fs::remove_dir(folder)?;
+        }
+    }
+    done
+}
+
+/// What is left of a restoration that was broken off is in nobody's way.
+fn refuse_filled(folder: &Path, unfinished: &Path) -> Result<(), RestoreError> {
+    for entry in fs::read_dir(folder)? {
+        if entry?.path() != unfinished {
+            return Err(RestoreError::NotEmpty(folder.to_owned()));
+        }
+    }
+    Ok(())
+}
+
+fn make(
+    archive: ArchiveReader<BufReader<File>>,
+    path: &Path,
+    cache_bytes: usize,
+) -> Result<Manifest, RestoreError> {
+    let store_file = DiskFile::at(path);
+    let storage = store_file.new_file(path)?;
+    let write = || write_anew(storage, cache_bytes, |transaction| fill(archive, transaction));
+    let manifest = corruption::contained_open(|| Ok(write()))??;
+    File::open(path)?.sync_all()?;
+    let verified = verify_file(&store_file, cache_bytes)?;
+    match verified.problems.first() {
+        None => Ok(manifest),
+        Some(problem) => Err(RestoreError::Unsound(format!("{}: {}", problem.table, problem.what))),
+    }
+}
+
+/// Writes the rows of every table.
+fn fill(
+    mut archive: ArchiveReader<BufReader<File>>,
+    transaction: &WriteTransaction,
+) -> Result<Manifest, RestoreError> {
+    let mut tables = rows::ALL.into_iter();
+    let mut table = None;
+    loop {
+        match archive.next()? {
+            Part::Table(name) => {
+                drop(table.take());
+                // A backup may be older than some of the tables.
+                let known = tables.find(|known| known.name() == name);
+                let known =
+                    known.ok_or_else(|| not_as_expected(format!("it has a table {name:?}")))?;
+                table = Some(WriteTable::open(transaction, known).map_err(StoreError::from)?);
+            }
+            Part::Row(key, value) => {
+                if let Some(table) = &mut table {
+                    table.insert(key, value)?;
+                }
+            }
+            Part::End(manifest) => return Ok(manifest),
+        }
+    }
+}
+
+fn not_as_expected(what: String) -> RestoreError {
+    ArchiveError::Damaged(what).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use svctrack_core::value::Timestamp;
+
+    use super::*;
+    use crate::{manifest::Head, rows::archive::ArchiveWriter};
+
+    #[test]
+    fn what_is_said_of_a_damaged_backup_is_one_line() {
+        let folder = tempfile::tempdir().unwrap();
+        let (backup, to) = (folder.path().join("backup"), folder.path().join("to"));
+        let file = File::create(&backup).unwrap();
+        let mut writer = ArchiveWriter::begin(file, Head::of(Timestamp::MIN, None)).unwrap();
+        writer.table("a\n\u{1b}[2J").unwrap();
+        writer.finish().unwrap();
+        let said = restore(&backup, &to, 1024 * 1024).unwrap_err().to_string();
+        assert!(!said.contains(char::is_control) && said.contains("it has a table"), "{said:?}");
+        assert!(!to.exists());
+    }
+}

@@ -1,0 +1,170 @@
+//! `svctrack verify`: all of a stopped store is read and held against its checksums, and what one table says
+//! of another against that one. Nothing is written.
+
+use std::{path::Path, sync::Arc};
+
+use redb::{Database, ReadTransaction, ReadableDatabase as _, TableHandle as _};
+use svctrack_core::value::ObjectId;
+
+use super::links::Links;
+use crate::{
+    StoreError,
+    embedded::{
+        FILE_NAME,
+        engagement::is_aside,
+        file::{
+            blocks::At,
+            corruption,
+            open::{self, OpenError},
+            storage::{DiskFile, EVERYTHING, StoreFile},
+        },
+        tables::{snapshot::RedbSnapshot, table},
+    },
+    panics,
+    reads::check::check_row,
+    rows::{self, Rows as _, Table},
+};
+
+/// Most problems that are told one by one; the rest is counted.
+const MAX_TOLD: usize = 100;
+
+/// What was found.
+#[derive(Debug, Default)]
+pub struct Verified {
+    /// How many rows could be read.
+    pub rows: u64,
+    /// How many problems there are.
+    pub problem_count: u64,
+    /// The first of them.
+    pub problems: Vec<Problem>,
+}
+
+/// Something that is not as it should be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    pub table: String,
+    /// The record or activity, where it is known.
+    pub id: Option<ObjectId>,
+    /// What is wrong.
+    pub what: String,
+}
+
+impl Verified {
+    /// Whether all is as it should be.
+    pub fn is_sound(&self) -> bool {
+        self.problem_count == 0
+    }
+
+    pub(crate) fn add(&mut self, table: &str, id: Option<ObjectId>, what: impl Into<String>) {
+        self.problem_count += 1;
+        if self.problems.len() < MAX_TOLD {
+            self.problems.push(Problem { table: table.to_owned(), id, what: what.into() });
+        }
+    }
+
+    /// Takes damage as a problem; any other error ends the verification.
+    pub(crate) fn take(
+        &mut self,
+        table: &str,
+        done: Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        match done {
+            Err(StoreError::Corrupted { id, cause }) => {
+                self.add(table, id, cause);
+                Ok(())
+            }
+            done => done,
+        }
+    }
+}
+
+/// Verifies the store in a data folder. It must be stopped.
+///
+/// # Errors
+/// [`OpenError`] when it cannot be read at all.
+pub fn verify(folder: &Path, cache_bytes: usize) -> Result<Verified, OpenError> {
+    // Of a damaged file redb may panic; that is told as a problem.
+    panics::log_panics();
+    let path = folder.join(FILE_NAME);
+    verify_file(&DiskFile::to_read(&path), cache_bytes)
+}
+
+/// Verifies the store on a medium.
+///
+/// # Errors
+/// As [`verify`].
+pub fn verify_file(store_file: &dyn StoreFile, cache_bytes: usize) -> Result<Verified, OpenError> {
+    let mut verified = Verified::default();
+    // As far as it can be done: a store on a disk that takes no writes is verified too.
+    let _ = store_file.forget_cached(&[EVERYTHING]);
+    let database = open::open_to_read(store_file.open()?, At::LastWhole, cache_bytes)?;
+    let done = corruption::contained(|| check_rows(&database, &mut verified));
+    corruption::drop_quietly(database);
+    verified.take("pages", done)?;
+    if verified.is_sound() {
+        check_pages(
+            open::open_to_read(store_file.open()?, At::LastWhole, cache_bytes)?,
+            &mut verified,
+        );
+    }
+    Ok(verified)
+}
+
+/// Reads every row, and what tables say of each other.
+fn check_rows(database: &Database, verified: &mut Verified) -> Result<(), StoreError> {
+    let snapshot = RedbSnapshot::of(database.begin_read()?, Arc::default());
+    for table in rows::ALL {
+        let done = corruption::contained(|| check_table(&snapshot, table, verified));
+        let done = done.map_err(|error| match error {
+            StoreError::Corrupted { id, cause } => {
+                let cause = format!("{cause}; no row behind it was looked at");
+                StoreError::Corrupted { id, cause }
+            }
+            other => other,
+        });
+        verified.take(table.name(), done)?;
+    }
+    if snapshot.list_tables()?.any(|table| is_aside(table.name())) {
+        let what = "the log of engagement was damaged, and was begun anew: `svctrack compact` removes what it was";
+        verified.add("pages", None, what);
+    }
+    match corruption::contained(|| Links::of(&snapshot)) {
+        Err(StoreError::Corrupted { .. }) => {
+            verified.add("pages", None, "what tables say of each other was not looked at");
+            Ok(())
+        }
+        links => links?.check(verified),
+    }
+}
+
+/// redb's own check, for what no row shows. It stops at the first thing that it finds.
+fn check_pages(mut database: Database, verified: &mut Verified) {
+    let checked = corruption::contained_open(|| Ok(database.check_integrity()?));
+    match &checked {
+        Ok(_) => corruption::drop_quietly(database),
+        // redb has let go of what it needs to be dropped: it would end the process.
+        Err(_) => std::mem::forget(database),
+    }
+    match checked {
+        Ok(true) => {}
+        Ok(false) => verified.add("pages", None, "which of them are free is not as it was written"),
+        Err(error) => verified.add("pages", None, error.to_string()),
+    }
+}
+
+fn check_table(
+    snapshot: &ReadTransaction,
+    definition: Table,
+    verified: &mut Verified,
+) -> Result<(), StoreError> {
+    let Some(table) = table::open_if_there(snapshot, definition)? else {
+        return Ok(());
+    };
+    for row in table.iter()? {
+        let (key, value) = row?;
+        verified.rows += 1;
+        let done = check_row(&definition, key.value(), value.value());
+        verified.take(definition.name(), done)?;
+    }
+    Ok(())
+}

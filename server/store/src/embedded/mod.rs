@@ -1,0 +1,526 @@
+//! The embedded store: redb behind one writer thread, and reads from snapshots.
+
+mod engagement;
+mod file;
+mod maintenance;
+mod runtime;
+mod tables;
+
+#[cfg(test)]
+mod tests;
+
+use std::{
+    fs::{self, File},
+    path::Path,
+    sync::{
+        Arc,
+        atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering},
+    },
+    thread::{self, JoinHandle},
+};
+
+use futures_util::{FutureExt as _, TryFutureExt as _, future::BoxFuture};
+use parking_lot::{Mutex, RwLock};
+use svctrack_core::{
+    plan::{Person, upsert::Outcome},
+    schema::{ListQuery, ResourceDef},
+    tracking::{activity::ActivityQuery, report::ReportQuery},
+    value::{ObjectId, RecordRef, TenantId, Timestamp},
+};
+use tokio::sync::watch;
+
+pub use self::{
+    engagement::LogLimits,
+    file::{
+        open::{OpenError, initialise},
+        storage,
+    },
+    maintenance::{
+        compact::{Compacted, compact},
+        restore::{RestoreError, restore},
+        verify::{Problem, Verified, verify, verify_file},
+    },
+};
+use self::{
+    file::{
+        corruption,
+        database_handle::DatabaseHandle,
+        open,
+        storage::{DiskFile, EVERYTHING, StoreFile},
+    },
+    maintenance::ordered,
+    runtime::{
+        later,
+        shared::{Recovery, Shared},
+        writer::{Kept, Writer},
+    },
+    tables::{snapshot::RedbSnapshot, transaction::make_missing},
+};
+use super::{
+    ActivityBatch, Actor, Answer, BackupFile, Clock, Command, Health, KnownTenant, KnownToken,
+    Manifest, Page, PageFor, Part, Rehearsal, Reply, Scrub, ScrubReport, Store, StoreError,
+    StoreStatus, Tenant, TenantRecord, TokenRecord, Upserts,
+    reads::{
+        list::{self, Asked},
+        read, rehearse, scrub,
+        shared_snapshot::{SharedSnapshot, SnapshotCache},
+    },
+    rows::{META, Snapshot as _},
+    rules::{meta, person, report, tenants},
+    schedule::{
+        batch::BulkThrottle,
+        queue::{Job, Queues},
+        read_permits::ReadPermits,
+        replays::Replays,
+        sequence::Sequence,
+        token_uses::TokenUses,
+    },
+    times::Reading,
+};
+
+/// Name of the store's file in the data folder.
+const FILE_NAME: &str = "svctrack.redb";
+/// How many threads read for a kind of reads at once: few, so that they leave the processor to requests that end at
+/// once.
+const MAX_READS: usize = 3;
+/// Of one tenant: less than all, so that another one never waits for what it asks for.
+const MAX_READS_OF_TENANT: usize = 2;
+/// How many point reads wait for the disk at once, and of one tenant: as many as most disks serve side by side.
+const MAX_POINT_READS: usize = 16;
+const MAX_POINT_READS_OF_TENANT: usize = 12;
+
+/// The embedded store.
+pub struct Embedded {
+    shared: Arc<Shared>,
+    writer: Mutex<Option<JoinHandle<()>>>,
+    /// Point reads of what is not in memory.
+    points: ReadPermits,
+    /// Reads of a limited number of rows.
+    short: Arc<ReadPermits>,
+    /// Reads that may look at all rows of a tenant, for which no short one waits.
+    scans: Arc<ReadPermits>,
+    /// One backup is made at a time: each reads all that is stored.
+    backups: ReadPermits,
+}
+
+impl Embedded {
+    /// Whether there is a store in a data folder.
+    pub fn is_in(folder: &Path) -> bool {
+        folder.join(FILE_NAME).exists()
+    }
+
+    /// Opens the store in a data folder, making both when they are not there.
+    ///
+    /// # Errors
+    /// [`OpenError`]; a file that is not a sound store of ours is left as it is.
+    pub fn open(
+        folder: &Path,
+        cache_bytes: usize,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Self, OpenError> {
+        fs::create_dir_all(folder)?;
+        let path = folder.join(FILE_NAME);
+        let store_file = DiskFile::at(&path);
+        if !path.try_exists()? {
+            let mut store_bytes = [0; 5];
+            getrandom::fill(&mut store_bytes).map_err(std::io::Error::from)?;
+            open::create(&store_file, store_bytes)?;
+        }
+        let limits = LogLimits::default();
+        let store = Self::open_file(Box::new(store_file.clone()), cache_bytes, limits, clock)?;
+        maintenance::compact::remove_unfinished(&store_file)?;
+        Ok(store)
+    }
+
+    /// Opens a store on any medium, which must have been initialised.
+    ///
+    /// # Errors
+    /// As [`Embedded::open`].
+    pub fn open_file(
+        store_file: Box<dyn StoreFile>,
+        cache_bytes: usize,
+        log_limits: LogLimits,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Self, OpenError> {
+        open::try_out(&*store_file)?;
+        let progress = Arc::default();
+        let open = || {
+            let opened = DatabaseHandle::to_write(&*store_file, &progress, cache_bytes)?;
+            let ids = corruption::contained_open(|| {
+                Ok(meta::load_ids(&opened.snapshot()?.open(META)?)?)
+            })?;
+            let reading = Reading::of(&*clock, clock.now());
+            let times = || Ok(meta::load_times(&opened.snapshot()?.open(META)?, &ids, reading)?);
+            let times = corruption::contained_open(times)?;
+            corruption::contained_open(|| {
+                make_missing(opened.database()?)?;
+                Ok(ordered::add_missing(opened.database()?)?)
+            })?;
+            opened.read_ahead();
+            Ok((opened, ids, times))
+        };
+        // What a start leaves in memory whose write failed, the next one would take for what is on disk.
+        let (opened, ids, times) =
+            open().inspect_err(|_: &OpenError| drop(store_file.forget_cached(&[EVERYTHING])))?;
+        let stored = times.stored();
+        let shared = Arc::new(Shared {
+            store_file,
+            cache_bytes,
+            log_limits,
+            opened: RwLock::new(Arc::new(opened)),
+            reopened: AtomicU64::new(0),
+            waiting: AtomicUsize::new(0),
+            recovery: Recovery::default(),
+            latest: SnapshotCache::default(),
+            queues: Queues::default(),
+            health: AtomicU8::new(Health::Ok as u8),
+            damaged: AtomicU64::new(0),
+            checked: Mutex::default(),
+            uses: TokenUses::default(),
+            commits: watch::Sender::new(0),
+            progress,
+            clock,
+            times: Mutex::new(times),
+        });
+        shared.show_latest();
+        let mut replays = Replays::default();
+        replays.mark(shared.tenants_due()?);
+        let (kept, pace) = (Kept::default(), BulkThrottle::default());
+        let sequence = Sequence { ids, stored };
+        let writer = Writer { shared: shared.clone(), sequence, replays, kept, pace };
+        let thread = thread::Builder::new().name("writer".to_owned()).spawn(|| writer.run())?;
+        Ok(Self {
+            shared,
+            writer: Mutex::new(Some(thread)),
+            points: ReadPermits::new(MAX_POINT_READS, MAX_POINT_READS_OF_TENANT),
+            short: Arc::new(ReadPermits::new(MAX_READS, MAX_READS_OF_TENANT)),
+            scans: Arc::new(ReadPermits::new(MAX_READS, MAX_READS_OF_TENANT)),
+            backups: ReadPermits::new(1, 1),
+        })
+    }
+
+    /// Runs a read that may take some time where it holds up no other request, when it is its turn.
+    async fn read_apart<T: Send + 'static>(
+        &self,
+        turns: &ReadPermits,
+        tenant: TenantId,
+        read: impl Fn(&RedbSnapshot) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        self.apart(turns, tenant, move |shared| shared.read(|snapshot| read(snapshot))).await
+    }
+
+    /// Reads what ends at once, and where it does not, since the disk is needed, apart.
+    fn read_point<T: Send + 'static>(
+        &self,
+        tenant: TenantId,
+        read: impl Fn(&SharedSnapshot<RedbSnapshot>) -> Result<T, StoreError> + Send + 'static,
+    ) -> BoxFuture<'_, Result<T, StoreError>> {
+        match self.shared.read_at_once(&read) {
+            Some(done) => std::future::ready(done).boxed(),
+            None => self.read_point_apart(tenant, read),
+        }
+    }
+
+    fn read_point_apart<T: Send + 'static>(
+        &self,
+        tenant: TenantId,
+        read: impl Fn(&SharedSnapshot<RedbSnapshot>) -> Result<T, StoreError> + Send + 'static,
+    ) -> BoxFuture<'_, Result<T, StoreError>> {
+        self.apart(&self.points, tenant, move |shared| shared.read_point(read)).boxed()
+    }
+
+    /// Does what may take some time where it holds up no other request, when it is its turn.
+    async fn apart<T: Send + 'static>(
+        &self,
+        turns: &ReadPermits,
+        tenant: TenantId,
+        work: impl FnOnce(&Shared) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        apart(self.shared.clone(), turns, tenant, work).await
+    }
+
+    /// Waits for the writer to end; says whether it has, which it does not where the disk does not respond.
+    fn wait_for(&self, writer: JoinHandle<()>) -> bool {
+        if !self.shared.progress.wait_unless_stalled(|| writer.is_finished()) {
+            tracing::error!(
+                "the disk does not respond: the last write is left as a crash leaves it"
+            );
+            return false;
+        }
+        if writer.join().is_err() {
+            tracing::error!("the writer ended in a panic");
+        }
+        true
+    }
+
+    fn turns_of(&self, is_short: bool) -> &Arc<ReadPermits> {
+        if is_short { &self.short } else { &self.scans }
+    }
+}
+
+/// Does what may take some time where it holds up no other request, when it is its turn. Where the disk does not respond,
+/// its turn is not over before it does.
+async fn apart<T: Send + 'static>(
+    shared: Arc<Shared>,
+    turns: &ReadPermits,
+    tenant: TenantId,
+    work: impl FnOnce(&Shared) -> Result<T, StoreError> + Send + 'static,
+) -> Result<T, StoreError> {
+    let progress = shared.progress.clone();
+    let done = async {
+        let stopped = |error: &dyn std::error::Error| StoreError::Internal(error.to_string());
+        let turn = turns.take(tenant).await.map_err(|error| stopped(&error))?;
+        let done = tokio::task::spawn_blocking(move || {
+            let done = work(&shared);
+            drop(turn);
+            done
+        });
+        done.await.map_err(|error| stopped(&error))?
+    };
+    progress.unless_stalled(done).await.ok_or(StoreError::Stalled)?
+}
+
+/// What is damaged is the record that was asked for, where nothing else is known.
+fn about(error: StoreError, reference: &RecordRef) -> StoreError {
+    match reference {
+        RecordRef::Id(id) => error.about(*id),
+        _ => error,
+    }
+}
+
+impl Store for Embedded {
+    fn write(&self, actor: Actor, command: Command) -> BoxFuture<'_, Result<Reply, StoreError>> {
+        let (job, answered) = Job::new(actor, command);
+        let pushed = self.shared.push(job);
+        async move {
+            pushed?;
+            let lost = |_| StoreError::Internal("the writer gave no answer".to_owned());
+            let answered = self.shared.progress.unless_stalled(answered).await;
+            self.shared.counted(answered.ok_or(StoreError::Stalled)?.map_err(lost)?)
+        }
+        .boxed()
+    }
+
+    fn rehearse(
+        &self,
+        tenant: &Tenant,
+        rehearsal: Rehearsal,
+        upserts: Upserts,
+    ) -> BoxFuture<'_, Result<(Rehearsal, Vec<Outcome>), StoreError>> {
+        let (tenant, now) = (tenant.id(), self.shared.clock.now());
+        let work = move |shared: &Shared| {
+            let mut rehearsal = rehearsal;
+            let outcomes = shared.read_once(|snapshot| {
+                rehearse::rehearse(snapshot, tenant, &mut rehearsal, &upserts, now)
+            });
+            Ok((rehearsal, outcomes?))
+        };
+        self.apart(&self.short, tenant, work).boxed()
+    }
+
+    fn record(
+        &self,
+        tenant: &Tenant,
+        def: &'static ResourceDef,
+        reference: &RecordRef,
+    ) -> BoxFuture<'_, Result<Option<Answer>, StoreError>> {
+        let (tenant, now) = (tenant.id(), self.shared.clock.now());
+        if !def.looks_at_many {
+            let read = |moment: &SharedSnapshot<RedbSnapshot>| {
+                read::record(&moment.tables, tenant, def, reference, now)
+            };
+            if let Some(found) = self.shared.read_at_once(read) {
+                let found = found.map_err(|error| about(error, reference));
+                return std::future::ready(found).boxed();
+            }
+        }
+        let (reference, asked) = (reference.clone(), reference.clone());
+        let read = move |moment: &SharedSnapshot<RedbSnapshot>| {
+            read::record(&moment.tables, tenant, def, &reference, now)
+        };
+        let found = match def.looks_at_many {
+            true => self.apart(&self.short, tenant, |shared| shared.read_point(read)).boxed(),
+            false => self.read_point_apart(tenant, read),
+        };
+        found.map_err(move |error| about(error, &asked)).boxed()
+    }
+
+    fn list(
+        &self,
+        tenant: &Tenant,
+        def: &'static ResourceDef,
+        query: ListQuery,
+        page_for: PageFor,
+    ) -> BoxFuture<'_, Result<Page, StoreError>> {
+        let (tenant, now) = (tenant.id(), self.shared.clock.now());
+        let turns = self.turns_of(list::is_short(def, &query));
+        let spare = turns.spare();
+        let asked = Asked { tenant, def, query, now, page_for };
+        async move {
+            let wanted = asked.clone();
+            let read = move |shared: &Shared| {
+                shared.read(|moment| {
+                    let (page, ids) = list::list(&**moment, &wanted, &spare)?;
+                    Ok((page, ids, moment.clone()))
+                })
+            };
+            let (page, ids, moment) = self.apart(turns, tenant, read).await?;
+            if ids.is_empty() {
+                return Ok(page);
+            }
+            let with = (self.shared.clone(), self.short.clone());
+            Ok(Page { later: Some(later::read(with, asked, moment, ids)), ..page })
+        }
+        .boxed()
+    }
+
+    fn activities(
+        &self,
+        tenant: &Tenant,
+        query: ActivityQuery,
+        page_for: PageFor,
+    ) -> BoxFuture<'_, Result<Page, StoreError>> {
+        let tenant = tenant.id();
+        let turns = self.turns_of(read::is_short(&query));
+        let read =
+            move |snapshot: &RedbSnapshot| read::activities(snapshot, tenant, &query, &page_for);
+        self.read_apart(turns, tenant, read).boxed()
+    }
+
+    fn activities_since(
+        &self,
+        tenant: &Tenant,
+        query: ActivityQuery,
+    ) -> BoxFuture<'_, Result<ActivityBatch, StoreError>> {
+        let tenant = tenant.id();
+        let read = move |snapshot: &RedbSnapshot| read::activities_since(snapshot, tenant, &query);
+        self.read_apart(&self.short, tenant, read).boxed()
+    }
+
+    fn commits(&self) -> watch::Receiver<u64> {
+        self.shared.commits.subscribe()
+    }
+
+    fn report(
+        &self,
+        tenant: &Tenant,
+        query: ReportQuery,
+        page_for: PageFor,
+    ) -> BoxFuture<'_, Result<Page, StoreError>> {
+        let tenant = tenant.id();
+        let read = move |snapshot: &RedbSnapshot| report::list(snapshot, tenant, &query, &page_for);
+        self.read_apart(&self.short, tenant, read).boxed()
+    }
+
+    fn about(
+        &self,
+        tenant: &Tenant,
+        person: Person,
+        part: Part,
+        after: Option<ObjectId>,
+    ) -> BoxFuture<'_, Result<Page, StoreError>> {
+        let (tenant, now) = (tenant.id(), self.shared.clock.now());
+        let read = move |snapshot: &RedbSnapshot| {
+            person::about(snapshot, tenant, &person, part, after, now)
+        };
+        self.read_apart(&self.short, tenant, read).boxed()
+    }
+
+    fn has_tenant(&self, tenant: TenantId) -> BoxFuture<'_, Result<bool, StoreError>> {
+        self.known_tenant(tenant).map_ok(|known| known.is_some()).boxed()
+    }
+
+    fn known_tenant(
+        &self,
+        tenant: TenantId,
+    ) -> BoxFuture<'_, Result<Option<KnownTenant>, StoreError>> {
+        self.read_point(tenant, move |moment| moment.known_tenant(tenant))
+    }
+
+    fn tenant(&self, tenant: TenantId) -> BoxFuture<'_, Result<Option<TenantRecord>, StoreError>> {
+        self.read_point(tenant, move |moment| moment.tenant(tenant))
+    }
+
+    fn tenants(&self, limit: usize) -> BoxFuture<'_, Result<Vec<TenantRecord>, StoreError>> {
+        let read = move |snapshot: &RedbSnapshot| tenants::list(snapshot, limit);
+        self.read_apart(&self.short, Tenant::OPERATOR.id(), read).boxed()
+    }
+
+    fn token(&self, id: &str) -> BoxFuture<'_, Result<Option<Arc<KnownToken>>, StoreError>> {
+        if let Some(found) = self.shared.read_at_once(|moment| moment.token(id)) {
+            return std::future::ready(found).boxed();
+        }
+        let id = id.to_owned();
+        self.read_point_apart(Tenant::OPERATOR.id(), move |moment| moment.token(&id))
+    }
+
+    fn tokens(&self, tenant: &Tenant) -> BoxFuture<'_, Result<Vec<TokenRecord>, StoreError>> {
+        let tenant = tenant.id();
+        let read = move |snapshot: &RedbSnapshot| tenants::tokens(snapshot, tenant);
+        let shown = |mut tokens: Vec<TokenRecord>| {
+            self.shared.uses.show(&mut tokens);
+            tokens
+        };
+        self.read_apart(&self.short, tenant, read).map_ok(shown).boxed()
+    }
+
+    fn token_used(&self, token: &TokenRecord, now: Timestamp) {
+        self.shared.uses.note(token, now);
+    }
+
+    fn status(&self) -> StoreStatus {
+        let health = self.shared.health.load(Ordering::Relaxed);
+        let known = Health::ALL.into_iter().find(|known| *known as u8 == health);
+        let health = match known.unwrap_or(Health::Stopped) {
+            Health::Stopped => Health::Stopped,
+            _ if self.shared.progress.is_stalled() => Health::Stalled,
+            health => health,
+        };
+        let damaged = self.shared.damaged.load(Ordering::Relaxed);
+        let clock = self.shared.clock_state();
+        StoreStatus { health, damaged, checked: *self.shared.checked(), clock }
+    }
+
+    fn scrub(&self, from: Scrub) -> BoxFuture<'_, Result<Scrub, StoreError>> {
+        async move {
+            let step = move |snapshot: &RedbSnapshot| scrub::step(snapshot, from.clone());
+            let scrub = self.read_apart(&self.short, Tenant::OPERATOR.id(), step).await?;
+            if scrub.is_over {
+                let Scrub { rows, damaged, .. } = scrub;
+                let at = self.shared.clock.now();
+                *self.shared.checked() = Some(ScrubReport { at, rows, damaged });
+            }
+            Ok(scrub)
+        }
+        .boxed()
+    }
+
+    fn back_up(&self, to: BackupFile) -> BoxFuture<'_, Result<(File, Manifest), StoreError>> {
+        let work = move |shared: &Shared| {
+            let (file, sequence) = match to {
+                BackupFile::Given { file, sequence } => (file, Some(sequence)),
+                BackupFile::Unnamed => {
+                    (shared.store_file.unnamed_file().map_err(redb::Error::Io)?, None)
+                }
+            };
+            let manifest = shared.back_up(&file, sequence)?;
+            Ok((file, manifest))
+        };
+        self.apart(&self.backups, Tenant::OPERATOR.id(), work).boxed()
+    }
+
+    fn close(&self) -> bool {
+        self.shared.queues.close();
+        let writer = self.writer.lock().take();
+        let has_ended = writer.is_none_or(|writer| self.wait_for(writer));
+        self.shared.latest.show(None);
+        self.shared.set_health(Health::Stopped);
+        has_ended
+    }
+}
+
+impl Drop for Embedded {
+    fn drop(&mut self) {
+        self.close();
+    }
+}

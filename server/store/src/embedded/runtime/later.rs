@@ -1,0 +1,49 @@
+//! The records of a large page, read from its moment as they are sent, so that nobody holds more than some of them,
+//! however slow their reader is. Each time it is their tenant's turn, as for any other read.
+
+use std::{sync::Arc, vec};
+
+use futures_util::{StreamExt as _, stream};
+use svctrack_core::value::ObjectId;
+
+use super::shared::Shared;
+use crate::{
+    Later, StoreError,
+    embedded::{apart, file::corruption, tables::snapshot::RedbSnapshot},
+    reads::list::{self, Asked},
+    schedule::read_permits::ReadPermits,
+};
+
+/// What is still to be read.
+struct Rest {
+    asked: Asked,
+    moment: Arc<RedbSnapshot>,
+    ids: vec::IntoIter<ObjectId>,
+}
+
+/// The records with these ids, in this order.
+pub(crate) fn read(
+    (shared, turns): (Arc<Shared>, Arc<ReadPermits>),
+    asked: Asked,
+    moment: Arc<RedbSnapshot>,
+    ids: Vec<ObjectId>,
+) -> Later {
+    let tenant = asked.tenant;
+    let rest = Rest { asked, moment, ids: ids.into_iter() };
+    stream::try_unfold(rest, move |mut rest| {
+        let (shared, turns) = (shared.clone(), turns.clone());
+        async move {
+            if rest.ids.as_slice().is_empty() {
+                return Ok::<_, StoreError>(None);
+            }
+            let work = move |shared: &Shared| {
+                let read = corruption::contained(|| {
+                    list::read_on(&rest.asked, &*rest.moment, &mut rest.ids)
+                });
+                Ok((shared.counted(read)?, rest))
+            };
+            apart(shared, &turns, tenant, work).await.map(Some)
+        }
+    })
+    .boxed()
+}

@@ -1,0 +1,166 @@
+//! How the store comes back after an error of its file. The file is opened again to read alone, and reads go on
+//! over that. Beside it the file is opened to write, its last commit is looked at, and a commit is tried. When
+//! it succeeds, reads and writes go on over that; until then, commands are refused.
+//!
+//! Invariant: what is read over one database, no other one writes. The one that failed is shut off from the file
+//! before another one is opened to write, and that one holds a snapshot of the last commit, and with it all its
+//! pages, until the one that is read meanwhile is shut off too.
+//!
+//! Where the file can be read, but no commit be made since what redb notes of its pages is damaged, the store
+//! is written anew: its rows are all that counts.
+
+use std::{
+    thread,
+    time::{Duration, Instant},
+};
+
+use super::shared::Shared;
+use crate::{
+    Health, StoreError,
+    embedded::{
+        file::{
+            blocks::At, corruption, database_handle::DatabaseHandle, open::OpenError,
+            storage::EVERYTHING,
+        },
+        maintenance::compact,
+        tables::table::WriteTable,
+    },
+    reads::check::check_row,
+    rows::{self, Rows as _, Snapshot, Table, WriteRows as _, meta::META_LAST_ID},
+};
+
+/// Pause before the second try; each one after it is twice as long.
+const FIRST_PAUSE: Duration = Duration::from_millis(100);
+/// Longest pause between two tries.
+const MAX_PAUSE: Duration = Duration::from_secs(5);
+/// How often commands that wait are refused meanwhile.
+const REFUSED_EVERY: Duration = Duration::from_millis(10);
+
+/// Memory for the cache of a database that is read meanwhile, and of a store that is written anew, in bytes: beside
+/// that of the one that failed, or is tried.
+const CACHE_BYTES_BESIDE: usize = 32 * 1024 * 1024;
+
+/// Brings the store back, however long it takes; ends without it when the store is closed. `refuse` answers
+/// the commands that wait with what keeps it from taking them.
+pub(crate) fn recover(shared: &Shared, refuse: impl Fn(&StoreError)) {
+    shared.set_health(Health::Recovering);
+    let mut pause = FIRST_PAUSE;
+    let mut may_renew = true;
+    let heal = || {
+        let _step = shared.progress.begin();
+        heal(shared)
+    };
+    while let Err(error) = heal() {
+        tracing::error!(store = shared.store_file.name(), cause = %error, "the store takes no writes");
+        shared.set_health(Health::ReadOnly);
+        // Once: where rows are damaged as well, it fails each time.
+        let renews = error.is_damage() && std::mem::take(&mut may_renew);
+        let cause = error.into_cause();
+        let refuse = || refuse(&cause);
+        if renews && renew(shared, &refuse) {
+            continue;
+        }
+        if wait(shared, pause, &refuse) {
+            return;
+        }
+        pause = (pause * 2).min(MAX_PAUSE);
+    }
+    shared.set_health(Health::Ok);
+    tracing::info!(store = shared.store_file.name(), "the store is well again");
+}
+
+/// Tries to bring the store back. Reads go on over a database of their own meanwhile: as long as the disk does not
+/// work, over the last commit whose blocks are known to be on it, which one that failed at its very end may be, and
+/// then over the last that is found there.
+fn heal(shared: &Shared) -> Result<(), OpenError> {
+    let (store_file, progress) = (&*shared.store_file, &shared.progress);
+    let read_apart = |at| DatabaseHandle::to_read(store_file, progress, at, CACHE_BYTES_BESIDE);
+    if !shared.opened().can_be_read_apart() {
+        shared.go_on_over(read_apart(At::LastOnDisk)?);
+    }
+    store_file.try_to_write()?;
+    store_file.forget_cached(&[EVERYTHING])?;
+    // From here on both are of the commit that is on disk.
+    shared.go_on_over(read_apart(At::LastWhole)?);
+    let (opened, held) = DatabaseHandle::to_write_beside(store_file, progress, shared.cache_bytes)?;
+    // What fails here is to write nothing more, not even when it is dropped.
+    try_to_write(shared, &opened).inspect_err(|_| opened.shut()).map_err(|e| opened.cause(e))?;
+    shared.go_on_over(opened);
+    drop(held);
+    Ok(())
+}
+
+fn try_to_write(shared: &Shared, opened: &DatabaseHandle) -> Result<(), StoreError> {
+    match corruption::contained(|| look_at_last_commit(opened)) {
+        // It will be the error of those who ask for it, and keeps nobody else from writing.
+        Err(StoreError::Corrupted { cause, .. }) => {
+            tracing::error!(store = shared.store_file.name(), cause, "stored data is damaged");
+        }
+        looked => looked?,
+    }
+    corruption::contained(|| try_commit(opened))
+}
+
+/// Writes the store anew from what can be read of it; says whether it did. Commands are refused beside, and the copy ends
+/// when the store is closed.
+fn renew(shared: &Shared, refuse: &dyn Fn()) -> bool {
+    let mut refused = Instant::now();
+    let mut look = |table: &Table, key: &[u8], value: &[u8]| {
+        if refused.elapsed() >= REFUSED_EVERY {
+            refuse();
+            refused = Instant::now();
+            if shared.queues.is_closed() {
+                return Err(StoreError::Unavailable("the store is closed".to_owned()));
+            }
+        }
+        check_row(table, key, value)
+    };
+    let renewed =
+        shared.opened().database().map_err(OpenError::from).and_then(|old| {
+            compact::replace(&*shared.store_file, old, CACHE_BYTES_BESIDE, &mut look)
+        });
+    match renewed {
+        Ok(()) => tracing::warn!(store = shared.store_file.name(), "the store was written anew"),
+        Err(error) => {
+            let store = shared.store_file.name();
+            tracing::error!(store, cause = %error, "the store cannot be written anew: restore a backup");
+            return false;
+        }
+    }
+    true
+}
+
+/// Reads the end of every table, where the last commit has written most, and all that leads there.
+fn look_at_last_commit(opened: &DatabaseHandle) -> Result<(), StoreError> {
+    let snapshot = opened.snapshot()?;
+    for table in rows::ALL {
+        snapshot.open(table)?.iter()?.next_back().transpose()?;
+    }
+    Ok(())
+}
+
+/// Commits what is there already.
+fn try_commit(opened: &DatabaseHandle) -> Result<(), StoreError> {
+    let transaction = opened.begin()?;
+    {
+        let mut meta = WriteTable::open(&transaction, rows::META)?;
+        let last_id = meta.get(META_LAST_ID)?.map(|id| id.value().to_vec());
+        if let Some(last_id) = last_id {
+            meta.insert(META_LAST_ID, last_id.as_slice())?;
+        }
+    }
+    Ok(transaction.commit()?)
+}
+
+/// Waits; says whether the store is closed meanwhile.
+fn wait(shared: &Shared, pause: Duration, refuse: &impl Fn()) -> bool {
+    let until = Instant::now() + pause;
+    while Instant::now() < until {
+        refuse();
+        if shared.queues.is_closed() {
+            return true;
+        }
+        thread::sleep(REFUSED_EVERY);
+    }
+    false
+}

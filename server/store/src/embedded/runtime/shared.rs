@@ -1,0 +1,339 @@
+//! What the writer and the readers share: the open database, how it is, and snapshots of it.
+
+use std::{
+    collections::BTreeMap,
+    fs::File,
+    sync::{
+        Arc,
+        atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use parking_lot::{Condvar, Mutex, MutexGuard, RwLock};
+use redb::WriteTransaction;
+use svctrack_core::value::{TenantId, Timestamp};
+use tokio::{
+    runtime::{Handle, RuntimeFlavor},
+    sync::watch,
+};
+
+use crate::{
+    Clock, ClockState, Health, Manifest, ScrubReport, StoreError, Tenant,
+    embedded::{
+        engagement::LogLimits,
+        file::{
+            at_once, corruption, database_handle::DatabaseHandle, progress::Progress,
+            storage::StoreFile,
+        },
+        tables::snapshot::RedbSnapshot,
+    },
+    manifest::Head,
+    reads::backup::{self, BackupError},
+    reads::shared_snapshot::{SharedSnapshot, SnapshotCache},
+    rules::parked,
+    schedule::{
+        queue::{Job, Queues},
+        token_uses::TokenUses,
+    },
+    times::{Reading, Times},
+};
+
+/// How long a read waits for the file that is just being opened again.
+const OPENED_WITHIN: Duration = Duration::from_secs(1);
+/// How many reads wait for it, each of which keeps a thread; more of them fail at once.
+const MAX_WAITING_READS: usize = 64;
+/// How long a read that was broken off is begun anew. While commits fail again and again, the file is opened anew
+/// for each, after pauses that grow: a read of some seconds comes to its end in one of them.
+const BEGUN_ANEW_FOR: Duration = Duration::from_secs(10);
+
+/// What the writer and the readers share.
+pub(crate) struct Shared {
+    pub(crate) store_file: Box<dyn StoreFile>,
+    pub(crate) cache_bytes: usize,
+    pub(crate) log_limits: LogLimits,
+    /// The database that is read, and written while the store is well.
+    pub(crate) opened: RwLock<Arc<DatabaseHandle>>,
+    /// How many have been put in its place.
+    pub(crate) reopened: AtomicU64,
+    /// How many reads wait for another one.
+    pub(crate) waiting: AtomicUsize,
+    /// Wakes them.
+    pub(crate) recovery: Recovery,
+    pub(crate) latest: SnapshotCache<RedbSnapshot>,
+    pub(crate) queues: Queues,
+    pub(crate) health: AtomicU8,
+    /// How often something that is stored was found damaged.
+    pub(crate) damaged: AtomicU64,
+    /// The last look at all of it.
+    pub(crate) checked: Mutex<Option<ScrubReport>>,
+    pub(crate) uses: TokenUses,
+    pub(crate) commits: watch::Sender<u64>,
+    pub(crate) progress: Arc<Progress>,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) times: Mutex<Times>,
+}
+
+impl Shared {
+    pub(crate) fn opened(&self) -> Arc<DatabaseHandle> {
+        self.opened.read().clone()
+    }
+
+    /// Adds a command to those that wait. What comes while the writer is stalled is not to wait with the others.
+    pub(crate) fn push(&self, job: Job) -> Result<(), StoreError> {
+        if self.progress.is_stalled() {
+            return Err(StoreError::Unavailable("the disk does not respond".to_owned()));
+        }
+        self.queues.push(job)
+    }
+
+    /// The store as it was after the last commit.
+    pub(crate) fn snapshot(&self) -> Result<Arc<RedbSnapshot>, StoreError> {
+        self.latest.snapshot(|| self.own_snapshot())
+    }
+
+    /// A snapshot that is not shared. It may have to wait for the writer.
+    fn own_snapshot(&self) -> Result<RedbSnapshot, StoreError> {
+        at_once::before_waiting();
+        self.opened().snapshot()
+    }
+
+    /// Has reads see the store as it is after a commit.
+    pub(crate) fn show_latest(&self) {
+        self.latest.show(self.own_snapshot().ok());
+    }
+
+    pub(crate) fn begin(&self) -> Result<WriteTransaction, StoreError> {
+        self.opened().begin()
+    }
+
+    /// Reads from the last snapshot, which may be kept to read on from it afterwards.
+    pub(crate) fn read<T>(
+        &self,
+        read: impl Fn(&Arc<RedbSnapshot>) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        self.try_to_read(|| read(&self.snapshot()?))
+    }
+
+    /// Reads a record or the like.
+    pub(crate) fn read_point<T>(
+        &self,
+        read: impl Fn(&SharedSnapshot<RedbSnapshot>) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        self.try_to_read(|| read(&*self.latest.moment(|| self.own_snapshot())?))
+    }
+
+    /// The same, where it ends at once; none where it would have to wait for the disk.
+    pub(crate) fn read_at_once<T>(
+        &self,
+        read: impl Fn(&SharedSnapshot<RedbSnapshot>) -> Result<T, StoreError>,
+    ) -> Option<Result<T, StoreError>> {
+        at_once::read(|| self.read_point(read))
+    }
+
+    /// Reads from the last snapshot, and fails where the file does: what cannot be done again, or is not to
+    /// wait for the writer.
+    pub(crate) fn read_once<T>(
+        &self,
+        read: impl FnOnce(&RedbSnapshot) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        self.counted(corruption::contained(|| read(&*self.snapshot()?)))
+    }
+
+    /// Reads; again where the file was opened again meanwhile. When the file fails, the writer is asked to do so.
+    fn try_to_read<T>(&self, read: impl Fn() -> Result<T, StoreError>) -> Result<T, StoreError> {
+        let mut until = None;
+        loop {
+            let before = self.reopened.load(Ordering::Acquire);
+            let done = self.counted(corruption::contained(&read));
+            let failed = done.as_ref().is_err_and(StoreError::is_of_the_file);
+            if !failed || !self.is_opened_since(before) {
+                return done;
+            }
+            if Instant::now() > *until.get_or_insert_with(|| Instant::now() + BEGUN_ANEW_FOR) {
+                return done;
+            }
+        }
+    }
+
+    /// Whether the file has been opened again, for which this waits if it is just being done.
+    fn is_opened_since(&self, before: u64) -> bool {
+        let is_opened = || self.reopened.load(Ordering::Acquire) != before;
+        if !is_opened() && self.change_health(Health::Ok, Health::Recovering) {
+            self.queues.ask_to_reopen();
+        }
+        if self.waiting.fetch_add(1, Ordering::Relaxed) < MAX_WAITING_READS {
+            off_the_runtime(|| {
+                let is_over = || is_opened() || !self.is(Health::Recovering);
+                self.recovery.wait(is_over, Instant::now() + OPENED_WITHIN);
+            });
+        }
+        self.waiting.fetch_sub(1, Ordering::Relaxed);
+        is_opened()
+    }
+
+    /// Writes all that is stored now into a file, and brings that to disk.
+    pub(crate) fn back_up(
+        &self,
+        file: &File,
+        sequence: Option<u64>,
+    ) -> Result<Manifest, StoreError> {
+        let goes_on = || !self.is(Health::Stopped);
+        let head = Head::of(self.clock.now(), sequence);
+        // A file that cannot be written is no fault of the store's own, and must not look like one.
+        let made =
+            self.read_once(|snapshot| match backup::write(snapshot, head.clone(), file, goes_on) {
+                Err(BackupError::Store(error)) => Err(error),
+                made => Ok(made),
+            });
+        Ok(made??)
+    }
+
+    /// The tenants of which parked events are marked on disk. Where the marks are damaged, they wait.
+    pub(crate) fn tenants_due(&self) -> Result<BTreeMap<TenantId, Tenant>, StoreError> {
+        match self.read_once(parked::tenants_due) {
+            Ok(due) => Ok(due.into_iter().map(|id| (id, Tenant::assume_authorized(id))).collect()),
+            Err(StoreError::Corrupted { cause, .. }) => {
+                tracing::error!(cause, "parked events wait, since their marks are damaged");
+                Ok(BTreeMap::new())
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Counts what is damaged.
+    pub(crate) fn counted<T>(&self, done: Result<T, StoreError>) -> Result<T, StoreError> {
+        if let Err(StoreError::Corrupted { .. }) = &done {
+            self.damaged.fetch_add(1, Ordering::Relaxed);
+        }
+        done
+    }
+
+    /// Puts another database in the place of the one that is read, whose file is taken away from it: reads that
+    /// are under way go on over the new one.
+    pub(crate) fn go_on_over(&self, new: DatabaseHandle) {
+        new.read_ahead();
+        let old = {
+            let mut opened = self.opened.write();
+            std::mem::replace(&mut *opened, Arc::new(new))
+        };
+        self.show_latest();
+        self.reopened.fetch_add(1, Ordering::Release);
+        self.recovery.wake();
+        old.shut();
+    }
+
+    pub(crate) fn times(&self) -> MutexGuard<'_, Times> {
+        self.times.lock()
+    }
+
+    /// The time by which ages are judged when the clock shows `now`.
+    pub(crate) fn settle(&self, now: Timestamp) -> Timestamp {
+        let reading = Reading::of(&*self.clock, now);
+        self.times().settle(reading)
+    }
+
+    /// How the clock stands against what is stored, where they differ.
+    pub(crate) fn clock_state(&self) -> Option<ClockState> {
+        let reading = Reading::of(&*self.clock, self.clock.now());
+        self.times().state(reading)
+    }
+
+    pub(crate) fn checked(&self) -> MutexGuard<'_, Option<ScrubReport>> {
+        self.checked.lock()
+    }
+
+    /// Changes how the store is, if it is as given.
+    pub(crate) fn change_health(&self, from: Health, to: Health) -> bool {
+        let (from, to) = (from as u8, to as u8);
+        let changed = self.health.compare_exchange(from, to, Ordering::Relaxed, Ordering::Relaxed);
+        self.recovery.wake();
+        changed.is_ok()
+    }
+
+    pub(crate) fn set_health(&self, health: Health) {
+        self.health.store(health as u8, Ordering::Relaxed);
+        self.recovery.wake();
+    }
+
+    pub(crate) fn is(&self, health: Health) -> bool {
+        self.health.load(Ordering::Relaxed) == health as u8
+    }
+}
+
+/// Wakes reads that wait for the file to be opened again.
+#[derive(Default)]
+pub(crate) struct Recovery {
+    waits: Mutex<()>,
+    changed: Condvar,
+}
+
+impl Recovery {
+    /// Waits until it is over, or for so long.
+    fn wait(&self, is_over: impl Fn() -> bool, deadline: Instant) {
+        let mut waits = self.waits.lock();
+        self.changed.wait_while_until(&mut waits, |_| !is_over(), deadline);
+    }
+
+    /// Has those who wait look again. What they look at has changed before.
+    fn wake(&self) {
+        // Whoever has looked by then waits, and is not passed over.
+        drop(self.waits.lock());
+        self.changed.notify_all();
+    }
+}
+
+/// Runs what waits. Where requests are served by this thread, another one goes on with them meanwhile.
+fn off_the_runtime<T>(wait: impl FnOnce() -> T) -> T {
+    let flavor = Handle::try_current().map(|handle| handle.runtime_flavor());
+    match flavor {
+        Ok(RuntimeFlavor::MultiThread) => tokio::task::block_in_place(wait),
+        _ => wait(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        sync::{atomic::AtomicBool, mpsc},
+        thread,
+    };
+
+    use tokio::runtime::Builder;
+
+    use super::*;
+
+    #[test]
+    fn a_read_that_waits_is_woken() {
+        const PATIENCE: Duration = Duration::from_secs(60);
+        let (recovery, is_over) = (Recovery::default(), AtomicBool::default());
+        let started = Instant::now();
+        thread::scope(|scope| {
+            let (looked, look) = mpsc::channel();
+            let (recovery, is_over) = (&recovery, &is_over);
+            scope.spawn(move || {
+                let is_over = || {
+                    let _ = looked.send(());
+                    is_over.load(Ordering::Relaxed)
+                };
+                recovery.wait(is_over, started + PATIENCE);
+            });
+            look.recv().unwrap();
+            is_over.store(true, Ordering::Relaxed);
+            recovery.wake();
+        });
+        assert!(started.elapsed() < PATIENCE);
+    }
+
+    #[test]
+    fn while_a_read_waits_others_are_served_by_its_thread() {
+        let runtime = Builder::new_multi_thread().worker_threads(1).build().unwrap();
+        let (served, other) = mpsc::channel();
+        let waits = runtime.spawn(async move {
+            let is_served = || other.recv_timeout(Duration::from_secs(60)).is_ok();
+            off_the_runtime(is_served)
+        });
+        runtime.spawn(async move { served.send(()) });
+        assert!(runtime.block_on(waits).unwrap());
+    }
+}

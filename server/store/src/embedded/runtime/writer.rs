@@ -1,0 +1,291 @@
+//! The one thread that writes: it takes what waits, plans and applies all of it in one transaction,
+//! commits once, and only then answers everyone.
+//!
+//! Commands are kept until the commit. When planning or applying one of them breaks down, the
+//! transaction is dropped, that one is answered with the error, and the others are planned again.
+
+use std::{
+    collections::BTreeMap,
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::Arc,
+};
+
+use redb::WriteTransaction;
+use svctrack_core::value::TenantId;
+
+use super::{recovery, shared::Shared};
+use crate::{
+    Health, StoreError, Tenant,
+    embedded::{engagement, file::corruption, tables::transaction::WriteTables},
+    rules::{lookup_cache::LookupCache, meta, pending::Pending, tenants},
+    schedule::{
+        batch::{Batch, BatchSize, BulkThrottle},
+        queue::{Outcome, Work},
+        replays::Replays,
+        sequence::{Sequence, wakes_listeners},
+    },
+};
+
+/// Why a transaction did not come to its end.
+enum Failed {
+    /// The command that was being carried out broke down.
+    Command(StoreError),
+    /// What the commands have gathered together could not be written.
+    Together(StoreError),
+    /// The store did: its file must be opened again.
+    Store(StoreError),
+}
+
+/// The writer's own state.
+pub(crate) struct Writer {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) sequence: Sequence,
+    /// Tenants of which parked events may go on.
+    pub(crate) replays: Replays,
+    pub(crate) kept: Kept,
+    pub(crate) pace: BulkThrottle,
+}
+
+/// What transactions that were committed leave to the next one.
+#[derive(Default)]
+pub(crate) struct Kept {
+    known: LookupCache,
+    /// Read from the store when there is none.
+    engagement: Option<engagement::RowsAtHand>,
+}
+
+impl Kept {
+    /// Takes over what a transaction leaves, which is committed.
+    fn commit(&mut self, known: LookupCache, engagement: engagement::Changes) {
+        self.known = known;
+        if let Some(rows) = &mut self.engagement {
+            rows.commit(engagement);
+        }
+    }
+
+    /// Looks whether the log of engagement is why what was gathered could not be written.
+    fn look_at_log(&mut self, shared: &Shared) {
+        let rows = self.engagement.as_mut();
+        let looked =
+            rows.map(|rows| corruption::contained(|| rows.look_at_log(&*shared.snapshot()?)));
+        if let Some(Err(error)) = looked {
+            tracing::error!(cause = %error, "the log of engagement cannot be read");
+        }
+    }
+}
+
+/// What a batch came to, before it is committed.
+struct CarriedOut {
+    outcomes: Vec<Outcome>,
+    to_replay: BTreeMap<TenantId, Tenant>,
+    known: LookupCache,
+    engagement: engagement::Changes,
+}
+
+/// Leaves nobody waiting when the writer ends, however it ends.
+struct Closing(Arc<Shared>);
+
+impl Drop for Closing {
+    fn drop(&mut self) {
+        self.0.queues.close();
+        let ended = StoreError::Unavailable("the writer has ended".to_owned());
+        while let Some(job) = self.0.queues.next() {
+            job.answer(Err(ended.unavailable()));
+        }
+        self.0.set_health(Health::Stopped);
+    }
+}
+
+impl Writer {
+    /// Serves commands until the queues are closed and empty.
+    pub(crate) fn run(mut self) {
+        let _closing = Closing(self.shared.clone());
+        self.replays.queue(&self.shared.queues);
+        while let Some(work) = self.shared.queues.work(self.replays.next_try()) {
+            match work {
+                Work::Serve(first) => self.serve(Batch::open(first)),
+                // Unless it has been opened again since that was asked for.
+                Work::Reopen if !self.shared.is(Health::Recovering) => {}
+                Work::Reopen => self.recover(),
+                Work::TryAgain => {
+                    self.replays.try_again();
+                    self.replays.queue(&self.shared.queues);
+                }
+            }
+            self.replays.look();
+        }
+    }
+
+    fn serve(&mut self, mut batch: Batch) {
+        while !batch.jobs.is_empty() {
+            let progress = self.shared.progress.clone();
+            let step = progress.begin();
+            let tried = catch_unwind(AssertUnwindSafe(|| self.transact(&mut batch)));
+            drop(step);
+            batch.is_open = false;
+            let failed = match tried {
+                Ok(Ok(outcomes)) => {
+                    // Before the answers: who hears of the record that lets events go on, and writes
+                    // again, is served after these.
+                    self.replays.queue(&self.shared.queues);
+                    let answered = batch.jobs.drain(..).zip(outcomes);
+                    answered.for_each(|(job, outcome)| job.answer(outcome));
+                    continue;
+                }
+                Ok(Err(failed)) => failed,
+                Err(thrown) => Failed::Store(corruption::error_of(&*thrown)),
+            };
+            match failed {
+                Failed::Command(error) => batch.reject_current(error),
+                Failed::Together(error) => {
+                    self.kept.look_at_log(&self.shared);
+                    return self.serve_in_halves(batch, error);
+                }
+                Failed::Store(error) => {
+                    // The commit may be on disk, or not.
+                    self.kept.engagement = None;
+                    let error = self.shared.opened().cause(error);
+                    tracing::error!(cause = %error, commands = batch.jobs.len(), "a commit failed");
+                    self.shared.set_health(Health::Recovering);
+                    batch.refuse_all(&error);
+                    self.recover();
+                }
+            }
+        }
+    }
+
+    /// Serves the halves of a batch, so that in the end only the command hears of an error whose it is.
+    fn serve_in_halves(&mut self, mut batch: Batch, error: StoreError) {
+        if batch.jobs.len() > 1 {
+            let rest = batch.jobs.split_off(batch.jobs.len() / 2);
+            [batch.jobs, rest].into_iter().for_each(|half| self.serve(Batch::closed(half)));
+        } else if !batch.is_careful {
+            batch.is_careful = true;
+            self.serve(batch);
+        } else if let Some(only) = batch.jobs.pop() {
+            only.answer(Err(error));
+        }
+    }
+
+    /// Brings the store back after an error; meanwhile every command hears what keeps it.
+    fn recover(&mut self) {
+        recovery::recover(&self.shared, |cause| {
+            while let Some(job) = self.shared.queues.next() {
+                job.answer(Err(cause.unavailable()));
+            }
+        });
+        // A commit that failed at its very end may be on disk with its marks.
+        if let Ok(due) = self.shared.tenants_due() {
+            self.replays.mark(due);
+            self.replays.queue(&self.shared.queues);
+        }
+    }
+
+    /// Carries out the batch, and whatever else waits while the batch is open; answers what each command came to
+    /// once all of it is on disk.
+    fn transact(&mut self, batch: &mut Batch) -> Result<Vec<Outcome>, Failed> {
+        let mut engagement = self.engagement().map_err(Failed::Store)?;
+        let transaction = self.shared.begin().map_err(Failed::Store)?;
+        let carried_out = self.carry_out_all(&transaction, &mut engagement, batch);
+        self.kept.engagement = Some(engagement);
+        match carried_out {
+            Ok(CarriedOut { outcomes, to_replay, known, engagement }) => {
+                transaction.commit().map_err(|error| Failed::Store(error.into()))?;
+                self.replays.mark(to_replay);
+                self.shared.show_latest();
+                self.kept.commit(known, engagement);
+                if batch.jobs.iter().any(|job| wakes_listeners(&job.command)) {
+                    self.shared.commits.send_modify(|commits| *commits += 1);
+                }
+                Ok(outcomes)
+            }
+            Err(failed) => {
+                // Dropping it while unwinding would leave the file in need of a repair.
+                transaction.abort().map_err(|error| Failed::Store(error.into()))?;
+                Err(failed)
+            }
+        }
+    }
+
+    fn carry_out_all(
+        &mut self,
+        transaction: &WriteTransaction,
+        engagement: &mut engagement::RowsAtHand,
+        batch: &mut Batch,
+    ) -> Result<CarriedOut, Failed> {
+        let of_store = |error: StoreError| Failed::Store(error);
+        let of_all = |error: StoreError| match error.is_of_the_file() {
+            true => Failed::Store(error),
+            false => Failed::Together(error),
+        };
+        // Kept again only once the transaction is committed.
+        let known = std::mem::take(&mut self.kept.known);
+        let tables = WriteTables::open(transaction, known, engagement);
+        let mut tables = tables.map_err(|error| of_store(error.into()))?;
+        if batch.is_careful {
+            tables.avoid_runs();
+        }
+        let mut pending = Pending::default();
+        let mut outcomes = Vec::with_capacity(batch.jobs.len());
+        let mut load = BatchSize::default();
+        batch.at = 0;
+        while let Some(job) = batch.jobs.get_mut(batch.at) {
+            load.add(job);
+            let settle = |now| self.shared.settle(now);
+            let done = AssertUnwindSafe(|| {
+                let clock = (&*self.shared.clock, settle);
+                self.sequence.carry_out(job, clock, &mut tables, &mut pending)
+            });
+            match catch_unwind(done) {
+                Ok(Ok(outcome)) => outcomes.push(outcome),
+                Ok(Err(error)) => return Err(blame(error, &mut tables)),
+                Err(thrown) => return Err(blame(corruption::error_of(&*thrown), &mut tables)),
+            }
+            batch.at += 1;
+            if batch.is_open && batch.at == batch.jobs.len() {
+                batch.jobs.extend(self.pace.next(&load, &self.shared.queues));
+            }
+        }
+        tenants::mark_used(&mut tables, self.shared.uses.take()).map_err(of_store)?;
+        let now = self.shared.clock.now().max(self.sequence.stored);
+        let flushed =
+            corruption::contained(|| pending.flush(&mut tables, &mut self.sequence.ids, now));
+        let to_replay = flushed.map_err(of_all)?;
+        self.sequence.stored = now;
+        self.store_times(&mut tables).map_err(of_store)?;
+        meta::store_ids(&mut tables.meta, &self.sequence.ids).map_err(of_store)?;
+        let finished = corruption::contained(|| match load.is_bulk() {
+            true => tables.finish_bulk(),
+            false => tables.finish(),
+        });
+        let (known, engagement) = finished.map_err(of_all)?;
+        Ok(CarriedOut { outcomes, to_replay, known, engagement })
+    }
+
+    /// Notes the times of the store, so that a start goes on from them.
+    fn store_times(&self, tables: &mut WriteTables<'_>) -> Result<(), StoreError> {
+        let times = {
+            let mut times = self.shared.times();
+            times.store(self.sequence.stored);
+            *times
+        };
+        // Not under the lock: while the disk hangs, `/health` asks for it.
+        meta::store_times(&mut tables.meta, &times)
+    }
+
+    /// What is known of engagement, which is kept again when the transaction has come to its end.
+    fn engagement(&mut self) -> Result<engagement::RowsAtHand, StoreError> {
+        let known = self.kept.engagement.take();
+        let read = || engagement::RowsAtHand::of(&*self.shared.snapshot()?, self.shared.log_limits);
+        known.map_or_else(|| corruption::contained(read), Ok)
+    }
+}
+
+/// Who is to hear of an error that a command has met.
+fn blame(error: StoreError, tables: &mut WriteTables<'_>) -> Failed {
+    match error {
+        error if error.is_of_the_file() => Failed::Store(error),
+        error if tables.has_failed() => Failed::Together(error),
+        error => Failed::Command(error),
+    }
+}

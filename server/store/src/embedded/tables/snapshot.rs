@@ -1,0 +1,59 @@
+//! The store as it was after a commit.
+
+use std::{
+    ops::Deref,
+    sync::{Arc, OnceLock},
+};
+
+use redb::ReadTransaction;
+
+use super::table::ReadTable;
+use crate::{
+    StoreError,
+    embedded::engagement::{LogAt, LogRead, SnapshotEngagement},
+    rows::{Snapshot, Table},
+};
+
+/// A transaction that reads, and what those before it have read of the log of engagement.
+pub(crate) struct RedbSnapshot {
+    transaction: ReadTransaction,
+    log_read: Arc<LogRead>,
+    log: OnceLock<Arc<LogAt>>,
+}
+
+impl RedbSnapshot {
+    /// A snapshot of a database of which `log_read` was read.
+    pub(crate) fn of(transaction: ReadTransaction, log_read: Arc<LogRead>) -> Self {
+        Self { transaction, log_read, log: OnceLock::new() }
+    }
+
+    /// Its log of engagement.
+    pub(crate) fn log(&self) -> Result<Arc<LogAt>, StoreError> {
+        if let Some(log) = self.log.get() {
+            return Ok(log.clone());
+        }
+        let log = Arc::new(LogAt::of(&self.transaction, self.log_read.clone())?);
+        Ok(self.log.get_or_init(|| log).clone())
+    }
+}
+
+impl Snapshot for RedbSnapshot {
+    type Table = ReadTable;
+    type Engagement = SnapshotEngagement;
+
+    fn open(&self, table: Table) -> Result<ReadTable, StoreError> {
+        Ok(ReadTable::open(&self.transaction, table)?)
+    }
+
+    fn engagement(&self) -> Result<SnapshotEngagement, StoreError> {
+        SnapshotEngagement::open(self)
+    }
+}
+
+impl Deref for RedbSnapshot {
+    type Target = ReadTransaction;
+
+    fn deref(&self) -> &ReadTransaction {
+        &self.transaction
+    }
+}

@@ -1,0 +1,104 @@
+//! All tables in a transaction of redb, and how what was gathered for them is written before the commit.
+
+use std::{marker::PhantomData, panic::resume_unwind, thread};
+
+use redb::{Database, ReadableDatabase as _, TableError, TableHandle as _, WriteTransaction};
+
+use super::{append_table::AppendTable, table::WriteTable};
+use crate::{
+    StoreError,
+    embedded::{
+        engagement::{Changes, RowsAtHand, TransactionEngagement},
+        file::transaction::begin,
+    },
+    rows::*,
+    rules::{
+        lookup_cache::LookupCache,
+        tables::{Tables, Transaction},
+    },
+};
+
+/// From how many rows of engagement on another thread writes what was gathered meanwhile: it costs as much as some
+/// forty.
+const MIN_ROWS_BESIDE: usize = 100;
+
+/// Makes the tables that a store lacks, since they came after it was last written.
+pub(crate) fn make_missing(database: &Database) -> Result<(), StoreError> {
+    let snapshot = database.begin_read()?;
+    let known: Vec<_> = snapshot.list_tables()?.map(|table| table.name().to_owned()).collect();
+    if ALL.iter().all(|table| known.iter().any(|name| name == table.name())) {
+        return Ok(());
+    }
+    let transaction = begin(database)?;
+    drop(WriteTables::open(&transaction, LookupCache::default(), &mut RowsAtHand::default())?);
+    Ok(transaction.commit()?)
+}
+
+/// All tables, in a transaction of redb.
+pub(crate) type WriteTables<'t> = Tables<Redb<'t>>;
+
+/// What redb gives a command to write to.
+pub(crate) struct Redb<'t>(PhantomData<&'t ()>);
+
+impl<'t> Transaction for Redb<'t> {
+    type Table = WriteTable<'t>;
+    type Appended = AppendTable<'t>;
+    type Engagement = TransactionEngagement<'t>;
+}
+
+impl<'t> WriteTables<'t> {
+    /// Opens every table, making those that are missing.
+    pub(crate) fn open(
+        transaction: &'t WriteTransaction,
+        known: LookupCache,
+        engagement: &'t mut RowsAtHand,
+    ) -> Result<Self, TableError> {
+        let engagement = TransactionEngagement::open(transaction, engagement)?;
+        Self::of(known, engagement, |table| WriteTable::open(transaction, table))
+    }
+
+    fn appended(&mut self) -> [&mut AppendTable<'t>; 4] {
+        [&mut self.records, &mut self.activities, &mut self.messages, &mut self.changes]
+    }
+
+    /// Has gathered rows written one by one.
+    pub(crate) fn avoid_runs(&mut self) {
+        self.appended().into_iter().for_each(AppendTable::avoid_runs);
+    }
+
+    /// Whether writing gathered rows has failed, of which any command may have added those that did.
+    pub(crate) fn has_failed(&mut self) -> bool {
+        self.appended().into_iter().any(|table| table.has_failed())
+    }
+
+    /// Writes what was gathered, and engagement, before the transaction is committed. Returns what is known, and what
+    /// becomes of that which is known of engagement.
+    pub(crate) fn finish(mut self) -> Result<(LookupCache, Changes), StoreError> {
+        for table in self.appended() {
+            table.written()?;
+        }
+        Ok((self.known, self.engagement.write()?))
+    }
+
+    /// The same, both at a time where there are many rows: they are a third of the work of bulk.
+    pub(crate) fn finish_bulk(self) -> Result<(LookupCache, Changes), StoreError> {
+        if self.engagement.touched() < MIN_ROWS_BESIDE {
+            return self.finish();
+        }
+        let Self { known, records, activities, messages, changes, engagement, .. } = self;
+        let mut gathered = [records, activities, messages, changes];
+        let mut write_gathered =
+            || gathered.iter_mut().try_for_each(|table| table.written().map(drop));
+        let (written, engagement) = thread::scope(|scope| {
+            let thread = thread::Builder::new().name("gathered".to_owned());
+            let written = thread.spawn_scoped(scope, &mut write_gathered);
+            let engagement = engagement.write_in_place();
+            let joined =
+                written.map(|thread| thread.join().unwrap_or_else(|thrown| resume_unwind(thrown)));
+            (joined, engagement)
+        });
+        // The system may have no room for a thread.
+        written.unwrap_or_else(|_| write_gathered())?;
+        Ok((known, engagement?))
+    }
+}

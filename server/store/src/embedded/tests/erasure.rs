@@ -1,0 +1,120 @@
+//! Erasing a person who has more than one command takes, and a crash in the middle of it.
+
+use svctrack_core::{
+    plan::{Person, upsert::Access},
+    resources::{end_user::END_USER, ticket::TICKET},
+    schema::Handling,
+};
+
+use super::*;
+use crate::{Next, Part, Precondition};
+
+const ADA: &str = r#"{"companyId":"extid-acme","externalId":"ada","email":"ada@x.example"}"#;
+
+async fn create(world: &World, def: &'static ResourceDef, text: &str) -> ObjectId {
+    let patch = Document::parse(text.as_bytes()).unwrap();
+    match world.write(Command::Create { def, body: patch.into() }).await {
+        Reply::Record(answer) => answer.id,
+        other => panic!("{other:?}"),
+    }
+}
+
+async fn begin(world: &World, id: ObjectId) -> Option<ObjectId> {
+    let reference = RecordRef::Id(id);
+    match world.write(Command::Erase { reference, precondition: Precondition::Anything }).await {
+        Reply::Erasing(id) => id,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn an_erasure_goes_on_after_every_crash() {
+    let mut world = World::new().await;
+    world.add_company("acme").await;
+    let ada = create(&world, &END_USER, ADA).await;
+    world.track(vec![event("bob", "acme", "stays")]).await;
+    for first in (0..3_000).step_by(500) {
+        let events = (first..first + 500).map(|number: i32| Event {
+            message_id: Some(format!("m{number}")),
+            ..event("ada", "", "x")
+        });
+        world.track(events.collect()).await;
+    }
+    world.track(vec![event("bob", "acme", "stays too")]).await;
+    assert_eq!(begin(&world, ada).await, Some(ada));
+    world = world.reopened(|_| {});
+    assert_eq!((world.rows(rows::MESSAGES), world.rows(rows::ERASURES)), (3_000, 1));
+    assert!(matches!(world.write(Command::ContinueErasure(ada)).await, Reply::ErasureStep(true)));
+    assert_eq!(world.rows(rows::MESSAGES), 2_000);
+    world = world.reopened(|_| {});
+    // Asked again, it is still under way.
+    assert_eq!(begin(&world, ada).await, Some(ada));
+    world.sweep().await;
+    assert_eq!(world.actions().await, ["stays too", "stays"]);
+    // The history of the company leads past the places of those that are gone.
+    assert_eq!(paged(&world, ("companyId", "extid-acme"), 1).await, ["stays too", "stays"]);
+    assert_eq!((world.rows(rows::MESSAGES), world.rows(rows::ERASURES)), (0, 0));
+    assert!(matches!(world.write(Command::ContinueErasure(ada)).await, Reply::ErasureStep(false)));
+    assert_eq!(begin(&world, ada).await, None);
+    assert_eq!(world.rows(rows::SUPPRESSED), 2);
+}
+
+#[tokio::test]
+async fn who_was_deleted_before_is_erased_by_their_id() {
+    let world = World::new().await;
+    world.add_company("acme").await;
+    let ada = create(&world, &END_USER, ADA).await;
+    world.track(vec![event("ada", "", "x")]).await;
+    let (reference, precondition) = (RecordRef::Id(ada), Precondition::Anything);
+    world.write(Command::Delete { def: &END_USER, reference, precondition }).await;
+    assert_eq!(world.actions().await, ["x"]);
+    assert_eq!(begin(&world, ada).await, Some(ada));
+    world.sweep().await;
+    assert_eq!(world.actions().await, [""; 0]);
+    assert_eq!(begin(&world, ada).await, None);
+}
+
+/// The tickets of a person, and how many pages it took to find them.
+async fn tickets_of(world: &World, person: &Person) -> (usize, usize) {
+    let (mut found, mut pages, mut after) = (0, 0, None);
+    loop {
+        let about = world.store.about(&world.actor.tenant, person.clone(), Part::Tickets, after);
+        let page = about.await.unwrap();
+        (found, pages) = (found + page.items.len(), pages + 1);
+        let Some(Next::After(id)) = page.next else { return (found, pages) };
+        after = Some(id);
+    }
+}
+
+#[tokio::test]
+async fn tickets_are_found_among_many() {
+    let world = World::new().await;
+    world.add_company("acme").await;
+    let ada = create(&world, &END_USER, ADA).await;
+    let items = (0..2_500).map(|number| {
+        let of = if number % 1_249 == 0 { "Ada@x.example" } else { "bob@x.example" };
+        let ticket =
+            format!(r#"{{"sourceId":"{number}","email":"{of}","companyExternalId":"acme"}}"#);
+        Ok(Document::parse(ticket.as_bytes()).unwrap())
+    });
+    let access = Access { create: true, update: true };
+    world
+        .write(Command::Upsert {
+            def: &TICKET,
+            items: items.collect(),
+            access,
+            handling: Handling::Lenient,
+        })
+        .await;
+    let user = Document::parse(ADA.as_bytes()).unwrap();
+    let person = Person::of(ada, &user);
+    assert_eq!(tickets_of(&world, &person).await, (3, 3));
+    begin(&world, ada).await;
+    world.sweep().await;
+    assert_eq!(tickets_of(&world, &person).await, (0, 3));
+    let pairs = [("email".to_owned(), "bob@x.example".to_owned())];
+    let query = ListQuery::parse(&TICKET, &pairs).unwrap().query;
+    let others =
+        world.store.list(&world.actor.tenant, &TICKET, query, PageFor::default()).await.unwrap();
+    assert_eq!(others.items.len(), TICKET.list.default);
+}

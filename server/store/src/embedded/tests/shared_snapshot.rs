@@ -1,0 +1,32 @@
+//! The snapshot that reads share.
+
+use redb::{Database, ReadableDatabase as _, backends::InMemoryBackend};
+
+use super::*;
+use crate::{
+    embedded::{engagement::RowsAtHand, tables::transaction::WriteTables},
+    rules::lookup_cache::LookupCache,
+};
+
+#[test]
+fn a_shared_snapshot_is_shared_until_another_snapshot_is_and_one_of_before_does_not_stay() {
+    let database = Database::builder().create_with_backend(InMemoryBackend::new()).unwrap();
+    let writing = database.begin_write().unwrap();
+    drop(WriteTables::open(&writing, LookupCache::default(), &mut RowsAtHand::default()).unwrap());
+    writing.commit().unwrap();
+    let take = || RedbSnapshot::of(database.begin_read().unwrap(), Arc::default());
+    let latest = SnapshotCache::default();
+    let moment = || latest.moment(|| Ok(take())).unwrap();
+    assert!(!Arc::ptr_eq(&moment(), &moment()));
+    latest.show(Some(take()));
+    let first = moment();
+    assert!(Arc::ptr_eq(&moment(), &first));
+    latest.show(Some(take()));
+    assert!(!Arc::ptr_eq(&moment(), &first));
+    latest.show(None);
+    let before = latest.moment(|| {
+        latest.show(Some(take()));
+        Ok(take())
+    });
+    assert!(!Arc::ptr_eq(&before.unwrap(), &moment()));
+}

@@ -1,0 +1,69 @@
+//! Tokens, and users that stand for them.
+
+use svctrack_core::resources::user::USER;
+
+use super::*;
+use crate::Revoked;
+
+#[tokio::test]
+async fn a_user_of_a_token_of_before_there_was_a_mark_is_marked_by_the_cleanup() {
+    let world = World::new().await;
+    let patch = Document::parse(br#"{"name":"nightly import"}"#).unwrap();
+    let created = world.write(Command::Create { def: &USER, body: patch.into() }).await;
+    let Reply::Record(user) = created else { panic!("{created:?}") };
+    let (tenant, now) = (world.actor.tenant.id(), world.clock.now());
+    let token = Box::new(TokenRecord::for_test(tenant, "nightly import", now));
+    world.write(Command::AddToken { token, user: Some(RecordRef::Id(user.id)) }).await;
+    let listed = async || {
+        let query = ListQuery::parse(&USER, &[]).unwrap().query;
+        let page =
+            world.store.list(&world.actor.tenant, &USER, query, PageFor::default()).await.unwrap();
+        texts(&page, "name")
+    };
+    assert_eq!(listed().await, ["nightly import"]);
+    world.sweep().await;
+    assert_eq!(listed().await, [""; 0]);
+}
+
+#[tokio::test]
+async fn a_token_that_was_revoked_issues_none_even_where_it_asked_before() {
+    let world = World::new().await;
+    let tenant = world.actor.tenant.id();
+    let new = || Box::new(TokenRecord::for_test(tenant, "x", world.clock.now()));
+    let issuer = new();
+    let id = issuer.id.clone();
+    world.write(Command::AddToken { token: issuer, user: None }).await;
+    let asks = Actor { token: Some(id.clone()), ..world.actor.clone() };
+    let issue = async || {
+        let token = new();
+        world.store.write(asks.clone(), Command::AddToken { token, user: None }).await
+    };
+    let Ok(Reply::TokenAdded(issued)) = issue().await else { panic!("it was not issued") };
+    world.write(Command::RevokeToken { id, with: Revoked::Alone }).await;
+    assert!(matches!(issue().await, Err(StoreError::TokenRevoked)));
+    let until = world.clock.now();
+    let (id, successor) = (issued.id.clone(), new());
+    let rotate = Command::RotateToken { id, successor, old_until: until };
+    let rotated = world.store.write(asks.clone(), rotate).await;
+    assert!(matches!(rotated, Err(StoreError::TokenRevoked)));
+}
+
+#[tokio::test]
+async fn a_token_comes_from_a_limited_number_of_others() {
+    let world = World::new().await;
+    let tenant = world.actor.tenant.id();
+    let issue = async |by: Option<&TokenRecord>| {
+        let token = TokenRecord::for_test(tenant, "x", world.clock.now());
+        let token = Box::new(by.iter().fold(token, |token, issuer| token.issued_by(issuer)));
+        world.store.write(world.actor.clone(), Command::AddToken { token, user: None }).await
+    };
+    let (mut last, mut generations) = (None, 0);
+    while let Ok(Reply::TokenAdded(token)) = issue(last.as_ref()).await {
+        (last, generations) = (Some(*token), generations + 1);
+    }
+    assert_eq!(generations, 1 + 32);
+    let refused = issue(last.as_ref()).await;
+    assert!(
+        matches!(refused, Err(StoreError::Invalid(issues)) if issues[0].code == "too_many_issuers")
+    );
+}

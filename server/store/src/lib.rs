@@ -1,0 +1,562 @@
+//! What the server asks of a store: a closed set of commands, and reads of a moment. Nothing of the
+//! embedded store's own types shows here, so that another one can stand in its place.
+//!
+//! Invariant: every call takes a [`Tenant`], which nobody makes unnoticed ([`Tenant::assume_authorized`]).
+
+#![warn(missing_docs)]
+
+mod clock;
+mod corruption;
+#[allow(missing_docs, reason = "an engine is no part of the contract")]
+pub mod embedded;
+mod error;
+mod failure;
+mod health;
+mod identity;
+mod manifest;
+mod page;
+pub mod panics;
+mod reads;
+pub mod regular_file;
+mod room;
+mod rows;
+mod rules;
+mod schedule;
+pub mod shares;
+mod size;
+mod times;
+
+use std::{
+    fs::File,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+use futures_util::future::BoxFuture;
+use serde::{Deserialize, Serialize};
+use svctrack_core::{
+    access::TenantChange,
+    plan::{
+        Finding, Person, Route,
+        overlay::Overlay,
+        upsert::{Access, Item, Outcome},
+    },
+    schema::{Handling, ListQuery, ResourceDef, Shaped},
+    tracking::{Event, activity::ActivityQuery, report::ReportQuery},
+    value::{IdSequence, ObjectId, RecordRef, TenantId, Timestamp},
+};
+use tokio::sync::watch;
+
+pub use self::{
+    clock::{Clock, SystemClock},
+    error::StoreError,
+    health::{Health, Scrub, ScrubReport, StoreStatus, as_text},
+    identity::{
+        KnownTenant, KnownToken, RateLimits, Tenant, TenantRecord, TenantState, TokenDigest,
+        TokenRecord,
+    },
+    manifest::{Manifest, TableSum},
+    page::{Digest, Later, Next, Page, PageFor, Rewrite},
+    room::{Room, RoomOf, UNCOUNTED_BYTES},
+    rows::archive::{ArchiveError, check_archive, sequence_of},
+    times::{ClockState, MAX_DRIFT_MS},
+};
+
+/// One thing to be written, all of it or nothing.
+#[derive(Debug)]
+pub enum Command {
+    /// A new record from a body whose shape has been checked.
+    Create {
+        /// Its resource.
+        def: &'static ResourceDef,
+        /// The body.
+        body: Shaped,
+    },
+    /// A body merged into a record.
+    Update {
+        /// Its resource.
+        def: &'static ResourceDef,
+        /// Which record.
+        reference: RecordRef,
+        /// The body.
+        body: Shaped,
+        /// The versions that it may have.
+        precondition: Precondition,
+    },
+    /// A record removed.
+    Delete {
+        /// Its resource.
+        def: &'static ResourceDef,
+        /// Which record.
+        reference: RecordRef,
+        /// The versions that it may have.
+        precondition: Precondition,
+    },
+    /// Many bodies, each of which makes or changes a record (R17).
+    Upsert {
+        /// Their resource.
+        def: &'static ResourceDef,
+        /// The bodies.
+        items: Vec<Item>,
+        /// What the caller may do.
+        access: Access,
+        /// How members are handled that are not stored.
+        handling: Handling,
+    },
+    /// The same, with the outcome of each body as the reply.
+    Import(Upserts),
+    /// A new tenant, with its first token.
+    AddTenant {
+        /// The tenant.
+        tenant: TenantRecord,
+        /// Its token.
+        token: Box<TokenRecord>,
+    },
+    /// Another name for a tenant, or another state.
+    ChangeTenant {
+        /// The tenant.
+        id: TenantId,
+        /// What is changed.
+        change: TenantChange,
+    },
+    /// A tenant that is not there from the next request on. What is stored of it goes with
+    /// [`Command::ContinueDeletion`].
+    DeleteTenant(TenantId),
+    /// More of what is stored of a deleted tenant removed, a limited number of rows.
+    ContinueDeletion,
+    /// A token of the tenant, to be stored.
+    AddToken {
+        /// The token.
+        token: Box<TokenRecord>,
+        /// The user that it acts as; one of its own where none is named.
+        user: Option<RecordRef>,
+    },
+    /// A token of the tenant, to be replaced.
+    RotateToken {
+        /// Its id.
+        id: String,
+        /// The one that is issued in its place.
+        successor: Box<TokenRecord>,
+        /// Until when it is valid at the most.
+        old_until: Timestamp,
+    },
+    /// Revokes a token of the tenant, from the next request on.
+    RevokeToken {
+        /// Its id.
+        id: String,
+        /// What is revoked with it.
+        with: Revoked,
+    },
+    /// Events taken in, in order.
+    Track(Tracking),
+    /// Processes parked events that are marked for it.
+    Replay,
+    /// Parked events of a report entry.
+    ReplayEntry(ObjectId),
+    /// An entry of the report, to be removed.
+    DeleteEntry(ObjectId),
+    /// A person removed, and kept out from now on. What is kept of them beside their record goes with
+    /// [`Command::ContinueErasure`].
+    Erase {
+        /// The end user.
+        reference: RecordRef,
+        /// The versions that the record may have.
+        precondition: Precondition,
+    },
+    /// More of what is kept of an erased person removed, a limited number of rows.
+    ContinueErasure(ObjectId),
+    /// Keys of erased persons, each with its row, to be let in again.
+    Unsuppress(Vec<(&'static str, String)>),
+    /// What has been kept for its time, to be removed.
+    Sweep,
+    /// A command that is carried out once for all who send it with the same key.
+    Idempotent {
+        /// What it is known by.
+        key: IdempotencyKey,
+        /// The command.
+        command: Box<Command>,
+    },
+}
+
+impl Command {
+    /// Has what it brings bear no earlier time than what is stored, where the clock is behind that.
+    pub(crate) fn not_before(&mut self, stored: Timestamp) {
+        match self {
+            Self::Track(tracking) => tracking.not_before(stored),
+            Self::Idempotent { command, .. } => command.not_before(stored),
+            Self::AddTenant { tenant, token } => {
+                tenant.created_at = tenant.created_at.max(stored);
+                token.created_at = token.created_at.max(stored);
+            }
+            Self::AddToken { token, .. } | Self::RotateToken { successor: token, .. } => {
+                token.created_at = token.created_at.max(stored);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// What is revoked with a token.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Revoked {
+    /// Nothing else.
+    Alone,
+    /// Those that were rotated into it or out of it, and all that these issued, and so on.
+    Line,
+}
+
+/// Bodies, each of which makes or changes a record.
+#[derive(Debug)]
+pub struct Upserts {
+    /// Their resource.
+    pub def: &'static ResourceDef,
+    /// The bodies.
+    pub items: Vec<Item>,
+    /// What the caller may do.
+    pub access: Access,
+}
+
+/// What bodies would have changed so far, and what the next ones are judged upon.
+#[derive(Debug, Default)]
+pub struct Rehearsal {
+    pub(crate) overlay: Overlay,
+    pub(crate) ids: Option<IdSequence>,
+}
+
+impl Rehearsal {
+    /// About how many bytes of memory it holds.
+    pub fn bytes(&self) -> usize {
+        self.overlay.bytes()
+    }
+}
+
+/// Events that came in with one request.
+#[derive(Debug)]
+pub struct Tracking {
+    /// The events.
+    pub events: Vec<Event>,
+    /// What their sender should fix: rejected or ignored events, unknown members.
+    pub findings: Vec<Finding>,
+    /// When they were received.
+    pub received_at: Timestamp,
+    /// How they came in.
+    pub route: Route,
+    /// Whether they are a part of a body, whose parts are stored in their order.
+    pub is_part: bool,
+    /// Whether the next part of the body is about to come.
+    pub goes_on: bool,
+    /// The parked events of their sender today, where the sender is known.
+    pub sender: Option<ParkedToday>,
+}
+
+impl Tracking {
+    /// Events of which there is nothing to report.
+    pub fn of(events: Vec<Event>, received_at: Timestamp, route: Route) -> Self {
+        Self {
+            events,
+            findings: Vec::new(),
+            received_at,
+            route,
+            is_part: false,
+            goes_on: false,
+            sender: None,
+        }
+    }
+
+    /// Sets times to no earlier than `stored`. An event without a date happened when it was received.
+    fn not_before(&mut self, stored: Timestamp) {
+        for event in &mut self.events {
+            event.date.get_or_insert(self.received_at);
+        }
+        for finding in &mut self.findings {
+            finding.at = finding.at.max(stored);
+        }
+        self.received_at = self.received_at.max(stored);
+    }
+
+    /// A part of a body, with nothing in it yet.
+    pub fn part(received_at: Timestamp, route: Route) -> Self {
+        Self { is_part: true, ..Self::of(Vec::new(), received_at, route) }
+    }
+}
+
+/// How many events of a sender were parked today; clones count together.
+#[derive(Clone, Debug, Default)]
+pub struct ParkedToday(Arc<AtomicU64>);
+
+impl ParkedToday {
+    /// How many there were.
+    pub fn count(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// Counts another one.
+    pub fn add(&self) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// What a call that may be sent again is known by (R16).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct IdempotencyKey {
+    /// SHA-256 of whose call it is, what it asks for, and its key.
+    pub key: [u8; 32],
+    /// SHA-256 of its body.
+    pub body: [u8; 32],
+    /// Which part of the call a command is, where it takes several: they count from 0, and each is carried
+    /// out after the one before.
+    pub part: Option<u32>,
+}
+
+/// The versions of a record that a write is meant for (R16).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Precondition {
+    /// Whichever there is.
+    Anything,
+    /// One of these records, each in this version.
+    OneOf(Vec<(ObjectId, i64)>),
+}
+
+/// The outcome of a command.
+#[derive(Debug)]
+pub enum Reply {
+    /// The record as it is now.
+    Record(Answer),
+    /// The record that was deleted, if there was one.
+    Deleted(Option<Answer>),
+    /// The outcome of many bodies.
+    Upserted {
+        /// The answer's JSON.
+        text: String,
+        /// How many were refused.
+        errors: usize,
+        /// Names of what was sent and is not stored.
+        ignored: Vec<String>,
+    },
+    /// The outcome of each body.
+    Imported(Vec<Outcome>),
+    /// The token is stored, as this record.
+    TokenAdded(Box<TokenRecord>),
+    /// How many tokens were revoked.
+    TokensRevoked(usize),
+    /// The tenant as it is now.
+    Tenant(Box<TenantRecord>),
+    /// Whether there is more of a deleted tenant to remove.
+    DeletionContinued(bool),
+    /// The reply of an earlier command with the same key.
+    Repeated(Box<Reply>),
+    /// The events are stored.
+    Tracked {
+        /// Why some of them wait: the codes of their entries in the report, each once.
+        parked: Vec<String>,
+        /// Which of them are not stored, since they would have to wait and as many do as may.
+        refused: Vec<usize>,
+    },
+    /// How many parked events were processed.
+    Replayed(usize),
+    /// Whether there was such an entry.
+    EntryDeleted(bool),
+    /// Whether there may be more to remove.
+    Swept(bool),
+    /// Who is being erased, if they were there.
+    Erasing(Option<ObjectId>),
+    /// Whether there is more of an erased person to remove.
+    ErasureStep(bool),
+    /// How many keys were let in again.
+    Unsuppressed(usize),
+}
+
+/// A record as an answer shows it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Answer {
+    /// Its id.
+    pub id: ObjectId,
+    /// Its version.
+    pub version: i64,
+    /// A hash of the properties that were computed at read, where there are any.
+    pub computed: Option<u32>,
+    /// Its JSON.
+    pub text: String,
+    /// Names of what was sent and is not stored, after a write.
+    #[serde(skip)]
+    pub ignored: Vec<String>,
+}
+
+/// What is kept of a person beside their record and their activities.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// Their tickets.
+    Tickets,
+    /// Events that wait for them.
+    Parked,
+    /// Entries of the report that name them.
+    Report,
+}
+
+/// What has been added to the log of activities.
+#[derive(Clone, Debug)]
+pub struct ActivityBatch {
+    /// The activities as JSON, oldest first.
+    pub items: Vec<(ObjectId, String)>,
+    /// The last one that was looked at.
+    pub cursor: ObjectId,
+    /// Whether there is nothing behind it.
+    pub is_caught_up: bool,
+}
+
+/// The identity behind a command.
+#[derive(Clone, Debug)]
+pub struct Actor {
+    /// The tenant whose data it is about.
+    pub tenant: Tenant,
+    /// Id of the token that asks; none on tracking routes.
+    pub token: Option<String>,
+    /// The user that the token acts as.
+    pub user: Option<ObjectId>,
+}
+
+impl Actor {
+    /// The operator, by the program itself.
+    pub fn operator() -> Self {
+        Self { tenant: Tenant::OPERATOR, token: None, user: None }
+    }
+}
+
+/// Where a backup is written.
+#[derive(Debug)]
+pub enum BackupFile {
+    /// Into this file.
+    Given {
+        /// The file.
+        file: File,
+        /// Its place among the backups of its folder, in the order in which they were made.
+        sequence: u64,
+    },
+    /// Into one without a name, where the store lies; it is gone when nobody has it open.
+    Unnamed,
+}
+
+/// Records, activities and tenants, kept somewhere. What needs the disk waits for some seconds for one that does not
+/// respond, and no longer ([`StoreError::Stalled`]).
+pub trait Store: Send + Sync {
+    /// Carries out a command. When this answers `Ok`, the command is on disk. It waits for as long as others are carried
+    /// out.
+    fn write(&self, actor: Actor, command: Command) -> BoxFuture<'_, Result<Reply, StoreError>>;
+
+    /// What would become of bodies after those before them; nothing is written.
+    fn rehearse(
+        &self,
+        tenant: &Tenant,
+        rehearsal: Rehearsal,
+        upserts: Upserts,
+    ) -> BoxFuture<'_, Result<(Rehearsal, Vec<Outcome>), StoreError>>;
+
+    /// One record as it is now.
+    fn record(
+        &self,
+        tenant: &Tenant,
+        def: &'static ResourceDef,
+        reference: &RecordRef,
+    ) -> BoxFuture<'_, Result<Option<Answer>, StoreError>>;
+
+    /// A page of records, lowest id first.
+    fn list(
+        &self,
+        tenant: &Tenant,
+        def: &'static ResourceDef,
+        query: ListQuery,
+        page_for: PageFor,
+    ) -> BoxFuture<'_, Result<Page, StoreError>>;
+
+    /// A page of activities, newest stored first.
+    fn activities(
+        &self,
+        tenant: &Tenant,
+        query: ActivityQuery,
+        page_for: PageFor,
+    ) -> BoxFuture<'_, Result<Page, StoreError>>;
+
+    /// Activities stored after `query.after`, oldest first; without it none, but where the log ends.
+    fn activities_since(
+        &self,
+        tenant: &Tenant,
+        query: ActivityQuery,
+    ) -> BoxFuture<'_, Result<ActivityBatch, StoreError>>;
+
+    /// Counts commits that have added activities, of any tenant, or have changed who may read them.
+    fn commits(&self) -> watch::Receiver<u64>;
+
+    /// A page of the report of possible integration issues, newest entries first.
+    fn report(
+        &self,
+        tenant: &Tenant,
+        query: ReportQuery,
+        page_for: PageFor,
+    ) -> BoxFuture<'_, Result<Page, StoreError>>;
+
+    /// A page of what is kept of a person, oldest first; it may be empty and have a next one.
+    fn about(
+        &self,
+        tenant: &Tenant,
+        person: Person,
+        part: Part,
+        after: Option<ObjectId>,
+    ) -> BoxFuture<'_, Result<Page, StoreError>>;
+
+    /// What is known of a tenant; none where there is no such tenant, or it is being deleted.
+    ///
+    /// # Errors
+    /// When the store cannot say.
+    fn known_tenant(
+        &self,
+        tenant: TenantId,
+    ) -> BoxFuture<'_, Result<Option<KnownTenant>, StoreError>>;
+
+    /// A tenant, also one that is being deleted.
+    ///
+    /// # Errors
+    /// When the store cannot say.
+    fn tenant(&self, tenant: TenantId) -> BoxFuture<'_, Result<Option<TenantRecord>, StoreError>>;
+
+    /// Whether there is such a tenant, and it is not being deleted.
+    ///
+    /// # Errors
+    /// When the store cannot say.
+    fn has_tenant(&self, tenant: TenantId) -> BoxFuture<'_, Result<bool, StoreError>>;
+
+    /// The tenants, at most `limit`, in the order of their UUIDs.
+    ///
+    /// # Errors
+    /// When the store cannot say.
+    fn tenants(&self, limit: usize) -> BoxFuture<'_, Result<Vec<TenantRecord>, StoreError>>;
+
+    /// What is known of a token.
+    ///
+    /// # Errors
+    /// When the store cannot say.
+    fn token(&self, id: &str) -> BoxFuture<'_, Result<Option<Arc<KnownToken>>, StoreError>>;
+
+    /// The tokens of a tenant, in the order of their ids.
+    ///
+    /// # Errors
+    /// When the store cannot say.
+    fn tokens(&self, tenant: &Tenant) -> BoxFuture<'_, Result<Vec<TokenRecord>, StoreError>>;
+
+    /// Notes that a token was used; it is written along with another commit (R43).
+    fn token_used(&self, token: &TokenRecord, now: Timestamp);
+
+    /// The health of the store.
+    fn status(&self) -> StoreStatus;
+
+    /// Continues a scrub by a limited number of rows.
+    fn scrub(&self, from: Scrub) -> BoxFuture<'_, Result<Scrub, StoreError>>;
+
+    /// Writes all that is stored at one moment into a file, as a backup that is whole on disk when this answers.
+    fn back_up(&self, to: BackupFile) -> BoxFuture<'_, Result<(File, Manifest), StoreError>>;
+
+    /// Finishes what is queued and stops; later commands are rejected. Says whether that came to its end: it does not
+    /// where the disk does not respond.
+    fn close(&self) -> bool;
+}

@@ -1,0 +1,152 @@
+//! A page of a list. What is large of one is not held: only which records they are, which are read again, of the same
+//! moment, as they are sent.
+
+use std::{
+    fmt,
+    hash::{BuildHasher as _, Hash as _, Hasher as _},
+    sync::Arc,
+};
+
+use foldhash::quality::{FixedState, FoldHasher};
+use futures_util::stream::BoxStream;
+use svctrack_core::value::ObjectId;
+
+use super::{
+    StoreError,
+    room::{Room, RoomOf},
+};
+
+/// What a record becomes before it is sent, where that is not its JSON.
+pub type Rewrite = Arc<dyn Fn(String) -> Result<String, StoreError> + Send + Sync>;
+
+/// For whom a page is read: whose room it takes, and the form that they want.
+#[derive(Clone, Default)]
+pub struct PageFor {
+    /// From where room is taken.
+    pub room: RoomOf,
+    /// What each record becomes.
+    pub rewrite: Option<Rewrite>,
+}
+
+impl PageFor {
+    /// A record in its form.
+    ///
+    /// # Errors
+    /// When it has none.
+    pub fn write(&self, text: String) -> Result<String, StoreError> {
+        match &self.rewrite {
+            Some(rewrite) => rewrite(text),
+            None => Ok(text),
+        }
+    }
+}
+
+/// Records that are read as they are sent, some at a time.
+pub type Later = BoxStream<'static, Result<Vec<String>, StoreError>>;
+
+/// A page of a list.
+#[derive(Default)]
+pub struct Page {
+    /// The records in their form, in order; none where they are read later.
+    pub items: Vec<String>,
+    /// Where the records are read that are not held.
+    pub later: Option<Later>,
+    /// What all of them come to.
+    pub digest: Digest,
+    /// Where the next page begins, if there is one.
+    pub next: Option<Next>,
+    /// How many records there are in all, where that is asked for (R50).
+    pub total: Option<u64>,
+    /// The room that it takes.
+    pub room: Room,
+}
+
+impl Page {
+    /// A page with nothing in it yet.
+    pub fn of(room: &RoomOf, total: Option<u64>) -> Self {
+        Self { total, room: room.empty(), ..Self::default() }
+    }
+
+    /// Adds a record in its form.
+    ///
+    /// # Errors
+    /// [`StoreError::NoRoom`].
+    pub fn add(&mut self, text: String) -> Result<(), StoreError> {
+        self.add_known(text, None)
+    }
+
+    /// The same, of a record whose stored state has a checksum.
+    pub(crate) fn add_known(
+        &mut self,
+        text: String,
+        checksum: Option<u32>,
+    ) -> Result<(), StoreError> {
+        self.room.take(text.len())?;
+        self.digest.add(&text, checksum);
+        self.items.push(text);
+        Ok(())
+    }
+
+    /// Lets go of the records.
+    pub(crate) fn clear(&mut self) {
+        self.items = Vec::new();
+        self.room.give_back(self.digest.bytes);
+    }
+}
+
+impl fmt::Debug for Page {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { items, next, total, .. } = self;
+        to.debug_struct("Page")
+            .field("items", items)
+            .field("next", next)
+            .field("total", total)
+            .finish()
+    }
+}
+
+/// What the records of a page come to.
+#[derive(Clone)]
+pub struct Digest {
+    /// How many there are.
+    pub records: usize,
+    /// How many bytes they have.
+    pub bytes: usize,
+    /// How many the longest of them has.
+    pub longest: usize,
+    hasher: FoldHasher<'static>,
+}
+
+impl Default for Digest {
+    fn default() -> Self {
+        Self { records: 0, bytes: 0, longest: 0, hasher: FixedState::default().build_hasher() }
+    }
+}
+
+impl Digest {
+    /// Adds a record. Where it is answered as it is stored, the checksum of that stands for its text, which need not be
+    /// hashed: that takes a tenth of a list.
+    pub(crate) fn add(&mut self, text: &str, checksum: Option<u32>) {
+        self.records += 1;
+        self.bytes += text.len();
+        self.longest = self.longest.max(text.len());
+        match checksum {
+            Some(checksum) => (checksum, text.len()).hash(&mut self.hasher),
+            None => text.hash(&mut self.hasher),
+        }
+    }
+
+    /// A hash of all of them, in order.
+    pub fn hash(&self) -> u64 {
+        self.hasher.finish()
+    }
+}
+
+/// Where a page begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// After this record.
+    After(ObjectId),
+    /// So many records from the first.
+    Offset(usize),
+}

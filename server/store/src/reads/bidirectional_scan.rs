@@ -1,0 +1,180 @@
+//! Two who read the same rows towards each other, each on a thread of its own, until they meet.
+
+use parking_lot::Mutex;
+use svctrack_core::value::ObjectId;
+
+/// Rows after which one looks how far the other has come: a look costs as much as a part of a row.
+const LOOK_EVERY: usize = 64;
+
+/// In which order rows are read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Direction {
+    Ascending,
+    Descending,
+}
+
+impl Direction {
+    pub(crate) fn opposite(self) -> Self {
+        match self {
+            Self::Ascending => Self::Descending,
+            Self::Descending => Self::Ascending,
+        }
+    }
+
+    /// Whether a row comes before another.
+    fn is_before(self, id: ObjectId, other: ObjectId) -> bool {
+        match self {
+            Self::Ascending => id < other,
+            Self::Descending => id > other,
+        }
+    }
+}
+
+/// How far either has come.
+#[derive(Debug, Default)]
+pub(crate) struct ScanFrontier(Mutex<Places>);
+
+#[derive(Debug, Default)]
+struct Places {
+    /// The last row that the one who ascends is done with.
+    ascending: Option<ObjectId>,
+    descending: Option<ObjectId>,
+    is_over: bool,
+}
+
+impl Places {
+    fn of(&mut self, direction: Direction) -> &mut Option<ObjectId> {
+        match direction {
+            Direction::Ascending => &mut self.ascending,
+            Direction::Descending => &mut self.descending,
+        }
+    }
+}
+
+/// One of the two.
+#[derive(Debug)]
+pub(crate) struct ScanCursor<'m> {
+    meeting: &'m ScanFrontier,
+    direction: Direction,
+    done_to: Option<ObjectId>,
+    rows_to_look: usize,
+    /// How far the other one was at the last look.
+    other: Option<ObjectId>,
+    has_met: bool,
+    is_over: bool,
+}
+
+impl ScanFrontier {
+    /// The one who reads in this direction.
+    pub(crate) fn walker(&self, direction: Direction) -> ScanCursor<'_> {
+        ScanCursor {
+            meeting: self,
+            direction,
+            done_to: None,
+            rows_to_look: 0,
+            other: None,
+            has_met: false,
+            is_over: false,
+        }
+    }
+
+    /// What has the other one stop when it is dropped.
+    pub(crate) fn ends_with_this(&self) -> Ending<'_> {
+        Ending(self)
+    }
+
+    fn with<R>(&self, change: impl FnOnce(&mut Places) -> R) -> R {
+        change(&mut self.0.lock())
+    }
+}
+
+/// See [`ScanFrontier::ends_with_this`].
+pub(crate) struct Ending<'m>(&'m ScanFrontier);
+
+impl Drop for Ending<'_> {
+    fn drop(&mut self) {
+        self.0.with(|places| places.is_over = true);
+    }
+}
+
+impl ScanCursor<'_> {
+    /// Whether the next row, in the walker's direction, is its to read: the other has not, and it is not over. The row
+    /// before it is done then.
+    pub(crate) fn goes_on_to(&mut self, id: ObjectId) -> bool {
+        if self.rows_to_look == 0 {
+            self.rows_to_look = LOOK_EVERY;
+            self.look();
+        }
+        self.has_met =
+            self.has_met || self.other.is_some_and(|other| !self.direction.is_before(id, other));
+        if self.is_over || self.has_met {
+            return false;
+        }
+        self.rows_to_look -= 1;
+        self.done_to = Some(id);
+        true
+    }
+
+    /// Says how far the walker has come, and sees how far the other one has.
+    fn look(&mut self) {
+        let Self { direction, done_to, .. } = *self;
+        (self.other, self.is_over) = self.meeting.with(|places| {
+            *places.of(direction) = done_to;
+            (*places.of(direction.opposite()), places.is_over)
+        });
+    }
+
+    /// Whether the other one has read the rest.
+    pub(crate) fn has_met(&self) -> bool {
+        self.has_met
+    }
+
+    /// Whether a row is behind all that the walker has read.
+    pub(crate) fn has_not_come_to(&self, id: ObjectId) -> bool {
+        self.done_to.is_none_or(|done| self.direction.is_before(done, id))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{collections::BTreeSet, thread};
+
+    use super::*;
+
+    fn id(number: u32) -> ObjectId {
+        let mut bytes = [0; 12];
+        bytes[8..].copy_from_slice(&number.to_be_bytes());
+        ObjectId::from_bytes(bytes)
+    }
+
+    fn read(mut walker: ScanCursor<'_>, ids: impl Iterator<Item = ObjectId>) -> BTreeSet<ObjectId> {
+        ids.take_while(|id| walker.goes_on_to(*id)).collect()
+    }
+
+    #[test]
+    fn each_row_is_read_by_one_of_the_two_and_few_by_both() {
+        for rows in [0, 1, 63, 64, 65, 1_000, 20_000] {
+            let meeting = ScanFrontier::default();
+            let (first, last) = thread::scope(|scope| {
+                let last = scope
+                    .spawn(|| read(meeting.walker(Direction::Descending), (0..rows).rev().map(id)));
+                let first = read(meeting.walker(Direction::Ascending), (0..rows).map(id));
+                (first, last.join().unwrap())
+            });
+            let both = first.intersection(&last).count();
+            assert_eq!(first.union(&last).count(), rows as usize);
+            assert!(both <= 2 * LOOK_EVERY, "{both} of {rows}");
+        }
+    }
+
+    #[test]
+    fn neither_reads_on_for_long_when_it_is_over() {
+        let meeting = ScanFrontier::default();
+        let mut walker = meeting.walker(Direction::Ascending);
+        assert!(walker.goes_on_to(id(0)));
+        drop(meeting.ends_with_this());
+        let more = (1..1_000).take_while(|number| walker.goes_on_to(id(*number))).count();
+        assert!(more <= LOOK_EVERY, "{more}");
+        assert!(walker.has_not_come_to(id(1_000)) && !walker.has_not_come_to(id(1)));
+    }
+}

@@ -1,0 +1,81 @@
+//! The activities of one user or company in the order in which they happened (R38), which is not the order
+//! in which they are stored: all of theirs are looked at, and only the places of a page's are kept.
+
+use std::{cmp::Reverse, collections::BinaryHeap};
+
+use svctrack_core::{
+    plan::Activity,
+    schema::list::selected,
+    tracking::activity::ActivityQuery,
+    value::{Issue, ObjectId, TenantId, Timestamp},
+};
+
+use super::read::{Filter, add_to, answer};
+use crate::{
+    Next, Page, PageFor, StoreError,
+    rows::{ACTIVITIES, Snapshot},
+    rules::{date_ranges, history::load, tables::RecordTables, view::View},
+};
+
+/// Where an activity stands: of two at the same time, the one that was stored last comes first.
+type Place = (Timestamp, ObjectId);
+
+/// A page of activities, those that happened last first.
+pub(crate) fn activities(
+    snapshot: &impl Snapshot,
+    tenant: TenantId,
+    query: &ActivityQuery,
+    page_for: &PageFor,
+) -> Result<Page, StoreError> {
+    let mut page = Page::of(&page_for.room, query.count.then_some(0));
+    let tables = RecordTables::open(snapshot)?;
+    let view = View::of_snapshot(tenant, &tables);
+    let Some(filter) = Filter::resolve(query, &view)? else {
+        return Ok(page);
+    };
+    let log = snapshot.open(ACTIVITIES)?;
+    let behind = match query.after {
+        Some(id) => Some(place_of_last(load(&log, tenant, id)?)?),
+        None => None,
+    };
+    let Some(mut histories) = filter.histories(snapshot, tenant, ObjectId::MAX)? else {
+        return Ok(page);
+    };
+    let mut newest: BinaryHeap<Reverse<Place>> = BinaryHeap::new();
+    let mut total = 0;
+    let stretches = date_ranges::stretches(snapshot, tenant, query, ObjectId::MAX)?;
+    histories.look_through(&stretches, |found| {
+        let place = (found.date, found.id);
+        let is_behind = behind.is_none_or(|behind| place < behind);
+        if (is_behind || query.count) && filter.admits(query, &found, &view)? {
+            total += 1;
+            if is_behind {
+                newest.push(Reverse(place));
+            }
+        }
+        // One more than the page says that there is another.
+        if newest.len() > query.limit.saturating_add(1) {
+            newest.pop();
+        }
+        Ok(true)
+    })?;
+    page.total = query.count.then_some(total);
+    let places = newest.into_sorted_vec();
+    for Reverse((_, id)) in places.iter().take(query.limit) {
+        let Some(found) = load(&log, tenant, *id)? else { continue };
+        let answer = selected(query.select.as_deref(), answer(&found, &view)?);
+        add_to(&mut page, page_for, &answer)?;
+        page.next = (places.len() > query.limit).then_some(Next::After(*id));
+    }
+    Ok(page)
+}
+
+/// The place behind which a page begins. Without the activity it is not known, and an empty page would look
+/// like the last one.
+fn place_of_last(last: Option<Activity>) -> Result<Place, StoreError> {
+    let last = last.ok_or_else(|| {
+        let message = "`after` must be the `_id` of an activity that is there, where they are sorted by `date`";
+        StoreError::Invalid(vec![Issue::of_member("after", "activity_not_found", message)])
+    })?;
+    Ok((last.date, last.id))
+}

@@ -1,0 +1,35 @@
+//! Whether a stored row is as it was written.
+
+use crate::{
+    StoreError,
+    rows::{
+        ACTIVITIES, ACTIVITY_MARKS, INDEX, META, RECORDS, TOKENS_OF_TENANT, Table, WAITING, codec,
+        meta::META_FORMAT,
+    },
+    rules::history,
+};
+
+/// Tables whose rows say all with their keys.
+const WITHOUT_VALUES: [Table; 4] = [INDEX, ACTIVITY_MARKS, WAITING, TOKENS_OF_TENANT];
+
+/// Holds a row against its checksum.
+///
+/// # Errors
+/// [`StoreError::Corrupted`] when it is not as it was written.
+pub(crate) fn check_row(table: &Table, key: &[u8], value: &[u8]) -> Result<(), StoreError> {
+    let is = |other: &Table| table == other;
+    if WITHOUT_VALUES.iter().any(is) {
+        let whole = value.is_empty();
+        return whole.then_some(()).ok_or_else(|| StoreError::corrupted("a value that is none"));
+    }
+    if is(&META) && key == META_FORMAT {
+        return Ok(());
+    }
+    if is(&RECORDS) {
+        return codec::unseal_record(key, value)?.document().map(drop);
+    }
+    if is(&ACTIVITIES) {
+        return history::unseal(key, value).map(drop);
+    }
+    codec::unseal(key, value).map(drop)
+}

@@ -1,0 +1,540 @@
+//! Lists: which records are looked at, in what order, and what of them is returned (R13, R14).
+
+use std::{
+    collections::BTreeSet,
+    ops::RangeInclusive,
+    panic::resume_unwind,
+    thread::{self, Scope, ScopedJoinHandle},
+    vec,
+};
+
+use svctrack_core::{
+    plan::{answer_rows, is_answered_as_stored},
+    resources,
+    schema::{Filter, First, Kind, ListQuery, Lookup as _, ReadCtx, ResourceDef, Row, Sort},
+    value::{Document, ObjectId, TenantId, Timestamp},
+};
+
+use super::{
+    bidirectional_scan::{Direction, ScanCursor, ScanFrontier},
+    pager::{Found, PIECE_BYTES, Pager},
+    spare::Spare,
+};
+use crate::{
+    PageFor, StoreError,
+    rows::{
+        Bytes as _, CHANGES, Rows as _, Snapshot,
+        codec::{self, ChangeRow, Stored},
+        engagement::ReadEngagement,
+        keys,
+    },
+    rules::{tables::RecordTables, view::View},
+};
+
+/// Rows of a list that are read before another thread reads from its end: these take a millisecond, and a thread a
+/// twentieth of one.
+const ROWS_ALONE: usize = 1_000;
+/// How many of these may be asked for, where the end is read too: so few are among those at the end, which are then
+/// read twice.
+const MAX_ADMITTED_ALONE: usize = ROWS_ALONE / 8;
+
+/// Most records that are found from the end of a list before its page is full, in ids of twelve bytes.
+const MAX_FOUND: usize = 100_000;
+
+/// Most rows that a list may pass over and return to count as short: as many as the largest page has.
+const MAX_SHORT_ROWS: usize = 10_000;
+
+/// What no stored date comes before, and what none comes behind.
+const EARLIEST: &str = "0";
+const LATEST: &str = "9999-12-31T23:59:59.999Z";
+/// Most records that are taken from an index or a log for their dates: among more, a page is soon full.
+const MAX_IN_DATES: usize = 20_000;
+
+/// Whether a list looks at a limited number of records, whatever is stored.
+pub(crate) fn is_short(def: &ResourceDef, query: &ListQuery) -> bool {
+    if values_of(query, |row| row.unique || row.kind == Kind::Id).is_some() {
+        return true;
+    }
+    let takes_all = !query.is_filtered() && !query.count && def.left_out.is_none();
+    let in_order = query.sort_by_value().is_none();
+    takes_all && in_order && query.offset.saturating_add(query.limit) <= MAX_SHORT_ROWS
+}
+
+/// The only values that such a property may have.
+fn values_of(query: &ListQuery, is: impl Fn(&Row) -> bool) -> Option<(&'static Row, Vec<&str>)> {
+    let mut filters = query.filters.iter().filter(|filter| is(filter.row));
+    filters.find_map(|filter| Some((filter.row, filter.texts()?)))
+}
+
+/// Between which dates, as they are stored, such a property must be; none where it may be any.
+fn dates_of(
+    query: &ListQuery,
+    is: impl Fn(&Row) -> bool,
+) -> Option<(&'static Row, RangeInclusive<&str>)> {
+    let ends = |filter: &Filter| filter.dates() != (None, None);
+    let row = query.filters.iter().find(|filter| is(filter.row) && ends(filter))?.row;
+    let dates = query.filters.iter().filter(|filter| filter.row.name == row.name);
+    let (mut first, mut last) = (EARLIEST, LATEST);
+    for (from, to) in dates.map(Filter::dates) {
+        first = from.map_or(first, |from| first.max(from));
+        last = to.map_or(last, |to| last.min(to));
+    }
+    Some((row, first..=last))
+}
+
+fn is_computed(def: &ResourceDef, name: &str) -> bool {
+    def.row(name).is_some_and(|row| row.computed_at_read().is_some())
+}
+
+/// What is asked for.
+#[derive(Clone)]
+pub(crate) struct Asked {
+    pub(crate) tenant: TenantId,
+    pub(crate) def: &'static ResourceDef,
+    pub(crate) query: ListQuery,
+    pub(crate) now: Timestamp,
+    pub(crate) page_for: PageFor,
+}
+
+/// A page of records.
+pub(crate) fn list(
+    snapshot: &impl Snapshot,
+    asked: &Asked,
+    spare: &Spare,
+) -> Result<Found, StoreError> {
+    let tables = RecordTables::open(snapshot)?;
+    let view = View::of_snapshot(asked.tenant, &tables);
+    let mut query = asked.query.clone();
+    resources::resolve(&mut query.filters, asked.def, &view)?;
+    let listing = Listing::of(snapshot, &tables, &view, asked, &query);
+    let page = Pager::new(&query, &asked.page_for, query.offset);
+    match query.sort_by_value() {
+        None => listing.by_id(page, spare),
+        Some(sort) => match listing.ordered(sort) {
+            Some((row, dates)) => listing.by_date(page, sort, row, dates),
+            None => listing.by_value(sort, &asked.page_for),
+        },
+    }
+}
+
+/// Reads some more of the records of a page, in their order.
+pub(crate) fn read_on(
+    asked: &Asked,
+    snapshot: &impl Snapshot,
+    ids: &mut vec::IntoIter<ObjectId>,
+) -> Result<Vec<String>, StoreError> {
+    let tables = RecordTables::open(snapshot)?;
+    let view = View::of_snapshot(asked.tenant, &tables);
+    let listing = Listing::of(snapshot, &tables, &view, asked, &asked.query);
+    let (mut texts, mut bytes) = (Vec::new(), 0);
+    while bytes < PIECE_BYTES {
+        let Some(id) = ids.next() else { break };
+        let answer = |stored: Stored<'_>| asked.page_for.write(listing.answer(stored)?.0);
+        let Some(text) = view.read(asked.def, id, answer)? else { continue };
+        bytes += text.len();
+        texts.push(text);
+    }
+    Ok(texts)
+}
+
+fn is_computed_filter(filter: &Filter) -> bool {
+    !filter.row.is_stored()
+}
+
+/// Dates by which records are found without an index.
+const CREATED_AT: &str = "createdAt";
+const UPDATED_AT: &str = "updatedAt";
+const LAST_ACTIVE: &str = "lastActive";
+
+/// Looks at a stored record; says whether more are wanted.
+type Visitor<'v> = dyn FnMut(ObjectId, Stored<'_>) -> Result<bool, StoreError> + 'v;
+
+struct Listing<'a, S: Snapshot> {
+    snapshot: &'a S,
+    tables: &'a RecordTables<S>,
+    view: &'a View<'a, RecordTables<S>>,
+    def: &'static ResourceDef,
+    query: &'a ListQuery,
+    /// Of the whole list, so that what its rows share is looked up once.
+    ctx: ReadCtx<'a>,
+    /// Whether it filters by what is computed at read.
+    filters_computed: bool,
+}
+
+impl<'a, S: Snapshot> Listing<'a, S> {
+    fn of(
+        snapshot: &'a S,
+        tables: &'a RecordTables<S>,
+        view: &'a View<'a, RecordTables<S>>,
+        asked: &Asked,
+        query: &'a ListQuery,
+    ) -> Self {
+        let (def, ctx) = (asked.def, ReadCtx::new(asked.now, view));
+        let filters_computed = query.filters.iter().any(is_computed_filter);
+        Self { snapshot, tables, view, def, query, ctx, filters_computed }
+    }
+
+    /// In the order of ids: records are looked at until the page is full.
+    fn by_id(&self, mut page: Pager<'_>, spare: &Spare) -> Result<Found, StoreError> {
+        if self.query.count {
+            page.set_total(self.total()?);
+        }
+        let mut add = |id, stored: Stored<'_>| page.add(id, || self.answer(stored));
+        let passes_over_some = self.query.is_filtered();
+        match self.candidates()? {
+            None if passes_over_some => self.for_each_from_both_ends(spare, &mut add)?,
+            candidates => self.for_each(candidates, &mut add)?,
+        }
+        page.finish()
+    }
+
+    /// How many records are asked for, on whichever page they are.
+    fn total(&self) -> Result<u64, StoreError> {
+        let query = &ListQuery { after: None, ..self.query.clone() };
+        let &Self { snapshot, tables, view, def, filters_computed, .. } = self;
+        let ctx = ReadCtx::new(self.ctx.now, view);
+        let listing = Listing { snapshot, tables, view, def, query, ctx, filters_computed };
+        let mut total = 0;
+        listing.for_each(listing.candidates()?, &mut |_, _| {
+            total += 1;
+            Ok(true)
+        })?;
+        Ok(total)
+    }
+
+    /// The row of an order in which the index has all records that are asked for, and between which dates they are.
+    fn ordered(&self, sort: &Sort) -> Option<(&'static Row, RangeInclusive<&str>)> {
+        let query = self.query;
+        let row = self.def.row(&sort.path).filter(|row| row.ordered)?;
+        let is_near = query.offset.saturating_add(query.limit) <= MAX_SHORT_ROWS;
+        if query.count || query.search.is_some() || query.updated_since.is_some() || !is_near {
+            return None;
+        }
+        if query.filters.is_empty() {
+            return Some((row, ""..=LATEST));
+        }
+        let of_row = |filter: &Filter| filter.row.name == row.name;
+        let has_ends = |filter: &Filter| of_row(filter) && filter.dates() != (None, None);
+        query.filters.iter().all(has_ends).then(|| dates_of(query, |one| one.name == row.name))?
+    }
+
+    /// In the order of an index: records are looked at until the page is full.
+    fn by_date(
+        &self,
+        mut page: Pager<'_>,
+        sort: &Sort,
+        row: &Row,
+        dates: RangeInclusive<&str>,
+    ) -> Result<Found, StoreError> {
+        if dates.is_empty() {
+            return page.finish();
+        }
+        let mut ids = self.view.in_range(self.def, row.name, dates.start(), dates.end())?;
+        let mut next = || if sort.descending { ids.next_back() } else { ids.next() };
+        while let Some(id) = next() {
+            let id = id?;
+            let add = |stored: Stored<'_>| {
+                Ok(!self.admits(stored)? || page.add(id, || self.answer(stored))?)
+            };
+            if self.view.read(self.def, id, add)? == Some(false) {
+                break;
+            }
+        }
+        page.finish()
+    }
+
+    /// In another order: the first are found among all that are asked for, and the page's are read.
+    fn by_value(&self, sort: &Sort, page_for: &PageFor) -> Result<Found, StoreError> {
+        let query = self.query;
+        // One more than the page holds, to see whether there is another page.
+        let wanted = query.offset.saturating_add(query.limit).saturating_add(1);
+        let mut first = First::new(sort, wanted);
+        let mut total = 0;
+        let computed = is_computed(self.def, &sort.path);
+        self.for_each(self.candidates()?, &mut |id, stored| {
+            let key = if computed {
+                sort.key(&self.computed(stored, &|name| name == sort.path)?)
+            } else {
+                sort.key(&stored)
+            };
+            total += 1;
+            first.add(key, id).map_err(|issue| StoreError::Invalid(vec![issue]))?;
+            Ok(true)
+        })?;
+        let mut page = Pager::new(query, page_for, 0);
+        if query.count {
+            page.set_total(total);
+        }
+        for id in first.into_ids().into_iter().skip(query.offset) {
+            let add = |stored: Stored<'_>| page.add(id, || self.answer(stored));
+            if self.view.read(self.def, id, add)? == Some(false) {
+                break;
+            }
+        }
+        page.finish()
+    }
+
+    /// A record as it is answered, with the checksum of its stored state where that is all of it.
+    fn answer(&self, stored: Stored<'_>) -> Result<(String, Option<u32>), StoreError> {
+        let Some(select) = &self.query.select else {
+            if is_answered_as_stored(self.def) {
+                return Ok((stored.shown()?, Some(stored.checksum())));
+            }
+            return Ok((self.computed(stored, &|_| true)?.to_text(), None));
+        };
+        let selected = |name: &str| select.iter().any(|wanted| wanted == name);
+        Ok((self.query.select(self.computed(stored, &selected)?).to_text(), None))
+    }
+
+    /// The record, read, with those of the rows computed at read that are wanted.
+    fn computed(
+        &self,
+        stored: Stored<'_>,
+        wanted: &dyn Fn(&str) -> bool,
+    ) -> Result<Document, StoreError> {
+        let wanted = |row: &Row| wanted(row.name);
+        Ok(answer_rows(self.def, &stored.document()?, &wanted, &self.ctx)?)
+    }
+
+    /// Calls `visit` with every record that is asked for, in the order of ids, until it says `false`.
+    fn for_each(
+        &self,
+        candidates: Option<BTreeSet<ObjectId>>,
+        visit: &mut Visitor<'_>,
+    ) -> Result<(), StoreError> {
+        let mut visit_admitted =
+            |id, stored: Stored<'_>| Ok(!self.admits(stored)? || visit(id, stored)?);
+        match (candidates, self.direction()) {
+            (Some(ids), Direction::Ascending) => {
+                self.for_each_of(ids.into_iter(), &mut visit_admitted)
+            }
+            (Some(ids), Direction::Descending) => {
+                self.for_each_of(ids.into_iter().rev(), &mut visit_admitted)
+            }
+            (None, direction) => self.for_each_stored(direction, &mut visit_admitted),
+        }
+    }
+
+    /// Whether a record is asked for. A filter on what is computed at read is the only reason to read it whole, once the
+    /// others have let it pass.
+    fn admits(&self, stored: Stored<'_>) -> Result<bool, StoreError> {
+        if !self.query.admits_where(self.def, &stored, Row::is_stored) {
+            return Ok(false);
+        }
+        if !self.filters_computed {
+            return Ok(true);
+        }
+        let filters = || self.query.filters.iter().filter(|filter| is_computed_filter(filter));
+        let computed =
+            self.computed(stored, &|name| filters().any(|filter| filter.row.name == name))?;
+        Ok(filters().all(|filter| filter.admits(&computed)))
+    }
+
+    fn for_each_of(
+        &self,
+        ids: impl Iterator<Item = ObjectId>,
+        visit: &mut Visitor<'_>,
+    ) -> Result<(), StoreError> {
+        for id in ids.filter(|id| self.is_after(*id)) {
+            if self.view.read(self.def, id, |stored| visit(id, stored))? == Some(false) {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// As [`Self::for_each`], where all records are looked at: once most of the first ones were passed over, from both
+    /// ends at a time, which takes half the time where a processor is idle.
+    fn for_each_from_both_ends(
+        &self,
+        spare: &Spare,
+        visit: &mut Visitor<'_>,
+    ) -> Result<(), StoreError> {
+        let meeting = ScanFrontier::default();
+        let mut near = meeting.walker(self.direction());
+        let (mut wants_more, mut rows, mut admitted) = (true, 0, 0);
+        let far = thread::scope(|scope| {
+            let mut far = None;
+            let ending = meeting.ends_with_this();
+            let read = self.for_each_stored(self.direction(), &mut |id, stored| {
+                if rows == ROWS_ALONE && admitted <= MAX_ADMITTED_ALONE {
+                    far = self.start_far(scope, spare, &meeting);
+                }
+                rows += 1;
+                if !near.goes_on_to(id) {
+                    return Ok(false);
+                }
+                if self.admits(stored)? {
+                    admitted += 1;
+                    wants_more = visit(id, stored)?;
+                }
+                Ok(wants_more)
+            });
+            drop(ending);
+            let far = far.map(ScopedJoinHandle::join);
+            read.map(|()| far.filter(|_| near.has_met()))
+        })?;
+        // These are few, and are read a second time.
+        let found =
+            far.map_or(Ok(Vec::new()), |far| far.unwrap_or_else(|thrown| resume_unwind(thrown)));
+        self.for_each_of(found?.into_iter().rev().filter(|id| near.has_not_come_to(*id)), visit)
+    }
+
+    /// Starts to read from the end, unless others have need of the processors, or the system has no room for a thread.
+    fn start_far<'s>(
+        &'s self,
+        scope: &'s Scope<'s, '_>,
+        spare: &'s Spare,
+        meeting: &'s ScanFrontier,
+    ) -> Option<ScopedJoinHandle<'s, Result<Vec<ObjectId>, StoreError>>> {
+        let turn = spare.take()?;
+        let far = meeting.walker(self.direction().opposite());
+        let &Self { snapshot, tables, view, def, query, filters_computed, .. } = self;
+        let (tenant, now) = (view.tenant, self.ctx.now);
+        let find = move || {
+            let _turn = turn;
+            // A view is of one thread.
+            let view = &View::of_snapshot(tenant, tables);
+            let ctx = ReadCtx::new(now, view);
+            let listing = Listing { snapshot, tables, view, def, query, ctx, filters_computed };
+            listing.find_backwards(far)
+        };
+        thread::Builder::new().name("list".to_owned()).spawn_scoped(scope, find).ok()
+    }
+
+    /// Finds records from the end of the list towards its beginning, as many as are held at a time.
+    fn find_backwards(&self, mut far: ScanCursor<'_>) -> Result<Vec<ObjectId>, StoreError> {
+        let mut found = Vec::new();
+        self.for_each_stored(self.direction().opposite(), &mut |id, stored| {
+            if found.len() == MAX_FOUND || !far.goes_on_to(id) {
+                return Ok(false);
+            }
+            if self.admits(stored)? {
+                found.push(id);
+            }
+            Ok(true)
+        })?;
+        Ok(found)
+    }
+
+    fn for_each_stored(
+        &self,
+        direction: Direction,
+        visit: &mut Visitor<'_>,
+    ) -> Result<(), StoreError> {
+        let key = |id| keys::record(self.view.tenant, self.def.code, id);
+        let lowest = self.first_id();
+        let (first, last) = match self.query.after {
+            Some(after) if self.query.is_descending_by_id() => (lowest, after),
+            Some(after) => (after.max(lowest), ObjectId::MAX),
+            None => (lowest, ObjectId::MAX),
+        };
+        if first > last {
+            return Ok(());
+        }
+        let (first, last) = (key(first), key(last));
+        let mut rows = self.tables.records.range(first.as_slice()..=last.as_slice())?;
+        let mut next = || match direction {
+            Direction::Ascending => rows.next(),
+            Direction::Descending => rows.next_back(),
+        };
+        while let Some(row) = next() {
+            let (key, value) = row?;
+            let id = keys::id_at_end(key.value()).filter(|id| self.is_after(*id));
+            let Some(id) = id else { continue };
+            if !visit(id, codec::unseal_record(key.value(), value.value())?)? {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// In which order of ids the page is.
+    fn direction(&self) -> Direction {
+        match self.query.is_descending_by_id() {
+            true => Direction::Descending,
+            false => Direction::Ascending,
+        }
+    }
+
+    fn is_after(&self, id: ObjectId) -> bool {
+        match self.query.after {
+            Some(after) if self.query.is_descending_by_id() => id < after,
+            Some(after) => id > after,
+            None => true,
+        }
+    }
+
+    /// The only records that can be asked for, where an index or the change log tells.
+    fn candidates(&self) -> Result<Option<BTreeSet<ObjectId>>, StoreError> {
+        if let Some((_, ids)) = values_of(self.query, |row| row.kind == Kind::Id) {
+            return Ok(Some(ids.into_iter().filter_map(ObjectId::parse).collect()));
+        }
+        if let Some((row, keys)) = values_of(self.query, |row| row.unique) {
+            let found = keys.into_iter().map(|key| self.view.find(self.def, row.name, key));
+            let found: Vec<_> = found.collect::<Result<_, _>>()?;
+            return Ok(Some(found.into_iter().flatten().collect()));
+        }
+        if let Some((row, keys)) = values_of(self.query, |row| row.indexed) {
+            let mut ids = BTreeSet::new();
+            for key in keys {
+                ids.extend(self.view.holders(self.def, row.name, key, usize::MAX)?);
+            }
+            return Ok(Some(ids));
+        }
+        if let Some((row, dates)) = dates_of(self.query, |row| row.ordered) {
+            if dates.is_empty() {
+                return Ok(Some(BTreeSet::new()));
+            }
+            let ids = self.view.in_range(self.def, row.name, dates.start(), dates.end())?;
+            let ids: BTreeSet<_> = ids.take(MAX_IN_DATES + 1).collect::<Result<_, _>>()?;
+            return Ok((ids.len() <= MAX_IN_DATES).then_some(ids));
+        }
+        if let Some(times) = self.times_of(LAST_ACTIVE) {
+            let of = (self.view.tenant, self.def.code);
+            let ids = self.tables.engagement.active_between(of, &times, MAX_FOUND)?;
+            return Ok(ids.map(BTreeSet::from_iter));
+        }
+        let updated = self.times_of(UPDATED_AT).map(|times| *times.start());
+        match self.query.updated_since.max(updated) {
+            Some(since) => self.changed_since(since),
+            None => Ok(None),
+        }
+    }
+
+    /// Between which times such a property must be.
+    fn times_of(&self, name: &str) -> Option<RangeInclusive<Timestamp>> {
+        let (_, dates) = dates_of(self.query, |row| row.name == name)?;
+        let first = Timestamp::parse(dates.start()).unwrap_or(Timestamp::MIN);
+        Some(first..=Timestamp::parse(dates.end())?)
+    }
+
+    /// The first id that a record may have: it is not taken before the record is created, though it may be after a clock
+    /// was set back.
+    fn first_id(&self) -> ObjectId {
+        let created = self.times_of(CREATED_AT);
+        created.map_or(ObjectId::MIN, |times| ObjectId::first_at(*times.start()))
+    }
+
+    /// The records that the change log names from `since` on; none where it names more than are held.
+    fn changed_since(&self, since: Timestamp) -> Result<Option<BTreeSet<ObjectId>>, StoreError> {
+        let log = self.snapshot.open(CHANGES)?;
+        let tenant = self.view.tenant;
+        let (first, last) = (keys::change(tenant, 0), keys::change(tenant, u64::MAX));
+        let mut ids = BTreeSet::new();
+        for row in log.range(first.as_slice()..=last.as_slice())?.rev() {
+            let (key, value) = row?;
+            let change: ChangeRow = codec::unseal_row(key.value(), value.value())?;
+            if change.at < since {
+                break;
+            }
+            if ids.len() > MAX_IN_DATES {
+                return Ok(None);
+            }
+            if change.resource == self.def.code {
+                ids.insert(change.id);
+            }
+        }
+        Ok(Some(ids))
+    }
+}

@@ -1,0 +1,13 @@
+//! What is read of a snapshot, on any engine.
+
+pub(crate) mod backup;
+pub(crate) mod bidirectional_scan;
+pub(crate) mod by_date;
+pub(crate) mod check;
+pub(crate) mod list;
+pub(crate) mod pager;
+pub(crate) mod read;
+pub(crate) mod rehearse;
+pub(crate) mod scrub;
+pub(crate) mod shared_snapshot;
+pub(crate) mod spare;

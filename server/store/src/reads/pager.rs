@@ -1,0 +1,93 @@
+//! Fills a page of records: passes over the first, takes as many as are asked for, and sees whether there is one more.
+//! Of a large page only the ids are held, by which its records are read as they are sent.
+
+use svctrack_core::{
+    schema::ListQuery,
+    value::{Issue, ObjectId},
+};
+
+use crate::{Next, Page, PageFor, StoreError};
+
+/// Largest page, in bytes; a page of the greatest limit holds records of some ten KB each.
+const MAX_PAGE_BYTES: usize = 64 * 1024 * 1024;
+/// Pages up to this size, in bytes, are held: thousands of usual records, which would cost twice as much if they were read
+/// twice.
+const MAX_HELD_BYTES: usize = 4 * 1024 * 1024;
+/// About how many bytes of a larger one are read at a time.
+pub(crate) const PIECE_BYTES: usize = 256 * 1024;
+
+/// A page, and which records it has if they are not held.
+pub(crate) type Found = (Page, Vec<ObjectId>);
+
+/// Fills a page.
+pub(crate) struct Pager<'q> {
+    query: &'q ListQuery,
+    page_for: &'q PageFor,
+    page: Page,
+    to_skip: usize,
+    ids: Vec<ObjectId>,
+    is_held: bool,
+}
+
+impl<'q> Pager<'q> {
+    pub(crate) fn new(query: &'q ListQuery, page_for: &'q PageFor, to_skip: usize) -> Self {
+        let page = Page::of(&page_for.room, None);
+        Self { query, page_for, page, to_skip, ids: Vec::new(), is_held: true }
+    }
+
+    /// Says how many records there are in all.
+    pub(crate) fn set_total(&mut self, total: u64) {
+        self.page.total = Some(total);
+    }
+
+    /// Takes the next record, with the checksum of its stored state where it is answered as that; says whether more are
+    /// wanted.
+    pub(crate) fn add(
+        &mut self,
+        id: ObjectId,
+        answer: impl FnOnce() -> Result<(String, Option<u32>), StoreError>,
+    ) -> Result<bool, StoreError> {
+        if self.to_skip > 0 {
+            self.to_skip -= 1;
+            return Ok(true);
+        }
+        if self.ids.len() == self.query.limit {
+            self.page.next = match self.query.sort_by_value() {
+                Some(_) => Some(Next::Offset(self.query.offset + self.query.limit)),
+                None => self.ids.last().copied().map(Next::After),
+            };
+            return Ok(false);
+        }
+        self.ids.push(id);
+        let (text, checksum) = answer()?;
+        let text = self.page_for.write(text)?;
+        if self.is_held && self.page.digest.bytes + text.len() > MAX_HELD_BYTES {
+            self.is_held = false;
+            self.page.clear();
+        }
+        match self.is_held {
+            true => self.page.add_known(text, checksum)?,
+            false => self.page.digest.add(&text, checksum),
+        }
+        Ok(self.page.digest.bytes <= MAX_PAGE_BYTES)
+    }
+
+    /// The page; one that is too large is refused, since a shorter one would look like the last.
+    pub(crate) fn finish(mut self) -> Result<Found, StoreError> {
+        if self.page.digest.bytes > MAX_PAGE_BYTES {
+            return Err(page_too_large("records", MAX_PAGE_BYTES));
+        }
+        if self.is_held {
+            return Ok((self.page, Vec::new()));
+        }
+        // One piece is sent while the next is read.
+        self.page.room.take(2 * (PIECE_BYTES + self.page.digest.longest))?;
+        Ok((self.page, self.ids))
+    }
+}
+
+/// What is answered where a page would have more bytes than it may.
+pub(crate) fn page_too_large(of: &str, max: usize) -> StoreError {
+    let message = format!("a page must be at most {max} bytes; ask for fewer {of}");
+    StoreError::Invalid(vec![Issue::of_member("limit", "page_too_large", message)])
+}

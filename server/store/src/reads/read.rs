@@ -1,0 +1,332 @@
+//! Reads: each sees one moment and holds up nobody.
+
+use std::ops::{Bound, Range};
+
+use svctrack_core::{
+    plan::{Activity, is_answered_as_stored, version_of},
+    resources::{self, company::COMPANY, end_user::END_USER, settings},
+    schema::{self, Lookup as _, ReadCtx, ResourceDef, list::selected},
+    tracking::{
+        activity::{self, ActivityOrder, ActivityQuery},
+        listed::ACTIVITY,
+    },
+    value::{Document, ObjectId, RecordRef, TenantId, Timestamp},
+};
+
+use super::{by_date, pager::page_too_large};
+use crate::{
+    ActivityBatch, Answer, Next, Page, PageFor, RateLimits, StoreError,
+    rows::{ACTIVITIES, Bytes as _, Rows, Snapshot, codec::Stored, keys},
+    rules::{
+        command, date_ranges,
+        history::{self, History},
+        tables::RecordTables,
+        view::{Source, View},
+    },
+};
+
+pub(crate) fn record(
+    tables: &RecordTables<impl Snapshot>,
+    tenant: TenantId,
+    def: &'static ResourceDef,
+    reference: &RecordRef,
+    now: Timestamp,
+) -> Result<Option<Answer>, StoreError> {
+    let view = View::of_snapshot(tenant, tables);
+    let id = match reference {
+        RecordRef::Id(id) => Some(*id),
+        other => view.locate(def, other)?,
+    };
+    let Some(id) = id else { return Ok(None) };
+    let ctx = ReadCtx::new(now, &view);
+    view.read(def, id, |stored| answer_record(def, id, stored, &ctx))
+}
+
+/// A stored record as an answer shows it; it is not read where nothing is computed.
+fn answer_record(
+    def: &ResourceDef,
+    id: ObjectId,
+    stored: Stored<'_>,
+    ctx: &ReadCtx<'_>,
+) -> Result<Answer, StoreError> {
+    if !is_answered_as_stored(def) {
+        return command::answer(def, id, &stored.document()?, ctx);
+    }
+    let (version, text) = (version_of(&stored), stored.shown()?);
+    Ok(Answer { id, version, computed: None, text, ignored: Vec::new() })
+}
+
+/// The rate limits that a tenant has set for itself.
+pub(crate) fn rate_limits(
+    tables: &RecordTables<impl Snapshot>,
+    tenant: TenantId,
+) -> Result<RateLimits, StoreError> {
+    let settings = settings::of_tenant(&View::of_snapshot(tenant, tables))?;
+    Ok(RateLimits {
+        requests: settings::requests_per_second(&settings),
+        tracking: settings::tracking_per_second(&settings),
+    })
+}
+
+/// Whether a list of activities looks at a limited number of them, whatever is stored.
+pub(crate) fn is_short(query: &ActivityQuery) -> bool {
+    let of_any = query.from.or(query.to).is_none() && query.passive.is_none();
+    let of_one = query.end_user.is_none() || query.companies.is_none();
+    let takes_all = of_any && query.actions.is_none() && query.filters.is_empty();
+    takes_all && of_one && !query.count && query.order == ActivityOrder::NewestStored
+}
+
+/// Largest page of activities, in bytes; one of the greatest limit has room for some 8 KB each.
+const MAX_ACTIVITIES_BYTES: usize = 16 * 1024 * 1024;
+
+/// Adds an activity to a page; one that is too large is refused, since a shorter one would look like the last.
+pub(crate) fn add_to(
+    page: &mut Page,
+    page_for: &PageFor,
+    activity: &Document,
+) -> Result<(), StoreError> {
+    page.add(page_for.write(activity.to_text())?)?;
+    if page.digest.bytes <= MAX_ACTIVITIES_BYTES {
+        return Ok(());
+    }
+    Err(page_too_large("activities", MAX_ACTIVITIES_BYTES))
+}
+
+/// A page of activities.
+pub(crate) fn activities(
+    snapshot: &impl Snapshot,
+    tenant: TenantId,
+    query: &ActivityQuery,
+    page_for: &PageFor,
+) -> Result<Page, StoreError> {
+    if query.order == ActivityOrder::NewestDate {
+        return by_date::activities(snapshot, tenant, query, page_for);
+    }
+    let tables = RecordTables::open(snapshot)?;
+    let view = View::of_snapshot(tenant, &tables);
+    let mut page = Page::of(&page_for.room, query.count.then_some(0));
+    let Some(filter) = Filter::resolve(query, &view)? else {
+        return Ok(page);
+    };
+    if query.count {
+        page.total = Some(count(snapshot, query, &filter, &view)?);
+    }
+    let mut last_taken = None;
+    let before = query.after.unwrap_or(ObjectId::MAX);
+    for_each(snapshot, query, &filter, &view, before, |found| {
+        if page.items.len() == query.limit {
+            page.next = last_taken.map(Next::After);
+            return Ok(false);
+        }
+        let answer = selected(query.select.as_deref(), answer(&found, &view)?);
+        add_to(&mut page, page_for, &answer)?;
+        last_taken = Some(found.id);
+        Ok(true)
+    })?;
+    Ok(page)
+}
+
+/// How many activities are asked for, on whichever page they are.
+fn count(
+    snapshot: &impl Snapshot,
+    query: &ActivityQuery,
+    filter: &Filter,
+    view: &View<'_, impl Source>,
+) -> Result<u64, StoreError> {
+    let mut total = 0;
+    for_each(snapshot, query, filter, view, ObjectId::MAX, |_| {
+        total += 1;
+        Ok(true)
+    })?;
+    Ok(total)
+}
+
+/// Calls `take` with the activities before one that are asked for, newest first, until it wants no more.
+fn for_each(
+    snapshot: &impl Snapshot,
+    query: &ActivityQuery,
+    filter: &Filter,
+    view: &View<'_, impl Source>,
+    before: ObjectId,
+    mut take: impl FnMut(Activity) -> Result<bool, StoreError>,
+) -> Result<(), StoreError> {
+    let tenant = view.tenant;
+    let mut take = |found: Activity| Ok(!filter.admits(query, &found, view)? || take(found)?);
+    let stretches = date_ranges::stretches(snapshot, tenant, query, before)?;
+    if let Some(mut histories) = filter.histories(snapshot, tenant, before)? {
+        return histories.look_through(&stretches, take);
+    }
+    let log = snapshot.open(ACTIVITIES)?;
+    for stretch in stretches {
+        let (first, end) = (keys::log(tenant, stretch.start), keys::log(tenant, stretch.end));
+        for row in log.range(first.as_slice()..end.as_slice())?.rev() {
+            let (key, value) = row?;
+            let Some(found) = history::unseal(key.value(), value.value())? else { continue };
+            if !take(found)? {
+                return Ok(());
+            }
+        }
+    }
+    Ok(())
+}
+
+/// An activity as it is answered, with the names that its user has now.
+pub(crate) fn answer(
+    activity: &Activity,
+    view: &View<'_, impl Source>,
+) -> Result<Document, StoreError> {
+    let user = view.record(&END_USER, activity.end_user_id)?;
+    Ok(activity::answer(activity, user.as_ref()))
+}
+
+/// Most activities that one look at what has been added takes in, and their bytes, which each listener may hold:
+/// two of the largest.
+const MAX_SINCE: usize = 500;
+const MAX_SINCE_BYTES: usize = 128 * 1024;
+
+/// What has been added to the log after `query.after`, oldest first; without it none, but its end.
+pub(crate) fn activities_since(
+    snapshot: &impl Snapshot,
+    tenant: TenantId,
+    query: &ActivityQuery,
+) -> Result<ActivityBatch, StoreError> {
+    let log = snapshot.open(ACTIVITIES)?;
+    let (first, last) = keys::log_range(tenant);
+    let Some(after) = query.after else {
+        let end = log.range(first.as_slice()..=last.as_slice())?.next_back().transpose()?;
+        let cursor = end.and_then(|(key, _)| keys::id_at_end(key.value()));
+        return Ok(ActivityBatch {
+            items: Vec::new(),
+            cursor: cursor.unwrap_or(ObjectId::MIN),
+            is_caught_up: true,
+        });
+    };
+    let mut since = ActivityBatch { items: Vec::new(), cursor: after, is_caught_up: true };
+    let mut bytes = 0;
+    let tables = RecordTables::open(snapshot)?;
+    let view = View::of_snapshot(tenant, &tables);
+    let filter = Filter::resolve(query, &view)?;
+    let begin = keys::log(tenant, after);
+    let behind = (Bound::Excluded(begin.as_slice()), Bound::Included(last.as_slice()));
+    for (taken, row) in log.range(behind)?.enumerate() {
+        if taken == MAX_SINCE || bytes >= MAX_SINCE_BYTES {
+            since.is_caught_up = false;
+            break;
+        }
+        let (key, value) = row?;
+        since.cursor = keys::id_at_end(key.value()).unwrap_or(since.cursor);
+        let Some(found) = history::unseal(key.value(), value.value())? else { continue };
+        let Some(filter) = &filter else { continue };
+        if filter.admits(query, &found, &view)? {
+            let text = selected(query.select.as_deref(), answer(&found, &view)?).to_text();
+            bytes += text.len();
+            since.items.push((found.id, text));
+        }
+    }
+    Ok(since)
+}
+
+/// The activities of some users or companies, newest first.
+pub(crate) struct Histories<T>(Vec<History<T>>);
+
+impl<T: Rows> Histories<T> {
+    /// Calls `take` with those in some stretches of the log, until it wants no more.
+    pub(crate) fn look_through(
+        &mut self,
+        stretches: &[Range<ObjectId>],
+        mut take: impl FnMut(Activity) -> Result<bool, StoreError>,
+    ) -> Result<(), StoreError> {
+        for stretch in stretches {
+            for history in &mut self.0 {
+                history.skip_to(stretch.end)?;
+            }
+            while let Some(found) = self.next_from(stretch.start)? {
+                if !take(found)? {
+                    return Ok(());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The newest one, unless it is before `first`.
+    fn next_from(&mut self, first: ObjectId) -> Result<Option<Activity>, StoreError> {
+        let mut newest = None;
+        for (at, history) in self.0.iter_mut().enumerate() {
+            newest = newest.max(history.peek()?.map(|found| (found.id, at)));
+        }
+        let newest = newest.filter(|(id, _)| *id >= first);
+        Ok(newest.and_then(|(_, at)| self.0.get_mut(at)?.take()))
+    }
+}
+
+/// What a query asks for, with ids in place of references.
+pub(crate) struct Filter {
+    companies: Option<Vec<ObjectId>>,
+    end_user: Option<ObjectId>,
+    others: Vec<schema::Filter>,
+}
+
+impl Filter {
+    /// `None` when no reference names anything, so that nothing can match (R2).
+    pub(crate) fn resolve(
+        query: &ActivityQuery,
+        view: &View<'_, impl Source>,
+    ) -> Result<Option<Self>, StoreError> {
+        let mut filter = Self { companies: None, end_user: None, others: query.filters.clone() };
+        resources::resolve(&mut filter.others, &ACTIVITY, view)?;
+        if let Some(references) = &query.companies {
+            let mut ids = Vec::new();
+            for reference in references {
+                ids.extend(view.locate(&COMPANY, reference)?);
+            }
+            ids.sort_unstable();
+            ids.dedup();
+            if ids.is_empty() {
+                return Ok(None);
+            }
+            filter.companies = Some(ids);
+        }
+        if let Some(reference) = &query.end_user {
+            let Some(id) = view.locate(&END_USER, reference)? else {
+                return Ok(None);
+            };
+            filter.end_user = Some(id);
+        }
+        Ok(Some(filter))
+    }
+
+    /// The activities that can be asked for, where it is said whose they are.
+    pub(crate) fn histories<S: Snapshot>(
+        &self,
+        snapshot: &S,
+        tenant: TenantId,
+        before: ObjectId,
+    ) -> Result<Option<Histories<S::Table>>, StoreError> {
+        let of = |def, id| History::before(snapshot, tenant, def, id, before);
+        let histories = match (self.end_user, &self.companies) {
+            (Some(user), _) => vec![of(&END_USER, user)?],
+            (None, Some(companies)) => {
+                companies.iter().map(|id| of(&COMPANY, *id)).collect::<Result<_, _>>()?
+            }
+            (None, None) => return Ok(None),
+        };
+        Ok(Some(Histories(histories)))
+    }
+
+    pub(crate) fn admits(
+        &self,
+        query: &ActivityQuery,
+        activity: &Activity,
+        view: &View<'_, impl Source>,
+    ) -> Result<bool, StoreError> {
+        if !query.admits(activity, self.companies.as_deref(), self.end_user) {
+            return Ok(false);
+        }
+        if self.others.is_empty() {
+            return Ok(true);
+        }
+        let answer = answer(activity, view)?;
+        Ok(self.others.iter().all(|filter| filter.admits(&answer)))
+    }
+}

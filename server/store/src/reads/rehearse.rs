@@ -1,0 +1,54 @@
+//! What would become of bodies: each is planned over a snapshot and what those before it would have changed, and
+//! nothing is written.
+
+use svctrack_core::{
+    plan::{
+        Ctx,
+        upsert::{self, Outcome},
+    },
+    schema::Handling,
+    value::{IdSequence, TenantId, Timestamp},
+};
+
+use crate::{
+    Rehearsal, StoreError, Upserts,
+    rows::{SUPPRESSED, Snapshot},
+    rules::{tables::RecordTables, view::View},
+};
+
+/// The five bytes of ids that are shown to nobody.
+const NO_STORE: [u8; 5] = [0xff; 5];
+
+/// Plans bodies, each after those before it.
+pub(crate) fn rehearse(
+    snapshot: &impl Snapshot,
+    tenant: TenantId,
+    rehearsal: &mut Rehearsal,
+    upserts: &Upserts,
+    now: Timestamp,
+) -> Result<Vec<Outcome>, StoreError> {
+    let tables = RecordTables::open(snapshot)?;
+    let suppressed = snapshot.open(SUPPRESSED)?;
+    let view = View::of_snapshot(tenant, &tables).with_suppressed(&suppressed);
+    let ids = rehearsal.ids.take().unwrap_or_else(|| IdSequence::new(NO_STORE));
+    let mut ctx = Ctx::new(now, ids, None);
+    let mut outcomes = Vec::with_capacity(upserts.items.len());
+    for (index, item) in upserts.items.iter().enumerate() {
+        let planned = {
+            let lookup = rehearsal.overlay.over(&view);
+            upsert::upsert(
+                upserts.def,
+                index,
+                item,
+                upserts.access,
+                Handling::Lenient,
+                &lookup,
+                &mut ctx,
+            )?
+        };
+        rehearsal.overlay.apply(&planned.changes);
+        outcomes.push(planned.outcome);
+    }
+    rehearsal.ids = Some(ctx.ids);
+    Ok(outcomes)
+}

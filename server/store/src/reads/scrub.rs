@@ -1,0 +1,63 @@
+//! The slow look at all that is stored, while the server runs: a little at a time, each row held against its
+//! checksum.
+
+use std::ops::Bound;
+
+use super::check::check_row;
+use crate::{
+    Scrub, StoreError, corruption,
+    rows::{self, Bytes as _, Rows as _, Snapshot},
+};
+
+/// Bytes that are looked at in one step, some milliseconds of reading.
+const STEP_BYTES: usize = 256 * 1024;
+
+/// Looks at the next rows. What is damaged is logged and counted, and passed over; behind a damaged block the
+/// rest of its table is.
+pub(crate) fn step(snapshot: &impl Snapshot, mut scrub: Scrub) -> Result<Scrub, StoreError> {
+    let Some(definition) = rows::ALL.get(scrub.tables) else {
+        scrub.is_over = true;
+        return Ok(scrub);
+    };
+    match corruption::contained(|| look_at(snapshot, definition, &mut scrub)) {
+        Ok(()) => Ok(scrub),
+        Err(StoreError::Corrupted { id, cause }) => {
+            tell(&mut scrub, definition, StoreError::Corrupted { id, cause });
+            (scrub.tables, scrub.after) = (scrub.tables + 1, None);
+            Ok(scrub)
+        }
+        Err(error) => Err(error),
+    }
+}
+
+fn look_at(
+    snapshot: &impl Snapshot,
+    definition: &rows::Table,
+    scrub: &mut Scrub,
+) -> Result<(), StoreError> {
+    let table = snapshot.open(*definition)?;
+    let begin = scrub.after.take();
+    let begin = begin.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
+    let mut bytes = 0;
+    for row in table.range((begin, Bound::Unbounded))? {
+        let (key, value) = row?;
+        let (key, value) = (key.value(), value.value());
+        scrub.rows += 1;
+        match check_row(definition, key, value) {
+            Err(error @ StoreError::Corrupted { .. }) => tell(scrub, definition, error),
+            done => done?,
+        }
+        bytes += key.len() + value.len();
+        if bytes >= STEP_BYTES {
+            scrub.after = Some(key.to_vec());
+            return Ok(());
+        }
+    }
+    scrub.tables += 1;
+    Ok(())
+}
+
+fn tell(scrub: &mut Scrub, table: &rows::Table, error: StoreError) {
+    scrub.damaged += 1;
+    tracing::error!(table = table.name(), cause = %error, "stored data is damaged");
+}

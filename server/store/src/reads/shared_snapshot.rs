@@ -1,0 +1,146 @@
+//! What reads see: the snapshot of the last commit, shared by all of them until the next one, and for point reads
+//! with its tables open, since to open them costs more than to read a record.
+
+use std::{collections::BTreeMap, mem, sync::Arc};
+
+use parking_lot::Mutex;
+use svctrack_core::value::TenantId;
+
+use super::read;
+use crate::{
+    KnownTenant, KnownToken, StoreError, TenantRecord, TenantState,
+    rows::{Snapshot, TENANTS, TOKENS},
+    rules::{tables::RecordTables, tenants},
+};
+
+/// Most tokens, and most tenants, that are kept as they were read, some 500 bytes each.
+const MAX_KNOWN: usize = 10_000;
+
+/// The store as it was after a commit.
+pub(crate) struct SharedSnapshot<S: Snapshot> {
+    pub(crate) tables: RecordTables<S>,
+    tenants: S::Table,
+    tokens: S::Table,
+    known_tokens: ReadOnce<str, Arc<KnownToken>>,
+    known_tenants: ReadOnce<TenantId, KnownTenant>,
+}
+
+impl<S: Snapshot> SharedSnapshot<S> {
+    fn of(snapshot: &S) -> Result<Self, StoreError> {
+        Ok(Self {
+            tables: RecordTables::open(snapshot)?,
+            tenants: snapshot.open(TENANTS)?,
+            tokens: snapshot.open(TOKENS)?,
+            known_tokens: ReadOnce::default(),
+            known_tenants: ReadOnce::default(),
+        })
+    }
+
+    /// A tenant, also one that is being deleted.
+    pub(crate) fn tenant(&self, tenant: TenantId) -> Result<Option<TenantRecord>, StoreError> {
+        tenants::load(&self.tenants, tenant)
+    }
+
+    /// What requests need of a tenant, if there is such a tenant.
+    pub(crate) fn known_tenant(&self, tenant: TenantId) -> Result<Option<KnownTenant>, StoreError> {
+        self.known_tenants.get_or(&tenant, || {
+            let record = self.tenant(tenant)?;
+            let Some(record) = record.filter(|record| record.state != TenantState::Deleting) else {
+                return Ok(None);
+            };
+            let is_suspended = record.state == TenantState::Suspended;
+            let limits = read::rate_limits(&self.tables, tenant)?;
+            Ok(Some(KnownTenant { is_suspended, limits }))
+        })
+    }
+
+    pub(crate) fn token(&self, id: &str) -> Result<Option<Arc<KnownToken>>, StoreError> {
+        self.known_tokens.get_or(id, || {
+            let Some(record) = tenants::token(&self.tokens, id)? else { return Ok(None) };
+            let tenant = match record.is_of_operator() {
+                true => Some(KnownTenant::default()),
+                false => self.known_tenant(record.tenant)?,
+            };
+            Ok(tenant.map(|tenant| Arc::new(KnownToken { record, tenant })))
+        })
+    }
+}
+
+/// What was read once; what is not there is asked for each time.
+struct ReadOnce<K: ToOwned + ?Sized, V>(Mutex<BTreeMap<K::Owned, V>>);
+
+impl<K: ToOwned<Owned: Ord> + ?Sized, V> Default for ReadOnce<K, V> {
+    fn default() -> Self {
+        Self(Mutex::default())
+    }
+}
+
+impl<K: ToOwned<Owned: Ord> + Ord + ?Sized, V: Clone> ReadOnce<K, V> {
+    fn get_or(
+        &self,
+        key: &K,
+        read: impl FnOnce() -> Result<Option<V>, StoreError>,
+    ) -> Result<Option<V>, StoreError> {
+        if let Some(known) = self.0.lock().get(key) {
+            return Ok(Some(known.clone()));
+        }
+        let found = read()?;
+        let mut known = self.0.lock();
+        if let Some(found) = found.as_ref().filter(|_| known.len() < MAX_KNOWN) {
+            known.insert(key.to_owned(), found.clone());
+        }
+        Ok(found)
+    }
+}
+
+/// The snapshot of the last commit, and the moment over it.
+struct Shown<S: Snapshot> {
+    snapshot: Option<Arc<S>>,
+    /// None until somebody asks for it.
+    moment: Option<Arc<SharedSnapshot<S>>>,
+}
+
+/// What reads see. Whoever writes shows it, since an engine may let nobody take a snapshot while its disk is waited for.
+pub(crate) struct SnapshotCache<S: Snapshot>(Mutex<Shown<S>>);
+
+impl<S: Snapshot> Default for SnapshotCache<S> {
+    fn default() -> Self {
+        Self(Mutex::new(Shown { snapshot: None, moment: None }))
+    }
+}
+
+impl<S: Snapshot> SnapshotCache<S> {
+    /// The store as it is now; `take` takes a snapshot where none is shared.
+    pub(crate) fn snapshot(
+        &self,
+        take: impl FnOnce() -> Result<S, StoreError>,
+    ) -> Result<Arc<S>, StoreError> {
+        let shared = self.0.lock().snapshot.clone();
+        shared.map_or_else(|| take().map(Arc::new), Ok)
+    }
+
+    /// The same, with its tables open.
+    pub(crate) fn moment(
+        &self,
+        take: impl FnOnce() -> Result<S, StoreError>,
+    ) -> Result<Arc<SharedSnapshot<S>>, StoreError> {
+        if let Some(moment) = &self.0.lock().moment {
+            return Ok(moment.clone());
+        }
+        let snapshot = self.snapshot(take)?;
+        let moment = Arc::new(SharedSnapshot::of(&*snapshot)?);
+        let mut shown = self.0.lock();
+        // What was opened before a commit must not stay behind it.
+        if shown.snapshot.as_ref().is_some_and(|shared| Arc::ptr_eq(shared, &snapshot)) {
+            shown.moment = Some(moment.clone());
+        }
+        Ok(moment)
+    }
+
+    /// Has reads see this, since the store has changed; each a snapshot of its own where it is none.
+    pub(crate) fn show(&self, snapshot: Option<S>) {
+        let shown = Shown { snapshot: snapshot.map(Arc::new), moment: None };
+        let before = mem::replace(&mut *self.0.lock(), shown);
+        drop(before);
+    }
+}

@@ -1,0 +1,102 @@
+//! Room for what is read for a tenant: all pages that are gathered, and all answers that are on their way, share it.
+
+use std::sync::Arc;
+
+use svctrack_core::value::TenantId;
+
+use super::{
+    StoreError,
+    shares::{Share, Shares},
+};
+
+/// What is held up to this size, in bytes, is not counted: there is one of it a connection, and most of it is sent at once.
+pub const UNCOUNTED_BYTES: usize = 64 * 1024;
+/// In what steps room is taken, in bytes, so that it is not asked for with each record.
+const STEP_BYTES: usize = 64 * 1024;
+
+/// From where room is taken; without a tenant nothing is counted.
+#[derive(Clone, Default)]
+pub struct RoomOf(Option<(Arc<Shares<TenantId>>, TenantId)>);
+
+impl RoomOf {
+    /// Room of a tenant among others.
+    pub fn tenant(shares: Arc<Shares<TenantId>>, tenant: TenantId) -> Self {
+        Self(Some((shares, tenant)))
+    }
+
+    /// Room that is to be taken.
+    pub(crate) fn empty(&self) -> Room {
+        Room { of: self.clone(), bytes: 0, share: None }
+    }
+}
+
+/// Room, for as long as it is held.
+#[derive(Default)]
+pub struct Room {
+    of: RoomOf,
+    bytes: usize,
+    share: Option<Share<TenantId>>,
+}
+
+impl Room {
+    /// Takes more.
+    ///
+    /// # Errors
+    /// [`StoreError::NoRoom`].
+    pub fn take(&mut self, bytes: usize) -> Result<(), StoreError> {
+        self.bytes += bytes;
+        let taken = self.share.as_ref().map_or(0, Share::amount);
+        let Some((shares, tenant)) = &self.of.0 else { return Ok(()) };
+        if self.bytes <= taken.max(UNCOUNTED_BYTES) {
+            return Ok(());
+        }
+        let missing = self.bytes.next_multiple_of(STEP_BYTES) - taken;
+        let is_taken = match &mut self.share {
+            Some(share) => share.grow(missing),
+            None => {
+                self.share = shares.take(*tenant, missing);
+                self.share.is_some()
+            }
+        };
+        if is_taken { Ok(()) } else { Err(StoreError::NoRoom) }
+    }
+
+    /// Gives some back.
+    pub fn give_back(&mut self, bytes: usize) {
+        self.shrink_to(self.bytes.saturating_sub(bytes));
+    }
+
+    /// Gives back all but so much.
+    pub fn shrink_to(&mut self, bytes: usize) {
+        self.bytes = bytes.min(self.bytes);
+        if let Some(share) = &mut self.share {
+            let kept = self.bytes.next_multiple_of(STEP_BYTES);
+            share.shrink(share.amount().saturating_sub(kept));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn room_is_taken_in_steps_for_what_is_not_small() {
+        let shares = Shares::new(8 * STEP_BYTES);
+        let of = |tenant| RoomOf::tenant(shares.clone(), TenantId::from_bytes([tenant; 16]));
+        let taken = |room: &Room| room.share.as_ref().map_or(0, Share::amount);
+        let mut room = of(1).empty();
+        for (bytes, steps) in [(UNCOUNTED_BYTES, 0), (1, 2), (STEP_BYTES - 1, 2), (1, 3)] {
+            room.take(bytes).unwrap();
+            assert_eq!(taken(&room), steps * STEP_BYTES);
+        }
+        assert!(matches!(room.take(2 * STEP_BYTES), Err(StoreError::NoRoom)));
+        let mut other = of(2).empty();
+        other.take(2 * STEP_BYTES).unwrap();
+        room.give_back(4 * STEP_BYTES);
+        assert_eq!(taken(&room), STEP_BYTES);
+        drop((room, other));
+        assert!(of(3).empty().take(4 * STEP_BYTES).is_ok());
+        assert!(RoomOf::default().empty().take(usize::MAX).is_ok());
+    }
+}

@@ -1,0 +1,121 @@
+//! How active users and companies are (R37), and the latest of their activities: one row for each beside its record.
+
+use std::ops::RangeInclusive;
+
+use serde::{Deserialize, Serialize};
+use svctrack_core::{
+    schema::ResourceDef,
+    value::{ObjectId, TenantId, Timestamp, engagement::Engagement},
+};
+
+use super::{Bytes as _, Rows, WriteRows, codec, keys};
+use crate::StoreError;
+
+/// The row of a user or a company.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Row {
+    pub(crate) engagement: Engagement,
+    /// The latest of their activities, from which its history goes back.
+    pub(crate) latest: Option<ObjectId>,
+    /// How many of them there are since the last that is marked.
+    pub(crate) since_mark: u8,
+    /// How often it was written. It stands behind the row, where one of before there was a log has nothing: no member
+    /// can be added but behind it.
+    #[serde(skip)]
+    pub(crate) changes: u64,
+    /// An entry of the log: no later one has it.
+    #[serde(skip)]
+    pub(crate) entry: Option<u64>,
+    /// Whether the table has an older one, or none.
+    #[serde(skip)]
+    pub(crate) is_logged: bool,
+    /// Whether it was read from the log, and the table may have a later one.
+    #[serde(skip)]
+    pub(crate) is_unproven: bool,
+    /// The number of the transaction that has touched it last.
+    #[serde(skip)]
+    pub(crate) touched_in: u64,
+}
+
+impl Row {
+    /// The later one of two states of a row.
+    pub(crate) fn later<'r>(
+        logged: Option<&'r Self>,
+        stored: Option<&'r Self>,
+    ) -> Option<&'r Self> {
+        match (logged, stored) {
+            (Some(logged), Some(stored)) if stored.changes > logged.changes => Some(stored),
+            (logged, stored) => logged.or(stored),
+        }
+    }
+}
+
+/// Who a row is of.
+pub(crate) type Owner = (TenantId, u8, ObjectId);
+
+/// Rows in a snapshot or in a transaction.
+pub(crate) trait ReadRows {
+    /// What `read` makes of the row of a user or a company.
+    fn read<R>(&self, owner: Owner, read: impl FnOnce(&Row) -> R) -> Result<Option<R>, StoreError>;
+
+    /// The engagement of a user or a company.
+    fn engagement(
+        &self,
+        tenant: TenantId,
+        def: &ResourceDef,
+        id: ObjectId,
+    ) -> Result<Option<Engagement>, StoreError> {
+        self.read((tenant, def.code, id), |row| row.engagement.clone())
+    }
+
+    /// The latest activity of a user or a company.
+    fn latest_activity(&self, owner: Owner) -> Result<Option<ObjectId>, StoreError> {
+        Ok(self.read(owner, |row| row.latest)?.flatten())
+    }
+}
+
+/// Rows in a snapshot.
+pub(crate) trait ReadEngagement: ReadRows {
+    /// Who of a resource was last active between two times, both included; none where they are more than `max`.
+    fn active_between(
+        &self,
+        of: (TenantId, u8),
+        times: &RangeInclusive<Timestamp>,
+        max: usize,
+    ) -> Result<Option<Vec<ObjectId>>, StoreError>;
+}
+
+/// Rows in a transaction: each that it touches is read once and written once, however many events touch it.
+pub(crate) trait WriteEngagement: ReadRows {
+    /// Their table.
+    type Table: WriteRows;
+
+    /// The row of a user or a company, which is written with the others.
+    fn row(&mut self, owner: Owner) -> Result<&mut Row, StoreError>;
+
+    /// Removes the row of one who is erased.
+    fn remove(&mut self, owner: Owner) -> Result<(), StoreError>;
+
+    /// Removes the rows of a tenant that are not in the table alone.
+    fn forget_tenant(&mut self, tenant: TenantId);
+
+    /// The table, of which others may be at hand elsewhere.
+    fn table(&mut self) -> &mut Self::Table;
+}
+
+/// The stored bytes of a row.
+pub(crate) fn seal(key: &[u8], row: &Row) -> Result<Vec<u8>, StoreError> {
+    codec::seal_row(key, &(row, row.changes))
+}
+
+pub(crate) fn load(table: &impl Rows, owner: Owner) -> Result<Option<Row>, StoreError> {
+    let key = key_of(owner);
+    let Some(value) = table.get(key.as_slice())? else { return Ok(None) };
+    let (row, changes) = codec::unseal_row_with_more::<Row, u64>(&key, value.value())?;
+    Ok(Some(Row { changes, ..row }))
+}
+
+/// The key of somebody in the table.
+pub(crate) fn key_of((tenant, resource, id): Owner) -> Vec<u8> {
+    keys::record(tenant, resource, id)
+}

@@ -1,0 +1,12 @@
+//! What a store says of its rows as a whole: their version, and the names under which that and more stands in the
+//! table `meta`.
+
+/// Version of the rows: it stands in the table `meta`, and in backups. The next one is 3.
+pub(crate) const ROWS_FORMAT: u32 = 1;
+/// The versions of rows that are read; 2 is 1 as it was called before the first release.
+pub(crate) const READABLE_ROWS: [u32; 2] = [ROWS_FORMAT, 2];
+/// Names in the table `meta`.
+pub(crate) const META_FORMAT: &[u8] = b"format";
+pub(crate) const META_LAST_ID: &[u8] = b"last_id";
+pub(crate) const META_ORDERED: &[u8] = b"ordered";
+pub(crate) const META_TIMES: &[u8] = b"times";

@@ -1,0 +1,146 @@
+//! What is stored, byte for byte: ordered tables of keys and values, whichever engine holds them.
+//!
+//! An engine has tables ([`Rows`], [`WriteRows`]) and says how they are opened; which tables there are, what their keys
+//! look like and how a value is sealed is written here, once for all of them.
+
+pub(crate) mod archive;
+pub(crate) mod codec;
+pub(crate) mod engagement;
+pub(crate) mod keys;
+pub(crate) mod meta;
+mod table;
+
+use std::ops::RangeBounds;
+
+use serde::{Serialize, de::DeserializeOwned};
+
+use self::engagement::ReadEngagement;
+pub(crate) use self::table::*;
+use super::StoreError;
+
+/// The bytes of a key or of a value, for as long as the engine is asked to keep them.
+pub(crate) trait Bytes {
+    /// The bytes.
+    fn value(&self) -> &[u8];
+}
+
+/// A key and its value, or why they cannot be read.
+pub(crate) type Row<B> = Result<(B, B), StoreError>;
+
+/// An ordered table that is read.
+pub(crate) trait Rows {
+    /// Bytes in the table.
+    type Bytes<'r>: Bytes
+    where
+        Self: 'r;
+    /// Rows in the order of their keys.
+    type Range<'r>: DoubleEndedIterator<Item = Row<Self::Bytes<'r>>>
+    where
+        Self: 'r;
+
+    /// The value under a key, if there is one.
+    fn get(&self, key: &[u8]) -> Result<Option<Self::Bytes<'_>>, StoreError>;
+
+    /// The rows between two keys.
+    fn range<'k>(
+        &self,
+        keys: impl RangeBounds<&'k [u8]> + 'k,
+    ) -> Result<Self::Range<'_>, StoreError>;
+
+    /// How many rows there are.
+    fn len(&self) -> Result<u64, StoreError>;
+
+    /// All rows.
+    fn iter(&self) -> Result<Self::Range<'_>, StoreError> {
+        self.range(..)
+    }
+}
+
+/// Where the row under a key is read, without a copy.
+pub(crate) trait ReadRow {
+    /// What `read` makes of the row under a key, if there is one.
+    fn read<R>(&self, key: &[u8], read: impl FnOnce(&[u8]) -> R) -> Result<Option<R>, StoreError>;
+}
+
+/// What was stored at one moment.
+pub(crate) trait Snapshot: Sized + Sync {
+    /// A table.
+    type Table: Rows + ReadRow + Sync;
+    /// Engagement.
+    type Engagement: ReadEngagement + Sync;
+
+    /// One of the tables.
+    fn open(&self, table: Table) -> Result<Self::Table, StoreError>;
+
+    /// Engagement.
+    fn engagement(&self) -> Result<Self::Engagement, StoreError>;
+}
+
+/// An ordered table that is written.
+pub(crate) trait WriteRows: Rows {
+    /// Puts a value under a key; returns the one before.
+    fn insert(&mut self, key: &[u8], value: &[u8]) -> Result<Option<Self::Bytes<'_>>, StoreError>;
+
+    /// Removes the row under a key; returns its value.
+    fn remove(&mut self, key: &[u8]) -> Result<Option<Self::Bytes<'_>>, StoreError>;
+
+    /// Removes the rows between two keys.
+    fn remove_range<'k>(&mut self, keys: impl RangeBounds<&'k [u8]> + 'k)
+    -> Result<(), StoreError>;
+}
+
+/// A table to which transactions add rows by the thousand, most of them behind all of their kind. An engine may gather
+/// those of a transaction, so that only what is asked for here sees them.
+pub(crate) trait AppendRows: ReadRow {
+    /// The table, with all rows in it.
+    type Table: WriteRows;
+
+    /// Adds a row under a key that has none.
+    fn add(&mut self, key: Vec<u8>, value: Vec<u8>) -> Result<(), StoreError>;
+
+    /// Puts a row under a key that may have one.
+    fn put(&mut self, key: &[u8], value: Vec<u8>) -> Result<(), StoreError>;
+
+    /// Removes the row under a key; says whether there was one.
+    fn remove(&mut self, key: &[u8]) -> Result<bool, StoreError>;
+
+    /// What `read` makes of key and value of the last row from one key on and before another, if there is one.
+    fn last<R>(
+        &self,
+        first: &[u8],
+        end: &[u8],
+        read: impl FnOnce(&[u8], &[u8]) -> R,
+    ) -> Result<Option<R>, StoreError>;
+
+    /// The table, with all rows in it.
+    fn written(&mut self) -> Result<&mut Self::Table, StoreError>;
+}
+
+/// The row under a key, if there is one.
+pub(crate) fn get_row<T: DeserializeOwned>(
+    table: &impl Rows,
+    key: &[u8],
+) -> Result<Option<T>, StoreError> {
+    let row = table.get(key)?;
+    row.map(|row| codec::unseal_row(key, row.value())).transpose()
+}
+
+/// The first row from one key to another, if there is one.
+pub(crate) fn first_row<T: DeserializeOwned>(
+    table: &impl Rows,
+    (first, last): (Vec<u8>, Vec<u8>),
+) -> Result<Option<T>, StoreError> {
+    let row = table.range(first.as_slice()..=last.as_slice())?.next().transpose()?;
+    row.map(|(key, value)| codec::unseal_row(key.value(), value.value())).transpose()
+}
+
+/// Puts a row under a key.
+pub(crate) fn put_row<T: Serialize>(
+    table: &mut impl WriteRows,
+    key: &[u8],
+    row: &T,
+) -> Result<(), StoreError> {
+    let value = codec::seal_row(key, row)?;
+    table.insert(key, value.as_slice())?;
+    Ok(())
+}

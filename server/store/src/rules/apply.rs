@@ -1,0 +1,189 @@
+//! Carries out what was planned, in the writer's transaction: records, their index entries, the logs,
+//! and a row of the change log for every record that changes.
+
+use svctrack_core::{
+    plan::{Appended, Basis, Change, version_of},
+    resources::{end_user::END_USER, settings::SETTINGS},
+    schema::{Entry, ResourceDef},
+    tracking::{intake::wait_for_creation, report},
+    value::{Document, ObjectId, TenantId, Timestamp},
+};
+
+use super::{
+    engagement, history, messages, new_users, parked,
+    pending::Pending,
+    tables::{Tables, Transaction},
+};
+use crate::{
+    Actor, StoreError,
+    rows::{
+        AppendRows as _, WriteRows as _,
+        codec::{self, ChangeKind, ChangeRow},
+        keys,
+    },
+};
+
+/// Carries out the changes of one command.
+pub(crate) fn apply(
+    tables: &mut Tables<impl Transaction>,
+    pending: &mut Pending,
+    actor: &Actor,
+    now: Timestamp,
+    changes: &[Change],
+) -> Result<(), StoreError> {
+    let tenant = actor.tenant.id();
+    let mut applier = Applier { tables, pending, actor, tenant, now };
+    for change in changes {
+        match change {
+            Change::Put { def, id, basis, document, added, removed } => {
+                applier.entries(def, *id, removed, added)?;
+                applier.put(def, *id, *basis, document)?;
+            }
+            Change::Delete { def, id, basis, removed } => {
+                applier.entries(def, *id, removed, &[])?;
+                applier.delete(def, *id, *basis)?;
+            }
+            Change::Append(appended) => applier.append(appended)?,
+        }
+    }
+    Ok(())
+}
+
+struct Applier<'a, T: Transaction> {
+    tables: &'a mut Tables<T>,
+    pending: &'a mut Pending,
+    actor: &'a Actor,
+    tenant: TenantId,
+    now: Timestamp,
+}
+
+impl<T: Transaction> Applier<'_, T> {
+    fn put(
+        &mut self,
+        def: &ResourceDef,
+        id: ObjectId,
+        basis: Basis,
+        document: &Document,
+    ) -> Result<(), StoreError> {
+        let key = keys::record(self.tenant, def.code, id);
+        let value = codec::seal_record(&key, document);
+        match basis {
+            Basis::Absent => self.tables.records.add(key, value)?,
+            Basis::Version(_) => self.tables.records.put(&key, value)?,
+        }
+        self.tables.known.forget_record(self.tenant, def, id);
+        if let Some(finding) = report::ticket_without_company(def, document, self.now) {
+            self.pending.find(self.tenant, finding);
+        }
+        let kind = match basis {
+            Basis::Absent => ChangeKind::Created,
+            Basis::Version(_) => ChangeKind::Updated,
+        };
+        self.log_change(def, id, kind, version_of(document))
+    }
+
+    fn delete(&mut self, def: &ResourceDef, id: ObjectId, basis: Basis) -> Result<(), StoreError> {
+        let key = keys::record(self.tenant, def.code, id);
+        self.tables.records.remove(&key)?;
+        self.tables.known.forget_record(self.tenant, def, id);
+        let version = match basis {
+            Basis::Absent => 0,
+            Basis::Version(version) => version,
+        };
+        self.log_change(def, id, ChangeKind::Deleted, version)
+    }
+
+    /// Takes index entries away and adds others.
+    fn entries(
+        &mut self,
+        def: &ResourceDef,
+        id: ObjectId,
+        removed: &[Entry],
+        added: &[Entry],
+    ) -> Result<(), StoreError> {
+        for entry in removed {
+            if entry.unique {
+                let key = self.unique_key(def, entry);
+                self.tables.unique.remove(key.as_slice())?;
+                self.tables.known.forget_holder(&key);
+            } else {
+                self.tables.index.remove(self.index_key(def, entry, id).as_slice())?;
+            }
+        }
+        for entry in added {
+            if entry.unique {
+                let key = self.unique_key(def, entry);
+                let holder = codec::seal(&key, id.as_bytes());
+                self.tables.unique.insert(key.as_slice(), holder.as_slice())?;
+                self.tables.known.forget_holder(&key);
+            } else {
+                let key = self.index_key(def, entry, id);
+                self.tables.index.insert(key.as_slice(), [].as_slice())?;
+            }
+        }
+        if *def == SETTINGS {
+            parked::mark(self.tables, self.pending, self.actor, &wait_for_creation())?;
+        }
+        if *def == END_USER {
+            engagement::follow(self.tables, self.pending, self.tenant, id, removed, added)?;
+        }
+        parked::wake(self.tables, self.pending, self.actor, def, added)?;
+        parked::wake(self.tables, self.pending, self.actor, def, removed)
+    }
+
+    fn unique_key(&self, def: &ResourceDef, entry: &Entry) -> Vec<u8> {
+        keys::unique(self.tenant, def.code, entry.row, &entry.key)
+    }
+
+    fn index_key(&self, def: &ResourceDef, entry: &Entry, id: ObjectId) -> Vec<u8> {
+        keys::index(self.tenant, def.code, entry.row, &entry.key, id)
+    }
+
+    fn append(&mut self, appended: &Appended) -> Result<(), StoreError> {
+        let (tables, tenant) = (&mut *self.tables, self.tenant);
+        match appended {
+            Appended::Activity(activity) => history::append(tables, self.pending, tenant, activity),
+            Appended::Parked(event) => parked::park(tables, self.pending, tenant, event),
+            Appended::Engaged(engaged) => engagement::add(tables, tenant, engaged),
+            Appended::Finding(finding) => {
+                self.pending.find(tenant, (**finding).clone());
+                Ok(())
+            }
+            Appended::Message(id, received_at, route) => {
+                messages::remember(tables, self.pending, tenant, id, *received_at, *route)
+            }
+            Appended::NewEndUser(at) => new_users::add(tables, tenant, *at),
+        }
+    }
+
+    fn log_change(
+        &mut self,
+        def: &ResourceDef,
+        id: ObjectId,
+        kind: ChangeKind,
+        version: i64,
+    ) -> Result<(), StoreError> {
+        let (sequence, latest) = match self.pending.sequences.get(&self.tenant) {
+            Some(next) => *next,
+            None => self.end_of_log()?,
+        };
+        let at = latest.max(self.now);
+        let token = self.actor.token.clone();
+        let row = ChangeRow { resource: def.code, id, kind, version, at, token };
+        let key = keys::change(self.tenant, sequence);
+        let value = codec::seal_row(&key, &row)?;
+        self.tables.changes.add(key, value)?;
+        self.pending.sequences.insert(self.tenant, (sequence + 1, at));
+        Ok(())
+    }
+
+    /// The next number of the change log, and the time of its latest row.
+    fn end_of_log(&self) -> Result<(u64, Timestamp), StoreError> {
+        let (first, end) = (keys::change(self.tenant, 0), keys::change(self.tenant, u64::MAX));
+        let latest = self.tables.changes.last(&first, &end, |key, row| {
+            let row: ChangeRow = codec::unseal_row(key, row)?;
+            Ok((keys::sequence_at_end(key).unwrap_or(0) + 1, row.at))
+        })?;
+        latest.unwrap_or(Ok((1, Timestamp::MIN)))
+    }
+}

@@ -1,0 +1,383 @@
+//! From a command to its changes and its reply, in the middle of the writer's transaction.
+
+use svctrack_core::{
+    plan::{
+        self, Appended, Change, Ctx, ParkedEvent, Planned,
+        upsert::{self, Access, Item, Outcome, Summary},
+        version_of,
+    },
+    schema::{Handling, Lookup, ReadCtx, ResourceDef},
+    tracking::{
+        group,
+        intake::{self, Incoming},
+        report::{parked_refused, refused_ticket},
+    },
+    value::{Document, ObjectId, RecordRef},
+};
+
+use super::{
+    apply::apply,
+    erasure, idempotency, messages, parked,
+    pending::Pending,
+    report, retention, suppressed,
+    tables::{Tables, Transaction},
+    tenant_deletion, tenants,
+    view::View,
+};
+use crate::{
+    Actor, Answer, Command, ParkedToday, Precondition, Reply, StoreError, Tenant, Tracking, Upserts,
+};
+
+/// Most rows of a kind that go in one command for their age: others wait a few milliseconds for it.
+pub(crate) const MAX_SWEPT: usize = 250;
+
+/// What a command will do.
+struct Plan {
+    changes: Vec<Change>,
+    after: After,
+}
+
+/// What its reply is, once the changes are made.
+enum After {
+    Record(&'static ResourceDef, ObjectId, Document, Vec<String>),
+    Deleted(&'static ResourceDef, Option<(ObjectId, Document)>),
+}
+
+/// Plans a command that makes its changes all at once.
+fn plan(command: &Command, lookup: &dyn Lookup, ctx: &mut Ctx) -> Result<Plan, StoreError> {
+    match command {
+        Command::Create { def, body } => {
+            let planned = plan::create(def, body.patch.clone(), lookup, ctx)?;
+            let ignored = plan::ignored(def, body, None, &planned, lookup, ctx.now)?;
+            Ok(record(def, planned, ignored))
+        }
+        Command::Update { def, reference, body, precondition } => {
+            let id = lookup.locate(def, reference)?.ok_or(StoreError::NotFound)?;
+            check_precondition(def, id, precondition, lookup)?;
+            let before = if body.fixed.is_empty() { None } else { lookup.record(def, id)? };
+            let planned = plan::update(def, id, body.patch.clone(), lookup, ctx)?;
+            let ignored = plan::ignored(def, body, before.as_ref(), &planned, lookup, ctx.now)?;
+            Ok(record(def, planned, ignored))
+        }
+        Command::Delete { def, reference, precondition } => {
+            delete(def, reference, precondition, lookup)
+        }
+        _ => Err(StoreError::Internal("this command is not planned all at once".to_owned())),
+    }
+}
+
+/// Carries out a command in the middle of the writer's transaction. What goes wrong before anything is
+/// changed is its outcome; an error means that the transaction cannot stand.
+pub(crate) fn carry_out(
+    actor: &Actor,
+    command: &Command,
+    tables: &mut Tables<impl Transaction>,
+    pending: &mut Pending,
+    ctx: &mut Ctx,
+) -> Result<Result<Reply, StoreError>, StoreError> {
+    if let Some(outcome) = without_tenant(actor, command, tables)? {
+        return Ok(outcome);
+    }
+    match command {
+        Command::Upsert { def, items, access, handling } => {
+            let bulk = Bulk { def, items, access: *access, handling: *handling };
+            let (outcomes, ignored) = upsert(actor, &bulk, tables, pending, ctx)?;
+            return Ok(Ok(upserted(def, outcomes, ignored)));
+        }
+        Command::Import(Upserts { def, items, access }) => {
+            let bulk = Bulk { def, items, access: *access, handling: Handling::Lenient };
+            let (outcomes, _) = upsert(actor, &bulk, tables, pending, ctx)?;
+            return Ok(Ok(Reply::Imported(outcomes)));
+        }
+        Command::Idempotent { key, command } => {
+            return idempotency::carry_out(actor, key, command, tables, pending, ctx);
+        }
+        Command::AddTenant { tenant, token } => {
+            return tenants::add_tenant(actor, tenant, token, tables, pending, ctx);
+        }
+        Command::ChangeTenant { id, change } => return tenants::change(tables, *id, change),
+        Command::DeleteTenant(id) => {
+            let marked = tenant_deletion::begin(tables, *id)?;
+            return Ok(marked.map(|tenant| Reply::Tenant(Box::new(tenant))));
+        }
+        Command::ContinueDeletion => {
+            let more = tenant_deletion::go_on(tables, actor.tenant.id())?;
+            return Ok(Ok(Reply::DeletionContinued(more)));
+        }
+        Command::AddToken { token, user } => {
+            return tenants::add_token(actor, token, user.as_ref(), tables, pending, ctx);
+        }
+        Command::RotateToken { id, successor, old_until } => {
+            return tenants::rotate_token(actor, tables, id, successor, *old_until);
+        }
+        Command::RevokeToken { id, with } => {
+            let revoked = tenants::revoke_token(tables, actor.tenant.id(), id, *with)?;
+            return Ok(Ok(Reply::TokensRevoked(revoked)));
+        }
+        Command::Track(tracking) => {
+            return track(actor, tracking, tables, pending, ctx);
+        }
+        Command::Replay => {
+            let gone_on = parked::replay(tables, pending, actor, ctx)?;
+            return Ok(Ok(Reply::Replayed(gone_on)));
+        }
+        Command::ReplayEntry(id) => {
+            return replay_entry(actor, *id, tables, pending, ctx);
+        }
+        Command::DeleteEntry(id) => {
+            let there = report::remove(tables, pending, actor.tenant.id(), *id)?;
+            return Ok(Ok(Reply::EntryDeleted(there)));
+        }
+        Command::Erase { reference, precondition } => {
+            return erasure::begin(actor, reference, precondition, tables, pending, ctx);
+        }
+        Command::ContinueErasure(id) => {
+            let more = erasure::go_on(actor, *id, tables, pending, ctx)?;
+            return Ok(Ok(Reply::ErasureStep(more)));
+        }
+        Command::Unsuppress(keys) => {
+            let mut let_in = 0;
+            for (row, key) in keys {
+                let_in += usize::from(suppressed::let_in(tables, actor.tenant.id(), row, key)?);
+            }
+            return Ok(Ok(Reply::Unsuppressed(let_in)));
+        }
+        Command::Sweep => return sweep(actor, tables, pending, ctx).map(Ok),
+        _ => {}
+    }
+    let lookup = View::in_transaction(actor.tenant.id(), tables);
+    let planned = plan(command, &lookup, ctx).and_then(|plan| {
+        let reply = reply(plan.after, &ReadCtx::new(ctx.now, &lookup))?;
+        Ok((plan.changes, reply))
+    });
+    match planned {
+        Ok((changes, reply)) => {
+            apply(tables, pending, actor, ctx.now, &changes)?;
+            Ok(Ok(reply))
+        }
+        Err(error) if error.is_of_the_file() => Err(error),
+        Err(error) => Ok(Err(error)),
+    }
+}
+
+/// What a command comes to whose tenant has been deleted since it was sent: nothing may be added to it.
+fn without_tenant(
+    actor: &Actor,
+    command: &Command,
+    tables: &Tables<impl Transaction>,
+) -> Result<Option<Result<Reply, StoreError>>, StoreError> {
+    let id = actor.tenant.id();
+    let served = || tenants::is_served(&tables.tenants, id);
+    if actor.tenant == Tenant::OPERATOR || tables.known.is_served(id, served)? {
+        return Ok(None);
+    }
+    Ok(match command {
+        Command::ContinueDeletion => None,
+        Command::Replay => Some(Ok(Reply::Replayed(0))),
+        Command::Sweep => Some(Ok(Reply::Swept(false))),
+        _ => Some(Err(StoreError::TenantNotFound)),
+    })
+}
+
+/// Many bodies of a resource.
+struct Bulk<'c> {
+    def: &'static ResourceDef,
+    items: &'c [Item],
+    access: Access,
+    handling: Handling,
+}
+
+/// Each item sees what the ones before it did (R17).
+fn upsert(
+    actor: &Actor,
+    bulk: &Bulk<'_>,
+    tables: &mut Tables<impl Transaction>,
+    pending: &mut Pending,
+    ctx: &mut Ctx,
+) -> Result<(Vec<Outcome>, Vec<String>), StoreError> {
+    let tenant = actor.tenant.id();
+    let &Bulk { def, items, access, handling } = bulk;
+    let (mut outcomes, mut ignored) = (Vec::with_capacity(items.len()), Vec::new());
+    for (index, item) in items.iter().enumerate() {
+        let lookup = View::in_transaction(tenant, tables);
+        let upserted = upsert::upsert(def, index, item, access, handling, &lookup, ctx)?;
+        apply(tables, pending, actor, ctx.now, &upserted.changes)?;
+        if let (true, Outcome::Failed(_, element)) = (def.answers_counts_alone, &upserted.outcome) {
+            pending.find(tenant, refused_ticket(element, ctx.now));
+        }
+        ignored.extend(upserted.ignored);
+        outcomes.push(upserted.outcome);
+    }
+    Ok((outcomes, ignored))
+}
+
+/// The reply of a bulk upsert.
+fn upserted(def: &ResourceDef, outcomes: Vec<Outcome>, ignored: Vec<String>) -> Reply {
+    let mut summary = Summary::default();
+    outcomes.into_iter().for_each(|outcome| summary.add(outcome));
+    summary.ignore(ignored);
+    Reply::Upserted {
+        text: summary.answer(def).to_text(),
+        errors: summary.errors(),
+        ignored: summary.ignored().to_vec(),
+    }
+}
+
+/// Each event sees what the ones before it did. One that came alone and may not wait is refused; of a part of a body it is
+/// said which are.
+fn track(
+    actor: &Actor,
+    tracking: &Tracking,
+    tables: &mut Tables<impl Transaction>,
+    pending: &mut Pending,
+    ctx: &mut Ctx,
+) -> Result<Result<Reply, StoreError>, StoreError> {
+    let tenant = actor.tenant.id();
+    let settings = View::in_transaction(tenant, tables).tracking_settings()?;
+    let Tracking { events, findings, received_at, route, sender, .. } = tracking;
+    let (mut parked, mut refused) = (Vec::new(), Vec::new());
+    for (index, event) in events.iter().enumerate() {
+        let incoming = Incoming { event, received_at: *received_at, route: *route, settings };
+        let company = group::plan(&incoming, &View::in_transaction(tenant, tables), ctx)?;
+        apply(tables, pending, actor, ctx.now, &company)?;
+        let lookup = View::in_transaction(tenant, tables);
+        let mut changes = intake::plan(&incoming, &lookup, ctx)?;
+        if let Some(event) = parked_in(&changes) {
+            if parked::has_room(tables, pending, tenant, sender.as_ref(), event)? {
+                note_parked(&event.code, &mut parked);
+                sender.iter().for_each(ParkedToday::add);
+            } else {
+                changes.retain(|change| matches!(change, Change::Append(Appended::Finding(_))));
+                pending.find(tenant, parked_refused(*route, *received_at));
+                refused.push(index);
+            }
+        }
+        apply(tables, pending, actor, ctx.now, &changes)?;
+    }
+    findings.iter().for_each(|finding| pending.find(tenant, finding.clone()));
+    if !tracking.is_part && !refused.is_empty() {
+        return Ok(Err(StoreError::ParkedFull));
+    }
+    Ok(Ok(Reply::Tracked { parked, refused }))
+}
+
+/// The event that is to wait, where it has to.
+fn parked_in(changes: &[Change]) -> Option<&ParkedEvent> {
+    changes.iter().find_map(|change| match change {
+        Change::Append(Appended::Parked(event)) => Some(&**event),
+        _ => None,
+    })
+}
+
+/// Notes why an event waits.
+fn note_parked(code: &str, parked: &mut Vec<String>) {
+    if !parked.iter().any(|known| known == code) {
+        parked.push(code.to_owned());
+    }
+}
+
+/// Lets events go on that wait behind an entry of the report; more than one command takes go on after it.
+fn replay_entry(
+    actor: &Actor,
+    id: ObjectId,
+    tables: &mut Tables<impl Transaction>,
+    pending: &mut Pending,
+    ctx: &mut Ctx,
+) -> Result<Result<Reply, StoreError>, StoreError> {
+    let Some(entry) = report::load(tables, actor.tenant.id(), id)? else {
+        return Ok(Err(StoreError::NotFound));
+    };
+    parked::mark(tables, pending, actor, &parked::behind(&entry))?;
+    let gone_on = parked::replay(tables, pending, actor, ctx)?;
+    Ok(Ok(Reply::Replayed(gone_on)))
+}
+
+/// Removes what has been kept for its time, a limited number of rows.
+fn sweep(
+    actor: &Actor,
+    tables: &mut Tables<impl Transaction>,
+    pending: &mut Pending,
+    ctx: &mut Ctx,
+) -> Result<Reply, StoreError> {
+    let tenant = actor.tenant.id();
+    let more_messages = messages::sweep(tables, pending, tenant)?;
+    let more_parked = parked::sweep(tables, pending, tenant, ctx)?;
+    let more_to_erase = erasure::sweep(actor, tables, pending, ctx)?;
+    let more_old = retention::sweep(tables, tenant, ctx.settled)?;
+    let more = more_messages || more_parked || more_to_erase || more_old;
+    if !more {
+        // It is looked through whole, so only in the last of many commands.
+        report::sweep(tables, pending, tenant, ctx.settled)?;
+        tenants::mark_users(actor, tables, pending, ctx)?;
+    }
+    Ok(Reply::Swept(more))
+}
+
+fn record(def: &'static ResourceDef, planned: Planned, ignored: Vec<String>) -> Plan {
+    let Planned { changes, id, document } = planned;
+    Plan { changes, after: After::Record(def, id, document, ignored) }
+}
+
+/// Refuses a write that is meant for another version (R16).
+pub(crate) fn check_precondition(
+    def: &ResourceDef,
+    id: ObjectId,
+    precondition: &Precondition,
+    lookup: &dyn Lookup,
+) -> Result<(), StoreError> {
+    let Precondition::OneOf(versions) = precondition else { return Ok(()) };
+    let stored = lookup.record(def, id)?.ok_or(StoreError::NotFound)?;
+    if versions.contains(&(id, version_of(&stored))) { Ok(()) } else { Err(StoreError::Changed) }
+}
+
+/// Deleting what is not there is no error (R15).
+fn delete(
+    def: &'static ResourceDef,
+    reference: &RecordRef,
+    precondition: &Precondition,
+    lookup: &dyn Lookup,
+) -> Result<Plan, StoreError> {
+    let nothing = Plan { changes: Vec::new(), after: After::Deleted(def, None) };
+    let Some(id) = lookup.locate(def, reference)? else {
+        return Ok(nothing);
+    };
+    let Some(stored) = lookup.record(def, id)? else {
+        return Ok(nothing);
+    };
+    check_precondition(def, id, precondition, lookup)?;
+    let changes = plan::delete(def, id, lookup)?;
+    Ok(Plan { changes, after: After::Deleted(def, Some((id, stored))) })
+}
+
+/// The reply; it shows the record as it will be, and other records as they are.
+fn reply(after: After, ctx: &ReadCtx<'_>) -> Result<Reply, StoreError> {
+    Ok(match after {
+        After::Record(def, id, document, ignored) => {
+            Reply::Record(Answer { ignored, ..answer(def, id, &document, ctx)? })
+        }
+        After::Deleted(def, stored) => Reply::Deleted(match stored {
+            Some((id, stored)) => Some(answer(def, id, &stored, ctx)?),
+            None => None,
+        }),
+    })
+}
+
+/// A stored record as an answer shows it.
+pub(crate) fn answer(
+    def: &ResourceDef,
+    id: ObjectId,
+    stored: &Document,
+    ctx: &ReadCtx<'_>,
+) -> Result<Answer, StoreError> {
+    let answer = plan::answer(def, stored, ctx)?;
+    let mut computed = None;
+    for row in def.rows.iter().filter(|row| row.computed_at_read().is_some()) {
+        let value = answer.get(row.name).map(|value| value.text()).unwrap_or_default();
+        let hasher: &mut crc32fast::Hasher = computed.get_or_insert_default();
+        hasher.update(value.as_bytes());
+        hasher.update(&[0]);
+    }
+    let computed = computed.map(crc32fast::Hasher::finalize);
+    let (version, text) = (version_of(stored), answer.to_text());
+    Ok(Answer { id, version, computed, text, ignored: Vec::new() })
+}

@@ -1,0 +1,98 @@
+//! What is counted of a tenant, so that a limit is held without a scan.
+
+use std::{collections::BTreeMap, fmt};
+
+use svctrack_core::value::TenantId;
+
+use super::tables::{Tables, Transaction};
+use crate::{
+    StoreError,
+    rows::{Bytes as _, Rows as _, WriteRows as _, codec, keys},
+};
+
+/// Rows that are counted, or their bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Counter {
+    /// Ids of events in a window of time.
+    Messages(u16),
+    /// Answers that are kept for those who ask again.
+    Once,
+    /// Those of them that are of events.
+    OnceEvents,
+    /// Bytes of all these.
+    OnceBytes,
+    /// Events that wait.
+    Parked,
+    /// Bytes of these.
+    ParkedBytes,
+    /// Entries of the report.
+    Reported,
+    /// Those of members that nobody reads.
+    UnknownMembers,
+}
+
+impl fmt::Display for Counter {
+    /// The name in its key.
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Messages(window) => write!(to, "messages {window}"),
+            Self::Once => to.write_str("once"),
+            Self::OnceEvents => to.write_str("once events"),
+            Self::OnceBytes => to.write_str("once bytes"),
+            Self::Parked => to.write_str("parked"),
+            Self::ParkedBytes => to.write_str("parked bytes"),
+            Self::Reported => to.write_str("reported"),
+            Self::UnknownMembers => to.write_str("unknown members"),
+        }
+    }
+}
+
+impl Counter {
+    /// Key of a tenant's counter.
+    pub(crate) fn key(self, tenant: TenantId) -> Vec<u8> {
+        keys::counter(tenant, &self.to_string())
+    }
+}
+
+/// Where the counters stand that a transaction moves: each is read once and written once.
+#[derive(Default)]
+pub(crate) struct Counters(BTreeMap<(TenantId, Counter), u64>);
+
+impl Counters {
+    /// Moves a counter and returns where it stands.
+    pub(crate) fn add(
+        &mut self,
+        tables: &Tables<impl Transaction>,
+        tenant: TenantId,
+        counter: Counter,
+        by: i64,
+    ) -> Result<u64, StoreError> {
+        let before = match self.0.get(&(tenant, counter)) {
+            Some(known) => *known,
+            None => load(tables, &counter.key(tenant))?,
+        };
+        let count = before.saturating_add_signed(by);
+        self.0.insert((tenant, counter), count);
+        Ok(count)
+    }
+
+    /// Writes them. One that counts nothing has no row.
+    pub(crate) fn flush(self, tables: &mut Tables<impl Transaction>) -> Result<(), StoreError> {
+        for ((tenant, counter), count) in self.0 {
+            let key = counter.key(tenant);
+            if count == 0 {
+                tables.counters.remove(key.as_slice())?;
+                continue;
+            }
+            let value = codec::seal(&key, &count.to_be_bytes());
+            tables.counters.insert(key.as_slice(), value.as_slice())?;
+        }
+        Ok(())
+    }
+}
+
+fn load(tables: &Tables<impl Transaction>, key: &[u8]) -> Result<u64, StoreError> {
+    let count = tables.counters.get(key)?;
+    let count = count.map(|count| codec::unseal_exact(key, count.value())).transpose()?;
+    Ok(count.map_or(0, u64::from_be_bytes))
+}

@@ -1,0 +1,111 @@
+//! How active users and companies are (R37): what an event, or a user who changes their company, changes of it.
+
+use svctrack_core::{
+    resources::{
+        company::COMPANY,
+        end_user::{self, END_USER},
+    },
+    schema::{Entry, Lookup as _},
+    value::{
+        ObjectId, TenantId,
+        engagement::{Engaged, Engagement},
+    },
+};
+
+use super::{
+    pending::Pending,
+    tables::{Tables, Transaction},
+    view::View,
+};
+use crate::{
+    StoreError,
+    rows::engagement::{Owner, ReadRows as _, WriteEngagement as _},
+};
+
+/// How many users of a company are asked first when they were last active.
+const ASKED_FIRST: usize = 16;
+
+/// Adds an event to its user and their company.
+pub(crate) fn add(
+    tables: &mut Tables<impl Transaction>,
+    tenant: TenantId,
+    engaged: &Engaged,
+) -> Result<(), StoreError> {
+    let user = (tenant, END_USER.code, engaged.end_user_id);
+    let company = engaged.company_id.map(|id| (tenant, COMPANY.code, id));
+    for owner in [Some(user), company].into_iter().flatten() {
+        tables.engagement.row(owner)?.engagement.add(engaged);
+    }
+    Ok(())
+}
+
+/// Moves the engagement of a user along when they change their company, or are deleted.
+pub(crate) fn follow(
+    tables: &mut Tables<impl Transaction>,
+    pending: &mut Pending,
+    tenant: TenantId,
+    user: ObjectId,
+    removed: &[Entry],
+    added: &[Entry],
+) -> Result<(), StoreError> {
+    let (left, joined) = (company_in(removed), company_in(added));
+    if left.is_none() && joined.is_none() {
+        return Ok(());
+    }
+    let of_user = tables.engagement.row((tenant, END_USER.code, user))?.engagement.clone();
+    if of_user == Engagement::default() {
+        return Ok(());
+    }
+    if let Some(company) = left {
+        let row = tables.engagement.row((tenant, COMPANY.code, company))?;
+        // Only who was active last, or at the same time, can take that along.
+        let was_last = of_user.last_active() >= row.engagement.last_active();
+        row.engagement.leave(&of_user);
+        pending.lost_the_last.extend(was_last.then_some((tenant, COMPANY.code, company)));
+    }
+    if let Some(company) = joined {
+        tables.engagement.row((tenant, COMPANY.code, company))?.engagement.join(&of_user);
+    }
+    Ok(())
+}
+
+fn company_in(entries: &[Entry]) -> Option<ObjectId> {
+    let entry = entries.iter().find(|entry| entry.row == end_user::COMPANY_ID.name)?;
+    ObjectId::parse(&entry.key)
+}
+
+/// Says when companies that a user has left were last active.
+pub(crate) fn settle(
+    tables: &mut Tables<impl Transaction>,
+    mut lost: Vec<Owner>,
+) -> Result<(), StoreError> {
+    // Once for all who leave in this transaction.
+    lost.sort_unstable();
+    lost.dedup();
+    lost.into_iter().try_for_each(|owner| ask_users(tables, owner))
+}
+
+/// Asks the users of a company when they were last active; none was later than its row says, so that
+/// the first few are asked first: in a company of many, several were active at the same time.
+fn ask_users(tables: &mut Tables<impl Transaction>, owner: Owner) -> Result<(), StoreError> {
+    let (tenant, _, company) = owner;
+    let latest = tables.engagement.row(owner)?.engagement.last_active();
+    let row = end_user::COMPANY_ID.name;
+    let mut last_active = None;
+    for limit in [ASKED_FIRST, usize::MAX] {
+        let view = View::in_transaction(tenant, tables);
+        let users = view.holders(&END_USER, row, &company.to_string(), limit)?;
+        for user in &users {
+            let of_user = tables.engagement.engagement(tenant, &END_USER, *user)?;
+            last_active = last_active.max(of_user.and_then(|known| known.last_active()));
+            if last_active == latest {
+                return Ok(());
+            }
+        }
+        if users.len() < limit {
+            break;
+        }
+    }
+    tables.engagement.row(owner)?.engagement.set_last_active(last_active);
+    Ok(())
+}

@@ -1,0 +1,228 @@
+//! Erasing a person. The first command takes their record away, keeps their keys out and leaves a mark, all
+//! in its own transaction; the others remove what else is kept of them, a limited number of rows each, and
+//! the mark goes with the last of it.
+//!
+//! Whoever asked goes on until then, and the sweep of every round, the first of which follows a start: so
+//! nothing is left, whatever crashes. What comes in meanwhile is kept out by the keys.
+
+use serde::{Deserialize, Serialize};
+use svctrack_core::{
+    plan::{self, Ctx, Person},
+    resources::end_user::END_USER,
+    schema::Lookup as _,
+    value::{ObjectId, RecordRef, TenantId},
+};
+
+use super::{
+    apply::apply,
+    command::check_precondition,
+    history, idempotency, parked,
+    pending::Pending,
+    person::{behind, tickets_behind, tickets_of},
+    report, suppressed,
+    tables::{Tables, Transaction},
+    view::View,
+};
+use crate::{
+    Actor, Precondition, Reply, StoreError,
+    rows::{
+        AppendRows as _, Bytes as _, Rows as _, WriteRows as _, engagement::ReadRows, get_row,
+        keys, put_row,
+    },
+};
+
+/// How many activities one command removes: others wait no longer than for a bulk call.
+const MAX_ACTIVITIES_PER_COMMAND: usize = 1_000;
+/// Most parked events that one command removes.
+const MAX_PARKED_PER_COMMAND: usize = 500;
+
+/// The mark on a person who is being erased.
+#[derive(Debug, Serialize, Deserialize)]
+struct Erasure {
+    person: Person,
+    step: Step,
+}
+
+/// What is removed next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+enum Step {
+    Activities,
+    /// Of tickets behind this one.
+    Tickets(ObjectId),
+    Parked,
+    Report,
+    /// Answers behind this one.
+    Answers(ObjectId),
+}
+
+/// Takes the record away, keeps the person out and leaves the mark. Of one whose record is gone already,
+/// what was left is erased.
+pub(crate) fn begin(
+    actor: &Actor,
+    reference: &RecordRef,
+    precondition: &Precondition,
+    tables: &mut Tables<impl Transaction>,
+    pending: &mut Pending,
+    ctx: &mut Ctx,
+) -> Result<Result<Reply, StoreError>, StoreError> {
+    let tenant = actor.tenant.id();
+    let view = View::in_transaction(tenant, tables);
+    let id = match reference {
+        RecordRef::Id(id) => Some(*id),
+        key => view.locate(&END_USER, key)?,
+    };
+    let Some(id) = id else { return Ok(Ok(Reply::Erasing(None))) };
+    let Some(stored) = view.record(&END_USER, id)? else {
+        return begin_without_record(tables, tenant, id).map(Ok);
+    };
+    let planned = check_precondition(&END_USER, id, precondition, &view)
+        .and_then(|()| Ok(plan::delete(&END_USER, id, &view)?));
+    let changes = match planned {
+        Ok(changes) => changes,
+        Err(error) if error.is_of_the_file() => return Err(error),
+        Err(error) => return Ok(Err(error)),
+    };
+    let person = Person::of(id, &stored);
+    for (row, key) in &person.keys {
+        suppressed::keep_out(tables, tenant, row, key, ctx.now)?;
+    }
+    put(tables, tenant, &Erasure { person, step: Step::Activities })?;
+    apply(tables, pending, actor, ctx.now, &changes)?;
+    Ok(Ok(Reply::Erasing(Some(id))))
+}
+
+fn begin_without_record(
+    tables: &mut Tables<impl Transaction>,
+    tenant: TenantId,
+    id: ObjectId,
+) -> Result<Reply, StoreError> {
+    if load(tables, tenant, id)?.is_some() {
+        return Ok(Reply::Erasing(Some(id)));
+    }
+    if tables.engagement.read((tenant, END_USER.code, id), |_| ())?.is_none() {
+        return Ok(Reply::Erasing(None));
+    }
+    let person = Person { id, keys: Vec::new() };
+    put(tables, tenant, &Erasure { person, step: Step::Activities })?;
+    Ok(Reply::Erasing(Some(id)))
+}
+
+fn put(
+    tables: &mut Tables<impl Transaction>,
+    tenant: TenantId,
+    mark: &Erasure,
+) -> Result<(), StoreError> {
+    put_row(&mut tables.erasures, &keys::log(tenant, mark.person.id), mark)
+}
+
+fn load(
+    tables: &Tables<impl Transaction>,
+    tenant: TenantId,
+    id: ObjectId,
+) -> Result<Option<Erasure>, StoreError> {
+    get_row(&tables.erasures, &keys::log(tenant, id))
+}
+
+/// Removes more of what is kept of a person; says whether there is more.
+pub(crate) fn go_on(
+    actor: &Actor,
+    id: ObjectId,
+    tables: &mut Tables<impl Transaction>,
+    pending: &mut Pending,
+    ctx: &mut Ctx,
+) -> Result<bool, StoreError> {
+    let tenant = actor.tenant.id();
+    let Some(mut mark) = load(tables, tenant, id)? else {
+        return Ok(false);
+    };
+    let person = &mark.person;
+    let next = match mark.step {
+        Step::Activities
+            if history::erase(tables, pending, tenant, id, MAX_ACTIVITIES_PER_COMMAND)? =>
+        {
+            Some(Step::Tickets(ObjectId::MIN))
+        }
+        Step::Activities => Some(Step::Activities),
+        Step::Tickets(after) => {
+            let read_to = clear_tickets(actor, person, after, tables, pending, ctx)?;
+            Some(read_to.map_or(Step::Parked, Step::Tickets))
+        }
+        Step::Parked if remove_parked(tables, pending, tenant, person)? => Some(Step::Report),
+        Step::Parked => Some(Step::Parked),
+        Step::Report => {
+            report::erase(tables, pending, tenant, person)?;
+            Some(Step::Answers(ObjectId::MIN))
+        }
+        Step::Answers(after) => {
+            idempotency::erase(tables, pending, tenant, person, after)?.map(Step::Answers)
+        }
+    };
+    match next {
+        Some(step) => {
+            mark.step = step;
+            put(tables, tenant, &mark)?;
+        }
+        None => drop(tables.erasures.remove(keys::log(tenant, id).as_slice())?),
+    }
+    Ok(next.is_some())
+}
+
+/// Goes on with an erasure that nobody waits for any more; says whether there is more of any.
+pub(crate) fn sweep(
+    actor: &Actor,
+    tables: &mut Tables<impl Transaction>,
+    pending: &mut Pending,
+    ctx: &mut Ctx,
+) -> Result<bool, StoreError> {
+    let Some(id) = first(tables, actor.tenant.id())? else {
+        return Ok(false);
+    };
+    go_on(actor, id, tables, pending, ctx)?;
+    Ok(first(tables, actor.tenant.id())?.is_some())
+}
+
+fn first(
+    tables: &Tables<impl Transaction>,
+    tenant: TenantId,
+) -> Result<Option<ObjectId>, StoreError> {
+    let (first, last) = keys::log_range(tenant);
+    let row = tables.erasures.range(first.as_slice()..=last.as_slice())?.next().transpose()?;
+    Ok(row.and_then(|(key, _)| keys::id_at_end(key.value())))
+}
+
+/// Clears the tickets of a person, of a limited number behind one; returns the last that was looked at,
+/// none when there are no more.
+fn clear_tickets(
+    actor: &Actor,
+    person: &Person,
+    after: ObjectId,
+    tables: &mut Tables<impl Transaction>,
+    pending: &mut Pending,
+    ctx: &Ctx,
+) -> Result<Option<ObjectId>, StoreError> {
+    let tenant = actor.tenant.id();
+    let ends = tickets_behind(tenant, after);
+    let rows = tables.records.written()?.range(behind(&ends))?;
+    let (tickets, read_to) = tickets_of(person, rows)?;
+    for (id, ticket) in tickets {
+        let view = View::in_transaction(tenant, tables);
+        let changes = plan::clear_ticket(id, &ticket, &view, ctx)?;
+        apply(tables, pending, actor, ctx.now, &changes)?;
+    }
+    Ok(read_to)
+}
+
+/// Removes events that wait for a person; says whether these were the last.
+fn remove_parked(
+    tables: &mut Tables<impl Transaction>,
+    pending: &mut Pending,
+    tenant: TenantId,
+    person: &Person,
+) -> Result<bool, StoreError> {
+    for wait in person.waits() {
+        if !parked::erase(tables, pending, tenant, &wait, MAX_PARKED_PER_COMMAND)? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}

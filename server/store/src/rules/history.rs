@@ -1,0 +1,256 @@
+//! The log of activities, and the way through it that is the history of one user or one company (R38).
+//!
+//! Each activity names the one before it of its user and of its company, and the engagement of either names
+//! the latest: so an event costs no index row, and a history is read without a scan. Every so many activities
+//! of a history one is marked, so that a page that begins in the middle of it is not walked to from the end.
+
+use serde::{Deserialize, Serialize};
+use svctrack_core::{
+    plan::Activity,
+    resources::{company::COMPANY, end_user::END_USER},
+    schema::ResourceDef,
+    value::{ObjectId, TenantId},
+};
+
+use super::{
+    messages,
+    pending::Pending,
+    tables::{Tables, Transaction},
+};
+use crate::{
+    StoreError,
+    rows::{
+        ACTIVITIES, ACTIVITY_MARKS, AppendRows as _, Bytes as _, Rows, Snapshot, WriteRows as _,
+        codec,
+        engagement::{Owner, ReadRows, WriteEngagement},
+        keys,
+    },
+};
+
+/// Activities of a history from one mark to the next: so many rows are read in vain at the most, and a mark
+/// is a row for many events.
+pub(crate) const MARK_EVERY: u8 = 128;
+
+/// The activities before one, in the histories that it stands in.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+struct Links {
+    of_user: Option<ObjectId>,
+    of_company: Option<ObjectId>,
+}
+
+impl Links {
+    fn of(self, resource: u8) -> Option<ObjectId> {
+        if resource == END_USER.code { self.of_user } else { self.of_company }
+    }
+}
+
+/// A row of the log.
+#[derive(Debug, Serialize, Deserialize)]
+enum Logged<A = Box<Activity>> {
+    Activity(Links, A),
+    /// The place of an erased one in the history of its company.
+    Erased(Links),
+}
+
+impl Logged {
+    fn links(&self) -> Links {
+        match self {
+            Self::Activity(links, _) | Self::Erased(links) => *links,
+        }
+    }
+
+    fn into_activity(self) -> Option<Activity> {
+        match self {
+            Self::Activity(_, activity) => Some(*activity),
+            Self::Erased(_) => None,
+        }
+    }
+}
+
+/// The activity in a row of the log, unless it was erased.
+pub(crate) fn unseal(key: &[u8], bytes: &[u8]) -> Result<Option<Activity>, StoreError> {
+    Ok(codec::unseal_row_with_id::<Logged>(key, bytes)?.into_activity())
+}
+
+/// An activity, if it is there.
+pub(crate) fn load(
+    log: &impl Rows,
+    tenant: TenantId,
+    id: ObjectId,
+) -> Result<Option<Activity>, StoreError> {
+    Ok(load_row(log, tenant, id)?.and_then(Logged::into_activity))
+}
+
+fn load_row(log: &impl Rows, tenant: TenantId, id: ObjectId) -> Result<Option<Logged>, StoreError> {
+    let key = keys::log(tenant, id);
+    let row = log.get(key.as_slice())?;
+    row.map(|row| codec::unseal_row_with_id(&key, row.value())).transpose()
+}
+
+/// Adds an activity to the log and to the histories of its user and company.
+pub(crate) fn append(
+    tables: &mut Tables<impl Transaction>,
+    pending: &mut Pending,
+    tenant: TenantId,
+    activity: &Activity,
+) -> Result<(), StoreError> {
+    pending.spans.add(tables, tenant, activity)?;
+    let mut enter = |owner| enter(tables, owner, activity.id);
+    let links = Links {
+        of_user: enter((tenant, END_USER.code, activity.end_user_id))?,
+        of_company: match activity.company_id {
+            Some(company) => enter((tenant, COMPANY.code, company))?,
+            None => None,
+        },
+    };
+    let key = keys::log(tenant, activity.id);
+    let value = codec::seal_row(&key, &Logged::Activity(links, activity))?;
+    tables.activities.add(key, value)
+}
+
+/// Makes an activity the latest of a history; returns the one before.
+fn enter(
+    tables: &mut Tables<impl Transaction>,
+    owner: Owner,
+    activity: ObjectId,
+) -> Result<Option<ObjectId>, StoreError> {
+    let row = tables.engagement.row(owner)?;
+    let before = row.latest.replace(activity);
+    row.since_mark += 1;
+    if row.since_mark == MARK_EVERY {
+        row.since_mark = 0;
+        let (tenant, resource, id) = owner;
+        let mark = keys::mark(tenant, resource, id, activity);
+        tables.activity_marks.insert(mark.as_slice(), [].as_slice())?;
+    }
+    Ok(before)
+}
+
+/// Takes the latest activities of a user who is erased away, at most so many, with the ids under which they
+/// came; says whether these were the last, with which the user's engagement goes.
+pub(crate) fn erase(
+    tables: &mut Tables<impl Transaction>,
+    pending: &mut Pending,
+    tenant: TenantId,
+    user: ObjectId,
+    limit: usize,
+) -> Result<bool, StoreError> {
+    let owner = (tenant, END_USER.code, user);
+    let mut next = tables.engagement.row(owner)?.latest;
+    for _ in 0..limit {
+        let Some(id) = next else { break };
+        next = erase_one(tables, pending, owner, id)?;
+    }
+    tables.engagement.row(owner)?.latest = next;
+    if next.is_none() {
+        tables.engagement.remove(owner)?;
+    }
+    Ok(next.is_none())
+}
+
+/// Erases an activity and returns the one before it in the history of its user.
+fn erase_one(
+    tables: &mut Tables<impl Transaction>,
+    pending: &mut Pending,
+    owner: Owner,
+    id: ObjectId,
+) -> Result<Option<ObjectId>, StoreError> {
+    let (tenant, resource, user) = owner;
+    let key = keys::log(tenant, id);
+    let log = tables.activities.written()?;
+    let Some(Logged::Activity(links, erased)) = load_row(log, tenant, id)? else {
+        return Ok(None);
+    };
+    if let Some(message) = &erased.message_id {
+        messages::forget(tables, pending, tenant, message, erased.received_at)?;
+    }
+    tables.activity_marks.remove(keys::mark(tenant, resource, user, id).as_slice())?;
+    if let Some(company) = erased.company_id {
+        // A mark goes with its activity, which alone says whose it is.
+        let mark = keys::mark(tenant, COMPANY.code, company, id);
+        tables.activity_marks.remove(mark.as_slice())?;
+        let place: Logged = Logged::Erased(Links { of_user: None, ..links });
+        let value = codec::seal_row(&key, &place)?;
+        tables.activities.put(&key, value)?;
+    } else {
+        tables.activities.remove(&key)?;
+    }
+    Ok(links.of_user)
+}
+
+/// The activities of a user or a company, newest first, read as they are asked for.
+pub(crate) struct History<T> {
+    log: T,
+    marks: T,
+    owner: Owner,
+    /// The next one that was read.
+    at_hand: Option<Activity>,
+    /// Where to read on.
+    next: Option<ObjectId>,
+}
+
+impl<T: Rows> History<T> {
+    /// Those before an activity, which need not be of this history.
+    pub(crate) fn before(
+        snapshot: &impl Snapshot<Table = T>,
+        tenant: TenantId,
+        def: &ResourceDef,
+        id: ObjectId,
+        before: ObjectId,
+    ) -> Result<Self, StoreError> {
+        let owner = (tenant, def.code, id);
+        let next = snapshot.engagement()?.latest_activity(owner)?;
+        let (log, marks) = (snapshot.open(ACTIVITIES)?, snapshot.open(ACTIVITY_MARKS)?);
+        let mut history = Self { log, marks, owner, at_hand: None, next };
+        history.skip_to(before)?;
+        Ok(history)
+    }
+
+    /// Goes on with those before an activity.
+    pub(crate) fn skip_to(&mut self, before: ObjectId) -> Result<(), StoreError> {
+        self.at_hand.take_if(|found| found.id >= before);
+        if self.next.is_some_and(|next| next >= before) {
+            let mark = mark_from(&self.marks, self.owner, before)?;
+            self.next = mark.or(self.next);
+        }
+        while self.next.is_some_and(|next| next >= before) {
+            self.read()?;
+        }
+        Ok(())
+    }
+
+    /// The next one, which stays the next one.
+    pub(crate) fn peek(&mut self) -> Result<Option<&Activity>, StoreError> {
+        while self.at_hand.is_none() && self.next.is_some() {
+            self.at_hand = self.read()?;
+        }
+        Ok(self.at_hand.as_ref())
+    }
+
+    /// The next one.
+    pub(crate) fn take(&mut self) -> Option<Activity> {
+        self.at_hand.take()
+    }
+
+    /// Reads a row, which is that of an erased activity where there is none in it. One that is not there
+    /// any more is the end: what is before it went earlier.
+    fn read(&mut self) -> Result<Option<Activity>, StoreError> {
+        let Some(id) = self.next.take() else { return Ok(None) };
+        let (tenant, resource, _) = self.owner;
+        let Some(row) = load_row(&self.log, tenant, id)? else { return Ok(None) };
+        self.next = row.links().of(resource);
+        Ok(row.into_activity())
+    }
+}
+
+/// The first marked activity of a history that is not before this one.
+fn mark_from(
+    marks: &impl Rows,
+    (tenant, resource, id): Owner,
+    activity: ObjectId,
+) -> Result<Option<ObjectId>, StoreError> {
+    let bound = |activity| keys::mark(tenant, resource, id, activity);
+    let (from, last) = (bound(activity), bound(ObjectId::MAX));
+    let mark = marks.range(from.as_slice()..=last.as_slice())?.next().transpose()?;
+    Ok(mark.and_then(|(key, _)| keys::id_at_end(key.value())))
+}

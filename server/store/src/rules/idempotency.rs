@@ -1,0 +1,294 @@
+//! Commands that are carried out once for all who send them with the same key (R16). What one came to
+//! is kept in its own transaction, for a day. Nothing that is kept makes room for others: beyond the limits new keys are
+//! refused, those of events, which need no token, apart from those of calls.
+
+use std::{cmp::Ordering, time::Duration};
+
+use serde::{Deserialize, Serialize};
+use svctrack_core::{
+    plan::{Ctx, Person},
+    value::{ObjectId, TenantId, Timestamp},
+};
+
+use super::{
+    command,
+    counters::Counter,
+    pending::Pending,
+    person::{behind, look_through},
+    tables::{Tables, Transaction},
+};
+use crate::{
+    Actor, Answer, Command, IdempotencyKey, Reply, StoreError,
+    rows::{Bytes as _, Rows as _, WriteRows as _, codec, get_row, keys},
+};
+
+/// How long an outcome is kept, in milliseconds: a day.
+const KEPT_MS: i64 = 24 * 60 * 60 * 1_000;
+/// Most outcomes of calls that are kept for a tenant: twelve a second, all day.
+const MAX_KEPT_OF_CALLS: u64 = 1_000_000;
+/// The same of events, some 30 MB of rows. One that is sent in bulk counts once, and one that comes alone has a `messageId`.
+const MAX_KEPT_OF_EVENTS: u64 = 100_000;
+/// Most bytes of outcomes that are kept for a tenant: 512 MiB.
+const MAX_KEPT_BYTES: u64 = 512 * 1024 * 1024;
+/// Outcomes whose day is over that go with each new one: more than come in, so that none stays.
+const DROPPED_AT_ONCE: usize = 4;
+
+/// What a command came to.
+#[derive(Debug, Serialize, Deserialize)]
+struct Kept {
+    /// Its place among the others, which begins with the time.
+    place: ObjectId,
+    at: Timestamp,
+    /// SHA-256 of the body that it came with.
+    body: [u8; 32],
+    outcome: Outcome,
+}
+
+/// The replies that can be given again.
+#[derive(Debug, Serialize, Deserialize)]
+enum Outcome {
+    Record(Answer),
+    Upserted {
+        text: String,
+        errors: usize,
+    },
+    Tracked,
+    /// So many parts have been carried out.
+    Parts(u32),
+    /// One of the first two, with names of what was sent and is not stored.
+    Ignoring(Box<Outcome>, Vec<String>),
+}
+
+impl Outcome {
+    fn of(reply: &Reply, part: Option<u32>) -> Option<Self> {
+        match reply {
+            Reply::Tracked { .. } if part.is_some() => part?.checked_add(1).map(Self::Parts),
+            Reply::Record(answer) => Some(Self::Record(answer.clone()).ignoring(&answer.ignored)),
+            Reply::Upserted { text, errors, ignored } => {
+                let outcome = Self::Upserted { text: text.clone(), errors: *errors };
+                Some(outcome.ignoring(ignored))
+            }
+            Reply::Tracked { .. } => Some(Self::Tracked),
+            _ => None,
+        }
+    }
+
+    fn ignoring(self, names: &[String]) -> Self {
+        if names.is_empty() { self } else { Self::Ignoring(Box::new(self), names.to_vec()) }
+    }
+
+    /// Whether it is that of events.
+    fn is_of_events(&self) -> bool {
+        matches!(self, Self::Tracked | Self::Parts(_))
+    }
+
+    /// How many parts of the call have been carried out.
+    fn parts(&self) -> u32 {
+        match self {
+            Self::Parts(done) => *done,
+            _ => u32::MAX,
+        }
+    }
+
+    fn text(&self) -> &str {
+        match self {
+            Self::Record(answer) => &answer.text,
+            Self::Upserted { text, .. } => text,
+            Self::Ignoring(outcome, _) => outcome.text(),
+            Self::Tracked | Self::Parts(_) => "",
+        }
+    }
+
+    fn into_reply(self) -> Reply {
+        match self {
+            Self::Record(answer) => Reply::Record(answer),
+            Self::Upserted { text, errors } => {
+                Reply::Upserted { text, errors, ignored: Vec::new() }
+            }
+            Self::Ignoring(outcome, names) => match outcome.into_reply() {
+                Reply::Record(answer) => Reply::Record(Answer { ignored: names, ..answer }),
+                Reply::Upserted { text, errors, .. } => {
+                    Reply::Upserted { text, errors, ignored: names }
+                }
+                reply => reply,
+            },
+            Self::Tracked | Self::Parts(_) => stored_before(),
+        }
+    }
+}
+
+/// The reply to events that were stored before; what waited then may have been processed since.
+fn stored_before() -> Reply {
+    Reply::Tracked { parked: Vec::new(), refused: Vec::new() }
+}
+
+/// Carries out a command, unless one with its key has been: then that one's reply is given again. Parts of a
+/// call are carried out in their order; how far they have come is kept as one outcome.
+pub(crate) fn carry_out(
+    actor: &Actor,
+    once: &IdempotencyKey,
+    command: &Command,
+    tables: &mut Tables<impl Transaction>,
+    pending: &mut Pending,
+    ctx: &mut Ctx,
+) -> Result<Result<Reply, StoreError>, StoreError> {
+    let tenant = actor.tenant.id();
+    let key = keys::once(tenant, &once.key);
+    let mut known: Option<Kept> = get_row(&tables.once, &key)?;
+    if let Some(over) = known.take_if(|known| is_over(known.at, ctx.settled)) {
+        drop_kept(tables, pending, tenant, over.place)?;
+    }
+    if known.as_ref().is_some_and(|known| known.body != once.body) {
+        return Ok(Err(StoreError::KeyReused));
+    }
+    let done = known.as_ref().map_or(0, |known| known.outcome.parts());
+    match once.part.unwrap_or(0).cmp(&done) {
+        Ordering::Equal => {}
+        Ordering::Less => {
+            let reply = known.map_or_else(stored_before, |known| known.outcome.into_reply());
+            return Ok(Ok(Reply::Repeated(Box::new(reply))));
+        }
+        Ordering::Greater => {
+            let cause = "the part of the body before this one was not stored".to_owned();
+            return Ok(Err(StoreError::Unavailable(cause)));
+        }
+    }
+    if known.is_none() {
+        let is_of_events = matches!(command, Command::Track(_));
+        if let Some(wait) = wait_for_room(tables, pending, tenant, is_of_events, ctx.settled)? {
+            return Ok(Err(StoreError::KeysFull(wait)));
+        }
+    }
+    let reply = command::carry_out(actor, command, tables, pending, ctx)?;
+    if let Some(outcome) = reply.as_ref().ok().and_then(|reply| Outcome::of(reply, once.part)) {
+        let (place, at) = match known {
+            Some(known) => (known.place, known.at),
+            None => (ctx.ids.next(ctx.now), ctx.now),
+        };
+        keep(tables, pending, tenant, &key, &Kept { place, at, body: once.body, outcome })?;
+    }
+    Ok(reply)
+}
+
+/// Whether the day of an outcome is over.
+fn is_over(at: Timestamp, settled: Timestamp) -> bool {
+    settled.as_ms() - at.as_ms() >= KEPT_MS
+}
+
+/// Removes some of what was kept for its day. Says for how long there is no room for another key, if there is none.
+fn wait_for_room(
+    tables: &mut Tables<impl Transaction>,
+    pending: &mut Pending,
+    tenant: TenantId,
+    is_of_events: bool,
+    settled: Timestamp,
+) -> Result<Option<Duration>, StoreError> {
+    let mut first = oldest(tables, tenant)?;
+    for _ in 0..DROPPED_AT_ONCE {
+        let Some(over) = first.filter(|place| is_over(place.taken_at(), settled)) else { break };
+        drop_kept(tables, pending, tenant, over)?;
+        first = oldest(tables, tenant)?;
+    }
+    let of_events = pending.count(tables, tenant, Counter::OnceEvents)?;
+    let of_calls = pending.count(tables, tenant, Counter::Once)?.saturating_sub(of_events);
+    let is_full = match is_of_events {
+        true => of_events >= MAX_KEPT_OF_EVENTS,
+        false => {
+            let bytes = pending.count(tables, tenant, Counter::OnceBytes)?;
+            of_calls >= MAX_KEPT_OF_CALLS || bytes >= MAX_KEPT_BYTES
+        }
+    };
+    let until = first.map_or(settled.as_ms(), |first| first.taken_at().as_ms() + KEPT_MS);
+    let wait = u64::try_from(until - settled.as_ms()).unwrap_or(0);
+    Ok(is_full.then_some(Duration::from_millis(wait)))
+}
+
+fn keep(
+    tables: &mut Tables<impl Transaction>,
+    pending: &mut Pending,
+    tenant: TenantId,
+    key: &[u8],
+    kept: &Kept,
+) -> Result<(), StoreError> {
+    let value = codec::seal_row(key, kept)?;
+    let before = tables.once.insert(key, value.as_slice())?.map(|before| bytes_of(before.value()));
+    let place = keys::log(tenant, kept.place);
+    tables.once_places.insert(place.as_slice(), codec::seal(&place, key).as_slice())?;
+    let is_new = i64::from(before.is_none());
+    pending.add(tables, tenant, Counter::Once, is_new)?;
+    if kept.outcome.is_of_events() {
+        pending.add(tables, tenant, Counter::OnceEvents, is_new)?;
+    }
+    let more = bytes_of(&value) - before.unwrap_or_default();
+    pending.add(tables, tenant, Counter::OnceBytes, more)?;
+    Ok(())
+}
+
+fn oldest(
+    tables: &Tables<impl Transaction>,
+    tenant: TenantId,
+) -> Result<Option<ObjectId>, StoreError> {
+    let (first, last) = (keys::log(tenant, ObjectId::MIN), keys::log(tenant, ObjectId::MAX));
+    let oldest = tables.once_places.range(first.as_slice()..=last.as_slice())?.next();
+    Ok(oldest.transpose()?.and_then(|(key, _)| keys::id_at_end(key.value())))
+}
+
+/// Drops the outcome at a place.
+fn drop_kept(
+    tables: &mut Tables<impl Transaction>,
+    pending: &mut Pending,
+    tenant: TenantId,
+    place: ObjectId,
+) -> Result<(), StoreError> {
+    let place = keys::log(tenant, place);
+    let key = match tables.once_places.remove(place.as_slice())? {
+        Some(key) => codec::unseal(&place, key.value())?.to_vec(),
+        None => return Ok(()),
+    };
+    let Some((bytes, is_of_events)) = removed(tables, &key)? else { return Ok(()) };
+    pending.add(tables, tenant, Counter::Once, -1)?;
+    pending.add(tables, tenant, Counter::OnceEvents, -i64::from(is_of_events))?;
+    pending.add(tables, tenant, Counter::OnceBytes, -bytes)?;
+    Ok(())
+}
+
+/// Removes an outcome; returns its bytes, and whether it is that of events.
+fn removed(
+    tables: &mut Tables<impl Transaction>,
+    key: &[u8],
+) -> Result<Option<(i64, bool)>, StoreError> {
+    let value = tables.once.remove(key)?;
+    Ok(value.map(|value| {
+        let kept = codec::unseal_row::<Kept>(key, value.value());
+        (bytes_of(value.value()), kept.is_ok_and(|kept| kept.outcome.is_of_events()))
+    }))
+}
+
+/// Drops the outcomes that name a person, of a limited number behind one; returns the last that was
+/// looked at, none when there are no more.
+pub(crate) fn erase(
+    tables: &mut Tables<impl Transaction>,
+    pending: &mut Pending,
+    tenant: TenantId,
+    person: &Person,
+    after: ObjectId,
+) -> Result<Option<ObjectId>, StoreError> {
+    let ends = (keys::log(tenant, after), keys::log(tenant, ObjectId::MAX));
+    let mut theirs = Vec::new();
+    let places = tables.once_places.range(behind(&ends))?;
+    let read_to = look_through(places, |place, key| {
+        let key = codec::unseal(place, key)?;
+        let Some(value) = tables.once.get(key)? else { return Ok(0) };
+        let kept: Kept = codec::unseal_row(key, value.value())?;
+        theirs.extend(person.is_in_answer(kept.outcome.text()).then_some(kept.place));
+        Ok(value.value().len())
+    })?;
+    for place in theirs {
+        drop_kept(tables, pending, tenant, place)?;
+    }
+    Ok(read_to)
+}
+
+fn bytes_of(value: &[u8]) -> i64 {
+    i64::try_from(value.len()).unwrap_or(i64::MAX)
+}

@@ -1,0 +1,220 @@
+//! What the writer has looked up and need not look up again, in this transaction and in later ones:
+//! most events are of users and companies that have just been asked for.
+//!
+//! Invariant: what is known is what the tables hold. Whoever changes these forgets it here, and a
+//! transaction that does not commit takes along all that was known.
+
+use std::{
+    cell::RefCell,
+    collections::{HashMap, hash_map},
+    hash::{BuildHasher, Hash},
+};
+
+use foldhash::fast;
+use svctrack_core::{
+    resources::{end_user::END_USER, settings::SETTINGS},
+    schema::ResourceDef,
+    tracking::intake::{KnownUser, TrackingSettings},
+    value::{ObjectId, TenantId},
+};
+
+use crate::StoreError;
+
+/// Most answers of one kind that are kept, some 10 MB: more than the users that a busy tenant sees in an
+/// hour. When there are as many, it begins anew.
+const MAX_KNOWN: usize = 50_000;
+
+/// What is known of the tables.
+#[derive(Default)]
+pub(crate) struct LookupCache {
+    /// Their keys can be chosen outside, so that these are hashed against floods.
+    holders: Answers<Vec<u8>, ObjectId, hash_map::RandomState>,
+    users: Answers<(TenantId, ObjectId), KnownUser>,
+    settings: Answers<TenantId, TrackingSettings>,
+    /// Tenants for which commands are carried out.
+    served: Answers<TenantId, ()>,
+    /// The last id in a window of messages, if there is one.
+    last_messages: Answers<(TenantId, u16), Option<Vec<u8>>>,
+}
+
+impl LookupCache {
+    /// Who holds this key of `unique`.
+    pub(crate) fn holder(
+        &self,
+        key: Vec<u8>,
+        look_up: impl FnOnce(&[u8]) -> Result<Option<ObjectId>, StoreError>,
+    ) -> Result<Option<ObjectId>, StoreError> {
+        self.holders.get_or(key, |key| look_up(key))
+    }
+
+    /// What an event has to know of a user.
+    pub(crate) fn user(
+        &self,
+        tenant: TenantId,
+        id: ObjectId,
+        look_up: impl FnOnce() -> Result<Option<KnownUser>, StoreError>,
+    ) -> Result<Option<KnownUser>, StoreError> {
+        self.users.get_or((tenant, id), |_| look_up())
+    }
+
+    /// What a tenant has set for its events.
+    pub(crate) fn settings(
+        &self,
+        tenant: TenantId,
+        look_up: impl FnOnce() -> Result<TrackingSettings, StoreError>,
+    ) -> Result<TrackingSettings, StoreError> {
+        let set = self.settings.get_or(tenant, |_| look_up().map(Some))?;
+        Ok(set.unwrap_or_default())
+    }
+
+    /// Whether commands of a tenant are carried out.
+    pub(crate) fn is_served(
+        &self,
+        tenant: TenantId,
+        look_up: impl FnOnce() -> Result<bool, StoreError>,
+    ) -> Result<bool, StoreError> {
+        let served = self.served.get_or(tenant, |_| Ok(look_up()?.then_some(())))?;
+        Ok(served.is_some())
+    }
+
+    /// A tenant is deleted.
+    pub(crate) fn forget_tenant(&self, tenant: TenantId) {
+        self.served.forget(&tenant);
+    }
+
+    /// Whether a key is behind all messages of its window.
+    pub(crate) fn is_behind_messages(
+        &self,
+        tenant: TenantId,
+        window: u16,
+        key: &[u8],
+        look_up: impl FnOnce() -> Result<Option<Vec<u8>>, StoreError>,
+    ) -> Result<bool, StoreError> {
+        let is_behind = |last: &Option<Vec<u8>>| last.as_deref().is_none_or(|last| last < key);
+        let last = self.last_messages.read_or((tenant, window), |_| look_up().map(Some), is_behind);
+        Ok(last?.unwrap_or(true))
+    }
+
+    /// A key of `unique` changes hands.
+    pub(crate) fn forget_holder(&self, key: &[u8]) {
+        self.holders.forget(key);
+    }
+
+    /// A record changes.
+    pub(crate) fn forget_record(&self, tenant: TenantId, def: &ResourceDef, id: ObjectId) {
+        if *def == END_USER {
+            self.users.forget(&(tenant, id));
+        } else if *def == SETTINGS {
+            self.settings.forget(&tenant);
+        }
+    }
+
+    /// A message is added to a window.
+    pub(crate) fn add_message(&self, tenant: TenantId, window: u16, key: &[u8]) {
+        if let Some(last) = self.last_messages.0.borrow_mut().get_mut(&(tenant, window))
+            && last.as_deref().is_none_or(|last| last < key)
+        {
+            *last = Some(key.to_vec());
+        }
+    }
+
+    /// Messages are taken away from a window.
+    pub(crate) fn forget_messages(&self, tenant: TenantId, window: u16) {
+        self.last_messages.forget(&(tenant, window));
+    }
+}
+
+/// Answers to questions of one kind. What is not there is not kept: it may be made up.
+struct Answers<K, V, S = fast::RandomState>(RefCell<HashMap<K, V, S>>);
+
+impl<K, V, S: Default> Default for Answers<K, V, S> {
+    fn default() -> Self {
+        Self(RefCell::default())
+    }
+}
+
+impl<K: Hash + Eq, V: Clone, S: BuildHasher> Answers<K, V, S> {
+    fn get_or(
+        &self,
+        key: K,
+        look_up: impl FnOnce(&K) -> Result<Option<V>, StoreError>,
+    ) -> Result<Option<V>, StoreError> {
+        self.read_or(key, look_up, V::clone)
+    }
+
+    /// What `read` makes of the answer, if there is one.
+    fn read_or<R>(
+        &self,
+        key: K,
+        look_up: impl FnOnce(&K) -> Result<Option<V>, StoreError>,
+        read: impl FnOnce(&V) -> R,
+    ) -> Result<Option<R>, StoreError> {
+        if let Some(known) = self.0.borrow().get(&key) {
+            return Ok(Some(read(known)));
+        }
+        let Some(found) = look_up(&key)? else { return Ok(None) };
+        let answer = read(&found);
+        let mut known = self.0.borrow_mut();
+        if known.len() >= MAX_KNOWN {
+            known.clear();
+        }
+        known.insert(key, found);
+        Ok(Some(answer))
+    }
+
+    fn forget<Q: Hash + Eq + ?Sized>(&self, key: &Q)
+    where
+        K: std::borrow::Borrow<Q>,
+    {
+        self.0.borrow_mut().remove(key);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_known_is_not_looked_up_again_until_it_is_forgotten() {
+        let known = LookupCache::default();
+        let ask = |answer| known.holder(b"key".to_vec(), |_| Ok(answer)).unwrap();
+        assert_eq!(ask(None), None);
+        assert_eq!(ask(Some(ObjectId::MIN)), Some(ObjectId::MIN));
+        assert_eq!(ask(None), Some(ObjectId::MIN));
+        known.forget_holder(b"key");
+        assert_eq!(ask(None), None);
+    }
+
+    /// An id of a tenant, a different one for each number.
+    fn tenant(number: usize) -> TenantId {
+        let mut bytes = [0; 16];
+        bytes[..8].copy_from_slice(&number.to_be_bytes());
+        TenantId::from_bytes(bytes)
+    }
+
+    #[test]
+    fn no_kind_of_answer_grows_without_end() {
+        let known = LookupCache::default();
+        let (id, company) = (ObjectId::MIN, None);
+        let user =
+            KnownUser { id, company, has_external_id: true, has_email: false, has_name: false };
+        for number in 0..=MAX_KNOWN {
+            let tenant = tenant(number);
+            let key = number.to_be_bytes().to_vec();
+            known.holder(key, |_| Ok(Some(id))).unwrap();
+            known.user(tenant, id, || Ok(Some(user.clone()))).unwrap();
+            known.settings(tenant, || Ok(TrackingSettings::default())).unwrap();
+            assert!(known.is_served(tenant, || Ok(true)).unwrap());
+            known.is_behind_messages(tenant, 0, b"key", || Ok(None)).unwrap();
+        }
+        let LookupCache { holders, users, settings, served, last_messages } = known;
+        let lens = [
+            holders.0.borrow().len(),
+            users.0.borrow().len(),
+            settings.0.borrow().len(),
+            served.0.borrow().len(),
+            last_messages.0.borrow().len(),
+        ];
+        assert_eq!(lens, [1; 5]);
+    }
+}

@@ -1,0 +1,137 @@
+//! The ids of events that came in (R39), each remembered for at least 7 days.
+//!
+//! They lie in windows of 7 days by the settled time, so that an id is looked for in two of them, those that ascend with
+//! time are appended at the end of theirs, and a window that is past is removed from its front. Where the clock was
+//! set, an id is looked for in all windows in which it may have been remembered within the last 7 days.
+
+use svctrack_core::{
+    plan::{Ctx, Route},
+    tracking::{intake::MESSAGE_ID_MS, report},
+    value::{TenantId, Timestamp},
+};
+
+use super::{
+    command::MAX_SWEPT,
+    counters::Counter,
+    lookup_cache::LookupCache,
+    pending::Pending,
+    tables::{Tables, Transaction},
+};
+use crate::{
+    StoreError,
+    rows::{AppendRows, Bytes as _, Rows as _, WriteRows as _, codec, keys},
+};
+
+/// Most ids of a tenant that are remembered in a window: some 600 MB.
+pub(crate) const MAX_MESSAGES_PER_WINDOW: u64 = 10_000_000;
+
+pub(crate) fn window_of(time: Timestamp) -> u16 {
+    u16::try_from(time.as_ms() / MESSAGE_ID_MS).unwrap_or(u16::MAX)
+}
+
+/// The windows in which an id that counts may be: by a clock that shows `now` or, where it was set, may have shown as
+/// much as that, and by the settled time, which may have been set back meanwhile.
+fn windows(now: Timestamp, settled: Timestamp) -> impl Iterator<Item = u16> {
+    let (newest, settled) = (window_of(now), window_of(settled));
+    let near = settled.saturating_sub(1)..=settled.saturating_add(1).min(newest);
+    let others = newest.saturating_sub(1)..=newest;
+    near.clone().rev().chain(others.rev().filter(move |window| !near.contains(window)))
+}
+
+/// When an event with this id was last stored, by the settled time.
+pub(crate) fn last_received(
+    table: &impl AppendRows,
+    known: &LookupCache,
+    tenant: TenantId,
+    id: &str,
+    ctx: &Ctx,
+) -> Result<Option<Timestamp>, StoreError> {
+    for window in windows(ctx.now, ctx.settled) {
+        let key = keys::message(tenant, window, id);
+        // An id that ascends with time lies behind all of the window, which need not be read.
+        if known.is_behind_messages(tenant, window, &key, || last_key(table, tenant, window))? {
+            continue;
+        }
+        let received = table.read(&key, |row| codec::unseal_exact(&key, row))?;
+        if let Some(ms) = received.transpose()? {
+            return Ok(Some(Timestamp::from_ms_clamped(i64::from_be_bytes(ms))));
+        }
+    }
+    Ok(None)
+}
+
+/// The last key in a window.
+fn last_key(
+    table: &impl AppendRows,
+    tenant: TenantId,
+    window: u16,
+) -> Result<Option<Vec<u8>>, StoreError> {
+    let first = keys::messages_from(tenant, window);
+    let end = keys::messages_from(tenant, window.saturating_add(1));
+    table.last(&first, &end, |key, _| key.to_vec())
+}
+
+/// Remembers an id; when there are too many it is reported instead.
+pub(crate) fn remember(
+    tables: &mut Tables<impl Transaction>,
+    pending: &mut Pending,
+    tenant: TenantId,
+    id: &str,
+    at: Timestamp,
+    route: Route,
+) -> Result<(), StoreError> {
+    let window = window_of(at);
+    if pending.add(tables, tenant, Counter::Messages(window), 1)? > MAX_MESSAGES_PER_WINDOW {
+        pending.add(tables, tenant, Counter::Messages(window), -1)?;
+        pending.find(tenant, report::messages_full(route, at));
+        return Ok(());
+    }
+    let key = keys::message(tenant, window, id);
+    let value = codec::seal(&key, &at.as_ms().to_be_bytes());
+    tables.known.add_message(tenant, window, &key);
+    tables.messages.add(key, value)
+}
+
+/// Forgets the id of an event that is removed.
+pub(crate) fn forget(
+    tables: &mut Tables<impl Transaction>,
+    pending: &mut Pending,
+    tenant: TenantId,
+    id: &str,
+    received_at: Timestamp,
+) -> Result<(), StoreError> {
+    for window in windows(received_at, pending.settled()) {
+        let key = keys::message(tenant, window, id);
+        let known = tables.messages.remove(&key)?;
+        tables.known.forget_messages(tenant, window);
+        if known {
+            pending.add(tables, tenant, Counter::Messages(window), -1)?;
+        }
+    }
+    Ok(())
+}
+
+/// Removes ids of windows that are past; says whether there may be more.
+pub(crate) fn sweep(
+    tables: &mut Tables<impl Transaction>,
+    pending: &mut Pending,
+    tenant: TenantId,
+) -> Result<bool, StoreError> {
+    let Some(kept) = window_of(pending.settled()).checked_sub(1) else {
+        return Ok(false);
+    };
+    let (first, end) = (keys::messages_from(tenant, 0), keys::messages_from(tenant, kept));
+    let mut past: Vec<Vec<u8>> = Vec::new();
+    let messages = tables.messages.written()?;
+    for row in messages.range(first.as_slice()..end.as_slice())?.take(MAX_SWEPT) {
+        past.push(row?.0.value().to_vec());
+    }
+    let Some(last) = past.last() else {
+        return Ok(false);
+    };
+    messages.remove_range(first.as_slice()..=last.as_slice())?;
+    for window in past.iter().filter_map(|key| keys::window_of(key)) {
+        pending.add(tables, tenant, Counter::Messages(window), -1)?;
+    }
+    Ok(past.len() == MAX_SWEPT)
+}

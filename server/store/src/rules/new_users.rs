@@ -1,0 +1,44 @@
+//! How many end users events have made within the hour, for tenants that limit them (R41). It is written
+//! at once and not gathered, since the next event of the same transaction asks.
+
+use svctrack_core::{
+    tracking::intake::hour_of,
+    value::{TenantId, Timestamp},
+};
+
+use super::tables::{Tables, Transaction};
+use crate::{
+    StoreError,
+    rows::{Bytes as _, Rows, WriteRows as _, codec, keys},
+};
+
+/// The row of a tenant among the counters: the hour, and how many were made in it.
+const NEW_USERS: &str = "new users";
+
+/// How many were made in the hour of `now`.
+pub(crate) fn count(
+    counters: &impl Rows,
+    tenant: TenantId,
+    now: Timestamp,
+) -> Result<u64, StoreError> {
+    let key = keys::counter(tenant, NEW_USERS);
+    let row = counters.get(key.as_slice())?;
+    let Some(row) = row else { return Ok(0) };
+    let counted = u128::from_be_bytes(codec::unseal_exact(&key, row.value())?);
+    let (hour, count) = ((counted >> u64::BITS) as i64, counted as u64);
+    Ok(if hour == hour_of(now) { count } else { 0 })
+}
+
+/// Counts one more.
+pub(crate) fn add(
+    tables: &mut Tables<impl Transaction>,
+    tenant: TenantId,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    let count = count(&tables.counters, tenant, now)?.saturating_add(1);
+    let key = keys::counter(tenant, NEW_USERS);
+    let row = [hour_of(now).to_be_bytes(), count.to_be_bytes()].concat();
+    let row = codec::seal(&key, &row);
+    tables.counters.insert(key.as_slice(), row.as_slice())?;
+    Ok(())
+}

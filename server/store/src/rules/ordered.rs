@@ -1,0 +1,61 @@
+//! Entries in the index of rows by whose ranges records are found, and the note which rows have them.
+
+use svctrack_core::{
+    resources::REGISTRY,
+    schema::{ResourceDef, index},
+    value::{ObjectId, TenantId},
+};
+
+use crate::{
+    StoreError,
+    rows::{Bytes as _, Rows, WriteRows, codec, keys, meta::META_ORDERED},
+};
+
+/// The resources with ordered rows.
+pub(crate) fn ordered() -> impl Iterator<Item = &'static ResourceDef> {
+    REGISTRY.iter().copied().filter(|def| def.rows.iter().any(|row| row.ordered))
+}
+
+/// The rows that are ordered today, as the store notes them.
+fn names() -> String {
+    let rows = ordered().flat_map(|def| {
+        let rows = def.rows.iter().filter(|row| row.ordered);
+        rows.map(|row| format!("{}.{}", def.path, row.name))
+    });
+    rows.collect::<Vec<_>>().join(" ")
+}
+
+/// Notes that all entries are there.
+pub(crate) fn note(meta: &mut impl WriteRows) -> Result<(), StoreError> {
+    meta.insert(META_ORDERED, codec::seal(META_ORDERED, names().as_bytes()).as_slice())?;
+    Ok(())
+}
+
+/// Whether a store notes that all entries are there.
+pub(crate) fn are_noted(meta: &impl Rows) -> Result<bool, StoreError> {
+    let expected = codec::seal(META_ORDERED, names().as_bytes());
+    Ok(meta.get(META_ORDERED)?.is_some_and(|noted| noted.value() == expected))
+}
+
+/// Adds the entries of a tenant's records. A damaged record has none: it is reported when it is read.
+pub(crate) fn add_of(
+    tenant: TenantId,
+    def: &ResourceDef,
+    records: &impl Rows,
+    entries: &mut impl WriteRows,
+) -> Result<(), StoreError> {
+    let key = |id| keys::record(tenant, def.code, id);
+    let (first, last) = (key(ObjectId::MIN), key(ObjectId::MAX));
+    for record in records.range(first.as_slice()..=last.as_slice())? {
+        let (key, value) = record?;
+        let document =
+            codec::unseal_record(key.value(), value.value()).and_then(codec::Stored::document);
+        let (Some(id), Ok(document)) = (keys::id_at_end(key.value()), document) else { continue };
+        let ordered = |name: &str| def.row(name).is_some_and(|row| row.ordered);
+        for entry in index::entries(def, &document).iter().filter(|entry| ordered(entry.row)) {
+            let key = keys::index(tenant, def.code, entry.row, &entry.key, id);
+            entries.insert(key.as_slice(), [].as_slice())?;
+        }
+    }
+    Ok(())
+}

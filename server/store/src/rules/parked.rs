@@ -1,0 +1,316 @@
+//! Events that wait for their user or company (R35): each is found by what it waits for, so that a record
+//! that appears lets just its own go on.
+//!
+//! A record that lets events go on leaves a mark in `due`, in its own transaction. After the commit, and
+//! after every start, the marked ones are planned anew, a limited number in one command; the mark goes
+//! with the last of them. So each goes on once, whatever crashes.
+
+use svctrack_core::{
+    plan::{Ctx, MAX_PARKED, MAX_PARKED_BYTES, PARKED_DAYS, ParkedEvent, Route, Wait},
+    schema::{Entry, ResourceDef},
+    tracking::{
+        Event, group,
+        intake::{self, Incoming, TrackingSettings, is_waited_for},
+        report,
+    },
+    value::{ObjectId, TenantId, Timestamp, time::DAY_MS},
+};
+
+use super::{
+    apply::apply,
+    command::MAX_SWEPT,
+    counters::Counter,
+    messages,
+    pending::Pending,
+    tables::{Tables, Transaction},
+    view::View,
+};
+use crate::{
+    Actor, ParkedToday, StoreError,
+    rows::{
+        Bytes as _, DUE, Rows as _, Snapshot, WriteRows as _, first_row, get_row, keys, put_row,
+    },
+};
+
+/// Most events that are planned anew in one command: others wait no longer than for a bulk call.
+const MAX_REPLAYED_PER_COMMAND: usize = 1_000;
+
+/// Whether an event may wait too. Those that do were acknowledged, so that none of them makes room for it; and its sender
+/// leaves to others at least as many places as its own events of today have taken.
+pub(crate) fn has_room(
+    tables: &Tables<impl Transaction>,
+    pending: &mut Pending,
+    tenant: TenantId,
+    sender: Option<&ParkedToday>,
+    event: &ParkedEvent,
+) -> Result<bool, StoreError> {
+    let left = MAX_PARKED.saturating_sub(pending.count(tables, tenant, Counter::Parked)?);
+    let bytes = pending.count(tables, tenant, Counter::ParkedBytes)?;
+    let own = sender.map_or(0, ParkedToday::count);
+    Ok(left > own && bytes.saturating_add_signed(size(event)) <= MAX_PARKED_BYTES)
+}
+
+/// Keeps an event that has to wait.
+pub(crate) fn park(
+    tables: &mut Tables<impl Transaction>,
+    pending: &mut Pending,
+    tenant: TenantId,
+    event: &ParkedEvent,
+) -> Result<(), StoreError> {
+    put_row(&mut tables.parked, &keys::log(tenant, event.id), event)?;
+    for wait in &event.waits {
+        let key = keys::waiting(tenant, wait, event.id);
+        tables.waiting.insert(key.as_slice(), [].as_slice())?;
+    }
+    pending.add(tables, tenant, Counter::Parked, 1)?;
+    pending.add(tables, tenant, Counter::ParkedBytes, size(event))?;
+    Ok(())
+}
+
+fn size(event: &ParkedEvent) -> i64 {
+    i64::try_from(event.event.len()).unwrap_or(i64::MAX)
+}
+
+fn oldest(
+    tables: &Tables<impl Transaction>,
+    tenant: TenantId,
+) -> Result<Option<ParkedEvent>, StoreError> {
+    first_row(&tables.parked, keys::log_range(tenant))
+}
+
+/// Drops an event that has waited in vain, and reports it; it can be sent again.
+fn drop_one(
+    tables: &mut Tables<impl Transaction>,
+    pending: &mut Pending,
+    tenant: TenantId,
+    event: &ParkedEvent,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    forget(tables, pending, tenant, event)?;
+    pending.find(tenant, report::parked_dropped(event.route, now));
+    Ok(())
+}
+
+/// Takes an event away as if it had never come.
+fn forget(
+    tables: &mut Tables<impl Transaction>,
+    pending: &mut Pending,
+    tenant: TenantId,
+    parked: &ParkedEvent,
+) -> Result<(), StoreError> {
+    let event: Event = serde_json::from_str(&parked.event).map_err(StoreError::corrupted)?;
+    if let Some(id) = &event.message_id {
+        messages::forget(tables, pending, tenant, id, parked.received_at)?;
+    }
+    remove(tables, pending, tenant, parked)
+}
+
+/// Takes an event away with all by which it is found.
+fn remove(
+    tables: &mut Tables<impl Transaction>,
+    pending: &mut Pending,
+    tenant: TenantId,
+    event: &ParkedEvent,
+) -> Result<(), StoreError> {
+    tables.parked.remove(keys::log(tenant, event.id).as_slice())?;
+    for wait in &event.waits {
+        tables.waiting.remove(keys::waiting(tenant, wait, event.id).as_slice())?;
+    }
+    pending.add(tables, tenant, Counter::Parked, -1)?;
+    pending.add(tables, tenant, Counter::ParkedBytes, -size(event))?;
+    Ok(())
+}
+
+/// Marks the events that wait for one of these index entries, which have come or gone.
+pub(crate) fn wake(
+    tables: &mut Tables<impl Transaction>,
+    pending: &mut Pending,
+    actor: &Actor,
+    def: &ResourceDef,
+    entries: &[Entry],
+) -> Result<(), StoreError> {
+    let tenant = actor.tenant.id();
+    if !is_waited_for(def) || pending.count(tables, tenant, Counter::Parked)? == 0 {
+        return Ok(());
+    }
+    for entry in entries {
+        let wait = Wait { resource: def.code, row: entry.row.to_owned(), key: entry.key.clone() };
+        mark(tables, pending, actor, &wait)?;
+    }
+    Ok(())
+}
+
+/// Marks the events that wait for this, if there are any.
+pub(crate) fn mark(
+    tables: &mut Tables<impl Transaction>,
+    pending: &mut Pending,
+    actor: &Actor,
+    wait: &Wait,
+) -> Result<(), StoreError> {
+    let tenant = actor.tenant.id();
+    if waiting_for(tables, tenant, wait, ObjectId::MIN, 1)?.is_empty() {
+        return Ok(());
+    }
+    let due = Due { wait: wait.clone(), after: ObjectId::MIN };
+    put_row(&mut tables.due, &keys::due(tenant, wait), &due)?;
+    pending.to_replay.insert(tenant, actor.tenant);
+    Ok(())
+}
+
+/// A mark: events that wait for this, after that one, are planned anew.
+#[derive(serde::Serialize, serde::Deserialize)]
+struct Due {
+    wait: Wait,
+    after: ObjectId,
+}
+
+/// The events that wait for this, oldest first.
+fn waiting_for(
+    tables: &Tables<impl Transaction>,
+    tenant: TenantId,
+    wait: &Wait,
+    after: ObjectId,
+    limit: usize,
+) -> Result<Vec<ObjectId>, StoreError> {
+    let bound = |id| keys::waiting(tenant, wait, id);
+    let (first, last) = (bound(after), bound(ObjectId::MAX));
+    let mut ids = Vec::new();
+    for row in tables.waiting.range(first.as_slice()..=last.as_slice())? {
+        ids.extend(keys::id_at_end(row?.0.value()).filter(|id| *id > after));
+        if ids.len() == limit {
+            break;
+        }
+    }
+    Ok(ids)
+}
+
+/// Plans marked events anew, a limited number; returns how many went on. When more are marked, the
+/// tenant's turn comes again after the commit.
+pub(crate) fn replay(
+    tables: &mut Tables<impl Transaction>,
+    pending: &mut Pending,
+    actor: &Actor,
+    ctx: &mut Ctx,
+) -> Result<usize, StoreError> {
+    let tenant = actor.tenant.id();
+    let settings = View::in_transaction(tenant, tables).tracking_settings()?;
+    let (mut left, mut gone_on) = (MAX_REPLAYED_PER_COMMAND, 0);
+    while left > 0 {
+        let Some(mut due) = first_due(tables, tenant)? else {
+            return Ok(gone_on);
+        };
+        let key = keys::due(tenant, &due.wait);
+        let ids = waiting_for(tables, tenant, &due.wait, due.after, left)?;
+        if ids.len() < left {
+            tables.due.remove(key.as_slice())?;
+        } else {
+            due.after = ids.last().copied().unwrap_or(ObjectId::MAX);
+            put_row(&mut tables.due, &key, &due)?;
+        }
+        left -= ids.len();
+        for id in ids {
+            gone_on += usize::from(replay_one(tables, pending, actor, id, settings, ctx)?);
+        }
+    }
+    pending.to_replay.insert(tenant, actor.tenant);
+    Ok(gone_on)
+}
+
+fn first_due(
+    tables: &Tables<impl Transaction>,
+    tenant: TenantId,
+) -> Result<Option<Due>, StoreError> {
+    first_row(&tables.due, keys::all_of(tenant))
+}
+
+/// Plans an event anew; says whether it went on.
+fn replay_one(
+    tables: &mut Tables<impl Transaction>,
+    pending: &mut Pending,
+    actor: &Actor,
+    id: ObjectId,
+    settings: TrackingSettings,
+    ctx: &mut Ctx,
+) -> Result<bool, StoreError> {
+    let tenant = actor.tenant.id();
+    let Some(parked) = load(tables, tenant, id)? else { return Ok(false) };
+    let event: Event = serde_json::from_str(&parked.event).map_err(StoreError::corrupted)?;
+    let (received_at, route) = (parked.received_at, parked.route);
+    let incoming = Incoming { event: &event, received_at, route, settings };
+    let company = group::replay(&incoming, &View::in_transaction(tenant, tables), ctx)?;
+    apply(tables, pending, actor, ctx.now, &company)?;
+    let planned = intake::replay(&incoming, &View::in_transaction(tenant, tables), ctx)?;
+    let Some(changes) = planned else {
+        return Ok(false);
+    };
+    remove(tables, pending, tenant, &parked)?;
+    apply(tables, pending, actor, ctx.now, &changes)?;
+    Ok(true)
+}
+
+/// Removes events that wait for this, at most so many, with the mark on them; says whether these were the
+/// last.
+pub(crate) fn erase(
+    tables: &mut Tables<impl Transaction>,
+    pending: &mut Pending,
+    tenant: TenantId,
+    wait: &Wait,
+    limit: usize,
+) -> Result<bool, StoreError> {
+    let ids = waiting_for(tables, tenant, wait, ObjectId::MIN, limit)?;
+    for id in &ids {
+        let Some(parked) = load(tables, tenant, *id)? else { continue };
+        forget(tables, pending, tenant, &parked)?;
+    }
+    tables.due.remove(keys::due(tenant, wait).as_slice())?;
+    Ok(ids.len() < limit)
+}
+
+fn load(
+    tables: &Tables<impl Transaction>,
+    tenant: TenantId,
+    id: ObjectId,
+) -> Result<Option<ParkedEvent>, StoreError> {
+    get_row(&tables.parked, &keys::log(tenant, id))
+}
+
+/// Drops events that have waited too long; says whether there may be more.
+pub(crate) fn sweep(
+    tables: &mut Tables<impl Transaction>,
+    pending: &mut Pending,
+    tenant: TenantId,
+    ctx: &Ctx,
+) -> Result<bool, StoreError> {
+    for _ in 0..MAX_SWEPT {
+        let Some(oldest) = oldest(tables, tenant)? else {
+            return Ok(false);
+        };
+        if ctx.settled.as_ms() - oldest.received_at.as_ms() <= PARKED_DAYS * DAY_MS {
+            return Ok(false);
+        }
+        drop_one(tables, pending, tenant, &oldest, ctx.now)?;
+    }
+    Ok(true)
+}
+
+/// The tenants of which events are marked.
+pub(crate) fn tenants_due(snapshot: &impl Snapshot) -> Result<Vec<TenantId>, StoreError> {
+    let table = snapshot.open(DUE)?;
+    let mut tenants = Vec::new();
+    let mut next = TenantId::from_bytes([0; 16]);
+    while let Some(row) = table.range(next.as_bytes().as_slice()..)?.next() {
+        let (key, _) = row?;
+        let Some(tenant) = keys::tenant_of(key.value()) else { break };
+        tenants.push(tenant);
+        let after = u128::from_be_bytes(*tenant.as_bytes()).checked_add(1);
+        let Some(after) = after else { break };
+        next = TenantId::from_bytes(after.to_be_bytes());
+    }
+    Ok(tenants)
+}
+
+/// The mark that lets events go on that wait behind an entry of the report.
+pub(crate) fn behind(entry: &report::Entry) -> Wait {
+    let route: Route = entry.route;
+    intake::wait_behind(route, &entry.code, &entry.cause)
+}

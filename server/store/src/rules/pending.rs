@@ -1,0 +1,106 @@
+//! What a transaction gathers before it commits, so that each row is written once however many commands
+//! touch it: where change logs go on, counters, and entries of the report.
+
+use std::collections::BTreeMap;
+
+use svctrack_core::{
+    plan::{Finding, Route},
+    value::{TenantId, Timestamp},
+};
+
+use super::{
+    counters::{Counter, Counters},
+    date_ranges::LatestSpans,
+    engagement,
+    ids::Ids,
+    report,
+    tables::{Tables, Transaction},
+};
+use crate::{StoreError, Tenant, rows::engagement::Owner};
+
+/// Most causes of one code that a transaction reports for a tenant one by one: a flood of made-up ids
+/// costs no more rows than this, and what goes beyond is counted together.
+const MAX_CAUSES_PER_COMMIT: usize = 100;
+/// The cause under which they are counted.
+const MANY_CAUSES: &str = "(many)";
+
+/// What a transaction gathers.
+#[derive(Default)]
+pub(crate) struct Pending {
+    /// Where each tenant's change log goes on: the next number, and the time that the next row does not
+    /// go behind.
+    pub(crate) sequences: BTreeMap<TenantId, (u64, Timestamp)>,
+    /// Tenants of which parked events may go on after the commit.
+    pub(crate) to_replay: BTreeMap<TenantId, Tenant>,
+    /// The spans to which activities are added.
+    pub(crate) spans: LatestSpans,
+    /// The time by which ages are judged, once the clock has been read.
+    pub(crate) settled: Option<Timestamp>,
+    /// Companies that a user has left who was the last to be active.
+    pub(crate) lost_the_last: Vec<Owner>,
+    counters: Counters,
+    findings: BTreeMap<(TenantId, &'static str), OfCode>,
+}
+
+/// Findings of one code, each by the route and what tells its cause.
+type OfCode = BTreeMap<(Route, String), Finding>;
+
+impl Pending {
+    /// The time by which ages are judged; before it is known nothing is old.
+    pub(crate) fn settled(&self) -> Timestamp {
+        self.settled.unwrap_or(Timestamp::MIN)
+    }
+
+    /// Where a counter stands.
+    pub(crate) fn count(
+        &mut self,
+        tables: &Tables<impl Transaction>,
+        tenant: TenantId,
+        counter: Counter,
+    ) -> Result<u64, StoreError> {
+        self.add(tables, tenant, counter, 0)
+    }
+
+    /// Moves a counter and returns where it stands.
+    pub(crate) fn add(
+        &mut self,
+        tables: &Tables<impl Transaction>,
+        tenant: TenantId,
+        counter: Counter,
+        by: i64,
+    ) -> Result<u64, StoreError> {
+        self.counters.add(tables, tenant, counter, by)
+    }
+
+    /// Takes a finding; those of one cause are folded.
+    pub(crate) fn find(&mut self, tenant: TenantId, mut finding: Finding) {
+        let causes = self.findings.entry((tenant, finding.code)).or_default();
+        let mut cause = (finding.route, finding.cause.clone());
+        if causes.len() >= MAX_CAUSES_PER_COMMIT && !causes.contains_key(&cause) {
+            cause.1 = MANY_CAUSES.to_owned();
+            finding.cause = MANY_CAUSES.to_owned();
+        }
+        if let Some(known) = causes.get(&cause) {
+            finding.count = finding.count.saturating_add(known.count);
+        }
+        causes.insert(cause, finding);
+    }
+
+    /// Writes what was gathered; returns the tenants of which parked events may go on.
+    pub(crate) fn flush(
+        mut self,
+        tables: &mut Tables<impl Transaction>,
+        ids: &mut Ids,
+        now: Timestamp,
+    ) -> Result<BTreeMap<TenantId, Tenant>, StoreError> {
+        for ((tenant, _), causes) in std::mem::take(&mut self.findings) {
+            for finding in causes.into_values() {
+                report::fold(tables, &mut self, tenant, &finding, || ids.next(tenant, now))?;
+            }
+        }
+        engagement::settle(tables, std::mem::take(&mut self.lost_the_last))?;
+        self.spans.flush(tables)?;
+        self.counters.flush(tables)?;
+        Ok(self.to_replay)
+    }
+}

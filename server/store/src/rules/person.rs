@@ -1,0 +1,155 @@
+//! What is kept of a person beside their record and their activities, a limited number of rows at a time.
+
+use std::ops::Bound;
+
+use svctrack_core::{
+    plan::{ParkedEvent, Person},
+    resources::ticket::TICKET,
+    schema::ReadCtx,
+    tracking::{activity, report::Entry},
+    value::{Document, ObjectId, TenantId, Timestamp},
+};
+
+use super::{command, report, tables::RecordTables, view::View};
+use crate::{
+    Next, Page, Part, StoreError,
+    rows::{Bytes, PARKED, REPORT, Row, Rows as _, Snapshot, codec, keys},
+};
+
+/// Most rows that are looked through at once: others wait no longer than for a bulk call.
+const MAX_ROWS: usize = 1_000;
+/// About how many bytes of rows are looked through at once.
+const MAX_BYTES: usize = 4 * 1024 * 1024;
+
+/// Shows rows to `visit`, which says how many bytes it looked at, until there are as many as are looked
+/// through at once; returns the id of the last one, none when there are no more.
+pub(crate) fn look_through(
+    rows: impl Iterator<Item = Row<impl Bytes>>,
+    visit: impl FnMut(&[u8], &[u8]) -> Result<usize, StoreError>,
+) -> Result<Option<ObjectId>, StoreError> {
+    look_through_some(rows, MAX_ROWS, visit)
+}
+
+/// The same with at most so many rows.
+pub(crate) fn look_through_some(
+    rows: impl Iterator<Item = Row<impl Bytes>>,
+    max_rows: usize,
+    mut visit: impl FnMut(&[u8], &[u8]) -> Result<usize, StoreError>,
+) -> Result<Option<ObjectId>, StoreError> {
+    let (mut bytes, mut read_to) = (0, None);
+    for (count, row) in rows.enumerate() {
+        if count == max_rows || bytes > MAX_BYTES {
+            return Ok(read_to);
+        }
+        let (key, value) = row?;
+        bytes += visit(key.value(), value.value())?;
+        read_to = keys::id_at_end(key.value());
+    }
+    Ok(None)
+}
+
+/// Tickets, and the last row that was looked at.
+pub(crate) type Tickets = (Vec<(ObjectId, Document)>, Option<ObjectId>);
+
+/// The tickets of a person among rows, and the last row that was looked at; none when there are no more.
+pub(crate) fn tickets_of(
+    person: &Person,
+    rows: impl Iterator<Item = Row<impl Bytes>>,
+) -> Result<Tickets, StoreError> {
+    let mut tickets = Vec::new();
+    let read_to = look_through(rows, |key, value| {
+        let stored = codec::unseal_record(key, value)?;
+        if let Some(id) = keys::id_at_end(key).filter(|_| person.is_on_ticket(&stored)) {
+            tickets.push((id, stored.document()?));
+        }
+        Ok(value.len())
+    })?;
+    Ok((tickets, read_to))
+}
+
+/// The rows of a log, or of a resource, behind one.
+pub(crate) fn behind((begin, last): &(Vec<u8>, Vec<u8>)) -> (Bound<&[u8]>, Bound<&[u8]>) {
+    (Bound::Excluded(begin.as_slice()), Bound::Included(last.as_slice()))
+}
+
+/// The ends of the tickets of a tenant behind one.
+pub(crate) fn tickets_behind(tenant: TenantId, after: ObjectId) -> (Vec<u8>, Vec<u8>) {
+    let bound = |id| keys::record(tenant, TICKET.code, id);
+    (bound(after), bound(ObjectId::MAX))
+}
+
+/// A page of what is kept of a person, oldest first.
+pub(crate) fn about(
+    snapshot: &impl Snapshot,
+    tenant: TenantId,
+    person: &Person,
+    part: Part,
+    after: Option<ObjectId>,
+    now: Timestamp,
+) -> Result<Page, StoreError> {
+    let after = after.unwrap_or(ObjectId::MIN);
+    let (items, read_to) = match part {
+        Part::Tickets => tickets(snapshot, tenant, person, after, now)?,
+        Part::Parked => parked(snapshot, tenant, person, after)?,
+        Part::Report => reported(snapshot, tenant, person, after)?,
+    };
+    Ok(Page { items, next: read_to.map(Next::After), ..Page::default() })
+}
+
+/// Items as JSON, and the last row that was looked at.
+type Found = (Vec<String>, Option<ObjectId>);
+
+fn tickets(
+    snapshot: &impl Snapshot,
+    tenant: TenantId,
+    person: &Person,
+    after: ObjectId,
+    now: Timestamp,
+) -> Result<Found, StoreError> {
+    let tables = RecordTables::open(snapshot)?;
+    let view = View::of_snapshot(tenant, &tables);
+    let ends = tickets_behind(tenant, after);
+    let (found, read_to) = tickets_of(person, tables.records.range(behind(&ends))?)?;
+    let ctx = ReadCtx::new(now, &view);
+    let shown = |(id, ticket)| Ok(command::answer(&TICKET, id, &ticket, &ctx)?.text);
+    Ok((found.into_iter().map(shown).collect::<Result<_, StoreError>>()?, read_to))
+}
+
+fn parked(
+    snapshot: &impl Snapshot,
+    tenant: TenantId,
+    person: &Person,
+    after: ObjectId,
+) -> Result<Found, StoreError> {
+    let waits = person.waits();
+    let ends = (keys::log(tenant, after), keys::log(tenant, ObjectId::MAX));
+    let mut items = Vec::new();
+    let table = snapshot.open(PARKED)?;
+    let read_to = look_through(table.range(behind(&ends))?, |key, value| {
+        let parked: ParkedEvent = codec::unseal_row(key, value)?;
+        if waits.iter().any(|wait| parked.waits.contains(wait)) {
+            items.push(activity::answer_parked(&parked).to_text());
+        }
+        Ok(value.len())
+    })?;
+    Ok((items, read_to))
+}
+
+fn reported(
+    snapshot: &impl Snapshot,
+    tenant: TenantId,
+    person: &Person,
+    after: ObjectId,
+) -> Result<Found, StoreError> {
+    let ends = (keys::log(tenant, after), keys::log(tenant, ObjectId::MAX));
+    let mut items = Vec::new();
+    let table = snapshot.open(REPORT)?;
+    let read_to = look_through(table.range(behind(&ends))?, |key, value| {
+        let entry: Entry = codec::unseal_row(key, value)?;
+        if report::names(&entry, person) {
+            items.push(entry.answer().to_text());
+        }
+        Ok(value.len())
+    })?;
+    Ok((items, read_to))
+}

@@ -1,0 +1,95 @@
+//! Activities that a tenant does not keep for ever: the oldest of its log go, a limited number of them in a
+//! command, with the marks on them and their spans.
+//!
+//! A history ends where the next of its activities is gone: what is before that went earlier, since every
+//! history goes back in the order of the log. What is counted of activities stays.
+
+use std::{collections::BTreeSet, ops::Bound};
+
+use svctrack_core::{
+    plan::Activity,
+    resources::{company::COMPANY, end_user::END_USER, settings},
+    tracking::activity::first_kept,
+    value::{ObjectId, TenantId, Timestamp},
+};
+
+use super::{
+    command::MAX_SWEPT,
+    date_ranges, history,
+    person::look_through_some,
+    tables::{Tables, Transaction},
+    view::View,
+};
+use crate::{
+    StoreError,
+    rows::{AppendRows as _, Bytes as _, Rows as _, WriteRows as _, engagement::Owner, keys},
+};
+
+/// Removes activities that were stored longer ago than the tenant keeps them; says whether there may be more.
+pub(crate) fn sweep(
+    tables: &mut Tables<impl Transaction>,
+    tenant: TenantId,
+    settled: Timestamp,
+) -> Result<bool, StoreError> {
+    let settings = settings::of_tenant(&View::in_transaction(tenant, tables))?;
+    let Some(first_kept) = first_kept(&settings, settled) else {
+        return Ok(false);
+    };
+    let (begin, end) = (keys::log(tenant, ObjectId::MIN), keys::log(tenant, first_kept));
+    let (begin, end) = (Bound::Included(begin.as_slice()), Bound::Excluded(end.as_slice()));
+    let (mut owners, mut any) = (BTreeSet::new(), false);
+    let log = tables.activities.written()?;
+    let rows = log.range((begin, end))?;
+    let read_to = look_through_some(rows, MAX_SWEPT, |key, value| {
+        any = true;
+        owners.extend(activity_in(key, value)?.iter().flat_map(|old| owners_of(tenant, old)));
+        Ok(value.len())
+    })?;
+    if !any {
+        return Ok(false);
+    }
+    let last = read_to.map(|last| keys::log(tenant, last));
+    let end = last.as_deref().map_or(end, Bound::Included);
+    log.remove_range((begin, end))?;
+    let gone_to = read_to.unwrap_or(first_kept);
+    for owner in owners {
+        remove_marks(tables, owner, gone_to)?;
+    }
+    date_ranges::remove_before(tables, tenant, gone_to)?;
+    Ok(read_to.is_some())
+}
+
+/// The activity in a row of the log. One that is damaged goes like the others.
+fn activity_in(key: &[u8], row: &[u8]) -> Result<Option<Activity>, StoreError> {
+    match history::unseal(key, row) {
+        Err(error @ StoreError::Corrupted { .. }) => {
+            tracing::error!(cause = %error, "an activity that goes is damaged");
+            Ok(None)
+        }
+        read => read,
+    }
+}
+
+/// In whose histories an activity stands.
+fn owners_of(tenant: TenantId, activity: &Activity) -> impl Iterator<Item = Owner> {
+    let user = (tenant, END_USER.code, activity.end_user_id);
+    let company = activity.company_id.map(|company| (tenant, COMPANY.code, company));
+    [Some(user), company].into_iter().flatten()
+}
+
+/// Removes the marks of a history up to an activity.
+fn remove_marks(
+    tables: &mut Tables<impl Transaction>,
+    (tenant, resource, id): Owner,
+    gone_to: ObjectId,
+) -> Result<(), StoreError> {
+    let bound = |activity| keys::mark(tenant, resource, id, activity);
+    let (first, last) = (bound(ObjectId::MIN), bound(gone_to));
+    let marks = tables.activity_marks.range(first.as_slice()..=last.as_slice())?;
+    let marks: Vec<_> =
+        marks.map(|mark| Ok(mark?.0.value().to_vec())).collect::<Result<_, StoreError>>()?;
+    for mark in marks {
+        tables.activity_marks.remove(mark.as_slice())?;
+    }
+    Ok(())
+}

@@ -1,0 +1,122 @@
+//! Deleting a tenant (R57). The first command marks it: from then on its tokens and its UUID are those of nobody, and
+//! no command of it is carried out. The others remove its rows, a limited number each; its own row goes with the last
+//! of them.
+//!
+//! Whoever asked goes on until then, and the cleanup of every round, the first of which follows a start: so nothing is
+//! left, whatever crashes.
+
+use std::ops::Bound;
+
+use svctrack_core::value::{Issue, TenantId};
+
+use super::{
+    lookup_cache::LookupCache,
+    tables::{Tables, Transaction},
+    tenants,
+};
+use crate::{
+    StoreError, TenantRecord, TenantState,
+    rows::{Bytes as _, WriteRows, engagement::WriteEngagement},
+};
+
+/// Most rows that one command removes: others wait no longer than for a bulk call.
+const MAX_ROWS_PER_COMMAND: usize = 1_000;
+/// Bytes of rows after which a command removes no more, so that a transaction stays small.
+const MAX_BYTES_PER_COMMAND: usize = 2 * 1024 * 1024;
+
+/// Marks a tenant as one that is being deleted; of one that is marked already, says how far it has come.
+pub(crate) fn begin(
+    tables: &mut Tables<impl Transaction>,
+    id: TenantId,
+) -> Result<Result<TenantRecord, StoreError>, StoreError> {
+    let Some(mut tenant) = tenants::load(&tables.tenants, id)? else {
+        return Ok(Err(StoreError::TenantNotFound));
+    };
+    if tenant.state == TenantState::Deleting {
+        return Ok(Ok(tenant));
+    }
+    if !tenants::is_another_served(&tables.tenants, id)? {
+        return Ok(Err(StoreError::Conflict(vec![last_tenant()])));
+    }
+    tenant.state = TenantState::Deleting;
+    tenants::put(tables, &tenant)?;
+    tables.known.forget_tenant(id);
+    Ok(Ok(tenant))
+}
+
+/// A start without tenants is the first one, which creates one.
+fn last_tenant() -> Issue {
+    let message =
+        "the last tenant cannot be deleted: create another one first, or remove the data directory";
+    Issue::of_body("last_tenant", message)
+}
+
+/// Removes more rows of a tenant that is being deleted; says whether there are more.
+pub(crate) fn go_on(
+    tables: &mut Tables<impl Transaction>,
+    id: TenantId,
+) -> Result<bool, StoreError> {
+    let tenant = tenants::load(&tables.tenants, id)?;
+    let Some(mut tenant) = tenant.filter(|tenant| tenant.state == TenantState::Deleting) else {
+        return Ok(false);
+    };
+    tenants::remove_tokens(tables, id)?;
+    tables.engagement.forget_tenant(id);
+    let mut removal = Removal::default();
+    for table in tables.of_tenants()? {
+        removal.remove_from(table, id)?;
+    }
+    if removal.is_full() {
+        tenant.rows_removed += removal.rows as u64;
+        tenants::put(tables, &tenant)?;
+    } else {
+        tables.tenants.remove(id.as_bytes().as_slice())?;
+        // Whatever was known of it: a tenant with this UUID can be imported again.
+        tables.known = LookupCache::default();
+    }
+    Ok(removal.is_full())
+}
+
+/// What one command has removed.
+#[derive(Default)]
+struct Removal {
+    rows: usize,
+    bytes: usize,
+}
+
+impl Removal {
+    fn is_full(&self) -> bool {
+        self.rows >= MAX_ROWS_PER_COMMAND || self.bytes >= MAX_BYTES_PER_COMMAND
+    }
+
+    /// Removes rows of a tenant, as long as it is not full.
+    fn remove_from(
+        &mut self,
+        table: &mut impl WriteRows,
+        tenant: TenantId,
+    ) -> Result<(), StoreError> {
+        let first = tenant.as_bytes().as_slice();
+        let end = next_prefix(tenant);
+        let end = end.as_ref().map_or(Bound::Unbounded, |end| Bound::Excluded(end.as_slice()));
+        let mut last = None;
+        for row in table.range((Bound::Included(first), end))? {
+            if self.is_full() {
+                break;
+            }
+            let (key, value) = row?;
+            self.rows += 1;
+            self.bytes += key.value().len() + value.value().len();
+            last = Some(key.value().to_vec());
+        }
+        if let Some(last) = last {
+            let bounds = (Bound::Included(first), Bound::Included(last.as_slice()));
+            table.remove_range(bounds)?;
+        }
+        Ok(())
+    }
+}
+
+/// The first key behind all of a tenant, if there can be one.
+fn next_prefix(tenant: TenantId) -> Option<[u8; 16]> {
+    u128::from_be_bytes(*tenant.as_bytes()).checked_add(1).map(u128::to_be_bytes)
+}

@@ -1,0 +1,372 @@
+//! Tenants and tokens, the few rows that are found without knowing a tenant.
+
+use std::collections::BTreeMap;
+
+use serde::de::DeserializeOwned;
+use svctrack_core::{
+    access::TenantChange,
+    plan::{self, Change, Ctx, Refusal},
+    value::{Issue, RecordRef, TenantId, Timestamp, issue::quoted},
+};
+
+use super::{
+    apply::apply,
+    pending::Pending,
+    tables::{Tables, Transaction},
+    view::View,
+};
+use crate::{
+    Actor, Reply, Revoked, StoreError, Tenant, TenantRecord, TenantState, TokenRecord, corruption,
+    rows::{
+        Bytes as _, Rows, Snapshot, TENANTS, TOKENS, TOKENS_OF_TENANT, WriteRows as _, codec, keys,
+    },
+};
+
+/// Most tenants of a store: a list of them is answered whole.
+const MAX_TENANTS: u64 = 10_000;
+/// Most tokens of a tenant: a list of them is answered whole.
+const MAX_TOKENS: usize = 1_000;
+/// Most lines that a token may come from, one issued by the other: more than anybody issues on purpose, and few enough
+/// to be kept with each token.
+const MAX_GENERATIONS: usize = 32;
+
+pub(crate) fn list(
+    snapshot: &impl Snapshot,
+    limit: usize,
+) -> Result<Vec<TenantRecord>, StoreError> {
+    let table = snapshot.open(TENANTS)?;
+    let mut tenants = Vec::new();
+    for row in table.iter()?.take(limit) {
+        let (key, value) = row?;
+        tenants.push(read_row(key.value(), value.value())?);
+    }
+    Ok(tenants)
+}
+
+/// A tenant, also one that is being deleted.
+pub(crate) fn load(table: &impl Rows, id: TenantId) -> Result<Option<TenantRecord>, StoreError> {
+    let key = id.as_bytes().as_slice();
+    table.get(key)?.map(|row| read_row(key, row.value())).transpose()
+}
+
+/// Whether commands of a tenant are carried out: nothing may be added to one that is being deleted, or is gone.
+pub(crate) fn is_served(table: &impl Rows, id: TenantId) -> Result<bool, StoreError> {
+    Ok(load(table, id)?.is_some_and(|tenant| tenant.state != TenantState::Deleting))
+}
+
+/// Whether there is another tenant that is not being deleted.
+pub(crate) fn is_another_served(table: &impl Rows, id: TenantId) -> Result<bool, StoreError> {
+    for row in table.iter()? {
+        let (key, value) = row?;
+        let tenant: TenantRecord = read_row(key.value(), value.value())?;
+        if tenant.id != id && tenant.state != TenantState::Deleting {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// Writes the row of a tenant.
+pub(crate) fn put(
+    tables: &mut Tables<impl Transaction>,
+    tenant: &TenantRecord,
+) -> Result<(), StoreError> {
+    let key = tenant.id.as_bytes().as_slice();
+    tables.tenants.insert(key, row_of(key, tenant)?.as_slice())?;
+    Ok(())
+}
+
+/// Changes a tenant; one that is being deleted is not there.
+pub(crate) fn change(
+    tables: &mut Tables<impl Transaction>,
+    id: TenantId,
+    change: &TenantChange,
+) -> Result<Result<Reply, StoreError>, StoreError> {
+    let known = load(&tables.tenants, id)?;
+    let Some(mut tenant) = known.filter(|tenant| tenant.state != TenantState::Deleting) else {
+        return Ok(Err(StoreError::TenantNotFound));
+    };
+    tenant.change(change.clone());
+    put(tables, &tenant)?;
+    Ok(Ok(Reply::Tenant(Box::new(tenant))))
+}
+
+pub(crate) fn token(table: &impl Rows, id: &str) -> Result<Option<TokenRecord>, StoreError> {
+    table.get(id.as_bytes())?.map(|row| read_row(id.as_bytes(), row.value())).transpose()
+}
+
+fn read_row<T: DeserializeOwned>(key: &[u8], row: &[u8]) -> Result<T, StoreError> {
+    let json = codec::unseal(key, row)?;
+    serde_json::from_slice(json).map_err(StoreError::corrupted)
+}
+
+fn row_of(key: &[u8], record: &impl serde::Serialize) -> Result<Vec<u8>, StoreError> {
+    let json = serde_json::to_vec(record);
+    let json = json.map_err(|error| StoreError::Internal(error.to_string()))?;
+    Ok(codec::seal(key, &json))
+}
+
+/// The first and the last key that a token of this tenant can have.
+fn tokens_of(tenant: TenantId) -> (Vec<u8>, Vec<u8>) {
+    (keys::token_of_tenant(tenant, ""), keys::token_of_tenant(tenant, "\u{10ffff}"))
+}
+
+/// The tokens of a tenant.
+pub(crate) fn tokens(
+    snapshot: &impl Snapshot,
+    tenant: TenantId,
+) -> Result<Vec<TokenRecord>, StoreError> {
+    let table = snapshot.open(TOKENS)?;
+    let ids = token_ids(&snapshot.open(TOKENS_OF_TENANT)?, tenant)?;
+    let tokens = ids.iter().filter_map(|id| token(&table, id).transpose());
+    tokens.collect()
+}
+
+/// The ids of the tokens of a tenant.
+fn token_ids(table: &impl Rows, tenant: TenantId) -> Result<Vec<String>, StoreError> {
+    let mut ids = Vec::new();
+    let (first, last) = tokens_of(tenant);
+    for row in table.range(first.as_slice()..=last.as_slice())? {
+        let (key, _) = row?;
+        let id = key.value().get(tenant.as_bytes().len()..);
+        ids.extend(id.and_then(|id| std::str::from_utf8(id).ok()).map(str::to_owned));
+    }
+    Ok(ids)
+}
+
+/// Removes the tokens of a tenant from the table that is not its own.
+pub(crate) fn remove_tokens(
+    tables: &mut Tables<impl Transaction>,
+    tenant: TenantId,
+) -> Result<(), StoreError> {
+    for id in token_ids(&tables.tokens_of_tenant, tenant)? {
+        tables.tokens.remove(id.as_bytes())?;
+    }
+    Ok(())
+}
+
+/// Makes a tenant: its row, its settings, and its first token. One that is there keeps what it has, and gets the
+/// token. What is refused is refused before anything is written.
+pub(crate) fn add_tenant(
+    actor: &Actor,
+    tenant: &TenantRecord,
+    token: &TokenRecord,
+    tables: &mut Tables<impl Transaction>,
+    pending: &mut Pending,
+    ctx: &mut Ctx,
+) -> Result<Result<Reply, StoreError>, StoreError> {
+    if tables.tenants.len()? >= MAX_TENANTS {
+        return Ok(Err(too_many("too_many_tenants", "tenants", MAX_TENANTS)));
+    }
+    let own = Actor {
+        tenant: Tenant::assume_authorized(token.tenant),
+        token: actor.token.clone(),
+        user: None,
+    };
+    match load(&tables.tenants, tenant.id)?.map(|known| known.state) {
+        None => {}
+        Some(TenantState::Deleting) => return Ok(Err(being_deleted(tenant.id))),
+        Some(_) => return add_token(&own, token, None, tables, pending, ctx),
+    }
+    let settings = plan::settings(&View::in_transaction(tenant.id, tables), ctx);
+    let changes = match settings.map_err(StoreError::from) {
+        Ok(changes) => changes,
+        Err(error) => return refused(error),
+    };
+    apply(tables, pending, &own, ctx.now, &changes)?;
+    put(tables, tenant)?;
+    add_token(&own, token, None, tables, pending, ctx)
+}
+
+fn being_deleted(tenant: TenantId) -> StoreError {
+    let message = format!("the tenant {} is being deleted", quoted(&tenant.to_string()));
+    StoreError::Conflict(vec![Issue::of_body("tenant_being_deleted", message)])
+}
+
+/// Keeps a token, with a user for it to act as (R43); an operator's acts as nobody.
+pub(crate) fn add_token(
+    actor: &Actor,
+    token: &TokenRecord,
+    user: Option<&RecordRef>,
+    tables: &mut Tables<impl Transaction>,
+    pending: &mut Pending,
+    ctx: &mut Ctx,
+) -> Result<Result<Reply, StoreError>, StoreError> {
+    if let Some(refused) = refused_token(actor, tables, token)? {
+        return Ok(Err(refused));
+    }
+    let mut token = token.clone();
+    match plan_user(&mut token, user, tables, ctx).map_err(StoreError::from) {
+        Ok(changes) => apply(tables, pending, actor, ctx.now, &changes)?,
+        Err(error) => return refused(error),
+    }
+    insert_token(tables, token)
+}
+
+/// Issues a token in the place of another, which ends soon (R57).
+pub(crate) fn rotate_token(
+    actor: &Actor,
+    tables: &mut Tables<impl Transaction>,
+    id: &str,
+    successor: &TokenRecord,
+    old_until: Timestamp,
+) -> Result<Result<Reply, StoreError>, StoreError> {
+    let known = token(&tables.tokens, id)?;
+    let Some(mut old) = known.filter(|old| old.tenant == successor.tenant) else {
+        return Ok(Err(StoreError::NotFound));
+    };
+    if let Some(replaced_by) = &old.replaced_by {
+        let message = format!("the token was rotated already: rotate {}", quoted(replaced_by));
+        return Ok(Err(StoreError::Conflict(vec![Issue::of_body("token_rotated", message)])));
+    }
+    if let Some(refused) = refused_token(actor, tables, successor)? {
+        return Ok(Err(refused));
+    }
+    old.replaced_by = Some(successor.id.clone());
+    old.expires_at = Some(old.expires_at.map_or(old_until, |end| end.min(old_until)));
+    let key = old.id.as_bytes();
+    tables.tokens.insert(key, row_of(key, &old)?.as_slice())?;
+    insert_token(tables, successor.clone())
+}
+
+/// Why a token cannot be added, if so.
+fn refused_token(
+    actor: &Actor,
+    tables: &Tables<impl Transaction>,
+    token: &TokenRecord,
+) -> Result<Option<StoreError>, StoreError> {
+    // What a token asks for just when it is revoked would outlive it otherwise.
+    if let Some(issuer) = &actor.token
+        && tables.tokens.get(issuer.as_bytes())?.is_none()
+    {
+        return Ok(Some(StoreError::TokenRevoked));
+    }
+    if token.generations() > MAX_GENERATIONS {
+        let message = format!("a token can come from at most {MAX_GENERATIONS} others");
+        return Ok(Some(StoreError::Invalid(vec![Issue::of_body("too_many_issuers", message)])));
+    }
+    let (first, last) = tokens_of(token.tenant);
+    let known = tables.tokens_of_tenant.range(first.as_slice()..=last.as_slice())?.count();
+    let too_many = || too_many("too_many_tokens", "tokens", MAX_TOKENS as u64);
+    Ok((known >= MAX_TOKENS).then(too_many))
+}
+
+fn insert_token(
+    tables: &mut Tables<impl Transaction>,
+    token: TokenRecord,
+) -> Result<Result<Reply, StoreError>, StoreError> {
+    let key = token.id.as_bytes();
+    tables.tokens.insert(key, row_of(key, &token)?.as_slice())?;
+    let key = keys::token_of_tenant(token.tenant, &token.id);
+    tables.tokens_of_tenant.insert(key.as_slice(), [].as_slice())?;
+    Ok(Ok(Reply::TokenAdded(Box::new(token))))
+}
+
+/// Marks users that were created for tokens before there was a mark (R57).
+pub(crate) fn mark_users(
+    actor: &Actor,
+    tables: &mut Tables<impl Transaction>,
+    pending: &mut Pending,
+    ctx: &Ctx,
+) -> Result<(), StoreError> {
+    for id in token_ids(&tables.tokens_of_tenant, actor.tenant.id())? {
+        let Some(token) = token(&tables.tokens, &id)? else { continue };
+        let Some(user) = token.user_id else { continue };
+        let view = View::in_transaction(token.tenant, tables);
+        let marked = plan::mark_token_user(user, &token.label, token.created_at, &view, ctx.now);
+        match marked.map_err(StoreError::from) {
+            Ok(changes) => apply(tables, pending, actor, ctx.now, &changes)?,
+            Err(error) if error.is_of_the_file() => return Err(error),
+            Err(error) => tracing::error!(%user, cause = %error, "a token's user cannot be read"),
+        }
+    }
+    Ok(())
+}
+
+fn plan_user(
+    token: &mut TokenRecord,
+    named: Option<&RecordRef>,
+    tables: &Tables<impl Transaction>,
+    ctx: &mut Ctx,
+) -> Result<Vec<Change>, Refusal> {
+    if token.is_of_operator() {
+        return Ok(Vec::new());
+    }
+    let lookup = View::in_transaction(token.tenant, tables);
+    let (user, changes) = plan::token_user(named, &token.label, &lookup, ctx)?;
+    token.user_id = Some(user);
+    Ok(changes)
+}
+
+/// What a rule refuses is an outcome; an error of the file ends the transaction.
+fn refused(error: StoreError) -> Result<Result<Reply, StoreError>, StoreError> {
+    if error.is_of_the_file() { Err(error) } else { Ok(Err(error)) }
+}
+
+fn too_many(code: &'static str, what: &str, max: u64) -> StoreError {
+    StoreError::Invalid(vec![Issue::of_body(code, format!("there can be at most {max} {what}"))])
+}
+
+/// Removes a token of a tenant, and what is to be revoked with it; returns how many there were.
+pub(crate) fn revoke_token(
+    tables: &mut Tables<impl Transaction>,
+    tenant: TenantId,
+    id: &str,
+    with: Revoked,
+) -> Result<usize, StoreError> {
+    let ids = match with {
+        Revoked::Alone => vec![id.to_owned()],
+        Revoked::Line => line_of(tables, tenant, id)?,
+    };
+    let mut revoked = 0;
+    for id in ids {
+        let key = keys::token_of_tenant(tenant, &id);
+        if tables.tokens_of_tenant.remove(key.as_slice())?.is_some() {
+            tables.tokens.remove(id.as_bytes())?;
+            revoked += 1;
+        }
+    }
+    Ok(revoked)
+}
+
+/// The tokens of the line of a token, and all that come from it, also where that one was revoked before.
+fn line_of(
+    tables: &Tables<impl Transaction>,
+    tenant: TenantId,
+    id: &str,
+) -> Result<Vec<String>, StoreError> {
+    let mut tokens = Vec::new();
+    for id in token_ids(&tables.tokens_of_tenant, tenant)? {
+        tokens.extend(token(&tables.tokens, &id)?);
+    }
+    let line = tokens.iter().find(|token| token.id == id).map_or(id, TokenRecord::line);
+    let is_of_it =
+        |token: &&TokenRecord| token.comes_from(line) || token.created_by.as_deref() == Some(id);
+    Ok(tokens.iter().filter(is_of_it).map(|token| token.id.clone()).collect())
+}
+
+/// Writes when tokens were last used; one that was revoked meanwhile stays so, and one that is damaged keeps
+/// nobody from writing.
+pub(crate) fn mark_used(
+    tables: &mut Tables<impl Transaction>,
+    uses: BTreeMap<String, Timestamp>,
+) -> Result<(), StoreError> {
+    for (id, used_at) in uses {
+        let key = id.as_bytes();
+        let known = corruption::contained(|| {
+            tables.tokens.get(key)?.map(|row| read_row(key, row.value())).transpose()
+        });
+        let mut token: TokenRecord = match known {
+            Ok(Some(token)) => token,
+            Ok(None) => continue,
+            Err(error) if error.is_of_the_file() => return Err(error),
+            Err(error) => {
+                tracing::error!(token = id, cause = %error, "a token is damaged");
+                continue;
+            }
+        };
+        token.last_used_at = token.last_used_at.max(Some(used_at));
+        tables.tokens.insert(key, row_of(key, &token)?.as_slice())?;
+    }
+    Ok(())
+}

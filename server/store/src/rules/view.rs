@@ -1,0 +1,245 @@
+//! The records of one tenant as the rules look them up, in a snapshot or in the middle of a
+//! transaction.
+
+use svctrack_core::{
+    plan::Ctx,
+    resources::end_user::END_USER,
+    schema::{Lookup, LookupError, ResourceDef},
+    tracking::intake::{EventLookup, KnownUser, TrackingSettings},
+    value::{Document, ObjectId, TenantId, Timestamp, engagement::Engagement},
+};
+
+use super::{
+    lookup_cache::LookupCache,
+    messages, new_users, suppressed,
+    tables::{RecordTables, Tables, Transaction},
+};
+use crate::{
+    StoreError,
+    failure::in_lookup,
+    rows::{
+        Bytes as _, ReadRow, Rows, Snapshot,
+        codec::{self, Stored},
+        engagement::ReadRows,
+        keys,
+    },
+};
+
+/// Where records are.
+pub(crate) trait Source {
+    /// A table.
+    type Table: Rows;
+    /// The table of the records themselves.
+    type Records: ReadRow;
+    /// Engagement.
+    type Engagement: ReadRows;
+
+    /// The records.
+    fn records(&self) -> &Self::Records;
+    /// Which record holds a key.
+    fn unique(&self) -> &Self::Table;
+    /// Which records have a value.
+    fn index(&self) -> &Self::Table;
+    /// How active users and companies are.
+    fn engagement(&self) -> &Self::Engagement;
+}
+
+/// What planning looks at besides records.
+trait Planning {
+    /// What the writer knows of the tables.
+    fn known(&self) -> &LookupCache;
+
+    /// When an event with this id was last stored.
+    fn last_received(
+        &self,
+        tenant: TenantId,
+        message_id: &str,
+        ctx: &Ctx,
+    ) -> Result<Option<Timestamp>, StoreError>;
+
+    /// How many end users events have made within the hour.
+    fn new_end_users(&self, tenant: TenantId, now: Timestamp) -> Result<u64, StoreError>;
+}
+
+impl<T: Transaction> Planning for Tables<T> {
+    fn known(&self) -> &LookupCache {
+        &self.known
+    }
+
+    fn last_received(
+        &self,
+        tenant: TenantId,
+        message_id: &str,
+        ctx: &Ctx,
+    ) -> Result<Option<Timestamp>, StoreError> {
+        messages::last_received(&self.messages, &self.known, tenant, message_id, ctx)
+    }
+
+    fn new_end_users(&self, tenant: TenantId, now: Timestamp) -> Result<u64, StoreError> {
+        new_users::count(&self.counters, tenant, now)
+    }
+}
+
+/// The records of one tenant.
+pub(crate) struct View<'a, S: Source> {
+    pub(crate) tenant: TenantId,
+    source: &'a S,
+    /// What erased persons were known by, where something is planned.
+    suppressed: Option<&'a S::Table>,
+    /// What is needed where something is planned besides.
+    planning: Option<&'a dyn Planning>,
+}
+
+impl<'a, T: Transaction> View<'a, Tables<T>> {
+    /// As they are in the middle of a transaction.
+    pub(crate) fn in_transaction(tenant: TenantId, tables: &'a Tables<T>) -> Self {
+        Self {
+            tenant,
+            source: tables,
+            suppressed: Some(&tables.suppressed),
+            planning: Some(tables),
+        }
+    }
+}
+
+impl<'a, S: Snapshot> View<'a, RecordTables<S>> {
+    /// As they were when the snapshot was taken.
+    pub(crate) fn of_snapshot(tenant: TenantId, tables: &'a RecordTables<S>) -> Self {
+        Self { tenant, source: tables, suppressed: None, planning: None }
+    }
+
+    /// The same, to plan over.
+    pub(crate) fn with_suppressed(self, suppressed: &'a S::Table) -> Self {
+        Self { suppressed: Some(suppressed), ..self }
+    }
+}
+
+impl<S: Source> View<'_, S> {
+    /// What `read` makes of a record as it is stored, if it is there.
+    pub(crate) fn read<R>(
+        &self,
+        def: &ResourceDef,
+        id: ObjectId,
+        read: impl FnOnce(Stored<'_>) -> Result<R, StoreError>,
+    ) -> Result<Option<R>, StoreError> {
+        let key = keys::record(self.tenant, def.code, id);
+        let unsealed = |bytes: &[u8]| read(codec::unseal_record(&key, bytes)?);
+        self.source.records().read(&key, unsealed)?.transpose()
+    }
+
+    /// What the tenant has set for its events.
+    pub(crate) fn tracking_settings(&self) -> Result<TrackingSettings, StoreError> {
+        let look_up = || Ok(TrackingSettings::of_tenant(self)?);
+        match &self.planning {
+            Some(planning) => planning.known().settings(self.tenant, look_up),
+            None => look_up(),
+        }
+    }
+
+    fn holder(
+        &self,
+        def: &ResourceDef,
+        row: &str,
+        key: &str,
+    ) -> Result<Option<ObjectId>, StoreError> {
+        let look_up = |key: &[u8]| -> Result<_, StoreError> {
+            let id = self.source.unique().get(key)?;
+            id.map(|id| codec::unseal_exact(key, id.value()).map(ObjectId::from_bytes)).transpose()
+        };
+        let key = keys::unique(self.tenant, def.code, row, key);
+        match &self.planning {
+            Some(planning) => planning.known().holder(key, look_up),
+            None => look_up(&key),
+        }
+    }
+
+    /// The records with a value from `first` to `last` in an ordered row, in the order of these.
+    pub(crate) fn in_range(
+        &self,
+        def: &ResourceDef,
+        row: &str,
+        first: &str,
+        last: &str,
+    ) -> Result<impl DoubleEndedIterator<Item = Result<ObjectId, StoreError>>, StoreError> {
+        let first = keys::index(self.tenant, def.code, row, first, ObjectId::MIN);
+        let last = keys::index(self.tenant, def.code, row, last, ObjectId::MAX);
+        let entries = self.source.index().range(first.as_slice()..=last.as_slice())?;
+        let no_key = || StoreError::corrupted("a key that is none");
+        Ok(entries.map(move |entry| keys::id_at_end(entry?.0.value()).ok_or_else(no_key)))
+    }
+
+    fn all_holders(
+        &self,
+        def: &ResourceDef,
+        row: &str,
+        key: &str,
+        limit: usize,
+    ) -> Result<Vec<ObjectId>, StoreError> {
+        let bound = |id| keys::index(self.tenant, def.code, row, key, id);
+        let (first, last) = (bound(ObjectId::MIN), bound(ObjectId::MAX));
+        let mut holders = Vec::new();
+        for entry in self.source.index().range(first.as_slice()..=last.as_slice())?.take(limit) {
+            holders.extend(keys::id_at_end(entry?.0.value()));
+        }
+        Ok(holders)
+    }
+}
+
+impl<S: Source> Lookup for View<'_, S> {
+    fn record(&self, def: &ResourceDef, id: ObjectId) -> Result<Option<Document>, LookupError> {
+        self.read(def, id, |stored| stored.document()).map_err(in_lookup)
+    }
+
+    fn find(
+        &self,
+        def: &ResourceDef,
+        row: &str,
+        key: &str,
+    ) -> Result<Option<ObjectId>, LookupError> {
+        self.holder(def, row, key).map_err(in_lookup)
+    }
+
+    fn holders(
+        &self,
+        def: &ResourceDef,
+        row: &str,
+        key: &str,
+        limit: usize,
+    ) -> Result<Vec<ObjectId>, LookupError> {
+        self.all_holders(def, row, key, limit).map_err(in_lookup)
+    }
+
+    fn engagement(
+        &self,
+        def: &ResourceDef,
+        id: ObjectId,
+    ) -> Result<Option<Engagement>, LookupError> {
+        self.source.engagement().engagement(self.tenant, def, id).map_err(in_lookup)
+    }
+
+    fn is_suppressed(&self, row: &str, key: &str) -> Result<bool, LookupError> {
+        let Some(table) = self.suppressed else { return Ok(false) };
+        suppressed::holds(table, self.tenant, row, key).map_err(in_lookup)
+    }
+}
+
+impl<S: Source> EventLookup for View<'_, S> {
+    fn last_received(&self, message_id: &str, ctx: &Ctx) -> Result<Option<Timestamp>, LookupError> {
+        let Some(planning) = &self.planning else { return Ok(None) };
+        planning.last_received(self.tenant, message_id, ctx).map_err(in_lookup)
+    }
+
+    fn user(&self, id: ObjectId) -> Result<Option<KnownUser>, LookupError> {
+        let look_up = || self.read(&END_USER, id, |stored| Ok(KnownUser::of(id, &stored)));
+        let user = match &self.planning {
+            Some(planning) => planning.known().user(self.tenant, id, look_up),
+            None => look_up(),
+        };
+        user.map_err(in_lookup)
+    }
+
+    fn new_end_users(&self, now: Timestamp) -> Result<u64, LookupError> {
+        let Some(planning) = &self.planning else { return Ok(0) };
+        planning.new_end_users(self.tenant, now).map_err(in_lookup)
+    }
+}

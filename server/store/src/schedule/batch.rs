@@ -1,0 +1,223 @@
+//! Commands that share a transaction, and how many of them do: as many as a commit is spread over well, and
+//! no more bulk than others need not notice.
+
+use std::time::{Duration, Instant};
+
+use svctrack_core::tracking::bulk::MAX_ROWS_PER_COMMIT;
+
+use super::queue::{Job, Queues, Size};
+use crate::StoreError;
+
+/// A batch takes no more once it has this many rows, records or events: a commit is spread over enough
+/// of them by then, and the first one does not wait for the last for long.
+const MAX_ROWS: usize = MAX_ROWS_PER_COMMIT;
+/// A batch takes no more once it holds this many bytes, so that a transaction stays small.
+const MAX_BYTES: usize = 4 * 1024 * 1024;
+/// A batch takes no more once it has been planned for this long; the first one waits for its answer.
+const MAX_TIME: Duration = Duration::from_millis(15);
+/// Rows of bulk in a batch while others write single ones: a few milliseconds, for which these wait.
+const MAX_BULK_ROWS_BESIDE: usize = 125;
+/// For how long after a single command more are looked for.
+const BESIDE_FOR: Duration = Duration::from_secs(2);
+
+/// How long a batch waits for the next part of a body, which is just being read, when nobody else waits for the
+/// batch: without it, bodies of a thousand rows would take two commits each.
+const NEXT_PART_WITHIN: Duration = Duration::from_millis(1);
+
+/// Commands that share a transaction.
+pub(crate) struct Batch {
+    pub(crate) jobs: Vec<Job>,
+    /// Which of them is being carried out; as many as there are once all have been.
+    pub(crate) at: usize,
+    /// Whether commands that wait may still join.
+    pub(crate) is_open: bool,
+    /// Whether it keeps away from what stands beside its rows, since it failed without that.
+    pub(crate) is_careful: bool,
+}
+
+impl Batch {
+    /// A command that others may join.
+    pub(crate) fn open(first: Job) -> Self {
+        Self { is_open: true, ..Self::closed(vec![first]) }
+    }
+
+    /// Commands that no others may join.
+    pub(crate) fn closed(jobs: Vec<Job>) -> Self {
+        Self { jobs, at: 0, is_open: false, is_careful: false }
+    }
+
+    /// Answers the command that was being carried out with the reason, and drops it from the batch.
+    pub(crate) fn reject_current(&mut self, error: StoreError) {
+        if self.at < self.jobs.len() {
+            self.jobs.remove(self.at).answer(Err(error));
+        } else {
+            self.refuse_all(&error);
+        }
+    }
+
+    /// Answers every command that the store cannot take it now.
+    pub(crate) fn refuse_all(&mut self, error: &StoreError) {
+        self.jobs.drain(..).for_each(|job| job.answer(Err(error.unavailable())));
+    }
+}
+
+/// What a batch has taken.
+pub(crate) struct BatchSize {
+    rows: usize,
+    bytes: usize,
+    bulk_rows: usize,
+    has_single: bool,
+    /// Whether the next part of a body is about to come.
+    goes_on: bool,
+    since: Instant,
+}
+
+impl Default for BatchSize {
+    fn default() -> Self {
+        Self {
+            rows: 0,
+            bytes: 0,
+            bulk_rows: 0,
+            has_single: false,
+            goes_on: false,
+            since: Instant::now(),
+        }
+    }
+}
+
+impl BatchSize {
+    pub(crate) fn add(&mut self, job: &Job) {
+        let rows = job.command.rows();
+        self.rows += rows;
+        self.bytes += job.bytes;
+        self.goes_on = job.command.goes_on();
+        match job.size() {
+            Size::Single => self.has_single = true,
+            Size::Bulk => self.bulk_rows += rows,
+        }
+    }
+
+    /// Whether there is bulk in it.
+    pub(crate) fn is_bulk(&self) -> bool {
+        self.bulk_rows > 0
+    }
+
+    fn is_full(&self) -> bool {
+        self.rows >= MAX_ROWS || self.bytes >= MAX_BYTES || self.since.elapsed() >= MAX_TIME
+    }
+}
+
+/// Whether somebody writes single commands, beside whom bulk goes in small steps.
+#[derive(Default)]
+pub(crate) struct BulkThrottle {
+    single_at: Option<Instant>,
+}
+
+impl BulkThrottle {
+    /// The next command for a batch: single ones as long as there is room, then bulk, of which every
+    /// batch takes one, so that it goes on however many single ones there are.
+    pub(crate) fn next(&mut self, load: &BatchSize, queues: &Queues) -> Option<Job> {
+        if load.has_single {
+            self.single_at = Some(Instant::now());
+        }
+        let single = if load.is_full() { None } else { queues.next_single() };
+        if single.is_some() {
+            return single;
+        }
+        let alone = load.goes_on && !self.is_beside_single();
+        let within = if alone && !load.is_full() { NEXT_PART_WITHIN } else { Duration::ZERO };
+        queues.next_bulk(self.room_for_bulk(load), within)
+    }
+
+    fn is_beside_single(&self) -> bool {
+        self.single_at.is_some_and(|at| at.elapsed() < BESIDE_FOR)
+    }
+
+    /// How many rows of bulk the batch may still take: any number where it has none yet.
+    fn room_for_bulk(&self, load: &BatchSize) -> usize {
+        match load.bulk_rows {
+            0 => usize::MAX,
+            _ if load.is_full() => 0,
+            rows if self.is_beside_single() => MAX_BULK_ROWS_BESIDE.saturating_sub(rows),
+            rows => MAX_ROWS.saturating_sub(rows),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use svctrack_core::{
+        plan::Route,
+        tracking::Event,
+        value::{TenantId, Timestamp},
+    };
+
+    use super::*;
+    use crate::{Actor, Command, Tenant, Tracking};
+
+    fn track(events: usize) -> Job {
+        let tenant = Tenant::assume_authorized(TenantId::from_bytes([1; 16]));
+        let events = vec![Event::default(); events];
+        let tracking = Tracking {
+            is_part: events.len() > 1,
+            ..Tracking::of(events, Timestamp::MIN, Route::Bulk)
+        };
+        Job::new(Actor { tenant, token: None, user: None }, Command::Track(tracking)).0
+    }
+
+    /// The rows of the commands that share a transaction with the first.
+    fn batch(pace: &mut BulkThrottle, first: usize, waiting: &[usize]) -> Vec<usize> {
+        let queues = Queues::default();
+        waiting.iter().for_each(|rows| queues.push(track(*rows)).unwrap());
+        // However long the test takes, the batch does not.
+        let since = Instant::now() + Duration::from_secs(60);
+        let mut load = BatchSize { since, ..BatchSize::default() };
+        let (mut job, mut taken) = (Some(track(first)), Vec::new());
+        while let Some(one) = job {
+            load.add(&one);
+            taken.push(one.command.rows());
+            job = pace.next(&load, &queues);
+        }
+        taken
+    }
+
+    #[test]
+    fn bulk_goes_in_small_steps_while_others_write_single_commands() {
+        let mut pace = BulkThrottle::default();
+        assert_eq!(batch(&mut pace, 125, &[125; 20]), [125; 16]);
+        assert_eq!(batch(&mut pace, 125, &[125, 1, 125, 1]), [125, 1, 1]);
+        assert_eq!(batch(&mut pace, 125, &[125; 20]), [125]);
+        assert_eq!(batch(&mut pace, 1, &[125, 1, 125]), [1, 1, 125]);
+        pace.single_at = Instant::now().checked_sub(BESIDE_FOR);
+        assert_eq!(batch(&mut pace, 125, &[125; 20]), [125; 16]);
+    }
+
+    #[test]
+    fn a_commit_takes_no_more_rows_of_bulk_than_it_may() {
+        assert_eq!(batch(&mut BulkThrottle::default(), 1_500, &[1_500]), [1_500]);
+        assert_eq!(batch(&mut BulkThrottle::default(), 120, &[120; 20]), [120; 16]);
+    }
+
+    #[test]
+    fn a_commit_takes_no_more_once_it_has_its_bytes() {
+        let mut load = BatchSize::default();
+        for is_full in [false, true] {
+            let info = Some("x".repeat(MAX_BYTES / 2));
+            let tracking = Tracking::of(
+                vec![Event { info, ..Event::default() }],
+                Timestamp::MIN,
+                Route::Realtime,
+            );
+            load.add(&Job::new(track(1).actor, Command::Track(tracking)).0);
+            load.since = Instant::now() + Duration::from_secs(60);
+            assert_eq!(load.is_full(), is_full);
+        }
+    }
+
+    #[test]
+    fn bulk_goes_on_beside_any_number_of_single_commands() {
+        let waiting = [vec![1; 3_000], vec![125; 2]].concat();
+        let taken = batch(&mut BulkThrottle::default(), 1, &waiting);
+        assert_eq!((taken.len(), taken.last()), (MAX_ROWS + 1, Some(&125)));
+    }
+}

@@ -1,0 +1,8 @@
+//! Who is served when, on any engine: commands that wait, batches of them, turns of reads, and what is tried again.
+
+pub(crate) mod batch;
+pub(crate) mod queue;
+pub(crate) mod read_permits;
+pub(crate) mod replays;
+pub(crate) mod sequence;
+pub(crate) mod token_uses;

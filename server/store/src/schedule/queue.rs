@@ -1,0 +1,319 @@
+//! The commands that wait for the writer: bounded queues, one a tenant for what somebody waits for and one for
+//! bulk, served in turn, so that no tenant stands behind all of another's commands, and no single event or
+//! record behind a body of thousands.
+
+use std::{
+    collections::{BTreeMap, VecDeque},
+    time::{Duration, Instant},
+};
+
+use parking_lot::{Condvar, Mutex, MutexGuard};
+use svctrack_core::value::TenantId;
+use tokio::sync::oneshot;
+
+use crate::{Actor, Command, Reply, StoreError};
+
+/// What becomes of a command.
+pub(crate) type Outcome = Result<Reply, StoreError>;
+
+/// How many commands may wait in a queue: as many as there may be connections, each of which waits for one,
+/// or for the parts of a body, of which there are up to 32.
+const MAX_WAITING: usize = 32 * 4_096;
+/// About how many bytes may wait in the queues of a size: what the bodies that are held may come to, and no
+/// more than that from senders who have gone meanwhile.
+const MAX_WAITING_BYTES: usize = 64 * 1024 * 1024;
+
+/// How long the writer sleeps where nothing says when to try again; it is woken before.
+const LONGEST_SLEEP: Duration = Duration::from_secs(3_600);
+
+/// A command that waits, with the way to answer it.
+pub(crate) struct Job {
+    pub(crate) actor: Actor,
+    pub(crate) command: Command,
+    pub(crate) answer: oneshot::Sender<Outcome>,
+    /// About how many bytes it adds to a transaction.
+    pub(crate) bytes: usize,
+}
+
+/// How much a command asks of the writer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Size {
+    /// A record or an event.
+    Single,
+    /// Many of them, of which a batch takes a few beside single ones.
+    Bulk,
+}
+
+impl Job {
+    /// A command, and where its answer will be.
+    pub(crate) fn new(actor: Actor, command: Command) -> (Self, oneshot::Receiver<Outcome>) {
+        let (answer, answered) = oneshot::channel();
+        let bytes = command.bytes();
+        (Self { actor, command, answer, bytes }, answered)
+    }
+
+    /// Says what became of it. Whoever asked may have gone; what was written stays written.
+    pub(crate) fn answer(self, outcome: Outcome) {
+        let _ = self.answer.send(outcome);
+    }
+
+    pub(crate) fn size(&self) -> Size {
+        if self.command.is_bulk() { Size::Bulk } else { Size::Single }
+    }
+}
+
+/// Queues of one size.
+#[derive(Default)]
+struct Lane {
+    of_tenant: BTreeMap<TenantId, VecDeque<Job>>,
+    turns: VecDeque<TenantId>,
+    /// About how many bytes wait, of all tenants.
+    bytes: usize,
+}
+
+#[derive(Default)]
+struct Waiting {
+    single: Lane,
+    bulk: Lane,
+    closed: bool,
+    writer_sleeps: bool,
+    reopen: bool,
+}
+
+/// What the writer is to do next.
+#[expect(clippy::large_enum_variant, reason = "a box would be one allocation more for each event")]
+pub(crate) enum Work {
+    /// Carry out a command, and what else waits.
+    Serve(Job),
+    /// Open the file again, since a read found it failing.
+    Reopen,
+    /// Try again what was to be tried now.
+    TryAgain,
+}
+
+/// The queues of all tenants.
+#[derive(Default)]
+pub(crate) struct Queues {
+    waiting: Mutex<Waiting>,
+    wake: Condvar,
+}
+
+impl Queues {
+    fn lock(&self) -> MutexGuard<'_, Waiting> {
+        self.waiting.lock()
+    }
+
+    /// Adds a command at the end of its tenant's queue.
+    ///
+    /// # Errors
+    /// [`StoreError::Busy`] when the queue is full, [`StoreError::Unavailable`] when it is closed.
+    pub(crate) fn push(&self, job: Job) -> Result<(), StoreError> {
+        let mut waiting = self.lock();
+        if waiting.closed {
+            return Err(StoreError::Unavailable("the store is closed".to_owned()));
+        }
+        match job.size() {
+            Size::Single => waiting.single.push(job)?,
+            Size::Bulk => waiting.bulk.push(job)?,
+        }
+        if waiting.writer_sleeps {
+            self.wake.notify_one();
+        }
+        Ok(())
+    }
+
+    /// The next command in turn, if one waits: single ones first.
+    pub(crate) fn next(&self) -> Option<Job> {
+        self.lock().next()
+    }
+
+    /// The next single command in turn, if one waits.
+    pub(crate) fn next_single(&self) -> Option<Job> {
+        self.lock().single.next()
+    }
+
+    /// The next bulk command in turn, if one waits, or comes in time, and has no more rows than these.
+    pub(crate) fn next_bulk(&self, max_rows: usize, within: Duration) -> Option<Job> {
+        let mut waiting = self.lock();
+        if waiting.is_empty() && !within.is_zero() {
+            self.sleep(&mut waiting, within);
+        }
+        let fits = waiting.bulk.first().is_some_and(|job| job.command.rows() <= max_rows);
+        fits.then(|| waiting.bulk.next()).flatten()
+    }
+
+    /// Lets go of the queues until something is added, or for a time.
+    fn sleep(&self, waiting: &mut MutexGuard<'_, Waiting>, within: Duration) {
+        waiting.writer_sleeps = true;
+        self.wake.wait_for(waiting, within);
+        waiting.writer_sleeps = false;
+    }
+
+    /// The next thing to do; waits for one, or for the time of a new try, and ends when the queues are
+    /// closed and empty.
+    pub(crate) fn work(&self, next_try: Option<Instant>) -> Option<Work> {
+        let mut waiting = self.lock();
+        loop {
+            if std::mem::take(&mut waiting.reopen) {
+                return Some(Work::Reopen);
+            }
+            let pause = next_try.map(|at| at.saturating_duration_since(Instant::now()));
+            if pause.is_some_and(|pause| pause.is_zero()) && !waiting.closed {
+                return Some(Work::TryAgain);
+            }
+            if let Some(job) = waiting.next() {
+                return Some(Work::Serve(job));
+            }
+            if waiting.closed {
+                return None;
+            }
+            self.sleep(&mut waiting, pause.unwrap_or(LONGEST_SLEEP));
+        }
+    }
+
+    /// Asks the writer to open the file again.
+    pub(crate) fn ask_to_reopen(&self) {
+        self.lock().reopen = true;
+        self.wake.notify_one();
+    }
+
+    /// Whether no more commands are taken.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.lock().closed
+    }
+
+    /// Takes no more commands; those that wait are still served.
+    pub(crate) fn close(&self) {
+        self.lock().closed = true;
+        self.wake.notify_all();
+    }
+}
+
+impl Waiting {
+    fn is_empty(&self) -> bool {
+        self.single.turns.is_empty() && self.bulk.turns.is_empty()
+    }
+
+    fn next(&mut self) -> Option<Job> {
+        self.single.next().or_else(|| self.bulk.next())
+    }
+}
+
+impl Lane {
+    fn push(&mut self, job: Job) -> Result<(), StoreError> {
+        let tenant = job.actor.tenant.id();
+        let queue = self.of_tenant.entry(tenant).or_default();
+        let bytes = self.bytes + job.bytes;
+        if queue.len() >= MAX_WAITING || (self.bytes > 0 && bytes > MAX_WAITING_BYTES) {
+            return Err(StoreError::Busy);
+        }
+        self.bytes = bytes;
+        if queue.is_empty() {
+            self.turns.push_back(tenant);
+        }
+        queue.push_back(job);
+        Ok(())
+    }
+
+    fn first(&self) -> Option<&Job> {
+        self.of_tenant.get(self.turns.front()?)?.front()
+    }
+
+    fn next(&mut self) -> Option<Job> {
+        let tenant = self.turns.pop_front()?;
+        let queue = self.of_tenant.get_mut(&tenant)?;
+        let job = queue.pop_front();
+        self.bytes -= job.as_ref().map_or(0, |job| job.bytes);
+        if queue.is_empty() {
+            self.of_tenant.remove(&tenant);
+        } else {
+            self.turns.push_back(tenant);
+        }
+        job
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use svctrack_core::{
+        plan::Route,
+        resources::company::COMPANY,
+        tracking::Event,
+        value::{RecordRef, Timestamp},
+    };
+
+    use super::*;
+    use crate::{Precondition, Tenant, Tracking};
+
+    fn job(tenant: u8) -> Job {
+        let tenant = Tenant::assume_authorized(TenantId::from_bytes([tenant; 16]));
+        let reference = RecordRef::External("x".to_owned());
+        let command =
+            Command::Delete { def: &COMPANY, reference, precondition: Precondition::Anything };
+        Job::new(Actor { tenant, token: None, user: None }, command).0
+    }
+
+    #[test]
+    fn tenants_are_served_in_turn() {
+        let queues = Queues::default();
+        for tenant in [1, 1, 1, 2, 3, 2] {
+            queues.push(job(tenant)).unwrap();
+        }
+        let order: Vec<_> = std::iter::from_fn(|| queues.next())
+            .map(|job| job.actor.tenant.id().as_bytes()[0])
+            .collect();
+        assert_eq!(order, [1, 2, 3, 1, 2, 1]);
+    }
+
+    fn bulk(tenant: u8) -> Job {
+        Job::new(job(tenant).actor, Command::Sweep).0
+    }
+
+    #[test]
+    fn single_commands_pass_bulk() {
+        let queues = Queues::default();
+        for job in [bulk(1), bulk(1), job(1), bulk(2), job(2)] {
+            queues.push(job).unwrap();
+        }
+        let order: Vec<_> = std::iter::from_fn(|| queues.next())
+            .map(|job| (job.size() == Size::Bulk, job.actor.tenant.id().as_bytes()[0]))
+            .collect();
+        assert_eq!(order, [(false, 1), (false, 2), (true, 1), (true, 2), (true, 1)]);
+    }
+
+    #[test]
+    fn a_full_queue_refuses_its_own_tenant_only() {
+        let queues = Queues::default();
+        for _ in 0..MAX_WAITING {
+            queues.push(job(1)).unwrap();
+        }
+        assert!(matches!(queues.push(job(1)), Err(StoreError::Busy)));
+        assert!(queues.push(job(2)).is_ok());
+    }
+
+    #[test]
+    fn queues_hold_so_many_bytes_and_take_more_as_they_are_served() {
+        let large = || {
+            let info = Some("x".repeat(MAX_WAITING_BYTES / 2 + 1));
+            let events = vec![Event { info, ..Event::default() }];
+            let tracking = Tracking::of(events, Timestamp::MIN, Route::Realtime);
+            Job::new(job(1).actor, Command::Track(tracking)).0
+        };
+        let queues = Queues::default();
+        queues.push(large()).unwrap();
+        assert!(matches!(queues.push(large()), Err(StoreError::Busy)));
+        assert!(queues.push(job(2)).is_ok());
+        assert!(queues.next().is_some());
+        assert!(queues.push(large()).is_ok());
+    }
+
+    #[test]
+    fn closed_queues_are_emptied_and_take_nothing_more() {
+        let queues = Queues::default();
+        queues.push(job(1)).unwrap();
+        queues.close();
+        assert!(matches!(queues.push(job(1)), Err(StoreError::Unavailable(_))));
+        assert!(matches!(queues.work(None), Some(Work::Serve(_))));
+        assert!(queues.work(None).is_none());
+    }
+}

@@ -1,0 +1,117 @@
+//! Turns of reads that may take long: a limited number at a time, of each tenant and in all, so that no
+//! tenant waits behind all that another one asks for.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Weak},
+};
+
+use parking_lot::Mutex;
+use svctrack_core::value::TenantId;
+use tokio::sync::{AcquireError, OwnedSemaphorePermit, Semaphore};
+
+use crate::reads::spare::Spare;
+
+/// Turns of one kind of reads.
+pub(crate) struct ReadPermits {
+    /// In the order in which they are asked for, in which a tenant stands with as many as it may have.
+    all: Arc<Semaphore>,
+    of_each: usize,
+    /// Those of the tenants that have one or wait for one.
+    of_tenant: Mutex<BTreeMap<TenantId, Weak<Semaphore>>>,
+}
+
+/// A turn, for as long as it is held.
+pub(crate) struct ReadPermit {
+    _of_all: OwnedSemaphorePermit,
+    _of_tenant: OwnedSemaphorePermit,
+}
+
+impl ReadPermits {
+    /// So many turns in all, and so many of each tenant.
+    pub(crate) fn new(all: usize, of_each: usize) -> Self {
+        Self { all: Arc::new(Semaphore::new(all)), of_each, of_tenant: Mutex::default() }
+    }
+
+    /// Waits for a turn.
+    pub(crate) async fn take(&self, tenant: TenantId) -> Result<ReadPermit, AcquireError> {
+        let of_tenant = self.of(tenant).acquire_owned().await?;
+        let of_all = self.all.clone().acquire_owned().await?;
+        Ok(ReadPermit { _of_all: of_all, _of_tenant: of_tenant })
+    }
+
+    /// Turns that nobody waits for.
+    pub(crate) fn spare(&self) -> Spare {
+        Spare(self.all.clone())
+    }
+
+    fn of(&self, tenant: TenantId) -> Arc<Semaphore> {
+        let mut of_tenant = self.of_tenant.lock();
+        if let Some(known) = of_tenant.get(&tenant).and_then(Weak::upgrade) {
+            return known;
+        }
+        of_tenant.retain(|_, turns| turns.strong_count() > 0);
+        let turns = Arc::new(Semaphore::new(self.of_each));
+        of_tenant.insert(tenant, Arc::downgrade(&turns));
+        turns
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt as _;
+
+    use super::*;
+
+    fn tenant(number: u8) -> TenantId {
+        TenantId::from_bytes([number; 16])
+    }
+
+    #[test]
+    fn a_tenant_that_asks_for_many_leaves_turns_to_others() {
+        let turns = ReadPermits::new(2, 1);
+        let first = turns.take(tenant(1)).now_or_never().unwrap().unwrap();
+        let mut second = Box::pin(turns.take(tenant(1)));
+        assert!(second.as_mut().now_or_never().is_none());
+        let other = turns.take(tenant(2)).now_or_never();
+        assert!(other.is_some());
+        drop(first);
+        assert!(second.now_or_never().is_some());
+    }
+
+    #[test]
+    fn tenants_that_wait_have_turns_one_after_the_other() {
+        let turns = ReadPermits::new(1, 1);
+        let busy = turns.take(tenant(1)).now_or_never().unwrap().unwrap();
+        let mut again = Box::pin(turns.take(tenant(1)));
+        let mut other = Box::pin(turns.take(tenant(2)));
+        assert!(again.as_mut().now_or_never().is_none());
+        assert!(other.as_mut().now_or_never().is_none());
+        drop(busy);
+        assert!(again.as_mut().now_or_never().is_none());
+        assert!(other.now_or_never().is_some());
+    }
+
+    #[test]
+    fn tenants_who_ask_for_nothing_are_forgotten() {
+        let turns = ReadPermits::new(1, 1);
+        for number in 0..9 {
+            turns.take(tenant(number)).now_or_never().unwrap().unwrap();
+        }
+        assert_eq!(turns.of_tenant.lock().len(), 1);
+    }
+
+    #[test]
+    fn a_turn_that_nobody_waits_for_can_be_had_besides() {
+        let turns = ReadPermits::new(2, 1);
+        let spare = turns.spare();
+        let own = turns.take(tenant(1)).now_or_never().unwrap().unwrap();
+        let besides = spare.take();
+        assert!(besides.is_some() && spare.take().is_none());
+        let mut waits = Box::pin(turns.take(tenant(2)));
+        assert!((&mut waits).now_or_never().is_none());
+        drop(own);
+        assert!(spare.take().is_none());
+        assert!(waits.now_or_never().is_some());
+    }
+}

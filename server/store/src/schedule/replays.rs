@@ -1,0 +1,106 @@
+//! Commands by which parked events go on: each tenant's is queued among other commands, and one that breaks
+//! down is tried again after a pause, a limited number of times.
+//!
+//! What is to go on is marked on disk, so that nothing is lost when no more is tried: it comes up with the
+//! tenant's next mark, or the next start.
+
+use std::{
+    collections::BTreeMap,
+    time::{Duration, Instant},
+};
+
+use svctrack_core::value::TenantId;
+use tokio::sync::oneshot::{Receiver, error::TryRecvError};
+
+use super::queue::{Job, Outcome, Queues};
+use crate::{Actor, Command, StoreError, Tenant};
+
+/// Pause before the first new try; each one after it is twice as long.
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
+/// Most tries after the first: the last pause is half a minute, and a fault that lasts longer is not one
+/// that passes by itself.
+const MAX_TRIES: u32 = 6;
+
+/// A command that is queued, and the way on which it is answered.
+struct UnderWay {
+    tenant: Tenant,
+    answer: Receiver<Outcome>,
+}
+
+/// A tenant whose command broke down.
+struct Failed {
+    tenant: Tenant,
+    tries: u32,
+    /// When it is tried again; none while it is being tried.
+    again_at: Option<Instant>,
+}
+
+/// The tenants of which parked events may go on.
+#[derive(Default)]
+pub(crate) struct Replays {
+    due: BTreeMap<TenantId, Tenant>,
+    under_way: Vec<UnderWay>,
+    failed: BTreeMap<TenantId, Failed>,
+}
+
+impl Replays {
+    /// Parked events of these tenants are marked.
+    pub(crate) fn mark(&mut self, tenants: BTreeMap<TenantId, Tenant>) {
+        self.failed.retain(|tenant, _| !tenants.contains_key(tenant));
+        self.due.extend(tenants);
+    }
+
+    /// Queues the commands that are due.
+    pub(crate) fn queue(&mut self, queues: &Queues) {
+        for (_, tenant) in std::mem::take(&mut self.due) {
+            let actor = Actor { tenant, token: None, user: None };
+            let (job, answer) = Job::new(actor, Command::Replay);
+            match queues.push(job) {
+                Ok(()) => self.under_way.push(UnderWay { tenant, answer }),
+                Err(error) => self.fail(tenant, &error),
+            }
+        }
+    }
+
+    /// Looks at what has become of the commands that were queued.
+    pub(crate) fn look(&mut self) {
+        for mut one in std::mem::take(&mut self.under_way) {
+            match one.answer.try_recv() {
+                Ok(Ok(_)) => drop(self.failed.remove(&one.tenant.id())),
+                Ok(Err(error)) => self.fail(one.tenant, &error),
+                Err(TryRecvError::Empty) => self.under_way.push(one),
+                Err(TryRecvError::Closed) => {
+                    let dropped = StoreError::Internal("the command was dropped".to_owned());
+                    self.fail(one.tenant, &dropped);
+                }
+            }
+        }
+    }
+
+    fn fail(&mut self, tenant: Tenant, error: &StoreError) {
+        let tries = self.failed.get(&tenant.id()).map_or(0, |failed| failed.tries);
+        if tries >= MAX_TRIES {
+            tracing::error!(cause = %error, tries, "parked events wait on");
+            self.failed.remove(&tenant.id());
+            return;
+        }
+        tracing::warn!(cause = %error, tries, "parked events wait for another try");
+        let again_at = Some(Instant::now() + FIRST_PAUSE * 2_u32.pow(tries));
+        self.failed.insert(tenant.id(), Failed { tenant, tries: tries + 1, again_at });
+    }
+
+    /// When the next command is to be tried again.
+    pub(crate) fn next_try(&self) -> Option<Instant> {
+        self.failed.values().filter_map(|failed| failed.again_at).min()
+    }
+
+    /// Makes those due whose pause is over.
+    pub(crate) fn try_again(&mut self) {
+        let now = Instant::now();
+        for (id, failed) in &mut self.failed {
+            if failed.again_at.take_if(|at| *at <= now).is_some() {
+                self.due.insert(*id, failed.tenant);
+            }
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! What goes on from command to command: the ids and the times that they get.
+
+use svctrack_core::{
+    plan::Ctx,
+    value::{TenantId, Timestamp},
+};
+
+use super::queue::{Job, Outcome};
+use crate::{
+    Clock, Command, StoreError,
+    rules::{
+        command,
+        ids::Ids,
+        pending::Pending,
+        tables::{Tables, Transaction},
+    },
+};
+
+/// Where ids and times go on.
+pub(crate) struct Sequence {
+    pub(crate) ids: Ids,
+    /// The newest time that is stored, before which nothing is stored.
+    pub(crate) stored: Timestamp,
+}
+
+impl Sequence {
+    /// One command; what a rule refuses is an outcome, an error ends the transaction. `settle` says by which time ages
+    /// are judged when the clock shows one.
+    pub(crate) fn carry_out(
+        &mut self,
+        job: &mut Job,
+        (clock, settle): (&dyn Clock, impl FnOnce(Timestamp) -> Timestamp),
+        tables: &mut Tables<impl Transaction>,
+        pending: &mut Pending,
+    ) -> Result<Outcome, StoreError> {
+        let now = clock.now();
+        let is_first = pending.settled.is_none();
+        let settled = *pending.settled.get_or_insert_with(|| settle(now));
+        if now < self.stored {
+            // Each commit has a time of its own: who has read up to the one before asks for what is later.
+            let ms = self.stored.as_ms() + i64::from(is_first);
+            self.stored = Timestamp::from_ms_clamped(ms);
+            job.command.not_before(self.stored);
+        }
+        self.stored = self.stored.max(now);
+        let owner = owner_of(job);
+        let mut ctx = Ctx::new(self.stored, self.ids.of(owner), job.actor.user);
+        ctx.settled = settled;
+        let done = command::carry_out(&job.actor, &job.command, tables, pending, &mut ctx);
+        self.ids.went_on(owner, ctx.ids);
+        done
+    }
+}
+
+/// The tenant whose records a command creates.
+fn owner_of(job: &Job) -> TenantId {
+    match &job.command {
+        Command::AddTenant { tenant, .. } => tenant.id,
+        Command::AddToken { token, .. } => token.tenant,
+        _ => job.actor.tenant.id(),
+    }
+}
+
+/// Whether who listens to activities has to look: there may be new ones, or they may listen no more.
+pub(crate) fn wakes_listeners(command: &Command) -> bool {
+    match command {
+        Command::Idempotent { command, .. } => wakes_listeners(command),
+        Command::Track(_) | Command::Replay | Command::ReplayEntry(_) => true,
+        Command::ChangeTenant { .. } | Command::DeleteTenant(_) => true,
+        Command::RevokeToken { .. } | Command::RotateToken { .. } => true,
+        _ => false,
+    }
+}

@@ -1,0 +1,62 @@
+//! How much a command asks of a store.
+
+use svctrack_core::{tracking::Event, value::Document};
+
+use super::{Command, Upserts};
+
+impl Command {
+    /// How many records or events it is about.
+    pub(crate) fn rows(&self) -> usize {
+        match self {
+            Self::Upsert { items, .. } | Self::Import(Upserts { items, .. }) => items.len(),
+            Self::Idempotent { command, .. } => command.rows(),
+            Self::Track(tracking) => (tracking.events.len() + tracking.findings.len()).max(1),
+            _ => 1,
+        }
+    }
+
+    /// Whether it is one of those that nobody waits for by itself.
+    pub(crate) fn is_bulk(&self) -> bool {
+        match self {
+            Self::Idempotent { command, .. } => command.is_bulk(),
+            Self::Track(tracking) => tracking.is_part,
+            Self::Sweep | Self::ContinueErasure(_) | Self::ContinueDeletion => true,
+            _ => self.rows() > 1,
+        }
+    }
+
+    /// Whether it is a part of a body of which the next one is about to come.
+    pub(crate) fn goes_on(&self) -> bool {
+        match self {
+            Self::Idempotent { command, .. } => command.goes_on(),
+            Self::Track(tracking) => tracking.goes_on,
+            _ => false,
+        }
+    }
+
+    /// About how many bytes it adds to a transaction.
+    pub(crate) fn bytes(&self) -> usize {
+        match self {
+            Self::Create { body, .. } | Self::Update { body, .. } => {
+                bytes_of_document(&body.patch) + bytes_of_document(&body.fixed)
+            }
+            Self::Upsert { items, .. } | Self::Import(Upserts { items, .. }) => {
+                items.iter().flatten().map(bytes_of_document).sum()
+            }
+            Self::Idempotent { command, .. } => command.bytes(),
+            Self::Track(tracking) => tracking.events.iter().map(bytes_of_event).sum(),
+            _ => 0,
+        }
+    }
+}
+
+fn bytes_of_event(event: &Event) -> usize {
+    let members = event.identity.members();
+    let identity: usize = members.iter().filter_map(|(_, value)| *value).map(str::len).sum();
+    let texts = [&event.action, &event.info, &event.message_id];
+    identity + texts.into_iter().flatten().map(String::len).sum::<usize>()
+}
+
+fn bytes_of_document(document: &Document) -> usize {
+    document.iter().map(|(name, value)| name.len() + value.text().len()).sum()
+}

@@ -1,0 +1,262 @@
+//! The times that a store goes by, however the machine's clock is set.
+//!
+//! What is stored never gets an earlier time than the newest that is stored: readers who ask for what has changed
+//! since then would miss it. Ages are judged by the settled time. It follows a clock that is set back at once, and one
+//! that is set forward only when it has stood for an hour: what was deleted for a wrong clock does not come back.
+//!
+//! Both times are in the store, so that a start with a wrong clock is no different.
+
+use std::time::Duration;
+
+use serde::Serialize;
+use svctrack_core::value::Timestamp;
+
+use super::Clock;
+
+/// How far a clock may be from where it is expected, in milliseconds: more than clocks drift, or are corrected by, from
+/// one look to the next, and than a restart takes.
+pub const MAX_DRIFT_MS: i64 = 60 * 1_000;
+/// How long a clock must have stood that was set forward: time to set it right.
+const STANDS_AFTER: Duration = Duration::from_secs(60 * 60);
+
+/// What a clock shows, and how long the machine has been running then.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Reading {
+    pub(crate) now: Timestamp,
+    running: Duration,
+}
+
+impl Reading {
+    /// Of a clock that has just shown `now`.
+    pub(crate) fn of(clock: &dyn Clock, now: Timestamp) -> Self {
+        Self { now, running: clock.running(now) }
+    }
+
+    /// How far the clock is ahead of how long the machine has been running: it changes when the clock is set.
+    fn offset_ms(self) -> i64 {
+        self.now.as_ms() - in_ms(self.running)
+    }
+}
+
+/// How a clock stands against what is stored, where they differ.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ClockState {
+    /// How far it is behind the newest time that is stored, which new data gets until then.
+    pub behind_seconds: i64,
+    /// How far it is ahead of the settled time, by which ages are judged.
+    pub ahead_seconds: i64,
+    /// How much longer it must stand until ages are judged by it.
+    pub held_seconds: i64,
+}
+
+/// A clock that was set forward.
+#[derive(Clone, Copy, Debug)]
+struct Step {
+    /// When that was seen, as the machine was running.
+    since: Duration,
+    offset_ms: i64,
+}
+
+impl Step {
+    fn of(reading: Reading) -> Self {
+        Self { since: reading.running, offset_ms: reading.offset_ms() }
+    }
+}
+
+/// The times of a store.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Times {
+    /// The newest time that is stored.
+    stored: Timestamp,
+    /// The settled time when the clock was last read.
+    settled: Timestamp,
+    /// When it was, as the machine was running.
+    read_at: Duration,
+    step: Option<Step>,
+    is_behind: bool,
+}
+
+impl Times {
+    /// Those of a store that is opened, in which these are.
+    pub(crate) fn resume(stored: Timestamp, settled: Timestamp, reading: Reading) -> Self {
+        // In a new store there is nothing yet that a wrong clock could delete.
+        let settled = if stored == Timestamp::MIN { reading.now } else { settled };
+        let is_ahead = reading.now.as_ms() - settled.as_ms() > MAX_DRIFT_MS;
+        if is_ahead {
+            // It may be right: the service was stopped, or its backup restored.
+            tracing::info!(clock = %reading.now, %settled, "data is deleted for its age in an hour");
+        }
+        let (read_at, step) = (reading.running, is_ahead.then(|| Step::of(reading)));
+        let mut times = Self { stored, settled, read_at, step, is_behind: false };
+        times.settle(reading);
+        times
+    }
+
+    pub(crate) fn stored(&self) -> Timestamp {
+        self.stored
+    }
+
+    pub(crate) fn settled(&self) -> Timestamp {
+        self.settled
+    }
+
+    /// Something is stored with this time.
+    pub(crate) fn store(&mut self, time: Timestamp) {
+        self.stored = self.stored.max(time);
+    }
+
+    /// The settled time, of a clock that has just been read.
+    pub(crate) fn settle(&mut self, reading: Reading) -> Timestamp {
+        let passed = in_ms(reading.running.saturating_sub(self.read_at));
+        let expected = Timestamp::from_ms_clamped(self.settled.as_ms().saturating_add(passed));
+        self.read_at = reading.running;
+        let is_ahead = reading.now.as_ms() - expected.as_ms() > MAX_DRIFT_MS;
+        if is_ahead && !self.has_stood(reading) {
+            self.settled = expected;
+        } else {
+            self.settled = reading.now;
+            if self.step.take().is_some() {
+                tracing::info!(clock = %reading.now, "data is deleted for its age by the clock again");
+            }
+        }
+        self.look_behind(reading);
+        self.settled
+    }
+
+    /// Whether a clock that is ahead has not been set for long enough.
+    fn has_stood(&mut self, reading: Reading) -> bool {
+        let is_same = |step: &Step| (reading.offset_ms() - step.offset_ms).abs() <= MAX_DRIFT_MS;
+        if let Some(step) = self.step.filter(is_same) {
+            return reading.running.saturating_sub(step.since) >= STANDS_AFTER;
+        }
+        self.step = Some(Step::of(reading));
+        tracing::warn!(
+            clock = %reading.now, settled = %self.settled,
+            "the clock was set forward: data is deleted for its age by the earlier time until it has stood for an hour"
+        );
+        false
+    }
+
+    fn look_behind(&mut self, reading: Reading) {
+        let is_behind = self.stored.as_ms() - reading.now.as_ms() > MAX_DRIFT_MS;
+        if is_behind && !self.is_behind {
+            tracing::warn!(
+                clock = %reading.now, stored = %self.stored,
+                "the clock is behind the store: new data gets the newest stored time until the clock has caught up"
+            );
+        }
+        self.is_behind = is_behind;
+    }
+
+    /// How the clock stands, which has just been read.
+    pub(crate) fn state(&mut self, reading: Reading) -> Option<ClockState> {
+        let settled = self.settle(reading);
+        let held = self
+            .step
+            .map(|step| STANDS_AFTER.saturating_sub(reading.running.saturating_sub(step.since)));
+        let seconds_from =
+            |from: Timestamp, to: Timestamp| (to.as_ms() - from.as_ms()).max(0) / 1_000;
+        (self.is_behind || held.is_some()).then(|| ClockState {
+            behind_seconds: seconds_from(reading.now, self.stored),
+            ahead_seconds: seconds_from(settled, reading.now),
+            held_seconds: in_ms(held.unwrap_or_default()) / 1_000,
+        })
+    }
+}
+
+fn in_ms(duration: Duration) -> i64 {
+    i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HOUR_S: i64 = 60 * 60;
+    const DAY_S: i64 = 24 * HOUR_S;
+    const START_S: i64 = 1_800_000_000;
+
+    fn at(seconds: i64) -> Timestamp {
+        Timestamp::from_ms_clamped(seconds * 1_000)
+    }
+
+    /// A clock that shows `now`, on a machine that has been running for `running`, both in seconds, the first from
+    /// the start.
+    fn reading(now: i64, running: i64) -> Reading {
+        Reading { now: at(START_S + now), running: Duration::from_secs(running.unsigned_abs()) }
+    }
+
+    fn times() -> Times {
+        Times::resume(at(START_S), at(START_S), reading(0, 0))
+    }
+
+    /// Where the settled time is after these readings, in seconds from the start.
+    fn check(readings: &[(i64, i64)], expect: &[i64]) {
+        let mut times = times();
+        let settled = readings.iter().map(|(now, running)| times.settle(reading(*now, *running)));
+        let settled: Vec<_> = settled.map(|time| time.as_ms() / 1_000 - START_S).collect();
+        assert_eq!(settled, expect, "{readings:?}");
+    }
+
+    #[test]
+    fn a_clock_that_drifts_is_followed() {
+        check(
+            &[(600, 600), (1_230, 1_200), (1_200, 1_200), (3_700, 3_650)],
+            &[600, 1_230, 1_200, 3_700],
+        );
+    }
+
+    #[test]
+    fn a_clock_that_is_set_back_is_followed_at_once() {
+        check(&[(-DAY_S, 10), (20 - DAY_S, 30)], &[-DAY_S, 20 - DAY_S]);
+    }
+
+    #[test]
+    fn a_clock_that_is_set_forward_is_followed_when_it_has_stood_for_an_hour() {
+        check(
+            &[(DAY_S + 10, 10), (DAY_S + HOUR_S, HOUR_S), (DAY_S + HOUR_S + 10, HOUR_S + 10)],
+            &[10, HOUR_S, DAY_S + HOUR_S + 10],
+        );
+        // One that is set right meanwhile never is.
+        check(
+            &[(DAY_S + 10, 10), (HOUR_S, HOUR_S), (2 * HOUR_S, 2 * HOUR_S)],
+            &[10, HOUR_S, 2 * HOUR_S],
+        );
+        // One that is set again stands from then on.
+        check(
+            &[
+                (DAY_S, 0),
+                (9 * DAY_S + HOUR_S, HOUR_S),
+                (9 * DAY_S + 2 * HOUR_S - 1, 2 * HOUR_S - 1),
+            ],
+            &[0, HOUR_S, 2 * HOUR_S - 1],
+        );
+    }
+
+    #[test]
+    fn what_a_store_holds_is_what_a_start_goes_on_from() {
+        let resumed = |now| {
+            let mut times = Times::resume(at(START_S), at(START_S - 30), reading(now, 5));
+            times.settle(reading(now, 5)).as_ms() / 1_000 - START_S
+        };
+        assert_eq!([resumed(20), resumed(90), resumed(-DAY_S)], [20, -30, -DAY_S]);
+        let mut new = Times::resume(Timestamp::MIN, Timestamp::MIN, reading(0, 5));
+        assert_eq!(new.settle(reading(0, 5)), at(START_S));
+    }
+
+    #[test]
+    fn a_state_is_told_where_clock_and_store_differ() {
+        assert_eq!(times().state(reading(30, 30)), None);
+        assert_eq!(times().state(reading(-30, 30)), None);
+        let state = |behind_seconds, ahead_seconds, held_seconds| {
+            Some(ClockState { behind_seconds, ahead_seconds, held_seconds })
+        };
+        assert_eq!(times().state(reading(-DAY_S, 30)), state(DAY_S, 0, 0));
+        assert_eq!(times().state(reading(DAY_S, 30)), state(0, DAY_S - 30, HOUR_S));
+        let mut both = times();
+        both.store(at(START_S + 2 * DAY_S));
+        both.settle(reading(DAY_S, 0));
+        assert_eq!(both.state(reading(DAY_S + 60, 60)), state(DAY_S - 60, DAY_S, HOUR_S - 60));
+    }
+}
