@@ -59,10 +59,11 @@ fn files((source, rooms): (&str, &[Room])) -> Vec<(PathBuf, Option<Room>)> {
     files
 }
 
-/// The text of a file without what is said about it.
+/// The text of a file without what is said about it, and without its tests, which may name whatever they try it with.
 fn code(path: &Path) -> String {
     let text = fs::read_to_string(path).unwrap();
-    let lines = text.lines().map(|line| line.split("//").next().unwrap_or_default());
+    let program = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
+    let lines = program.lines().map(|line| line.split("//").next().unwrap_or_default());
     lines.collect::<Vec<_>>().join("\n")
 }
 
@@ -72,13 +73,10 @@ fn words(text: &str) -> impl Iterator<Item = &str> {
 
 /// What is named of the crate itself: the first name of every path from its root, of a list each.
 fn named(path: &Path, code: &str) -> Vec<String> {
-    // Where the file is the root of its folder, or beside the folders, what is above it is the crate.
-    let is_below_root = path.ends_with("mod.rs") || path.parent().unwrap().ends_with("src");
-    let is_deep = path.parent().and_then(Path::parent).is_some_and(|above| !above.ends_with("src"));
-    let above = if is_below_root && !is_deep { "super::" } else { "super::super::" };
-    let of_root =
-        ["crate::", above].map(|root| code.match_indices(root).map(|(at, _)| at + root.len()));
-    let rests = of_root.into_iter().flatten().filter_map(|at| code.get(at..));
+    let below_source = path.iter().rev().take_while(|part| *part != "src").count();
+    let above = below_source - usize::from(path.ends_with("mod.rs"));
+    let roots = ["crate::".to_owned(), "super::".repeat(above)];
+    let rests = roots.iter().flat_map(|root| code.split(root.as_str()).skip(1));
     rests.flat_map(first_names).map(str::to_owned).collect()
 }
 

@@ -6,11 +6,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{
     append::{Activity, Appended, Finding, ParkedEvent},
     change::Change,
-    context::Ctx,
 };
 use crate::{
     schema::{Entry, Lookup, LookupError, ResourceDef},
-    tracking::intake::{EventLookup, hour_of},
     value::{Document, ObjectId, Timestamp, engagement::Engagement},
 };
 
@@ -58,10 +56,10 @@ pub struct Memory {
     /// What senders should mend, in the order in which it was found.
     pub findings: Vec<Finding>,
     engagement: BTreeMap<ObjectId, Engagement>,
-    messages: BTreeMap<String, Timestamp>,
+    pub(crate) messages: BTreeMap<String, Timestamp>,
     suppressed: BTreeSet<(String, String)>,
     /// By the hour.
-    new_end_users: BTreeMap<i64, u64>,
+    pub(crate) new_end_users: Vec<Timestamp>,
 }
 
 impl Memory {
@@ -108,7 +106,7 @@ impl Memory {
                 self.messages.insert(id, at);
             }
             Appended::NewEndUser(at) => {
-                *self.new_end_users.entry(hour_of(at)).or_default() += 1;
+                self.new_end_users.push(at);
             }
         }
     }
@@ -118,16 +116,6 @@ impl Memory {
         self.records
             .range((def.code, ObjectId::MIN)..=(def.code, ObjectId::MAX))
             .map(|(_, document)| document)
-    }
-}
-
-impl EventLookup for Memory {
-    fn last_received(&self, message_id: &str, _: &Ctx) -> Result<Option<Timestamp>, LookupError> {
-        Ok(self.messages.get(message_id).copied())
-    }
-
-    fn new_end_users(&self, now: Timestamp) -> Result<u64, LookupError> {
-        Ok(self.new_end_users.get(&hour_of(now)).copied().unwrap_or_default())
     }
 }
 

@@ -10,7 +10,7 @@ use super::{
     report::{self, Note, is_placeholder},
 };
 use crate::{
-    plan::{Activity, Appended, Change, Ctx, Finding, ParkedEvent, Route, Wait},
+    plan::{Activity, Appended, Change, Ctx, Finding, ParkedEvent, Route, Wait, memory::Memory},
     resources::{
         asset::{self, ASSET},
         company::{self, COMPANY},
@@ -34,6 +34,17 @@ const HOUR_MS: i64 = 60 * 60 * 1_000;
 /// The hour of a time, counted from 1970 in UTC: that by which new users are counted.
 pub fn hour_of(time: Timestamp) -> i64 {
     time.as_ms().div_euclid(HOUR_MS)
+}
+
+impl EventLookup for Memory {
+    fn last_received(&self, message_id: &str, _: &Ctx) -> Result<Option<Timestamp>, LookupError> {
+        Ok(self.messages.get(message_id).copied())
+    }
+
+    fn new_end_users(&self, now: Timestamp) -> Result<u64, LookupError> {
+        let is_in_hour = |at: &&Timestamp| hour_of(**at) == hour_of(now);
+        Ok(self.new_end_users.iter().filter(is_in_hour).count() as u64)
+    }
 }
 
 /// Plans what is stored of an event. One whose id came in within the last 7 days has been stored
