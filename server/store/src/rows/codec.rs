@@ -132,7 +132,8 @@ impl Stored<'_> {
 
     /// The text that is shown, as an object.
     pub(crate) fn shown(self) -> Result<String, StoreError> {
-        let shown = self.text.get(..self.shown).and_then(|shown| std::str::from_utf8(shown).ok());
+        let shown = self.text.get(..self.shown);
+        let shown = shown.and_then(|shown| simdutf8::basic::from_utf8(shown).ok());
         Ok([shown.ok_or_else(broken)?, "}"].concat())
     }
 }
