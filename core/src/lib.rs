@@ -1,7 +1,7 @@
 //! The rules of svctrack, and nothing else: no I/O, no clock, no randomness, no HTTP, no store.
 //!
 //! Modules stand in the order in which they build on each other: [`value`], `schema`,
-//! `resources`, `access`, `plan`, [`tracking`]. Without the feature `records` only what a browser needs is
+//! `resources`, `access`, `plan`, [`tracking`], `revenue`. Without the feature `records` only what a browser needs is
 //! left: the checks of an event and the rules of the tracking script.
 
 #![warn(missing_docs)]
@@ -21,6 +21,9 @@ pub mod access;
 pub mod plan;
 
 pub mod tracking;
+
+#[cfg(feature = "records")]
+pub mod revenue;
 
 /// The README's example, run as a test.
 #[cfg(all(doctest, feature = "records"))]

@@ -390,6 +390,16 @@ fn read_overdue(license: &Document, ctx: &ReadCtx<'_>) -> Result<Option<Json>, L
     Ok(Some(Json::bool(past && is_ongoing(license))))
 }
 
+/// The moment at which a license is over (R23); none for one without end.
+pub(crate) fn end(license: &Document, zone: Zone) -> Option<Timestamp> {
+    end_of(license, zone)
+}
+
+/// Whether a license has a fixed term (R53).
+pub(crate) fn has_fixed_term(license: &Document) -> bool {
+    is_fixed(license)
+}
+
 /// Where a license stands at a moment, for the status of its company (R29).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Standing {

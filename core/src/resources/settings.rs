@@ -127,6 +127,16 @@ impl Currencies {
         (!rates.is_empty()).then_some(Self { base, rates })
     }
 
+    /// The base currency.
+    pub fn base(&self) -> &str {
+        &self.base
+    }
+
+    /// The other currencies, each with how much of the base currency one unit of it is worth.
+    pub fn rates(&self) -> impl Iterator<Item = (&str, Decimal)> {
+        self.rates.iter().map(|(currency, rate)| (&**currency, *rate))
+    }
+
     /// How much of the base currency one unit of `currency` is worth, if that is known.
     pub fn rate(&self, currency: &str) -> Option<Decimal> {
         if currency == self.base { Some(Decimal::ONE) } else { self.rates.get(currency).copied() }

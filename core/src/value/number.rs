@@ -123,6 +123,15 @@ impl std::fmt::Display for Number {
     }
 }
 
+/// A JSON number with every digit: serde_json writes it as it is, and only a reader that knows no decimals
+/// makes a float of it.
+impl serde::Serialize for Number {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let text = serde_json::value::RawValue::from_string(self.to_string());
+        text.map_err(serde::ser::Error::custom)?.serialize(serializer)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -195,6 +204,12 @@ mod tests {
         check("-1e16", None);
         check("1e400", None);
         check("123456789012345678901234567890123", None);
+    }
+
+    #[test]
+    fn json_has_every_digit() {
+        let number = Number::parse("79228162514264.337593543950335").unwrap();
+        assert_eq!(serde_json::to_string(&[number]).unwrap(), "[79228162514264.337593543950335]");
     }
 
     proptest! {

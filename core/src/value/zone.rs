@@ -24,6 +24,11 @@ impl Zone {
         name.parse().ok().map(Self)
     }
 
+    /// Its name in the IANA database.
+    pub fn name(self) -> &'static str {
+        self.0.name()
+    }
+
     /// What clocks show.
     ///
     /// ```

@@ -1,0 +1,152 @@
+//! What every report says of itself: what it was asked, and what it could not count.
+
+use super::{
+    account::overdue_of,
+    amount::money,
+    calendar::{Day, Interval},
+    hex,
+    ledger::NEVER,
+    options::{Valuation, View},
+    payer::Payer,
+    scope::{Excluded, MissingRate, Scope},
+};
+use crate::value::{Number, ObjectId, Timestamp};
+
+/// What a report was asked, and what it could not count.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct About {
+    /// First day.
+    pub from: Day,
+    /// The day after the last one.
+    pub to: Day,
+    /// What it is divided into.
+    pub interval: Interval,
+    /// The zone of its days.
+    pub time_zone: &'static str,
+    /// What counts as a movement.
+    pub view: View,
+    /// Days of a gap or an overlap that is bridged.
+    pub gap_days: u32,
+    /// Days within which a return is a reactivation; null for any number.
+    pub reactivation_within: Option<u32>,
+    /// The present as the report sees it.
+    #[serde(serialize_with = "as_text")]
+    pub now: Timestamp,
+    /// The base currency.
+    pub base_currency: Option<String>,
+    /// At which rates amounts are converted.
+    pub rates: Valuation,
+    /// The day of constant rates.
+    pub rate_date: Option<Day>,
+    /// Currencies without a rate; where there are any, nothing is converted.
+    pub missing_rates: Vec<MissingRate>,
+    /// Licenses that do not count.
+    pub excluded: Vec<Excluded>,
+}
+
+fn as_text<S: serde::Serializer>(time: &Timestamp, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(time)
+}
+
+impl About {
+    pub(super) fn of(scope: &Scope<'_>) -> Self {
+        let options = scope.options;
+        let constant = options.rate_date.unwrap_or(options.to.before());
+        Self {
+            from: options.from,
+            to: options.to,
+            interval: options.interval,
+            time_zone: options.zone.name(),
+            view: options.view,
+            gap_days: options.gap_days,
+            reactivation_within: options.reactivation_within,
+            now: options.now,
+            base_currency: scope.base.clone(),
+            rates: options.valuation,
+            rate_date: (options.valuation == Valuation::Constant).then_some(constant),
+            missing_rates: scope.missing.clone(),
+            excluded: scope.excluded(),
+        }
+    }
+}
+
+/// A license that is past and ongoing, and has no successor: it left MRR at its end, while its company stays
+/// a customer (R29).
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct OverdueLicense {
+    /// Its id.
+    #[serde(serialize_with = "hex::one")]
+    pub license: ObjectId,
+    /// Its company.
+    #[serde(serialize_with = "hex::one")]
+    pub company: ObjectId,
+    /// The first day on which it is over.
+    pub end: Day,
+    /// Its currency.
+    pub currency: String,
+    /// Its monthly value.
+    pub mrr: Number,
+}
+
+pub(super) fn overdue_licenses(
+    scope: &Scope<'_>,
+    payer: &Payer<'_>,
+    list: &mut Vec<OverdueLicense>,
+) {
+    list.extend(overdue_of(scope, payer).map(|license| OverdueLicense {
+        license: license.id,
+        company: payer.id,
+        end: Day::at(Timestamp::from_ms_clamped(license.end), scope.options.zone),
+        currency: scope.ledger.currency(license.currency).to_owned(),
+        mrr: money(license.mrr),
+    }));
+}
+
+/// Two licenses of one company, product and currency that overlap for longer than `gapDays`: both count.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Overlap {
+    /// The company.
+    #[serde(serialize_with = "hex::one")]
+    pub company: ObjectId,
+    /// The licenses, the one that begins first before the other.
+    #[serde(serialize_with = "hex::many")]
+    pub licenses: Vec<ObjectId>,
+    /// The first day of both.
+    pub from: Day,
+    /// The first day on which one is over; null where neither ends.
+    pub to: Option<Day>,
+}
+
+/// Each license of a company that begins while one of the same product and currency lasts, if both do in the
+/// report.
+pub(super) fn overlaps_of(scope: &Scope<'_>, payer: &Payer<'_>, list: &mut Vec<Overlap>) {
+    let (Some(first), Some(last)) = (scope.borders.starts().first(), scope.borders.ends().last())
+    else {
+        return;
+    };
+    let day = |time| Day::at(Timestamp::from_ms_clamped(time), scope.options.zone);
+    let mut longest: Option<(usize, i64)> = None;
+    for (at, (license, end)) in payer.links.with_ends(payer.licenses).enumerate() {
+        let other = longest.and_then(|(other, end)| Some((payer.licenses.get(other)?, end)));
+        let other = other.filter(|(other, _)| {
+            (other.currency, other.product) == (license.currency, license.product)
+        });
+        if let Some((other, other_end)) = other {
+            let to = other_end.min(end);
+            if license.from < to && license.from < *last && to > *first && scope.counts(license) {
+                list.push(Overlap {
+                    company: payer.id,
+                    licenses: vec![other.id, license.id],
+                    from: day(license.from),
+                    to: (to != NEVER).then(|| day(to)),
+                });
+            }
+        }
+        if other.is_none_or(|(_, other_end)| end > other_end) {
+            longest = Some((at, end));
+        }
+    }
+}

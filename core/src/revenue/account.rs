@@ -1,0 +1,252 @@
+//! Sums of companies by currency and in the base currency: of all, of a segment, or of one company.
+//!
+//! What a company with a single currency pays is summed in it, and converted once at the end. Only a company
+//! with several currencies is summed in the base currency as well.
+
+use std::ops::{AddAssign, SubAssign};
+
+use super::{
+    ledger::License,
+    options::View,
+    payer::{Payer, Revalued, Stream, Windows, places},
+    scope::{Scope, index},
+    tally::{Spread, Tally},
+};
+
+/// Sums of companies, by currency and in the base currency.
+#[derive(Debug)]
+pub(super) struct Account {
+    windows: usize,
+    view: View,
+    by_currency: Vec<Option<Box<InCurrency>>>,
+    mixed: Option<Box<Series>>,
+    mixed_fx: Vec<i128>,
+}
+
+#[derive(Debug)]
+struct InCurrency {
+    /// Companies that have no other currency, and those that have.
+    alone: Series,
+    shared: Option<Series>,
+    overdue: Spread<Overdue>,
+}
+
+#[derive(Debug)]
+struct Series {
+    pairs: Spread<Tally>,
+    activities: Vec<Tally>,
+}
+
+impl Series {
+    fn over(windows: usize, view: View) -> Self {
+        let activities = if view == View::Activities { windows } else { 0 };
+        Self { pairs: Spread::over(windows), activities: vec![Tally::default(); activities] }
+    }
+
+    fn add(&mut self, scope: &Scope<'_>, stream: &Stream, windows: Windows<'_>, view: View) {
+        stream.pairs(scope, windows, |from, to, tally| self.pairs.add(from, to, tally));
+        if view == View::Activities {
+            stream.activities(scope, windows, |at, tally| add_at(&mut self.activities, at, tally));
+        }
+    }
+
+    fn join(&mut self, other: &Self) {
+        self.pairs.join(&other.pairs);
+        for (sum, other) in self.activities.iter_mut().zip(&other.activities) {
+            *sum += *other;
+        }
+    }
+
+    /// What is paid, and the movements of the view.
+    fn sums(&self) -> Vec<(Tally, Tally)> {
+        let pairs = self.pairs.sums();
+        let moves = if self.activities.is_empty() { &pairs } else { &self.activities };
+        pairs.iter().copied().zip(moves.iter().copied()).collect()
+    }
+}
+
+/// Licenses that are past and ongoing, and have no successor.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Overdue {
+    pub(super) amount: i128,
+    pub(super) licenses: i64,
+}
+
+impl AddAssign for Overdue {
+    fn add_assign(&mut self, other: Self) {
+        self.amount += other.amount;
+        self.licenses += other.licenses;
+    }
+}
+
+impl SubAssign for Overdue {
+    fn sub_assign(&mut self, other: Self) {
+        self.amount -= other.amount;
+        self.licenses -= other.licenses;
+    }
+}
+
+/// Sums of an interval, in one currency.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Sums {
+    /// What is paid at the start, at the rate of the end, and at the end.
+    pub(super) paid: Tally,
+    /// What changed.
+    pub(super) moves: Tally,
+    /// What rates changed in what was paid at the start.
+    pub(super) fx: i128,
+    pub(super) overdue: Overdue,
+}
+
+impl Account {
+    /// No company yet, over so many windows, with the movements of a view: activities need windows that follow
+    /// each other.
+    pub(super) fn new(scope: &Scope<'_>, windows: usize, view: View) -> Self {
+        Self { windows, view, by_currency: places(scope), mixed: None, mixed_fx: vec![0; windows] }
+    }
+
+    /// Adds a company.
+    pub(super) fn add(&mut self, scope: &Scope<'_>, payer: &Payer<'_>, windows: Windows<'_>) {
+        let is_alone = payer.parts.len() == 1;
+        let view = self.view;
+        for (currency, stream) in payer.parts {
+            if let Some(series) = self.series(*currency, is_alone) {
+                series.add(scope, stream, windows, view);
+            }
+        }
+        if payer.mixed.is_some() {
+            self.add_mixed(scope, payer, windows);
+        }
+        for license in overdue_of(scope, payer) {
+            let part = Overdue { amount: license.mrr, licenses: 1 };
+            let first = windows.ends.partition_point(|end| *end <= license.end);
+            if let Some(Some(sums)) = self.by_currency.get_mut(index(license.currency)) {
+                sums.overdue.add(first, self.windows, part);
+            }
+        }
+    }
+
+    fn series(&mut self, currency: u32, is_alone: bool) -> Option<&mut Series> {
+        let (windows, view) = (self.windows, self.view);
+        let place = self.by_currency.get_mut(index(currency))?;
+        let sums = place.get_or_insert_with(|| {
+            let alone = Series::over(windows, view);
+            Box::new(InCurrency { alone, shared: None, overdue: Spread::over(windows) })
+        });
+        Some(if is_alone {
+            &mut sums.alone
+        } else {
+            sums.shared.get_or_insert_with(|| Series::over(windows, view))
+        })
+    }
+
+    fn add_mixed(&mut self, scope: &Scope<'_>, payer: &Payer<'_>, windows: Windows<'_>) {
+        let Some(stream) = payer.mixed else { return };
+        let view = self.view;
+        let series = self.mixed.get_or_insert_with(|| Box::new(Series::over(self.windows, view)));
+        if scope.is_dated() {
+            let revalued = Revalued { scope, parts: payer.parts, mixed: stream };
+            revalued.pairs(windows, |at, tally| series.pairs.add(at, at + 1, tally));
+            if view == View::Activities {
+                revalued.activities(windows, |at, tally| add_at(&mut series.activities, at, tally));
+            }
+            let fx = &mut self.mixed_fx;
+            revalued.fx(windows, |at, change| add_at(fx, at, change));
+        } else {
+            series.add(scope, stream, windows, view);
+        }
+    }
+
+    /// Adds all companies of another account.
+    pub(super) fn join(&mut self, other: &Self) {
+        for ((number, place), currency) in other.by_currency.iter().enumerate().zip(0_u32..) {
+            let Some(sums) = place else { continue };
+            if let Some(alone) = self.series(currency, true) {
+                alone.join(&sums.alone);
+            }
+            if let Some(theirs) = &sums.shared
+                && let Some(shared) = self.series(currency, false)
+            {
+                shared.join(theirs);
+            }
+            if let Some(Some(own)) = self.by_currency.get_mut(number) {
+                own.overdue.join(&sums.overdue);
+            }
+        }
+        if let Some(theirs) = &other.mixed {
+            let (windows, view) = (self.windows, self.view);
+            let own = self.mixed.get_or_insert_with(|| Box::new(Series::over(windows, view)));
+            own.join(theirs);
+        }
+        for (sum, other) in self.mixed_fx.iter_mut().zip(&other.mixed_fx) {
+            *sum += *other;
+        }
+    }
+
+    /// Whether a company of this currency was added.
+    pub(super) fn has(&self, currency: u32) -> bool {
+        matches!(self.by_currency.get(index(currency)), Some(Some(_)))
+    }
+
+    /// The sums of a currency.
+    pub(super) fn in_currency(&self, currency: u32) -> Vec<Sums> {
+        let Some(Some(sums)) = self.by_currency.get(index(currency)) else {
+            return vec![Sums::default(); self.windows];
+        };
+        let mut series =
+            Series { pairs: sums.alone.pairs.clone(), activities: sums.alone.activities.clone() };
+        if let Some(shared) = &sums.shared {
+            series.join(shared);
+        }
+        let overdue = sums.overdue.sums();
+        let rows = series.sums().into_iter().zip(overdue);
+        rows.map(|((paid, moves), overdue)| Sums { paid, moves, fx: 0, overdue }).collect()
+    }
+
+    /// The sums in the base currency.
+    pub(super) fn converted(&self, scope: &Scope<'_>) -> Vec<Sums> {
+        let intervals = scope.intervals_of(self.windows);
+        let mut rows = match &self.mixed {
+            Some(mixed) => {
+                let sums = mixed.sums().into_iter().zip(&self.mixed_fx);
+                sums.map(|((paid, moves), fx)| Sums { paid, moves, fx: *fx, ..Sums::default() })
+                    .collect()
+            }
+            None => vec![Sums::default(); self.windows],
+        };
+        for (place, currency) in self.by_currency.iter().zip(0_u32..) {
+            let Some(sums) = place else { continue };
+            let own = sums.alone.sums().into_iter().zip(sums.overdue.sums());
+            for ((row, at), ((paid, moves), overdue)) in
+                rows.iter_mut().zip(intervals.clone()).zip(own)
+            {
+                let (rate, before) = (scope.rate(at, currency), scope.rate_before(at, currency));
+                row.paid += paid.at(rate);
+                row.moves += moves.at(rate);
+                row.fx += paid.start * (rate - before);
+                row.overdue += Overdue { amount: overdue.amount * rate, ..overdue };
+            }
+        }
+        rows
+    }
+}
+
+fn add_at<T: AddAssign>(sums: &mut [T], at: usize, part: T) {
+    if let Some(sum) = sums.get_mut(at) {
+        *sum += part;
+    }
+}
+
+/// The licenses of a company that are past and ongoing, and have no successor.
+pub(super) fn overdue_of<'p>(
+    scope: &'p Scope<'_>,
+    payer: &'p Payer<'_>,
+) -> impl Iterator<Item = &'p License> {
+    let now = scope.options.now.as_ms();
+    let licenses = payer.licenses.iter().enumerate();
+    licenses.filter_map(move |(at, license)| {
+        let is_past = license.expires() && license.is_ongoing() && license.end < now;
+        let counts = is_past && scope.counts(license) && payer.links.successor(at).is_none();
+        counts.then_some(license)
+    })
+}

@@ -1,0 +1,322 @@
+//! Days and intervals of a report: borders at midnight of the report's time zone.
+
+use std::fmt;
+
+use chrono::{Datelike as _, Days, Months, NaiveDate, NaiveTime};
+
+use super::error::ReportError;
+use crate::value::{Timestamp, Zone};
+
+/// The most intervals of a report.
+pub const MAX_INTERVALS: usize = 1_000;
+/// Months of a trailing year.
+const YEAR: Months = Months::new(12);
+
+/// A day of a calendar.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Day(NaiveDate);
+
+impl Day {
+    /// Reads `2026-01-31`.
+    ///
+    /// ```
+    /// use svctrack_core::revenue::Day;
+    /// assert_eq!(Day::parse("2024-02-29").unwrap().to_string(), "2024-02-29");
+    /// assert_eq!(Day::parse("2023-02-29"), None);
+    /// ```
+    pub fn parse(text: &str) -> Option<Self> {
+        let is_plain = text.len() == 10 && !text.starts_with(['+', '-']);
+        is_plain.then(|| NaiveDate::parse_from_str(text, "%Y-%m-%d").ok().map(Self))?
+    }
+
+    /// The day that the calendar of a zone shows.
+    pub fn at(time: Timestamp, zone: Zone) -> Self {
+        Self(zone.clock(time).date())
+    }
+
+    /// When it begins in a zone; none outside the years 1970 to 9999.
+    pub fn begin(self, zone: Zone) -> Option<Timestamp> {
+        zone.at(self.0.and_time(NaiveTime::MIN))
+    }
+
+    /// The day before.
+    pub(super) fn before(self) -> Self {
+        Self(self.0.pred_opt().unwrap_or(self.0))
+    }
+
+    /// The same day of the month a year before, or the last one there was.
+    pub(super) fn a_year_before(self) -> Self {
+        Self(self.0.checked_sub_months(YEAR).unwrap_or(self.0))
+    }
+
+    /// So many of a unit before.
+    pub(super) fn back(self, count: u32, unit: Unit) -> Option<Self> {
+        let days = |of_one: u64| self.0.checked_sub_days(Days::new(of_one * u64::from(count)));
+        match unit {
+            Unit::Day => days(1),
+            Unit::Week => days(7),
+            Unit::Month => self.0.checked_sub_months(Months::new(count)),
+        }
+        .map(Self)
+    }
+}
+
+impl fmt::Display for Day {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl serde::Serialize for Day {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+/// A unit of notice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    /// Days.
+    Day,
+    /// Weeks.
+    Week,
+    /// Months.
+    Month,
+}
+
+impl Unit {
+    /// The unit as `noticeUnit` has it.
+    pub fn parse(text: &str) -> Option<Self> {
+        match text {
+            "day" => Some(Self::Day),
+            "week" => Some(Self::Week),
+            "month" => Some(Self::Month),
+            _ => None,
+        }
+    }
+}
+
+/// What a report is divided into.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Interval {
+    /// Days.
+    Day,
+    /// Weeks, from Monday on (ISO 8601).
+    Week,
+    /// Months.
+    Month,
+    /// Quarters of a year.
+    Quarter,
+    /// Years.
+    Year,
+}
+
+impl Interval {
+    /// The names of all.
+    pub const NAMES: [&'static str; 5] = ["day", "week", "month", "quarter", "year"];
+    const ALL: [Self; 5] = [Self::Day, Self::Week, Self::Month, Self::Quarter, Self::Year];
+
+    /// The interval of this name.
+    ///
+    /// # Errors
+    /// [`ReportError::UnknownInterval`] where there is none.
+    pub fn parse(name: &str) -> Result<Self, ReportError> {
+        let known = Self::NAMES.iter().zip(Self::ALL).find(|(known, _)| **known == name);
+        known.map(|(_, interval)| interval).ok_or_else(|| ReportError::UnknownInterval(name.into()))
+    }
+
+    /// The first day of the interval that a day is in.
+    fn first_day(self, day: NaiveDate) -> Option<NaiveDate> {
+        match self {
+            Self::Day => Some(day),
+            Self::Week => {
+                day.checked_sub_days(Days::new(day.weekday().num_days_from_monday().into()))
+            }
+            Self::Month => day.with_day(1),
+            Self::Quarter => day.with_day(1)?.with_month0(day.month0() / 3 * 3),
+            Self::Year => NaiveDate::from_ymd_opt(day.year(), 1, 1),
+        }
+    }
+
+    /// The first day of the interval after that of a day.
+    fn next(self, day: NaiveDate) -> Option<NaiveDate> {
+        let first = self.first_day(day)?;
+        match self {
+            Self::Day => first.succ_opt(),
+            Self::Week => first.checked_add_days(Days::new(7)),
+            Self::Month => first.checked_add_months(Months::new(1)),
+            Self::Quarter => first.checked_add_months(Months::new(3)),
+            Self::Year => first.checked_add_months(YEAR),
+        }
+    }
+
+    /// The first day of the interval that a day is in.
+    pub(super) fn start_of(self, Day(day): Day) -> Day {
+        Day(self.first_day(day).unwrap_or(day))
+    }
+
+    /// The name of the interval that a day is in: `2024-02-29`, `2024-W09`, `2024-02`, `2024-Q1`, `2024`.
+    pub(super) fn name(self, Day(day): Day) -> String {
+        match self {
+            Self::Day => day.to_string(),
+            Self::Week => day.format("%G-W%V").to_string(),
+            Self::Month => day.format("%Y-%m").to_string(),
+            Self::Quarter => format!("{}-Q{}", day.year(), day.month0() / 3 + 1),
+            Self::Year => day.year().to_string(),
+        }
+    }
+}
+
+/// The borders of a report's intervals: one more than there are intervals.
+#[derive(Clone, Debug)]
+pub(super) struct Borders {
+    days: Vec<Day>,
+    times: Vec<i64>,
+    interval: Interval,
+}
+
+impl Borders {
+    /// The borders from a day to another, which is not included. The first and the last interval are cut
+    /// where these are no borders of the calendar.
+    pub(super) fn between(
+        from: Day,
+        to: Day,
+        interval: Interval,
+        zone: Zone,
+    ) -> Result<Self, ReportError> {
+        if to <= from {
+            return Err(ReportError::FromAfterTo);
+        }
+        let mut days = vec![from];
+        let mut last = from.0;
+        while last < to.0 {
+            if days.len() > MAX_INTERVALS {
+                return Err(ReportError::TooManyIntervals);
+            }
+            last = interval.next(last).ok_or(ReportError::TooManyIntervals)?.min(to.0);
+            days.push(Day(last));
+        }
+        let times = times_of(&days, zone)?;
+        Ok(Self { days, times, interval })
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.times.len().saturating_sub(1)
+    }
+
+    /// When the intervals begin.
+    pub(super) fn starts(&self) -> &[i64] {
+        self.times.split_last().map_or(&[], |(_, starts)| starts)
+    }
+
+    /// When they end.
+    pub(super) fn ends(&self) -> &[i64] {
+        self.times.split_first().map_or(&[], |(_, ends)| ends)
+    }
+
+    /// A year before each end.
+    pub(super) fn a_year_before_ends(
+        &self,
+        zone: Zone,
+    ) -> Result<(Vec<Day>, Vec<i64>), ReportError> {
+        let ends = self.days.iter().skip(1);
+        let days: Vec<Day> =
+            ends.map(|day| day.a_year_before().max(Day(NaiveDate::default()))).collect();
+        let times = times_of(&days, zone)?;
+        Ok((days, times))
+    }
+
+    /// The last day of each interval, after the day before the first one.
+    pub(super) fn last_days(&self) -> impl Iterator<Item = Day> + '_ {
+        self.days.iter().map(|day| day.before())
+    }
+
+    /// The intervals: name, first day, and the day after the last one.
+    pub(super) fn periods(&self) -> Vec<Period> {
+        let pairs = self.days.iter().zip(self.days.iter().skip(1));
+        let period = |(from, to): (&Day, &Day)| Period {
+            period: self.interval.name(*from),
+            from: *from,
+            to: *to,
+        };
+        pairs.map(period).collect()
+    }
+}
+
+fn times_of(days: &[Day], zone: Zone) -> Result<Vec<i64>, ReportError> {
+    let times = days.iter().map(|day| Some(day.begin(zone)?.as_ms()));
+    times.collect::<Option<_>>().ok_or(ReportError::TooManyIntervals)
+}
+
+/// An interval of a report.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct Period {
+    /// Its name: `2024-02-29`, `2024-W09`, `2024-02`, `2024-Q1` or `2024`.
+    pub period: String,
+    /// Its first day.
+    pub from: Day,
+    /// The day after its last one.
+    pub to: Day,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn day(text: &str) -> Day {
+        Day::parse(text).unwrap()
+    }
+
+    fn names(from: &str, to: &str, interval: &str) -> Vec<String> {
+        let interval = Interval::parse(interval).unwrap();
+        let borders = Borders::between(day(from), day(to), interval, Zone::UTC).unwrap();
+        borders
+            .periods()
+            .into_iter()
+            .map(|period| format!("{} {}", period.period, period.from))
+            .collect()
+    }
+
+    #[test]
+    fn intervals_are_those_of_the_calendar_and_cut_at_both_ends() {
+        assert_eq!(
+            names("2024-01-15", "2024-03-01", "month"),
+            ["2024-01 2024-01-15", "2024-02 2024-02-01"]
+        );
+        assert_eq!(names("2024-02-28", "2024-03-02", "day").len(), 3);
+        assert_eq!(
+            names("2023-12-30", "2024-01-03", "week"),
+            ["2023-W52 2023-12-30", "2024-W01 2024-01-01"]
+        );
+        assert_eq!(
+            names("2023-11-30", "2024-05-01", "quarter"),
+            ["2023-Q4 2023-11-30", "2024-Q1 2024-01-01", "2024-Q2 2024-04-01"]
+        );
+        assert_eq!(
+            names("2023-11-30", "2025-01-01", "year"),
+            ["2023 2023-11-30", "2024 2024-01-01"]
+        );
+    }
+
+    #[test]
+    fn intervals_are_limited() {
+        let count = |from: &str, to: &str| {
+            let borders = Borders::between(day(from), day(to), Interval::Day, Zone::UTC);
+            borders.map(|borders| borders.len())
+        };
+        assert_eq!(count("2024-01-01", "2026-09-27"), Ok(1_000));
+        assert_eq!(count("2024-01-01", "2026-09-28"), Err(ReportError::TooManyIntervals));
+        assert_eq!(count("2024-01-01", "2024-01-01"), Err(ReportError::FromAfterTo));
+        assert_eq!(count("1969-12-01", "1970-01-05"), Err(ReportError::TooManyIntervals));
+        assert!(Interval::parse("fortnight").is_err());
+    }
+
+    #[test]
+    fn a_border_is_midnight_of_the_zone() {
+        let zone = Zone::parse("Asia/Tokyo").unwrap();
+        let borders = Borders::between(day("2024-06-01"), day("2024-07-01"), Interval::Month, zone);
+        let expect = Timestamp::parse("2024-05-31T15:00:00Z").unwrap().as_ms();
+        assert_eq!(borders.unwrap().starts(), [expect]);
+    }
+}

@@ -1,0 +1,195 @@
+//! Companies by the month, quarter or year in which they first paid, and what is left of them at the end of each
+//! interval. A company that comes back stays in its first cohort, so a share can rise.
+
+use std::collections::BTreeMap;
+
+use super::{
+    about::About,
+    account::{Account, Sums},
+    amount::{CONVERTED_SCALE, number_of, ratio},
+    calendar::{Day, Interval, Period},
+    error::ReportError,
+    ledger::Ledger,
+    options::{Options, View},
+    payer::{Windows, each_payer},
+    scope::Scope,
+    series::{Series, scopes},
+    table::{Row, Table},
+};
+use crate::value::{Number, Timestamp, number::MONEY_SCALE};
+
+/// Intervals by which companies are put into cohorts.
+const INTERVALS: &[&str] = &["month", "quarter", "year"];
+
+/// Companies by when they first paid.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Cohorts {
+    /// What was asked.
+    #[serde(flatten)]
+    pub about: About,
+    /// The intervals at whose ends cells are taken.
+    pub columns: Vec<Column>,
+    /// Each currency by itself.
+    pub currencies: Vec<Series<Cohort>>,
+    /// All in the base currency; null where a rate is missing.
+    pub converted: Option<Series<Cohort>>,
+}
+
+/// An interval of which cells are taken at the end.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Column {
+    /// The interval.
+    #[serde(flatten)]
+    pub period: Period,
+    /// Whether it is over by now, and not cut by the end of the report.
+    pub is_complete: bool,
+}
+
+/// Companies that first paid in the same interval.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Cohort {
+    /// The interval in which they first paid.
+    pub cohort: String,
+    /// Its first day.
+    pub from: Day,
+    /// What is left at the end of each column; null before the cohort begins.
+    pub cells: Vec<Option<CohortCell>>,
+}
+
+/// What is left of a cohort.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CohortCell {
+    /// What its companies pay.
+    pub mrr: Number,
+    /// How many of them pay.
+    pub logos: i64,
+    /// Share of the MRR of the first cell that is shown.
+    pub share: Option<Number>,
+    /// Share of the companies of the first cell that is shown.
+    pub logo_share: Option<Number>,
+}
+
+/// Companies by the interval of the report in which they first paid: a month, a quarter or a year.
+///
+/// # Errors
+/// What is wrong with the options.
+pub fn cohorts(ledger: &Ledger, options: &Options) -> Result<Cohorts, ReportError> {
+    let interval = options.interval;
+    if matches!(interval, Interval::Day | Interval::Week) {
+        let found = if interval == Interval::Day { "day" } else { "week" };
+        return Err(ReportError::UnknownChoice("interval", INTERVALS, found.to_owned()));
+    }
+    let scope = Scope::new(ledger, options)?;
+    let windows = Windows { starts: scope.borders.starts(), ends: scope.borders.ends() };
+    let mut accounts: BTreeMap<Day, Account> = BTreeMap::new();
+    each_payer(&scope, |payer| {
+        let first = payer.parts.iter().filter_map(|(_, stream)| stream.first_paid()).min();
+        let last = windows.ends.last().copied().unwrap_or_default();
+        let Some(first) = first.filter(|first| *first < last) else { return };
+        let day = Day::at(Timestamp::from_ms_clamped(first), options.zone);
+        let account = accounts.entry(interval.start_of(day));
+        let account =
+            account.or_insert_with(|| Account::new(&scope, windows.len(), View::EndPoints));
+        account.add(&scope, payer, windows);
+    });
+    let printer = Printer { scope: &scope, accounts: &accounts, columns: columns(&scope) };
+    let numbers = scope.currencies.iter();
+    let currencies = numbers.map(|number| {
+        let currency = ledger.currency(*number).to_owned();
+        printer.series(currency, MONEY_SCALE, |account| {
+            account.has(*number).then(|| account.in_currency(*number))
+        })
+    });
+    let currencies = currencies.collect();
+    let base = scope.base.clone().filter(|_| scope.converts());
+    let converted = base.map(|base| {
+        printer.series(base, CONVERTED_SCALE, |account| Some(account.converted(&scope)))
+    });
+    Ok(Cohorts { about: About::of(&scope), columns: printer.columns, currencies, converted })
+}
+
+fn columns(scope: &Scope<'_>) -> Vec<Column> {
+    let now = scope.options.now.as_ms();
+    let interval = scope.options.interval;
+    let columns = scope.borders.periods().into_iter().zip(scope.borders.ends());
+    let column = |(period, end): (Period, &i64)| {
+        let is_complete = *end <= now && interval.start_of(period.to) == period.to;
+        Column { period, is_complete }
+    };
+    columns.map(column).collect()
+}
+
+struct Printer<'p> {
+    scope: &'p Scope<'p>,
+    accounts: &'p BTreeMap<Day, Account>,
+    columns: Vec<Column>,
+}
+
+impl Printer<'_> {
+    fn series(
+        &self,
+        currency: String,
+        scale: u32,
+        sums: impl Fn(&Account) -> Option<Vec<Sums>>,
+    ) -> Series<Cohort> {
+        let rows = self.accounts.iter().filter_map(|(from, account)| {
+            let cells = self.cells(*from, &sums(account)?, scale);
+            Some(Cohort { cohort: self.scope.options.interval.name(*from), from: *from, cells })
+        });
+        Series { currency, rows: rows.collect() }
+    }
+
+    fn cells(&self, from: Day, sums: &[Sums], scale: u32) -> Vec<Option<CohortCell>> {
+        let mut first: Option<(i128, i64)> = None;
+        let cells = self.columns.iter().zip(sums).map(|(column, sums)| {
+            if column.period.to <= from {
+                return None;
+            }
+            let (mrr, logos) = (sums.paid.end, sums.paid.customers);
+            let first = *first.get_or_insert((mrr, logos));
+            Some(CohortCell {
+                mrr: number_of(mrr, scale),
+                logos,
+                share: ratio(mrr, first.0),
+                logo_share: ratio(logos.into(), first.1.into()),
+            })
+        });
+        cells.collect()
+    }
+}
+
+impl Cohorts {
+    /// The cells as text, each in a row.
+    pub fn table(&self) -> Table {
+        let mut table = Table::new([
+            "scope",
+            "currency",
+            "cohort",
+            "period",
+            "from",
+            "to",
+            "isComplete",
+            "mrr",
+            "logos",
+            "sharePercent",
+            "logoSharePercent",
+        ]);
+        for (scope, series) in scopes(&self.currencies, self.converted.as_ref()) {
+            for cohort in &series.rows {
+                for (column, cell) in self.columns.iter().zip(&cohort.cells) {
+                    let Some(cell) = cell else { continue };
+                    let row =
+                        Row::default().text(scope).text(&series.currency).text(&cohort.cohort);
+                    let row = row.period(&column.period).text(column.is_complete);
+                    let row = row.money(&[cell.mrr], &series.currency).text(cell.logos);
+                    table.push(row.percent(&[cell.share, cell.logo_share]));
+                }
+            }
+        }
+        table
+    }
+}

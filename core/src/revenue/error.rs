@@ -1,0 +1,113 @@
+//! What is wrong with the options of a report.
+
+use std::fmt;
+
+use super::calendar::{Interval, MAX_INTERVALS};
+use crate::value::issue::{quoted, quoted_list};
+
+/// Why a report is not made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ReportError {
+    /// A day that is none: the option and what was found.
+    InvalidDay(&'static str, String),
+    /// `from` is not before `to`.
+    FromAfterTo,
+    /// More intervals than [`MAX_INTERVALS`], or days outside the years 1970 to 9999.
+    TooManyIntervals,
+    /// No time zone of this name.
+    UnknownTimeZone(String),
+    /// No interval of this name.
+    UnknownInterval(String),
+    /// An option takes other words: its name, the words, and what was found.
+    UnknownChoice(&'static str, &'static [&'static str], String),
+    /// A number of days beyond the greatest that is taken.
+    TooManyDays(&'static str, u32),
+    /// A rate that is not positive, or beyond 1,000,000,000: its currency.
+    InvalidRate(String),
+    /// More currencies than a report tells apart.
+    TooManyCurrencies(usize),
+    /// The amounts are too large to be added up.
+    AmountTooLarge,
+    /// There is no such interval, line or currency in the report.
+    UnknownCell(&'static str),
+}
+
+impl ReportError {
+    /// What it is, stable, in snake_case.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::InvalidDay(..) => "invalid_day",
+            Self::FromAfterTo => "from_after_to",
+            Self::TooManyIntervals => "too_many_intervals",
+            Self::UnknownTimeZone(_) => "unknown_time_zone",
+            Self::UnknownInterval(_) => "unknown_interval",
+            Self::UnknownChoice(..) => "unknown_choice",
+            Self::TooManyDays(..) => "too_many_days",
+            Self::InvalidRate(_) => "invalid_rate",
+            Self::TooManyCurrencies(_) => "too_many_currencies",
+            Self::AmountTooLarge => "amount_too_large",
+            Self::UnknownCell(_) => "unknown_cell",
+        }
+    }
+
+    /// The option that it is about.
+    pub fn option(&self) -> &'static str {
+        match self {
+            Self::InvalidDay(option, _)
+            | Self::UnknownChoice(option, ..)
+            | Self::TooManyDays(option, _)
+            | Self::UnknownCell(option) => option,
+            Self::FromAfterTo => "from",
+            Self::TooManyIntervals | Self::UnknownInterval(_) => "interval",
+            Self::UnknownTimeZone(_) => "timeZone",
+            Self::InvalidRate(_) | Self::TooManyCurrencies(_) | Self::AmountTooLarge => {
+                "currencies"
+            }
+        }
+    }
+}
+
+impl fmt::Display for ReportError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::InvalidDay(option, found) => {
+                write!(f, "`{option}` must be a day such as `2026-01-31`; found {}", quoted(found))
+            }
+            Self::FromAfterTo => f.write_str("`from` must be before `to`, which is not included"),
+            Self::TooManyIntervals => write!(
+                f,
+                "there must be at most {MAX_INTERVALS} intervals between `from` and `to`, in the years 1970 to 9999"
+            ),
+            Self::UnknownTimeZone(found) => write!(
+                f,
+                "`timeZone` must be a name such as `UTC` or `Europe/Berlin`; found {}",
+                quoted(found)
+            ),
+            Self::UnknownInterval(found) => write!(
+                f,
+                "`interval` must be one of {}; found {}",
+                quoted_list(&Interval::NAMES),
+                quoted(found)
+            ),
+            Self::UnknownChoice(option, words, found) => write!(
+                f,
+                "`{option}` must be one of {}; found {}",
+                quoted_list(words),
+                quoted(found)
+            ),
+            Self::TooManyDays(option, most) => write!(f, "`{option}` must be at most {most}"),
+            Self::InvalidRate(currency) => write!(
+                f,
+                "the rate of {} must be a positive number of at most 1,000,000,000",
+                quoted(currency)
+            ),
+            Self::TooManyCurrencies(most) => {
+                write!(f, "licenses must have at most {most} different currencies")
+            }
+            Self::AmountTooLarge => f.write_str("the amounts are too large to be added up"),
+            Self::UnknownCell(option) => write!(f, "`{option}` names nothing in this report"),
+        }
+    }
+}
+
+impl std::error::Error for ReportError {}

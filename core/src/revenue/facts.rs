@@ -1,0 +1,139 @@
+//! What reports read of a license (R23), made from its record or by hand.
+
+use std::borrow::Cow;
+
+use rust_decimal::Decimal;
+
+use super::calendar::Unit;
+use crate::{
+    resources::license,
+    value::{Document, ObjectId, Timestamp, Zone},
+};
+
+/// What has become of a renewal.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum RenewalStatus {
+    /// Nothing yet.
+    #[default]
+    Ongoing,
+    /// It is agreed.
+    Renewed,
+    /// It is lost.
+    Lost,
+}
+
+impl RenewalStatus {
+    fn parse(text: &str) -> Self {
+        match text {
+            "renewed" => Self::Renewed,
+            "lost" => Self::Lost,
+            _ => Self::Ongoing,
+        }
+    }
+}
+
+/// What reports read of a license.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LicenseFacts<'f> {
+    /// Id of the license.
+    pub id: ObjectId,
+    /// Id of its company.
+    pub company: ObjectId,
+    /// Its product; empty for none.
+    pub product: Cow<'f, str>,
+    /// Its currency; empty for none.
+    pub currency: Cow<'f, str>,
+    /// When it begins.
+    pub from: Option<Timestamp>,
+    /// When it is over, as [`Period`](crate::value::period::Period) reads it; none for one without end.
+    pub end: Option<Timestamp>,
+    /// Monthly value.
+    pub mrr: Option<Decimal>,
+    /// Annual value, where it is not 12 times the monthly one.
+    pub arr: Option<Decimal>,
+    /// Whether it has a fixed term.
+    pub fixed: bool,
+    /// Whether it renews by itself.
+    pub auto_renews: bool,
+    /// What has become of its renewal.
+    pub status: RenewalStatus,
+    /// How long before its end it must be cancelled.
+    pub notice: Option<(u32, Unit)>,
+    /// Monthly value after the renewal.
+    pub renewal_mrr: Option<Decimal>,
+    /// Monthly forecast.
+    pub forecast: Option<Decimal>,
+    /// Optimistic monthly forecast.
+    pub optimistic: Option<Decimal>,
+    /// Pessimistic monthly forecast.
+    pub pessimistic: Option<Decimal>,
+    /// Id of the first license of those that renewed each other.
+    pub parent: Option<ObjectId>,
+}
+
+impl<'f> LicenseFacts<'f> {
+    /// A license of which nothing else is known.
+    pub fn new(id: ObjectId, company: ObjectId) -> Self {
+        Self {
+            id,
+            company,
+            product: Cow::Borrowed(""),
+            currency: Cow::Borrowed(""),
+            from: None,
+            end: None,
+            mrr: None,
+            arr: None,
+            fixed: false,
+            auto_renews: false,
+            status: RenewalStatus::Ongoing,
+            notice: None,
+            renewal_mrr: None,
+            forecast: None,
+            optimistic: None,
+            pessimistic: None,
+            parent: None,
+        }
+    }
+
+    /// The facts of a license as it is stored, with all that is derived when it is written; none of a record
+    /// without id or company.
+    ///
+    /// ```
+    /// use svctrack_core::{revenue::LicenseFacts, value::{Document, Zone}};
+    /// let stored = br#"{"_id":"000000000000000000000001","companyId":"000000000000000000000002",
+    ///     "_currency":"EUR","fromDate":"2024-01-01","toDate":"2024-12-31","mrr":100}"#;
+    /// let stored = Document::parse(stored).unwrap();
+    /// let facts = LicenseFacts::of(&stored, Zone::UTC).unwrap();
+    /// assert_eq!(facts.end.unwrap().to_string(), "2025-01-01T00:00:00.000Z");
+    /// ```
+    pub fn of(license: &'f Document, zone: Zone) -> Option<Self> {
+        let id = ObjectId::parse(&license.text(license::ID.name)?)?;
+        let company = license::COMPANY_ID.get(license)?;
+        let text = |name: &str| license.text(name).unwrap_or_default();
+        Some(Self {
+            product: text(license::PRODUCT_NAME.name),
+            currency: text(license::CURRENCY.name),
+            from: license::FROM_DATE.get(license),
+            end: license::end(license, zone),
+            mrr: license::MRR.get(license),
+            arr: license::ARR.get(license),
+            fixed: license::has_fixed_term(license),
+            auto_renews: license::AUTO_RENEWS.get(license) == Some(true),
+            status: RenewalStatus::parse(&text(license::RENEWAL_STATUS.name)),
+            notice: notice_of(license),
+            renewal_mrr: license::RENEWAL_MRR.get(license),
+            forecast: license::FC_NEW_MRR.get(license),
+            optimistic: license::FC_NEW_MRR_OPTIMISTIC.get(license),
+            pessimistic: license::FC_NEW_MRR_PESSIMISTIC.get(license),
+            parent: license::PARENT.get(license),
+            ..Self::new(id, company)
+        })
+    }
+}
+
+fn notice_of(license: &Document) -> Option<(u32, Unit)> {
+    let count =
+        license.value(license::NOTICE_PERIOD.name)?.as_number()?.to_string().parse().ok()?;
+    Some((count, Unit::parse(&license.text(license::NOTICE_UNIT.name)?)?))
+}

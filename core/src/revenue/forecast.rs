@@ -1,0 +1,253 @@
+//! What MRR will be: what is signed, and what is expected of licenses that end, in three scenarios.
+
+use std::ops::{AddAssign, SubAssign};
+
+use super::{
+    about::About,
+    amount::{CONVERTED_SCALE, number_of},
+    calendar::Period,
+    error::ReportError,
+    ledger::{Ledger, NEVER},
+    options::Options,
+    payer::{Payer, each_payer},
+    scope::{Scope, index},
+    series::{Series, scopes},
+    table::{Row, Table},
+    tally::Spread,
+};
+use crate::value::{Number, Timestamp, number::MONEY_SCALE};
+
+/// What MRR will be at the end of each interval.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Forecast {
+    /// What was asked.
+    #[serde(flatten)]
+    pub about: About,
+    /// Whether all ongoing licenses are taken to be renewed, not only those that renew by themselves.
+    pub assume_renewed: bool,
+    /// Each currency by itself.
+    pub currencies: Vec<Series<ForecastRow>>,
+    /// All in the base currency; null where a rate is missing.
+    pub converted: Option<Series<ForecastRow>>,
+}
+
+/// MRR as it will be just before an interval ends.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ForecastRow {
+    /// The interval.
+    #[serde(flatten)]
+    pub period: Period,
+    /// Of licenses that are signed.
+    pub confirmed: Number,
+    /// Of licenses that are over by then, in each scenario.
+    pub unconfirmed: Scenarios,
+    /// Both together.
+    pub total: Scenarios,
+    /// What came true, where that is known.
+    pub actual: Option<Number>,
+    /// What came true less the base scenario.
+    pub difference: Option<Number>,
+}
+
+/// An amount in each scenario.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct Scenarios {
+    /// As expected.
+    pub base: Number,
+    /// If all goes well.
+    pub optimistic: Number,
+    /// If it does not.
+    pub pessimistic: Number,
+}
+
+/// The licenses as they are known later, and until when.
+#[derive(Clone, Copy, Debug)]
+pub struct Later<'l> {
+    /// The licenses.
+    pub ledger: &'l Ledger,
+    /// The present, until which they say what came true.
+    pub now: Timestamp,
+}
+
+/// What MRR will be: signed licenses, and those that end and are ongoing, have no successor, and renew by
+/// themselves or are taken to. `later` shows what came true of it.
+///
+/// # Errors
+/// What is wrong with the options.
+pub fn forecast(
+    ledger: &Ledger,
+    options: &Options,
+    later: Option<Later<'_>>,
+) -> Result<Forecast, ReportError> {
+    let scope = Scope::new(ledger, options)?;
+    let expected = Sums::of(&scope);
+    let later = match &later {
+        Some(later) => {
+            let scope = Scope::new(later.ledger, options)?;
+            let known = scope.borders.ends().partition_point(|end| *end <= later.now.as_ms());
+            Some((Sums::of(&scope), scope, known))
+        }
+        None => None,
+    };
+    let periods = scope.borders.periods();
+    let series = |currency: String, rows: Vec<Expected>, actual: Vec<Number>, scale| {
+        let rows = periods.iter().zip(&rows).enumerate();
+        let rows =
+            rows.map(|(at, (period, sums))| sums.row(period, actual.get(at).copied(), scale));
+        Series { currency, rows: rows.collect() }
+    };
+    let numbers = |rows: Vec<Expected>, known, scale| -> Vec<Number> {
+        rows.iter().take(known).map(|row| number_of(row.confirmed, scale)).collect()
+    };
+    let currencies = scope.currencies.iter().map(|number| {
+        let currency = ledger.currency(*number);
+        let actual = later.as_ref().map(|(sums, scope, known)| {
+            let own = scope.currencies.iter().find(|own| scope.ledger.currency(**own) == currency);
+            let rows = own.map(|own| sums.in_currency(*own));
+            numbers(rows.unwrap_or_else(|| vec![Expected::default(); *known]), *known, MONEY_SCALE)
+        });
+        let rows = expected.in_currency(*number);
+        series(currency.to_owned(), rows, actual.unwrap_or_default(), MONEY_SCALE)
+    });
+    let currencies = currencies.collect();
+    let actual = later.as_ref().filter(|(_, scope, _)| scope.converts());
+    let actual = actual
+        .map(|(sums, scope, known)| numbers(sums.converted(scope), *known, CONVERTED_SCALE))
+        .unwrap_or_default();
+    let base = scope.base.clone().filter(|_| scope.converts());
+    let converted =
+        base.map(|base| series(base, expected.converted(&scope), actual, CONVERTED_SCALE));
+    let assume_renewed = options.assume_renewed;
+    Ok(Forecast { about: About::of(&scope), assume_renewed, currencies, converted })
+}
+
+/// What is expected at a time: signed, and in three scenarios.
+#[derive(Clone, Copy, Debug, Default)]
+struct Expected {
+    confirmed: i128,
+    scenarios: [i128; 3],
+}
+
+impl Expected {
+    fn at(self, rate: i128) -> Self {
+        Self { confirmed: self.confirmed * rate, scenarios: self.scenarios.map(|sum| sum * rate) }
+    }
+
+    fn row(&self, period: &Period, actual: Option<Number>, scale: u32) -> ForecastRow {
+        let scenarios = |signed: i128| {
+            let [base, optimistic, pessimistic] =
+                self.scenarios.map(|expected| number_of(signed + expected, scale));
+            Scenarios { base, optimistic, pessimistic }
+        };
+        let total = scenarios(self.confirmed);
+        let difference = actual.map(|actual| actual.as_decimal() - total.base.as_decimal());
+        ForecastRow {
+            period: period.clone(),
+            confirmed: number_of(self.confirmed, scale),
+            unconfirmed: scenarios(0),
+            total,
+            actual,
+            difference: difference.map(Number::from),
+        }
+    }
+}
+
+impl AddAssign for Expected {
+    fn add_assign(&mut self, other: Self) {
+        self.confirmed += other.confirmed;
+        self.scenarios.iter_mut().zip(other.scenarios).for_each(|(sum, other)| *sum += other);
+    }
+}
+
+impl SubAssign for Expected {
+    fn sub_assign(&mut self, other: Self) {
+        self.confirmed -= other.confirmed;
+        self.scenarios.iter_mut().zip(other.scenarios).for_each(|(sum, other)| *sum -= other);
+    }
+}
+
+/// Sums by currency.
+struct Sums(Vec<Spread<Expected>>);
+
+impl Sums {
+    fn of(scope: &Scope<'_>) -> Self {
+        let currencies = 0..scope.ledger.currency_count();
+        let mut sums = Self(currencies.map(|_| Spread::over(scope.borders.len())).collect());
+        each_payer(scope, |payer| sums.add(scope, payer));
+        sums
+    }
+
+    fn add(&mut self, scope: &Scope<'_>, payer: &Payer<'_>) {
+        let ends = scope.borders.ends();
+        for (at, (license, end)) in payer.links.with_ends(payer.licenses).enumerate() {
+            let Some(sums) = self.0.get_mut(index(license.currency)) else { continue };
+            if !scope.counts(license) {
+                continue;
+            }
+            // Just before a border it is active if it began before, and is over then or later.
+            let begins = ends.partition_point(|border| *border <= license.from);
+            let over = if end == NEVER {
+                ends.len()
+            } else {
+                ends.partition_point(|border| *border <= end)
+            };
+            sums.add(begins, over, Expected { confirmed: license.mrr, scenarios: [0; 3] });
+            let renews = license.auto_renews || scope.options.assume_renewed;
+            let undecided = license.expires() && license.is_ongoing();
+            if undecided && renews && payer.links.successor(at).is_none() {
+                let expected = Expected { confirmed: 0, scenarios: license.forecasts() };
+                sums.add(over, ends.len(), expected);
+            }
+        }
+    }
+
+    fn in_currency(&self, currency: u32) -> Vec<Expected> {
+        self.0.get(index(currency)).map(Spread::sums).unwrap_or_default()
+    }
+
+    fn converted(&self, scope: &Scope<'_>) -> Vec<Expected> {
+        let mut rows = vec![Expected::default(); scope.borders.len()];
+        for (sums, currency) in self.0.iter().zip(0_u32..) {
+            for (at, (row, sums)) in rows.iter_mut().zip(sums.sums()).enumerate() {
+                *row += sums.at(scope.rate(at, currency));
+            }
+        }
+        rows
+    }
+}
+
+impl Forecast {
+    /// The rows as text.
+    pub fn table(&self) -> Table {
+        let mut table = Table::new([
+            "scope",
+            "currency",
+            "period",
+            "from",
+            "to",
+            "confirmed",
+            "unconfirmedBase",
+            "unconfirmedOptimistic",
+            "unconfirmedPessimistic",
+            "base",
+            "optimistic",
+            "pessimistic",
+            "actual",
+            "difference",
+        ]);
+        for (scope, series) in scopes(&self.currencies, self.converted.as_ref()) {
+            for row in &series.rows {
+                let cells = Row::default().text(scope).text(&series.currency).period(&row.period);
+                let amounts = [row.unconfirmed, row.total]
+                    .map(|sums| [sums.base, sums.optimistic, sums.pessimistic]);
+                let cells = cells.money(&[row.confirmed], &series.currency);
+                let cells = cells.money(amounts.as_flattened(), &series.currency);
+                let cells = cells.money_option(row.actual, &series.currency);
+                table.push(cells.money_option(row.difference, &series.currency));
+            }
+        }
+        table
+    }
+}

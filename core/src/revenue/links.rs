@@ -1,0 +1,255 @@
+//! Which license follows which: a gap or an overlap of at most `gapDays` between two licenses of the same
+//! company, product and currency is bridged, so that the first lasts until the second begins. The nearest
+//! are joined first, then those with the lower ids; no end and no start is joined twice.
+//!
+//! An end with its nearest start that is still free waits in a heap; free starts are found through links
+//! that skip those that are taken, so that no history of licenses takes longer than n log n.
+
+use std::{cmp::Reverse, collections::BinaryHeap};
+
+use super::{
+    ledger::{License, NEVER},
+    options::Options,
+};
+use crate::value::{ObjectId, Timestamp, Zone, time::DAY_MS};
+
+/// The successor of a license that has none.
+const NONE: usize = usize::MAX;
+
+/// Ends and successors of the licenses of a company, in their order.
+#[derive(Debug)]
+pub(super) struct Links {
+    gap_days: i64,
+    zone: Zone,
+    ends: Vec<i64>,
+    successors: Vec<usize>,
+    followed: Vec<bool>,
+}
+
+impl Links {
+    pub(super) fn new(options: &Options) -> Self {
+        Self {
+            gap_days: options.gap_days.into(),
+            zone: options.zone,
+            ends: Vec::new(),
+            successors: Vec::new(),
+            followed: Vec::new(),
+        }
+    }
+
+    /// Finds those of a company.
+    pub(super) fn link(&mut self, licenses: &[License]) {
+        self.ends.clear();
+        self.ends.extend(licenses.iter().map(|license| license.end));
+        self.successors.clear();
+        self.successors.resize(licenses.len(), NONE);
+        self.followed.clear();
+        self.followed.resize(licenses.len(), false);
+        let mut at = 0;
+        for group in licenses.chunk_by(|a, b| (a.currency, a.product) == (b.currency, b.product)) {
+            if group.len() > 1 && !self.join_in_line(group, at) {
+                let joined = Group::of(group, self.zone, self.gap_days).join();
+                joined
+                    .into_iter()
+                    .for_each(|(end, start)| self.join(at + end, at + start, licenses));
+            }
+            at += group.len();
+        }
+        if licenses.iter().any(|license| license.parent.is_some()) {
+            self.follow_parents(licenses);
+        }
+    }
+
+    /// When a license is over, once it is bridged; [`NEVER`] for one without end.
+    pub(super) fn end(&self, at: usize) -> i64 {
+        self.ends.get(at).copied().unwrap_or(NEVER)
+    }
+
+    /// The license that follows another.
+    pub(super) fn successor(&self, at: usize) -> Option<usize> {
+        self.successors.get(at).copied().filter(|successor| *successor != NONE)
+    }
+
+    /// Licenses with their bridged ends.
+    pub(super) fn with_ends<'l>(
+        &'l self,
+        licenses: &'l [License],
+    ) -> impl Iterator<Item = (&'l License, i64)> {
+        licenses.iter().zip(self.ends.iter().copied())
+    }
+
+    fn join(&mut self, end: usize, start: usize, licenses: &[License]) {
+        self.follow(end, start);
+        if let (Some(end), Some(license)) = (self.ends.get_mut(end), licenses.get(start)) {
+            *end = license.from;
+        }
+    }
+
+    fn follow(&mut self, end: usize, start: usize) {
+        if let Some(successor) = self.successors.get_mut(end) {
+            *successor = start;
+        }
+        if let Some(followed) = self.followed.get_mut(start) {
+            *followed = true;
+        }
+    }
+
+    /// Joins licenses that follow each other without a gap, or are too far apart: what most are. False where
+    /// it takes a closer look.
+    fn join_in_line(&mut self, group: &[License], at: usize) -> bool {
+        let far = (self.gap_days + 2) * DAY_MS;
+        let pairs = || group.iter().zip(group.iter().skip(1));
+        let in_line = pairs().all(|(license, next)| {
+            let gap = next.from.saturating_sub(license.end);
+            (gap == 0 || gap > far) && license.end.saturating_sub(license.from) > far
+        });
+        if in_line {
+            for (index, (license, next)) in pairs().enumerate() {
+                if license.end == next.from {
+                    self.follow(at + index, at + index + 1);
+                }
+            }
+        }
+        in_line
+    }
+
+    /// What a gap leaves without successor is followed by the next license that has the same `parent`, or
+    /// has it as its parent, if the currency is the same.
+    fn follow_parents(&mut self, licenses: &[License]) {
+        let mut chains: Vec<(ObjectId, u32, i64, ObjectId, usize)> = licenses
+            .iter()
+            .enumerate()
+            .map(|(at, license)| {
+                let root = license.parent.unwrap_or(license.id);
+                (root, license.currency, license.from, license.id, at)
+            })
+            .collect();
+        chains.sort_unstable();
+        for (a, b) in chains.iter().zip(chains.iter().skip(1)) {
+            let same = (a.0, a.1) == (b.0, b.1) && a.2 < b.2;
+            let free = self.successor(a.4).is_none() && self.followed.get(b.4) == Some(&false);
+            let ends = self.ends.get(a.4).is_some_and(|end| *end != NEVER);
+            if same && free && ends {
+                self.follow(a.4, b.4);
+            }
+        }
+    }
+}
+
+/// Licenses of one company, product and currency, in the order of their starts.
+struct Group<'l> {
+    licenses: &'l [License],
+    gap_days: i64,
+    end_days: Vec<i64>,
+    /// Day of start, id, and place of each, in this order.
+    starts: Vec<(i64, ObjectId, usize)>,
+    /// The next start from here on that is free, and the last one up to here; each after itself by one.
+    next: Vec<usize>,
+    last: Vec<usize>,
+}
+
+/// An end and the start that is nearest to it: days apart, ids, and places.
+type Pair = (i64, ObjectId, ObjectId, usize, usize);
+
+impl<'l> Group<'l> {
+    fn of(licenses: &'l [License], zone: Zone, gap_days: i64) -> Self {
+        let day = |time: i64| zone.day(Timestamp::from_ms_clamped(time));
+        let starts = licenses.iter().enumerate();
+        let mut starts: Vec<_> =
+            starts.map(|(at, license)| (day(license.from), license.id, at)).collect();
+        starts.sort_unstable();
+        Self {
+            licenses,
+            gap_days,
+            end_days: licenses.iter().map(|license| day(license.end)).collect(),
+            next: (0..=starts.len()).collect(),
+            last: (0..=starts.len()).collect(),
+            starts,
+        }
+    }
+
+    /// Pairs of an end and the start that it is joined with.
+    fn join(mut self) -> Vec<(usize, usize)> {
+        let mut waiting: BinaryHeap<Reverse<Pair>> = BinaryHeap::new();
+        for end in 0..self.licenses.len() {
+            waiting.extend(self.nearest(end).map(Reverse));
+        }
+        let mut joined = Vec::new();
+        while let Some(Reverse((.., end, place))) = waiting.pop() {
+            if find(&mut self.next, place) != place {
+                waiting.extend(self.nearest(end).map(Reverse));
+                continue;
+            }
+            if let (Some(next), Some(last)) =
+                (self.next.get_mut(place), self.last.get_mut(place + 1))
+            {
+                (*next, *last) = (place + 1, place);
+            }
+            joined.extend(self.starts.get(place).map(|start| (end, start.2)));
+        }
+        joined
+    }
+
+    /// The free start that is nearest to an end, of those as near the one with the lowest id.
+    fn nearest(&mut self, end: usize) -> Option<Pair> {
+        let license = self.licenses.get(end).filter(|license| license.end != NEVER)?;
+        let day = *self.end_days.get(end)?;
+        let border = self.starts.partition_point(|start| start.0 < day);
+        let after = self.first_free(border, usize::MAX, license);
+        let before = self.last_free_day(border, day, license);
+        let pair = |place: usize| {
+            let start = self.starts.get(place)?;
+            let apart = (start.0 - day).abs();
+            (apart <= self.gap_days).then_some((apart, license.id, start.1, end, place))
+        };
+        after.and_then(pair).into_iter().chain(before.and_then(pair)).min()
+    }
+
+    /// The first free start of `from..to` that can follow a license.
+    fn first_free(&mut self, from: usize, to: usize, license: &License) -> Option<usize> {
+        let mut place = find(&mut self.next, from);
+        while place < self.starts.len().min(to) {
+            if self.can_follow(place, license) {
+                return Some(place);
+            }
+            place = find(&mut self.next, place + 1);
+        }
+        None
+    }
+
+    /// Among the free starts before a place, those of the latest day: the first one that can follow a license.
+    fn last_free_day(&mut self, before: usize, day: i64, license: &License) -> Option<usize> {
+        let mut before = before;
+        loop {
+            let place = find(&mut self.last, before).checked_sub(1)?;
+            let of_day = self.starts.get(place)?.0;
+            if day - of_day > self.gap_days {
+                return None;
+            }
+            let first = self.starts.partition_point(|start| start.0 < of_day);
+            if let Some(found) = self.first_free(first, place + 1, license) {
+                return Some(found);
+            }
+            before = first;
+        }
+    }
+
+    /// Whether the license of a start begins later than another and lasts longer.
+    fn can_follow(&self, place: usize, license: &License) -> bool {
+        let other = self.starts.get(place).and_then(|start| self.licenses.get(start.2));
+        other.is_some_and(|other| other.from > license.from && other.end > license.end)
+    }
+}
+
+/// Where links from a place lead to; they are shortened on the way.
+fn find(links: &mut [usize], from: usize) -> usize {
+    let mut at = from;
+    while let Some(next) = links.get(at).copied().filter(|next| *next != at) {
+        let over = links.get(next).copied().unwrap_or(next);
+        if let Some(link) = links.get_mut(at) {
+            *link = over;
+        }
+        at = next;
+    }
+    at
+}

@@ -1,0 +1,46 @@
+//! Revenue reports: MRR and its movements, retention, renewals, forecast, and what is at stake.
+//!
+//! Every report is a function of a [`Ledger`] and [`Options`]: it reads no clock and no store. A ledger is
+//! made from [`LicenseFacts`], of records or by hand. A license counts from its start until just before its end
+//! (R23); a company is put under a line by what it pays in all, never by one of its licenses. Amounts are
+//! exact; only a [`Table`] rounds them to what is printed.
+
+mod about;
+mod account;
+mod amount;
+mod calendar;
+mod cohorts;
+mod error;
+mod facts;
+mod forecast;
+mod hex;
+mod ledger;
+mod links;
+mod movements;
+mod options;
+mod payer;
+mod rates;
+mod renewals;
+mod retention;
+mod scope;
+mod series;
+mod table;
+mod tally;
+
+pub use self::{
+    about::{About, OverdueLicense, Overlap},
+    calendar::{Day, Interval, MAX_INTERVALS, Period, Unit},
+    cohorts::{Cohort, CohortCell, Cohorts, Column, cohorts},
+    error::ReportError,
+    facts::{LicenseFacts, RenewalStatus},
+    forecast::{Forecast, ForecastRow, Later, Scenarios, forecast},
+    ledger::{Ledger, Reason},
+    movements::{MAX_SEGMENTS, MovementRow, Movements, Segment, SegmentOf, mrr},
+    options::{MAX_GAP_DAYS, Options, Valuation, View},
+    rates::Rates,
+    renewals::{Outcome, RenewalLine, RenewalRates, RenewalRow, Renewals, RenewalsBy, renewals},
+    retention::{Formulas, Retention, RetentionRow, RetentionSeries, retention},
+    scope::{Excluded, MissingRate},
+    series::Series,
+    table::Table,
+};

@@ -1,0 +1,370 @@
+//! MRR and how it moved: start, new, reactivation, expansion, contraction, churn, end.
+//!
+//! Invariant: `start + fx + new + reactivation + expansion - contraction - churn + negative + entering - leaving`
+//! is `end`: for each currency, in the base currency, for each segment, and in both views.
+
+use std::collections::BTreeMap;
+
+use super::{
+    about::{About, OverdueLicense, Overlap, overdue_licenses, overlaps_of},
+    account::{Account, Sums},
+    amount::{CONVERTED_SCALE, number_of, per},
+    calendar::Period,
+    error::ReportError,
+    ledger::Ledger,
+    options::Options,
+    payer::{Payer, Windows, each_payer},
+    scope::Scope,
+    series::{Series, scopes},
+    table::{Row, Table},
+};
+use crate::value::{Number, ObjectId, number::MONEY_SCALE};
+
+/// How many segments stand alone; the others are summed up.
+pub const MAX_SEGMENTS: usize = 50;
+
+/// The segment of a company.
+pub type SegmentOf<'s> = &'s dyn Fn(ObjectId) -> Option<String>;
+
+/// MRR and its movements.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Movements {
+    /// What was asked.
+    #[serde(flatten)]
+    pub about: About,
+    /// Each currency by itself.
+    pub currencies: Vec<Series<MovementRow>>,
+    /// All in the base currency; null where a rate is missing.
+    pub converted: Option<Series<MovementRow>>,
+    /// The largest segments, then the rest; null where none were asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub segments: Option<Vec<Segment>>,
+    /// Licenses that are overdue now.
+    pub overdue: Vec<OverdueLicense>,
+    /// Licenses that may be counted twice.
+    pub overlaps: Vec<Overlap>,
+}
+
+/// The movements of a segment.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Segment {
+    /// Its name; null for companies without one, and for the rest.
+    pub segment: Option<String>,
+    /// Whether it is the rest: all segments beyond the largest.
+    pub is_rest: bool,
+    /// How many companies with licenses it has.
+    pub companies: usize,
+    /// Each currency by itself.
+    pub currencies: Vec<Series<MovementRow>>,
+    /// All in the base currency.
+    pub converted: Option<Series<MovementRow>>,
+}
+
+/// The movements of an interval.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct MovementRow {
+    /// The interval.
+    #[serde(flatten)]
+    pub period: Period,
+    /// MRR just before it begins.
+    pub start: Number,
+    /// What dated rates changed in it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fx: Option<Number>,
+    /// MRR of companies that never paid before.
+    pub new: Number,
+    /// MRR of companies that paid before, and came back.
+    pub reactivation: Number,
+    /// What companies pay more.
+    pub expansion: Number,
+    /// What companies pay less.
+    pub contraction: Number,
+    /// What companies paid that pay nothing now.
+    pub churn: Number,
+    /// Change of what is below 0.
+    pub negative: Number,
+    /// What companies pay for the product that paid for another before, where one product was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub entering: Option<Number>,
+    /// What companies paid for the product that pay for another now.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub leaving: Option<Number>,
+    /// MRR just before it ends.
+    pub end: Number,
+    /// Companies that pay more than 0 then.
+    pub customers: i64,
+    /// Companies that never paid before.
+    pub new_customers: i64,
+    /// Companies that came back.
+    pub reactivated_customers: i64,
+    /// Companies that pay nothing any more.
+    pub churned_customers: i64,
+    /// MRR for each customer.
+    pub arpa: Option<Number>,
+    /// New MRR for each new customer.
+    pub asp: Option<Number>,
+    /// MRR of licenses that are over by the end, and still ongoing.
+    pub overdue: Number,
+    /// How many these are.
+    pub overdue_licenses: i64,
+}
+
+/// The movements of the report's intervals, and of each segment if `segment` says which a company is in.
+///
+/// ```
+/// use svctrack_core::{revenue::{Ledger, LicenseFacts, Options, mrr}, value::{ObjectId, Timestamp}};
+/// let at = |text| Timestamp::parse(text).unwrap();
+/// let license = LicenseFacts {
+///     currency: "EUR".into(), from: Some(at("2024-01-15")), mrr: Some(100.into()),
+///     ..LicenseFacts::new(ObjectId::MIN, ObjectId::MIN)
+/// };
+/// let options = Options::between("2024-01-01", "2024-03-01", at("2024-03-01")).unwrap();
+/// let report = mrr(&Ledger::new([license]).unwrap(), &options, None).unwrap();
+/// let january = &report.converted.unwrap().rows[0];
+/// assert_eq!((january.new.to_string(), january.end.to_string()), ("100".into(), "100".into()));
+/// ```
+///
+/// # Errors
+/// What is wrong with the options.
+pub fn mrr(
+    ledger: &Ledger,
+    options: &Options,
+    segment: Option<SegmentOf<'_>>,
+) -> Result<Movements, ReportError> {
+    let scope = Scope::new(ledger, options)?;
+    let windows = Windows { starts: scope.borders.starts(), ends: scope.borders.ends() };
+    let segments = segment.map(|segment_of| Segments::of(&scope, segment_of));
+    let places = segments.as_ref().map_or(1, |segments| segments.names.len());
+    let mut accounts: Vec<Account> =
+        (0..places).map(|_| Account::new(&scope, windows.len(), options.view)).collect();
+    let (mut overdue, mut overlaps) = (Vec::new(), Vec::new());
+    let mut companies = segments.iter().flat_map(|segments| &segments.places);
+    each_payer(&scope, |payer| {
+        let place = companies.next().copied().unwrap_or_default();
+        if let Some(account) = accounts.get_mut(place) {
+            account.add(&scope, payer, windows);
+        }
+        overdue_licenses(&scope, payer, &mut overdue);
+        overlaps_of(&scope, payer, &mut overlaps);
+    });
+    let mut total = Account::new(&scope, windows.len(), options.view);
+    accounts.iter().for_each(|account| total.join(account));
+    let series = Printer { scope: &scope, periods: scope.borders.periods() };
+    Ok(Movements {
+        about: About::of(&scope),
+        currencies: series.currencies(&total),
+        converted: series.converted(&total),
+        segments: segments.map(|segments| segments.print(&series, &accounts)),
+        overdue,
+        overlaps,
+    })
+}
+
+/// Segments, the largest first, and the place of each company among them.
+struct Segments {
+    names: Vec<(Option<String>, bool, usize)>,
+    places: Vec<usize>,
+}
+
+impl Segments {
+    fn of(scope: &Scope<'_>, segment_of: SegmentOf<'_>) -> Self {
+        let mut numbers: BTreeMap<Option<String>, usize> = BTreeMap::new();
+        let mut found: Vec<(i128, usize)> = Vec::new();
+        let mut of_companies = Vec::new();
+        each_payer(scope, |payer| {
+            let next = numbers.len();
+            let number = *numbers.entry(segment_of(payer.id)).or_insert(next);
+            if number == next {
+                found.push((0, 0));
+            }
+            if let Some((size, companies)) = found.get_mut(number) {
+                *size += size_of(scope, payer);
+                *companies += 1;
+            }
+            of_companies.push(number);
+        });
+        let mut ranked: Vec<(Option<String>, usize)> = numbers.into_iter().collect();
+        let size = |number: usize| found.get(number).copied().unwrap_or_default();
+        ranked.sort_by_key(|(_, number)| std::cmp::Reverse(size(*number).0));
+        let mut place_of = vec![MAX_SEGMENTS; found.len()];
+        let mut names: Vec<(Option<String>, bool, usize)> = Vec::new();
+        for (place, (name, number)) in ranked.into_iter().enumerate() {
+            if let Some(own) = place_of.get_mut(number) {
+                *own = place.min(MAX_SEGMENTS);
+            }
+            match names.get_mut(MAX_SEGMENTS) {
+                Some(rest) => rest.2 += size(number).1,
+                None => {
+                    let is_rest = place == MAX_SEGMENTS;
+                    names.push((name.filter(|_| !is_rest), is_rest, size(number).1));
+                }
+            }
+        }
+        let places = of_companies.iter().map(|number| place_of.get(*number).copied());
+        Self { names, places: places.map(Option::unwrap_or_default).collect() }
+    }
+
+    fn print(self, series: &Printer<'_>, accounts: &[Account]) -> Vec<Segment> {
+        let segments = self.names.into_iter().zip(accounts);
+        let print = |((segment, is_rest, companies), account): ((_, _, _), &Account)| Segment {
+            segment,
+            is_rest,
+            companies,
+            currencies: series.currencies(account),
+            converted: series.converted(account),
+        };
+        segments.map(print).collect()
+    }
+}
+
+/// What a company pays at the end of the report; 1 for a customer where that cannot be converted.
+fn size_of(scope: &Scope<'_>, payer: &Payer<'_>) -> i128 {
+    let end = scope.borders.ends().last().copied().unwrap_or_default();
+    let paid = payer
+        .parts
+        .iter()
+        .map(|(currency, stream)| stream.paid_before(end).counted * scope.last_rate(*currency));
+    if scope.converts() {
+        return paid.sum();
+    }
+    payer.parts.iter().any(|(_, stream)| stream.paid_before(end).counted > 0).into()
+}
+
+/// Makes the rows of accounts.
+pub(super) struct Printer<'p> {
+    pub(super) scope: &'p Scope<'p>,
+    pub(super) periods: Vec<Period>,
+}
+
+impl Printer<'_> {
+    pub(super) fn currencies(&self, account: &Account) -> Vec<Series<MovementRow>> {
+        let numbers = self.scope.currencies.iter().filter(|number| account.has(**number));
+        let series = numbers.map(|number| {
+            let currency = self.scope.ledger.currency(*number).to_owned();
+            self.series(currency, &account.in_currency(*number), MONEY_SCALE)
+        });
+        series.collect()
+    }
+
+    pub(super) fn converted(&self, account: &Account) -> Option<Series<MovementRow>> {
+        let base = self.scope.base.as_ref().filter(|_| self.scope.converts())?;
+        Some(self.series(base.clone(), &account.converted(self.scope), CONVERTED_SCALE))
+    }
+
+    fn series(&self, currency: String, sums: &[Sums], scale: u32) -> Series<MovementRow> {
+        let is_converted = scale == CONVERTED_SCALE;
+        let rows = self.periods.iter().zip(sums);
+        let rows = rows.map(|(period, sums)| self.row(period, sums, scale, is_converted));
+        Series { currency, rows: rows.collect() }
+    }
+
+    fn row(&self, period: &Period, sums: &Sums, scale: u32, is_converted: bool) -> MovementRow {
+        let number = |units| number_of(units, scale);
+        let (paid, moves) = (&sums.paid, &sums.moves);
+        let of_product = |units| self.scope.has_product().then(|| number(units));
+        MovementRow {
+            period: period.clone(),
+            start: number(paid.start - sums.fx),
+            fx: (is_converted && self.scope.is_dated()).then(|| number(sums.fx)),
+            new: number(moves.new),
+            reactivation: number(moves.reactivation),
+            expansion: number(moves.expansion),
+            contraction: number(moves.contraction),
+            churn: number(moves.churn),
+            negative: number(moves.negative),
+            entering: of_product(moves.entering),
+            leaving: of_product(moves.leaving),
+            end: number(paid.end),
+            customers: paid.customers,
+            new_customers: moves.new_customers,
+            reactivated_customers: moves.reactivated,
+            churned_customers: moves.churned,
+            arpa: per(number(paid.end), paid.customers),
+            asp: per(number(moves.new), moves.new_customers),
+            overdue: number(sums.overdue.amount),
+            overdue_licenses: sums.overdue.licenses,
+        }
+    }
+}
+
+impl Movements {
+    /// The rows as text.
+    pub fn table(&self) -> Table {
+        let mut table = Table::new([
+            "segment",
+            "scope",
+            "currency",
+            "period",
+            "from",
+            "to",
+            "start",
+            "fx",
+            "new",
+            "reactivation",
+            "expansion",
+            "contraction",
+            "churn",
+            "negative",
+            "entering",
+            "leaving",
+            "end",
+            "customers",
+            "newCustomers",
+            "reactivatedCustomers",
+            "churnedCustomers",
+            "arpa",
+            "asp",
+            "overdue",
+            "overdueLicenses",
+        ]);
+        let mut add = |segment: &str,
+                       currencies: &[Series<MovementRow>],
+                       converted: Option<&Series<MovementRow>>| {
+            for (scope, series) in scopes(currencies, converted) {
+                for row in &series.rows {
+                    table.push(row.cells(segment, scope, &series.currency));
+                }
+            }
+        };
+        add("", &self.currencies, self.converted.as_ref());
+        for segment in self.segments.iter().flatten() {
+            let name = if segment.is_rest { "(rest)" } else { "(none)" };
+            let name = segment.segment.as_deref().unwrap_or(name);
+            add(name, &segment.currencies, segment.converted.as_ref());
+        }
+        table
+    }
+}
+
+impl MovementRow {
+    fn cells(&self, segment: &str, scope: &str, currency: &str) -> Row {
+        let row = Row::default().text(segment).text(scope).text(currency).period(&self.period);
+        row.money(&[self.start], currency)
+            .money_option(self.fx, currency)
+            .money(
+                &[
+                    self.new,
+                    self.reactivation,
+                    self.expansion,
+                    self.contraction,
+                    self.churn,
+                    self.negative,
+                ],
+                currency,
+            )
+            .money_option(self.entering, currency)
+            .money_option(self.leaving, currency)
+            .money(&[self.end], currency)
+            .text(self.customers)
+            .text(self.new_customers)
+            .text(self.reactivated_customers)
+            .text(self.churned_customers)
+            .money_option(self.arpa, currency)
+            .money_option(self.asp, currency)
+            .money(&[self.overdue], currency)
+            .text(self.overdue_licenses)
+    }
+}

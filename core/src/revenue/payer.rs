@@ -1,0 +1,285 @@
+//! What a company pays through time: a stream of steps for each currency, and one of all where it has several.
+//!
+//! Every report is a pass over these steps: none looks at a license for each interval.
+
+use super::{
+    ledger::{License, NEVER},
+    links::Links,
+    scope::{Scope, index},
+    tally::{Entry, Paid, Tally},
+};
+use crate::value::{ObjectId, Timestamp};
+
+/// A company with what it pays.
+#[derive(Debug)]
+pub(super) struct Payer<'p> {
+    pub(super) id: ObjectId,
+    pub(super) licenses: &'p [License],
+    pub(super) links: &'p Links,
+    /// What it pays in each of its currencies.
+    pub(super) parts: &'p [(u32, Stream)],
+    /// What it pays in the base currency, where it has several others.
+    pub(super) mixed: Option<&'p Stream>,
+}
+
+/// Passes all companies in turn.
+pub(super) fn each_payer(scope: &Scope<'_>, mut visit: impl FnMut(&Payer<'_>)) {
+    let mut links = Links::new(scope.options);
+    let mut parts: Vec<(u32, Stream)> = Vec::new();
+    let mut spare: Vec<Stream> = Vec::new();
+    let mut mixed = Stream::default();
+    for (id, licenses) in scope.ledger.companies(scope.options.company) {
+        links.link(licenses);
+        spare.extend(parts.drain(..).map(|(_, stream)| stream));
+        let mut at = 0;
+        for group in licenses.chunk_by(|a, b| a.currency == b.currency) {
+            let Some(currency) = group.first().map(|license| license.currency) else { continue };
+            let mut stream = spare.pop().unwrap_or_default();
+            stream.fill(scope, group, at, &links, |_| 1);
+            parts.push((currency, stream));
+            at += group.len();
+        }
+        let has_several = parts.len() > 1 && scope.converts();
+        if has_several {
+            mixed.fill(scope, licenses, 0, &links, |currency| scope.last_rate(currency));
+        }
+        let mixed = has_several.then_some(&mixed);
+        visit(&Payer { id, licenses, links: &links, parts: &parts, mixed });
+    }
+}
+
+/// What is paid from a point in time on, until the next step.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Step {
+    pub(super) at: i64,
+    pub(super) paid: Paid,
+}
+
+/// Steps in the order of time; what is paid differs from one to the next.
+#[derive(Debug, Default)]
+pub(super) struct Stream {
+    steps: Vec<Step>,
+    first_paid: Option<usize>,
+    changes: Vec<Step>,
+}
+
+/// Pairs of a start and an end, both in the order of time: what is compared.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Windows<'w> {
+    pub(super) starts: &'w [i64],
+    pub(super) ends: &'w [i64],
+}
+
+impl Windows<'_> {
+    pub(super) fn len(&self) -> usize {
+        self.starts.len().min(self.ends.len())
+    }
+}
+
+impl Stream {
+    /// Reads licenses, the first of which is at `at` among those of its company.
+    fn fill(
+        &mut self,
+        scope: &Scope<'_>,
+        licenses: &[License],
+        at: usize,
+        links: &Links,
+        weight: impl Fn(u32) -> i128,
+    ) {
+        self.changes.clear();
+        for (at, license) in (at..).zip(licenses) {
+            let all = license.mrr * weight(license.currency);
+            let counted = if scope.counts(license) { all } else { 0 };
+            self.changes.push(Step { at: license.from, paid: Paid { counted, all } });
+            let end = links.end(at);
+            if end != NEVER {
+                let paid = Paid { counted: -counted, all: -all };
+                self.changes.push(Step { at: end, paid });
+            }
+        }
+        self.changes.sort_unstable_by_key(|change| change.at);
+        self.add_up();
+    }
+
+    fn add_up(&mut self) {
+        self.steps.clear();
+        let (mut paid, mut before) = (Paid::default(), Paid::default());
+        for changes in self.changes.chunk_by(|a, b| a.at == b.at) {
+            for change in changes {
+                paid.counted += change.paid.counted;
+                paid.all += change.paid.all;
+            }
+            if let Some(change) = changes.first().filter(|_| paid != before) {
+                self.steps.push(Step { at: change.at, paid });
+                before = paid;
+            }
+        }
+        self.first_paid = self.steps.iter().position(|step| step.paid.counted > 0);
+    }
+
+    pub(super) fn steps(&self) -> &[Step] {
+        &self.steps
+    }
+
+    /// When it first pays.
+    pub(super) fn first_paid(&self) -> Option<i64> {
+        self.steps.get(self.first_paid?).map(|step| step.at)
+    }
+
+    /// What is paid after so many steps.
+    fn after(&self, steps: usize) -> Paid {
+        let last = steps.checked_sub(1).and_then(|at| self.steps.get(at));
+        last.map_or_else(Paid::default, |step| step.paid)
+    }
+
+    /// How many steps are before a point in time.
+    pub(super) fn before(&self, time: i64) -> usize {
+        self.steps.partition_point(|step| step.at < time)
+    }
+
+    /// What is paid just before a point in time.
+    pub(super) fn paid_before(&self, time: i64) -> Paid {
+        self.after(self.before(time))
+    }
+
+    /// Whether a company that pays nothing after so many steps, and then does, is new.
+    pub(super) fn entry(&self, scope: &Scope<'_>, steps: usize) -> Entry {
+        if self.first_paid.is_none_or(|first| first >= steps) {
+            return Entry::New;
+        }
+        let Some(days) = scope.options.reactivation_within else { return Entry::Reactivation };
+        let is_paid = |step: &Step| step.paid.counted > 0;
+        let (before, after) = self.steps.split_at_checked(steps).unwrap_or((&self.steps, &[]));
+        let stopped = before.iter().rposition(is_paid).and_then(|last| self.steps.get(last + 1));
+        let returned = after.iter().find(|step| is_paid(step));
+        let day = |step: &Step| scope.options.zone.day(Timestamp::from_ms_clamped(step.at));
+        let is_within = stopped
+            .zip(returned)
+            .is_some_and(|(stopped, returned)| day(returned) - day(stopped) <= i64::from(days));
+        if is_within { Entry::Reactivation } else { Entry::New }
+    }
+
+    /// Compares what is paid just before the start and just before the end of each window: ranges of windows
+    /// for which it is the same.
+    pub(super) fn pairs(
+        &self,
+        scope: &Scope<'_>,
+        windows: Windows<'_>,
+        mut add: impl FnMut(usize, usize, Tally),
+    ) {
+        let (Some(start), Some(end)) = (windows.starts.first(), windows.ends.first()) else {
+            return;
+        };
+        let (mut i, mut j, mut at) = (self.before(*start), self.before(*end), 0);
+        let window_after = |steps: usize, borders: &[i64]| match self.steps.get(steps) {
+            Some(step) => borders.partition_point(|border| *border <= step.at),
+            None => windows.len(),
+        };
+        while at < windows.len() {
+            let next = window_after(i, windows.starts).min(window_after(j, windows.ends));
+            let next = next.min(windows.len());
+            let (a, b) = (self.after(i), self.after(j));
+            if (a.counted, b.counted) != (0, 0) {
+                add(at, next, Tally::of(a, b, || self.entry(scope, i)));
+            }
+            at = next;
+            i = self.advance(i, windows.starts.get(at));
+            j = self.advance(j, windows.ends.get(at));
+        }
+    }
+
+    /// The number of steps before a border, counted on from a smaller number.
+    fn advance(&self, mut steps: usize, border: Option<&i64>) -> usize {
+        while let (Some(step), Some(border)) = (self.steps.get(steps), border)
+            && step.at < *border
+        {
+            steps += 1;
+        }
+        steps
+    }
+
+    /// Puts each step that falls in a window, of those without gaps, under its line.
+    pub(super) fn activities(
+        &self,
+        scope: &Scope<'_>,
+        windows: Windows<'_>,
+        mut add: impl FnMut(usize, Tally),
+    ) {
+        let Some(first) = windows.starts.first() else { return };
+        for at in self.before(*first)..self.steps.len() {
+            let Some(step) = self.steps.get(at) else { return };
+            let window = windows.ends.partition_point(|end| *end <= step.at);
+            if window >= windows.len() {
+                return;
+            }
+            add(window, Tally::of(self.after(at), step.paid, || self.entry(scope, at)));
+        }
+    }
+}
+
+/// What a company pays in its currencies, each at the rate of an interval.
+pub(super) struct Revalued<'p> {
+    pub(super) scope: &'p Scope<'p>,
+    pub(super) parts: &'p [(u32, Stream)],
+    pub(super) mixed: &'p Stream,
+}
+
+impl Revalued<'_> {
+    fn paid(&self, time: i64, inclusive: bool, rate: impl Fn(u32) -> i128) -> Paid {
+        let time = if inclusive { time.saturating_add(1) } else { time };
+        self.parts.iter().fold(Paid::default(), |sum, (currency, stream)| {
+            let (paid, rate) = (stream.paid_before(time), rate(*currency));
+            Paid { counted: sum.counted + paid.counted * rate, all: sum.all + paid.all * rate }
+        })
+    }
+
+    /// As [`Stream::pairs`], interval by interval.
+    pub(super) fn pairs(&self, windows: Windows<'_>, mut add: impl FnMut(usize, Tally)) {
+        let borders = windows.starts.iter().zip(windows.ends).enumerate();
+        for ((at, (start, end)), interval) in borders.zip(self.scope.intervals_of(windows.len())) {
+            let rate = |currency| self.scope.rate(interval, currency);
+            let (a, b) = (self.paid(*start, false, rate), self.paid(*end, false, rate));
+            if (a.counted, b.counted) != (0, 0) {
+                add(at, Tally::of(a, b, || self.entry(*start)));
+            }
+        }
+    }
+
+    fn entry(&self, start: i64) -> Entry {
+        self.mixed.entry(self.scope, self.mixed.before(start))
+    }
+
+    /// What rates change in what is paid at the start of each interval.
+    pub(super) fn fx(&self, windows: Windows<'_>, mut add: impl FnMut(usize, i128)) {
+        for (at, start) in windows.starts.iter().enumerate() {
+            let change =
+                |currency| self.scope.rate(at, currency) - self.scope.rate_before(at, currency);
+            add(at, self.paid(*start, false, change).counted);
+        }
+    }
+
+    /// As [`Stream::activities`].
+    pub(super) fn activities(&self, windows: Windows<'_>, mut add: impl FnMut(usize, Tally)) {
+        let mut times: Vec<i64> =
+            self.parts.iter().flat_map(|(_, stream)| stream.steps()).map(|step| step.at).collect();
+        times.sort_unstable();
+        times.dedup();
+        let Some(first) = windows.starts.first() else { return };
+        for time in times.into_iter().filter(|time| time >= first) {
+            let window = windows.ends.partition_point(|end| *end <= time);
+            if window >= windows.len() {
+                return;
+            }
+            let rate = |currency| self.scope.rate(window, currency);
+            let (a, b) = (self.paid(time, false, rate), self.paid(time, true, rate));
+            add(window, Tally::of(a, b, || self.entry(time)));
+        }
+    }
+}
+
+/// A place for each currency.
+pub(super) fn places<T>(scope: &Scope<'_>) -> Vec<Option<T>> {
+    let mut places = Vec::new();
+    places.resize_with(index(u32::try_from(scope.ledger.currency_count()).unwrap_or(0)), || None);
+    places
+}

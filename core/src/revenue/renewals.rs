@@ -1,0 +1,448 @@
+//! What became of the fixed licenses that end in a period: renewed, lost, overdue, or open.
+//!
+//! `base = renewed + downgrade + churned + overdue + open`; an upgrade comes on top. Every rate is given twice: of
+//! the base, and of what is decided, the base without overdue and open.
+
+use super::{
+    about::About,
+    amount::{CONVERTED_SCALE, number_of, ratio},
+    calendar::{Day, Period},
+    error::ReportError,
+    facts::RenewalStatus,
+    hex,
+    ledger::{Ledger, License},
+    options::Options,
+    payer::{Payer, each_payer},
+    scope::{Scope, index},
+    series::{Series, scopes},
+    table::{Row, Table},
+};
+use crate::value::{Number, ObjectId, Timestamp, number::MONEY_SCALE};
+
+/// By which day a license belongs to a period.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum RenewalsBy {
+    /// Its end.
+    #[default]
+    End,
+    /// The last day of notice; licenses that do not renew by themselves have none.
+    Notice,
+}
+
+impl RenewalsBy {
+    /// The names of both.
+    pub const NAMES: &'static [&'static str] = &["end", "notice"];
+
+    /// The one of this name.
+    ///
+    /// # Errors
+    /// [`ReportError::UnknownChoice`] where there is none.
+    pub fn parse(name: &str) -> Result<Self, ReportError> {
+        match name {
+            "end" => Ok(Self::End),
+            "notice" => Ok(Self::Notice),
+            _ => Err(ReportError::UnknownChoice("by", Self::NAMES, name.to_owned())),
+        }
+    }
+}
+
+/// What has become of a license.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Outcome {
+    /// Another follows it, or will.
+    Renewed,
+    /// It is lost.
+    Churned,
+    /// It is past, and nothing was decided.
+    Overdue,
+    /// It is ahead, and nothing was decided.
+    Open,
+}
+
+/// What became of the licenses that end.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Renewals {
+    /// What was asked.
+    #[serde(flatten)]
+    pub about: About,
+    /// By which day licenses belong to a period.
+    pub by: RenewalsBy,
+    /// Each currency by itself.
+    pub currencies: Vec<Series<RenewalRow>>,
+    /// All in the base currency; null where a rate is missing.
+    pub converted: Option<Series<RenewalRow>>,
+    /// The licenses behind the figures, by that day.
+    pub licenses: Vec<RenewalLine>,
+}
+
+/// The renewals of an interval.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RenewalRow {
+    /// The interval.
+    #[serde(flatten)]
+    pub period: Period,
+    /// MRR of the licenses.
+    pub base: Number,
+    /// What is renewed of it.
+    pub renewed: Number,
+    /// What is renewed for more.
+    pub upgrade: Number,
+    /// What is renewed for less.
+    pub downgrade: Number,
+    /// What is lost.
+    pub churned: Number,
+    /// What is past and undecided.
+    pub overdue: Number,
+    /// What is ahead and undecided.
+    pub open: Number,
+    /// How many licenses.
+    pub licenses: i64,
+    /// How many companies.
+    pub companies: i64,
+    /// Rates of the base.
+    pub of_base: RenewalRates,
+    /// Rates of what is decided.
+    pub of_decided: RenewalRates,
+}
+
+/// Renewal rates, rounded to 10 decimals; null where they have no denominator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct RenewalRates {
+    /// renewed / base
+    pub gross: Option<Number>,
+    /// (renewed + upgrade) / base
+    pub net: Option<Number>,
+    /// Companies with a renewed license / companies.
+    pub logo: Option<Number>,
+}
+
+/// A license that ends.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RenewalLine {
+    /// Its id.
+    #[serde(serialize_with = "hex::one")]
+    pub license: ObjectId,
+    /// Its company.
+    #[serde(serialize_with = "hex::one")]
+    pub company: ObjectId,
+    /// Its product.
+    pub product: String,
+    /// Its currency.
+    pub currency: String,
+    /// The first day on which it is over.
+    pub end: Day,
+    /// The last day of notice, if it renews by itself.
+    pub notice: Option<Day>,
+    /// Its monthly value.
+    pub mrr: Number,
+    /// What has become of it.
+    pub outcome: Outcome,
+    /// Monthly value of what follows it, or is agreed to.
+    pub renewed_mrr: Option<Number>,
+    /// The license that follows it.
+    #[serde(serialize_with = "hex::some")]
+    pub successor: Option<ObjectId>,
+}
+
+/// What became of the licenses that end in a period, or whose notice does.
+///
+/// # Errors
+/// What is wrong with the options.
+pub fn renewals(
+    ledger: &Ledger,
+    options: &Options,
+    by: RenewalsBy,
+) -> Result<Renewals, ReportError> {
+    let scope = Scope::new(ledger, options)?;
+    let windows = scope.borders.len();
+    let mut sums = vec![Vec::new(); ledger.currency_count()];
+    sums.fill_with(|| vec![Sums::default(); windows]);
+    let mut total = vec![Sums::default(); windows];
+    let mut lines: Vec<(Day, RenewalLine)> = Vec::new();
+    let mut ending: Vec<Ending> = Vec::new();
+    each_payer(&scope, |payer| {
+        ending.clear();
+        ending.extend((0..payer.licenses.len()).filter_map(|at| Ending::of(&scope, payer, at, by)));
+        // Within an interval, each currency's licenses stay next to each other.
+        ending.sort_by_key(|ending| ending.interval);
+        for licenses in ending.chunk_by(|a, b| a.interval == b.interval) {
+            add(&mut total, licenses, |ending| scope.rate(ending.interval, ending.currency));
+            for licenses in licenses.chunk_by(|a, b| a.currency == b.currency) {
+                let number = licenses.first().map_or(0, |ending| ending.currency);
+                if let Some(sums) = sums.get_mut(index(number)) {
+                    add(sums, licenses, |_| 1);
+                }
+            }
+        }
+        lines.extend(
+            ending.iter().filter_map(|ending| Some((ending.day, ending.line(&scope, payer)?))),
+        );
+    });
+    lines.sort_by_key(|(day, line)| (*day, line.license));
+    let periods = scope.borders.periods();
+    let currencies = scope.currencies.iter().filter_map(|number| {
+        let currency = ledger.currency(*number).to_owned();
+        Some(series(currency, &periods, sums.get(index(*number))?, MONEY_SCALE))
+    });
+    let base = scope.base.clone().filter(|_| scope.converts());
+    Ok(Renewals {
+        about: About::of(&scope),
+        by,
+        currencies: currencies.collect(),
+        converted: base.map(|base| series(base, &periods, &total, CONVERTED_SCALE)),
+        licenses: lines.into_iter().map(|(_, line)| line).collect(),
+    })
+}
+
+/// A license that ends in an interval, and what has become of it.
+#[derive(Debug)]
+struct Ending {
+    at: usize,
+    interval: usize,
+    currency: u32,
+    day: Day,
+    mrr: i128,
+    outcome: Outcome,
+    /// Monthly value of what follows.
+    renewed: i128,
+}
+
+impl Ending {
+    fn of(scope: &Scope<'_>, payer: &Payer<'_>, at: usize, by: RenewalsBy) -> Option<Self> {
+        let license = payer.licenses.get(at)?;
+        if !license.expires() || license.mrr < 0 || !scope.counts(license) {
+            return None;
+        }
+        let end = Timestamp::from_ms_clamped(license.end);
+        let (day, time) = match by {
+            RenewalsBy::End => (Day::at(end, scope.options.zone), license.end),
+            RenewalsBy::Notice => {
+                let day = notice_of(scope, license)?;
+                (day, day.begin(scope.options.zone)?.as_ms())
+            }
+        };
+        let interval = scope.borders.ends().partition_point(|end| *end <= time);
+        scope.borders.starts().get(interval).filter(|start| **start <= time)?;
+        let (outcome, renewed) = outcome_of(scope, payer, at, license);
+        let currency = license.currency;
+        Some(Self { at, interval, currency, day, mrr: license.mrr, outcome, renewed })
+    }
+
+    fn line(&self, scope: &Scope<'_>, payer: &Payer<'_>) -> Option<RenewalLine> {
+        let license = payer.licenses.get(self.at)?;
+        let successor = payer.links.successor(self.at).and_then(|at| payer.licenses.get(at));
+        let renewed = self.outcome == Outcome::Renewed;
+        Some(RenewalLine {
+            license: license.id,
+            company: payer.id,
+            product: scope.ledger.product(license.product).to_owned(),
+            currency: scope.ledger.currency(license.currency).to_owned(),
+            end: Day::at(Timestamp::from_ms_clamped(license.end), scope.options.zone),
+            notice: notice_of(scope, license),
+            mrr: number_of(self.mrr, MONEY_SCALE),
+            outcome: self.outcome,
+            renewed_mrr: renewed.then(|| number_of(self.renewed, MONEY_SCALE)),
+            successor: successor.map(|successor| successor.id),
+        })
+    }
+}
+
+/// The last day on which a license that renews by itself can be cancelled.
+pub(super) fn notice_of(scope: &Scope<'_>, license: &License) -> Option<Day> {
+    let end = license.end_time().filter(|_| license.auto_renews && license.fixed)?;
+    let day = Day::at(end, scope.options.zone);
+    license.notice.map_or(Some(day), |(count, unit)| day.back(count, unit))
+}
+
+/// The first that holds: a successor, lost, renewed without one, past, ahead.
+fn outcome_of(
+    scope: &Scope<'_>,
+    payer: &Payer<'_>,
+    at: usize,
+    license: &License,
+) -> (Outcome, i128) {
+    let successor = payer.links.successor(at).and_then(|at| payer.licenses.get(at));
+    match (successor, license.status) {
+        (Some(successor), _) => (Outcome::Renewed, successor.mrr.max(0)),
+        (None, RenewalStatus::Lost) => (Outcome::Churned, 0),
+        (None, RenewalStatus::Renewed) => (Outcome::Renewed, license.renewal_mrr().max(0)),
+        _ if license.end < scope.options.now.as_ms() => (Outcome::Overdue, 0),
+        _ => (Outcome::Open, 0),
+    }
+}
+
+/// Sums of an interval.
+#[derive(Clone, Copy, Debug, Default)]
+struct Sums {
+    base: i128,
+    renewed: i128,
+    upgrade: i128,
+    downgrade: i128,
+    churned: i128,
+    overdue: i128,
+    open: i128,
+    licenses: i64,
+    companies: i64,
+    decided_companies: i64,
+    renewed_companies: i64,
+}
+
+/// Adds the licenses of one company that end in one interval.
+fn add(sums: &mut [Sums], licenses: &[Ending], rate: impl Fn(&Ending) -> i128) {
+    let Some(sums) = licenses.first().and_then(|ending| sums.get_mut(ending.interval)) else {
+        return;
+    };
+    for ending in licenses {
+        let (mrr, renewed) = (ending.mrr * rate(ending), ending.renewed * rate(ending));
+        sums.base += mrr;
+        sums.licenses += 1;
+        match ending.outcome {
+            Outcome::Renewed => {
+                sums.renewed += renewed.min(mrr);
+                sums.upgrade += (renewed - mrr).max(0);
+                sums.downgrade += (mrr - renewed).max(0);
+            }
+            Outcome::Churned => sums.churned += mrr,
+            Outcome::Overdue => sums.overdue += mrr,
+            Outcome::Open => sums.open += mrr,
+        }
+    }
+    let is_renewed = licenses.iter().any(|ending| ending.outcome == Outcome::Renewed);
+    let decided = [Outcome::Renewed, Outcome::Churned];
+    let is_decided = licenses.iter().all(|ending| decided.contains(&ending.outcome));
+    sums.companies += 1;
+    sums.renewed_companies += i64::from(is_renewed);
+    sums.decided_companies += i64::from(is_renewed || is_decided);
+}
+
+fn series(currency: String, periods: &[Period], sums: &[Sums], scale: u32) -> Series<RenewalRow> {
+    let rows = periods.iter().zip(sums).map(|(period, sums)| sums.row(period, scale));
+    Series { currency, rows: rows.collect() }
+}
+
+impl Sums {
+    fn row(&self, period: &Period, scale: u32) -> RenewalRow {
+        let number = |units| number_of(units, scale);
+        let rates = |base: i128, companies: i64| RenewalRates {
+            gross: ratio(self.renewed, base),
+            net: ratio(self.renewed + self.upgrade, base),
+            logo: ratio(self.renewed_companies.into(), companies.into()),
+        };
+        RenewalRow {
+            period: period.clone(),
+            base: number(self.base),
+            renewed: number(self.renewed),
+            upgrade: number(self.upgrade),
+            downgrade: number(self.downgrade),
+            churned: number(self.churned),
+            overdue: number(self.overdue),
+            open: number(self.open),
+            licenses: self.licenses,
+            companies: self.companies,
+            of_base: rates(self.base, self.companies),
+            of_decided: rates(self.base - self.overdue - self.open, self.decided_companies),
+        }
+    }
+}
+
+impl Renewals {
+    /// The rows as text.
+    pub fn table(&self) -> Table {
+        let mut table = Table::new([
+            "scope",
+            "currency",
+            "period",
+            "from",
+            "to",
+            "base",
+            "renewed",
+            "upgrade",
+            "downgrade",
+            "churned",
+            "overdue",
+            "open",
+            "licenses",
+            "companies",
+            "grossPercent",
+            "netPercent",
+            "logoPercent",
+            "grossOfDecidedPercent",
+            "netOfDecidedPercent",
+            "logoOfDecidedPercent",
+        ]);
+        for (scope, series) in scopes(&self.currencies, self.converted.as_ref()) {
+            for row in &series.rows {
+                table.push(row.cells(scope, &series.currency));
+            }
+        }
+        table
+    }
+
+    /// The licenses as text.
+    pub fn license_table(&self) -> Table {
+        let mut table = Table::new([
+            "license",
+            "company",
+            "product",
+            "currency",
+            "end",
+            "notice",
+            "mrr",
+            "outcome",
+            "renewedMrr",
+            "successor",
+        ]);
+        for line in &self.licenses {
+            let row = Row::default().text(line.license).text(line.company).text(&line.product);
+            let row = row.text(&line.currency).text(line.end).option(line.notice);
+            let row = row.money(&[line.mrr], &line.currency).text(line.outcome.name());
+            table.push(row.money_option(line.renewed_mrr, &line.currency).option(line.successor));
+        }
+        table
+    }
+}
+
+impl Outcome {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Renewed => "renewed",
+            Self::Churned => "churned",
+            Self::Overdue => "overdue",
+            Self::Open => "open",
+        }
+    }
+}
+
+impl RenewalRow {
+    fn cells(&self, scope: &str, currency: &str) -> Row {
+        let row = Row::default().text(scope).text(currency).period(&self.period);
+        let (base, decided) = (self.of_base, self.of_decided);
+        row.money(
+            &[
+                self.base,
+                self.renewed,
+                self.upgrade,
+                self.downgrade,
+                self.churned,
+                self.overdue,
+                self.open,
+            ],
+            currency,
+        )
+        .text(self.licenses)
+        .text(self.companies)
+        .percent(&[
+            base.gross,
+            base.net,
+            base.logo,
+            decided.gross,
+            decided.net,
+            decided.logo,
+        ])
+    }
+}

@@ -1,0 +1,234 @@
+//! How much of what was paid is kept: NRR, GRR, churn of MRR and of customers, quick ratio; by interval, over
+//! the year that ends with each, and over the whole report.
+
+use super::{
+    about::About,
+    account::{Account, Sums},
+    amount::{CONVERTED_SCALE, number_of, ratio},
+    calendar::Period,
+    error::ReportError,
+    ledger::Ledger,
+    options::{Options, View},
+    payer::{Windows, each_payer},
+    scope::Scope,
+    series::scopes,
+    table::{Row, Table},
+};
+use crate::value::{Number, number::MONEY_SCALE};
+
+/// How much of what was paid is kept.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Retention {
+    /// What was asked.
+    #[serde(flatten)]
+    pub about: About,
+    /// How each ratio is computed.
+    pub formulas: Formulas,
+    /// Each currency by itself.
+    pub currencies: Vec<RetentionSeries>,
+    /// All in the base currency; null where a rate is missing.
+    pub converted: Option<RetentionSeries>,
+}
+
+/// The formulas of the ratios: `a` is what a company pays just before the start, `b` just before the end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Formulas {
+    grr: &'static str,
+    nrr: &'static str,
+    gross_mrr_churn: &'static str,
+    net_mrr_churn: &'static str,
+    logo_churn: &'static str,
+    quick_ratio: &'static str,
+}
+
+const FORMULAS: Formulas = Formulas {
+    grr: "sum of min(a, b) of companies with a > 0 / base",
+    nrr: "sum of b of companies with a > 0 / base",
+    gross_mrr_churn: "(churn + contraction) / base",
+    net_mrr_churn: "(churn + contraction - expansion - reactivation) / base",
+    logo_churn: "companies with a > 0 and b = 0 / companies with a > 0",
+    quick_ratio: "(new + reactivation + expansion) / (contraction + churn)",
+};
+
+/// The retention of a currency.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RetentionSeries {
+    /// The currency of the amounts.
+    pub currency: String,
+    /// The intervals.
+    pub rows: Vec<RetentionRow>,
+    /// The year that ends with each interval, by what is paid at both ends of it.
+    pub trailing_year: Vec<RetentionRow>,
+    /// The whole report, by what is paid at both ends of it.
+    pub span: RetentionRow,
+}
+
+/// The retention of a period. Ratios are rounded to 10 decimals, and null where they have no denominator.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RetentionRow {
+    /// The period.
+    #[serde(flatten)]
+    pub period: Period,
+    /// What companies pay at the start, at the rates of the end, without those below 0.
+    pub base: Number,
+    /// What is kept of it: of each company at most what it paid.
+    pub kept: Number,
+    /// What the same companies pay at the end.
+    pub retained: Number,
+    /// How many companies pay at the start.
+    pub customers: i64,
+    /// How many of them pay nothing at the end.
+    pub lost_customers: i64,
+    /// Gross revenue retention.
+    pub grr: Option<Number>,
+    /// Net revenue retention.
+    pub nrr: Option<Number>,
+    /// Gross MRR churn.
+    pub gross_mrr_churn: Option<Number>,
+    /// Net MRR churn. It counts those who came back, and NRR does not: the two do not add up to 1.
+    pub net_mrr_churn: Option<Number>,
+    /// Customers lost.
+    pub logo_churn: Option<Number>,
+    /// What came, for each that went.
+    pub quick_ratio: Option<Number>,
+}
+
+/// How much of what was paid is kept.
+///
+/// # Errors
+/// What is wrong with the options.
+pub fn retention(ledger: &Ledger, options: &Options) -> Result<Retention, ReportError> {
+    let scope = Scope::new(ledger, options)?;
+    let (starts, ends) = (scope.borders.starts(), scope.borders.ends());
+    let (year_days, years) = scope.borders.a_year_before_ends(options.zone)?;
+    let (first, last) = (starts.get(..1), ends.len().checked_sub(1).and_then(|at| ends.get(at..)));
+    let windows = [
+        Windows { starts, ends },
+        Windows { starts: &years, ends },
+        Windows { starts: first.unwrap_or_default(), ends: last.unwrap_or_default() },
+    ];
+    let views = [options.view, View::EndPoints, View::EndPoints];
+    let mut accounts: Vec<(Account, Windows<'_>)> = windows
+        .into_iter()
+        .zip(views)
+        .map(|(windows, view)| (Account::new(&scope, windows.len(), view), windows))
+        .collect();
+    each_payer(&scope, |payer| {
+        accounts.iter_mut().for_each(|(account, windows)| account.add(&scope, payer, *windows));
+    });
+    let periods = scope.borders.periods();
+    let trailing = periods.iter().zip(year_days);
+    let trailing = trailing.map(|(period, from)| Period { from, ..period.clone() }).collect();
+    let span = Period { period: "span".to_owned(), from: options.from, to: options.to };
+    let printer = Printer { accounts: &accounts, periods: [periods, trailing, vec![span]] };
+    let numbers = scope.currencies.iter();
+    let currencies = numbers.filter_map(|number| {
+        let currency = ledger.currency(*number).to_owned();
+        printer.series(currency, MONEY_SCALE, |account| account.in_currency(*number))
+    });
+    let base = scope.base.clone().filter(|_| scope.converts());
+    Ok(Retention {
+        about: About::of(&scope),
+        formulas: FORMULAS,
+        currencies: currencies.collect(),
+        converted: base.and_then(|base| {
+            printer.series(base, CONVERTED_SCALE, |account| account.converted(&scope))
+        }),
+    })
+}
+
+struct Printer<'p> {
+    accounts: &'p [(Account, Windows<'p>)],
+    periods: [Vec<Period>; 3],
+}
+
+impl Printer<'_> {
+    fn series(
+        &self,
+        currency: String,
+        scale: u32,
+        sums: impl Fn(&Account) -> Vec<Sums>,
+    ) -> Option<RetentionSeries> {
+        let mut lists = self.accounts.iter().zip(&self.periods).map(|((account, _), periods)| {
+            let rows = periods.iter().zip(sums(account));
+            rows.map(|(period, sums)| RetentionRow::of(period, &sums, scale)).collect::<Vec<_>>()
+        });
+        let (rows, trailing_year, span) = (lists.next()?, lists.next()?, lists.next()?);
+        Some(RetentionSeries { currency, rows, trailing_year, span: span.into_iter().next()? })
+    }
+}
+
+impl RetentionRow {
+    fn of(period: &Period, sums: &Sums, scale: u32) -> Self {
+        let (paid, moves) = (&sums.paid, &sums.moves);
+        let lost = moves.churn + moves.contraction;
+        let came_back = moves.expansion + moves.reactivation;
+        Self {
+            period: period.clone(),
+            base: number_of(paid.base, scale),
+            kept: number_of(paid.kept(), scale),
+            retained: number_of(paid.retained(), scale),
+            customers: paid.customers_start,
+            lost_customers: paid.lost(),
+            grr: ratio(paid.kept(), paid.base),
+            nrr: ratio(paid.retained(), paid.base),
+            gross_mrr_churn: ratio(lost, paid.base),
+            net_mrr_churn: ratio(lost - came_back, paid.base),
+            logo_churn: ratio(paid.lost().into(), paid.customers_start.into()),
+            quick_ratio: ratio(moves.new + came_back, lost),
+        }
+    }
+
+    fn cells(&self, scope: &str, currency: &str, of: &str) -> Row {
+        let row = Row::default().text(scope).text(currency).text(of).period(&self.period);
+        row.money(&[self.base, self.kept, self.retained], currency)
+            .text(self.customers)
+            .text(self.lost_customers)
+            .percent(&[
+                self.grr,
+                self.nrr,
+                self.gross_mrr_churn,
+                self.net_mrr_churn,
+                self.logo_churn,
+            ])
+            .option(self.quick_ratio.map(|ratio| super::amount::fixed(ratio.as_decimal(), 2)))
+    }
+}
+
+impl Retention {
+    /// The rows as text.
+    pub fn table(&self) -> Table {
+        let mut table = Table::new([
+            "scope",
+            "currency",
+            "over",
+            "period",
+            "from",
+            "to",
+            "base",
+            "kept",
+            "retained",
+            "customers",
+            "lostCustomers",
+            "grrPercent",
+            "nrrPercent",
+            "grossMrrChurnPercent",
+            "netMrrChurnPercent",
+            "logoChurnPercent",
+            "quickRatio",
+        ]);
+        for (scope, series) in scopes(&self.currencies, self.converted.as_ref()) {
+            let span = std::slice::from_ref(&series.span);
+            let lists =
+                [("interval", &*series.rows), ("year", &*series.trailing_year), ("span", span)];
+            for (over, rows) in lists {
+                rows.iter().for_each(|row| table.push(row.cells(scope, &series.currency, over)));
+            }
+        }
+        table
+    }
+}

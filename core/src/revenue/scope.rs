@@ -1,0 +1,218 @@
+//! What a report is asked, worked out for the licenses at hand: its borders, the currencies that occur, and
+//! the rates at which they are converted.
+
+use std::ops::Range;
+
+use super::{
+    amount,
+    calendar::{Borders, Day},
+    error::ReportError,
+    ledger::{Ledger, License, Reason},
+    options::{Options, Valuation},
+};
+use crate::value::ObjectId;
+
+/// What a report is asked, worked out.
+#[derive(Debug)]
+pub(super) struct Scope<'r> {
+    pub(super) ledger: &'r Ledger,
+    pub(super) options: &'r Options,
+    pub(super) borders: Borders,
+    product: Product,
+    /// The currencies that occur, by name.
+    pub(super) currencies: Vec<u32>,
+    /// The base currency, where there is one.
+    pub(super) base: Option<String>,
+    /// Rates by row and currency: one row for all, or that of the day before the report and one for the last
+    /// day of each interval. None where one is missing.
+    rates: Option<Vec<Vec<i128>>>,
+    pub(super) missing: Vec<MissingRate>,
+}
+
+/// The licenses that count by their product.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Product {
+    Any,
+    Only(u32),
+    Unknown,
+}
+
+/// A currency without a rate.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct MissingRate {
+    /// The currency.
+    pub currency: String,
+    /// The first day on which it has none.
+    pub day: Day,
+}
+
+/// Licenses that do not count, and why.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Excluded {
+    /// Why.
+    pub reason: Reason,
+    /// Their ids.
+    #[serde(serialize_with = "super::hex::many")]
+    pub licenses: Vec<ObjectId>,
+}
+
+impl<'r> Scope<'r> {
+    pub(super) fn new(ledger: &'r Ledger, options: &'r Options) -> Result<Self, ReportError> {
+        options.check()?;
+        let borders = Borders::between(options.from, options.to, options.interval, options.zone)?;
+        let product = match &options.product {
+            None => Product::Any,
+            Some(name) => ledger.product_number(name).map_or(Product::Unknown, Product::Only),
+        };
+        let mut scope = Self {
+            ledger,
+            options,
+            borders,
+            product,
+            currencies: Vec::new(),
+            base: None,
+            rates: None,
+            missing: Vec::new(),
+        };
+        scope.find_currencies();
+        scope.find_rates()?;
+        Ok(scope)
+    }
+
+    /// Whether a license is of the product that counts.
+    pub(super) fn counts(&self, license: &License) -> bool {
+        match self.product {
+            Product::Any => true,
+            Product::Only(product) => license.product == product,
+            Product::Unknown => false,
+        }
+    }
+
+    pub(super) fn has_product(&self) -> bool {
+        self.product != Product::Any
+    }
+
+    fn find_currencies(&mut self) {
+        let mut occurs = vec![false; self.ledger.currency_count()];
+        for (_, licenses) in self.ledger.companies(self.options.company) {
+            // Licenses of other products decide whether a company begins to pay or pays already.
+            for license in licenses {
+                if let Some(occurs) = occurs.get_mut(index(license.currency)) {
+                    *occurs = true;
+                }
+            }
+        }
+        let numbers = (0_u32..).zip(occurs).filter(|(_, occurs)| *occurs);
+        self.currencies = numbers.map(|(number, _)| number).collect();
+        let ledger = self.ledger;
+        self.currencies.sort_by_key(|number| ledger.currency(*number));
+    }
+
+    fn find_rates(&mut self) -> Result<(), ReportError> {
+        let days = self.rate_days();
+        let day = self.options.to.before();
+        let Some(rates) = &self.options.rates else {
+            let name = |number: &u32| self.ledger.currency(*number).to_owned();
+            if let [one] = self.currencies.as_slice() {
+                self.base = Some(name(one));
+                self.rates = Some(vec![vec![amount::ONE; self.ledger.currency_count()]]);
+            } else {
+                let names = self.currencies.iter().map(name);
+                self.missing = names.map(|currency| MissingRate { currency, day }).collect();
+            }
+            return self.check_amounts();
+        };
+        self.base = Some(rates.base().to_owned());
+        let mut rows = vec![vec![0; self.ledger.currency_count()]; days.len()];
+        for number in &self.currencies {
+            let currency = self.ledger.currency(*number);
+            let known = days.iter().map(|day| (*day, rates.units_on(currency, *day)));
+            for ((day, rate), row) in known.zip(&mut rows) {
+                match (rate, row.get_mut(index(*number))) {
+                    (Some(rate), Some(cell)) => *cell = rate,
+                    _ => {
+                        self.missing.push(MissingRate { currency: currency.to_owned(), day });
+                        break;
+                    }
+                }
+            }
+        }
+        self.rates = self.missing.is_empty().then_some(rows);
+        self.check_amounts()
+    }
+
+    /// The days of the rows of rates.
+    fn rate_days(&self) -> Vec<Day> {
+        match self.options.valuation {
+            Valuation::Constant => {
+                vec![self.options.rate_date.unwrap_or(self.options.to.before())]
+            }
+            Valuation::Dated => self.borders.last_days().collect(),
+        }
+    }
+
+    fn check_amounts(&self) -> Result<(), ReportError> {
+        let rates = self.rates.iter().flatten().flatten();
+        let most = rates.copied().fold(amount::ONE, i128::max);
+        let fits = amount::is_addable(self.ledger.total(), most);
+        fits.then_some(()).ok_or(ReportError::AmountTooLarge)
+    }
+
+    /// Whether there is a total in the base currency.
+    pub(super) fn converts(&self) -> bool {
+        self.rates.is_some()
+    }
+
+    /// Whether rates change from interval to interval.
+    pub(super) fn is_dated(&self) -> bool {
+        self.rates.as_ref().is_some_and(|rows| rows.len() > 1)
+    }
+
+    /// The rate of a currency at the end of an interval; 0 where there is none.
+    pub(super) fn rate(&self, interval: usize, currency: u32) -> i128 {
+        self.row(interval + 1, currency)
+    }
+
+    /// The rate at the start of an interval: that of the end of the one before.
+    pub(super) fn rate_before(&self, interval: usize, currency: u32) -> i128 {
+        self.row(interval, currency)
+    }
+
+    /// The rate at the end of the report.
+    pub(super) fn last_rate(&self, currency: u32) -> i128 {
+        self.row(self.borders.len(), currency)
+    }
+
+    /// The intervals at whose ends so many windows are valued: each at its own, or a single one at the last.
+    pub(super) fn intervals_of(&self, windows: usize) -> Range<usize> {
+        self.borders.len().saturating_sub(windows)..self.borders.len()
+    }
+
+    fn row(&self, row: usize, currency: u32) -> i128 {
+        let rows = self.rates.as_deref().unwrap_or_default();
+        let row = rows.get(row).or_else(|| rows.last());
+        row.and_then(|row| row.get(index(currency))).copied().unwrap_or_default()
+    }
+
+    /// The licenses that do not count, by reason.
+    pub(super) fn excluded(&self) -> Vec<Excluded> {
+        let only = self.options.company;
+        let excluded = self.ledger.excluded().iter();
+        let mut reasons: Vec<Excluded> = Vec::new();
+        for (reason, license, _) in
+            excluded.filter(|(_, _, company)| only.is_none_or(|only| only == *company))
+        {
+            match reasons.last_mut().filter(|last| last.reason == *reason) {
+                Some(last) => last.licenses.push(*license),
+                None => reasons.push(Excluded { reason: *reason, licenses: vec![*license] }),
+            }
+        }
+        reasons
+    }
+}
+
+/// A number of a currency as a place in a list.
+pub(super) fn index(number: u32) -> usize {
+    usize::try_from(number).unwrap_or(usize::MAX)
+}

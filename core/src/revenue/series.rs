@@ -1,0 +1,20 @@
+//! Rows of a report in one currency.
+
+/// The rows of a report in one currency.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Series<R> {
+    /// The currency of the amounts.
+    pub currency: String,
+    /// The rows, by interval; of cohorts, by when they began.
+    pub rows: Vec<R>,
+}
+
+/// Each currency by itself, then all in the base currency, with what a table calls them.
+pub(super) fn scopes<'s, S>(
+    currencies: &'s [S],
+    converted: Option<&'s S>,
+) -> impl Iterator<Item = (&'static str, &'s S)> {
+    let currencies = currencies.iter().map(|series| ("currency", series));
+    currencies.chain(converted.map(|series| ("converted", series)))
+}

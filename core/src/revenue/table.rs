@@ -1,0 +1,57 @@
+//! The rows of a report as text: one shape for all, so that one function writes the CSV of any.
+
+use super::{amount, calendar::Period};
+use crate::value::Number;
+
+/// A report as rows of text, with two decimals of money (none or three where a currency has so many) and
+/// percentages with two: for people and spreadsheets. Printed rows may miss their total by a cent.
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
+pub struct Table {
+    /// Names of the columns.
+    pub header: Vec<String>,
+    /// The rows, each as long as the header.
+    pub rows: Vec<Vec<String>>,
+}
+
+impl Table {
+    pub(super) fn new<'h>(header: impl IntoIterator<Item = &'h str>) -> Self {
+        Self { header: header.into_iter().map(ToOwned::to_owned).collect(), rows: Vec::new() }
+    }
+
+    pub(super) fn push(&mut self, row: Row) {
+        self.rows.push(row.0);
+    }
+}
+
+/// The cells of a row.
+#[derive(Debug, Default)]
+pub(super) struct Row(Vec<String>);
+
+impl Row {
+    pub(super) fn text(mut self, text: impl ToString) -> Self {
+        self.0.push(text.to_string());
+        self
+    }
+
+    /// Empty where there is nothing.
+    pub(super) fn option(self, text: Option<impl ToString>) -> Self {
+        self.text(text.map(|text| text.to_string()).unwrap_or_default())
+    }
+
+    pub(super) fn period(self, period: &Period) -> Self {
+        self.text(&period.period).text(period.from).text(period.to)
+    }
+
+    pub(super) fn money(mut self, amounts: &[Number], currency: &str) -> Self {
+        self.0.extend(amounts.iter().map(|amount| amount::printed(*amount, currency)));
+        self
+    }
+
+    pub(super) fn money_option(self, amount: Option<Number>, currency: &str) -> Self {
+        self.option(amount.map(|amount| amount::printed(amount, currency)))
+    }
+
+    pub(super) fn percent(self, ratios: &[Option<Number>]) -> Self {
+        ratios.iter().fold(self, |row, ratio| row.option(ratio.map(amount::percent)))
+    }
+}
