@@ -11,6 +11,7 @@ pub mod description;
 pub mod device;
 pub mod direct;
 pub mod disk;
+pub mod docs;
 pub mod golden;
 pub mod good_calls;
 pub mod in_process;

@@ -187,11 +187,19 @@ impl Server {
         // A flag of a test goes before it.
         command.env("SVCTRACK_TRACKING_DAILY_MB", "0");
         command.args(["--bootstrap-tenant", TENANT, "--bootstrap-token", token.reveal()]);
-        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
-        let lines = read_until(&mut child, "serves on ").await;
-        let base = lines.rsplit_once("serves on ").unwrap().1.split(' ').next().unwrap().to_owned();
+        let (child, base, _) = listening(command).await;
         let client = Client::new(&base, Some(token.reveal()));
         Self { child, base, client }
+    }
+
+    /// Starts a server for the first time as its users do, in a folder; returns what it prints, and no token for its
+    /// client.
+    pub async fn start_first(folder: &Path, flags: &[&str]) -> (Self, String) {
+        let mut command = command(folder);
+        command.args(["serve", "--listen", "127.0.0.1:0"]).args(flags);
+        let (child, base, printed) = listening(command).await;
+        let client = Client::new(&base, None);
+        (Self { child, base, client }, printed)
     }
 
     /// The same, with an operator's token too.
@@ -251,6 +259,15 @@ impl Server {
     pub async fn wait(mut self) -> Option<i32> {
         tokio::time::timeout(PATIENCE, self.child.wait()).await.unwrap().unwrap().code()
     }
+}
+
+/// Starts a server, and waits until it listens; returns its address and what it prints until then.
+async fn listening(mut command: Command) -> (Child, String, String) {
+    let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+    let printed = read_until(&mut child, "serves on ").await;
+    let (_, after) = printed.rsplit_once("serves on ").unwrap();
+    let base = after.split_whitespace().next().unwrap().to_owned();
+    (child, base, printed)
 }
 
 /// A running server as senders use it, with an operator's token for what only that may do.

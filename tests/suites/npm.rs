@@ -13,6 +13,7 @@ use svctrack_tests::{
     TENANT,
     browser::Browser,
     demand::{self, not_tried},
+    docs,
     process::{Server, command},
     project,
 };
@@ -79,11 +80,11 @@ fn types_snippet_module_and_script_have_the_same_calls() {
 }
 
 #[test]
-fn types_readme_and_script_have_the_same_options_and_members() {
+fn types_docs_and_script_have_the_same_options_and_members() {
     let types = types();
     let options = members(&types, "export interface Options {", &['?']);
-    let readme = fs::read_to_string(project().join("README.md")).unwrap();
-    let (_, table) = readme.split_once("| option | meaning |\n|---|---|\n").unwrap();
+    let page = docs::read("web/docs/tracking-script.md");
+    let (_, table) = page.split_once("| option | meaning |\n|---|---|\n").unwrap();
     let (table, _) = table.split_once("\n\n").unwrap();
     assert_eq!(names_between(&["\n", table].concat(), "\n| `", "`"), options);
     let whole = ["call", "consent", "console", "main", "pages"]

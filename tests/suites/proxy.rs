@@ -1,4 +1,4 @@
-//! The recipes of the README for a proxy under the customer's own name, in front of a running server.
+//! The recipes of the docs for a proxy under the customer's own name, in front of a running server.
 
 use std::{
     fs,
@@ -17,13 +17,15 @@ use svctrack_tests::{
     browser::Browser,
     client::Client,
     demand::{self, not_tried},
+    docs,
     process::{PATIENCE, Server, command},
-    project,
 };
 use svctrack_web::WASM_PATH;
 use tokio::process::{Child, Command};
 
-/// The flags that the README's recipes go with.
+/// The page with the recipes.
+const PAGE: &str = "web/docs/tracking-script.md";
+/// The flags that they go with.
 const FLAGS: &[&str] = &["--script-path", "/in/app.js", "--tracking-prefix", "/in"];
 
 /// A running proxy, which serves the files of a folder too; it ends when dropped.
@@ -40,17 +42,34 @@ impl Drop for Proxy {
     }
 }
 
-/// The block of the README in this language, for a server at `address`.
-fn recipe(language: &str, address: &str) -> String {
-    let readme = fs::read_to_string(project().join("README.md")).unwrap();
-    assert!(readme.contains(&FLAGS.join(" ")), "the README shows the flags");
-    let (_, after) = readme.split_once(&format!("\n```{language}\n")).unwrap();
-    let (recipe, _) = after.split_once("\n```").unwrap();
-    assert!(recipe.contains("127.0.0.1:8080"), "{recipe}");
-    recipe.replace("127.0.0.1:8080", address)
+impl Proxy {
+    /// Runs a proxy that is reached at `base`; none when it is not installed.
+    pub(crate) fn run(program: &str, mut command: Command, base: String) -> Option<Self> {
+        let Ok(child) = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn() else {
+            not_tried(demand::TOOLS, &format!("`{program}` is not installed"));
+            return None;
+        };
+        Some(Self { child, base })
+    }
+}
+
+/// The recipe for this program, for a server at `address`.
+fn recipe(program: &str, address: &str) -> String {
+    assert!(docs::read(PAGE).contains(&FLAGS.join(" ")), "the page shows the flags");
+    docs::block_with(PAGE, program, "127.0.0.1:8080").replace("127.0.0.1:8080", address)
 }
 
 fn nginx(folder: &Path, port: u16, recipe: &str) -> Command {
+    let server = format!(
+        "types {{ text/html html; text/javascript js; application/wasm wasm; }}
+        server {{ listen 127.0.0.1:{port}; root {}/site; {recipe} }}",
+        folder.display()
+    );
+    nginx_with(folder, &server)
+}
+
+/// nginx with these servers, and all that it writes in a folder.
+pub(crate) fn nginx_with(folder: &Path, servers: &str) -> Command {
     let path = folder.display();
     // As root, its workers would be another user's and could not read the folder.
     let is_root = fs::metadata("/proc/self").unwrap().uid() == 0;
@@ -60,8 +79,7 @@ fn nginx(folder: &Path, port: u16, recipe: &str) -> Command {
         .concat();
     let configuration = format!(
         "daemon off; {user} pid {path}/pid; error_log {path}/log; events {{ }}
-        http {{ access_log off; {temporary} types {{ text/html html; text/javascript js; application/wasm wasm; }}
-        server {{ listen 127.0.0.1:{port}; root {path}/site; {recipe} }} }}"
+        http {{ access_log off; {temporary} {servers} }}"
     );
     fs::write(folder.join("nginx.conf"), configuration).unwrap();
     let mut command = Command::new("nginx");
@@ -71,27 +89,33 @@ fn nginx(folder: &Path, port: u16, recipe: &str) -> Command {
 
 fn caddy(folder: &Path, port: u16, recipe: &str) -> Command {
     let site = folder.join("site");
-    let configuration = format!(
-        "{{\nadmin off\nauto_https off\n}}\nhttp://127.0.0.1:{port} {{\nroot * {}\nfile_server\n{recipe}\n}}\n",
+    let site = format!(
+        "http://127.0.0.1:{port} {{\nroot * {}\nfile_server\n{recipe}\n}}\n",
         site.display()
     );
-    fs::write(folder.join("Caddyfile"), configuration).unwrap();
+    caddy_with(folder, "auto_https off", &site)
+}
+
+/// Caddy with these sites, and all that it writes in a folder.
+pub(crate) fn caddy_with(folder: &Path, options: &str, sites: &str) -> Command {
+    fs::write(folder.join("Caddyfile"), format!("{{\nadmin off\n{options}\n}}\n{sites}")).unwrap();
     let mut command = Command::new("caddy");
     command.args(["run", "--adapter", "caddyfile", "--config"]).arg(folder.join("Caddyfile"));
     command.env("HOME", folder).env_remove("XDG_DATA_HOME").env_remove("XDG_CONFIG_HOME");
     command
 }
 
+/// A port that nothing listens on.
+pub(crate) fn free_port() -> u16 {
+    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+}
+
 /// Starts a proxy that has `recipe` beside the files in the folder's `site`; none when it is not installed.
 pub(crate) async fn start(program: &str, folder: &Path, recipe: &str) -> Option<Proxy> {
-    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let port = free_port();
     let configure = if program == "nginx" { nginx } else { caddy };
-    let mut command = configure(folder, port, recipe);
-    let Ok(child) = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn() else {
-        not_tried(demand::TOOLS, &format!("`{program}` is not installed"));
-        return None;
-    };
-    let proxy = Proxy { child, base: format!("http://127.0.0.1:{port}") };
+    let base = format!("http://127.0.0.1:{port}");
+    let proxy = Proxy::run(program, configure(folder, port, recipe), base)?;
     let visitor = Client::new(&proxy.base, None);
     let deadline = Instant::now() + PATIENCE;
     while visitor.send(Method::GET, "/", &[], "").await.is_err() {

@@ -15,6 +15,8 @@ use crate::Failure;
 
 pub(crate) const CSS: &str = "text/css; charset=utf-8";
 pub(crate) const JAVASCRIPT: &str = "text/javascript; charset=utf-8";
+pub(crate) const JSON: &str = "application/json";
+pub(crate) const SVG: &str = "image/svg+xml";
 pub(crate) const WASM: &str = "application/wasm";
 
 /// How many bytes of a hash make an ETag: enough that no two versions of a file share one.

@@ -9,6 +9,7 @@ mod embed;
 mod loader;
 mod minify;
 mod shrink;
+mod swagger;
 
 use std::{env, path::PathBuf, process::ExitCode};
 
@@ -39,10 +40,14 @@ fn build() -> Result<(), Failure> {
         Embedded::new("svctrack_bg.wasm", embed::WASM, bundle.wasm),
         own("demo.js", "pages/demo.js", embed::JAVASCRIPT)?,
         own("demo.css", "pages/demo.css", embed::CSS)?,
+        own("tokens.css", "pages/tokens.css", embed::CSS)?,
+        own("docs.css", "pages/docs.css", embed::CSS)?,
         own("docs.js", "pages/docs.js", embed::JAVASCRIPT)?,
+        own("reference.js", "pages/reference.js", embed::JAVASCRIPT)?,
     ];
     print_sizes(&files)?;
     files.extend(docs::files()?);
+    files.extend(swagger::files()?);
     embed::write(&files, &folder("OUT_DIR")?)
 }
 

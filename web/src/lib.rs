@@ -24,7 +24,7 @@ pub use self::{
     },
     asset::{ASSETS, Asset, asset},
     demo::{DemoTenant, demo_page},
-    docs::docs_page,
+    docs::{DOC_PAGES, DocPage, doc_page, doc_search_page, reference_page},
     npm::npm_package,
     page::Page,
     snippet::{Loads, snippet, snippet_source},

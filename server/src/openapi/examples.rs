@@ -139,6 +139,7 @@ pub(super) fn of_path(path: &str, name: &str, def: Option<&ResourceDef>, tenant:
         ("tenant", _) => tenant.to_owned(),
         ("pipeline", _) => "segment".to_owned(),
         ("call", _) => "track".to_owned(),
+        ("page", _) => "operations".to_owned(),
         (_, Some(def)) => reference_to_example(def).unwrap_or_else(|| ID.to_owned()),
         _ if path.starts_with("/tenants") => TENANT.to_owned(),
         _ if path.starts_with("/tokens") => TOKEN_ID.to_owned(),

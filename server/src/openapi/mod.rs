@@ -209,6 +209,10 @@ fn all_parameters(
         (Kind::Report, _) => report_parameters(),
         (Kind::Script, _) => script_parameters(),
         (Kind::Imported, _) => import_parameters(),
+        (Kind::Page, _) if path == "/docs/search" => {
+            let text = json!({ "type": "string" });
+            vec![parameter("q", "Words, or the beginnings of words.", text)]
+        }
         _ => Vec::new(),
     });
     if doc.gives == Kind::Revoked {
@@ -237,6 +241,7 @@ fn path_parameter(path: &str, name: &str, def: Option<&ResourceDef>, tenant: &st
             "Type of the call.",
             json!({ "type": "string", "enum": svctrack_core::tracking::pipeline::SDK_CALLS }),
         ),
+        ("page", _) => ("Name of the page.", json!({ "type": "string" })),
         (_, Some(_)) => (
             "`_id`, `extid-` and the `externalId`, or `srcid-` and the `sourceId`.",
             json!({ "type": "string", "pattern": RECORD_REF }),

@@ -142,6 +142,7 @@ fn rejects(
         S::BAD_REQUEST => called && (has_body || is_list || path.contains("{id}")),
         S::UNAUTHORIZED => has_token || matches!(doc.access, Access::TenantAsUser),
         S::FORBIDDEN => has_token,
+        S::NOT_FOUND if doc.gives == Kind::Page => path.contains('{'),
         S::NOT_FOUND => doc.gives == Kind::Script || (called && finds(path, doc, def)),
         S::CONFLICT => match (doc.takes, doc.gives) {
             (takes, _) if takes.is_events() => true,

@@ -98,16 +98,14 @@ fn own_addresses(app: &App, request: &Request) -> Option<Addresses> {
     is_other.then(|| Addresses::new(&format!("http://{host}")))
 }
 
-/// `GET /docs`: the description of this API for people, who can try its calls there.
-pub(crate) async fn docs(app: &App, _: &mut Request) -> Result<Response, Error> {
-    Ok(html(svctrack_web::docs_page(&app.addresses)))
-}
-
-fn html(page: Page) -> Response {
+/// A page as it is sent. It is not kept, since it goes with this version of its files.
+pub(super) fn html(page: Page) -> Response {
     Response::builder()
         .content_type("text/html; charset=utf-8")
         .header(header::CONTENT_SECURITY_POLICY, page.csp)
         .header(header::CACHE_CONTROL, "no-store")
+        .header("Cross-Origin-Opener-Policy", "same-origin")
+        .header("Cross-Origin-Resource-Policy", "same-origin")
         .header("Referrer-Policy", "no-referrer")
         .body(page.html)
 }

@@ -153,12 +153,12 @@ async fn the_page_of_the_api_shows_every_resource_and_tries_a_call() {
     let token = Token::generate().unwrap();
     let server = Server::start_with_acme(folder.path(), &token).await;
     let browser = Browser::start().await;
-    browser.page.goto(&format!("{}/docs", server.base)).await.unwrap();
+    browser.page.goto(&format!("{}/docs/api", server.base)).await.unwrap();
     for def in svctrack_core::resources::REGISTRY {
         browser.wait_for("#docs", def.path).await;
     }
     // The address of one call opens it.
-    browser.page.goto(&format!("{}/docs#/companies/get_companies", server.base)).await.unwrap();
+    browser.page.goto(&format!("{}/docs/api#/companies/get_companies", server.base)).await.unwrap();
     browser.page.refresh().await.unwrap();
     browser.wait_for("#docs", "Try it out").await;
     browser.run(&format!("ui.preauthorizeApiKey('token', '{}')", token.reveal())).await;
@@ -166,6 +166,41 @@ async fn the_page_of_the_api_shows_every_resource_and_tries_a_call() {
     browser.wait_for("#docs", "Execute").await;
     browser.run("document.querySelector('.execute').click()").await;
     browser.wait_for("#docs", "\"Acme\"").await;
+    browser.close().await;
+    server.kill().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_docs_are_searched_and_their_code_is_copied() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::start(folder.path(), &Token::generate().unwrap()).await;
+    let browser = Browser::start().await;
+    browser.page.goto(&format!("{}/docs/operations", server.base)).await.unwrap();
+    browser
+        .run(
+            "let field = document.querySelector('input[type=search]'); field.focus(); \
+             field.value = 'idempot key'; field.dispatchEvent(new Event('input'))",
+        )
+        .await;
+    browser.wait_for("#found", "Concurrency, caching and idempotency").await;
+    browser.run("document.querySelector('#found a').click()").await;
+    browser.wait_for("h1", "API guide").await;
+    // Each block has a button, and of a transcript the commands are copied alone.
+    browser.page.goto(&format!("{}/docs/upgrade", server.base)).await.unwrap();
+    browser.wait_for(".code", "Copy").await;
+    let copied = browser
+        .run(
+            "navigator.clipboard.writeText = text => { window.copied = text; return Promise.resolve() }; \
+             document.querySelector('.copy').click(); return window.copied",
+        )
+        .await;
+    let copied = copied.as_str().unwrap().to_owned();
+    assert!(copied.starts_with("svctrack backup --to"), "{copied}");
+    assert!(copied.ends_with("svctrack --version"), "{copied}");
+    // Nothing that the pages do is against their policy.
+    let logged =
+        browser.run("return performance.getEntriesByType('resource').map(e => e.name)").await;
+    assert!(logged.to_string().contains("/tokens.css"), "{logged}");
     browser.close().await;
     server.kill().await;
 }
