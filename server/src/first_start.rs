@@ -5,7 +5,7 @@ use svctrack_core::{
     resources::company::COMPANY,
     value::{Document, Json, TenantId},
 };
-use svctrack_store::{Actor, Command, StoreError, Tenant, TenantRecord, TokenRecord};
+use svctrack_store::{Actor, StoreError, Tenant, TenantRecord, TokenRecord};
 use svctrack_web::{Addresses, Loads};
 
 use crate::{
@@ -62,12 +62,10 @@ impl FirstStart {
         let now = app.clock.now();
         if let Some(operator) = &self.operator {
             let record = TokenRecord::of_operator(operator.digest(), "first operator", now);
-            let command = Command::AddToken { token: Box::new(record), user: None };
-            app.store.write(Actor::operator(), command).await?;
+            app.store.add_token(Actor::operator(), record, None).await?;
         }
         let tenant = TenantRecord::new(self.tenant, TENANT_NAME.to_owned(), now);
-        let token = Box::new(self.record(app));
-        app.store.write(Actor::operator(), Command::AddTenant { tenant, token }).await.map(drop)
+        app.store.add_tenant(Actor::operator(), tenant, self.record(app)).await.map(drop)
     }
 
     fn record(&self, app: &App) -> TokenRecord {
@@ -82,10 +80,7 @@ impl FirstStart {
         let patch = demo_company();
         let token = Some(self.token.id().to_owned());
         let actor = Actor { tenant: Tenant::assume_authorized(self.tenant), token, user: None };
-        app.store
-            .write(actor, Command::Create { def: &COMPANY, body: patch.into() })
-            .await
-            .map(drop)
+        app.store.create(actor, None, &COMPANY, patch.into()).await.map(drop)
     }
 
     /// What is printed once: all that a newcomer needs for a first event. What has a token goes to `own_url`, where

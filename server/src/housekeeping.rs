@@ -6,9 +6,7 @@ use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
 use futures_util::FutureExt as _;
 use svctrack_core::value::TenantId;
-use svctrack_store::{
-    Actor, Command, Reply, Scrub, Store, StoreError, Tenant, TenantState, panics::panic_message,
-};
+use svctrack_store::{Actor, Scrub, Store, StoreError, Tenant, TenantState, panics::panic_message};
 
 /// Pause between two rounds: what is kept for days may stay some minutes longer.
 const PAUSE: Duration = Duration::from_secs(10 * 60);
@@ -68,7 +66,7 @@ pub(crate) async fn run(store: Arc<dyn Store>) {
 
 /// Sweeps a tenant to the end.
 async fn sweep(store: &Arc<dyn Store>, actor: Actor) -> Result<(), StoreError> {
-    while let Reply::Swept(true) = store.write(actor.clone(), Command::Sweep).await? {
+    while store.sweep(actor.clone()).await? {
         tokio::time::sleep(SWEEP_PAUSE).await;
     }
     Ok(())
@@ -99,9 +97,9 @@ pub async fn round(store: &Arc<dyn Store>) -> Result<(), StoreError> {
 pub(crate) async fn delete_tenant(store: Arc<dyn Store>, tenant: TenantId) {
     let actor = Actor { tenant: Tenant::assume_authorized(tenant), token: None, user: None };
     loop {
-        match store.write(actor.clone(), Command::ContinueDeletion).await {
-            Ok(Reply::DeletionContinued(true)) => tokio::time::sleep(SWEEP_PAUSE).await,
-            Ok(_) => return tracing::info!(%tenant, "tenant deleted"),
+        match store.continue_deletion(actor.clone()).await {
+            Ok(true) => tokio::time::sleep(SWEEP_PAUSE).await,
+            Ok(false) => return tracing::info!(%tenant, "tenant deleted"),
             Err(error) => {
                 return tracing::warn!(%tenant, cause = %error, "tenant deletion interrupted");
             }

@@ -13,7 +13,7 @@ use svctrack_core::{
     schema::ResourceDef,
     value::{Document, Issue, issue::quoted, nearest},
 };
-use svctrack_store::{Command, Rehearsal, Reply, Upserts};
+use svctrack_store::{Rehearsal, Upserts};
 use tokio::{
     sync::mpsc,
     task::spawn_blocking,
@@ -340,12 +340,8 @@ impl Import<'_> {
 
     async fn outcomes(&mut self, upserts: Upserts) -> Result<Vec<Outcome>, Error> {
         if !self.summary.dry_run {
-            let reply =
-                self.app.store.write(self.caller.clone().into(), Command::Import(upserts)).await?;
-            return match reply {
-                Reply::Imported(outcomes) => Ok(outcomes),
-                _ => Err(Error::Internal("an import got a reply of another kind".to_owned())),
-            };
+            let imported = self.app.store.import(self.caller.clone().into(), upserts).await;
+            return Ok(imported?);
         }
         let rehearsal = std::mem::take(&mut self.rehearsal);
         let tenant = &self.caller.tenant;

@@ -6,7 +6,6 @@ use svctrack_core::{
     tracking::{listed::ENTRY, report::ReportQuery},
     value::{Issue, ObjectId, issue::quoted},
 };
-use svctrack_store::{Command, Reply};
 
 use super::{
     lists::Listed,
@@ -31,21 +30,15 @@ pub(crate) async fn list(app: &App, request: &mut Request) -> Result<Response, E
 /// `DELETE /integrationissues/{id}`: what is not there is deleted zero times (R15).
 pub(crate) async fn delete(app: &App, request: &mut Request) -> Result<Response, Error> {
     let caller = authorise(app, request, "admin").await?;
-    let command = Command::DeleteEntry(id_in_path(request)?);
-    match app.store.write(caller.into(), command).await? {
-        Reply::EntryDeleted(there) => Ok(deleted_count(usize::from(there))),
-        _ => Err(unexpected()),
-    }
+    let was_there = app.store.delete_entry(caller.into(), id_in_path(request)?).await?;
+    Ok(deleted_count(usize::from(was_there)))
 }
 
 /// `POST /integrationissues/{id}/replay`: the first of them at once, the others after it.
 pub(crate) async fn replay(app: &App, request: &mut Request) -> Result<Response, Error> {
     let caller = authorise(app, request, "admin").await?;
-    let command = Command::ReplayEntry(id_in_path(request)?);
-    match app.store.write(caller.into(), command).await? {
-        Reply::Replayed(count) => Ok(json(format!(r#"{{"replayed":{count}}}"#))),
-        _ => Err(unexpected()),
-    }
+    let count = app.store.replay_entry(caller.into(), id_in_path(request)?).await?;
+    Ok(json(format!(r#"{{"replayed":{count}}}"#)))
 }
 
 fn id_in_path(request: &Request) -> Result<ObjectId, Error> {
@@ -54,8 +47,4 @@ fn id_in_path(request: &Request) -> Result<ObjectId, Error> {
         let message = format!("an id must be an `_id`; found {}", quoted(text));
         Error::BadRequest(vec![Issue::of_body("invalid_id", message)])
     })
-}
-
-fn unexpected() -> Error {
-    Error::Internal("the report was asked and the reply was of another kind".to_owned())
 }

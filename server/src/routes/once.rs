@@ -6,7 +6,7 @@ use poem::{
 };
 use sha2::{Digest as _, Sha256};
 use svctrack_core::value::Issue;
-use svctrack_store::{Command, IdempotencyKey, Reply};
+use svctrack_store::IdempotencyKey;
 
 use crate::{
     app::App, auth::Caller, error::Error, limits::MAX_IDEMPOTENCY_KEY_BYTES, senders::Sender,
@@ -102,40 +102,14 @@ impl<'a> Once<'a> {
         Self::begin(app, request, &Caller::of_events(sender.tenant), body)
     }
 
-    /// Has the command carried out, unless it has been; says whether the reply is an earlier one.
-    pub(super) async fn write(
-        &self,
-        caller: Caller,
-        command: Command,
-    ) -> Result<(Reply, Replayed), Error> {
-        self.write_under(self.key, caller, command).await
+    /// What the call is known by, where it has a key.
+    pub(super) fn key(&self) -> Option<IdempotencyKey> {
+        self.key
     }
 
-    /// The same for one of several commands of a call, in their order.
-    pub(super) async fn write_part(
-        &self,
-        part: u32,
-        caller: Caller,
-        command: Command,
-    ) -> Result<(Reply, Replayed), Error> {
-        let key = self.key.map(|whole| IdempotencyKey { part: Some(part), ..whole });
-        self.write_under(key, caller, command).await
-    }
-
-    async fn write_under(
-        &self,
-        key: Option<IdempotencyKey>,
-        caller: Caller,
-        command: Command,
-    ) -> Result<(Reply, Replayed), Error> {
-        let command = match key {
-            Some(key) => Command::Idempotent { key, command: Box::new(command) },
-            None => command,
-        };
-        Ok(match self.app.store.write(caller.into(), command).await? {
-            Reply::Repeated(reply) => (*reply, Replayed(true)),
-            reply => (reply, Replayed(false)),
-        })
+    /// The same of one of several commands of the call, in their order.
+    pub(super) fn key_of_part(&self, part: u32) -> Option<IdempotencyKey> {
+        self.key.map(|whole| IdempotencyKey { part: Some(part), ..whole })
     }
 }
 
@@ -149,7 +123,7 @@ impl Drop for Once<'_> {
 
 /// Whether a reply is an earlier one.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Replayed(bool);
+pub(super) struct Replayed(pub(super) bool);
 
 impl Replayed {
     /// That of a call of several commands: whether each of them is.

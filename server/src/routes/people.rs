@@ -10,7 +10,7 @@ use svctrack_core::{
     tracking::activity::ActivityQuery,
     value::{Document, ObjectId, RecordRef},
 };
-use svctrack_store::{Actor, Command, Next, Page, PageFor, Part, Reply, Store, StoreError, Tenant};
+use svctrack_store::{Actor, Next, Page, PageFor, Part, Store, StoreError, Tenant};
 
 use super::{
     conditions::precondition,
@@ -156,12 +156,8 @@ pub(super) async fn erase(
     reference: RecordRef,
 ) -> Result<Response, Error> {
     let actor = Actor::from(caller);
-    let command = Command::Erase { reference, precondition: precondition(request) };
-    let id = match app.store.write(actor.clone(), command).await? {
-        Reply::Erasing(Some(id)) => id,
-        Reply::Erasing(None) => return Ok(deleted_count(0)),
-        other => return Err(unexpected(&other)),
-    };
+    let erasing = app.store.erase(actor.clone(), reference, precondition(request)).await?;
+    let Some(id) = erasing else { return Ok(deleted_count(0)) };
     // A task of its own: it goes on when the caller has gone.
     let task = tokio::spawn(erase_on(app.store.clone(), actor, id));
     task.await.map_err(|error| Error::Internal(error.to_string()))??;
@@ -169,17 +165,8 @@ pub(super) async fn erase(
 }
 
 async fn erase_on(store: Arc<dyn Store>, actor: Actor, id: ObjectId) -> Result<(), Error> {
-    loop {
-        match store.write(actor.clone(), Command::ContinueErasure(id)).await? {
-            Reply::ErasureStep(true) => {}
-            Reply::ErasureStep(false) => return Ok(()),
-            other => return Err(unexpected(&other)),
-        }
-    }
-}
-
-fn unexpected(reply: &Reply) -> Error {
-    Error::Internal(format!("a person was asked about and the reply was {reply:?}"))
+    while store.continue_erasure(actor.clone(), id).await? {}
+    Ok(())
 }
 
 /// `POST /endusers/unsuppress`: lets keys of erased people in again.
@@ -188,12 +175,8 @@ pub(crate) async fn unsuppress(app: &App, request: &mut Request) -> Result<Respo
     let (sent, _room) = read_body(app, request, &caller).await?;
     let (keys, ignored) = end_user::read_keys(&sent).map_err(Error::Invalid)?;
     Strictness::of(request).check_properties(&ignored)?;
-    match app.store.write(caller.into(), Command::Unsuppress(keys)).await? {
-        Reply::Unsuppressed(count) => {
-            let mut response = json(format!(r#"{{"unsuppressed":{count}}}"#));
-            name_ignored(&mut response, &ignored);
-            Ok(response)
-        }
-        other => Err(unexpected(&other)),
-    }
+    let count = app.store.unsuppress(caller.into(), keys).await?;
+    let mut response = json(format!(r#"{{"unsuppressed":{count}}}"#));
+    name_ignored(&mut response, &ignored);
+    Ok(response)
 }

@@ -10,12 +10,12 @@ use svctrack_core::{
     schema::{ListQuery, ResourceDef, shape},
     value::{Document, RecordRef, json_rows::Rows},
 };
-use svctrack_store::{Answer, Command, Reply, StoreError};
+use svctrack_store::{Answer, Done, StoreError};
 
 use super::{
     conditions::{precondition, read_version, versioned},
     lists::Listed,
-    once::{Once, hash_of, is_asked},
+    once::{Once, Replayed, hash_of, is_asked},
     people,
     request::{authorise_for, only_flag, query_pairs, read_record, reference_in_path},
     respond::{deleted_count, json, name_ignored},
@@ -42,12 +42,12 @@ pub(crate) async fn create(
     let once = Once::begin(app, request, &caller, || hash_of(&body.bytes))?;
     let shaped = shape::check_create(def, &sent).map_err(Error::Invalid)?;
     let body = Strictness::of(request).handle(shaped)?;
-    let (reply, replayed) = once.write(caller, Command::Create { def, body }).await?;
-    let answer = written(reply)?;
+    let Done { reply: answer, is_repeated } =
+        app.store.create(caller.into(), once.key(), def, body).await?;
     let ignored = answer.ignored.clone();
     let mut response = versioned(request, answer);
     name_ignored(&mut response, &ignored);
-    replayed.mark(&mut response);
+    Replayed(is_repeated).mark(&mut response);
     Ok(response)
 }
 
@@ -99,8 +99,7 @@ pub(super) async fn changed(
     let shaped = shape::check_update(def, &sent).map_err(Error::Invalid)?;
     let body = Strictness::of(request).handle(shaped)?;
     let precondition = precondition(request);
-    let command = Command::Update { def, reference, body, precondition };
-    let answer = written(app.store.write(caller.into(), command).await?)?;
+    let answer = app.store.update(caller.into(), (def, reference), body, precondition).await?;
     let ignored = answer.ignored.clone();
     Ok((answer, ignored))
 }
@@ -117,13 +116,8 @@ pub(crate) async fn delete(
     if *def == END_USER && only_flag(request, "erase")? {
         return people::erase(app, request, caller, reference).await;
     }
-    let command = Command::Delete { def, reference, precondition: precondition(request) };
-    let reply = app.store.write(caller.into(), command).await?;
-    let Reply::Deleted(deleted) = reply else {
-        return Err(Error::Internal(
-            "a record was deleted and the reply was of another kind".to_owned(),
-        ));
-    };
+    let precondition = precondition(request);
+    let deleted = app.store.delete(caller.into(), (def, reference), precondition).await?;
     if def.answers_deleted {
         return Ok(json(deleted.ok_or(StoreError::NotFound)?.text));
     }
@@ -149,20 +143,14 @@ pub(crate) async fn upsert(
     let items = items?;
     let once = Once::begin(app, request, &caller, || hash)?;
     let handling = Strictness::of(request).handling();
-    let command = Command::Upsert { def, items, access, handling };
-    let (reply, replayed) = once.write(caller, command).await?;
-    match reply {
-        Reply::Upserted { text, errors, ignored } => {
-            let mut response = json(text);
-            name_ignored(&mut response, &ignored);
-            response.headers_mut().insert(BULK_ERRORS, HeaderValue::from(errors));
-            replayed.mark(&mut response);
-            Ok(response)
-        }
-        _ => Err(Error::Internal(
-            "a bulk upsert was written and the reply was of another kind".to_owned(),
-        )),
-    }
+    let (records, how) = ((def, items), (access, handling));
+    let Done { reply: upserted, is_repeated } =
+        app.store.upsert(caller.into(), once.key(), records, how).await?;
+    let mut response = json(upserted.text);
+    name_ignored(&mut response, &upserted.ignored);
+    response.headers_mut().insert(BULK_ERRORS, HeaderValue::from(upserted.errors));
+    Replayed(is_repeated).mark(&mut response);
+    Ok(response)
 }
 
 /// Who upserts, and what they may do.
@@ -213,13 +201,4 @@ pub(crate) async fn list(
     let page_for = listed.page_for(app, request, &caller.tenant);
     let found = app.store.list(&caller.tenant, def, read.query, page_for).await?;
     listed.answer(request, found)
-}
-
-fn written(reply: Reply) -> Result<Answer, Error> {
-    match reply {
-        Reply::Record(answer) => Ok(answer),
-        _ => Err(Error::Internal(
-            "a record was written and the reply was of another kind".to_owned(),
-        )),
-    }
 }

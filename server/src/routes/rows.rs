@@ -21,7 +21,7 @@ use svctrack_core::{
         json_rows::{Envelope, Row, Rows},
     },
 };
-use svctrack_store::{Command, Reply, StoreError, Tracking};
+use svctrack_store::{Done, StoreError, Tracked, Tracking};
 use tokio::{sync::mpsc, task::spawn_blocking};
 
 use super::{
@@ -96,13 +96,14 @@ pub(super) async fn take_rows(
             Some(part) = next.recv(), if under_way.len() < MAX_PARTS_UNDER_WAY => {
                 let number = number.next().unwrap_or_default();
                 let Part { tracking, rows } = take_part(app, &sender, number, part)?;
-                let written = once.write_part(number, caller.clone(), Command::Track(tracking));
+                let (actor, key) = (caller.clone().into(), once.key_of_part(number));
+                let written = app.store.track(actor, key, tracking);
                 under_way.push_back(written.map_ok(|written| (written, rows)));
             }
             Some(written) = under_way.next() => {
-                let ((reply, is_replay), rows) = written?;
-                notes.add(rows, &parked.add(reply));
-                replayed.push(is_replay);
+                let (Done { reply: tracked, is_repeated }, rows) = written?;
+                notes.add(rows, &parked.add(tracked));
+                replayed.push(Replayed(is_repeated));
             }
             else => break,
         }
@@ -219,8 +220,7 @@ pub(super) struct Parked(Vec<String>);
 
 impl Parked {
     /// Adds what a command came to; returns which of its events are not stored.
-    pub(super) fn add(&mut self, reply: Reply) -> Vec<usize> {
-        let Reply::Tracked { parked, refused } = reply else { return Vec::new() };
+    pub(super) fn add(&mut self, Tracked { parked, refused }: Tracked) -> Vec<usize> {
         for code in parked {
             if !self.0.contains(&code) {
                 self.0.push(code);

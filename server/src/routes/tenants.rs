@@ -5,7 +5,7 @@ use svctrack_core::{
     access::{NewTenant, OPERATOR, TENANT, TenantChange, unknown_members},
     value::{Document, Json, TenantId},
 };
-use svctrack_store::{Command, Reply, TenantRecord, TenantState, TokenRecord};
+use svctrack_store::{TenantRecord, TenantState, TokenRecord};
 
 use super::{
     lists::answer_all,
@@ -13,7 +13,7 @@ use super::{
     request::{authorise, path_part, read_body},
     respond::{json, name_ignored, uncompressed},
     strict::Strictness,
-    tokens::{added, shown_once},
+    tokens::shown_once,
 };
 use crate::{app::App, auth::Token, error::Error, housekeeping};
 
@@ -29,8 +29,7 @@ pub(crate) async fn create(app: &App, request: &mut Request) -> Result<Response,
     let record =
         TokenRecord::of_everything(token.digest(), tenant.id, "first token", tenant.created_at);
     let mut answer = shown(&tenant);
-    let command = Command::AddTenant { tenant, token: Box::new(record) };
-    let kept = added(app.store.write(caller.into(), command).await?)?;
+    let kept = app.store.add_tenant(caller.into(), tenant, record).await?;
     answer.set("token", Json::object(&shown_once(&kept, &token)));
     let mut response = uncompressed(json(answer.to_text()));
     name_ignored(&mut response, &ignored);
@@ -83,8 +82,8 @@ pub(crate) async fn update(app: &App, request: &mut Request) -> Result<Response,
     let ignored = unknown_members(&sent, &known);
     Strictness::of(request).check_properties(&ignored)?;
     let change = TenantChange::read(&sent).map_err(Error::Invalid)?;
-    let command = Command::ChangeTenant { id, change };
-    let mut response = changed(app.store.write(caller.into(), command).await?)?;
+    let tenant = app.store.change_tenant(caller.into(), id, change).await?;
+    let mut response = json(shown(&tenant).to_text());
     name_ignored(&mut response, &ignored);
     Ok(response)
 }
@@ -94,17 +93,10 @@ pub(crate) async fn update(app: &App, request: &mut Request) -> Result<Response,
 pub(crate) async fn delete(app: &App, request: &mut Request) -> Result<Response, Error> {
     let caller = authorise(app, request, OPERATOR).await?;
     let id = id_in_path(request)?;
-    let response = changed(app.store.write(caller.into(), Command::DeleteTenant(id)).await?)?;
+    let tenant = app.store.delete_tenant(caller.into(), id).await?;
     // A task of its own: it goes on when the caller has gone.
     tokio::spawn(housekeeping::delete_tenant(app.store.clone(), id));
-    Ok(response)
-}
-
-fn changed(reply: Reply) -> Result<Response, Error> {
-    match reply {
-        Reply::Tenant(tenant) => Ok(json(shown(&tenant).to_text())),
-        _ => Err(Error::Internal("a tenant was changed and the reply was of another kind".into())),
-    }
+    Ok(json(shown(&tenant).to_text()))
 }
 
 fn id_in_path(request: &Request) -> Result<TenantId, Error> {

@@ -6,7 +6,7 @@ use svctrack_core::{
     access::{NewToken, Rotation, TOKEN, first_not_held, unknown_members},
     value::{Document, Json, Timestamp},
 };
-use svctrack_store::{Command, Reply, Revoked, StoreError, TokenRecord};
+use svctrack_store::{Revoked, StoreError, TokenRecord};
 
 use super::{
     lists::answer_all,
@@ -34,8 +34,7 @@ pub(crate) async fn create(app: &App, request: &mut Request) -> Result<Response,
     let user = new.user.take();
     let record = TokenRecord::of_new(token.digest(), caller.tenant.id(), new, now);
     let record = issued(record, &caller);
-    let command = Command::AddToken { token: Box::new(record), user };
-    let kept = added(app.store.write(caller.into(), command).await?)?;
+    let kept = app.store.add_token(caller.into(), record, user).await?;
     let mut response = uncompressed(json(shown_once(&kept, &token).to_text()));
     name_ignored(&mut response, &ignored);
     Ok(response)
@@ -59,11 +58,10 @@ pub(crate) async fn rotate(app: &App, request: &mut Request) -> Result<Response,
         return Err(Error::Forbidden(scope.to_owned()));
     }
     let token = Token::generate().map_err(|error| Error::Internal(error.to_string()))?;
-    let successor = Box::new(issued(old.record.successor(token.digest(), &rotation, now), &caller));
+    let successor = issued(old.record.successor(token.digest(), &rotation, now), &caller);
     let keep_ms = rotation.keep_old_seconds.saturating_mul(1_000);
     let old_until = Timestamp::from_ms_clamped(now.as_ms().saturating_add(keep_ms));
-    let command = Command::RotateToken { id, successor, old_until };
-    let kept = added(app.store.write(caller.into(), command).await?)?;
+    let kept = app.store.rotate_token(caller.into(), id, successor, old_until).await?;
     let mut response = uncompressed(json(shown_once(&kept, &token).to_text()));
     name_ignored(&mut response, &ignored);
     Ok(response)
@@ -74,14 +72,6 @@ fn issued(record: TokenRecord, caller: &Caller) -> TokenRecord {
     match caller.token_record() {
         Some(issuer) => record.issued_by(issuer),
         None => record,
-    }
-}
-
-/// What is kept of the token that a command has added.
-pub(super) fn added(reply: Reply) -> Result<TokenRecord, Error> {
-    match reply {
-        Reply::TokenAdded(kept) => Ok(*kept),
-        _ => Err(Error::Internal("a token was added and the reply was of another kind".to_owned())),
     }
 }
 
@@ -124,8 +114,8 @@ pub(crate) async fn revoke(app: &App, request: &mut Request) -> Result<Response,
     let caller = authorise(app, request, "admin").await?;
     let id = path_part(request, "id").unwrap_or_default().to_owned();
     let with = if only_flag(request, "cascade")? { Revoked::Line } else { Revoked::Alone };
-    match app.store.write(caller.into(), Command::RevokeToken { id, with }).await? {
-        Reply::TokensRevoked(count) if count > 0 => Ok(deleted_count(count)),
-        _ => Err(StoreError::NotFound.into()),
+    match app.store.revoke_token(caller.into(), id, with).await? {
+        0 => Err(StoreError::NotFound.into()),
+        count => Ok(deleted_count(count)),
     }
 }

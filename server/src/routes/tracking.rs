@@ -6,11 +6,11 @@ use svctrack_core::{
     plan::Route,
     tracking::{Taken, bulk::MAX_BODY_BYTES, event::MAX_EVENT_BYTES, realtime, unread::Unread},
 };
-use svctrack_store::{Command, Tracking};
+use svctrack_store::{Done, Tracking};
 use svctrack_web::DEFAULT_TRACKING_PREFIX;
 
 use super::{
-    once::{Once, hash_of},
+    once::{Once, Replayed, hash_of},
     respond::name_ignored,
     rows::{Form, Parked, Reading, take_rows},
     strict::Strictness,
@@ -67,11 +67,12 @@ pub(super) async fn store(
     tracking.sender = app.senders.take_events(&sender, size, tracking.received_at)?;
     let once = Once::of_sender(app, request, &sender, || hash_of(body))?;
     let caller = Caller::of_events(sender.tenant);
-    let (reply, replayed) = once.write(caller, Command::Track(tracking)).await?;
+    let Done { reply: tracked, is_repeated } =
+        app.store.track(caller.into(), once.key(), tracking).await?;
     let mut parked = Parked::default();
-    parked.add(reply);
+    parked.add(tracked);
     parked.name_in(&mut response);
-    replayed.mark(&mut response);
+    Replayed(is_repeated).mark(&mut response);
     Ok(response)
 }
 

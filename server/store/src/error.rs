@@ -1,4 +1,4 @@
-//! Why a store does not carry out a command or a read. The HTTP status of each cause is decided in [`crate::error`].
+//! Why a store does not carry out a command or a read. Who serves it decides what its callers are answered.
 
 use std::time::Duration;
 

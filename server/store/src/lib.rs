@@ -1,10 +1,11 @@
-//! What the server asks of a store: a closed set of commands, and reads of a moment. Nothing of the
-//! embedded store's own types shows here, so that another one can stand in its place.
+//! What the server asks of a store: a closed set of commands, each with a call of its own, and reads of a moment. Nothing
+//! of an engine's own types shows here, so that one can stand in the place of another.
 //!
 //! Invariant: every call takes a [`Tenant`], which nobody makes unnoticed ([`Tenant::assume_authorized`]).
 
 #![warn(missing_docs)]
 
+mod calls;
 mod clock;
 mod corruption;
 #[allow(missing_docs, reason = "an engine is no part of the contract")]
@@ -50,6 +51,7 @@ use svctrack_core::{
 use tokio::sync::watch;
 
 pub use self::{
+    calls::Done,
     clock::{Clock, SystemClock},
     error::StoreError,
     health::{Health, Scrub, ScrubReport, StoreStatus, as_text},
@@ -327,14 +329,7 @@ pub enum Reply {
     /// The record that was deleted, if there was one.
     Deleted(Option<Answer>),
     /// The outcome of many bodies.
-    Upserted {
-        /// The answer's JSON.
-        text: String,
-        /// How many were refused.
-        errors: usize,
-        /// Names of what was sent and is not stored.
-        ignored: Vec<String>,
-    },
+    Upserted(Upserted),
     /// The outcome of each body.
     Imported(Vec<Outcome>),
     /// The token is stored, as this record.
@@ -348,12 +343,7 @@ pub enum Reply {
     /// The reply of an earlier command with the same key.
     Repeated(Box<Reply>),
     /// The events are stored.
-    Tracked {
-        /// Why some of them wait: the codes of their entries in the report, each once.
-        parked: Vec<String>,
-        /// Which of them are not stored, since they would have to wait and as many do as may.
-        refused: Vec<usize>,
-    },
+    Tracked(Tracked),
     /// How many parked events were processed.
     Replayed(usize),
     /// Whether there was such an entry.
@@ -366,6 +356,26 @@ pub enum Reply {
     ErasureStep(bool),
     /// How many keys were let in again.
     Unsuppressed(usize),
+}
+
+/// The outcome of many bodies.
+#[derive(Clone, Debug)]
+pub struct Upserted {
+    /// The answer's JSON.
+    pub text: String,
+    /// How many were refused.
+    pub errors: usize,
+    /// Names of what was sent and is not stored.
+    pub ignored: Vec<String>,
+}
+
+/// What became of events.
+#[derive(Clone, Debug, Default)]
+pub struct Tracked {
+    /// Why some of them wait: the codes of their entries in the report, each once.
+    pub parked: Vec<String>,
+    /// Which of them are not stored, since they would have to wait and as many do as may.
+    pub refused: Vec<usize>,
 }
 
 /// A record as an answer shows it.

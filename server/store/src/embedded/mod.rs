@@ -66,7 +66,7 @@ use super::{
         shared_snapshot::{SharedSnapshot, SnapshotCache},
     },
     rows::{META, Snapshot as _},
-    rules::{meta, person, report, tenants},
+    rules::{ids::Ids, meta, person, report, tenants},
     schedule::{
         batch::BulkThrottle,
         queue::{Job, Queues},
@@ -75,7 +75,7 @@ use super::{
         sequence::Sequence,
         token_uses::TokenUses,
     },
-    times::Reading,
+    times::{Reading, Times},
 };
 
 /// Name of the store's file in the data folder.
@@ -146,18 +146,7 @@ impl Embedded {
         let progress = Arc::default();
         let open = || {
             let opened = DatabaseHandle::to_write(&*store_file, &progress, cache_bytes)?;
-            let ids = corruption::contained_open(|| {
-                Ok(meta::load_ids(&opened.snapshot()?.open(META)?)?)
-            })?;
-            let reading = Reading::of(&*clock, clock.now());
-            let times = || Ok(meta::load_times(&opened.snapshot()?.open(META)?, &ids, reading)?);
-            let times = corruption::contained_open(times)?;
-            corruption::contained_open(|| {
-                make_missing(opened.database()?)?;
-                Ok(ordered::add_missing(opened.database()?)?)
-            })?;
-            opened.read_ahead();
-            Ok((opened, ids, times))
+            resume(opened, Reading::of(&*clock, clock.now()))
         };
         // What a start leaves in memory whose write failed, the next one would take for what is on disk.
         let (opened, ids, times) =
@@ -256,6 +245,23 @@ impl Embedded {
     fn turns_of(&self, is_short: bool) -> &Arc<ReadPermits> {
         if is_short { &self.short } else { &self.scans }
     }
+}
+
+/// What goes on from what is stored in a database, which gets what it lacks.
+fn resume(
+    opened: DatabaseHandle,
+    reading: Reading,
+) -> Result<(DatabaseHandle, Ids, Times), OpenError> {
+    let load_ids = || Ok(meta::load_ids(&opened.snapshot()?.open(META)?)?);
+    let ids = corruption::contained_open(load_ids)?;
+    let load_times = || Ok(meta::load_times(&opened.snapshot()?.open(META)?, &ids, reading)?);
+    let times = corruption::contained_open(load_times)?;
+    corruption::contained_open(|| {
+        make_missing(opened.database()?)?;
+        Ok(ordered::add_missing(opened.database()?)?)
+    })?;
+    opened.read_ahead();
+    Ok((opened, ids, times))
 }
 
 /// Does what may take some time where it holds up no other request, when it is its turn. Where the disk does not respond,

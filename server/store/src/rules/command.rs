@@ -25,7 +25,8 @@ use super::{
     view::View,
 };
 use crate::{
-    Actor, Answer, Command, ParkedToday, Precondition, Reply, StoreError, Tenant, Tracking, Upserts,
+    Actor, Answer, Command, ParkedToday, Precondition, Reply, StoreError, Tenant, Tracked,
+    Tracking, Upserted, Upserts,
 };
 
 /// Most rows of a kind that go in one command for their age: others wait a few milliseconds for it.
@@ -79,72 +80,87 @@ pub(crate) fn carry_out(
         return Ok(outcome);
     }
     match command {
-        Command::Upsert { def, items, access, handling } => {
-            let bulk = Bulk { def, items, access: *access, handling: *handling };
-            let (outcomes, ignored) = upsert(actor, &bulk, tables, pending, ctx)?;
-            return Ok(Ok(upserted(def, outcomes, ignored)));
+        Command::Create { .. } | Command::Update { .. } | Command::Delete { .. } => {
+            change_record(actor, command, tables, pending, ctx)
         }
-        Command::Import(Upserts { def, items, access }) => {
-            let bulk = Bulk { def, items, access: *access, handling: Handling::Lenient };
-            let (outcomes, _) = upsert(actor, &bulk, tables, pending, ctx)?;
-            return Ok(Ok(Reply::Imported(outcomes)));
+        Command::Upsert { .. } | Command::Import(_) => {
+            upsert_all(actor, command, tables, pending, ctx).map(Ok)
         }
         Command::Idempotent { key, command } => {
-            return idempotency::carry_out(actor, key, command, tables, pending, ctx);
+            idempotency::carry_out(actor, key, command, tables, pending, ctx)
         }
-        Command::AddTenant { tenant, token } => {
-            return tenants::add_tenant(actor, tenant, token, tables, pending, ctx);
-        }
-        Command::ChangeTenant { id, change } => return tenants::change(tables, *id, change),
-        Command::DeleteTenant(id) => {
-            let marked = tenant_deletion::begin(tables, *id)?;
-            return Ok(marked.map(|tenant| Reply::Tenant(Box::new(tenant))));
-        }
-        Command::ContinueDeletion => {
-            let more = tenant_deletion::go_on(tables, actor.tenant.id())?;
-            return Ok(Ok(Reply::DeletionContinued(more)));
-        }
-        Command::AddToken { token, user } => {
-            return tenants::add_token(actor, token, user.as_ref(), tables, pending, ctx);
-        }
-        Command::RotateToken { id, successor, old_until } => {
-            return tenants::rotate_token(actor, tables, id, successor, *old_until);
-        }
-        Command::RevokeToken { id, with } => {
-            let revoked = tenants::revoke_token(tables, actor.tenant.id(), id, *with)?;
-            return Ok(Ok(Reply::TokensRevoked(revoked)));
-        }
-        Command::Track(tracking) => {
-            return track(actor, tracking, tables, pending, ctx);
-        }
+        Command::Track(tracking) => track(actor, tracking, tables, pending, ctx),
         Command::Replay => {
-            let gone_on = parked::replay(tables, pending, actor, ctx)?;
-            return Ok(Ok(Reply::Replayed(gone_on)));
+            let replayed = parked::replay(tables, pending, actor, ctx)?;
+            Ok(Ok(Reply::Replayed(replayed)))
         }
-        Command::ReplayEntry(id) => {
-            return replay_entry(actor, *id, tables, pending, ctx);
-        }
+        Command::ReplayEntry(id) => replay_entry(actor, *id, tables, pending, ctx),
         Command::DeleteEntry(id) => {
             let there = report::remove(tables, pending, actor.tenant.id(), *id)?;
-            return Ok(Ok(Reply::EntryDeleted(there)));
+            Ok(Ok(Reply::EntryDeleted(there)))
         }
         Command::Erase { reference, precondition } => {
-            return erasure::begin(actor, reference, precondition, tables, pending, ctx);
+            erasure::begin(actor, reference, precondition, tables, pending, ctx)
         }
         Command::ContinueErasure(id) => {
             let more = erasure::go_on(actor, *id, tables, pending, ctx)?;
-            return Ok(Ok(Reply::ErasureStep(more)));
+            Ok(Ok(Reply::ErasureStep(more)))
         }
         Command::Unsuppress(keys) => {
             let mut let_in = 0;
             for (row, key) in keys {
                 let_in += usize::from(suppressed::let_in(tables, actor.tenant.id(), row, key)?);
             }
-            return Ok(Ok(Reply::Unsuppressed(let_in)));
+            Ok(Ok(Reply::Unsuppressed(let_in)))
         }
-        Command::Sweep => return sweep(actor, tables, pending, ctx).map(Ok),
-        _ => {}
+        Command::Sweep => sweep(actor, tables, pending, ctx).map(Ok),
+        _ => administer(actor, command, tables, pending, ctx),
     }
+}
+
+/// Carries out a command about tenants and their tokens.
+fn administer(
+    actor: &Actor,
+    command: &Command,
+    tables: &mut Tables<impl Transaction>,
+    pending: &mut Pending,
+    ctx: &mut Ctx,
+) -> Result<Result<Reply, StoreError>, StoreError> {
+    match command {
+        Command::AddTenant { tenant, token } => {
+            tenants::add_tenant(actor, tenant, token, tables, pending, ctx)
+        }
+        Command::ChangeTenant { id, change } => tenants::change(tables, *id, change),
+        Command::DeleteTenant(id) => {
+            let marked = tenant_deletion::begin(tables, *id)?;
+            Ok(marked.map(|tenant| Reply::Tenant(Box::new(tenant))))
+        }
+        Command::ContinueDeletion => {
+            let more = tenant_deletion::go_on(tables, actor.tenant.id())?;
+            Ok(Ok(Reply::DeletionContinued(more)))
+        }
+        Command::AddToken { token, user } => {
+            tenants::add_token(actor, token, user.as_ref(), tables, pending, ctx)
+        }
+        Command::RotateToken { id, successor, old_until } => {
+            tenants::rotate_token(actor, tables, id, successor, *old_until)
+        }
+        Command::RevokeToken { id, with } => {
+            let revoked = tenants::revoke_token(tables, actor.tenant.id(), id, *with)?;
+            Ok(Ok(Reply::TokensRevoked(revoked)))
+        }
+        _ => Err(StoreError::Internal("this command is not about tenants".to_owned())),
+    }
+}
+
+/// Creates, changes or deletes one record: planned at once, then applied.
+fn change_record(
+    actor: &Actor,
+    command: &Command,
+    tables: &mut Tables<impl Transaction>,
+    pending: &mut Pending,
+    ctx: &mut Ctx,
+) -> Result<Result<Reply, StoreError>, StoreError> {
     let lookup = View::in_transaction(actor.tenant.id(), tables);
     let planned = plan(command, &lookup, ctx).and_then(|plan| {
         let reply = reply(plan.after, &ReadCtx::new(ctx.now, &lookup))?;
@@ -157,6 +173,29 @@ pub(crate) fn carry_out(
         }
         Err(error) if error.is_of_the_file() => Err(error),
         Err(error) => Ok(Err(error)),
+    }
+}
+
+/// Carries out many bodies of a resource.
+fn upsert_all(
+    actor: &Actor,
+    command: &Command,
+    tables: &mut Tables<impl Transaction>,
+    pending: &mut Pending,
+    ctx: &mut Ctx,
+) -> Result<Reply, StoreError> {
+    match command {
+        Command::Upsert { def, items, access, handling } => {
+            let bulk = Bulk { def, items, access: *access, handling: *handling };
+            let (outcomes, ignored) = upsert(actor, &bulk, tables, pending, ctx)?;
+            Ok(upserted(def, outcomes, ignored))
+        }
+        Command::Import(Upserts { def, items, access }) => {
+            let bulk = Bulk { def, items, access: *access, handling: Handling::Lenient };
+            let (outcomes, _) = upsert(actor, &bulk, tables, pending, ctx)?;
+            Ok(Reply::Imported(outcomes))
+        }
+        _ => Err(StoreError::Internal("this command is not about many bodies".to_owned())),
     }
 }
 
@@ -216,11 +255,11 @@ fn upserted(def: &ResourceDef, outcomes: Vec<Outcome>, ignored: Vec<String>) -> 
     let mut summary = Summary::default();
     outcomes.into_iter().for_each(|outcome| summary.add(outcome));
     summary.ignore(ignored);
-    Reply::Upserted {
+    Reply::Upserted(Upserted {
         text: summary.answer(def).to_text(),
         errors: summary.errors(),
         ignored: summary.ignored().to_vec(),
-    }
+    })
 }
 
 /// Each event sees what the ones before it did. One that came alone and may not wait is refused; of a part of a body it is
@@ -258,7 +297,7 @@ fn track(
     if !tracking.is_part && !refused.is_empty() {
         return Ok(Err(StoreError::ParkedFull));
     }
-    Ok(Ok(Reply::Tracked { parked, refused }))
+    Ok(Ok(Reply::Tracked(Tracked { parked, refused })))
 }
 
 /// The event that is to wait, where it has to.

@@ -18,7 +18,7 @@ use super::{
     tables::{Tables, Transaction},
 };
 use crate::{
-    Actor, Answer, Command, IdempotencyKey, Reply, StoreError,
+    Actor, Answer, Command, IdempotencyKey, Reply, StoreError, Tracked, Upserted,
     rows::{Bytes as _, Rows as _, WriteRows as _, codec, get_row, keys},
 };
 
@@ -62,13 +62,13 @@ enum Outcome {
 impl Outcome {
     fn of(reply: &Reply, part: Option<u32>) -> Option<Self> {
         match reply {
-            Reply::Tracked { .. } if part.is_some() => part?.checked_add(1).map(Self::Parts),
+            Reply::Tracked(_) if part.is_some() => part?.checked_add(1).map(Self::Parts),
             Reply::Record(answer) => Some(Self::Record(answer.clone()).ignoring(&answer.ignored)),
-            Reply::Upserted { text, errors, ignored } => {
+            Reply::Upserted(Upserted { text, errors, ignored }) => {
                 let outcome = Self::Upserted { text: text.clone(), errors: *errors };
                 Some(outcome.ignoring(ignored))
             }
-            Reply::Tracked { .. } => Some(Self::Tracked),
+            Reply::Tracked(_) => Some(Self::Tracked),
             _ => None,
         }
     }
@@ -103,12 +103,12 @@ impl Outcome {
         match self {
             Self::Record(answer) => Reply::Record(answer),
             Self::Upserted { text, errors } => {
-                Reply::Upserted { text, errors, ignored: Vec::new() }
+                Reply::Upserted(Upserted { text, errors, ignored: Vec::new() })
             }
             Self::Ignoring(outcome, names) => match outcome.into_reply() {
                 Reply::Record(answer) => Reply::Record(Answer { ignored: names, ..answer }),
-                Reply::Upserted { text, errors, .. } => {
-                    Reply::Upserted { text, errors, ignored: names }
+                Reply::Upserted(upserted) => {
+                    Reply::Upserted(Upserted { ignored: names, ..upserted })
                 }
                 reply => reply,
             },
@@ -119,7 +119,7 @@ impl Outcome {
 
 /// The reply to events that were stored before; what waited then may have been processed since.
 fn stored_before() -> Reply {
-    Reply::Tracked { parked: Vec::new(), refused: Vec::new() }
+    Reply::Tracked(Tracked::default())
 }
 
 /// Carries out a command, unless one with its key has been: then that one's reply is given again. Parts of a

@@ -4,13 +4,14 @@ use std::time::Duration;
 
 use super::*;
 use crate::ParkedToday;
+use crate::Tracked;
 
 #[tokio::test]
 async fn beyond_those_that_wait_events_are_refused_and_reported() {
     let world = World::new().await;
     let events = (0..MAX_PARKED + 2).map(|number| event("7", "acme", &number.to_string()));
     let reply = world.write(Command::Track(world.tracking(events.collect()))).await;
-    let Reply::Tracked { refused, .. } = reply else { panic!("{reply:?}") };
+    let Reply::Tracked(Tracked { refused, .. }) = reply else { panic!("{reply:?}") };
     assert_eq!(refused, [10_000, 10_001]);
     let alone = Command::Track(world.tracking(vec![event("7", "acme", "alone")]));
     let alone = world.store.write(world.actor.clone(), alone).await;
@@ -36,7 +37,7 @@ async fn a_sender_leaves_as_many_places_as_its_own_events_have_taken() {
         let tracking = world.tracking(events.collect());
         let command = Command::Track(Tracking { sender: Some(sender.clone()), ..tracking });
         let reply = world.write(command).await;
-        assert!(matches!(reply, Reply::Tracked { refused, .. } if !refused.is_empty()));
+        assert!(matches!(reply, Reply::Tracked(Tracked { refused, .. }) if !refused.is_empty()));
         sender.count()
     };
     let senders = [ParkedToday::default(), ParkedToday::default()];
@@ -88,7 +89,7 @@ async fn beyond_the_keys_that_are_kept_new_ones_are_refused_and_those_of_events_
     set_counter(&world, Counter::Once, 1_000_000);
     assert!(matches!(call(13).await, Err(StoreError::KeysFull(_))));
     assert!(matches!(call(11).await, Ok(Reply::Repeated(_))));
-    assert!(matches!(part(&world, 0, 1).await, Ok(Reply::Tracked { .. })));
+    assert!(matches!(part(&world, 0, 1).await, Ok(Reply::Tracked(_))));
     // What is over goes, and makes room.
     world.pass(DAY_MS);
     assert!(matches!(call(13).await, Ok(Reply::Record(_))));

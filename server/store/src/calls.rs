@@ -1,0 +1,239 @@
+//! The calls of a store, each with a reply of its own: the closed set of commands is behind them, and here alone a
+//! reply is matched with its command.
+
+use svctrack_core::{
+    access::TenantChange,
+    plan::upsert::{Access, Item, Outcome},
+    schema::{Handling, ResourceDef, Shaped},
+    value::{ObjectId, RecordRef, TenantId, Timestamp},
+};
+
+use crate::{
+    Actor, Answer, Command, IdempotencyKey, Precondition, Reply, Revoked, Store, StoreError,
+    TenantRecord, TokenRecord, Tracked, Tracking, Upserted, Upserts,
+};
+
+/// What a call came to that may be sent again.
+#[derive(Clone, Copy, Debug)]
+pub struct Done<T> {
+    /// Its reply.
+    pub reply: T,
+    /// Whether it is that of an earlier call with the same key.
+    pub is_repeated: bool,
+}
+
+/// The value in a reply of this form.
+macro_rules! of_reply {
+    ($reply:expr, $form:pat => $value:expr) => {
+        match $reply {
+            $form => Ok($value),
+            _ => Err(StoreError::Internal("a reply of another kind".to_owned())),
+        }
+    };
+}
+
+/// # Errors
+/// Of each of them: [`StoreError`].
+impl dyn Store {
+    /// Carries out a command, once for all that are sent with its key.
+    async fn once(
+        &self,
+        actor: Actor,
+        key: Option<IdempotencyKey>,
+        command: Command,
+    ) -> Result<Done<Reply>, StoreError> {
+        let command = match key {
+            Some(key) => Command::Idempotent { key, command: Box::new(command) },
+            None => command,
+        };
+        Ok(match self.write(actor, command).await? {
+            Reply::Repeated(reply) => Done { reply: *reply, is_repeated: true },
+            reply => Done { reply, is_repeated: false },
+        })
+    }
+
+    /// Creates a record from a body whose shape has been checked.
+    pub async fn create(
+        &self,
+        actor: Actor,
+        key: Option<IdempotencyKey>,
+        def: &'static ResourceDef,
+        body: Shaped,
+    ) -> Result<Done<Answer>, StoreError> {
+        let Done { reply, is_repeated } =
+            self.once(actor, key, Command::Create { def, body }).await?;
+        let reply = of_reply!(reply, Reply::Record(answer) => answer)?;
+        Ok(Done { reply, is_repeated })
+    }
+
+    /// Merges a body into a record.
+    pub async fn update(
+        &self,
+        actor: Actor,
+        (def, reference): (&'static ResourceDef, RecordRef),
+        body: Shaped,
+        precondition: Precondition,
+    ) -> Result<Answer, StoreError> {
+        let command = Command::Update { def, reference, body, precondition };
+        of_reply!(self.write(actor, command).await?, Reply::Record(answer) => answer)
+    }
+
+    /// Deletes a record, and returns it if it was there.
+    pub async fn delete(
+        &self,
+        actor: Actor,
+        (def, reference): (&'static ResourceDef, RecordRef),
+        precondition: Precondition,
+    ) -> Result<Option<Answer>, StoreError> {
+        let command = Command::Delete { def, reference, precondition };
+        of_reply!(self.write(actor, command).await?, Reply::Deleted(deleted) => deleted)
+    }
+
+    /// Creates or changes a record for each of many bodies (R17).
+    pub async fn upsert(
+        &self,
+        actor: Actor,
+        key: Option<IdempotencyKey>,
+        (def, items): (&'static ResourceDef, Vec<Item>),
+        (access, handling): (Access, Handling),
+    ) -> Result<Done<Upserted>, StoreError> {
+        let command = Command::Upsert { def, items, access, handling };
+        let Done { reply, is_repeated } = self.once(actor, key, command).await?;
+        let reply = of_reply!(reply, Reply::Upserted(upserted) => upserted)?;
+        Ok(Done { reply, is_repeated })
+    }
+
+    /// The same, with the outcome of each body.
+    pub async fn import(&self, actor: Actor, upserts: Upserts) -> Result<Vec<Outcome>, StoreError> {
+        let reply = self.write(actor, Command::Import(upserts)).await?;
+        of_reply!(reply, Reply::Imported(outcomes) => outcomes)
+    }
+
+    /// Takes events in, in order.
+    pub async fn track(
+        &self,
+        actor: Actor,
+        key: Option<IdempotencyKey>,
+        tracking: Tracking,
+    ) -> Result<Done<Tracked>, StoreError> {
+        let Done { reply, is_repeated } = self.once(actor, key, Command::Track(tracking)).await?;
+        let reply = of_reply!(reply, Reply::Tracked(tracked) => tracked)?;
+        Ok(Done { reply, is_repeated })
+    }
+
+    /// Processes parked events of a report entry, and says how many.
+    pub async fn replay_entry(&self, actor: Actor, id: ObjectId) -> Result<usize, StoreError> {
+        let reply = self.write(actor, Command::ReplayEntry(id)).await?;
+        of_reply!(reply, Reply::Replayed(count) => count)
+    }
+
+    /// Removes an entry of the report, and says whether there was one.
+    pub async fn delete_entry(&self, actor: Actor, id: ObjectId) -> Result<bool, StoreError> {
+        let reply = self.write(actor, Command::DeleteEntry(id)).await?;
+        of_reply!(reply, Reply::EntryDeleted(was_there) => was_there)
+    }
+
+    /// Begins to erase a person; returns who it is, if they are there. `continue_erasure` goes on with it.
+    pub async fn erase(
+        &self,
+        actor: Actor,
+        reference: RecordRef,
+        precondition: Precondition,
+    ) -> Result<Option<ObjectId>, StoreError> {
+        let reply = self.write(actor, Command::Erase { reference, precondition }).await?;
+        of_reply!(reply, Reply::Erasing(id) => id)
+    }
+
+    /// Removes more of what is kept of an erased person; says whether there is still more.
+    pub async fn continue_erasure(&self, actor: Actor, id: ObjectId) -> Result<bool, StoreError> {
+        let reply = self.write(actor, Command::ContinueErasure(id)).await?;
+        of_reply!(reply, Reply::ErasureStep(more) => more)
+    }
+
+    /// Lets keys of erased persons in again; returns how many were kept out.
+    pub async fn unsuppress(
+        &self,
+        actor: Actor,
+        keys: Vec<(&'static str, String)>,
+    ) -> Result<usize, StoreError> {
+        let reply = self.write(actor, Command::Unsuppress(keys)).await?;
+        of_reply!(reply, Reply::Unsuppressed(count) => count)
+    }
+
+    /// Removes what has been kept for its time; says whether there may be more.
+    pub async fn sweep(&self, actor: Actor) -> Result<bool, StoreError> {
+        of_reply!(self.write(actor, Command::Sweep).await?, Reply::Swept(more) => more)
+    }
+
+    /// Adds a tenant with its first token, which is returned as it is stored.
+    pub async fn add_tenant(
+        &self,
+        actor: Actor,
+        tenant: TenantRecord,
+        token: TokenRecord,
+    ) -> Result<TokenRecord, StoreError> {
+        let command = Command::AddTenant { tenant, token: Box::new(token) };
+        of_reply!(self.write(actor, command).await?, Reply::TokenAdded(token) => *token)
+    }
+
+    /// Renames, suspends or resumes a tenant.
+    pub async fn change_tenant(
+        &self,
+        actor: Actor,
+        id: TenantId,
+        change: TenantChange,
+    ) -> Result<TenantRecord, StoreError> {
+        let reply = self.write(actor, Command::ChangeTenant { id, change }).await?;
+        of_reply!(reply, Reply::Tenant(tenant) => *tenant)
+    }
+
+    /// Begins to delete a tenant, which is not there from then on. `continue_deletion` goes on with it.
+    pub async fn delete_tenant(
+        &self,
+        actor: Actor,
+        id: TenantId,
+    ) -> Result<TenantRecord, StoreError> {
+        let reply = self.write(actor, Command::DeleteTenant(id)).await?;
+        of_reply!(reply, Reply::Tenant(tenant) => *tenant)
+    }
+
+    /// Removes more of what is stored of the actor's deleted tenant; says whether there is still more.
+    pub async fn continue_deletion(&self, actor: Actor) -> Result<bool, StoreError> {
+        let reply = self.write(actor, Command::ContinueDeletion).await?;
+        of_reply!(reply, Reply::DeletionContinued(more) => more)
+    }
+
+    /// Adds a token of the tenant, which acts as a user: one of its own where none is named.
+    pub async fn add_token(
+        &self,
+        actor: Actor,
+        token: TokenRecord,
+        user: Option<RecordRef>,
+    ) -> Result<TokenRecord, StoreError> {
+        let command = Command::AddToken { token: Box::new(token), user };
+        of_reply!(self.write(actor, command).await?, Reply::TokenAdded(token) => *token)
+    }
+
+    /// Replaces a token of the tenant, which is valid until then at the most.
+    pub async fn rotate_token(
+        &self,
+        actor: Actor,
+        id: String,
+        successor: TokenRecord,
+        old_until: Timestamp,
+    ) -> Result<TokenRecord, StoreError> {
+        let command = Command::RotateToken { id, successor: Box::new(successor), old_until };
+        of_reply!(self.write(actor, command).await?, Reply::TokenAdded(token) => *token)
+    }
+
+    /// Revokes a token of the tenant; returns how many were revoked with it.
+    pub async fn revoke_token(
+        &self,
+        actor: Actor,
+        id: String,
+        with: Revoked,
+    ) -> Result<usize, StoreError> {
+        let reply = self.write(actor, Command::RevokeToken { id, with }).await?;
+        of_reply!(reply, Reply::TokensRevoked(count) => count)
+    }
+}
