@@ -6,7 +6,11 @@ use std::{io, process::ExitCode};
 
 use clap::{ArgMatches, Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use rustix::process::Signal;
-use svctrack_server::{config::Given, run, workers};
+use svctrack_server::{
+    config::Given,
+    run::{self, Engine},
+    workers,
+};
 use tokio::signal::unix::{SignalKind, signal};
 
 /// Pages of the store are read by one thread and let go by another. The system's allocator keeps those of each
@@ -57,6 +61,9 @@ enum Command {
 struct Serve {
     #[command(flatten)]
     given: Given,
+    /// Where the data is stored
+    #[arg(long, env = "SVCTRACK_STORE", value_name = "ENGINE", value_enum, default_value_t)]
+    store: Engine,
     /// Show the configuration in force, and where each value is from, and end
     #[arg(long)]
     print_config: bool,
@@ -111,7 +118,7 @@ fn serve(options: Serve, matches: &ArgMatches) -> Result<(), String> {
     }
     // Connections have threads of their own. What is done here must not block: it would hold up new ones, and a stop.
     let runtime = workers::runtime("main").map_err(|error| error.to_string())?;
-    let done = runtime.block_on(run::run(config));
+    let done = runtime.block_on(run::run(config, options.store));
     workers::end(runtime);
     done.map_err(|error| error.to_string())
 }

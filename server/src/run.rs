@@ -7,7 +7,7 @@ use std::{
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
-use svctrack_store::{Store, StoreError, SystemClock, embedded::Embedded, panics};
+use svctrack_store::{Store, StoreError, SystemClock, embedded::Embedded, memory::Memory, panics};
 use tokio::{
     net::TcpListener,
     signal::unix::{SignalKind, signal},
@@ -64,11 +64,24 @@ fn advice(cause: &io::Error) -> &'static str {
     }
 }
 
+/// Where the data is stored.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum Engine {
+    /// In the data folder
+    #[default]
+    Embedded,
+    /// In memory, for trials: all of it is lost when the server stops
+    Memory,
+}
+
+/// What is said where nothing outlives the server.
+const NOTHING_IS_KEPT: &str = "--store memory: all data is lost when the server stops";
+
 /// Serves until SIGTERM or SIGINT; requests in flight are finished first.
 ///
 /// # Errors
 /// [`RunError`], each cause with its own words.
-pub async fn run(config: Config) -> Result<(), RunError> {
+pub async fn run(config: Config, engine: Engine) -> Result<(), RunError> {
     let _logging = log::start(&config.log).map_err(RunError::Setting)?;
     panics::log_panics();
     if SystemTime::now() < UNIX_EPOCH {
@@ -85,12 +98,16 @@ pub async fn run(config: Config) -> Result<(), RunError> {
     let own_url = own_url(address);
     let addresses = config.addresses(&own_url);
     router::check(&addresses).map_err(RunError::Setting)?;
-    let store = open(&config)?;
+    let store = open(&config, engine)?;
     let app = App::new(store.clone(), Arc::new(SystemClock), addresses, config.limits());
     let endpoint = router::endpoint(&app).map_err(RunError::Setting)?;
     start_first(&app, &config, &own_url).await?;
-    let running_at = RunningAt::note(&config.data, &own_url);
+    let is_kept = engine == Engine::Embedded;
+    let running_at = is_kept.then(|| RunningAt::note(&config.data, &own_url));
     say(&serving(&config, &own_url))?;
+    if !is_kept {
+        say(NOTHING_IS_KEPT)?;
+    }
     warn_of_reach(address, &config, &own_url);
     tracing::info!(listen = %address, "serving");
     let stop = async {
@@ -115,7 +132,9 @@ pub async fn run(config: Config) -> Result<(), RunError> {
     housekeeping.abort();
     scrubbing.abort();
     let closing = tokio::task::spawn_blocking(move || close(store, workers));
-    if !closing.await.map_err(io::Error::other)? {
+    if !closing.await.map_err(io::Error::other)?
+        && let Some(running_at) = running_at
+    {
         // To remove it would wait for the disk.
         running_at.stay();
     }
@@ -156,7 +175,7 @@ fn serving(config: &Config, own_url: &str) -> String {
 /// Closes the store, and waits for those who still read from it: until they have ended, its file is as a crash leaves
 /// it. A backup ends when the store is closed. Says whether that came to its end; where the disk does not respond, nobody
 /// is waited for further.
-fn close(store: Arc<Embedded>, workers: Workers) -> bool {
+fn close(store: Arc<dyn Store>, workers: Workers) -> bool {
     let is_closed = store.close();
     let within = if is_closed { STOP_TIMEOUT } else { Duration::ZERO };
     let have_ended = workers.stop(within);
@@ -183,9 +202,15 @@ async fn start_first(app: &Arc<App>, config: &Config, own_url: &str) -> Result<(
     Ok(())
 }
 
-fn open(config: &Config) -> Result<Arc<Embedded>, RunError> {
-    let store = Embedded::open(&config.data, config.cache_bytes(), Arc::new(SystemClock));
-    store.map(Arc::new).map_err(|cause| RunError::Open(refusal(config, "opened", &cause, "")))
+fn open(config: &Config, engine: Engine) -> Result<Arc<dyn Store>, RunError> {
+    let clock = Arc::new(SystemClock);
+    if engine == Engine::Memory {
+        let store = Memory::new(clock).map_err(|cause| RunError::Open(cause.to_string()))?;
+        return Ok(Arc::new(store));
+    }
+    let store = Embedded::open(&config.data, config.cache_bytes(), clock);
+    let store = store.map_err(|cause| RunError::Open(refusal(config, "opened", &cause, "")))?;
+    Ok(Arc::new(store))
 }
 
 /// Says something to the person who started the server.
@@ -229,7 +254,7 @@ mod tests {
     fn a_store_is_closed_when_those_have_ended_who_read_until_it_is() {
         let folder = tempfile::tempdir().unwrap();
         let store = Embedded::open(folder.path(), 1024 * 1024, Arc::new(SystemClock)).unwrap();
-        let store = Arc::new(store);
+        let store: Arc<dyn Store> = Arc::new(store);
         let (read_from, held) = (store.clone(), Arc::downgrade(&store));
         let mut workers = Workers::start().unwrap();
         workers.next().spawn_blocking(move || {

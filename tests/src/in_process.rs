@@ -2,6 +2,7 @@
 //! test can give.
 
 use std::{
+    env,
     path::Path,
     sync::{
         Arc,
@@ -20,8 +21,9 @@ use svctrack_server::{
     workers::Workers,
 };
 use svctrack_store::{
-    Actor, Clock, Command, Store, SystemClock, TenantRecord, TokenRecord,
+    Actor, Clock, Store, SystemClock, TenantRecord, TokenRecord,
     embedded::{Embedded, storage::StoreFile},
+    memory::Memory,
 };
 use svctrack_web::Addresses;
 use tempfile::TempDir;
@@ -87,6 +89,22 @@ impl Clock for SetClock {
     }
 }
 
+/// Whether servers on an empty store have it in memory: who sets `SVCTRACK_STORE`, as `svctrack serve` reads it, runs a
+/// suite on that engine.
+pub fn is_in_memory() -> bool {
+    env::var("SVCTRACK_STORE").is_ok_and(|engine| engine == "memory")
+}
+
+/// An empty store, and the folder that it is in.
+fn empty_store(clock: Arc<dyn Clock>) -> (Arc<dyn Store>, Option<TempDir>) {
+    if is_in_memory() {
+        return (Arc::new(Memory::new(clock).unwrap()), None);
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let store = Embedded::open(folder.path(), CACHE_BYTES, clock).unwrap();
+    (Arc::new(store), Some(folder))
+}
+
 /// A running server; it stops when dropped.
 pub struct InProcess {
     /// A client with its token.
@@ -102,30 +120,28 @@ pub struct InProcess {
 }
 
 impl InProcess {
-    /// Starts a server on an empty folder.
+    /// Starts a server on an empty store.
     pub async fn start() -> Self {
         Self::with_clock(Arc::new(SystemClock)).await
     }
 
-    /// Starts a server on an empty folder, with a clock of the test's.
+    /// Starts a server on an empty store, with a clock of the test's.
     pub async fn with_clock(clock: Arc<dyn Clock>) -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let store = Embedded::open(folder.path(), CACHE_BYTES, clock.clone()).unwrap();
-        Self::serve(store, clock, Some(folder), |_| {}).await
+        let (store, folder) = empty_store(clock.clone());
+        Self::serve(store, clock, folder, |_| {}).await
     }
 
     /// Starts a server on a folder that is empty, with a clock of the test's and a cache as it usually is.
     pub async fn in_folder(folder: &Path, clock: Arc<dyn Clock>) -> Self {
         let store = Embedded::open(folder, USUAL_CACHE_BYTES, clock.clone()).unwrap();
-        Self::serve(store, clock, None, |_| {}).await
+        Self::serve(Arc::new(store), clock, None, |_| {}).await
     }
 
-    /// Starts a server on an empty folder, with a token that `change` has changed.
+    /// Starts a server on an empty store, with a token that `change` has changed.
     pub async fn with_token(change: impl FnOnce(&mut TokenRecord)) -> Self {
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-        let folder = tempfile::tempdir().unwrap();
-        let store = Embedded::open(folder.path(), CACHE_BYTES, clock.clone()).unwrap();
-        Self::serve(store, clock, Some(folder), change).await
+        let (store, folder) = empty_store(clock.clone());
+        Self::serve(store, clock, folder, change).await
     }
 
     /// Starts a server on a medium of the test's.
@@ -137,11 +153,11 @@ impl InProcess {
     pub async fn with_file_and_cache(store_file: Box<dyn StoreFile>, cache_bytes: usize) -> Self {
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
         let store = Embedded::open_file(store_file, cache_bytes, SMALL_LOG, clock.clone()).unwrap();
-        Self::serve(store, clock, None, |_| {}).await
+        Self::serve(Arc::new(store), clock, None, |_| {}).await
     }
 
     async fn serve(
-        store: Embedded,
+        store: Arc<dyn Store>,
         clock: Arc<dyn Clock>,
         folder: Option<TempDir>,
         change: impl FnOnce(&mut TokenRecord),
@@ -153,15 +169,12 @@ impl InProcess {
         change(&mut record);
         let name = "test".to_owned();
         let founding = TenantRecord::new(tenant, name, record.created_at);
-        let founding = Command::AddTenant { tenant: founding, token: Box::new(record) };
-        store.write(Actor::operator(), founding).await.unwrap();
+        store.add_tenant(Actor::operator(), founding, record).await.unwrap();
         let operator = Token::generate().unwrap();
         let record = TokenRecord::of_operator(operator.digest(), "test", SystemClock.now());
-        let command = Command::AddToken { token: Box::new(record), user: None };
-        store.write(Actor::operator(), command).await.unwrap();
+        store.add_token(Actor::operator(), record, None).await.unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let base = format!("http://{}", listener.local_addr().unwrap());
-        let store: Arc<dyn Store> = Arc::new(store);
         let app = App::new(store.clone(), clock, Addresses::new(&base), Limits::default());
         let endpoint = router::endpoint(&app).unwrap();
         let (stop, stopped) = oneshot::channel::<()>();

@@ -1,5 +1,6 @@
 //! What the server asks of a store: a closed set of commands, each with a call of its own, and reads of a moment. Nothing
-//! of an engine's own types shows here, so that one can stand in the place of another.
+//! of an engine's own types shows here, so that one can stand in the place of another: [`embedded`] stores in a file,
+//! [`memory`] in maps that nothing outlives.
 //!
 //! Invariant: every call takes a [`Tenant`], which nobody makes unnoticed ([`Tenant::assume_authorized`]).
 
@@ -15,6 +16,7 @@ mod failure;
 mod health;
 mod identity;
 mod manifest;
+pub mod memory;
 mod page;
 pub mod panics;
 mod reads;

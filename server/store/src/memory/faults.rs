@@ -1,0 +1,42 @@
+//! Reads and writes that fail when they are told to.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering},
+};
+
+use crate::StoreError;
+
+/// No access fails.
+const NEVER: u64 = u64::MAX;
+
+/// What makes reads and writes of a store fail, as a disk does; clones are the same switch.
+#[derive(Clone, Debug)]
+pub struct Faults(Arc<AtomicU64>);
+
+impl Default for Faults {
+    fn default() -> Self {
+        Self(Arc::new(AtomicU64::new(NEVER)))
+    }
+}
+
+impl Faults {
+    /// So many reads and writes of rows succeed from now on, and every one after them fails.
+    pub fn fail_after(&self, accesses: u64) {
+        self.0.store(accesses, Ordering::SeqCst);
+    }
+
+    /// Nothing fails any more.
+    pub fn mend(&self) {
+        self.fail_after(NEVER);
+    }
+
+    /// A row is read or written.
+    pub(super) fn meet(&self) -> Result<(), StoreError> {
+        let next = |left: u64| (left != NEVER).then(|| left.saturating_sub(1));
+        match self.0.fetch_update(Ordering::SeqCst, Ordering::SeqCst, next) {
+            Ok(0) => Err(StoreError::Unavailable("told to fail".to_owned())),
+            _ => Ok(()),
+        }
+    }
+}

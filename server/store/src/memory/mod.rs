@@ -1,0 +1,361 @@
+//! A store in memory: nothing of it outlives the program. It has rules, reads and the order of commands in common with
+//! every other engine, and of its own ordered maps alone.
+//!
+//! It is for programs that embed the rules, for trials, and for tests, which make any read or write of it fail
+//! ([`Memory::faults`]). A command is carried out where it is asked for, one at a time, and needs no runtime.
+//!
+//! ```
+//! use std::sync::Arc;
+//!
+//! use svctrack_core::value::{TenantId, Timestamp};
+//! use svctrack_store::{
+//!     Actor, Store, SystemClock, TenantRecord, TokenDigest, TokenRecord, memory::Memory,
+//! };
+//!
+//! # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
+//! let store: Arc<dyn Store> = Arc::new(Memory::new(Arc::new(SystemClock))?);
+//! let id = TenantId::from_bytes([7; 16]);
+//! let tenant = TenantRecord::new(id, "Acme".to_owned(), Timestamp::MIN);
+//! let digest = TokenDigest { id: "01234567", sha256: [0; 32] };
+//! let token = TokenRecord::of_everything(digest, id, "trial", Timestamp::MIN);
+//! store.add_tenant(Actor::operator(), tenant, token).await?;
+//! assert!(store.has_tenant(id).await?);
+//! # Ok::<_, svctrack_store::StoreError>(()) }).unwrap();
+//! ```
+//!
+//! A program that tracks an event and reads what is known of its user: `server/store/examples/embed.rs`.
+
+mod faults;
+mod state;
+mod table;
+#[cfg(test)]
+mod tests;
+
+use std::{fs::File, sync::Arc};
+
+use futures_util::{FutureExt as _, StreamExt as _, TryFutureExt as _, future, stream};
+use parking_lot::Mutex;
+use svctrack_core::{
+    plan::{Person, upsert::Outcome},
+    schema::{ListQuery, ResourceDef},
+    tracking::{activity::ActivityQuery, report::ReportQuery},
+    value::{ObjectId, RecordRef, TenantId, Timestamp},
+};
+use tokio::sync::watch;
+
+pub use self::faults::Faults;
+use self::state::State;
+use crate::*;
+use crate::{
+    corruption::contained,
+    manifest::Head,
+    reads::{
+        backup,
+        list::{self, Asked},
+        read, rehearse, scrub,
+        shared_snapshot::{SharedSnapshot, SnapshotCache},
+    },
+    rows::{META, Snapshot as _},
+    rules::{lookup_cache::LookupCache, meta, pending::Pending, person, report, tenants},
+    schedule::{
+        queue::{Job, Queues},
+        read_permits::ReadPermits,
+        replays::Replays,
+        sequence::{Sequence, wakes_listeners},
+        token_uses::TokenUses,
+    },
+    times::{Reading, Times},
+};
+
+/// A store in memory.
+pub struct Memory {
+    writer: Mutex<Writer>,
+    queues: Queues,
+    latest: SnapshotCache<State>,
+    uses: TokenUses,
+    commits: watch::Sender<u64>,
+    clock: Arc<dyn Clock>,
+    times: Mutex<Times>,
+    scrubbed: Mutex<Option<ScrubReport>>,
+    faults: Faults,
+}
+
+/// What goes on from one transaction to the next.
+struct Writer {
+    sequence: Sequence,
+    known: LookupCache,
+    replays: Replays,
+}
+
+fn closed<T>() -> Result<T, StoreError> {
+    Err(StoreError::Unavailable("the store is closed".to_owned()))
+}
+
+impl Memory {
+    /// A store in which nothing is stored.
+    ///
+    /// # Errors
+    /// [`StoreError::Internal`] where the system gives no random bytes for its ids.
+    pub fn new(clock: Arc<dyn Clock>) -> Result<Self, StoreError> {
+        let mut store_bytes = [0; 5];
+        getrandom::fill(&mut store_bytes)
+            .map_err(|error| StoreError::Internal(error.to_string()))?;
+        let faults = Faults::default();
+        let empty = State::empty(&faults);
+        let mut tables = empty.begin(LookupCache::default())?;
+        meta::found(&mut tables.meta, store_bytes)?;
+        let (state, known) = empty.after(tables)?;
+        let ids = meta::load_ids(&state.open(META)?)?;
+        let reading = Reading::of(&*clock, clock.now());
+        let times = Times::resume(Timestamp::MIN, Timestamp::MIN, reading);
+        let sequence = Sequence { ids, stored: Timestamp::MIN };
+        let latest = SnapshotCache::default();
+        latest.show(Some(state));
+        Ok(Self {
+            writer: Mutex::new(Writer { sequence, known, replays: Replays::default() }),
+            queues: Queues::default(),
+            latest,
+            uses: TokenUses::default(),
+            commits: watch::Sender::new(0),
+            clock,
+            times: Mutex::new(times),
+            scrubbed: Mutex::default(),
+            faults,
+        })
+    }
+
+    /// What makes its reads and writes fail.
+    pub fn faults(&self) -> &Faults {
+        &self.faults
+    }
+
+    /// Carries out all that waits.
+    fn serve(&self) {
+        let mut writer = self.writer.lock();
+        writer.replays.try_again();
+        writer.replays.queue(&self.queues);
+        while let Some(mut job) = self.queues.next() {
+            let done = contained(|| self.transact(&mut writer, &mut job));
+            writer.replays.queue(&self.queues);
+            job.answer(done.flatten());
+            writer.replays.look();
+        }
+    }
+
+    /// Carries out a command in a transaction of its own; where that does not come to its end, nothing has changed.
+    fn transact(
+        &self,
+        writer: &mut Writer,
+        job: &mut Job,
+    ) -> Result<Result<Reply, StoreError>, StoreError> {
+        let Writer { sequence, known, replays } = writer;
+        let before = self.latest.snapshot(closed)?;
+        let mut tables = before.begin(std::mem::take(known))?;
+        let mut pending = Pending::default();
+        let settle = |now| self.times.lock().settle(Reading::of(&*self.clock, now));
+        let done = sequence.carry_out(job, (&*self.clock, settle), &mut tables, &mut pending)?;
+        tenants::mark_used(&mut tables, self.uses.take())?;
+        let now = self.clock.now().max(sequence.stored);
+        let to_replay = pending.flush(&mut tables, &mut sequence.ids, now)?;
+        sequence.stored = now;
+        let times = {
+            let mut times = self.times.lock();
+            times.store(now);
+            *times
+        };
+        meta::store_times(&mut tables.meta, &times)?;
+        meta::store_ids(&mut tables.meta, &sequence.ids)?;
+        let (state, still_known) = before.after(tables)?;
+        *known = still_known;
+        self.latest.show(Some(state));
+        replays.mark(to_replay);
+        if wakes_listeners(&job.command) {
+            self.commits.send_modify(|commits| *commits += 1);
+        }
+        Ok(done)
+    }
+
+    fn read<'s, T: Send + 's>(
+        &'s self,
+        read: impl FnOnce(&Arc<State>) -> Result<T, StoreError>,
+    ) -> BoxFuture<'s, Result<T, StoreError>> {
+        future::ready(contained(|| read(&self.latest.snapshot(closed)?))).boxed()
+    }
+
+    fn read_point<'s, T: Send + 's>(
+        &'s self,
+        read: impl FnOnce(&SharedSnapshot<State>) -> Result<T, StoreError>,
+    ) -> BoxFuture<'s, Result<T, StoreError>> {
+        future::ready(contained(|| read(&*self.latest.moment(closed)?))).boxed()
+    }
+}
+
+impl Store for Memory {
+    fn write(&self, actor: Actor, command: Command) -> BoxFuture<'_, Result<Reply, StoreError>> {
+        let (job, answered) = Job::new(actor, command);
+        let pushed = self.queues.push(job);
+        self.serve();
+        let lost = |_| StoreError::Internal("the command was dropped".to_owned());
+        async move {
+            pushed?;
+            answered.await.map_err(lost)?
+        }
+        .boxed()
+    }
+
+    fn rehearse(
+        &self,
+        tenant: &Tenant,
+        mut rehearsal: Rehearsal,
+        upserts: Upserts,
+    ) -> BoxFuture<'_, Result<(Rehearsal, Vec<Outcome>), StoreError>> {
+        let (tenant, now) = (tenant.id(), self.clock.now());
+        self.read(|state| {
+            let outcomes = rehearse::rehearse(&**state, tenant, &mut rehearsal, &upserts, now)?;
+            Ok((rehearsal, outcomes))
+        })
+    }
+
+    fn record(
+        &self,
+        tenant: &Tenant,
+        def: &'static ResourceDef,
+        reference: &RecordRef,
+    ) -> BoxFuture<'_, Result<Option<Answer>, StoreError>> {
+        let (tenant, now) = (tenant.id(), self.clock.now());
+        self.read_point(|shared| read::record(&shared.tables, tenant, def, reference, now))
+    }
+
+    fn list(
+        &self,
+        tenant: &Tenant,
+        def: &'static ResourceDef,
+        query: ListQuery,
+        page_for: PageFor,
+    ) -> BoxFuture<'_, Result<Page, StoreError>> {
+        let asked = Asked { tenant: tenant.id(), def, query, now: self.clock.now(), page_for };
+        self.read(|state| {
+            let (page, ids) = list::list(&**state, &asked, &ReadPermits::new(0, 0).spare())?;
+            let rest = (state.clone(), asked, ids.into_iter());
+            let later = stream::try_unfold(rest, async |(state, asked, mut ids)| {
+                let texts = contained(|| list::read_on(&asked, &*state, &mut ids))?;
+                Ok((!texts.is_empty()).then_some((texts, (state, asked, ids))))
+            });
+            Ok(Page { later: page.items.is_empty().then(|| later.boxed()), ..page })
+        })
+    }
+
+    fn activities(
+        &self,
+        tenant: &Tenant,
+        query: ActivityQuery,
+        page_for: PageFor,
+    ) -> BoxFuture<'_, Result<Page, StoreError>> {
+        self.read(|state| read::activities(&**state, tenant.id(), &query, &page_for))
+    }
+
+    fn activities_since(
+        &self,
+        tenant: &Tenant,
+        query: ActivityQuery,
+    ) -> BoxFuture<'_, Result<ActivityBatch, StoreError>> {
+        self.read(|state| read::activities_since(&**state, tenant.id(), &query))
+    }
+
+    fn commits(&self) -> watch::Receiver<u64> {
+        self.commits.subscribe()
+    }
+
+    fn report(
+        &self,
+        tenant: &Tenant,
+        query: ReportQuery,
+        page_for: PageFor,
+    ) -> BoxFuture<'_, Result<Page, StoreError>> {
+        self.read(|state| report::list(&**state, tenant.id(), &query, &page_for))
+    }
+
+    fn about(
+        &self,
+        tenant: &Tenant,
+        person: Person,
+        part: Part,
+        after: Option<ObjectId>,
+    ) -> BoxFuture<'_, Result<Page, StoreError>> {
+        let now = self.clock.now();
+        self.read(|state| person::about(&**state, tenant.id(), &person, part, after, now))
+    }
+
+    fn known_tenant(
+        &self,
+        tenant: TenantId,
+    ) -> BoxFuture<'_, Result<Option<KnownTenant>, StoreError>> {
+        self.read_point(|shared| shared.known_tenant(tenant))
+    }
+
+    fn tenant(&self, tenant: TenantId) -> BoxFuture<'_, Result<Option<TenantRecord>, StoreError>> {
+        self.read_point(|shared| shared.tenant(tenant))
+    }
+
+    fn has_tenant(&self, tenant: TenantId) -> BoxFuture<'_, Result<bool, StoreError>> {
+        self.known_tenant(tenant).map_ok(|known| known.is_some()).boxed()
+    }
+
+    fn tenants(&self, limit: usize) -> BoxFuture<'_, Result<Vec<TenantRecord>, StoreError>> {
+        self.read(|state| tenants::list(&**state, limit))
+    }
+
+    fn token(&self, id: &str) -> BoxFuture<'_, Result<Option<Arc<KnownToken>>, StoreError>> {
+        self.read_point(|shared| shared.token(id))
+    }
+
+    fn tokens(&self, tenant: &Tenant) -> BoxFuture<'_, Result<Vec<TokenRecord>, StoreError>> {
+        self.read(|state| {
+            let mut tokens = tenants::tokens(&**state, tenant.id())?;
+            self.uses.show(&mut tokens);
+            Ok(tokens)
+        })
+    }
+
+    fn token_used(&self, token: &TokenRecord, now: Timestamp) {
+        self.uses.note(token, now);
+    }
+
+    fn status(&self) -> StoreStatus {
+        let health = if self.queues.is_closed() { Health::Stopped } else { Health::Ok };
+        let reading = Reading::of(&*self.clock, self.clock.now());
+        let clock = self.times.lock().state(reading);
+        StoreStatus { health, damaged: 0, checked: *self.scrubbed.lock(), clock }
+    }
+
+    fn scrub(&self, from: Scrub) -> BoxFuture<'_, Result<Scrub, StoreError>> {
+        self.read(|state| {
+            let scrub = scrub::step(&**state, from)?;
+            if let Scrub { rows, damaged, is_over: true, .. } = scrub {
+                *self.scrubbed.lock() = Some(ScrubReport { at: self.clock.now(), rows, damaged });
+            }
+            Ok(scrub)
+        })
+    }
+
+    fn back_up(&self, to: BackupFile) -> BoxFuture<'_, Result<(File, Manifest), StoreError>> {
+        self.read(|state| {
+            let (file, sequence) = match to {
+                BackupFile::Given { file, sequence } => (file, Some(sequence)),
+                BackupFile::Unnamed => {
+                    (tempfile::tempfile().map_err(|error| failure::of_io(&error))?, None)
+                }
+            };
+            let head = Head::of(self.clock.now(), sequence);
+            let manifest = backup::write(&**state, head, &file, || true)?;
+            Ok((file, manifest))
+        })
+    }
+
+    fn close(&self) -> bool {
+        self.queues.close();
+        self.serve();
+        self.latest.show(None);
+        true
+    }
+}

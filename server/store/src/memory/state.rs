@@ -1,0 +1,142 @@
+//! All tables at one moment, and what a transaction makes of them.
+
+use std::{
+    collections::{BTreeMap, btree_map::Entry},
+    ops::RangeInclusive,
+};
+
+use svctrack_core::value::{ObjectId, TenantId, Timestamp};
+
+use super::{faults::Faults, table::MemoryTable};
+use crate::{
+    StoreError,
+    rows::{
+        ALL, ENGAGEMENT, Rows as _, Snapshot, Table, WriteRows as _, codec,
+        engagement::{Owner, ReadEngagement, ReadRows, Row, WriteEngagement, key_of, load, seal},
+        keys,
+    },
+    rules::{
+        lookup_cache::LookupCache,
+        tables::{Tables, Transaction},
+    },
+};
+
+/// What was stored at one moment.
+#[derive(Clone)]
+pub(super) struct State(BTreeMap<&'static str, MemoryTable>);
+
+/// What a map in memory gives a command to write to.
+pub(super) struct InMemory;
+
+impl Transaction for InMemory {
+    type Table = MemoryTable;
+    type Appended = MemoryTable;
+    type Engagement = Engagement;
+}
+
+impl State {
+    /// A state in which nothing is stored.
+    pub(super) fn empty(faults: &Faults) -> Self {
+        Self(ALL.iter().map(|table| (table.name(), MemoryTable::with(faults.clone()))).collect())
+    }
+
+    /// A transaction that begins with it.
+    pub(super) fn begin(&self, known: LookupCache) -> Result<Tables<InMemory>, StoreError> {
+        Tables::of(known, self.engagement()?, |table| self.open(table))
+    }
+
+    /// What a transaction has made of it.
+    pub(super) fn after(
+        &self,
+        mut tables: Tables<InMemory>,
+    ) -> Result<(Self, LookupCache), StoreError> {
+        tables.engagement.write()?;
+        let mut state = self.clone();
+        state.0.extend(tables.all()?.map(|(table, rows)| (table.name(), rows.clone())));
+        Ok((state, tables.known))
+    }
+}
+
+impl Snapshot for State {
+    type Table = MemoryTable;
+    type Engagement = Engagement;
+
+    fn open(&self, table: Table) -> Result<MemoryTable, StoreError> {
+        let missing = || StoreError::Internal(format!("there is no table {}", table.name()));
+        self.0.get(table.name()).cloned().ok_or_else(missing)
+    }
+
+    fn engagement(&self) -> Result<Engagement, StoreError> {
+        Ok(Engagement { table: self.open(ENGAGEMENT)?, touched: BTreeMap::new() })
+    }
+}
+
+/// Engagement, with the rows that a transaction touches beside their table until it ends.
+pub(super) struct Engagement {
+    table: MemoryTable,
+    touched: BTreeMap<Owner, Row>,
+}
+
+impl Engagement {
+    /// Writes the rows that were touched.
+    fn write(&mut self) -> Result<(), StoreError> {
+        for (owner, row) in std::mem::take(&mut self.touched) {
+            let key = key_of(owner);
+            self.table.insert(&key, &seal(&key, &row)?)?;
+        }
+        Ok(())
+    }
+}
+
+impl ReadRows for Engagement {
+    fn read<R>(&self, owner: Owner, read: impl FnOnce(&Row) -> R) -> Result<Option<R>, StoreError> {
+        match self.touched.get(&owner) {
+            Some(row) => Ok(Some(read(row))),
+            None => Ok(load(&self.table, owner)?.as_ref().map(read)),
+        }
+    }
+}
+
+impl ReadEngagement for Engagement {
+    fn active_between(
+        &self,
+        (tenant, resource): (TenantId, u8),
+        times: &RangeInclusive<Timestamp>,
+        max: usize,
+    ) -> Result<Option<Vec<ObjectId>>, StoreError> {
+        let key = |id| keys::record(tenant, resource, id);
+        let (first, last) = (key(ObjectId::MIN), key(ObjectId::MAX));
+        let mut found = Vec::new();
+        for entry in self.table.range(first.as_slice()..=last.as_slice())? {
+            let (key, value) = entry?;
+            let (row, _) = codec::unseal_row_with_more::<Row, u64>(&key, &value)?;
+            let is_in = row.engagement.last_active().is_some_and(|at| times.contains(&at));
+            found.extend(keys::id_at_end(&key).filter(|_| is_in));
+        }
+        Ok((found.len() <= max).then_some(found))
+    }
+}
+
+impl WriteEngagement for Engagement {
+    type Table = MemoryTable;
+
+    fn row(&mut self, owner: Owner) -> Result<&mut Row, StoreError> {
+        Ok(match self.touched.entry(owner) {
+            Entry::Occupied(touched) => touched.into_mut(),
+            Entry::Vacant(new) => new.insert(load(&self.table, owner)?.unwrap_or_default()),
+        })
+    }
+
+    fn remove(&mut self, owner: Owner) -> Result<(), StoreError> {
+        self.touched.remove(&owner);
+        self.table.remove(&key_of(owner)).map(drop)
+    }
+
+    fn forget_tenant(&mut self, tenant: TenantId) {
+        self.touched.retain(|(of, _, _), _| *of != tenant);
+    }
+
+    fn table(&mut self) -> &mut MemoryTable {
+        &mut self.table
+    }
+}

@@ -1,0 +1,144 @@
+//! Whichever read or write fails, nothing of its command is left, and the command sent again is carried out.
+
+use futures_util::FutureExt as _;
+use svctrack_core::{
+    plan::{Route, upsert::Access},
+    resources::{company::COMPANY, end_user::END_USER},
+    schema::Handling,
+    tracking::{Event, Identity},
+    value::Document,
+};
+
+use super::*;
+use crate::rows::{ALL, Rows as _, Table};
+
+/// All rows of all tables.
+type Stored = Vec<(&'static str, Vec<(Vec<u8>, Vec<u8>)>)>;
+
+fn actor() -> Actor {
+    let tenant = Tenant::assume_authorized(TenantId::from_bytes([7; 16]));
+    Actor { tenant, token: None, user: None }
+}
+
+fn founded() -> Memory {
+    let store = Memory::new(Arc::new(SystemClock)).unwrap();
+    let (id, now) = (actor().tenant.id(), store.clock.now());
+    let token = Box::new(TokenRecord::for_test(id, "test", now));
+    let tenant = TenantRecord::new(id, "test".to_owned(), now);
+    let founding = Command::AddTenant { tenant, token };
+    store.write(Actor::operator(), founding).now_or_never().unwrap().unwrap();
+    store
+}
+
+fn write(store: &Memory, command: Command) -> Result<Reply, StoreError> {
+    store.write(actor(), command).now_or_never().unwrap()
+}
+
+fn stored(store: &Memory) -> Stored {
+    let state = store.latest.snapshot(closed).unwrap();
+    let rows = |table: Table| {
+        let table = state.open(table).unwrap();
+        let rows = table.iter().unwrap().map(Result::unwrap);
+        rows.map(|(key, value)| (key.to_vec(), value.to_vec())).collect()
+    };
+    ALL.map(|table| (table.name(), rows(table))).into()
+}
+
+fn document(text: &str) -> Document {
+    Document::parse(text.as_bytes()).unwrap()
+}
+
+fn acme() -> Command {
+    let body = document(r#"{"name":"Acme","externalId":"acme"}"#).into();
+    Command::Create { def: &COMPANY, body }
+}
+
+fn event() -> Command {
+    let some = |text: &str| Some(text.to_owned());
+    let identity =
+        Identity { external_id: some("ada"), company: some("acme"), ..Identity::default() };
+    let (action, message_id) = (some("Opened report"), some("m1"));
+    let event = Event { identity, action, message_id, ..Event::default() };
+    Command::Track(Tracking::of(vec![event], SystemClock.now(), Route::Realtime))
+}
+
+/// One command after the other: an event waits for its company, and its user is erased in the end.
+fn commands() -> [fn() -> Command; 6] {
+    [
+        event,
+        acme,
+        // What goes on by itself after that has met the fault that came too late for it.
+        || Command::Replay,
+        || {
+            let items = vec![Ok(document(r#"{"externalId":"bob","companyId":"extid-acme"}"#))];
+            let access = Access { create: true, update: true };
+            Command::Upsert { def: &END_USER, items, access, handling: Handling::Lenient }
+        },
+        || {
+            let (reference, precondition) =
+                (RecordRef::External("ada".to_owned()), Precondition::Anything);
+            Command::Erase { reference, precondition }
+        },
+        || Command::Sweep,
+    ]
+}
+
+#[test]
+fn whichever_access_fails_nothing_of_its_command_is_left_and_again_it_succeeds() {
+    let store = founded();
+    for command in commands() {
+        // Nothing is to be tried again meanwhile, however long this takes.
+        store.writer.lock().replays = Replays::default();
+        let before = stored(&store);
+        let mut failed = 0;
+        loop {
+            store.faults().fail_after(failed);
+            let done = write(&store, command());
+            store.faults().mend();
+            let Err(error) = done else { break };
+            assert!(error.is_of_the_file(), "{error}");
+            assert_eq!(stored(&store), before, "access {failed}");
+            failed += 1;
+        }
+        assert!(failed > 5, "only {failed} accesses of {:?}", command());
+    }
+}
+
+#[test]
+fn a_read_whose_access_fails_says_so_and_the_next_one_reads() {
+    let store = founded();
+    write(&store, acme()).unwrap();
+    let read = || {
+        let reference = RecordRef::External("acme".to_owned());
+        store.record(&actor().tenant, &COMPANY, &reference).now_or_never().unwrap()
+    };
+    let whole = read().unwrap().unwrap();
+    for failed in 0..2 {
+        store.faults().fail_after(failed);
+        assert!(read().is_err(), "access {failed}");
+        store.faults().mend();
+        assert_eq!(read().unwrap().unwrap().text, whole.text);
+    }
+}
+
+#[test]
+fn parked_events_go_on_with_the_command_that_they_wait_for() {
+    let store = founded();
+    let activities = || {
+        let query = ActivityQuery::parse(&[]).unwrap().query;
+        let page = store.activities(&actor().tenant, query, PageFor::default());
+        page.now_or_never().unwrap().unwrap().items.len()
+    };
+    assert!(matches!(write(&store, event()), Ok(Reply::Tracked(_))));
+    assert_eq!(activities(), 0);
+    write(&store, acme()).unwrap();
+    assert_eq!(activities(), 1);
+}
+
+#[test]
+fn a_store_that_is_closed_takes_and_shows_nothing_more() {
+    let store = founded();
+    assert!(store.close() && store.status().health == Health::Stopped);
+    assert!(matches!(write(&store, acme()), Err(StoreError::Unavailable(_))));
+    assert!(store.tenants(1).now_or_never().unwrap().is_err());
+}
