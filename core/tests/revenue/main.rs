@@ -4,9 +4,17 @@
     clippy::panic,
     clippy::indexing_slicing,
     clippy::disallowed_methods,
+    dead_code,
     unreachable_pub,
-    reason = "tests may panic: that is how they fail"
+    reason = "tests may panic: that is how they fail; the calendar has more than is used here"
 )]
 
+#[path = "../license_model/calendar.rs"]
+mod calendar;
+mod compared;
+#[path = "../license_model/fraction.rs"]
+mod fraction;
+mod model;
+mod random;
 mod support;
 mod worked;

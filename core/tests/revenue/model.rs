@@ -1,0 +1,338 @@
+//! The definitions, word by word: what a company pays at a time is found by looking at all licenses, what becomes
+//! of it by looking at all times, all in fractions. It is slow, and shares no code with `core`.
+
+use std::collections::BTreeSet;
+
+use chrono_tz::Tz;
+
+use super::{
+    calendar::{self, DAY},
+    fraction::Fraction,
+};
+
+pub const ZERO: Fraction = Fraction::ZERO;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Status {
+    Ongoing,
+    Renewed,
+    Lost,
+}
+
+#[derive(Clone, Debug)]
+pub struct License {
+    pub id: u8,
+    pub company: u8,
+    pub currency: &'static str,
+    pub product: &'static str,
+    pub from: i64,
+    pub end: Option<i64>,
+    pub mrr: Fraction,
+    pub fixed: bool,
+    pub auto_renews: bool,
+    pub status: Status,
+    pub notice_days: Option<i64>,
+    pub renewal: Option<Fraction>,
+    pub forecasts: [Option<Fraction>; 3],
+    pub parent: Option<u8>,
+}
+
+#[derive(Clone, Debug)]
+pub struct Asked {
+    pub from: i64,
+    pub to: i64,
+    pub interval: &'static str,
+    pub zone: Tz,
+    pub now: i64,
+    pub gap_days: i64,
+    pub within: Option<i64>,
+    pub activities: bool,
+    pub company: Option<u8>,
+    pub product: Option<&'static str>,
+    pub dated: bool,
+    pub assume_renewed: bool,
+    pub by_notice: bool,
+    /// Currency, first day, rate: by day.
+    pub rates: Vec<(&'static str, i64, Fraction)>,
+}
+
+/// What is added up: a currency, or all in the base currency at the rates of a day.
+#[derive(Clone, Copy, Debug)]
+pub enum Sum {
+    In(&'static str),
+    Converted(i64),
+}
+
+/// The lines of a company: new, reactivation, expansion, contraction, churn, negative, entering, leaving; and how
+/// many companies are in the first, the second, and the fifth.
+#[derive(Clone, Copy, Debug)]
+pub struct Lines {
+    pub amounts: [Fraction; 8],
+    pub counts: [i64; 3],
+}
+
+pub struct Model<'m> {
+    pub licenses: &'m [License],
+    pub asked: &'m Asked,
+    pub ends: Vec<Option<i64>>,
+    pub successors: Vec<Option<usize>>,
+    /// Days of borders.
+    pub days: Vec<i64>,
+}
+
+pub fn positive(amount: Fraction) -> Fraction {
+    if amount > ZERO { amount } else { ZERO }
+}
+
+fn least(a: Fraction, b: Fraction) -> Fraction {
+    if a < b { a } else { b }
+}
+
+/// Year, month and day of a day.
+fn date(day: i64) -> (i64, i64, i64) {
+    let months = (1990..2040).flat_map(|year| (1..=12).map(move |month| (year, month)));
+    let (year, month) = months
+        .take_while(|(year, month)| calendar::days_before(*year, *month) <= day)
+        .last()
+        .unwrap();
+    (year, month, day - calendar::days_before(year, month) + 1)
+}
+
+/// The first day of the interval of a day.
+pub fn first_of(interval: &str, day: i64) -> i64 {
+    let (year, month, _) = date(day);
+    match interval {
+        "day" => day,
+        // 1970-01-01 was a Thursday.
+        "week" => day - (day + 3).rem_euclid(7),
+        "month" => calendar::days_before(year, month),
+        "quarter" => calendar::days_before(year, (month - 1) / 3 * 3 + 1),
+        _ => calendar::days_before(year, 1),
+    }
+}
+
+pub fn a_year_before(day: i64) -> i64 {
+    let (year, month, of_month) = date(day);
+    let first = calendar::days_before(year - 1, month);
+    let next = if month == 12 {
+        calendar::days_before(year, 1)
+    } else {
+        calendar::days_before(year - 1, month + 1)
+    };
+    (first + of_month - 1).min(next - 1)
+}
+
+impl<'m> Model<'m> {
+    pub fn new(licenses: &'m [License], asked: &'m Asked) -> Self {
+        let is_border = |day: &i64| {
+            *day == asked.from || *day == asked.to || first_of(asked.interval, *day) == *day
+        };
+        let days = (asked.from..=asked.to).filter(is_border).collect();
+        let ends = licenses.iter().map(|license| license.end).collect();
+        let successors = vec![None; licenses.len()];
+        let mut model = Self { licenses, asked, ends, successors, days };
+        model.bridge();
+        model.follow_parents();
+        model
+    }
+
+    pub fn begin(&self, day: i64) -> i64 {
+        calendar::at(self.asked.zone, day * DAY)
+    }
+
+    pub fn day(&self, time: i64) -> i64 {
+        calendar::day(self.asked.zone, time)
+    }
+
+    pub fn intervals(&self) -> Vec<(i64, i64)> {
+        self.days.windows(2).map(|days| (days[0], days[1])).collect()
+    }
+
+    fn bridge(&mut self) {
+        let mut pairs = Vec::new();
+        for (a, one) in self.licenses.iter().enumerate() {
+            for (b, other) in self.licenses.iter().enumerate() {
+                let same = (one.company, one.product, one.currency)
+                    == (other.company, other.product, other.currency);
+                let Some(end) = one.end else { continue };
+                let lasts_longer = other.end.is_none_or(|other| other > end);
+                let apart = (self.day(other.from) - self.day(end)).abs();
+                if same && one.from < other.from && lasts_longer && apart <= self.asked.gap_days {
+                    pairs.push((apart, one.id, other.id, a, b));
+                }
+            }
+        }
+        pairs.sort_unstable();
+        let mut followed = BTreeSet::new();
+        for (_, _, _, a, b) in pairs {
+            if self.successors[a].is_none() && followed.insert(b) {
+                self.successors[a] = Some(b);
+                self.ends[a] = Some(self.licenses[b].from);
+            }
+        }
+    }
+
+    fn follow_parents(&mut self) {
+        let root = |license: &License| license.parent.unwrap_or(license.id);
+        let followed: Vec<usize> = self.successors.iter().flatten().copied().collect();
+        for (a, one) in self.licenses.iter().enumerate() {
+            if self.successors[a].is_some() || one.end.is_none() {
+                continue;
+            }
+            let chain = self.licenses.iter().enumerate().filter(|(_, other)| {
+                (root(other), other.company, other.currency)
+                    == (root(one), one.company, one.currency)
+                    && (other.from, other.id) > (one.from, one.id)
+            });
+            let next = chain.min_by_key(|(_, other)| (other.from, other.id));
+            self.successors[a] = next
+                .filter(|(b, other)| other.from > one.from && !followed.contains(b))
+                .map(|(b, _)| b);
+        }
+    }
+
+    pub fn counts(&self, license: &License) -> bool {
+        self.asked.product.is_none_or(|product| product == license.product)
+    }
+
+    pub fn companies(&self) -> Vec<u8> {
+        let companies: BTreeSet<u8> = self.licenses.iter().map(|license| license.company).collect();
+        let only = self.asked.company;
+        companies.into_iter().filter(|company| only.is_none_or(|only| only == *company)).collect()
+    }
+
+    /// The rate that holds on a day.
+    pub fn rate(&self, currency: &str, day: i64) -> Fraction {
+        if currency == "EUR" {
+            return Fraction::whole(1);
+        }
+        let rates = self.asked.rates.iter().filter(|rate| rate.0 == currency && rate.1 <= day);
+        rates.max_by_key(|rate| rate.1).unwrap().2
+    }
+
+    /// The day whose rates hold for an interval that ends before another day.
+    pub fn rate_day(&self, end: i64) -> i64 {
+        if self.asked.dated { end - 1 } else { self.asked.to - 1 }
+    }
+
+    fn weighed(&self, license: &License, sum: Sum) -> Fraction {
+        match sum {
+            Sum::In(currency) if currency == license.currency => license.mrr,
+            Sum::In(_) => ZERO,
+            Sum::Converted(day) => license.mrr * self.rate(license.currency, day),
+        }
+    }
+
+    /// What a company pays just before a time, or at it: by what counts, or in all.
+    fn paid(&self, company: u8, sum: Sum, time: i64, at: bool, all: bool) -> Fraction {
+        let mut total = ZERO;
+        for (license, end) in self.licenses.iter().zip(&self.ends) {
+            let is_active = if at {
+                license.from <= time && end.is_none_or(|end| time < end)
+            } else {
+                license.from < time && end.is_none_or(|end| time <= end)
+            };
+            if license.company == company && is_active && (all || self.counts(license)) {
+                total = total + self.weighed(license, sum);
+            }
+        }
+        total
+    }
+
+    pub fn before(&self, company: u8, sum: Sum, time: i64) -> Fraction {
+        self.paid(company, sum, time, false, false)
+    }
+
+    /// All times at which something begins or ends for a company.
+    fn times(&self, company: u8) -> BTreeSet<i64> {
+        let own = self.licenses.iter().zip(&self.ends);
+        let own = own.filter(|(license, _)| license.company == company);
+        own.flat_map(|(license, end)| [Some(license.from), *end]).flatten().collect()
+    }
+
+    /// Whether who pays from `start` on, and did not just before, is new.
+    fn is_new(&self, company: u8, sum: Sum, start: i64) -> bool {
+        // Whether somebody ever paid is asked at the rates of the end.
+        let sum = if let Sum::Converted(_) = sum { Sum::Converted(self.asked.to - 1) } else { sum };
+        let pays = |time: &i64| self.paid(company, sum, *time, true, false) > ZERO;
+        let times = self.times(company);
+        let Some(last) = times.range(..start).rev().find(|time| pays(time)) else { return true };
+        let Some(within) = self.asked.within else { return false };
+        let stopped = times.range(last + 1..).next();
+        let returned = times.range(start..).find(|time| pays(time));
+        let (Some(stopped), Some(returned)) = (stopped, returned) else { return true };
+        self.day(*returned) - self.day(*stopped) > within
+    }
+
+    /// The lines of a company that pays `a` and then `b`.
+    fn lines(&self, a: [Fraction; 2], b: [Fraction; 2], is_new: bool) -> Lines {
+        let (before, after) = (positive(a[0]), positive(b[0]));
+        let mut amounts = [ZERO; 8];
+        let mut counts = [0; 3];
+        if before == ZERO && after > ZERO {
+            if a[1] > ZERO {
+                amounts[6] = after;
+            } else if is_new {
+                (amounts[0], counts[0]) = (after, 1);
+            } else {
+                (amounts[1], counts[1]) = (after, 1);
+            }
+        } else if before > ZERO && after == ZERO {
+            if b[1] > ZERO {
+                amounts[7] = before;
+            } else {
+                (amounts[4], counts[2]) = (before, 1);
+            }
+        } else if after > before {
+            amounts[2] = after - before;
+        } else {
+            amounts[3] = before - after;
+        }
+        amounts[5] = least(b[0], ZERO) - least(a[0], ZERO);
+        Lines { amounts, counts }
+    }
+
+    /// The lines of a company from just before one time to just before another.
+    pub fn end_points(&self, company: u8, sum: Sum, start: i64, end: i64) -> Lines {
+        let paid = |time| [false, true].map(|all| self.paid(company, sum, time, false, all));
+        self.lines(paid(start), paid(end), self.is_new(company, sum, start))
+    }
+
+    /// The lines of each step in between, added up.
+    pub fn activities(&self, company: u8, sum: Sum, start: i64, end: i64) -> Lines {
+        let mut total = Lines { amounts: [ZERO; 8], counts: [0; 3] };
+        for time in self.times(company).range(start..end) {
+            let paid = |at| [false, true].map(|all| self.paid(company, sum, *time, at, all));
+            let lines = self.lines(paid(false), paid(true), self.is_new(company, sum, *time));
+            for (sum, amount) in total.amounts.iter_mut().zip(lines.amounts) {
+                *sum = *sum + amount;
+            }
+            total.counts.iter_mut().zip(lines.counts).for_each(|(sum, count)| *sum += count);
+        }
+        total
+    }
+
+    /// Overdue licenses that are over before a time.
+    pub fn overdue(&self, company: u8, time: i64) -> Vec<&License> {
+        let licenses = self.licenses.iter().zip(&self.successors);
+        let licenses = licenses.filter(|(license, successor)| {
+            license.company == company
+                && license.fixed
+                && license.status == Status::Ongoing
+                && license.end.is_some_and(|end| end < self.asked.now && end < time)
+                && successor.is_none()
+                && self.counts(license)
+        });
+        licenses.map(|(license, _)| license).collect()
+    }
+
+    /// When a company first pays, in any of its currencies.
+    pub fn first_paid(&self, company: u8) -> Option<i64> {
+        let pays = |time: &i64| {
+            ["EUR", "USD", "JPY"]
+                .iter()
+                .any(|currency| self.paid(company, Sum::In(currency), *time, true, false) > ZERO)
+        };
+        self.times(company).into_iter().find(pays)
+    }
+}
