@@ -7,6 +7,7 @@ mod broken_log;
 mod browser;
 mod budgets;
 mod cases;
+mod circles;
 mod clocks;
 mod confined;
 mod corpora;

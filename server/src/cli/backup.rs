@@ -12,12 +12,11 @@ use serde_json::{Map, Value, json};
 use svctrack_server::{
     admin::Whose,
     backups::{Unfinished, folder_of, name_of},
-    config::Given,
+    config::{Given, StoreSettings},
 };
 use svctrack_store::{Manifest, check_archive, embedded::restore};
 
 use super::{
-    StoreSettings,
     output::say,
     target::{At, configure},
 };
