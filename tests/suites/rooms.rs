@@ -33,6 +33,7 @@ const CORE: (&str, &[Room]) = (
         ("plan", &["value", "schema", "resources"]),
         ("tracking", &["value", "schema", "resources", "plan"]),
         ("access", &["value", "schema", "resources"]),
+        ("revenue", &["value", "schema", "resources"]),
     ],
 );
 /// The room that knows redb.
