@@ -162,7 +162,8 @@ fn movements(model: &Model<'_>, ledger: &Ledger) {
     let expected = all.iter().flat_map(|company| model.overdue(*company, i64::MAX));
     let mut expected: Vec<ObjectId> = expected.map(|license| id(license.id)).collect();
     let mut found = overdue;
-    (expected.sort_unstable(), found.sort_unstable());
+    expected.sort_unstable();
+    found.sort_unstable();
     assert_eq!(found, expected);
 }
 
