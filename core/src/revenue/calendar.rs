@@ -39,6 +39,11 @@ impl Day {
         zone.at(self.0.and_time(NaiveTime::MIN))
     }
 
+    /// Days since another fixed day.
+    pub(super) fn number(self) -> i64 {
+        self.0.num_days_from_ce().into()
+    }
+
     /// The day before.
     pub(super) fn before(self) -> Self {
         Self(self.0.pred_opt().unwrap_or(self.0))
@@ -197,6 +202,21 @@ impl Borders {
             last = interval.next(last).ok_or(ReportError::TooManyIntervals)?.min(to.0);
             days.push(Day(last));
         }
+        let times = times_of(&days, zone)?;
+        Ok(Self { days, times, interval })
+    }
+
+    /// The borders of a single interval.
+    pub(super) fn around(
+        from: Day,
+        to: Day,
+        interval: Interval,
+        zone: Zone,
+    ) -> Result<Self, ReportError> {
+        if to <= from {
+            return Err(ReportError::FromAfterTo);
+        }
+        let days = vec![from, to];
         let times = times_of(&days, zone)?;
         Ok(Self { days, times, interval })
     }

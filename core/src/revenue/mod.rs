@@ -8,9 +8,12 @@
 mod about;
 mod account;
 mod amount;
+mod at_stake;
 mod calendar;
 mod cohorts;
+mod customers;
 mod error;
+mod explain;
 mod facts;
 mod forecast;
 mod hex;
@@ -24,14 +27,21 @@ mod renewals;
 mod retention;
 mod scope;
 mod series;
+mod standing;
 mod table;
 mod tally;
 
 pub use self::{
     about::{About, OverdueLicense, Overlap},
+    at_stake::{AtStake, Usage, Weights},
     calendar::{Day, Interval, MAX_INTERVALS, Period, Unit},
     cohorts::{Cohort, CohortCell, Cohorts, Column, cohorts},
+    customers::{CurrencyAmount, Customer, Customers, UsageOf, customers},
     error::ReportError,
+    explain::{
+        Cell, CompanyMovements, CompanyShare, Explanation, LicenseShare, Line, explain,
+        mrr_by_company,
+    },
     facts::{LicenseFacts, RenewalStatus},
     forecast::{Forecast, ForecastRow, Later, Scenarios, forecast},
     ledger::{Ledger, Reason},
@@ -42,5 +52,6 @@ pub use self::{
     retention::{Formulas, Retention, RetentionRow, RetentionSeries, retention},
     scope::{Excluded, MissingRate},
     series::Series,
+    standing::CompanyStatus,
     table::Table,
 };

@@ -340,6 +340,22 @@ impl Movements {
 }
 
 impl MovementRow {
+    /// Whether there is any amount in it.
+    pub(super) fn is_something(&self) -> bool {
+        let amounts = [
+            self.start,
+            self.end,
+            self.new,
+            self.reactivation,
+            self.expansion,
+            self.contraction,
+            self.churn,
+            self.negative,
+            self.overdue,
+        ];
+        amounts.iter().any(|amount| !amount.as_decimal().is_zero())
+    }
+
     fn cells(&self, segment: &str, scope: &str, currency: &str) -> Row {
         let row = Row::default().text(segment).text(scope).text(currency).period(&self.period);
         row.money(&[self.start], currency)

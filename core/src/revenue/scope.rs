@@ -59,8 +59,22 @@ pub struct Excluded {
 
 impl<'r> Scope<'r> {
     pub(super) fn new(ledger: &'r Ledger, options: &'r Options) -> Result<Self, ReportError> {
-        options.check()?;
         let borders = Borders::between(options.from, options.to, options.interval, options.zone)?;
+        Self::with(ledger, options, borders)
+    }
+
+    /// With the whole report as its only interval.
+    pub(super) fn of_span(ledger: &'r Ledger, options: &'r Options) -> Result<Self, ReportError> {
+        let borders = Borders::around(options.from, options.to, options.interval, options.zone)?;
+        Self::with(ledger, options, borders)
+    }
+
+    fn with(
+        ledger: &'r Ledger,
+        options: &'r Options,
+        borders: Borders,
+    ) -> Result<Self, ReportError> {
+        options.check()?;
         let product = match &options.product {
             None => Product::Any,
             Some(name) => ledger.product_number(name).map_or(Product::Unknown, Product::Only),

@@ -69,7 +69,8 @@ impl Random {
     fn license(&mut self, id: u8, companies: u64, zone: Tz) -> License {
         let from = self.time(zone);
         let end = (!self.chance(5)).then(|| self.time(zone));
-        let end = end.map(|end| if end > from { end } else { from + 31 * DAY });
+        let short = self.chance(6).then(|| from + (1 + self.number(9)) * DAY);
+        let end = short.or(end.map(|end| if end > from { end } else { from + 31 * DAY }));
         License {
             id,
             company: u8::try_from(self.below(companies) + 1).unwrap(),

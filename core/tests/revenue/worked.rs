@@ -2,8 +2,9 @@
 
 use svctrack_core::{
     revenue::{
-        Interval, Later, Ledger, LicenseFacts, Options, RenewalRow, RenewalsBy, RetentionRow,
-        Valuation, View, cohorts, forecast, mrr, renewals, retention,
+        Cell, Customer, Day, Interval, Later, Ledger, LicenseFacts, Line, Options, RenewalRow,
+        RenewalsBy, RetentionRow, Usage, Valuation, View, Weights, cohorts, customers, explain,
+        forecast, mrr, mrr_by_company, renewals, retention,
     },
     value::Number,
 };
@@ -337,4 +338,142 @@ fn a_forecast_is_compared_with_what_came_true() {
     };
     let rows: Vec<_> = report.rows.iter().map(row).collect();
     assert_eq!(rows, ["2060 2060 0", "2060 2310 250", "2060 2310 250", "1560 null null"]);
+}
+
+#[test]
+fn a_figure_is_explained_by_companies_and_licenses() {
+    let explained = |asked: &Options, from: &str, to: &str, line| {
+        let cell = Cell {
+            from: super::support::day(from),
+            to: super::support::day(to),
+            line,
+            currency: None,
+            segment: None,
+        };
+        explain(&ledger(LICENSES), asked, None, &cell).unwrap()
+    };
+    let found = explained(&asked(), "2024-02-01", "2024-03-01", Line::Expansion);
+    assert_eq!(
+        (found.end_points.to_string(), found.activities.to_string()),
+        ("90".into(), "0".into())
+    );
+    assert_eq!(found.formula, "expansion = 90 = 90");
+    let oslo = &found.companies[0];
+    assert_eq!(
+        (name(oslo.company), &*oslo.formula),
+        ("Oslo".into(), "270 -> 0 -> 360: expansion 90")
+    );
+    let licenses: Vec<_> = oslo
+        .licenses
+        .iter()
+        .map(|license| {
+            (
+                name(license.license),
+                license.rate.unwrap().to_string(),
+                license.at_start,
+                license.at_end,
+            )
+        })
+        .collect();
+    assert_eq!(
+        licenses,
+        [("S3".into(), "0.9".into(), true, false), ("S4".into(), "0.9".into(), false, true)]
+    );
+    let found = explained(&asked(), "2023-12-01", "2024-08-01", Line::Kept);
+    assert_eq!(found.formula, "kept = 1000 + 250 = 1250");
+    let bridged =
+        explained(&Options { gap_days: 7, ..asked() }, "2024-03-01", "2024-04-01", Line::End);
+    assert_eq!(bridged.formula, "end = 1000 + 500 + 360 = 1860");
+    let bridged = &bridged.companies[0].licenses[0];
+    let ends = [bridged.end, bridged.bridged_end].map(|end| end.unwrap().to_string());
+    assert_eq!(ends, ["2024-03-29", "2024-04-03"]);
+    let dated = Options { valuation: Valuation::Dated, ..asked() };
+    let found = explained(&dated, "2024-06-01", "2024-07-01", Line::Fx);
+    assert_eq!(found.formula, "fx = -8 = -8");
+    let overdue = explained(&asked(), "2024-07-01", "2024-08-01", Line::Overdue);
+    assert_eq!(overdue.formula, "overdue = 500 = 500");
+    assert!(overdue.companies[0].licenses.iter().any(|license| name(license.license) == "S7"));
+}
+
+#[test]
+fn companies_add_up_to_the_report() {
+    let rows = mrr_by_company(
+        &ledger(LICENSES),
+        &Options {
+            from: super::support::day("2024-04-01"),
+            to: super::support::day("2024-05-01"),
+            ..asked()
+        },
+    );
+    let lines: Vec<String> = rows
+        .unwrap()
+        .iter()
+        .map(|row| {
+            format!(
+                "{} {}",
+                name(row.company),
+                super::support::line(&row.converted.as_ref().unwrap().rows[0])
+            )
+        })
+        .collect();
+    // April is valued at the rate of its last day: 0.92.
+    assert_eq!(
+        lines,
+        [
+            "Nord span 0 0 1200 0 0 0 1200 1 1200.00",
+            "Oslo span 368 0 0 0 0 0 368 1 368.00",
+            "Pico span 500 0 0 0 0 0 500 1 500.00",
+        ]
+    );
+}
+
+#[test]
+fn a_customer_says_when_it_renews() {
+    let usage = |company| match name(company).as_str() {
+        "Nord" => {
+            Usage { last_active: Some(at("2024-07-30")), users_active: [3, 4], ..Usage::default() }
+        }
+        _ => Usage::default(),
+    };
+    let report = customers(&ledger(LICENSES), &asked(), &usage, &Weights::default()).unwrap();
+    let row = |row: &Customer| {
+        let text = |day: Option<Day>| day.map_or("-".into(), |day| day.to_string());
+        let stake = row.at_stake.as_ref().unwrap();
+        format!(
+            "{} {} {} {} {} {}: {}",
+            name(row.company),
+            row.mrr.unwrap(),
+            row.arr.unwrap(),
+            row.overdue.unwrap(),
+            text(row.next_renewal),
+            row.days.unwrap(),
+            stake.text
+        )
+    };
+    let rows: Vec<_> = report.rows.iter().map(row).collect();
+    assert_eq!(
+        rows,
+        [
+            "Pico 250 3000 500 2024-07-01 -31: 300.00 of 750.00 EUR: never active (35 points), overdue by 31 days",
+            "Oslo 360 4320 0 2025-02-26 209: 82.45 of 360.00 EUR: never active (35 points), to be decided in 209 days",
+            "Nord 1200 14400 0 2025-04-03 245: 72.99 of 1200.00 EUR: users active fell from 4 to 3 (7.5 points), to be decided in 245 days",
+        ]
+    );
+}
+
+#[test]
+fn segments_beyond_the_largest_are_summed_up() {
+    let lines: Vec<String> = (10..70)
+        .map(|number| format!("L{number} C{number} EUR 2024-01-01 - {number} Suite ongoing"))
+        .collect();
+    let segment = |company| Some(name(company));
+    let report = mrr(&ledger(&lines.join("\n")), &asked(), Some(&segment)).unwrap();
+    let segments = report.segments.unwrap();
+    assert_eq!((segments.len(), segments[0].segment.as_deref()), (51, Some("C69")));
+    let rest = &segments[50];
+    assert!(rest.is_rest && rest.segment.is_none());
+    assert_eq!(
+        (rest.companies, rest.converted.as_ref().unwrap().rows[7].end.to_string()),
+        (10, "145".into())
+    );
 }

@@ -1,0 +1,276 @@
+//! What is at stake with a customer, in money a month: `MRR x nearness of the renewal x points / 100`.
+//!
+//! It orders a list of work, and says why: it is no probability, and predicts nothing.
+
+use rust_decimal::Decimal;
+
+use super::amount::{fixed, printed};
+use crate::value::{Number, Timestamp, Zone, number::MONEY_SCALE};
+
+/// What is known of how a company uses the product.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// Its latest activity that was not passive.
+    pub last_active: Option<Timestamp>,
+    /// What its activity is called (R52), as the record has it.
+    pub activity_state: Option<String>,
+    /// Users that were active in the last 14 days, and in the 14 before.
+    pub users_active: [u64; 2],
+    /// Beats of the last 14 days, and of the 14 before.
+    pub beats: [u64; 2],
+    /// Open tickets of the last 7 days, and older ones.
+    pub open_tickets: [u64; 2],
+}
+
+/// What counts how much. The points of a customer are at most [`Weights::most`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Weights {
+    /// Points of every customer.
+    pub base: Decimal,
+    /// Points of those without activity for so many days, from the fewest days on.
+    pub idle: Vec<(i64, Decimal)>,
+    /// Points where no user is active any more; a part of them where fewer are.
+    pub users: Decimal,
+    /// Points where there are no beats any more; a part of them where there are fewer.
+    pub beats: Decimal,
+    /// Points of an open ticket, of one that is older than 7 days, and of all at most.
+    pub tickets: [Decimal; 3],
+    /// Days to the renewal up to which nearness is 1, and from which on it is [`Weights::far`].
+    pub days: [i64; 2],
+    /// Nearness of a renewal that is far.
+    pub far: Decimal,
+    /// Nearness of a customer that has nothing to renew.
+    pub open_ended: Decimal,
+}
+
+impl Default for Weights {
+    fn default() -> Self {
+        let [idle, long, longest] = [15, 25, 35].map(Decimal::from);
+        Self {
+            base: Decimal::from(5),
+            idle: vec![(14, idle), (30, long), (60, longest)],
+            users: Decimal::from(30),
+            beats: Decimal::from(15),
+            tickets: [3, 5, 15].map(Decimal::from),
+            days: [30, 365],
+            far: Decimal::new(2, 1),
+            open_ended: Decimal::new(3, 1),
+        }
+    }
+}
+
+impl Weights {
+    /// The most points that a customer can have.
+    pub fn most(&self) -> Decimal {
+        let idle = self.idle.iter().map(|(_, points)| *points).max().unwrap_or_default();
+        self.base + idle + self.users + self.beats + self.tickets[2]
+    }
+
+    /// How near a renewal is that lies so many days ahead; past ones are as near as can be.
+    fn nearness(&self, days: Option<i64>) -> Decimal {
+        let Some(days) = days else { return self.open_ended };
+        let [near, far] = self.days;
+        if days <= near {
+            return Decimal::ONE;
+        }
+        let part = Decimal::from(days - near).checked_div(Decimal::from(far - near));
+        let part = part.filter(|_| days < far).unwrap_or(Decimal::ONE);
+        Decimal::ONE - (Decimal::ONE - self.far) * part
+    }
+
+    fn idle(&self, days: Option<i64>) -> Decimal {
+        let reached = self.idle.iter().filter(|(from, _)| days.is_none_or(|days| days >= *from));
+        reached.map(|(_, points)| *points).next_back().unwrap_or_default()
+    }
+
+    fn tickets(&self, [new, old]: [u64; 2]) -> Decimal {
+        let [of_new, of_old, most] = self.tickets;
+        (of_new * Decimal::from(new) + of_old * Decimal::from(old)).min(most)
+    }
+}
+
+/// How far a number fell, as a part of what it was.
+fn fall([now, before]: [u64; 2]) -> Decimal {
+    let kept = Decimal::from(now).checked_div(Decimal::from(before)).unwrap_or(Decimal::ONE);
+    (Decimal::ONE - kept).max(Decimal::ZERO)
+}
+
+/// What is at stake, and the numbers that it is made of.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AtStake {
+    /// MRR x nearness x points / 100.
+    pub amount: Number,
+    /// MRR in the base currency, with that of overdue licenses.
+    pub mrr: Number,
+    /// How near the renewal is.
+    pub nearness: Number,
+    /// The sum of the points.
+    pub points: Number,
+    /// The points of every customer.
+    pub base_points: Number,
+    /// The points of not being active; none where no usage is known.
+    pub idle_points: Number,
+    /// The points of fewer users.
+    pub users_points: Number,
+    /// The points of fewer beats.
+    pub beats_points: Number,
+    /// The points of open tickets.
+    pub ticket_points: Number,
+    /// The same as a sentence, with the two terms that weigh most.
+    pub text: String,
+}
+
+/// What is asked for one customer.
+#[derive(Debug)]
+pub(super) struct Case<'c> {
+    pub(super) mrr: Number,
+    pub(super) currency: &'c str,
+    /// Days to the renewal or its notice.
+    pub(super) days: Option<i64>,
+    /// None where no usage is known of any company.
+    pub(super) usage: Option<&'c Usage>,
+    pub(super) tickets: [u64; 2],
+    pub(super) now: Timestamp,
+    pub(super) zone: Zone,
+}
+
+impl Case<'_> {
+    pub(super) fn weigh(&self, weights: &Weights) -> AtStake {
+        let day = |time| self.zone.day(time);
+        let last_active = self.usage.and_then(|usage| usage.last_active);
+        let idle_days = last_active.map(|last| day(self.now) - day(last));
+        let of_usage =
+            |points: &dyn Fn(&Usage) -> Decimal| self.usage.map(points).unwrap_or_default();
+        let idle = of_usage(&|_| weights.idle(idle_days));
+        let users = of_usage(&|usage| weights.users * fall(usage.users_active));
+        let beats = of_usage(&|usage| weights.beats * fall(usage.beats));
+        let tickets = weights.tickets(self.tickets);
+        let points = weights.base + idle + users + beats + tickets;
+        let nearness = weights.nearness(self.days);
+        let product =
+            self.mrr.as_decimal().checked_mul(nearness).and_then(|part| part.checked_mul(points));
+        let amount = product.unwrap_or_default() / Decimal::ONE_HUNDRED;
+        let mut terms = [
+            (idle, idle_text(idle_days)),
+            (
+                users,
+                self.usage
+                    .map(|usage| fall_text("users active", usage.users_active))
+                    .unwrap_or_default(),
+            ),
+            (beats, self.usage.map(|usage| fall_text("beats", usage.beats)).unwrap_or_default()),
+            (tickets, format!("{} open tickets", self.tickets.iter().sum::<u64>())),
+        ];
+        terms.sort_by_key(|(points, _)| std::cmp::Reverse(*points));
+        let number = |decimal: Decimal| Number::from(decimal.round_dp(MONEY_SCALE).normalize());
+        let amount = number(amount);
+        AtStake {
+            amount,
+            mrr: self.mrr,
+            nearness: number(nearness),
+            points: number(points),
+            base_points: number(weights.base),
+            idle_points: number(idle),
+            users_points: number(users),
+            beats_points: number(beats),
+            ticket_points: number(tickets),
+            text: self.text(amount, &terms),
+        }
+    }
+
+    fn text(&self, amount: Number, terms: &[(Decimal, String)]) -> String {
+        let terms = terms.iter().filter(|(points, _)| *points > Decimal::ZERO).take(2);
+        let terms = terms.map(|(points, text)| {
+            format!(
+                "{text} ({} points)",
+                fixed(*points, 2).trim_end_matches('0').trim_end_matches('.')
+            )
+        });
+        let mut terms: Vec<String> = terms.collect();
+        terms.push(match self.days {
+            Some(days) if days < 0 => format!("overdue by {} days", -days),
+            Some(days) => format!("to be decided in {days} days"),
+            None => "no renewal ahead".to_owned(),
+        });
+        let [amount, mrr] = [amount, self.mrr].map(|amount| printed(amount, self.currency));
+        format!("{amount} of {mrr} {}: {}", self.currency, terms.join(", "))
+    }
+}
+
+fn idle_text(days: Option<i64>) -> String {
+    days.map_or("never active".to_owned(), |days| format!("not active for {days} days"))
+}
+
+fn fall_text(what: &str, [now, before]: [u64; 2]) -> String {
+    format!("{what} fell from {before} to {now}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// MRR, days to the renewal, days since the last activity, users, beats, tickets, and the expected nearness,
+    /// points and amount.
+    #[track_caller]
+    fn check(
+        (mrr, days, idle): (i64, Option<i64>, Option<i64>),
+        [users_active, beats, tickets]: [[u64; 2]; 3],
+        [nearness, points, amount]: [&str; 3],
+    ) -> String {
+        let now = Timestamp::parse("2024-08-01").unwrap();
+        let last_active =
+            idle.map(|days| Timestamp::from_ms_clamped(now.as_ms() - days * 86_400_000));
+        let usage = Usage { last_active, users_active, beats, ..Usage::default() };
+        let case = Case {
+            mrr: Decimal::from(mrr).into(),
+            currency: "EUR",
+            days,
+            usage: Some(&usage),
+            tickets,
+            now,
+            zone: Zone::UTC,
+        };
+        let found = case.weigh(&Weights::default());
+        let rounded = |number: Number, scale| fixed(number.as_decimal(), scale);
+        assert_eq!(
+            [rounded(found.nearness, 4), rounded(found.points, 2), rounded(found.amount, 2)],
+            [nearness, points, amount]
+        );
+        found.text
+    }
+
+    #[test]
+    fn what_is_at_stake_is_a_formula() {
+        // Cedar, Birch, Fir, Alder, Dogwood and Elm.
+        let text = check(
+            (2500, Some(120), Some(3)),
+            [[5, 12], [150, 400], [2, 2]],
+            ["0.7851", "46.88", "920.01"],
+        );
+        assert_eq!(
+            text,
+            "920.01 of 2500.00 EUR: users active fell from 12 to 5 (17.5 points), 4 open tickets (15 points), to be decided in 120 days"
+        );
+        let text = check(
+            (900, Some(-12), Some(45)),
+            [[0, 6], [0, 80], [0, 1]],
+            ["1.0000", "80.00", "720.00"],
+        );
+        assert!(text.ends_with("not active for 45 days (25 points), overdue by 12 days"), "{text}");
+        check((1500, Some(60), None), [[0, 0]; 3], ["0.9284", "40.00", "557.01"]);
+        check(
+            (4000, Some(20), Some(0)),
+            [[18, 20], [900, 950], [1, 0]],
+            ["1.0000", "11.79", "471.58"],
+        );
+        check(
+            (6000, Some(330), Some(1)),
+            [[40, 38], [2000, 1900], [4, 1]],
+            ["0.2836", "20.00", "340.30"],
+        );
+        check((700, None, Some(16)), [[0, 3], [0, 30], [0, 0]], ["0.3000", "65.00", "136.50"]);
+        check((100, Some(365), Some(0)), [[0, 0]; 3], ["0.2000", "5.00", "1.00"]);
+        assert_eq!(Weights::default().most(), Decimal::ONE_HUNDRED);
+    }
+}

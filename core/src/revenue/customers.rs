@@ -1,0 +1,281 @@
+//! One line a company: what it pays, when it renews, how it uses the product, and what is at stake.
+
+use std::cmp::Reverse;
+
+use rust_decimal::Decimal;
+
+use super::{
+    about::About,
+    account::overdue_of,
+    amount::{CONVERTED_SCALE, money, number_of},
+    at_stake::{AtStake, Case, Usage, Weights},
+    calendar::Day,
+    error::ReportError,
+    hex,
+    ledger::Ledger,
+    options::Options,
+    payer::{Payer, each_payer},
+    renewals::notice_of,
+    scope::Scope,
+    standing::{CompanyStatus, status_of},
+    table::{Row, Table},
+};
+use crate::value::{Number, ObjectId};
+
+/// What the caller knows of a company.
+pub type UsageOf<'u> = &'u dyn Fn(ObjectId) -> Usage;
+
+/// The customers, those with the most at stake first.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Customers {
+    /// What was asked.
+    #[serde(flatten)]
+    pub about: About,
+    /// Whether usage is known: `known`, or `unknown` where nobody was ever active.
+    pub usage: &'static str,
+    /// The most points that a customer can have.
+    pub most_points: Number,
+    /// The customers.
+    pub rows: Vec<Customer>,
+}
+
+/// A company with licenses.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Customer {
+    /// Its id.
+    #[serde(serialize_with = "hex::one")]
+    pub company: ObjectId,
+    /// Where it stands (R29).
+    pub status: CompanyStatus,
+    /// MRR now, by currency.
+    pub currencies: Vec<CurrencyAmount>,
+    /// MRR now, in the base currency; null where a rate is missing.
+    pub mrr: Option<Number>,
+    /// ARR now, in the base currency: the sum of what licenses cost a year.
+    pub arr: Option<Number>,
+    /// MRR of licenses that are past, and still ongoing, in the base currency.
+    pub overdue: Option<Number>,
+    /// How many these are.
+    pub overdue_licenses: i64,
+    /// The end of the ongoing fixed license that is decided next.
+    pub next_renewal: Option<Day>,
+    /// Its last day of notice, if it renews by itself and that day is ahead.
+    pub notice_deadline: Option<Day>,
+    /// Days to the nearer of both; negative where it is overdue.
+    pub days: Option<i64>,
+    /// When somebody was last active.
+    pub last_active: Option<Day>,
+    /// What its activity is called.
+    pub activity_state: Option<String>,
+    /// Users active in the last 14 days.
+    pub users_active: u64,
+    /// How that differs from the 14 days before, as a share of the larger of both (R52).
+    pub users_trend: Number,
+    /// Beats of the last 14 days.
+    pub beats: u64,
+    /// How these differ from the 14 days before.
+    pub beat_trend: Number,
+    /// Open tickets.
+    pub open_tickets: u64,
+    /// What is at stake; null for who pays nothing, or in a currency without a rate.
+    pub at_stake: Option<AtStake>,
+}
+
+/// An amount in a currency.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CurrencyAmount {
+    /// The currency.
+    pub currency: String,
+    /// What is paid a month.
+    pub mrr: Number,
+}
+
+/// The companies with licenses as they are at `now`: those with the most at stake first, those without a rate
+/// last, and of as much by their ids.
+///
+/// # Errors
+/// What is wrong with the options.
+pub fn customers(
+    ledger: &Ledger,
+    options: &Options,
+    usage_of: UsageOf<'_>,
+    weights: &Weights,
+) -> Result<Customers, ReportError> {
+    let scope = Scope::new(ledger, options)?;
+    let mut lines: Vec<(Customer, Usage)> = Vec::new();
+    each_payer(&scope, |payer| {
+        let usage = usage_of(payer.id);
+        lines.push((Customer::of(&scope, payer, &usage), usage));
+    });
+    let is_known = lines.iter().any(|(_, usage)| usage.last_active.is_some());
+    let mut rows: Vec<Customer> = lines
+        .into_iter()
+        .map(|(customer, usage)| customer.weighed(&scope, &usage, is_known, weights))
+        .collect();
+    rows.sort_by_key(|row| (Reverse(row.at_stake.as_ref().map(|stake| stake.amount)), row.company));
+    Ok(Customers {
+        about: About::of(&scope),
+        usage: if is_known { "known" } else { "unknown" },
+        most_points: weights.most().into(),
+        rows,
+    })
+}
+
+impl Customer {
+    fn of(scope: &Scope<'_>, payer: &Payer<'_>, usage: &Usage) -> Self {
+        let now = scope.options.now.as_ms();
+        let just_after = now.saturating_add(1);
+        let ledger = scope.ledger;
+        let paid: Vec<(u32, i128)> = payer
+            .parts
+            .iter()
+            .map(|(currency, stream)| (*currency, stream.paid_before(just_after).counted))
+            .collect();
+        let mut currencies: Vec<CurrencyAmount> = paid
+            .iter()
+            .filter(|(_, mrr)| *mrr != 0)
+            .map(|(currency, mrr)| CurrencyAmount {
+                currency: ledger.currency(*currency).to_owned(),
+                mrr: money(*mrr),
+            })
+            .collect();
+        currencies.sort_by(|a, b| a.currency.cmp(&b.currency));
+        let active = payer
+            .links
+            .with_ends(payer.licenses)
+            .filter(|(license, end)| license.from <= now && now < *end && scope.counts(license));
+        let arr =
+            active.map(|(license, _)| license.arr() * scope.last_rate(license.currency)).sum();
+        let mrr = paid.iter().map(|(currency, mrr)| mrr * scope.last_rate(*currency)).sum();
+        let overdue = overdue_of(scope, payer);
+        let overdue: Vec<i128> =
+            overdue.map(|license| license.mrr * scope.last_rate(license.currency)).collect();
+        let converted = |units: i128| scope.converts().then(|| number_of(units, CONVERTED_SCALE));
+        let (next_renewal, notice_deadline, days) = renewal_of(scope, payer);
+        Self {
+            company: payer.id,
+            status: status_of(scope, payer),
+            currencies,
+            mrr: converted(mrr),
+            arr: converted(arr),
+            overdue: converted(overdue.iter().sum()),
+            overdue_licenses: i64::try_from(overdue.len()).unwrap_or(i64::MAX),
+            next_renewal,
+            notice_deadline,
+            days,
+            last_active: usage.last_active.map(|last| Day::at(last, scope.options.zone)),
+            activity_state: usage.activity_state.clone(),
+            users_active: usage.users_active[0],
+            users_trend: trend(usage.users_active),
+            beats: usage.beats[0],
+            beat_trend: trend(usage.beats),
+            open_tickets: usage.open_tickets.iter().sum(),
+            at_stake: None,
+        }
+    }
+
+    /// The same with what is at stake.
+    fn weighed(
+        mut self,
+        scope: &Scope<'_>,
+        usage: &Usage,
+        is_known: bool,
+        weights: &Weights,
+    ) -> Self {
+        let (Some(mrr), Some(overdue), Some(currency)) = (self.mrr, self.overdue, &scope.base)
+        else {
+            return self;
+        };
+        let mrr = mrr.as_decimal().max(Decimal::ZERO) + overdue.as_decimal().max(Decimal::ZERO);
+        let case = Case {
+            mrr: mrr.into(),
+            currency,
+            days: self.days,
+            usage: is_known.then_some(usage),
+            tickets: usage.open_tickets,
+            now: scope.options.now,
+            zone: scope.options.zone,
+        };
+        self.at_stake = (mrr > Decimal::ZERO).then(|| case.weigh(weights));
+        self
+    }
+}
+
+/// Of the ongoing fixed licenses without successor the one that is decided next: its end, its last day of notice
+/// if that is ahead, and the days to the nearer of both.
+fn renewal_of(scope: &Scope<'_>, payer: &Payer<'_>) -> (Option<Day>, Option<Day>, Option<i64>) {
+    let zone = scope.options.zone;
+    let now = scope.options.now;
+    let today = Day::at(now, zone);
+    let days_to = |day: Day| day.number() - today.number();
+    let licenses = payer.licenses.iter().enumerate().filter(|(at, license)| {
+        let undecided = license.expires() && license.is_ongoing() && license.from <= now.as_ms();
+        undecided && scope.counts(license) && payer.links.successor(*at).is_none()
+    });
+    let renewals = licenses.filter_map(|(_, license)| {
+        let end = Day::at(license.end_time()?, zone);
+        let notice = notice_of(scope, license).filter(|notice| *notice >= today && *notice <= end);
+        Some((days_to(notice.unwrap_or(end)), end, notice))
+    });
+    match renewals.min() {
+        Some((days, end, notice)) => (Some(end), notice, Some(days)),
+        None => (None, None, None),
+    }
+}
+
+/// The change of a number as a share of the larger of both, 4 decimals (R52).
+fn trend([now, before]: [u64; 2]) -> Number {
+    let change = Decimal::from(now) - Decimal::from(before);
+    let share = change.checked_div(Decimal::from(now.max(before))).unwrap_or_default();
+    let away = rust_decimal::RoundingStrategy::MidpointAwayFromZero;
+    share.round_dp_with_strategy(4, away).normalize().into()
+}
+
+impl Customers {
+    /// The rows as text.
+    pub fn table(&self) -> Table {
+        let mut table = Table::new([
+            "company",
+            "status",
+            "currency",
+            "mrr",
+            "arr",
+            "overdue",
+            "overdueLicenses",
+            "nextRenewal",
+            "noticeDeadline",
+            "days",
+            "lastActive",
+            "activityState",
+            "usersActive",
+            "usersTrend",
+            "beats",
+            "beatTrend",
+            "openTickets",
+            "atStake",
+            "nearness",
+            "points",
+            "explanation",
+        ]);
+        let currency = self.about.base_currency.as_deref().unwrap_or_default();
+        for row in &self.rows {
+            let stake = row.at_stake.as_ref();
+            let cells = Row::default().text(row.company).text(row.status.name()).text(currency);
+            let cells = cells.money_option(row.mrr, currency).money_option(row.arr, currency);
+            let cells = cells.money_option(row.overdue, currency).text(row.overdue_licenses);
+            let cells = cells.option(row.next_renewal).option(row.notice_deadline).option(row.days);
+            let cells = cells.option(row.last_active).option(row.activity_state.as_ref());
+            let cells = cells.text(row.users_active).text(row.users_trend);
+            let cells = cells.text(row.beats).text(row.beat_trend).text(row.open_tickets);
+            let cells = cells.money_option(stake.map(|stake| stake.amount), currency);
+            let cells = cells
+                .option(stake.map(|stake| stake.nearness))
+                .option(stake.map(|stake| stake.points));
+            table.push(cells.option(stake.map(|stake| &stake.text)));
+        }
+        table
+    }
+}

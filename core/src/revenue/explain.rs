@@ -1,0 +1,434 @@
+//! What is behind a figure: the companies, their licenses, and the formula in numbers.
+
+use super::{
+    account::{Account, Sums, overdue_of},
+    amount::{CONVERTED_SCALE, RATE_SCALE, money, number_of},
+    calendar::{Day, Period},
+    error::ReportError,
+    hex,
+    ledger::{Ledger, NEVER},
+    movements::{MovementRow, Printer, SegmentOf},
+    options::{Options, View},
+    payer::{Payer, Windows, each_payer},
+    scope::Scope,
+    series::Series,
+};
+use crate::value::{Number, ObjectId, Timestamp, number::MONEY_SCALE};
+
+/// A line of a report, of MRR or of retention.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Line {
+    /// What is paid just before the period.
+    Start,
+    /// What is paid just before it ends.
+    End,
+    /// See [`MovementRow::new`].
+    New,
+    /// See [`MovementRow::reactivation`].
+    Reactivation,
+    /// See [`MovementRow::expansion`].
+    Expansion,
+    /// See [`MovementRow::contraction`].
+    Contraction,
+    /// See [`MovementRow::churn`].
+    Churn,
+    /// See [`MovementRow::negative`].
+    Negative,
+    /// See [`MovementRow::entering`].
+    Entering,
+    /// See [`MovementRow::leaving`].
+    Leaving,
+    /// See [`MovementRow::fx`].
+    Fx,
+    /// See [`MovementRow::overdue`].
+    Overdue,
+    /// What is paid at the start by who pays more than 0: the base of ratios.
+    Base,
+    /// What is kept of it: the numerator of GRR.
+    Kept,
+    /// What the same companies pay at the end: the numerator of NRR.
+    Retained,
+}
+
+impl Line {
+    /// The names of all.
+    pub const NAMES: &'static [&'static str] = &[
+        "start",
+        "end",
+        "new",
+        "reactivation",
+        "expansion",
+        "contraction",
+        "churn",
+        "negative",
+        "entering",
+        "leaving",
+        "fx",
+        "overdue",
+        "base",
+        "kept",
+        "retained",
+    ];
+    const ALL: [Self; 15] = [
+        Self::Start,
+        Self::End,
+        Self::New,
+        Self::Reactivation,
+        Self::Expansion,
+        Self::Contraction,
+        Self::Churn,
+        Self::Negative,
+        Self::Entering,
+        Self::Leaving,
+        Self::Fx,
+        Self::Overdue,
+        Self::Base,
+        Self::Kept,
+        Self::Retained,
+    ];
+
+    /// The line of this name.
+    ///
+    /// # Errors
+    /// [`ReportError::UnknownChoice`] where there is none.
+    pub fn parse(name: &str) -> Result<Self, ReportError> {
+        let known = Self::NAMES.iter().zip(Self::ALL).find(|(known, _)| **known == name);
+        let line = known.map(|(_, line)| line);
+        line.ok_or_else(|| ReportError::UnknownChoice("line", Self::NAMES, name.to_owned()))
+    }
+
+    fn name(self) -> &'static str {
+        let known = Self::NAMES.iter().zip(Self::ALL).find(|(_, line)| *line == self);
+        known.map_or("", |(name, _)| name)
+    }
+
+    fn of(self, sums: &Sums) -> i128 {
+        let (paid, moves) = (&sums.paid, &sums.moves);
+        match self {
+            Self::Start => paid.start - sums.fx,
+            Self::End => paid.end,
+            Self::New => moves.new,
+            Self::Reactivation => moves.reactivation,
+            Self::Expansion => moves.expansion,
+            Self::Contraction => moves.contraction,
+            Self::Churn => moves.churn,
+            Self::Negative => moves.negative,
+            Self::Entering => moves.entering,
+            Self::Leaving => moves.leaving,
+            Self::Fx => sums.fx,
+            Self::Overdue => sums.overdue.amount,
+            Self::Base => paid.base,
+            Self::Kept => paid.kept(),
+            Self::Retained => paid.retained(),
+        }
+    }
+}
+
+/// A figure: a line of a period, in a currency or converted.
+#[derive(Clone, Debug)]
+pub struct Cell {
+    /// The first day of the period: of an interval, of a trailing year, or of a whole report.
+    pub from: Day,
+    /// The day after its last one.
+    pub to: Day,
+    /// The line.
+    pub line: Line,
+    /// The currency; none for all in the base currency.
+    pub currency: Option<String>,
+    /// The segment, where one is asked for: its name, or none for companies without one.
+    pub segment: Option<Option<String>>,
+}
+
+/// What is behind a figure.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Explanation {
+    /// The line.
+    pub line: Line,
+    /// The first day of the period.
+    pub from: Day,
+    /// The day after its last one.
+    pub to: Day,
+    /// The currency of the amounts.
+    pub currency: String,
+    /// The figure, in the view of the report.
+    pub amount: Number,
+    /// The figure by what is paid at both ends of the period.
+    pub end_points: Number,
+    /// The figure by each change.
+    pub activities: Number,
+    /// How the amounts of the companies add up.
+    pub formula: String,
+    /// The companies, those with the largest amounts first.
+    pub companies: Vec<CompanyShare>,
+}
+
+/// The part of a company.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CompanyShare {
+    /// Its id.
+    #[serde(serialize_with = "hex::one")]
+    pub company: ObjectId,
+    /// Its amount under the line.
+    pub amount: Number,
+    /// What it pays just before the period, after each change in it, and just before its end.
+    pub pays: Vec<Number>,
+    /// Its amount in numbers: `1000 -> 1200: expansion 200`.
+    pub formula: String,
+    /// Its licenses that last in the period, or are overdue.
+    pub licenses: Vec<LicenseShare>,
+}
+
+/// A license of a company.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct LicenseShare {
+    /// Its id.
+    #[serde(serialize_with = "hex::one")]
+    pub license: ObjectId,
+    /// Its product.
+    pub product: String,
+    /// Its currency.
+    pub currency: String,
+    /// Its first day.
+    pub from: Day,
+    /// The first day on which it is over.
+    pub end: Option<Day>,
+    /// The day up to which it counts, where a gap or an overlap is bridged.
+    pub bridged_end: Option<Day>,
+    /// Its monthly value.
+    pub mrr: Number,
+    /// The rate at which it is converted; null where it is not.
+    pub rate: Option<Number>,
+    /// Whether it counts just before the period, and just before its end.
+    pub at_start: bool,
+    /// See [`LicenseShare::at_start`].
+    pub at_end: bool,
+}
+
+/// What is behind a figure of [`mrr`](super::mrr) or [`retention`](super::retention).
+///
+/// # Errors
+/// What is wrong with the options, or [`ReportError::UnknownCell`] for a currency that does not occur or cannot be
+/// converted.
+pub fn explain(
+    ledger: &Ledger,
+    options: &Options,
+    segment_of: Option<SegmentOf<'_>>,
+    cell: &Cell,
+) -> Result<Explanation, ReportError> {
+    let options = narrowed(options, cell);
+    let scope = Scope::of_span(ledger, &options)?;
+    let number = match &cell.currency {
+        Some(currency) => {
+            let mut numbers = scope.currencies.iter().copied();
+            let number = numbers.find(|number| ledger.currency(*number) == currency);
+            Some(number.ok_or(ReportError::UnknownCell("currency"))?)
+        }
+        None if scope.converts() => None,
+        None => return Err(ReportError::UnknownCell("currency")),
+    };
+    let base = scope.base.clone().unwrap_or_default();
+    let looker = Looker {
+        scope: &scope,
+        number,
+        line: cell.line,
+        scale: if number.is_some() { MONEY_SCALE } else { CONVERTED_SCALE },
+    };
+    let mut totals = [0; 2];
+    let mut companies: Vec<(i128, CompanyShare)> = Vec::new();
+    each_payer(&scope, |payer| {
+        let asked = cell.segment.as_ref().zip(segment_of);
+        if asked.is_some_and(|(asked, segment_of)| segment_of(payer.id) != *asked) {
+            return;
+        }
+        let amounts = [View::EndPoints, View::Activities].map(|view| looker.amount(payer, view));
+        totals.iter_mut().zip(amounts).for_each(|(total, amount)| *total += amount);
+        let [end_points, activities] = amounts;
+        let own = if options.view == View::Activities { activities } else { end_points };
+        if own != 0 {
+            companies.push((own, looker.share(payer, own)));
+        }
+    });
+    companies.sort_by_key(|(amount, share)| (std::cmp::Reverse(amount.abs()), share.company));
+    let [end_points, activities] = totals.map(|total| looker.number(total));
+    let amount = if options.view == View::Activities { activities } else { end_points };
+    Ok(Explanation {
+        line: cell.line,
+        from: cell.from,
+        to: cell.to,
+        currency: cell.currency.clone().unwrap_or(base),
+        amount,
+        end_points,
+        activities,
+        formula: sum_of(cell.line, amount, &companies),
+        companies: companies.into_iter().map(|(_, share)| share).collect(),
+    })
+}
+
+/// Companies that a formula names one by one.
+const MAX_TERMS: usize = 5;
+
+fn sum_of(line: Line, amount: Number, companies: &[(i128, CompanyShare)]) -> String {
+    let terms = companies.iter().take(MAX_TERMS).map(|(_, share)| share.amount.to_string());
+    let mut terms: Vec<String> = terms.collect();
+    if let Some(more) = companies.len().checked_sub(MAX_TERMS).filter(|more| *more > 0) {
+        terms.push(format!("{more} more"));
+    }
+    match terms.as_slice() {
+        [] => format!("{} = 0", line.name()),
+        terms => format!("{} = {} = {amount}", line.name(), terms.join(" + ")),
+    }
+}
+
+/// The options for the one period of a cell, at the rates of the report.
+fn narrowed(options: &Options, cell: &Cell) -> Options {
+    let rate_date = Some(options.rate_date.unwrap_or(options.to.before()));
+    Options { from: cell.from, to: cell.to, rate_date, ..options.clone() }
+}
+
+struct Looker<'l> {
+    scope: &'l Scope<'l>,
+    number: Option<u32>,
+    line: Line,
+    scale: u32,
+}
+
+impl Looker<'_> {
+    fn number(&self, units: i128) -> Number {
+        number_of(units, self.scale)
+    }
+
+    /// The period as a single window.
+    fn window(&self) -> (i64, i64) {
+        let borders = &self.scope.borders;
+        let start = borders.starts().first().copied().unwrap_or_default();
+        (start, borders.ends().last().copied().unwrap_or_default())
+    }
+
+    fn amount(&self, payer: &Payer<'_>, view: View) -> i128 {
+        let (start, end) = self.window();
+        let windows = Windows { starts: &[start], ends: &[end] };
+        let mut account = Account::new(self.scope, windows.len(), view);
+        account.add(self.scope, payer, windows);
+        let sums = match self.number {
+            Some(number) => account.in_currency(number),
+            None => account.converted(self.scope),
+        };
+        sums.first().map_or(0, |sums| self.line.of(sums))
+    }
+
+    fn rate(&self, currency: u32) -> i128 {
+        match self.number {
+            Some(number) => i128::from(number == currency),
+            None => self.scope.last_rate(currency),
+        }
+    }
+
+    fn share(&self, payer: &Payer<'_>, amount: i128) -> CompanyShare {
+        let (start, end) = self.window();
+        let amount = self.number(amount);
+        let steps = payer.parts.iter().flat_map(|(_, stream)| stream.steps());
+        let mut times: Vec<i64> =
+            steps.map(|step| step.at).filter(|at| start <= *at && *at < end).collect();
+        times.sort_unstable();
+        times.dedup();
+        let pays = |before: i64| {
+            let parts = payer.parts.iter();
+            self.number(
+                parts
+                    .map(|(currency, stream)| {
+                        stream.paid_before(before).counted * self.rate(*currency)
+                    })
+                    .sum(),
+            )
+        };
+        let mut amounts = vec![pays(start)];
+        amounts.extend(times.iter().map(|time| pays(time.saturating_add(1))));
+        amounts.dedup();
+        let texts: Vec<String> = amounts.iter().map(ToString::to_string).collect();
+        CompanyShare {
+            company: payer.id,
+            amount,
+            formula: format!("{}: {} {amount}", texts.join(" -> "), self.line.name()),
+            pays: amounts,
+            licenses: self.licenses(payer),
+        }
+    }
+
+    fn licenses(&self, payer: &Payer<'_>) -> Vec<LicenseShare> {
+        let (start, last) = self.window();
+        let day = |time| Day::at(Timestamp::from_ms_clamped(time), self.scope.options.zone);
+        let overdue: Vec<ObjectId> =
+            overdue_of(self.scope, payer).map(|license| license.id).collect();
+        let licenses = payer.links.with_ends(payer.licenses).filter(|(license, end)| {
+            let lasts = license.from < last && start <= *end;
+            let is_overdue = self.line == Line::Overdue && overdue.contains(&license.id);
+            (lasts || is_overdue) && self.scope.counts(license) && self.rate(license.currency) != 0
+        });
+        let ledger = self.scope.ledger;
+        let share = |(license, end): (&super::ledger::License, i64)| LicenseShare {
+            license: license.id,
+            product: ledger.product(license.product).to_owned(),
+            currency: ledger.currency(license.currency).to_owned(),
+            from: day(license.from),
+            end: license.end_time().map(|end| Day::at(end, self.scope.options.zone)),
+            bridged_end: (end != license.end && end != NEVER).then(|| day(end)),
+            mrr: money(license.mrr),
+            rate: self
+                .number
+                .is_none()
+                .then(|| number_of(self.scope.last_rate(license.currency), RATE_SCALE)),
+            at_start: license.from < start && start <= end,
+            at_end: license.from < last && last <= end,
+        };
+        licenses.map(share).collect()
+    }
+}
+
+/// The movements of one company.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CompanyMovements {
+    /// Its id.
+    #[serde(serialize_with = "hex::one")]
+    pub company: ObjectId,
+    /// Each currency by itself.
+    pub currencies: Vec<Series<MovementRow>>,
+    /// All in the base currency; null where a rate is missing.
+    pub converted: Option<Series<MovementRow>>,
+}
+
+/// The movements of each company that pays at an end of the report or moves in it, as the rows of one period: what
+/// a closing keeps, and what two of them are compared by.
+///
+/// # Errors
+/// What is wrong with the options.
+pub fn mrr_by_company(
+    ledger: &Ledger,
+    options: &Options,
+) -> Result<Vec<CompanyMovements>, ReportError> {
+    let scope = Scope::of_span(ledger, options)?;
+    let (Some(start), Some(end)) = (scope.borders.starts().first(), scope.borders.ends().last())
+    else {
+        return Ok(Vec::new());
+    };
+    let windows = Windows { starts: &[*start], ends: &[*end] };
+    let period = Period { period: "span".to_owned(), from: options.from, to: options.to };
+    let printer = Printer { scope: &scope, periods: vec![period] };
+    let mut rows = Vec::new();
+    each_payer(&scope, |payer| {
+        let mut account = Account::new(&scope, windows.len(), options.view);
+        account.add(&scope, payer, windows);
+        let currencies = printer.currencies(&account);
+        let moves =
+            |series: &Series<MovementRow>| series.rows.iter().any(MovementRow::is_something);
+        if currencies.iter().any(moves) {
+            let converted = printer.converted(&account);
+            rows.push(CompanyMovements { company: payer.id, currencies, converted });
+        }
+    });
+    Ok(rows)
+}
