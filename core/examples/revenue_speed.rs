@@ -45,8 +45,7 @@ fn measure(count: u32) -> Result<(), Box<dyn Error>> {
     let dated = Options { valuation: Valuation::Dated, ..options.clone() };
     let quarters = Options { interval: Interval::Quarter, ..options.clone() };
     let tokyo = Options { zone: Options::zone_of("Asia/Tokyo")?, ..activities.clone() };
-    let phase =
-        |company: ObjectId| Some(format!("phase {}", company.as_bytes().iter().sum::<u8>() % 70));
+    let phase = |company: ObjectId| Some(format!("phase {}", company.as_bytes()[11] % 70));
     timed("mrr", || mrr(&ledger, &options, None));
     timed("mrr, activities, 7 days of gap", || mrr(&ledger, &activities, None));
     timed("mrr, the same in Tokyo", || mrr(&ledger, &tokyo, None));

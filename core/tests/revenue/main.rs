@@ -14,7 +14,12 @@ mod calendar;
 mod compared;
 #[path = "../license_model/fraction.rs"]
 mod fraction;
+mod input;
 mod model;
+#[path = "../../examples/mrr_of_csv.rs"]
+mod mrr_of_csv;
 mod random;
+mod sheet;
 mod support;
+mod twelve;
 mod worked;

@@ -60,10 +60,25 @@ impl Random {
         }
     }
 
+    /// Licenses of some companies; now and then of one alone, so near that many can follow many.
     pub fn licenses(&mut self, zone: Tz) -> Vec<License> {
-        let companies = 1 + self.below(4);
+        let is_dense = self.chance(3);
+        let companies = if is_dense { 1 } else { 1 + self.below(4) };
         let count = 1 + self.below(14);
-        (0..count).map(|id| self.license(u8::try_from(id + 1).unwrap(), companies, zone)).collect()
+        let ids = (0..count).map(|id| u8::try_from(id + 1).unwrap());
+        let licenses = ids.map(|id| {
+            let license = self.license(id, companies, zone);
+            if is_dense { self.crowded(license) } else { license }
+        });
+        licenses.collect()
+    }
+
+    fn crowded(&mut self, license: License) -> License {
+        let time = |random: &mut Self| random.number(60) * 8 * 3_600_000;
+        let from = FIRST * DAY + time(self);
+        let lasts = 8 * 3_600_000 + time(self);
+        let end = license.end.map(|_| from + lasts);
+        License { currency: "EUR", product: "Suite", from, end, ..license }
     }
 
     fn license(&mut self, id: u8, companies: u64, zone: Tz) -> License {

@@ -1,0 +1,106 @@
+//! The MRR of licenses in a CSV file, month by month, as CSV again. It needs no server and no store:
+//!
+//! ```text
+//! cargo run -p svctrack-core --example mrr_of_csv -- licenses.csv 2024-01-01 2025-01-01 EUR USD=0.9
+//! ```
+//!
+//! The file has a header; columns are `company`, `product`, `currency`, `from`, `to`, `mrr`, in any order. `to` is the
+//! last day of the license, or empty. The last arguments are the base currency and rates.
+#![expect(clippy::print_stdout, reason = "a program of its own, unlike the rules")]
+
+use std::{collections::HashMap, env, error::Error, process::ExitCode};
+
+use svctrack_core::{
+    revenue::{Day, Ledger, LicenseFacts, Options, Rates, mrr},
+    value::{ObjectId, Timestamp, Zone, period::Period},
+};
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = env::args().skip(1).collect();
+    match report(&arguments) {
+        Ok(csv) => {
+            print!("{csv}");
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+pub(crate) fn report(arguments: &[String]) -> Result<String, Box<dyn Error>> {
+    let [path, from, to, rates @ ..] = arguments else {
+        return Err(
+            "expected a CSV file, two days, a base currency, and rates such as USD=0.9".into()
+        );
+    };
+    let licenses = read(path)?;
+    let end = Timestamp::parse(to).ok_or("the second day is none")?;
+    let options = Options { rates: read_rates(rates)?, ..Options::between(from, to, end)? };
+    let report = mrr(&Ledger::new(licenses)?, &options, None)?;
+    for excluded in &report.about.excluded {
+        eprintln!("{:?}: {} licenses do not count", excluded.reason, excluded.licenses.len());
+    }
+    for missing in &report.about.missing_rates {
+        eprintln!("{} has no rate", missing.currency);
+    }
+    let table = report.table();
+    let mut csv = csv::Writer::from_writer(Vec::new());
+    csv.write_record(&table.header)?;
+    table.rows.iter().try_for_each(|row| csv.write_record(row))?;
+    Ok(String::from_utf8(csv.into_inner()?)?)
+}
+
+fn read(path: &str) -> Result<Vec<LicenseFacts<'static>>, Box<dyn Error>> {
+    let mut reader = csv::Reader::from_path(path)?;
+    let mut licenses: Vec<LicenseFacts<'static>> = Vec::new();
+    let mut companies: HashMap<String, ObjectId> = HashMap::new();
+    for row in reader.deserialize() {
+        let row: HashMap<String, String> = row?;
+        if !row.contains_key("mrr") {
+            return Err("there is no column `mrr`".into());
+        }
+        let cell = |name: &str| row.get(name).map(String::as_str).unwrap_or_default();
+        let next = id(companies.len());
+        let company = *companies.entry(cell("company").to_owned()).or_insert(next);
+        let (from, to) = (date(cell("from"))?, date(cell("to"))?);
+        let period = from.zip(to).and_then(|(from, to)| Period::between(from, to, Zone::UTC));
+        let mrr = Some(cell("mrr")).filter(|mrr| !mrr.is_empty());
+        licenses.push(LicenseFacts {
+            product: cell("product").to_owned().into(),
+            currency: cell("currency").to_owned().into(),
+            from,
+            end: period.map(|period| period.end).or(to),
+            mrr: mrr.map(str::parse).transpose()?,
+            ..LicenseFacts::new(id(licenses.len()), company)
+        });
+    }
+    Ok(licenses)
+}
+
+/// A date; none where the cell is empty.
+fn date(cell: &str) -> Result<Option<Timestamp>, String> {
+    let text = Some(cell).filter(|text| !text.is_empty());
+    text.map(|text| Timestamp::parse(text).ok_or(format!("no date: {text}"))).transpose()
+}
+
+fn read_rates(arguments: &[String]) -> Result<Option<Rates>, Box<dyn Error>> {
+    let [base, rates @ ..] = arguments else { return Ok(None) };
+    let mut read = Rates::new(base);
+    for rate in rates {
+        let (currency, rate) = rate.split_once('=').ok_or("expected a rate such as USD=0.9")?;
+        let always = Day::parse("1970-01-01").ok_or("no such day")?;
+        read.set(currency, always, rate.parse()?)?;
+    }
+    Ok(Some(read))
+}
+
+/// The id of a row.
+fn id(row: usize) -> ObjectId {
+    let mut bytes = [0; 12];
+    if let Some(last) = bytes.last_chunk_mut() {
+        *last = row.to_be_bytes();
+    }
+    ObjectId::from_bytes(bytes)
+}

@@ -1,0 +1,168 @@
+//! What reports reject, and what they do not count.
+
+use svctrack_core::{
+    revenue::{
+        Interval, Ledger, LicenseFacts, Line, Options, Rates, Reason, RenewalsBy, ReportError,
+        Valuation, View, cohorts, explain, mrr,
+    },
+    value::ObjectId,
+};
+
+use super::support::{at, day, id, ledger, license, name, options};
+
+const LICENSE: &str = "L1 Acme EUR 2024-01-01 - 100 Suite ongoing";
+
+#[track_caller]
+fn check<T>(found: Result<T, ReportError>, code: &str, option: &str, message: &str) {
+    let error = found.err().unwrap();
+    assert_eq!((error.code(), error.option()), (code, option));
+    assert!(error.to_string().contains(message), "{error}");
+}
+
+#[test]
+fn bad_options_are_rejected_with_a_code() {
+    let between = |from, to| Options::between(from, to, at("2024-01-01"));
+    check(between("2024-02-01", "2024-01-01"), "from_after_to", "from", "before `to`");
+    check(between("2024-02-01", "2024-02-01"), "from_after_to", "from", "before `to`");
+    check(between("2023-02-29", "2024-01-01"), "invalid_day", "from", "found `2023-02-29`");
+    check(between("2024-01-01", "soon"), "invalid_day", "to", "found `soon`");
+    check(Interval::parse("hour"), "unknown_interval", "interval", "`day`, `week`");
+    check(Options::zone_of("Mars/Olympus"), "unknown_time_zone", "timeZone", "`Mars/Olympus`");
+    check(View::parse("both"), "unknown_choice", "view", "`endPoints`, `activities`");
+    check(Valuation::parse("spot"), "unknown_choice", "rates", "`constant`, `dated`");
+    check(RenewalsBy::parse("start"), "unknown_choice", "by", "`end`, `notice`");
+    check(Line::parse("profit"), "unknown_choice", "line", "`churn`");
+    let mut rates = Rates::new("EUR");
+    for rate in [0, -1, 1_000_000_001_i64] {
+        check(
+            rates.set("USD", day("2024-01-01"), rate.into()),
+            "invalid_rate",
+            "currencies",
+            "`USD`",
+        );
+    }
+}
+
+#[test]
+fn bad_reports_are_rejected_with_a_code() {
+    let asked = options("2020-01-01", "2024-01-01", "2024-01-01");
+    let ledger = ledger(LICENSE);
+    let report = |asked: &Options| mrr(&ledger, asked, None);
+    let by_day = Options { interval: Interval::Day, ..asked.clone() };
+    check(report(&by_day), "too_many_intervals", "interval", "at most 1000");
+    check(report(&Options { to: day("2019-01-01"), ..asked.clone() }), "from_after_to", "from", "");
+    check(report(&Options { gap_days: 367, ..asked.clone() }), "too_many_days", "gapDays", "366");
+    let within = Options { reactivation_within: Some(40_000), ..asked.clone() };
+    check(report(&within), "too_many_days", "reactivationWithin", "36500");
+    check(cohorts(&ledger, &by_day), "unknown_choice", "interval", "`month`");
+    let cell = svctrack_core::revenue::Cell {
+        from: asked.from,
+        to: asked.to,
+        line: Line::End,
+        currency: Some("SEK".into()),
+        segment: None,
+    };
+    check(explain(&ledger, &asked, None, &cell), "unknown_cell", "currency", "`currency`");
+    let many = (0..201_u32)
+        .map(|number| LicenseFacts { currency: format!("X{number}").into(), ..license(LICENSE) });
+    check(Ledger::new(many), "too_many_currencies", "currencies", "200");
+    let large =
+        (0..40).map(|_| LicenseFacts { mrr: Some(10_i64.pow(15).into()), ..license(LICENSE) });
+    let mut rates = Rates::new("USD");
+    rates.set("EUR", day("2000-01-01"), 1_000_000_000.into()).unwrap();
+    let asked = Options { rates: Some(rates), ..asked };
+    let ledger = Ledger::new(large).unwrap();
+    check(mrr(&ledger, &asked, None), "amount_too_large", "currencies", "too large");
+}
+
+#[test]
+fn what_does_not_count_is_listed_with_its_reason() {
+    let sound = license(LICENSE);
+    let other = |name: &str| LicenseFacts { id: id(name), ..sound.clone() };
+    let ledger = Ledger::new([
+        sound.clone(),
+        LicenseFacts { from: None, ..other("L2") },
+        LicenseFacts { mrr: None, ..other("L3") },
+        LicenseFacts { currency: "".into(), ..other("L4") },
+        LicenseFacts { end: sound.from, ..other("L5") },
+        LicenseFacts { mrr: Some(2_000_000_000_000_000_i64.into()), ..other("L6") },
+        LicenseFacts { mrr: None, ..other("L7") },
+    ])
+    .unwrap();
+    let asked = options("2024-01-01", "2024-03-01", "2024-03-01");
+    let report = mrr(&ledger, &asked, None).unwrap();
+    let excluded = report.about.excluded.iter();
+    let excluded = excluded.map(|excluded| {
+        (
+            excluded.reason,
+            excluded.licenses.iter().map(|id| name(*id)).collect::<Vec<_>>().join(" "),
+        )
+    });
+    assert_eq!(
+        excluded.collect::<Vec<_>>(),
+        [
+            (Reason::NoDates, "L2".into()),
+            (Reason::NoMoney, "L3 L7".into()),
+            (Reason::NoCurrency, "L4".into()),
+            (Reason::ZeroLength, "L5".into()),
+            (Reason::AmountTooLarge, "L6".into()),
+        ]
+    );
+    let json = serde_json::to_value(&report).unwrap();
+    assert_eq!(json["excluded"][0]["reason"], "no_dates");
+    assert_eq!(json["excluded"][0]["licenses"][0], id("L2").to_string());
+    let elsewhere = Options { company: Some(ObjectId::MAX), ..asked };
+    assert!(mrr(&ledger, &elsewhere, None).unwrap().about.excluded.is_empty());
+}
+
+#[test]
+fn without_a_rate_there_is_no_total_and_no_currency_is_left_out() {
+    let lines = format!(
+        "{LICENSE}\nL2 Acme USD 2024-01-01 - 50 Suite ongoing\nL3 Bear SEK 2024-01-01 - 9 Suite ongoing"
+    );
+    let ledger = ledger(&lines);
+    let asked = options("2024-01-01", "2024-03-01", "2024-03-01");
+    let missing = |asked: &Options| {
+        let report = mrr(&ledger, asked, None).unwrap();
+        assert_eq!((report.currencies.len(), report.converted), (3, None));
+        let missing = report.about.missing_rates.iter();
+        missing.map(|rate| format!("{} {}", rate.currency, rate.day)).collect::<Vec<_>>()
+    };
+    assert_eq!(missing(&asked), ["EUR 2024-02-29", "SEK 2024-02-29", "USD 2024-02-29"]);
+    let mut rates = Rates::new("EUR");
+    rates.set("USD", day("2024-02-10"), "0.9".parse().unwrap()).unwrap();
+    let asked = Options { rates: Some(rates), ..asked };
+    assert_eq!(missing(&asked), ["SEK 2024-02-29"]);
+    // The first rate is no rate of the days before it.
+    let dated = Options { valuation: Valuation::Dated, ..asked };
+    assert_eq!(missing(&dated), ["SEK 2023-12-31", "USD 2023-12-31"]);
+}
+
+#[test]
+fn a_single_currency_needs_no_rates() {
+    let asked = options("2024-01-01", "2024-03-01", "2024-03-01");
+    let report = mrr(&ledger(LICENSE), &asked, None).unwrap();
+    assert_eq!(report.about.base_currency.as_deref(), Some("EUR"));
+    assert_eq!(report.converted.unwrap().rows, report.currencies[0].rows);
+    let nothing = mrr(&Ledger::default(), &asked, None).unwrap();
+    assert_eq!((nothing.currencies.len(), nothing.converted), (0, None));
+}
+
+#[test]
+fn licenses_that_overlap_for_longer_are_listed() {
+    let lines = "L1 Acme EUR 2024-01-01 2024-03-01 100 Suite renewed
+        L2 Acme EUR 2024-02-20 - 120 Suite ongoing
+        L3 Acme EUR 2024-02-20 - 10 Addon ongoing";
+    let overlaps = |gap_days| {
+        let asked = Options { gap_days, ..options("2024-01-01", "2024-03-01", "2024-03-01") };
+        mrr(&ledger(lines), &asked, None).unwrap().overlaps
+    };
+    let found = serde_json::to_value(overlaps(5)).unwrap();
+    assert_eq!(
+        found[0]["licenses"],
+        serde_json::json!([id("L1").to_string(), id("L2").to_string()])
+    );
+    assert_eq!((&found[0]["from"], &found[0]["to"]), (&"2024-02-20".into(), &"2024-03-01".into()));
+    assert_eq!(found.as_array().unwrap().len(), 1);
+    assert!(overlaps(10).is_empty());
+}

@@ -1,0 +1,140 @@
+//! Twelve licenses of seven companies in `twelve.csv`: every movement, a leap year, two currencies, a renewal in a
+//! gap, a start at midnight of another zone. Every figure can be checked by hand, or in a spreadsheet that opens
+//! `twelve.sheet.csv`.
+
+use std::collections::HashMap;
+
+use svctrack_core::{
+    revenue::{Ledger, LicenseFacts, MovementRow, Options, RenewalStatus, mrr},
+    value::{Zone, period::Period},
+};
+
+use super::{
+    mrr_of_csv,
+    sheet::Sheet,
+    support::{at, id, options, rates},
+};
+
+const LICENSES: &str = include_str!("twelve.csv");
+const SHEET: &str = include_str!("twelve.sheet.csv");
+
+fn licenses() -> Vec<LicenseFacts<'static>> {
+    let mut reader = csv::Reader::from_reader(LICENSES.as_bytes());
+    let rows = reader.deserialize::<HashMap<String, String>>().map(|row| {
+        let row = row.unwrap();
+        let from = at(&row["from"]);
+        let period =
+            (!row["to"].is_empty()).then(|| Period::between(from, at(&row["to"]), Zone::UTC));
+        LicenseFacts {
+            product: row["product"].clone().into(),
+            currency: row["currency"].clone().into(),
+            from: Some(from),
+            end: period.map(|period| period.unwrap().end),
+            fixed: row["fixed"] == "true",
+            status: match &*row["status"] {
+                "renewed" => RenewalStatus::Renewed,
+                "lost" => RenewalStatus::Lost,
+                _ => RenewalStatus::Ongoing,
+            },
+            mrr: Some(row["mrr"].parse().unwrap()),
+            ..LicenseFacts::new(id(&row["id"]), id(&row["company"]))
+        }
+    });
+    rows.collect()
+}
+
+fn asked() -> Options {
+    Options {
+        gap_days: 7,
+        rates: Some(rates(&[("USD", "2023-01-01", "0.9")])),
+        ..options("2024-01-01", "2024-08-01", "2024-08-01")
+    }
+}
+
+fn rows(asked: &Options) -> Vec<MovementRow> {
+    let report = mrr(&Ledger::new(licenses()).unwrap(), asked, None).unwrap();
+    report.converted.unwrap().rows
+}
+
+/// Start, new, reactivation, expansion, contraction, churn, negative, end, customers.
+fn line(row: &MovementRow) -> String {
+    let amounts = [
+        row.start,
+        row.new,
+        row.reactivation,
+        row.expansion,
+        row.contraction,
+        row.churn,
+        row.negative,
+        row.end,
+    ];
+    format!("{} {}", amounts.map(|amount| amount.to_string()).join(" "), row.customers)
+}
+
+const EXPECTED: [&str; 7] = [
+    "2050 480 0 0 0 0 0 2530 5",
+    "2530 0 0 100 0 300 0 2330 4",
+    "2330 90 0 0 0 400 0 2020 4",
+    "2020 0 0 90 150 0 0 1960 4",
+    "1960 0 240 0 0 0 -20 2180 5",
+    "2180 0 0 0 30 0 0 2150 5",
+    "2150 0 0 0 0 500 0 1650 4",
+];
+
+#[test]
+fn twelve_licenses_show_every_movement() {
+    let rows = rows(&asked());
+    assert_eq!(rows.iter().map(line).collect::<Vec<_>>(), EXPECTED);
+    assert_eq!((rows[6].overdue.to_string(), rows[6].overdue_licenses), ("500".into(), 1));
+}
+
+#[test]
+fn a_start_at_midnight_of_the_zone_is_of_the_next_month() {
+    let zone = Options::zone_of("Europe/Berlin").unwrap();
+    let rows = rows(&Options { zone, ..asked() });
+    assert_eq!(line(&rows[4]), "1960 0 0 0 0 0 -20 1940 4");
+    assert_eq!(line(&rows[5]), "1940 0 240 0 30 0 0 2150 5");
+}
+
+#[test]
+fn a_spreadsheet_says_the_same() {
+    let sheet = Sheet::parse(SHEET);
+    let names = [
+        "start",
+        "new",
+        "reactivation",
+        "expansion",
+        "contraction",
+        "churn",
+        "negative",
+        "end",
+        "customers",
+    ];
+    let lines = names.map(|name| sheet.row(name, 8));
+    let months = (0..7).map(|month| lines.each_ref().map(|line| line[month].to_string()).join(" "));
+    assert_eq!(months.collect::<Vec<_>>(), EXPECTED);
+}
+
+#[test]
+fn the_example_reads_a_csv_file_and_prints_mrr() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/revenue");
+    let run = |file: &str, rest: &[&str]| {
+        let file = format!("{folder}/{file}");
+        let arguments = [&[&*file, "2024-01-01", "2024-08-01"], rest].concat();
+        let arguments: Vec<String> = arguments.into_iter().map(ToOwned::to_owned).collect();
+        mrr_of_csv::report(&arguments).map_err(|error| error.to_string())
+    };
+    let printed = run("twelve.csv", &["EUR", "USD=0.9"]).unwrap();
+    let lines: Vec<&str> = printed.lines().collect();
+    assert_eq!(lines.len(), 1 + 3 * 7);
+    // Without a gap that is bridged, the late renewal is churn and reactivation.
+    assert_eq!(
+        lines[15],
+        ",converted,EUR,2024-01,2024-01-01,2024-02-01,2050.00,,480.00,0.00,0.00,0.00,1000.00,0.00,,,1530.00,4,2,0,1,382.50,240.00,0.00,0"
+    );
+    assert!(lines[16].contains(",2024-02,"), "{}", lines[16]);
+    assert!(lines[16].contains(",1530.00,,0.00,1100.00,0.00,0.00,300.00,"), "{}", lines[16]);
+    assert_eq!(run("twelve.csv", &[]).unwrap().lines().count(), 1 + 2 * 7);
+    assert!(run("main.rs", &[]).is_err() && run("none.csv", &[]).is_err());
+    assert!(run("twelve.csv", &["EUR", "USD=-1"]).unwrap_err().contains("the rate of `USD`"));
+}
