@@ -74,7 +74,7 @@ pub enum Engine {
     Memory,
 }
 
-/// What is said where nothing outlives the server.
+/// Printed at the start of a server whose data is lost when it stops.
 const NOTHING_IS_KEPT: &str = "--store memory: all data is lost when the server stops";
 
 /// Serves until SIGTERM or SIGINT; requests in flight are finished first.

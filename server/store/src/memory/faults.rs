@@ -1,4 +1,4 @@
-//! Reads and writes that fail when they are told to.
+//! A switch that makes reads and writes fail.
 
 use std::sync::{
     Arc,
@@ -26,8 +26,8 @@ impl Faults {
         self.0.store(accesses, Ordering::SeqCst);
     }
 
-    /// Nothing fails any more.
-    pub fn mend(&self) {
+    /// No access fails from now on.
+    pub fn clear(&self) {
         self.fail_after(NEVER);
     }
 

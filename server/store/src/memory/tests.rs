@@ -94,7 +94,7 @@ fn whichever_access_fails_nothing_of_its_command_is_left_and_again_it_succeeds()
         loop {
             store.faults().fail_after(failed);
             let done = write(&store, command());
-            store.faults().mend();
+            store.faults().clear();
             let Err(error) = done else { break };
             assert!(error.is_of_the_file(), "{error}");
             assert_eq!(stored(&store), before, "access {failed}");
@@ -116,7 +116,7 @@ fn a_read_whose_access_fails_says_so_and_the_next_one_reads() {
     for failed in 0..2 {
         store.faults().fail_after(failed);
         assert!(read().is_err(), "access {failed}");
-        store.faults().mend();
+        store.faults().clear();
         assert_eq!(read().unwrap().unwrap().text, whole.text);
     }
 }

@@ -117,7 +117,7 @@ fn check_rows(database: &Database, verified: &mut Verified) -> Result<(), StoreE
         let done = corruption::contained(|| check_table(&snapshot, table, verified));
         let done = done.map_err(|error| match error {
             StoreError::Corrupted { id, cause } => {
-                let cause = format!("{cause}; no row behind it was looked at");
+                let cause = format!("{cause}; no row after it was checked");
                 StoreError::Corrupted { id, cause }
             }
             other => other,

@@ -120,7 +120,7 @@ fn renew(shared: &Shared, refuse: &dyn Fn()) -> bool {
             compact::replace(&*shared.store_file, old, CACHE_BYTES_BESIDE, &mut look)
         });
     match renewed {
-        Ok(()) => tracing::warn!(store = shared.store_file.name(), "the store was written anew"),
+        Ok(()) => tracing::warn!(store = shared.store_file.name(), "store rewritten"),
         Err(error) => {
             let store = shared.store_file.name();
             tracing::error!(store, cause = %error, "the store cannot be written anew: restore a backup");

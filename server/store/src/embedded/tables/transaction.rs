@@ -66,7 +66,7 @@ impl<'t> WriteTables<'t> {
         self.appended().into_iter().for_each(AppendTable::avoid_runs);
     }
 
-    /// Whether writing gathered rows has failed, of which any command may have added those that did.
+    /// Whether writing gathered rows has failed; any command may have added those that failed.
     pub(crate) fn has_failed(&mut self) -> bool {
         self.appended().into_iter().any(|table| table.has_failed())
     }

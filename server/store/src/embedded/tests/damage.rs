@@ -94,7 +94,7 @@ async fn what_cannot_be_read_to_its_end_is_told_once_and_compared_with_nothing()
         let told: Vec<_> = verified.problems.iter().map(|problem| &*problem.table).collect();
         assert_eq!(told, tables.iter().map(|table| table.name()).collect::<Vec<_>>());
         let is_caught_up =
-            |problem: &Problem| problem.what.ends_with("; no row behind it was looked at");
+            |problem: &Problem| problem.what.ends_with("; no row after it was checked");
         assert!(verified.problems.iter().all(is_caught_up), "{verified:?}");
     }
 }
