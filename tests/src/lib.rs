@@ -1,6 +1,7 @@
 //! What the whole-project tests stand on: a server in a process of its own or in this one, a client,
 //! and a browser.
 
+pub mod alone;
 pub mod attack;
 pub mod browser;
 pub mod case;

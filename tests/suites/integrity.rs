@@ -7,7 +7,6 @@
 use std::{
     collections::BTreeMap,
     env,
-    process::Command,
     sync::{
         Arc,
         atomic::{AtomicUsize, Ordering},
@@ -23,6 +22,7 @@ use svctrack_store::{
     embedded::{OpenError, verify_file},
 };
 use svctrack_tests::{
+    alone::is_alone,
     direct::{Direct, Tokens},
     disk::{Disk, Fault, Left},
     in_process::StillClock,
@@ -413,19 +413,6 @@ const KEPT_DAYS: [(&str, u64); 4] =
 async fn rows_of(server: &Direct) -> BTreeMap<String, u64> {
     let (_, manifest) = server.store.back_up(BackupFile::Unnamed).await.unwrap();
     manifest.tables.into_iter().map(|table| (table.name, table.rows)).collect()
-}
-
-/// Whether this process is for one test alone; if not, it is run in one that is: memory that another has freed is not
-/// all given back, and would be counted.
-fn is_alone(test: &str) -> bool {
-    const ALONE: &str = "SVCTRACK_ALONE";
-    if env::var_os(ALONE).is_some() {
-        return true;
-    }
-    let mut alone = Command::new(env::current_exe().unwrap());
-    alone.args(["--exact", test, "--nocapture"]).env(ALONE, "1");
-    assert!(alone.status().unwrap().success());
-    false
 }
 
 /// Memory of this process but for what is on the disk, in bytes.
