@@ -3,7 +3,7 @@
 use super::{
     company_renewal,
     company_revenue::{self, licenses_of},
-    engagement::engagement_rows,
+    engagement_fields::engagement_rows,
     license::{self, Standing},
     license_issues, settings,
 };

@@ -3,7 +3,7 @@
 
 use super::{
     company::{self, created_at},
-    engagement::engagement_rows,
+    engagement_fields::engagement_rows,
     user,
 };
 use crate::{

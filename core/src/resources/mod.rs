@@ -5,7 +5,7 @@ pub mod company;
 mod company_renewal;
 mod company_revenue;
 pub mod end_user;
-mod engagement;
+mod engagement_fields;
 pub mod license;
 mod license_issues;
 mod license_terms;

@@ -3,8 +3,8 @@
 
 use super::{
     event::{Call, Group},
-    identity::{is_suppressed, sent_company, unplannable},
     incoming::{EventLookup, Incoming, TrackingSettings, is_repeated},
+    matching::{is_suppressed, sent_company, unplannable},
     report::{Note, is_placeholder},
 };
 use crate::{

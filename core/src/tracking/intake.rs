@@ -4,8 +4,8 @@
 use super::{
     event::{Call, Event, Identity},
     group,
-    identity::{self, Company, Found, user_key},
     incoming::is_repeated,
+    matching::{self, Company, Found, user_key},
     pipeline::{Ignored, Why},
     report::{self, Note, is_placeholder},
 };
@@ -61,7 +61,7 @@ pub fn plan(
         let ignored = Ignored { call: page.to_owned(), why: Why::Type };
         return Ok(vec![found(report::ignored(sent.route, &ignored, sent.received_at))]);
     }
-    if identity::is_suppressed(&sent.event.identity, lookup)? {
+    if matching::is_suppressed(&sent.event.identity, lookup)? {
         return Ok(vec![found(report::suppressed(sent.route, sent.received_at))]);
     }
     let mut changes = Vec::new();
@@ -107,7 +107,7 @@ pub fn replay(
     lookup: &dyn EventLookup,
     ctx: &mut Ctx,
 ) -> Result<Option<Vec<Change>>, LookupError> {
-    if identity::is_suppressed(&sent.event.identity, lookup)? {
+    if matching::is_suppressed(&sent.event.identity, lookup)? {
         // Its person is being erased, and it goes with them.
         return Ok(None);
     }
@@ -136,12 +136,12 @@ fn settle(
 ) -> Result<Settled, LookupError> {
     let identity = &sent.event.identity;
     let mut notes = placeholders(identity);
-    let (mut changes, user) = match identity::find_user(identity, lookup, &mut notes)? {
+    let (mut changes, user) = match matching::find_user(identity, lookup, &mut notes)? {
         Found::Known(user) => {
-            identity::check_company(identity, &user, lookup, &mut notes)?;
-            identity::fill_empty(user, identity, lookup, ctx)?
+            matching::check_company(identity, &user, lookup, &mut notes)?;
+            matching::fill_empty(user, identity, lookup, ctx)?
         }
-        Found::Unknown(new) => match identity::find_company(identity, lookup)? {
+        Found::Unknown(new) => match matching::find_company(identity, lookup)? {
             Company::Found(company) => match why_not_made(sent.settings, lookup, ctx)? {
                 None => create_user(&new, company, sent.settings, lookup, ctx)?,
                 Some(note) => return Ok(Settled::Waits(note, notes)),
@@ -196,7 +196,7 @@ fn create_user(
     lookup: &dyn EventLookup,
     ctx: &mut Ctx,
 ) -> Result<(Vec<Change>, KnownUser), LookupError> {
-    let (mut changes, user) = identity::create_user(identity, company, lookup, ctx)?;
+    let (mut changes, user) = matching::create_user(identity, company, lookup, ctx)?;
     if settings.max_new_end_users_per_hour.is_some() {
         changes.push(Change::Append(Appended::NewEndUser(ctx.settled)));
     }

@@ -14,13 +14,13 @@ pub mod bulk;
 #[cfg(feature = "records")]
 pub mod group;
 #[cfg(feature = "records")]
-mod identity;
-#[cfg(feature = "records")]
 mod incoming;
 #[cfg(feature = "records")]
 pub mod intake;
 #[cfg(feature = "records")]
 pub mod listed;
+#[cfg(feature = "records")]
+mod matching;
 #[cfg(feature = "records")]
 pub mod pipeline;
 #[cfg(feature = "records")]

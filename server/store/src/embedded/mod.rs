@@ -50,9 +50,9 @@ use self::{
     },
     maintenance::ordered,
     runtime::{
+        group_commit::{Kept, Writer},
         later,
         shared::{Recovery, Shared},
-        writer::{Kept, Writer},
     },
     tables::{snapshot::RedbSnapshot, transaction::make_missing},
 };

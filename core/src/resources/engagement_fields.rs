@@ -28,7 +28,7 @@ macro_rules! engagement_rows {
                 ctx: &$crate::schema::ReadCtx<'_>,
             ) -> Result<Option<$crate::value::Json>, $crate::schema::LookupError> {
                 let row = $crate::value::engagement::EngagementRow::$row;
-                $crate::resources::engagement::read(&$def, record, row, ctx)
+                $crate::resources::engagement_fields::read(&$def, record, row, ctx)
             }
         )*
     };
