@@ -3,9 +3,9 @@
 use super::{
     company_renewal,
     company_revenue::{self, licenses_of},
+    company_status::CompanyStatus,
     engagement_fields::engagement_rows,
-    license::{self, Standing},
-    license_issues, settings,
+    license, license_issues, settings,
 };
 use crate::{
     fields,
@@ -135,23 +135,8 @@ fn read_status(company: &Document, ctx: &ReadCtx<'_>) -> Result<Option<Json>, Lo
     let zone = settings::time_zone_at_read(ctx)?;
     let standing = |license| license::standing(license, ctx.now, zone);
     let standings: Vec<_> = licenses.iter().map(standing).collect();
-    let any = |standing| standings.contains(&standing);
-    let renews = any(Standing::Renewed) && any(Standing::Ahead);
-    let status = if any(Standing::Held)
-        || renews
-        || company_renewal::awaits_successor(&licenses, ctx.now, zone)
-    {
-        "customer"
-    } else if any(Standing::Ahead) {
-        "coming"
-    } else if any(Standing::Renewed) || any(Standing::RunningOut) {
-        "canceled"
-    } else if any(Standing::Ended) {
-        "lost"
-    } else {
-        "prospect"
-    };
-    Ok(Some(Json::string(status)))
+    let awaits = company_renewal::awaits_successor(&licenses, ctx.now, zone);
+    Ok(Some(Json::string(CompanyStatus::of(&standings, awaits).name())))
 }
 
 engagement_rows! {

@@ -4,6 +4,7 @@
 //! arithmetic stands in `license_terms`.
 
 use super::{
+    company_status::{Standing, Term},
     license_issues::{self, PRODUCT_AMBIGUOUS, fill_issues},
     license_terms::{
         LOST, ONGOING, RENEWED, a_twelfth, end_by_length, end_of, fill_arr, fill_invoice_cycle,
@@ -400,37 +401,19 @@ pub(crate) fn has_fixed_term(license: &Document) -> bool {
     is_fixed(license)
 }
 
-/// Where a license stands at a moment, for the status of its company (R29).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Standing {
-    /// Ongoing and active now, or fixed and past its end.
-    Held,
-    /// Ongoing, and begins later.
-    Ahead,
-    /// Renewed, and active until the next one begins.
-    Renewed,
-    /// Not ended, though neither ongoing nor renewed.
-    RunningOut,
-    /// Ended.
-    Ended,
-    /// Without a beginning.
-    Undated,
-}
-
-/// Where a license stands at `now`.
+/// Where a license stands at `now`, for the status of its company (R29).
 pub(super) fn standing(license: &Document, now: Timestamp, zone: Zone) -> Standing {
     let Some(from) = FROM_DATE.get(license) else {
         return Standing::Undated;
     };
-    let ended = end_of(license, zone).is_some_and(|end| end <= now);
-    match (is_ongoing(license), from <= now, ended) {
-        (true, true, false) => Standing::Held,
-        (true, _, true) if is_fixed(license) => Standing::Held,
-        (true, false, _) => Standing::Ahead,
-        (false, true, false) if is_renewed(license) => Standing::Renewed,
-        (_, _, false) => Standing::RunningOut,
-        (_, _, true) => Standing::Ended,
-    }
+    let term = Term {
+        is_ongoing: is_ongoing(license),
+        is_renewed: is_renewed(license),
+        is_fixed: is_fixed(license),
+        has_begun: from <= now,
+        has_ended: end_of(license, zone).is_some_and(|end| end <= now),
+    };
+    term.standing()
 }
 
 /// Whether the license counts at `now`: begun, and not ended.

@@ -6,6 +6,7 @@ use std::{collections::BTreeSet, ops::RangeInclusive};
 use rust_decimal::Decimal;
 
 use super::{
+    company_status::SUCCESSOR_DAYS,
     license_terms::{
         ARR, FROM_DATE, LENGTH, MRR, RENEWAL_ARR, RENEWAL_MRR, RENEWAL_STATUS, TO_DATE, VALUE,
         YEAR, end_by_length, end_of, is_fixed, is_renewed, length_of, period_of, price_of,
@@ -37,9 +38,6 @@ handles! {
 const TOLERANCE_A_MONTH: Decimal = Decimal::from_parts(1, 0, 0, false, 2);
 /// How far `length` may be from what the dates say, in months: senders round it.
 const LENGTH_TOLERANCE: Decimal = Decimal::from_parts(1, 0, 0, false, 2);
-/// How many days before or after the end of a license its successor begins: a month, since renewals
-/// are often signed late, or begin with the next month.
-const MAX_GAP_DAYS: i64 = 31;
 /// Among how many licenses of a company the successor of one is looked for when that one is read: more than
 /// companies have, and few enough that nothing waits for it. The company itself looks among all.
 const MAX_LOOKED_AT: usize = 1_000;
@@ -189,7 +187,7 @@ pub(super) fn no_rate(currency: &str) -> String {
 }
 
 /// The licenses of a company that may follow others of it: one of the same product that begins within
-/// [`MAX_GAP_DAYS`] of the end of another and later than it began, or one whose `parent` names it.
+/// [`SUCCESSOR_DAYS`] of the end of another and later than it began, or one whose `parent` names it.
 #[derive(Debug, Default)]
 pub(super) struct Successors {
     begins: BTreeSet<(Option<String>, Timestamp)>,
@@ -229,8 +227,8 @@ fn product_of(license: &Document) -> Option<String> {
 fn begins_of_successors(license: &Document, zone: Zone) -> Option<RangeInclusive<Timestamp>> {
     let end = end_of(license, zone)?.as_ms();
     let from = FROM_DATE.get(license)?.as_ms();
-    let first = (end - MAX_GAP_DAYS * DAY_MS).max(from + 1);
-    let last = end + MAX_GAP_DAYS * DAY_MS;
+    let first = (end - SUCCESSOR_DAYS * DAY_MS).max(from + 1);
+    let last = end + SUCCESSOR_DAYS * DAY_MS;
     let at = Timestamp::from_ms_clamped;
     (first <= last).then(|| at(first)..=at(last))
 }

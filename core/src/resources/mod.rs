@@ -4,6 +4,7 @@ pub mod asset;
 pub mod company;
 mod company_renewal;
 mod company_revenue;
+pub(crate) mod company_status;
 pub mod end_user;
 mod engagement_fields;
 pub mod license;

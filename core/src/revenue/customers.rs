@@ -17,10 +17,13 @@ use super::{
     payer::{Payer, each_payer},
     renewals::notice_of,
     scope::Scope,
-    standing::{CompanyStatus, status_of},
+    status::status_of,
     table::{Row, Table},
 };
-use crate::value::{Number, ObjectId};
+use crate::{
+    resources::company_status::CompanyStatus,
+    value::{Number, ObjectId},
+};
 
 /// What the caller knows of a company.
 pub type UsageOf<'u> = &'u dyn Fn(ObjectId) -> Usage;

@@ -27,7 +27,7 @@ mod renewals;
 mod retention;
 mod scope;
 mod series;
-mod standing;
+mod status;
 mod table;
 mod tally;
 
@@ -52,6 +52,6 @@ pub use self::{
     retention::{Formulas, Retention, RetentionRow, RetentionSeries, retention},
     scope::{Excluded, MissingRate},
     series::Series,
-    standing::CompanyStatus,
     table::Table,
 };
+pub use crate::resources::company_status::CompanyStatus;

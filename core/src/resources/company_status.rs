@@ -1,0 +1,91 @@
+//! Where a company stands as a customer, by its licenses (R29, R55): one rule for its record and for reports.
+
+/// How many days before or after the end of a license its successor begins: a month, since renewals
+/// are often signed late, or begin with the next month.
+pub(crate) const SUCCESSOR_DAYS: i64 = 31;
+
+/// Where a company stands as a customer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum CompanyStatus {
+    /// It has an ongoing license, active or overdue, or one that is renewed.
+    Customer,
+    /// It will have one.
+    Coming,
+    /// Its licenses run out.
+    Canceled,
+    /// They have ended.
+    Lost,
+    /// It has none with a beginning.
+    Prospect,
+}
+
+impl CompanyStatus {
+    /// The first that holds, of where the licenses of a company stand; and whether one of them is renewed, has begun
+    /// and has no successor yet.
+    pub(crate) fn of(standings: &[Standing], awaits_successor: bool) -> Self {
+        let any = |standing| standings.contains(&standing);
+        let renews = any(Standing::Renewed) && any(Standing::Ahead);
+        if any(Standing::Held) || renews || awaits_successor {
+            Self::Customer
+        } else if any(Standing::Ahead) {
+            Self::Coming
+        } else if any(Standing::Renewed) || any(Standing::RunningOut) {
+            Self::Canceled
+        } else if any(Standing::Ended) {
+            Self::Lost
+        } else {
+            Self::Prospect
+        }
+    }
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Customer => "customer",
+            Self::Coming => "coming",
+            Self::Canceled => "canceled",
+            Self::Lost => "lost",
+            Self::Prospect => "prospect",
+        }
+    }
+}
+
+/// Where a license stands at a moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Standing {
+    /// Ongoing and active now, or fixed and past its end.
+    Held,
+    /// Ongoing, and begins later.
+    Ahead,
+    /// Renewed, and active until the next one begins.
+    Renewed,
+    /// Not ended, though neither ongoing nor renewed.
+    RunningOut,
+    /// Ended.
+    Ended,
+    /// Without a beginning.
+    Undated,
+}
+
+/// What of a license with a beginning says where it stands.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Term {
+    pub(crate) is_ongoing: bool,
+    pub(crate) is_renewed: bool,
+    pub(crate) is_fixed: bool,
+    pub(crate) has_begun: bool,
+    pub(crate) has_ended: bool,
+}
+
+impl Term {
+    pub(crate) fn standing(self) -> Standing {
+        match (self.is_ongoing, self.has_begun, self.has_ended) {
+            (true, true, false) => Standing::Held,
+            (true, _, true) if self.is_fixed => Standing::Held,
+            (true, false, _) => Standing::Ahead,
+            (false, true, false) if self.is_renewed => Standing::Renewed,
+            (_, _, false) => Standing::RunningOut,
+            (_, _, true) => Standing::Ended,
+        }
+    }
+}
