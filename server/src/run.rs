@@ -7,7 +7,10 @@ use std::{
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
-use svctrack_store::{Store, StoreError, SystemClock, embedded::Embedded, memory::Memory, panics};
+use svctrack_store::{
+    Clock as _, Store, StoreError, SystemClock, WRONG_CLOCK, embedded::Embedded, is_too_late,
+    memory::Memory, panics,
+};
 use tokio::{
     net::TcpListener,
     signal::unix::{SignalKind, signal},
@@ -41,9 +44,9 @@ pub enum RunError {
     /// The address cannot be listened on.
     #[error("cannot listen on {0}: {cause}{advice}", cause = .1, advice = advice(.1))]
     Listen(Listen, io::Error),
-    /// The clock has not been set, and no answer could say when it was given.
-    #[error("the clock of this machine shows a time before 1970: set it, and start again")]
-    Clock,
+    /// The clock has not been set: no response could say when it was given, or nothing could be stored.
+    #[error("{0}, and start again")]
+    Clock(&'static str),
     /// A setting cannot be used.
     #[error("{0}")]
     Setting(String),
@@ -84,9 +87,7 @@ const NOTHING_IS_KEPT: &str = "--store memory: all data is lost when the server 
 pub async fn run(config: Config, engine: Engine) -> Result<(), RunError> {
     let _logging = log::start(&config.log).map_err(RunError::Setting)?;
     panics::log_panics();
-    if SystemTime::now() < UNIX_EPOCH {
-        return Err(RunError::Clock);
-    }
+    check_clock()?;
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut workers = Workers::start()?;
@@ -139,6 +140,17 @@ pub async fn run(config: Config, engine: Engine) -> Result<(), RunError> {
         running_at.stay();
     }
     Ok(())
+}
+
+/// Checks that the clock shows a time that can be stored and sent.
+fn check_clock() -> Result<(), RunError> {
+    if SystemTime::now() < UNIX_EPOCH {
+        return Err(RunError::Clock("the clock of this machine shows a time before 1970: set it"));
+    }
+    match is_too_late(SystemClock.now()) {
+        true => Err(RunError::Clock(WRONG_CLOCK)),
+        false => Ok(()),
+    }
 }
 
 /// Warns where the server is reached from elsewhere in a way that cannot be meant.

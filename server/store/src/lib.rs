@@ -54,7 +54,7 @@ use tokio::sync::watch;
 
 pub use self::{
     calls::Done,
-    clock::{Clock, SystemClock},
+    clock::{Clock, SystemClock, WRONG_CLOCK, is_too_late},
     error::StoreError,
     health::{Health, Scrub, ScrubReport, StoreStatus, as_text},
     identity::{

@@ -155,7 +155,7 @@ impl Memory {
         let settle = |now| self.times.lock().settle(Reading::of(&*self.clock, now));
         let done = sequence.carry_out(job, (&*self.clock, settle), &mut tables, &mut pending)?;
         tenants::mark_used(&mut tables, self.uses.take())?;
-        let now = self.clock.now().max(sequence.stored);
+        let now = sequence.now(&*self.clock);
         let to_replay = pending.flush(&mut tables, &mut sequence.ids, now)?;
         sequence.stored = now;
         let times = {

@@ -163,7 +163,7 @@ pub(crate) fn carry_out(
     if let Some(outcome) = reply.as_ref().ok().and_then(|reply| Outcome::of(reply, once.part)) {
         let (place, at) = match known {
             Some(known) => (known.place, known.at),
-            None => (ctx.ids.next(ctx.now), ctx.now),
+            None => (ctx.ids.next(ctx.now)?, ctx.now),
         };
         keep(tables, pending, tenant, &key, &Kept { place, at, body: once.body, outcome })?;
     }

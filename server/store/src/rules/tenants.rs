@@ -17,6 +17,7 @@ use super::{
 };
 use crate::{
     Actor, Reply, Revoked, StoreError, Tenant, TenantRecord, TenantState, TokenRecord, corruption,
+    is_too_late,
     rows::{
         Bytes as _, Rows, Snapshot, TENANTS, TOKENS, TOKENS_OF_TENANT, WriteRows as _, codec, keys,
     },
@@ -351,7 +352,7 @@ pub(crate) fn mark_used(
     tables: &mut Tables<impl Transaction>,
     uses: BTreeMap<String, Timestamp>,
 ) -> Result<(), StoreError> {
-    for (id, used_at) in uses {
+    for (id, used_at) in uses.into_iter().filter(|(_, used_at)| !is_too_late(*used_at)) {
         let key = id.as_bytes();
         let known = corruption::contained(|| {
             tables.tokens.get(key)?.map(|row| read_row(key, row.value())).transpose()

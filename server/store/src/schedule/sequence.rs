@@ -8,6 +8,7 @@ use svctrack_core::{
 use super::queue::{Job, Outcome};
 use crate::{
     Clock, Command, StoreError,
+    clock::is_too_late,
     rules::{
         command,
         ids::Ids,
@@ -34,6 +35,9 @@ impl Sequence {
         pending: &mut Pending,
     ) -> Result<Outcome, StoreError> {
         let now = clock.now();
+        if is_too_late(now) {
+            return Ok(Err(StoreError::Clock));
+        }
         let is_first = pending.settled.is_none();
         let settled = *pending.settled.get_or_insert_with(|| settle(now));
         if now < self.stored {
@@ -49,6 +53,12 @@ impl Sequence {
         let done = command::carry_out(&job.actor, &job.command, tables, pending, &mut ctx);
         self.ids.went_on(owner, ctx.ids);
         done
+    }
+
+    /// The time that something is stored with now.
+    pub(crate) fn now(&self, clock: &dyn Clock) -> Timestamp {
+        let now = clock.now();
+        if is_too_late(now) { self.stored } else { now.max(self.stored) }
     }
 }
 
