@@ -25,8 +25,8 @@ use super::{
     view::View,
 };
 use crate::{
-    Actor, Answer, Command, ParkedToday, Precondition, Reply, StoreError, Tenant, Tracked,
-    Tracking, Upserted, Upserts,
+    Actor, Answer, Command, Precondition, Reply, StoreError, Tenant, Tracked, Tracking, Upserted,
+    Upserts,
 };
 
 /// Most rows of a kind that go in one command for their age: others wait a few milliseconds for it.
@@ -282,9 +282,8 @@ fn track(
         let lookup = View::in_transaction(tenant, tables);
         let mut changes = intake::plan(&incoming, &lookup, ctx)?;
         if let Some(event) = parked_in(&changes) {
-            if parked::has_room(tables, pending, tenant, sender.as_ref(), event)? {
+            if parked::take_room(tables, pending, tenant, sender.as_ref(), event)? {
                 note_parked(&event.code, &mut parked);
-                sender.iter().for_each(ParkedToday::add);
             } else {
                 changes.retain(|change| matches!(change, Change::Append(Appended::Finding(_))));
                 pending.find(tenant, parked_refused(*route, *received_at));

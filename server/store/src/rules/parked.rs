@@ -36,18 +36,26 @@ use crate::{
 const MAX_REPLAYED_PER_COMMAND: usize = 1_000;
 
 /// Whether an event may wait too. Those that do were acknowledged, so that none of them makes room for it; and its sender
-/// leaves to others at least as many places as its own events of today have taken.
-pub(crate) fn has_room(
+/// leaves to others at least as many places, and as many bytes, as its own events of today have taken. If it may, it is
+/// counted for its sender.
+pub(crate) fn take_room(
     tables: &Tables<impl Transaction>,
     pending: &mut Pending,
     tenant: TenantId,
     sender: Option<&ParkedToday>,
     event: &ParkedEvent,
 ) -> Result<bool, StoreError> {
+    let size = event.event.len() as u64;
+    let of = |sender: &ParkedToday| (sender.count(), sender.bytes().saturating_add(size));
+    let (own, own_bytes) = sender.map_or((0, 0), of);
     let left = MAX_PARKED.saturating_sub(pending.count(tables, tenant, Counter::Parked)?);
     let bytes = pending.count(tables, tenant, Counter::ParkedBytes)?;
-    let own = sender.map_or(0, ParkedToday::count);
-    Ok(left > own && bytes.saturating_add_signed(size(event)) <= MAX_PARKED_BYTES)
+    let left_bytes = MAX_PARKED_BYTES.saturating_sub(bytes);
+    let has_room = left > own && left_bytes >= own_bytes.saturating_add(size);
+    if has_room && let Some(sender) = sender {
+        sender.add(size);
+    }
+    Ok(has_room)
 }
 
 /// Keeps an event that has to wait.
