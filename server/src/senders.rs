@@ -13,16 +13,12 @@ use std::{
 };
 
 use parking_lot::Mutex;
-use poem::{
-    Request,
-    http::{HeaderMap, HeaderName},
-};
+use poem::Request;
 use svctrack_core::value::{TenantId, Timestamp, time::DAY_MS};
 use svctrack_store::{ParkedToday, RateLimits, Tenant};
 
 use crate::limits::{EVENT_BYTES, MAX_ADDRESSES, MAX_KEYS_A_DAY};
 
-const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 /// Milliseconds of an hour.
 const HOUR_MS: i64 = 60 * 60 * 1_000;
 /// Leading bytes of an IPv6 address that one sender has: a network of the smallest size that is given out.
@@ -36,20 +32,10 @@ impl Address {
     /// Stands for all beyond those that are told apart.
     const OTHERS: Self = Self([0; 16]);
 
-    /// From where a request comes. A proxy on the same machine says for whom it speaks, in the last entry of
-    /// `X-Forwarded-For`; without that it is not known.
+    /// From where a request comes. A proxy on the same machine that does not say for whom it speaks leaves that unknown.
     pub(crate) fn of(request: &Request) -> Option<Self> {
-        let peer = request.remote_addr().as_socket_addr()?.ip();
-        Self::behind(peer, request.headers())
-    }
-
-    fn behind(peer: IpAddr, headers: &HeaderMap) -> Option<Self> {
-        if !peer.to_canonical().is_loopback() {
-            return Some(peer.into());
-        }
-        let forwarded = headers.get_all(FORWARDED_FOR).iter().next_back()?;
-        let last = forwarded.to_str().ok()?.rsplit(',').next()?.trim();
-        last.parse().ok().map(IpAddr::into)
+        let client = request.remote_addr().as_socket_addr()?.ip().to_canonical();
+        (!client.is_loopback()).then(|| client.into())
     }
 
     pub(crate) fn as_bytes(&self) -> &[u8] {
@@ -256,7 +242,13 @@ impl Keys {
 
 #[cfg(test)]
 mod tests {
-    use poem::http::HeaderValue;
+    use std::net::SocketAddr;
+
+    use poem::{
+        Body, RequestParts,
+        http::uri::Scheme,
+        web::{LocalAddr, RemoteAddr},
+    };
 
     use super::*;
 
@@ -343,21 +335,24 @@ mod tests {
     }
 
     #[test]
-    fn a_proxy_on_the_same_machine_says_for_whom_it_speaks() {
-        let of = |peer: &str, forwarded: &'static str| {
-            let headers = [(FORWARDED_FOR, HeaderValue::from_static(forwarded))];
-            Address::behind(peer.parse().unwrap(), &headers.into_iter().collect())
+    fn what_comes_from_the_same_machine_has_no_address() {
+        let of = |peer: &str| {
+            let peer = SocketAddr::new(peer.parse().unwrap(), 80);
+            let (head, ()) = hyper::Request::new(()).into_parts();
+            let peers = (LocalAddr(peer.into()), RemoteAddr(peer.into()));
+            let head = RequestParts::from((head, peers.0, peers.1, Scheme::HTTP));
+            Address::of(&Request::from_parts(head, Body::empty()))
         };
         let address = |text: &str| Some(Address::from(text.parse::<IpAddr>().unwrap()));
-        for (peer, forwarded, expected) in [
-            ("127.0.0.1", "192.0.2.9, 192.0.2.1", address("192.0.2.1")),
-            ("::1", "2001:db8:1:2:3::4", address("2001:db8:1:2::")),
-            ("127.0.0.1", "unknown", None),
-            ("127.0.0.1", "", None),
-            ("192.0.2.7", "192.0.2.1", address("192.0.2.7")),
-            ("::ffff:192.0.2.7", "", address("192.0.2.7")),
+        for (peer, expected) in [
+            ("127.0.0.1", None),
+            ("::ffff:127.0.0.1", None),
+            ("::1", None),
+            ("192.0.2.7", address("192.0.2.7")),
+            ("::ffff:192.0.2.7", address("192.0.2.7")),
+            ("2001:db8:1:2:3::4", address("2001:db8:1:2::")),
         ] {
-            assert_eq!(of(peer, forwarded), expected, "{peer} {forwarded}");
+            assert_eq!(of(peer), expected, "{peer}");
         }
     }
 }
