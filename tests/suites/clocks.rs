@@ -232,6 +232,72 @@ async fn a_clock_that_has_stood_for_an_hour_is_believed() {
     }
 }
 
+/// Has a year pass that was not one: the clock shows it for an hour, and is believed.
+async fn a_year_that_was_none(world: &World) {
+    world.clock.set_by(YEAR_MS);
+    world.clean_up().await;
+    world.clock.pass(HOUR_MS);
+    world.clean_up().await;
+    assert_eq!(world.clock().await, Value::Null);
+}
+
+/// The clock is set right, and somebody sees to it after a day that it is.
+async fn set_right(world: &World) {
+    world.clock.set_by(-YEAR_MS);
+    world.clean_up().await;
+    world.clock.pass(DAY_MS + HOUR_MS);
+    world.clean_up().await;
+}
+
+async fn is_parked(world: &World, company: &str) -> bool {
+    let issues = world.server.get("/integrationissues").await;
+    let is_dropped =
+        issues.as_array().unwrap().iter().any(|issue| issue["code"] == "parked_dropped");
+    let body = json!({"name": company, "externalId": company});
+    let before = world.activities().await.len();
+    world.put(Method::POST, "/companies", body).await;
+    for _ in 0..200 {
+        if world.activities().await.len() > before {
+            return true;
+        }
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    assert!(is_dropped, "{issues}");
+    false
+}
+
+#[tokio::test]
+async fn what_lasts_for_a_time_lasts_no_year_after_a_clock_that_was_ahead_is_set_right() {
+    let world = World::new().await;
+    a_year_that_was_none(&world).await;
+    // Of the wrong year, and of what comes after it.
+    for round in ["ahead", "right"] {
+        let made = call_again(&world).await;
+        world.track(event("ada", "acme", "m")).await;
+        for company in [format!("{round}-short"), format!("{round}-long")] {
+            world.track(event(&company, &company, &company)).await;
+        }
+        if round == "ahead" {
+            set_right(&world).await;
+            // Nothing is lost for it.
+            world.track(event("ada", "acme", "m")).await;
+            assert_eq!(world.activities().await.len(), 1);
+        }
+        assert_eq!(call_again(&world).await, made, "{round}");
+        assert!(is_parked(&world, &format!("{round}-short")).await);
+        world.clean_up().await;
+        world.clock.pass(15 * DAY_MS);
+        world.clean_up().await;
+        assert_ne!(call_again(&world).await, made, "{round}");
+        let before = world.activities().await.len();
+        world.track(event("ada", "acme", "m")).await;
+        assert_eq!(world.activities().await.len(), before + 1, "{round}");
+        world.clock.pass(17 * DAY_MS);
+        world.clean_up().await;
+        assert!(!is_parked(&world, &format!("{round}-long")).await, "{round}");
+    }
+}
+
 /// Sends a product that must be rejected for the clock.
 async fn check_is_rejected(world: &World) {
     let body = json!({"name": "Plan"});

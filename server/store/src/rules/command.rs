@@ -339,10 +339,11 @@ fn sweep(
 ) -> Result<Reply, StoreError> {
     let tenant = actor.tenant.id();
     let more_messages = messages::sweep(tables, pending, tenant)?;
+    let more_keys = idempotency::sweep(tables, pending, tenant, ctx)?;
     let more_parked = parked::sweep(tables, pending, tenant, ctx)?;
     let more_to_erase = erasure::sweep(actor, tables, pending, ctx)?;
     let more_old = retention::sweep(tables, tenant, ctx.settled)?;
-    let more = more_messages || more_parked || more_to_erase || more_old;
+    let more = more_messages || more_keys || more_parked || more_to_erase || more_old;
     if !more {
         // It is looked through whole, so only in the last of many commands.
         report::sweep(tables, pending, tenant, ctx.settled)?;

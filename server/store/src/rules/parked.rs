@@ -79,13 +79,6 @@ fn size(event: &ParkedEvent) -> i64 {
     i64::try_from(event.event.len()).unwrap_or(i64::MAX)
 }
 
-fn oldest(
-    tables: &Tables<impl Transaction>,
-    tenant: TenantId,
-) -> Result<Option<ParkedEvent>, StoreError> {
-    first_row(&tables.parked, keys::log_range(tenant))
-}
-
 /// Drops an event that has waited in vain, and reports it; it can be sent again.
 fn drop_one(
     tables: &mut Tables<impl Transaction>,
@@ -282,21 +275,29 @@ fn load(
     get_row(&tables.parked, &keys::log(tenant, id))
 }
 
-/// Drops events that have waited too long; says whether there may be more.
+/// Drops events that have waited too long; says whether there may be more. Those that a wrong clock stamped wait from now
+/// on.
 pub(crate) fn sweep(
     tables: &mut Tables<impl Transaction>,
     pending: &mut Pending,
     tenant: TenantId,
     ctx: &Ctx,
 ) -> Result<bool, StoreError> {
+    let (mut first, last) = keys::log_range(tenant);
     for _ in 0..MAX_SWEPT {
-        let Some(oldest) = oldest(tables, tenant)? else {
-            return Ok(false);
-        };
-        if ctx.settled.as_ms() - oldest.received_at.as_ms() <= PARKED_DAYS * DAY_MS {
+        let next = first_row(&tables.parked, (first, last.clone()))?;
+        let Some(mut event): Option<ParkedEvent> = next else { return Ok(false) };
+        first = keys::log(tenant, event.id);
+        if event.received_at > pending.latest() {
+            event.received_at = ctx.settled;
+            put_row(&mut tables.parked, &first, &event)?;
+        } else if ctx.settled.as_ms() - event.received_at.as_ms() > PARKED_DAYS * DAY_MS {
+            drop_one(tables, pending, tenant, &event, ctx.now)?;
+        } else {
             return Ok(false);
         }
-        drop_one(tables, pending, tenant, &oldest, ctx.now)?;
+        // The lowest key after that one.
+        first.push(0);
     }
     Ok(true)
 }

@@ -15,6 +15,7 @@ use crate::{
         pending::Pending,
         tables::{Tables, Transaction},
     },
+    times::Settled,
 };
 
 /// Where ids and times go on.
@@ -30,7 +31,7 @@ impl Sequence {
     pub(crate) fn carry_out(
         &mut self,
         job: &mut Job,
-        (clock, settle): (&dyn Clock, impl FnOnce(Timestamp) -> Timestamp),
+        (clock, settle): (&dyn Clock, impl FnOnce(Timestamp) -> Settled),
         tables: &mut Tables<impl Transaction>,
         pending: &mut Pending,
     ) -> Result<Outcome, StoreError> {
@@ -49,7 +50,7 @@ impl Sequence {
         self.stored = self.stored.max(now);
         let owner = owner_of(job);
         let mut ctx = Ctx::new(self.stored, self.ids.of(owner), job.actor.user);
-        ctx.settled = settled;
+        ctx.settled = settled.time;
         let done = command::carry_out(&job.actor, &job.command, tables, pending, &mut ctx);
         self.ids.went_on(owner, ctx.ids);
         done
