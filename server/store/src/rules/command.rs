@@ -143,7 +143,7 @@ fn administer(
             tenants::add_token(actor, token, user.as_ref(), tables, pending, ctx)
         }
         Command::RotateToken { id, successor, old_until } => {
-            tenants::rotate_token(actor, tables, id, successor, *old_until)
+            tenants::rotate_token(actor, tables, id, successor, *old_until, ctx.settled)
         }
         Command::RevokeToken { id, with } => {
             let revoked = tenants::revoke_token(tables, actor.tenant.id(), id, *with)?;
