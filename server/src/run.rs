@@ -20,7 +20,7 @@ use crate::{
     app::App,
     backups,
     config::Config,
-    first_start::FirstStart,
+    first_start::{FirstStart, GREETING},
     housekeeping,
     limits::STOP_TIMEOUT,
     listen::{Listen, own_url},
@@ -47,6 +47,12 @@ pub enum RunError {
     /// The clock has not been set: no response could say when it was given, or nothing could be stored.
     #[error("{0}, and start again")]
     Clock(&'static str),
+    /// Standard output takes nothing, so that nobody would see the tokens of a first start.
+    #[error(
+        "a first start prints tokens that are shown only once, and standard output cannot be written: {0}; send it to a \
+         terminal or a file, or give both with --bootstrap-tenant and --bootstrap-token"
+    )]
+    Output(io::Error),
     /// A setting cannot be used.
     #[error("{0}")]
     Setting(String),
@@ -105,9 +111,9 @@ pub async fn run(config: Config, engine: Engine) -> Result<(), RunError> {
     start_first(&app, &config, &own_url).await?;
     let is_kept = engine == Engine::Embedded;
     let running_at = is_kept.then(|| RunningAt::note(&config.data, &own_url));
-    say(&serving(&config, &own_url))?;
+    try_to_say(&serving(&config, &own_url));
     if !is_kept {
-        say(NOTHING_IS_KEPT)?;
+        try_to_say(NOTHING_IS_KEPT);
     }
     warn_of_reach(address, &config, &own_url);
     tracing::info!(listen = %address, "serving");
@@ -206,11 +212,16 @@ async fn start_first(app: &Arc<App>, config: &Config, own_url: &str) -> Result<(
         return Ok(());
     }
     let first = FirstStart::prepare(config).map_err(io::Error::from)?;
-    first.found(app).await?;
-    if config.bootstrap.is_none() {
-        say(&first.greeting(&app.addresses, own_url))?;
-        first.make_demo_company(app).await?;
+    if config.bootstrap.is_some() {
+        return Ok(first.found(app).await?);
     }
+    // Before anything is founded, it is known that somebody can see it.
+    say(GREETING).map_err(RunError::Output)?;
+    first.found(app).await?;
+    if let Err(cause) = say(&first.details(&app.addresses, own_url)) {
+        tracing::error!(%cause, "the first tokens were not printed: make one with `svctrack token create`");
+    }
+    first.make_demo_company(app).await?;
     Ok(())
 }
 
@@ -223,6 +234,13 @@ fn open(config: &Config, engine: Engine) -> Result<Arc<dyn Store>, RunError> {
     let store = Embedded::open(&config.data, config.cache_bytes(), clock);
     let store = store.map_err(|cause| RunError::Open(refusal(config, "opened", &cause, "")))?;
     Ok(Arc::new(store))
+}
+
+/// Says something to the person who started the server, who may not listen any more.
+fn try_to_say(text: &str) {
+    if let Err(cause) = say(text) {
+        tracing::warn!(%cause, "standard output cannot be written");
+    }
 }
 
 /// Says something to the person who started the server.
