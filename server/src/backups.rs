@@ -77,6 +77,9 @@ pub(crate) struct Done {
     failed: u32,
     /// How many there have a name that is ahead of the clock.
     ahead: usize,
+    /// How many names of backups there are not those of regular files.
+    #[serde(skip)]
+    others: usize,
 }
 
 /// What has become of scheduled backups, where there is a schedule.
@@ -195,12 +198,19 @@ fn age(at: Option<Timestamp>, now: Timestamp) -> Option<Duration> {
 /// Looks at what is in the folder: somebody else may take backups away.
 async fn look(schedule: &Schedule, now: Timestamp, before: Done) -> Done {
     let folder = schedule.folder.clone();
-    let found = apart(move || folder::backups_in(&folder, now)).await.unwrap_or_default();
+    let look = move || Ok((folder::backups_in(&folder, now)?, folder::count_others(&folder)?));
+    let (found, others) = apart(look).await.unwrap_or_default();
     let ahead = found.iter().filter(|backup| backup.is_ahead(now)).count();
     if ahead > before.ahead {
         tracing::warn!(backups = ahead, "names of backups are ahead of the clock");
     }
-    Done { at: found.last().map(|newest| newest.at), ahead, ..before }
+    if others > before.others {
+        tracing::warn!(
+            names = others,
+            "what bears the name of a backup is no regular file, and is left alone"
+        );
+    }
+    Done { at: found.last().map(|newest| newest.at), ahead, others, ..before }
 }
 
 /// Makes a backup, and removes those that are one too many.

@@ -1,4 +1,5 @@
-//! The stream of a connection, as hyper writes to it. Its writes differ from those of the socket in three ways:
+//! The stream of a connection, as hyper reads from it and writes to it. A connection that begins as HTTP/2, which hyper
+//! would close without a word, is one of an unknown version. Writes differ from those of the socket in three ways:
 //!
 //! - A short response is sent in one piece: its head and its body are apart in memory, and to copy them costs less than
 //!   to have the system collect them.
@@ -7,6 +8,7 @@
 
 use std::{
     io::{self, IoSlice},
+    mem,
     pin::Pin,
     sync::Arc,
     task::{Context, Poll, ready},
@@ -25,10 +27,17 @@ use crate::{
     limits::{ANSWER_STALL, SHORT_WRITE_BYTES, STOP_STALL},
 };
 
+/// How a connection of HTTP/2 begins (RFC 9113, 3.4), as far as it looks like a request.
+const HTTP_2: &[u8; 16] = b"PRI * HTTP/2.0\r\n";
+/// What hyper reads in its place.
+const UNKNOWN_VERSION: &[u8; 16] = b"PRI * HTTP/9.9\r\n";
+
 /// The stream `S` of a connection to a client of the endpoint `E`.
 pub(crate) struct ClientStream<S, E> {
     stream: S,
     endpoint: Arc<E>,
+    /// Whether something was read.
+    has_begun: bool,
     /// The rest of a response that is sent in place of one of hyper.
     owed: Vec<u8>,
     stopping: watch::Receiver<bool>,
@@ -39,7 +48,7 @@ pub(crate) struct ClientStream<S, E> {
 impl<S, E> ClientStream<S, E> {
     /// A connection of a server for which `stopping` becomes true when it stops.
     pub(crate) fn new(stream: S, endpoint: Arc<E>, stopping: watch::Receiver<bool>) -> Self {
-        Self { stream, endpoint, owed: Vec::new(), stopping, stall: None }
+        Self { stream, endpoint, has_begun: false, owed: Vec::new(), stopping, stall: None }
     }
 
     /// The outcome of a write, which is an error when its client has had enough time.
@@ -98,7 +107,15 @@ impl<S: AsyncRead + Unpin, E> AsyncRead for ClientStream<S, E> {
         context: &mut Context<'_>,
         into: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_read(context, into)
+        let before = into.filled().len();
+        let read = Pin::new(&mut self.stream).poll_read(context, into);
+        if read.is_ready() && !mem::replace(&mut self.has_begun, true) {
+            let first = into.filled_mut().get_mut(before..).unwrap_or_default();
+            if let Some(version) = first.first_chunk_mut().filter(|start| **start == *HTTP_2) {
+                *version = *UNKNOWN_VERSION;
+            }
+        }
+        read
     }
 }
 

@@ -83,7 +83,7 @@ pub struct Given {
     #[serde(skip)]
     pub addresses: AddressSettings,
     /// Addresses or networks of proxies on other machines, separated by commas: what they pass on comes from many, so
-    /// that they have no cap on their connections [default: none]
+    /// that they have no cap on their connections, and from whom, they say in `X-Forwarded-For` [default: none]
     #[arg(long, env = "SVCTRACK_TRUSTED_PROXIES", value_name = "ADDRESSES", value_delimiter = ',')]
     pub trusted_proxies: Option<Vec<Proxy>>,
     /// Requests a second of each token, with bursts of twice as many; 0 sets no limit [default: 150]

@@ -18,7 +18,9 @@ use parking_lot::{Mutex, MutexGuard};
 use tokio::{sync::Notify, time::timeout};
 
 use crate::{
-    limits::{CROWDED_CHECK_INTERVAL, MAX_CONNECTIONS_PER_ADDRESS, MIN_WAIT_FOR_CLIENT},
+    limits::{
+        BODY_BYTE_US, CROWDED_CHECK_INTERVAL, MAX_CONNECTIONS_PER_ADDRESS, MIN_WAIT_FOR_CLIENT,
+    },
     proxies::Proxies,
 };
 
@@ -56,29 +58,46 @@ pub(crate) struct Waiting {
     started: Instant,
     /// Since when, in microseconds after the start of the server; 0 while it does not.
     since: AtomicU64,
+    /// For how long it has waited before for what has come of a body since, beyond the time in which that should come: who
+    /// sends a byte now and then waits on.
+    overdue_us: AtomicU64,
     has_to_end: AtomicBool,
     waker: AtomicWaker,
 }
 
 impl Waiting {
     pub(crate) fn new(started: Instant) -> Self {
-        let (since, has_to_end) = (AtomicU64::new(0), AtomicBool::new(false));
-        Self { started, since, has_to_end, waker: AtomicWaker::new() }
+        let (since, overdue_us) = (AtomicU64::new(0), AtomicU64::new(0));
+        let (has_to_end, waker) = (AtomicBool::new(false), AtomicWaker::new());
+        Self { started, since, overdue_us, has_to_end, waker }
     }
 
     /// Notes that it waits, unless it does already.
     pub(crate) fn begin(&self) {
-        let now = self.now_us().max(1);
-        let _ = self.since.compare_exchange(0, now, Ordering::Relaxed, Ordering::Relaxed);
+        let overdue = self.overdue_us.load(Ordering::Relaxed);
+        let since = self.now_us().saturating_sub(overdue).max(1);
+        let _ = self.since.compare_exchange(0, since, Ordering::Relaxed, Ordering::Relaxed);
     }
 
     fn now_us(&self) -> u64 {
         u64::try_from(self.started.elapsed().as_micros()).unwrap_or(u64::MAX)
     }
 
+    /// Notes that some bytes of a body came: until more is asked for, it does not wait.
+    pub(crate) fn receive(&self, bytes: usize) {
+        let since = self.since.swap(0, Ordering::Relaxed);
+        let waited = match since {
+            0 => self.overdue_us.load(Ordering::Relaxed),
+            since => self.now_us().saturating_sub(since),
+        };
+        let should_take = u64::try_from(bytes).unwrap_or(u64::MAX).saturating_mul(BODY_BYTE_US);
+        self.overdue_us.store(waited.saturating_sub(should_take), Ordering::Relaxed);
+    }
+
     /// Notes that it does not wait any more.
     pub(crate) fn end(&self) {
         self.since.store(0, Ordering::Relaxed);
+        self.overdue_us.store(0, Ordering::Relaxed);
     }
 
     /// Whether it has to end; else the task is woken when it has to.
@@ -216,6 +235,28 @@ mod tests {
                 place
             })
             .collect()
+    }
+
+    #[test]
+    fn who_sends_a_byte_now_and_then_waits_on_and_who_sends_as_fast_as_a_line_does_not() {
+        let started = Instant::now().checked_sub(20 * MIN_WAIT_FOR_CLIENT).unwrap();
+        let waits_after = |pieces: usize, bytes: usize| {
+            let waiting = Waiting::new(started);
+            waiting.since.store(1, Ordering::Relaxed);
+            for _ in 0..pieces {
+                waiting.receive(bytes);
+                assert_eq!(waiting.since(), None, "nobody waits for its client meanwhile");
+                waiting.begin();
+            }
+            waiting.since().is_some()
+        };
+        assert!(waits_after(0, 0) && waits_after(33, 1) && waits_after(1, 1_000));
+        assert!(!waits_after(1, 80 * 1024) && !waits_after(80, 1024));
+        let waiting = Waiting::new(started);
+        waiting.since.store(1, Ordering::Relaxed);
+        waiting.end();
+        waiting.begin();
+        assert_eq!(waiting.since(), None, "what is over is no part of the next wait");
     }
 
     #[test]

@@ -10,7 +10,7 @@ use svctrack_core::{
     tracking::Unreadable,
     value::{Issue, Malformed, ObjectId},
 };
-use svctrack_store::StoreError;
+use svctrack_store::{StoreError, WRONG_CLOCK};
 
 use crate::{
     limits::{
@@ -332,6 +332,7 @@ fn store_verdict(error: StoreError, request_id: &str) -> Verdict {
             "the disk does not respond; what was to be stored may still be: send it again with the same \
              `Idempotency-Key` or `messageId`, so that it is stored once",
         ),
+        StoreError::Clock => verdict(S::SERVICE_UNAVAILABLE, "clock_wrong", WRONG_CLOCK),
         StoreError::Full => {
             verdict(S::INSUFFICIENT_STORAGE, "disk_full", "there is no room on the disk")
         }

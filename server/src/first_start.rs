@@ -20,6 +20,10 @@ const DEMO_COMPANY: &str = "demo";
 /// What the first tenant is called.
 const TENANT_NAME: &str = "first tenant";
 
+/// The first line that is printed.
+pub(crate) const GREETING: &str =
+    "\nThis is the first start. Keep what follows: it is shown only this once.";
+
 /// The company that the printed example, the demo page and the examples of the API's description use.
 pub(crate) fn demo_company() -> Document {
     let mut company = Document::default();
@@ -83,17 +87,15 @@ impl FirstStart {
         app.store.create(actor, None, &COMPANY, patch.into()).await.map(drop)
     }
 
-    /// What is printed once: all that a newcomer needs for a first event. What has a token goes to `own_url`, where
+    /// What is printed once, after the greeting: all that a newcomer needs for a first event. What has a token goes to `own_url`, where
     /// the server listens: under its public URL another one may answer, such as the site whose proxy passes events on.
-    pub(crate) fn greeting(&self, addresses: &Addresses, own_url: &str) -> String {
+    pub(crate) fn details(&self, addresses: &Addresses, own_url: &str) -> String {
         let tenant = self.tenant.to_string();
         let token = self.token.reveal();
         let operator = self.operator.as_ref().map_or("", Token::reveal);
         let snippet = svctrack_web::snippet(addresses, &tenant, Loads::Newest);
         format!(
             r#"
-This is the first start. Keep what follows: it is shown only this once.
-
   Tenant          {tenant}
   API token       {token}
   Operator token  {operator}   (for further tenants, and backups)

@@ -74,6 +74,8 @@ impl Body for Incoming {
                 let message = "the connection was needed for others";
                 return Poll::Ready(Some(Err(io::Error::other(message))));
             }
+        } else if let Poll::Ready(Some(Ok(frame))) = &frame {
+            watched.waiting.receive(frame.data_ref().map_or(0, Bytes::len));
         } else {
             watched.waiting.end();
             watched.is_read = matches!(frame, Poll::Ready(None));

@@ -117,6 +117,9 @@ pub(crate) const RESERVED_FILES: usize = 64;
 pub(crate) const MAX_WORKERS: usize = 64;
 /// How long a connection has waited for its client before it gives way to another: what came with it is read first.
 pub(crate) const MIN_WAIT_FOR_CLIENT: Duration = Duration::from_millis(50);
+/// How long a byte of a body should take, in microseconds, before its connection is one that waits: a slow mobile line
+/// sends 64 KB a second.
+pub(crate) const BODY_BYTE_US: u64 = 15;
 /// How often a connection that needs a place looks whether one that was busy waits for its client now.
 pub(crate) const CROWDED_CHECK_INTERVAL: Duration = Duration::from_millis(10);
 /// Pause after a failed accept: without it, a process out of files would spin.

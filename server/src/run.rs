@@ -7,7 +7,10 @@ use std::{
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
-use svctrack_store::{Store, StoreError, SystemClock, embedded::Embedded, memory::Memory, panics};
+use svctrack_store::{
+    Clock as _, Store, StoreError, SystemClock, WRONG_CLOCK, embedded::Embedded, is_too_late,
+    memory::Memory, panics,
+};
 use tokio::{
     net::TcpListener,
     signal::unix::{SignalKind, signal},
@@ -17,7 +20,7 @@ use crate::{
     app::App,
     backups,
     config::Config,
-    first_start::FirstStart,
+    first_start::{FirstStart, GREETING},
     housekeeping,
     limits::STOP_TIMEOUT,
     listen::{Listen, own_url},
@@ -41,9 +44,15 @@ pub enum RunError {
     /// The address cannot be listened on.
     #[error("cannot listen on {0}: {cause}{advice}", cause = .1, advice = advice(.1))]
     Listen(Listen, io::Error),
-    /// The clock has not been set, and no answer could say when it was given.
-    #[error("the clock of this machine shows a time before 1970: set it, and start again")]
-    Clock,
+    /// The clock has not been set: no response could say when it was given, or nothing could be stored.
+    #[error("{0}, and start again")]
+    Clock(&'static str),
+    /// Standard output takes nothing, so that nobody would see the tokens of a first start.
+    #[error(
+        "a first start prints tokens that are shown only once, and standard output cannot be written: {0}; send it to a \
+         terminal or a file, or give both with --bootstrap-tenant and --bootstrap-token"
+    )]
+    Output(io::Error),
     /// A setting cannot be used.
     #[error("{0}")]
     Setting(String),
@@ -84,9 +93,7 @@ const NOTHING_IS_KEPT: &str = "--store memory: all data is lost when the server 
 pub async fn run(config: Config, engine: Engine) -> Result<(), RunError> {
     let _logging = log::start(&config.log).map_err(RunError::Setting)?;
     panics::log_panics();
-    if SystemTime::now() < UNIX_EPOCH {
-        return Err(RunError::Clock);
-    }
+    check_clock()?;
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut workers = Workers::start()?;
@@ -104,9 +111,9 @@ pub async fn run(config: Config, engine: Engine) -> Result<(), RunError> {
     start_first(&app, &config, &own_url).await?;
     let is_kept = engine == Engine::Embedded;
     let running_at = is_kept.then(|| RunningAt::note(&config.data, &own_url));
-    say(&serving(&config, &own_url))?;
+    try_to_say(&serving(&config, &own_url));
     if !is_kept {
-        say(NOTHING_IS_KEPT)?;
+        try_to_say(NOTHING_IS_KEPT);
     }
     warn_of_reach(address, &config, &own_url);
     tracing::info!(listen = %address, "serving");
@@ -139,6 +146,17 @@ pub async fn run(config: Config, engine: Engine) -> Result<(), RunError> {
         running_at.stay();
     }
     Ok(())
+}
+
+/// Checks that the clock shows a time that can be stored and sent.
+fn check_clock() -> Result<(), RunError> {
+    if SystemTime::now() < UNIX_EPOCH {
+        return Err(RunError::Clock("the clock of this machine shows a time before 1970: set it"));
+    }
+    match is_too_late(SystemClock.now()) {
+        true => Err(RunError::Clock(WRONG_CLOCK)),
+        false => Ok(()),
+    }
 }
 
 /// Warns where the server is reached from elsewhere in a way that cannot be meant.
@@ -194,11 +212,16 @@ async fn start_first(app: &Arc<App>, config: &Config, own_url: &str) -> Result<(
         return Ok(());
     }
     let first = FirstStart::prepare(config).map_err(io::Error::from)?;
-    first.found(app).await?;
-    if config.bootstrap.is_none() {
-        say(&first.greeting(&app.addresses, own_url))?;
-        first.make_demo_company(app).await?;
+    if config.bootstrap.is_some() {
+        return Ok(first.found(app).await?);
     }
+    // Before anything is founded, it is known that somebody can see it.
+    say(GREETING).map_err(RunError::Output)?;
+    first.found(app).await?;
+    if let Err(cause) = say(&first.details(&app.addresses, own_url)) {
+        tracing::error!(%cause, "the first tokens were not printed: make one with `svctrack token create`");
+    }
+    first.make_demo_company(app).await?;
     Ok(())
 }
 
@@ -211,6 +234,13 @@ fn open(config: &Config, engine: Engine) -> Result<Arc<dyn Store>, RunError> {
     let store = Embedded::open(&config.data, config.cache_bytes(), clock);
     let store = store.map_err(|cause| RunError::Open(refusal(config, "opened", &cause, "")))?;
     Ok(Arc::new(store))
+}
+
+/// Says something to the person who started the server, who may not listen any more.
+fn try_to_say(text: &str) {
+    if let Err(cause) = say(text) {
+        tracing::warn!(%cause, "standard output cannot be written");
+    }
 }
 
 /// Says something to the person who started the server.

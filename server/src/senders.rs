@@ -2,21 +2,25 @@
 //! events have a daily limit of their own, for the tenant and for each address: one address can use at most half of it
 //! (D5).
 //!
-//! It is counted in memory, from midnight to midnight in UTC. A restart begins anew; nobody outside can cause one.
+//! It is counted in memory, from midnight to midnight in UTC; keys, which are stored for a day, over the last day. A
+//! restart starts the counts again; nobody outside can cause one.
 
-use std::{collections::HashMap, net::IpAddr, num::NonZeroU64, time::Duration};
+use std::{
+    collections::{HashMap, VecDeque},
+    net::IpAddr,
+    num::NonZeroU64,
+    time::Duration,
+};
 
 use parking_lot::Mutex;
-use poem::{
-    Request,
-    http::{HeaderMap, HeaderName},
-};
+use poem::Request;
 use svctrack_core::value::{TenantId, Timestamp, time::DAY_MS};
 use svctrack_store::{ParkedToday, RateLimits, Tenant};
 
 use crate::limits::{EVENT_BYTES, MAX_ADDRESSES, MAX_KEYS_A_DAY};
 
-const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
+/// Milliseconds of an hour.
+const HOUR_MS: i64 = 60 * 60 * 1_000;
 /// Leading bytes of an IPv6 address that one sender has: a network of the smallest size that is given out.
 const NETWORK_BYTES: usize = 8;
 
@@ -28,20 +32,10 @@ impl Address {
     /// Stands for all beyond those that are told apart.
     const OTHERS: Self = Self([0; 16]);
 
-    /// From where a request comes. A proxy on the same machine says for whom it speaks, in the last entry of
-    /// `X-Forwarded-For`; without that it is not known.
+    /// From where a request comes. A proxy on the same machine that does not say for whom it speaks leaves that unknown.
     pub(crate) fn of(request: &Request) -> Option<Self> {
-        let peer = request.remote_addr().as_socket_addr()?.ip();
-        Self::behind(peer, request.headers())
-    }
-
-    fn behind(peer: IpAddr, headers: &HeaderMap) -> Option<Self> {
-        if !peer.to_canonical().is_loopback() {
-            return Some(peer.into());
-        }
-        let forwarded = headers.get_all(FORWARDED_FOR).iter().next_back()?;
-        let last = forwarded.to_str().ok()?.rsplit(',').next()?.trim();
-        last.parse().ok().map(IpAddr::into)
+        let client = request.remote_addr().as_socket_addr()?.ip().to_canonical();
+        (!client.is_loopback()).then(|| client.into())
     }
 
     pub(crate) fn as_bytes(&self) -> &[u8] {
@@ -91,25 +85,28 @@ pub(crate) enum Allowance {
     Parked,
 }
 
-/// What all senders have had today.
+/// What all senders have had.
 pub(crate) struct Senders {
     /// What those of a tenant may have stored in a day, in bytes.
     max_bytes: u64,
-    days: Mutex<HashMap<TenantId, Day>>,
+    of_tenants: Mutex<HashMap<TenantId, OfTenant>>,
 }
 
-/// A day of a tenant.
-struct Day {
-    number: i64,
-    bytes: Left,
-    keys: Left,
+/// What the senders of a tenant have had: of keys in the last day, and of all else today.
+struct OfTenant {
+    day: i64,
+    bytes: Had,
     parked: HashMap<Address, ParkedToday>,
+    keys: Keys,
 }
 
 impl Senders {
     /// Senders that may have up to `max_bytes` stored in a day for each tenant; none is no limit.
     pub(crate) fn new(max_bytes: Option<NonZeroU64>) -> Self {
-        Self { max_bytes: max_bytes.map_or(u64::MAX, NonZeroU64::get), days: Mutex::default() }
+        Self {
+            max_bytes: max_bytes.map_or(u64::MAX, NonZeroU64::get),
+            of_tenants: Mutex::default(),
+        }
     }
 
     /// Counts events and the bytes of their text; returns the events of their address that were parked today.
@@ -123,14 +120,15 @@ impl Senders {
         now: Timestamp,
     ) -> Result<Option<ParkedToday>, Spent> {
         let bytes = bytes.saturating_add(events.saturating_mul(EVENT_BYTES));
-        self.on(sender, now, |day| {
+        self.count(sender, now, |had| {
             let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
-            if !day.bytes.take(sender.address, bytes) {
+            if !may_take(self.max_bytes, [&had.bytes], sender.address, bytes) {
                 return Err(Spent { of: Allowance::Bytes, wait: until_midnight(now) });
             }
+            had.bytes.add(sender.address, bytes);
             Ok(sender.address.map(|address| {
-                let address = told_apart(&day.parked, address);
-                day.parked.entry(address).or_default().clone()
+                let address = told_apart(&had.parked, address);
+                had.parked.entry(address).or_default().clone()
             }))
         })
     }
@@ -140,25 +138,27 @@ impl Senders {
     /// # Errors
     /// [`Spent`].
     pub(crate) fn take_key(&self, sender: &Sender, now: Timestamp) -> Result<(), Spent> {
-        let is_taken = self.on(sender, now, |day| day.keys.take(sender.address, 1));
-        is_taken
-            .then_some(())
-            .ok_or_else(|| Spent { of: Allowance::Keys, wait: until_midnight(now) })
+        self.count(sender, now, |had| had.keys.take(sender.address, now))
     }
 
-    fn on<T>(&self, sender: &Sender, now: Timestamp, count: impl FnOnce(&mut Day) -> T) -> T {
-        let new = || Day {
-            number: now.epoch_days(),
-            bytes: Left { left: self.max_bytes, had: HashMap::new() },
-            keys: Left { left: MAX_KEYS_A_DAY, had: HashMap::new() },
+    fn count<T>(
+        &self,
+        sender: &Sender,
+        now: Timestamp,
+        count: impl FnOnce(&mut OfTenant) -> T,
+    ) -> T {
+        let today = now.epoch_days();
+        let mut of_tenants = self.of_tenants.lock();
+        let had = of_tenants.entry(sender.tenant.id()).or_insert_with(|| OfTenant {
+            day: today,
+            bytes: Had::default(),
             parked: HashMap::new(),
-        };
-        let mut days = self.days.lock();
-        let day = days.entry(sender.tenant.id()).or_insert_with(new);
-        if day.number != now.epoch_days() {
-            *day = new();
+            keys: Keys::default(),
+        });
+        if had.day != today {
+            (had.day, had.bytes, had.parked) = (today, Had::default(), HashMap::new());
         }
-        count(day)
+        count(had)
     }
 }
 
@@ -173,33 +173,82 @@ fn told_apart<V>(known: &HashMap<Address, V>, address: Address) -> Address {
     if is_one { address } else { Address::OTHERS }
 }
 
-/// How much is left of something, and what each address has had of it.
-struct Left {
-    left: u64,
-    had: HashMap<Address, u64>,
+/// How much all have had of something in a period, and each address.
+#[derive(Default)]
+struct Had {
+    all: u64,
+    by: HashMap<Address, u64>,
 }
 
-impl Left {
-    /// Takes some; says whether there was enough. A sender whose address is not known may take all: behind a proxy that
-    /// does not say it, that is everybody.
-    fn take(&mut self, address: Option<Address>, amount: u64) -> bool {
-        let Some(left) = self.left.checked_sub(amount) else { return false };
+impl Had {
+    fn add(&mut self, address: Option<Address>, amount: u64) {
+        self.all = self.all.saturating_add(amount);
         if let Some(address) = address {
-            let address = told_apart(&self.had, address);
-            let had = self.had.get(&address).map_or(0, |had| *had).saturating_add(amount);
-            if had > left {
-                return false;
-            }
-            self.had.insert(address, had);
+            let had = self.by.entry(told_apart(&self.by, address)).or_default();
+            *had = had.saturating_add(amount);
         }
-        self.left = left;
-        true
+    }
+
+    fn of(&self, address: Address) -> u64 {
+        self.by.get(&told_apart(&self.by, address)).map_or(0, |had| *had)
+    }
+}
+
+/// Whether a sender may have an amount more of what there is `max` of, after what was had in some periods: it leaves to
+/// others as much as it has had. One whose address is not known may take all: behind a proxy that does not say it, that
+/// is everybody.
+fn may_take<'h>(
+    max: u64,
+    periods: impl IntoIterator<Item = &'h Had> + Clone,
+    address: Option<Address>,
+    amount: u64,
+) -> bool {
+    let sum = |of: &dyn Fn(&Had) -> u64| {
+        periods.clone().into_iter().fold(amount, |sum, had| sum.saturating_add(of(had)))
+    };
+    let Some(left) = max.checked_sub(sum(&|had| had.all)) else { return false };
+    address.is_none_or(|address| sum(&|had| had.of(address)) <= left)
+}
+
+/// Keys that were taken in each hour of the last day, for which they are stored.
+#[derive(Default)]
+struct Keys(VecDeque<(i64, Had)>);
+
+impl Keys {
+    /// Hours before this one in which keys may have been taken that are still stored.
+    const HOURS: i64 = 24;
+
+    fn take(&mut self, address: Option<Address>, now: Timestamp) -> Result<(), Spent> {
+        let hour = now.as_ms().div_euclid(HOUR_MS);
+        // Hours that are ahead are those of a wrong clock.
+        self.0.retain(|(taken_in, _)| (hour - Self::HOURS..=hour).contains(taken_in));
+        if !may_take(MAX_KEYS_A_DAY, self.0.iter().map(|(_, had)| had), address, 1) {
+            let first = self.0.front().map_or(hour, |(first, _)| *first);
+            let ms = (first + Self::HOURS + 1) * HOUR_MS - now.as_ms();
+            let wait = Duration::from_millis(u64::try_from(ms).unwrap_or(0));
+            return Err(Spent { of: Allowance::Keys, wait });
+        }
+        match self.0.back_mut() {
+            Some((last, had)) if *last == hour => had.add(address, 1),
+            _ => {
+                let mut had = Had::default();
+                had.add(address, 1);
+                self.0.push_back((hour, had));
+            }
+        }
+        Ok(())
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use poem::http::HeaderValue;
+    use std::net::SocketAddr;
+
+    use poem::{
+        Body, RequestParts,
+        http::uri::Scheme,
+        web::{LocalAddr, RemoteAddr},
+    };
 
     use super::*;
 
@@ -246,38 +295,64 @@ mod tests {
     fn what_was_parked_is_counted_for_an_address() {
         let senders = Senders::new(None);
         let parked = |address| senders.take_events(&sender(1, address), (1, 1), noon()).unwrap();
-        parked("192.0.2.1").unwrap().add();
+        parked("192.0.2.1").unwrap().add(1);
         assert_eq!(parked("192.0.2.1").unwrap().count(), 1);
         assert_eq!(parked("192.0.2.2").unwrap().count(), 0);
         assert!(parked("").is_none());
     }
 
     #[test]
-    fn addresses_beyond_those_that_are_told_apart_are_one() {
-        let mut left = Left { left: u64::MAX, had: HashMap::new() };
-        for number in 0..2 * MAX_ADDRESSES as u32 {
-            assert!(left.take(Some(IpAddr::from(number.to_be_bytes()).into()), 1));
-        }
-        assert_eq!(left.had.len(), MAX_ADDRESSES + 1);
-        assert_eq!(left.had[&Address::OTHERS], MAX_ADDRESSES as u64);
+    fn an_address_has_half_of_the_keys_of_any_day_and_not_of_each_calendar_day() {
+        let senders = Senders::new(None);
+        let (a, b) = (sender(1, "192.0.2.1"), sender(1, "192.0.2.2"));
+        let at = |minutes: i64| Timestamp::from_ms_clamped(10 * DAY_MS + minutes * 60_000);
+        let take = |sender, now| {
+            (0..=MAX_KEYS_A_DAY).take_while(|_| senders.take_key(sender, now).is_ok()).count()
+                as u64
+        };
+        assert_eq!(take(&a, at(-6)), MAX_KEYS_A_DAY / 2);
+        let refused = senders.take_key(&a, at(1)).unwrap_err();
+        assert_eq!(
+            refused,
+            Spent { of: Allowance::Keys, wait: Duration::from_secs((24 * 60 - 1) * 60) }
+        );
+        assert_eq!(take(&b, at(1)), MAX_KEYS_A_DAY / 4);
+        assert!(senders.take_key(&a, at(24 * 60 - 1)).is_err());
+        assert!(senders.take_key(&a, at(24 * 60)).is_ok());
+        // A clock that was ahead for a while does not keep them for longer.
+        assert!(senders.take_key(&a, at(365 * 24 * 60)).is_ok());
+        assert_eq!(take(&a, at(24 * 60)), MAX_KEYS_A_DAY / 2);
     }
 
     #[test]
-    fn a_proxy_on_the_same_machine_says_for_whom_it_speaks() {
-        let of = |peer: &str, forwarded: &'static str| {
-            let headers = [(FORWARDED_FOR, HeaderValue::from_static(forwarded))];
-            Address::behind(peer.parse().unwrap(), &headers.into_iter().collect())
+    fn addresses_beyond_those_that_are_told_apart_are_one() {
+        let mut had = Had::default();
+        for number in 0..2 * MAX_ADDRESSES as u32 {
+            had.add(Some(IpAddr::from(number.to_be_bytes()).into()), 1);
+        }
+        assert_eq!(had.by.len(), MAX_ADDRESSES + 1);
+        assert_eq!(had.by[&Address::OTHERS], MAX_ADDRESSES as u64);
+    }
+
+    #[test]
+    fn what_comes_from_the_same_machine_has_no_address() {
+        let of = |peer: &str| {
+            let peer = SocketAddr::new(peer.parse().unwrap(), 80);
+            let (head, ()) = hyper::Request::new(()).into_parts();
+            let peers = (LocalAddr(peer.into()), RemoteAddr(peer.into()));
+            let head = RequestParts::from((head, peers.0, peers.1, Scheme::HTTP));
+            Address::of(&Request::from_parts(head, Body::empty()))
         };
         let address = |text: &str| Some(Address::from(text.parse::<IpAddr>().unwrap()));
-        for (peer, forwarded, expected) in [
-            ("127.0.0.1", "192.0.2.9, 192.0.2.1", address("192.0.2.1")),
-            ("::1", "2001:db8:1:2:3::4", address("2001:db8:1:2::")),
-            ("127.0.0.1", "unknown", None),
-            ("127.0.0.1", "", None),
-            ("192.0.2.7", "192.0.2.1", address("192.0.2.7")),
-            ("::ffff:192.0.2.7", "", address("192.0.2.7")),
+        for (peer, expected) in [
+            ("127.0.0.1", None),
+            ("::ffff:127.0.0.1", None),
+            ("::1", None),
+            ("192.0.2.7", address("192.0.2.7")),
+            ("::ffff:192.0.2.7", address("192.0.2.7")),
+            ("2001:db8:1:2:3::4", address("2001:db8:1:2::")),
         ] {
-            assert_eq!(of(peer, forwarded), expected, "{peer} {forwarded}");
+            assert_eq!(of(peer), expected, "{peer}");
         }
     }
 }

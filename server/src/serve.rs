@@ -20,7 +20,7 @@ use hyper_util::{
 };
 use poem::{
     Body, Endpoint, Request, RequestParts, Response,
-    http::{HeaderValue, header, uri::Scheme},
+    http::{HeaderMap, HeaderValue, header, uri::Scheme},
     web::{LocalAddr, RemoteAddr},
 };
 use tokio::{
@@ -42,8 +42,8 @@ use crate::{
     workers::Workers,
 };
 
-/// Serves `endpoint` on `listener`, to `proxies` without a cap on their connections, until `stop` is done, then lets
-/// requests in flight finish. What does not finish in time goes on until the `workers` are stopped.
+/// Serves `endpoint` on `listener`, to `proxies` without a cap on their connections and for the clients that they name,
+/// until `stop` is done, then lets requests in flight finish. What does not finish in time goes on until the `workers` are stopped.
 ///
 /// # Errors
 /// When the listener cannot say its address.
@@ -61,7 +61,7 @@ where
     let endpoint = Arc::new(endpoint);
     let graceful = GracefulShutdown::new();
     let places = max_connections(RESERVED_FILES + workers.files());
-    let connections = Connections::new(places, proxies);
+    let connections = Connections::new(places, proxies.clone());
     let stopping = watch::Sender::new(false);
     let (mut failed, mut turned_away) = (Seldom::default(), Seldom::default());
     let mut stop = std::pin::pin!(stop);
@@ -94,7 +94,8 @@ where
             turned_away.say(|| tracing::warn!(most, "connections of one address are turned away"));
             continue;
         };
-        let (peers, endpoint, watcher) = ((local, remote), endpoint.clone(), graceful.watcher());
+        let peers = Peers { local, remote, proxies: proxies.clone() };
+        let (endpoint, watcher) = (endpoint.clone(), graceful.watcher());
         let stream = (stream, stopping.subscribe());
         worker.spawn(async move {
             connection(stream, peers, endpoint, place.waiting.clone(), watcher).await;
@@ -123,10 +124,26 @@ fn address_of(remote: SocketAddr) -> IpAddr {
     remote.ip().to_canonical()
 }
 
+/// The ends of a connection, and which proxies may speak for others.
+struct Peers {
+    local: SocketAddr,
+    remote: SocketAddr,
+    proxies: Proxies,
+}
+
+impl Peers {
+    /// The client of a request, in the place of a proxy that passed it on.
+    fn client_of(&self, headers: &HeaderMap) -> RemoteAddr {
+        let mut client = self.remote;
+        client.set_ip(self.proxies.client_of(client.ip(), headers));
+        RemoteAddr(client.into())
+    }
+}
+
 /// One connection, until it ends.
 async fn connection<E>(
     (stream, stopping): (TcpStream, watch::Receiver<bool>),
-    (local, remote): (SocketAddr, SocketAddr),
+    peers: Peers,
     endpoint: Arc<E>,
     waiting: Arc<Waiting>,
     watcher: Watcher,
@@ -139,7 +156,7 @@ async fn connection<E>(
     let timer = HeadTimer::new(waiting.clone(), IDLE_TIMEOUT);
     let service = service_fn(move |request: hyper::Request<Received>| {
         let (endpoint, waiting) = (endpoint.clone(), waiting.clone());
-        let peers = (LocalAddr(local.into()), RemoteAddr(remote.into()));
+        let peers = (LocalAddr(peers.local.into()), peers.client_of(request.headers()));
         async move { Ok::<_, Infallible>(answer(&*endpoint, request, peers, waiting).await.into()) }
     });
     let mut builder = http1::Builder::new();

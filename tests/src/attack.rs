@@ -29,6 +29,8 @@ const SLOW: usize = 1_000;
 const LARGE: usize = 8;
 /// How often each of them sends something.
 const DRIPS_EVERY: Duration = Duration::from_secs(1);
+/// The same of those that are never silent for long.
+const TRICKLES_EVERY: Duration = Duration::from_millis(30);
 /// A little more than a large body must come at.
 const LARGE_BYTES_PER_SECOND: usize = 70_000;
 /// Half of the largest event, in bytes.
@@ -51,6 +53,8 @@ pub enum Slow {
     Head,
     /// Sends an event, byte by byte.
     Event,
+    /// Sends an event, byte by byte, with hardly a pause.
+    Trickle,
     /// Sends half of a large event, and no more.
     HalfEvent,
     /// Sends a body of the largest size, byte by byte.
@@ -76,7 +80,7 @@ impl Slow {
         let (event, bulk) = (format!("/analytics/{TENANT}"), format!("/analytics/bulk/{TENANT}"));
         match self {
             Self::Head => "GET /health HTTP/1.1\r\nHost: x\r\nX-Slow: ".to_owned(),
-            Self::Event => post(&event, 9_999),
+            Self::Event | Self::Trickle => post(&event, 9_999),
             Self::HalfEvent => post(&event, 2 * HALF_EVENT_BYTES) + &" ".repeat(HALF_EVENT_BYTES),
             Self::Drips | Self::Large => post(&bulk, 33_000_000) + "[",
             Self::Unread => format!(
@@ -89,10 +93,15 @@ impl Slow {
     /// How many bytes it sends each time after that.
     fn goes_on_with(self) -> usize {
         match self {
-            Self::Head | Self::Event | Self::Drips => 1,
+            Self::Head | Self::Event | Self::Trickle | Self::Drips => 1,
             Self::Large => LARGE_BYTES_PER_SECOND,
             Self::HalfEvent | Self::Unread => 0,
         }
+    }
+
+    /// How often it does.
+    fn drips_every(self) -> Duration {
+        if self == Self::Trickle { TRICKLES_EVERY } else { DRIPS_EVERY }
     }
 }
 
@@ -116,7 +125,7 @@ async fn be_slow(address: String, slow: Slow, token: Token, begun: Arc<AtomicUsi
             begun.fetch_add(1, Ordering::Relaxed);
         }
         while sent.is_ok() && (slow == Slow::Unread || !is_answered(&stream)) {
-            tokio::time::sleep(DRIPS_EVERY).await;
+            tokio::time::sleep(slow.drips_every()).await;
             sent = stream.write_all(more.as_bytes()).await;
         }
     }

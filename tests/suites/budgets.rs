@@ -248,22 +248,16 @@ async fn calls_that_are_refused_use_up_nothing_of_a_tenants_rate() {
     two.server.kill().await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn what_senders_may_have_stored_in_a_day_is_limited_for_a_tenant_and_an_address() {
-    let two = Two::start(&["--tracking-daily-mb", "1"]).await;
-    let note = "x".repeat(60_000);
-    let event = json!({"externalId": "7", "companyExternalId": "acme", "action": "x", "info": {"note": note}});
+/// How many events of each sender, by its `X-Forwarded-For`, are taken until the limit of the day is reached.
+async fn taken_in_a_day(two: &Two, event: &Value, senders: &[&str]) -> Vec<usize> {
     let path = format!("/analytics/{TENANT}");
-    // A proxy on the same machine says for whom it speaks.
-    let send = async |address: &str| {
-        let headers = [("x-forwarded-for", address)];
-        two.one.send(Method::POST, &path, &headers, event.to_string()).await.unwrap()
-    };
     let mut taken = Vec::new();
-    for address in ["192.0.2.1", "192.0.2.1, 192.0.2.2", "192.0.2.3"] {
+    for sender in senders {
         let mut count = 0;
         let refused = loop {
-            let answer = send(address).await;
+            let headers = [("x-forwarded-for", *sender)];
+            let sent = two.one.send(Method::POST, &path, &headers, event.to_string());
+            let answer = sent.await.unwrap();
             if answer.status != StatusCode::OK {
                 break answer;
             }
@@ -277,9 +271,25 @@ async fn what_senders_may_have_stored_in_a_day_is_limited_for_a_tenant_and_an_ad
         let seconds: u64 = header(&refused, "retry-after").parse().unwrap();
         assert!((1..=86_401).contains(&seconds));
     }
-    // Of the 17 that there is room for.
-    assert_eq!(taken, [8, 4, 2]);
-    assert_eq!(two.other.post(&two.other_events, &event).await.text(), "OK");
-    assert_eq!(two.one.post("/products", &json!({"name": "Plan"})).await.status, StatusCode::OK);
-    two.server.kill().await;
+    taken
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_senders_may_have_stored_in_a_day_is_limited_for_a_tenant_and_an_address() {
+    let note = "x".repeat(60_000);
+    let event = json!({"externalId": "7", "companyExternalId": "acme", "action": "x", "info": {"note": note}});
+    // A proxy on the same machine says for whom it speaks, and one on another machine, that it trusts, before it.
+    for senders in [
+        ["192.0.2.1", "192.0.2.1, 192.0.2.2", "192.0.2.3"],
+        ["192.0.2.1, 10.0.0.4", "192.0.2.1, 192.0.2.2, 10.0.0.4", "192.0.2.3,10.0.0.5,10.0.0.4"],
+    ] {
+        let flags = ["--tracking-daily-mb", "1", "--trusted-proxies", "10.0.0.0/8"];
+        let two = Two::start(&flags).await;
+        // Of the 17 that there is room for.
+        assert_eq!(taken_in_a_day(&two, &event, &senders).await, [8, 4, 2], "{senders:?}");
+        assert_eq!(two.other.post(&two.other_events, &event).await.text(), "OK");
+        let product = json!({"name": "Plan"});
+        assert_eq!(two.one.post("/products", &product).await.status, StatusCode::OK);
+        two.server.kill().await;
+    }
 }

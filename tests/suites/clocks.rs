@@ -22,6 +22,8 @@ use tempfile::TempDir;
 const HOUR_MS: i64 = 60 * 60 * 1_000;
 const DAY_MS: i64 = 24 * HOUR_MS;
 const YEAR_MS: i64 = 365 * DAY_MS;
+/// To a time after the last that an id can have, in 2106.
+const EIGHTY_YEARS_MS: i64 = 80 * (YEAR_MS + DAY_MS / 4);
 /// Days that activities are kept.
 const KEPT_DAYS: i64 = 3;
 
@@ -230,6 +232,109 @@ async fn a_clock_that_has_stood_for_an_hour_is_believed() {
     }
 }
 
+/// Has a year pass that was not one: the clock shows it for an hour, and is believed.
+async fn a_year_that_was_none(world: &World) {
+    world.clock.set_by(YEAR_MS);
+    world.clean_up().await;
+    world.clock.pass(HOUR_MS);
+    world.clean_up().await;
+    assert_eq!(world.clock().await, Value::Null);
+}
+
+/// The clock is set right, and somebody sees to it after a day that it is.
+async fn set_right(world: &World) {
+    world.clock.set_by(-YEAR_MS);
+    world.clean_up().await;
+    world.clock.pass(DAY_MS + HOUR_MS);
+    world.clean_up().await;
+}
+
+async fn is_parked(world: &World, company: &str) -> bool {
+    let issues = world.server.get("/integrationissues").await;
+    let is_dropped =
+        issues.as_array().unwrap().iter().any(|issue| issue["code"] == "parked_dropped");
+    let body = json!({"name": company, "externalId": company});
+    let before = world.activities().await.len();
+    world.put(Method::POST, "/companies", body).await;
+    for _ in 0..200 {
+        if world.activities().await.len() > before {
+            return true;
+        }
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    assert!(is_dropped, "{issues}");
+    false
+}
+
+#[tokio::test]
+async fn what_lasts_for_a_time_lasts_no_year_after_a_clock_that_was_ahead_is_set_right() {
+    let world = World::new().await;
+    a_year_that_was_none(&world).await;
+    // Of the wrong year, and of what comes after it.
+    for round in ["ahead", "right"] {
+        let made = call_again(&world).await;
+        world.track(event("ada", "acme", "m")).await;
+        for company in [format!("{round}-short"), format!("{round}-long")] {
+            world.track(event(&company, &company, &company)).await;
+        }
+        if round == "ahead" {
+            set_right(&world).await;
+            // Nothing is lost for it.
+            world.track(event("ada", "acme", "m")).await;
+            assert_eq!(world.activities().await.len(), 1);
+        }
+        assert_eq!(call_again(&world).await, made, "{round}");
+        assert!(is_parked(&world, &format!("{round}-short")).await);
+        world.clean_up().await;
+        world.clock.pass(15 * DAY_MS);
+        world.clean_up().await;
+        assert_ne!(call_again(&world).await, made, "{round}");
+        let before = world.activities().await.len();
+        world.track(event("ada", "acme", "m")).await;
+        assert_eq!(world.activities().await.len(), before + 1, "{round}");
+        world.clock.pass(17 * DAY_MS);
+        world.clean_up().await;
+        assert!(!is_parked(&world, &format!("{round}-long")).await, "{round}");
+    }
+}
+
+/// Sends a product that must be rejected for the clock.
+async fn check_is_rejected(world: &World) {
+    let body = json!({"name": "Plan"});
+    let (status, answer) = world.server.send(Method::POST, "/products", None, &body).await;
+    assert_eq!(status, StatusCode::SERVICE_UNAVAILABLE, "{answer}");
+    assert_eq!(answer["code"], "clock_wrong", "{answer}");
+}
+
+#[tokio::test]
+async fn a_clock_after_2100_writes_nothing_and_costs_no_record() {
+    let mut world = World::new().await;
+    let mut made = Vec::new();
+    for round in 0..4 {
+        for number in 0..5 {
+            let body = json!({"name": format!("Plan {round} {number}")});
+            made.push(world.put(Method::POST, "/products", body).await);
+        }
+        world.clock.set_by(EIGHTY_YEARS_MS);
+        check_is_rejected(&world).await;
+        world.clean_up().await;
+        world.clock.pass(2 * HOUR_MS);
+        check_is_rejected(&world).await;
+        assert_eq!(world.server.get("/products").await.as_array().unwrap().len(), made.len());
+        world = world.restarted(|clock| clock.pass(1_000));
+        check_is_rejected(&world).await;
+        world = world.restarted(|clock| clock.set_by(-EIGHTY_YEARS_MS));
+    }
+    for product in &made {
+        let path = format!("/products/{}", product["_id"].as_str().unwrap());
+        assert_eq!(world.server.get(&path).await["name"], product["name"], "{path}");
+    }
+    let tokens = world.server.get("/tokens").await;
+    assert!(time(&tokens[0], "lastUsedAt") < "2027", "{tokens}");
+    let newest = made.last().unwrap();
+    assert!(time(newest, "createdAt") < "2027", "{newest}");
+}
+
 /// The program with a clock of the test's, and a company.
 async fn start(data: &TempDir, clock: &FakeClock, token: &Token) -> Server {
     Server::start_with_clock(data.path(), token, &[], clock).await
@@ -285,9 +390,37 @@ async fn the_program_deletes_nothing_when_it_is_started_with_a_clock_a_year_ahea
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_start_before_1970_is_refused_with_what_to_do() {
+async fn the_program_writes_nothing_while_its_clock_shows_a_year_after_2100() {
     let (data, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    let clock = FakeClock::in_file(other.path().join("clock"), "-60y");
+    let clock = FakeClock::in_file(other.path().join("clock"), "+0");
+    let token = Token::generate().unwrap();
+    let server = start(&data, &clock, &token).await;
+    let before = put_company(&server, "one").await;
+    clock.set("+80y");
+    let headers = [("content-type", "application/json")];
+    let sent = json!({"name": "Plan"}).to_string();
+    let answer = server.client.send(Method::POST, "/products", &headers, sent).await.unwrap();
+    assert_eq!(answer.status, StatusCode::SERVICE_UNAVAILABLE, "{}", answer.text());
+    assert!(answer.text().contains("after the year 2100: set it"), "{}", answer.text());
+    assert_eq!(server.client.get("/companies/extid-acme").await.json(), before);
+    clock.set("+0");
+    let after = put_company(&server, "two").await;
+    assert!(time(&after, "updatedAt") < "2100", "{after}");
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_start_before_1970_or_after_2100_is_refused_with_what_to_do() {
+    for (offset, expect) in
+        [("-60y", "before 1970: set it"), ("+80y", "after the year 2100: set it")]
+    {
+        check_start_is_refused(offset, expect).await;
+    }
+}
+
+async fn check_start_is_refused(offset: &str, expect: &str) {
+    let (data, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let clock = FakeClock::in_file(other.path().join("clock"), offset);
     let mut start = command(data.path());
     clock.show_to(&mut start);
     start.args(["serve", "--listen", "127.0.0.1:0", "--data"]).arg(data.path().join("data"));
@@ -295,6 +428,6 @@ async fn a_start_before_1970_is_refused_with_what_to_do() {
     let output = ended.expect("it serves").unwrap();
     let said = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(1), "{said}");
-    assert!(said.contains("before 1970: set it") && !said.contains("panic"), "{said}");
+    assert!(said.contains(expect) && !said.contains("panic"), "{said}");
     assert!(!data.path().join("data").exists());
 }

@@ -185,21 +185,23 @@ async fn where_few_files_may_be_open_idle_connections_give_way_to_new_ones() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn where_few_files_may_be_open_senders_that_stall_give_way_to_new_ones() {
+async fn where_few_files_may_be_open_senders_that_stall_or_trickle_give_way_to_new_ones() {
     let folder = tempfile::tempdir().unwrap();
     let token = Token::generate().unwrap();
     let server = Server::start_with_files(folder.path(), &token, 64).await;
-    let slow = std::iter::repeat_n(Slow::HalfEvent, 300);
-    let attack = Attack::begin_slow(&server.client, &token, slow).await;
-    for _ in 0..10 {
-        let client = Client::new(&server.base, None);
-        let event = json!({"externalId": "7", "action": "meanwhile"});
-        let started = Instant::now();
-        assert_eq!(client.track(&event).await.unwrap().text(), "OK");
-        // Those before it would be cut off no sooner.
-        assert!(started.elapsed() < BODY_STALL, "{:?}", started.elapsed());
+    for (slow, count) in [(Slow::HalfEvent, 300), (Slow::Trickle, 100)] {
+        let slow = std::iter::repeat_n(slow, count);
+        let attack = Attack::begin_slow(&server.client, &token, slow).await;
+        for _ in 0..10 {
+            let client = Client::new(&server.base, None);
+            let event = json!({"externalId": "7", "action": "meanwhile"});
+            let started = Instant::now();
+            assert_eq!(client.track(&event).await.unwrap().text(), "OK");
+            // Those before it would be cut off no sooner.
+            assert!(started.elapsed() < BODY_STALL, "{:?}", started.elapsed());
+        }
+        attack.end();
     }
-    attack.end();
     server.kill().await;
 }
 

@@ -120,6 +120,7 @@ async fn what_is_no_http_is_answered_with_a_problem_too() {
     let get = |headers: &str| format!("GET /health HTTP/1.1\r\nHost: x\r\n{headers}\r\n");
     for (request, status, code) in [
         ("nonsense\r\n\r\n", 400, "request_malformed"),
+        ("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 400, "request_malformed"),
         ("GET /a b HTTP/1.1\r\nHost: x\r\n\r\n", 400, "request_malformed"),
         ("GET / HTTP/1.9x\r\nHost: x\r\n\r\n", 400, "request_malformed"),
         (&get("No colon\r\n"), 400, "request_malformed"),

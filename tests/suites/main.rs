@@ -4,6 +4,7 @@ mod access;
 mod activities;
 mod backup;
 mod broken_log;
+mod broken_output;
 mod browser;
 mod budgets;
 mod cases;

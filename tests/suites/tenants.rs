@@ -141,3 +141,20 @@ async fn a_tenant_of_a_stopped_store_is_deleted_to_the_end() {
     let (sound, text) = run(folder.path(), &["verify", "--data", data]).await;
     assert!(sound, "{text}");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_first_token_of_a_tenant_ends_no_later_than_the_token_that_created_it() {
+    let server = InProcess::start().await;
+    let end = "2999-01-01T00:00:00.000Z";
+    let label = json!({"label": "for a while", "scopes": ["admin", "operator"], "expiresAt": end});
+    let made = server.operator.post("/tokens", &label).await.json();
+    let ending = server.operator.with_token(made["token"].as_str().unwrap());
+    let expires = async |operator: &Client| {
+        let made = operator.post("/tenants", &json!({"name": "other"})).await.json();
+        made["token"]["expiresAt"].clone()
+    };
+    assert_eq!(
+        (expires(&ending).await, expires(&server.operator).await),
+        (json!(end), Value::Null)
+    );
+}

@@ -22,7 +22,7 @@ pub fn create(
     lookup: &dyn Lookup,
     ctx: &mut Ctx,
 ) -> Result<Planned, Refusal> {
-    let id = ctx.ids.next(ctx.now);
+    let id = ctx.ids.next(ctx.now)?;
     create_as(def, id, patch, lookup, ctx)
 }
 

@@ -3,7 +3,7 @@
 use super::change::Change;
 use crate::{
     schema::LookupError,
-    value::{Document, Issue, ObjectId},
+    value::{Document, IdsExhausted, Issue, ObjectId},
 };
 
 /// A command that can be carried out.
@@ -33,5 +33,11 @@ pub enum Refusal {
 impl From<LookupError> for Refusal {
     fn from(error: LookupError) -> Self {
         Self::Lookup(error)
+    }
+}
+
+impl From<IdsExhausted> for Refusal {
+    fn from(error: IdsExhausted) -> Self {
+        Self::Lookup(error.into())
     }
 }

@@ -307,7 +307,7 @@ fn name_submitter(
         (Some((id, _)), _) => Some(id),
         // A ticket of an erased person has no e-mail.
         (None, Some(company)) if !address.is_empty() => {
-            Some(make_submitter(address, name.as_deref(), company, completion))
+            Some(make_submitter(address, name.as_deref(), company, completion)?)
         }
         (None, _) => None,
     };
@@ -324,16 +324,16 @@ fn make_submitter(
     name: Option<&str>,
     company: ObjectId,
     completion: &mut Completion<'_>,
-) -> ObjectId {
+) -> Result<ObjectId, LookupError> {
     let mut patch = Document::default();
     patch.set(end_user::COMPANY_ID.name, Json::string(&company.to_string()));
     patch.set(end_user::EMAIL.name, Json::string(address));
     if let Some(name) = name {
         patch.set(end_user::NAME.name, Json::string(name));
     }
-    let id = completion.ids.next(completion.now);
+    let id = completion.ids.next(completion.now)?;
     completion.beside.push(Beside { def: &END_USER, id, patch });
-    id
+    Ok(id)
 }
 
 /// The agent is one of the users who work on the ticket, when their e-mail is a user's. Users that

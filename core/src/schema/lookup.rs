@@ -3,7 +3,9 @@
 use std::rc::Rc;
 
 use super::resource::ResourceDef;
-use crate::value::{Document, ObjectId, RecordRef, Timestamp, Zone, engagement::Engagement};
+use crate::value::{
+    Document, IdsExhausted, ObjectId, RecordRef, Timestamp, Zone, engagement::Engagement,
+};
 
 /// Finds records of one tenant, as they are at the moment of planning.
 pub trait Lookup {
@@ -174,6 +176,12 @@ pub struct LookupError(pub Box<dyn std::error::Error + Send + Sync>);
 impl std::fmt::Display for LookupError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "a record could not be looked up: {}", self.0)
+    }
+}
+
+impl From<IdsExhausted> for LookupError {
+    fn from(error: IdsExhausted) -> Self {
+        Self(error.into())
     }
 }
 

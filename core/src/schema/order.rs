@@ -179,7 +179,7 @@ mod tests {
 
     fn ids(count: usize) -> Vec<ObjectId> {
         let mut ids = crate::value::IdSequence::new([0; 5]);
-        (0..count).map(|_| ids.next(crate::value::Timestamp::MIN)).collect()
+        (0..count).map(|_| ids.next(crate::value::Timestamp::MIN).unwrap()).collect()
     }
 
     #[test]

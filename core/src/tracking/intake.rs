@@ -233,7 +233,7 @@ fn activity(
     notes.extend(asset.clone().filter(|_| asset_id.is_none()).map(Note::AssetUnknown));
     notes.extend(project.clone().filter(|_| project_id.is_none()).map(Note::ProjectUnknown));
     Ok(Some(Box::new(Activity {
-        id: ctx.ids.next(ctx.now),
+        id: ctx.ids.next(ctx.now)?,
         company_id: user.company,
         end_user_id: user.id,
         action,
@@ -289,7 +289,7 @@ fn park(sent: &Incoming<'_>, finding: &Finding, ctx: &mut Ctx) -> Result<Change,
     // Whatever it lacks now: when that comes, settings may keep its user from being made.
     waits.push(wait_for_creation());
     Ok(Change::Append(Appended::Parked(Box::new(ParkedEvent {
-        id: ctx.ids.next(ctx.now),
+        id: ctx.ids.next(ctx.now)?,
         code: finding.code.to_owned(),
         received_at: sent.received_at,
         route: sent.route,

@@ -35,7 +35,7 @@ pub use self::time::Timestamp;
 #[cfg(feature = "records")]
 pub use self::{
     document::Document,
-    id::{IdSequence, ObjectId, RecordRef, TenantId},
+    id::{IdSequence, IdsExhausted, ObjectId, RecordRef, TenantId},
     issue::Issue,
     json::{Json, JsonRef},
     json_reader::Malformed,

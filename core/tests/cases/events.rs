@@ -245,7 +245,7 @@ impl World {
             match self.entries.iter_mut().find(is_its) {
                 Some(entry) => entry.fold(&finding, Vec::new()),
                 None => {
-                    let id = self.ctx.ids.next(self.ctx.now);
+                    let id = self.ctx.ids.next(self.ctx.now).unwrap();
                     self.entries.push(Entry::of(&finding, id, Vec::new()));
                 }
             }

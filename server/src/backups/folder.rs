@@ -56,11 +56,23 @@ fn names_in(folder: &Path) -> io::Result<Vec<String>> {
     Ok(names)
 }
 
+/// Whether a name in a folder is that of a regular file. What else bears a backup's name is none: a pipe could not be
+/// opened without somebody who writes to it, nor a folder removed.
+fn is_file(folder: &Path, name: &str) -> bool {
+    fs::metadata(folder.join(name)).is_ok_and(|found| found.is_file())
+}
+
+/// How many names of backups in a folder are not those of regular files.
+pub(super) fn count_others(folder: &Path) -> io::Result<usize> {
+    let is_other = |name: &&String| moment_of(name).is_some() && !is_file(folder, name);
+    Ok(names_in(folder)?.iter().filter(is_other).count())
+}
+
 /// The backups in a folder, in the order in which they were made, the newest last.
 pub(super) fn backups_in(folder: &Path, now: Timestamp) -> io::Result<Vec<Backup>> {
     let mut backups = Vec::new();
     for name in names_in(folder)? {
-        let Some(at) = moment_of(&name) else { continue };
+        let Some(at) = moment_of(&name).filter(|_| is_file(folder, &name)) else { continue };
         // One that cannot be read may still be there because of that: it is no reason to remove others.
         let sequence = File::open(folder.join(name)).ok().map(BufReader::new).map(sequence_of);
         backups.push(Backup { at, sequence: sequence.and_then(Result::ok).flatten() });
@@ -100,7 +112,9 @@ pub(crate) fn newest_in(folder: &Path, now: Timestamp) -> Option<PathBuf> {
 
 /// Removes what a crash has left.
 pub(super) fn remove_unfinished(folder: &Path) -> io::Result<()> {
-    let is_left = |name: &String| name.starts_with(PREFIX) && name.ends_with(UNFINISHED);
+    let is_left = |name: &String| {
+        name.starts_with(PREFIX) && name.ends_with(UNFINISHED) && is_file(folder, name)
+    };
     for name in names_in(folder)?.into_iter().filter(is_left) {
         fs::remove_file(folder.join(name))?;
     }
@@ -157,6 +171,34 @@ mod tests {
         let mut left = names_in(folder.path()).unwrap();
         left.sort();
         assert_eq!(left, ["notes.txt", &at(4), &at(5), "svctrack-best.backup.gz"]);
+    }
+
+    #[test]
+    fn what_is_no_regular_file_is_no_backup_and_stops_none() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |number: i64| folder.path().join(name_of(day(number)));
+        for number in [1, 3, 5] {
+            fs::write(path(number), "").unwrap();
+        }
+        fs::create_dir(path(2)).unwrap();
+        fs::create_dir(folder.path().join("svctrack-x.unfinished")).unwrap();
+        let fifo = std::process::Command::new("mkfifo").arg(path(4)).status().unwrap();
+        assert!(fifo.success());
+        let looked = std::thread::spawn(move || {
+            remove_unfinished(folder.path()).unwrap();
+            retain(folder.path(), 2, day(5), day(NOW)).unwrap();
+            let left = backups_in(folder.path(), day(NOW)).unwrap();
+            (
+                left.iter().map(|backup| backup.at).collect::<Vec<_>>(),
+                count_others(folder.path()).unwrap(),
+            )
+        });
+        let started = std::time::Instant::now();
+        while !looked.is_finished() {
+            assert!(started.elapsed().as_secs() < 20, "it waits for somebody who writes to a pipe");
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
+        assert_eq!(looked.join().unwrap(), (vec![day(3), day(5)], 2));
     }
 
     /// The days of backups, each with its sequence, in order.

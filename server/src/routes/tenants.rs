@@ -26,8 +26,10 @@ pub(crate) async fn create(app: &App, request: &mut Request) -> Result<Response,
     Strictness::of(request).check_properties(&ignored)?;
     let NewTenant { name } = NewTenant::read(&sent).map_err(Error::Invalid)?;
     let (tenant, token) = drawn(app, name).map_err(|error| Error::Internal(error.to_string()))?;
-    let record =
+    let mut record =
         TokenRecord::of_everything(token.digest(), tenant.id, "first token", tenant.created_at);
+    // It ends no later than the token that creates it.
+    record.expires_at = caller.issuer().expires_at;
     let mut answer = shown(&tenant);
     let kept = app.store.add_tenant(caller.into(), tenant, record).await?;
     answer.set("token", Json::object(&shown_once(&kept, &token)));

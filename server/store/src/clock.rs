@@ -7,6 +7,17 @@ use std::{
 
 use svctrack_core::value::Timestamp;
 
+/// The last millisecond of the year 2100. A clock that is later is wrong, and the ids of records end in 2106 (R3).
+const LATEST_MS: i64 = 4_133_980_799_999;
+
+/// What is said of a clock that is later.
+pub const WRONG_CLOCK: &str = "the clock of this machine shows a time after the year 2100: set it";
+
+/// Whether nothing can be stored with the time that a clock shows.
+pub fn is_too_late(now: Timestamp) -> bool {
+    now.as_ms() > LATEST_MS
+}
+
 /// Where now comes from.
 pub trait Clock: Send + Sync {
     /// The time, as well as it is known. Whoever sets the clock changes it.

@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use svctrack_core::value::{Issue, ObjectId};
 
+use crate::clock::WRONG_CLOCK;
+
 /// Why a store did not do what it was asked.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
@@ -44,6 +46,9 @@ pub enum StoreError {
     /// is not in memory.
     #[error("the disk does not respond")]
     Stalled,
+    /// The clock shows a time that cannot be stored.
+    #[error("{}", WRONG_CLOCK)]
+    Clock,
     /// There is no room on the disk.
     #[error("there is no room on the disk")]
     Full,
@@ -67,6 +72,11 @@ impl StoreError {
     /// Something that is stored is damaged.
     pub(crate) fn corrupted(cause: impl ToString) -> Self {
         Self::Corrupted { id: None, cause: cause.to_string() }
+    }
+
+    /// A new row has the key of one that is there.
+    pub(crate) fn key_taken() -> Self {
+        Self::Internal("a new row has the key of one that is there, which is kept".to_owned())
     }
 
     /// The same error about a record or an activity.

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use svctrack_core::{plan::Refusal, schema::LookupError};
+use svctrack_core::{plan::Refusal, schema::LookupError, value::IdsExhausted};
 
 use super::StoreError;
 
@@ -17,6 +17,12 @@ impl From<LookupError> for StoreError {
             Ok(error) => *error,
             Err(other) => Self::Internal(other.to_string()),
         }
+    }
+}
+
+impl From<IdsExhausted> for StoreError {
+    fn from(error: IdsExhausted) -> Self {
+        Self::Internal(error.to_string())
     }
 }
 

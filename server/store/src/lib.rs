@@ -54,7 +54,7 @@ use tokio::sync::watch;
 
 pub use self::{
     calls::Done,
-    clock::{Clock, SystemClock},
+    clock::{Clock, SystemClock, WRONG_CLOCK, is_too_late},
     error::StoreError,
     health::{Health, Scrub, ScrubReport, StoreStatus, as_text},
     identity::{
@@ -286,19 +286,31 @@ impl Tracking {
     }
 }
 
-/// How many events of a sender were parked today; clones count together.
+/// What of a sender was parked today; clones count together.
 #[derive(Clone, Debug, Default)]
-pub struct ParkedToday(Arc<AtomicU64>);
+pub struct ParkedToday(Arc<ParkedCounts>);
+
+#[derive(Debug, Default)]
+struct ParkedCounts {
+    events: AtomicU64,
+    bytes: AtomicU64,
+}
 
 impl ParkedToday {
-    /// How many there were.
+    /// How many events there were.
     pub fn count(&self) -> u64 {
-        self.0.load(Ordering::Relaxed)
+        self.0.events.load(Ordering::Relaxed)
     }
 
-    /// Counts another one.
-    pub fn add(&self) {
-        self.0.fetch_add(1, Ordering::Relaxed);
+    /// How many bytes their texts have.
+    pub fn bytes(&self) -> u64 {
+        self.0.bytes.load(Ordering::Relaxed)
+    }
+
+    /// Counts another event, whose text has this many bytes.
+    pub fn add(&self, bytes: u64) {
+        self.0.events.fetch_add(1, Ordering::Relaxed);
+        self.0.bytes.fetch_add(bytes, Ordering::Relaxed);
     }
 }
 

@@ -4,18 +4,25 @@
 //! since then would miss it. Ages are judged by the settled time. It follows a clock that is set back at once, and one
 //! that is set forward only when it has stood for an hour: what was deleted for a wrong clock does not come back.
 //!
+//! A clock that was ahead until it was settled, and is set right, leaves times that are far ahead. When it has been behind
+//! them for a day, what lasts for a time gets the settled time instead, so that it does not last until theirs comes again.
+//!
 //! Both times are in the store, so that a start with a wrong clock is no different.
 
 use std::time::Duration;
 
 use serde::Serialize;
-use svctrack_core::value::Timestamp;
+use svctrack_core::value::{Timestamp, time::DAY_MS};
 
 use super::Clock;
 
 /// How far a clock may be from where it is expected, in milliseconds: more than clocks drift, or are corrected by, from
 /// one look to the next, and than a restart takes.
 pub const MAX_DRIFT_MS: i64 = 60 * 1_000;
+/// How far a time may be ahead of the settled one before it is that of a wrong clock.
+const MAX_AHEAD_MS: i64 = DAY_MS;
+/// How long a clock must have been behind what is stored before that is: who sets a clock back by mistake notices.
+const BEHIND_AFTER: Duration = Duration::from_secs(24 * 60 * 60);
 /// How long a clock must have stood that was set forward: time to set it right.
 const STANDS_AFTER: Duration = Duration::from_secs(60 * 60);
 
@@ -50,6 +57,14 @@ pub struct ClockState {
     pub held_seconds: i64,
 }
 
+/// The times by which ages are judged.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Settled {
+    pub(crate) time: Timestamp,
+    /// What has a later one was stored by a wrong clock.
+    pub(crate) latest: Timestamp,
+}
+
 /// A clock that was set forward.
 #[derive(Clone, Copy, Debug)]
 struct Step {
@@ -74,7 +89,8 @@ pub(crate) struct Times {
     /// When it was, as the machine was running.
     read_at: Duration,
     step: Option<Step>,
-    is_behind: bool,
+    /// Since when the clock has been behind what is stored, as the machine was running.
+    behind_since: Option<Duration>,
 }
 
 impl Times {
@@ -88,7 +104,7 @@ impl Times {
             tracing::info!(clock = %reading.now, %settled, "data is deleted for its age in an hour");
         }
         let (read_at, step) = (reading.running, is_ahead.then(|| Step::of(reading)));
-        let mut times = Self { stored, settled, read_at, step, is_behind: false };
+        let mut times = Self { stored, settled, read_at, step, behind_since: None };
         times.settle(reading);
         times
     }
@@ -99,6 +115,17 @@ impl Times {
 
     pub(crate) fn settled(&self) -> Timestamp {
         self.settled
+    }
+
+    /// The times by which ages are judged, of a clock that has just been read.
+    pub(crate) fn judge(&mut self, reading: Reading) -> Settled {
+        let time = self.settle(reading);
+        let stood = self.behind_since.map(|since| reading.running.saturating_sub(since));
+        let latest = match stood.is_some_and(|stood| stood >= BEHIND_AFTER) {
+            true => Timestamp::from_ms_clamped(time.as_ms().saturating_add(MAX_AHEAD_MS)),
+            false => Timestamp::MAX,
+        };
+        Settled { time, latest }
     }
 
     /// Something is stored with this time.
@@ -140,13 +167,13 @@ impl Times {
 
     fn look_behind(&mut self, reading: Reading) {
         let is_behind = self.stored.as_ms() - reading.now.as_ms() > MAX_DRIFT_MS;
-        if is_behind && !self.is_behind {
+        if is_behind && self.behind_since.is_none() {
             tracing::warn!(
                 clock = %reading.now, stored = %self.stored,
                 "the clock is behind the store: new data gets the newest stored time until the clock has caught up"
             );
         }
-        self.is_behind = is_behind;
+        self.behind_since = is_behind.then(|| self.behind_since.unwrap_or(reading.running));
     }
 
     /// How the clock stands, which has just been read.
@@ -157,7 +184,7 @@ impl Times {
             .map(|step| STANDS_AFTER.saturating_sub(reading.running.saturating_sub(step.since)));
         let seconds_from =
             |from: Timestamp, to: Timestamp| (to.as_ms() - from.as_ms()).max(0) / 1_000;
-        (self.is_behind || held.is_some()).then(|| ClockState {
+        (self.behind_since.is_some() || held.is_some()).then(|| ClockState {
             behind_seconds: seconds_from(reading.now, self.stored),
             ahead_seconds: seconds_from(settled, reading.now),
             held_seconds: in_ms(held.unwrap_or_default()) / 1_000,
@@ -243,6 +270,22 @@ mod tests {
         assert_eq!([resumed(20), resumed(90), resumed(-DAY_S)], [20, -30, -DAY_S]);
         let mut new = Times::resume(Timestamp::MIN, Timestamp::MIN, reading(0, 5));
         assert_eq!(new.settle(reading(0, 5)), at(START_S));
+    }
+
+    #[test]
+    fn what_is_far_ahead_of_a_clock_that_was_set_back_is_known_after_a_day() {
+        let mut times = times();
+        let mut latest = |now: i64, running: i64| {
+            let latest = times.judge(reading(now, running)).latest;
+            (latest < Timestamp::MAX).then(|| latest.as_ms() / 1_000 - START_S)
+        };
+        let back = |running: i64| running - 9 * DAY_S;
+        assert_eq!([latest(0, 0), latest(back(10), 10)], [None, None]);
+        assert_eq!(latest(back(DAY_S + 9), DAY_S + 9), None);
+        assert_eq!(latest(back(DAY_S + 10), DAY_S + 10), Some(back(DAY_S + 10) + DAY_S));
+        // It is set right, and back again.
+        let later = 2 * DAY_S;
+        assert_eq!([latest(later, later), latest(back(later + 10), later + 10)], [None, None]);
     }
 
     #[test]

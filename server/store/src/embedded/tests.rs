@@ -492,6 +492,36 @@ fn set_counter(world: &World, counter: Counter, count: u64) {
     transaction.commit().unwrap();
 }
 
+#[tokio::test]
+async fn a_new_record_replaces_none_that_is_there() {
+    let world = World::new().await;
+    world.add_company("first").await;
+    let ids_of = |world: &World| {
+        let meta = world.store.shared.snapshot().unwrap().open(META).unwrap();
+        meta.get(rows::meta::META_LAST_ID).unwrap().unwrap().value().to_vec()
+    };
+    let noted = ids_of(&world);
+    world.pass(2_000);
+    world.add_company("second").await;
+    world.add_company("third").await;
+    let (records, index) = (world.rows(rows::RECORDS), world.rows(rows::INDEX));
+    // As if ids had begun again: the next two are those of the second and the third company, and one is tried after the
+    // other.
+    let transaction = world.store.shared.begin().unwrap();
+    let mut meta = WriteTable::open(&transaction, META).unwrap();
+    meta.insert(rows::meta::META_LAST_ID, noted.as_slice()).unwrap();
+    drop(meta);
+    transaction.commit().unwrap();
+    let world = world.reopened(|_| {});
+    let create = Command::Create { def: &COMPANY, body: company("fourth").into() };
+    let refused = world.store.write(world.actor.clone(), create).await;
+    assert!(matches!(refused, Err(StoreError::Internal(_))), "{refused:?}");
+    assert_eq!((world.rows(rows::RECORDS), world.rows(rows::INDEX)), (records, index));
+    let query = ListQuery::parse(&COMPANY, &[]).unwrap().query;
+    let page = world.store.list(&world.actor.tenant, &COMPANY, query, PageFor::default());
+    assert_eq!(texts(&page.await.unwrap(), "externalId"), ["first", "second", "third"]);
+}
+
 /// What comes of a part of a body with a key.
 async fn part(world: &World, part: u32, body: u8) -> Result<Reply, StoreError> {
     let key = IdempotencyKey { key: [1; 32], body: [body; 32], part: Some(part) };

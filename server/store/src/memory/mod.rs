@@ -152,10 +152,10 @@ impl Memory {
         let before = self.latest.snapshot(closed)?;
         let mut tables = before.begin(std::mem::take(known))?;
         let mut pending = Pending::default();
-        let settle = |now| self.times.lock().settle(Reading::of(&*self.clock, now));
+        let settle = |now| self.times.lock().judge(Reading::of(&*self.clock, now));
         let done = sequence.carry_out(job, (&*self.clock, settle), &mut tables, &mut pending)?;
         tenants::mark_used(&mut tables, self.uses.take())?;
-        let now = self.clock.now().max(sequence.stored);
+        let now = sequence.now(&*self.clock);
         let to_replay = pending.flush(&mut tables, &mut sequence.ids, now)?;
         sequence.stored = now;
         let times = {

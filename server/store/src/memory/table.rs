@@ -111,7 +111,10 @@ impl AppendRows for MemoryTable {
     type Table = Self;
 
     fn add(&mut self, key: Vec<u8>, value: Vec<u8>) -> Result<(), StoreError> {
-        self.insert(&key, &value).map(drop)
+        match self.insert(&key, &value)? {
+            Some(_) => Err(StoreError::key_taken()),
+            None => Ok(()),
+        }
     }
 
     fn put(&mut self, key: &[u8], value: Vec<u8>) -> Result<(), StoreError> {

@@ -166,6 +166,14 @@ pub(crate) fn messages_from(tenant: TenantId, week: u16) -> Vec<u8> {
     key
 }
 
+/// Key of the same id of an event in another week.
+pub(crate) fn message_in(mut key: Vec<u8>, week: u16) -> Vec<u8> {
+    if let Some(in_key) = key.get_mut(TENANT_BYTES..).and_then(<[u8]>::first_chunk_mut) {
+        *in_key = week.to_be_bytes();
+    }
+    key
+}
+
 /// The week in the key of the id of an event.
 pub(crate) fn window_of(key: &[u8]) -> Option<u16> {
     let week = key.get(TENANT_BYTES..)?.first_chunk()?;

@@ -95,7 +95,8 @@ pub(crate) trait AppendRows: ReadRow {
     /// The table, with all rows in it.
     type Table: WriteRows;
 
-    /// Adds a row under a key that has none.
+    /// Adds a row under a key that has none: where there is one, it stays as it is, and the transaction fails, at the
+    /// latest when it is finished.
     fn add(&mut self, key: Vec<u8>, value: Vec<u8>) -> Result<(), StoreError>;
 
     /// Puts a row under a key that may have one.

@@ -25,8 +25,8 @@ use super::{
     view::View,
 };
 use crate::{
-    Actor, Answer, Command, ParkedToday, Precondition, Reply, StoreError, Tenant, Tracked,
-    Tracking, Upserted, Upserts,
+    Actor, Answer, Command, Precondition, Reply, StoreError, Tenant, Tracked, Tracking, Upserted,
+    Upserts,
 };
 
 /// Most rows of a kind that go in one command for their age: others wait a few milliseconds for it.
@@ -143,7 +143,7 @@ fn administer(
             tenants::add_token(actor, token, user.as_ref(), tables, pending, ctx)
         }
         Command::RotateToken { id, successor, old_until } => {
-            tenants::rotate_token(actor, tables, id, successor, *old_until)
+            tenants::rotate_token(actor, tables, id, successor, *old_until, ctx.settled)
         }
         Command::RevokeToken { id, with } => {
             let revoked = tenants::revoke_token(tables, actor.tenant.id(), id, *with)?;
@@ -282,9 +282,8 @@ fn track(
         let lookup = View::in_transaction(tenant, tables);
         let mut changes = intake::plan(&incoming, &lookup, ctx)?;
         if let Some(event) = parked_in(&changes) {
-            if parked::has_room(tables, pending, tenant, sender.as_ref(), event)? {
+            if parked::take_room(tables, pending, tenant, sender.as_ref(), event)? {
                 note_parked(&event.code, &mut parked);
-                sender.iter().for_each(ParkedToday::add);
             } else {
                 changes.retain(|change| matches!(change, Change::Append(Appended::Finding(_))));
                 pending.find(tenant, parked_refused(*route, *received_at));
@@ -340,10 +339,11 @@ fn sweep(
 ) -> Result<Reply, StoreError> {
     let tenant = actor.tenant.id();
     let more_messages = messages::sweep(tables, pending, tenant)?;
+    let more_keys = idempotency::sweep(tables, pending, tenant, ctx)?;
     let more_parked = parked::sweep(tables, pending, tenant, ctx)?;
     let more_to_erase = erasure::sweep(actor, tables, pending, ctx)?;
     let more_old = retention::sweep(tables, tenant, ctx.settled)?;
-    let more = more_messages || more_parked || more_to_erase || more_old;
+    let more = more_messages || more_keys || more_parked || more_to_erase || more_old;
     if !more {
         // It is looked through whole, so only in the last of many commands.
         report::sweep(tables, pending, tenant, ctx.settled)?;

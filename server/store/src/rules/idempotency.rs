@@ -11,7 +11,7 @@ use svctrack_core::{
 };
 
 use super::{
-    command,
+    command::{self, MAX_SWEPT},
     counters::Counter,
     pending::Pending,
     person::{behind, look_through},
@@ -163,11 +163,43 @@ pub(crate) fn carry_out(
     if let Some(outcome) = reply.as_ref().ok().and_then(|reply| Outcome::of(reply, once.part)) {
         let (place, at) = match known {
             Some(known) => (known.place, known.at),
-            None => (ctx.ids.next(ctx.now), ctx.now),
+            None => (next_place(ctx)?, ctx.settled),
         };
         keep(tables, pending, tenant, &key, &Kept { place, at, body: once.body, outcome })?;
     }
     Ok(reply)
+}
+
+/// A new place, which begins with the settled time.
+fn next_place(ctx: &mut Ctx) -> Result<ObjectId, StoreError> {
+    let [s0, s1, s2, s3, .., c0, c1, c2] = *ctx.ids.next(ctx.now)?.as_bytes();
+    let [t0, t1, t2, t3, ..] = *ObjectId::first_at(ctx.settled).as_bytes();
+    // Second and counter together are those of no other id of the tenant.
+    Ok(ObjectId::from_bytes([t0, t1, t2, t3, s0, s1, s2, s3, 0, c0, c1, c2]))
+}
+
+/// Gives the settled time to outcomes that a wrong clock stamped, so that they are kept for a day from now on; says
+/// whether there may be more.
+pub(crate) fn sweep(
+    tables: &mut Tables<impl Transaction>,
+    pending: &mut Pending,
+    tenant: TenantId,
+    ctx: &mut Ctx,
+) -> Result<bool, StoreError> {
+    for _ in 0..MAX_SWEPT {
+        let is_ahead = |place: &ObjectId| place.taken_at() > pending.latest();
+        let Some(place) = newest(tables, tenant)?.filter(is_ahead) else { return Ok(false) };
+        let place = keys::log(tenant, place);
+        let key = match tables.once_places.remove(place.as_slice())? {
+            Some(key) => codec::unseal(&place, key.value())?.to_vec(),
+            None => return Ok(false),
+        };
+        if let Some(kept) = get_row::<Kept>(&tables.once, &key)? {
+            let kept = Kept { place: next_place(ctx)?, at: ctx.settled, ..kept };
+            keep(tables, pending, tenant, &key, &kept)?;
+        }
+    }
+    Ok(true)
 }
 
 /// Whether the day of an outcome is over.
@@ -231,6 +263,15 @@ fn oldest(
     let (first, last) = (keys::log(tenant, ObjectId::MIN), keys::log(tenant, ObjectId::MAX));
     let oldest = tables.once_places.range(first.as_slice()..=last.as_slice())?.next();
     Ok(oldest.transpose()?.and_then(|(key, _)| keys::id_at_end(key.value())))
+}
+
+fn newest(
+    tables: &Tables<impl Transaction>,
+    tenant: TenantId,
+) -> Result<Option<ObjectId>, StoreError> {
+    let (first, last) = (keys::log(tenant, ObjectId::MIN), keys::log(tenant, ObjectId::MAX));
+    let newest = tables.once_places.range(first.as_slice()..=last.as_slice())?.next_back();
+    Ok(newest.transpose()?.and_then(|(key, _)| keys::id_at_end(key.value())))
 }
 
 /// Drops the outcome at a place.

@@ -8,6 +8,8 @@ use std::collections::HashMap;
 use sha2::{Digest as _, Sha256};
 use svctrack_core::value::{IdSequence, ObjectId, TenantId, Timestamp};
 
+use crate::StoreError;
+
 /// The sequences of a store.
 pub(crate) struct Ids {
     /// The five bytes that belong to the store.
@@ -51,11 +53,18 @@ impl Ids {
     }
 
     /// The next id of a tenant.
-    pub(crate) fn next(&mut self, tenant: TenantId, now: Timestamp) -> ObjectId {
+    ///
+    /// # Errors
+    /// When no higher one is left.
+    pub(crate) fn next(
+        &mut self,
+        tenant: TenantId,
+        now: Timestamp,
+    ) -> Result<ObjectId, StoreError> {
         let mut ids = self.of(tenant);
-        let id = ids.next(now);
+        let id = ids.next(now)?;
         self.went_on(tenant, ids);
-        id
+        Ok(id)
     }
 
     /// The five bytes of a tenant's ids.
@@ -95,11 +104,11 @@ mod tests {
     #[test]
     fn an_id_tells_nothing_of_what_others_write() {
         let mut ids = Ids::after(ObjectId::MIN);
-        let first = ids.next(tenant(1), at(5_000));
+        let first = ids.next(tenant(1), at(5_000)).unwrap();
         for _ in 0..1_000 {
-            ids.next(tenant(2), at(5_000));
+            ids.next(tenant(2), at(5_000)).unwrap();
         }
-        let second = ids.next(tenant(1), at(5_999));
+        let second = ids.next(tenant(1), at(5_999)).unwrap();
         assert_eq!((counter(first), counter(second)), (0, 1));
         assert_eq!(first.taken_at(), at(5_000));
     }
@@ -109,7 +118,8 @@ mod tests {
         let last = ObjectId::parse("6553f1000102030405000007").unwrap();
         let mut ids = Ids::after(last);
         assert_eq!(ids.to_note().to_string(), "6553f1000102030405ffffff");
-        assert_eq!(ids.next(tenant(1), at(0)).taken_at(), at(last.taken_at().as_ms() + 1_000));
+        let next = ids.next(tenant(1), at(0)).unwrap();
+        assert_eq!(next.taken_at(), at(last.taken_at().as_ms() + 1_000));
     }
 
     #[test]
@@ -123,9 +133,18 @@ mod tests {
                 ids = Ids::after(ids.to_note());
             }
             let of = (number / 7 % 3) as usize;
-            let id = ids.next(tenant(of as u8), at(ms));
+            let id = ids.next(tenant(of as u8), at(ms)).unwrap();
             assert!(std::mem::replace(&mut last[of], id) < id, "{number}");
             assert!(all.insert(id), "{number}");
+        }
+    }
+    #[test]
+    fn a_store_whose_ids_have_ended_gives_none_again() {
+        let mut ids = Ids::after(ObjectId::MIN);
+        ids.next(tenant(1), at(i64::from(u32::MAX) * 1_000)).unwrap();
+        let mut later = Ids::after(ids.to_note());
+        for number in [1, 2] {
+            assert!(later.next(tenant(number), at(5_000)).is_err(), "{number}");
         }
     }
 }

@@ -19,7 +19,7 @@ use super::{
 };
 use crate::{
     StoreError,
-    rows::{AppendRows, Bytes as _, Rows as _, WriteRows as _, codec, keys},
+    rows::{AppendRows, Bytes as _, ReadRow as _, Rows as _, WriteRows as _, codec, keys},
 };
 
 /// Most ids of a tenant that are remembered in a window: some 600 MB.
@@ -111,27 +111,64 @@ pub(crate) fn forget(
     Ok(())
 }
 
-/// Removes ids of windows that are past; says whether there may be more.
+/// Removes ids of windows that are past, and gives the settled time to those that a wrong clock stamped; says whether
+/// there may be more.
 pub(crate) fn sweep(
     tables: &mut Tables<impl Transaction>,
     pending: &mut Pending,
     tenant: TenantId,
 ) -> Result<bool, StoreError> {
-    let Some(kept) = window_of(pending.settled()).checked_sub(1) else {
-        return Ok(false);
+    let settled = pending.settled();
+    let is_more_past = match window_of(settled).checked_sub(1) {
+        Some(kept) => !take_out(tables, pending, tenant, (0, kept))?.is_empty(),
+        None => false,
     };
-    let (first, end) = (keys::messages_from(tenant, 0), keys::messages_from(tenant, kept));
-    let mut past: Vec<Vec<u8>> = Vec::new();
+    let Some(ahead) = window_of(pending.latest()).checked_add(1) else { return Ok(is_more_past) };
+    let taken = take_out(tables, pending, tenant, (ahead, u16::MAX))?;
+    let is_more_ahead = !taken.is_empty();
+    for key in taken {
+        stamp(tables, pending, tenant, key, settled)?;
+    }
+    Ok(is_more_past || is_more_ahead)
+}
+
+/// Remembers an id with the settled time, unless it is since it was sent again.
+fn stamp(
+    tables: &mut Tables<impl Transaction>,
+    pending: &mut Pending,
+    tenant: TenantId,
+    key: Vec<u8>,
+    settled: Timestamp,
+) -> Result<(), StoreError> {
+    let window = window_of(settled);
+    let key = keys::message_in(key, window);
+    if tables.messages.read(&key, |_| ())?.is_none() {
+        tables.known.forget_messages(tenant, window);
+        pending.add(tables, tenant, Counter::Messages(window), 1)?;
+        let value = codec::seal(&key, &settled.as_ms().to_be_bytes());
+        tables.messages.put(&key, value)?;
+    }
+    Ok(())
+}
+
+/// Removes ids from one window on and before another, a limited number; returns their keys.
+fn take_out(
+    tables: &mut Tables<impl Transaction>,
+    pending: &mut Pending,
+    tenant: TenantId,
+    (first, end): (u16, u16),
+) -> Result<Vec<Vec<u8>>, StoreError> {
+    let (first, end) = (keys::messages_from(tenant, first), keys::messages_from(tenant, end));
+    let mut taken: Vec<Vec<u8>> = Vec::new();
     let messages = tables.messages.written()?;
     for row in messages.range(first.as_slice()..end.as_slice())?.take(MAX_SWEPT) {
-        past.push(row?.0.value().to_vec());
+        taken.push(row?.0.value().to_vec());
     }
-    let Some(last) = past.last() else {
-        return Ok(false);
-    };
-    messages.remove_range(first.as_slice()..=last.as_slice())?;
-    for window in past.iter().filter_map(|key| keys::window_of(key)) {
+    if let Some(last) = taken.last() {
+        messages.remove_range(first.as_slice()..=last.as_slice())?;
+    }
+    for window in taken.iter().filter_map(|key| keys::window_of(key)) {
         pending.add(tables, tenant, Counter::Messages(window), -1)?;
     }
-    Ok(past.len() == MAX_SWEPT)
+    Ok(taken)
 }

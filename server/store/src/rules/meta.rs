@@ -14,7 +14,7 @@ use crate::{
 
 /// Notes what every store holds from the start.
 pub(crate) fn found(meta: &mut impl WriteRows, store_bytes: [u8; 5]) -> Result<(), StoreError> {
-    let first = IdSequence::new(store_bytes).next(Timestamp::MIN);
+    let first = IdSequence::new(store_bytes).next(Timestamp::MIN)?;
     meta.insert(META_FORMAT, ROWS_FORMAT.to_string().as_bytes())?;
     meta.insert(META_LAST_ID, codec::seal(META_LAST_ID, first.as_bytes()).as_slice())?;
     ordered::note(meta)

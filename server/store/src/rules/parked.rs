@@ -36,18 +36,26 @@ use crate::{
 const MAX_REPLAYED_PER_COMMAND: usize = 1_000;
 
 /// Whether an event may wait too. Those that do were acknowledged, so that none of them makes room for it; and its sender
-/// leaves to others at least as many places as its own events of today have taken.
-pub(crate) fn has_room(
+/// leaves to others at least as many places, and as many bytes, as its own events of today have taken. If it may, it is
+/// counted for its sender.
+pub(crate) fn take_room(
     tables: &Tables<impl Transaction>,
     pending: &mut Pending,
     tenant: TenantId,
     sender: Option<&ParkedToday>,
     event: &ParkedEvent,
 ) -> Result<bool, StoreError> {
+    let size = event.event.len() as u64;
+    let of = |sender: &ParkedToday| (sender.count(), sender.bytes().saturating_add(size));
+    let (own, own_bytes) = sender.map_or((0, 0), of);
     let left = MAX_PARKED.saturating_sub(pending.count(tables, tenant, Counter::Parked)?);
     let bytes = pending.count(tables, tenant, Counter::ParkedBytes)?;
-    let own = sender.map_or(0, ParkedToday::count);
-    Ok(left > own && bytes.saturating_add_signed(size(event)) <= MAX_PARKED_BYTES)
+    let left_bytes = MAX_PARKED_BYTES.saturating_sub(bytes);
+    let has_room = left > own && left_bytes >= own_bytes.saturating_add(size);
+    if has_room && let Some(sender) = sender {
+        sender.add(size);
+    }
+    Ok(has_room)
 }
 
 /// Keeps an event that has to wait.
@@ -69,13 +77,6 @@ pub(crate) fn park(
 
 fn size(event: &ParkedEvent) -> i64 {
     i64::try_from(event.event.len()).unwrap_or(i64::MAX)
-}
-
-fn oldest(
-    tables: &Tables<impl Transaction>,
-    tenant: TenantId,
-) -> Result<Option<ParkedEvent>, StoreError> {
-    first_row(&tables.parked, keys::log_range(tenant))
 }
 
 /// Drops an event that has waited in vain, and reports it; it can be sent again.
@@ -274,21 +275,29 @@ fn load(
     get_row(&tables.parked, &keys::log(tenant, id))
 }
 
-/// Drops events that have waited too long; says whether there may be more.
+/// Drops events that have waited too long; says whether there may be more. Those that a wrong clock stamped wait from now
+/// on.
 pub(crate) fn sweep(
     tables: &mut Tables<impl Transaction>,
     pending: &mut Pending,
     tenant: TenantId,
     ctx: &Ctx,
 ) -> Result<bool, StoreError> {
+    let (mut first, last) = keys::log_range(tenant);
     for _ in 0..MAX_SWEPT {
-        let Some(oldest) = oldest(tables, tenant)? else {
-            return Ok(false);
-        };
-        if ctx.settled.as_ms() - oldest.received_at.as_ms() <= PARKED_DAYS * DAY_MS {
+        let next = first_row(&tables.parked, (first, last.clone()))?;
+        let Some(mut event): Option<ParkedEvent> = next else { return Ok(false) };
+        first = keys::log(tenant, event.id);
+        if event.received_at > pending.latest() {
+            event.received_at = ctx.settled;
+            put_row(&mut tables.parked, &first, &event)?;
+        } else if ctx.settled.as_ms() - event.received_at.as_ms() > PARKED_DAYS * DAY_MS {
+            drop_one(tables, pending, tenant, &event, ctx.now)?;
+        } else {
             return Ok(false);
         }
-        drop_one(tables, pending, tenant, &oldest, ctx.now)?;
+        // The lowest key after that one.
+        first.push(0);
     }
     Ok(true)
 }

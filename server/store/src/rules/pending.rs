@@ -16,7 +16,7 @@ use super::{
     report,
     tables::{Tables, Transaction},
 };
-use crate::{StoreError, Tenant, rows::engagement::Owner};
+use crate::{StoreError, Tenant, rows::engagement::Owner, times::Settled};
 
 /// Most causes of one code that a transaction reports for a tenant one by one: a flood of made-up ids
 /// costs no more rows than this, and what goes beyond is counted together.
@@ -34,8 +34,8 @@ pub(crate) struct Pending {
     pub(crate) to_replay: BTreeMap<TenantId, Tenant>,
     /// The spans to which activities are added.
     pub(crate) spans: LatestSpans,
-    /// The time by which ages are judged, once the clock has been read.
-    pub(crate) settled: Option<Timestamp>,
+    /// The times by which ages are judged, once the clock has been read.
+    pub(crate) settled: Option<Settled>,
     /// Companies that a user has left who was the last to be active.
     pub(crate) lost_the_last: Vec<Owner>,
     counters: Counters,
@@ -48,7 +48,12 @@ type OfCode = BTreeMap<(Route, String), Finding>;
 impl Pending {
     /// The time by which ages are judged; before it is known nothing is old.
     pub(crate) fn settled(&self) -> Timestamp {
-        self.settled.unwrap_or(Timestamp::MIN)
+        self.settled.map_or(Timestamp::MIN, |settled| settled.time)
+    }
+
+    /// The latest time with which a right clock can have stored something.
+    pub(crate) fn latest(&self) -> Timestamp {
+        self.settled.map_or(Timestamp::MAX, |settled| settled.latest)
     }
 
     /// Where a counter stands.

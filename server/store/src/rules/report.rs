@@ -29,7 +29,7 @@ pub(crate) fn fold(
     pending: &mut Pending,
     tenant: TenantId,
     finding: &Finding,
-    next_id: impl FnOnce() -> ObjectId,
+    next_id: impl FnOnce() -> Result<ObjectId, StoreError>,
 ) -> Result<(), StoreError> {
     let cause = cause_key(tenant, finding.route, finding.code, &finding.cause);
     let people = finding.people.iter().map(|key| hash_of_person(key)).collect();
@@ -44,7 +44,7 @@ pub(crate) fn fold(
         }
         pending.add(tables, tenant, Counter::UnknownMembers, 1)?;
     }
-    let entry = Entry::of(finding, next_id(), people);
+    let entry = Entry::of(finding, next_id()?, people);
     let id = codec::seal(&cause, entry.id.as_bytes());
     tables.report_causes.insert(cause.as_slice(), id.as_slice())?;
     put(tables, tenant, &entry)?;

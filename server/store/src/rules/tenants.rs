@@ -17,6 +17,7 @@ use super::{
 };
 use crate::{
     Actor, Reply, Revoked, StoreError, Tenant, TenantRecord, TenantState, TokenRecord, corruption,
+    is_too_late,
     rows::{
         Bytes as _, Rows, Snapshot, TENANTS, TOKENS, TOKENS_OF_TENANT, WriteRows as _, codec, keys,
     },
@@ -26,6 +27,8 @@ use crate::{
 const MAX_TENANTS: u64 = 10_000;
 /// Most tokens of a tenant: a list of them is answered whole.
 const MAX_TOKENS: usize = 1_000;
+/// The same with those that were rotated and have not expired: each may be there beside its successor.
+const MAX_TOKENS_AND_ROTATED: usize = 2 * MAX_TOKENS;
 /// Most lines that a token may come from, one issued by the other: more than anybody issues on purpose, and few enough
 /// to be kept with each token.
 const MAX_GENERATIONS: usize = 32;
@@ -192,7 +195,7 @@ pub(crate) fn add_token(
     pending: &mut Pending,
     ctx: &mut Ctx,
 ) -> Result<Result<Reply, StoreError>, StoreError> {
-    if let Some(refused) = refused_token(actor, tables, token)? {
+    if let Some(refused) = refused_token(actor, tables, token, MAX_TOKENS, ctx.settled)? {
         return Ok(Err(refused));
     }
     let mut token = token.clone();
@@ -210,6 +213,7 @@ pub(crate) fn rotate_token(
     id: &str,
     successor: &TokenRecord,
     old_until: Timestamp,
+    settled: Timestamp,
 ) -> Result<Result<Reply, StoreError>, StoreError> {
     let known = token(&tables.tokens, id)?;
     let Some(mut old) = known.filter(|old| old.tenant == successor.tenant) else {
@@ -219,7 +223,8 @@ pub(crate) fn rotate_token(
         let message = format!("the token was rotated already: rotate {}", quoted(replaced_by));
         return Ok(Err(StoreError::Conflict(vec![Issue::of_body("token_rotated", message)])));
     }
-    if let Some(refused) = refused_token(actor, tables, successor)? {
+    let most = MAX_TOKENS_AND_ROTATED;
+    if let Some(refused) = refused_token(actor, tables, successor, most, settled)? {
         return Ok(Err(refused));
     }
     old.replaced_by = Some(successor.id.clone());
@@ -229,11 +234,14 @@ pub(crate) fn rotate_token(
     insert_token(tables, successor.clone())
 }
 
-/// Why a token cannot be added, if so.
+/// Why a token cannot be added beside others, of which there can be fewer than `most`, if so. Those that have expired make
+/// room for it.
 fn refused_token(
     actor: &Actor,
-    tables: &Tables<impl Transaction>,
+    tables: &mut Tables<impl Transaction>,
     token: &TokenRecord,
+    most: usize,
+    settled: Timestamp,
 ) -> Result<Option<StoreError>, StoreError> {
     // What a token asks for just when it is revoked would outlive it otherwise.
     if let Some(issuer) = &actor.token
@@ -245,10 +253,32 @@ fn refused_token(
         let message = format!("a token can come from at most {MAX_GENERATIONS} others");
         return Ok(Some(StoreError::Invalid(vec![Issue::of_body("too_many_issuers", message)])));
     }
-    let (first, last) = tokens_of(token.tenant);
-    let known = tables.tokens_of_tenant.range(first.as_slice()..=last.as_slice())?.count();
+    if count_tokens(tables, token.tenant)? >= most {
+        remove_expired(tables, token.tenant, settled)?;
+    }
     let too_many = || too_many("too_many_tokens", "tokens", MAX_TOKENS as u64);
-    Ok((known >= MAX_TOKENS).then(too_many))
+    Ok((count_tokens(tables, token.tenant)? >= most).then(too_many))
+}
+
+fn count_tokens(tables: &Tables<impl Transaction>, tenant: TenantId) -> Result<usize, StoreError> {
+    let (first, last) = tokens_of(tenant);
+    Ok(tables.tokens_of_tenant.range(first.as_slice()..=last.as_slice())?.count())
+}
+
+/// Removes the tokens of a tenant that have expired.
+fn remove_expired(
+    tables: &mut Tables<impl Transaction>,
+    tenant: TenantId,
+    settled: Timestamp,
+) -> Result<(), StoreError> {
+    for id in token_ids(&tables.tokens_of_tenant, tenant)? {
+        let Some(token) = token(&tables.tokens, &id)? else { continue };
+        if token.expires_at.is_some_and(|end| end <= settled) {
+            tables.tokens_of_tenant.remove(keys::token_of_tenant(tenant, &id).as_slice())?;
+            tables.tokens.remove(id.as_bytes())?;
+        }
+    }
+    Ok(())
 }
 
 fn insert_token(
@@ -351,7 +381,7 @@ pub(crate) fn mark_used(
     tables: &mut Tables<impl Transaction>,
     uses: BTreeMap<String, Timestamp>,
 ) -> Result<(), StoreError> {
-    for (id, used_at) in uses {
+    for (id, used_at) in uses.into_iter().filter(|(_, used_at)| !is_too_late(*used_at)) {
         let key = id.as_bytes();
         let known = corruption::contained(|| {
             tables.tokens.get(key)?.map(|row| read_row(key, row.value())).transpose()

@@ -8,12 +8,14 @@ use svctrack_core::{
 use super::queue::{Job, Outcome};
 use crate::{
     Clock, Command, StoreError,
+    clock::is_too_late,
     rules::{
         command,
         ids::Ids,
         pending::Pending,
         tables::{Tables, Transaction},
     },
+    times::Settled,
 };
 
 /// Where ids and times go on.
@@ -29,11 +31,14 @@ impl Sequence {
     pub(crate) fn carry_out(
         &mut self,
         job: &mut Job,
-        (clock, settle): (&dyn Clock, impl FnOnce(Timestamp) -> Timestamp),
+        (clock, settle): (&dyn Clock, impl FnOnce(Timestamp) -> Settled),
         tables: &mut Tables<impl Transaction>,
         pending: &mut Pending,
     ) -> Result<Outcome, StoreError> {
         let now = clock.now();
+        if is_too_late(now) {
+            return Ok(Err(StoreError::Clock));
+        }
         let is_first = pending.settled.is_none();
         let settled = *pending.settled.get_or_insert_with(|| settle(now));
         if now < self.stored {
@@ -45,10 +50,16 @@ impl Sequence {
         self.stored = self.stored.max(now);
         let owner = owner_of(job);
         let mut ctx = Ctx::new(self.stored, self.ids.of(owner), job.actor.user);
-        ctx.settled = settled;
+        ctx.settled = settled.time;
         let done = command::carry_out(&job.actor, &job.command, tables, pending, &mut ctx);
         self.ids.went_on(owner, ctx.ids);
         done
+    }
+
+    /// The time that something is stored with now.
+    pub(crate) fn now(&self, clock: &dyn Clock) -> Timestamp {
+        let now = clock.now();
+        if is_too_late(now) { self.stored } else { now.max(self.stored) }
     }
 }
 

@@ -247,7 +247,7 @@ impl Writer {
             }
         }
         tenants::mark_used(&mut tables, self.shared.uses.take()).map_err(of_store)?;
-        let now = self.shared.clock.now().max(self.sequence.stored);
+        let now = self.sequence.now(&*self.shared.clock);
         let flushed =
             corruption::contained(|| pending.flush(&mut tables, &mut self.sequence.ids, now));
         let to_replay = flushed.map_err(of_all)?;

@@ -36,7 +36,7 @@ use crate::{
         queue::{Job, Queues},
         token_uses::TokenUses,
     },
-    times::{Reading, Times},
+    times::{Reading, Settled, Times},
 };
 
 /// How long a read waits for the file that is just being opened again.
@@ -227,10 +227,10 @@ impl Shared {
         self.times.lock()
     }
 
-    /// The time by which ages are judged when the clock shows `now`.
-    pub(crate) fn settle(&self, now: Timestamp) -> Timestamp {
+    /// The times by which ages are judged when the clock shows `now`.
+    pub(crate) fn settle(&self, now: Timestamp) -> Settled {
         let reading = Reading::of(&*self.clock, now);
-        self.times().settle(reading)
+        self.times().judge(reading)
     }
 
     /// How the clock stands against what is stored, where they differ.

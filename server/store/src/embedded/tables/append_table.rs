@@ -65,6 +65,7 @@ impl<'t> AppendTable<'t> {
         while let Some((key, value)) = rows.peek() {
             match cursor.insert_before(key.as_slice(), value.as_slice()) {
                 Ok(()) => drop(rows.next()),
+                // One that is there too: it is met by the insertion that follows.
                 Err(CursorError::UnorderedKey) => break,
                 Err(error) => return Err(error.into()),
             }
@@ -89,7 +90,9 @@ impl<'t> AppendRows for AppendTable<'t> {
 
     fn add(&mut self, key: Vec<u8>, value: Vec<u8>) -> Result<(), StoreError> {
         self.gathered_bytes += key.len() + value.len();
-        self.gathered.insert(key, value);
+        if self.gathered.insert(key, value).is_some() {
+            return Err(StoreError::key_taken());
+        }
         if self.gathered_bytes > MAX_GATHERED_BYTES {
             self.written()?;
         }
@@ -97,8 +100,10 @@ impl<'t> AppendRows for AppendTable<'t> {
     }
 
     fn put(&mut self, key: &[u8], value: Vec<u8>) -> Result<(), StoreError> {
-        if self.gathered.contains_key(key) {
-            return self.add(key.to_vec(), value);
+        if let Some(before) = self.gathered.get_mut(key) {
+            self.gathered_bytes += value.len();
+            *before = value;
+            return Ok(());
         }
         self.table.insert(key, value.as_slice())?;
         Ok(())
@@ -130,7 +135,9 @@ impl<'t> AppendRows for AppendTable<'t> {
         self.gathered_bytes = 0;
         let mut alone = 0;
         while let Some((key, value)) = rows.next() {
-            self.table.insert(key.as_slice(), value.as_slice())?;
+            if self.table.insert(key.as_slice(), value.as_slice())?.is_some() {
+                return Err(StoreError::key_taken());
+            }
             if self.in_runs && alone < MAX_ALONE && rows.peek().is_some() {
                 let is_alone = self.write_run(&key, &mut rows)? == 0;
                 alone = if is_alone { alone + 1 } else { 0 };
@@ -156,7 +163,7 @@ mod tests {
         for key in ["a2", "a9", "b5"] {
             table.table.insert(key.as_bytes(), b"old".as_slice()).unwrap();
         }
-        let added = ["a1", "a2", "a3", "a4", "b1", "b6", "b7"];
+        let added = ["a1", "a3", "a4", "b1", "b6", "b7"];
         for key in added {
             table.add(key.as_bytes().to_vec(), key.as_bytes().to_vec()).unwrap();
         }
@@ -173,7 +180,7 @@ mod tests {
             assert_eq!(table.read(b"a5", <[u8]>::to_vec).unwrap(), None);
             assert_eq!(last(&table, b"a", b"b"), row(b"a9", b"old"));
             assert_eq!(last(&table, b"a", b"a9"), row(b"a4", b"a4"));
-            assert_eq!(last(&table, b"a", b"a3"), row(b"a2", b"a2"));
+            assert_eq!(last(&table, b"a", b"a3"), row(b"a2", b"old"));
             assert_eq!(last(&table, b"c", b"d"), None);
             table.written().unwrap();
         }
@@ -191,5 +198,21 @@ mod tests {
         let keys: Vec<_> = keys.map(|row| row.unwrap().0.value().to_vec()).collect();
         let all = ["a1", "a3", "a4", "a9", "b1", "b5", "b6", "b7"];
         assert_eq!(keys, all.map(|key| key.as_bytes().to_vec()));
+    }
+    #[test]
+    fn a_row_that_is_added_replaces_none() {
+        let database = Database::builder().create_with_backend(InMemoryBackend::new()).unwrap();
+        let transaction = begin(&database).unwrap();
+        for taken in ["a1", "a2", "a3"] {
+            let mut table = AppendTable::from(WriteTable::open(&transaction, MESSAGES).unwrap());
+            table.table.insert(taken.as_bytes(), b"old".as_slice()).unwrap();
+            let added = ["a1", "a2", "a3"].map(|key| table.add(key.into(), b"new".to_vec()));
+            assert!(added.iter().all(Result::is_ok), "what is there is not searched for each row");
+            assert!(table.written().is_err(), "{taken}");
+            table.table.remove_range(b"a".as_slice()..).unwrap();
+        }
+        let mut table = AppendTable::from(WriteTable::open(&transaction, MESSAGES).unwrap());
+        table.add(b"b1".to_vec(), b"first".to_vec()).unwrap();
+        assert!(table.add(b"b1".to_vec(), b"second".to_vec()).is_err());
     }
 }

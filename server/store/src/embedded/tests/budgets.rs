@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use svctrack_core::plan::MAX_PARKED_BYTES;
+
 use super::*;
 use crate::ParkedToday;
 use crate::Tracked;
@@ -45,6 +47,28 @@ async fn a_sender_leaves_as_many_places_as_its_own_events_have_taken() {
     assert_eq!(park(&senders[1]).await, MAX_PARKED / 4);
     world.track(vec![event("7", "acme", "of a sender who is not known")]).await;
     assert_eq!(world.count(Counter::Parked), MAX_PARKED / 4 * 3 + 1);
+}
+
+#[tokio::test]
+async fn a_sender_leaves_as_many_bytes_as_its_own_events_have_taken() {
+    const LEFT: u64 = 1_000_000;
+    let world = World::new().await;
+    set_counter(&world, Counter::ParkedBytes, MAX_PARKED_BYTES - LEFT);
+    let large = "x".repeat(10_000);
+    let park = async |sender: &ParkedToday| {
+        let events = (0..200).map(|number| event("7", "acme", &format!("{number}{large}")));
+        let tracking = world.tracking(events.collect());
+        let command = Command::Track(Tracking { sender: Some(sender.clone()), ..tracking });
+        let reply = world.write(command).await;
+        assert!(matches!(reply, Reply::Tracked(Tracked { refused, .. }) if !refused.is_empty()));
+        sender.bytes()
+    };
+    let senders = [ParkedToday::default(), ParkedToday::default()];
+    let near = |share: u64| share - LEFT / 50..=share;
+    let taken = park(&senders[0]).await;
+    assert!(near(LEFT / 2).contains(&taken), "{taken}");
+    let of_other = park(&senders[1]).await;
+    assert!(near((LEFT - taken) / 2).contains(&of_other), "{of_other} of {}", LEFT - taken);
 }
 
 #[tokio::test]

@@ -67,3 +67,38 @@ async fn a_token_comes_from_a_limited_number_of_others() {
         matches!(refused, Err(StoreError::Invalid(issues)) if issues[0].code == "too_many_issuers")
     );
 }
+
+#[tokio::test]
+async fn tokens_are_limited_those_that_have_expired_make_room_and_rotation_goes_on() {
+    let world = World::new().await;
+    let tenant = world.actor.tenant.id();
+    let new = || Box::new(TokenRecord::for_test(tenant, "x", world.clock.now()));
+    let add = async |token: Box<TokenRecord>| {
+        world.store.write(world.actor.clone(), Command::AddToken { token, user: None }).await
+    };
+    let rotate = async |old: &TokenRecord| {
+        let (successor, old_until) =
+            (new(), Timestamp::from_ms_clamped(world.clock.now().as_ms() + DAY_MS));
+        let rotate = Command::RotateToken { id: old.id.clone(), successor, old_until };
+        world.store.write(world.actor.clone(), rotate).await
+    };
+    let is_refused = |reply: Result<Reply, StoreError>| matches!(reply, Err(StoreError::Invalid(issues)) if issues[0].code == "too_many_tokens");
+    let mut ending = new();
+    ending.expires_at = Some(Timestamp::from_ms_clamped(world.clock.now().as_ms() + DAY_MS / 2));
+    add(ending).await.unwrap();
+    let mut last = new();
+    // The tenant has one from the start.
+    for _ in 2..1_000 {
+        last = new();
+        add(last.clone()).await.unwrap();
+    }
+    assert!(is_refused(add(new()).await));
+    let rotated = rotate(&last).await;
+    assert!(matches!(rotated, Ok(Reply::TokenAdded(_))), "{rotated:?}");
+    assert!(is_refused(add(new()).await));
+    // Of 1,001, that one and the one that was rotated end, and leave 999.
+    world.pass(DAY_MS);
+    add(new()).await.unwrap();
+    assert_eq!(world.rows(rows::TOKENS_OF_TENANT), 1_000);
+    assert!(is_refused(add(new()).await));
+}

@@ -1,0 +1,63 @@
+//! Standard output that takes nothing: a start does not depend on it, but for the tokens of a first start.
+
+use std::{
+    fs, io,
+    process::Stdio,
+    time::{Duration, Instant},
+};
+
+use svctrack_server::auth::Token;
+use svctrack_tests::{
+    client::Client,
+    process::{PATIENCE, Server, command},
+};
+
+/// What takes nothing that is printed: a full device, and a pipe whose reader has gone.
+fn broken_outputs() -> [Stdio; 2] {
+    let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let (reader, writer) = io::pipe().unwrap();
+    drop(reader);
+    [full.into(), writer.into()]
+}
+
+#[tokio::test]
+async fn a_first_start_whose_tokens_nobody_would_see_founds_nothing() {
+    for output in broken_outputs() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut command = command(folder.path());
+        command.args(["serve", "--listen", "127.0.0.1:0", "--data", "."]);
+        command.stdout(output).stderr(Stdio::piped());
+        let ended = tokio::time::timeout(PATIENCE, command.spawn().unwrap().wait_with_output());
+        let ended = ended.await.expect("it serves").unwrap();
+        let said = String::from_utf8(ended.stderr).unwrap();
+        assert_eq!(ended.status.code(), Some(1), "{said}");
+        assert!(said.contains("standard output cannot be written"), "{said}");
+        let (server, printed) = Server::start_first(folder.path(), &["--data", "."]).await;
+        assert!(printed.contains("This is the first start."), "{printed}");
+        server.stop().await;
+    }
+}
+
+#[tokio::test]
+async fn a_server_starts_and_serves_when_what_it_prints_goes_nowhere() {
+    for output in broken_outputs() {
+        let (folder, token) = (tempfile::tempdir().unwrap(), Token::generate().unwrap());
+        Server::start(folder.path(), &token).await.stop().await;
+        let mut command = command(folder.path());
+        command.args(["serve", "--listen", "127.0.0.1:0", "--data", "."]);
+        let mut child = command.stdout(output).stderr(Stdio::null()).spawn().unwrap();
+        let started = Instant::now();
+        let base = loop {
+            match fs::read_to_string(folder.path().join("svctrack.url")) {
+                Ok(base) if !base.is_empty() => break base,
+                _ => assert!(started.elapsed() < PATIENCE, "it does not start"),
+            }
+            assert_eq!(child.try_wait().unwrap(), None);
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        };
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        let client = Client::new(base.trim(), Some(token.reveal()));
+        assert_eq!(client.get("/companies").await.status, 200);
+        child.kill().await.unwrap();
+    }
+}
