@@ -275,8 +275,18 @@ pub async fn fill_with_large(client: &Client, count: usize) {
 
 /// Requests of whose responses nobody reads more than the first line: their connections, and the status of each.
 pub async fn unread(client: &Client, path: &str, count: usize) -> (Vec<TcpStream>, Vec<u16>) {
+    unread_in(client, path, "identity", count).await
+}
+
+/// The same, of responses in a coding.
+pub async fn unread_in(
+    client: &Client,
+    path: &str,
+    coding: &str,
+    count: usize,
+) -> (Vec<TcpStream>, Vec<u16>) {
     let request = format!(
-        "GET {path} HTTP/1.1\r\nHost: x\r\nAuthorization: {}\r\n\r\n",
+        "GET {path} HTTP/1.1\r\nHost: x\r\nAuthorization: {}\r\nAccept-Encoding: {coding}\r\n\r\n",
         client.authorization().unwrap()
     );
     let ask = async |_| {

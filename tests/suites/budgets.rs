@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use svctrack_server::auth::Token;
 use svctrack_tests::{
     TENANT,
-    attack::{fill_with_large, unread},
+    attack::{fill_with_large, unread, unread_in},
     client::{Answer, Client},
     process::{PATIENCE, Server, peak_memory},
 };
@@ -149,6 +149,36 @@ async fn a_tenant_whose_lists_nobody_reads_leaves_room_to_others() {
     assert_eq!(two.one.get("/companies?limit=10").await.status, StatusCode::OK);
     let peak = peak_memory(two.server.id());
     assert!(peak < MEMORY_BYTES, "{peak} bytes");
+    two.server.kill().await;
+}
+
+/// What compressors may take in all, and what the allocator keeps of it, in bytes.
+const COMPRESSORS_BYTES: u64 = 32 * 1024 * 1024;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn compressed_responses_that_nobody_reads_take_little_memory() {
+    let two = Two::start(&["--cache-mb", "64"]).await;
+    fill(&two.one, 2_000, 500).await;
+    for coding in ["br", "zstd", "gzip"] {
+        two.one
+            .send(Method::GET, "/openapi.json", &[("accept-encoding", coding)], "")
+            .await
+            .unwrap();
+    }
+    let before = peak_memory(two.server.id());
+    let mut held = Vec::new();
+    for (path, count) in
+        [("/openapi.json", 64), ("/docs/specification", 64), ("/companies?limit=2000", 2)]
+    {
+        for coding in ["br", "zstd", "gzip"] {
+            let (some, statuses) = unread_in(&two.one, path, coding, count).await;
+            assert_eq!(many(&statuses, 200), count, "{path} {coding}");
+            held.push(some);
+        }
+    }
+    let more = peak_memory(two.server.id()) - before;
+    println!("{more} bytes of memory more");
+    assert!(more < COMPRESSORS_BYTES, "{more} bytes");
     two.server.kill().await;
 }
 
