@@ -319,6 +319,11 @@ fn store_verdict(error: StoreError, request_id: &str) -> Verdict {
             "idempotency_key_reused",
             "this `Idempotency-Key` was sent with another body",
         ),
+        StoreError::ReplyNotStored => verdict(
+            S::UNPROCESSABLE_ENTITY,
+            "idempotency_response_not_stored",
+            "the call with this `Idempotency-Key` was carried out; its response was too large to be stored",
+        ),
         StoreError::TokenRevoked => Error::Unauthorized("token_unknown").into_verdict(request_id),
         StoreError::Busy => {
             verdict(S::SERVICE_UNAVAILABLE, "busy", "too many of this tenant's writes are waiting")

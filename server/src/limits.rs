@@ -88,6 +88,9 @@ pub(crate) const ANSWER_START: Duration = Duration::from_secs(10);
 /// How often that is looked at.
 pub(crate) const ANSWER_LOOKS_EVERY: Duration = Duration::from_secs(5);
 
+/// What an item of a bulk upsert takes in its answer beside its keys, in bytes: an error with its message, or two ids.
+pub(crate) const BULK_ANSWER_BYTES: usize = 256;
+
 /// Responses up to this size, in bytes, are not compressed: they fit into a packet, or nearly.
 pub(crate) const MIN_COMPRESSED_BYTES: u64 = 1024;
 /// Responses up to this size, in bytes, are compressed where they are served, in a fraction of a millisecond; longer

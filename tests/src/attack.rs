@@ -289,15 +289,33 @@ pub async fn unread_in(
         "GET {path} HTTP/1.1\r\nHost: x\r\nAuthorization: {}\r\nAccept-Encoding: {coding}\r\n\r\n",
         client.authorization().unwrap()
     );
-    let ask = async |_| {
-        // The system is to hold little of what is sent.
-        let socket = TcpSocket::new_v4().unwrap();
-        socket.set_recv_buffer_size(4_096).unwrap();
-        let mut stream = socket.connect(client.address().parse().unwrap()).await.unwrap();
-        stream.write_all(request.as_bytes()).await.unwrap();
-        let mut head = [0; 12];
-        tokio::time::timeout(PATIENCE, stream.read_exact(&mut head)).await.unwrap().unwrap();
-        (stream, std::str::from_utf8(&head[9..]).unwrap().parse::<u16>().unwrap())
-    };
-    join_all((0..count).map(ask)).await.into_iter().unzip()
+    join_all((0..count).map(|_| ask(client, request.as_bytes()))).await.into_iter().unzip()
+}
+
+/// The same, of a request with a body.
+pub async fn unread_sent(
+    client: &Client,
+    method: Method,
+    path: &str,
+    kind: &str,
+    body: &[u8],
+) -> (TcpStream, u16) {
+    let head = format!(
+        "{method} {path} HTTP/1.1\r\nHost: x\r\nAuthorization: {}\r\nContent-Type: {kind}\r\nContent-Length: {}\r\n\r\n",
+        client.authorization().unwrap(),
+        body.len()
+    );
+    ask(client, &[head.as_bytes(), body].concat()).await
+}
+
+/// Sends a request, and reads the first line of the response.
+async fn ask(client: &Client, request: &[u8]) -> (TcpStream, u16) {
+    // The system is to hold little of what is sent.
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.set_recv_buffer_size(4_096).unwrap();
+    let mut stream = socket.connect(client.address().parse().unwrap()).await.unwrap();
+    stream.write_all(request).await.unwrap();
+    let mut head = [0; 12];
+    tokio::time::timeout(PATIENCE, stream.read_exact(&mut head)).await.unwrap().unwrap();
+    (stream, std::str::from_utf8(&head[9..]).unwrap().parse::<u16>().unwrap())
 }

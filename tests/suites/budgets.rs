@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use svctrack_server::auth::Token;
 use svctrack_tests::{
     TENANT,
-    attack::{fill_with_large, unread, unread_in},
+    attack::{fill_with_large, unread, unread_in, unread_sent},
     client::{Answer, Client},
     process::{PATIENCE, Server, peak_memory},
 };
@@ -53,6 +53,11 @@ impl Two {
     async fn other_is_served(&self) {
         let list = self.other.get("/companies?limit=2000").await;
         assert_eq!((list.status, list.json().as_array().unwrap().len()), (StatusCode::OK, 2_000));
+        self.other_is_served_alone().await;
+    }
+
+    /// The same without a list.
+    async fn other_is_served_alone(&self) {
         assert_eq!(self.other.get("/companies/extid-acme").await.status, StatusCode::OK);
         let event = json!({"externalId": "7", "companyExternalId": "acme", "action": "x"});
         assert_eq!(self.other.post(&self.other_events, &event).await.text(), "OK");
@@ -179,6 +184,34 @@ async fn compressed_responses_that_nobody_reads_take_little_memory() {
     let more = peak_memory(two.server.id()) - before;
     println!("{more} bytes of memory more");
     assert!(more < COMPRESSORS_BYTES, "{more} bytes");
+    two.server.kill().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn responses_to_bulk_upserts_that_nobody_reads_take_a_share_of_the_room() {
+    let two = Two::start(&["--cache-mb", "64"]).await;
+    let long = "x".repeat(500);
+    let items = json!(vec![json!({"externalId": long, "sourceId": long}); 5_000]).to_string();
+    let put = |number: usize| {
+        let (one, items) = (&two.one, &items);
+        async move {
+            unread_sent(
+                one,
+                Method::PUT,
+                &format!("/products?n={number}"),
+                JSON.1,
+                items.as_bytes(),
+            )
+            .await
+        }
+    };
+    let (_held, statuses): (Vec<_>, Vec<_>) =
+        stream::iter(0..40).map(put).buffer_unordered(2).unzip().await;
+    assert!(many(&statuses, 200) >= 4 && many(&statuses, 503) > 0, "{statuses:?}");
+    two.other_is_served_alone().await;
+    let peak = peak_memory(two.server.id());
+    println!("at most {peak} bytes of memory");
+    assert!(peak < MEMORY_BYTES, "{peak} bytes");
     two.server.kill().await;
 }
 

@@ -12,7 +12,9 @@ use super::{
 use crate::{
     resources::end_user::SUPPRESSED,
     schema::{Handling, Lookup, LookupError, ResourceDef, index::key_of, shape},
-    value::{Document, Issue, Json, JsonRef, Malformed, ObjectId},
+    value::{
+        Document, Issue, Json, JsonRef, Malformed, ObjectId, issue::shortened, key::MAX_KEY_BYTES,
+    },
 };
 
 /// How many items one request may have (R17).
@@ -270,9 +272,11 @@ fn failed(def: &ResourceDef, list: List, index: usize, sent: &Document, issue: &
         _ => &["_id", "sourceId", "externalId"],
     };
     for name in keys {
-        if let Some(value) = sent.value(name).filter(|value| value.as_str().is_some()) {
-            element.set(name, value.to_json());
-        }
+        let Some(sent) = sent.text(name) else { continue };
+        // What is too long to be a key is as long as its sender likes.
+        let is_short = sent.len() <= MAX_KEY_BYTES;
+        let named = if is_short { sent } else { shortened(&sent).into() };
+        element.set(name, Json::string(&named));
     }
     not_stored(Outcome::Failed(list, element))
 }
