@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use svctrack_core::tracking::bulk::MAX_ROWS_PER_COMMIT;
+use svctrack_core::tracking::bulk::{MAX_BODY_BYTES, MAX_ROWS_PER_COMMIT};
 
 /// Largest body of one record, in bytes: its longest strings have 64 KiB, and custom data many of them (R9).
 pub(crate) const MAX_RECORD_BYTES: usize = 1024 * 1024;
@@ -165,6 +165,9 @@ pub(crate) const MAX_PART_BYTES: usize = 256 * 1024;
 /// Parts of a body that wait for the disk at a time: twice as many rows as a commit may have of it (R31), so
 /// that the next ones are there when it is done.
 pub(crate) const MAX_PARTS_UNDER_WAY: usize = 2 * MAX_ROWS_PER_COMMIT / MAX_PART_ROWS;
+/// Rejected rows after which a body is read no further: each counts at least as an event of what a body may hold, since
+/// it takes more to read and report than its text.
+pub(crate) const MAX_REJECTED_ROWS: usize = MAX_BODY_BYTES / EVENT_BYTES;
 /// Most row indexes in `Svctrack-Rejected` (R31).
 pub(crate) const MAX_REJECTED_INDEXES: usize = 100;
 /// Most rows of an import that are applied by one command, and their text in bytes: a part of a commit, so that others
@@ -173,8 +176,8 @@ pub(crate) const IMPORT_ROWS: usize = 500;
 pub(crate) const IMPORT_BYTES: usize = 4 * 1024 * 1024;
 /// Refused rows that the summary of an import lists, unless more are asked for: enough to see what is wrong.
 pub(crate) const DEFAULT_REFUSALS: usize = 100;
-/// The most that can be asked for: some 20 MB of answer.
-pub(crate) const MAX_REFUSALS: usize = 100_000;
+/// The most that can be asked for: some 2 MB, which each import holds until it ends.
+pub(crate) const MAX_REFUSALS: usize = 10_000;
 /// Text of what a dry run would write, in bytes: it is held until the run ends.
 pub(crate) const MAX_REHEARSED_BYTES: usize = 64 * 1024 * 1024;
 /// Imports at a time, in all: each holds some rows, of which one may be as long as a line may be.
