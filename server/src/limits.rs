@@ -89,9 +89,9 @@ pub(crate) const ANSWER_STALL: Duration =
     Duration::from_millis(if cfg!(test) { 200 } else { 120_000 });
 
 /// Large answers that are gathered or on their way in the whole process, in bytes. A tenant has at most as much as is left
-/// to others then, so one alone half of it: two of the largest lists that are held, or ten that are read as they are
+/// to others then, so one alone half of it: four of the largest lists that are held, or fifteen that are read as they are
 /// sent (D7).
-pub(crate) const ANSWER_BUDGET_BYTES: usize = 20 * 1024 * 1024;
+pub(crate) const ANSWER_BUDGET_BYTES: usize = 32 * 1024 * 1024;
 /// About how much of a large answer is handed to its connection at a time, in bytes, where all of it is held: each piece
 /// costs some calls of the system.
 pub(crate) const HELD_PIECE_BYTES: usize = 1024 * 1024;

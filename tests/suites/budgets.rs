@@ -150,7 +150,7 @@ async fn a_tenant_whose_lists_nobody_reads_leaves_room_to_others() {
     fill(&two.one, 2_000, 1_500).await;
     let (_held, statuses) = unread(&two.one, "/companies?limit=2000", 150).await;
     // Each has 3 MB or more, of which the system takes some.
-    assert!(many(&statuses, 200) >= 8 && many(&statuses, 503) > 0, "{statuses:?}");
+    assert!(many(&statuses, 200) >= 4 && many(&statuses, 503) > 0, "{statuses:?}");
     assert_eq!(many(&statuses, 200) + many(&statuses, 503), 150);
     for _ in 0..5 {
         two.other_is_served().await;
@@ -212,7 +212,7 @@ async fn responses_to_bulk_upserts_that_nobody_reads_take_a_share_of_the_room() 
     };
     let (_held, statuses): (Vec<_>, Vec<_>) =
         stream::iter(0..40).map(put).buffer_unordered(2).unzip().await;
-    assert!(many(&statuses, 200) >= 4 && many(&statuses, 503) > 0, "{statuses:?}");
+    assert!(many(&statuses, 200) >= 2 && many(&statuses, 503) > 0, "{statuses:?}");
     two.other_is_served_alone().await;
     let peak = peak_memory(two.server.id());
     println!("at most {peak} bytes of memory");
