@@ -49,13 +49,42 @@ impl AnswerBudget {
     /// # Errors
     /// [`Error::Overloaded`] when there is no room.
     pub(crate) fn hold(&self, tenant: TenantId, text: String) -> Result<Body, Error> {
-        if text.len() <= UNCOUNTED_BYTES {
-            return Ok(text.into());
-        }
-        let mut page = Page::of(&self.of(tenant), None);
-        page.add(text)?;
-        Ok(Sent::of(page, "", "", "").into_body())
+        hold(Page::of(&self.of(tenant), None), text)
     }
+
+    /// Room for an answer of about so many bytes, taken before that is done of which it is: what is answered with an
+    /// error has not been done.
+    ///
+    /// # Errors
+    /// [`Error::Overloaded`] when there is no room.
+    pub(crate) fn reserve(&self, tenant: TenantId, bytes: usize) -> Result<Reserved, Error> {
+        let mut page = Page::of(&self.of(tenant), None);
+        page.room.take(bytes)?;
+        Ok(Reserved(page))
+    }
+}
+
+/// Room for an answer that is not known yet.
+pub(crate) struct Reserved(Page);
+
+impl Reserved {
+    /// The body of the answer.
+    ///
+    /// # Errors
+    /// [`Error::Overloaded`] when it is longer, and there is no room for the rest.
+    pub(crate) fn hold(self, text: String) -> Result<Body, Error> {
+        let Self(mut page) = self;
+        page.room.shrink_to(0);
+        hold(page, text)
+    }
+}
+
+fn hold(mut page: Page, text: String) -> Result<Body, Error> {
+    if text.len() <= UNCOUNTED_BYTES {
+        return Ok(text.into());
+    }
+    page.add(text)?;
+    Ok(Sent::of(page, "", "", "").into_body())
 }
 
 /// A page as it is sent: something before its records, between them, and after them.

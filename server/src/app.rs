@@ -6,7 +6,6 @@ use std::{
     sync::Arc,
 };
 
-use bytes::Bytes;
 use parking_lot::Mutex;
 use svctrack_core::value::TenantId;
 use svctrack_store::{Clock, RateLimits, Store, shares::Shares};
@@ -17,7 +16,7 @@ use crate::{
     answers::AnswerBudget,
     backups::Backups,
     body::BodyBudget,
-    compression::Compressions,
+    compression::{Compressions, Forms},
     limits::{MAX_BODY_READERS, MAX_DOWNLOADS, MAX_DRY_RUNS, MAX_IMPORTS, MAX_STREAMS},
     observe::RequestIds,
     rate_limit::RateLimiting,
@@ -55,26 +54,35 @@ impl Running {
 /// Writes the description of the API for a public URL. Its examples name the tenant, where there is just one.
 pub(crate) type Describe = fn(&str, Option<TenantId>) -> String;
 
-/// The description of the API: written when it is first asked for, and again when it names another tenant.
+/// Texts that are the same for everybody, each made when it is first asked for.
 #[derive(Default)]
-pub(crate) struct Description(Mutex<Option<(Option<TenantId>, Bytes)>>);
+pub(crate) struct Texts {
+    /// The description of the API, again when it names another tenant.
+    description: Mutex<Option<(Option<TenantId>, Arc<Forms>)>>,
+    /// Pages, by their names.
+    pages: Mutex<BTreeMap<&'static str, Arc<Forms>>>,
+}
 
-impl Description {
-    pub(crate) fn of(
+impl Texts {
+    pub(crate) fn description(
         &self,
         tenant: Option<TenantId>,
         addresses: &Addresses,
         describe: Describe,
-    ) -> Bytes {
+    ) -> Arc<Forms> {
         // Others who ask meanwhile wait, where each would write it too.
-        let mut kept = self.0.lock();
+        let mut kept = self.description.lock();
         match &*kept {
             Some((named, text)) if *named == tenant => text.clone(),
             _ => {
-                let text = Bytes::from(describe(addresses.base_url(), tenant));
+                let text = Forms::new(describe(addresses.base_url(), tenant).into());
                 kept.insert((tenant, text)).1.clone()
             }
         }
+    }
+
+    pub(crate) fn page(&self, name: &'static str, html: String) -> Arc<Forms> {
+        self.pages.lock().entry(name).or_insert_with(|| Forms::new(html.into())).clone()
     }
 }
 
@@ -83,7 +91,7 @@ pub struct App {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) addresses: Addresses,
-    pub(crate) description: Description,
+    pub(crate) texts: Texts,
     /// The files that browsers load, by the path at which each is served.
     pub(crate) files: BTreeMap<String, Served>,
     pub(crate) bodies: BodyBudget,
@@ -121,7 +129,7 @@ impl App {
         Arc::new(Self {
             store,
             clock,
-            description: Description::default(),
+            texts: Texts::default(),
             files: addresses.files(),
             addresses,
             bodies: BodyBudget::default(),

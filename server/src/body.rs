@@ -224,7 +224,7 @@ impl<'a> Arriving<'a> {
     /// another kind, so that no body holds room that others need to be unpacked.
     async fn decode(self, packed: Bytes, max: usize) -> Result<(Bytes, Option<Place<'a>>), Error> {
         let measured = packed.clone();
-        let arrived = apart(packed.len(), move || unpack(&measured, max, &mut io::sink())).await?;
+        let arrived = apart(packed.len(), move || unpacked_bytes(&measured, max)).await?;
         let mut place = None;
         if arrived > FREE_BODY_BYTES {
             let taken = place.insert(self.budget.of_size(arrived).enter(self.owner));
@@ -232,8 +232,10 @@ impl<'a> Arriving<'a> {
             taken.take(Need { arrived, coming: 0, progress, patience }).await?;
         }
         let unpacked = apart(arrived, move || {
-            let mut unpacked = Vec::with_capacity(arrived);
-            unpack(&packed, max, &mut unpacked)?;
+            // Of this length from the start: a buffer that grows is there twice while it is copied.
+            let mut unpacked = vec![0; arrived];
+            let read = MultiGzDecoder::new(&*packed).read_exact(&mut unpacked);
+            read.map_err(|error| Error::BodyBroken(broken(&error)))?;
             Ok(unpacked)
         });
         Ok((unpacked.await?.into(), place))
@@ -283,10 +285,11 @@ impl Progress {
     }
 }
 
-/// Unpacks `packed` into `out`; returns the number of unpacked bytes.
-fn unpack(packed: &[u8], max: usize, out: &mut impl io::Write) -> Result<usize, Error> {
+/// How many bytes `packed` has when it is unpacked.
+fn unpacked_bytes(packed: &[u8], max: usize) -> Result<usize, Error> {
     let mut reader = MultiGzDecoder::new(packed).take(max as u64 + 1);
-    let bytes = io::copy(&mut reader, out).map_err(|error| Error::BodyBroken(broken(&error)))?;
+    let bytes = io::copy(&mut reader, &mut io::sink())
+        .map_err(|error| Error::BodyBroken(broken(&error)))?;
     let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
     if bytes > max { Err(Error::TooLarge(max)) } else { Ok(bytes) }
 }

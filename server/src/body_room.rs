@@ -44,6 +44,9 @@ struct Bodies {
     next: u64,
     all: BTreeMap<u64, Holder>,
     waiting: BTreeSet<u64>,
+    turns: u64,
+    /// When each tenant that is here was last given room.
+    last_turns: HashMap<Option<TenantId>, u64>,
 }
 
 struct Holder {
@@ -131,6 +134,8 @@ impl BodyRoom {
         }
         if let Some(holder) = bodies.all.get_mut(&id) {
             holder.held += std::mem::take(&mut holder.wanted);
+            bodies.turns += 1;
+            bodies.last_turns.insert(holder.owner.tenant, bodies.turns);
         }
         bodies.waiting.remove(&id);
         true
@@ -172,11 +177,12 @@ impl BodyRoom {
     /// The part of a limit that is made free at a time.
     const PARTS: usize = 16;
 
-    /// Gives those that wait what they want, in the order in which they came, as far as there is room.
+    /// Gives those that wait what they want, as far as there is room: tenants take turns, and the bodies of one come in
+    /// their order.
     fn give_all(&self, bodies: &mut Bodies) {
         // What was too much for a body of an owner is too much for the next one.
         let mut too_much = HashMap::new();
-        for id in bodies.waiting.iter().copied().collect::<Vec<_>>() {
+        for id in bodies.in_turn() {
             let Some(Holder { owner, wanted, .. }) = bodies.all.get(&id) else { continue };
             let (owner, wanted) = (*owner, *wanted);
             if too_much.get(&owner).is_some_and(|least| *least <= wanted) {
@@ -193,6 +199,31 @@ impl BodyRoom {
 }
 
 impl Bodies {
+    /// Those that wait: one of each tenant, of which one that was given room comes after the others, then the next of
+    /// each.
+    fn in_turn(&self) -> Vec<u64> {
+        let mut counts = HashMap::<_, u64>::new();
+        let turns = self.waiting.iter().filter_map(|id| {
+            let tenant = self.all.get(id)?.owner.tenant;
+            let round = counts.entry(tenant).or_default();
+            *round += 1;
+            Some((*round, self.last_turns.get(&tenant).copied().unwrap_or(0), *id))
+        });
+        let mut turns: Vec<_> = turns.collect();
+        turns.sort_unstable();
+        turns.into_iter().map(|(.., id)| id).collect()
+    }
+
+    /// Forgets a body, and the turn of its tenant with its last one.
+    fn remove(&mut self, id: u64) {
+        self.waiting.remove(&id);
+        let Some(gone) = self.all.remove(&id) else { return };
+        let tenant = gone.owner.tenant;
+        if !self.all.values().any(|holder| holder.owner.tenant == tenant) {
+            self.last_turns.remove(&tenant);
+        }
+    }
+
     /// Whether a body that has nothing yet comes after one of the same tenant that needs no more than it does.
     fn has_to_queue(&self, id: u64, holder: &Holder) -> bool {
         let is_before = |other: &Holder| {
@@ -352,8 +383,7 @@ impl<'r> Place<'r> {
 impl Drop for Place<'_> {
     fn drop(&mut self) {
         let mut bodies = self.room.lock();
-        bodies.all.remove(&self.id);
-        bodies.waiting.remove(&self.id);
+        bodies.remove(self.id);
         self.room.give_all(&mut bodies);
     }
 }
@@ -436,6 +466,24 @@ mod tests {
         assert!(!waits(&room, of(1), 1, 0));
         drop(second);
         assert_eq!(third_taken.now_or_never(), Some(true));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn tenants_are_given_room_in_turn() {
+        let room = BodyRoom::new(ROOM, ROOM);
+        let first = taken(&room, of(1), ROOM, 0);
+        let served = Mutex::new(Vec::new());
+        let bodies = [1, 1, 1, 2, 2].map(|tenant| {
+            let (room, served) = (&room, &served);
+            async move {
+                let place = room.enter(of(tenant));
+                assert!(take(&place, ROOM, 0).await);
+                served.lock().push(tenant);
+            }
+        });
+        tokio::join!(futures_util::future::join_all(bodies), async { drop(first) });
+        assert_eq!(*served.lock(), [2, 1, 2, 1, 1]);
+        assert!(room.lock().last_turns.is_empty());
     }
 
     #[tokio::test(start_paused = true)]

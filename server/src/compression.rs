@@ -1,6 +1,6 @@
 //! Compression of responses (R58): the coding that the caller likes best, for what is text and longer than it is worth
 //! to compress. What is short is compressed at once; what is long in pieces, on threads that hold up no request, and
-//! with no more of it in memory than a piece.
+//! with no more of it in memory than a piece. A text that many ask for is compressed once ([`Forms`]).
 //!
 //! Never compressed are streams of events and backups, files of which there are compressed forms, and what holds a
 //! secret. A response that is compressed has a weak tag, since its bytes are others than those of the plain one.
@@ -20,18 +20,23 @@ use poem::{
     http::{HeaderMap, HeaderValue, StatusCode, header},
 };
 use tokio::{
-    sync::{OwnedSemaphorePermit, Semaphore},
+    sync::{OnceCell, OwnedSemaphorePermit, Semaphore},
     task::spawn_blocking,
 };
 
-use crate::limits::{MAX_COMPRESSED_AT_ONCE_BYTES, MAX_COMPRESSIONS, MIN_COMPRESSED_BYTES};
+use crate::limits::{
+    ENCODER_PIECE_BYTES, MAX_COMPRESSED_AT_ONCE_BYTES, MAX_COMPRESSIONS, MIN_COMPRESSED_BYTES,
+};
 
-/// Effort of each coding, measured on lists of companies: more costs several times as much for a tenth less.
+/// Effort of each coding, measured on lists of companies: more costs several times as much for a tenth less. Brotli at
+/// quality 2 takes 1.2 MiB of memory for more bytes than at 1, and at 5 it takes 3.6 MiB.
 const GZIP_LEVEL: u32 = 1;
-const BROTLI_QUALITY: u32 = 2;
+const BROTLI_QUALITY: u32 = 1;
 const ZSTD_LEVEL: i32 = 1;
-/// How far back brotli looks, as a power of two: 256 KiB, which bounds its memory.
+/// How far back they look, as a power of two: 256 KiB and 128 KiB, which bounds their memory
+/// ([`crate::limits::ENCODER_BYTES`]).
 const BROTLI_WINDOW_BITS: u32 = 18;
+const ZSTD_WINDOW_BITS: u32 = 17;
 /// What brotli collects before it writes, in bytes.
 const BROTLI_BUFFER_BYTES: usize = 16 * 1024;
 
@@ -165,9 +170,21 @@ impl Compressions {
         let body = Body::from(body);
         let Ok(place) = self.0.clone().try_acquire_owned() else { return Err(body) };
         let Ok(encoder) = Encoder::new(coding) else { return Err(body) };
-        let pieces = body.into_bytes_stream().boxed();
-        Ok(Body::from_bytes_stream(in_pieces(pieces, encoder, place)))
+        let pieces = body.into_bytes_stream().map(|piece| piece.map(split)).boxed();
+        let pieces = pieces.flat_map(|some| match some {
+            Ok(pieces) => stream::iter(pieces.map(Ok)).left_stream(),
+            Err(error) => stream::iter([Err(error)]).right_stream(),
+        });
+        Ok(Body::from_bytes_stream(in_pieces(pieces.boxed(), encoder, place)))
     }
+}
+
+/// The parts of a piece that an encoder is given, since what it takes grows with them.
+fn split(mut piece: Bytes) -> impl Iterator<Item = Bytes> {
+    std::iter::from_fn(move || {
+        let part = piece.split_to(piece.len().min(ENCODER_PIECE_BYTES));
+        (!part.is_empty()).then_some(part)
+    })
 }
 
 fn in_pieces(
@@ -198,12 +215,78 @@ fn compressed_at_once(coding: Coding, body: BoxBody<Bytes, io::Error>) -> Result
     let Some(Ok(plain)) = Body::from(body).into_bytes().now_or_never() else {
         return Err(Body::empty());
     };
-    let packed = Encoder::new(coding).and_then(|mut encoder| {
-        let mut packed = encoder.add(&plain)?;
-        packed.extend(encoder.finish()?);
-        Ok(packed)
-    });
-    packed.map(Body::from).map_err(|_| Body::from(plain))
+    packed(coding, &plain).map(Body::from).map_err(|_| Body::from(plain))
+}
+
+fn packed(coding: Coding, plain: &[u8]) -> io::Result<Vec<u8>> {
+    let mut encoder = Encoder::new(coding)?;
+    let mut packed = Vec::new();
+    for piece in plain.chunks(ENCODER_PIECE_BYTES) {
+        packed.extend(encoder.add(piece)?);
+    }
+    packed.extend(encoder.finish()?);
+    Ok(packed)
+}
+
+/// A long text that is the same for many callers, and its compressed forms: each is made once, when it is first asked
+/// for, and kept.
+pub(crate) struct Forms {
+    plain: Bytes,
+    packed: [OnceCell<Bytes>; Coding::ALL.len()],
+}
+
+impl Forms {
+    pub(crate) fn new(plain: Bytes) -> Arc<Self> {
+        Arc::new(Self { plain, packed: Default::default() })
+    }
+
+    /// The response with this text, in the form that the caller likes best.
+    pub(crate) async fn answer(
+        self: Arc<Self>,
+        request: &HeaderMap,
+        mut response: Response,
+    ) -> Response {
+        let depends_on = HeaderValue::from_static("Accept-Encoding");
+        response.headers_mut().insert(header::VARY, depends_on);
+        let plain = self.plain.clone();
+        let form = match Accepted::of(request).coding {
+            Some(coding) => self.packed(coding).await.ok().map(|packed| (coding, packed)),
+            None => None,
+        };
+        match form {
+            Some((coding, packed)) => {
+                response.set_body(packed);
+                name_coding(response.headers_mut(), coding);
+            }
+            None => response.set_body(plain),
+        }
+        response
+    }
+
+    async fn packed(self: Arc<Self>, coding: Coding) -> io::Result<Bytes> {
+        if let Some(packed) = self.cell(coding).get() {
+            return Ok(packed.clone());
+        }
+        // A task of its own ends though its caller goes: never do two make the same form.
+        let made = tokio::spawn(async move {
+            let pack = || async {
+                let plain = self.plain.clone();
+                let packed = spawn_blocking(move || packed(coding, &plain)).await;
+                packed.map_err(io::Error::other)?.map(Bytes::from)
+            };
+            self.cell(coding).get_or_try_init(pack).await.cloned()
+        });
+        made.await.map_err(io::Error::other)?
+    }
+
+    fn cell(&self, coding: Coding) -> &OnceCell<Bytes> {
+        let [zstd, brotli, gzip] = &self.packed;
+        match coding {
+            Coding::Zstd => zstd,
+            Coding::Brotli => brotli,
+            Coding::Gzip => gzip,
+        }
+    }
 }
 
 fn declared_length(response: &Response) -> Option<u64> {
@@ -253,7 +336,11 @@ impl Encoder {
     fn new(coding: Coding) -> io::Result<Self> {
         let out = Vec::new();
         Ok(match coding {
-            Coding::Zstd => Self::Zstd(zstd::stream::write::Encoder::new(out, ZSTD_LEVEL)?),
+            Coding::Zstd => {
+                let mut encoder = zstd::stream::write::Encoder::new(out, ZSTD_LEVEL)?;
+                encoder.window_log(ZSTD_WINDOW_BITS)?;
+                Self::Zstd(encoder)
+            }
             Coding::Brotli => Self::Brotli(Box::new(brotli::CompressorWriter::new(
                 out,
                 BROTLI_BUFFER_BYTES,

@@ -52,6 +52,8 @@ pub(crate) enum Error {
     TooLarge(usize),
     /// The body has more items than this.
     TooManyItems(usize),
+    /// The body has more rows that are rejected than this.
+    TooManyRejected(usize),
     /// The address is too long.
     UriTooLong,
     /// The query is too long to be repeated in the link to the next page.
@@ -180,6 +182,7 @@ impl Error {
             Self::BodyBroken(detail) => verdict(S::BAD_REQUEST, "body_broken", detail),
             Self::TooLarge(max) => verdict(S::PAYLOAD_TOO_LARGE, "body_too_large", format!("a body must be at most {max} bytes here")),
             Self::TooManyItems(max) => verdict(S::PAYLOAD_TOO_LARGE, "too_many_items", format!("a request must have at most {max} items")),
+            Self::TooManyRejected(max) => verdict(S::UNPROCESSABLE_ENTITY, "too_many_rejected", format!("a body is read until {max} of its rows are rejected")),
             Self::UriTooLong => verdict(S::URI_TOO_LONG, "uri_too_long", "the address is too long"),
             Self::QueryTooLong => verdict(S::URI_TOO_LONG, "query_too_long", format!("the link to the next page repeats the query and has at most {MAX_LINK_BYTES} bytes: raise `limit`, or ask for less at a time")),
             Self::UnreadableHead(S::URI_TOO_LONG) => Self::UriTooLong.into_verdict(request_id),
@@ -204,6 +207,14 @@ impl Error {
         }
     }
 
+    /// What went wrong, whether or not a part was done before.
+    fn cause(&self) -> &Self {
+        match self {
+            Self::PartDone(error, _) => error.cause(),
+            error => error,
+        }
+    }
+
     /// The answer for this error.
     pub(crate) fn into_response(self, request_id: &str) -> Response {
         let allow = match &self {
@@ -219,11 +230,11 @@ impl Error {
             Self::TrackingSuspended => SUSPENDED_RETRY_AFTER_SECONDS,
             _ => RETRY_AFTER_SECONDS,
         };
-        let too_many = match &self {
+        let too_many = match self.cause() {
             Self::TooMany(too_many) => Some(*too_many),
             _ => None,
         };
-        let wait = match &self {
+        let wait = match self.cause() {
             Self::TooMany(TooMany { wait, .. }) | Self::Spent(Spent { wait, .. }) => Some(*wait),
             _ => None,
         };
@@ -318,6 +329,11 @@ fn store_verdict(error: StoreError, request_id: &str) -> Verdict {
             S::UNPROCESSABLE_ENTITY,
             "idempotency_key_reused",
             "this `Idempotency-Key` was sent with another body",
+        ),
+        StoreError::ReplyNotStored => verdict(
+            S::UNPROCESSABLE_ENTITY,
+            "idempotency_response_not_stored",
+            "the call with this `Idempotency-Key` was carried out; its response was too large to be stored",
         ),
         StoreError::TokenRevoked => Error::Unauthorized("token_unknown").into_verdict(request_id),
         StoreError::Busy => {

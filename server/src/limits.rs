@@ -1,9 +1,25 @@
 //! Every limit of the HTTP side, with its unit and its reason. Limits of a rule stand in `core`,
 //! those of the store beside the store.
+//!
+//! What may be held in memory for requests at once is bounded: the budgets of this file, summed up in
+//! [`MEMORY_BUDGET_BYTES`], with the cache and the rest of the program stay below 256 MiB at `--cache-mb 64`.
 
 use std::time::Duration;
 
-use svctrack_core::tracking::bulk::MAX_ROWS_PER_COMMIT;
+use svctrack_core::tracking::bulk::{MAX_BODY_BYTES, MAX_ROWS_PER_COMMIT};
+
+/// All that requests may have the process hold at once, in bytes: bodies, large answers, compressors, imports and streams.
+pub(crate) const MEMORY_BUDGET_BYTES: usize = SMALL_BODY_BUDGET_BYTES
+    + LARGE_BODY_BUDGET_BYTES
+    + PACKED_BODY_BUDGET_BYTES
+    + ANSWER_BUDGET_BYTES
+    + MAX_COMPRESSIONS * ENCODER_BYTES
+    + MAX_IMPORTS * IMPORT_HELD_BYTES
+    + MAX_DRY_RUNS * MAX_REHEARSED_BYTES
+    + MAX_STREAMS * STREAM_HELD_BYTES;
+/// What the budgets leave of 256 MiB to the cache of 64 MiB and the program: 16 MiB at rest, and what the writer, the
+/// readers of bodies and the allocator hold for a moment.
+const _: () = assert!(MEMORY_BUDGET_BYTES <= (256 - 64 - 24) * 1024 * 1024);
 
 /// Largest body of one record, in bytes: its longest strings have 64 KiB, and custom data many of them (R9).
 pub(crate) const MAX_RECORD_BYTES: usize = 1024 * 1024;
@@ -23,17 +39,17 @@ pub(crate) const MAX_HEADERS: usize = 100;
 /// 16 MiB, and most of it is what the connections read into anyway.
 pub(crate) const FREE_BODY_BYTES: usize = 4 * 1024;
 /// Bodies that are small, of records and single events, in the whole process, in bytes: what all their
-/// senders together can make it hold. With the other ones it is 68 MiB.
-pub(crate) const SMALL_BODY_BUDGET_BYTES: usize = 12 * 1024 * 1024;
+/// senders together can make it hold.
+pub(crate) const SMALL_BODY_BUDGET_BYTES: usize = 8 * 1024 * 1024;
 /// What one tenant, and one address, may have of it, in bytes, so that there is some for others.
-pub(crate) const SMALL_BODY_SHARE_BYTES: usize = 9 * 1024 * 1024;
+pub(crate) const SMALL_BODY_SHARE_BYTES: usize = 6 * 1024 * 1024;
 /// The same for large bodies: one of the largest, and more than that for others. They have a room of their own, so that
 /// those who wait for it hold up no single event.
-pub(crate) const LARGE_BODY_BUDGET_BYTES: usize = 40 * 1024 * 1024;
+pub(crate) const LARGE_BODY_BUDGET_BYTES: usize = 36 * 1024 * 1024;
 pub(crate) const LARGE_BODY_SHARE_BYTES: usize = MAX_BULK_BYTES;
 /// The same for packed bodies, as they come, of which one may be as large as a share; who holds some of it may wait for
 /// room for what is unpacked, but not the other way round.
-pub(crate) const PACKED_BODY_BUDGET_BYTES: usize = 16 * 1024 * 1024;
+pub(crate) const PACKED_BODY_BUDGET_BYTES: usize = 14 * 1024 * 1024;
 pub(crate) const MAX_PACKED_BYTES: usize = 12 * 1024 * 1024;
 /// How long a sender may make no progress before it gives way to others that need its room: a good line sends
 /// [`LARGE_BODY_PACE`]'s bytes in that time. So often those who wait look whether somebody is.
@@ -73,9 +89,9 @@ pub(crate) const ANSWER_STALL: Duration =
     Duration::from_millis(if cfg!(test) { 200 } else { 120_000 });
 
 /// Large answers that are gathered or on their way in the whole process, in bytes. A tenant has at most as much as is left
-/// to others then, so one alone half of it: eight of the largest lists that are held, or thirty that are read as they are
+/// to others then, so one alone half of it: four of the largest lists that are held, or fifteen that are read as they are
 /// sent (D7).
-pub(crate) const ANSWER_BUDGET_BYTES: usize = 64 * 1024 * 1024;
+pub(crate) const ANSWER_BUDGET_BYTES: usize = 32 * 1024 * 1024;
 /// About how much of a large answer is handed to its connection at a time, in bytes, where all of it is held: each piece
 /// costs some calls of the system.
 pub(crate) const HELD_PIECE_BYTES: usize = 1024 * 1024;
@@ -88,13 +104,20 @@ pub(crate) const ANSWER_START: Duration = Duration::from_secs(10);
 /// How often that is looked at.
 pub(crate) const ANSWER_LOOKS_EVERY: Duration = Duration::from_secs(5);
 
+/// What an item of a bulk upsert takes in its answer beside its keys, in bytes: an error with its message, or two ids.
+pub(crate) const BULK_ANSWER_BYTES: usize = 256;
+
 /// Responses up to this size, in bytes, are not compressed: they fit into a packet, or nearly.
 pub(crate) const MIN_COMPRESSED_BYTES: u64 = 1024;
 /// Responses up to this size, in bytes, are compressed where they are served, in a fraction of a millisecond; longer
 /// ones on other threads.
 pub(crate) const MAX_COMPRESSED_AT_ONCE_BYTES: u64 = 32 * 1024;
-/// Long responses that are compressed at a time; each takes some MB. More of them are sent as they are.
-pub(crate) const MAX_COMPRESSIONS: usize = 32;
+/// What a compressor is given at a time, in bytes, and what it takes of memory then, measured: brotli 0.75 MiB, zstd
+/// 0.7 MiB, gzip 0.4 MiB, with what they have written.
+pub(crate) const ENCODER_PIECE_BYTES: usize = 64 * 1024;
+pub(crate) const ENCODER_BYTES: usize = 1024 * 1024;
+/// Long responses that are compressed at a time, each for as long as its reader takes. More of them are sent as they are.
+pub(crate) const MAX_COMPRESSIONS: usize = 4;
 
 /// Answers up to this size, in bytes, are copied to be sent in one piece: most records with their heads have less, and
 /// to copy more would cost more than it saves.
@@ -107,6 +130,8 @@ pub(crate) const MAX_CONNECTIONS_PER_ADDRESS: usize = 256;
 /// Those who listen to a stream, in all: each keeps a connection for as long as it likes. Of one tenant there are at most
 /// as many as are left to others then.
 pub(crate) const MAX_STREAMS: usize = 256;
+/// What a listener holds as a rule, in bytes: what was read for it, and what it was handed before.
+pub(crate) const STREAM_HELD_BYTES: usize = 64 * 1024;
 /// Those who are sent a backup, in all: each keeps a file as large as one.
 pub(crate) const MAX_DOWNLOADS: usize = 2;
 /// Files that the process keeps for itself, beside those of its workers, when it derives the connections that it can
@@ -161,22 +186,27 @@ pub(crate) const MAX_PART_BYTES: usize = 256 * 1024;
 /// Parts of a body that wait for the disk at a time: twice as many rows as a commit may have of it (R31), so
 /// that the next ones are there when it is done.
 pub(crate) const MAX_PARTS_UNDER_WAY: usize = 2 * MAX_ROWS_PER_COMMIT / MAX_PART_ROWS;
+/// Rejected rows after which a body is read no further: each counts at least as an event of what a body may hold, since
+/// it takes more to read and report than its text.
+pub(crate) const MAX_REJECTED_ROWS: usize = MAX_BODY_BYTES / EVENT_BYTES;
 /// Most row indexes in `Svctrack-Rejected` (R31).
 pub(crate) const MAX_REJECTED_INDEXES: usize = 100;
 /// Most rows of an import that are applied by one command, and their text in bytes: a part of a commit, so that others
 /// do not wait for it, and few enough to be held in memory for each import.
 pub(crate) const IMPORT_ROWS: usize = 500;
-pub(crate) const IMPORT_BYTES: usize = 4 * 1024 * 1024;
+pub(crate) const IMPORT_BYTES: usize = 1024 * 1024;
+/// What an import holds as a rule, in bytes: batches that are read, wait and are applied, and its refused rows.
+pub(crate) const IMPORT_HELD_BYTES: usize = 6 * 1024 * 1024;
 /// Refused rows that the summary of an import lists, unless more are asked for: enough to see what is wrong.
 pub(crate) const DEFAULT_REFUSALS: usize = 100;
-/// The most that can be asked for: some 20 MB of answer.
-pub(crate) const MAX_REFUSALS: usize = 100_000;
+/// The most that can be asked for: some 2 MB, which each import holds until it ends.
+pub(crate) const MAX_REFUSALS: usize = 10_000;
 /// Text of what a dry run would write, in bytes: it is held until the run ends.
-pub(crate) const MAX_REHEARSED_BYTES: usize = 64 * 1024 * 1024;
+pub(crate) const MAX_REHEARSED_BYTES: usize = 32 * 1024 * 1024;
 /// Imports at a time, in all: each holds some rows, of which one may be as long as a line may be.
-pub(crate) const MAX_IMPORTS: usize = 4;
+pub(crate) const MAX_IMPORTS: usize = 2;
 /// Dry runs at a time, in all.
-pub(crate) const MAX_DRY_RUNS: usize = 2;
+pub(crate) const MAX_DRY_RUNS: usize = 1;
 /// What an event takes in the store beside its own text, in bytes: its row, and its places in indexes.
 pub(crate) const EVENT_BYTES: usize = 256;
 /// Most calls of a day with an `Idempotency-Key` and without a token, for a tenant: as many as the store keeps of them.

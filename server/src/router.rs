@@ -168,7 +168,7 @@ static ROUTES: &[RouteDef<Handler>] = &[
         "Leads to `/demo`."),
     route!(GET "/script.json", Anyone, Nothing => Script, "Get what a web app needs to load the script", alone!(routes::pages::script),
         "The addresses of the browser script and of its files, with their hashes; with `tenant` also the snippet to paste, and what a Content-Security-Policy needs for it. `svctrack script` prints the same."),
-    route!(GET "/openapi.json", Anyone, Nothing => Object, "Get this description", |app, _| Box::pin(async move { routes::pages::openapi(&app, describe).await }),
+    route!(GET "/openapi.json", Anyone, Nothing => Object, "Get this description", |app, request| Box::pin(async move { routes::pages::openapi(&app, &request, describe).await }),
         "The description of the API, in OpenAPI 3.1."),
     route!(GET "/docs", Anyone, Nothing => Page, "Read the documentation", alone!(routes::docs::index),
         "The documentation of this version."),

@@ -5,7 +5,7 @@ use std::{iter::repeat_n, time::Duration};
 
 use svctrack_server::auth::Token;
 use svctrack_tests::{
-    attack::{Attack, Neighbour, Slow},
+    attack::{Attack, Neighbour, Slow, Unread, fill_with_large},
     process::Server,
 };
 use tempfile::TempDir;
@@ -21,6 +21,8 @@ const SOON_MS: f64 = 20.0;
 /// What the server may take of memory, in MiB, with [`CACHE`].
 const MAX_MIB: f64 = 256.0;
 const CACHE: [&str; 2] = ["--cache-mb", "64"];
+/// Large records of the attacked tenant: 62 MB.
+const LARGE: usize = 66;
 /// Calls of a round.
 const CALLS: usize = 1_000;
 const BULK_CALLS: usize = 20;
@@ -41,6 +43,8 @@ enum Kind {
     Slow(Slow, usize),
     /// Slow clients of all kinds, and bombs.
     All,
+    /// Those who do not read what they ask for.
+    Unread(Unread),
 }
 
 impl World {
@@ -60,6 +64,7 @@ impl World {
                 Attack::begin_slow(client, &self.token, repeat_n(slow, count)).await
             }
             Kind::All => Attack::begin(client, &self.token).await,
+            Kind::Unread(what) => Attack::begin_unread(client, what, what.count()).await,
         }
     }
 
@@ -93,11 +98,22 @@ pub(crate) async fn measure(report: &mut Report) {
     process::forget_peak(attacked.server.id());
     let large = Kind::Slow(Slow::Large, 8);
     let half_events = Kind::Slow(Slow::HalfEvent, 1_000);
+    fill_with_large(&attacked.server.client, LARGE).await;
+    let [lists, packed, streams, upserts, imports, rejected] = Unread::ALL.map(Kind::Unread);
     for (what, kinds) in [
         ("8 senders of 32 MiB at 70 KB/s", &[large][..]),
         ("1,000 senders that stall in an event", &[half_events]),
         ("1,000 slow clients of all kinds and bombs", &[Kind::All]),
-        ("all of these at once", &[large, half_events, Kind::All]),
+        ("8 lists of 62 MB that nobody reads", &[lists]),
+        ("64 responses in brotli that nobody reads", &[packed]),
+        ("128 streams that nobody reads", &[streams]),
+        ("16 bulk upserts whose responses nobody reads", &[upserts]),
+        ("16 imports whose responses nobody reads", &[imports]),
+        ("16 bodies of 11 million rejected rows", &[rejected]),
+        (
+            "all of these at once",
+            &[large, half_events, Kind::All, lists, packed, streams, upserts, imports, rejected],
+        ),
     ] {
         let mut attacks = Vec::new();
         for kind in kinds {
@@ -111,6 +127,8 @@ pub(crate) async fn measure(report: &mut Report) {
             found[3].push(quiet.bulk_calls().await);
         }
         attacks.into_iter().for_each(Attack::end);
+        let peak = process::memory_mib(attacked.server.id(), "VmHWM:");
+        println!("{what}: at most {peak:.0} MiB until then");
         let [calls, calls_alone, bulk, bulk_alone] = found;
         let body = "events of 100 B and 20 KB and reads of a record, in turn";
         add(report, ("calls", what), (body, &sync), calls, calls_alone);

@@ -105,6 +105,87 @@ impl Slow {
     }
 }
 
+/// What somebody asks for again and again, and does not read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unread {
+    /// Lists of large records, see [`fill_with_large`].
+    Lists,
+    /// The same, and the description of the API, in a coding that takes room to be made.
+    Packed,
+    /// Streams of events.
+    Streams,
+    /// Responses that name as many invalid items as a bulk upsert may have.
+    Upserts,
+    /// The same of imports.
+    Imports,
+    /// Responses to events, of which all are rejected, in few bytes.
+    Rejected,
+}
+
+impl Unread {
+    pub const ALL: [Self; 6] =
+        [Self::Lists, Self::Packed, Self::Streams, Self::Upserts, Self::Imports, Self::Rejected];
+
+    /// How many ask for it to hold a server up.
+    pub fn count(self) -> usize {
+        match self {
+            Self::Lists => 8,
+            Self::Packed => 64,
+            Self::Streams => 128,
+            Self::Upserts | Self::Imports | Self::Rejected => 16,
+        }
+    }
+
+    /// What one of them sends.
+    fn request(self, client: &Client, number: usize) -> Vec<u8> {
+        let get =
+            |path: &str, coding| request(client, "GET", path, &[("Accept-Encoding", coding)], b"");
+        let list = "/companies?limit=2000";
+        match self {
+            Self::Lists => get(list, "identity"),
+            Self::Packed => {
+                get(if number.is_multiple_of(4) { list } else { "/openapi.json" }, "br")
+            }
+            Self::Streams => get("/activities/stream?after=000000000000000000000000", "identity"),
+            Self::Upserts => {
+                let long = "x".repeat(500);
+                let items = vec![json!({"externalId": long, "sourceId": long}); 5_000];
+                let headers = [("Content-Type", "application/json")];
+                request(client, "PUT", "/products", &headers, json!(items).to_string().as_bytes())
+            }
+            Self::Imports => {
+                let row = json!({"email": "\u{1f642}".repeat(64)}).to_string() + "\n";
+                let headers = [("Content-Type", "application/x-ndjson")];
+                let path = "/import/endusers?refusals=10000";
+                request(client, "POST", path, &headers, row.repeat(10_000).as_bytes())
+            }
+            Self::Rejected => {
+                let mut rows = GzEncoder::new(Vec::new(), Compression::best());
+                rows.write_all(format!("[{}{{}}]", "{},".repeat(11_000_000)).as_bytes()).unwrap();
+                let path = format!("/analytics/bulk/{TENANT}");
+                let headers = [("Content-Encoding", "gzip")];
+                request(client, "POST", &path, &headers, &rows.finish().unwrap())
+            }
+        }
+    }
+}
+
+/// How long somebody does not read a response, before they ask again.
+const UNREAD_FOR: Duration = Duration::from_secs(5);
+
+/// Asks for something that it does not read, until it is stopped.
+async fn be_unread(client: Client, request: Arc<Vec<u8>>, begun: Arc<AtomicUsize>) {
+    let mut is_first = true;
+    loop {
+        let held = try_ask(&client, &request).await;
+        if std::mem::take(&mut is_first) {
+            begun.fetch_add(1, Ordering::Relaxed);
+        }
+        tokio::time::sleep(UNREAD_FOR).await;
+        drop(held);
+    }
+}
+
 /// Whether something has come, or the connection has ended.
 fn is_answered(stream: &TcpStream) -> bool {
     let read = stream.try_read(&mut [0; 1]);
@@ -152,6 +233,11 @@ impl Attack {
     /// A thousand slow clients of all kinds and a sender of bombs. Stores what they ask for, and begins; returns once all
     /// of them have sent and a bomb was rejected.
     pub async fn begin(client: &Client, token: &Token) -> Self {
+        Self::begin_some(client, token, SLOW).await
+    }
+
+    /// The same, with so many slow clients.
+    pub async fn begin_some(client: &Client, token: &Token, count: usize) -> Self {
         let companies: Vec<_> = (0..400)
             .map(|number| json!({"externalId": format!("c{number}"), "name": "x".repeat(500)}))
             .collect();
@@ -159,7 +245,7 @@ impl Attack {
         let companies = json!(companies).to_string();
         let stored = client.send(Method::PUT, "/companies", &headers, companies).await.unwrap();
         assert_eq!(stored.status, StatusCode::OK);
-        let attack = Self::begin_slow(client, token, (0..SLOW).map(Slow::of_crowd)).await;
+        let attack = Self::begin_slow(client, token, (0..count).map(Slow::of_crowd)).await;
         let begun = Arc::<AtomicUsize>::default();
         let bombs = tokio::spawn(send_bombs(client.clone(), begun.clone()));
         wait_until(|| begun.load(Ordering::Relaxed) > 0).await;
@@ -177,6 +263,19 @@ impl Attack {
             tokio::spawn(be_slow(client.address().to_owned(), slow, token.clone(), begun.clone()))
         };
         let slow: Vec<_> = slow.into_iter().map(be_slow).collect();
+        wait_until(|| begun.load(Ordering::Relaxed) == slow.len()).await;
+        Self { slow, bombs: None }
+    }
+
+    /// Those who do not read what they ask for; returns once all of them have asked.
+    pub async fn begin_unread(client: &Client, what: Unread, count: usize) -> Self {
+        let begun = Arc::<AtomicUsize>::default();
+        let requests = [0, 1].map(|number| Arc::new(what.request(client, number)));
+        let ask = |number: usize| {
+            let request = requests[usize::from(!number.is_multiple_of(4))].clone();
+            tokio::spawn(be_unread(client.clone(), request, begun.clone()))
+        };
+        let slow: Vec<_> = (0..count).map(ask).collect();
         wait_until(|| begun.load(Ordering::Relaxed) == slow.len()).await;
         Self { slow, bombs: None }
     }
@@ -284,19 +383,62 @@ pub async fn fill_with_large(client: &Client, count: usize) {
 
 /// Requests of whose responses nobody reads more than the first line: their connections, and the status of each.
 pub async fn unread(client: &Client, path: &str, count: usize) -> (Vec<TcpStream>, Vec<u16>) {
-    let request = format!(
-        "GET {path} HTTP/1.1\r\nHost: x\r\nAuthorization: {}\r\n\r\n",
-        client.authorization().unwrap()
+    unread_in(client, path, "identity", count).await
+}
+
+/// The same, of responses in a coding.
+pub async fn unread_in(
+    client: &Client,
+    path: &str,
+    coding: &str,
+    count: usize,
+) -> (Vec<TcpStream>, Vec<u16>) {
+    let request = request(client, "GET", path, &[("Accept-Encoding", coding)], b"");
+    join_all((0..count).map(|_| ask(client, &request))).await.into_iter().unzip()
+}
+
+/// A request as it is sent.
+fn request(
+    client: &Client,
+    method: &str,
+    path: &str,
+    headers: &[(&str, &str)],
+    body: &[u8],
+) -> Vec<u8> {
+    let headers: String =
+        headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
+    let head = format!(
+        "{method} {path} HTTP/1.1\r\nHost: x\r\nAuthorization: {}\r\n{headers}Content-Length: {}\r\n\r\n",
+        client.authorization().unwrap(),
+        body.len()
     );
-    let ask = async |_| {
-        // The system is to hold little of what is sent.
-        let socket = TcpSocket::new_v4().unwrap();
-        socket.set_recv_buffer_size(4_096).unwrap();
-        let mut stream = socket.connect(client.address().parse().unwrap()).await.unwrap();
-        stream.write_all(request.as_bytes()).await.unwrap();
-        let mut head = [0; 12];
-        tokio::time::timeout(PATIENCE, stream.read_exact(&mut head)).await.unwrap().unwrap();
-        (stream, std::str::from_utf8(&head[9..]).unwrap().parse::<u16>().unwrap())
-    };
-    join_all((0..count).map(ask)).await.into_iter().unzip()
+    [head.as_bytes(), body].concat()
+}
+
+/// The same, of a request with a body.
+pub async fn unread_sent(
+    client: &Client,
+    method: Method,
+    path: &str,
+    kind: &str,
+    body: &[u8],
+) -> (TcpStream, u16) {
+    let headers = [("Content-Type", kind)];
+    ask(client, &request(client, method.as_str(), path, &headers, body)).await
+}
+
+/// Sends a request, and reads the first line of the response.
+async fn ask(client: &Client, request: &[u8]) -> (TcpStream, u16) {
+    try_ask(client, request).await.unwrap()
+}
+
+async fn try_ask(client: &Client, request: &[u8]) -> io::Result<(TcpStream, u16)> {
+    // The system is to hold little of what is sent.
+    let socket = TcpSocket::new_v4()?;
+    socket.set_recv_buffer_size(4_096)?;
+    let mut stream = socket.connect(client.address().parse().unwrap()).await?;
+    stream.write_all(request).await?;
+    let mut head = [0; 12];
+    tokio::time::timeout(PATIENCE, stream.read_exact(&mut head)).await??;
+    Ok((stream, std::str::from_utf8(&head[9..]).unwrap().parse::<u16>().unwrap()))
 }

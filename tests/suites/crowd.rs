@@ -14,7 +14,7 @@ use serde_json::json;
 use svctrack_server::auth::Token;
 use svctrack_tests::{
     TENANT,
-    attack::{Attack, Neighbour, Slow},
+    attack::{Attack, Neighbour, Slow, Unread, fill_with_large},
     client::Client,
     process::{PATIENCE, Server, peak_memory},
 };
@@ -122,6 +122,41 @@ async fn a_thousand_slow_clients_and_bombs_hold_up_nobody_with_little_memory() {
     assert!(peak < MEMORY_BYTES, "{peak} bytes");
     attacked.end().await;
     quiet.end().await;
+}
+
+/// The same beside all attacks at once, where a build that is not optimized is given more.
+const MEMORY_BYTES_BESIDE_ALL: u64 =
+    if cfg!(debug_assertions) { MEMORY_BYTES / 8 * 10 } else { MEMORY_BYTES };
+/// Ordinary calls beside all attacks at once.
+const ORDINARY_BESIDE_ALL: usize = 100;
+/// Large records of a list: 19 MB.
+const LARGE: usize = 20;
+/// Slow clients of all kinds among them, and the part of those who do not read what they ask for: a build that is not
+/// optimized, and its clients on the same machine, do no more in time.
+const SLOW: usize = 200;
+const PART_OF_ALL: usize = 8;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn all_attacks_at_once_take_little_memory_and_have_no_ordinary_call_rejected() {
+    let world = World::start().await;
+    let (client, token) = (&world.server.client, &world.token);
+    fill_with_large(client, LARGE).await;
+    let mut attacks = vec![Attack::begin_some(client, token, SLOW).await];
+    let half_events = std::iter::repeat_n(Slow::HalfEvent, SLOW);
+    attacks.push(Attack::begin_slow(client, token, half_events).await);
+    for what in Unread::ALL {
+        let count = what.count().div_ceil(PART_OF_ALL);
+        attacks.push(Attack::begin_unread(client, what, count).await);
+    }
+    world.neighbour.wait_until_served().await;
+    for number in 0..ORDINARY_BESIDE_ALL {
+        world.ordinary(number).await;
+    }
+    attacks.into_iter().for_each(Attack::end);
+    let peak = peak_memory(world.server.id());
+    println!("at most {peak} bytes of memory");
+    assert!(peak < MEMORY_BYTES_BESIDE_ALL, "{peak} bytes");
+    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

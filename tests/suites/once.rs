@@ -7,7 +7,7 @@ use std::sync::{
 
 use futures_util::{StreamExt as _, stream};
 use hyper::Method;
-use serde_json::json;
+use serde_json::{Value, json};
 use svctrack_core::value::Timestamp;
 use svctrack_store::Clock;
 use svctrack_tests::{
@@ -67,6 +67,40 @@ async fn of_many_calls_at_once_one_has_its_effect() {
     let statuses: Vec<u16> = posts.buffer_unordered(32).collect().await;
     assert!(statuses.iter().all(|status| [200, 409].contains(status)), "{statuses:?}");
     assert_eq!(client.get("/products").await.json().as_array().unwrap().len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_response_to_invalid_keys_repeats_little_of_them_and_is_stored() {
+    let server = InProcess::start().await;
+    let items = json!(vec![json!({"externalId": "x".repeat(6_000)}); 5_000]);
+    let first = put_products(&server.client, &items).await;
+    assert!(first.body.len() < 2_000_000, "{} bytes", first.body.len());
+    let cut = format!("{}...", "x".repeat(64));
+    assert_eq!(first.json()["createdErrors"][4_999]["externalId"], cut);
+    let again = put_products(&server.client, &items).await;
+    assert!(is_replay(&again) && again.body == first.body);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_whose_response_is_too_large_to_be_stored_has_its_effect_once() {
+    let server = InProcess::start().await;
+    let long = "x".repeat(450);
+    let mut items = vec![json!({"externalId": long, "sourceId": long}); 4_999];
+    items.push(json!({"name": "Plan"}));
+    let first = put_products(&server.client, &json!(items)).await;
+    assert_eq!((first.status.as_u16(), &first.json()["created"]), (200, &json!(1)));
+    assert!(first.body.len() > 4 * 1024 * 1024, "{} bytes", first.body.len());
+    let again = put_products(&server.client, &json!(items)).await;
+    assert_eq!(
+        (again.status.as_u16(), again.json()["code"].as_str()),
+        (422, Some("idempotency_response_not_stored"))
+    );
+    assert_eq!(server.client.get("/products").await.json().as_array().unwrap().len(), 1);
+}
+
+async fn put_products(client: &Client, items: &Value) -> Answer {
+    let headers = [("content-type", "application/json"), ("idempotency-key", "k")];
+    client.send(Method::PUT, "/products", &headers, items.to_string()).await.unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread")]

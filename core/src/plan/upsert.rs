@@ -12,7 +12,9 @@ use super::{
 use crate::{
     resources::end_user::SUPPRESSED,
     schema::{Handling, Lookup, LookupError, ResourceDef, index::key_of, shape},
-    value::{Document, Issue, Json, JsonRef, Malformed, ObjectId},
+    value::{
+        Document, Issue, Json, JsonRef, Malformed, ObjectId, issue::shortened, key::MAX_KEY_BYTES,
+    },
 };
 
 /// How many items one request may have (R17).
@@ -270,9 +272,11 @@ fn failed(def: &ResourceDef, list: List, index: usize, sent: &Document, issue: &
         _ => &["_id", "sourceId", "externalId"],
     };
     for name in keys {
-        if let Some(value) = sent.value(name).filter(|value| value.as_str().is_some()) {
-            element.set(name, value.to_json());
-        }
+        let Some(sent) = sent.text(name) else { continue };
+        // What is too long to be a key is as long as its sender likes.
+        let is_short = sent.len() <= MAX_KEY_BYTES;
+        let named = if is_short { sent } else { shortened(&sent).into() };
+        element.set(name, Json::string(&named));
     }
     not_stored(Outcome::Failed(list, element))
 }
@@ -286,13 +290,14 @@ fn name_record(upserted: &mut Upserted, id: ObjectId) {
 /// The answer to a bulk upsert, as its items come in.
 #[derive(Debug, Default)]
 pub struct Summary {
-    created: Vec<Document>,
+    created: Vec<ObjectId>,
+    keys_of_created: Objects,
     updated: Vec<ObjectId>,
     unchanged: usize,
-    created_errors: Vec<Document>,
-    updated_errors: Vec<Document>,
-    permission_errors: Vec<Document>,
-    validation_errors: Vec<Document>,
+    created_errors: Objects,
+    updated_errors: Objects,
+    permission_errors: Objects,
+    validation_errors: Objects,
     dropped: usize,
     ignored: Vec<String>,
 }
@@ -304,14 +309,17 @@ impl Summary {
     /// Counts an item.
     pub fn add(&mut self, outcome: Outcome) {
         match outcome {
-            Outcome::Created(_, keys) => self.created.push(keys),
+            Outcome::Created(id, keys) => {
+                self.created.push(id);
+                self.keys_of_created.push(&keys);
+            }
             Outcome::Updated(id) => self.updated.push(id),
             Outcome::Unchanged => self.unchanged += 1,
             Outcome::Dropped => self.dropped += 1,
-            Outcome::Failed(List::Created, element) => self.created_errors.push(element),
-            Outcome::Failed(List::Updated, element) => self.updated_errors.push(element),
-            Outcome::Failed(List::Permission, element) => self.permission_errors.push(element),
-            Outcome::Failed(List::Validation, element) => self.validation_errors.push(element),
+            Outcome::Failed(List::Created, element) => self.created_errors.push(&element),
+            Outcome::Failed(List::Updated, element) => self.updated_errors.push(&element),
+            Outcome::Failed(List::Permission, element) => self.permission_errors.push(&element),
+            Outcome::Failed(List::Validation, element) => self.validation_errors.push(&element),
         }
     }
 
@@ -331,10 +339,10 @@ impl Summary {
 
     /// How many items were refused or dropped (R19, R56).
     pub fn errors(&self) -> usize {
-        self.created_errors.len()
-            + self.updated_errors.len()
-            + self.permission_errors.len()
-            + self.validation_errors.len()
+        self.created_errors.count
+            + self.updated_errors.count
+            + self.permission_errors.count
+            + self.validation_errors.count
             + self.dropped
     }
 
@@ -348,21 +356,22 @@ impl Summary {
             return answer;
         }
         let changed: Vec<String> = self.updated.iter().map(ToString::to_string).collect();
-        let ids = || changed.iter().map(String::as_str);
-        let made: Vec<_> = self.created.iter().filter_map(|keys| keys.text("_id")).collect();
-        let keys_of_changed: Vec<Document> = self.updated.iter().map(|id| only_id(*id)).collect();
+        let made: Vec<String> = self.created.iter().map(ToString::to_string).collect();
+        let ids = |ids: &[String]| Json::strings(ids.iter().map(String::as_str));
+        let mut keys_of_changed = Objects::default();
+        self.updated.iter().for_each(|id| keys_of_changed.push(&only_id(*id)));
         answer.set("created", count(self.created.len()));
-        answer.set("createdErrors", objects(&self.created_errors));
-        answer.set("insertsKeys", objects(&self.created));
+        answer.set("createdErrors", self.created_errors.array());
+        answer.set("insertsKeys", self.keys_of_created.array());
         answer.set("updated", count(self.updated.len()));
-        answer.set("updatedErrors", objects(&self.updated_errors));
-        answer.set("updatesKeys", objects(&keys_of_changed));
+        answer.set("updatedErrors", self.updated_errors.array());
+        answer.set("updatesKeys", keys_of_changed.array());
         answer.set("nonupdates", count(self.unchanged));
-        answer.set("modified", Json::strings(ids()));
-        answer.set("upsertedIds", Json::strings(made.iter().map(|id| &**id)));
-        answer.set("permissionErrors", objects(&self.permission_errors));
+        answer.set("modified", ids(&changed));
+        answer.set("upsertedIds", ids(&made));
+        answer.set("permissionErrors", self.permission_errors.array());
         if def.lists_validation_errors {
-            answer.set("validationErrors", objects(&self.validation_errors));
+            answer.set("validationErrors", self.validation_errors.array());
         }
         answer
     }
@@ -374,7 +383,23 @@ fn only_id(id: ObjectId) -> Document {
     keys
 }
 
-fn objects(documents: &[Document]) -> Json {
-    let objects: Vec<Json> = documents.iter().map(Json::object).collect();
-    Json::array(&objects)
+/// An array of objects as text: thousands of documents take several times as much.
+#[derive(Debug, Default)]
+struct Objects {
+    count: usize,
+    text: String,
+}
+
+impl Objects {
+    fn push(&mut self, object: &Document) {
+        if self.count > 0 {
+            self.text.push(',');
+        }
+        self.text.push_str(&object.to_text());
+        self.count += 1;
+    }
+
+    fn array(&self) -> Json {
+        Json::of_text(format!("[{}]", self.text))
+    }
 }

@@ -35,12 +35,15 @@ fn pointer(name: &str) -> String {
 
 /// The caller's words in backticks, cut at [`MAX_QUOTED_CHARS`].
 pub fn quoted(words: &str) -> String {
-    let mut text = String::from("`");
-    text.extend(words.chars().take(MAX_QUOTED_CHARS));
+    format!("`{}`", shortened(words))
+}
+
+/// The caller's words, cut at [`MAX_QUOTED_CHARS`].
+pub(crate) fn shortened(words: &str) -> String {
+    let mut text: String = words.chars().take(MAX_QUOTED_CHARS).collect();
     if words.chars().nth(MAX_QUOTED_CHARS).is_some() {
         text.push_str("...");
     }
-    text.push('`');
     text
 }
 

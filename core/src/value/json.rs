@@ -83,7 +83,7 @@ impl Json {
     }
 
     /// A value from text that is known to be compact JSON.
-    pub(super) fn of_text(text: String) -> Self {
+    pub(crate) fn of_text(text: String) -> Self {
         Self(text.into())
     }
 

@@ -46,7 +46,7 @@ pub(crate) async fn listen(app: &Arc<App>, request: &mut Request) -> Result<Resp
     }
     read.query.after = last_event_id(request)?.or(read.query.after);
     let place = app.streams.take(caller.tenant.id(), 1).ok_or(Error::Overloaded)?;
-    let commits = app.store.commits();
+    let commits = app.store.commits(&caller.tenant);
     if read.query.after.is_none() {
         read.query.after =
             Some(app.store.activities_since(&caller.tenant, read.query.clone()).await?.cursor);
@@ -174,11 +174,12 @@ mod tests {
     async fn a_listener_who_is_too_slow_is_told_and_dropped() {
         let folder = tempfile::tempdir().unwrap();
         let app = App::for_test(folder.path());
+        let tenant = Tenant::assume_authorized(TENANT);
         let mut listener = Listener {
-            tenant: Tenant::assume_authorized(TENANT),
+            tenant,
             token: None,
             query: ActivityQuery::parse(&[]).unwrap().query,
-            commits: app.store.commits(),
+            commits: app.store.commits(&tenant),
             stopping: app.stopping.subscribe(),
             handed_over: Instant::now().checked_sub(MAX_STALL + HEARTBEAT),
             _place: app.streams.take(TENANT, 1).unwrap(),

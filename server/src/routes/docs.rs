@@ -4,36 +4,50 @@ use poem::{
     Request, Response,
     http::{StatusCode, header},
 };
+use svctrack_web::{DOC_PAGES, doc_page, doc_search_page, reference_page};
 
-use super::{pages::html, request::query_pairs};
+use super::{
+    pages::{html, lasting},
+    request::query_pairs,
+};
 use crate::{app::App, error::Error};
 
+/// Where the description is, below `/docs`; no page of Markdown has this name.
+const REFERENCE: &str = "api";
+
 /// `GET /docs`: the overview.
-pub(crate) async fn index(_: &App, request: &mut Request) -> Result<Response, Error> {
-    Ok(match without_slash(request) {
-        Some(there) => there,
-        None => html(svctrack_web::doc_page("").ok_or(Error::RouteNotFound)?),
-    })
+pub(crate) async fn index(app: &App, request: &mut Request) -> Result<Response, Error> {
+    of_markdown(app, request, "").await
 }
 
 /// `GET /docs/:page`: a page of Markdown.
-pub(crate) async fn page(_: &App, request: &mut Request) -> Result<Response, Error> {
+pub(crate) async fn page(app: &App, request: &mut Request) -> Result<Response, Error> {
     let name = request.uri().path().rsplit('/').next().unwrap_or_default();
-    let page = svctrack_web::doc_page(name).ok_or(Error::RouteNotFound)?;
-    Ok(without_slash(request).unwrap_or_else(|| html(page)))
+    of_markdown(app, request, name).await
+}
+
+async fn of_markdown(app: &App, request: &Request, name: &str) -> Result<Response, Error> {
+    let known = DOC_PAGES.iter().find(|page| page.slug == name).ok_or(Error::RouteNotFound)?;
+    let page = doc_page(known.slug).ok_or(Error::RouteNotFound)?;
+    Ok(match without_slash(request) {
+        Some(there) => there,
+        None => lasting(app, request, (known.slug, page)).await,
+    })
 }
 
 /// `GET /docs/api`: the description of this API for people, who can try its calls there.
 pub(crate) async fn reference(app: &App, request: &mut Request) -> Result<Response, Error> {
-    let page = html(svctrack_web::reference_page(&app.addresses));
-    Ok(without_slash(request).unwrap_or(page))
+    Ok(match without_slash(request) {
+        Some(there) => there,
+        None => lasting(app, request, (REFERENCE, reference_page(&app.addresses))).await,
+    })
 }
 
 /// `GET /docs/search`: what is found in the pages, for who has no script.
 pub(crate) async fn search(_: &App, request: &mut Request) -> Result<Response, Error> {
     let asked = query_pairs(request).into_iter().find(|(name, _)| name == "q");
     let query = asked.map(|(_, text)| text).unwrap_or_default();
-    let page = html(svctrack_web::doc_search_page(&query));
+    let page = html(doc_search_page(&query));
     Ok(without_slash(request).unwrap_or(page))
 }
 

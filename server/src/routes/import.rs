@@ -24,7 +24,7 @@ use super::{
     once,
     records::{access_of, authorise_upsert},
     request::query_pairs,
-    respond::json,
+    respond::json_body,
 };
 use crate::{
     app::App,
@@ -115,10 +115,14 @@ pub(crate) async fn import(
     drop(next);
     pump.abort();
     let read = reader.await.map_err(|error| Error::Internal(error.to_string()))?;
-    drop(turn);
     applied.and(read).map_err(|error| import.cut_short(error))?;
     let text = serde_json::to_string(&import.summary);
-    Ok(json(text.map_err(|error| Error::Internal(error.to_string()))?))
+    let text = text.map_err(|error| Error::Internal(error.to_string()))?;
+    // Its room is taken before the turn ends: what is held without either is nobody's.
+    let held = app.answers.hold(import.caller.tenant.id(), text);
+    let body = held.map_err(|error| import.cut_short(error))?;
+    drop(turn);
+    Ok(json_body(body))
 }
 
 /// Hands the pieces of a body on, until it ends or nobody takes them.

@@ -1,7 +1,7 @@
 //! The pages, and the description of the API.
 
 use poem::{
-    Request, Response,
+    Body, Request, Response,
     http::{StatusCode, header},
 };
 use svctrack_core::value::{Issue, TenantId, issue::quoted};
@@ -54,9 +54,13 @@ pub(crate) async fn script(app: &App, request: &mut Request) -> Result<Response,
 }
 
 /// `GET /openapi.json`: the description of this API.
-pub(crate) async fn openapi(app: &App, describe: Describe) -> Result<Response, Error> {
-    let text = app.description.of(only_tenant(app).await?, &app.addresses, describe);
-    Ok(json_body(text.into()))
+pub(crate) async fn openapi(
+    app: &App,
+    request: &Request,
+    describe: Describe,
+) -> Result<Response, Error> {
+    let text = app.texts.description(only_tenant(app).await?, &app.addresses, describe);
+    Ok(text.answer(request.headers(), json_body(Body::empty())).await)
 }
 
 /// The tenant, where there is just one.
@@ -96,6 +100,17 @@ fn own_addresses(app: &App, request: &Request) -> Option<Addresses> {
         app.addresses.origin().split_once("://").is_some_and(|(_, known)| known == host);
     let is_other = !host.is_empty() && host.bytes().all(is_plain) && !is_public;
     is_other.then(|| Addresses::new(&format!("http://{host}")))
+}
+
+/// A page that is the same for everybody.
+pub(super) async fn lasting(
+    app: &App,
+    request: &Request,
+    (name, page): (&'static str, Page),
+) -> Response {
+    let Page { html: text, csp } = page;
+    let response = html(Page { html: String::new(), csp });
+    app.texts.page(name, text).answer(request.headers(), response).await
 }
 
 /// A page as it is sent. It is not kept, since it goes with this version of its files.

@@ -8,7 +8,7 @@ use svctrack_core::{
     plan::upsert::{Access, Item, MAX_ITEMS},
     resources::end_user::END_USER,
     schema::{ListQuery, ResourceDef, shape},
-    value::{Document, RecordRef, json_rows::Rows},
+    value::{Document, RecordRef, json_rows::Rows, key::MAX_KEY_BYTES},
 };
 use svctrack_store::{Answer, Done, StoreError};
 
@@ -18,7 +18,7 @@ use super::{
     once::{Once, Replayed, hash_of, is_asked},
     people,
     request::{authorise_for, only_flag, query_pairs, read_record, reference_in_path},
-    respond::{deleted_count, json, name_ignored},
+    respond::{deleted_count, json, json_body, name_ignored},
     strict::Strictness,
 };
 use crate::{
@@ -26,7 +26,7 @@ use crate::{
     auth::{Caller, authenticate},
     body::require_json,
     error::Error,
-    limits::MAX_BULK_BYTES,
+    limits::{BULK_ANSWER_BYTES, MAX_BULK_BYTES},
 };
 
 const BULK_ERRORS: HeaderName = HeaderName::from_static("svctrack-bulk-errors");
@@ -137,20 +137,34 @@ pub(crate) async fn upsert(
     let (bytes, hashed) = (body.bytes.clone(), is_asked(request));
     let read = tokio::task::spawn_blocking(move || {
         let hash = if hashed { hash_of(&bytes) } else { [0; 32] };
-        (hash, read_items(&bytes, def))
+        (hash, read_items(&bytes, def).map(|items| (answer_bytes(def, &items), items)))
     });
     let (hash, items) = read.await.map_err(|error| Error::Internal(error.to_string()))?;
-    let items = items?;
+    let (answer_bytes, items) = items?;
     let once = Once::begin(app, request, &caller, || hash)?;
+    let room = app.answers.reserve(caller.tenant.id(), answer_bytes)?;
     let handling = Strictness::of(request).handling();
     let (records, how) = ((def, items), (access, handling));
     let Done { reply: upserted, is_repeated } =
         app.store.upsert(caller.into(), once.key(), records, how).await?;
-    let mut response = json(upserted.text);
+    let body = room.hold(upserted.text).map_err(|error| {
+        let done = format!("all items were applied, {} of them rejected", upserted.errors);
+        Error::PartDone(Box::new(error), done)
+    })?;
+    let mut response = json_body(body);
     name_ignored(&mut response, &upserted.ignored);
     response.headers_mut().insert(BULK_ERRORS, HeaderValue::from(upserted.errors));
     Replayed(is_repeated).mark(&mut response);
     Ok(response)
+}
+
+/// About how many bytes the answer to a bulk upsert has: a few for each item, and its keys.
+fn answer_bytes(def: &ResourceDef, items: &[Item]) -> usize {
+    let of_keys = |sent: &Document| -> usize {
+        let texts = def.keys.iter().filter_map(|name| sent.text(name));
+        texts.map(|text| text.len().min(MAX_KEY_BYTES)).sum()
+    };
+    items.iter().map(|item| BULK_ANSWER_BYTES + item.as_ref().map_or(0, of_keys)).sum()
 }
 
 /// Who upserts, and what they may do.

@@ -34,7 +34,8 @@ use crate::{
     auth::Caller,
     error::Error,
     limits::{
-        MAX_IGNORED_NAMES, MAX_PART_BYTES, MAX_PART_ROWS, MAX_PARTS_UNDER_WAY, MAX_REJECTED_INDEXES,
+        MAX_IGNORED_NAMES, MAX_PART_BYTES, MAX_PART_ROWS, MAX_PARTS_UNDER_WAY,
+        MAX_REJECTED_INDEXES, MAX_REJECTED_ROWS,
     },
     senders::Sender,
 };
@@ -91,24 +92,40 @@ pub(super) async fn take_rows(
     let (mut notes, mut parked, mut replayed) = (Notes::default(), Parked::default(), Vec::new());
     let mut under_way = FuturesOrdered::new();
     let mut number = 0..;
+    let (mut taken, mut is_cut) = (Ok(()), false);
     loop {
         tokio::select! {
-            Some(part) = next.recv(), if under_way.len() < MAX_PARTS_UNDER_WAY => {
+            Some(part) = next.recv(), if taken.is_ok() && under_way.len() < MAX_PARTS_UNDER_WAY => {
                 let number = number.next().unwrap_or_default();
-                let Part { tracking, rows } = take_part(app, &sender, number, part)?;
+                let Part { tracking, rows } = match take_part(app, &sender, number, part) {
+                    Ok(part) => part,
+                    Err(error) => {
+                        taken = Err(error);
+                        continue;
+                    }
+                };
                 let (actor, key) = (caller.clone().into(), once.key_of_part(number));
                 let written = app.store.track(actor, key, tracking);
                 under_way.push_back(written.map_ok(|written| (written, rows)));
             }
-            Some(written) = under_way.next() => {
-                let (Done { reply: tracked, is_repeated }, rows) = written?;
-                notes.add(rows, &parked.add(tracked));
-                replayed.push(Replayed(is_repeated));
-            }
+            Some(written) = under_way.next() => match written {
+                // What is stored after a part that is not is sent again with it.
+                Ok(_) if is_cut => {}
+                Ok((Done { reply: tracked, is_repeated }, rows)) => {
+                    notes.add(rows, &parked.add(tracked));
+                    replayed.push(Replayed(is_repeated));
+                }
+                Err(error) => {
+                    (taken, is_cut) = (taken.and(Err(error.into())), true);
+                }
+            },
             else => break,
         }
     }
-    reader.await.map_err(|error| Error::Internal(error.to_string()))??;
+    // Nobody takes what may still come.
+    drop(next);
+    let read = reader.await.map_err(|error| Error::Internal(error.to_string()))?;
+    taken.and(read).map_err(|error| notes.cut_short(error))?;
     if notes.is_nothing_stored() && !keyed {
         return Err(StoreError::ParkedFull.into());
     }
@@ -137,7 +154,8 @@ struct Part {
 /// What is to be said of them.
 #[derive(Default)]
 struct RowsOfPart {
-    /// How many bytes they have.
+    /// How many there are, and how many bytes they have.
+    count: usize,
     bytes: usize,
     /// Indexes of those that are events.
     taken: Vec<usize>,
@@ -155,21 +173,28 @@ impl Reading {
             Form::Batch(batch) => batch.envelope.rows(body),
         };
         let mut rows = rows.enumerate().peekable();
-        loop {
-            let Some(part) = self.part(&mut rows) else { return Ok(()) };
+        let mut rejected = 0;
+        while let Some(mut part) = self.part(&mut rows) {
+            rejected += part.rows.refused.len();
+            let is_read_on = rejected < MAX_REJECTED_ROWS;
+            part.tracking.goes_on &= is_read_on;
+            let is_followed = rows.peek().is_some();
             if parts.blocking_send(part).is_err() {
                 return Ok(());
             }
+            if is_followed && !is_read_on {
+                return Err(Error::TooManyRejected(MAX_REJECTED_ROWS));
+            }
         }
+        Ok(())
     }
 
     fn part(&self, rows: &mut Peekable<impl Iterator<Item = (usize, Row)>>) -> Option<Part> {
         let mut of_part = RowsOfPart::default();
         let mut tracking = Tracking::part(self.received_at, self.route());
-        let mut count = 0;
-        while count < MAX_PART_ROWS && of_part.bytes < MAX_PART_BYTES {
+        while of_part.count < MAX_PART_ROWS && of_part.bytes < MAX_PART_BYTES {
             let Some((index, row)) = rows.next() else { break };
-            count += 1;
+            of_part.count += 1;
             of_part.bytes += row.bytes;
             match self.read(row) {
                 Ok(Read::Taken(read)) => {
@@ -191,7 +216,7 @@ impl Reading {
         }
         tracking.findings.extend(of_part.unread.findings(self.route(), self.received_at));
         tracking.goes_on = rows.peek().is_some();
-        (count > 0).then_some(Part { tracking, rows: of_part })
+        (of_part.count > 0).then_some(Part { tracking, rows: of_part })
     }
 
     fn route(&self) -> Route {
@@ -243,6 +268,8 @@ impl Parked {
 /// What the headers of the response say of the rows.
 #[derive(Default)]
 struct Notes {
+    /// Rows that were read, of which these are stored.
+    read: usize,
     stored: usize,
     /// How many may not wait beside too many others.
     not_parked: usize,
@@ -255,6 +282,7 @@ struct Notes {
 impl Notes {
     /// Adds rows of a part, of whose events these are not stored.
     fn add(&mut self, rows: RowsOfPart, not_parked: &[usize]) {
+        self.read += rows.count;
         self.stored += rows.taken.len() - not_parked.len();
         self.not_parked += not_parked.len();
         let mut refused = rows.refused;
@@ -270,6 +298,19 @@ impl Notes {
                 self.unread.push(name.to_owned());
             }
         }
+    }
+
+    /// Adds to what went wrong how far the body was read, so that its sender knows which rows to send again.
+    fn cut_short(&self, error: Error) -> Error {
+        let Self { read, stored, rejected, .. } = self;
+        if *read == 0 {
+            return error;
+        }
+        let done = format!(
+            "the rows before index {read} were read: {stored} of them are stored, {rejected} rejected; send those from \
+             index {read} on again"
+        );
+        Error::PartDone(Box::new(error), done)
     }
 
     /// Whether there is nothing of the call in the store that would be there twice if it was sent again.

@@ -27,6 +27,9 @@ pub enum StoreError {
     /// The key of a call was sent with another body.
     #[error("the key was sent with another body")]
     KeyReused,
+    /// The call with this key was carried out, and its reply was too large to be stored.
+    #[error("the reply was not stored")]
+    ReplyNotStored,
     /// The tenant has the maximum of keys; the time until one is free.
     #[error("there are too many keys")]
     KeysFull(Duration),

@@ -509,8 +509,8 @@ pub trait Store: Send + Sync {
         query: ActivityQuery,
     ) -> BoxFuture<'_, Result<ActivityBatch, StoreError>>;
 
-    /// Counts commits that have added activities, of any tenant, or have changed who may read them.
-    fn commits(&self) -> watch::Receiver<u64>;
+    /// Counts commits that have added activities of a tenant, or have changed who may read them.
+    fn commits(&self, tenant: &Tenant) -> watch::Receiver<u64>;
 
     /// A page of the report of possible integration issues, newest entries first.
     fn report(

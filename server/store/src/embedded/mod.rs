@@ -69,6 +69,7 @@ use super::{
     rules::{ids::Ids, meta, person, report, tenants},
     schedule::{
         batch::BulkThrottle,
+        listeners::Listeners,
         queue::{Job, Queues},
         read_permits::ReadPermits,
         replays::Replays,
@@ -166,7 +167,7 @@ impl Embedded {
             damaged: AtomicU64::new(0),
             checked: Mutex::default(),
             uses: TokenUses::default(),
-            commits: watch::Sender::new(0),
+            listeners: Listeners::default(),
             progress,
             clock,
             times: Mutex::new(times),
@@ -403,8 +404,8 @@ impl Store for Embedded {
         self.read_apart(&self.short, tenant, read).boxed()
     }
 
-    fn commits(&self) -> watch::Receiver<u64> {
-        self.shared.commits.subscribe()
+    fn commits(&self, tenant: &Tenant) -> watch::Receiver<u64> {
+        self.shared.listeners.of(tenant.id())
     }
 
     fn report(

@@ -58,10 +58,11 @@ use crate::{
     rows::{META, Snapshot as _},
     rules::{lookup_cache::LookupCache, meta, pending::Pending, person, report, tenants},
     schedule::{
+        listeners::Listeners,
         queue::{Job, Queues},
         read_permits::ReadPermits,
         replays::Replays,
-        sequence::{Sequence, wakes_listeners},
+        sequence::Sequence,
         token_uses::TokenUses,
     },
     times::{Reading, Times},
@@ -73,7 +74,7 @@ pub struct Memory {
     queues: Queues,
     latest: SnapshotCache<State>,
     uses: TokenUses,
-    commits: watch::Sender<u64>,
+    listeners: Listeners,
     clock: Arc<dyn Clock>,
     times: Mutex<Times>,
     scrubbed: Mutex<Option<ScrubReport>>,
@@ -116,7 +117,7 @@ impl Memory {
             queues: Queues::default(),
             latest,
             uses: TokenUses::default(),
-            commits: watch::Sender::new(0),
+            listeners: Listeners::default(),
             clock,
             times: Mutex::new(times),
             scrubbed: Mutex::default(),
@@ -169,9 +170,7 @@ impl Memory {
         *known = still_known;
         self.latest.show(Some(state));
         replays.mark(to_replay);
-        if wakes_listeners(&job.command) {
-            self.commits.send_modify(|commits| *commits += 1);
-        }
+        self.listeners.wake([&*job]);
         Ok(done)
     }
 
@@ -262,8 +261,8 @@ impl Store for Memory {
         self.read(|state| read::activities_since(&**state, tenant.id(), &query))
     }
 
-    fn commits(&self) -> watch::Receiver<u64> {
-        self.commits.subscribe()
+    fn commits(&self, tenant: &Tenant) -> watch::Receiver<u64> {
+        self.listeners.of(tenant.id())
     }
 
     fn report(

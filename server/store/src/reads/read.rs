@@ -182,7 +182,7 @@ pub(crate) fn answer(
 /// Most activities that one look at what has been added takes in, and their bytes, which each listener may hold:
 /// two of the largest.
 const MAX_SINCE: usize = 500;
-const MAX_SINCE_BYTES: usize = 128 * 1024;
+const MAX_SINCE_BYTES: usize = 32 * 1024;
 
 /// What has been added to the log after `query.after`, oldest first; without it none, but its end.
 pub(crate) fn activities_since(

@@ -30,6 +30,9 @@ const MAX_KEPT_OF_CALLS: u64 = 1_000_000;
 const MAX_KEPT_OF_EVENTS: u64 = 100_000;
 /// Most bytes of outcomes that are kept for a tenant: 512 MiB.
 const MAX_KEPT_BYTES: u64 = 512 * 1024 * 1024;
+/// Longest text of an outcome that is kept, in bytes: as long as the largest record, or 800 bytes for each item of a bulk
+/// upsert. A call with a longer one is known to have been carried out.
+const MAX_KEPT_TEXT_BYTES: usize = 4 * 1024 * 1024;
 /// Outcomes whose day is over that go with each new one: more than come in, so that none stays.
 const DROPPED_AT_ONCE: usize = 4;
 
@@ -57,12 +60,19 @@ enum Outcome {
     Parts(u32),
     /// One of the first two, with names of what was sent and is not stored.
     Ignoring(Box<Outcome>, Vec<String>),
+    /// One of the first two, which is too long to be kept.
+    TooLong,
 }
 
 impl Outcome {
     fn of(reply: &Reply, part: Option<u32>) -> Option<Self> {
         match reply {
             Reply::Tracked(_) if part.is_some() => part?.checked_add(1).map(Self::Parts),
+            Reply::Record(Answer { text, .. }) | Reply::Upserted(Upserted { text, .. })
+                if text.len() > MAX_KEPT_TEXT_BYTES =>
+            {
+                Some(Self::TooLong)
+            }
             Reply::Record(answer) => Some(Self::Record(answer.clone()).ignoring(&answer.ignored)),
             Reply::Upserted(Upserted { text, errors, ignored }) => {
                 let outcome = Self::Upserted { text: text.clone(), errors: *errors };
@@ -95,17 +105,17 @@ impl Outcome {
             Self::Record(answer) => &answer.text,
             Self::Upserted { text, .. } => text,
             Self::Ignoring(outcome, _) => outcome.text(),
-            Self::Tracked | Self::Parts(_) => "",
+            Self::Tracked | Self::Parts(_) | Self::TooLong => "",
         }
     }
 
-    fn into_reply(self) -> Reply {
-        match self {
+    fn into_reply(self) -> Result<Reply, StoreError> {
+        Ok(match self {
             Self::Record(answer) => Reply::Record(answer),
             Self::Upserted { text, errors } => {
                 Reply::Upserted(Upserted { text, errors, ignored: Vec::new() })
             }
-            Self::Ignoring(outcome, names) => match outcome.into_reply() {
+            Self::Ignoring(outcome, names) => match outcome.into_reply()? {
                 Reply::Record(answer) => Reply::Record(Answer { ignored: names, ..answer }),
                 Reply::Upserted(upserted) => {
                     Reply::Upserted(Upserted { ignored: names, ..upserted })
@@ -113,7 +123,8 @@ impl Outcome {
                 reply => reply,
             },
             Self::Tracked | Self::Parts(_) => stored_before(),
-        }
+            Self::TooLong => return Err(StoreError::ReplyNotStored),
+        })
     }
 }
 
@@ -145,8 +156,9 @@ pub(crate) fn carry_out(
     match once.part.unwrap_or(0).cmp(&done) {
         Ordering::Equal => {}
         Ordering::Less => {
-            let reply = known.map_or_else(stored_before, |known| known.outcome.into_reply());
-            return Ok(Ok(Reply::Repeated(Box::new(reply))));
+            let reply =
+                known.map_or_else(|| Ok(stored_before()), |known| known.outcome.into_reply());
+            return Ok(reply.map(|reply| Reply::Repeated(Box::new(reply))));
         }
         Ordering::Greater => {
             let cause = "the part of the body before this one was not stored".to_owned();

@@ -71,14 +71,3 @@ fn owner_of(job: &Job) -> TenantId {
         _ => job.actor.tenant.id(),
     }
 }
-
-/// Whether who listens to activities has to look: there may be new ones, or they may listen no more.
-pub(crate) fn wakes_listeners(command: &Command) -> bool {
-    match command {
-        Command::Idempotent { command, .. } => wakes_listeners(command),
-        Command::Track(_) | Command::Replay | Command::ReplayEntry(_) => true,
-        Command::ChangeTenant { .. } | Command::DeleteTenant(_) => true,
-        Command::RevokeToken { .. } | Command::RotateToken { .. } => true,
-        _ => false,
-    }
-}

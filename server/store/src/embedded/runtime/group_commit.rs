@@ -22,7 +22,7 @@ use crate::{
         batch::{Batch, BatchSize, BulkThrottle},
         queue::{Outcome, Work},
         replays::Replays,
-        sequence::{Sequence, wakes_listeners},
+        sequence::Sequence,
     },
 };
 
@@ -194,9 +194,7 @@ impl Writer {
                 self.replays.mark(to_replay);
                 self.shared.show_latest();
                 self.kept.commit(known, engagement);
-                if batch.jobs.iter().any(|job| wakes_listeners(&job.command)) {
-                    self.shared.commits.send_modify(|commits| *commits += 1);
-                }
+                self.shared.listeners.wake(&batch.jobs);
                 Ok(outcomes)
             }
             Err(failed) => {

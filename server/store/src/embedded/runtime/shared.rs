@@ -13,10 +13,7 @@ use std::{
 use parking_lot::{Condvar, Mutex, MutexGuard, RwLock};
 use redb::WriteTransaction;
 use svctrack_core::value::{TenantId, Timestamp};
-use tokio::{
-    runtime::{Handle, RuntimeFlavor},
-    sync::watch,
-};
+use tokio::runtime::{Handle, RuntimeFlavor};
 
 use crate::{
     Clock, ClockState, Health, Manifest, ScrubReport, StoreError, Tenant,
@@ -33,6 +30,7 @@ use crate::{
     reads::shared_snapshot::{SharedSnapshot, SnapshotCache},
     rules::parked,
     schedule::{
+        listeners::Listeners,
         queue::{Job, Queues},
         token_uses::TokenUses,
     },
@@ -68,7 +66,7 @@ pub(crate) struct Shared {
     /// The last look at all of it.
     pub(crate) checked: Mutex<Option<ScrubReport>>,
     pub(crate) uses: TokenUses,
-    pub(crate) commits: watch::Sender<u64>,
+    pub(crate) listeners: Listeners,
     pub(crate) progress: Arc<Progress>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) times: Mutex<Times>,

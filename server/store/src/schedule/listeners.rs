@@ -1,0 +1,101 @@
+//! Those who listen to the activities of a tenant: a commit wakes those of the tenants that it is about, and no others.
+
+use std::collections::HashMap;
+
+use parking_lot::Mutex;
+use svctrack_core::value::TenantId;
+use tokio::sync::watch;
+
+use super::queue::Job;
+use crate::Command;
+
+/// Counts commits of each tenant that somebody listens to.
+#[derive(Default)]
+pub(crate) struct Listeners(Mutex<HashMap<TenantId, watch::Sender<u64>>>);
+
+impl Listeners {
+    /// Counts those of a tenant.
+    pub(crate) fn of(&self, tenant: TenantId) -> watch::Receiver<u64> {
+        let mut commits = self.0.lock();
+        commits.retain(|_, commits| commits.receiver_count() > 0);
+        commits.entry(tenant).or_default().subscribe()
+    }
+
+    /// Wakes those who have to look after a commit.
+    pub(crate) fn wake<'j>(&self, jobs: impl IntoIterator<Item = &'j Job>) {
+        let commits = self.0.lock();
+        if commits.is_empty() {
+            return;
+        }
+        let mut woken: Vec<_> = jobs.into_iter().filter_map(changed_tenant).collect();
+        woken.sort_unstable();
+        woken.dedup();
+        for tenant in woken {
+            if let Some(commits) = commits.get(&tenant) {
+                commits.send_modify(|commits| *commits += 1);
+            }
+        }
+    }
+}
+
+/// The tenant whose listeners have to look: there may be new activities, or they may listen no more.
+fn changed_tenant(job: &Job) -> Option<TenantId> {
+    changed(&job.command, job.actor.tenant.id())
+}
+
+fn changed(command: &Command, actor: TenantId) -> Option<TenantId> {
+    match command {
+        Command::Idempotent { command, .. } => changed(command, actor),
+        Command::Track(_) | Command::Replay | Command::ReplayEntry(_) => Some(actor),
+        Command::ChangeTenant { id, .. } | Command::DeleteTenant(id) => Some(*id),
+        Command::RevokeToken { .. } | Command::RotateToken { .. } => Some(actor),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use svctrack_core::{plan::Route, value::Timestamp};
+
+    use super::*;
+    use crate::{Actor, Tenant, Tracking};
+
+    const ONE: TenantId = TenantId::from_bytes([1; 16]);
+    const OTHER: TenantId = TenantId::from_bytes([2; 16]);
+
+    fn job(tenant: TenantId, command: Command) -> Job {
+        let tenant = Tenant::assume_authorized(tenant);
+        Job::new(Actor { tenant, token: None, user: None }, command).0
+    }
+
+    fn tracked(tenant: TenantId) -> Job {
+        job(tenant, Command::Track(Tracking::of(Vec::new(), Timestamp::MIN, Route::Realtime)))
+    }
+
+    #[test]
+    fn those_of_the_tenant_that_changed_are_woken_and_no_others() {
+        let listeners = Listeners::default();
+        let (mut one, mut other) = (listeners.of(ONE), listeners.of(OTHER));
+        let mut woken = |job: Job| {
+            listeners.wake([&job]);
+            [&mut one, &mut other].map(|commits| {
+                let is_woken = commits.has_changed().unwrap();
+                commits.mark_unchanged();
+                is_woken
+            })
+        };
+        assert_eq!(woken(tracked(ONE)), [true, false]);
+        assert_eq!(woken(tracked(OTHER)), [false, true]);
+        assert_eq!(woken(job(ONE, Command::Sweep)), [false, false]);
+        // An operator has no tenant that it belongs to.
+        assert_eq!(woken(job(ONE, Command::DeleteTenant(OTHER))), [false, true]);
+    }
+
+    #[test]
+    fn a_tenant_that_nobody_listens_to_is_forgotten() {
+        let listeners = Listeners::default();
+        drop(listeners.of(ONE));
+        let _other = listeners.of(OTHER);
+        assert_eq!(listeners.0.lock().len(), 1);
+    }
+}
