@@ -96,6 +96,30 @@ impl<'f> LicenseFacts<'f> {
         }
     }
 
+    /// The same, of nobody's.
+    pub fn into_owned(self) -> LicenseFacts<'static> {
+        let (product, currency) = (self.product.into_owned(), self.currency.into_owned());
+        LicenseFacts {
+            product: product.into(),
+            currency: currency.into(),
+            id: self.id,
+            company: self.company,
+            from: self.from,
+            end: self.end,
+            mrr: self.mrr,
+            arr: self.arr,
+            fixed: self.fixed,
+            auto_renews: self.auto_renews,
+            status: self.status,
+            notice: self.notice,
+            renewal_mrr: self.renewal_mrr,
+            forecast: self.forecast,
+            optimistic: self.optimistic,
+            pessimistic: self.pessimistic,
+            parent: self.parent,
+        }
+    }
+
     /// The facts of a license as it is stored, with all that is derived when it is written; none of a record
     /// without id or company.
     ///

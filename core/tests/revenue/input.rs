@@ -31,7 +31,7 @@ fn bad_options_are_rejected_with_a_code() {
     check(View::parse("both"), "unknown_choice", "view", "`endPoints`, `activities`");
     check(Valuation::parse("spot"), "unknown_choice", "rates", "`constant`, `dated`");
     check(RenewalsBy::parse("start"), "unknown_choice", "by", "`end`, `notice`");
-    check(Line::parse("profit"), "unknown_choice", "line", "`churn`");
+    check(Line::parse("profit"), "unknown_choice", "explain", "`churn`");
     let mut rates = Rates::new("EUR");
     for rate in [0, -1, 1_000_000_001_i64] {
         check(
