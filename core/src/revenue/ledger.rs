@@ -250,10 +250,9 @@ impl Ledger {
     /// The time around `now` in which no license begins or ends and no day of the zone does: its first moment, and the
     /// first one after it. A report says the same at any moment of it.
     pub fn quiet_time(&self, now: Timestamp, zone: Zone) -> Range<Timestamp> {
-        let midnight = now.as_ms() - zone.from_midnight_ms(now);
         let today = Day::at(now, zone);
-        let tomorrow = today.after().begin(zone).map_or(NEVER, Timestamp::as_ms);
-        let (mut first, mut next) = (midnight, tomorrow);
+        let mut first = today.begin(zone).unwrap_or(now).as_ms();
+        let mut next = today.after().begin(zone).map_or(NEVER, Timestamp::as_ms);
         for time in self.licenses.iter().flat_map(|license| [license.from, license.end]) {
             if time <= now.as_ms() {
                 first = first.max(time);
