@@ -25,7 +25,8 @@ use crate::{
 const TOTAL: HeaderName = HeaderName::from_static("svctrack-total");
 /// What a line of CSV is written into, in bytes: most fit.
 const CSV_BUFFER_BYTES: usize = 512;
-const CSV: HeaderValue = HeaderValue::from_static("text/csv; charset=utf-8; header=present");
+pub(super) const CSV: HeaderValue =
+    HeaderValue::from_static("text/csv; charset=utf-8; header=present");
 
 /// What a page is of.
 pub(super) struct Listed<'a> {
@@ -92,7 +93,9 @@ impl Listed<'_> {
     }
 }
 
-fn csv_line(cells: impl Iterator<Item = impl AsRef<[u8]>>) -> Result<String, StoreError> {
+pub(super) fn csv_line(
+    cells: impl Iterator<Item = impl AsRef<[u8]>>,
+) -> Result<String, StoreError> {
     let internal = |error: &dyn std::fmt::Display| StoreError::Internal(error.to_string());
     let mut out =
         csv::WriterBuilder::new().buffer_capacity(CSV_BUFFER_BYTES).from_writer(Vec::new());
@@ -124,7 +127,7 @@ pub(super) fn answer_all(
 }
 
 /// Whether CSV is asked for by name, and JSON is not rather.
-fn prefers_csv(request: &Request) -> bool {
+pub(super) fn prefers_csv(request: &Request) -> bool {
     let accepted = request.headers().get_all(header::ACCEPT).iter();
     let ranges: Vec<(String, f32)> = accepted
         .filter_map(|value| value.to_str().ok())

@@ -17,6 +17,7 @@ mod once;
 pub(crate) mod pages;
 pub(crate) mod people;
 pub(crate) mod records;
+pub(crate) mod reports;
 mod request;
 pub(crate) mod respond;
 mod rows;
