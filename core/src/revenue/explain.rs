@@ -99,7 +99,7 @@ impl Line {
         line.ok_or_else(|| ReportError::UnknownChoice("explain", Self::NAMES, name.to_owned()))
     }
 
-    fn name(self) -> &'static str {
+    pub(super) fn name(self) -> &'static str {
         let known = Self::NAMES.iter().zip(Self::ALL).find(|(_, line)| *line == self);
         known.map_or("", |(name, _)| name)
     }

@@ -24,6 +24,7 @@ mod movements;
 mod options;
 mod parameters;
 mod payer;
+mod picture;
 mod query;
 mod rates;
 mod renewals;
@@ -54,6 +55,7 @@ pub use self::{
     movements::{MAX_SEGMENTS, MovementRow, Movements, Segment, SegmentOf, mrr},
     options::{MAX_GAP_DAYS, Options, Valuation, View},
     parameters::{Form, PARAMETERS, Parameter},
+    picture::{Drawn, Mark, Picture},
     query::{ReportKind, ReportQuery},
     rates::Rates,
     renewals::{Outcome, RenewalLine, RenewalRates, RenewalRow, Renewals, RenewalsBy, renewals},

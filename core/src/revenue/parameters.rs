@@ -5,7 +5,7 @@ use super::{
     customer_page::CustomerPage,
     explain::Line,
     options::{MAX_GAP_DAYS, MAX_REACTIVATION_DAYS, Valuation, View},
-    query::{FLAGS, ReportKind, parts_of},
+    query::{FLAGS, ReportKind, THEMES, parts_of},
     renewals::RenewalsBy,
 };
 
@@ -184,5 +184,11 @@ pub const PARAMETERS: &[Parameter] = &[
         of: &[Customers],
         form: Form::Number(u32::MAX),
         doc: "How many customers to pass over.",
+    },
+    Parameter {
+        name: "theme",
+        of: ALL,
+        form: Form::Choice(THEMES),
+        doc: "The background that a picture is for; `light` by default.",
     },
 ];

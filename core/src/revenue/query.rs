@@ -56,6 +56,7 @@ pub struct ReportQuery {
     pub(super) page: CustomerPage,
     /// Which of the tables of a report is wanted.
     pub(super) part: Part,
+    is_dark: bool,
 }
 
 /// A figure that is to be explained.
@@ -101,6 +102,11 @@ impl ReportQuery {
     /// The properties of companies that the report reads.
     pub fn attributes(&self) -> &[SegmentBy] {
         &self.attributes
+    }
+
+    /// Whether a picture of it is for a dark background.
+    pub fn is_dark(&self) -> bool {
+        self.is_dark
     }
 
     /// Whether the report reads how companies use the product.
@@ -262,6 +268,7 @@ impl<'s> Sent<'s> {
             },
             explain,
             page,
+            is_dark: self.choice("theme", THEMES) == Some("dark"),
             part: match self.choice("part", parts_of(kind)) {
                 Some("cohorts") => Part::Cohorts,
                 Some("licenses") => Part::Licenses,
@@ -297,6 +304,7 @@ impl<'s> Sent<'s> {
 
 /// The name of the whole report among its periods.
 pub(super) const SPAN: &str = "span";
+pub(super) const THEMES: &[&str] = &["light", "dark"];
 pub(super) const FLAGS: &[&str] = &["true", "false"];
 
 pub(super) const fn parts_of(kind: ReportKind) -> &'static [&'static str] {

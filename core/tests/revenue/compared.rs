@@ -65,16 +65,17 @@ fn ledger_of(seed: u64, licenses: &[License]) -> Ledger {
     let another = |license: &License| LicenseFacts {
         currency: "AAA".into(),
         product: "Another".into(),
-        mrr: (license.id % 2 == 0).then_some(7.into()),
+        mrr: license.id.is_multiple_of(2).then_some(7.into()),
         ..LicenseFacts { company: id(200), ..facts(license) }
     };
-    let before = licenses
-        .iter()
-        .filter(|license| license.id % 3 != 0)
-        .map(|license| if license.id % 4 == 0 { another(license) } else { facts(license) });
+    let before = licenses.iter().filter(|license| !license.id.is_multiple_of(3)).map(|license| {
+        if license.id.is_multiple_of(4) { another(license) } else { facts(license) }
+    });
     let gone =
         licenses.iter().take(1).map(|license| LicenseFacts { id: id(255), ..another(license) });
-    let later = licenses.iter().filter(|license| license.id % 3 == 0 || license.id % 4 == 0);
+    let later = licenses
+        .iter()
+        .filter(|license| license.id.is_multiple_of(3) || license.id.is_multiple_of(4));
     let mut changes: BTreeMap<ObjectId, Option<LicenseFacts<'_>>> =
         later.map(|license| (id(license.id), Some(facts(license)))).collect();
     changes.insert(id(255), None);

@@ -128,6 +128,11 @@ pub(super) fn answer_all(
 
 /// Whether CSV is asked for by name, and JSON is not rather.
 pub(super) fn prefers_csv(request: &Request) -> bool {
+    prefers(request, "text/csv")
+}
+
+/// Whether a form is asked for by name, and JSON is not rather.
+pub(super) fn prefers(request: &Request, form: &str) -> bool {
     let accepted = request.headers().get_all(header::ACCEPT).iter();
     let ranges: Vec<(String, f32)> = accepted
         .filter_map(|value| value.to_str().ok())
@@ -136,11 +141,11 @@ pub(super) fn prefers_csv(request: &Request) -> bool {
         .collect();
     let place = |name: &str| ranges.iter().position(|(range, _)| range == name);
     let quality = |at: usize| ranges.get(at).map_or(0.0, |(_, quality)| *quality);
-    match (place("text/csv"), place("application/json")) {
-        (Some(csv), None) => quality(csv) > 0.0,
-        (Some(csv), Some(json)) => {
-            let (of_csv, of_json) = (quality(csv), quality(json));
-            of_csv > of_json || (of_csv == of_json && of_csv > 0.0 && csv < json)
+    match (place(form), place("application/json")) {
+        (Some(form), None) => quality(form) > 0.0,
+        (Some(form), Some(json)) => {
+            let (of_form, of_json) = (quality(form), quality(json));
+            of_form > of_json || (of_form == of_json && of_form > 0.0 && form < json)
         }
         (None, _) => false,
     }

@@ -16,6 +16,7 @@ mod lists;
 mod once;
 pub(crate) mod pages;
 pub(crate) mod people;
+mod pictures;
 pub(crate) mod records;
 pub(crate) mod reports;
 mod request;

@@ -1,21 +1,22 @@
-//! Revenue reports, as JSON or CSV. What a report says is made in core, where the store reads the licenses; here it is
+//! Revenue reports, as JSON, CSV or SVG. What a report says is made in core, where the store reads the licenses; here it is
 //! asked for, and written.
 
 use std::{io, sync::Arc};
 
 use poem::{
     Request, Response,
-    http::{HeaderValue, header},
+    http::{HeaderMap, HeaderValue, header},
 };
 use svctrack_core::{
     revenue::{Report, ReportKind, ReportQuery},
     value::Issue,
 };
-use svctrack_store::{ReportJob, StoreError, WrittenReport};
+use svctrack_store::{ReportJob, StoreError, WriteReport, WrittenReport};
 
 use super::{
     conditions::{etag_of_list, tagged},
-    lists::{CSV, csv_line, prefers_csv},
+    lists::{CSV, csv_line, prefers, prefers_csv},
+    pictures::to_svg,
     request::{authorise, query_pairs},
     respond::json_body,
 };
@@ -49,22 +50,59 @@ pub(crate) async fn customers(app: &App, request: &mut Request) -> Result<Respon
 async fn answer(app: &App, request: &Request, kind: ReportKind) -> Result<Response, Error> {
     let caller = authorise(app, request, "reports:read").await?;
     let query = ReportQuery::parse(kind, &query_pairs(request)).map_err(Error::Invalid)?;
-    let is_csv = prefers_csv(request);
-    let job = ReportJob {
-        query,
-        key: format!("{is_csv} {}", request.uri()),
-        write: if is_csv { Arc::new(to_csv) } else { Arc::new(to_json) },
-    };
+    let form = Form::of(request);
+    let job = ReportJob { query, key: format!("{form:?} {}", request.uri()), write: form.writer() };
     let WrittenReport { text, hash } = app.store.revenue(&caller.tenant, job).await?;
     tagged(request, etag_of_list(text.len(), hash), || {
         let mut response = json_body(app.answers.hold(caller.tenant.id(), text.to_string())?);
-        if is_csv {
-            response.headers_mut().insert(header::CONTENT_TYPE, CSV);
-        }
+        form.mark(response.headers_mut());
         response.headers_mut().insert(header::CONTENT_LENGTH, HeaderValue::from(text.len()));
         Ok(response)
     })
 }
+
+/// The form of a response.
+#[derive(Clone, Copy, Debug)]
+enum Form {
+    Json,
+    Csv,
+    Svg,
+}
+
+impl Form {
+    fn of(request: &Request) -> Self {
+        if prefers_csv(request) {
+            Self::Csv
+        } else if prefers(request, SVG) {
+            Self::Svg
+        } else {
+            Self::Json
+        }
+    }
+
+    fn writer(self) -> WriteReport {
+        match self {
+            Self::Json => Arc::new(to_json),
+            Self::Csv => Arc::new(to_csv),
+            Self::Svg => Arc::new(to_svg),
+        }
+    }
+
+    /// Says what the response is. A picture that is opened as a page runs and loads nothing.
+    fn mark(self, headers: &mut HeaderMap) {
+        match self {
+            Self::Json => {}
+            Self::Csv => drop(headers.insert(header::CONTENT_TYPE, CSV)),
+            Self::Svg => {
+                headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(SVG));
+                let policy = HeaderValue::from_static("default-src 'none'; sandbox");
+                headers.insert(header::CONTENT_SECURITY_POLICY, policy);
+            }
+        }
+    }
+}
+
+const SVG: &str = "image/svg+xml";
 
 fn to_json(report: &Report, _: &ReportQuery) -> Result<String, StoreError> {
     let mut out = Limited(Vec::new());

@@ -31,11 +31,11 @@ use crate::{
     rules::{tables::RecordTables, view::View},
 };
 
-/// Bytes of all ledgers that are kept: half a million licenses. The least used go first.
+/// Bytes of all ledgers that are kept, with their reports: half a million licenses. Those that were used first go first.
 const MAX_LEDGER_BYTES: usize = 96 * 1024 * 1024;
 /// Bytes of the reports of a ledger that are kept, and of one of them.
-const MAX_REPORTS_BYTES: usize = 8 * 1024 * 1024;
-const MAX_REPORT_BYTES: usize = 1024 * 1024;
+const MAX_REPORTS_BYTES: usize = 1024 * 1024;
+const MAX_REPORT_BYTES: usize = 512 * 1024;
 /// Changes after which a ledger is read again: these take longer.
 const MAX_CHANGES: usize = 20_000;
 
@@ -157,7 +157,7 @@ impl Ledgers {
         // Of an earlier moment than another reader's, it is followed from there again.
         kept.push((tenant, now));
         let bytes = |kept: &Vec<(TenantId, Kept)>| -> usize {
-            kept.iter().map(|(_, kept)| kept.books.ledger.bytes() + MAX_REPORT_BYTES).sum()
+            kept.iter().map(|(_, kept)| kept.books.ledger.bytes() + MAX_REPORTS_BYTES).sum()
         };
         while bytes(&kept) > MAX_LEDGER_BYTES && !kept.is_empty() {
             kept.remove(0);
@@ -303,4 +303,47 @@ impl<'s, S: Snapshot> Reader<'s, S> {
 /// What is wrong with what a report was asked, as an answer says it.
 pub(crate) fn rejected(error: ReportError) -> StoreError {
     StoreError::Invalid(vec![error.into()])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn books() -> Arc<Books> {
+        Books::new(Zone::UTC, None, Arc::default())
+    }
+
+    fn report(bytes: usize) -> WrittenReport {
+        WrittenReport { text: "x".repeat(bytes).into(), hash: 0 }
+    }
+
+    #[test]
+    fn ledgers_that_were_used_first_make_room() {
+        let ledgers = Ledgers::default();
+        let tenant = |number: u8| TenantId::from_bytes([number; 16]);
+        let kept = Kept { read_to: 0, last: None, books: books() };
+        for number in 0..200 {
+            ledgers.put(tenant(number), kept.clone());
+            ledgers.put(tenant(0), kept.clone());
+        }
+        assert_eq!(ledgers.0.lock().len(), MAX_LEDGER_BYTES / MAX_REPORTS_BYTES);
+        assert!(ledgers.take(tenant(0)).is_some() && ledgers.take(tenant(199)).is_some());
+        assert!(ledgers.take(tenant(1)).is_none());
+    }
+
+    #[test]
+    fn a_report_is_kept_for_its_time_and_few_are() {
+        let at = Timestamp::from_ms_clamped;
+        let books = books();
+        let found = |key: &str, now| books.written(key, at(now)).is_some();
+        books.keep("a".to_owned(), at(10)..at(20), &report(7));
+        assert_eq!([9, 10, 19, 20].map(|now| found("a", now)), [false, true, true, false]);
+        books.keep("large".to_owned(), at(10)..at(20), &report(MAX_REPORT_BYTES));
+        assert!(!found("large", 10) && found("a", 10));
+        for number in 0..100 {
+            books.keep(number.to_string(), at(10)..at(20), &report(MAX_REPORTS_BYTES / 10));
+            assert!(books.written.lock().bytes <= MAX_REPORTS_BYTES);
+        }
+        assert!(found("99", 10) && !found("a", 10));
+    }
 }
