@@ -531,6 +531,20 @@ impl Random {
         if self.below(8) == 0 {
             license["mrr"] = Value::Null;
         }
+        if self.below(2) == 0 {
+            license["autoRenews"] = true.into();
+            license["noticePeriod"] = (1 + self.below(9)).into();
+            license["noticeUnit"] =
+                ["day", "week", "month"][usize::try_from(self.below(3)).unwrap()].into();
+        }
+        for name in ["renewalMrr", "fcNewMrr", "fcNewMrrOptimistic", "fcNewMrrPessimistic"] {
+            if self.below(3) == 0 {
+                license[name] = (10 * self.below(90)).into();
+            }
+        }
+        if self.below(3) == 0 {
+            license["parent"] = "000000000000000000000001".into();
+        }
         license
     }
 }
@@ -570,7 +584,11 @@ async fn a_report_follows_every_change_as_if_all_was_read_again() {
     let kinds = [
         (ReportKind::Mrr, "mrr", "view=activities&gapDays=5"),
         (ReportKind::Retention, "retention", "interval=quarter"),
-        (ReportKind::Renewals, "renewals", "from=2023-07-01&to=2025-07-01&interval=quarter"),
+        (
+            ReportKind::Renewals,
+            "renewals",
+            "from=2023-07-01&to=2025-07-01&interval=quarter&by=notice",
+        ),
         (ReportKind::Forecast, "forecast", "assumeRenewed=true"),
     ];
     let mut zone = Zone::UTC;
