@@ -44,6 +44,8 @@ pub(crate) struct Books {
     pub(crate) zone: Zone,
     pub(crate) rates: Option<Rates>,
     pub(crate) ledger: Arc<Ledger>,
+    /// Of the ledger, and of what may be written of it.
+    bytes: usize,
     written: Mutex<Written>,
 }
 
@@ -56,7 +58,8 @@ struct Written {
 
 impl Books {
     fn new(zone: Zone, rates: Option<Rates>, ledger: Arc<Ledger>) -> Arc<Self> {
-        Arc::new(Self { zone, rates, ledger, written: Mutex::default() })
+        let bytes = ledger.bytes() + MAX_REPORTS_BYTES;
+        Arc::new(Self { zone, rates, ledger, bytes, written: Mutex::default() })
     }
 
     /// A report that was written and still holds.
@@ -156,11 +159,9 @@ impl Ledgers {
         kept.retain(|(known, _)| *known != tenant);
         // Of an earlier moment than another reader's, it is followed from there again.
         kept.push((tenant, now));
-        let bytes = |kept: &Vec<(TenantId, Kept)>| -> usize {
-            kept.iter().map(|(_, kept)| kept.books.ledger.bytes() + MAX_REPORTS_BYTES).sum()
-        };
-        while bytes(&kept) > MAX_LEDGER_BYTES && !kept.is_empty() {
-            kept.remove(0);
+        let mut bytes: usize = kept.iter().map(|(_, kept)| kept.books.bytes).sum();
+        while bytes > MAX_LEDGER_BYTES && !kept.is_empty() {
+            bytes -= kept.remove(0).1.books.bytes;
         }
     }
 }
