@@ -155,6 +155,9 @@ pub(crate) const STOP_TIMEOUT: Duration = Duration::from_secs(30);
 /// How long, once the server stops, an answer waits for its reader to take more of it. Tests do not wait as long.
 pub(crate) const STOP_STALL: Duration = Duration::from_millis(if cfg!(test) { 20 } else { 5_000 });
 
+/// Largest revenue report, in bytes: 1,000 intervals of a few segments.
+pub(crate) const MAX_REPORT_BYTES: usize = 16 * 1024 * 1024;
+
 /// Longest `Link` to a next page, in bytes: nginx takes 4 KiB of headers from a server behind it, and the others have
 /// less than half of that.
 pub(crate) const MAX_LINK_BYTES: usize = 2 * 1024;

@@ -1,7 +1,7 @@
 //! What a route is: the words that the table of routes is written in, and that the description of the API is made of.
 
 use poem::http::Method;
-use svctrack_core::schema::ResourceDef;
+use svctrack_core::{revenue::ReportKind, schema::ResourceDef};
 
 /// A route: what it is, and what handles it.
 pub(crate) struct RouteDef<H> {
@@ -92,6 +92,11 @@ pub(crate) enum Kind {
     Stream,
     Archive,
     Health,
+    Mrr,
+    Retention,
+    Renewals,
+    Forecast,
+    Customers,
 }
 
 impl Kind {
@@ -103,6 +108,18 @@ impl Kind {
     /// Whether it is a body of many events, of which some may be rejected.
     pub(crate) fn is_many_events(self) -> bool {
         matches!(self, Self::Events | Self::Calls | Self::Batch)
+    }
+
+    /// The revenue report that it is.
+    pub(crate) fn report(self) -> Option<ReportKind> {
+        Some(match self {
+            Self::Mrr => ReportKind::Mrr,
+            Self::Retention => ReportKind::Retention,
+            Self::Renewals => ReportKind::Renewals,
+            Self::Forecast => ReportKind::Forecast,
+            Self::Customers => ReportKind::Customers,
+            _ => return None,
+        })
     }
 
     /// Whether it is a list, as JSON or CSV.
@@ -126,7 +143,8 @@ impl RouteDoc {
 
     /// Whether the route answers 304 to who has the current version.
     pub(crate) fn is_conditional(&self) -> bool {
-        let gives = matches!(self.gives, Kind::Record | Kind::Settings) || self.gives.is_list();
+        let is_one = matches!(self.gives, Kind::Record | Kind::Settings);
+        let gives = is_one || self.gives.is_list() || self.gives.report().is_some();
         self.takes == Kind::Nothing && gives
     }
 }

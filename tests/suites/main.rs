@@ -36,6 +36,7 @@ mod model;
 mod npm;
 mod once;
 mod proxy;
+mod reports;
 mod responses;
 mod retention;
 mod rooms;

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     schema::{LookupError, ReadCtx, field::handles},
-    value::{Document, Json, Timestamp, Zone},
+    value::{Day, Document, Json, Timestamp, Zone},
 };
 
 handles! {
@@ -118,7 +118,10 @@ fn without_rate(
     let currencies: BTreeSet<String> =
         counting.filter_map(|license| Some(CURRENCY.get(license)?.into_owned())).collect();
     match Currencies::of(settings) {
-        Some(rates) => currencies.into_iter().filter(|name| rates.rate(name).is_none()).collect(),
+        Some(rates) => {
+            let today = Day::at(now, zone);
+            currencies.into_iter().filter(|name| rates.rate(name, today).is_none()).collect()
+        }
         None if currencies.len() > 1 => currencies,
         None => BTreeSet::new(),
     }

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     schema::{LookupError, ReadCtx, field::handles},
-    value::{Document, Json, Number},
+    value::{Day, Document, Json, Number},
 };
 
 handles! {
@@ -59,9 +59,11 @@ pub(super) fn total_of(
     if amounts.is_empty() {
         return Ok(Some(Decimal::ZERO));
     }
-    Ok(match Currencies::of(&*settings::at_read(ctx)?) {
+    let settings = settings::at_read(ctx)?;
+    let today = Day::at(ctx.now, settings::time_zone(&settings));
+    Ok(match Currencies::of(&settings) {
         Some(currencies) => amounts.iter().try_fold(Decimal::ZERO, |total, (currency, sum)| {
-            total.checked_add(sum.checked_mul(currencies.rate(currency)?)?)
+            total.checked_add(sum.checked_mul(currencies.rate(currency, today)?)?)
         }),
         None if amounts.len() == 1 => amounts.values().next().copied(),
         None => None,

@@ -18,7 +18,7 @@ use super::{
 use crate::{
     fields,
     schema::{Completion, FillCtx, LookupError, ReadCtx, ResourceDef, Sent, index::key_of},
-    value::{Document, Issue, Json, Timestamp, Zone},
+    value::{Document, Issue, Json, Members, Timestamp, Zone},
 };
 
 fields! {
@@ -392,12 +392,12 @@ fn read_overdue(license: &Document, ctx: &ReadCtx<'_>) -> Result<Option<Json>, L
 }
 
 /// The moment at which a license is over (R23); none for one without end.
-pub(crate) fn end(license: &Document, zone: Zone) -> Option<Timestamp> {
+pub(crate) fn end(license: &impl Members, zone: Zone) -> Option<Timestamp> {
     end_of(license, zone)
 }
 
 /// Whether a license has a fixed term (R53).
-pub(crate) fn has_fixed_term(license: &Document) -> bool {
+pub(crate) fn has_fixed_term(license: &impl Members) -> bool {
     is_fixed(license)
 }
 

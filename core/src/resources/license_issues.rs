@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{
     schema::{FillCtx, Kind, LookupError, ReadCtx, ResourceDef, Row, field::handles},
-    value::{Document, Json, Timestamp, Zone, time::DAY_MS},
+    value::{Day, Document, Json, Timestamp, Zone, time::DAY_MS},
 };
 
 handles! {
@@ -166,9 +166,11 @@ pub(super) fn at_read(
             issues.push(shown((SUCCESSOR_MISSING, RENEWAL_STATUS.name, message)));
         }
     }
+    let settings = settings::at_read(ctx)?;
+    let today = || Day::at(ctx.now, settings::time_zone(&settings));
     if let Some(currency) = CURRENCY.get(license)
-        && let Some(currencies) = Currencies::of(&*settings::at_read(ctx)?)
-        && currencies.rate(&currency).is_none()
+        && let Some(currencies) = Currencies::of(&settings)
+        && currencies.rate(&currency, today()).is_none()
     {
         issues.push(shown((RATE_MISSING, CURRENCY.name, &no_rate(&currency))));
     }

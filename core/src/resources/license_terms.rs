@@ -9,7 +9,7 @@ use crate::{
         field::{self, handles},
     },
     value::{
-        Document, Json, Number, Timestamp, Zone,
+        Document, Json, Members, Number, Timestamp, Zone,
         period::{self, Period},
     },
 };
@@ -45,22 +45,22 @@ pub(super) fn is_end(end: Timestamp) -> bool {
 }
 
 /// `toDate`, where it is an end.
-fn to_date(license: &Document) -> Option<Timestamp> {
+fn to_date(license: &impl Members) -> Option<Timestamp> {
     TO_DATE.get(license).filter(|end| is_end(*end))
 }
 
 /// Whether the license has a fixed term; one that is said to end in the year 9999 has none.
-pub(super) fn is_fixed(license: &Document) -> bool {
+pub(super) fn is_fixed(license: &impl Members) -> bool {
     FIXED_PERIOD.get(license) == Some(true) && TO_DATE.get(license).is_none_or(is_end)
 }
 
 /// The period, if it has both ends.
-pub(super) fn period_of(license: &Document, zone: Zone) -> Option<Period> {
+pub(super) fn period_of(license: &impl Members, zone: Zone) -> Option<Period> {
     Period::between(FROM_DATE.get(license)?, to_date(license)?, zone)
 }
 
 /// The moment at which the license is over; none for one without end.
-pub(super) fn end_of(license: &Document, zone: Zone) -> Option<Timestamp> {
+pub(super) fn end_of(license: &impl Members, zone: Zone) -> Option<Timestamp> {
     match period_of(license, zone) {
         Some(period) => Some(period.end),
         None => to_date(license),

@@ -7,7 +7,7 @@ use rust_decimal::Decimal;
 use crate::{
     fields,
     schema::{Completion, FillCtx, Lookup, LookupError, ReadCtx, ResourceDef},
-    value::{Document, Issue, Json, JsonRef, ObjectId, Zone, issue::quoted},
+    value::{Day, Document, Issue, Json, JsonRef, ObjectId, Zone, issue::quoted},
 };
 
 fields! {
@@ -21,7 +21,7 @@ fields! {
     ACTIVITY_RETENTION_DAYS: Integer = "activityRetentionDays";
     /// Time zone whose months and days reports count, a name of the IANA database.
     TIME_ZONE: Text = "timeZone", if_absent(default_time_zone);
-    /// The base currency (`base`), and how much of it one unit of another currency is worth (`rates`).
+    /// The base currency (`base`), and how much of it one unit of another currency is worth (`rates`): a number, or numbers by the day from which each holds.
     CURRENCIES: Object = "currencies";
     /// Requests of a token (`requestsPerSecond`) and to tracking routes (`trackingPerSecond`) that are served; the operator's limits hold as well.
     RATE_LIMITS: Object = "rateLimits";
@@ -56,6 +56,8 @@ pub const SETTINGS_ID: ObjectId = ObjectId::MIN;
 /// Members of `currencies`.
 const BASE: &str = "base";
 const RATES: &str = "rates";
+/// Most currencies with a rate: as many as a report tells apart.
+const MAX_RATES: usize = 200;
 /// Members of `rateLimits`.
 const REQUESTS: &str = "requestsPerSecond";
 const TRACKING: &str = "trackingPerSecond";
@@ -111,7 +113,15 @@ pub(super) fn at_read(ctx: &ReadCtx<'_>) -> Result<Rc<Document>, LookupError> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Currencies {
     base: String,
-    rates: BTreeMap<String, Decimal>,
+    rates: BTreeMap<String, Rate>,
+}
+
+/// What one unit of a currency is worth.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Rate {
+    Always(Decimal),
+    /// From a day on, until the next one.
+    Dated(BTreeMap<Day, Decimal>),
 }
 
 impl Currencies {
@@ -122,7 +132,7 @@ impl Currencies {
         let rates = set.value(RATES)?.to_document()?;
         let rates: BTreeMap<_, _> = rates
             .iter()
-            .filter_map(|(name, rate)| Some((name.to_owned(), rate.as_number()?.as_decimal())))
+            .filter_map(|(name, rate)| Some((name.to_owned(), Rate::read(rate)?)))
             .collect();
         (!rates.is_empty()).then_some(Self { base, rates })
     }
@@ -132,14 +142,50 @@ impl Currencies {
         &self.base
     }
 
-    /// The other currencies, each with how much of the base currency one unit of it is worth.
-    pub fn rates(&self) -> impl Iterator<Item = (&str, Decimal)> {
-        self.rates.iter().map(|(currency, rate)| (&**currency, *rate))
+    /// The other currencies, each with how much of the base currency one unit of it is worth, from which day on; on every
+    /// day where none is set.
+    pub fn rates(&self) -> impl Iterator<Item = (&str, Option<Day>, Decimal)> {
+        self.rates.iter().flat_map(|(currency, rate)| {
+            let dated = match rate {
+                Rate::Always(rate) => vec![(None, *rate)],
+                Rate::Dated(rates) => rates.iter().map(|(day, rate)| (Some(*day), *rate)).collect(),
+            };
+            dated.into_iter().map(|(day, rate)| (&**currency, day, rate))
+        })
     }
 
-    /// How much of the base currency one unit of `currency` is worth, if that is known.
-    pub fn rate(&self, currency: &str) -> Option<Decimal> {
-        if currency == self.base { Some(Decimal::ONE) } else { self.rates.get(currency).copied() }
+    /// How much of the base currency one unit of `currency` is worth on a day, if that is known.
+    pub fn rate(&self, currency: &str, day: Day) -> Option<Decimal> {
+        if currency == self.base {
+            return Some(Decimal::ONE);
+        }
+        match self.rates.get(currency)? {
+            Rate::Always(rate) => Some(*rate),
+            Rate::Dated(rates) => rates.range(..=day).next_back().map(|(_, rate)| *rate),
+        }
+    }
+}
+
+impl Rate {
+    fn read(rate: JsonRef<'_>) -> Option<Self> {
+        if let Some(number) = rate.as_number() {
+            return Some(Self::Always(number.as_decimal()));
+        }
+        let dated = rate.to_document()?;
+        let rates = dated.iter().map(|(day, rate)| {
+            let rate = rate.as_number()?.as_decimal();
+            Some((Day::parse(day)?, rate))
+        });
+        rates.collect::<Option<BTreeMap<_, _>>>().map(Self::Dated)
+    }
+
+    fn is_positive(&self) -> bool {
+        match self {
+            Self::Always(rate) => *rate > Decimal::ZERO,
+            Self::Dated(rates) => {
+                !rates.is_empty() && rates.values().all(|rate| *rate > Decimal::ZERO)
+            }
+        }
     }
 }
 
@@ -233,10 +279,13 @@ fn check_currencies(currencies: &Document, issues: &mut Vec<Issue>) {
             quoted(rates.text())
         ));
     };
+    if rates.iter().count() > MAX_RATES {
+        refuse(format!("`rates` must have at most {MAX_RATES} currencies"));
+    }
     for (currency, rate) in rates.iter() {
-        if rate.as_number().is_none_or(|rate| rate.as_decimal() <= Decimal::ZERO) {
+        if !Rate::read(rate).is_some_and(|rate| rate.is_positive()) {
             refuse(format!(
-                "the rate of {} must be a positive number; found {}",
+                "the rate of {} must be a positive number, or positive numbers by days such as `2026-01-31`; found {}",
                 quoted(currency),
                 quoted(rate.text())
             ));
@@ -271,14 +320,42 @@ mod tests {
 
     #[test]
     fn a_rate_is_what_one_unit_is_worth_in_the_base_currency() {
-        let set = of(r#"{"currencies":{"base":"EUR","rates":{"USD":0.9}}}"#);
+        let day = |text| Day::parse(text).unwrap();
+        let set = of(
+            r#"{"currencies":{"base":"EUR","rates":{"USD":0.9,"GBP":{"2024-01-01":1.15,"2024-06-01":1.17}}}}"#,
+        );
         let currencies = Currencies::of(&set).unwrap();
-        let rates = ["EUR", "USD", "SEK"].map(|name| currencies.rate(name));
-        assert_eq!(rates, [Some(Decimal::ONE), Some(Decimal::new(9, 1)), None]);
+        let rates = |on| ["EUR", "USD", "GBP", "SEK"].map(|name| currencies.rate(name, day(on)));
+        let (one, usd) = (Some(Decimal::ONE), Some(Decimal::new(9, 1)));
+        assert_eq!(rates("2023-12-31"), [one, usd, None, None]);
+        assert_eq!(rates("2024-05-31"), [one, usd, Some(Decimal::new(115, 2)), None]);
+        assert_eq!(rates("2026-01-01"), [one, usd, Some(Decimal::new(117, 2)), None]);
         for nothing in
             [r#"{"currencies":{"base":"EUR"}}"#, r#"{"currencies":{"base":"EUR","rates":{}}}"#]
         {
             assert_eq!(Currencies::of(&of(nothing)), None);
+        }
+    }
+
+    #[test]
+    fn a_rate_that_is_none_is_named() {
+        let issues = |rates: &str| {
+            let mut issues = Vec::new();
+            check_currencies(&of(&format!(r#"{{"base":"EUR","rates":{rates}}}"#)), &mut issues);
+            issues.len()
+        };
+        for sound in [r#"{"USD":0.9}"#, r#"{"USD":{"2024-02-29":0.9}}"#, "{}"] {
+            assert_eq!(issues(sound), 0, "{sound}");
+        }
+        for wrong in [
+            r#"{"USD":0}"#,
+            r#"{"USD":"0.9"}"#,
+            r#"{"USD":{}}"#,
+            r#"{"USD":{"2023-02-29":0.9}}"#,
+            r#"{"USD":{"2024-02-29":-1}}"#,
+            r#"{"USD":{"2024-02-29":{}}}"#,
+        ] {
+            assert_eq!(issues(wrong), 1, "{wrong}");
         }
     }
 }

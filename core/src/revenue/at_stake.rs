@@ -5,7 +5,12 @@
 use rust_decimal::Decimal;
 
 use super::amount::{fixed, printed};
-use crate::value::{Number, Timestamp, Zone, number::MONEY_SCALE};
+use crate::{
+    resources::ticket,
+    value::{
+        Members, Number, Timestamp, Zone, engagement::Engagement, number::MONEY_SCALE, time::DAY_MS,
+    },
+};
 
 /// What is known of how a company uses the product.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -20,6 +25,36 @@ pub struct Usage {
     pub beats: [u64; 2],
     /// Open tickets of the last 7 days, and older ones.
     pub open_tickets: [u64; 2],
+}
+
+/// How old an open ticket is that weighs more.
+const OLD_TICKET_MS: i64 = 7 * DAY_MS;
+
+impl Usage {
+    /// Adds the engagement of the company.
+    pub fn add_company(&mut self, engagement: &Engagement, now: Timestamp) {
+        self.last_active = engagement.last_active();
+        self.activity_state = Some(engagement.activity_state(now).to_owned());
+        self.beats = engagement.recent_beats(now);
+    }
+
+    /// Adds that of one of its users.
+    pub fn add_user(&mut self, engagement: &Engagement, now: Timestamp) {
+        let active = engagement.recent_beats(now).map(|beats| u64::from(beats > 0));
+        self.users_active.iter_mut().zip(active).for_each(|(count, active)| *count += active);
+    }
+
+    /// Adds one of its tickets, if that is open.
+    pub fn add_ticket(&mut self, ticket: &impl Members, now: Timestamp) {
+        if ticket.get(ticket::IS_OPEN.name).and_then(|open| open.as_bool()) != Some(true) {
+            return;
+        }
+        let created = ticket.get(ticket::CREATE_DATE.name);
+        let created = created.and_then(|created| Timestamp::parse(&created.as_str()?));
+        let age = created.map_or(0, |created| now.as_ms() - created.as_ms());
+        let [new, old] = &mut self.open_tickets;
+        *(if age > OLD_TICKET_MS { old } else { new }) += 1;
+    }
 }
 
 /// What counts how much. The points of a customer are at most [`Weights::most`].

@@ -1,47 +1,37 @@
 //! Days and intervals of a report: borders at midnight of the report's time zone.
 
-use std::fmt;
-
-use chrono::{Datelike as _, Days, Months, NaiveDate, NaiveTime};
+use chrono::{Datelike as _, Days, Months, NaiveDate};
 
 use super::error::ReportError;
-use crate::value::{Timestamp, Zone};
+pub use crate::value::Day;
+use crate::value::Zone;
 
 /// The most intervals of a report.
 pub const MAX_INTERVALS: usize = 1_000;
 /// Months of a trailing year.
 const YEAR: Months = Months::new(12);
 
-/// A day of a calendar.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Day(NaiveDate);
-
 impl Day {
-    /// Reads `2026-01-31`.
-    ///
-    /// ```
-    /// use svctrack_core::revenue::Day;
-    /// assert_eq!(Day::parse("2024-02-29").unwrap().to_string(), "2024-02-29");
-    /// assert_eq!(Day::parse("2023-02-29"), None);
-    /// ```
-    pub fn parse(text: &str) -> Option<Self> {
-        let is_plain = text.len() == 10 && !text.starts_with(['+', '-']);
-        is_plain.then(|| NaiveDate::parse_from_str(text, "%Y-%m-%d").ok().map(Self))?
-    }
-
-    /// The day that the calendar of a zone shows.
-    pub fn at(time: Timestamp, zone: Zone) -> Self {
-        Self(zone.clock(time).date())
-    }
-
-    /// When it begins in a zone; none outside the years 1970 to 9999.
-    pub fn begin(self, zone: Zone) -> Option<Timestamp> {
-        zone.at(self.0.and_time(NaiveTime::MIN))
-    }
-
     /// Days since another fixed day.
     pub(super) fn number(self) -> i64 {
         self.0.num_days_from_ce().into()
+    }
+
+    /// The day after.
+    pub(super) fn after(self) -> Self {
+        Self(self.0.succ_opt().unwrap_or(self.0))
+    }
+
+    /// The first day of a month so many after that of this day.
+    pub(super) fn first_of_month(self, after: i32) -> Self {
+        let first = Interval::Month.start_of(self).0;
+        let months = Months::new(after.unsigned_abs());
+        let found = if after < 0 {
+            first.checked_sub_months(months)
+        } else {
+            first.checked_add_months(months)
+        };
+        Self(found.unwrap_or(first))
     }
 
     /// The day before.
@@ -63,18 +53,6 @@ impl Day {
             Unit::Month => self.0.checked_sub_months(Months::new(count)),
         }
         .map(Self)
-    }
-}
-
-impl fmt::Display for Day {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
-}
-
-impl serde::Serialize for Day {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
     }
 }
 
@@ -283,6 +261,7 @@ pub struct Period {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::value::Timestamp;
 
     fn day(text: &str) -> Day {
         Day::parse(text).unwrap()

@@ -27,6 +27,8 @@ use crate::{
 
 /// What the caller knows of a company.
 pub type UsageOf<'u> = &'u dyn Fn(ObjectId) -> Usage;
+/// The name of a company.
+pub type NameOf<'n> = &'n dyn Fn(ObjectId) -> Option<String>;
 
 /// The customers, those with the most at stake first.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
@@ -39,6 +41,8 @@ pub struct Customers {
     pub usage: &'static str,
     /// The most points that a customer can have.
     pub most_points: Number,
+    /// How many there are, on whichever page.
+    pub total: usize,
     /// The customers.
     pub rows: Vec<Customer>,
 }
@@ -50,6 +54,8 @@ pub struct Customer {
     /// Its id.
     #[serde(serialize_with = "hex::one")]
     pub company: ObjectId,
+    /// Its name, where the caller gives it.
+    pub name: Option<String>,
     /// Where it stands (R29).
     pub status: CompanyStatus,
     /// MRR now, by currency.
@@ -123,6 +129,7 @@ pub fn customers(
         about: About::of(&scope),
         usage: if is_known { "known" } else { "unknown" },
         most_points: weights.most().into(),
+        total: rows.len(),
         rows,
     })
 }
@@ -160,6 +167,7 @@ impl Customer {
         let (next_renewal, notice_deadline, days) = renewal_of(scope, payer);
         Self {
             company: payer.id,
+            name: None,
             status: status_of(scope, payer),
             currencies,
             mrr: converted(mrr),
@@ -242,6 +250,7 @@ impl Customers {
     pub fn table(&self) -> Table {
         let mut table = Table::new([
             "company",
+            "name",
             "status",
             "currency",
             "mrr",
@@ -266,7 +275,8 @@ impl Customers {
         let currency = self.about.base_currency.as_deref().unwrap_or_default();
         for row in &self.rows {
             let stake = row.at_stake.as_ref();
-            let cells = Row::default().text(row.company).text(row.status.name()).text(currency);
+            let cells = Row::default().text(row.company).option(row.name.as_ref());
+            let cells = cells.text(row.status.name()).text(currency);
             let cells = cells.money_option(row.mrr, currency).money_option(row.arr, currency);
             let cells = cells.money_option(row.overdue, currency).text(row.overdue_licenses);
             let cells = cells.option(row.next_renewal).option(row.notice_deadline).option(row.days);

@@ -3,7 +3,10 @@
 use std::fmt;
 
 use super::calendar::{Interval, MAX_INTERVALS};
-use crate::value::issue::{quoted, quoted_list};
+use crate::value::{
+    Issue, RecordRef,
+    issue::{quoted, quoted_list},
+};
 
 /// Why a report is not made.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,6 +23,14 @@ pub enum ReportError {
     UnknownInterval(String),
     /// An option takes other words: its name, the words, and what was found.
     UnknownChoice(&'static str, &'static [&'static str], String),
+    /// A number that is not whole, or not from 0 to the greatest that is taken: the option, that, and what was found.
+    InvalidNumber(&'static str, u32, String),
+    /// A company that cannot be one: what was found.
+    InvalidCompany(String),
+    /// Companies are put into segments by a property that has one value, and is stored: what was found.
+    UnknownSegment(String),
+    /// An option was sent twice.
+    SentTwice(&'static str),
     /// A number of days beyond the greatest that is taken.
     TooManyDays(&'static str, u32),
     /// A rate that is not positive, or beyond 1,000,000,000: its currency.
@@ -42,6 +53,10 @@ impl ReportError {
             Self::UnknownTimeZone(_) => "unknown_time_zone",
             Self::UnknownInterval(_) => "unknown_interval",
             Self::UnknownChoice(..) => "unknown_choice",
+            Self::InvalidNumber(..) => "invalid_number",
+            Self::InvalidCompany(_) => "invalid_id",
+            Self::UnknownSegment(_) => "unknown_segment",
+            Self::SentTwice(_) => "sent_twice",
             Self::TooManyDays(..) => "too_many_days",
             Self::InvalidRate(_) => "invalid_rate",
             Self::TooManyCurrencies(_) => "too_many_currencies",
@@ -55,15 +70,25 @@ impl ReportError {
         match self {
             Self::InvalidDay(option, _)
             | Self::UnknownChoice(option, ..)
+            | Self::InvalidNumber(option, ..)
+            | Self::SentTwice(option)
             | Self::TooManyDays(option, _)
             | Self::UnknownCell(option) => option,
             Self::FromAfterTo => "from",
             Self::TooManyIntervals | Self::UnknownInterval(_) => "interval",
+            Self::InvalidCompany(_) => "companyId",
+            Self::UnknownSegment(_) => "by",
             Self::UnknownTimeZone(_) => "timeZone",
             Self::InvalidRate(_) | Self::TooManyCurrencies(_) | Self::AmountTooLarge => {
                 "currencies"
             }
         }
+    }
+}
+
+impl From<ReportError> for Issue {
+    fn from(error: ReportError) -> Self {
+        Self::of_member(error.option(), error.code(), error.to_string())
     }
 }
 
@@ -95,6 +120,20 @@ impl fmt::Display for ReportError {
                 quoted_list(words),
                 quoted(found)
             ),
+            Self::InvalidNumber(option, most, found) => write!(
+                f,
+                "`{option}` must be a whole number from 0 to {most}; found {}",
+                quoted(found)
+            ),
+            Self::InvalidCompany(found) => {
+                write!(f, "`companyId` must be {}; found {}", RecordRef::FORMS, quoted(found))
+            }
+            Self::UnknownSegment(found) => write!(
+                f,
+                "`by` must be a stored property of companies that has one value, such as `phase` or `custom.plan`; found {}",
+                quoted(found)
+            ),
+            Self::SentTwice(option) => write!(f, "`{option}` must be sent once"),
             Self::TooManyDays(option, most) => write!(f, "`{option}` must be at most {most}"),
             Self::InvalidRate(currency) => write!(
                 f,

@@ -12,6 +12,7 @@ use super::{
     payer::{Payer, Windows, each_payer},
     scope::Scope,
     series::Series,
+    table::{Row, Table},
 };
 use crate::value::{Number, ObjectId, Timestamp, number::MONEY_SCALE};
 
@@ -95,10 +96,10 @@ impl Line {
     pub fn parse(name: &str) -> Result<Self, ReportError> {
         let known = Self::NAMES.iter().zip(Self::ALL).find(|(known, _)| **known == name);
         let line = known.map(|(_, line)| line);
-        line.ok_or_else(|| ReportError::UnknownChoice("line", Self::NAMES, name.to_owned()))
+        line.ok_or_else(|| ReportError::UnknownChoice("explain", Self::NAMES, name.to_owned()))
     }
 
-    fn name(self) -> &'static str {
+    pub(super) fn name(self) -> &'static str {
         let known = Self::NAMES.iter().zip(Self::ALL).find(|(_, line)| *line == self);
         known.map_or("", |(name, _)| name)
     }
@@ -385,6 +386,40 @@ impl Looker<'_> {
             at_end: license.from < last && last <= end,
         };
         licenses.map(share).collect()
+    }
+}
+
+impl Explanation {
+    /// The licenses as text, each with the amount of its company.
+    pub fn table(&self) -> Table {
+        let mut table = Table::new([
+            "company",
+            "companyAmount",
+            "currency",
+            "formula",
+            "license",
+            "product",
+            "licenseCurrency",
+            "from",
+            "end",
+            "bridgedEnd",
+            "mrr",
+            "rate",
+            "atStart",
+            "atEnd",
+        ]);
+        for company in &self.companies {
+            for license in &company.licenses {
+                let row = Row::default().text(company.company);
+                let row = row.money(&[company.amount], &self.currency).text(&self.currency);
+                let row = row.text(&company.formula).text(license.license).text(&license.product);
+                let row = row.text(&license.currency).text(license.from).option(license.end);
+                let row = row.option(license.bridged_end).money(&[license.mrr], &license.currency);
+                let row = row.option(license.rate).text(license.at_start).text(license.at_end);
+                table.push(row);
+            }
+        }
+        table
     }
 }
 

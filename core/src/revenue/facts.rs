@@ -7,7 +7,7 @@ use rust_decimal::Decimal;
 use super::calendar::Unit;
 use crate::{
     resources::license,
-    value::{Document, ObjectId, Timestamp, Zone},
+    value::{Members, ObjectId, Timestamp, Zone, member::Picked},
 };
 
 /// What has become of a renewal.
@@ -72,6 +72,35 @@ pub struct LicenseFacts<'f> {
     pub parent: Option<ObjectId>,
 }
 
+/// The properties that facts are read from, in the order in which they are stored.
+const READ: [&str; 18] = [
+    license::ID.name,
+    license::PRODUCT_NAME.name,
+    license::CURRENCY.name,
+    license::COMPANY_ID.name,
+    license::FROM_DATE.name,
+    license::TO_DATE.name,
+    license::FIXED_PERIOD.name,
+    license::MRR.name,
+    license::ARR.name,
+    license::RENEWAL_MRR.name,
+    license::FC_NEW_MRR.name,
+    license::FC_NEW_MRR_OPTIMISTIC.name,
+    license::FC_NEW_MRR_PESSIMISTIC.name,
+    license::RENEWAL_STATUS.name,
+    license::AUTO_RENEWS.name,
+    license::NOTICE_PERIOD.name,
+    license::NOTICE_UNIT.name,
+    license::PARENT.name,
+];
+
+impl LicenseFacts<'static> {
+    /// The same of the text of a record, which is not read whole.
+    pub fn of_stored(license: &[u8], zone: Zone) -> Option<Self> {
+        Some(LicenseFacts::of(&Picked::of(license, READ), zone)?.into_owned())
+    }
+}
+
 impl<'f> LicenseFacts<'f> {
     /// A license of which nothing else is known.
     pub fn new(id: ObjectId, company: ObjectId) -> Self {
@@ -96,6 +125,30 @@ impl<'f> LicenseFacts<'f> {
         }
     }
 
+    /// The same, of nobody's.
+    pub fn into_owned(self) -> LicenseFacts<'static> {
+        let (product, currency) = (self.product.into_owned(), self.currency.into_owned());
+        LicenseFacts {
+            product: product.into(),
+            currency: currency.into(),
+            id: self.id,
+            company: self.company,
+            from: self.from,
+            end: self.end,
+            mrr: self.mrr,
+            arr: self.arr,
+            fixed: self.fixed,
+            auto_renews: self.auto_renews,
+            status: self.status,
+            notice: self.notice,
+            renewal_mrr: self.renewal_mrr,
+            forecast: self.forecast,
+            optimistic: self.optimistic,
+            pessimistic: self.pessimistic,
+            parent: self.parent,
+        }
+    }
+
     /// The facts of a license as it is stored, with all that is derived when it is written; none of a record
     /// without id or company.
     ///
@@ -107,20 +160,19 @@ impl<'f> LicenseFacts<'f> {
     /// let facts = LicenseFacts::of(&stored, Zone::UTC).unwrap();
     /// assert_eq!(facts.end.unwrap().to_string(), "2025-01-01T00:00:00.000Z");
     /// ```
-    pub fn of(license: &'f Document, zone: Zone) -> Option<Self> {
-        let id = ObjectId::parse(&license.text(license::ID.name)?)?;
+    pub fn of(license: &'f impl Members, zone: Zone) -> Option<Self> {
+        let id = license::ID.get(license)?;
         let company = license::COMPANY_ID.get(license)?;
-        let text = |name: &str| license.text(name).unwrap_or_default();
         Some(Self {
-            product: text(license::PRODUCT_NAME.name),
-            currency: text(license::CURRENCY.name),
+            product: license::PRODUCT_NAME.get(license).unwrap_or_default(),
+            currency: license::CURRENCY.get(license).unwrap_or_default(),
             from: license::FROM_DATE.get(license),
             end: license::end(license, zone),
             mrr: license::MRR.get(license),
             arr: license::ARR.get(license),
             fixed: license::has_fixed_term(license),
             auto_renews: license::AUTO_RENEWS.get(license) == Some(true),
-            status: RenewalStatus::parse(&text(license::RENEWAL_STATUS.name)),
+            status: RenewalStatus::parse(&license::RENEWAL_STATUS.get(license).unwrap_or_default()),
             notice: notice_of(license),
             renewal_mrr: license::RENEWAL_MRR.get(license),
             forecast: license::FC_NEW_MRR.get(license),
@@ -132,8 +184,7 @@ impl<'f> LicenseFacts<'f> {
     }
 }
 
-fn notice_of(license: &Document) -> Option<(u32, Unit)> {
-    let count =
-        license.value(license::NOTICE_PERIOD.name)?.as_number()?.to_string().parse().ok()?;
-    Some((count, Unit::parse(&license.text(license::NOTICE_UNIT.name)?)?))
+fn notice_of(license: &impl Members) -> Option<(u32, Unit)> {
+    let count = license::NOTICE_PERIOD.get(license)?.try_into().ok()?;
+    Some((count, Unit::parse(&license::NOTICE_UNIT.get(license)?)?))
 }

@@ -3,15 +3,19 @@
 //! Invariant: the licenses of a company are next to each other, those of a currency and a product in it too,
 //! and these begin in order.
 
-use std::{collections::HashMap, ops::Range};
+use std::{
+    collections::{BTreeMap, HashMap},
+    ops::Range,
+};
 
 use super::{
     amount,
-    calendar::Unit,
+    calendar::{Day, Unit},
     error::ReportError,
     facts::{LicenseFacts, RenewalStatus},
+    scope::index,
 };
-use crate::value::{ObjectId, Timestamp};
+use crate::value::{ObjectId, Timestamp, Zone};
 
 /// The end of a license that has none.
 pub(super) const NEVER: i64 = i64::MAX;
@@ -118,7 +122,7 @@ pub enum Reason {
 }
 
 /// Names as small numbers.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Names {
     numbers: HashMap<Box<str>, u32>,
     names: Vec<Box<str>>,
@@ -135,38 +139,128 @@ impl Names {
         number
     }
 
+    /// Numbers those that occur in the order of the names, and forgets the others; returns the new number of each old one.
+    fn keep(&mut self, occur: impl Iterator<Item = u32>) -> Vec<u32> {
+        let mut occurs = vec![false; self.names.len()];
+        for number in occur {
+            if let Some(occurs) = occurs.get_mut(index(number)) {
+                *occurs = true;
+            }
+        }
+        let before = std::mem::take(self);
+        let names = before.names.iter().zip(occurs);
+        let mut names: Vec<&str> =
+            names.filter(|(_, occurs)| *occurs).map(|(name, _)| &**name).collect();
+        names.sort_unstable();
+        for name in names {
+            self.number(name);
+        }
+        let number = |name: &str| self.numbers.get(name).copied().unwrap_or_default();
+        before.names.iter().map(|name| number(name)).collect()
+    }
+
     fn name(&self, number: u32) -> &str {
         usize::try_from(number).ok().and_then(|at| self.names.get(at)).map_or("", |name| name)
     }
 }
 
+fn number_in(numbers: &[u32], number: u32) -> u32 {
+    numbers.get(index(number)).copied().unwrap_or_default()
+}
+
 impl Ledger {
-    /// Sorts licenses for reports.
+    /// Sorts licenses for reports. In whatever order they come, the same licenses make the same ledger.
     ///
     /// # Errors
     /// [`ReportError::TooManyCurrencies`], [`ReportError::AmountTooLarge`].
     pub fn new<'f>(facts: impl IntoIterator<Item = LicenseFacts<'f>>) -> Result<Self, ReportError> {
-        let mut ledger = Self::default();
-        let mut sorted: Vec<(ObjectId, License)> = Vec::new();
+        Self::default().sorted(Vec::new(), facts)
+    }
+
+    /// The ledger after some licenses have changed: each with its facts, or none where it was deleted.
+    ///
+    /// ```
+    /// use std::collections::BTreeMap;
+    /// use svctrack_core::{revenue::{Ledger, LicenseFacts}, value::{ObjectId, Timestamp}};
+    /// let license = LicenseFacts {
+    ///     currency: "EUR".into(), from: Some(Timestamp::MIN), mrr: Some(100.into()),
+    ///     ..LicenseFacts::new(ObjectId::MIN, ObjectId::MIN)
+    /// };
+    /// let ledger = Ledger::new([license]).unwrap();
+    /// let without = ledger.changed(&BTreeMap::from([(ObjectId::MIN, None)])).unwrap();
+    /// assert_eq!((ledger.len(), without.len()), (1, 0));
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Ledger::new`].
+    pub fn changed(
+        &self,
+        changes: &BTreeMap<ObjectId, Option<LicenseFacts<'_>>>,
+    ) -> Result<Self, ReportError> {
+        let mut ledger = Self {
+            currencies: self.currencies.clone(),
+            products: self.products.clone(),
+            ..Self::default()
+        };
+        let stays = |id: &ObjectId| !changes.contains_key(id);
+        let excluded = self.excluded.iter().filter(|(_, id, _)| stays(id));
+        ledger.excluded.extend(excluded.copied());
+        let licenses = self.companies(None).flat_map(|(company, licenses)| {
+            let licenses = licenses.iter().filter(|license| stays(&license.id));
+            licenses.map(move |license| (company, license.clone()))
+        });
+        ledger.sorted(licenses.collect(), changes.values().flatten().cloned())
+    }
+
+    /// The ledger with these licenses, and the facts of others.
+    fn sorted<'f>(
+        mut self,
+        mut licenses: Vec<(ObjectId, License)>,
+        facts: impl IntoIterator<Item = LicenseFacts<'f>>,
+    ) -> Result<Self, ReportError> {
         for facts in facts {
-            match ledger.read(&facts) {
-                Ok(license) => sorted.push((facts.company, license)),
-                Err(reason) => ledger.excluded.push((reason, facts.id, facts.company)),
+            match self.read(&facts) {
+                Ok(license) => licenses.push((facts.company, license)),
+                Err(reason) => self.excluded.push((reason, facts.id, facts.company)),
             }
         }
-        if ledger.currencies.names.len() > MAX_CURRENCIES {
+        let all = || licenses.iter().map(|(_, license)| license);
+        let currencies = self.currencies.keep(all().map(|license| license.currency));
+        let products = self.products.keep(all().map(|license| license.product));
+        if self.currencies.names.len() > MAX_CURRENCIES {
             return Err(ReportError::TooManyCurrencies(MAX_CURRENCIES));
         }
-        sorted.sort_unstable_by(|(company, a), (other, b)| {
+        for (_, license) in &mut licenses {
+            license.currency = number_in(&currencies, license.currency);
+            license.product = number_in(&products, license.product);
+        }
+        // Most are in order already.
+        licenses.sort_by(|(company, a), (other, b)| {
             let key =
                 |license: &License| (license.currency, license.product, license.from, license.id);
             company.cmp(other).then_with(|| key(a).cmp(&key(b)))
         });
-        ledger.excluded.sort_unstable();
-        for (company, license) in sorted {
-            ledger.push(company, license)?;
+        self.excluded.sort_unstable();
+        for (company, license) in licenses {
+            self.push(company, license)?;
         }
-        Ok(ledger)
+        Ok(self)
+    }
+
+    /// The time around `now` in which no license begins or ends and no day of the zone does: its first moment, and the
+    /// first one after it. A report says the same at any moment of it.
+    pub fn quiet_time(&self, now: Timestamp, zone: Zone) -> Range<Timestamp> {
+        let today = Day::at(now, zone);
+        let mut first = today.begin(zone).unwrap_or(now).as_ms();
+        let mut next = today.after().begin(zone).map_or(NEVER, Timestamp::as_ms);
+        for time in self.licenses.iter().flat_map(|license| [license.from, license.end]) {
+            if time <= now.as_ms() {
+                first = first.max(time);
+            } else {
+                next = next.min(time);
+            }
+        }
+        Timestamp::from_ms_clamped(first)..Timestamp::from_ms_clamped(next)
     }
 
     fn read(&mut self, facts: &LicenseFacts<'_>) -> Result<License, Reason> {
@@ -219,6 +313,15 @@ impl Ledger {
             _ => self.companies.push(Company { id: company, licenses: at..at + 1 }),
         }
         Ok(())
+    }
+
+    /// About how many bytes of memory it takes.
+    pub fn bytes(&self) -> usize {
+        let terms = self.licenses.iter().filter(|license| license.terms.is_some()).count();
+        self.licenses.len() * size_of::<License>()
+            + self.companies.len() * size_of::<Company>()
+            + self.excluded.len() * size_of::<(Reason, ObjectId, ObjectId)>()
+            + terms * size_of::<Terms>()
     }
 
     /// How many licenses count.

@@ -11,6 +11,7 @@ mod amount;
 mod at_stake;
 mod calendar;
 mod cohorts;
+mod customer_page;
 mod customers;
 mod error;
 mod explain;
@@ -21,11 +22,16 @@ mod ledger;
 mod links;
 mod movements;
 mod options;
+mod parameters;
 mod payer;
+mod picture;
+mod query;
 mod rates;
 mod renewals;
+mod report;
 mod retention;
 mod scope;
+mod segments;
 mod series;
 mod status;
 mod table;
@@ -36,7 +42,8 @@ pub use self::{
     at_stake::{AtStake, Usage, Weights},
     calendar::{Day, Interval, MAX_INTERVALS, Period, Unit},
     cohorts::{Cohort, CohortCell, Cohorts, Column, cohorts},
-    customers::{CurrencyAmount, Customer, Customers, UsageOf, customers},
+    customer_page::{AttributesOf, CustomerPage},
+    customers::{CurrencyAmount, Customer, Customers, NameOf, UsageOf, customers},
     error::ReportError,
     explain::{
         Cell, CompanyMovements, CompanyShare, Explanation, LicenseShare, Line, explain,
@@ -47,10 +54,15 @@ pub use self::{
     ledger::{Ledger, Reason},
     movements::{MAX_SEGMENTS, MovementRow, Movements, Segment, SegmentOf, mrr},
     options::{MAX_GAP_DAYS, Options, Valuation, View},
+    parameters::{Form, PARAMETERS, Parameter},
+    picture::{Drawn, Mark, Picture},
+    query::{ReportKind, ReportQuery},
     rates::Rates,
     renewals::{Outcome, RenewalLine, RenewalRates, RenewalRow, Renewals, RenewalsBy, renewals},
+    report::{Report, RetentionAndCohorts, Sources, report},
     retention::{Formulas, Retention, RetentionRow, RetentionSeries, retention},
     scope::{Excluded, MissingRate},
+    segments::SegmentBy,
     series::Series,
     table::Table,
 };

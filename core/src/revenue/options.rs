@@ -10,7 +10,7 @@ use crate::value::{ObjectId, Timestamp, Zone};
 /// The longest gap or overlap that is bridged, in days.
 pub const MAX_GAP_DAYS: u32 = 366;
 /// The longest time that a return may take and still be a reactivation, in days.
-const MAX_REACTIVATION_DAYS: u32 = 36_500;
+pub(super) const MAX_REACTIVATION_DAYS: u32 = 36_500;
 
 /// What counts as a movement.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]

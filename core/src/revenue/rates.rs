@@ -30,15 +30,20 @@ impl Rates {
         Self { base: base.into(), always: BTreeMap::new(), dated: BTreeMap::new() }
     }
 
-    /// The rates of a tenant's settings, which hold on every day.
+    /// The rates of a tenant's settings.
     ///
     /// # Errors
     /// [`ReportError::InvalidRate`] for one beyond 1,000,000,000.
     pub fn of(currencies: &Currencies) -> Result<Self, ReportError> {
         let mut rates = Self::new(currencies.base());
-        for (currency, rate) in currencies.rates() {
-            check(currency, rate)?;
-            rates.always.insert(currency.to_owned(), rate);
+        for (currency, from, rate) in currencies.rates() {
+            match from {
+                Some(from) => rates.set(currency, from, rate)?,
+                None => {
+                    check(currency, rate)?;
+                    rates.always.insert(currency.to_owned(), rate);
+                }
+            }
         }
         Ok(rates)
     }

@@ -8,7 +8,7 @@ use std::{borrow::Cow, marker::PhantomData};
 use super::lookup::{FillCtx, LookupError, ReadCtx};
 use rust_decimal::Decimal;
 
-use crate::value::{self, Document, Json, JsonRef, ObjectId, Timestamp};
+use crate::value::{self, Document, Json, JsonRef, Members, ObjectId, Timestamp};
 
 /// What kind of value a row takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -350,9 +350,9 @@ impl<T: FieldType> Field<T> {
         Self { name, kind: PhantomData }
     }
 
-    /// The value in `document`, if it is set.
-    pub fn get<'a>(&self, document: &'a Document) -> Option<T::Value<'a>> {
-        document.value(self.name).and_then(T::read)
+    /// The value in `record`, if it is set.
+    pub fn get<'a>(&self, record: &'a impl Members) -> Option<T::Value<'a>> {
+        record.get(self.name).filter(|value| !value.is_null()).and_then(T::read)
     }
 }
 

@@ -142,6 +142,12 @@ impl Engagement {
         self.beats_until(now.epoch_days())
     }
 
+    /// Beats of the last 14 days, and of the 14 days before.
+    pub fn recent_beats(&self, now: Timestamp) -> [u64; 2] {
+        let today = now.epoch_days();
+        [self.beats_until(today), self.beats_until(today - RECENT_DAYS)]
+    }
+
     fn beats_until(&self, last_day: i64) -> u64 {
         let recent = |day: i64| day > last_day - RECENT_DAYS && day <= last_day;
         self.days.iter().filter(|(day, _)| recent(*day)).map(|(_, count)| count).sum()

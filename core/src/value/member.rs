@@ -21,6 +21,12 @@ impl Members for Document {
     }
 }
 
+impl<M: Members> Members for &M {
+    fn get(&self, name: &str) -> Option<JsonRef<'_>> {
+        (**self).get(name)
+    }
+}
+
 impl Members for JsonRef<'_> {
     fn get(&self, name: &str) -> Option<JsonRef<'_>> {
         self.member(name)
@@ -34,6 +40,68 @@ impl<'a> JsonRef<'a> {
     }
 }
 
+/// Some members of an object, found in one pass over its text.
+#[derive(Clone, Copy, Debug)]
+pub struct Picked<'a, const N: usize> {
+    names: [&'static str; N],
+    values: [Option<JsonRef<'a>>; N],
+}
+
+impl<const N: usize> Members for Picked<'_, N> {
+    fn get(&self, name: &str) -> Option<JsonRef<'_>> {
+        let place = self.names.iter().position(|known| *known == name)?;
+        *self.values.get(place)?
+    }
+}
+
+impl<'a, const N: usize> Picked<'a, N> {
+    /// The members with these names, fastest where they are in the order of the object.
+    ///
+    /// ```
+    /// use svctrack_core::value::{Members, member::Picked};
+    /// let picked = Picked::of(br#"{"a":1,"b":{"c":2},"c":3}"#, ["a", "c"]);
+    /// assert_eq!(picked.get("c").unwrap().text(), "3");
+    /// assert!(picked.get("b").is_none());
+    /// ```
+    pub fn of(object: &'a [u8], names: [&'static str; N]) -> Self {
+        let mut picked = Self { names, values: [None; N] };
+        // At the brace or comma before a key.
+        let (mut at, mut next) = (0, 0);
+        while let Some((key, value, end)) = member_at(object, at) {
+            if let Some(place) = picked.place_of(key, next) {
+                let text = std::str::from_utf8(value).ok().map(JsonRef::of_stored);
+                if let Some(slot) = picked.values.get_mut(place) {
+                    *slot = text;
+                }
+                next = place + 1;
+            }
+            at = end;
+        }
+        picked
+    }
+
+    /// The place of a key among the names: the next one, or else any.
+    fn place_of(&self, key: &[u8], next: usize) -> Option<usize> {
+        let is = |name: &&&str| is_named(key, name);
+        if self.names.get(next).as_ref().is_some_and(is) {
+            return Some(next);
+        }
+        self.names.iter().position(|name| is(&name))
+    }
+}
+
+/// The key and the value of the member behind the brace or comma at `at`, and where it ends.
+fn member_at(object: &[u8], at: usize) -> Option<(&[u8], &[u8], usize)> {
+    if !matches!(object.get(at)?, b'{' | b',') {
+        return None;
+    }
+    let key = at + 1;
+    let colon = key + string_len(object.get(key..)?)?;
+    let value = colon + 1;
+    let end = value + value_len(object.get(value..)?)?;
+    Some((object.get(key..colon)?, object.get(value..end)?, end))
+}
+
 /// The value of a member in the text of an object; only that value is looked at as Unicode.
 pub fn member_in<'a>(object: &'a [u8], name: &str) -> Option<JsonRef<'a>> {
     if object.first() != Some(&b'{') {
@@ -42,13 +110,9 @@ pub fn member_in<'a>(object: &'a [u8], name: &str) -> Option<JsonRef<'a>> {
     // At the brace or comma before a key.
     let mut at = start_of(object, name)?;
     loop {
-        let key = at + 1;
-        let colon = key + string_len(object.get(key..)?)?;
-        let value = colon + 1;
-        let end = value + value_len(object.get(value..)?)?;
-        if is_named(object.get(key..colon)?, name) {
-            let text = std::str::from_utf8(object.get(value..end)?).ok()?;
-            return Some(JsonRef::of_stored(text));
+        let (key, value, end) = member_at(object, at)?;
+        if is_named(key, name) {
+            return Some(JsonRef::of_stored(std::str::from_utf8(value).ok()?));
         }
         at = end;
     }
@@ -187,11 +251,17 @@ mod tests {
                 prop_assert_eq!(JsonRef::of_stored(&text).member(name), Some(value));
             }
             prop_assert_eq!(JsonRef::of_stored(&text).member("not there"), None);
+            let names = ["a", "b", "", "not there"];
+            let picked = Picked::of(text.as_bytes(), names);
+            for name in names {
+                prop_assert_eq!(Members::get(&picked, name), document.get(name));
+            }
         }
 
         #[test]
         fn no_text_makes_the_search_panic(text in r#"[{}\[\]",:\\a]{0,40}"#) {
             let _ = JsonRef::of_stored(&text).member("a");
+            let _ = Picked::of(text.as_bytes(), ["a"]);
         }
     }
 }

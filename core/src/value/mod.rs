@@ -3,6 +3,8 @@
 pub mod email;
 
 #[cfg(feature = "records")]
+mod day;
+#[cfg(feature = "records")]
 pub mod document;
 #[cfg(feature = "records")]
 pub mod engagement;
@@ -34,6 +36,7 @@ pub mod zone;
 pub use self::time::Timestamp;
 #[cfg(feature = "records")]
 pub use self::{
+    day::Day,
     document::Document,
     id::{IdSequence, IdsExhausted, ObjectId, RecordRef, TenantId},
     issue::Issue,

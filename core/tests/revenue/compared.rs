@@ -2,6 +2,8 @@
 //!
 //! `SVCTRACK_REVENUE_HISTORIES` says how many histories, `SVCTRACK_REVENUE_SEED` with which one it begins.
 
+use std::collections::BTreeMap;
+
 use rust_decimal::Decimal;
 use svctrack_core::{
     revenue::{
@@ -55,6 +57,31 @@ fn facts(license: &License) -> LicenseFacts<'static> {
     }
 }
 
+/// The ledger of licenses; of every other history one that had others before.
+fn ledger_of(seed: u64, licenses: &[License]) -> Ledger {
+    if seed.is_multiple_of(2) {
+        return Ledger::new(licenses.iter().map(facts)).unwrap();
+    }
+    let another = |license: &License| LicenseFacts {
+        currency: "AAA".into(),
+        product: "Another".into(),
+        mrr: license.id.is_multiple_of(2).then_some(7.into()),
+        ..LicenseFacts { company: id(200), ..facts(license) }
+    };
+    let before = licenses.iter().filter(|license| !license.id.is_multiple_of(3)).map(|license| {
+        if license.id.is_multiple_of(4) { another(license) } else { facts(license) }
+    });
+    let gone =
+        licenses.iter().take(1).map(|license| LicenseFacts { id: id(255), ..another(license) });
+    let later = licenses
+        .iter()
+        .filter(|license| license.id.is_multiple_of(3) || license.id.is_multiple_of(4));
+    let mut changes: BTreeMap<ObjectId, Option<LicenseFacts<'_>>> =
+        later.map(|license| (id(license.id), Some(facts(license)))).collect();
+    changes.insert(id(255), None);
+    Ledger::new(before.chain(gone)).unwrap().changed(&changes).unwrap()
+}
+
 fn day(day: i64) -> Day {
     Day::parse(&calendar::text(day * DAY)[..10]).unwrap()
 }
@@ -105,7 +132,7 @@ fn reports_are_what_a_slow_and_obvious_model_says() {
         let asked = random.asked();
         let licenses = random.licenses(asked.zone);
         let model = Model::new(&licenses, &asked);
-        let ledger = Ledger::new(licenses.iter().map(facts)).unwrap();
+        let ledger = ledger_of(seed, &licenses);
         let told = std::panic::catch_unwind(|| {
             movements(&model, &ledger);
             retention(&model, &ledger);

@@ -31,7 +31,7 @@ fn bad_options_are_rejected_with_a_code() {
     check(View::parse("both"), "unknown_choice", "view", "`endPoints`, `activities`");
     check(Valuation::parse("spot"), "unknown_choice", "rates", "`constant`, `dated`");
     check(RenewalsBy::parse("start"), "unknown_choice", "by", "`end`, `notice`");
-    check(Line::parse("profit"), "unknown_choice", "line", "`churn`");
+    check(Line::parse("profit"), "unknown_choice", "explain", "`churn`");
     let mut rates = Rates::new("EUR");
     for rate in [0, -1, 1_000_000_001_i64] {
         check(
@@ -165,4 +165,26 @@ fn licenses_that_overlap_for_longer_are_listed() {
     assert_eq!((&found[0]["from"], &found[0]["to"]), (&"2024-02-20".into(), &"2024-03-01".into()));
     assert_eq!(found.as_array().unwrap().len(), 1);
     assert!(overlaps(10).is_empty());
+}
+
+#[test]
+fn nothing_changes_between_two_borders() {
+    let ledger = ledger("L1 Acme EUR 2024-01-10T15:00Z 2024-03-01 100 Suite ongoing");
+    let quiet = |now: &str, zone: &str| {
+        let time = ledger.quiet_time(at(now), Options::zone_of(zone).unwrap());
+        format!("{} {}", time.start, time.end)
+    };
+    let check = |now, zone, expect: [&str; 2]| {
+        assert_eq!(
+            quiet(now, zone),
+            expect.map(|text| at(text).to_string()).join(" "),
+            "{now} {zone}"
+        );
+    };
+    check("2024-01-10T14:59Z", "UTC", ["2024-01-10", "2024-01-10T15:00Z"]);
+    check("2024-01-10T15:00Z", "UTC", ["2024-01-10T15:00Z", "2024-01-11"]);
+    check("2024-01-11T12:00Z", "UTC", ["2024-01-11", "2024-01-12"]);
+    check("2024-01-10T12:00Z", "Asia/Tokyo", ["2024-01-09T15:00Z", "2024-01-10T15:00Z"]);
+    // A day of 23 hours.
+    check("2024-03-31T12:00Z", "Europe/Berlin", ["2024-03-30T23:00Z", "2024-03-31T22:00Z"]);
 }

@@ -100,6 +100,17 @@ fn cell_where(is_text: bool, value: Option<JsonRef<'_>>) -> String {
     if text.is_empty() || text.starts_with(SIGNS) { format!("'{text}") } else { text.into_owned() }
 }
 
+/// The cell of a text of a report: a number stays one, and nothing stays empty.
+pub(crate) fn cell_of_report(text: &str) -> Cow<'_, str> {
+    let is_number = text.strip_prefix('-').is_some_and(|digits| {
+        !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.')
+    });
+    if !is_number && text.starts_with(SIGNS) {
+        return Cow::Owned(format!("'{text}"));
+    }
+    Cow::Borrowed(text)
+}
+
 /// What separates the items of a list in a cell that is not JSON.
 const ITEM_SEPARATOR: char = '|';
 

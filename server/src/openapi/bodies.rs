@@ -58,6 +58,11 @@ fn many(item: Value) -> Value {
     json!({ "type": "array", "items": item })
 }
 
+/// A report, or with `explain` what one of its figures is made of.
+fn report_or_explanation(name: &str) -> Value {
+    json!({ "anyOf": [reference(name), reference("Explanation")] })
+}
+
 /// The schema of a body of JSON.
 fn schema_of(kind: Kind, def: Option<&ResourceDef>) -> Option<Value> {
     let record =
@@ -111,5 +116,10 @@ fn schema_of(kind: Kind, def: Option<&ResourceDef>) -> Option<Value> {
         Kind::Activities => many(reference("Activity")),
         Kind::LeanCompanies => many(reference("LeanCompany")),
         Kind::Object => json!({ "type": "object" }),
+        Kind::Mrr => report_or_explanation("MrrReport"),
+        Kind::Retention => report_or_explanation("RetentionReport"),
+        Kind::Renewals => reference("RenewalsReport"),
+        Kind::Forecast => reference("ForecastReport"),
+        Kind::Customers => reference("CustomersReport"),
     })
 }

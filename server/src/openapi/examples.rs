@@ -128,6 +128,7 @@ pub(super) fn of_response(doc: &RouteDoc, def: Option<&'static ResourceDef>) -> 
         Kind::Health => {
             json!({ "status": "ok", "damaged": 0, "checked": null, "clock": null, "backup": null })
         }
+        gives if gives.report().is_some() => super::reports::example(gives)?,
         _ => return None,
     })
 }

@@ -10,6 +10,7 @@ mod parts;
 mod patterns;
 mod problems;
 mod records;
+mod reports;
 mod responses;
 mod schemas;
 
@@ -40,7 +41,7 @@ use crate::{
 
 /// Groups of routes that belong to no resource, each with what it is and the first names of its paths; the last
 /// one has all others.
-const GROUPS: [(&str, &str, &[&str]); 5] = [
+const GROUPS: [(&str, &str, &[&str]); 6] = [
     (
         "tracking",
         "Events of end users: in real time, in bulk, and from customer-data pipelines.",
@@ -52,6 +53,7 @@ const GROUPS: [(&str, &str, &[&str]); 5] = [
         "The report of possible integration issues: what senders should fix.",
         &["integrationissues"],
     ),
+    ("reports", "Revenue: MRR, retention, renewals, forecast, and the customers.", &["reports"]),
     ("access", "Tenants, their tokens and settings.", &["tokens", "tenants", "settings"]),
     ("service", "The service itself: health, backups, this description.", &[]),
 ];
@@ -207,6 +209,7 @@ fn all_parameters(
         (Kind::Activities, _) => activity_parameters(),
         (Kind::Stream, _) => stream_parameters(),
         (Kind::Report, _) => report_parameters(),
+        (gives, _) if gives.report().is_some() => reports::parameters(gives),
         (Kind::Script, _) => script_parameters(),
         (Kind::Imported, _) => import_parameters(),
         (Kind::Page, _) if path == "/docs/search" => {

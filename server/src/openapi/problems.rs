@@ -153,7 +153,9 @@ fn rejects(
         S::PRECONDITION_FAILED => doc.takes_if_match(def),
         S::PAYLOAD_TOO_LARGE | S::UNSUPPORTED_MEDIA_TYPE => has_body,
         // A page by date can begin after an activity that is not there.
-        S::UNPROCESSABLE_ENTITY => has_body || doc.gives == Kind::Activities,
+        S::UNPROCESSABLE_ENTITY => {
+            has_body || doc.gives == Kind::Activities || doc.gives.report().is_some()
+        }
         S::TOO_MANY_REQUESTS | S::SERVICE_UNAVAILABLE => called,
         S::INSUFFICIENT_STORAGE => writes,
         _ => false,

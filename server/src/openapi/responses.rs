@@ -35,6 +35,9 @@ fn success(doc: &RouteDoc, def: Option<&'static ResourceDef>) -> Value {
         Kind::Health => "The state of the service.",
         Kind::Redirect => "The page is at the address in `Location`.",
         Kind::Ok | Kind::Success => "The events are stored durably.",
+        gives if gives.report().is_some() => {
+            "The report; as CSV with `Accept: text/csv`, as a picture with `Accept: image/svg+xml`."
+        }
         gives if gives.is_list() => "The list; as CSV with `Accept: text/csv`.",
         _ => "Success.",
     };

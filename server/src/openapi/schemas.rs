@@ -19,6 +19,7 @@ use super::{
     parts::{reference, set},
     patterns::{OBJECT_ID, RECORD_REF, TEXT},
     records::{self, list_item, schema_name, taken},
+    reports,
 };
 
 pub(super) fn schemas() -> Value {
@@ -63,6 +64,7 @@ pub(super) fn schemas() -> Value {
         ("ProblemItem", problem_item()),
     ];
     schemas.extend(others.map(|(name, schema)| (name.to_owned(), schema)));
+    schemas.extend(reports::schemas());
     for schema in schemas.values_mut().filter(|schema| schema.get("properties").is_some()) {
         // What is not known is named in a header and ignored (R6), but must be text all the same.
         set(schema, "propertyNames", json!({ "pattern": TEXT }));

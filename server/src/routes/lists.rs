@@ -25,7 +25,8 @@ use crate::{
 const TOTAL: HeaderName = HeaderName::from_static("svctrack-total");
 /// What a line of CSV is written into, in bytes: most fit.
 const CSV_BUFFER_BYTES: usize = 512;
-const CSV: HeaderValue = HeaderValue::from_static("text/csv; charset=utf-8; header=present");
+pub(super) const CSV: HeaderValue =
+    HeaderValue::from_static("text/csv; charset=utf-8; header=present");
 
 /// What a page is of.
 pub(super) struct Listed<'a> {
@@ -92,7 +93,9 @@ impl Listed<'_> {
     }
 }
 
-fn csv_line(cells: impl Iterator<Item = impl AsRef<[u8]>>) -> Result<String, StoreError> {
+pub(super) fn csv_line(
+    cells: impl Iterator<Item = impl AsRef<[u8]>>,
+) -> Result<String, StoreError> {
     let internal = |error: &dyn std::fmt::Display| StoreError::Internal(error.to_string());
     let mut out =
         csv::WriterBuilder::new().buffer_capacity(CSV_BUFFER_BYTES).from_writer(Vec::new());
@@ -124,7 +127,12 @@ pub(super) fn answer_all(
 }
 
 /// Whether CSV is asked for by name, and JSON is not rather.
-fn prefers_csv(request: &Request) -> bool {
+pub(super) fn prefers_csv(request: &Request) -> bool {
+    prefers(request, "text/csv")
+}
+
+/// Whether a form is asked for by name, and JSON is not rather.
+pub(super) fn prefers(request: &Request, form: &str) -> bool {
     let accepted = request.headers().get_all(header::ACCEPT).iter();
     let ranges: Vec<(String, f32)> = accepted
         .filter_map(|value| value.to_str().ok())
@@ -133,11 +141,11 @@ fn prefers_csv(request: &Request) -> bool {
         .collect();
     let place = |name: &str| ranges.iter().position(|(range, _)| range == name);
     let quality = |at: usize| ranges.get(at).map_or(0.0, |(_, quality)| *quality);
-    match (place("text/csv"), place("application/json")) {
-        (Some(csv), None) => quality(csv) > 0.0,
-        (Some(csv), Some(json)) => {
-            let (of_csv, of_json) = (quality(csv), quality(json));
-            of_csv > of_json || (of_csv == of_json && of_csv > 0.0 && csv < json)
+    match (place(form), place("application/json")) {
+        (Some(form), None) => quality(form) > 0.0,
+        (Some(form), Some(json)) => {
+            let (of_form, of_json) = (quality(form), quality(json));
+            of_form > of_json || (of_form == of_json && of_form > 0.0 && form < json)
         }
         (None, _) => false,
     }

@@ -21,6 +21,7 @@ mod page;
 pub mod panics;
 mod reads;
 pub mod regular_file;
+mod revenue;
 mod room;
 mod rows;
 mod rules;
@@ -63,6 +64,7 @@ pub use self::{
     },
     manifest::{Manifest, TableSum},
     page::{Digest, Later, Next, Page, PageFor, Rewrite},
+    revenue::{ReportJob, WriteReport, WrittenReport},
     room::{Room, RoomOf, UNCOUNTED_BYTES},
     rows::archive::{ArchiveError, check_archive, sequence_of},
     times::{ClockState, MAX_DRIFT_MS},
@@ -519,6 +521,13 @@ pub trait Store: Send + Sync {
         query: ReportQuery,
         page_for: PageFor,
     ) -> BoxFuture<'_, Result<Page, StoreError>>;
+
+    /// A revenue report, as it is now.
+    fn revenue(
+        &self,
+        tenant: &Tenant,
+        job: ReportJob,
+    ) -> BoxFuture<'_, Result<WrittenReport, StoreError>>;
 
     /// A page of what is kept of a person, oldest first; it may be empty and have a next one.
     fn about(

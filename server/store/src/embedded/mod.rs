@@ -58,11 +58,12 @@ use self::{
 };
 use super::{
     ActivityBatch, Actor, Answer, BackupFile, Clock, Command, Health, KnownTenant, KnownToken,
-    Manifest, Page, PageFor, Part, Rehearsal, Reply, Scrub, ScrubReport, Store, StoreError,
-    StoreStatus, Tenant, TenantRecord, TokenRecord, Upserts,
+    Manifest, Page, PageFor, Part, Rehearsal, Reply, ReportJob, Scrub, ScrubReport, Store,
+    StoreError, StoreStatus, Tenant, TenantRecord, TokenRecord, Upserts, WrittenReport,
     reads::{
+        ledgers::Ledgers,
         list::{self, Asked},
-        read, rehearse, scrub,
+        read, rehearse, revenue, scrub,
         shared_snapshot::{SharedSnapshot, SnapshotCache},
     },
     rows::{META, Snapshot as _},
@@ -100,6 +101,7 @@ pub struct Embedded {
     short: Arc<ReadPermits>,
     /// Reads that may look at all rows of a tenant, for which no short one waits.
     scans: Arc<ReadPermits>,
+    ledgers: Arc<Ledgers>,
     /// One backup is made at a time: each reads all that is stored.
     backups: ReadPermits,
 }
@@ -185,6 +187,7 @@ impl Embedded {
             points: ReadPermits::new(MAX_POINT_READS, MAX_POINT_READS_OF_TENANT),
             short: Arc::new(ReadPermits::new(MAX_READS, MAX_READS_OF_TENANT)),
             scans: Arc::new(ReadPermits::new(MAX_READS, MAX_READS_OF_TENANT)),
+            ledgers: Arc::default(),
             backups: ReadPermits::new(1, 1),
         })
     }
@@ -417,6 +420,18 @@ impl Store for Embedded {
         let tenant = tenant.id();
         let read = move |snapshot: &RedbSnapshot| report::list(snapshot, tenant, &query, &page_for);
         self.read_apart(&self.short, tenant, read).boxed()
+    }
+
+    fn revenue(
+        &self,
+        tenant: &Tenant,
+        job: ReportJob,
+    ) -> BoxFuture<'_, Result<WrittenReport, StoreError>> {
+        let (tenant, now) = (tenant.id(), self.shared.clock.now());
+        let ledgers = self.ledgers.clone();
+        let read =
+            move |snapshot: &RedbSnapshot| revenue::revenue(&ledgers, snapshot, tenant, &job, now);
+        self.read_apart(&self.scans, tenant, read).boxed()
     }
 
     fn about(

@@ -51,8 +51,9 @@ use crate::{
     manifest::Head,
     reads::{
         backup,
+        ledgers::Ledgers,
         list::{self, Asked},
-        read, rehearse, scrub,
+        read, rehearse, revenue, scrub,
         shared_snapshot::{SharedSnapshot, SnapshotCache},
     },
     rows::{META, Snapshot as _},
@@ -73,6 +74,7 @@ pub struct Memory {
     writer: Mutex<Writer>,
     queues: Queues,
     latest: SnapshotCache<State>,
+    ledgers: Ledgers,
     uses: TokenUses,
     listeners: Listeners,
     clock: Arc<dyn Clock>,
@@ -116,6 +118,7 @@ impl Memory {
             writer: Mutex::new(Writer { sequence, known, replays: Replays::default() }),
             queues: Queues::default(),
             latest,
+            ledgers: Ledgers::default(),
             uses: TokenUses::default(),
             listeners: Listeners::default(),
             clock,
@@ -272,6 +275,15 @@ impl Store for Memory {
         page_for: PageFor,
     ) -> BoxFuture<'_, Result<Page, StoreError>> {
         self.read(|state| report::list(&**state, tenant.id(), &query, &page_for))
+    }
+
+    fn revenue(
+        &self,
+        tenant: &Tenant,
+        job: ReportJob,
+    ) -> BoxFuture<'_, Result<WrittenReport, StoreError>> {
+        let (tenant, now) = (tenant.id(), self.clock.now());
+        self.read(|state| revenue::revenue(&self.ledgers, &**state, tenant, &job, now))
     }
 
     fn about(

@@ -119,7 +119,12 @@ fn broken() -> StoreError {
     StoreError::corrupted("a record is not as it was written")
 }
 
-impl Stored<'_> {
+impl<'b> Stored<'b> {
+    /// Its text.
+    pub(crate) fn text(self) -> &'b [u8] {
+        self.text
+    }
+
     /// The whole record, read.
     pub(crate) fn document(self) -> Result<Document, StoreError> {
         parse_stored(self.text).map_err(|error| StoreError::corrupted(error.message))

@@ -1,0 +1,156 @@
+//! Which of the customers are returned, and in what order.
+
+use std::cmp::Ordering;
+
+use rust_decimal::Decimal;
+
+use super::{
+    customers::{Customer, Customers, NameOf},
+    error::ReportError,
+};
+use crate::value::{Number, ObjectId};
+
+/// The values of a company's properties, in the order of those that were asked for.
+pub type AttributesOf<'a> = &'a dyn Fn(ObjectId) -> Vec<Option<String>>;
+
+/// Which of the customers are returned, and in what order.
+#[derive(Clone, Debug)]
+pub struct CustomerPage {
+    pub(super) sort: Sort,
+    pub(super) status: Option<&'static str>,
+    pub(super) activity_state: Option<String>,
+    /// Values of the properties that customers are filtered by.
+    pub(super) filters: Vec<String>,
+    pub(super) limit: usize,
+    pub(super) offset: usize,
+}
+
+/// An order of customers; those with the most at stake first by default.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sort {
+    property: &'static str,
+    descending: bool,
+}
+
+impl Default for Sort {
+    fn default() -> Self {
+        Self { property: "atStake", descending: true }
+    }
+}
+
+/// A value by which customers are sorted.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Key {
+    Number(Number),
+    Text(String),
+}
+
+impl CustomerPage {
+    /// How many customers are returned where nothing is said.
+    pub const LIMIT: usize = 100;
+    /// How many can be asked for.
+    pub const MAX_LIMIT: u32 = 5_000;
+    /// What customers can be.
+    pub const STATUSES: &'static [&'static str] = &["customer", "coming", "canceled", "lost"];
+    /// What they can be sorted by.
+    pub const SORTS: &'static [&'static str] = &[
+        "atStake",
+        "-atStake",
+        "name",
+        "-name",
+        "mrr",
+        "-mrr",
+        "arr",
+        "-arr",
+        "overdue",
+        "-overdue",
+        "nextRenewal",
+        "-nextRenewal",
+        "days",
+        "-days",
+        "lastActive",
+        "-lastActive",
+        "usersActive",
+        "-usersActive",
+        "usersTrend",
+        "-usersTrend",
+        "beats",
+        "-beats",
+        "beatTrend",
+        "-beatTrend",
+        "openTickets",
+        "-openTickets",
+    ];
+
+    pub(super) fn sort_of(text: &str) -> Result<Sort, ReportError> {
+        let unknown = || ReportError::UnknownChoice("sort", Self::SORTS, text.to_owned());
+        let known = Self::SORTS.iter().find(|known| **known == text).ok_or_else(unknown)?;
+        let (property, descending) =
+            known.strip_prefix('-').map_or((*known, false), |property| (property, true));
+        Ok(Sort { property, descending })
+    }
+
+    /// Leaves of the customers those that are asked for.
+    pub(super) fn apply(
+        &self,
+        customers: &mut Customers,
+        name_of: NameOf<'_>,
+        attributes_of: AttributesOf<'_>,
+    ) {
+        customers.rows.retain(|row| self.admits(row, attributes_of));
+        customers.total = customers.rows.len();
+        for row in &mut customers.rows {
+            row.name = name_of(row.company);
+        }
+        // As much by their ids, in whichever direction.
+        customers
+            .rows
+            .sort_by(|a, b| self.sort.compare(a, b).then_with(|| a.company.cmp(&b.company)));
+        let rows = std::mem::take(&mut customers.rows).into_iter();
+        customers.rows = rows.skip(self.offset).take(self.limit).collect();
+    }
+
+    fn admits(&self, row: &Customer, attributes_of: AttributesOf<'_>) -> bool {
+        let state = self.activity_state.as_deref();
+        if self.status.is_some_and(|status| row.status.name() != status)
+            || state.is_some_and(|state| row.activity_state.as_deref() != Some(state))
+        {
+            return false;
+        }
+        if self.filters.is_empty() {
+            return true;
+        }
+        let found = attributes_of(row.company);
+        self.filters.iter().zip(found).all(|(wanted, found)| found.unwrap_or_default() == *wanted)
+    }
+}
+
+impl Sort {
+    fn compare(self, a: &Customer, b: &Customer) -> Ordering {
+        match (self.key(a), self.key(b)) {
+            (Some(a), Some(b)) if self.descending => b.cmp(&a),
+            (Some(a), Some(b)) => a.cmp(&b),
+            (a, b) => b.is_some().cmp(&a.is_some()),
+        }
+    }
+
+    fn key(self, row: &Customer) -> Option<Key> {
+        let count = |count: u64| Key::Number(Decimal::from(count).into());
+        let day = |day: Option<super::Day>| day.map(|day| Key::Text(day.to_string()));
+        match self.property {
+            "name" => row.name.clone().map(Key::Text),
+            "mrr" => row.mrr.map(Key::Number),
+            "arr" => row.arr.map(Key::Number),
+            "overdue" => row.overdue.map(Key::Number),
+            "nextRenewal" => day(row.next_renewal),
+            "days" => row.days.map(|days| Key::Number(Decimal::from(days).into())),
+            "lastActive" => day(row.last_active),
+            "usersActive" => Some(count(row.users_active)),
+            "usersTrend" => Some(Key::Number(row.users_trend)),
+            "beats" => Some(count(row.beats)),
+            "beatTrend" => Some(Key::Number(row.beat_trend)),
+            "openTickets" => Some(count(row.open_tickets)),
+            _ => row.at_stake.as_ref().map(|stake| Key::Number(stake.amount)),
+        }
+    }
+}

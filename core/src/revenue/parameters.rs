@@ -1,0 +1,194 @@
+//! The parameters of reports: what their description, and the check of what was sent, are made of.
+
+use super::{
+    calendar::Interval,
+    customer_page::CustomerPage,
+    explain::Line,
+    options::{MAX_GAP_DAYS, MAX_REACTIVATION_DAYS, Valuation, View},
+    query::{FLAGS, ReportKind, THEMES, parts_of},
+    renewals::RenewalsBy,
+};
+
+/// A parameter of reports.
+#[derive(Clone, Copy, Debug)]
+pub struct Parameter {
+    /// Its name.
+    pub name: &'static str,
+    /// The reports that take it.
+    pub of: &'static [ReportKind],
+    /// What it takes.
+    pub form: Form,
+    /// What it means.
+    pub doc: &'static str,
+}
+
+/// What a parameter takes.
+#[derive(Clone, Copy, Debug)]
+pub enum Form {
+    /// A day such as `2026-01-31`.
+    Day,
+    /// A whole number from 0 to this one.
+    Number(u32),
+    /// One of these words.
+    Choice(&'static [&'static str]),
+    /// The `_id` of a company, or another reference to it.
+    Company,
+    /// Any text.
+    Text,
+}
+
+use ReportKind::{Customers, Forecast, Mrr, Renewals, Retention};
+
+const ALL: &[ReportKind] = &[Mrr, Retention, Renewals, Forecast, Customers];
+const OVER_TIME: &[ReportKind] = &[Mrr, Retention, Renewals, Forecast];
+const MOVING: &[ReportKind] = &[Mrr, Retention];
+
+/// Those of all reports, in the order of their description.
+pub const PARAMETERS: &[Parameter] = &[
+    Parameter {
+        name: "from",
+        of: OVER_TIME,
+        form: Form::Day,
+        doc: "First day; by default that of the month 11 months ago, of renewals and forecasts of this month.",
+    },
+    Parameter {
+        name: "to",
+        of: OVER_TIME,
+        form: Form::Day,
+        doc: "The day after the last one; by default a year after the default of `from`.",
+    },
+    Parameter {
+        name: "interval",
+        of: OVER_TIME,
+        form: Form::Choice(&Interval::NAMES),
+        doc: "What the report is divided into, `month` by default; at most 1,000 of them.",
+    },
+    Parameter {
+        name: "timeZone",
+        of: ALL,
+        form: Form::Text,
+        doc: "Zone whose midnights are the borders of days, a name of the IANA database; the tenant's by default.",
+    },
+    Parameter { name: "companyId", of: ALL, form: Form::Company, doc: "Only this company." },
+    Parameter { name: "product", of: ALL, form: Form::Text, doc: "Only licenses of this product." },
+    Parameter {
+        name: "gapDays",
+        of: ALL,
+        form: Form::Number(MAX_GAP_DAYS),
+        doc: "How many days apart the end of a license and the start of the next of its company, product and currency may be to be continuous; 0 by default.",
+    },
+    Parameter {
+        name: "rates",
+        of: ALL,
+        form: Form::Choice(Valuation::NAMES),
+        doc: "`constant` converts all at the rates of one day; `dated` at those of the last day of each interval, and what they change is the line `fx`.",
+    },
+    Parameter {
+        name: "rateDate",
+        of: ALL,
+        form: Form::Day,
+        doc: "The day of constant rates; the last one of the report by default.",
+    },
+    Parameter {
+        name: "view",
+        of: MOVING,
+        form: Form::Choice(View::NAMES),
+        doc: "`endPoints` compares what a company pays at both ends of an interval; `activities` counts each change by itself.",
+    },
+    Parameter {
+        name: "reactivationWithin",
+        of: MOVING,
+        form: Form::Number(MAX_REACTIVATION_DAYS),
+        doc: "Days within which a company that comes back is a reactivation and not new; any number by default.",
+    },
+    Parameter {
+        name: "by",
+        of: &[Mrr],
+        form: Form::Text,
+        doc: "Property of companies that makes the segments, such as `phase`, `owner` or `custom.plan`: the 50 largest, and the rest.",
+    },
+    Parameter {
+        name: "by",
+        of: &[Renewals],
+        form: Form::Choice(RenewalsBy::NAMES),
+        doc: "Whether licenses are counted where they end, or on the last day of notice.",
+    },
+    Parameter {
+        name: "assumeRenewed",
+        of: &[Forecast],
+        form: Form::Choice(FLAGS),
+        doc: "Whether every ongoing license is taken to be renewed, not only those that renew by themselves.",
+    },
+    Parameter {
+        name: "explain",
+        of: MOVING,
+        form: Form::Choice(Line::NAMES),
+        doc: "The line of which the companies and licenses are returned, with the formula in numbers, instead of the report.",
+    },
+    Parameter {
+        name: "period",
+        of: MOVING,
+        form: Form::Text,
+        doc: "The period of the figure to explain, as the report names it, such as `2026-01`; `span`, the default, for the whole report.",
+    },
+    Parameter {
+        name: "currency",
+        of: MOVING,
+        form: Form::Text,
+        doc: "The currency of the figure to explain; all in the base currency by default.",
+    },
+    Parameter {
+        name: "segment",
+        of: &[Mrr],
+        form: Form::Text,
+        doc: "The segment of the figure to explain; empty for companies without one. All by default.",
+    },
+    Parameter {
+        name: "part",
+        of: &[Retention],
+        form: Form::Choice(parts_of(Retention)),
+        doc: "Which table CSV has: the `figures`, or the `cohorts`.",
+    },
+    Parameter {
+        name: "part",
+        of: &[Renewals],
+        form: Form::Choice(parts_of(Renewals)),
+        doc: "Which table CSV has: the `figures`, or the `licenses` that they are made of.",
+    },
+    Parameter {
+        name: "sort",
+        of: &[Customers],
+        form: Form::Choice(CustomerPage::SORTS),
+        doc: "A property; `-` in front reverses the order. `-atStake` by default. Customers without a value come last.",
+    },
+    Parameter {
+        name: "status",
+        of: &[Customers],
+        form: Form::Choice(CustomerPage::STATUSES),
+        doc: "Only customers of this status.",
+    },
+    Parameter {
+        name: "activityState",
+        of: &[Customers],
+        form: Form::Text,
+        doc: "Only customers of this activity state.",
+    },
+    Parameter {
+        name: "limit",
+        of: &[Customers],
+        form: Form::Number(CustomerPage::MAX_LIMIT),
+        doc: "How many at the most; 100 by default.",
+    },
+    Parameter {
+        name: "offset",
+        of: &[Customers],
+        form: Form::Number(u32::MAX),
+        doc: "How many customers to pass over.",
+    },
+    Parameter {
+        name: "theme",
+        of: ALL,
+        form: Form::Choice(THEMES),
+        doc: "The background that a picture is for; `light` by default.",
+    },
+];

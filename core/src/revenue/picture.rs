@@ -1,0 +1,229 @@
+//! What a picture of a report shows: labels, series, and what it says in words. Whoever draws it adds nothing.
+
+use super::{
+    about::About,
+    amount::percent,
+    cohorts::Cohorts,
+    customers::Customers,
+    explain::Explanation,
+    forecast::{Forecast, ForecastRow},
+    movements::{MovementRow, Movements},
+    query::{Part, ReportQuery},
+    renewals::{RenewalRow, Renewals},
+    report::Report,
+    retention::Retention,
+    series::Series,
+};
+use crate::value::Number;
+
+/// Most bars that are drawn of a ranking.
+const MAX_RANKED: usize = 20;
+/// Most lines of cohorts, the latest ones.
+const MAX_COHORTS: usize = 12;
+
+/// What a picture shows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Picture {
+    /// The figure, the currency or the unit, and the zone.
+    pub title: String,
+    /// The days, and through when they reach.
+    pub description: String,
+    /// What stands along the axis: periods, or those that are ranked.
+    pub labels: Vec<String>,
+    /// The series, each with a value for each label.
+    pub series: Vec<Drawn>,
+    /// Whether it is a ranking, the largest first.
+    pub is_ranking: bool,
+}
+
+/// A series.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Drawn {
+    /// Its name.
+    pub name: String,
+    /// Its values; none where there is nothing to show.
+    pub values: Vec<Option<Number>>,
+    /// How it is drawn.
+    pub mark: Mark,
+}
+
+/// How a series is drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mark {
+    /// As bars on top of those of the series before it; below zero where values are.
+    Bars,
+    /// As a line.
+    Line,
+    /// As a broken line.
+    Dashes,
+}
+
+impl Report {
+    /// What a picture of the report shows: all in the base currency, or where that cannot be, its first currency.
+    pub fn picture(&self, query: &ReportQuery) -> Picture {
+        match self {
+            Self::Mrr(report) => report.picture(),
+            Self::Retention(report) => match &report.cohorts {
+                Some(cohorts) if query.part == Part::Cohorts => cohorts.picture(),
+                _ => report.retention.picture(),
+            },
+            Self::Renewals(report) => report.picture(),
+            Self::Forecast(report) => report.picture(),
+            Self::Customers(report) => report.picture(),
+            Self::Explanation(explanation) => explanation.picture(),
+        }
+    }
+}
+
+fn drawn<R>(name: &str, mark: Mark, rows: &[R], value: impl Fn(&R) -> Option<Number>) -> Drawn {
+    Drawn { name: name.to_owned(), values: rows.iter().map(value).collect(), mark }
+}
+
+fn negated(number: Number) -> Number {
+    (-number.as_decimal()).into()
+}
+
+fn in_percent(ratio: Number) -> Option<Number> {
+    percent(ratio).parse().ok().map(|percent: rust_decimal::Decimal| percent.into())
+}
+
+/// All in the base currency, else the first currency.
+fn shown<'s, S>(converted: Option<&'s S>, currencies: &'s [S]) -> Option<&'s S> {
+    converted.or(currencies.first())
+}
+
+fn picture(
+    about: &About,
+    what: &str,
+    unit: &str,
+    labels: Vec<String>,
+    series: Vec<Drawn>,
+) -> Picture {
+    let unit = if unit.is_empty() { String::new() } else { format!(", {unit}") };
+    let mut description =
+        format!("From {} until before {}, as of {}.", about.from, about.to, about.now);
+    if !about.missing_rates.is_empty() {
+        description.push_str(" Rates are missing: other currencies are left out.");
+    }
+    let title = format!("{what}{unit}, {}", about.time_zone);
+    Picture { title, description, labels, series, is_ranking: false }
+}
+
+impl Movements {
+    fn picture(&self) -> Picture {
+        let shown = shown(self.converted.as_ref(), &self.currencies);
+        let (currency, rows) = parts(shown);
+        let bars = |name, value: fn(&MovementRow) -> Number| {
+            drawn(name, Mark::Bars, rows, |row| Some(value(row)))
+        };
+        let series = vec![
+            bars("new", |row| row.new),
+            bars("reactivation", |row| row.reactivation),
+            bars("expansion", |row| row.expansion),
+            bars("churn", |row| negated(row.churn)),
+            bars("contraction", |row| negated(row.contraction)),
+            drawn("end", Mark::Line, rows, |row| Some(row.end)),
+        ];
+        let labels = rows.iter().map(|row| row.period.period.clone()).collect();
+        picture(&self.about, "MRR and its movements", currency, labels, series)
+    }
+}
+
+/// The currency of a series, and its rows.
+fn parts<R>(series: Option<&Series<R>>) -> (&str, &[R]) {
+    series.map_or(("", &[]), |series| (&*series.currency, &*series.rows))
+}
+
+impl Retention {
+    fn picture(&self) -> Picture {
+        let shown = shown(self.converted.as_ref(), &self.currencies);
+        let rows = shown.map_or(&[][..], |series| &*series.trailing_year);
+        let series = vec![
+            drawn("NRR", Mark::Line, rows, |row| in_percent(row.nrr?)),
+            drawn("GRR", Mark::Line, rows, |row| in_percent(row.grr?)),
+        ];
+        let labels = rows.iter().map(|row| row.period.period.clone()).collect();
+        let currency =
+            shown.map_or(String::new(), |series| format!("percent of {}", series.currency));
+        picture(&self.about, "Retention of the year before", &currency, labels, series)
+    }
+}
+
+impl Cohorts {
+    fn picture(&self) -> Picture {
+        let (currency, rows) = parts(shown(self.converted.as_ref(), &self.currencies));
+        let rows = rows.get(rows.len().saturating_sub(MAX_COHORTS)..).unwrap_or_default();
+        let series = rows.iter().map(|cohort| {
+            let share = |cell: &Option<super::CohortCell>| in_percent(cell.as_ref()?.share?);
+            drawn(&cohort.cohort, Mark::Line, &cohort.cells, share)
+        });
+        let labels = self.columns.iter().map(|column| column.period.period.clone()).collect();
+        let unit =
+            if currency.is_empty() { String::new() } else { format!("percent of {currency}") };
+        picture(&self.about, "Share that cohorts keep", &unit, labels, series.collect())
+    }
+}
+
+impl Renewals {
+    fn picture(&self) -> Picture {
+        let (currency, rows) = parts(shown(self.converted.as_ref(), &self.currencies));
+        let bars = |name, value: fn(&RenewalRow) -> Number| {
+            drawn(name, Mark::Bars, rows, |row| Some(value(row)))
+        };
+        let series = vec![
+            bars("renewed", |row| row.renewed),
+            bars("upgrade", |row| row.upgrade),
+            bars("downgrade", |row| row.downgrade),
+            bars("churned", |row| row.churned),
+            bars("overdue", |row| row.overdue),
+            bars("open", |row| row.open),
+        ];
+        let labels = rows.iter().map(|row| row.period.period.clone()).collect();
+        picture(&self.about, "MRR of licenses that end", currency, labels, series)
+    }
+}
+
+impl Forecast {
+    fn picture(&self) -> Picture {
+        let (currency, rows) = parts(shown(self.converted.as_ref(), &self.currencies));
+        let line = |name, mark, value: fn(&ForecastRow) -> Number| {
+            drawn(name, mark, rows, |row| Some(value(row)))
+        };
+        let series = vec![
+            line("confirmed", Mark::Bars, |row| row.confirmed),
+            line("base", Mark::Line, |row| row.total.base),
+            line("optimistic", Mark::Dashes, |row| row.total.optimistic),
+            line("pessimistic", Mark::Dashes, |row| row.total.pessimistic),
+        ];
+        let labels = rows.iter().map(|row| row.period.period.clone()).collect();
+        picture(&self.about, "MRR to come, in scenarios", currency, labels, series)
+    }
+}
+
+impl Customers {
+    fn picture(&self) -> Picture {
+        let rows = self.rows.iter().filter(|row| row.at_stake.is_some());
+        let rows: Vec<_> = rows.take(MAX_RANKED).collect();
+        let labels = rows.iter().map(|row| row.name.clone().unwrap_or(row.company.to_string()));
+        let at_stake = drawn("at stake", Mark::Bars, &rows, |row| {
+            row.at_stake.as_ref().map(|stake| stake.amount)
+        });
+        let currency = self.about.base_currency.as_deref().unwrap_or_default();
+        let picture =
+            picture(&self.about, "MRR at stake", currency, labels.collect(), vec![at_stake]);
+        Picture { is_ranking: true, ..picture }
+    }
+}
+
+impl Explanation {
+    fn picture(&self) -> Picture {
+        let rows = self.companies.get(..MAX_RANKED).unwrap_or(&self.companies);
+        Picture {
+            title: format!("{} by company, {}", self.line.name(), self.currency),
+            description: format!("{}, from {} until before {}.", self.formula, self.from, self.to),
+            labels: rows.iter().map(|row| row.company.to_string()).collect(),
+            series: vec![drawn(self.line.name(), Mark::Bars, rows, |row| Some(row.amount))],
+            is_ranking: true,
+        }
+    }
+}

@@ -1,0 +1,320 @@
+//! What a caller asks for: the parameters of a report, read and checked.
+
+use std::collections::BTreeMap;
+
+use super::{
+    calendar::{Day, Interval},
+    customer_page::CustomerPage,
+    error::ReportError,
+    explain::Line,
+    options::{Options, Valuation, View},
+    parameters::{Form, PARAMETERS, Parameter},
+    rates::Rates,
+    renewals::RenewalsBy,
+    segments::SegmentBy,
+};
+use crate::{
+    schema::Unknown,
+    value::{Issue, ObjectId, RecordRef, Timestamp, Zone},
+};
+
+/// A report.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReportKind {
+    /// [`Movements`](super::Movements)
+    Mrr,
+    /// [`Retention`](super::Retention), with [`Cohorts`](super::Cohorts)
+    Retention,
+    /// [`Renewals`](super::Renewals)
+    Renewals,
+    /// [`Forecast`](super::Forecast)
+    Forecast,
+    /// [`Customers`](super::Customers)
+    Customers,
+}
+
+/// A report with its parameters.
+#[derive(Clone, Debug)]
+pub struct ReportQuery {
+    pub(super) kind: ReportKind,
+    from: Option<Day>,
+    to: Option<Day>,
+    interval: Interval,
+    zone: Option<Zone>,
+    view: View,
+    gap_days: u32,
+    reactivation_within: Option<u32>,
+    company: Option<RecordRef>,
+    product: Option<String>,
+    valuation: Valuation,
+    rate_date: Option<Day>,
+    assume_renewed: bool,
+    pub(super) renewals_by: RenewalsBy,
+    /// The property of segments; of customers, those that they are filtered by.
+    pub(super) attributes: Vec<SegmentBy>,
+    pub(super) explain: Option<Explain>,
+    pub(super) page: CustomerPage,
+    /// Which of the tables of a report is wanted.
+    pub(super) part: Part,
+    is_dark: bool,
+}
+
+/// A figure that is to be explained.
+#[derive(Clone, Debug)]
+pub(super) struct Explain {
+    pub(super) line: Line,
+    pub(super) period: String,
+    pub(super) currency: Option<String>,
+    pub(super) segment: Option<String>,
+}
+
+/// A table of a report.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Part {
+    /// Its figures.
+    #[default]
+    Figures,
+    /// The cohorts of the retention.
+    Cohorts,
+    /// The licenses of the renewals.
+    Licenses,
+}
+
+impl ReportQuery {
+    /// Reads the parameters of a report.
+    ///
+    /// # Errors
+    /// All that is wrong with them.
+    pub fn parse(kind: ReportKind, pairs: &[(String, String)]) -> Result<Self, Vec<Issue>> {
+        let mut sent = Sent::default();
+        for (name, value) in pairs {
+            sent.add(kind, name, value);
+        }
+        let query = sent.read(kind);
+        if sent.issues.is_empty() { Ok(query) } else { Err(sent.issues) }
+    }
+
+    /// The company that alone counts.
+    pub fn company(&self) -> Option<&RecordRef> {
+        self.company.as_ref()
+    }
+
+    /// The properties of companies that the report reads.
+    pub fn attributes(&self) -> &[SegmentBy] {
+        &self.attributes
+    }
+
+    /// Whether a picture of it is for a dark background.
+    pub fn is_dark(&self) -> bool {
+        self.is_dark
+    }
+
+    /// Whether the report reads how companies use the product.
+    pub fn needs_usage(&self) -> bool {
+        self.kind == ReportKind::Customers
+    }
+
+    /// The zone of the report's days, where the tenant has this one.
+    pub fn zone(&self, of_tenant: Zone) -> Zone {
+        self.zone.unwrap_or(of_tenant)
+    }
+
+    /// The options of the report at a moment, over the tenant's zone and rates, for a company that was found.
+    ///
+    /// # Errors
+    /// [`ReportError::FromAfterTo`]
+    pub fn options(
+        &self,
+        now: Timestamp,
+        of_tenant: Zone,
+        rates: Option<Rates>,
+        company: Option<ObjectId>,
+    ) -> Result<Options, ReportError> {
+        let zone = self.zone(of_tenant);
+        let today = Day::at(now, zone);
+        let (from, to) = match self.kind {
+            ReportKind::Mrr | ReportKind::Retention => {
+                (today.first_of_month(-11), today.first_of_month(1))
+            }
+            ReportKind::Renewals | ReportKind::Forecast => {
+                (today.first_of_month(0), today.first_of_month(12))
+            }
+            ReportKind::Customers => (today, today.after()),
+        };
+        let (from, to) = (self.from.unwrap_or(from), self.to.unwrap_or(to));
+        if to <= from {
+            return Err(ReportError::FromAfterTo);
+        }
+        Ok(Options {
+            from,
+            to,
+            interval: self.interval,
+            zone,
+            now,
+            gap_days: self.gap_days,
+            reactivation_within: self.reactivation_within,
+            view: self.view,
+            company,
+            product: self.product.clone(),
+            rates,
+            valuation: self.valuation,
+            rate_date: self.rate_date,
+            assume_renewed: self.assume_renewed,
+        })
+    }
+}
+
+/// The parameters as they were sent, and what is wrong with them.
+#[derive(Default)]
+struct Sent<'s> {
+    values: BTreeMap<&'static str, &'s str>,
+    filters: Vec<(SegmentBy, String)>,
+    issues: Vec<Issue>,
+}
+
+impl<'s> Sent<'s> {
+    fn add(&mut self, kind: ReportKind, name: &str, value: &'s str) {
+        let known = || PARAMETERS.iter().filter(|parameter| parameter.of.contains(&kind));
+        if let Some(Parameter { name, .. }) = known().find(|parameter| parameter.name == name) {
+            if self.values.insert(name, value).is_some() {
+                self.issues.push(ReportError::SentTwice(name).into());
+            }
+            return;
+        }
+        let filter = SegmentBy::parse(name).ok().filter(|_| kind == ReportKind::Customers);
+        match filter {
+            Some(property) => self.filters.push((property, value.to_owned())),
+            None => {
+                let of_companies =
+                    (kind == ReportKind::Customers).then(|| SegmentBy::nearest(name));
+                let names = known().map(|parameter| parameter.name).chain(of_companies.flatten());
+                self.issues.push(Unknown::among(name, names).issue());
+            }
+        }
+    }
+
+    fn value<T>(
+        &mut self,
+        name: &'static str,
+        read: impl FnOnce(&str) -> Result<T, ReportError>,
+    ) -> Option<T> {
+        let value = self.values.get(name).copied()?;
+        read(value).map_err(|error| self.issues.push(error.into())).ok()
+    }
+
+    fn day(&mut self, name: &'static str) -> Option<Day> {
+        let invalid = |text: &str| ReportError::InvalidDay(name, text.to_owned());
+        self.value(name, |text| Day::parse(text).ok_or_else(|| invalid(text)))
+    }
+
+    fn number(&mut self, name: &'static str) -> Option<u32> {
+        let most = PARAMETERS.iter().find_map(|parameter| match parameter.form {
+            Form::Number(most) if parameter.name == name => Some(most),
+            _ => None,
+        });
+        let most = most.unwrap_or(u32::MAX);
+        self.value(name, |text| {
+            let is_plain = text.bytes().all(|byte| byte.is_ascii_digit());
+            let number = text.parse().ok().filter(|number| is_plain && *number <= most);
+            number.ok_or_else(|| ReportError::InvalidNumber(name, most, text.to_owned()))
+        })
+    }
+
+    fn choice(
+        &mut self,
+        name: &'static str,
+        words: &'static [&'static str],
+    ) -> Option<&'static str> {
+        self.value(name, |text| {
+            let word = words.iter().find(|word| **word == text).copied();
+            word.ok_or_else(|| ReportError::UnknownChoice(name, words, text.to_owned()))
+        })
+    }
+
+    fn text(&mut self, name: &'static str) -> Option<String> {
+        self.value(name, |text| Ok(text.to_owned()))
+    }
+
+    fn read(&mut self, kind: ReportKind) -> ReportQuery {
+        let is_segmented = kind == ReportKind::Mrr;
+        let by = self.values.get("by").copied().filter(|_| is_segmented);
+        let by =
+            by.map(|name| SegmentBy::parse(name).map_err(|error| self.issues.push(error.into())));
+        let page = self.page();
+        let explain = self.explain();
+        ReportQuery {
+            kind,
+            from: self.day("from"),
+            to: self.day("to"),
+            interval: self.value("interval", Interval::parse).unwrap_or(Interval::Month),
+            zone: self.value("timeZone", Options::zone_of),
+            view: self.value("view", View::parse).unwrap_or_default(),
+            gap_days: self.number("gapDays").unwrap_or_default(),
+            reactivation_within: self.number("reactivationWithin"),
+            company: self.value("companyId", |text| {
+                RecordRef::parse(text).ok_or_else(|| ReportError::InvalidCompany(text.to_owned()))
+            }),
+            product: self.text("product"),
+            valuation: self.value("rates", Valuation::parse).unwrap_or_default(),
+            rate_date: self.day("rateDate"),
+            assume_renewed: self.choice("assumeRenewed", FLAGS) == Some("true"),
+            renewals_by: match is_segmented {
+                true => RenewalsBy::default(),
+                false => self.value("by", RenewalsBy::parse).unwrap_or_default(),
+            },
+            attributes: match by {
+                Some(by) => by.into_iter().collect(),
+                None => self.filters.iter().map(|(property, _)| property.clone()).collect(),
+            },
+            explain,
+            page,
+            is_dark: self.choice("theme", THEMES) == Some("dark"),
+            part: match self.choice("part", parts_of(kind)) {
+                Some("cohorts") => Part::Cohorts,
+                Some("licenses") => Part::Licenses,
+                _ => Part::Figures,
+            },
+        }
+    }
+
+    fn explain(&mut self) -> Option<Explain> {
+        let line = self.value("explain", Line::parse);
+        let (currency, segment) = (self.text("currency"), self.text("segment"));
+        let period = self.text("period");
+        Some(Explain {
+            line: line?,
+            period: period.unwrap_or_else(|| SPAN.to_owned()),
+            currency,
+            segment,
+        })
+    }
+
+    fn page(&mut self) -> CustomerPage {
+        let filters = self.filters.iter().map(|(_, value)| value.clone()).collect();
+        CustomerPage {
+            sort: self.value("sort", CustomerPage::sort_of).unwrap_or_default(),
+            status: self.choice("status", CustomerPage::STATUSES),
+            activity_state: self.text("activityState"),
+            filters,
+            limit: self.number("limit").map_or(CustomerPage::LIMIT, index_of),
+            offset: self.number("offset").map_or(0, index_of),
+        }
+    }
+}
+
+/// The name of the whole report among its periods.
+pub(super) const SPAN: &str = "span";
+pub(super) const THEMES: &[&str] = &["light", "dark"];
+pub(super) const FLAGS: &[&str] = &["true", "false"];
+
+pub(super) const fn parts_of(kind: ReportKind) -> &'static [&'static str] {
+    match kind {
+        ReportKind::Retention => &["figures", "cohorts"],
+        ReportKind::Renewals => &["figures", "licenses"],
+        ReportKind::Mrr | ReportKind::Forecast | ReportKind::Customers => &["figures"],
+    }
+}
+
+fn index_of(number: u32) -> usize {
+    usize::try_from(number).unwrap_or(usize::MAX)
+}

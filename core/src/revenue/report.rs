@@ -1,0 +1,146 @@
+//! Any report, by the parameters that were sent for it.
+
+use serde::Serialize;
+
+use super::{
+    at_stake::Weights,
+    calendar::{Borders, Interval},
+    cohorts::{Cohorts, cohorts},
+    customer_page::AttributesOf,
+    customers::{Customers, NameOf, UsageOf, customers},
+    error::ReportError,
+    explain::{Cell, Explanation, explain},
+    forecast::{Forecast, forecast},
+    ledger::Ledger,
+    movements::{Movements, SegmentOf, mrr},
+    options::Options,
+    query::{Explain, Part, ReportKind, ReportQuery, SPAN},
+    renewals::{Renewals, renewals},
+    retention::{Retention, retention},
+    table::Table,
+};
+use crate::value::ObjectId;
+
+/// What a report is made of.
+#[derive(Clone, Copy)]
+pub struct Sources<'s> {
+    /// The licenses.
+    pub ledger: &'s Ledger,
+    /// The values of a company's properties, in the order of [`ReportQuery::attributes`].
+    pub attributes_of: AttributesOf<'s>,
+    /// The name of a company.
+    pub name_of: NameOf<'s>,
+    /// How a company uses the product, where the report needs it.
+    pub usage_of: UsageOf<'s>,
+}
+
+/// A report.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(untagged)]
+pub enum Report {
+    /// MRR and how it moved.
+    Mrr(Box<Movements>),
+    /// How much is kept.
+    Retention(Box<RetentionAndCohorts>),
+    /// What becomes due.
+    Renewals(Box<Renewals>),
+    /// What is to come.
+    Forecast(Box<Forecast>),
+    /// The customers.
+    Customers(Box<Customers>),
+    /// What a figure is made of.
+    Explanation(Box<Explanation>),
+}
+
+/// The retention, and the cohorts of the same intervals.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RetentionAndCohorts {
+    /// The retention.
+    #[serde(flatten)]
+    pub retention: Retention,
+    /// Companies by when they first paid; null where the intervals are days or weeks.
+    pub cohorts: Option<Cohorts>,
+}
+
+/// Makes the report that is asked for.
+///
+/// # Errors
+/// What is wrong with the options.
+pub fn report(
+    query: &ReportQuery,
+    options: &Options,
+    sources: Sources<'_>,
+) -> Result<Report, ReportError> {
+    let ledger = sources.ledger;
+    let first = |company: ObjectId| (sources.attributes_of)(company).into_iter().flatten().next();
+    let segment_of: Option<SegmentOf<'_>> = (!query.attributes.is_empty()).then_some(&first);
+    if let Some(asked) = &query.explain {
+        let cell = asked.cell(options)?;
+        return Ok(Report::Explanation(explain(ledger, options, segment_of, &cell)?.into()));
+    }
+    Ok(match query.kind {
+        ReportKind::Mrr => Report::Mrr(mrr(ledger, options, segment_of)?.into()),
+        ReportKind::Retention => {
+            let has_cohorts = !matches!(options.interval, Interval::Day | Interval::Week);
+            if query.part == Part::Cohorts && !has_cohorts {
+                cohorts(ledger, options)?;
+            }
+            let cohorts = has_cohorts.then(|| cohorts(ledger, options)).transpose()?;
+            let retention = retention(ledger, options)?;
+            Report::Retention(RetentionAndCohorts { retention, cohorts }.into())
+        }
+        ReportKind::Renewals => {
+            Report::Renewals(renewals(ledger, options, query.renewals_by)?.into())
+        }
+        ReportKind::Forecast => Report::Forecast(forecast(ledger, options, None)?.into()),
+        ReportKind::Customers => {
+            let mut found = customers(ledger, options, sources.usage_of, &Weights::default())?;
+            query.page.apply(&mut found, sources.name_of, sources.attributes_of);
+            Report::Customers(found.into())
+        }
+    })
+}
+
+impl Explain {
+    /// The figure, whose period is one of the report's.
+    fn cell(&self, options: &Options) -> Result<Cell, ReportError> {
+        let (from, to) = if self.period == SPAN {
+            (options.from, options.to)
+        } else {
+            let borders =
+                Borders::between(options.from, options.to, options.interval, options.zone)?;
+            let mut periods = borders.periods().into_iter();
+            let found = periods.find(|period| period.period == self.period);
+            found
+                .map(|period| (period.from, period.to))
+                .ok_or(ReportError::UnknownCell("period"))?
+        };
+        let segment = self.segment.clone();
+        Ok(Cell {
+            from,
+            to,
+            line: self.line,
+            currency: self.currency.clone(),
+            segment: segment.map(|segment| Some(segment).filter(|segment| !segment.is_empty())),
+        })
+    }
+}
+
+impl Report {
+    /// The table of a report that was asked for.
+    pub fn table(&self, query: &ReportQuery) -> Table {
+        match self {
+            Self::Mrr(report) => report.table(),
+            Self::Retention(report) if query.part == Part::Cohorts => {
+                report.cohorts.as_ref().map(Cohorts::table).unwrap_or_default()
+            }
+            Self::Retention(report) => report.retention.table(),
+            Self::Renewals(report) if query.part == Part::Licenses => report.license_table(),
+            Self::Renewals(report) => report.table(),
+            Self::Forecast(report) => report.table(),
+            Self::Customers(report) => report.table(),
+            Self::Explanation(explanation) => explanation.table(),
+        }
+    }
+}

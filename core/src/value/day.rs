@@ -1,0 +1,47 @@
+//! A day of a calendar, whichever zone's it is.
+
+use std::fmt;
+
+use chrono::{NaiveDate, NaiveTime};
+
+use super::{Timestamp, Zone};
+
+/// A day of a calendar.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Day(pub(crate) NaiveDate);
+
+impl Day {
+    /// Reads `2026-01-31`.
+    ///
+    /// ```
+    /// use svctrack_core::value::Day;
+    /// assert_eq!(Day::parse("2024-02-29").unwrap().to_string(), "2024-02-29");
+    /// assert_eq!(Day::parse("2023-02-29"), None);
+    /// ```
+    pub fn parse(text: &str) -> Option<Self> {
+        let is_plain = text.len() == 10 && !text.starts_with(['+', '-']);
+        is_plain.then(|| NaiveDate::parse_from_str(text, "%Y-%m-%d").ok().map(Self))?
+    }
+
+    /// The day that the calendar of a zone shows.
+    pub fn at(time: Timestamp, zone: Zone) -> Self {
+        Self(zone.clock(time).date())
+    }
+
+    /// When it begins in a zone; none outside the years 1970 to 9999.
+    pub fn begin(self, zone: Zone) -> Option<Timestamp> {
+        zone.at(self.0.and_time(NaiveTime::MIN))
+    }
+}
+
+impl fmt::Display for Day {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl serde::Serialize for Day {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}

@@ -1,0 +1,150 @@
+//! Revenue reports, as JSON, CSV or SVG. What a report says is made in core, where the store reads the licenses; here it is
+//! asked for, and written.
+
+use std::{io, sync::Arc};
+
+use poem::{
+    Request, Response,
+    http::{HeaderMap, HeaderValue, header},
+};
+use svctrack_core::{
+    revenue::{Report, ReportKind, ReportQuery},
+    value::Issue,
+};
+use svctrack_store::{ReportJob, StoreError, WriteReport, WrittenReport};
+
+use super::{
+    conditions::{etag_of_list, tagged},
+    lists::{CSV, csv_line, prefers, prefers_csv},
+    pictures::to_svg,
+    request::{authorise, query_pairs},
+    respond::json_body,
+};
+use crate::{app::App, error::Error, interchange::cells::cell_of_report, limits::MAX_REPORT_BYTES};
+
+/// `GET /reports/mrr`
+pub(crate) async fn mrr(app: &App, request: &mut Request) -> Result<Response, Error> {
+    answer(app, request, ReportKind::Mrr).await
+}
+
+/// `GET /reports/retention`
+pub(crate) async fn retention(app: &App, request: &mut Request) -> Result<Response, Error> {
+    answer(app, request, ReportKind::Retention).await
+}
+
+/// `GET /reports/renewals`
+pub(crate) async fn renewals(app: &App, request: &mut Request) -> Result<Response, Error> {
+    answer(app, request, ReportKind::Renewals).await
+}
+
+/// `GET /reports/forecast`
+pub(crate) async fn forecast(app: &App, request: &mut Request) -> Result<Response, Error> {
+    answer(app, request, ReportKind::Forecast).await
+}
+
+/// `GET /reports/customers`
+pub(crate) async fn customers(app: &App, request: &mut Request) -> Result<Response, Error> {
+    answer(app, request, ReportKind::Customers).await
+}
+
+async fn answer(app: &App, request: &Request, kind: ReportKind) -> Result<Response, Error> {
+    let caller = authorise(app, request, "reports:read").await?;
+    let query = ReportQuery::parse(kind, &query_pairs(request)).map_err(Error::Invalid)?;
+    let form = Form::of(request);
+    let job = ReportJob { query, key: format!("{form:?} {}", request.uri()), write: form.writer() };
+    let WrittenReport { text, hash } = app.store.revenue(&caller.tenant, job).await?;
+    tagged(request, etag_of_list(text.len(), hash), || {
+        let mut response = json_body(app.answers.hold(caller.tenant.id(), text.to_string())?);
+        form.mark(response.headers_mut());
+        response.headers_mut().insert(header::CONTENT_LENGTH, HeaderValue::from(text.len()));
+        Ok(response)
+    })
+}
+
+/// The form of a response.
+#[derive(Clone, Copy, Debug)]
+enum Form {
+    Json,
+    Csv,
+    Svg,
+}
+
+impl Form {
+    fn of(request: &Request) -> Self {
+        if prefers_csv(request) {
+            Self::Csv
+        } else if prefers(request, SVG) {
+            Self::Svg
+        } else {
+            Self::Json
+        }
+    }
+
+    fn writer(self) -> WriteReport {
+        match self {
+            Self::Json => Arc::new(to_json),
+            Self::Csv => Arc::new(to_csv),
+            Self::Svg => Arc::new(to_svg),
+        }
+    }
+
+    /// Says what the response is. A picture that is opened as a page runs and loads nothing.
+    fn mark(self, headers: &mut HeaderMap) {
+        match self {
+            Self::Json => {}
+            Self::Csv => drop(headers.insert(header::CONTENT_TYPE, CSV)),
+            Self::Svg => {
+                headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(SVG));
+                let policy = HeaderValue::from_static("default-src 'none'; sandbox");
+                headers.insert(header::CONTENT_SECURITY_POLICY, policy);
+            }
+        }
+    }
+}
+
+const SVG: &str = "image/svg+xml";
+
+fn to_json(report: &Report, _: &ReportQuery) -> Result<String, StoreError> {
+    let mut out = Limited(Vec::new());
+    serde_json::to_writer(&mut out, report).map_err(|error| match error.is_io() {
+        true => too_large(),
+        false => StoreError::Internal(error.to_string()),
+    })?;
+    String::from_utf8(out.0).map_err(|error| StoreError::Internal(error.to_string()))
+}
+
+fn to_csv(report: &Report, query: &ReportQuery) -> Result<String, StoreError> {
+    let table = report.table(query);
+    let mut text = csv_line(table.header.iter())?;
+    for row in &table.rows {
+        text.push_str(&csv_line(row.iter().map(|cell| cell_of_report(cell).into_owned()))?);
+        if text.len() > MAX_REPORT_BYTES {
+            return Err(too_large());
+        }
+    }
+    Ok(text)
+}
+
+fn too_large() -> StoreError {
+    let message = format!(
+        "a report must be at most {MAX_REPORT_BYTES} bytes; ask for fewer days, longer intervals or fewer segments"
+    );
+    StoreError::Invalid(vec![Issue::of_member("interval", "report_too_large", message)])
+}
+
+/// Takes so many bytes, and no more.
+struct Limited(Vec<u8>);
+
+impl io::Write for Limited {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.0.len() + bytes.len() > MAX_REPORT_BYTES {
+            return Err(io::ErrorKind::FileTooLarge.into());
+        }
+        self.0.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}

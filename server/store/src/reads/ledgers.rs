@@ -1,0 +1,350 @@
+//! The ledgers of tenants that were asked for lately, each brought up to date from the change log: only licenses that
+//! have changed since are read again.
+//!
+//! Invariant: a ledger is used only after the change log of the reader's own snapshot was read to its end. What was
+//! written of a ledger goes with it, so that no report is older than its licenses, its companies and its settings.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    ops::Range,
+    sync::Arc,
+};
+
+use parking_lot::Mutex;
+use svctrack_core::{
+    resources::{
+        company::COMPANY,
+        license::LICENSE,
+        settings::{self, Currencies, SETTINGS},
+    },
+    revenue::{Ledger, LicenseFacts, Rates, ReportError},
+    value::{ObjectId, TenantId, Timestamp, Zone},
+};
+
+use crate::{
+    StoreError, WrittenReport,
+    rows::{
+        Bytes as _, CHANGES, Rows, Snapshot,
+        codec::{self, ChangeRow, Stored},
+        keys,
+    },
+    rules::{tables::RecordTables, view::View},
+};
+
+/// Bytes of all ledgers that are kept, with their reports: half a million licenses. Those that were used first go first.
+const MAX_LEDGER_BYTES: usize = 96 * 1024 * 1024;
+/// Bytes of the reports of a ledger that are kept, and of one of them.
+const MAX_REPORTS_BYTES: usize = 1024 * 1024;
+const MAX_REPORT_BYTES: usize = 512 * 1024;
+/// Changes after which a ledger is read again: these take longer.
+const MAX_CHANGES: usize = 20_000;
+
+/// The licenses of a tenant, and what is needed to count them.
+pub(crate) struct Books {
+    pub(crate) zone: Zone,
+    pub(crate) rates: Option<Rates>,
+    pub(crate) ledger: Arc<Ledger>,
+    /// Of the ledger, and of what may be written of it.
+    bytes: usize,
+    written: Mutex<Written>,
+}
+
+/// Reports that were written, each with the time for which it holds.
+#[derive(Default)]
+struct Written {
+    bytes: usize,
+    reports: BTreeMap<String, (Range<Timestamp>, WrittenReport)>,
+}
+
+impl Books {
+    fn new(zone: Zone, rates: Option<Rates>, ledger: Arc<Ledger>) -> Arc<Self> {
+        let bytes = ledger.bytes() + MAX_REPORTS_BYTES;
+        Arc::new(Self { zone, rates, ledger, bytes, written: Mutex::default() })
+    }
+
+    /// A report that was written and still holds.
+    pub(crate) fn written(&self, key: &str, now: Timestamp) -> Option<WrittenReport> {
+        let written = self.written.lock();
+        let (time, report) = written.reports.get(key)?;
+        time.contains(&now).then(|| report.clone())
+    }
+
+    /// Keeps a report for as long as it holds.
+    pub(crate) fn keep(&self, key: String, time: Range<Timestamp>, report: &WrittenReport) {
+        let bytes = key.len() + report.text.len();
+        if bytes > MAX_REPORT_BYTES {
+            return;
+        }
+        let mut written = self.written.lock();
+        if written.bytes + bytes > MAX_REPORTS_BYTES {
+            *written = Written::default();
+        }
+        written.bytes += bytes;
+        let before = written.reports.insert(key, (time, report.clone()));
+        // The key stays in the sum, so that it is never too small.
+        written.bytes -= before.map_or(0, |(_, before)| before.text.len());
+    }
+}
+
+/// The books of a tenant up to a row of the change log.
+#[derive(Clone)]
+struct Kept {
+    read_to: u64,
+    /// That row: of a tenant that was deleted and made again, it is another one.
+    last: Option<ChangeRow>,
+    books: Arc<Books>,
+}
+
+/// What has changed since.
+#[derive(Default)]
+struct Since {
+    licenses: BTreeSet<ObjectId>,
+    has_settings: bool,
+    has_companies: bool,
+    read_to: u64,
+    last: Option<ChangeRow>,
+}
+
+/// How what is kept stands to a snapshot.
+enum Standing {
+    Behind(Since),
+    /// It is of a later moment.
+    Ahead,
+    /// It is of another tenant, or too much has changed.
+    Unknown,
+}
+
+/// The books of the tenants, those that were used last at the end.
+#[derive(Default)]
+pub(crate) struct Ledgers(Mutex<Vec<(TenantId, Kept)>>);
+
+impl Ledgers {
+    /// The books of a tenant as a snapshot has them.
+    pub(crate) fn of(
+        &self,
+        snapshot: &impl Snapshot,
+        tenant: TenantId,
+    ) -> Result<Arc<Books>, StoreError> {
+        let kept = self.take(tenant);
+        let standing = match &kept {
+            Some(kept) => kept.standing(snapshot, tenant)?,
+            None => Standing::Unknown,
+        };
+        let now = match (kept, standing) {
+            (Some(kept), Standing::Behind(since)) => {
+                kept.follow(&Reader::open(snapshot, tenant)?, since)?
+            }
+            (_, standing) => {
+                let reader = Reader::open(snapshot, tenant)?;
+                let (read_to, last) = end_of_log(snapshot, tenant)?;
+                let kept = Kept { read_to, last, books: reader.books()? };
+                if matches!(standing, Standing::Ahead) {
+                    return Ok(kept.books);
+                }
+                kept
+            }
+        };
+        let books = now.books.clone();
+        self.put(tenant, now);
+        Ok(books)
+    }
+
+    fn take(&self, tenant: TenantId) -> Option<Kept> {
+        let kept = self.0.lock();
+        kept.iter().find(|(known, _)| *known == tenant).map(|(_, kept)| kept.clone())
+    }
+
+    fn put(&self, tenant: TenantId, now: Kept) {
+        let mut kept = self.0.lock();
+        kept.retain(|(known, _)| *known != tenant);
+        // Of an earlier moment than another reader's, it is followed from there again.
+        kept.push((tenant, now));
+        let mut bytes: usize = kept.iter().map(|(_, kept)| kept.books.bytes).sum();
+        while bytes > MAX_LEDGER_BYTES && !kept.is_empty() {
+            bytes -= kept.remove(0).1.books.bytes;
+        }
+    }
+}
+
+impl Kept {
+    fn standing(&self, snapshot: &impl Snapshot, tenant: TenantId) -> Result<Standing, StoreError> {
+        let log = snapshot.open(CHANGES)?;
+        let (first, last) = (keys::change(tenant, self.read_to), keys::change(tenant, u64::MAX));
+        let mut since =
+            Since { read_to: self.read_to, last: self.last.clone(), ..Since::default() };
+        let mut rows = log.range(first.as_slice()..=last.as_slice())?;
+        if self.last.is_some() {
+            let Some(row) = rows.next() else { return Ok(Standing::Ahead) };
+            if change_of(row)? != (self.read_to, self.last.clone()) {
+                return Ok(Standing::Unknown);
+            }
+        }
+        for (count, row) in rows.enumerate() {
+            if count == MAX_CHANGES {
+                return Ok(Standing::Unknown);
+            }
+            (since.read_to, since.last) = change_of(row)?;
+            since.note();
+        }
+        Ok(Standing::Behind(since))
+    }
+
+    /// What is kept, with what has changed since.
+    fn follow(self, reader: &Reader<'_, impl Snapshot>, since: Since) -> Result<Self, StoreError> {
+        let Since { licenses, has_settings, has_companies, read_to, last } = since;
+        let books = if !has_settings && !has_companies && licenses.is_empty() {
+            self.books
+        } else {
+            let (zone, rates) = reader.settings()?;
+            if zone == self.books.zone {
+                let ledger = match licenses.is_empty() {
+                    true => self.books.ledger.clone(),
+                    false => Arc::new(reader.changed(&self.books, &licenses)?),
+                };
+                Books::new(zone, rates, ledger)
+            } else {
+                // Licenses end at midnights of the zone.
+                reader.books()?
+            }
+        };
+        Ok(Self { read_to, last, books })
+    }
+}
+
+impl Since {
+    fn note(&mut self) {
+        let Some(row) = &self.last else { return };
+        if row.resource == LICENSE.code {
+            self.licenses.insert(row.id);
+        }
+        self.has_settings |= row.resource == SETTINGS.code;
+        self.has_companies |= row.resource == COMPANY.code;
+    }
+}
+
+fn change_of<B: crate::rows::Bytes>(
+    row: crate::rows::Row<B>,
+) -> Result<(u64, Option<ChangeRow>), StoreError> {
+    let (key, value) = row?;
+    let sequence = keys::sequence_at_end(key.value()).unwrap_or_default();
+    Ok((sequence, Some(codec::unseal_row(key.value(), value.value())?)))
+}
+
+/// The last row of a tenant's change log.
+fn end_of_log(
+    snapshot: &impl Snapshot,
+    tenant: TenantId,
+) -> Result<(u64, Option<ChangeRow>), StoreError> {
+    let log = snapshot.open(CHANGES)?;
+    let (first, last) = (keys::change(tenant, 0), keys::change(tenant, u64::MAX));
+    let row = log.range(first.as_slice()..=last.as_slice())?.next_back();
+    row.map_or(Ok((0, None)), change_of)
+}
+
+/// Reads licenses of a tenant.
+struct Reader<'s, S: Snapshot> {
+    tenant: TenantId,
+    tables: RecordTables<S>,
+    snapshot: &'s S,
+}
+
+impl<'s, S: Snapshot> Reader<'s, S> {
+    fn open(snapshot: &'s S, tenant: TenantId) -> Result<Self, StoreError> {
+        Ok(Self { tenant, tables: RecordTables::open(snapshot)?, snapshot })
+    }
+
+    fn view(&self) -> View<'_, RecordTables<S>> {
+        View::of_snapshot(self.tenant, &self.tables)
+    }
+
+    fn settings(&self) -> Result<(Zone, Option<Rates>), StoreError> {
+        let settings = settings::of_tenant(&self.view())?;
+        let rates = Currencies::of(&settings).map(|currencies| Rates::of(&currencies));
+        Ok((settings::time_zone(&settings), rates.transpose().map_err(rejected)?))
+    }
+
+    fn books(&self) -> Result<Arc<Books>, StoreError> {
+        let (zone, rates) = self.settings()?;
+        let mut failed = None;
+        let mut read = |stored: Result<Stored<'_>, StoreError>| {
+            let facts = stored.map(|stored| LicenseFacts::of_stored(stored.text(), zone));
+            facts.map_err(|error| failed = Some(error)).ok()
+        };
+        let (first, last) = (
+            keys::record(self.tenant, LICENSE.code, ObjectId::MIN),
+            keys::record(self.tenant, LICENSE.code, ObjectId::MAX),
+        );
+        let rows = self.snapshot.open(crate::rows::RECORDS)?;
+        let rows = rows.range(first.as_slice()..=last.as_slice())?;
+        let facts = rows.map_while(|row| match row {
+            Ok((key, value)) => read(codec::unseal_record(key.value(), value.value())),
+            Err(error) => read(Err(error)),
+        });
+        let ledger = Ledger::new(facts.flatten());
+        match failed {
+            Some(error) => Err(error),
+            None => Ok(Books::new(zone, rates, Arc::new(ledger.map_err(rejected)?))),
+        }
+    }
+
+    /// The ledger with licenses that have changed.
+    fn changed(&self, books: &Books, licenses: &BTreeSet<ObjectId>) -> Result<Ledger, StoreError> {
+        let view = self.view();
+        let mut changes = BTreeMap::new();
+        for id in licenses {
+            let facts = view.read(&LICENSE, *id, |stored| {
+                Ok(LicenseFacts::of_stored(stored.text(), books.zone))
+            })?;
+            changes.insert(*id, facts.flatten());
+        }
+        books.ledger.changed(&changes).map_err(rejected)
+    }
+}
+
+/// What is wrong with what a report was asked, as an answer says it.
+pub(crate) fn rejected(error: ReportError) -> StoreError {
+    StoreError::Invalid(vec![error.into()])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn books() -> Arc<Books> {
+        Books::new(Zone::UTC, None, Arc::default())
+    }
+
+    fn report(bytes: usize) -> WrittenReport {
+        WrittenReport { text: "x".repeat(bytes).into(), hash: 0 }
+    }
+
+    #[test]
+    fn ledgers_that_were_used_first_make_room() {
+        let ledgers = Ledgers::default();
+        let tenant = |number: u8| TenantId::from_bytes([number; 16]);
+        let kept = Kept { read_to: 0, last: None, books: books() };
+        for number in 0..200 {
+            ledgers.put(tenant(number), kept.clone());
+            ledgers.put(tenant(0), kept.clone());
+        }
+        assert_eq!(ledgers.0.lock().len(), MAX_LEDGER_BYTES / MAX_REPORTS_BYTES);
+        assert!(ledgers.take(tenant(0)).is_some() && ledgers.take(tenant(199)).is_some());
+        assert!(ledgers.take(tenant(1)).is_none());
+    }
+
+    #[test]
+    fn a_report_is_kept_for_its_time_and_few_are() {
+        let at = Timestamp::from_ms_clamped;
+        let books = books();
+        let found = |key: &str, now| books.written(key, at(now)).is_some();
+        books.keep("a".to_owned(), at(10)..at(20), &report(7));
+        assert_eq!([9, 10, 19, 20].map(|now| found("a", now)), [false, true, true, false]);
+        books.keep("large".to_owned(), at(10)..at(20), &report(MAX_REPORT_BYTES));
+        assert!(!found("large", 10) && found("a", 10));
+        for number in 0..100 {
+            books.keep(number.to_string(), at(10)..at(20), &report(MAX_REPORTS_BYTES / 10));
+            assert!(books.written.lock().bytes <= MAX_REPORTS_BYTES);
+        }
+        assert!(found("99", 10) && !found("a", 10));
+    }
+}

@@ -1,0 +1,158 @@
+//! Revenue reports: from the tenant's ledger, and from companies, users and tickets where a report asks for them.
+
+use std::{
+    collections::BTreeMap,
+    hash::{BuildHasher as _, Hasher as _},
+    sync::Arc,
+};
+
+use foldhash::quality::FixedState;
+use svctrack_core::{
+    resources::{
+        company::{COMPANY, NAME},
+        end_user::{self, END_USER},
+        ticket::{self, TICKET},
+    },
+    revenue::{ReportQuery, Sources, Usage, report},
+    schema::{Lookup as _, ResourceDef},
+    value::{Members as _, ObjectId, TenantId, Timestamp},
+};
+
+use super::ledgers::{Books, Ledgers, rejected};
+use crate::{
+    ReportJob, StoreError, WrittenReport,
+    rows::{Bytes as _, Rows as _, Snapshot, codec, engagement::ReadRows as _, keys},
+    rules::{tables::RecordTables, view::View},
+};
+
+/// Makes a report, or returns the one that was made before where nothing that it says has changed.
+pub(crate) fn revenue(
+    ledgers: &Ledgers,
+    snapshot: &impl Snapshot,
+    tenant: TenantId,
+    job: &ReportJob,
+    now: Timestamp,
+) -> Result<WrittenReport, StoreError> {
+    let books = ledgers.of(snapshot, tenant)?;
+    // Usage has no row in the change log.
+    let is_kept = !job.query.needs_usage();
+    if let Some(written) = books.written(&job.key, now).filter(|_| is_kept) {
+        return Ok(written);
+    }
+    let maker = Maker { tables: RecordTables::open(snapshot)?, tenant, books: &books, now };
+    let time = books.ledger.quiet_time(now, job.query.zone(books.zone));
+    let text = maker.write(job, time.start)?;
+    let mut hasher = FixedState::default().build_hasher();
+    hasher.write(text.as_bytes());
+    let written = WrittenReport { text: Arc::from(text), hash: hasher.finish() };
+    if is_kept {
+        books.keep(job.key.clone(), time, &written);
+    }
+    Ok(written)
+}
+
+/// What is read of a company.
+#[derive(Default)]
+struct Company {
+    name: Option<String>,
+    attributes: Vec<Option<String>>,
+    usage: Usage,
+}
+
+type Companies = BTreeMap<ObjectId, Company>;
+
+struct Maker<'b, S: Snapshot> {
+    tables: RecordTables<S>,
+    tenant: TenantId,
+    books: &'b Books,
+    now: Timestamp,
+}
+
+impl<S: Snapshot> Maker<'_, S> {
+    /// Writes the report; `since` is the first moment at which it says the same as now.
+    fn write(&self, job: &ReportJob, since: Timestamp) -> Result<String, StoreError> {
+        let (query, books) = (&job.query, self.books);
+        let company = match query.company() {
+            // One that is not there has no licenses (R2).
+            Some(reference) => {
+                Some(self.view().locate(&COMPANY, reference)?.unwrap_or(ObjectId::MAX))
+            }
+            None => None,
+        };
+        let options = query.options(since, books.zone, books.rates.clone(), company);
+        let options = options.map_err(rejected)?;
+        let companies = self.companies(query)?;
+        let of = |id: ObjectId| companies.get(&id);
+        let sources = Sources {
+            ledger: &books.ledger,
+            attributes_of: &|id| of(id).map(|known| known.attributes.clone()).unwrap_or_default(),
+            name_of: &|id| of(id).and_then(|known| known.name.clone()),
+            usage_of: &|id| of(id).map(|known| known.usage.clone()).unwrap_or_default(),
+        };
+        (job.write)(&report(query, &options, sources).map_err(rejected)?, query)
+    }
+
+    fn view(&self) -> View<'_, RecordTables<S>> {
+        View::of_snapshot(self.tenant, &self.tables)
+    }
+
+    /// What the report reads of companies.
+    fn companies(&self, query: &ReportQuery) -> Result<Companies, StoreError> {
+        let mut companies = Companies::new();
+        if query.needs_usage() || !query.attributes().is_empty() {
+            self.for_each(&COMPANY, |id, company| {
+                let name = company.get(NAME.name).and_then(|name| name.as_str());
+                let attributes = query.attributes().iter();
+                let attributes = attributes.map(|property| property.of(&company)).collect();
+                let name = name.map(std::borrow::Cow::into_owned);
+                companies.insert(id, Company { name, attributes, usage: Usage::default() });
+                Ok(())
+            })?;
+        }
+        if query.needs_usage() {
+            self.add_usage(&mut companies)?;
+        }
+        Ok(companies)
+    }
+
+    fn add_usage(&self, companies: &mut Companies) -> Result<(), StoreError> {
+        let engagement = |def, id| self.tables.engagement.engagement(self.tenant, def, id);
+        for (id, company) in companies.iter_mut() {
+            let engagement = engagement(&COMPANY, *id)?.unwrap_or_default();
+            company.usage.add_company(&engagement, self.now);
+        }
+        let company_of =
+            |record: &codec::Stored<'_>, name| ObjectId::parse(&record.get(name)?.as_str()?);
+        self.for_each(&END_USER, |id, user| {
+            let company = company_of(&user, end_user::COMPANY_ID.name);
+            let company = company.and_then(|company| companies.get_mut(&company));
+            if let (Some(company), Some(engagement)) = (company, engagement(&END_USER, id)?) {
+                company.usage.add_user(&engagement, self.now);
+            }
+            Ok(())
+        })?;
+        self.for_each(&TICKET, |_, found| {
+            let company = company_of(&found, ticket::COMPANY_ID.name);
+            if let Some(company) = company.and_then(|company| companies.get_mut(&company)) {
+                company.usage.add_ticket(&found, self.now);
+            }
+            Ok(())
+        })
+    }
+
+    /// Looks at all records of a resource.
+    fn for_each(
+        &self,
+        def: &ResourceDef,
+        mut look: impl FnMut(ObjectId, codec::Stored<'_>) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        let first = keys::record(self.tenant, def.code, ObjectId::MIN);
+        let last = keys::record(self.tenant, def.code, ObjectId::MAX);
+        for row in self.tables.records.range(first.as_slice()..=last.as_slice())? {
+            let (key, value) = row?;
+            let Some(id) = keys::id_at_end(key.value()) else { continue };
+            look(id, codec::unseal_record(key.value(), value.value())?)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,39 @@
+//! Revenue reports as the server asks for them: the report is made where the licenses are read, and only its text leaves
+//! the store.
+
+use std::{fmt, sync::Arc};
+
+use svctrack_core::revenue::{Report, ReportQuery};
+
+use crate::StoreError;
+
+/// Writes a report in the form that is wanted.
+pub type WriteReport =
+    Arc<dyn Fn(&Report, &ReportQuery) -> Result<String, StoreError> + Send + Sync>;
+
+/// A report to make.
+#[derive(Clone)]
+pub struct ReportJob {
+    /// What is asked for.
+    pub query: ReportQuery,
+    /// What tells query and form from others: a text that was written is returned again for the same one, as long as
+    /// nothing that it says has changed.
+    pub key: String,
+    /// Writes it.
+    pub write: WriteReport,
+}
+
+impl fmt::Debug for ReportJob {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ReportJob").field("key", &self.key).finish_non_exhaustive()
+    }
+}
+
+/// A report that was written.
+#[derive(Clone, Debug)]
+pub struct WrittenReport {
+    /// Its text.
+    pub text: Arc<str>,
+    /// A hash of it.
+    pub hash: u64,
+}

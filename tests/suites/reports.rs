@@ -1,0 +1,625 @@
+//! Revenue reports over HTTP: the worked example, what is rejected, and figures that follow every change at once.
+
+use std::{collections::BTreeMap, fs, sync::Arc};
+
+use hyper::{Method, StatusCode};
+use serde_json::{Value, json};
+use svctrack_core::{
+    revenue::{Ledger, LicenseFacts, ReportKind, ReportQuery, Sources, Usage, report},
+    value::{Document, Timestamp, Zone},
+};
+use svctrack_tests::{
+    client::{Answer, Client},
+    in_process::{InProcess, StillClock},
+    project,
+};
+
+const JSON: (&str, &str) = ("content-type", "application/json");
+const REPORTS: [&str; 5] = ["mrr", "retention", "renewals", "forecast", "customers"];
+const NOW: &str = "2024-08-01T09:30:00Z";
+
+fn at(text: &str) -> Timestamp {
+    Timestamp::parse(text).unwrap()
+}
+
+async fn server() -> InProcess {
+    InProcess::with_clock(Arc::new(StillClock::at(at(NOW)))).await
+}
+
+async fn send(client: &Client, method: Method, path: &str, body: &Value) -> Answer {
+    client.send(method, path, &[JSON], body.to_string()).await.unwrap()
+}
+
+async fn put(client: &Client, path: &str, body: &Value) {
+    let answer = send(client, Method::PUT, path, body).await;
+    assert_eq!(answer.status, StatusCode::OK, "{path}: {}", answer.text());
+    assert!(!answer.text().contains("\"errors\":[{"), "{path}: {}", answer.text());
+}
+
+async fn csv(client: &Client, path: &str) -> Answer {
+    client.send(Method::GET, path, &[("accept", "text/csv")], "").await.unwrap()
+}
+
+/// The twelve licenses of seven companies that core's tests and the docs have.
+async fn store_twelve(client: &Client) {
+    let path = project().join("core/tests/revenue/twelve.csv");
+    let text = fs::read_to_string(path).unwrap();
+    let rows = text.lines().skip(1).map(|line| line.split(',').collect::<Vec<_>>());
+    let rows: Vec<Vec<&str>> = rows.collect();
+    let mut companies: Vec<&str> = rows.iter().map(|row| row[1]).collect();
+    companies.dedup();
+    let phase = |name: &str| if name < "D" { "live" } else { "onboarding" };
+    let companies: Vec<Value> = companies
+        .into_iter()
+        .map(|name| json!({"name": name, "externalId": name, "phase": phase(name), "custom": {"plan": name.len()}}))
+        .collect();
+    put(client, "/companies", &companies.into()).await;
+    let licenses = rows.iter().map(|row| {
+        let mut license = json!({
+            "externalId": row[0], "companyId": format!("extid-{}", row[1]), "product": row[2], "_currency": row[3],
+            "fromDate": row[4], "fixedPeriod": row[6] == "true", "renewalStatus": row[7],
+            "mrr": row[8].parse::<i64>().unwrap(),
+        });
+        if !row[5].is_empty() {
+            license["toDate"] = row[5].into();
+        }
+        license
+    });
+    put(client, "/licenses", &licenses.collect()).await;
+    put(
+        client,
+        "/settings",
+        &json!({"currencies": {"base": "EUR", "rates": {"USD": {"2023-01-01": 0.9}}}}),
+    )
+    .await;
+}
+
+const SPAN: &str = "from=2024-01-01&to=2024-08-01&gapDays=7";
+
+/// Some members of the rows of a report, each row as a line.
+fn lines(rows: &Value, members: &[&str]) -> Vec<String> {
+    let line = |row: &Value| {
+        let cells = members.iter().map(|name| row[*name].to_string().replace('"', ""));
+        cells.collect::<Vec<_>>().join(" ")
+    };
+    rows.as_array().unwrap().iter().map(line).collect()
+}
+
+const MOVEMENTS: [&str; 9] = [
+    "start",
+    "new",
+    "reactivation",
+    "expansion",
+    "contraction",
+    "churn",
+    "negative",
+    "end",
+    "customers",
+];
+
+#[tokio::test(flavor = "multi_thread")]
+async fn mrr_of_twelve_licenses_shows_every_movement() {
+    let server = server().await;
+    store_twelve(&server.client).await;
+    let report = server.client.get(&format!("/reports/mrr?{SPAN}")).await.json();
+    assert_eq!(
+        lines(&report["converted"]["rows"], &MOVEMENTS),
+        [
+            "2050 480 0 0 0 0 0 2530 5",
+            "2530 0 0 100 0 300 0 2330 4",
+            "2330 90 0 0 0 400 0 2020 4",
+            "2020 0 0 90 150 0 0 1960 4",
+            "1960 0 240 0 0 0 -20 2180 5",
+            "2180 0 0 0 30 0 0 2150 5",
+            "2150 0 0 0 0 500 0 1650 4",
+        ]
+    );
+    assert_eq!((&report["baseCurrency"], &report["timeZone"]), (&json!("EUR"), &json!("UTC")));
+    assert_eq!(
+        (&report["now"], &report["excluded"]),
+        (&json!("2024-08-01T00:00:00.000Z"), &json!([]))
+    );
+    assert_eq!(lines(&report["overdue"], &["end", "mrr"]), ["2024-07-01 500"]);
+    // A start at midnight in Berlin is of June there, of the parameter as of the setting.
+    let june = |report: Value| lines(&report["converted"]["rows"], &MOVEMENTS)[5].clone();
+    let berlin = format!("/reports/mrr?{SPAN}&timeZone=Europe/Berlin");
+    assert_eq!(june(server.client.get(&berlin).await.json()), "1940 0 240 0 30 0 0 2150 5");
+    put(&server.client, "/settings", &json!({"timeZone": "Europe/Berlin"})).await;
+    let report = server.client.get(&format!("/reports/mrr?{SPAN}")).await.json();
+    assert_eq!(june(report), "1940 0 240 0 30 0 0 2150 5");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_figure_is_explained_by_its_companies_and_licenses() {
+    let server = server().await;
+    store_twelve(&server.client).await;
+    let path = format!("/reports/mrr?{SPAN}&explain=expansion&period=2024-04&currency=USD");
+    let found = server.client.get(&path).await.json();
+    assert_eq!(
+        lines(&json!([found]), &["line", "from", "to", "currency", "amount"]),
+        ["expansion 2024-04-01 2024-05-01 USD 100"]
+    );
+    assert_eq!(
+        lines(&found["companies"], &["amount", "formula"]),
+        ["100 200 -> 300: expansion 100"]
+    );
+    let licenses =
+        lines(&found["companies"][0]["licenses"], &["product", "mrr", "atStart", "atEnd"]);
+    assert_eq!(licenses, ["Addon 100 false true", "Suite 200 true true"]);
+    let whole = format!("/reports/retention?{SPAN}&explain=kept");
+    assert_eq!(server.client.get(&whole).await.json()["amount"], json!(1000));
+    let text = csv(&server.client, &path).await;
+    assert!(
+        text.text().starts_with("company,companyAmount,currency,formula,license,"),
+        "{}",
+        text.text()
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_other_reports_of_twelve_licenses_are_as_they_add_up() {
+    let server = server().await;
+    let client = &server.client;
+    store_twelve(client).await;
+    let retention = client.get(&format!("/reports/retention?{SPAN}")).await.json();
+    let span = &retention["converted"]["span"];
+    // Acorn 1000 -> 1100, Dune 650 -> 0, Elm 400 -> 0.
+    assert_eq!(
+        lines(&json!([span]), &["base", "kept", "retained", "customers", "lostCustomers"]),
+        ["2050 1000 1100 3 2"]
+    );
+    let cohorts = &retention["cohorts"]["converted"]["rows"];
+    assert_eq!(
+        lines(cohorts, &["cohort"]),
+        ["2022-03", "2023-01", "2023-07", "2024-01", "2024-03"]
+    );
+    assert_eq!(
+        client.get("/reports/retention?interval=week&from=2024-01-01&to=2024-02-01").await.json()["cohorts"],
+        Value::Null
+    );
+
+    let renewals = client.get(&format!("/reports/renewals?{SPAN}&interval=year")).await.json();
+    // T01 1000, T05 300, T07 500, T08 150, T09 400; T02 follows T01.
+    let figures =
+        ["base", "renewed", "upgrade", "downgrade", "churned", "overdue", "open", "licenses"];
+    assert_eq!(lines(&renewals["converted"]["rows"], &figures), ["2350 1000 100 0 850 500 0 5"]);
+    assert_eq!(lines(&renewals["licenses"], &["end", "outcome"]).len(), 5);
+
+    let forecast = client
+        .get("/reports/forecast?from=2024-08-01&to=2025-04-01&assumeRenewed=true")
+        .await
+        .json();
+    let rows = forecast["converted"]["rows"].as_array().unwrap();
+    // Confirmed: Acorn 1100, Birch 270, Cedar 240, Fern 60, Gale -20; T07 adds 500; from February on Acorn is unconfirmed.
+    let of = |at: usize| {
+        (rows[at]["confirmed"].to_string(), rows[at]["unconfirmed"]["base"].to_string())
+    };
+    assert_eq!([of(0), of(7)], [("1650".into(), "500".into()), ("550".into(), "1600".into())]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn customers_are_sorted_filtered_and_paged() {
+    let server = server().await;
+    let client = &server.client;
+    store_twelve(client).await;
+    let names = async |query: &str| {
+        let report = client.get(&format!("/reports/customers?{query}")).await.json();
+        let rows = lines(&report["rows"], &["name"]);
+        (rows.join(" "), report["total"].as_u64().unwrap())
+    };
+    let all = client.get("/reports/customers").await.json();
+    let first = &all["rows"][0];
+    // Without usage: 5 points of 100. Dune is overdue by 31 days, with 500.
+    assert_eq!(lines(&json!([first]), &["name", "mrr", "overdue", "days"]), ["Acorn 1100 0 185"]);
+    assert_eq!(all["usage"], "unknown");
+    assert_eq!(all["rows"][1]["atStake"]["amount"], json!(25));
+    assert_eq!(names("").await.1, 7);
+    assert_eq!(names("sort=-mrr&limit=2").await, ("Acorn Birch".into(), 7));
+    assert_eq!(names("sort=name&limit=2&offset=1").await, ("Birch Cedar".into(), 7));
+    assert_eq!(names("phase=live&sort=-name").await, ("Cedar Birch Acorn".into(), 3));
+    assert_eq!(names("custom.plan=3").await, ("Elm".into(), 1));
+    assert_eq!(names("status=lost").await, ("Elm".into(), 1));
+    assert_eq!(names("companyId=extid-Fern").await, ("Fern".into(), 1));
+    assert_eq!(names("companyId=extid-nobody").await, (String::new(), 0));
+    // Somebody who is active is seen at once.
+    client.post("/endusers", &json!({"externalId": "u", "companyId": "extid-Birch"})).await;
+    client.track(&json!({"externalId": "u", "action": "Login"})).await.unwrap();
+    client
+        .post(
+            "/tickets",
+            &json!({"companyId": "extid-Birch", "email": "u@birch.example", "status": "open", "sourceId": "t"}),
+        )
+        .await;
+    let used = client.get("/reports/customers?companyId=extid-Birch").await.json();
+    let line = lines(
+        &used["rows"],
+        &["lastActive", "activityState", "usersActive", "beats", "openTickets"],
+    );
+    assert_eq!(line, ["2024-08-01 new 1 1 1"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn segments_are_those_of_a_property_of_companies() {
+    let server = server().await;
+    store_twelve(&server.client).await;
+    let path = format!("/reports/mrr?{SPAN}&interval=year&by=phase");
+    let segments = async || {
+        let report = server.client.get(&path).await.json();
+        let segments = report["segments"].as_array().unwrap().iter();
+        let segment = |segment: &Value| {
+            format!(
+                "{} {} {}",
+                segment["segment"], segment["companies"], segment["converted"]["rows"][0]["end"]
+            )
+        };
+        segments.map(segment).collect::<Vec<_>>()
+    };
+    assert_eq!(segments().await, [r#""live" 3 1610"#, r#""onboarding" 4 40"#]);
+    // A company that moves is in its new segment at once.
+    put(&server.client, "/companies/extid-Acorn", &json!({"phase": "onboarding"})).await;
+    assert_eq!(segments().await, [r#""onboarding" 5 1140"#, r#""live" 2 510"#]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_currency_without_a_rate_leaves_no_converted_total() {
+    let server = server().await;
+    store_twelve(&server.client).await;
+    let report = async || server.client.get(&format!("/reports/mrr?{SPAN}")).await.json();
+    put(
+        &server.client,
+        "/settings",
+        &json!({"currencies": {"base": "EUR", "rates": {"USD": {"2024-08-01": 0.9}}}}),
+    )
+    .await;
+    let missing = report().await;
+    assert_eq!(missing["converted"], Value::Null);
+    assert_eq!(missing["missingRates"], json!([{"currency": "USD", "day": "2024-07-31"}]));
+    assert_eq!(lines(&missing["currencies"], &["currency"]), ["EUR", "USD"]);
+    put(
+        &server.client,
+        "/settings",
+        &json!({"currencies": {"base": "EUR", "rates": {"USD": 0.5}}}),
+    )
+    .await;
+    let found = report().await;
+    assert_eq!(
+        (&found["missingRates"], &found["converted"]["rows"][6]["end"]),
+        (&json!([]), &json!(1530))
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn licenses_that_do_not_count_are_named() {
+    let server = server().await;
+    store_twelve(&server.client).await;
+    let trial = json!({"companyId": "extid-Acorn", "_currency": "EUR", "fromDate": "2024-01-01"});
+    let trial = server.client.post("/licenses", &trial).await.json();
+    for report in REPORTS {
+        let found = server.client.get(&format!("/reports/{report}")).await.json();
+        assert_eq!(
+            found["excluded"],
+            json!([{"reason": "no_money", "licenses": [trial["_id"]]}]),
+            "{report}"
+        );
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn wrong_parameters_are_rejected_with_their_codes() {
+    let server = server().await;
+    for (query, code, pointer) in [
+        ("mrr?from=2024-02-01&to=2024-01-01", "from_after_to", "/from"),
+        ("mrr?from=2024-02-30", "invalid_day", "/from"),
+        ("mrr?from=2000-01-01&to=2024-01-01&interval=day", "too_many_intervals", "/interval"),
+        ("mrr?interval=hour", "unknown_interval", "/interval"),
+        ("mrr?timeZone=Mars/Base", "unknown_time_zone", "/timeZone"),
+        ("mrr?by=colour", "unknown_segment", "/by"),
+        ("mrr?by=tags", "unknown_segment", "/by"),
+        ("mrr?by=custom.", "unknown_segment", "/by"),
+        ("mrr?gapDays=-1", "invalid_number", "/gapDays"),
+        ("mrr?gapDays=367", "invalid_number", "/gapDays"),
+        ("mrr?gapDays=%2B1", "invalid_number", "/gapDays"),
+        ("mrr?view=both", "unknown_choice", "/view"),
+        ("mrr?rates=live", "unknown_choice", "/rates"),
+        ("mrr?companyId=x", "invalid_id", "/companyId"),
+        ("mrr?explain=profit", "unknown_choice", "/explain"),
+        ("mrr?explain=churn&period=2024-13", "unknown_cell", "/period"),
+        ("mrr?explain=churn&currency=XYZ", "unknown_cell", "/currency"),
+        ("mrr?frm=2024-01-01", "unknown_parameter", "/frm"),
+        ("mrr?from=2024-01-01&from=2024-02-01", "sent_twice", "/from"),
+        ("retention?by=phase", "unknown_parameter", "/by"),
+        ("retention?interval=week&part=cohorts", "unknown_choice", "/interval"),
+        ("renewals?by=owner", "unknown_choice", "/by"),
+        ("forecast?assumeRenewed=yes", "unknown_choice", "/assumeRenewed"),
+        ("customers?sort=size", "unknown_choice", "/sort"),
+        ("customers?limit=5001", "invalid_number", "/limit"),
+        ("customers?status=prospect", "unknown_choice", "/status"),
+        ("customers?tags=x", "unknown_parameter", "/tags"),
+    ] {
+        let answer = server.client.get(&format!("/reports/{query}")).await;
+        assert_eq!(answer.status, StatusCode::UNPROCESSABLE_ENTITY, "{query}: {}", answer.text());
+        let problem = answer.json();
+        let first = (&problem["code"], &problem["errors"][0]["pointer"]);
+        assert_eq!(first, (&json!(code), &json!(pointer)), "{query}");
+    }
+    // All that is wrong is said at once.
+    let many = server.client.get("/reports/mrr?interval=hour&view=both&nonsense=1").await.json();
+    assert_eq!(many["errors"].as_array().unwrap().len(), 3);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn reports_need_their_scope_and_show_one_tenant_alone() {
+    let server = server().await;
+    store_twelve(&server.client).await;
+    let made = server.operator.post("/tenants", &json!({"name": "other"})).await.json();
+    let theirs = server.operator.with_token(made["token"]["token"].as_str().unwrap());
+    let token = async |scope: &str| {
+        let asked = json!({"label": scope, "scopes": [scope]});
+        let made = server.client.post("/tokens", &asked).await.json();
+        server.client.with_token(made["token"].as_str().unwrap())
+    };
+    let (reads, other) = (token("reports:read").await, token("licenses:read").await);
+    for report in REPORTS {
+        let path = format!("/reports/{report}");
+        assert_eq!(server.anonymous.get(&path).await.status, StatusCode::UNAUTHORIZED);
+        assert_eq!(other.get(&path).await.status, StatusCode::FORBIDDEN);
+        assert_eq!(reads.get(&path).await.status, StatusCode::OK);
+        let of_others = theirs.get(&path).await.json();
+        assert!(!of_others.to_string().contains("EUR"), "{of_others}");
+        assert_eq!(of_others["rows"].as_array().map_or(0, Vec::len), 0);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_unchanged_report_is_a_304() {
+    let clock = Arc::new(StillClock::at(at(NOW)));
+    let server = InProcess::with_clock(clock.clone()).await;
+    let client = &server.client;
+    store_twelve(client).await;
+    for report in REPORTS {
+        let path = format!("/reports/{report}");
+        let first = client.get(&path).await;
+        let etag = first.headers["etag"].to_str().unwrap().to_owned();
+        let again = async || {
+            client.send(Method::GET, &path, &[("if-none-match", &etag)], "").await.unwrap().status
+        };
+        assert_eq!(again().await, StatusCode::NOT_MODIFIED, "{report}");
+        // No license begins or ends within the day.
+        clock.set(at("2024-08-01T23:59:59Z"));
+        assert_eq!(again().await, StatusCode::NOT_MODIFIED, "{report}");
+        clock.set(at("2024-08-02T00:00:01Z"));
+        assert_eq!(again().await, StatusCode::OK, "{report}");
+        clock.set(at(NOW));
+        assert_eq!(again().await, StatusCode::NOT_MODIFIED, "{report}");
+        put(client, "/licenses/extid-T02", &json!({"mrr": 1101})).await;
+        assert_eq!(again().await, StatusCode::OK, "{report}");
+        put(client, "/licenses/extid-T02", &json!({"mrr": 1100})).await;
+        assert_eq!(again().await, StatusCode::NOT_MODIFIED, "{report}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_report_is_a_table_for_spreadsheets() {
+    let server = server().await;
+    store_twelve(&server.client).await;
+    put(&server.client, "/companies/extid-Elm", &json!({"name": "=1+1", "phase": "@SUM(A1)"}))
+        .await;
+    for (path, head) in [
+        ("mrr?by=phase", "segment,scope,currency,period,"),
+        ("retention", "scope,currency,over,period,"),
+        ("retention?part=cohorts", "scope,currency,cohort,period,"),
+        ("renewals", "scope,currency,period,"),
+        ("renewals?part=licenses", "license,company,product,"),
+        ("forecast", "scope,currency,period,"),
+        ("customers", "company,name,status,"),
+    ] {
+        let answer = csv(&server.client, &format!("/reports/{path}")).await;
+        assert_eq!(answer.status, StatusCode::OK, "{path}");
+        assert_eq!(answer.headers["content-type"], "text/csv; charset=utf-8; header=present");
+        assert!(answer.text().starts_with(head), "{path}: {}", answer.text());
+    }
+    let customers = csv(&server.client, "/reports/customers").await;
+    assert!(
+        customers.text().contains(",'=1+1,") && !customers.text().contains(",=1"),
+        "{}",
+        customers.text()
+    );
+    // A negative amount stays a number.
+    assert!(customers.text().contains(",EUR,-20.00,"), "{}", customers.text());
+    let segments = csv(&server.client, "/reports/mrr?by=phase").await;
+    assert!(segments.text().contains("\n'@SUM(A1),"), "{}", segments.text());
+}
+
+/// The texts of a picture that can be read as XML.
+async fn picture(client: &Client, path: &str) -> Vec<String> {
+    let accept = [("accept", "image/svg+xml")];
+    let answer = client.send(Method::GET, path, &accept, "").await.unwrap();
+    assert_eq!(
+        (answer.status, &answer.headers["content-type"]),
+        (StatusCode::OK, &"image/svg+xml".parse().unwrap())
+    );
+    assert_eq!(answer.headers["content-security-policy"], "default-src 'none'; sandbox");
+    let document = roxmltree::Document::parse(answer.text()).unwrap();
+    assert!(document.root_element().attribute("role") == Some("img"), "{path}");
+    let names: Vec<&str> = document.descendants().map(|node| node.tag_name().name()).collect();
+    assert!(!names.contains(&"script") && !names.contains(&"b"), "{path}");
+    let texts = document.descendants().filter(|node| node.is_text());
+    let texts = texts.filter_map(|node| Some(node.text()?.trim().to_owned()));
+    texts.filter(|text| !text.is_empty()).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_report_is_a_picture_that_is_legible_alone() {
+    let server = server().await;
+    let client = &server.client;
+    store_twelve(client).await;
+    put(client, "/companies/extid-Dune", &json!({"name": "<b>Dune</b> & \"co\"<script>"})).await;
+    for (path, title, labels) in [
+        (
+            "mrr?from=2024-01-01&to=2024-08-01",
+            "MRR and its movements, EUR, UTC",
+            &["2024-01", "expansion", "churn", "end"][..],
+        ),
+        (
+            "retention?from=2024-01-01&to=2024-08-01",
+            "Retention of the year before, percent of EUR, UTC",
+            &["2024-07", "NRR", "GRR"],
+        ),
+        (
+            "retention?part=cohorts&interval=quarter",
+            "Share that cohorts keep, percent of EUR, UTC",
+            &["2024-Q1"],
+        ),
+        (
+            "renewals?from=2024-01-01&to=2024-08-01",
+            "MRR of licenses that end, EUR, UTC",
+            &["2024-02", "renewed", "overdue"],
+        ),
+        (
+            "forecast",
+            "MRR to come, in scenarios, EUR, UTC",
+            &["2024-08", "confirmed", "optimistic"],
+        ),
+        ("customers", "MRR at stake, EUR, UTC", &["Acorn", "<b>Dune</b> & \"co\"<script>"]),
+        ("mrr?explain=end", "end by company, EUR", &["end"]),
+    ] {
+        let texts = picture(client, &format!("/reports/{path}")).await;
+        // As its title for machines, and for people.
+        assert_eq!(texts.iter().filter(|text| *text == title).count(), 2, "{path}: {texts:?}");
+        for label in labels {
+            assert!(texts.iter().any(|text| text == label), "{path} has no {label}: {texts:?}");
+        }
+    }
+    let form = async |path: &str| {
+        let accept = [("accept", "image/svg+xml")];
+        client.send(Method::GET, path, &accept, "").await.unwrap().text().to_owned()
+    };
+    assert_ne!(form("/reports/mrr?theme=dark").await, form("/reports/mrr?theme=light").await);
+    let empty = InProcess::start().await;
+    let nothing = picture(&empty.client, "/reports/mrr").await;
+    assert!(nothing.iter().any(|text| text == "no data"), "{nothing:?}");
+}
+
+/// Numbers that look random and are the same each time.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, limit: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 11) % limit
+    }
+
+    fn license(&mut self) -> Value {
+        let day = |random: &mut Self| 19_600 + random.below(500);
+        let date = |day: u64| {
+            Timestamp::from_ms_clamped(i64::try_from(day).unwrap() * 86_400_000).to_string()
+        };
+        let from = day(self);
+        let mut one_of = |words: [&'static str; 3]| words[usize::try_from(self.below(3)).unwrap()];
+        let currency = one_of(["EUR", "USD", "JPY"]);
+        let product = one_of(["Suite", "Addon", "Suite"]);
+        let status = one_of(["ongoing", "renewed", "lost"]);
+        let mut license = json!({
+            "companyId": format!("extid-{}", self.below(4)), "fromDate": date(from),
+            "_currency": currency,
+            "product": product,
+            "renewalStatus": status,
+            "mrr": 10 * (1 + self.below(90)), "fixedPeriod": true, "toDate": date(from + 20 + self.below(400)),
+        });
+        if self.below(8) == 0 {
+            license["mrr"] = Value::Null;
+        }
+        if self.below(2) == 0 {
+            license["autoRenews"] = true.into();
+            license["noticePeriod"] = (1 + self.below(9)).into();
+            license["noticeUnit"] =
+                ["day", "week", "month"][usize::try_from(self.below(3)).unwrap()].into();
+        }
+        for name in ["renewalMrr", "fcNewMrr", "fcNewMrrOptimistic", "fcNewMrrPessimistic"] {
+            if self.below(3) == 0 {
+                license[name] = (10 * self.below(90)).into();
+            }
+        }
+        if self.below(3) == 0 {
+            license["parent"] = "000000000000000000000001".into();
+        }
+        license
+    }
+}
+
+/// A report as core makes it of the licenses that the API lists.
+async fn fresh(client: &Client, kind: ReportKind, query: &str, zone: Zone) -> Value {
+    let listed = client.get("/licenses?limit=1000").await.json();
+    let listed = listed.as_array().unwrap().iter();
+    let documents: Vec<Document> =
+        listed.map(|license| Document::parse(license.to_string().as_bytes()).unwrap()).collect();
+    let facts = documents.iter().filter_map(|license| LicenseFacts::of(license, zone));
+    let ledger = Ledger::new(facts).unwrap();
+    let pairs = query.split('&').filter_map(|pair| pair.split_once('='));
+    let pairs: Vec<_> = pairs.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+    let query = ReportQuery::parse(kind, &pairs).unwrap();
+    let now = ledger.quiet_time(at(NOW), zone).start;
+    let sources = Sources {
+        ledger: &ledger,
+        attributes_of: &|_| Vec::new(),
+        name_of: &|_| None,
+        usage_of: &|_| Usage::default(),
+    };
+    let options = query.options(now, zone, None, None).unwrap();
+    serde_json::to_value(report(&query, &options, sources).unwrap()).unwrap()
+}
+
+/// After each change the report that follows it is that of a ledger that was never changed.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_report_follows_every_change_as_if_all_was_read_again() {
+    let server = server().await;
+    let client = &server.client;
+    let companies: Vec<Value> =
+        (0..4).map(|id| json!({"name": id.to_string(), "externalId": id.to_string()})).collect();
+    put(client, "/companies", &companies.into()).await;
+    let mut random = Random(0x2545_f491_4f6c_dd1d);
+    let mut licenses: BTreeMap<u64, String> = BTreeMap::new();
+    let kinds = [
+        (ReportKind::Mrr, "mrr", "view=activities&gapDays=5"),
+        (ReportKind::Retention, "retention", "interval=quarter"),
+        (
+            ReportKind::Renewals,
+            "renewals",
+            "from=2023-07-01&to=2025-07-01&interval=quarter&by=notice",
+        ),
+        (ReportKind::Forecast, "forecast", "assumeRenewed=true"),
+    ];
+    let mut zone = Zone::UTC;
+    for step in 0..60 {
+        let known: Vec<u64> = licenses.keys().copied().collect();
+        let any =
+            |random: &mut Random| known.get(usize::try_from(random.below(40)).unwrap()).copied();
+        match (random.below(10), any(&mut random)) {
+            (0 | 1, Some(number)) => {
+                let path = format!("/licenses/{}", licenses.remove(&number).unwrap());
+                assert_eq!(
+                    send(client, Method::DELETE, &path, &Value::Null).await.status,
+                    StatusCode::OK
+                );
+            }
+            (2..=4, Some(number)) => {
+                put(client, &format!("/licenses/{}", licenses[&number]), &random.license()).await;
+            }
+            (5, _) => {
+                let name = if random.below(2) == 0 { "UTC" } else { "Asia/Tokyo" };
+                zone = Zone::parse(name).unwrap();
+                put(client, "/settings", &json!({"timeZone": name})).await;
+            }
+            _ => {
+                let made = client.post("/licenses", &random.license()).await;
+                assert_eq!(made.status, StatusCode::OK, "{}", made.text());
+                licenses.insert(step, made.json()["_id"].as_str().unwrap().to_owned());
+            }
+        }
+        let (kind, path, query) = kinds[usize::try_from(step % 4).unwrap()];
+        let found = client.get(&format!("/reports/{path}?{query}")).await.json();
+        assert_eq!(found, fresh(client, kind, query, zone).await, "step {step}: {path}");
+    }
+}
