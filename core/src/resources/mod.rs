@@ -8,6 +8,7 @@ pub mod end_user;
 mod engagement;
 pub mod license;
 mod license_issues;
+pub(crate) mod license_renewal;
 mod license_terms;
 pub mod product;
 pub mod project;
