@@ -35,6 +35,7 @@ mod model;
 mod npm;
 mod once;
 mod proxy;
+mod renewals;
 mod responses;
 mod retention;
 mod rooms;
