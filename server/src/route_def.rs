@@ -54,6 +54,7 @@ pub(crate) enum Kind {
     Nothing,
     Record,
     NewRecord,
+    Renewal,
     Records,
     Items,
     BulkAnswer,

@@ -144,6 +144,8 @@ static ROUTES: &[RouteDef<Handler>] = &[
         "Everything that is stored about an end user, for a data subject's request: the record, activities, tickets, parked events and integration issues. Needs the scopes of all of these."),
     route!(POST "/endusers/unsuppress", Scope("admin"), Keys => Unsuppressed, "Lift the suppression of erased people", alone!(routes::people::unsuppress),
         "Events, tickets and records of an erased person are kept out by the keys that the person had. This lets the given keys in again."),
+    route!(POST "/licenses/:id/renew", Scopes(routes::licenses::RENEW_SCOPES), Renewal => Record, "Renew a license", alone!(routes::licenses::renew),
+        "Creates the license that follows and marks this one as `renewed`, in one transaction, and returns the successor. It begins when this license ends, lasts `renewalPeriod`, or as long as before where that is not set, costs `renewalMrr`, and has the ultimate `parent`; properties in the body replace these terms. A license that is lost, or that another one follows, is rejected with 409, which names the other one; one without fixed period with 422. With `dryRun` the successor is only shown."),
     route!(GET "/leancompanies", Scope("companies:read"), Nothing => LeanCompanies, "List companies by ids of other systems", alone!(routes::lean_companies::list),
         "Companies with their ids only, for mapping. `externalId`, `sourceId` and `status` can be given several times."),
     route!(POST "/tokens", Scope("admin"), NewToken => Token, "Issue a token", alone!(routes::tokens::create),

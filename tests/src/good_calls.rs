@@ -82,6 +82,10 @@ impl<'s> GoodCalls<'s> {
         match path {
             "companies" | "tenants" => json!({"name": name}),
             "tokens" => json!({"label": name, "scopes": ["admin"]}),
+            "licenses" => json!({
+                "sourceId": name, "companyId": "extid-acme", "_currency": "EUR", "mrr": 1, "fixedPeriod": true,
+                "fromDate": "2026-01-01", "length": 1,
+            }),
             _ => json!({
                 "name": name, "sourceId": name, "email": format!("{name}@acme.example"), "companyId": "extid-acme",
                 "date": "2026-01-01", "hours": 1,
@@ -106,7 +110,7 @@ impl<'s> GoodCalls<'s> {
             ("/v1/batch" | "/dock/{pipeline}/v1/batch", _) => json!({"batch": [call()]}),
             (_, "dock" | "v1") => call(),
             ("/endusers/unsuppress", _) => json!({"email": "ada@acme.example"}),
-            ("/tokens/{id}/rotate", _) | (_, "settings") => json!({}),
+            ("/tokens/{id}/rotate" | "/licenses/{id}/renew", _) | (_, "settings") => json!({}),
             (_, subject) if route.is_bulk() => json!([self.record(subject)]),
             (_, subject) => self.record(subject),
         };

@@ -36,6 +36,7 @@ mod model;
 mod npm;
 mod once;
 mod proxy;
+mod renewals;
 mod reports;
 mod responses;
 mod retention;

@@ -15,6 +15,7 @@ pub mod memory;
 mod merge;
 pub mod overlay;
 mod planned;
+mod renew;
 mod tenant;
 mod update;
 pub mod upsert;
@@ -35,6 +36,7 @@ pub use self::{
     erase::{Person, clear_ticket},
     ignored::{ignored, unknown_properties},
     planned::{Planned, Refusal},
+    renew::renew,
     tenant::{mark_token_user, settings, token_user},
     update::update,
 };

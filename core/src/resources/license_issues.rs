@@ -221,12 +221,15 @@ impl Successors {
     }
 }
 
-fn product_of(license: &Document) -> Option<String> {
+pub(super) fn product_of(license: &Document) -> Option<String> {
     PRODUCT_NAME.get(license).map(std::borrow::Cow::into_owned)
 }
 
 /// When a successor may begin.
-fn begins_of_successors(license: &Document, zone: Zone) -> Option<RangeInclusive<Timestamp>> {
+pub(super) fn begins_of_successors(
+    license: &Document,
+    zone: Zone,
+) -> Option<RangeInclusive<Timestamp>> {
     let end = end_of(license, zone)?.as_ms();
     let from = FROM_DATE.get(license)?.as_ms();
     let first = (end - SUCCESSOR_DAYS * DAY_MS).max(from + 1);

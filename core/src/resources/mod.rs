@@ -9,6 +9,7 @@ pub mod end_user;
 mod engagement_fields;
 pub mod license;
 mod license_issues;
+pub(crate) mod license_renewal;
 mod license_terms;
 pub mod product;
 pub mod project;

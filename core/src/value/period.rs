@@ -67,6 +67,12 @@ pub fn add_length(from: Timestamp, months: Decimal, zone: Zone) -> Option<Timest
     zone.at(before.checked_add_signed(TimeDelta::milliseconds(part_ms))?)
 }
 
+/// The end of a period of so many days, by the calendar that [`add_length`] counts by. `None` beyond the year 9999.
+pub(crate) fn add_days(from: Timestamp, days: i64, zone: Zone) -> Option<Timestamp> {
+    let zone = nearest_to_midnight(&[from], zone);
+    zone.at(zone.clock(from).checked_add_signed(TimeDelta::try_days(days)?)?)
+}
+
 /// A period that ends `earlier` than whole months of the zone do.
 fn whole(from: Timestamp, to: Timestamp, zone: Zone, earlier: TimeDelta) -> Option<Period> {
     let (start, end) = (zone.clock(from), zone.clock(to).checked_add_signed(earlier)?);

@@ -24,6 +24,7 @@ use svctrack_core::{
     resources::{
         self, REGISTRY,
         end_user::END_USER,
+        license::LICENSE,
         settings::{SETTINGS, SETTINGS_ID},
         ticket::TICKET,
     },
@@ -179,6 +180,9 @@ impl World {
             ("PUT", None) => self.upsert(def, step),
             ("GET", None) => self.list(def, query, step),
             ("GET", Some(reference)) => self.read(def, &reference),
+            ("POST", Some(reference)) if parts.ends_with(&["renew"]) => {
+                self.renew(&reference, step)
+            }
             ("PUT" | "PATCH", Some(reference)) => self.update(def, &reference, step),
             ("DELETE", Some(reference)) if query == "erase=true" => self.erase(&reference),
             ("DELETE", Some(reference)) => self.delete(def, &reference),
@@ -210,6 +214,14 @@ impl World {
         let now = self.ctx.now;
         let ignored = plan::ignored(def, &shaped, before.as_ref(), &planned, &self.store, now)?;
         Ok(self.apply(def, planned, &ignored))
+    }
+
+    fn renew(&mut self, reference: &RecordRef, step: &Step) -> Answer {
+        let sent = Document::parse(step.body().as_bytes())?;
+        let shaped = shape::check_update(&LICENSE, &sent).map_err(Refusal::Invalid)?;
+        let id = self.locate(&LICENSE, reference)?;
+        let planned = plan::renew(id, &shaped.patch, &self.store, &mut self.ctx)?;
+        Ok(self.apply(&LICENSE, planned, &[]))
     }
 
     fn delete(&mut self, def: &'static ResourceDef, reference: &RecordRef) -> Answer {

@@ -21,7 +21,7 @@ pub(super) fn request_body(kind: Kind, def: Option<&'static ResourceDef>) -> Opt
     }
     let schema = match kind {
         Kind::NewRecord => record(create_name)?,
-        Kind::Record => record(update_name)?,
+        Kind::Record | Kind::Renewal => record(update_name)?,
         Kind::Items => many(record(bulk_item_name)?),
         Kind::Settings => reference(&update_name(&SETTINGS)),
         _ => schema_of(kind, def)?,
@@ -77,7 +77,7 @@ fn schema_of(kind: Kind, def: Option<&ResourceDef>) -> Option<Value> {
         | Kind::Table => {
             return None;
         }
-        Kind::Record | Kind::NewRecord => record(),
+        Kind::Record | Kind::NewRecord | Kind::Renewal => record(),
         Kind::Records => many(reference(&def.map(list_item_name).unwrap_or_default())),
         Kind::Items => many(record()),
         Kind::BulkAnswer if def.is_some_and(|def| def.answers_counts_alone) => {

@@ -11,6 +11,7 @@ use svctrack_core::{
     resources::{
         company::COMPANY,
         end_user::END_USER,
+        license::LICENSE,
         settings::{SETTINGS, SETTINGS_ID},
     },
     schema::{Handling, ReadCtx, ResourceDef, shape},
@@ -36,7 +37,7 @@ const TOKEN_ID: &str = "00000000";
 pub(super) fn of_request(kind: Kind, def: Option<&'static ResourceDef>) -> Option<Value> {
     Some(match kind {
         Kind::NewRecord => read(def?.example)?,
-        Kind::Record => read(def?.example_update)?,
+        Kind::Record | Kind::Renewal => read(def?.example_update)?,
         Kind::Items => json!([bulk_item(def?)?]),
         Kind::Settings => read(SETTINGS.example_update)?,
         Kind::Event => json!({
@@ -201,6 +202,11 @@ impl World {
         plan::update(def, id, patch, &self.memory, &mut self.ctx).ok()
     }
 
+    fn renew(&mut self, id: ObjectId) -> Option<Planned> {
+        let sent = shape::check_update(&LICENSE, &document(LICENSE.example_update)?).ok()?;
+        plan::renew(id, &sent.patch, &self.memory, &mut self.ctx).ok()
+    }
+
     /// A record as a response shows it.
     fn shown(&self, def: &ResourceDef, planned: &Planned) -> Option<Value> {
         let ctx = ReadCtx::new(self.ctx.now, &self.memory);
@@ -216,8 +222,10 @@ fn document(text: &str) -> Option<Document> {
 fn record(takes: Kind, def: &'static ResourceDef) -> Option<Value> {
     let mut world = World::new()?;
     let mut planned = world.create(def, &document(def.example)?)?;
-    if takes == Kind::Record {
-        planned = world.update(def, planned.id)?;
+    match takes {
+        Kind::Record => planned = world.update(def, planned.id)?,
+        Kind::Renewal => planned = world.renew(planned.id)?,
+        _ => {}
     }
     world.shown(def, &planned)
 }

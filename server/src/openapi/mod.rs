@@ -229,6 +229,12 @@ fn all_parameters(
             "description": "Whether everything that is stored about the person is erased, and new data about them suppressed.",
         }));
     }
+    if doc.takes == Kind::Renewal {
+        let flag = json!({ "type": "boolean", "default": false });
+        let description =
+            "Whether the successor is only shown, without `_id`, and nothing is stored.";
+        parameters.push(parameter("dryRun", description, flag));
+    }
     parameters.extend(header_parameters(doc, def));
     parameters
 }
@@ -268,7 +274,7 @@ fn header_parameters(doc: &RouteDoc, def: Option<&ResourceDef>) -> Vec<Value> {
     let header = |name: &str, description: &str, schema: Value| json!({ "name": name, "in": "header", "description": description, "schema": schema });
     let text = json!({ "type": "string" });
     let mut headers = Vec::new();
-    if doc.takes.is_events() || matches!(doc.takes, Kind::NewRecord | Kind::Items) {
+    if doc.takes.is_events() || matches!(doc.takes, Kind::NewRecord | Kind::Renewal | Kind::Items) {
         headers.push(idempotency_key());
     }
     if doc.takes_if_match(def) {
@@ -281,6 +287,7 @@ fn header_parameters(doc: &RouteDoc, def: Option<&ResourceDef>) -> Vec<Value> {
     if matches!(
         doc.takes,
         Kind::NewRecord
+            | Kind::Renewal
             | Kind::Record
             | Kind::Items
             | Kind::Settings

@@ -57,6 +57,7 @@ fn headers_of(doc: &RouteDoc) -> Vec<&'static str> {
     let takes_members = matches!(
         doc.takes,
         K::NewRecord
+            | K::Renewal
             | K::Record
             | K::Items
             | K::Settings
@@ -67,7 +68,7 @@ fn headers_of(doc: &RouteDoc) -> Vec<&'static str> {
             | K::Keys
     );
     let is_events = doc.takes.is_events();
-    let takes_key = is_events || matches!(doc.takes, K::NewRecord | K::Items);
+    let takes_key = is_events || matches!(doc.takes, K::NewRecord | K::Renewal | K::Items);
     let conditional: [(bool, &[&'static str]); 10] = [
         (doc.gives == K::Redirect, &["Location"]),
         (matches!(doc.gives, K::Record | K::Settings) || doc.is_conditional(), &["ETag"]),

@@ -12,6 +12,7 @@ pub(crate) mod health;
 pub(crate) mod import;
 pub(crate) mod integration_issues;
 pub(crate) mod lean_companies;
+pub(crate) mod licenses;
 mod lists;
 mod once;
 pub(crate) mod pages;

@@ -42,13 +42,18 @@ pub(crate) async fn create(
     let once = Once::begin(app, request, &caller, || hash_of(&body.bytes))?;
     let shaped = shape::check_create(def, &sent).map_err(Error::Invalid)?;
     let body = Strictness::of(request).handle(shaped)?;
-    let Done { reply: answer, is_repeated } =
-        app.store.create(caller.into(), once.key(), def, body).await?;
+    let done = app.store.create(caller.into(), once.key(), def, body).await?;
+    Ok(created(request, done))
+}
+
+/// The record that a call creates, or has created before.
+pub(super) fn created(request: &Request, done: Done<Answer>) -> Response {
+    let Done { reply: answer, is_repeated } = done;
     let ignored = answer.ignored.clone();
     let mut response = versioned(request, answer);
     name_ignored(&mut response, &ignored);
     Replayed(is_repeated).mark(&mut response);
-    Ok(response)
+    response
 }
 
 /// `GET /{resource}/{id}`.

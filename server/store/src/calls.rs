@@ -78,6 +78,31 @@ impl dyn Store {
         of_reply!(self.write(actor, command).await?, Reply::Record(answer) => answer)
     }
 
+    /// Renews a license, and returns its successor.
+    pub async fn renew(
+        &self,
+        actor: Actor,
+        key: Option<IdempotencyKey>,
+        reference: RecordRef,
+        body: Shaped,
+    ) -> Result<Done<Answer>, StoreError> {
+        let command = Command::Renew { reference, body, dry_run: false };
+        let Done { reply, is_repeated } = self.once(actor, key, command).await?;
+        let reply = of_reply!(reply, Reply::Record(answer) => answer)?;
+        Ok(Done { reply, is_repeated })
+    }
+
+    /// The successor that a license would have, without `_id`; nothing is written.
+    pub async fn rehearse_renewal(
+        &self,
+        actor: Actor,
+        reference: RecordRef,
+        body: Shaped,
+    ) -> Result<Answer, StoreError> {
+        let command = Command::Renew { reference, body, dry_run: true };
+        of_reply!(self.write(actor, command).await?, Reply::Record(answer) => answer)
+    }
+
     /// Deletes a record, and returns it if it was there.
     pub async fn delete(
         &self,

@@ -91,6 +91,15 @@ pub enum Command {
         /// The versions that it may have.
         precondition: Precondition,
     },
+    /// A license renewed: its successor created, and itself marked.
+    Renew {
+        /// Which license.
+        reference: RecordRef,
+        /// Terms in the place of its own.
+        body: Shaped,
+        /// Whether it is planned alone, and nothing is stored.
+        dry_run: bool,
+    },
     /// A record removed.
     Delete {
         /// Its resource.

@@ -6,7 +6,8 @@ use svctrack_core::{
         upsert::{self, Access, Item, Outcome, Summary},
         version_of,
     },
-    schema::{Handling, Lookup, ReadCtx, ResourceDef},
+    resources::license::{self, LICENSE},
+    schema::{Handling, Lookup, ReadCtx, ResourceDef, Shaped},
     tracking::{
         group,
         intake::{self, Incoming},
@@ -60,6 +61,9 @@ fn plan(command: &Command, lookup: &dyn Lookup, ctx: &mut Ctx) -> Result<Plan, S
             let ignored = plan::ignored(def, body, before.as_ref(), &planned, lookup, ctx.now)?;
             Ok(record(def, planned, ignored))
         }
+        Command::Renew { reference, body, dry_run } => {
+            renew(reference, body, *dry_run, lookup, ctx)
+        }
         Command::Delete { def, reference, precondition } => {
             delete(def, reference, precondition, lookup)
         }
@@ -80,9 +84,10 @@ pub(crate) fn carry_out(
         return Ok(outcome);
     }
     match command {
-        Command::Create { .. } | Command::Update { .. } | Command::Delete { .. } => {
-            change_record(actor, command, tables, pending, ctx)
-        }
+        Command::Create { .. }
+        | Command::Update { .. }
+        | Command::Renew { .. }
+        | Command::Delete { .. } => change_record(actor, command, tables, pending, ctx),
         Command::Upsert { .. } | Command::Import(_) => {
             upsert_all(actor, command, tables, pending, ctx).map(Ok)
         }
@@ -367,6 +372,24 @@ pub(crate) fn check_precondition(
     let Precondition::OneOf(versions) = precondition else { return Ok(()) };
     let stored = lookup.record(def, id)?.ok_or(StoreError::NotFound)?;
     if versions.contains(&(id, version_of(&stored))) { Ok(()) } else { Err(StoreError::Changed) }
+}
+
+/// Renews a license; a dry run makes no changes, and its successor has no `_id`.
+fn renew(
+    reference: &RecordRef,
+    body: &Shaped,
+    dry_run: bool,
+    lookup: &dyn Lookup,
+    ctx: &mut Ctx,
+) -> Result<Plan, StoreError> {
+    let id = lookup.locate(&LICENSE, reference)?.ok_or(StoreError::NotFound)?;
+    let mut planned = plan::renew(id, &body.patch, lookup, ctx)?;
+    let ignored = plan::ignored(&LICENSE, body, None, &planned, lookup, ctx.now)?;
+    if dry_run {
+        planned.changes.clear();
+        planned.document.remove(license::ID.name);
+    }
+    Ok(record(&LICENSE, planned, ignored))
 }
 
 /// Deleting what is not there is no error (R15).

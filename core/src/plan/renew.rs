@@ -1,0 +1,318 @@
+//! Renew: the license that follows another, and the other marked as renewed, at once (R23).
+
+use super::{
+    context::Ctx,
+    create::create,
+    merge::take_stand_ins,
+    planned::{Planned, Refusal},
+    update::update_stored,
+};
+use crate::{
+    resources::{
+        license::{COMPANY_ID, LICENSE, RENEWAL_STATUS},
+        license_renewal::{obstacle, successor_of},
+    },
+    schema::{Lookup, LookupError, index},
+    value::{Document, Json, ObjectId},
+};
+
+/// Among how many licenses of the company a successor is looked for.
+const MAX_LOOKED_AT: usize = 1_000;
+
+/// Plans the renewal of a license. Its successor begins when it ends, lasts `renewalPeriod`, or as long as before where
+/// that is unset, costs `renewalMrr`, and has its ultimate `parent`; what is in `sent`, a body that
+/// [`crate::schema::shape::check_update`] has checked, stands in the place of these terms. [`Planned`] names the
+/// successor. The license becomes `renewed`, so that nothing renews it again.
+///
+/// # Errors
+/// [`Refusal::NotFound`] when the license is not there, [`Refusal::Conflict`] when it is lost, or another follows it,
+/// which the message names, [`Refusal::Invalid`] when it has no fixed period or its terms do not suffice.
+///
+/// ```
+/// use svctrack_core::{
+///     plan::{self, Ctx, memory::Memory},
+///     resources::{company::COMPANY, license::LICENSE},
+///     value::{Document, IdSequence, Timestamp},
+/// };
+/// let body = |text: &str| Document::parse(text.as_bytes()).unwrap();
+/// let mut store = Memory::default();
+/// let mut ctx = Ctx::new(Timestamp::parse("2026-11-24").unwrap(), IdSequence::new([0; 5]), None);
+/// let company = plan::create(&COMPANY, body(r#"{"name":"Acme"}"#), &store, &mut ctx).unwrap();
+/// store.apply(&company.changes);
+/// let license = body(&format!(
+///     r#"{{"companyId":"{}","_currency":"EUR","fromDate":"2026-01-01","toDate":"2026-12-31","fixedPeriod":true,"mrr":100}}"#,
+///     company.id
+/// ));
+/// let license = plan::create(&LICENSE, license, &store, &mut ctx).unwrap();
+/// store.apply(&license.changes);
+///
+/// let renewal = plan::renew(license.id, &body(r#"{"mrr":120}"#), &store, &mut ctx).unwrap();
+/// assert_eq!(renewal.document.text("fromDate").unwrap(), "2027-01-01T00:00:00.000Z");
+/// assert_eq!(renewal.document.text("parent").unwrap(), license.id.to_string());
+/// store.apply(&renewal.changes);
+/// assert!(plan::renew(license.id, &Document::default(), &store, &mut ctx).is_err());
+/// ```
+pub fn renew(
+    id: ObjectId,
+    sent: &Document,
+    lookup: &dyn Lookup,
+    ctx: &mut Ctx,
+) -> Result<Planned, Refusal> {
+    let license = lookup.record(&LICENSE, id)?.ok_or(Refusal::NotFound)?;
+    let zone = ctx.fill(&LICENSE, lookup)?.zone;
+    let licenses = licenses_beside(&license, lookup)?;
+    if let Some(obstacle) = obstacle(&license, &licenses, zone) {
+        return Err(Refusal::Conflict(vec![obstacle]));
+    }
+    let mut set = license.clone();
+    take_stand_ins(&mut set);
+    let successor = successor_of(&license, &set, sent, zone).map_err(Refusal::Invalid)?;
+    let mut planned = create(&LICENSE, successor, lookup, ctx)?;
+    let mut renewed = Document::default();
+    renewed.set(RENEWAL_STATUS.name, Json::string("renewed"));
+    planned.changes.extend(update_stored(&LICENSE, id, license, renewed, lookup, ctx)?.changes);
+    Ok(planned)
+}
+
+/// The licenses of a license's company.
+fn licenses_beside(license: &Document, lookup: &dyn Lookup) -> Result<Vec<Document>, LookupError> {
+    let company = license.text(COMPANY_ID.name);
+    let Some((row, company)) = LICENSE.row(COMPANY_ID.name).zip(company) else {
+        return Ok(Vec::new());
+    };
+    let ids = lookup.holders(&LICENSE, row.name, &index::key_of(row, &company), MAX_LOOKED_AT)?;
+    let mut licenses = Vec::with_capacity(ids.len());
+    for id in ids {
+        licenses.extend(lookup.record(&LICENSE, id)?);
+    }
+    Ok(licenses)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        plan::{memory::Memory, update},
+        resources::{company::COMPANY, settings},
+        schema::shape,
+        value::{IdSequence, Timestamp},
+    };
+
+    fn body(text: &str) -> Document {
+        Document::parse(text.as_bytes()).unwrap()
+    }
+
+    struct Store(Memory, Ctx, ObjectId);
+
+    impl Store {
+        fn new() -> Self {
+            let now = Timestamp::parse("2026-11-24").unwrap();
+            let mut ctx = Ctx::new(now, IdSequence::new([0; 5]), None);
+            let mut store = Memory::default();
+            let company = create(&COMPANY, body(r#"{"name":"Acme"}"#), &store, &mut ctx).unwrap();
+            store.apply(&company.changes);
+            Self(store, ctx, company.id)
+        }
+
+        fn license(&mut self, terms: &str) -> ObjectId {
+            let text = format!(r#"{{"companyId":"{}",{terms}}}"#, self.2);
+            let made = create(&LICENSE, body(&text), &self.0, &mut self.1).unwrap();
+            self.0.apply(&made.changes);
+            made.id
+        }
+
+        fn year(&mut self, more: &str) -> ObjectId {
+            self.license(&format!(
+                r#""_currency":"EUR","fixedPeriod":true,"fromDate":"2026-01-01","toDate":"2026-12-31","mrr":100{more}"#
+            ))
+        }
+
+        fn renew(&mut self, id: ObjectId, sent: &str) -> Result<Document, (usize, String)> {
+            let sent = shape::check_update(&LICENSE, &body(sent)).unwrap().patch;
+            match renew(id, &sent, &self.0, &mut self.1) {
+                Ok(planned) => {
+                    self.0.apply(&planned.changes);
+                    Ok(planned.document)
+                }
+                Err(Refusal::Invalid(issues)) => Err((422, format!("{issues:?}"))),
+                Err(Refusal::Conflict(issues)) => Err((409, format!("{issues:?}"))),
+                Err(other) => panic!("{other:?}"),
+            }
+        }
+
+        fn status(&self, id: ObjectId) -> String {
+            let license = self.0.record(&LICENSE, id).unwrap().unwrap();
+            license.text(RENEWAL_STATUS.name).unwrap().into_owned()
+        }
+    }
+
+    /// Renews a year's license with more terms, and compares properties of the successor.
+    #[track_caller]
+    fn check(more: &str, sent: &str, expected: &[(&str, &str)]) {
+        let mut store = Store::new();
+        let id = store.year(more);
+        let successor = store.renew(id, sent).unwrap();
+        for (name, value) in expected {
+            assert_eq!(successor.get(name).map(|value| value.text()), Some(*value), "{name}");
+        }
+        assert_eq!(successor.text("parent").unwrap(), id.to_string());
+        assert_eq!((store.status(id), store.status(id_of(&successor))), status("renewed"));
+    }
+
+    fn status(before: &str) -> (String, String) {
+        (before.to_owned(), "ongoing".to_owned())
+    }
+
+    fn id_of(license: &Document) -> ObjectId {
+        ObjectId::parse(&license.text("_id").unwrap()).unwrap()
+    }
+
+    #[test]
+    fn a_license_renews_for_as_long_and_as_much_as_before() {
+        check(
+            "",
+            "{}",
+            &[
+                ("fromDate", r#""2027-01-01T00:00:00.000Z""#),
+                ("toDate", r#""2028-01-01T00:00:00.000Z""#),
+                ("mrr", "100"),
+                ("value", "1200"),
+                ("autoRenews", "false"),
+            ],
+        );
+    }
+
+    #[test]
+    fn the_terms_of_the_renewal_are_those_that_the_license_names() {
+        let more = r#","product":"Suite","renewalMrr":110,"renewalPeriod":3,"renewalUnit":"month",
+            "autoRenews":true,"noticePeriod":2,"externalId":"x","custom":{"a":1}"#;
+        check(
+            more,
+            "{}",
+            &[
+                ("toDate", r#""2027-04-01T00:00:00.000Z""#),
+                ("mrr", "110"),
+                ("value", "330"),
+                ("product", r#""Suite""#),
+                ("autoRenews", "true"),
+                ("noticePeriod", "2"),
+                ("renewalPeriod", "3"),
+                ("custom", r#"{"a":1}"#),
+            ],
+        );
+        check(
+            r#","renewalPeriod":2,"renewalUnit":"week""#,
+            "{}",
+            &[("toDate", r#""2027-01-15T00:00:00.000Z""#)],
+        );
+    }
+
+    #[test]
+    fn what_is_sent_stands_in_the_place_of_a_term() {
+        check(
+            r#","renewalMrr":110"#,
+            r#"{"value":500,"length":5,"fromDate":"2027-02-01"}"#,
+            &[
+                ("fromDate", r#""2027-02-01T00:00:00.000Z""#),
+                ("toDate", r#""2027-07-01T00:00:00.000Z""#),
+                ("mrr", "100"),
+            ],
+        );
+        let days = r#"{"renewalPeriod":10,"renewalUnit":"day","fromDate":"2027-02-01"}"#;
+        check("", days, &[("toDate", r#""2027-02-11T00:00:00.000Z""#)]);
+    }
+
+    #[test]
+    fn a_year_that_is_no_multiple_of_its_months_costs_as_much_again() {
+        let mut store = Store::new();
+        let id = store.license(
+            r#""_currency":"EUR","fixedPeriod":true,"fromDate":"2026-01-01","length":12,"arr":4000"#,
+        );
+        let successor = store.renew(id, "{}").unwrap();
+        assert_eq!(successor.get("value").unwrap().text(), "4000");
+    }
+
+    #[test]
+    fn a_period_of_no_whole_months_lasts_as_many_days_again() {
+        let mut store = Store::new();
+        let id = store.license(
+            r#""_currency":"EUR","fixedPeriod":true,"fromDate":"2026-02-01","toDate":"2026-02-15","mrr":1"#,
+        );
+        let successor = store.renew(id, "{}").unwrap();
+        assert_eq!(successor.text("toDate").unwrap(), "2026-03-01T00:00:00.000Z");
+    }
+
+    #[test]
+    fn a_license_is_renewed_once_and_its_successor_in_turn() {
+        let mut store = Store::new();
+        let first = store.year("");
+        let second = id_of(&store.renew(first, "{}").unwrap());
+        let third = store.renew(second, "{}").unwrap();
+        assert_eq!(third.text("parent").unwrap(), first.to_string());
+        for (license, successor) in [(first, second), (second, id_of(&third))] {
+            for before in ["renewed", "ongoing"] {
+                let change = body(&format!(r#"{{"renewalStatus":"{before}"}}"#));
+                let changed = update(&LICENSE, license, change, &store.0, &mut store.1).unwrap();
+                store.0.apply(&changed.changes);
+                let (status, message) = store.renew(license, "{}").unwrap_err();
+                assert_eq!(status, 409, "{message}");
+                assert!(message.contains(&successor.to_string()), "{message}");
+            }
+        }
+    }
+
+    #[test]
+    fn another_license_of_the_company_is_in_the_way_of_no_renewal() {
+        let mut store = Store::new();
+        let (first, _) = (store.year(r#","product":"Suite""#), store.year(r#","product":"Suite""#));
+        store.license(r#""_currency":"EUR","product":"Suite","fromDate":"2027-01-01","mrr":1"#);
+        assert!(store.renew(first, "{}").is_ok());
+        let alone = store.year(r#","product":"Other","renewalStatus":"renewed""#);
+        assert!(store.renew(alone, "{}").unwrap_err().1.contains("no license follows it"));
+    }
+
+    #[test]
+    fn what_cannot_be_renewed_is_left_alone() {
+        let mut store = Store::new();
+        let lost = store.year(r#","renewalStatus":"lost""#);
+        let open = store.license(r#""_currency":"EUR","fromDate":"2026-01-01","mrr":1"#);
+        let priceless = store.license(
+            r#""_currency":"EUR","fixedPeriod":true,"fromDate":"2026-01-01","toDate":"2026-12-31""#,
+        );
+        let sound = store.year("");
+        let refusals = [
+            (lost, "{}", 409, "license_lost"),
+            (open, "{}", 422, "no_renewal"),
+            (priceless, "{}", 422, "/mrr"),
+            (sound, r#"{"companyId":"extid-other"}"#, 422, "/companyId"),
+            (sound, r#"{"mrr":null}"#, 422, "required"),
+            (sound, r#"{"toDate":"2026-06-01"}"#, 422, "/toDate"),
+        ];
+        for (license, sent, status, says) in refusals {
+            let before = store.status(license);
+            let (found, message) = store.renew(license, sent).unwrap_err();
+            assert_eq!(found, status, "{message}");
+            assert!(message.contains(says), "{message}");
+            assert_eq!(store.status(license), before);
+        }
+        assert!(store.renew(priceless, r#"{"mrr":5}"#).is_ok());
+    }
+
+    #[test]
+    fn days_are_those_of_the_tenants_calendar() {
+        let mut store = Store::new();
+        let changes = crate::plan::settings(&store.0, &mut store.1).unwrap();
+        store.0.apply(&changes);
+        let zone = body(r#"{"timeZone":"Europe/Berlin"}"#);
+        let id = settings::SETTINGS_ID;
+        let set = update(&settings::SETTINGS, id, zone, &store.0, &mut store.1).unwrap();
+        store.0.apply(&set.changes);
+        let license = store.license(
+            r#""_currency":"EUR","fixedPeriod":true,"fromDate":"2026-02-28T23:00:00Z","toDate":"2026-03-14T23:00:00Z","mrr":1"#,
+        );
+        let successor = store.renew(license, "{}").unwrap();
+        assert_eq!(successor.text("toDate").unwrap(), "2026-03-28T23:00:00.000Z");
+        let successor = store.renew(id_of(&successor), "{}").unwrap();
+        assert_eq!(successor.text("toDate").unwrap(), "2026-04-11T22:00:00.000Z");
+    }
+}

@@ -1,0 +1,211 @@
+//! The terms on which a license renews, and which license follows it (R23): what a renewal makes of the license, and
+//! what keeps it from being renewed again.
+
+use std::borrow::Cow;
+
+use rust_decimal::Decimal;
+
+use super::{
+    license::{
+        ARR, AUTO_RENEWS, COMPANY_ID, CURRENCY, CUSTOM, FIXED_PERIOD, FROM_DATE, ID, INVOICE_CYCLE,
+        INVOICE_CYCLE_INTERVAL, INVOICE_MUTED, LENGTH, MRR, NOTICE_PERIOD, NOTICE_UNIT, PARENT,
+        PRODUCT_NAME, RENEWAL_ARR, RENEWAL_MRR, RENEWAL_PERIOD, RENEWAL_STATUS, RENEWAL_UNIT,
+        TO_DATE, VALUE,
+    },
+    license_issues::{begins_of_successors, product_of},
+    license_terms::{LOST, RENEWED, end_of, is_fixed, is_lost, is_renewed, length_of},
+};
+use crate::value::{Document, Issue, Json, JsonRef, Timestamp, Zone, issue::quoted, period};
+
+/// What a successor has as the license before it has it, where it was set there.
+const KEPT: &[&str] = &[
+    PRODUCT_NAME.name,
+    NOTICE_PERIOD.name,
+    NOTICE_UNIT.name,
+    RENEWAL_PERIOD.name,
+    RENEWAL_UNIT.name,
+    INVOICE_CYCLE.name,
+    INVOICE_CYCLE_INTERVAL.name,
+    INVOICE_MUTED.name,
+    CUSTOM.name,
+];
+/// What a renewal says of a successor, and no caller.
+const DECIDED: &[&str] = &[COMPANY_ID.name, PARENT.name, RENEWAL_STATUS.name];
+/// Days of a week.
+const WEEK: i64 = 7;
+
+/// The body of the successor of a license: its own terms for the next period, and what was sent in their place.
+/// `set` is the license without the values that only stand in for absent ones.
+///
+/// # Errors
+/// What is missing, or may not be sent.
+pub(crate) fn successor_of(
+    license: &Document,
+    set: &Document,
+    sent: &Document,
+    zone: Zone,
+) -> Result<Document, Vec<Issue>> {
+    let mut issues: Vec<Issue> = DECIDED
+        .iter()
+        .filter(|name| sent.get(name).is_some())
+        .map(|name| {
+            let message = format!("`{name}` follows from the license that is renewed");
+            Issue::of_member(name, "not_allowed", message)
+        })
+        .collect();
+    let Some(end) = end_of(license, zone).filter(|_| is_fixed(license)) else {
+        let message = "the license has no fixed period, so it has no renewal";
+        issues.push(Issue::of_body("no_renewal", message));
+        return Err(issues);
+    };
+    let mut successor = kept(license, set, end);
+    price(&mut successor, license, sent);
+    next_period(&mut successor, license, set, sent, zone);
+    for (name, value) in sent.iter() {
+        if value.is_null() {
+            successor.remove(name);
+        } else {
+            successor.set(name, value.to_json());
+        }
+    }
+    issues.extend(missing(&successor));
+    if issues.is_empty() { Ok(successor) } else { Err(issues) }
+}
+
+/// What follows from the license whatever is sent.
+fn kept(license: &Document, set: &Document, end: Timestamp) -> Document {
+    let mut successor = Document::default();
+    for name in [COMPANY_ID.name, CURRENCY.name, AUTO_RENEWS.name] {
+        copy(&mut successor, license, name, name);
+    }
+    for name in KEPT {
+        copy(&mut successor, set, name, name);
+    }
+    successor.set(FROM_DATE.name, Json::string(&end.to_string()));
+    successor.set(FIXED_PERIOD.name, Json::bool(true));
+    if let Some(root) = root_of(license) {
+        successor.set(PARENT.name, Json::string(&root));
+    }
+    successor
+}
+
+fn copy(into: &mut Document, from: &Document, name: &str, theirs: &str) {
+    if let Some(value) = from.value(theirs) {
+        into.set(name, value.to_json());
+    }
+}
+
+/// The expected price of the renewal, unless another one was sent.
+fn price(successor: &mut Document, license: &Document, sent: &Document) {
+    if [MRR.name, ARR.name, VALUE.name].iter().all(|name| sent.get(name).is_none()) {
+        copy(successor, license, MRR.name, RENEWAL_MRR.name);
+        copy(successor, license, ARR.name, RENEWAL_ARR.name);
+    }
+}
+
+/// `renewalPeriod` where it is set, else as long as before, unless another period was sent.
+fn next_period(
+    successor: &mut Document,
+    license: &Document,
+    set: &Document,
+    sent: &Document,
+    zone: Zone,
+) {
+    if [TO_DATE.name, LENGTH.name].iter().any(|name| sent.get(name).is_some()) {
+        return;
+    }
+    let wanted = |name: &str| sent.value(name).or_else(|| set.value(name));
+    let from = FROM_DATE.get(sent).or_else(|| FROM_DATE.get(successor));
+    let count = wanted(RENEWAL_PERIOD.name).and_then(|count| count.as_number_text()?.parse().ok());
+    let unit = wanted(RENEWAL_UNIT.name).and_then(JsonRef::as_str);
+    match (count.filter(|count: &i64| *count > 0), unit.as_deref()) {
+        (Some(days), Some("day")) => end_after(successor, from, days, zone),
+        (Some(weeks), Some("week")) => end_after(successor, from, weeks * WEEK, zone),
+        (Some(months), _) => successor.set(LENGTH.name, Json::integer(months)),
+        (None, _) => as_before(successor, license, from, zone),
+    }
+}
+
+/// As many months as the license has, or as many days where these are not whole.
+fn as_before(successor: &mut Document, license: &Document, from: Option<Timestamp>, zone: Zone) {
+    let begin = FROM_DATE.get(license);
+    match (length_of(license, zone), begin.zip(end_of(license, zone))) {
+        (Some(months), _) if months > Decimal::ZERO && months.fract().is_zero() => {
+            successor.set(LENGTH.name, Json::number(months.into()));
+        }
+        (_, Some((begin, end))) => {
+            let days = zone.day(end) - zone.day(begin);
+            end_after(successor, from, days.max(1), zone);
+        }
+        _ => {}
+    }
+}
+
+fn end_after(successor: &mut Document, from: Option<Timestamp>, days: i64, zone: Zone) {
+    if let Some(end) = from.and_then(|from| period::add_days(from, days, zone)) {
+        successor.set(TO_DATE.name, Json::string(&end.to_string()));
+    }
+}
+
+/// What a successor cannot do without.
+fn missing(successor: &Document) -> Vec<Issue> {
+    let has = |name: &str| successor.value(name).is_some();
+    let priced = [MRR.name, ARR.name, VALUE.name].into_iter().any(has);
+    let ends = [TO_DATE.name, LENGTH.name].into_iter().any(has);
+    let needs = [
+        (has(CURRENCY.name), CURRENCY.name),
+        (priced, MRR.name),
+        (has(FROM_DATE.name), FROM_DATE.name),
+        (ends, LENGTH.name),
+    ];
+    let lacking = needs.into_iter().filter(|(there, _)| !there);
+    let issue = |name| {
+        let message = format!("`{name}` is needed: the license does not say it");
+        Issue::of_member(name, "required", message)
+    };
+    lacking.map(|(_, name)| issue(name)).collect()
+}
+
+/// The ultimate parent of a license: its own, else itself.
+fn root_of(license: &Document) -> Option<Cow<'_, str>> {
+    license.text(PARENT.name).or_else(|| license.text(ID.name))
+}
+
+/// Why a license cannot be renewed, if it cannot: it was, or is lost.
+pub(crate) fn obstacle(license: &Document, licenses: &[Document], zone: Zone) -> Option<Issue> {
+    let name = quoted(&license.text(ID.name).unwrap_or_default());
+    let successor = successor_among(license, licenses, zone);
+    let follows = successor.and_then(|successor| successor.text(ID.name)).map(|id| quoted(&id));
+    let issue = |code, message| Some(Issue::of_member(RENEWAL_STATUS.name, code, message));
+    match follows {
+        _ if is_lost(license) => issue("license_lost", format!("{name} is `{LOST}`")),
+        Some(successor) => issue("already_renewed", format!("{successor} follows {name}")),
+        None if is_renewed(license) => {
+            issue("already_renewed", format!("{name} is `{RENEWED}`; no license follows it"))
+        }
+        None => None,
+    }
+}
+
+/// The license that follows another: the first of the same line, by `parent`; of one that is renewed also one of the
+/// same product that begins about when it ends.
+fn successor_among<'l>(
+    license: &Document,
+    licenses: &'l [Document],
+    zone: Zone,
+) -> Option<&'l Document> {
+    let (id, from) = (license.text(ID.name), FROM_DATE.get(license));
+    let others = || {
+        let others = licenses.iter().filter(|other| other.text(ID.name) != id);
+        others.filter(|other| FROM_DATE.get(other) > from)
+    };
+    let in_line = others().filter(|other| root_of(other) == root_of(license));
+    let begins = begins_of_successors(license, zone).filter(|_| is_renewed(license));
+    let begins_then = |other: &&Document| {
+        let begin = FROM_DATE.get(other);
+        begins.as_ref().zip(begin).is_some_and(|(begins, begin)| begins.contains(&begin))
+            && product_of(other) == product_of(license)
+    };
+    let first = in_line.min_by_key(|other| FROM_DATE.get(other));
+    first.or_else(|| others().filter(begins_then).min_by_key(|other| FROM_DATE.get(other)))
+}
