@@ -273,7 +273,7 @@ impl Answered {
     pub async fn json(self) -> Result<Value, String> {
         let body = self.body.into_bytes().await.map_err(|error| broken_off(&error))?;
         let answer: Value = serde_json::from_slice(&body)
-            .map_err(|_| "the answer is not one of svctrack's".to_owned())?;
+            .map_err(|_| "the response is not from svctrack: check --server".to_owned())?;
         if self.status.is_success() { Ok(answer) } else { Err(reason(&answer)) }
     }
 
@@ -300,7 +300,7 @@ fn innermost(error: &dyn std::error::Error) -> String {
 }
 
 fn broken_off(error: &dyn std::error::Error) -> String {
-    format!("the answer broke off: {error}")
+    format!("the response was cut off: {error}")
 }
 
 /// The store of a configuration.
@@ -316,9 +316,11 @@ async fn find(store: &Embedded, whose: Whose<'_>) -> Result<TenantId, String> {
     match whose {
         Whose::Operator => Ok(Tenant::OPERATOR.id()),
         Whose::Tenant(text) => {
-            let tenant = TenantId::parse(text).ok_or("a tenant must be a UUID")?;
+            let tenant = TenantId::parse(text).ok_or("--tenant must be a UUID")?;
             let there = store.has_tenant(tenant).await.map_err(|error| error.to_string())?;
-            there.then_some(tenant).ok_or_else(|| "there is no tenant with this UUID".to_owned())
+            there.then_some(tenant).ok_or_else(|| {
+                "there is no tenant with this UUID: see svctrack tenant list".to_owned()
+            })
         }
         Whose::OnlyTenant => {
             let mut tenants = store.tenants(usize::MAX).await.map_err(|error| error.to_string())?;
@@ -338,7 +340,7 @@ pub(crate) fn reason(answer: &Value) -> String {
     let listed = answer.get("errors").and_then(Value::as_array).into_iter().flatten();
     let messages: Vec<String> = listed.filter_map(|error| text(error, "message")).collect();
     if messages.is_empty() {
-        text(answer, "detail").unwrap_or_else(|| "the call was refused".to_owned())
+        text(answer, "detail").unwrap_or_else(|| "the call was rejected".to_owned())
     } else {
         messages.join("; ")
     }
@@ -366,7 +368,7 @@ impl Running {
         let request = request
             .header(header::CONTENT_TYPE, kind)
             .body(body)
-            .map_err(|_| "the token holds characters that no token has".to_owned())?;
+            .map_err(|_| "malformed token: check --token".to_owned())?;
         let response = client.request(request).await;
         let response = response
             .map_err(|error| format!("{server} cannot be reached: {}", innermost(&error)))?;
@@ -385,7 +387,7 @@ impl Stopped {
         kind: &str,
         body: Body,
     ) -> Result<Answered, String> {
-        let uri: Uri = path.parse().map_err(|_| "this cannot be asked for".to_owned())?;
+        let uri: Uri = path.parse().map_err(|_| "invalid path".to_owned())?;
         let mut request = Request::builder()
             .method(method)
             .uri(uri)

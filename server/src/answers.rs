@@ -241,7 +241,7 @@ async fn give_up_if_slow(rest: Arc<Mutex<Rest>>) {
         let due = usize::try_from(late).unwrap_or(usize::MAX);
         if rest.taken < due.saturating_mul(MIN_ANSWER_BYTES_PER_SECOND) {
             let bytes = rest.taken;
-            tracing::info!(bytes, "an answer is given up, since its reader is too slow");
+            tracing::info!(bytes, "response aborted: slow reader");
             let handed_over = rest.handed_over;
             rest.let_go(handed_over);
             return;
@@ -268,7 +268,7 @@ impl Rest {
         };
         let read_later = pieces.later.is_some();
         let piece = ready!(pieces.poll(context)).map_err(|error| {
-            tracing::warn!(cause = %error, "an answer breaks off");
+            tracing::warn!(cause = %error, "response aborted");
             io::Error::other("the answer breaks off")
         });
         let piece = piece?;

@@ -173,12 +173,12 @@ pub(crate) async fn run(
             begun = Instant::now();
             match make(&*store, &schedule, clock.now()).await {
                 Ok(manifest) => {
-                    tracing::info!(rows = manifest.rows, at = %manifest.at(), "a backup was made");
+                    tracing::info!(rows = manifest.rows, at = %manifest.at(), "backup finished");
                     done.failed = 0;
                     pause = every;
                 }
                 Err(error) => {
-                    tracing::error!(cause = %error, "no backup was made");
+                    tracing::error!(cause = %error, "backup failed");
                     done.failed = done.failed.saturating_add(1);
                     begun = Instant::now();
                     pause = every.min(MAX_RETRY_PAUSE);
@@ -202,7 +202,7 @@ async fn look(schedule: &Schedule, now: Timestamp, before: Done) -> Done {
     let (found, others) = apart(look).await.unwrap_or_default();
     let ahead = found.iter().filter(|backup| backup.is_ahead(now)).count();
     if ahead > before.ahead {
-        tracing::warn!(backups = ahead, "names of backups are ahead of the clock");
+        tracing::warn!(backups = ahead, "backups dated in the future");
     }
     if others > before.others {
         tracing::warn!(

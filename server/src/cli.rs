@@ -42,7 +42,7 @@ use self::{
 
 #[derive(Subcommand)]
 pub(crate) enum TenantCommand {
-    /// Create a tenant; its first token is shown only this once
+    /// Create a tenant and print its first token, which is shown only once
     Create {
         #[command(flatten)]
         at: At,
@@ -59,25 +59,25 @@ pub(crate) enum TenantCommand {
     Rename {
         #[command(flatten)]
         of: OneTenant,
-        /// Its new name
+        /// New name
         #[arg(long)]
         name: String,
     },
-    /// Reject the calls and events of a tenant until it is resumed; its data and tokens stay
+    /// Suspend a tenant: reject its calls and events until it is resumed
     Suspend {
         #[command(flatten)]
         of: OneTenant,
     },
-    /// Serve a suspended tenant again
+    /// Resume a suspended tenant
     Resume {
         #[command(flatten)]
         of: OneTenant,
     },
-    /// Delete a tenant with all that is stored of it, and wait until that is gone; backups made before still hold it
+    /// Delete a tenant with all its data, and wait until it is deleted; older backups still have it
     Delete {
         #[command(flatten)]
         of: OneTenant,
-        /// Confirm that the data is to be removed
+        /// Confirm the deletion
         #[arg(long)]
         yes: bool,
     },
@@ -95,40 +95,40 @@ pub(crate) struct OneTenant {
 
 #[derive(Subcommand)]
 pub(crate) enum TokenCommand {
-    /// Print a new token for a first start with --bootstrap-token; nothing is stored
+    /// Generate a token for --bootstrap-token; nothing is stored
     Generate,
-    /// Issue a token, which is shown only this once
+    /// Create a token and print it; it is shown only once
     Create {
         #[command(flatten)]
         of: Of,
-        /// What it is for
+        /// Purpose of the token
         #[arg(long)]
         label: String,
-        /// What it may do, separated by commas: products:read, tickets:create, admin, * [default: * or operator,admin]
+        /// Scopes, separated by commas: products:read, tickets:create, admin, * [default: * or operator,admin]
         #[arg(long, value_delimiter = ',')]
         scopes: Vec<String>,
         /// Expiry date [default: none]
         #[arg(long, value_name = "DATE")]
         expires: Option<String>,
-        /// User that it acts as: `_id`, extid-... or srcid-... [default: one of its own]
+        /// User that the token acts as: `_id`, extid-... or srcid-... [default: a user of its own]
         #[arg(long, value_name = "ID")]
         user: Option<String>,
     },
-    /// List the tokens, with what is kept of each
+    /// List the tokens; secrets are not stored
     List {
         #[command(flatten)]
         of: Of,
     },
-    /// Issue the successor of a token, which is shown only this once; the old one is valid beside it for a while
+    /// Rotate a token: print its successor once; the old one stays valid for a while
     Rotate {
         #[command(flatten)]
         of: Of,
-        /// Its id, the eight characters behind `svt_`
+        /// Token id: the eight characters after `svt_`
         id: String,
         /// How long the old token is valid, such as 10min, 24h or 0s
         #[arg(long, value_name = "TIME", default_value = "24h", value_parser = humantime::parse_duration)]
         keep_old_for: Duration,
-        /// Expiry date of the successor [default: as long after its issue as the old one's]
+        /// Expiry date of the successor [default: the lifetime of the old one]
         #[arg(long, value_name = "DATE")]
         expires: Option<String>,
     },
@@ -136,9 +136,9 @@ pub(crate) enum TokenCommand {
     Revoke {
         #[command(flatten)]
         of: Of,
-        /// Its id, the eight characters behind `svt_`
+        /// Token id: the eight characters after `svt_`
         id: String,
-        /// Revoke all tokens that come from it too: those that it issued or was rotated into, and so on
+        /// Also revoke all tokens derived from it: issued by it, or rotated from it
         #[arg(long)]
         cascade: bool,
     },
@@ -162,9 +162,9 @@ pub(crate) struct Of {
 struct StoppedStore {
     #[command(flatten)]
     store: StoreSettings,
-    /// Folder of the scheduled backups, of which the newest is named where the store is beyond repair [default:
-    /// backups, in the data folder]
-    #[arg(long, env = "SVCTRACK_BACKUP_TO", value_name = "FOLDER")]
+    /// Directory of scheduled backups; the newest is suggested when the store cannot be repaired [default: backups, in
+    /// the data directory]
+    #[arg(long, env = "SVCTRACK_BACKUP_TO", value_name = "DIRECTORY")]
     backup_to: Option<PathBuf>,
 }
 
@@ -173,7 +173,7 @@ struct StoppedStore {
 pub(crate) struct Compact {
     #[command(flatten)]
     stopped: StoppedStore,
-    /// Print the bytes before and after as JSON
+    /// Print JSON: `bytesBefore` and `bytesAfter`
     #[arg(long)]
     json: bool,
 }
@@ -212,7 +212,7 @@ impl Compact {
 pub(crate) struct Verify {
     #[command(flatten)]
     stopped: StoppedStore,
-    /// Print what was found as JSON
+    /// Print JSON: `rows`, `problemCount` and `problems`
     #[arg(long)]
     json: bool,
 }
@@ -277,7 +277,7 @@ impl TenantCommand {
             Self::Suspend { of } => of.change(json!({ "suspended": true })).await,
             Self::Resume { of } => of.change(json!({ "suspended": false })).await,
             Self::Delete { yes: false, .. } => {
-                Err("all that is stored of the tenant is removed: confirm it with --yes".to_owned())
+                Err("this deletes the tenant with all its data: confirm with --yes".to_owned())
             }
             Self::Delete { of, .. } => of.delete().await,
         }

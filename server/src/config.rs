@@ -46,8 +46,8 @@ const BACKUPS: &str = "backups";
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, clap::Args)]
 #[serde(rename_all = "kebab-case", default)]
 pub struct StoreSettings {
-    /// Folder that holds the data; `serve` and `restore` create it [default: ./svctrack-data]
-    #[arg(long, env = "SVCTRACK_DATA", value_name = "FOLDER")]
+    /// Data directory; `serve` and `restore` create it [default: ./svctrack-data]
+    #[arg(long, env = "SVCTRACK_DATA", value_name = "DIRECTORY")]
     pub data: Option<PathBuf>,
     /// Memory for the store's cache, in MiB [default: 256]
     #[arg(long, env = "SVCTRACK_CACHE_MB", value_name = "MIB", value_parser = clap::value_parser!(u32).range(1..))]
@@ -67,7 +67,7 @@ pub struct AddressSettings {
     /// Path of the browser script, for a proxy under your own name [default: /svctrack.js]
     #[arg(long, env = "SVCTRACK_SCRIPT_PATH", value_name = "PATH")]
     pub script_path: Option<String>,
-    /// Beginning of the paths to which the script sends events [default: /analytics]
+    /// Prefix of the paths that the script sends events to [default: /analytics]
     #[arg(long, env = "SVCTRACK_TRACKING_PREFIX", value_name = "PATH")]
     pub tracking_prefix: Option<String>,
 }
@@ -82,8 +82,8 @@ pub struct Given {
     #[command(flatten)]
     #[serde(skip)]
     pub addresses: AddressSettings,
-    /// Addresses or networks of proxies on other machines, separated by commas: what they pass on comes from many, so
-    /// that they have no cap on their connections, and from whom, they say in `X-Forwarded-For` [default: none]
+    /// Addresses or networks of proxies on other machines, separated by commas; their connections are not limited, and
+    /// their `X-Forwarded-For` is trusted [default: none]
     #[arg(long, env = "SVCTRACK_TRUSTED_PROXIES", value_name = "ADDRESSES", value_delimiter = ',')]
     pub trusted_proxies: Option<Vec<Proxy>>,
     /// Requests a second of each token, with bursts of twice as many; 0 sets no limit [default: 150]
@@ -92,28 +92,28 @@ pub struct Given {
     /// Requests a second to the tracking routes of each tenant; 0 sets no limit [default: 0]
     #[arg(long, env = "SVCTRACK_TRACKING_RATE_LIMIT", value_name = "PER_SECOND")]
     pub tracking_rate_limit: Option<u32>,
-    /// MiB that events sent without a token may take in a day, for each tenant; 0 sets no limit [default: 1024]
+    /// MiB of events without a token that each tenant may send a day; 0 sets no limit [default: 1024]
     #[arg(long, env = "SVCTRACK_TRACKING_DAILY_MB", value_name = "MIB")]
     pub tracking_daily_mb: Option<u32>,
-    /// How often a backup is made, such as 6h or 1day [default: never]
+    /// Interval of scheduled backups, such as 6h or 1day [default: never]
     #[arg(long, env = "SVCTRACK_BACKUP_EVERY", value_name = "INTERVAL")]
     pub backup_every: Option<Interval>,
-    /// Folder that holds these backups, and nothing else [default: backups, in the data folder]
-    #[arg(long, env = "SVCTRACK_BACKUP_TO", value_name = "FOLDER")]
+    /// Directory of scheduled backups, and of nothing else [default: backups, in the data directory]
+    #[arg(long, env = "SVCTRACK_BACKUP_TO", value_name = "DIRECTORY")]
     pub backup_to: Option<PathBuf>,
-    /// How many of them are kept [default: 7]
+    /// Number of scheduled backups to retain [default: 7]
     #[arg(long, env = "SVCTRACK_BACKUP_KEEP", value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..))]
     pub backup_keep: Option<u32>,
-    /// What is logged: error, warn, info, debug, or a filter by module [default: info]
+    /// Log level: error, warn, info, debug, or a filter by module [default: info]
     #[arg(long, env = "SVCTRACK_LOG", value_name = "FILTER")]
     pub log: Option<String>,
-    /// UUID of the tenant that the first start makes, instead of a random one
+    /// UUID of the tenant that the first start creates, instead of a random one
     #[arg(long, env = "SVCTRACK_BOOTSTRAP_TENANT", value_name = "UUID")]
     pub bootstrap_tenant: Option<String>,
-    /// API token that the first start makes, instead of a random one; `svctrack token generate` draws one
+    /// API token that the first start creates, instead of a random one; see `svctrack token generate`
     #[arg(long, env = "SVCTRACK_BOOTSTRAP_TOKEN", value_name = "TOKEN", hide_env_values = true)]
     pub bootstrap_token: Option<String>,
-    /// Operator token that the first start makes beside the two above, if one is to be made
+    /// Operator token that the first start creates in addition [default: none]
     #[arg(
         long,
         env = "SVCTRACK_BOOTSTRAP_OPERATOR_TOKEN",
@@ -138,7 +138,7 @@ pub struct Config {
     pub public_url: Option<String>,
     /// Path of the browser script.
     pub script_path: String,
-    /// Beginning of the paths to which the script sends events.
+    /// Prefix of the paths that the script sends events to.
     pub tracking_prefix: String,
     /// Proxies on other machines, which have no cap on their connections.
     #[serde(skip_serializing_if = "Vec::is_empty")]

@@ -366,7 +366,7 @@ fn corrupted(id: Option<ObjectId>, cause: &str, request_id: &str) -> Verdict {
         request_id,
         id = id.map(tracing::field::display),
         cause,
-        "stored data is damaged"
+        "stored data corrupted"
     );
     let detail = match id {
         Some(id) => format!("what is stored of `{id}` is damaged"),
@@ -376,6 +376,6 @@ fn corrupted(id: Option<ObjectId>, cause: &str, request_id: &str) -> Verdict {
 }
 
 fn internal(code: &'static str, cause: &str, request_id: &str) -> Verdict {
-    tracing::error!(request_id, code, cause, "a request failed");
+    tracing::error!(request_id, code, cause, "request failed");
     verdict(StatusCode::INTERNAL_SERVER_ERROR, code, "the service failed; the cause is in its log")
 }

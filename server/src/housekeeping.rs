@@ -28,13 +28,13 @@ pub(crate) async fn scrub(store: Arc<dyn Store>) {
     loop {
         match scrub_once(&store).await {
             Ok(Scrub { rows, damaged: 0, .. }) => {
-                tracing::info!(rows, "all that is stored is sound")
+                tracing::info!(rows, "scrub finished")
             }
             Ok(Scrub { rows, damaged, .. }) => {
-                tracing::error!(rows, damaged, "stored data is damaged: see `svctrack verify`");
+                tracing::error!(rows, damaged, "scrub found corrupted data: run `svctrack verify`");
             }
             Err(error) => {
-                tracing::warn!(cause = %error, "a look at all that is stored was cut short")
+                tracing::warn!(cause = %error, "scrub aborted")
             }
         }
         tokio::time::sleep(SCRUB_EVERY).await;
@@ -55,9 +55,9 @@ pub(crate) async fn run(store: Arc<dyn Store>) {
     loop {
         match AssertUnwindSafe(round(&store)).catch_unwind().await {
             Ok(Ok(())) => {}
-            Ok(Err(error)) => tracing::warn!(cause = %error, "a round of removing was cut short"),
+            Ok(Err(error)) => tracing::warn!(cause = %error, "cleanup failed"),
             Err(panic) => {
-                tracing::error!(cause = panic_message(&*panic), "a round of removing panicked");
+                tracing::error!(cause = panic_message(&*panic), "cleanup panicked");
             }
         }
         tokio::time::sleep(PAUSE).await;
@@ -83,7 +83,7 @@ pub async fn round(store: &Arc<dyn Store>) -> Result<(), StoreError> {
     for tenant in served {
         let actor = Actor { tenant: Tenant::assume_authorized(tenant.id), token: None, user: None };
         if let Err(error) = sweep(store, actor).await {
-            tracing::warn!(tenant = %tenant.id, cause = %error, "a tenant was not swept to the end");
+            tracing::warn!(tenant = %tenant.id, cause = %error, "cleanup of a tenant failed");
         }
     }
     // Whoever asked for it may have been stopped.

@@ -5,6 +5,7 @@ mod cli;
 use std::{io, process::ExitCode};
 
 use clap::{ArgMatches, Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
+use clap_complete::{Shell, generate};
 use rustix::process::Signal;
 use svctrack_server::{
     config::Given,
@@ -20,7 +21,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// A self-hosted revenue and customer-data service.
 #[derive(Parser)]
-#[command(name = "svctrack", version, args_conflicts_with_subcommands = true)]
+#[command(name = "svctrack", version = env!("BUILD_VERSION"), args_conflicts_with_subcommands = true)]
 struct Cli {
     #[command(subcommand)]
     command: Option<Command>,
@@ -38,33 +39,44 @@ enum Command {
     /// Issue, list, rotate and revoke API tokens
     #[command(subcommand)]
     Token(cli::TokenCommand),
-    /// Print what a web app needs to load the browser script: snippet, policy, files and their hashes
+    /// Print the snippet of the tracking script, its Content-Security-Policy, and its files with hashes
     Script(cli::Script),
-    /// Rewrite the store of a stopped server, to purge what was deleted and give its room back
+    /// Rewrite the store to purge deleted data and reclaim space (the server must be stopped)
     Compact(cli::Compact),
-    /// Back up the data of all tenants into one file, of a running server or a stopped one
+    /// Back up all tenants into one file, from a running or a stopped server
     Backup(cli::Backup),
-    /// Restore a backup into an empty data folder
+    /// Restore a backup into an empty data directory
     Restore(cli::Restore),
-    /// Export the records of a tenant, or of all, into files of NDJSON or CSV, one a resource; activities, tokens,
-    /// reports and who was erased are in a backup alone
+    /// Export records to NDJSON or CSV files, one a resource
+    ///
+    /// Activities, tokens, reports and erased people are only in a backup.
     Export(cli::Export),
-    /// Import records of an export, or of a table of another program; ends with 2 when some were refused, each with its
-    /// line. Who was erased before the export may come back with later events: a backup alone remembers
+    /// Import records from an export or from another program's tables
+    ///
+    /// The exit code is 2 when records were rejected; each is reported with its line. People who were erased before the
+    /// export can come back with later events: only a backup has the suppression list.
     Import(cli::Import),
-    /// Verify all of a stopped server's store; ends with 0 when nothing is damaged, with 2 when something is, and
-    /// with 1 when it cannot be read at all
+    /// Verify the store for corruption (the server must be stopped)
+    ///
+    /// The exit code is 0 when the store is sound, 2 when data is corrupted, and 1 when the store cannot be read.
     Verify(cli::Verify),
+    /// Print a shell completion script
+    ///
+    /// For bash: svctrack completions bash > /etc/bash_completion.d/svctrack
+    Completions {
+        /// Shell to complete for
+        shell: Shell,
+    },
 }
 
 #[derive(Args)]
 struct Serve {
     #[command(flatten)]
     given: Given,
-    /// Where the data is stored
+    /// Storage engine
     #[arg(long, env = "SVCTRACK_STORE", value_name = "ENGINE", value_enum, default_value_t)]
     store: Engine,
-    /// Show the configuration in force, and where each value is from, and end
+    /// Print the effective configuration with the source of each value, and exit
     #[arg(long)]
     print_config: bool,
 }
@@ -91,6 +103,11 @@ fn main() -> ExitCode {
         Some(Command::Export(command)) => cli::block_on(command.run()).map(success),
         Some(Command::Import(command)) => cli::block_on(command.run()),
         Some(Command::Verify(command)) => command.run(),
+        Some(Command::Completions { shell }) => {
+            let mut script = Vec::new();
+            generate(shell, &mut Cli::command(), "svctrack", &mut script);
+            cli::say(String::from_utf8_lossy(&script).trim_end()).map(success)
+        }
         Some(Command::Token(command)) => cli::block_on(command.run()).map(success),
     };
     match done {

@@ -25,7 +25,7 @@ fn restore(config: &Config) -> String {
     let mut folder = path::absolute(&config.data).unwrap_or_else(|_| config.data.clone());
     folder.as_mut_os_string().push("-restored");
     let (newest, folder) = (quoted(&newest), quoted(&folder.display().to_string()));
-    format!("; go on from a backup: svctrack restore --from {newest} --data {folder}")
+    format!("; restore a backup: svctrack restore --from {newest} --data {folder}")
 }
 
 /// A word of a command line.

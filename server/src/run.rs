@@ -76,10 +76,10 @@ fn advice(cause: &io::Error) -> &'static str {
 /// Where the data is stored.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum Engine {
-    /// In the data folder
+    /// In the data directory
     #[default]
     Embedded,
-    /// In memory, for trials: all of it is lost when the server stops
+    /// In memory, for trials: all data is lost when the server stops
     Memory,
 }
 
@@ -198,7 +198,7 @@ fn close(store: Arc<dyn Store>, workers: Workers) -> bool {
     let within = if is_closed { STOP_TIMEOUT } else { Duration::ZERO };
     let have_ended = workers.stop(within);
     if is_closed && !have_ended {
-        tracing::warn!(seconds = STOP_TIMEOUT.as_secs(), "reads did not end in time");
+        tracing::warn!(seconds = STOP_TIMEOUT.as_secs(), "reads aborted at shutdown");
     }
     is_closed && have_ended
 }
@@ -207,7 +207,7 @@ fn close(store: Arc<dyn Store>, workers: Workers) -> bool {
 async fn start_first(app: &Arc<App>, config: &Config, own_url: &str) -> Result<(), RunError> {
     if !app.store.tenants(1).await?.is_empty() {
         if config.bootstrap.is_some() {
-            tracing::info!("the store is filled, so the bootstrap settings change nothing");
+            tracing::info!("bootstrap settings ignored: the store has tenants");
         }
         return Ok(());
     }

@@ -19,7 +19,7 @@ impl RunningAt {
     pub(crate) fn note(folder: &Path, own_url: &str) -> Self {
         let path = folder.join(FILE_NAME);
         if let Err(error) = text_file::write(&path, own_url) {
-            tracing::warn!(cause = %error, "commands will not find the server by its data folder");
+            tracing::warn!(cause = %error, "server address not written: commands need --server");
         }
         Self(path)
     }

@@ -82,7 +82,7 @@ where
         let (stream, remote, place, worker) = match taken {
             Ok(taken) => taken,
             Err(error) => {
-                failed.say(|| tracing::warn!(cause = %error, "connections cannot be taken"));
+                failed.say(|| tracing::warn!(cause = %error, "accepting connections failed"));
                 connections.make_room();
                 tokio::time::sleep(ACCEPT_PAUSE).await;
                 continue;
@@ -91,7 +91,7 @@ where
         failed = Seldom::default();
         let Some(place) = place else {
             let most = MAX_CONNECTIONS_PER_ADDRESS;
-            turned_away.say(|| tracing::warn!(most, "connections of one address are turned away"));
+            turned_away.say(|| tracing::warn!(most, "connection limit per address reached"));
             continue;
         };
         let peers = Peers { local, remote, proxies: proxies.clone() };
@@ -105,7 +105,10 @@ where
     drop(listener);
     stopping.send_replace(true);
     if tokio::time::timeout(STOP_TIMEOUT, graceful.shutdown()).await.is_err() {
-        tracing::warn!(seconds = STOP_TIMEOUT.as_secs(), "requests in flight did not end in time");
+        tracing::warn!(
+            seconds = STOP_TIMEOUT.as_secs(),
+            "requests in progress aborted at shutdown"
+        );
     }
     Ok(())
 }
@@ -167,7 +170,7 @@ async fn connection<E>(
         .max_headers(MAX_HEADERS);
     let connection = builder.serve_connection(TokioIo::new(stream), service);
     if let Err(error) = watcher.watch(connection).await {
-        tracing::debug!(cause = %error, "a connection broke off");
+        tracing::debug!(cause = %error, "connection aborted");
     }
 }
 

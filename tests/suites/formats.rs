@@ -1,4 +1,5 @@
-//! Stores of the formats that are read: a file of each is in `tests/golden`, made by the program of its time.
+//! Stores and backups of the formats that are read: a file of each is in `tests/golden`, made by the program of its
+//! time.
 
 use std::{fs, io::Read as _, path::Path};
 
@@ -6,7 +7,10 @@ use flate2::read::GzDecoder;
 use hyper::Method;
 use serde_json::json;
 use svctrack_server::auth::Token;
-use svctrack_tests::{process::Server, project};
+use svctrack_tests::{
+    process::{Server, command},
+    project,
+};
 use tempfile::TempDir;
 
 use crate::startup::{FILE, refusal};
@@ -16,6 +20,8 @@ const TOKEN: &str = "svt_muxH4Z6A_4ts0s3gJ0x5O0tNaFsNwtUzZIaZ799LiKmiS5ykNOK52aK
 /// The formats, each with a file of a program that was killed: some engagement is in its log alone. Format 5 is 1 as it
 /// was called before the first release.
 const FORMATS: [u32; 2] = [1, 5];
+/// The formats of backups, each with a file.
+const BACKUP_FORMATS: [u32; 1] = [1];
 /// What the header says of a store that was written today.
 const TODAY: u32 = 1;
 /// Where the format stands in each of the four copies of a header.
@@ -78,6 +84,21 @@ async fn a_store_of_each_format_is_opened_and_written_on_in_that_of_today() {
             check_what_it_holds(folder.path()).await;
             assert_eq!(formats_in(&fs::read(&file).unwrap()), [TODAY; 4]);
         }
+    }
+}
+
+#[tokio::test]
+async fn a_backup_of_each_format_is_restored_and_served() {
+    for format in BACKUP_FORMATS {
+        let folder = tempfile::tempdir().unwrap();
+        let data = folder.path().join("restored");
+        let mut restore = command(folder.path());
+        restore.args(["restore", "--from"]);
+        restore.arg(project().join(format!("tests/golden/backup-{format}.gz")));
+        let output = restore.arg("--data").arg(&data).output().await.unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{said}");
+        check_what_it_holds(&data).await;
     }
 }
 

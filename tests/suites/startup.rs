@@ -101,7 +101,7 @@ async fn a_store_that_is_beyond_repair_is_refused_with_the_command_that_goes_on_
         let said = refusal(folder.path(), &[]).await;
         for arguments in [["verify", "--data"], ["compact", "--data"], ["backup", "--data"]] {
             let (code, also) = run(folder.path(), &[arguments.as_slice(), &[data]].concat()).await;
-            let advice = said.split_once("; go on").unwrap().1;
+            let advice = said.split_once("; restore a backup").unwrap().1;
             assert!(code == Some(1) && also.contains(advice), "{arguments:?}: {also}");
         }
         let command: Vec<_> = said.split('\'').skip(1).step_by(2).collect();
@@ -305,6 +305,29 @@ async fn a_command_offers_the_settings_that_it_uses_and_no_others() {
         let expected = [settings, own, &["--help"]].concat().into_iter().collect();
         assert_eq!(offered, expected, "{command_line}");
     }
+}
+
+#[tokio::test]
+async fn shells_complete_the_commands() {
+    let folder = tempfile::tempdir().unwrap();
+    for shell in ["bash", "zsh", "fish"] {
+        let output = command(folder.path()).args(["completions", shell]).output().await.unwrap();
+        let script = String::from_utf8(output.stdout).unwrap();
+        assert!(output.status.success(), "{shell}");
+        assert!(script.contains("compact") && script.contains("print-config"), "{script}");
+    }
+}
+
+#[tokio::test]
+async fn the_version_is_that_of_the_package() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = command(folder.path()).arg("--version").output().await.unwrap();
+    let version = String::from_utf8(output.stdout).unwrap();
+    let expect = concat!("svctrack ", env!("CARGO_PKG_VERSION"));
+    assert!(version.starts_with(expect), "{version}");
+    let rest = version[expect.len()..].trim();
+    // A release has ` (commit date)` in a repository.
+    assert!(rest.is_empty() || (rest.starts_with('(') && rest.ends_with(')')), "{version}");
 }
 
 #[tokio::test]

@@ -316,9 +316,9 @@ async fn an_import_says_what_it_leaves_and_what_would_come_twice() {
             json!({"taken": 2, "refused": 0, "withoutKey": 1, "ignoredColumns": []}),
             "{said}"
         );
-        assert!(said.contains("company.csv: nothing is brought in of it"), "{said}");
+        assert!(said.contains("company.csv: not imported"), "{said}");
         assert!(
-            said.contains("companies: 1 new ones have no key") && !said.contains("hidden"),
+            said.contains("companies: 1 new records have no key") && !said.contains("hidden"),
             "{said}"
         );
         let there = server.client.get("/companies").await.json();
@@ -427,7 +427,7 @@ async fn a_table_of_another_program_is_imported_from_a_file_of_any_name() {
         json!({"taken": 1, "refused": 0, "withoutKey": 0, "ignoredColumns": ["createdAt"]}),
         "{said}"
     );
-    assert!(said.contains("companies: read-only, and ignored: createdAt"), "{said}");
+    assert!(said.contains("companies: read-only properties ignored: createdAt"), "{said}");
     let made = server.client.get("/companies/extid-a").await.json();
     assert_eq!(made["name"], "A; B");
     assert_eq!(made["domains"], json!(["a.example", "b.example"]));

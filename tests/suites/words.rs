@@ -1,9 +1,15 @@
 //! The words of what people read: a term of `tests/words.txt` fails with the word that the field has for it. What is
-//! read is a list of [`Text`]s; help and messages can be added to it.
+//! read is a list of [`Text`]s: the docs, the help of each command, and the log.
 
-use std::{collections::BTreeSet, fs};
+use std::{
+    collections::BTreeSet,
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
 
-use svctrack_tests::{docs::pages, project};
+use proc_macro2::{TokenStream, TokenTree};
+use svctrack_tests::{docs::pages, process::binary, project};
 
 /// A text that people read, with where it is from.
 struct Text {
@@ -39,7 +45,71 @@ fn texts() -> Vec<Text> {
             }
         }
     }
+    let logs: Vec<Text> = ["server/src", "server/store/src"]
+        .iter()
+        .flat_map(|folder| sources(&project().join(folder)))
+        .flat_map(|file| log_of(&file))
+        .collect();
+    assert!(logs.len() >= 40, "{} texts of the log", logs.len());
+    let help = help_of(&[]);
+    assert!(help.iter().any(|text| text.place == "svctrack token rotate --help"));
+    texts.extend(logs);
+    texts.extend(help);
     texts
+}
+
+/// The help of a command and of those below it, line by line.
+fn help_of(command: &[String]) -> Vec<Text> {
+    let output = Command::new(binary()).args(command).arg("--help").output().unwrap();
+    assert!(output.status.success(), "{command:?}");
+    let help = String::from_utf8(output.stdout).unwrap();
+    let place = format!("svctrack {} --help", command.join(" "));
+    let mut texts: Vec<Text> =
+        help.lines().map(|line| Text { place: place.clone(), words: prose(line) }).collect();
+    let below = help.split_once("\nCommands:\n").map_or("", |(_, below)| below);
+    let names = below.lines().take_while(|line| !line.is_empty());
+    // A line that goes on has no name.
+    for name in names.filter_map(|line| line.strip_prefix("  ")?.split(' ').next()) {
+        if !name.is_empty() && name != "help" {
+            texts.extend(help_of(&[command, &[name.to_owned()]].concat()));
+        }
+    }
+    texts
+}
+
+/// The files of Rust below a folder.
+fn sources(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let below = entries.flat_map(|path| if path.is_dir() { sources(&path) } else { vec![path] });
+    below.filter(|path| path.extension().is_some_and(|ending| ending == "rs")).collect()
+}
+
+/// The texts of the log: what the macros of `tracing` are given.
+fn log_of(file: &Path) -> Vec<Text> {
+    let tokens: TokenStream = fs::read_to_string(file).unwrap().parse().unwrap();
+    let mut texts = Vec::new();
+    read_log(tokens, &mut |words| texts.push(Text { place: file.display().to_string(), words }));
+    texts
+}
+
+fn read_log(tokens: TokenStream, take: &mut impl FnMut(String)) {
+    let mut since_tracing = usize::MAX;
+    for token in tokens {
+        since_tracing = since_tracing.saturating_add(1);
+        match token {
+            TokenTree::Ident(ident) if ident == "tracing" => since_tracing = 0,
+            // tracing :: warn ! (...)
+            TokenTree::Group(group) if since_tracing == 5 => {
+                let literals = group.stream().into_iter().filter_map(|token| match token {
+                    TokenTree::Literal(literal) => Some(literal.to_string()),
+                    _ => None,
+                });
+                literals.for_each(|text| take(prose(&text)));
+            }
+            TokenTree::Group(group) => read_log(group.stream(), take),
+            _ => {}
+        }
+    }
 }
 
 /// A line without what is code.

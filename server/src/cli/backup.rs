@@ -26,7 +26,7 @@ use super::{
 pub(crate) struct Backup {
     #[command(flatten)]
     at: At,
-    /// File that is made, or a folder in which it gets a name that says its moment
+    /// File to write, or a directory, where the file is named after its time
     #[arg(long, value_name = "PATH", default_value = ".")]
     to: PathBuf,
 }
@@ -43,7 +43,8 @@ impl Backup {
         file.rewind().map_err(|error| words(&error))?;
         let bytes = file.metadata().map_err(|error| words(&error))?.len();
         let manifest = check_archive(BufReader::new(file));
-        let manifest = manifest.map_err(|error| format!("the backup is not whole: {error}"))?;
+        let manifest =
+            manifest.map_err(|error| format!("the backup is incomplete: {error}; run it again"))?;
         let path =
             if self.to.is_dir() { self.to.join(name_of(manifest.at())) } else { self.to.clone() };
         unfinished.finish(&path).map_err(|error| words(&error))?;
@@ -67,12 +68,12 @@ fn told(manifest: &Manifest) -> Map<String, Value> {
 /// `svctrack restore`.
 #[derive(Args)]
 pub(crate) struct Restore {
-    /// The backup
+    /// Backup file
     #[arg(long, value_name = "FILE")]
     from: PathBuf,
     #[command(flatten)]
     store: StoreSettings,
-    /// Print what was restored as JSON
+    /// Print JSON: `at`, `rows` and `tables`
     #[arg(long)]
     json: bool,
 }

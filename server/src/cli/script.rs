@@ -23,24 +23,24 @@ use super::{
 /// `svctrack script`.
 #[derive(Args)]
 pub(crate) struct Script {
-    /// Folder that holds the data of the server [default: ./svctrack-data]
-    #[arg(long, env = "SVCTRACK_DATA", value_name = "FOLDER")]
+    /// Data directory of the server [default: ./svctrack-data]
+    #[arg(long, env = "SVCTRACK_DATA", value_name = "DIRECTORY")]
     data: Option<PathBuf>,
     #[command(flatten)]
     addresses: AddressSettings,
-    /// Address of a running server, such as http://127.0.0.1:8080 [default: the one that uses the data folder]
+    /// Address of a running server, such as http://127.0.0.1:8080 [default: the server of the data directory]
     #[arg(long, env = "SVCTRACK_SERVER", value_name = "URL")]
     server: Option<String>,
     /// UUID of the tenant whose snippet and policy are printed [default: none; the files alone]
     #[arg(long, value_name = "UUID", value_parser = read_tenant)]
     tenant: Option<TenantId>,
-    /// Let the snippet load this version alone, checked by its hash
+    /// Pin the snippet to this version, with an integrity hash
     #[arg(long, requires = "tenant")]
     pinned: bool,
-    /// Write the npm package of this version into a folder, which is made if need be
-    #[arg(long, value_name = "FOLDER", conflicts_with_all = ["tenant", "json"])]
+    /// Write the npm package of this version into a directory, which is created if missing
+    #[arg(long, value_name = "DIRECTORY", conflicts_with_all = ["tenant", "json"])]
     npm: Option<PathBuf>,
-    /// Print it as JSON
+    /// Print JSON, as GET /script.json returns it
     #[arg(long)]
     json: bool,
 }

@@ -15,13 +15,13 @@ use super::output::say;
 /// Where the call goes, and how its answer is shown.
 #[derive(Args)]
 pub(crate) struct At {
-    /// Folder that holds the data of a stopped server [default: ./svctrack-data]
-    #[arg(long, env = "SVCTRACK_DATA", value_name = "FOLDER")]
+    /// Data directory of a stopped server [default: ./svctrack-data]
+    #[arg(long, env = "SVCTRACK_DATA", value_name = "DIRECTORY")]
     data: Option<PathBuf>,
-    /// Address of a running server, such as http://127.0.0.1:8080 [default: none; the store of a stopped one is opened]
+    /// Address of a running server, such as http://127.0.0.1:8080 [default: none; the store of a stopped server is opened]
     #[arg(long, env = "SVCTRACK_SERVER", value_name = "URL", requires = "token")]
     server: Option<String>,
-    /// Token for the running server: an operator's for tenants and backups, else one of the tenant
+    /// Token for the running server: an operator token for tenants and backups, else a token of the tenant
     #[arg(long, env = "SVCTRACK_TOKEN", value_name = "TOKEN", hide_env_values = true)]
     token: Option<String>,
     /// Print JSON

@@ -60,13 +60,13 @@ impl OfTenants {
 pub(crate) struct Export {
     #[command(flatten)]
     of: OfTenants,
-    /// Folder that the files are made in
-    #[arg(long, value_name = "FOLDER")]
+    /// Directory to write the files to
+    #[arg(long, value_name = "DIRECTORY")]
     to: PathBuf,
     /// Replace the files of an earlier export
     #[arg(long)]
     force: bool,
-    /// How records stand in a file
+    /// File format
     #[arg(long, value_enum, default_value_t)]
     format: Format,
     /// Resources, separated by commas [default: all, and settings]
@@ -133,19 +133,19 @@ fn named(names: &[String]) -> Result<Vec<&'static ResourceDef>, String> {
 pub(crate) struct Import {
     #[command(flatten)]
     of: OfTenants,
-    /// Folder that holds the files of an export, or one such file
+    /// Directory with the files of an export, or one file
     #[arg(long, value_name = "PATH")]
     from: PathBuf,
-    /// What a single file holds [default: what its name says, such as companies.csv]
+    /// Resource in a single file [default: from the file name, such as companies.csv]
     #[arg(long, value_name = "RESOURCE", conflicts_with = "all_tenants")]
     resource: Option<String>,
-    /// What separates the cells of CSV: one character, or `tab` [default: what the first line shows]
+    /// CSV separator: one character, or `tab` [default: detected from the first line]
     #[arg(long, value_name = "CHARACTER")]
     separator: Option<Separator>,
-    /// What the head of a column stands for, such as "Company name=name"; nothing after `=` leaves the column out
+    /// Map a column to a property, such as "Company name=name"; nothing after `=` skips the column
     #[arg(long, value_name = "HEAD=PROPERTY", value_parser = parse_mapping)]
     map: Vec<(String, String)>,
-    /// Name every record that would be refused, and write nothing
+    /// Report every record that would be rejected, and write nothing
     #[arg(long, conflicts_with = "all_tenants")]
     dry_run: bool,
 }
@@ -218,7 +218,7 @@ fn tell_others(folder: &Path) -> Result<(), String> {
     let others = transfer::others_in(folder);
     let others = others.map_err(|error| format!("{}: {error}", folder.display()))?;
     for name in others.iter().filter(|name| *name != TENANTS) {
-        tell(&format!("{}: nothing is brought in of it", folder.join(name).display()));
+        tell(&format!("{}: not imported", folder.join(name).display()));
     }
     Ok(())
 }
@@ -228,12 +228,12 @@ fn counts(resource: &str, done: Imported) -> Value {
     let Imported { taken, refused, without_key, ignored } = done;
     if without_key > 0 {
         tell(&format!(
-            "{resource}: {without_key} new ones have no key, and come a second time when they are imported again"
+            "{resource}: {without_key} new records have no key; importing them again creates them twice"
         ));
     }
     // An export has all that the service sets: nobody expects it to be read.
     if !ignored.is_empty() && !ignored.iter().any(|name| name == VERSION) {
-        tell(&format!("{resource}: read-only, and ignored: {}", ignored.join(", ")));
+        tell(&format!("{resource}: read-only properties ignored: {}", ignored.join(", ")));
     }
     json!({ "taken": taken, "refused": refused, "withoutKey": without_key, "ignoredColumns": ignored })
 }

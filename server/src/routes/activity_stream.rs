@@ -107,7 +107,7 @@ impl Listener {
             return Some(("retry: 1000\n\n".to_owned(), true));
         };
         if handed_over.elapsed() > MAX_STALL {
-            tracing::info!("a listener was too slow and is dropped");
+            tracing::info!("stream closed: slow reader");
             return Some((TOO_SLOW.to_owned(), false));
         }
         sleep(BETWEEN_READS.saturating_sub(handed_over.elapsed())).await;
@@ -141,7 +141,7 @@ impl Listener {
         let since = match since {
             Ok(since) => since,
             Err(error) => {
-                tracing::warn!(cause = %error, "a stream of activities ends");
+                tracing::warn!(cause = %error, "stream closed");
                 return None;
             }
         };

@@ -123,7 +123,7 @@ impl Pages<'_> {
             if text.is_object() {
                 return Ok(Some(vec![text.to_json()]));
             }
-            let records = text.items().ok_or("the answer is not one of svctrack's")?;
+            let records = text.items().ok_or("the response is not from svctrack")?;
             self.after = records
                 .last()
                 .and_then(|last| Some(last.as_ref().member("_id")?.as_str()?.into_owned()));

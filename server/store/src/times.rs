@@ -101,7 +101,7 @@ impl Times {
         let is_ahead = reading.now.as_ms() - settled.as_ms() > MAX_DRIFT_MS;
         if is_ahead {
             // It may be right: the service was stopped, or its backup restored.
-            tracing::info!(clock = %reading.now, %settled, "data is deleted for its age in an hour");
+            tracing::info!(clock = %reading.now, %settled, "retention paused for an hour");
         }
         let (read_at, step) = (reading.running, is_ahead.then(|| Step::of(reading)));
         let mut times = Self { stored, settled, read_at, step, behind_since: None };
@@ -144,7 +144,7 @@ impl Times {
         } else {
             self.settled = reading.now;
             if self.step.take().is_some() {
-                tracing::info!(clock = %reading.now, "data is deleted for its age by the clock again");
+                tracing::info!(clock = %reading.now, "retention resumed");
             }
         }
         self.look_behind(reading);
@@ -160,7 +160,7 @@ impl Times {
         self.step = Some(Step::of(reading));
         tracing::warn!(
             clock = %reading.now, settled = %self.settled,
-            "the clock was set forward: data is deleted for its age by the earlier time until it has stood for an hour"
+            "clock set forward: retention uses the earlier time until the clock is steady for an hour"
         );
         false
     }
@@ -170,7 +170,7 @@ impl Times {
         if is_behind && self.behind_since.is_none() {
             tracing::warn!(
                 clock = %reading.now, stored = %self.stored,
-                "the clock is behind the store: new data gets the newest stored time until the clock has caught up"
+                "clock behind the store: new data gets the newest stored time until it has caught up"
             );
         }
         self.behind_since = is_behind.then(|| self.behind_since.unwrap_or(reading.running));

@@ -235,13 +235,11 @@ impl Embedded {
     /// Waits for the writer to end; says whether it has, which it does not where the disk does not respond.
     fn wait_for(&self, writer: JoinHandle<()>) -> bool {
         if !self.shared.progress.wait_unless_stalled(|| writer.is_finished()) {
-            tracing::error!(
-                "the disk does not respond: the last write is left as a crash leaves it"
-            );
+            tracing::error!("disk not responding: last write abandoned");
             return false;
         }
         if writer.join().is_err() {
-            tracing::error!("the writer ended in a panic");
+            tracing::error!("writer panicked");
         }
         true
     }

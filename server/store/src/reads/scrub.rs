@@ -59,5 +59,5 @@ fn look_at(
 
 fn tell(scrub: &mut Scrub, table: &rows::Table, error: StoreError) {
     scrub.damaged += 1;
-    tracing::error!(table = table.name(), cause = %error, "stored data is damaged");
+    tracing::error!(table = table.name(), cause = %error, "stored data corrupted");
 }

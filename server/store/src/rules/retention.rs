@@ -63,7 +63,7 @@ pub(crate) fn sweep(
 fn activity_in(key: &[u8], row: &[u8]) -> Result<Option<Activity>, StoreError> {
     match history::unseal(key, row) {
         Err(error @ StoreError::Corrupted { .. }) => {
-            tracing::error!(cause = %error, "an activity that goes is damaged");
+            tracing::error!(cause = %error, "expired activity corrupted");
             Ok(None)
         }
         read => read,

@@ -80,11 +80,11 @@ impl Replays {
     fn fail(&mut self, tenant: Tenant, error: &StoreError) {
         let tries = self.failed.get(&tenant.id()).map_or(0, |failed| failed.tries);
         if tries >= MAX_TRIES {
-            tracing::error!(cause = %error, tries, "parked events wait on");
+            tracing::error!(cause = %error, tries, "replay of parked events failed");
             self.failed.remove(&tenant.id());
             return;
         }
-        tracing::warn!(cause = %error, tries, "parked events wait for another try");
+        tracing::warn!(cause = %error, tries, "replay of parked events failed, retrying");
         let again_at = Some(Instant::now() + FIRST_PAUSE * 2_u32.pow(tries));
         self.failed.insert(tenant.id(), Failed { tenant, tries: tries + 1, again_at });
     }

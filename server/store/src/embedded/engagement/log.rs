@@ -165,7 +165,7 @@ impl<T: Rows> Log<T> {
             match self.either(|copy| entry(copy, number)) {
                 Ok(rows) => rows.into_iter().for_each(|(owner, row)| take(number, owner, row)),
                 Err(StoreError::Corrupted { cause, .. }) => {
-                    tracing::error!(number, cause, "an entry of the log of engagement is damaged");
+                    tracing::error!(number, cause, "engagement log entry corrupted");
                 }
                 Err(error) => return Err(error),
             }

@@ -105,7 +105,7 @@ impl RowsAtHand {
         let Some(log) = Log::of(snapshot)? else { return Ok(rows) };
         let numbers = match log.numbers() {
             Err(StoreError::Corrupted { cause, .. }) => {
-                tracing::error!(cause, "the log of engagement is damaged");
+                tracing::error!(cause, "engagement log corrupted");
                 rows.is_log_damaged = true;
                 return Ok(rows);
             }

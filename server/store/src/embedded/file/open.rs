@@ -210,7 +210,7 @@ pub(crate) fn try_out(store_file: &dyn StoreFile) -> Result<(), OpenError> {
 pub(crate) fn open_to_write(storage: Storage, cache_bytes: usize) -> Result<Database, OpenError> {
     let blocks = Blocks::open(storage, At::LastWhole)?;
     if blocks.is_older() {
-        tracing::warn!("the last commit did not come to disk whole: back to the one before");
+        tracing::warn!("last commit incomplete: rolled back");
     }
     open_over(blocks, cache_bytes)
 }

@@ -52,7 +52,7 @@ impl Drop for Step<'_> {
         }
         if self.progress.is_logged.load(Ordering::Relaxed) && !self.progress.is_stalled() {
             self.progress.is_logged.store(false, Ordering::Relaxed);
-            tracing::info!("the disk responds again");
+            tracing::info!("disk responds again");
         }
     }
 }
@@ -90,9 +90,7 @@ impl Progress {
             }
             if self.is_stalled() {
                 if !self.is_logged.swap(true, Ordering::Relaxed) {
-                    tracing::error!(
-                        "the disk does not respond: writes and reads that need it are rejected"
-                    );
+                    tracing::error!("disk not responding: writes and uncached reads are rejected");
                 }
                 return None;
             }

@@ -31,6 +31,6 @@ pub(crate) fn add_missing(database: &Database) -> Result<(), StoreError> {
         ordered::note(&mut WriteTable::open(&transaction, META)?)?;
     }
     transaction.commit()?;
-    tracing::info!("the index of the store was brought up to that of today");
+    tracing::info!("index upgraded");
     Ok(())
 }

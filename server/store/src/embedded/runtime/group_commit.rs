@@ -69,7 +69,7 @@ impl Kept {
         let looked =
             rows.map(|rows| corruption::contained(|| rows.look_at_log(&*shared.snapshot()?)));
         if let Some(Err(error)) = looked {
-            tracing::error!(cause = %error, "the log of engagement cannot be read");
+            tracing::error!(cause = %error, "engagement log unreadable");
         }
     }
 }
@@ -145,7 +145,7 @@ impl Writer {
                     // The commit may be on disk, or not.
                     self.kept.engagement = None;
                     let error = self.shared.opened().cause(error);
-                    tracing::error!(cause = %error, commands = batch.jobs.len(), "a commit failed");
+                    tracing::error!(cause = %error, commands = batch.jobs.len(), "commit failed");
                     self.shared.set_health(Health::Recovering);
                     batch.refuse_all(&error);
                     self.recover();

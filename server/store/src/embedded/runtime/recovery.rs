@@ -51,7 +51,7 @@ pub(crate) fn recover(shared: &Shared, refuse: impl Fn(&StoreError)) {
         heal(shared)
     };
     while let Err(error) = heal() {
-        tracing::error!(store = shared.store_file.name(), cause = %error, "the store takes no writes");
+        tracing::error!(store = shared.store_file.name(), cause = %error, "store is read-only");
         shared.set_health(Health::ReadOnly);
         // Once: where rows are damaged as well, it fails each time.
         let renews = error.is_damage() && std::mem::take(&mut may_renew);
@@ -66,7 +66,7 @@ pub(crate) fn recover(shared: &Shared, refuse: impl Fn(&StoreError)) {
         pause = (pause * 2).min(MAX_PAUSE);
     }
     shared.set_health(Health::Ok);
-    tracing::info!(store = shared.store_file.name(), "the store is well again");
+    tracing::info!(store = shared.store_file.name(), "store recovered");
 }
 
 /// Tries to bring the store back. Reads go on over a database of their own meanwhile: as long as the disk does not
@@ -94,7 +94,7 @@ fn try_to_write(shared: &Shared, opened: &DatabaseHandle) -> Result<(), StoreErr
     match corruption::contained(|| look_at_last_commit(opened)) {
         // It will be the error of those who ask for it, and keeps nobody else from writing.
         Err(StoreError::Corrupted { cause, .. }) => {
-            tracing::error!(store = shared.store_file.name(), cause, "stored data is damaged");
+            tracing::error!(store = shared.store_file.name(), cause, "stored data corrupted");
         }
         looked => looked?,
     }
@@ -123,7 +123,7 @@ fn renew(shared: &Shared, refuse: &dyn Fn()) -> bool {
         Ok(()) => tracing::warn!(store = shared.store_file.name(), "store rewritten"),
         Err(error) => {
             let store = shared.store_file.name();
-            tracing::error!(store, cause = %error, "the store cannot be written anew: restore a backup");
+            tracing::error!(store, cause = %error, "store rewrite failed: restore a backup");
             return false;
         }
     }

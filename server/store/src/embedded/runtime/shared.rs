@@ -192,7 +192,7 @@ impl Shared {
         match self.read_once(parked::tenants_due) {
             Ok(due) => Ok(due.into_iter().map(|id| (id, Tenant::assume_authorized(id))).collect()),
             Err(StoreError::Corrupted { cause, .. }) => {
-                tracing::error!(cause, "parked events wait, since their marks are damaged");
+                tracing::error!(cause, "parked events not replayed: index corrupted");
                 Ok(BTreeMap::new())
             }
             Err(error) => Err(error),

@@ -98,7 +98,7 @@ impl Group {
         let (sums, other) = if latest == 0 { (a, b) } else { (b, a) };
         let mut group = Self { number, sums, latest, changed: false, in_writing: false };
         if !(a_whole && b_whole) {
-            tracing::warn!(group = number, "sums of blocks are damaged, or were not written whole");
+            tracing::warn!(group = number, "block checksums corrupted or incomplete");
             group.ask_blocks(under, &other)?;
         }
         Ok(group)
