@@ -1,0 +1,79 @@
+//! What a command comes to, once it is on disk.
+
+use serde::{Deserialize, Serialize};
+use svctrack_core::{plan::upsert::Outcome, value::ObjectId};
+
+use crate::{TenantRecord, TokenRecord};
+
+/// The outcome of a command.
+#[derive(Debug)]
+pub enum Reply {
+    /// The record as it is now.
+    Record(Answer),
+    /// The record that was deleted, if there was one.
+    Deleted(Option<Answer>),
+    /// The outcome of many bodies.
+    Upserted(Upserted),
+    /// The outcome of each body.
+    Imported(Vec<Outcome>),
+    /// The token is stored, as this record.
+    TokenAdded(Box<TokenRecord>),
+    /// How many tokens were revoked.
+    TokensRevoked(usize),
+    /// The tenant as it is now.
+    Tenant(Box<TenantRecord>),
+    /// Whether there is more of a deleted tenant to remove.
+    DeletionContinued(bool),
+    /// The reply of an earlier command with the same key.
+    Repeated(Box<Reply>),
+    /// The events are stored.
+    Tracked(Tracked),
+    /// How many parked events were processed.
+    Replayed(usize),
+    /// Whether there was such an entry.
+    EntryDeleted(bool),
+    /// Whether there may be more to remove.
+    Swept(bool),
+    /// Who is being erased, if they were there.
+    Erasing(Option<ObjectId>),
+    /// Whether there is more of an erased person to remove.
+    ErasureStep(bool),
+    /// How many keys were let in again.
+    Unsuppressed(usize),
+}
+
+/// The outcome of many bodies.
+#[derive(Clone, Debug)]
+pub struct Upserted {
+    /// The answer's JSON.
+    pub text: String,
+    /// How many were refused.
+    pub errors: usize,
+    /// Names of what was sent and is not stored.
+    pub ignored: Vec<String>,
+}
+
+/// What became of events.
+#[derive(Clone, Debug, Default)]
+pub struct Tracked {
+    /// Why some of them wait: the codes of their entries in the report, each once.
+    pub parked: Vec<String>,
+    /// Which of them are not stored, since they would have to wait and as many do as may.
+    pub refused: Vec<usize>,
+}
+
+/// A record as an answer shows it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Answer {
+    /// Its id.
+    pub id: ObjectId,
+    /// Its version.
+    pub version: i64,
+    /// A hash of the properties that were computed at read, where there are any.
+    pub computed: Option<u32>,
+    /// Its JSON.
+    pub text: String,
+    /// Names of what was sent and is not stored, after a write.
+    #[serde(skip)]
+    pub ignored: Vec<String>,
+}
