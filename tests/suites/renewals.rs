@@ -1,4 +1,4 @@
-//! Renewing a license: the successor and the mark come together, once, also when the server is stopped meanwhile.
+//! Renewing a license: the successor and the mark come together, once.
 
 use futures_util::future::join_all;
 use hyper::Method;

@@ -348,6 +348,7 @@ async fn a_server_whose_disk_is_frozen_gives_up_reads_of_it_and_stops() {
     let server = Server::start_with_log(&data, &token, &[], log.reopen().unwrap()).await;
     let client = server.client.clone();
     assert_eq!(create(client.clone(), "acme", 0).await.status, StatusCode::OK);
+    assert_eq!(client.get("/companies/extid-acme").await.status, StatusCode::OK);
     device.forget(&data.join("svctrack.redb"));
     device.stop();
     let reads = (0..READERS).map(|number| {
@@ -364,7 +365,7 @@ async fn a_server_whose_disk_is_frozen_gives_up_reads_of_it_and_stops() {
     });
     server.signal("TERM");
     until_ended(server.id()).await;
-    assert!(fs::read_to_string(log.path()).unwrap().contains("the disk does not respond"));
+    assert!(fs::read_to_string(log.path()).unwrap().contains("disk not responding"));
     device.go_on();
     assert_eq!(server.wait().await, Some(0));
     sent.await.unwrap();

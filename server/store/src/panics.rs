@@ -4,6 +4,7 @@ use std::{
     any::Any,
     cell::Cell,
     panic::{self, AssertUnwindSafe},
+    sync::Once,
 };
 
 thread_local! {
@@ -11,14 +12,23 @@ thread_local! {
     static QUIET: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Has every panic logged as one line, but for those within [`quietly`].
+/// Has every panic logged as one line, but for those within [`quietly`]; where nothing takes log lines, as in tests, it
+/// is printed as before.
 pub fn log_panics() {
-    panic::set_hook(Box::new(|info| {
-        if !QUIET.get() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let print = panic::take_hook();
+        panic::set_hook(Box::new(move |info| {
+            if QUIET.get() {
+                return;
+            }
+            if !tracing::dispatcher::has_been_set() {
+                return print(info);
+            }
             let place = info.location().map(ToString::to_string).unwrap_or_default();
             tracing::error!(place, "a panic: {}", panic_message(info.payload()));
-        }
-    }));
+        }));
+    });
 }
 
 /// Runs `work`, which may panic; about that nothing is said here.

@@ -573,7 +573,7 @@ async fn spans_go_with_their_activities() {
 async fn one_look_at_what_was_added_is_of_limited_bytes() {
     let world = World::new().await;
     world.add_company("acme").await;
-    let info = Some(format!(r#"{{"note":"{}"}}"#, "x".repeat(60_000)));
+    let info = Some(format!(r#"{{"note":"{}"}}"#, "x".repeat(15_000)));
     world.track(vec![Event { info, ..event("ada", "acme", "x") }; 10]).await;
     let mut query = ActivityQuery::parse(&[]).unwrap().query;
     query.after = Some(ObjectId::MIN);

@@ -179,8 +179,8 @@ pub(crate) fn answer(
     Ok(activity::answer(activity, user.as_ref()))
 }
 
-/// Most activities that one look at what has been added takes in, and their bytes, which each listener may hold:
-/// two of the largest.
+/// Most activities that one look at what has been added reads, and after how many bytes it ends: with the one that
+/// exceeds them, each listener may hold these.
 const MAX_SINCE: usize = 500;
 const MAX_SINCE_BYTES: usize = 32 * 1024;
 
