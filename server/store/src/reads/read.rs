@@ -76,8 +76,9 @@ pub(crate) fn is_short(query: &ActivityQuery) -> bool {
     takes_all && of_one && !query.count && query.order == ActivityOrder::NewestStored
 }
 
-/// Largest page of activities, in bytes; one of the greatest limit has room for some 8 KB each.
-const MAX_ACTIVITIES_BYTES: usize = 16 * 1024 * 1024;
+/// Largest page of activities, in bytes: less than a tenant may have of the answers that the server holds, so that one
+/// that is too large is rejected as such; one of the greatest limit has room for some 6 KB each.
+const MAX_ACTIVITIES_BYTES: usize = 12 * 1024 * 1024;
 
 /// Adds an activity to a page; one that is too large is refused, since a shorter one would look like the last.
 pub(crate) fn add_to(
