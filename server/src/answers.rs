@@ -52,8 +52,8 @@ impl AnswerBudget {
         hold(Page::of(&self.of(tenant), None), text)
     }
 
-    /// Room for an answer of about so many bytes, taken before that is done of which it is: what is answered with an
-    /// error has not been done.
+    /// Reserves room for a response of about so many bytes before its call is carried out: where there is none, the call
+    /// has no effect.
     ///
     /// # Errors
     /// [`Error::Overloaded`] when there is no room.

@@ -199,8 +199,8 @@ impl BodyRoom {
 }
 
 impl Bodies {
-    /// Those that wait: one of each tenant, of which one that was given room comes after the others, then the next of
-    /// each.
+    /// The waiting bodies in round-robin order: one of each tenant, then the next of each. A tenant that was given room
+    /// comes last in its round.
     fn in_turn(&self) -> Vec<u64> {
         let mut counts = HashMap::<_, u64>::new();
         let turns = self.waiting.iter().filter_map(|id| {

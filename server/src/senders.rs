@@ -210,7 +210,7 @@ fn may_take<'h>(
     address.is_none_or(|address| sum(&|had| had.of(address)) <= left)
 }
 
-/// Keys that were taken in each hour of the last day, for which they are stored.
+/// How many keys were stored in each hour of the last 24.
 #[derive(Default)]
 struct Keys(VecDeque<(i64, Had)>);
 

@@ -37,6 +37,7 @@ mod npm;
 mod once;
 mod proxy;
 mod renewals;
+mod report_pictures;
 mod reports;
 mod responses;
 mod retention;

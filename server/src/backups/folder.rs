@@ -56,8 +56,8 @@ fn names_in(folder: &Path) -> io::Result<Vec<String>> {
     Ok(names)
 }
 
-/// Whether a name in a folder is that of a regular file. What else bears a backup's name is none: a pipe could not be
-/// opened without somebody who writes to it, nor a folder removed.
+/// Whether a name in a folder is that of a regular file. A pipe or a folder with a backup's name is no backup: opening the
+/// one would block, and the other cannot be removed as a file.
 fn is_file(folder: &Path, name: &str) -> bool {
     fs::metadata(folder.join(name)).is_ok_and(|found| found.is_file())
 }

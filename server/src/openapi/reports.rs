@@ -276,7 +276,7 @@ fn schema_of(kind: &str) -> Value {
     }
 }
 
-/// A report of two licenses, the second of which follows the first, at the time of all examples.
+/// A report of a license and its successor, at the time of all examples.
 pub(super) fn example(gives: Kind) -> Option<Value> {
     let kind = gives.report()?;
     let at = Timestamp::parse;

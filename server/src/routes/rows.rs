@@ -268,8 +268,9 @@ impl Parked {
 /// What the headers of the response say of the rows.
 #[derive(Default)]
 struct Notes {
-    /// Rows that were read, of which these are stored.
+    /// Rows that were read.
     read: usize,
+    /// Rows that were stored.
     stored: usize,
     /// How many may not wait beside too many others.
     not_parked: usize,

@@ -199,16 +199,17 @@ mod tests {
         let all = ["a1", "a3", "a4", "a9", "b1", "b5", "b6", "b7"];
         assert_eq!(keys, all.map(|key| key.as_bytes().to_vec()));
     }
+
     #[test]
     fn a_row_that_is_added_replaces_none() {
         let database = Database::builder().create_with_backend(InMemoryBackend::new()).unwrap();
         let transaction = begin(&database).unwrap();
-        for taken in ["a1", "a2", "a3"] {
+        for existing in ["a1", "a2", "a3"] {
             let mut table = AppendTable::from(WriteTable::open(&transaction, MESSAGES).unwrap());
-            table.table.insert(taken.as_bytes(), b"old".as_slice()).unwrap();
+            table.table.insert(existing.as_bytes(), b"old".as_slice()).unwrap();
             let added = ["a1", "a2", "a3"].map(|key| table.add(key.into(), b"new".to_vec()));
             assert!(added.iter().all(Result::is_ok), "what is there is not searched for each row");
-            assert!(table.written().is_err(), "{taken}");
+            assert!(table.written().is_err(), "{existing}");
             table.table.remove_range(b"a".as_slice()..).unwrap();
         }
         let mut table = AppendTable::from(WriteTable::open(&transaction, MESSAGES).unwrap());
