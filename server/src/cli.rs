@@ -1,361 +1,98 @@
-//! `svctrack tenant` and `svctrack token`: each is a call of the API, of a running server or over the
-//! store of one that is stopped (R44). `svctrack compact` and `svctrack verify` are for a stopped one alone;
-//! `svctrack script` asks a running one where it can.
+//! The command line: each subcommand has a file of its own, with its flags, their help and what it does. `tenant`,
+//! `token`, `backup`, `export` and `import` call the API of a running server, or answer the same calls over the store
+//! of a stopped one (R44); `compact` and `verify` need it stopped.
 
 mod backup;
+mod compact;
+mod completions;
+mod export;
+mod import;
 mod output;
 mod print_config;
 mod progress;
+mod restore;
 mod script;
+mod serve;
+mod stopped_store;
 mod target;
+mod tenant;
+mod token;
 mod transfer;
-mod variables;
+mod unknown_variables;
+mod verify;
 
-use std::{path::PathBuf, process::ExitCode, time::Duration};
+use std::process::ExitCode;
 
-use bytes::Bytes;
-use clap::{Args, Subcommand};
-use poem::http::{Method, StatusCode};
-use serde_json::{Value, json};
-use svctrack_server::{
-    admin::Whose,
-    auth::Token,
-    config::{Config, Given, StoreSettings},
-    refusal::refusal,
-};
-use svctrack_store::embedded::{Compacted, Problem, Verified, compact, verify};
+use clap::{ArgMatches, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
-pub(crate) use self::{
-    backup::{Backup, Restore},
-    output::{say, tell},
-    print_config::print_config,
-    script::Script,
-    target::configure,
-    transfer::{Export, Import},
-    variables::warn_of_unknown,
-};
+pub(crate) use self::output::print_err;
 
 use self::{
-    output::{table, text_at},
-    target::At,
+    backup::Backup, compact::Compact, completions::Completions, export::Export, import::Import,
+    restore::Restore, script::Script, serve::Serve, tenant::TenantCommand, token::TokenCommand,
+    unknown_variables::warn_of_unknown, verify::Verify,
 };
 
-#[derive(Subcommand)]
-pub(crate) enum TenantCommand {
-    /// Create a tenant and print its first token, which is shown only once
-    Create {
-        #[command(flatten)]
-        at: At,
-        /// Name of the tenant
-        #[arg(long)]
-        name: String,
-    },
-    /// List the tenants
-    List {
-        #[command(flatten)]
-        at: At,
-    },
-    /// Rename a tenant
-    Rename {
-        #[command(flatten)]
-        of: OneTenant,
-        /// New name
-        #[arg(long)]
-        name: String,
-    },
-    /// Suspend a tenant: reject its calls and events until it is resumed
-    Suspend {
-        #[command(flatten)]
-        of: OneTenant,
-    },
-    /// Resume a suspended tenant
-    Resume {
-        #[command(flatten)]
-        of: OneTenant,
-    },
-    /// Delete a tenant with all its data, and wait until it is deleted; older backups still have it
-    Delete {
-        #[command(flatten)]
-        of: OneTenant,
-        /// Confirm the deletion
-        #[arg(long)]
-        yes: bool,
-    },
-}
-
-/// One tenant.
-#[derive(Args)]
-pub(crate) struct OneTenant {
+/// A self-hosted revenue and customer-data service.
+#[derive(Parser)]
+#[command(name = "svctrack", version = env!("BUILD_VERSION"), args_conflicts_with_subcommands = true)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    command: Option<Command>,
     #[command(flatten)]
-    at: At,
-    /// UUID of the tenant
-    #[arg(value_name = "UUID")]
-    id: String,
+    serve: Serve,
 }
 
 #[derive(Subcommand)]
-pub(crate) enum TokenCommand {
-    /// Generate a token for --bootstrap-token; nothing is stored
-    Generate,
-    /// Create a token and print it; it is shown only once
-    Create {
-        #[command(flatten)]
-        of: Of,
-        /// Purpose of the token
-        #[arg(long)]
-        label: String,
-        /// Scopes, separated by commas: products:read, tickets:create, admin, * [default: * or operator,admin]
-        #[arg(long, value_delimiter = ',')]
-        scopes: Vec<String>,
-        /// Expiry date [default: none]
-        #[arg(long, value_name = "DATE")]
-        expires: Option<String>,
-        /// User that the token acts as: `_id`, extid-... or srcid-... [default: a user of its own]
-        #[arg(long, value_name = "ID")]
-        user: Option<String>,
-    },
-    /// List the tokens; secrets are not stored
-    List {
-        #[command(flatten)]
-        of: Of,
-    },
-    /// Rotate a token: print its successor once; the old one stays valid for a while
-    Rotate {
-        #[command(flatten)]
-        of: Of,
-        /// Token id: the eight characters after `svt_`
-        id: String,
-        /// How long the old token is valid, such as 10min, 24h or 0s
-        #[arg(long, value_name = "TIME", default_value = "24h", value_parser = humantime::parse_duration)]
-        keep_old_for: Duration,
-        /// Expiry date of the successor [default: the lifetime of the old one]
-        #[arg(long, value_name = "DATE")]
-        expires: Option<String>,
-    },
-    /// Revoke a token, from the next request on
-    Revoke {
-        #[command(flatten)]
-        of: Of,
-        /// Token id: the eight characters after `svt_`
-        id: String,
-        /// Also revoke all tokens derived from it: issued by it, or rotated from it
-        #[arg(long)]
-        cascade: bool,
-    },
+enum Command {
+    Serve(Serve),
+    #[command(subcommand)]
+    Tenant(TenantCommand),
+    #[command(subcommand)]
+    Token(TokenCommand),
+    Script(Script),
+    Compact(Compact),
+    Backup(Backup),
+    Restore(Restore),
+    Export(Export),
+    Import(Import),
+    Verify(Verify),
+    Completions(Completions),
 }
 
-/// Whose tokens.
-#[derive(Args)]
-pub(crate) struct Of {
-    #[command(flatten)]
-    at: At,
-    /// UUID of the tenant, on a stopped store [default: the only one]
-    #[arg(long, value_name = "UUID", conflicts_with = "server")]
-    tenant: Option<String>,
-    /// The operator's tokens, which may create tenants, on a stopped store
-    #[arg(long, conflicts_with_all = ["server", "tenant"])]
-    operator: bool,
-}
-
-/// The store of a stopped server.
-#[derive(Args)]
-struct StoppedStore {
-    #[command(flatten)]
-    store: StoreSettings,
-    /// Directory of scheduled backups; the newest is suggested when the store cannot be repaired [default: backups, in
-    /// the data directory]
-    #[arg(long, env = "SVCTRACK_BACKUP_TO", value_name = "DIRECTORY")]
-    backup_to: Option<PathBuf>,
-}
-
-/// `svctrack compact`.
-#[derive(Args)]
-pub(crate) struct Compact {
-    #[command(flatten)]
-    stopped: StoppedStore,
-    /// Print JSON: `bytesBefore` and `bytesAfter`
-    #[arg(long)]
-    json: bool,
-}
-
-/// What to do where a store cannot be taken.
-const STOP: &str = "; the server must be stopped";
-
-impl StoppedStore {
-    /// The configuration, where there is a store in its data folder.
-    fn config(self) -> Result<Config, String> {
-        let Self { store, backup_to } = self;
-        let config = configure(Given { store, backup_to, ..Given::default() })?;
-        if !config.has_store() {
-            return Err(format!("there is no store in `{}`", config.data.display()));
-        }
-        Ok(config)
+impl Cli {
+    /// Reads the command line; for `--help`, and for what cannot be read, the process ends here.
+    pub(crate) fn read() -> (Self, ArgMatches) {
+        let matches = Self::command().get_matches();
+        let cli = Self::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+        warn_of_unknown(&Self::command());
+        (cli, matches)
     }
-}
 
-impl Compact {
-    pub(crate) fn run(self) -> Result<(), String> {
-        let config = self.stopped.config()?;
-        let done = compact(&config.data, config.cache_bytes());
-        let done = done.map_err(|cause| refusal(&config, "compacted", &cause, STOP))?;
-        let Compacted { bytes_before, bytes_after } = done;
-        if self.json {
-            let bytes = json!({ "bytesBefore": bytes_before, "bytesAfter": bytes_after });
-            return say(&bytes.to_string());
-        }
-        say(&format!("{bytes_before} bytes before, {bytes_after} bytes now"))
-    }
-}
-
-/// `svctrack verify`.
-#[derive(Args)]
-pub(crate) struct Verify {
-    #[command(flatten)]
-    stopped: StoppedStore,
-    /// Print JSON: `rows`, `problemCount` and `problems`
-    #[arg(long)]
-    json: bool,
-}
-
-/// The exit code that says that something is damaged.
-const DAMAGED: u8 = 2;
-
-impl Verify {
-    pub(crate) fn run(self) -> Result<ExitCode, String> {
-        let config = self.stopped.config()?;
-        let found = verify(&config.data, config.cache_bytes());
-        let found = found.map_err(|cause| refusal(&config, "verified", &cause, STOP))?;
-        say(&if self.json { in_json(&found) } else { in_words(&found) })?;
-        Ok(if found.is_sound() { ExitCode::SUCCESS } else { ExitCode::from(DAMAGED) })
-    }
-}
-
-fn in_json(found: &Verified) -> String {
-    let problem = |problem: &Problem| {
-        let id = problem.id.map(|id| id.to_string());
-        json!({ "table": problem.table, "id": id, "what": problem.what })
-    };
-    let problems: Vec<Value> = found.problems.iter().map(problem).collect();
-    json!({ "rows": found.rows, "problemCount": found.problem_count, "problems": problems })
-        .to_string()
-}
-
-fn in_words(found: &Verified) -> String {
-    let problem = |problem: &Problem| {
-        let id = problem.id.map(|id| format!(" {id}")).unwrap_or_default();
-        format!("{}{id}: {}\n", problem.table, problem.what)
-    };
-    let problems: String = found.problems.iter().map(problem).collect();
-    format!("{problems}{} rows, {} problems", found.rows, found.problem_count)
-}
-
-const TOKEN_COLUMNS: &[&str] = &["_id", "label", "scopes", "createdBy", "expiresAt", "lastUsedAt"];
-const TENANT_COLUMNS: &[&str] = &["_id", "name", "state", "createdAt"];
-
-/// Pause between two looks whether a tenant is gone.
-const DELETION_POLL: Duration = Duration::from_millis(100);
-
-impl TenantCommand {
-    pub(crate) async fn run(self) -> Result<(), String> {
-        match self {
-            Self::Create { at, name } => {
-                let body = json!({ "name": name });
-                let made = at.call(Whose::Operator, Method::POST, "/tenants", Some(body)).await?;
-                at.show(&made, || {
-                    format!(
-                        "Tenant     {}\nAPI token  {}",
-                        text_at(&made, "/_id"),
-                        text_at(&made, "/token/token")
-                    )
-                })
+    /// Does what was asked for. An error is a message for the person at the terminal.
+    pub(crate) fn run(self, matches: &ArgMatches) -> Result<ExitCode, String> {
+        let done = match self.command {
+            None => self.serve.run(matches),
+            Some(Command::Serve(serve)) => {
+                serve.run(matches.subcommand_matches("serve").unwrap_or(matches))
             }
-            Self::List { at } => {
-                let tenants = at.call(Whose::Operator, Method::GET, "/tenants", None).await?;
-                at.show(&tenants, || table(&tenants, TENANT_COLUMNS))
-            }
-            Self::Rename { of, name } => of.change(json!({ "name": name })).await,
-            Self::Suspend { of } => of.change(json!({ "suspended": true })).await,
-            Self::Resume { of } => of.change(json!({ "suspended": false })).await,
-            Self::Delete { yes: false, .. } => {
-                Err("this deletes the tenant with all its data: confirm with --yes".to_owned())
-            }
-            Self::Delete { of, .. } => of.delete().await,
-        }
-    }
-}
-
-impl OneTenant {
-    fn path(&self) -> String {
-        format!("/tenants/{}", self.id)
-    }
-
-    async fn change(&self, body: Value) -> Result<(), String> {
-        let changed = self.at.call(Whose::Operator, Method::PUT, &self.path(), Some(body)).await?;
-        self.at.show(&changed, || table(&json!([changed]), TENANT_COLUMNS))
-    }
-
-    async fn delete(&self) -> Result<(), String> {
-        let admin = self.at.admin(Whose::Operator).await?;
-        let path = self.path();
-        let deleted = admin.call(Method::DELETE, &path, None).await?;
-        // On a stopped store nobody else would go on with it.
-        while admin.send(Method::GET, &path, Bytes::new()).await?.status != StatusCode::NOT_FOUND {
-            tokio::time::sleep(DELETION_POLL).await;
-        }
-        self.at.show(&deleted, || "deleted".to_owned())
-    }
-}
-
-impl TokenCommand {
-    pub(crate) async fn run(self) -> Result<(), String> {
-        match self {
-            Self::Generate => {
-                let token = Token::generate().map_err(|error| error.to_string())?;
-                say(token.reveal())
-            }
-            Self::Create { of, label, scopes, expires, user } => {
-                let scopes = if scopes.is_empty() { of.every_scope() } else { scopes };
-                let body = json!({ "label": label, "scopes": scopes, "expiresAt": expires, "userId": user });
-                let made = of.call(Method::POST, "/tokens", Some(body)).await?;
-                of.at.show(&made, || text_at(&made, "/token"))
-            }
-            Self::List { of } => {
-                let tokens = of.call(Method::GET, "/tokens", None).await?;
-                of.at.show(&tokens, || table(&tokens, TOKEN_COLUMNS))
-            }
-            Self::Rotate { of, id, keep_old_for, expires } => {
-                let body =
-                    json!({ "keepOldForSeconds": keep_old_for.as_secs(), "expiresAt": expires });
-                let path = format!("/tokens/{id}/rotate");
-                let made = of.call(Method::POST, &path, Some(body)).await?;
-                of.at.show(&made, || text_at(&made, "/token"))
-            }
-            Self::Revoke { of, id, cascade } => {
-                let path = format!("/tokens/{id}?cascade={cascade}");
-                let done = of.call(Method::DELETE, &path, None).await?;
-                of.at.show(&done, || format!("revoked: {}", text_at(&done, "/deletedCount")))
-            }
-        }
-    }
-}
-
-impl Of {
-    fn every_scope(&self) -> Vec<String> {
-        let scopes: &[&str] = if self.operator { &["operator", "admin"] } else { &["*"] };
-        scopes.iter().map(|scope| (*scope).to_owned()).collect()
-    }
-
-    async fn call(&self, method: Method, path: &str, body: Option<Value>) -> Result<Value, String> {
-        let whose = match &self.tenant {
-            None if self.operator => Whose::Operator,
-            tenant => Whose::of(tenant.as_deref()),
+            Some(Command::Tenant(command)) => block_on(command.run()),
+            Some(Command::Token(command)) => block_on(command.run()),
+            Some(Command::Script(command)) => block_on(command.run()),
+            Some(Command::Compact(command)) => command.run(),
+            Some(Command::Backup(command)) => block_on(command.run()),
+            Some(Command::Restore(command)) => command.run(),
+            Some(Command::Export(command)) => block_on(command.run()),
+            Some(Command::Completions(command)) => command.run(Self::command()),
+            Some(Command::Import(command)) => return block_on(command.run()),
+            Some(Command::Verify(command)) => return command.run(),
         };
-        self.at.call(whose, method, path, body).await
+        done.map(|()| ExitCode::SUCCESS)
     }
 }
 
 /// Runs a command to its end.
-pub(crate) fn block_on<T>(command: impl Future<Output = Result<T, String>>) -> Result<T, String> {
+fn block_on<T>(command: impl Future<Output = Result<T, String>>) -> Result<T, String> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.map_err(|error| error.to_string())?.block_on(command)
 }

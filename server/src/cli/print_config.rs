@@ -5,7 +5,7 @@ use std::path::Path;
 use clap::{ArgMatches, Args as _, Command, parser::ValueSource};
 use svctrack_server::config::{Config, FILE_NAME, Given, names_in_file};
 
-use super::output::say;
+use super::output::print_out;
 
 /// Prints what is in force as lines of a configuration file.
 pub(crate) fn print_config(config: &Config, matches: &ArgMatches) -> Result<(), String> {
@@ -22,5 +22,5 @@ pub(crate) fn print_config(config: &Config, matches: &ArgMatches) -> Result<(), 
             _ => "default".to_owned(),
         }
     };
-    say(config.to_toml(source).trim_end())
+    print_out(config.to_toml(source).trim_end())
 }

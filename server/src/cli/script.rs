@@ -16,11 +16,11 @@ use svctrack_server::{
 use svctrack_web::{Loads, npm_package};
 
 use super::{
-    output::{say, tell},
+    output::{print_err, print_out},
     target::configure,
 };
 
-/// `svctrack script`.
+/// Print the snippet of the tracking script, its Content-Security-Policy, and its files with hashes
 #[derive(Args)]
 pub(crate) struct Script {
     /// Data directory of the server [default: ./svctrack-data]
@@ -56,10 +56,10 @@ impl Script {
             write_package(folder).map_err(failed)?;
             // Without a path, npm would look for a package of that name elsewhere.
             let path = path::absolute(folder).map_err(failed)?;
-            return say(&format!("the package is written: npm install {}", path.display()));
+            return print_out(&format!("the package is written: npm install {}", path.display()));
         }
         let all = self.all().await?;
-        say(&if self.json { all.to_string() } else { in_words(&all) })
+        print_out(&if self.json { all.to_string() } else { in_words(&all) })
     }
 
     /// What the running server says, but for what is given here; else what the settings say.
@@ -76,7 +76,7 @@ impl Script {
         };
         let AddressSettings { public_url, script_path, tracking_prefix, .. } = &self.addresses;
         if (public_url, script_path, tracking_prefix) == (&None, &None, &None) {
-            tell(&format!("svctrack: these are the settings of the server at {server}"));
+            print_err(&format!("svctrack: these are the settings of the server at {server}"));
             return Ok(said);
         }
         let as_text = |name: &str| said.get(name).and_then(Value::as_str).map(str::to_owned);
@@ -88,7 +88,7 @@ impl Script {
         };
         let of_server = Given { addresses, ..Given::default() };
         let merged = given.over(of_server).map_err(|error| error.to_string())?;
-        tell(&format!(
+        print_err(&format!(
             "svctrack: these are the settings of the server at {server}, but for those given here"
         ));
         Ok(to_json(&merged.addresses(&server), tenant, loads))
@@ -116,7 +116,7 @@ impl Script {
                 }
             },
         };
-        tell(&format!("svctrack: {guess}{checked}"));
+        print_err(&format!("svctrack: {guess}{checked}"));
         Ok(())
     }
 }

@@ -10,11 +10,11 @@ use svctrack_server::{
     config::{Config, FILE_NAME, Given, StoreSettings},
 };
 
-use super::output::say;
+use super::output::print_out;
 
 /// Where the call goes, and how its answer is shown.
 #[derive(Args)]
-pub(crate) struct At {
+pub(crate) struct TargetArgs {
     /// Data directory of a stopped server [default: ./svctrack-data]
     #[arg(long, env = "SVCTRACK_DATA", value_name = "DIRECTORY")]
     data: Option<PathBuf>,
@@ -29,7 +29,7 @@ pub(crate) struct At {
     json: bool,
 }
 
-impl At {
+impl TargetArgs {
     pub(crate) async fn call(
         &self,
         whose: Whose<'_>,
@@ -59,7 +59,7 @@ impl At {
         answer: &Value,
         in_words: impl FnOnce() -> String,
     ) -> Result<(), String> {
-        if self.json { say(&answer.to_string()) } else { say(&in_words()) }
+        if self.json { print_out(&answer.to_string()) } else { print_out(&in_words()) }
     }
 }
 

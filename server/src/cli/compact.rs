@@ -1,0 +1,35 @@
+//! `svctrack compact`: rewrites the store of a stopped server.
+
+use clap::Args;
+use serde_json::json;
+use svctrack_server::refusal::refusal;
+use svctrack_store::embedded::{Compacted, compact};
+
+use super::{
+    output::print_out,
+    stopped_store::{STOP, StoppedStore},
+};
+
+/// Rewrite the store to purge deleted data and reclaim space (the server must be stopped)
+#[derive(Args)]
+pub(crate) struct Compact {
+    #[command(flatten)]
+    stopped: StoppedStore,
+    /// Print JSON: `bytesBefore` and `bytesAfter`
+    #[arg(long)]
+    json: bool,
+}
+
+impl Compact {
+    pub(crate) fn run(self) -> Result<(), String> {
+        let config = self.stopped.config()?;
+        let done = compact(&config.data, config.cache_bytes());
+        let done = done.map_err(|cause| refusal(&config, "compacted", &cause, STOP))?;
+        let Compacted { bytes_before, bytes_after } = done;
+        if self.json {
+            let bytes = json!({ "bytesBefore": bytes_before, "bytesAfter": bytes_after });
+            return print_out(&bytes.to_string());
+        }
+        print_out(&format!("{bytes_before} bytes before, {bytes_after} bytes now"))
+    }
+}

@@ -1,0 +1,23 @@
+//! `svctrack completions`: what a shell needs to complete the command line.
+
+use clap::{Args, Command};
+use clap_complete::{Shell, generate};
+
+use super::output::print_out;
+
+/// Print a shell completion script
+///
+/// For bash: svctrack completions bash > /etc/bash_completion.d/svctrack
+#[derive(Args)]
+pub(crate) struct Completions {
+    /// Shell to complete for
+    shell: Shell,
+}
+
+impl Completions {
+    pub(crate) fn run(self, mut command: Command) -> Result<(), String> {
+        let mut script = Vec::new();
+        generate(self.shell, &mut command, "svctrack", &mut script);
+        print_out(String::from_utf8_lossy(&script).trim_end())
+    }
+}

@@ -1,0 +1,94 @@
+//! `svctrack export`: records into files, one a resource.
+
+use std::{
+    fs,
+    io::{self, Write as _},
+    path::{Path, PathBuf},
+};
+
+use clap::Args;
+use serde_json::{Map, Value, json};
+use svctrack_core::schema::ResourceDef;
+use svctrack_server::{
+    admin::Admin,
+    backups::Unfinished,
+    interchange::Format,
+    transfer::{self, Earlier, check_folder},
+};
+
+use super::transfer::{RecordOwnerArgs, TENANTS, lines_of};
+
+/// Export records to NDJSON or CSV files, one a resource
+///
+/// Activities, tokens, reports and erased people are only in a backup.
+#[derive(Args)]
+pub(crate) struct Export {
+    #[command(flatten)]
+    owner: RecordOwnerArgs,
+    /// Directory to write the files to
+    #[arg(long, value_name = "DIRECTORY")]
+    to: PathBuf,
+    /// Replace the files of an earlier export
+    #[arg(long)]
+    force: bool,
+    /// File format
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+    /// Resources, separated by commas [default: all, and settings]
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    resources: Vec<String>,
+}
+
+impl Export {
+    pub(crate) async fn run(self) -> Result<(), String> {
+        let defs = named(&self.resources)?;
+        let admin = self.owner.admin().await?;
+        if !self.owner.all_tenants {
+            let told = self.tenant(&admin, &defs, &self.to).await?;
+            return self.owner.target.show(&told, || lines_of(&told));
+        }
+        let tenants = admin.of_each_tenant().await?;
+        let mut told = Map::new();
+        for (tenant, admin) in &tenants {
+            let id = tenant.id.to_string();
+            told.insert(id.clone(), self.tenant(admin, &defs, &self.to.join(&id)).await?);
+        }
+        let told = told.into();
+        let records: Vec<_> = tenants.iter().map(|(tenant, _)| tenant).collect();
+        let text = serde_json::to_string(&records).map_err(|error| error.to_string())?;
+        write_tenants(&self.to, &text).map_err(|error| error.to_string())?;
+        self.owner.target.show(&told, || lines_of(&told))
+    }
+
+    async fn tenant(
+        &self,
+        admin: &Admin,
+        defs: &[&'static ResourceDef],
+        folder: &Path,
+    ) -> Result<Value, String> {
+        let kept = if self.force { Earlier::Replaced } else { Earlier::Kept };
+        check_folder(defs, folder, kept)?;
+        fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+        let mut told = Map::new();
+        for def in defs {
+            let count = transfer::export(admin, def, self.format, folder, kept).await?;
+            told.insert(def.path.to_owned(), json!(count));
+        }
+        Ok(told.into())
+    }
+}
+
+/// Writes the file of the tenants, for its owner alone, as all files of an export are.
+fn write_tenants(folder: &Path, text: &str) -> io::Result<()> {
+    let unfinished = Unfinished::in_folder(folder)?;
+    unfinished.file()?.write_all(text.as_bytes())?;
+    unfinished.replace(&folder.join(TENANTS))
+}
+
+/// The resources that are named; all when none is.
+fn named(names: &[String]) -> Result<Vec<&'static ResourceDef>, String> {
+    if names.is_empty() {
+        return Ok(transfer::everything());
+    }
+    names.iter().map(|name| transfer::resource_named(name)).collect()
+}

@@ -1,0 +1,144 @@
+//! `svctrack import`: records from an export, or from another program's tables.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
+
+use clap::Args;
+use serde_json::{Map, Value, json};
+use svctrack_server::{
+    admin::Admin,
+    interchange::{Options, Separator, parse_mapping},
+    transfer::{self, Imported, Reading},
+};
+use svctrack_store::TenantRecord;
+
+use super::{
+    output::print_err,
+    progress,
+    transfer::{RecordOwnerArgs, TENANTS, lines_of},
+};
+
+/// The exit code that says that some records were refused.
+const REFUSED: u8 = 2;
+/// Property that is in exports alone.
+const VERSION: &str = "__v";
+
+/// Import records from an export or from another program's tables
+///
+/// The exit code is 2 when records were rejected; each is reported with its line. People who were erased before the
+/// export can come back with later events: only a backup has the suppression list.
+#[derive(Args)]
+pub(crate) struct Import {
+    #[command(flatten)]
+    owner: RecordOwnerArgs,
+    /// Directory with the files of an export, or one file
+    #[arg(long, value_name = "PATH")]
+    from: PathBuf,
+    /// Resource in a single file [default: from the file name, such as companies.csv]
+    #[arg(long, value_name = "RESOURCE", conflicts_with = "all_tenants")]
+    resource: Option<String>,
+    /// CSV separator: one character, or `tab` [default: detected from the first line]
+    #[arg(long, value_name = "CHARACTER")]
+    separator: Option<Separator>,
+    /// Map a column to a property, such as "Company name=name"; nothing after `=` skips the column
+    #[arg(long, value_name = "HEAD=PROPERTY", value_parser = parse_mapping)]
+    map: Vec<(String, String)>,
+    /// Report every record that would be rejected, and write nothing
+    #[arg(long, conflicts_with = "all_tenants")]
+    dry_run: bool,
+}
+
+impl Import {
+    pub(crate) async fn run(self) -> Result<ExitCode, String> {
+        let mut refused = 0;
+        let told = match self.owner.all_tenants {
+            true => self.each_tenant(&mut refused).await?,
+            false => self.from(&self.owner.admin().await?, &self.from, &mut refused).await?,
+        };
+        self.owner.target.show(&told, || lines_of(&told))?;
+        Ok(if refused == 0 { ExitCode::SUCCESS } else { ExitCode::from(REFUSED) })
+    }
+
+    async fn each_tenant(&self, refused: &mut usize) -> Result<Value, String> {
+        let (admin, tokens) =
+            Admin::with_tenants(&self.owner.target.config()?, self.tenants()?).await?;
+        for (tenant, token) in tokens {
+            print_err(&format!(
+                "the first token of {tenant}, shown only this once: {}",
+                token.reveal()
+            ));
+        }
+        let mut told = Map::new();
+        for (tenant, admin) in admin.of_each_tenant().await? {
+            let id = tenant.id.to_string();
+            let folder = self.from.join(&id);
+            if folder.exists() {
+                told.insert(id, self.from(&admin, &folder, refused).await?);
+            }
+        }
+        Ok(told.into())
+    }
+
+    /// Imports a folder, or a file, into a tenant.
+    async fn from(&self, admin: &Admin, from: &Path, refused: &mut usize) -> Result<Value, String> {
+        if !from.is_file() {
+            tell_others(from)?;
+        }
+        let options = Options::of_files(self.separator, self.map.clone());
+        let files = transfer::files_at(from, self.resource.as_deref(), &options)?;
+        let mut tell_refused = |one: transfer::Refused| {
+            progress::clear();
+            print_err(&format!("{} line {}: {}", one.file.display(), one.line, one.reason));
+        };
+        let reading = Reading { options: &options, open: &progress::open, tell: &mut tell_refused };
+        let done = match self.dry_run {
+            true => transfer::try_out(admin, &files, reading).await?,
+            false => transfer::import(admin, &files, reading).await?,
+        };
+        let mut told = Map::new();
+        for (file, done) in files.iter().zip(done) {
+            *refused += done.refused;
+            told.insert(file.def.path.to_owned(), counts(file.def.path, done));
+        }
+        if self.dry_run {
+            print_err("dry run: nothing was written");
+        }
+        Ok(told.into())
+    }
+
+    /// The tenants that were exported.
+    fn tenants(&self) -> Result<Vec<TenantRecord>, String> {
+        let path = self.from.join(TENANTS);
+        let words = |error: &dyn std::error::Error| format!("{}: {error}", path.display());
+        let text = fs::read(&path).map_err(|error| words(&error))?;
+        serde_json::from_slice(&text).map_err(|error| words(&error))
+    }
+}
+
+/// Says of what in a folder nothing is imported.
+fn tell_others(folder: &Path) -> Result<(), String> {
+    let others = transfer::others_in(folder);
+    let others = others.map_err(|error| format!("{}: {error}", folder.display()))?;
+    for name in others.iter().filter(|name| *name != TENANTS) {
+        print_err(&format!("{}: not imported", folder.join(name).display()));
+    }
+    Ok(())
+}
+
+/// What became of the records of a file, as JSON; what else is to be known is told.
+fn counts(resource: &str, done: Imported) -> Value {
+    let Imported { taken, refused, without_key, ignored } = done;
+    if without_key > 0 {
+        print_err(&format!(
+            "{resource}: {without_key} new records have no key; importing them again creates them twice"
+        ));
+    }
+    // An export has all that the service sets: nobody expects it to be read.
+    if !ignored.is_empty() && !ignored.iter().any(|name| name == VERSION) {
+        print_err(&format!("{resource}: read-only properties ignored: {}", ignored.join(", ")));
+    }
+    json!({ "taken": taken, "refused": refused, "withoutKey": without_key, "ignoredColumns": ignored })
+}

@@ -1,0 +1,38 @@
+//! `svctrack serve`, and `svctrack` alone: runs the server.
+
+use clap::{ArgMatches, Args};
+use svctrack_server::{
+    config::Given,
+    run::{self, Engine},
+    workers,
+};
+
+use super::{print_config::print_config, target::configure};
+
+/// Run the server; `svctrack` alone does the same
+#[derive(Args)]
+pub(crate) struct Serve {
+    #[command(flatten)]
+    given: Given,
+    /// Storage engine
+    #[arg(long, env = "SVCTRACK_STORE", value_name = "ENGINE", value_enum, default_value_t)]
+    store: Engine,
+    /// Print the effective configuration with the source of each value, and exit
+    #[arg(long)]
+    print_config: bool,
+}
+
+impl Serve {
+    /// Runs the server until it is stopped; `matches` are those that the settings were read from.
+    pub(crate) fn run(self, matches: &ArgMatches) -> Result<(), String> {
+        let config = configure(self.given)?;
+        if self.print_config {
+            return print_config(&config, matches);
+        }
+        // Connections have threads of their own. What is done here must not block: it would hold up new ones, and a stop.
+        let runtime = workers::runtime("main").map_err(|error| error.to_string())?;
+        let done = runtime.block_on(run::run(config, self.store));
+        workers::end(runtime);
+        done.map_err(|error| error.to_string())
+    }
+}

@@ -1,0 +1,34 @@
+//! The store of a stopped server, for the commands that need it to themselves.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use svctrack_server::config::{Config, Given, StoreSettings};
+
+use super::target::configure;
+
+/// The store of a stopped server.
+#[derive(Args)]
+pub(crate) struct StoppedStore {
+    #[command(flatten)]
+    store: StoreSettings,
+    /// Directory of scheduled backups; the newest is suggested when the store cannot be repaired [default: backups, in
+    /// the data directory]
+    #[arg(long, env = "SVCTRACK_BACKUP_TO", value_name = "DIRECTORY")]
+    backup_to: Option<PathBuf>,
+}
+
+/// What to do where a store cannot be taken.
+pub(crate) const STOP: &str = "; the server must be stopped";
+
+impl StoppedStore {
+    /// The configuration, where there is a store in its data folder.
+    pub(crate) fn config(self) -> Result<Config, String> {
+        let Self { store, backup_to } = self;
+        let config = configure(Given { store, backup_to, ..Given::default() })?;
+        if !config.has_store() {
+            return Err(format!("there is no store in `{}`", config.data.display()));
+        }
+        Ok(config)
+    }
+}

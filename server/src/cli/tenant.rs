@@ -1,0 +1,126 @@
+//! `svctrack tenant`: tenants of a running server or of a stopped one's store (R44).
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use clap::{Args, Subcommand};
+use poem::http::{Method, StatusCode};
+use serde_json::{Value, json};
+use svctrack_server::admin::Whose;
+
+use super::{
+    output::{table, text_at},
+    target::TargetArgs,
+};
+
+/// Create, list, rename, suspend, resume and delete tenants
+#[derive(Subcommand)]
+pub(crate) enum TenantCommand {
+    /// Create a tenant and print its first token, which is shown only once
+    Create {
+        #[command(flatten)]
+        target: TargetArgs,
+        /// Name of the tenant
+        #[arg(long)]
+        name: String,
+    },
+    /// List the tenants
+    List {
+        #[command(flatten)]
+        target: TargetArgs,
+    },
+    /// Rename a tenant
+    Rename {
+        #[command(flatten)]
+        tenant: OneTenant,
+        /// New name
+        #[arg(long)]
+        name: String,
+    },
+    /// Suspend a tenant: reject its calls and events until it is resumed
+    Suspend {
+        #[command(flatten)]
+        tenant: OneTenant,
+    },
+    /// Resume a suspended tenant
+    Resume {
+        #[command(flatten)]
+        tenant: OneTenant,
+    },
+    /// Delete a tenant with all its data, and wait until it is deleted; older backups still have it
+    Delete {
+        #[command(flatten)]
+        tenant: OneTenant,
+        /// Confirm the deletion
+        #[arg(long)]
+        yes: bool,
+    },
+}
+
+/// One tenant.
+#[derive(Args)]
+pub(crate) struct OneTenant {
+    #[command(flatten)]
+    target: TargetArgs,
+    /// UUID of the tenant
+    #[arg(value_name = "UUID")]
+    id: String,
+}
+
+const TENANT_COLUMNS: &[&str] = &["_id", "name", "state", "createdAt"];
+
+/// Pause between two looks whether a tenant is gone.
+const DELETION_POLL: Duration = Duration::from_millis(100);
+
+impl TenantCommand {
+    pub(crate) async fn run(self) -> Result<(), String> {
+        match self {
+            Self::Create { target, name } => {
+                let body = json!({ "name": name });
+                let made =
+                    target.call(Whose::Operator, Method::POST, "/tenants", Some(body)).await?;
+                target.show(&made, || {
+                    format!(
+                        "Tenant     {}\nAPI token  {}",
+                        text_at(&made, "/_id"),
+                        text_at(&made, "/token/token")
+                    )
+                })
+            }
+            Self::List { target } => {
+                let tenants = target.call(Whose::Operator, Method::GET, "/tenants", None).await?;
+                target.show(&tenants, || table(&tenants, TENANT_COLUMNS))
+            }
+            Self::Rename { tenant, name } => tenant.change(json!({ "name": name })).await,
+            Self::Suspend { tenant } => tenant.change(json!({ "suspended": true })).await,
+            Self::Resume { tenant } => tenant.change(json!({ "suspended": false })).await,
+            Self::Delete { yes: false, .. } => {
+                Err("this deletes the tenant with all its data: confirm with --yes".to_owned())
+            }
+            Self::Delete { tenant, .. } => tenant.delete().await,
+        }
+    }
+}
+
+impl OneTenant {
+    fn path(&self) -> String {
+        format!("/tenants/{}", self.id)
+    }
+
+    async fn change(&self, body: Value) -> Result<(), String> {
+        let changed =
+            self.target.call(Whose::Operator, Method::PUT, &self.path(), Some(body)).await?;
+        self.target.show(&changed, || table(&json!([changed]), TENANT_COLUMNS))
+    }
+
+    async fn delete(&self) -> Result<(), String> {
+        let admin = self.target.admin(Whose::Operator).await?;
+        let path = self.path();
+        let deleted = admin.call(Method::DELETE, &path, None).await?;
+        // On a stopped store nobody else would go on with it.
+        while admin.send(Method::GET, &path, Bytes::new()).await?.status != StatusCode::NOT_FOUND {
+            tokio::time::sleep(DELETION_POLL).await;
+        }
+        self.target.show(&deleted, || "deleted".to_owned())
+    }
+}

@@ -1,0 +1,128 @@
+//! `svctrack token`: API tokens of a running server or of a stopped one's store (R44).
+
+use std::time::Duration;
+
+use clap::{Args, Subcommand};
+use poem::http::Method;
+use serde_json::{Value, json};
+use svctrack_server::{admin::Whose, auth::Token};
+
+use super::{
+    output::{print_out, table, text_at},
+    target::TargetArgs,
+};
+
+/// Issue, list, rotate and revoke API tokens
+#[derive(Subcommand)]
+pub(crate) enum TokenCommand {
+    /// Generate a token for --bootstrap-token; nothing is stored
+    Generate,
+    /// Create a token and print it; it is shown only once
+    Create {
+        #[command(flatten)]
+        owner: TokenOwnerArgs,
+        /// Purpose of the token
+        #[arg(long)]
+        label: String,
+        /// Scopes, separated by commas: products:read, tickets:create, admin, * [default: * or operator,admin]
+        #[arg(long, value_delimiter = ',')]
+        scopes: Vec<String>,
+        /// Expiry date [default: none]
+        #[arg(long, value_name = "DATE")]
+        expires: Option<String>,
+        /// User that the token acts as: `_id`, extid-... or srcid-... [default: a user of its own]
+        #[arg(long, value_name = "ID")]
+        user: Option<String>,
+    },
+    /// List the tokens; secrets are not stored
+    List {
+        #[command(flatten)]
+        owner: TokenOwnerArgs,
+    },
+    /// Rotate a token: print its successor once; the old one stays valid for a while
+    Rotate {
+        #[command(flatten)]
+        owner: TokenOwnerArgs,
+        /// Token id: the eight characters after `svt_`
+        id: String,
+        /// How long the old token is valid, such as 10min, 24h or 0s
+        #[arg(long, value_name = "TIME", default_value = "24h", value_parser = humantime::parse_duration)]
+        keep_old_for: Duration,
+        /// Expiry date of the successor [default: the lifetime of the old one]
+        #[arg(long, value_name = "DATE")]
+        expires: Option<String>,
+    },
+    /// Revoke a token, from the next request on
+    Revoke {
+        #[command(flatten)]
+        owner: TokenOwnerArgs,
+        /// Token id: the eight characters after `svt_`
+        id: String,
+        /// Also revoke all tokens derived from it: issued by it, or rotated from it
+        #[arg(long)]
+        cascade: bool,
+    },
+}
+
+/// Whose tokens.
+#[derive(Args)]
+pub(crate) struct TokenOwnerArgs {
+    #[command(flatten)]
+    target: TargetArgs,
+    /// UUID of the tenant, on a stopped store [default: the only one]
+    #[arg(long, value_name = "UUID", conflicts_with = "server")]
+    tenant: Option<String>,
+    /// The operator's tokens, which may create tenants, on a stopped store
+    #[arg(long, conflicts_with_all = ["server", "tenant"])]
+    operator: bool,
+}
+
+const TOKEN_COLUMNS: &[&str] = &["_id", "label", "scopes", "createdBy", "expiresAt", "lastUsedAt"];
+
+impl TokenCommand {
+    pub(crate) async fn run(self) -> Result<(), String> {
+        match self {
+            Self::Generate => {
+                let token = Token::generate().map_err(|error| error.to_string())?;
+                print_out(token.reveal())
+            }
+            Self::Create { owner, label, scopes, expires, user } => {
+                let scopes = if scopes.is_empty() { owner.every_scope() } else { scopes };
+                let body = json!({ "label": label, "scopes": scopes, "expiresAt": expires, "userId": user });
+                let made = owner.call(Method::POST, "/tokens", Some(body)).await?;
+                owner.target.show(&made, || text_at(&made, "/token"))
+            }
+            Self::List { owner } => {
+                let tokens = owner.call(Method::GET, "/tokens", None).await?;
+                owner.target.show(&tokens, || table(&tokens, TOKEN_COLUMNS))
+            }
+            Self::Rotate { owner, id, keep_old_for, expires } => {
+                let body =
+                    json!({ "keepOldForSeconds": keep_old_for.as_secs(), "expiresAt": expires });
+                let path = format!("/tokens/{id}/rotate");
+                let made = owner.call(Method::POST, &path, Some(body)).await?;
+                owner.target.show(&made, || text_at(&made, "/token"))
+            }
+            Self::Revoke { owner, id, cascade } => {
+                let path = format!("/tokens/{id}?cascade={cascade}");
+                let done = owner.call(Method::DELETE, &path, None).await?;
+                owner.target.show(&done, || format!("revoked: {}", text_at(&done, "/deletedCount")))
+            }
+        }
+    }
+}
+
+impl TokenOwnerArgs {
+    fn every_scope(&self) -> Vec<String> {
+        let scopes: &[&str] = if self.operator { &["operator", "admin"] } else { &["*"] };
+        scopes.iter().map(|scope| (*scope).to_owned()).collect()
+    }
+
+    async fn call(&self, method: Method, path: &str, body: Option<Value>) -> Result<Value, String> {
+        let whose = match &self.tenant {
+            None if self.operator => Whose::Operator,
+            tenant => Whose::of(tenant.as_deref()),
+        };
+        self.target.call(whose, method, path, body).await
+    }
+}
