@@ -32,6 +32,7 @@ mod http;
 mod http_import;
 mod input;
 mod integrity;
+mod layout;
 mod model;
 mod npm;
 mod once;

@@ -2,6 +2,8 @@
 //! of an engine's own types shows here, so that one can stand in the place of another: [`embedded`] stores in a file,
 //! [`memory`] in maps that nothing outlives.
 //!
+//! Which bytes are on disk is drawn in `server/docs/storage.md`, "Layout on disk".
+//!
 //! Invariant: every call takes a [`Tenant`], which nobody makes unnoticed ([`Tenant::assume_authorized`]).
 
 #![warn(missing_docs)]

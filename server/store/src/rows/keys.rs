@@ -1,39 +1,8 @@
-//! The byte layout of the store.
+//! The keys of the tables. `server/docs/storage.md` draws them all, with their values ("Layout on disk").
 //!
-//! Every key but those of `meta`, `tenants`, `tokens` and the log of engagement begins with the tenant, so
-//! that no range of one tenant reaches into another's. Numbers are big-endian, so that the order of keys is
-//! the order of what they stand for. Texts in keys hold no NUL, which ends them.
-//!
-//! ```text
-//! table       key                                                            value
-//! meta        `format`                                                       text
-//! meta        `last_id`                                                      format:1 checksum:4 id:12
-//! meta        `ordered`                                                      format:1 checksum:4 text
-//! meta        `times`                                                        format:1 checksum:4 stored:8 settled:8
-//! tenants     tenant:16                                                      format:1 checksum:4 json
-//! tokens      token id:8                                                     format:1 checksum:4 json
-//! tokens_of_tenant  tenant:16 token id:8                                     (empty)
-//! records     tenant:16 resource:1 id:12                                     format:1 checksum:4 shown:4 json
-//! unique      tenant:16 resource:1 row NUL value                             format:1 checksum:4 id:12
-//! index       tenant:16 resource:1 row NUL value NUL id:12                   (empty)
-//! activities  tenant:16 id:12                                                format:1 checksum:4 postcard
-//! engagement  tenant:16 resource:1 id:12                                     format:1 checksum:4 postcard
-//! engagement_log  number:8, and the same in engagement_log_twin               format:1 checksum:4 rows
-//! activity_marks  tenant:16 resource:1 id:12 activity:12                     (empty)
-//! activity_spans  tenant:16 id:12                                            format:1 checksum:4 postcard
-//! parked      tenant:16 id:12                                                format:1 checksum:4 postcard
-//! waiting     tenant:16 resource:1 row NUL value NUL id:12                   (empty)
-//! due         tenant:16 resource:1 row NUL value                             format:1 checksum:4 postcard
-//! messages    tenant:16 week:2 kind:1 id                                     format:1 checksum:4 milliseconds:8
-//! suppressed  tenant:16 hash:32                                              format:1 checksum:4 milliseconds:8
-//! erasures    tenant:16 id:12                                                format:1 checksum:4 postcard
-//! report      tenant:16 id:12                                                format:1 checksum:4 postcard
-//! report_causes  tenant:16 hash:16                                           format:1 checksum:4 id:12
-//! changes     tenant:16 seq:8                                                format:1 checksum:4 postcard
-//! once        tenant:16 hash:32                                              format:1 checksum:4 postcard
-//! once_places tenant:16 id:12                                                format:1 checksum:4 key of `once`
-//! counters    tenant:16 name                                                 format:1 checksum:4 number:8
-//! ```
+//! Every key but those of `meta`, `tokens` and the log of engagement begins with the tenant, so that no range of one
+//! tenant reaches into another's. Numbers are big-endian, so that the order of keys is the order of what they stand
+//! for. Texts in keys hold no NUL, which ends them.
 
 use svctrack_core::{
     plan::Wait,

@@ -1,4 +1,5 @@
-//! The tables that there are. The layout of their keys is drawn in [`super::keys`].
+//! The tables that there are. `server/docs/storage.md` draws their keys and values ("Layout on
+//! disk").
 
 /// A table of the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,3 +66,25 @@ pub(crate) const ALL: [Table; 25] = [
     SUPPRESSED,
     ERASURES,
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::{super::meta::ROWS_FORMAT, *};
+
+    #[test]
+    fn the_page_on_storage_draws_every_table_in_order() {
+        let page = include_str!("../../../docs/storage.md");
+        assert!(page.contains(&format!("### The tables: row format {ROWS_FORMAT}\n")));
+        let (_, drawing) = page.split_once("```text\ntable ").unwrap();
+        let (drawing, _) = drawing.split_once("```").unwrap();
+        let tables = drawing.lines().skip(1).map(|line| line.split(' ').next().unwrap());
+        let mut drawn: Vec<&str> = tables.collect();
+        drawn.dedup();
+        assert_eq!(drawn, ALL.map(Table::name));
+        let (_, groups) = page.split_once("| Group | Tables |").unwrap();
+        let (groups, _) = groups.split_once("\n\n").unwrap();
+        for table in ALL {
+            assert!(groups.contains(&format!("`{}`", table.name())), "{}", table.name());
+        }
+    }
+}
