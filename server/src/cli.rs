@@ -19,6 +19,7 @@ mod tenant;
 mod token;
 mod transfer;
 mod unknown_variables;
+mod unused_flags;
 mod verify;
 
 use std::process::ExitCode;
@@ -30,7 +31,7 @@ pub(crate) use self::output::print_err;
 use self::{
     backup::Backup, compact::Compact, completions::Completions, export::Export, import::Import,
     restore::Restore, script::Script, serve::Serve, tenant::TenantCommand, token::TokenCommand,
-    unknown_variables::warn_of_unknown, verify::Verify,
+    unknown_variables::warn_of_unknown, unused_flags::check_flags, verify::Verify,
 };
 
 /// A self-hosted revenue and customer-data service.
@@ -64,7 +65,8 @@ impl Cli {
     /// Reads the command line; for `--help`, and for what cannot be read, the process ends here.
     pub(crate) fn read() -> (Self, ArgMatches) {
         let matches = Self::command().get_matches();
-        let cli = Self::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+        let read = check_flags(&matches).and_then(|()| Self::from_arg_matches(&matches));
+        let cli = read.unwrap_or_else(|error| error.exit());
         warn_of_unknown(&Self::command());
         (cli, matches)
     }

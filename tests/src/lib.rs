@@ -15,6 +15,7 @@ pub mod disk;
 pub mod docs;
 pub mod golden;
 pub mod good_calls;
+pub mod help;
 pub mod in_process;
 pub mod model;
 pub mod process;

@@ -335,7 +335,7 @@ async fn tokens_are_made_and_revoked_while_the_server_stands_still() {
     let (folder, _) = filled_folder().await;
     let run = async |arguments: &[&str]| {
         let mut command = command(folder.path());
-        command.arg("token").args(arguments).arg("--data").arg(folder.path());
+        command.arg("token").args(arguments).env("SVCTRACK_DATA", folder.path());
         let output = command.output().await.unwrap();
         let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
         (output.status.code(), text(output.stdout), text(output.stderr))
@@ -371,7 +371,7 @@ async fn the_command_line_makes_a_tenant_on_a_running_server_and_on_a_stopped_on
     let server = Server::start_with_operator(folder.path(), &token, &operator, &[]).await;
     let run = async |arguments: &[&str]| {
         let mut command = command(folder.path());
-        command.arg("tenant").args(arguments).arg("--data").arg(folder.path());
+        command.arg("tenant").args(arguments).env("SVCTRACK_DATA", folder.path());
         let output = command.output().await.unwrap();
         let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
         (output.status.code(), text(output.stdout), text(output.stderr))

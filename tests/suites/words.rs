@@ -5,11 +5,14 @@ use std::{
     collections::BTreeSet,
     fs,
     path::{Path, PathBuf},
-    process::Command,
 };
 
 use proc_macro2::{TokenStream, TokenTree};
-use svctrack_tests::{docs::pages, process::binary, project};
+use svctrack_tests::{
+    docs::pages,
+    help::{self, Help},
+    project,
+};
 
 /// A text that people read, with where it is from.
 struct Text {
@@ -51,30 +54,17 @@ fn texts() -> Vec<Text> {
         .flat_map(|file| log_of(&file))
         .collect();
     assert!(logs.len() >= 40, "{} texts of the log", logs.len());
-    let help = help_of(&[]);
+    let help: Vec<Text> = help::all().iter().flat_map(help_of).collect();
     assert!(help.iter().any(|text| text.place == "svctrack token rotate --help"));
     texts.extend(logs);
     texts.extend(help);
     texts
 }
 
-/// The help of a command and of those below it, line by line.
-fn help_of(command: &[String]) -> Vec<Text> {
-    let output = Command::new(binary()).args(command).arg("--help").output().unwrap();
-    assert!(output.status.success(), "{command:?}");
-    let help = String::from_utf8(output.stdout).unwrap();
-    let place = format!("svctrack {} --help", command.join(" "));
-    let mut texts: Vec<Text> =
-        help.lines().map(|line| Text { place: place.clone(), words: prose(line) }).collect();
-    let below = help.split_once("\nCommands:\n").map_or("", |(_, below)| below);
-    let names = below.lines().take_while(|line| !line.is_empty());
-    // A line that goes on has no name.
-    for name in names.filter_map(|line| line.strip_prefix("  ")?.split(' ').next()) {
-        if !name.is_empty() && name != "help" {
-            texts.extend(help_of(&[command, &[name.to_owned()]].concat()));
-        }
-    }
-    texts
+/// The help of a command, line by line.
+fn help_of(help: &Help) -> Vec<Text> {
+    let place = format!("{} --help", help.command);
+    help.text.lines().map(|line| Text { place: place.clone(), words: prose(line) }).collect()
 }
 
 /// The files of Rust below a folder.

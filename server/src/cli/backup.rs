@@ -19,6 +19,9 @@ use super::target::TargetArgs;
 
 /// Back up all tenants into one file, from a running or a stopped server
 #[derive(Args)]
+#[command(after_help = "Examples:
+  svctrack backup --to before-upgrade.backup.gz
+  svctrack backup --server http://127.0.0.1:8080 --token $OPERATOR")]
 pub(crate) struct Backup {
     #[command(flatten)]
     target: TargetArgs,

@@ -12,6 +12,8 @@ use super::{
 
 /// Rewrite the store to purge deleted data and reclaim space (the server must be stopped)
 #[derive(Args)]
+#[command(after_help = "Example:
+  svctrack compact --data ./svctrack-data")]
 pub(crate) struct Compact {
     #[command(flatten)]
     stopped: StoppedStore,

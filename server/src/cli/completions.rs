@@ -6,9 +6,9 @@ use clap_complete::{Shell, generate};
 use super::output::print_out;
 
 /// Print a shell completion script
-///
-/// For bash: svctrack completions bash > /etc/bash_completion.d/svctrack
 #[derive(Args)]
+#[command(after_help = "Example:
+  svctrack completions bash > /etc/bash_completion.d/svctrack")]
 pub(crate) struct Completions {
     /// Shell to complete for
     shell: Shell,

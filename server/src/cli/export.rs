@@ -22,6 +22,9 @@ use super::transfer::{RecordOwnerArgs, TENANTS, lines_of};
 ///
 /// Activities, tokens, reports and erased people are only in a backup.
 #[derive(Args)]
+#[command(after_help = "Examples:
+  svctrack export --to ./export --all-tenants
+  svctrack export --to ./export --format csv --resources companies,licenses --server http://127.0.0.1:8080 --token $TOKEN")]
 pub(crate) struct Export {
     #[command(flatten)]
     owner: RecordOwnerArgs,

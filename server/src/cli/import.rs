@@ -31,6 +31,9 @@ const VERSION: &str = "__v";
 /// The exit code is 2 when records were rejected; each is reported with its line. People who were erased before the
 /// export can come back with later events: only a backup has the suppression list.
 #[derive(Args)]
+#[command(after_help = "Examples:
+  svctrack import --from companies.csv --map \"Company name=name\" --dry-run
+  svctrack import --from ./export --server http://127.0.0.1:8080 --token $TOKEN")]
 pub(crate) struct Import {
     #[command(flatten)]
     owner: RecordOwnerArgs,

@@ -11,6 +11,8 @@ use super::{backup::describe, output::print_out, target::configure};
 
 /// Restore a backup into an empty data directory
 #[derive(Args)]
+#[command(after_help = "Example:
+  svctrack restore --from before-upgrade.backup.gz --data ./restored")]
 pub(crate) struct Restore {
     /// Backup file
     #[arg(long, value_name = "FILE")]

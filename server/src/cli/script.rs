@@ -6,7 +6,7 @@ use std::{
 };
 
 use clap::Args;
-use serde_json::Value;
+use serde_json::{Value, json};
 use svctrack_core::value::TenantId;
 use svctrack_server::{
     admin::{Admin, script::of_running},
@@ -22,6 +22,9 @@ use super::{
 
 /// Print the snippet of the tracking script, its Content-Security-Policy, and its files with hashes
 #[derive(Args)]
+#[command(after_help = "Examples:
+  svctrack script --tenant 8a8e1c2c-6c0c-4f0e-9f6e-5d0f1f3c7a11 --pinned
+  svctrack script --npm ./svctrack-npm")]
 pub(crate) struct Script {
     /// Data directory of the server [default: ./svctrack-data]
     #[arg(long, env = "SVCTRACK_DATA", value_name = "DIRECTORY")]
@@ -38,9 +41,9 @@ pub(crate) struct Script {
     #[arg(long, requires = "tenant")]
     pinned: bool,
     /// Write the npm package of this version into a directory, which is created if missing
-    #[arg(long, value_name = "DIRECTORY", conflicts_with_all = ["tenant", "json"])]
+    #[arg(long, value_name = "DIRECTORY", conflicts_with = "tenant")]
     npm: Option<PathBuf>,
-    /// Print JSON, as GET /script.json returns it
+    /// Print JSON, as GET /script.json returns it; with --npm, the `path` of the package
     #[arg(long)]
     json: bool,
 }
@@ -56,7 +59,10 @@ impl Script {
             write_package(folder).map_err(failed)?;
             // Without a path, npm would look for a package of that name elsewhere.
             let path = path::absolute(folder).map_err(failed)?;
-            return print_out(&format!("the package is written: npm install {}", path.display()));
+            return print_out(&match self.json {
+                true => json!({ "path": path }).to_string(),
+                false => format!("the package is written: npm install {}", path.display()),
+            });
         }
         let all = self.all().await?;
         print_out(&if self.json { all.to_string() } else { in_words(&all) })

@@ -11,6 +11,8 @@ use super::{print_config::print_config, target::configure};
 
 /// Run the server; `svctrack` alone does the same
 #[derive(Args)]
+#[command(after_help = "Example:
+  svctrack serve --data /var/lib/svctrack --listen 8081 --backup-every 1day")]
 pub(crate) struct Serve {
     #[command(flatten)]
     given: Given,

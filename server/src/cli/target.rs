@@ -15,7 +15,7 @@ use super::output::print_out;
 /// Where the call goes, and how its answer is shown.
 #[derive(Args)]
 pub(crate) struct TargetArgs {
-    /// Data directory of a stopped server [default: ./svctrack-data]
+    /// Data directory of a stopped server, without --server [default: ./svctrack-data]
     #[arg(long, env = "SVCTRACK_DATA", value_name = "DIRECTORY")]
     data: Option<PathBuf>,
     /// Address of a running server, such as http://127.0.0.1:8080 [default: none; the store of a stopped server is opened]

@@ -17,6 +17,9 @@ use super::{
 #[derive(Subcommand)]
 pub(crate) enum TenantCommand {
     /// Create a tenant and print its first token, which is shown only once
+    #[command(after_help = "Examples:
+  svctrack tenant create --name \"Acme\"
+  svctrack tenant create --name \"Acme\" --server http://127.0.0.1:8080 --token $OPERATOR")]
     Create {
         #[command(flatten)]
         target: TargetArgs,
@@ -25,11 +28,15 @@ pub(crate) enum TenantCommand {
         name: String,
     },
     /// List the tenants
+    #[command(after_help = "Example:
+  svctrack tenant list --json")]
     List {
         #[command(flatten)]
         target: TargetArgs,
     },
     /// Rename a tenant
+    #[command(after_help = "Example:
+  svctrack tenant rename 8a8e1c2c-6c0c-4f0e-9f6e-5d0f1f3c7a11 --name \"Acme Ltd\"")]
     Rename {
         #[command(flatten)]
         tenant: OneTenant,
@@ -38,16 +45,22 @@ pub(crate) enum TenantCommand {
         name: String,
     },
     /// Suspend a tenant: reject its calls and events until it is resumed
+    #[command(after_help = "Example:
+  svctrack tenant suspend 8a8e1c2c-6c0c-4f0e-9f6e-5d0f1f3c7a11")]
     Suspend {
         #[command(flatten)]
         tenant: OneTenant,
     },
     /// Resume a suspended tenant
+    #[command(after_help = "Example:
+  svctrack tenant resume 8a8e1c2c-6c0c-4f0e-9f6e-5d0f1f3c7a11")]
     Resume {
         #[command(flatten)]
         tenant: OneTenant,
     },
     /// Delete a tenant with all its data, and wait until it is deleted; older backups still have it
+    #[command(after_help = "Example:
+  svctrack tenant delete 8a8e1c2c-6c0c-4f0e-9f6e-5d0f1f3c7a11 --yes")]
     Delete {
         #[command(flatten)]
         tenant: OneTenant,

@@ -16,8 +16,17 @@ use super::{
 #[derive(Subcommand)]
 pub(crate) enum TokenCommand {
     /// Generate a token for --bootstrap-token; nothing is stored
-    Generate,
+    #[command(after_help = "Example:
+  svctrack token generate")]
+    Generate {
+        /// Print JSON: `token`
+        #[arg(long)]
+        json: bool,
+    },
     /// Create a token and print it; it is shown only once
+    #[command(after_help = "Examples:
+  svctrack token create --label \"nightly import\"
+  svctrack token create --label \"reports\" --scopes companies:read,licenses:read --expires 2030-12-31 --server http://127.0.0.1:8080 --token $TOKEN")]
     Create {
         #[command(flatten)]
         owner: TokenOwnerArgs,
@@ -35,11 +44,15 @@ pub(crate) enum TokenCommand {
         user: Option<String>,
     },
     /// List the tokens; secrets are not stored
+    #[command(after_help = "Example:
+  svctrack token list --operator")]
     List {
         #[command(flatten)]
         owner: TokenOwnerArgs,
     },
     /// Rotate a token: print its successor once; the old one stays valid for a while
+    #[command(after_help = "Example:
+  svctrack token rotate P0ah3R3E --keep-old-for 1h")]
     Rotate {
         #[command(flatten)]
         owner: TokenOwnerArgs,
@@ -53,6 +66,8 @@ pub(crate) enum TokenCommand {
         expires: Option<String>,
     },
     /// Revoke a token, from the next request on
+    #[command(after_help = "Example:
+  svctrack token revoke P0ah3R3E --cascade")]
     Revoke {
         #[command(flatten)]
         owner: TokenOwnerArgs,
@@ -82,9 +97,14 @@ const TOKEN_COLUMNS: &[&str] = &["_id", "label", "scopes", "createdBy", "expires
 impl TokenCommand {
     pub(crate) async fn run(self) -> Result<(), String> {
         match self {
-            Self::Generate => {
+            Self::Generate { json: as_json } => {
                 let token = Token::generate().map_err(|error| error.to_string())?;
-                print_out(token.reveal())
+                let token = token.reveal();
+                print_out(&if as_json {
+                    json!({ "token": token }).to_string()
+                } else {
+                    token.to_owned()
+                })
             }
             Self::Create { owner, label, scopes, expires, user } => {
                 let scopes = if scopes.is_empty() { owner.every_scope() } else { scopes };

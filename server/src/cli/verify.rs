@@ -16,6 +16,8 @@ use super::{
 ///
 /// The exit code is 0 when the store is sound, 2 when data is corrupted, and 1 when the store cannot be read.
 #[derive(Args)]
+#[command(after_help = "Example:
+  svctrack verify --data ./svctrack-data")]
 pub(crate) struct Verify {
     #[command(flatten)]
     stopped: StoppedStore,
