@@ -18,8 +18,8 @@ use crate::{
     body::BodyBudget,
     compression::{Compressions, Forms},
     limits::{MAX_BODY_READERS, MAX_DOWNLOADS, MAX_DRY_RUNS, MAX_IMPORTS, MAX_STREAMS},
-    observe::RequestIds,
     rate_limit::RateLimiting,
+    request_id::RequestIds,
     senders::Senders,
 };
 

@@ -94,31 +94,31 @@ static RECORD_ROUTES: &[RouteDef<RecordHandler>] = &[
 static ROUTES: &[RouteDef<Handler>] = &[
     route!(POST "/analytics/:tenant", Anyone, Event => Ok, "Track an event in real time", alone!(routes::tracking::realtime),
         "`OK` means that the event is stored durably, or is ignored by a rule. `email` or `externalId` identifies the user, who is created if the company is known and the settings allow it. The body is JSON whatever its `Content-Type`, so that a page can send it without a CORS preflight."),
-    route!(OPTIONS "/analytics/:tenant", Anyone, Nothing => Nothing, "CORS preflight", alone!(routes::tracking::preflight),
+    route!(OPTIONS "/analytics/:tenant", Anyone, Nothing => Nothing, "CORS preflight", alone!(routes::cors::preflight),
         "Any origin may send events, without credentials."),
     route!(POST "/dock/:pipeline", TenantAsUser, Calls => Ok, "Track calls of a customer-data pipeline", alone!(routes::calls::dock),
         "One call, an array of calls, or an object with `batch`. `identify` and `track` calls are events; `group` creates or fills a company and ties the user to it; `page` and `screen` count where `trackPages` is set. Any other call, and one without user id and e-mail, is ignored and counted in the report of integration issues. A call for an unknown user without a known company is discarded and listed there. The tenant may also be `writeKey` in the body."),
-    route!(OPTIONS "/dock/:pipeline", Anyone, Nothing => Nothing, "CORS preflight", alone!(routes::tracking::preflight),
+    route!(OPTIONS "/dock/:pipeline", Anyone, Nothing => Nothing, "CORS preflight", alone!(routes::cors::preflight),
         "Any origin may send events, without credentials."),
     route!(POST "/dock/:pipeline/v1/batch", TenantAsUser, Batch => Success, "Track the batch of a pipeline's SDK", alone!(routes::calls::batch),
         "The same as `/v1/batch`."),
-    route!(OPTIONS "/dock/:pipeline/v1/batch", Anyone, Nothing => Nothing, "CORS preflight", alone!(routes::tracking::preflight),
+    route!(OPTIONS "/dock/:pipeline/v1/batch", Anyone, Nothing => Nothing, "CORS preflight", alone!(routes::cors::preflight),
         "Any origin may send events, without credentials."),
     route!(POST "/dock/:pipeline/v1/:call", TenantAsUser, Call => Success, "Track a call of a pipeline's SDK", alone!(routes::calls::call),
         "The same as `/v1/{call}`."),
-    route!(OPTIONS "/dock/:pipeline/v1/:call", Anyone, Nothing => Nothing, "CORS preflight", alone!(routes::tracking::preflight),
+    route!(OPTIONS "/dock/:pipeline/v1/:call", Anyone, Nothing => Nothing, "CORS preflight", alone!(routes::cors::preflight),
         "Any origin may send events, without credentials."),
     route!(POST "/v1/batch", TenantAsUser, Batch => Success, "Track the batch of an SDK", alone!(routes::calls::batch),
         "What the public SDKs of customer-data pipelines send, with the tenant's UUID as their write key. Invalid calls do not affect valid ones: they are counted in `Svctrack-Rejected-Count` and listed in the report of integration issues."),
-    route!(OPTIONS "/v1/batch", Anyone, Nothing => Nothing, "CORS preflight", alone!(routes::tracking::preflight),
+    route!(OPTIONS "/v1/batch", Anyone, Nothing => Nothing, "CORS preflight", alone!(routes::cors::preflight),
         "Any origin may send events, without credentials."),
     route!(POST "/v1/:call", TenantAsUser, Call => Success, "Track a call of an SDK", alone!(routes::calls::call),
         "One call, whose type is in the path; otherwise as in `/v1/batch`."),
-    route!(OPTIONS "/v1/:call", Anyone, Nothing => Nothing, "CORS preflight", alone!(routes::tracking::preflight),
+    route!(OPTIONS "/v1/:call", Anyone, Nothing => Nothing, "CORS preflight", alone!(routes::cors::preflight),
         "Any origin may send events, without credentials."),
     route!(POST "/analytics/bulk/:tenant", Anyone, Events => Ok, "Track events in bulk", alone!(routes::tracking::bulk),
         "The rows are stored in order. Invalid rows do not affect valid ones: they are counted in `Svctrack-Rejected-Count` and listed in the report of integration issues. A body that is not a JSON array is rejected as a whole."),
-    route!(OPTIONS "/analytics/bulk/:tenant", Anyone, Nothing => Nothing, "CORS preflight", alone!(routes::tracking::preflight),
+    route!(OPTIONS "/analytics/bulk/:tenant", Anyone, Nothing => Nothing, "CORS preflight", alone!(routes::cors::preflight),
         "Any origin may send events, without credentials."),
     route!(GET "/activities", Scope("activities:read"), Nothing => Activities, "List activities", alone!(routes::activities::list),
         "What users did, newest stored first. Names and e-mails are those that the users have now."),
@@ -314,7 +314,7 @@ impl<R: Endpoint<Output = Response>> Endpoint for Outermost<R> {
         ignore_slash_at_end(&mut request);
         let request_id = self.app.request_ids.next();
         let (accepted, app) = (Accepted::of(request.headers()), self.app.clone());
-        let for_any_page = routes::tracking::is_for_any_page(&self.app, request.uri().path());
+        let for_any_page = routes::cors::is_for_any_page(&self.app, request.uri().path());
         let served = AssertUnwindSafe(self.serve(request)).catch_unwind();
         served.map(move |served| {
             let panicked = |_| Err(Error::Internal("a handler panicked".to_owned()));
@@ -322,7 +322,7 @@ impl<R: Endpoint<Output = Response>> Endpoint for Outermost<R> {
             let response = served.unwrap_or_else(|error| error.into_response(&request_id));
             let mut response = app.compressions.compress(response, accepted);
             if for_any_page {
-                routes::respond::allow_any_origin(response.headers_mut());
+                routes::cors::allow_any_origin(response.headers_mut());
             }
             response.headers_mut().insert(header::X_CONTENT_TYPE_OPTIONS, NOSNIFF);
             if let Ok(value) = HeaderValue::try_from(request_id) {

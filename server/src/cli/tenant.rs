@@ -70,7 +70,6 @@ pub(crate) enum TenantCommand {
     },
 }
 
-/// One tenant.
 #[derive(Args)]
 pub(crate) struct OneTenant {
     #[command(flatten)]

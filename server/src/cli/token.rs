@@ -79,7 +79,6 @@ pub(crate) enum TokenCommand {
     },
 }
 
-/// Whose tokens.
 #[derive(Args)]
 pub(crate) struct TokenOwnerArgs {
     #[command(flatten)]

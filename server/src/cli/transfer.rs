@@ -10,7 +10,6 @@ use super::{output::text_at, target::TargetArgs};
 /// File that names the tenants whose folders are next to it.
 pub(crate) const TENANTS: &str = "tenants.json";
 
-/// Whose records.
 #[derive(Args)]
 pub(crate) struct RecordOwnerArgs {
     #[command(flatten)]

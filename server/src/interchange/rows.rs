@@ -13,8 +13,8 @@ use svctrack_core::{
 };
 
 use super::{
-    columns::{Columns, HeadMap, is_set},
     format::Format,
+    import_columns::{Columns, HeadMap, is_set},
 };
 
 /// Longest line of NDJSON, and longest row of a table, in bytes: more than the largest record has.

@@ -7,7 +7,7 @@ use poem::{
 };
 use svctrack_web::{Asset, Served};
 
-use super::{conditions::names, respond::allow_any_origin};
+use super::{conditions::names, cors::allow_any_origin};
 use crate::{app::App, compression::weight, error::Error};
 
 /// A file whose name has its version: a year, the longest that caches heed.

@@ -19,7 +19,8 @@ use super::{
     strict::Strictness,
 };
 use crate::{
-    answers::Sent, app::App, error::Error, interchange::cells::Columns, limits::MAX_LINK_BYTES,
+    answers::Sent, app::App, error::Error, interchange::csv_columns::Columns,
+    limits::MAX_LINK_BYTES,
 };
 
 const TOTAL: HeaderName = HeaderName::from_static("svctrack-total");

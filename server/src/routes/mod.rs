@@ -6,6 +6,7 @@ pub(crate) mod activity_stream;
 pub(crate) mod backup;
 pub(crate) mod calls;
 mod conditions;
+pub(crate) mod cors;
 pub(crate) mod docs;
 pub(crate) mod files;
 pub(crate) mod health;

@@ -20,7 +20,9 @@ use super::{
     request::{authorise, query_pairs},
     respond::json_body,
 };
-use crate::{app::App, error::Error, interchange::cells::cell_of_report, limits::MAX_REPORT_BYTES};
+use crate::{
+    app::App, error::Error, interchange::csv_columns::cell_of_report, limits::MAX_REPORT_BYTES,
+};
 
 /// `GET /reports/mrr`
 pub(crate) async fn mrr(app: &App, request: &mut Request) -> Result<Response, Error> {

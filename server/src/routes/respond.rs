@@ -2,7 +2,7 @@
 
 use poem::{
     Body, Response,
-    http::{HeaderMap, HeaderName, HeaderValue, header},
+    http::{HeaderName, HeaderValue, header},
 };
 
 use crate::{
@@ -76,13 +76,4 @@ fn encoded_start(name: &str) -> String {
 /// How many were deleted.
 pub(super) fn deleted_count(count: usize) -> Response {
     json(format!(r#"{{"n":{count},"ok":1,"deletedCount":{count}}}"#))
-}
-
-/// Lets a page of any origin read the answer, without credentials (R40).
-pub(crate) fn allow_any_origin(headers: &mut HeaderMap) {
-    headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
-    let exposed = HeaderValue::from_static(
-        "Idempotent-Replayed, Retry-After, Svctrack-Ignored, Svctrack-Parked, Svctrack-Rejected, Svctrack-Rejected-Count, X-Request-Id",
-    );
-    headers.insert(header::ACCESS_CONTROL_EXPOSE_HEADERS, exposed);
 }

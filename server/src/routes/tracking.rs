@@ -1,13 +1,11 @@
-//! Taking events in one by one and in bulk (routes 1 and 4), and what all tracking routes have in common: any
-//! origin may call them (R40).
+//! Taking events in one by one and in bulk (routes 1 and 4).
 
-use poem::{Request, Response, http::header};
+use poem::{Request, Response};
 use svctrack_core::{
     plan::Route,
     tracking::{Taken, bulk::MAX_BODY_BYTES, event::MAX_EVENT_BYTES, realtime, unread::Unread},
 };
 use svctrack_store::{Done, Tracking};
-use svctrack_web::DEFAULT_TRACKING_PREFIX;
 
 use super::{
     once::{Once, Replayed, hash_of},
@@ -21,9 +19,6 @@ use crate::{
     error::Error,
     senders::Sender,
 };
-
-/// How long a browser may remember that it may send, in seconds: a day.
-const PREFLIGHT_SECONDS: u32 = 24 * 60 * 60;
 
 /// `POST /analytics/{tenant}`: `OK` means that the event is on disk (R31).
 pub(crate) async fn realtime(app: &App, request: &mut Request) -> Result<Response, Error> {
@@ -79,23 +74,4 @@ pub(super) async fn store(
 /// The response of routes 1, 3 and 4.
 pub(super) fn ok() -> Response {
     Response::builder().content_type("text/plain").body("OK")
-}
-
-/// `OPTIONS`: a browser asks whether it may send something other than plain text.
-pub(crate) async fn preflight(_: &App, _: &mut Request) -> Result<Response, Error> {
-    Ok(Response::builder()
-        .header(header::ACCESS_CONTROL_ALLOW_METHODS, "POST")
-        .header(
-            header::ACCESS_CONTROL_ALLOW_HEADERS,
-            "Authorization, Content-Type, Content-Encoding, Idempotency-Key",
-        )
-        .header(header::ACCESS_CONTROL_MAX_AGE, PREFLIGHT_SECONDS)
-        .finish())
-}
-
-/// Whether a path is one that any web page may call or load.
-pub(crate) fn is_for_any_page(app: &App, path: &str) -> bool {
-    let prefixes = [DEFAULT_TRACKING_PREFIX, app.addresses.tracking_prefix(), "/dock", "/v1"];
-    let is_below = |prefix| path.strip_prefix(prefix).is_some_and(|rest| rest.starts_with('/'));
-    prefixes.into_iter().any(is_below) || app.files.contains_key(path)
 }

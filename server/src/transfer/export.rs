@@ -18,7 +18,7 @@ use svctrack_core::{
 use crate::{
     admin::{Admin, Answered},
     backups::Unfinished,
-    interchange::{Format, cells::Columns},
+    interchange::{Format, csv_columns::Columns},
 };
 
 /// Records that are asked for at a time.

@@ -11,10 +11,11 @@
 mod calls;
 mod clock;
 mod corruption;
+mod disk_full;
 #[allow(missing_docs, reason = "an engine is no part of the contract")]
 pub mod embedded;
 mod error;
-mod failure;
+mod error_conversions;
 mod health;
 mod identity;
 mod manifest;

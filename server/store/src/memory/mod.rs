@@ -354,7 +354,7 @@ impl Store for Memory {
             let (file, sequence) = match to {
                 BackupFile::Given { file, sequence } => (file, Some(sequence)),
                 BackupFile::Unnamed => {
-                    (tempfile::tempfile().map_err(|error| failure::of_io(&error))?, None)
+                    (tempfile::tempfile().map_err(|error| disk_full::of_io(&error))?, None)
                 }
             };
             let head = Head::of(self.clock.now(), sequence);

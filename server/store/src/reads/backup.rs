@@ -7,7 +7,7 @@ use std::{
 
 use super::check::check_row;
 use crate::{
-    Manifest, StoreError, failure,
+    Manifest, StoreError, disk_full,
     manifest::Head,
     rows::{self, Bytes as _, Rows as _, Snapshot, Table, archive::ArchiveWriter},
 };
@@ -38,7 +38,7 @@ impl From<BackupError> for StoreError {
     fn from(error: BackupError) -> Self {
         match error {
             BackupError::Store(error) => error,
-            BackupError::Write(error) if failure::is_full(&error) => Self::Full,
+            BackupError::Write(error) if disk_full::is_full(&error) => Self::Full,
             BackupError::Write(error) => Self::Unavailable(format!("a backup: {error}")),
             BackupError::Stopped => Self::Unavailable("the server stops".to_owned()),
         }

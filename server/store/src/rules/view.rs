@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{
     StoreError,
-    failure::in_lookup,
+    error_conversions::in_lookup,
     rows::{
         Bytes as _, ReadRow, Rows, Snapshot,
         codec::{self, Stored},

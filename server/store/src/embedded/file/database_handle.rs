@@ -18,9 +18,8 @@ use super::{
     transaction::begin,
 };
 use crate::{
-    StoreError,
+    StoreError, disk_full,
     embedded::{engagement::LogRead, tables::snapshot::RedbSnapshot},
-    failure,
 };
 
 /// A database that is open; at its end it is dropped without a word.
@@ -113,7 +112,7 @@ impl DatabaseHandle {
     pub(crate) fn cause(&self, error: StoreError) -> StoreError {
         let failed = self.gate.failed();
         let failed = failed.as_ref().filter(|_| error.is_of_the_file());
-        failed.map_or(error, failure::of_io)
+        failed.map_or(error, disk_full::of_io)
     }
 
     /// Takes its file away from it: what it is just reading or writing ends first, and nothing comes after.

@@ -11,12 +11,11 @@ use super::{
     transaction::begin,
 };
 use crate::{
-    StoreError,
+    StoreError, disk_full,
     embedded::{
         engagement::RowsAtHand,
         tables::{table::ReadTable, transaction::WriteTables},
     },
-    failure,
     rows::{
         META, Rows as _,
         meta::{META_FORMAT, READABLE_ROWS},
@@ -83,7 +82,7 @@ impl OpenError {
     /// What those hear whose command is not taken for it.
     pub(crate) fn into_cause(self) -> StoreError {
         match self {
-            Self::Io(error) => failure::of_io(&error),
+            Self::Io(error) => disk_full::of_io(&error),
             Self::Store(error) => error,
             other => StoreError::Unavailable(other.to_string()),
         }

@@ -6,7 +6,7 @@ use svctrack_core::{
     value::{Document, Json, nearest},
 };
 
-use super::cells;
+use super::csv_columns;
 
 /// Whether a caller sets a row; others are the service's own and come about again.
 pub(crate) fn is_set(row: &Row) -> bool {
@@ -92,12 +92,12 @@ impl Columns {
             match column {
                 Column::LeftOut => {}
                 Column::Whole(row) => {
-                    if let Some(value) = cells::value_of(row, cell)? {
+                    if let Some(value) = csv_columns::value_of(row, cell)? {
                         record.set(row.name, value);
                     }
                 }
                 Column::Member(row, key) => {
-                    let Some(value) = cells::member_of(cell) else { continue };
+                    let Some(value) = csv_columns::member_of(cell) else { continue };
                     let known = members.iter().position(|(known, _)| known.name == row.name);
                     let at = known.unwrap_or_else(|| {
                         members.push((row, Document::default()));

@@ -1,6 +1,6 @@
 //! What redb's errors mean to those who call the store.
 
-use crate::{StoreError, failure::of_io};
+use crate::{StoreError, disk_full::of_io};
 
 impl From<redb::Error> for StoreError {
     fn from(error: redb::Error) -> Self {

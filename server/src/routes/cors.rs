@@ -1,0 +1,40 @@
+//! Cross-origin requests (CORS): a page of any origin may send events and load the script, without credentials (R40).
+
+use poem::{
+    Request, Response,
+    http::{HeaderMap, HeaderValue, header},
+};
+use svctrack_web::DEFAULT_TRACKING_PREFIX;
+
+use crate::{app::App, error::Error};
+
+/// How long a browser may remember that it may send, in seconds: a day.
+const PREFLIGHT_SECONDS: u32 = 24 * 60 * 60;
+
+/// Whether a path is one that any web page may call or load.
+pub(crate) fn is_for_any_page(app: &App, path: &str) -> bool {
+    let prefixes = [DEFAULT_TRACKING_PREFIX, app.addresses.tracking_prefix(), "/dock", "/v1"];
+    let is_below = |prefix| path.strip_prefix(prefix).is_some_and(|rest| rest.starts_with('/'));
+    prefixes.into_iter().any(is_below) || app.files.contains_key(path)
+}
+
+/// Lets a page of any origin read the answer, without credentials (R40).
+pub(crate) fn allow_any_origin(headers: &mut HeaderMap) {
+    headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
+    let exposed = HeaderValue::from_static(
+        "Idempotent-Replayed, Retry-After, Svctrack-Ignored, Svctrack-Parked, Svctrack-Rejected, Svctrack-Rejected-Count, X-Request-Id",
+    );
+    headers.insert(header::ACCESS_CONTROL_EXPOSE_HEADERS, exposed);
+}
+
+/// `OPTIONS`: a browser asks whether it may send something other than plain text.
+pub(crate) async fn preflight(_: &App, _: &mut Request) -> Result<Response, Error> {
+    Ok(Response::builder()
+        .header(header::ACCESS_CONTROL_ALLOW_METHODS, "POST")
+        .header(
+            header::ACCESS_CONTROL_ALLOW_HEADERS,
+            "Authorization, Content-Type, Content-Encoding, Idempotency-Key",
+        )
+        .header(header::ACCESS_CONTROL_MAX_AGE, PREFLIGHT_SECONDS)
+        .finish())
+}

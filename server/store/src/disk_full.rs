@@ -1,0 +1,32 @@
+//! What a failed operation of the file means: a disk, a quota or a file that is full takes no writes until there is room
+//! again, and everything else is a disk that fails.
+
+use std::io;
+
+use crate::StoreError;
+
+/// Whether there was no room for something: on the disk, of what its owner may have there, or in a file.
+pub(crate) fn is_full(error: &io::Error) -> bool {
+    use io::ErrorKind as K;
+    matches!(error.kind(), K::StorageFull | K::QuotaExceeded | K::FileTooLarge)
+}
+
+/// What an operation of the file that failed means.
+pub(crate) fn of_io(error: &io::Error) -> StoreError {
+    if is_full(error) { StoreError::Full } else { StoreError::Unavailable(error.to_string()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_disk_a_quota_and_a_file_are_full_and_a_disk_that_fails_is_not() {
+        use io::ErrorKind as K;
+        let full = [K::StorageFull, K::QuotaExceeded, K::FileTooLarge].map(|kind| (kind, true));
+        for (kind, full) in full.into_iter().chain([(K::Other, false)]) {
+            let error = of_io(&kind.into());
+            assert_eq!(matches!(error, StoreError::Full), full, "{kind}");
+        }
+    }
+}
