@@ -60,7 +60,8 @@ fn bind(wasm: &Path) -> Result<Bundle, Failure> {
     let module = output.wasm_mut();
     shrink::cut_closures(module);
     let glue = shrink::shorten(module, &glue) + "\n" + &words()?;
-    Ok(Bundle { glue: minify(&glue).into_bytes(), wasm: module.emit_wasm() })
+    let glue = minify(&glue)?;
+    Ok(Bundle { glue: glue.into_bytes(), wasm: module.emit_wasm() })
 }
 
 fn words() -> Result<String, Failure> {

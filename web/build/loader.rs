@@ -29,7 +29,7 @@ pub(crate) fn build(tracker: &str) -> Result<Vec<u8>, Failure> {
         }
         whole = whole.replace(name, &[tracker, ending].concat());
     }
-    Ok(["(function(script){'use strict';", &minify(&whole), "})(document.currentScript)"]
+    Ok(["(function(script){'use strict';", &minify(&whole)?, "})(document.currentScript)"]
         .concat()
         .into_bytes())
 }

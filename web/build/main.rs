@@ -4,6 +4,7 @@
 
 mod bundle;
 mod compile;
+mod constants;
 mod docs;
 mod embed;
 mod loader;

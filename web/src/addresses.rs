@@ -180,7 +180,7 @@ mod tests {
         let files = Addresses::new("").with_script_path("/lib/app.js").unwrap().files();
         let loader = std::str::from_utf8(files["/lib/app.js"].asset.bytes).unwrap();
         for path in [GLUE_PATH, WASM_PATH] {
-            assert!(loader.contains(&format!("'{}'", &path[1..])), "{loader}");
+            assert!(loader.contains(&format!("`{}`", &path[1..])), "{loader}");
             for folder in ["", "/lib"] {
                 assert!(files[&[folder, path].concat()].is_lasting);
             }

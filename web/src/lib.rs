@@ -14,8 +14,8 @@ mod types;
 
 /// A part of the build, for its tests.
 #[cfg(test)]
-#[path = "../build/minify.rs"]
-mod minify;
+#[path = "../build/constants.rs"]
+mod constants;
 
 pub use self::{
     addresses::{

@@ -33,10 +33,10 @@ pub fn npm_package() -> Vec<(&'static str, Cow<'static, [u8]>)> {
 /// The script, which is told where its files are, since it is in no tag of its own.
 fn script() -> String {
     let script = loader().map(|asset| String::from_utf8_lossy(asset.bytes)).unwrap_or_default();
-    let quoted = |path: &str| format!("'{}'", path.trim_start_matches('/'));
+    let quoted = |path: &str| format!("`{}`", path.trim_start_matches('/'));
     let script =
         script.replace(&quoted(WASM_PATH), "script.wasm").replace(IN_A_PAGE, IN_THE_PACKAGE);
-    // `import(<address of>('<name>'))`
+    // import(<address of>(`<name>`))
     let import = script.split_once(&format!("({}))", quoted(GLUE_PATH)));
     let import = import.and_then(|(start, end)| Some((start.rsplit_once("import(")?.0, end)));
     import.map_or_else(String::new, |(start, end)| [start, "script.glue()", end].concat())
