@@ -146,6 +146,8 @@ static ROUTES: &[RouteDef<Handler>] = &[
         "Events, tickets and records of an erased person are kept out by the keys that the person had. This lets the given keys in again."),
     route!(POST "/licenses/:id/renew", Scopes(routes::licenses::RENEW_SCOPES), Renewal => Record, "Renew a license", alone!(routes::licenses::renew),
         "Creates the license that follows and marks this one as `renewed`, in one transaction, and returns the successor. It begins when this license ends, lasts `renewalPeriod`, or as long as before where that is not set, costs `renewalMrr`, and has the ultimate `parent`; properties in the body replace these terms. A license that is lost, or that another one follows, is rejected with 409, which names the other one; one without fixed period with 422. With `dryRun` the successor is only shown."),
+    route!(POST "/licenses/:id/lose", Scopes(routes::licenses::LOSE_SCOPES), Loss => Record, "Lose a license", alone!(routes::licenses::lose),
+        "Marks the license as `lost`, with `lostReason`, and returns it. It ends at `toDate` where the body has one; else a fixed license ends by its terms, and another one now. A license that is lost or renewed already is rejected with 409. With `dryRun` the license is only shown."),
     route!(GET "/leancompanies", Scope("companies:read"), Nothing => LeanCompanies, "List companies by ids of other systems", alone!(routes::lean_companies::list),
         "Companies with their ids only, for mapping. `externalId`, `sourceId` and `status` can be given several times."),
     route!(POST "/tokens", Scope("admin"), NewToken => Token, "Issue a token", alone!(routes::tokens::create),

@@ -11,6 +11,7 @@ mod create;
 mod delete;
 mod erase;
 mod ignored;
+mod lose;
 pub mod memory;
 mod merge;
 pub mod overlay;
@@ -35,6 +36,7 @@ pub use self::{
     delete::delete,
     erase::{Person, clear_ticket},
     ignored::{ignored, unknown_properties},
+    lose::{RenewalDecision, lose},
     planned::{Planned, Refusal},
     renew::renew,
     tenant::{mark_token_user, settings, token_user},

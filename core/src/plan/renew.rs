@@ -13,7 +13,7 @@ use crate::{
         license_renewal::{obstacle, successor_of},
     },
     schema::{Lookup, LookupError, index},
-    value::{Document, Json, ObjectId},
+    value::{Document, Json, ObjectId, Zone},
 };
 
 /// Among how many licenses of the company a successor is looked for.
@@ -60,10 +60,7 @@ pub fn renew(
 ) -> Result<Planned, Refusal> {
     let license = lookup.record(&LICENSE, id)?.ok_or(Refusal::NotFound)?;
     let zone = ctx.fill(&LICENSE, lookup)?.zone;
-    let licenses = licenses_beside(&license, lookup)?;
-    if let Some(obstacle) = obstacle(&license, &licenses, zone) {
-        return Err(Refusal::Conflict(vec![obstacle]));
-    }
+    check_undecided(&license, zone, lookup)?;
     let mut set = license.clone();
     take_stand_ins(&mut set);
     let successor = successor_of(&license, &set, sent, zone).map_err(Refusal::Invalid)?;
@@ -72,6 +69,18 @@ pub fn renew(
     renewed.set(RENEWAL_STATUS.name, Json::string("renewed"));
     planned.changes.extend(update_stored(&LICENSE, id, license, renewed, lookup, ctx)?.changes);
     Ok(planned)
+}
+
+/// Checks that a license is neither renewed nor lost.
+pub(super) fn check_undecided(
+    license: &Document,
+    zone: Zone,
+    lookup: &dyn Lookup,
+) -> Result<(), Refusal> {
+    match obstacle(license, &licenses_beside(license, lookup)?, zone) {
+        Some(obstacle) => Err(Refusal::Conflict(vec![obstacle])),
+        None => Ok(()),
+    }
 }
 
 /// The licenses of a license's company.

@@ -43,7 +43,7 @@ use futures_util::future::BoxFuture;
 use svctrack_core::{
     access::TenantChange,
     plan::{
-        Finding, Person, Route,
+        Finding, Person, RenewalDecision, Route,
         overlay::Overlay,
         upsert::{Access, Item, Outcome},
     },
@@ -92,11 +92,13 @@ pub enum Command {
         /// The versions that it may have.
         precondition: Precondition,
     },
-    /// A license renewed: its successor created, and itself marked.
-    Renew {
+    /// A license renewed, its successor created and itself marked; or lost.
+    DecideRenewal {
+        /// Which of the two.
+        decision: RenewalDecision,
         /// Which license.
         reference: RecordRef,
-        /// Terms in the place of its own.
+        /// Terms in the place of its own; why and when it is lost.
         body: Shaped,
         /// Whether it is planned alone, and nothing is stored.
         dry_run: bool,

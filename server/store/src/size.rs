@@ -37,7 +37,9 @@ impl Command {
     /// About how many bytes it adds to a transaction.
     pub(crate) fn bytes(&self) -> usize {
         match self {
-            Self::Create { body, .. } | Self::Update { body, .. } | Self::Renew { body, .. } => {
+            Self::Create { body, .. }
+            | Self::Update { body, .. }
+            | Self::DecideRenewal { body, .. } => {
                 bytes_of_document(&body.patch) + bytes_of_document(&body.fixed)
             }
             Self::Upsert { items, .. } | Self::Import(Upserts { items, .. }) => {
