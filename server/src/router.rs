@@ -123,7 +123,7 @@ static ROUTES: &[RouteDef<Handler>] = &[
     route!(GET "/activities", Scope("activities:read"), Nothing => Activities, "List activities", alone!(routes::activities::list),
         "What users did, newest stored first. Names and e-mails are those that the users have now."),
     route!(GET "/integrationissues", Scope("reports:read"), Nothing => Report, "List integration issues", alone!(routes::integration_issues::list),
-        "What senders of events and tickets should fix, newest first; entries of the same cause are one. Kept for 30 days."),
+        "What senders of events and tickets should fix, and licenses that could not be renewed automatically, newest first; entries of the same cause are one. Kept for 30 days."),
     route!(DELETE "/integrationissues/:id", Scope("admin"), Nothing => Deleted, "Remove an integration issue", alone!(routes::integration_issues::delete),
         "Removes the entry from the report. One that does not exist is answered with `deletedCount` 0."),
     route!(POST "/integrationissues/:id/replay", Scope("admin"), Nothing => Replayed, "Replay parked events", alone!(routes::integration_issues::replay),

@@ -3,7 +3,7 @@
 use super::{
     context::Ctx,
     planned::{Planned, Refusal},
-    renew::{check_undecided, renew},
+    renew::{renew, undecided},
     update::update_stored,
 };
 use crate::{
@@ -53,8 +53,7 @@ pub fn lose(
     lookup: &dyn Lookup,
     ctx: &mut Ctx,
 ) -> Result<Planned, Refusal> {
-    let license = lookup.record(&LICENSE, id)?.ok_or(Refusal::NotFound)?;
-    check_undecided(&license, ctx.fill(&LICENSE, lookup)?.zone, lookup)?;
+    let license = undecided(id, lookup, ctx)?;
     let loss = loss_of(sent).map_err(Refusal::Invalid)?;
     update_stored(&LICENSE, id, license, loss, lookup, ctx)
 }

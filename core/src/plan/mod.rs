@@ -38,7 +38,8 @@ pub use self::{
     ignored::{ignored, unknown_properties},
     lose::{RenewalDecision, lose},
     planned::{Planned, Refusal},
-    renew::renew,
+    renew::{renew, renew_due},
     tenant::{mark_token_user, settings, token_user},
     update::update,
 };
+pub use crate::resources::license_renewal::is_due;

@@ -13,9 +13,11 @@ use super::{
         RENEWAL_STATUS, RENEWAL_UNIT, SENT_OF_LOSS, TO_DATE, VALUE,
     },
     license_issues::{begins_of_successors, product_of},
-    license_terms::{LOST, RENEWED, end_of, is_fixed, is_lost, is_renewed, length_of},
+    license_terms::{LOST, ONGOING, RENEWED, end_of, is_fixed, is_lost, is_renewed, length_of},
 };
-use crate::value::{Document, Issue, Json, JsonRef, Timestamp, Zone, issue::quoted, period};
+use crate::value::{
+    Day, Document, Issue, Json, JsonRef, Members, Timestamp, Unit, Zone, issue::quoted, period,
+};
 
 /// What a successor has as the license before it has it, where it was set there.
 const KEPT: &[&str] = &[
@@ -196,6 +198,43 @@ fn missing(successor: &Document) -> Vec<Issue> {
 /// The ultimate parent of a license: its own, else itself.
 fn root_of(license: &Document) -> Option<Cow<'_, str>> {
     license.text(PARENT.name).or_else(|| license.text(ID.name))
+}
+
+/// Whether a license that renews by itself is due: ongoing, and its last day of notice, or its end, is past.
+pub fn is_due(license: &impl Members, at: Timestamp, zone: Zone) -> bool {
+    let renews = AUTO_RENEWS.get(license) == Some(true)
+        && RENEWAL_STATUS.get(license).as_deref() == Some(ONGOING);
+    let Some(end) = end_of(license, zone).filter(|_| renews && is_fixed(license)) else {
+        return false;
+    };
+    end <= at || last_day_of_notice(license, Day::at(end, zone)) < Some(Day::at(at, zone))
+}
+
+/// The last day on which a license can be cancelled that ends on a day.
+fn last_day_of_notice(license: &impl Members, end: Day) -> Option<Day> {
+    let unit = NOTICE_UNIT.get(license).and_then(|unit| Unit::parse(&unit));
+    let count = NOTICE_PERIOD.get(license).and_then(|count| u32::try_from(count).ok());
+    match count.zip(unit) {
+        Some((count, unit)) => end.back(count, unit),
+        None => Some(end),
+    }
+}
+
+/// A license that may be the successor of another, without `parent` to tell: of the same product, and it begins about
+/// when the other ends.
+pub(crate) fn likely_successor<'l>(
+    license: &Document,
+    licenses: &'l [Document],
+    zone: Zone,
+) -> Option<&'l Document> {
+    let begins = begins_of_successors(license, zone)?;
+    let id = license.text(ID.name);
+    licenses.iter().find(|other| {
+        other.text(ID.name) != id
+            && PARENT.get(*other).is_none()
+            && FROM_DATE.get(*other).is_some_and(|begin| begins.contains(&begin))
+            && product_of(other) == product_of(license)
+    })
 }
 
 /// Why a license can be neither renewed nor lost, if it was already.

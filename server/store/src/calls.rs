@@ -12,8 +12,8 @@ use svctrack_core::{
 };
 
 use crate::{
-    Actor, Answer, Command, IdempotencyKey, Precondition, Reply, Revoked, Store, StoreError,
-    TenantRecord, TokenRecord, Tracked, Tracking, Upserted, Upserts,
+    Actor, Answer, AutoRenewal, Command, IdempotencyKey, Precondition, Reply, Revoked, Store,
+    StoreError, TenantRecord, TokenRecord, Tracked, Tracking, Upserted, Upserts,
 };
 
 /// What a call came to that may be sent again.
@@ -191,6 +191,16 @@ impl dyn Store {
     /// Removes what has been kept for its time; says whether there may be more.
     pub async fn sweep(&self, actor: Actor) -> Result<bool, StoreError> {
         of_reply!(self.write(actor, Command::Sweep).await?, Reply::Swept(more) => more)
+    }
+
+    /// Renews more of the licenses that renew by themselves; returns how far the round has come.
+    pub async fn auto_renew(
+        &self,
+        actor: Actor,
+        round: AutoRenewal,
+    ) -> Result<AutoRenewal, StoreError> {
+        let reply = self.write(actor, Command::AutoRenew(round)).await?;
+        of_reply!(reply, Reply::AutoRenewed(round) => round)
     }
 
     /// Adds a tenant with its first token, which is returned as it is stored.

@@ -64,7 +64,7 @@ pub use self::{
     },
     manifest::{Manifest, TableSum},
     page::{Digest, Later, Next, Page, PageFor, Rewrite},
-    reply::{Answer, Reply, Tracked, Upserted},
+    reply::{Answer, AutoRenewal, Reply, Tracked, Upserted},
     revenue::{ReportJob, WriteReport, WrittenReport},
     room::{Room, RoomOf, UNCOUNTED_BYTES},
     rows::archive::{ArchiveError, check_archive, sequence_of},
@@ -189,6 +189,8 @@ pub enum Command {
     Unsuppress(Vec<(&'static str, String)>),
     /// What has been kept for its time, to be removed.
     Sweep,
+    /// More licenses to be renewed that renew by themselves, a limited number.
+    AutoRenew(AutoRenewal),
     /// A command that is carried out once for all who send it with the same key.
     Idempotent {
         /// What it is known by.

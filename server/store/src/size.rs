@@ -20,7 +20,10 @@ impl Command {
         match self {
             Self::Idempotent { command, .. } => command.is_bulk(),
             Self::Track(tracking) => tracking.is_part,
-            Self::Sweep | Self::ContinueErasure(_) | Self::ContinueDeletion => true,
+            Self::Sweep
+            | Self::AutoRenew(_)
+            | Self::ContinueErasure(_)
+            | Self::ContinueDeletion => true,
             _ => self.rows() > 1,
         }
     }

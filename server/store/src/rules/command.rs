@@ -18,7 +18,7 @@ use svctrack_core::{
 
 use super::{
     apply::apply,
-    erasure, idempotency, messages, parked,
+    auto_renewal, erasure, idempotency, messages, parked,
     pending::Pending,
     report, retention, suppressed,
     tables::{Tables, Transaction},
@@ -26,8 +26,8 @@ use super::{
     view::View,
 };
 use crate::{
-    Actor, Answer, Command, Precondition, Reply, StoreError, Tenant, Tracked, Tracking, Upserted,
-    Upserts,
+    Actor, Answer, AutoRenewal, Command, Precondition, Reply, StoreError, Tenant, Tracked,
+    Tracking, Upserted, Upserts,
 };
 
 /// Most rows of a kind that go in one command for their age: others wait a few milliseconds for it.
@@ -119,6 +119,10 @@ pub(crate) fn carry_out(
             Ok(Ok(Reply::Unsuppressed(let_in)))
         }
         Command::Sweep => sweep(actor, tables, pending, ctx).map(Ok),
+        Command::AutoRenew(round) => {
+            let round = auto_renewal::go_on(actor, round, tables, pending, ctx)?;
+            Ok(Ok(Reply::AutoRenewed(round)))
+        }
         _ => administer(actor, command, tables, pending, ctx),
     }
 }
@@ -219,6 +223,9 @@ fn without_tenant(
         Command::ContinueDeletion => None,
         Command::Replay => Some(Ok(Reply::Replayed(0))),
         Command::Sweep => Some(Ok(Reply::Swept(false))),
+        Command::AutoRenew(round) => {
+            Some(Ok(Reply::AutoRenewed(AutoRenewal { is_over: true, ..round.clone() })))
+        }
         _ => Some(Err(StoreError::TenantNotFound)),
     })
 }
