@@ -347,40 +347,35 @@ impl Movements {
 }
 
 impl MovementRow {
-    /// Whether there is any amount in it.
-    pub(super) fn is_something(&self) -> bool {
-        let amounts = [
+    /// Start, new, reactivation, expansion, contraction, churn, negative, end: what every row has.
+    pub fn amounts(&self) -> [Number; 8] {
+        [
             self.start,
-            self.end,
             self.new,
             self.reactivation,
             self.expansion,
             self.contraction,
             self.churn,
             self.negative,
-            self.overdue,
-        ];
-        amounts.iter().any(|amount| !amount.as_decimal().is_zero())
+            self.end,
+        ]
+    }
+
+    /// Whether there is any amount in it.
+    pub(super) fn is_something(&self) -> bool {
+        let amounts = self.amounts().into_iter().chain([self.overdue]);
+        amounts.map(Number::as_decimal).any(|amount| !amount.is_zero())
     }
 
     fn cells(&self, segment: &str, scope: &str, currency: &str) -> Row {
         let row = Row::default().text(segment).text(scope).text(currency).period(&self.period);
-        row.money(&[self.start], currency)
+        let [start, moves @ .., end] = self.amounts();
+        row.money(&[start], currency)
             .money_option(self.fx, currency)
-            .money(
-                &[
-                    self.new,
-                    self.reactivation,
-                    self.expansion,
-                    self.contraction,
-                    self.churn,
-                    self.negative,
-                ],
-                currency,
-            )
+            .money(&moves, currency)
             .money_option(self.entering, currency)
             .money_option(self.leaving, currency)
-            .money(&[self.end], currency)
+            .money(&[end], currency)
             .text(self.customers)
             .text(self.new_customers)
             .text(self.reactivated_customers)
