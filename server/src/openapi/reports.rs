@@ -178,7 +178,7 @@ const OBJECTS: &[Object] = &[
     ]], &[]),
     ("ForecastRow", "MRR just before an interval ends.", &[PERIOD, &[
         ("confirmed", "money", "Of licenses that are signed."), ("unconfirmed", "ForecastScenarios", "Of licenses that are over by then."), ("total", "ForecastScenarios", "Both together."),
-        ("actual", "money?", "What came true, where that is known."), ("difference", "money?", "What came true less the base scenario."),
+        ("actual", "money?", "What came true, of an interval that has ended."), ("difference", "money?", "What came true less the base scenario."),
     ]], &[]),
     ("ForecastSeries", "A forecast in one currency.", &[&[
         ("currency", "text", "The currency of the amounts."), ("rows", "[ForecastRow]", "The intervals."),
