@@ -40,7 +40,7 @@ pub(crate) fn report(arguments: &[String]) -> Result<String, Box<dyn Error>> {
     let options = Options { rates: read_rates(rates)?, ..Options::between(from, to, end)? };
     let report = mrr(&Ledger::new(licenses)?, &options, None)?;
     for excluded in &report.about.excluded {
-        eprintln!("{:?}: {} licenses do not count", excluded.reason, excluded.licenses.len());
+        eprintln!("{:?}: {} licenses do not count", excluded.reason, excluded.total);
     }
     for missing in &report.about.missing_rates {
         eprintln!("{} has no rate", missing.currency);

@@ -1,12 +1,14 @@
 //! What goes on beside requests. What has been kept for its time is removed: ids of events, events that wait in
 //! vain, old entries of the report; a round at a time, each tenant's in its turn among other writes. What is left of
-//! tenants that were deleted goes too. And all that is stored is looked at for damage, slowly.
+//! tenants that were deleted goes too. Licenses that renew by themselves are renewed. And all that is stored is looked at for damage, slowly.
 
 use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
 use futures_util::FutureExt as _;
 use svctrack_core::value::TenantId;
-use svctrack_store::{Actor, Scrub, Store, StoreError, Tenant, TenantState, panics::panic_message};
+use svctrack_store::{
+    Actor, AutoRenewal, Scrub, Store, StoreError, Tenant, TenantState, panics::panic_message,
+};
 
 /// Pause between two rounds: what is kept for days may stay some minutes longer.
 const PAUSE: Duration = Duration::from_secs(10 * 60);
@@ -72,7 +74,24 @@ async fn sweep(store: &Arc<dyn Store>, actor: Actor) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Sweeps every tenant; one that cannot be swept now keeps no other from it.
+/// Renews the licenses of a tenant that renew by themselves and are due, up to a number of them.
+async fn renew(store: &Arc<dyn Store>, actor: Actor) -> Result<(), StoreError> {
+    let mut round = AutoRenewal::default();
+    loop {
+        round = store.auto_renew(actor.clone(), round).await?;
+        if round.is_over {
+            break;
+        }
+        tokio::time::sleep(SWEEP_PAUSE).await;
+    }
+    if round.renewed + round.failed > 0 {
+        let (renewed, failed) = (round.renewed, round.failed);
+        tracing::info!(tenant = %actor.tenant.id(), renewed, failed, "licenses renewed");
+    }
+    Ok(())
+}
+
+/// Sweeps every tenant and renews its licenses; one where that fails keeps no other from it.
 ///
 /// # Errors
 /// When the tenants cannot be read.
@@ -82,8 +101,11 @@ pub async fn round(store: &Arc<dyn Store>) -> Result<(), StoreError> {
         tenants.into_iter().partition(|tenant| tenant.state == TenantState::Deleting);
     for tenant in served {
         let actor = Actor { tenant: Tenant::assume_authorized(tenant.id), token: None, user: None };
-        if let Err(error) = sweep(store, actor).await {
+        if let Err(error) = sweep(store, actor.clone()).await {
             tracing::warn!(tenant = %tenant.id, cause = %error, "cleanup of a tenant failed");
+        }
+        if let Err(error) = renew(store, actor).await {
+            tracing::warn!(tenant = %tenant.id, cause = %error, "renewal of licenses failed");
         }
     }
     // Whoever asked for it may have been stopped.

@@ -55,6 +55,7 @@ pub(crate) enum Kind {
     Record,
     NewRecord,
     Renewal,
+    Loss,
     Records,
     Items,
     BulkAnswer,
@@ -101,6 +102,12 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
+    /// Whether a request with this body takes an `Idempotency-Key`.
+    pub(crate) fn is_idempotent(self) -> bool {
+        matches!(self, Self::NewRecord | Self::Renewal | Self::Loss | Self::Items)
+            || self.is_events()
+    }
+
     /// Whether it is a body of events.
     pub(crate) fn is_events(self) -> bool {
         matches!(self, Self::Event | Self::Call) || self.is_many_events()

@@ -110,6 +110,7 @@ impl<'s> GoodCalls<'s> {
             ("/v1/batch" | "/dock/{pipeline}/v1/batch", _) => json!({"batch": [call()]}),
             (_, "dock" | "v1") => call(),
             ("/endusers/unsuppress", _) => json!({"email": "ada@acme.example"}),
+            ("/licenses/{id}/lose", _) => json!({"lostReason": "price"}),
             ("/tokens/{id}/rotate" | "/licenses/{id}/renew", _) | (_, "settings") => json!({}),
             (_, subject) if route.is_bulk() => json!([self.record(subject)]),
             (_, subject) => self.record(subject),

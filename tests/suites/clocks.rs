@@ -19,23 +19,23 @@ use svctrack_tests::{
 };
 use tempfile::TempDir;
 
-const HOUR_MS: i64 = 60 * 60 * 1_000;
-const DAY_MS: i64 = 24 * HOUR_MS;
+pub(crate) const HOUR_MS: i64 = 60 * 60 * 1_000;
+pub(crate) const DAY_MS: i64 = 24 * HOUR_MS;
 const YEAR_MS: i64 = 365 * DAY_MS;
 /// To a time after the last that an id can have, in 2106.
 const EIGHTY_YEARS_MS: i64 = 80 * (YEAR_MS + DAY_MS / 4);
 /// Days that activities are kept.
 const KEPT_DAYS: i64 = 3;
 
-struct World {
-    disk: Disk,
-    clock: Arc<SetClock>,
-    tokens: Tokens,
-    server: Direct,
+pub(crate) struct World {
+    pub(crate) disk: Disk,
+    pub(crate) clock: Arc<SetClock>,
+    pub(crate) tokens: Tokens,
+    pub(crate) server: Direct,
 }
 
 impl World {
-    async fn new() -> Self {
+    pub(crate) async fn new() -> Self {
         let start = Timestamp::parse("2026-11-20T12:00:00Z").unwrap();
         let (disk, clock) = (Disk::with_store(), Arc::new(SetClock::at(start)));
         let tokens = Direct::found(Box::new(disk.clone()), clock.clone()).await;
@@ -46,7 +46,7 @@ impl World {
     }
 
     /// Starts the server again, after what happened meanwhile.
-    fn restarted(self, meanwhile: impl FnOnce(&SetClock)) -> Self {
+    pub(crate) fn restarted(self, meanwhile: impl FnOnce(&SetClock)) -> Self {
         let Self { disk, clock, tokens, server } = self;
         server.store.close();
         drop(server);
@@ -55,7 +55,7 @@ impl World {
         Self { disk, clock, tokens, server }
     }
 
-    async fn put(&self, method: Method, path: &str, body: Value) -> Value {
+    pub(crate) async fn put(&self, method: Method, path: &str, body: Value) -> Value {
         let (status, answer) = self.server.send(method, path, None, &body).await;
         assert_eq!(status, StatusCode::OK, "{path}: {answer}");
         answer
@@ -65,7 +65,7 @@ impl World {
         self.put(Method::POST, &format!("/analytics/{TENANT}"), event).await;
     }
 
-    async fn clean_up(&self) {
+    pub(crate) async fn clean_up(&self) {
         self.server.clean_up().await.unwrap();
     }
 

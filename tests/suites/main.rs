@@ -2,6 +2,7 @@
 
 mod access;
 mod activities;
+mod auto_renewal;
 mod backup;
 mod broken_log;
 mod broken_output;

@@ -1,4 +1,4 @@
-//! Renewing a license: the successor and the mark come together, once.
+//! Renewing a license, and losing it: the successor and the mark come together, once; a license is decided once.
 
 use futures_util::future::join_all;
 use hyper::Method;
@@ -29,8 +29,19 @@ async fn licenses(client: &Client) -> Vec<Value> {
 }
 
 async fn renew(client: &Client, key: &str) -> Answer {
+    post(client, "/licenses/extid-first/renew", key, "{}").await
+}
+
+const LOSE: &str = "/licenses/extid-first/lose";
+const PRICE: &str = r#"{"lostReason":"price"}"#;
+
+async fn lose(client: &Client, key: &str) -> Answer {
+    post(client, LOSE, key, PRICE).await
+}
+
+async fn post(client: &Client, path: &str, key: &str, body: &str) -> Answer {
     let headers = [("content-type", "application/json"), ("idempotency-key", key)];
-    client.send(Method::POST, "/licenses/extid-first/renew", &headers, "{}").await.unwrap()
+    client.send(Method::POST, path, &headers, body.to_owned()).await.unwrap()
 }
 
 #[tokio::test]
@@ -58,7 +69,8 @@ async fn a_renewal_creates_the_successor_and_marks_the_license() {
 
     let again = server.client.post("/licenses/extid-first/renew", &json!({})).await;
     assert_eq!(again.status, 409);
-    assert!(again.text().contains(&second), "{}", again.text());
+    let message = format!("the license `{first}` is already renewed: `{second}` follows it");
+    assert!(again.text().contains(&message), "{}", again.text());
     assert_eq!(licenses(&server.client).await.len(), 2);
     let absent = server.client.post("/licenses/extid-none/renew", &json!({})).await;
     assert_eq!(absent.status, 404);
@@ -116,18 +128,83 @@ async fn of_renewals_at_the_same_time_one_is_made() {
 }
 
 #[tokio::test]
+async fn a_license_that_is_lost_says_why_and_is_lost_once() {
+    let server = InProcess::start().await;
+    let first = year(&server.client).await;
+    let shown = post(&server.client, &format!("{LOSE}?dryRun=true"), "k", PRICE).await;
+    assert_eq!(shown.status, 200, "{}", shown.text());
+    assert_eq!(licenses(&server.client).await[0]["renewalStatus"], "ongoing");
+
+    let (lost, again) = (lose(&server.client, "k").await, lose(&server.client, "k").await);
+    assert_eq!(lost.status, 200, "{}", lost.text());
+    assert!(lost.headers.contains_key("etag") && !lost.headers.contains_key("idempotent-replayed"));
+    assert!(again.headers.contains_key("idempotent-replayed"));
+    assert_eq!((again.status.as_u16(), again.json()), (200, lost.json()));
+    let stored = server.client.get("/licenses/extid-first").await.json();
+    assert_eq!(stored, lost.json());
+    let (mut shown, mut stored) = (shown.json(), stored);
+    for license in [&mut shown, &mut stored] {
+        license.as_object_mut().unwrap().remove("updatedAt");
+    }
+    assert_eq!(shown, stored);
+
+    let refused = lose(&server.client, "other").await;
+    assert_eq!(refused.status, 409);
+    let message = format!("the license `{first}` is already `lost`");
+    assert!(refused.text().contains(&message), "{}", refused.text());
+    assert_eq!(renew(&server.client, "renewal").await.status, 409);
+    assert_eq!(licenses(&server.client).await.len(), 1);
+    let found = server.client.get("/licenses?lostReason=price").await.json();
+    assert_eq!(found.as_array().unwrap().len(), 1);
+    let absent = post(&server.client, "/licenses/extid-none/lose", "none", PRICE).await;
+    assert_eq!(absent.status, 404);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_a_renewal_and_a_loss_at_the_same_time_one_holds() {
+    let server = InProcess::start().await;
+    year(&server.client).await;
+    let renewals = (0..4).map(|key| format!("r{key}"));
+    let losses = (0..4).map(|key| format!("l{key}"));
+    let (client, keys) = (&server.client, renewals.chain(losses).collect::<Vec<_>>());
+    let answers = join_all(keys.iter().map(|key| async move {
+        if key.starts_with('r') { renew(client, key).await } else { lose(client, key).await }
+    }));
+    let answers = answers.await;
+    assert_eq!(answers.iter().filter(|answer| answer.status == 200).count(), 1);
+    assert_eq!(answers.iter().filter(|answer| answer.status == 409).count(), 7);
+    let left = licenses(client).await;
+    let is_lost = left.iter().any(|license| license["renewalStatus"] == "lost");
+    assert_eq!(left.len(), if is_lost { 1 } else { 2 });
+}
+
+/// Tries a call with each of these scopes, of which only the last suffice.
+async fn try_scopes(client: &Client, path: &str, body: Value, scopes: &[(&[&str], u16)]) {
+    for (scopes, status) in scopes {
+        let made = json!({"label": "x", "scopes": scopes});
+        let made = client.post("/tokens", &made).await.json();
+        let client = client.with_token(made["token"].as_str().unwrap());
+        let answer = client.post(path, &body).await;
+        assert_eq!(answer.status, *status, "{scopes:?}: {}", answer.text());
+    }
+}
+
+#[tokio::test]
 async fn who_renews_may_create_licenses_and_change_them() {
     let server = InProcess::start().await;
     year(&server.client).await;
-    for (scopes, status) in [
+    let scopes = [
         (&["licenses:create"][..], 403),
         (&["licenses:update"], 403),
         (&["licenses:create", "licenses:update"], 200),
-    ] {
-        let made = json!({"label": "x", "scopes": scopes});
-        let made = server.client.post("/tokens", &made).await.json();
-        let client = server.client.with_token(made["token"].as_str().unwrap());
-        let answer = client.post("/licenses/extid-first/renew", &json!({})).await;
-        assert_eq!(answer.status, status, "{scopes:?}: {}", answer.text());
-    }
+    ];
+    try_scopes(&server.client, "/licenses/extid-first/renew", json!({}), &scopes).await;
+}
+
+#[tokio::test]
+async fn who_loses_a_license_may_change_licenses() {
+    let server = InProcess::start().await;
+    year(&server.client).await;
+    let scopes = [(&["licenses:create"][..], 403), (&["licenses:update"], 200)];
+    try_scopes(&server.client, LOSE, json!({"lostReason": "price"}), &scopes).await;
 }

@@ -286,7 +286,7 @@ async fn licenses_that_do_not_count_are_named() {
         let found = server.client.get(&format!("/reports/{report}")).await.json();
         assert_eq!(
             found["excluded"],
-            json!([{"reason": "no_money", "licenses": [trial["_id"]]}]),
+            json!([{"reason": "no_money", "licenses": [trial["_id"]], "total": 1}]),
             "{report}"
         );
     }

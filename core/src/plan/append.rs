@@ -35,14 +35,22 @@ pub enum Route {
     Bulk,
     /// The bulk upsert of tickets, which reports what it refuses (R18).
     Tickets,
+    /// The renewal of licenses by the service itself.
+    Renewals,
 }
 
 impl Route {
     /// All of them.
-    pub const ALL: [Self; 4] = [Self::Realtime, Self::Pipeline, Self::Bulk, Self::Tickets];
+    pub const ALL: [Self; 5] =
+        [Self::Realtime, Self::Pipeline, Self::Bulk, Self::Tickets, Self::Renewals];
     /// Their names in answers.
-    pub const NAMES: [&'static str; 4] =
-        [Self::Realtime.name(), Self::Pipeline.name(), Self::Bulk.name(), Self::Tickets.name()];
+    pub const NAMES: [&'static str; 5] = [
+        Self::Realtime.name(),
+        Self::Pipeline.name(),
+        Self::Bulk.name(),
+        Self::Tickets.name(),
+        Self::Renewals.name(),
+    ];
 
     /// Its name in answers.
     pub const fn name(self) -> &'static str {
@@ -51,6 +59,7 @@ impl Route {
             Self::Pipeline => "pipeline",
             Self::Bulk => "bulk",
             Self::Tickets => "tickets",
+            Self::Renewals => "renewals",
         }
     }
 }

@@ -11,6 +11,7 @@ mod create;
 mod delete;
 mod erase;
 mod ignored;
+mod lose;
 pub mod memory;
 mod merge;
 pub mod overlay;
@@ -35,8 +36,10 @@ pub use self::{
     delete::delete,
     erase::{Person, clear_ticket},
     ignored::{ignored, unknown_properties},
+    lose::{RenewalDecision, lose},
     planned::{Planned, Refusal},
-    renew::renew,
+    renew::{renew, renew_due},
     tenant::{mark_token_user, settings, token_user},
     update::update,
 };
+pub use crate::resources::license_renewal::is_due;

@@ -9,11 +9,11 @@ use super::{
 };
 use crate::{
     resources::{
-        license::{COMPANY_ID, LICENSE, RENEWAL_STATUS},
-        license_renewal::{obstacle, successor_of},
+        license::{COMPANY_ID, ID, LICENSE, RENEWAL_STATUS},
+        license_renewal::{is_due, likely_successor, obstacle, successor_of},
     },
     schema::{Lookup, LookupError, index},
-    value::{Document, Json, ObjectId},
+    value::{Document, Issue, Json, ObjectId, issue::quoted},
 };
 
 /// Among how many licenses of the company a successor is looked for.
@@ -58,12 +58,50 @@ pub fn renew(
     lookup: &dyn Lookup,
     ctx: &mut Ctx,
 ) -> Result<Planned, Refusal> {
+    let license = undecided(id, lookup, ctx)?;
+    renew_stored(id, license, sent, lookup, ctx)
+}
+
+/// Plans the renewal of a license that `autoRenews`, if it is due by [`Ctx::settled`]: ongoing, and its last day of notice
+/// past. None where it is not, and where a license of its line follows it already.
+///
+/// # Errors
+/// Those of [`renew`], and [`Refusal::Conflict`] where another license may be its successor: a renewal could count twice
+/// what the customer pays once.
+pub fn renew_due(
+    id: ObjectId,
+    lookup: &dyn Lookup,
+    ctx: &mut Ctx,
+) -> Result<Option<Planned>, Refusal> {
     let license = lookup.record(&LICENSE, id)?.ok_or(Refusal::NotFound)?;
     let zone = ctx.fill(&LICENSE, lookup)?.zone;
-    let licenses = licenses_beside(&license, lookup)?;
-    if let Some(obstacle) = obstacle(&license, &licenses, zone) {
-        return Err(Refusal::Conflict(vec![obstacle]));
+    if !is_due(&license, ctx.settled, zone) {
+        return Ok(None);
     }
+    let licenses = licenses_beside(&license, lookup)?;
+    if obstacle(&license, &licenses, zone).is_some() {
+        return Ok(None);
+    }
+    if let Some(other) = likely_successor(&license, &licenses, zone) {
+        let other = quoted(&other.text(ID.name).unwrap_or_default());
+        let message = format!(
+            "the license {other} of the same product begins about when it ends: set its `parent`, or set this one to `renewed`"
+        );
+        let issue = Issue::of_member(RENEWAL_STATUS.name, "successor_unclear", message);
+        return Err(Refusal::Conflict(vec![issue]));
+    }
+    renew_stored(id, license, &Document::default(), lookup, ctx).map(Some)
+}
+
+/// Plans the renewal of a license that is not decided.
+fn renew_stored(
+    id: ObjectId,
+    license: Document,
+    sent: &Document,
+    lookup: &dyn Lookup,
+    ctx: &mut Ctx,
+) -> Result<Planned, Refusal> {
+    let zone = ctx.fill(&LICENSE, lookup)?.zone;
     let mut set = license.clone();
     take_stand_ins(&mut set);
     let successor = successor_of(&license, &set, sent, zone).map_err(Refusal::Invalid)?;
@@ -72,6 +110,20 @@ pub fn renew(
     renewed.set(RENEWAL_STATUS.name, Json::string("renewed"));
     planned.changes.extend(update_stored(&LICENSE, id, license, renewed, lookup, ctx)?.changes);
     Ok(planned)
+}
+
+/// A license that is neither renewed nor lost.
+pub(super) fn undecided(
+    id: ObjectId,
+    lookup: &dyn Lookup,
+    ctx: &mut Ctx,
+) -> Result<Document, Refusal> {
+    let license = lookup.record(&LICENSE, id)?.ok_or(Refusal::NotFound)?;
+    let zone = ctx.fill(&LICENSE, lookup)?.zone;
+    match obstacle(&license, &licenses_beside(&license, lookup)?, zone) {
+        Some(obstacle) => Err(Refusal::Conflict(vec![obstacle])),
+        None => Ok(license),
+    }
 }
 
 /// The licenses of a license's company.

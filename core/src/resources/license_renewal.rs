@@ -1,5 +1,5 @@
-//! The terms on which a license renews, and which license follows it (R23): what a renewal makes of the license, and
-//! what keeps it from being renewed again.
+//! The terms on which a license renews or is lost, and which license follows it (R23): what that makes of the license,
+//! and what keeps it from being decided again.
 
 use std::borrow::Cow;
 
@@ -8,14 +8,16 @@ use rust_decimal::Decimal;
 use super::{
     license::{
         ARR, AUTO_RENEWS, COMPANY_ID, CURRENCY, CUSTOM, FIXED_PERIOD, FROM_DATE, ID, INVOICE_CYCLE,
-        INVOICE_CYCLE_INTERVAL, INVOICE_MUTED, LENGTH, MRR, NOTICE_PERIOD, NOTICE_UNIT, PARENT,
-        PRODUCT_NAME, RENEWAL_ARR, RENEWAL_MRR, RENEWAL_PERIOD, RENEWAL_STATUS, RENEWAL_UNIT,
-        TO_DATE, VALUE,
+        INVOICE_CYCLE_INTERVAL, INVOICE_MUTED, LENGTH, LOST_REASON, MRR, NOTICE_PERIOD,
+        NOTICE_UNIT, PARENT, PRODUCT_NAME, RENEWAL_ARR, RENEWAL_MRR, RENEWAL_PERIOD,
+        RENEWAL_STATUS, RENEWAL_UNIT, SENT_OF_LOSS, TO_DATE, VALUE,
     },
     license_issues::{begins_of_successors, product_of},
-    license_terms::{LOST, RENEWED, end_of, is_fixed, is_lost, is_renewed, length_of},
+    license_terms::{LOST, ONGOING, RENEWED, end_of, is_fixed, is_lost, is_renewed, length_of},
 };
-use crate::value::{Document, Issue, Json, JsonRef, Timestamp, Zone, issue::quoted, period};
+use crate::value::{
+    Day, Document, Issue, Json, JsonRef, Members, Timestamp, Unit, Zone, issue::quoted, period,
+};
 
 /// What a successor has as the license before it has it, where it was set there.
 const KEPT: &[&str] = &[
@@ -70,6 +72,33 @@ pub(crate) fn successor_of(
     }
     issues.extend(missing(&successor));
     if issues.is_empty() { Ok(successor) } else { Err(issues) }
+}
+
+/// What a loss changes of a license: that it is lost, why, and its end, where one was sent.
+///
+/// # Errors
+/// What is missing, or may not be sent.
+pub(crate) fn loss_of(sent: &Document) -> Result<Document, Vec<Issue>> {
+    let others = sent.iter().filter(|(name, _)| !SENT_OF_LOSS.contains(name));
+    let mut issues: Vec<Issue> = others
+        .map(|(name, _)| {
+            let message = format!("`{name}` is no property of a loss: update the license instead");
+            Issue::of_member(name, "not_allowed", message)
+        })
+        .collect();
+    if LOST_REASON.get(sent).is_none_or(|reason| reason.trim().is_empty()) {
+        let message = format!("`{}` is required", LOST_REASON.name);
+        issues.push(Issue::of_member(LOST_REASON.name, "required", message));
+    }
+    if !issues.is_empty() {
+        return Err(issues);
+    }
+    let mut loss = Document::default();
+    for name in SENT_OF_LOSS {
+        copy(&mut loss, sent, name, name);
+    }
+    loss.set(RENEWAL_STATUS.name, Json::string(LOST));
+    Ok(loss)
 }
 
 /// What follows from the license whatever is sent.
@@ -171,17 +200,61 @@ fn root_of(license: &Document) -> Option<Cow<'_, str>> {
     license.text(PARENT.name).or_else(|| license.text(ID.name))
 }
 
-/// Why a license cannot be renewed, if it cannot: it was, or is lost.
+/// Whether a license that renews by itself is due: ongoing, and its last day of notice, or its end, is past.
+pub fn is_due(license: &impl Members, at: Timestamp, zone: Zone) -> bool {
+    let renews = AUTO_RENEWS.get(license) == Some(true)
+        && RENEWAL_STATUS.get(license).as_deref() == Some(ONGOING);
+    let Some(end) = end_of(license, zone).filter(|_| renews && is_fixed(license)) else {
+        return false;
+    };
+    end <= at || last_day_of_notice(license, Day::at(end, zone)) < Some(Day::at(at, zone))
+}
+
+/// The last day on which a license can be cancelled that ends on a day.
+fn last_day_of_notice(license: &impl Members, end: Day) -> Option<Day> {
+    let unit = NOTICE_UNIT.get(license).and_then(|unit| Unit::parse(&unit));
+    let count = NOTICE_PERIOD.get(license).and_then(|count| u32::try_from(count).ok());
+    match count.zip(unit) {
+        Some((count, unit)) => end.back(count, unit),
+        None => Some(end),
+    }
+}
+
+/// A license that may be the successor of another, without `parent` to tell: of the same product, and it begins about
+/// when the other ends.
+pub(crate) fn likely_successor<'l>(
+    license: &Document,
+    licenses: &'l [Document],
+    zone: Zone,
+) -> Option<&'l Document> {
+    let begins = begins_of_successors(license, zone)?;
+    let id = license.text(ID.name);
+    licenses.iter().find(|other| {
+        other.text(ID.name) != id
+            && PARENT.get(*other).is_none()
+            && FROM_DATE.get(*other).is_some_and(|begin| begins.contains(&begin))
+            && product_of(other) == product_of(license)
+    })
+}
+
+/// Why a license can be neither renewed nor lost, if it was already.
 pub(crate) fn obstacle(license: &Document, licenses: &[Document], zone: Zone) -> Option<Issue> {
     let name = quoted(&license.text(ID.name).unwrap_or_default());
     let successor = successor_among(license, licenses, zone);
     let follows = successor.and_then(|successor| successor.text(ID.name)).map(|id| quoted(&id));
     let issue = |code, message| Some(Issue::of_member(RENEWAL_STATUS.name, code, message));
     match follows {
-        _ if is_lost(license) => issue("license_lost", format!("{name} is `{LOST}`")),
-        Some(successor) => issue("already_renewed", format!("{successor} follows {name}")),
+        _ if is_lost(license) => {
+            issue("license_lost", format!("the license {name} is already `{LOST}`"))
+        }
+        Some(successor) => {
+            let message = format!("the license {name} is already renewed: {successor} follows it");
+            issue("already_renewed", message)
+        }
         None if is_renewed(license) => {
-            issue("already_renewed", format!("{name} is `{RENEWED}`; no license follows it"))
+            let message =
+                format!("the license {name} is already `{RENEWED}`, though no license follows it");
+            issue("already_renewed", message)
         }
         None => None,
     }

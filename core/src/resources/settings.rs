@@ -19,6 +19,8 @@ fields! {
     TRACK_PAGES: Bool = "trackPages", if_absent(default_track_pages);
     /// How many days activities are kept after they were stored; for ever when not set. What is counted of them stays.
     ACTIVITY_RETENTION_DAYS: Integer = "activityRetentionDays";
+    /// Whether licenses with `autoRenews` are renewed once their last day of notice is past.
+    AUTO_RENEWAL: Bool = "autoRenewal", if_absent(default_auto_renewal);
     /// Time zone whose months and days reports count, a name of the IANA database.
     TIME_ZONE: Text = "timeZone", if_absent(default_time_zone);
     /// The base currency (`base`), and how much of it one unit of another currency is worth (`rates`): a number, or numbers by the day from which each holds.
@@ -73,6 +75,10 @@ fn default_auto_create(_: &Document, _: FillCtx) -> Option<Json> {
 }
 
 fn default_track_pages(_: &Document, _: FillCtx) -> Option<Json> {
+    Some(Json::bool(false))
+}
+
+fn default_auto_renewal(_: &Document, _: FillCtx) -> Option<Json> {
     Some(Json::bool(false))
 }
 

@@ -6,6 +6,7 @@ use super::{
     calendar::{Day, Interval},
     hex,
     ledger::NEVER,
+    listed::Listed,
     options::{Valuation, View},
     payer::Payer,
     scope::{Excluded, MissingRate, Scope},
@@ -41,7 +42,7 @@ pub struct About {
     pub rate_date: Option<Day>,
     /// Currencies without a rate; where there are any, nothing is converted.
     pub missing_rates: Vec<MissingRate>,
-    /// Licenses that do not count.
+    /// Licenses that do not count, by reason.
     pub excluded: Vec<Excluded>,
 }
 
@@ -93,15 +94,17 @@ pub struct OverdueLicense {
 pub(super) fn overdue_licenses(
     scope: &Scope<'_>,
     payer: &Payer<'_>,
-    list: &mut Vec<OverdueLicense>,
+    list: &mut Listed<OverdueLicense>,
 ) {
-    list.extend(overdue_of(scope, payer).map(|license| OverdueLicense {
-        license: license.id,
-        company: payer.id,
-        end: Day::at(Timestamp::from_ms_clamped(license.end), scope.options.zone),
-        currency: scope.ledger.currency(license.currency).to_owned(),
-        mrr: money(license.mrr),
-    }));
+    for license in overdue_of(scope, payer) {
+        list.push(|| OverdueLicense {
+            license: license.id,
+            company: payer.id,
+            end: Day::at(Timestamp::from_ms_clamped(license.end), scope.options.zone),
+            currency: scope.ledger.currency(license.currency).to_owned(),
+            mrr: money(license.mrr),
+        });
+    }
 }
 
 /// Two licenses of one company, product and currency that overlap for longer than `gapDays`: both count.
@@ -122,7 +125,7 @@ pub struct Overlap {
 
 /// Each license of a company that begins while one of the same product and currency lasts, if both do in the
 /// report.
-pub(super) fn overlaps_of(scope: &Scope<'_>, payer: &Payer<'_>, list: &mut Vec<Overlap>) {
+pub(super) fn overlaps_of(scope: &Scope<'_>, payer: &Payer<'_>, list: &mut Listed<Overlap>) {
     let (Some(first), Some(last)) = (scope.borders.starts().first(), scope.borders.ends().last())
     else {
         return;
@@ -137,7 +140,7 @@ pub(super) fn overlaps_of(scope: &Scope<'_>, payer: &Payer<'_>, list: &mut Vec<O
         if let Some((other, other_end)) = other {
             let to = other_end.min(end);
             if license.from < to && license.from < *last && to > *first && scope.counts(license) {
-                list.push(Overlap {
+                list.push(|| Overlap {
                     company: payer.id,
                     licenses: vec![other.id, license.id],
                     from: day(license.from),

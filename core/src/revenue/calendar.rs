@@ -3,8 +3,8 @@
 use chrono::{Datelike as _, Days, Months, NaiveDate};
 
 use super::error::ReportError;
-pub use crate::value::Day;
 use crate::value::Zone;
+pub use crate::value::{Day, Unit};
 
 /// The most intervals of a report.
 pub const MAX_INTERVALS: usize = 1_000;
@@ -42,40 +42,6 @@ impl Day {
     /// The same day of the month a year before, or the last one there was.
     pub(super) fn a_year_before(self) -> Self {
         Self(self.0.checked_sub_months(YEAR).unwrap_or(self.0))
-    }
-
-    /// So many of a unit before.
-    pub(super) fn back(self, count: u32, unit: Unit) -> Option<Self> {
-        let days = |of_one: u64| self.0.checked_sub_days(Days::new(of_one * u64::from(count)));
-        match unit {
-            Unit::Day => days(1),
-            Unit::Week => days(7),
-            Unit::Month => self.0.checked_sub_months(Months::new(count)),
-        }
-        .map(Self)
-    }
-}
-
-/// A unit of notice.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unit {
-    /// Days.
-    Day,
-    /// Weeks.
-    Week,
-    /// Months.
-    Month,
-}
-
-impl Unit {
-    /// The unit as `noticeUnit` has it.
-    pub fn parse(text: &str) -> Option<Self> {
-        match text {
-            "day" => Some(Self::Day),
-            "week" => Some(Self::Week),
-            "month" => Some(Self::Month),
-            _ => None,
-        }
     }
 }
 

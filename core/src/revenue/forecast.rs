@@ -45,7 +45,7 @@ pub struct ForecastRow {
     pub unconfirmed: Scenarios,
     /// Both together.
     pub total: Scenarios,
-    /// What came true, where that is known.
+    /// What came true, of an interval that has ended.
     pub actual: Option<Number>,
     /// What came true less the base scenario.
     pub difference: Option<Number>,
@@ -72,7 +72,8 @@ pub struct Later<'l> {
 }
 
 /// What MRR will be: signed licenses, and those that end and are ongoing, have no successor, and renew by
-/// themselves or are taken to. `later` shows what came true of it.
+/// themselves or are taken to. Intervals that have ended show what came true: of the same licenses, or of those that
+/// are known `later`.
 ///
 /// # Errors
 /// What is wrong with the options.
@@ -83,14 +84,12 @@ pub fn forecast(
 ) -> Result<Forecast, ReportError> {
     let scope = Scope::new(ledger, options)?;
     let expected = Sums::of(&scope);
-    let later = match &later {
-        Some(later) => {
-            let scope = Scope::new(later.ledger, options)?;
-            let known = scope.borders.ends().partition_point(|end| *end <= later.now.as_ms());
-            Some((Sums::of(&scope), scope, known))
-        }
-        None => None,
-    };
+    let later_scope = later.map(|later| Scope::new(later.ledger, options)).transpose()?;
+    let later_sums = later_scope.as_ref().map(Sums::of);
+    let (known, known_scope) =
+        later_sums.as_ref().zip(later_scope.as_ref()).unwrap_or((&expected, &scope));
+    let now = later.map_or(options.now, |later| later.now);
+    let passed = scope.borders.ends().partition_point(|end| *end <= now.as_ms());
     let periods = scope.borders.periods();
     let series = |currency: String, rows: Vec<Expected>, actual: Vec<Number>, scale| {
         let rows = periods.iter().zip(&rows).enumerate();
@@ -98,24 +97,23 @@ pub fn forecast(
             rows.map(|(at, (period, sums))| sums.row(period, actual.get(at).copied(), scale));
         Series { currency, rows: rows.collect() }
     };
-    let numbers = |rows: Vec<Expected>, known, scale| -> Vec<Number> {
-        rows.iter().take(known).map(|row| number_of(row.confirmed, scale)).collect()
+    let numbers = |rows: Vec<Expected>, scale| -> Vec<Number> {
+        rows.iter().take(passed).map(|row| number_of(row.confirmed, scale)).collect()
     };
     let currencies = scope.currencies.iter().map(|number| {
         let currency = ledger.currency(*number);
-        let actual = later.as_ref().map(|(sums, scope, known)| {
-            let own = scope.currencies.iter().find(|own| scope.ledger.currency(**own) == currency);
-            let rows = own.map(|own| sums.in_currency(*own));
-            numbers(rows.unwrap_or_else(|| vec![Expected::default(); *known]), *known, MONEY_SCALE)
-        });
+        let known_ledger = known_scope.ledger;
+        let own =
+            known_scope.currencies.iter().find(|own| known_ledger.currency(**own) == currency);
+        let actual = own.map(|own| known.in_currency(*own));
+        let actual = actual.unwrap_or_else(|| vec![Expected::default(); passed]);
         let rows = expected.in_currency(*number);
-        series(currency.to_owned(), rows, actual.unwrap_or_default(), MONEY_SCALE)
+        series(currency.to_owned(), rows, numbers(actual, MONEY_SCALE), MONEY_SCALE)
     });
     let currencies = currencies.collect();
-    let actual = later.as_ref().filter(|(_, scope, _)| scope.converts());
-    let actual = actual
-        .map(|(sums, scope, known)| numbers(sums.converted(scope), *known, CONVERTED_SCALE))
-        .unwrap_or_default();
+    let actual = Some(known).filter(|_| known_scope.converts());
+    let actual = actual.map(|known| numbers(known.converted(known_scope), CONVERTED_SCALE));
+    let actual = actual.unwrap_or_default();
     let base = scope.base.clone().filter(|_| scope.converts());
     let converted =
         base.map(|base| series(base, expected.converted(&scope), actual, CONVERTED_SCALE));

@@ -20,6 +20,7 @@ mod forecast;
 mod hex;
 mod ledger;
 mod links;
+mod listed;
 mod movements;
 mod options;
 mod parameters;
@@ -52,6 +53,7 @@ pub use self::{
     facts::{LicenseFacts, RenewalStatus},
     forecast::{Forecast, ForecastRow, Later, Scenarios, forecast},
     ledger::{Ledger, Reason},
+    listed::MAX_LISTED,
     movements::{MAX_SEGMENTS, MovementRow, Movements, Segment, SegmentOf, mrr},
     options::{MAX_GAP_DAYS, Options, Valuation, View},
     parameters::{Form, PARAMETERS, Parameter},

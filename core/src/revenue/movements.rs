@@ -12,6 +12,7 @@ use super::{
     calendar::Period,
     error::ReportError,
     ledger::Ledger,
+    listed::Listed,
     options::Options,
     payer::{Payer, Windows, each_payer},
     scope::Scope,
@@ -40,10 +41,14 @@ pub struct Movements {
     /// The largest segments, then the rest; null where none were asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub segments: Option<Vec<Segment>>,
-    /// Licenses that are overdue now.
+    /// Licenses that are overdue now, the first [`super::MAX_LISTED`] of them.
     pub overdue: Vec<OverdueLicense>,
-    /// Licenses that may be counted twice.
+    /// How many licenses are overdue now.
+    pub overdue_total: usize,
+    /// Licenses that may be counted twice, the first [`super::MAX_LISTED`] pairs of them.
     pub overlaps: Vec<Overlap>,
+    /// How many pairs of licenses may be counted twice.
+    pub overlaps_total: usize,
 }
 
 /// The movements of a segment.
@@ -140,7 +145,7 @@ pub fn mrr(
     let places = segments.as_ref().map_or(1, |segments| segments.names.len());
     let mut accounts: Vec<Account> =
         (0..places).map(|_| Account::new(&scope, windows.len(), options.view)).collect();
-    let (mut overdue, mut overlaps) = (Vec::new(), Vec::new());
+    let (mut overdue, mut overlaps) = (Listed::default(), Listed::default());
     let mut companies = segments.iter().flat_map(|segments| &segments.places);
     each_payer(&scope, |payer| {
         let place = companies.next().copied().unwrap_or_default();
@@ -158,8 +163,10 @@ pub fn mrr(
         currencies: series.currencies(&total),
         converted: series.converted(&total),
         segments: segments.map(|segments| segments.print(&series, &accounts)),
-        overdue,
-        overlaps,
+        overdue: overdue.first,
+        overdue_total: overdue.total,
+        overlaps: overlaps.first,
+        overlaps_total: overlaps.total,
     })
 }
 
@@ -340,40 +347,35 @@ impl Movements {
 }
 
 impl MovementRow {
-    /// Whether there is any amount in it.
-    pub(super) fn is_something(&self) -> bool {
-        let amounts = [
+    /// Start, new, reactivation, expansion, contraction, churn, negative, end: what every row has.
+    pub fn amounts(&self) -> [Number; 8] {
+        [
             self.start,
-            self.end,
             self.new,
             self.reactivation,
             self.expansion,
             self.contraction,
             self.churn,
             self.negative,
-            self.overdue,
-        ];
-        amounts.iter().any(|amount| !amount.as_decimal().is_zero())
+            self.end,
+        ]
+    }
+
+    /// Whether there is any amount in it.
+    pub(super) fn is_something(&self) -> bool {
+        let amounts = self.amounts().into_iter().chain([self.overdue]);
+        amounts.map(Number::as_decimal).any(|amount| !amount.is_zero())
     }
 
     fn cells(&self, segment: &str, scope: &str, currency: &str) -> Row {
         let row = Row::default().text(segment).text(scope).text(currency).period(&self.period);
-        row.money(&[self.start], currency)
+        let [start, moves @ .., end] = self.amounts();
+        row.money(&[start], currency)
             .money_option(self.fx, currency)
-            .money(
-                &[
-                    self.new,
-                    self.reactivation,
-                    self.expansion,
-                    self.contraction,
-                    self.churn,
-                    self.negative,
-                ],
-                currency,
-            )
+            .money(&moves, currency)
             .money_option(self.entering, currency)
             .money_option(self.leaving, currency)
-            .money(&[self.end], currency)
+            .money(&[end], currency)
             .text(self.customers)
             .text(self.new_customers)
             .text(self.reactivated_customers)

@@ -8,6 +8,7 @@ use super::{
     calendar::{Borders, Day},
     error::ReportError,
     ledger::{Ledger, License, Reason},
+    listed::MAX_LISTED,
     options::{Options, Valuation},
 };
 use crate::value::ObjectId;
@@ -52,9 +53,11 @@ pub struct MissingRate {
 pub struct Excluded {
     /// Why.
     pub reason: Reason,
-    /// Their ids.
+    /// Their ids, the first [`MAX_LISTED`] of them.
     #[serde(serialize_with = "super::hex::many")]
     pub licenses: Vec<ObjectId>,
+    /// How many there are.
+    pub total: usize,
 }
 
 impl<'r> Scope<'r> {
@@ -217,9 +220,12 @@ impl<'r> Scope<'r> {
         for (reason, license, _) in
             excluded.filter(|(_, _, company)| only.is_none_or(|only| only == *company))
         {
-            match reasons.last_mut().filter(|last| last.reason == *reason) {
-                Some(last) => last.licenses.push(*license),
-                None => reasons.push(Excluded { reason: *reason, licenses: vec![*license] }),
+            if reasons.last().is_none_or(|last| last.reason != *reason) {
+                reasons.push(Excluded { reason: *reason, licenses: Vec::new(), total: 0 });
+            }
+            if let Some(last) = reasons.last_mut() {
+                last.total += 1;
+                last.licenses.extend((last.licenses.len() < MAX_LISTED).then_some(*license));
             }
         }
         reasons

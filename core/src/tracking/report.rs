@@ -353,6 +353,28 @@ fn of_parked(route: Route, code: &'static str, message: &str, at: Timestamp) -> 
     }
 }
 
+/// A license that could not be renewed automatically, and why.
+#[must_use]
+pub fn not_renewed(license: ObjectId, issue: &Issue, at: Timestamp) -> Finding {
+    let mut sample = Document::default();
+    sample.set("licenseId", Json::string(&license.to_string()));
+    sample.set("code", Json::string(issue.code));
+    Finding {
+        route: Route::Renewals,
+        code: "auto_renewal_failed",
+        cause: license.to_string(),
+        message: format!(
+            "the license {} was not renewed: {}",
+            quoted(&license.to_string()),
+            issue.message
+        ),
+        at,
+        count: 1,
+        sample,
+        people: Vec::new(),
+    }
+}
+
 /// Events of people who were erased: nothing of them is stored, and nothing says whose they were.
 #[must_use]
 pub fn suppressed(route: Route, at: Timestamp) -> Finding {

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use chrono::{NaiveDate, NaiveTime};
+use chrono::{Days, Months, NaiveDate, NaiveTime};
 
 use super::{Timestamp, Zone};
 
@@ -31,6 +31,40 @@ impl Day {
     /// When it begins in a zone; none outside the years 1970 to 9999.
     pub fn begin(self, zone: Zone) -> Option<Timestamp> {
         zone.at(self.0.and_time(NaiveTime::MIN))
+    }
+
+    /// So many of a unit before.
+    pub(crate) fn back(self, count: u32, unit: Unit) -> Option<Self> {
+        let days = |of_one: u64| self.0.checked_sub_days(Days::new(of_one * u64::from(count)));
+        match unit {
+            Unit::Day => days(1),
+            Unit::Week => days(7),
+            Unit::Month => self.0.checked_sub_months(Months::new(count)),
+        }
+        .map(Self)
+    }
+}
+
+/// A unit of notice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    /// Days.
+    Day,
+    /// Weeks.
+    Week,
+    /// Months.
+    Month,
+}
+
+impl Unit {
+    /// The unit as `noticeUnit` has it.
+    pub fn parse(text: &str) -> Option<Self> {
+        match text {
+            "day" => Some(Self::Day),
+            "week" => Some(Self::Week),
+            "month" => Some(Self::Month),
+            _ => None,
+        }
     }
 }
 

@@ -36,7 +36,7 @@ pub mod zone;
 pub use self::time::Timestamp;
 #[cfg(feature = "records")]
 pub use self::{
-    day::Day,
+    day::{Day, Unit},
     document::Document,
     id::{IdSequence, IdsExhausted, ObjectId, RecordRef, TenantId},
     issue::Issue,

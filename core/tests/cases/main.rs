@@ -17,7 +17,7 @@ use case::{Case, Found, NOW, Step, run_all};
 use serde_json::{Value, json};
 use svctrack_core::{
     plan::{
-        self, Change, Ctx, Person, Planned, Refusal, Wait,
+        self, Change, Ctx, Person, Planned, Refusal, RenewalDecision, Wait,
         memory::Memory,
         upsert::{self, Access, MAX_ITEMS, Outcome, Summary},
     },
@@ -181,7 +181,10 @@ impl World {
             ("GET", None) => self.list(def, query, step),
             ("GET", Some(reference)) => self.read(def, &reference),
             ("POST", Some(reference)) if parts.ends_with(&["renew"]) => {
-                self.renew(&reference, step)
+                self.decide(RenewalDecision::Renew, &reference, step)
+            }
+            ("POST", Some(reference)) if parts.ends_with(&["lose"]) => {
+                self.decide(RenewalDecision::Lose, &reference, step)
             }
             ("PUT" | "PATCH", Some(reference)) => self.update(def, &reference, step),
             ("DELETE", Some(reference)) if query == "erase=true" => self.erase(&reference),
@@ -216,11 +219,11 @@ impl World {
         Ok(self.apply(def, planned, &ignored))
     }
 
-    fn renew(&mut self, reference: &RecordRef, step: &Step) -> Answer {
+    fn decide(&mut self, decision: RenewalDecision, reference: &RecordRef, step: &Step) -> Answer {
         let sent = Document::parse(step.body().as_bytes())?;
         let shaped = shape::check_update(&LICENSE, &sent).map_err(Refusal::Invalid)?;
         let id = self.locate(&LICENSE, reference)?;
-        let planned = plan::renew(id, &shaped.patch, &self.store, &mut self.ctx)?;
+        let planned = decision.plan(id, &shaped.patch, &self.store, &mut self.ctx)?;
         Ok(self.apply(&LICENSE, planned, &[]))
     }
 

@@ -2,8 +2,8 @@
 
 use svctrack_core::{
     revenue::{
-        Interval, Ledger, LicenseFacts, Line, Options, Rates, Reason, RenewalsBy, ReportError,
-        Valuation, View, cohorts, explain, mrr,
+        Interval, Ledger, LicenseFacts, Line, MAX_LISTED, Options, Rates, Reason, RenewalsBy,
+        ReportError, Valuation, View, cohorts, explain, mrr,
     },
     value::ObjectId,
 };
@@ -113,6 +113,34 @@ fn what_does_not_count_is_listed_with_its_reason() {
     assert_eq!(json["excluded"][0]["licenses"][0], id("L2").to_string());
     let elsewhere = Options { company: Some(ObjectId::MAX), ..asked };
     assert!(mrr(&ledger, &elsewhere, None).unwrap().about.excluded.is_empty());
+}
+
+#[test]
+fn of_many_licenses_the_first_are_listed_and_all_are_counted() {
+    let many = MAX_LISTED + 100;
+    let sound = license("L1 Acme EUR 2024-01-01 2024-07-01 100 Suite ongoing");
+    let numbered = |number: usize| {
+        let mut id = [0; 12];
+        id[4..].copy_from_slice(&u64::try_from(number).unwrap().to_be_bytes());
+        ObjectId::from_bytes(id)
+    };
+    let licenses = (0..many).flat_map(|number| {
+        let facts = |part: usize| {
+            let id = numbered(3 * number + part);
+            LicenseFacts { id, company: numbered(number), ..sound.clone() }
+        };
+        let priceless = LicenseFacts { mrr: None, ..facts(2) };
+        // Both are overdue, and they overlap.
+        [facts(0), facts(1), priceless]
+    });
+    let ledger = Ledger::new(licenses).unwrap();
+    let report = mrr(&ledger, &options("2024-01-01", "2024-12-01", "2024-12-01"), None).unwrap();
+    assert_eq!((report.overdue.len(), report.overdue_total), (MAX_LISTED, 2 * many));
+    assert_eq!((report.overlaps.len(), report.overlaps_total), (MAX_LISTED, many));
+    let excluded = &report.about.excluded[0];
+    assert_eq!((excluded.licenses.len(), excluded.total), (MAX_LISTED, many));
+    // A response of up to 1 MiB is stored for the next request.
+    assert!(serde_json::to_string(&report).unwrap().len() < 512 * 1024);
 }
 
 #[test]

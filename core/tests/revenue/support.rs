@@ -67,18 +67,9 @@ pub fn line(row: &MovementRow) -> String {
     let arpa =
         row.arpa.map_or("null".into(), |arpa| format!("{:.2}", arpa.as_decimal().round_dp(2)));
     let fx = row.fx.map_or(String::new(), |fx| format!(" fx {fx}"));
-    format!(
-        "{} {}{fx} {} {} {} {} {} {} {} {arpa}",
-        row.period.period,
-        row.start,
-        row.new,
-        row.reactivation,
-        row.expansion,
-        row.contraction,
-        row.churn,
-        row.end,
-        row.customers,
-    )
+    let [start, moves @ .., _, end] = row.amounts().map(|amount| amount.to_string());
+    let moves = moves.join(" ");
+    format!("{} {start}{fx} {moves} {end} {} {arpa}", row.period.period, row.customers)
 }
 
 /// The converted rows of a report, each as a line.

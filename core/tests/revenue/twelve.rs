@@ -58,17 +58,7 @@ fn rows(asked: &Options) -> Vec<MovementRow> {
 
 /// Start, new, reactivation, expansion, contraction, churn, negative, end, customers.
 fn line(row: &MovementRow) -> String {
-    let amounts = [
-        row.start,
-        row.new,
-        row.reactivation,
-        row.expansion,
-        row.contraction,
-        row.churn,
-        row.negative,
-        row.end,
-    ];
-    format!("{} {}", amounts.map(|amount| amount.to_string()).join(" "), row.customers)
+    format!("{} {}", row.amounts().map(|amount| amount.to_string()).join(" "), row.customers)
 }
 
 /// Names of the columns, and a line per month; the suite of reports over HTTP reads it too.

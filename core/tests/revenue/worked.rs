@@ -338,6 +338,11 @@ fn a_forecast_is_compared_with_what_came_true() {
     };
     let rows: Vec<_> = report.rows.iter().map(row).collect();
     assert_eq!(rows, ["2060 2060 0", "2060 2310 250", "2060 2310 250", "1560 null null"]);
+    // Of the same licenses: S7 was to be renewed at the end of June, and was not.
+    let asked = Options { now: at("2024-08-15"), assume_renewed: true, ..asked };
+    let report = forecast(&now, &asked, None).unwrap().converted.unwrap();
+    let rows: Vec<_> = report.rows.iter().map(row).collect();
+    assert_eq!(rows, ["2060 2060 0", "2310 2310 0", "2310 2310 0", "1810 1810 -500"]);
 }
 
 #[test]

@@ -78,6 +78,7 @@ fn schema_of(kind: Kind, def: Option<&ResourceDef>) -> Option<Value> {
             return None;
         }
         Kind::Record | Kind::NewRecord | Kind::Renewal => record(),
+        Kind::Loss => reference("LicenseLoss"),
         Kind::Records => many(reference(&def.map(list_item_name).unwrap_or_default())),
         Kind::Items => many(record()),
         Kind::BulkAnswer if def.is_some_and(|def| def.answers_counts_alone) => {

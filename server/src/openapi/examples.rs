@@ -28,6 +28,8 @@ use crate::{
 const NOW_MS: i64 = 1_768_478_400_000;
 /// An id that is in no store: its part of a store is all zeros.
 const ID: &str = "6968d6400000000000000001";
+/// The body of a loss.
+const LOSS: &str = r#"{ "lostReason": "price" }"#;
 /// A tenant that there is not.
 const TENANT: &str = "00000000-0000-4000-8000-000000000000";
 /// A token's id that no token has.
@@ -38,6 +40,7 @@ pub(super) fn of_request(kind: Kind, def: Option<&'static ResourceDef>) -> Optio
     Some(match kind {
         Kind::NewRecord => read(def?.example)?,
         Kind::Record | Kind::Renewal => read(def?.example_update)?,
+        Kind::Loss => read(LOSS)?,
         Kind::Items => json!([bulk_item(def?)?]),
         Kind::Settings => read(SETTINGS.example_update)?,
         Kind::Event => json!({
@@ -207,6 +210,11 @@ impl World {
         plan::renew(id, &sent.patch, &self.memory, &mut self.ctx).ok()
     }
 
+    fn lose(&mut self, id: ObjectId) -> Option<Planned> {
+        let sent = shape::check_update(&LICENSE, &document(LOSS)?).ok()?;
+        plan::lose(id, &sent.patch, &self.memory, &mut self.ctx).ok()
+    }
+
     /// A record as a response shows it.
     fn shown(&self, def: &ResourceDef, planned: &Planned) -> Option<Value> {
         let ctx = ReadCtx::new(self.ctx.now, &self.memory);
@@ -225,6 +233,7 @@ fn record(takes: Kind, def: &'static ResourceDef) -> Option<Value> {
     match takes {
         Kind::Record => planned = world.update(def, planned.id)?,
         Kind::Renewal => planned = world.renew(planned.id)?,
+        Kind::Loss => planned = world.lose(planned.id)?,
         _ => {}
     }
     world.shown(def, &planned)

@@ -229,11 +229,15 @@ fn all_parameters(
             "description": "Whether everything that is stored about the person is erased, and new data about them suppressed.",
         }));
     }
-    if doc.takes == Kind::Renewal {
+    let shown = match doc.takes {
+        Kind::Renewal => Some("the successor is only shown, without `_id`,"),
+        Kind::Loss => Some("the license is only shown as it would be,"),
+        _ => None,
+    };
+    if let Some(shown) = shown {
         let flag = json!({ "type": "boolean", "default": false });
-        let description =
-            "Whether the successor is only shown, without `_id`, and nothing is stored.";
-        parameters.push(parameter("dryRun", description, flag));
+        let description = format!("Whether {shown} and nothing is stored.");
+        parameters.push(parameter("dryRun", &description, flag));
     }
     parameters.extend(header_parameters(doc, def));
     parameters
@@ -274,7 +278,7 @@ fn header_parameters(doc: &RouteDoc, def: Option<&ResourceDef>) -> Vec<Value> {
     let header = |name: &str, description: &str, schema: Value| json!({ "name": name, "in": "header", "description": description, "schema": schema });
     let text = json!({ "type": "string" });
     let mut headers = Vec::new();
-    if doc.takes.is_events() || matches!(doc.takes, Kind::NewRecord | Kind::Renewal | Kind::Items) {
+    if doc.takes.is_idempotent() {
         headers.push(idempotency_key());
     }
     if doc.takes_if_match(def) {
@@ -288,6 +292,7 @@ fn header_parameters(doc: &RouteDoc, def: Option<&ResourceDef>) -> Vec<Value> {
         doc.takes,
         Kind::NewRecord
             | Kind::Renewal
+            | Kind::Loss
             | Kind::Record
             | Kind::Items
             | Kind::Settings

@@ -146,9 +146,8 @@ fn rejects(
         S::NOT_FOUND => doc.gives == Kind::Script || (called && finds(path, doc, def)),
         S::CONFLICT => match (doc.takes, doc.gives) {
             (takes, _) if takes.is_events() => true,
-            (Kind::NewRecord | Kind::Renewal | Kind::Record | Kind::Items | Kind::Rotation, _) => {
-                true
-            }
+            (Kind::NewRecord | Kind::Record | Kind::Items | Kind::Rotation, _) => true,
+            (Kind::Renewal | Kind::Loss, _) => true,
             (_, Kind::Tenant) => method == "delete",
             (_, gives) => gives == Kind::Deleted && def.is_some(),
         },

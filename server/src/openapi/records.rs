@@ -102,7 +102,7 @@ fn names<'a>(rows: impl Iterator<Item = &'a Row>) -> Vec<&'static str> {
 }
 
 /// An object of these properties, of which the required ones are not null.
-fn object(
+pub(super) fn object(
     doc: &str,
     properties: impl Iterator<Item = (&'static str, Value)>,
     required: &[&str],

@@ -79,7 +79,7 @@ const OBJECTS: &[Object] = &[
         ("currency", "text", "The currency."), ("day", "day", "The first day on which it has none."),
     ]], &[]),
     ("ExcludedLicenses", "Licenses that do not count.", &[&[
-        ("reason", "reason", "Why."), ("licenses", "[id]", "Their ids."),
+        ("reason", "reason", "Why."), ("licenses", "[id]", "Their ids, the first 1,000."), ("total", "count", "How many there are."),
     ]], &[]),
     ("OverdueLicense", "A license that is past and ongoing, and has no successor.", &[&[
         ("license", "id", "Its id."), ("company", "id", "Its company."), ("end", "day", "The first day on which it is over."),
@@ -112,7 +112,8 @@ const OBJECTS: &[Object] = &[
     ]], &[]),
     ("MrrReport", "MRR and its movements: `start + fx + new + reactivation + expansion - contraction - churn + negative + entering - leaving = end`.", &[ABOUT, &[
         ("currencies", "[MovementSeries]", "Each currency by itself."), ("converted", "MovementSeries?", "All in the base currency; null where a rate is missing."),
-        ("overdue", "[OverdueLicense]", "Licenses that are overdue now."), ("overlaps", "[OverlappingLicenses]", "Licenses that may be counted twice."),
+        ("overdue", "[OverdueLicense]", "Licenses that are overdue now, the first 1,000."), ("overdueTotal", "count", "How many these are."),
+        ("overlaps", "[OverlappingLicenses]", "Licenses that may be counted twice, the first 1,000 pairs."), ("overlapsTotal", "count", "How many pairs these are."),
     ]], &[("segments", "[MovementSegment]", "The largest segments, then the rest, where `by` was sent.")]),
     ("RetentionRow", "The retention of a period; ratios are null where they have no denominator.", &[PERIOD, &[
         ("base", "money", "What companies pay at the start."), ("kept", "money", "What is kept of it: of each company at most what it paid."),
@@ -177,7 +178,7 @@ const OBJECTS: &[Object] = &[
     ]], &[]),
     ("ForecastRow", "MRR just before an interval ends.", &[PERIOD, &[
         ("confirmed", "money", "Of licenses that are signed."), ("unconfirmed", "ForecastScenarios", "Of licenses that are over by then."), ("total", "ForecastScenarios", "Both together."),
-        ("actual", "money?", "What came true, where that is known."), ("difference", "money?", "What came true less the base scenario."),
+        ("actual", "money?", "What came true, of an interval that has ended."), ("difference", "money?", "What came true less the base scenario."),
     ]], &[]),
     ("ForecastSeries", "A forecast in one currency.", &[&[
         ("currency", "text", "The currency of the amounts."), ("rows", "[ForecastRow]", "The intervals."),

@@ -58,6 +58,7 @@ fn headers_of(doc: &RouteDoc) -> Vec<&'static str> {
         doc.takes,
         K::NewRecord
             | K::Renewal
+            | K::Loss
             | K::Record
             | K::Items
             | K::Settings
@@ -68,7 +69,7 @@ fn headers_of(doc: &RouteDoc) -> Vec<&'static str> {
             | K::Keys
     );
     let is_events = doc.takes.is_events();
-    let takes_key = is_events || matches!(doc.takes, K::NewRecord | K::Renewal | K::Items);
+    let takes_key = doc.takes.is_idempotent();
     let conditional: [(bool, &[&'static str]); 10] = [
         (doc.gives == K::Redirect, &["Location"]),
         (matches!(doc.gives, K::Record | K::Settings) || doc.is_conditional(), &["ETag"]),

@@ -7,6 +7,7 @@ use svctrack_core::{
         REGISTRY,
         company::{self, COMPANY},
         end_user::{END_USER, KEYS},
+        license::{LICENSE, LOST_REASON, SENT_OF_LOSS},
         settings::SETTINGS,
         ticket::TICKET,
     },
@@ -18,7 +19,7 @@ use super::{
     events::{bulk_event, event, pipeline_batch, pipeline_body, pipeline_call, sdk_call},
     parts::{reference, set},
     patterns::{OBJECT_ID, RECORD_REF, TEXT},
-    records::{self, list_item, schema_name, taken},
+    records::{self, list_item, object, schema_name, taken},
     reports,
 };
 
@@ -46,6 +47,7 @@ pub(super) fn schemas() -> Value {
         ("CreatedTenant", created_tenant()),
         ("NewToken", new_token()),
         ("Rotation", rotation()),
+        ("LicenseLoss", loss()),
         ("Token", token(&[])),
         ("IssuedToken", issued_token()),
         ("PersonKeys", person_keys()),
@@ -154,6 +156,12 @@ fn rotation() -> Value {
             "expiresAt": { "type": ["string", "null"], "format": "date-time", "description": "When the successor expires; as long after its issue as the old one when not given." },
         },
     })
+}
+
+/// The request that loses a license.
+fn loss() -> Value {
+    let sent = LICENSE.rows.iter().filter(|row| SENT_OF_LOSS.contains(&row.name));
+    object("Why a license is lost, and when it ends.", sent.map(taken), &[LOST_REASON.name])
 }
 
 /// The request that changes a tenant.

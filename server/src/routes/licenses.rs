@@ -1,7 +1,7 @@
-//! What can be done with a license besides what can be done with any record: renewing it.
+//! What can be done with a license besides what can be done with any record: renewing it, and losing it.
 
 use poem::{Request, Response};
-use svctrack_core::{resources::license::LICENSE, schema::shape};
+use svctrack_core::{plan::RenewalDecision, resources::license::LICENSE, schema::shape};
 
 use super::{
     once::{Once, hash_of},
@@ -14,23 +14,39 @@ use crate::{app::App, auth::authenticate, error::Error};
 
 /// A renewal creates a license and changes another.
 pub(crate) const RENEW_SCOPES: &[&str] = &["licenses:create", "licenses:update"];
+/// A loss changes a license.
+pub(crate) const LOSE_SCOPES: &[&str] = &["licenses:update"];
 
 /// `POST /licenses/{id}/renew`: the successor, which `dryRun` only shows.
 pub(crate) async fn renew(app: &App, request: &mut Request) -> Result<Response, Error> {
+    decide(app, request, RenewalDecision::Renew, RENEW_SCOPES).await
+}
+
+/// `POST /licenses/{id}/lose`: the license, which `dryRun` only shows.
+pub(crate) async fn lose(app: &App, request: &mut Request) -> Result<Response, Error> {
+    decide(app, request, RenewalDecision::Lose, LOSE_SCOPES).await
+}
+
+async fn decide(
+    app: &App,
+    request: &mut Request,
+    decision: RenewalDecision,
+    scopes: &[&str],
+) -> Result<Response, Error> {
     let caller = authenticate(app, request).await?;
-    RENEW_SCOPES.iter().try_for_each(|scope| caller.require(scope))?;
-    let reference = reference_in_path(request)?;
+    scopes.iter().try_for_each(|scope| caller.require(scope))?;
+    let license = (decision, reference_in_path(request)?);
     let dry_run = only_flag(request, "dryRun")?;
     let (sent, body) = read_record(app, request, &caller, &LICENSE).await?;
     let shaped = shape::check_update(&LICENSE, &sent).map_err(Error::Invalid)?;
     let terms = Strictness::of(request).handle(shaped)?;
     if dry_run {
-        let shown = app.store.rehearse_renewal(caller.into(), reference, terms).await?;
+        let shown = app.store.rehearse_renewal(caller.into(), license, terms).await?;
         let mut response = json(shown.text);
         name_ignored(&mut response, &shown.ignored);
         return Ok(response);
     }
     let once = Once::begin(app, request, &caller, || hash_of(&body.bytes))?;
-    let done = app.store.renew(caller.into(), once.key(), reference, terms).await?;
+    let done = app.store.decide_renewal(caller.into(), once.key(), license, terms).await?;
     Ok(created(request, done))
 }

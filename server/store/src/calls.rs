@@ -3,14 +3,17 @@
 
 use svctrack_core::{
     access::TenantChange,
-    plan::upsert::{Access, Item, Outcome},
+    plan::{
+        RenewalDecision,
+        upsert::{Access, Item, Outcome},
+    },
     schema::{Handling, ResourceDef, Shaped},
     value::{ObjectId, RecordRef, TenantId, Timestamp},
 };
 
 use crate::{
-    Actor, Answer, Command, IdempotencyKey, Precondition, Reply, Revoked, Store, StoreError,
-    TenantRecord, TokenRecord, Tracked, Tracking, Upserted, Upserts,
+    Actor, Answer, AutoRenewal, Command, IdempotencyKey, Precondition, Reply, Revoked, Store,
+    StoreError, TenantRecord, TokenRecord, Tracked, Tracking, Upserted, Upserts,
 };
 
 /// What a call came to that may be sent again.
@@ -78,28 +81,28 @@ impl dyn Store {
         of_reply!(self.write(actor, command).await?, Reply::Record(answer) => answer)
     }
 
-    /// Renews a license, and returns its successor.
-    pub async fn renew(
+    /// Renews a license, and returns its successor; or loses it, and returns it.
+    pub async fn decide_renewal(
         &self,
         actor: Actor,
         key: Option<IdempotencyKey>,
-        reference: RecordRef,
+        (decision, reference): (RenewalDecision, RecordRef),
         body: Shaped,
     ) -> Result<Done<Answer>, StoreError> {
-        let command = Command::Renew { reference, body, dry_run: false };
+        let command = Command::DecideRenewal { decision, reference, body, dry_run: false };
         let Done { reply, is_repeated } = self.once(actor, key, command).await?;
         let reply = of_reply!(reply, Reply::Record(answer) => answer)?;
         Ok(Done { reply, is_repeated })
     }
 
-    /// The successor that a license would have, without `_id`; nothing is written.
+    /// What a decision would return, a successor without `_id`; nothing is written.
     pub async fn rehearse_renewal(
         &self,
         actor: Actor,
-        reference: RecordRef,
+        (decision, reference): (RenewalDecision, RecordRef),
         body: Shaped,
     ) -> Result<Answer, StoreError> {
-        let command = Command::Renew { reference, body, dry_run: true };
+        let command = Command::DecideRenewal { decision, reference, body, dry_run: true };
         of_reply!(self.write(actor, command).await?, Reply::Record(answer) => answer)
     }
 
@@ -188,6 +191,16 @@ impl dyn Store {
     /// Removes what has been kept for its time; says whether there may be more.
     pub async fn sweep(&self, actor: Actor) -> Result<bool, StoreError> {
         of_reply!(self.write(actor, Command::Sweep).await?, Reply::Swept(more) => more)
+    }
+
+    /// Renews more of the licenses that renew by themselves; returns how far the round has come.
+    pub async fn auto_renew(
+        &self,
+        actor: Actor,
+        round: AutoRenewal,
+    ) -> Result<AutoRenewal, StoreError> {
+        let reply = self.write(actor, Command::AutoRenew(round)).await?;
+        of_reply!(reply, Reply::AutoRenewed(round) => round)
     }
 
     /// Adds a tenant with its first token, which is returned as it is stored.

@@ -46,7 +46,7 @@ use futures_util::future::BoxFuture;
 use svctrack_core::{
     access::TenantChange,
     plan::{
-        Finding, Person, Route,
+        Finding, Person, RenewalDecision, Route,
         overlay::Overlay,
         upsert::{Access, Item, Outcome},
     },
@@ -67,7 +67,7 @@ pub use self::{
     },
     manifest::{Manifest, TableSum},
     page::{Digest, Later, Next, Page, PageFor, Rewrite},
-    reply::{Answer, Reply, Tracked, Upserted},
+    reply::{Answer, AutoRenewal, Reply, Tracked, Upserted},
     revenue::{ReportJob, WriteReport, WrittenReport},
     room::{Room, RoomOf, UNCOUNTED_BYTES},
     rows::archive::{ArchiveError, check_archive, sequence_of},
@@ -95,11 +95,13 @@ pub enum Command {
         /// The versions that it may have.
         precondition: Precondition,
     },
-    /// A license renewed: its successor created, and itself marked.
-    Renew {
+    /// A license renewed, its successor created and itself marked; or lost.
+    DecideRenewal {
+        /// Which of the two.
+        decision: RenewalDecision,
         /// Which license.
         reference: RecordRef,
-        /// Terms in the place of its own.
+        /// Terms in the place of its own; why and when it is lost.
         body: Shaped,
         /// Whether it is planned alone, and nothing is stored.
         dry_run: bool,
@@ -190,6 +192,8 @@ pub enum Command {
     Unsuppress(Vec<(&'static str, String)>),
     /// What has been kept for its time, to be removed.
     Sweep,
+    /// More licenses to be renewed that renew by themselves, a limited number.
+    AutoRenew(AutoRenewal),
     /// A command that is carried out once for all who send it with the same key.
     Idempotent {
         /// What it is known by.

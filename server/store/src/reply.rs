@@ -34,12 +34,27 @@ pub enum Reply {
     EntryDeleted(bool),
     /// Whether there may be more to remove.
     Swept(bool),
+    /// How far the licenses are renewed.
+    AutoRenewed(AutoRenewal),
     /// Who is being erased, if they were there.
     Erasing(Option<ObjectId>),
     /// Whether there is more of an erased person to remove.
     ErasureStep(bool),
     /// How many keys were let in again.
     Unsuppressed(usize),
+}
+
+/// How far a round has come that renews the licenses of a tenant.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct AutoRenewal {
+    /// The entry of the index up to which licenses were looked at.
+    pub(crate) after: Option<Vec<u8>>,
+    /// How many were renewed.
+    pub renewed: usize,
+    /// How many could not be.
+    pub failed: usize,
+    /// Whether there are no more, or enough for a round.
+    pub is_over: bool,
 }
 
 /// The outcome of many bodies.

@@ -20,7 +20,10 @@ impl Command {
         match self {
             Self::Idempotent { command, .. } => command.is_bulk(),
             Self::Track(tracking) => tracking.is_part,
-            Self::Sweep | Self::ContinueErasure(_) | Self::ContinueDeletion => true,
+            Self::Sweep
+            | Self::AutoRenew(_)
+            | Self::ContinueErasure(_)
+            | Self::ContinueDeletion => true,
             _ => self.rows() > 1,
         }
     }
@@ -37,7 +40,9 @@ impl Command {
     /// About how many bytes it adds to a transaction.
     pub(crate) fn bytes(&self) -> usize {
         match self {
-            Self::Create { body, .. } | Self::Update { body, .. } | Self::Renew { body, .. } => {
+            Self::Create { body, .. }
+            | Self::Update { body, .. }
+            | Self::DecideRenewal { body, .. } => {
                 bytes_of_document(&body.patch) + bytes_of_document(&body.fixed)
             }
             Self::Upsert { items, .. } | Self::Import(Upserts { items, .. }) => {

@@ -2,7 +2,7 @@
 
 use svctrack_core::{
     plan::{
-        self, Appended, Change, Ctx, ParkedEvent, Planned,
+        self, Appended, Change, Ctx, ParkedEvent, Planned, RenewalDecision,
         upsert::{self, Access, Item, Outcome, Summary},
         version_of,
     },
@@ -18,7 +18,7 @@ use svctrack_core::{
 
 use super::{
     apply::apply,
-    erasure, idempotency, messages, parked,
+    auto_renewal, erasure, idempotency, messages, parked,
     pending::Pending,
     report, retention, suppressed,
     tables::{Tables, Transaction},
@@ -26,8 +26,8 @@ use super::{
     view::View,
 };
 use crate::{
-    Actor, Answer, Command, Precondition, Reply, StoreError, Tenant, Tracked, Tracking, Upserted,
-    Upserts,
+    Actor, Answer, AutoRenewal, Command, Precondition, Reply, StoreError, Tenant, Tracked,
+    Tracking, Upserted, Upserts,
 };
 
 /// Most rows of a kind that go in one command for their age: others wait a few milliseconds for it.
@@ -61,8 +61,8 @@ fn plan(command: &Command, lookup: &dyn Lookup, ctx: &mut Ctx) -> Result<Plan, S
             let ignored = plan::ignored(def, body, before.as_ref(), &planned, lookup, ctx.now)?;
             Ok(record(def, planned, ignored))
         }
-        Command::Renew { reference, body, dry_run } => {
-            renew(reference, body, *dry_run, lookup, ctx)
+        Command::DecideRenewal { decision, reference, body, dry_run } => {
+            decide_renewal(*decision, reference, body, *dry_run, lookup, ctx)
         }
         Command::Delete { def, reference, precondition } => {
             delete(def, reference, precondition, lookup)
@@ -86,7 +86,7 @@ pub(crate) fn carry_out(
     match command {
         Command::Create { .. }
         | Command::Update { .. }
-        | Command::Renew { .. }
+        | Command::DecideRenewal { .. }
         | Command::Delete { .. } => change_record(actor, command, tables, pending, ctx),
         Command::Upsert { .. } | Command::Import(_) => {
             upsert_all(actor, command, tables, pending, ctx).map(Ok)
@@ -119,6 +119,10 @@ pub(crate) fn carry_out(
             Ok(Ok(Reply::Unsuppressed(let_in)))
         }
         Command::Sweep => sweep(actor, tables, pending, ctx).map(Ok),
+        Command::AutoRenew(round) => {
+            let round = auto_renewal::go_on(actor, round, tables, pending, ctx)?;
+            Ok(Ok(Reply::AutoRenewed(round)))
+        }
         _ => administer(actor, command, tables, pending, ctx),
     }
 }
@@ -219,6 +223,9 @@ fn without_tenant(
         Command::ContinueDeletion => None,
         Command::Replay => Some(Ok(Reply::Replayed(0))),
         Command::Sweep => Some(Ok(Reply::Swept(false))),
+        Command::AutoRenew(round) => {
+            Some(Ok(Reply::AutoRenewed(AutoRenewal { is_over: true, ..round.clone() })))
+        }
         _ => Some(Err(StoreError::TenantNotFound)),
     })
 }
@@ -374,8 +381,9 @@ pub(crate) fn check_precondition(
     if versions.contains(&(id, version_of(&stored))) { Ok(()) } else { Err(StoreError::Changed) }
 }
 
-/// Renews a license; a dry run makes no changes, and its successor has no `_id`.
-fn renew(
+/// Renews or loses a license; a dry run makes no changes, and its successor has no `_id`.
+fn decide_renewal(
+    decision: RenewalDecision,
     reference: &RecordRef,
     body: &Shaped,
     dry_run: bool,
@@ -383,11 +391,17 @@ fn renew(
     ctx: &mut Ctx,
 ) -> Result<Plan, StoreError> {
     let id = lookup.locate(&LICENSE, reference)?.ok_or(StoreError::NotFound)?;
-    let mut planned = plan::renew(id, &body.patch, lookup, ctx)?;
-    let ignored = plan::ignored(&LICENSE, body, None, &planned, lookup, ctx.now)?;
+    let before = match decision {
+        RenewalDecision::Lose if !body.fixed.is_empty() => lookup.record(&LICENSE, id)?,
+        _ => None,
+    };
+    let mut planned = decision.plan(id, &body.patch, lookup, ctx)?;
+    let ignored = plan::ignored(&LICENSE, body, before.as_ref(), &planned, lookup, ctx.now)?;
     if dry_run {
         planned.changes.clear();
-        planned.document.remove(license::ID.name);
+        if decision == RenewalDecision::Renew {
+            planned.document.remove(license::ID.name);
+        }
     }
     Ok(record(&LICENSE, planned, ignored))
 }

@@ -22,7 +22,7 @@ use crate::{StoreError, Tenant, rows::engagement::Owner, times::Settled};
 /// costs no more rows than this, and what goes beyond is counted together.
 const MAX_CAUSES_PER_COMMIT: usize = 100;
 /// The cause under which they are counted.
-const MANY_CAUSES: &str = "(many)";
+pub(crate) const MANY_CAUSES: &str = "(many)";
 
 /// What a transaction gathers.
 #[derive(Default)]

@@ -1,0 +1,26 @@
+//! Lists of a report that are cut: a tenant with every license overdue gets a response that is no longer than another.
+
+/// The most licenses that a report lists as overdue, as excluded for one reason, or as overlapping.
+pub const MAX_LISTED: usize = 1_000;
+
+/// The first of something, up to [`MAX_LISTED`], and how many there are.
+#[derive(Debug)]
+pub(super) struct Listed<T> {
+    pub(super) first: Vec<T>,
+    pub(super) total: usize,
+}
+
+impl<T> Default for Listed<T> {
+    fn default() -> Self {
+        Self { first: Vec::new(), total: 0 }
+    }
+}
+
+impl<T> Listed<T> {
+    pub(super) fn push(&mut self, item: impl FnOnce() -> T) {
+        self.total += 1;
+        if self.first.len() < MAX_LISTED {
+            self.first.push(item());
+        }
+    }
+}
