@@ -41,6 +41,7 @@ mod report_pictures;
 mod reports;
 mod responses;
 mod retention;
+mod revenue_history;
 mod rooms;
 mod sdks;
 mod stalled;

@@ -43,6 +43,22 @@ pub struct About {
     pub missing_rates: Vec<MissingRate>,
     /// Licenses that do not count.
     pub excluded: Vec<Excluded>,
+    /// The point in time as of which it is made, where one was asked for.
+    #[serde(serialize_with = "as_text_option", skip_serializing_if = "Option::is_none")]
+    pub as_of: Option<Timestamp>,
+    /// The earliest such point in time, where not all history is kept.
+    #[serde(serialize_with = "as_text_option", skip_serializing_if = "Option::is_none")]
+    pub history_since: Option<Timestamp>,
+}
+
+fn as_text_option<S: serde::Serializer>(
+    time: &Option<Timestamp>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    match time {
+        Some(time) => as_text(time, serializer),
+        None => serializer.serialize_none(),
+    }
 }
 
 fn as_text<S: serde::Serializer>(time: &Timestamp, serializer: S) -> Result<S::Ok, S::Error> {
@@ -67,6 +83,8 @@ impl About {
             rate_date: (options.valuation == Valuation::Constant).then_some(constant),
             missing_rates: scope.missing.clone(),
             excluded: scope.excluded(),
+            as_of: options.history.map(|history| history.as_of),
+            history_since: options.history.and_then(|history| history.since),
         }
     }
 }

@@ -57,7 +57,7 @@ impl Day {
 }
 
 /// A unit of notice.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Unit {
     /// Days.
     Day,

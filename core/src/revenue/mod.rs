@@ -53,7 +53,7 @@ pub use self::{
     forecast::{Forecast, ForecastRow, Later, Scenarios, forecast},
     ledger::{Ledger, Reason},
     movements::{MAX_SEGMENTS, MovementRow, Movements, Segment, SegmentOf, mrr},
-    options::{MAX_GAP_DAYS, Options, Valuation, View},
+    options::{History, MAX_GAP_DAYS, Options, Valuation, View},
     parameters::{Form, PARAMETERS, Parameter},
     picture::{Drawn, Mark, Picture},
     query::{ReportKind, ReportQuery},

@@ -22,6 +22,7 @@ pub(super) fn parameters(gives: Kind) -> Vec<Value> {
     let described = of_report.map(|found| {
         let schema = match found.form {
             Form::Day => json!({ "type": "string", "format": "date" }),
+            Form::Time => json!({ "type": "string", "format": "date-time" }),
             Form::Number(most) => json!({ "type": "integer", "minimum": 0, "maximum": most }),
             Form::Choice(words) => json!({ "type": "string", "enum": words }),
             Form::Company => json!({ "type": "string", "pattern": RECORD_REF }),
@@ -36,7 +37,8 @@ pub(super) fn parameters(gives: Kind) -> Vec<Value> {
 type Member = (&'static str, &'static str, &'static str);
 
 /// An object of a report: its name, what it is, and the members that are always there, and those that may be.
-type Object = (&'static str, &'static str, &'static [&'static [Member]], &'static [Member]);
+type Object =
+    (&'static str, &'static str, &'static [&'static [Member]], &'static [&'static [Member]]);
 
 /// What every report begins with.
 const ABOUT: &[Member] = &[
@@ -65,6 +67,11 @@ const ABOUT: &[Member] = &[
         "Currencies without a rate; where there are any, nothing is converted.",
     ),
     ("excluded", "[ExcludedLicenses]", "Licenses that do not count, and why."),
+];
+/// What a report says of the past that it is made of.
+const PAST: &[Member] = &[
+    ("asOf", "time", "The point in time as of which it is made, where `asOf` was sent."),
+    ("historySince", "time", "The earliest `asOf`, where the history of some changes is not kept."),
 ];
 /// What every row over time begins with.
 const PERIOD: &[Member] = &[
@@ -98,10 +105,10 @@ const OBJECTS: &[Object] = &[
         ("reactivatedCustomers", "count", "Companies that came back."), ("churnedCustomers", "count", "Companies that pay nothing any more."),
         ("arpa", "money?", "MRR for each customer."), ("asp", "money?", "New MRR for each new customer."),
         ("overdue", "money", "MRR of licenses that are over by the end, and still ongoing."), ("overdueLicenses", "count", "How many these are."),
-    ]], &[
+    ]], &[&[
         ("fx", "money", "What dated rates changed."), ("entering", "money", "What companies pay for the product that paid for another before."),
         ("leaving", "money", "What companies paid for the product that pay for another now."),
-    ]),
+    ]]),
     ("MovementSeries", "Movements in one currency.", &[&[
         ("currency", "text", "The currency of the amounts."), ("rows", "[MovementRow]", "The intervals."),
     ]], &[]),
@@ -113,7 +120,7 @@ const OBJECTS: &[Object] = &[
     ("MrrReport", "MRR and its movements: `start + fx + new + reactivation + expansion - contraction - churn + negative + entering - leaving = end`.", &[ABOUT, &[
         ("currencies", "[MovementSeries]", "Each currency by itself."), ("converted", "MovementSeries?", "All in the base currency; null where a rate is missing."),
         ("overdue", "[OverdueLicense]", "Licenses that are overdue now."), ("overlaps", "[OverlappingLicenses]", "Licenses that may be counted twice."),
-    ]], &[("segments", "[MovementSegment]", "The largest segments, then the rest, where `by` was sent.")]),
+    ]], &[PAST, &[("segments", "[MovementSegment]", "The largest segments, then the rest, where `by` was sent.")]]),
     ("RetentionRow", "The retention of a period; ratios are null where they have no denominator.", &[PERIOD, &[
         ("base", "money", "What companies pay at the start."), ("kept", "money", "What is kept of it: of each company at most what it paid."),
         ("retained", "money", "What the same companies pay at the end."), ("customers", "count", "How many companies pay at the start."),
@@ -145,12 +152,12 @@ const OBJECTS: &[Object] = &[
     ("Cohorts", "Companies by when they first paid.", &[ABOUT, &[
         ("columns", "[CohortColumn]", "The intervals at whose ends cells are taken."), ("currencies", "[CohortSeries]", "Each currency by itself."),
         ("converted", "CohortSeries?", "All in the base currency."),
-    ]], &[]),
+    ]], &[PAST]),
     ("RetentionReport", "How much of what was paid is kept.", &[ABOUT, &[
         ("formulas", "RetentionFormulas", "How each ratio is computed."), ("currencies", "[RetentionSeries]", "Each currency by itself."),
         ("converted", "RetentionSeries?", "All in the base currency; null where a rate is missing."),
         ("cohorts", "Cohorts?", "Companies by when they first paid; null where the intervals are days or weeks."),
-    ]], &[]),
+    ]], &[PAST]),
     ("RenewalRates", "Rates of renewals; null where there is nothing to take them of.", &[&[
         ("gross", "money?", "renewed / base"), ("net", "money?", "(renewed + upgrade) / base"), ("logo", "money?", "Companies with a renewed license / companies."),
     ]], &[]),
@@ -171,7 +178,7 @@ const OBJECTS: &[Object] = &[
     ("RenewalsReport", "What has become of the licenses that end.", &[ABOUT, &[
         ("by", "renewalsBy", "By which day licenses belong to a period."), ("currencies", "[RenewalSeries]", "Each currency by itself."),
         ("converted", "RenewalSeries?", "All in the base currency; null where a rate is missing."), ("licenses", "[RenewalLicense]", "The licenses that the figures are made of."),
-    ]], &[]),
+    ]], &[PAST]),
     ("ForecastScenarios", "An amount in three scenarios.", &[&[
         ("base", "money", "As expected."), ("optimistic", "money", "If all goes well."), ("pessimistic", "money", "If it does not."),
     ]], &[]),
@@ -185,7 +192,7 @@ const OBJECTS: &[Object] = &[
     ("ForecastReport", "What MRR will be.", &[ABOUT, &[
         ("assumeRenewed", "flag", "Whether all ongoing licenses are taken to be renewed."), ("currencies", "[ForecastSeries]", "Each currency by itself."),
         ("converted", "ForecastSeries?", "All in the base currency; null where a rate is missing."),
-    ]], &[]),
+    ]], &[PAST]),
     ("CustomerAmount", "An amount in a currency.", &[&[
         ("currency", "text", "The currency."), ("mrr", "money", "What is paid a month."),
     ]], &[]),
@@ -227,7 +234,8 @@ const OBJECTS: &[Object] = &[
 pub(super) fn schemas() -> Map<String, Value> {
     let object = |(name, doc, members, optional): &Object| {
         let always = || members.iter().copied().flatten();
-        let properties: Map<String, Value> = always().chain(*optional).map(property).collect();
+        let properties: Map<String, Value> =
+            always().chain(optional.iter().copied().flatten()).map(property).collect();
         let required: Vec<_> = always().map(|(name, ..)| name).collect();
         let object = json!({
             "type": "object", "description": doc, "properties": properties, "required": required,

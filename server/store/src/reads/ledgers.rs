@@ -18,7 +18,7 @@ use svctrack_core::{
         settings::{self, Currencies, SETTINGS},
     },
     revenue::{Ledger, LicenseFacts, Rates, ReportError},
-    value::{ObjectId, TenantId, Timestamp, Zone},
+    value::{Document, ObjectId, TenantId, Timestamp, Zone},
 };
 
 use crate::{
@@ -222,7 +222,7 @@ impl Since {
     }
 }
 
-fn change_of<B: crate::rows::Bytes>(
+pub(crate) fn change_of<B: crate::rows::Bytes>(
     row: crate::rows::Row<B>,
 ) -> Result<(u64, Option<ChangeRow>), StoreError> {
     let (key, value) = row?;
@@ -242,14 +242,14 @@ fn end_of_log(
 }
 
 /// Reads licenses of a tenant.
-struct Reader<'s, S: Snapshot> {
+pub(crate) struct Reader<'s, S: Snapshot> {
     tenant: TenantId,
     tables: RecordTables<S>,
     snapshot: &'s S,
 }
 
 impl<'s, S: Snapshot> Reader<'s, S> {
-    fn open(snapshot: &'s S, tenant: TenantId) -> Result<Self, StoreError> {
+    pub(crate) fn open(snapshot: &'s S, tenant: TenantId) -> Result<Self, StoreError> {
         Ok(Self { tenant, tables: RecordTables::open(snapshot)?, snapshot })
     }
 
@@ -258,13 +258,16 @@ impl<'s, S: Snapshot> Reader<'s, S> {
     }
 
     fn settings(&self) -> Result<(Zone, Option<Rates>), StoreError> {
-        let settings = settings::of_tenant(&self.view())?;
-        let rates = Currencies::of(&settings).map(|currencies| Rates::of(&currencies));
-        Ok((settings::time_zone(&settings), rates.transpose().map_err(rejected)?))
+        currencies_of(&settings::of_tenant(&self.view())?)
     }
 
     fn books(&self) -> Result<Arc<Books>, StoreError> {
         let (zone, rates) = self.settings()?;
+        Ok(Books::new(zone, rates, Arc::new(self.ledger(zone)?)))
+    }
+
+    /// All licenses, as they end in a zone.
+    pub(crate) fn ledger(&self, zone: Zone) -> Result<Ledger, StoreError> {
         let mut failed = None;
         let mut read = |stored: Result<Stored<'_>, StoreError>| {
             let facts = stored.map(|stored| LicenseFacts::of_stored(stored.text(), zone));
@@ -283,7 +286,7 @@ impl<'s, S: Snapshot> Reader<'s, S> {
         let ledger = Ledger::new(facts.flatten());
         match failed {
             Some(error) => Err(error),
-            None => Ok(Books::new(zone, rates, Arc::new(ledger.map_err(rejected)?))),
+            None => ledger.map_err(rejected),
         }
     }
 
@@ -299,6 +302,12 @@ impl<'s, S: Snapshot> Reader<'s, S> {
         }
         books.ledger.changed(&changes).map_err(rejected)
     }
+}
+
+/// The zone and the rates of settings.
+pub(crate) fn currencies_of(settings: &Document) -> Result<(Zone, Option<Rates>), StoreError> {
+    let rates = Currencies::of(settings).map(|currencies| Rates::of(&currencies));
+    Ok((settings::time_zone(settings), rates.transpose().map_err(rejected)?))
 }
 
 /// What is wrong with what a report was asked, as an answer says it.

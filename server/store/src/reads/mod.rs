@@ -7,6 +7,7 @@ pub(crate) mod check;
 pub(crate) mod ledgers;
 pub(crate) mod list;
 pub(crate) mod pager;
+pub(crate) mod past;
 pub(crate) mod read;
 pub(crate) mod rehearse;
 pub(crate) mod revenue;

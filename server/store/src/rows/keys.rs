@@ -30,6 +30,7 @@
 //! report      tenant:16 id:12                                                format:1 checksum:4 postcard
 //! report_causes  tenant:16 hash:16                                           format:1 checksum:4 id:12
 //! changes     tenant:16 seq:8                                                format:1 checksum:4 postcard
+//! revenue_versions  tenant:16 seq:8 of the change                            format:1 checksum:4 postcard
 //! once        tenant:16 hash:32                                              format:1 checksum:4 postcard
 //! once_places tenant:16 id:12                                                format:1 checksum:4 key of `once`
 //! counters    tenant:16 name                                                 format:1 checksum:4 number:8
@@ -207,7 +208,7 @@ pub(crate) fn tenant_of(key: &[u8]) -> Option<TenantId> {
     key.first_chunk::<TENANT_BYTES>().map(|bytes| TenantId::from_bytes(*bytes))
 }
 
-/// Key of a row of the change log.
+/// Key of a row of the change log, and of the version that the change replaced.
 pub(crate) fn change(tenant: TenantId, sequence: u64) -> Vec<u8> {
     let mut key = tenant_key(tenant, 8);
     key.extend_from_slice(&sequence.to_be_bytes());

@@ -36,9 +36,10 @@ pub(crate) const ONCE_PLACES: Table = Table("once_places");
 pub(crate) const COUNTERS: Table = Table("counters");
 pub(crate) const SUPPRESSED: Table = Table("suppressed");
 pub(crate) const ERASURES: Table = Table("erasures");
+pub(crate) const REVENUE_VERSIONS: Table = Table("revenue_versions");
 
 /// All of them.
-pub(crate) const ALL: [Table; 25] = [
+pub(crate) const ALL: [Table; 26] = [
     META,
     TENANTS,
     TOKENS,
@@ -64,4 +65,5 @@ pub(crate) const ALL: [Table; 25] = [
     COUNTERS,
     SUPPRESSED,
     ERASURES,
+    REVENUE_VERSIONS,
 ];

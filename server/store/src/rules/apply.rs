@@ -12,6 +12,7 @@ use svctrack_core::{
 use super::{
     engagement, history, messages, new_users, parked,
     pending::Pending,
+    revenue_versions,
     tables::{Tables, Transaction},
 };
 use crate::{
@@ -20,6 +21,7 @@ use crate::{
         AppendRows as _, WriteRows as _,
         codec::{self, ChangeKind, ChangeRow},
         keys,
+        revenue_version::{Replaced, VersionRow},
     },
 };
 
@@ -66,6 +68,7 @@ impl<T: Transaction> Applier<'_, T> {
         document: &Document,
     ) -> Result<(), StoreError> {
         let key = keys::record(self.tenant, def.code, id);
+        let replaced = revenue_versions::replaced(self.tables, &key, def, id, Some(document))?;
         let value = codec::seal_record(&key, document);
         match basis {
             Basis::Absent => self.tables.records.add(key, value)?,
@@ -79,18 +82,19 @@ impl<T: Transaction> Applier<'_, T> {
             Basis::Absent => ChangeKind::Created,
             Basis::Version(_) => ChangeKind::Updated,
         };
-        self.log_change(def, id, kind, version_of(document))
+        self.log_change(def, id, kind, version_of(document), replaced)
     }
 
     fn delete(&mut self, def: &ResourceDef, id: ObjectId, basis: Basis) -> Result<(), StoreError> {
         let key = keys::record(self.tenant, def.code, id);
+        let replaced = revenue_versions::replaced(self.tables, &key, def, id, None)?;
         self.tables.records.remove(&key)?;
         self.tables.known.forget_record(self.tenant, def, id);
         let version = match basis {
             Basis::Absent => 0,
             Basis::Version(version) => version,
         };
-        self.log_change(def, id, ChangeKind::Deleted, version)
+        self.log_change(def, id, ChangeKind::Deleted, version, replaced)
     }
 
     /// Takes index entries away and adds others.
@@ -162,6 +166,7 @@ impl<T: Transaction> Applier<'_, T> {
         id: ObjectId,
         kind: ChangeKind,
         version: i64,
+        replaced: Option<Replaced>,
     ) -> Result<(), StoreError> {
         let (sequence, latest) = match self.pending.sequences.get(&self.tenant) {
             Some(next) => *next,
@@ -172,6 +177,10 @@ impl<T: Transaction> Applier<'_, T> {
         let row = ChangeRow { resource: def.code, id, kind, version, at, token };
         let key = keys::change(self.tenant, sequence);
         let value = codec::seal_row(&key, &row)?;
+        if let Some(replaced) = replaced {
+            let version = codec::seal_row(&key, &VersionRow { at, replaced })?;
+            self.tables.revenue_versions.add(key.clone(), version)?;
+        }
         self.tables.changes.add(key, value)?;
         self.pending.sequences.insert(self.tenant, (sequence + 1, at));
         Ok(())

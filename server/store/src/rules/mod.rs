@@ -19,6 +19,7 @@ pub(crate) mod pending;
 pub(crate) mod person;
 pub(crate) mod report;
 pub(crate) mod retention;
+pub(crate) mod revenue_versions;
 pub(crate) mod suppressed;
 pub(crate) mod tables;
 pub(crate) mod tenant_deletion;

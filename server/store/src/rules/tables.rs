@@ -42,6 +42,7 @@ pub(crate) struct Tables<T: Transaction> {
     pub(crate) counters: T::Table,
     pub(crate) suppressed: T::Table,
     pub(crate) erasures: T::Table,
+    pub(crate) revenue_versions: T::Appended,
 }
 
 /// Tables whose keys do not begin with a tenant.
@@ -82,11 +83,12 @@ impl<T: Transaction> Tables<T> {
             counters: open(COUNTERS)?,
             suppressed: open(SUPPRESSED)?,
             erasures: open(ERASURES)?,
+            revenue_versions: open(REVENUE_VERSIONS)?.into(),
         })
     }
 
     /// Every table, with all rows in it. It names all fields, so that a table that is added is thought of.
-    pub(crate) fn all(&mut self) -> Result<[(Table, &mut T::Table); 23], StoreError> {
+    pub(crate) fn all(&mut self) -> Result<[(Table, &mut T::Table); 24], StoreError> {
         let Self {
             known: _,
             meta,
@@ -112,6 +114,7 @@ impl<T: Transaction> Tables<T> {
             counters,
             suppressed,
             erasures,
+            revenue_versions,
         } = self;
         Ok([
             (META, meta),
@@ -137,6 +140,7 @@ impl<T: Transaction> Tables<T> {
             (COUNTERS, counters),
             (SUPPRESSED, suppressed),
             (ERASURES, erasures),
+            (REVENUE_VERSIONS, revenue_versions.written()?),
         ])
     }
 
