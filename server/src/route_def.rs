@@ -98,6 +98,9 @@ pub(crate) enum Kind {
     Renewals,
     Forecast,
     Customers,
+    NewClosing,
+    Closing,
+    Closings,
 }
 
 impl Kind {

@@ -10,6 +10,7 @@ mod budgets;
 mod cases;
 mod circles;
 mod clocks;
+mod closings;
 mod confined;
 mod corpora;
 mod coverage;

@@ -31,7 +31,7 @@ pub struct About {
     /// Days within which a return is a reactivation; null for any number.
     pub reactivation_within: Option<u32>,
     /// The present as the report sees it.
-    #[serde(serialize_with = "as_text")]
+    #[serde(serialize_with = "text::serialize")]
     pub now: Timestamp,
     /// The base currency.
     pub base_currency: Option<String>,
@@ -44,25 +44,43 @@ pub struct About {
     /// Licenses that do not count.
     pub excluded: Vec<Excluded>,
     /// The point in time as of which it is made, where one was asked for.
-    #[serde(serialize_with = "as_text_option", skip_serializing_if = "Option::is_none")]
+    #[serde(serialize_with = "text::option", skip_serializing_if = "Option::is_none")]
     pub as_of: Option<Timestamp>,
     /// The earliest such point in time, where not all history is kept.
-    #[serde(serialize_with = "as_text_option", skip_serializing_if = "Option::is_none")]
+    #[serde(serialize_with = "text::option", skip_serializing_if = "Option::is_none")]
     pub history_since: Option<Timestamp>,
 }
 
-fn as_text_option<S: serde::Serializer>(
-    time: &Option<Timestamp>,
-    serializer: S,
-) -> Result<S::Ok, S::Error> {
-    match time {
-        Some(time) => as_text(time, serializer),
-        None => serializer.serialize_none(),
-    }
-}
+/// A point in time as text.
+pub(super) mod text {
+    use serde::{Deserialize as _, Deserializer, Serializer, de::Error as _};
 
-fn as_text<S: serde::Serializer>(time: &Timestamp, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.collect_str(time)
+    use crate::value::Timestamp;
+
+    pub(in super::super) fn serialize<S: Serializer>(
+        time: &Timestamp,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(time)
+    }
+
+    pub(in super::super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Timestamp, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        Timestamp::parse(&text).ok_or_else(|| D::Error::custom("a point in time is none"))
+    }
+
+    /// The same of one that may not be there.
+    pub(in super::super) fn option<S: Serializer>(
+        time: &Option<Timestamp>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        match time {
+            Some(time) => serialize(time, serializer),
+            None => serializer.serialize_none(),
+        }
+    }
 }
 
 impl About {

@@ -19,6 +19,10 @@ pub enum ReportError {
     AsOfAhead,
     /// A report as of a time of which no history is kept: since when it is.
     NoHistory(Timestamp),
+    /// A month that is none: what was found.
+    InvalidMonth(String),
+    /// A month that has not ended is to be closed.
+    MonthNotEnded,
     /// `from` is not before `to`.
     FromAfterTo,
     /// More intervals than [`MAX_INTERVALS`], or days outside the years 1970 to 9999.
@@ -57,6 +61,8 @@ impl ReportError {
             Self::InvalidTime(_) => "invalid_time",
             Self::AsOfAhead => "as_of_ahead",
             Self::NoHistory(_) => "no_history",
+            Self::InvalidMonth(_) => "invalid_month",
+            Self::MonthNotEnded => "month_not_ended",
             Self::FromAfterTo => "from_after_to",
             Self::TooManyIntervals => "too_many_intervals",
             Self::UnknownTimeZone(_) => "unknown_time_zone",
@@ -84,6 +90,7 @@ impl ReportError {
             | Self::TooManyDays(option, _)
             | Self::UnknownCell(option) => option,
             Self::InvalidTime(_) | Self::AsOfAhead | Self::NoHistory(_) => "asOf",
+            Self::InvalidMonth(_) | Self::MonthNotEnded => "month",
             Self::FromAfterTo => "from",
             Self::TooManyIntervals | Self::UnknownInterval(_) => "interval",
             Self::InvalidCompany(_) => "companyId",
@@ -117,6 +124,10 @@ impl fmt::Display for ReportError {
             Self::NoHistory(since) => {
                 write!(f, "`asOf` must be {since} or later: history is kept since then")
             }
+            Self::InvalidMonth(found) => {
+                write!(f, "`month` must be a month such as `2026-01`; found {}", quoted(found))
+            }
+            Self::MonthNotEnded => f.write_str("the month must have ended before it is closed"),
             Self::FromAfterTo => f.write_str("`from` must be before `to`, which is not included"),
             Self::TooManyIntervals => write!(
                 f,

@@ -10,6 +10,7 @@ mod account;
 mod amount;
 mod at_stake;
 mod calendar;
+mod closing;
 mod cohorts;
 mod customer_page;
 mod customers;
@@ -41,6 +42,7 @@ pub use self::{
     about::{About, OverdueLicense, Overlap},
     at_stake::{AtStake, Usage, Weights},
     calendar::{Day, Interval, MAX_INTERVALS, Period, Unit},
+    closing::{ClosedLines, ClosedMonth, Closing, ClosingRequest, Difference, days_of_month},
     cohorts::{Cohort, CohortCell, Cohorts, Column, cohorts},
     customer_page::{AttributesOf, CustomerPage},
     customers::{CurrencyAmount, Customer, Customers, NameOf, UsageOf, customers},

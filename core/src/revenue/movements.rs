@@ -10,6 +10,7 @@ use super::{
     account::{Account, Sums},
     amount::{CONVERTED_SCALE, number_of, per},
     calendar::Period,
+    closing::ClosedMonth,
     error::ReportError,
     ledger::Ledger,
     options::Options,
@@ -44,6 +45,9 @@ pub struct Movements {
     pub overdue: Vec<OverdueLicense>,
     /// Licenses that may be counted twice.
     pub overlaps: Vec<Overlap>,
+    /// The months that were closed, and what has changed in them since.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub closings: Vec<ClosedMonth>,
 }
 
 /// The movements of a segment.
@@ -160,6 +164,7 @@ pub fn mrr(
         segments: segments.map(|segments| segments.print(&series, &accounts)),
         overdue,
         overlaps,
+        closings: Vec::new(),
     })
 }
 

@@ -13,7 +13,7 @@ pub const MAX_GAP_DAYS: u32 = 366;
 pub(super) const MAX_REACTIVATION_DAYS: u32 = 36_500;
 
 /// What counts as a movement.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum View {
     /// What a company pays at the end of an interval against its start.

@@ -105,6 +105,15 @@ impl ReportQuery {
         self.as_of
     }
 
+    /// Whether it shows what has changed in closed months: MRR of all companies as it is now.
+    pub fn has_closings(&self) -> bool {
+        self.kind == ReportKind::Mrr
+            && self.explain.is_none()
+            && self.as_of.is_none()
+            && self.company.is_none()
+            && self.product.is_none()
+    }
+
     /// The properties of companies that the report reads.
     pub fn attributes(&self) -> &[SegmentBy] {
         &self.attributes

@@ -149,7 +149,9 @@ fn rejects(
             (Kind::NewRecord | Kind::Renewal | Kind::Record | Kind::Items | Kind::Rotation, _) => {
                 true
             }
+            (Kind::NewClosing, _) => true,
             (_, Kind::Tenant) => method == "delete",
+            (_, Kind::Deleted) if path.contains("{month}") => true,
             (_, gives) => gives == Kind::Deleted && def.is_some(),
         },
         S::PRECONDITION_FAILED => doc.takes_if_match(def),

@@ -3,15 +3,15 @@
 use serde_json::{Map, Value, json};
 use svctrack_core::{
     revenue::{
-        CustomerPage, Form, Interval, Ledger, LicenseFacts, Line, Options, PARAMETERS, ReportKind,
-        ReportQuery, Sources, Usage, Valuation, View, report,
+        ClosingRequest, CustomerPage, Form, Interval, Ledger, LicenseFacts, Line, Options,
+        PARAMETERS, ReportKind, ReportQuery, Sources, Usage, Valuation, View, report,
     },
     value::{ObjectId, Timestamp, Zone},
 };
 
 use super::{
     parts::{parameter, reference, set},
-    patterns::{OBJECT_ID, RECORD_REF},
+    patterns::{MONTH, OBJECT_ID, RECORD_REF},
 };
 use crate::route_def::Kind;
 
@@ -19,18 +19,20 @@ use crate::route_def::Kind;
 pub(super) fn parameters(gives: Kind) -> Vec<Value> {
     let Some(kind) = gives.report() else { return Vec::new() };
     let of_report = PARAMETERS.iter().filter(|parameter| parameter.of.contains(&kind));
-    let described = of_report.map(|found| {
-        let schema = match found.form {
-            Form::Day => json!({ "type": "string", "format": "date" }),
-            Form::Time => json!({ "type": "string", "format": "date-time" }),
-            Form::Number(most) => json!({ "type": "integer", "minimum": 0, "maximum": most }),
-            Form::Choice(words) => json!({ "type": "string", "enum": words }),
-            Form::Company => json!({ "type": "string", "pattern": RECORD_REF }),
-            Form::Text => json!({ "type": "string" }),
-        };
-        parameter(found.name, found.doc, schema)
-    });
+    let described =
+        of_report.map(|found| parameter(found.name, found.doc, schema_of_form(found.form)));
     described.collect()
+}
+
+fn schema_of_form(form: Form) -> Value {
+    match form {
+        Form::Day => json!({ "type": "string", "format": "date" }),
+        Form::Time => json!({ "type": "string", "format": "date-time" }),
+        Form::Number(most) => json!({ "type": "integer", "minimum": 0, "maximum": most }),
+        Form::Choice(words) => json!({ "type": "string", "enum": words }),
+        Form::Company => json!({ "type": "string", "pattern": RECORD_REF }),
+        Form::Text => json!({ "type": "string" }),
+    }
 }
 
 /// A member of an object: its name, what it is, and what it says.
@@ -120,7 +122,31 @@ const OBJECTS: &[Object] = &[
     ("MrrReport", "MRR and its movements: `start + fx + new + reactivation + expansion - contraction - churn + negative + entering - leaving = end`.", &[ABOUT, &[
         ("currencies", "[MovementSeries]", "Each currency by itself."), ("converted", "MovementSeries?", "All in the base currency; null where a rate is missing."),
         ("overdue", "[OverdueLicense]", "Licenses that are overdue now."), ("overlaps", "[OverlappingLicenses]", "Licenses that may be counted twice."),
-    ]], &[PAST, &[("segments", "[MovementSegment]", "The largest segments, then the rest, where `by` was sent.")]]),
+    ]], &[PAST, &[("segments", "[MovementSegment]", "The largest segments, then the rest, where `by` was sent."),
+        ("closings", "[ClosedMonth]", "The closed months, where the report is by month and made as they were: of all companies and products, with the same options.")]]),
+    ("ClosedLines", "The lines of a month in one currency.", &[&[
+        ("currency", "text", "The currency of the amounts."), ("start", "money", "MRR just before it begins."),
+        ("new", "money", "MRR of companies that never paid before."), ("reactivation", "money", "MRR of companies that paid before, and came back."),
+        ("expansion", "money", "What companies pay more."), ("contraction", "money", "What companies pay less."),
+        ("churn", "money", "What companies paid that pay nothing now."), ("negative", "money", "Change of what is below 0."),
+        ("end", "money", "MRR just before it ends."), ("customers", "integer", "Companies that pay more than 0 then."),
+    ]], &[]),
+    ("Closing", "A month that was closed.", &[&[
+        ("month", "text", "The month."), ("closedAt", "time", "When it was closed."), ("closedBy", "text?", "Id of the token with which it was closed."),
+        ("timeZone", "text", "The zone of its days."), ("view", "view", "What counts as a movement."), ("gapDays", "count", "Days of a gap or an overlap that is bridged."),
+        ("reactivationWithin", "count?", "Days within which a return is a reactivation; null for any number."), ("rateDate", "day?", "The day of the rates."),
+        ("currencies", "[ClosedLines]", "Each currency by itself."), ("converted", "ClosedLines?", "All in the base currency; null where a rate was missing."),
+    ]], &[]),
+    ("ClosedDifference", "The lines of a closed month, and how those of now differ.", &[&[
+        ("currency", "text", "The currency of the amounts."), ("closed", "ClosedLines", "As they were closed."),
+        ("difference", "ClosedLines", "Those of now less those that were closed."),
+    ]], &[]),
+    ("ClosedMonth", "What has changed in a month since it was closed.", &[&[
+        ("month", "text", "The month."), ("closedAt", "time", "When it was closed."), ("currencies", "[ClosedDifference]", "Each currency by itself."),
+        ("converted", "ClosedDifference?", "All in the base currency; null where the report converts at the rates of another day."),
+        ("changedLicenses", "[id]", "Licenses that were changed since, and last in the month then or now: at most 100."),
+        ("changedLicenseCount", "count", "How many these are."),
+    ]], &[]),
     ("RetentionRow", "The retention of a period; ratios are null where they have no denominator.", &[PERIOD, &[
         ("base", "money", "What companies pay at the start."), ("kept", "money", "What is kept of it: of each company at most what it paid."),
         ("retained", "money", "What the same companies pay at the end."), ("customers", "count", "How many companies pay at the start."),
@@ -229,6 +255,37 @@ const OBJECTS: &[Object] = &[
         ("formula", "text", "How the amounts of the companies add up."), ("companies", "[ExplainedCompany]", "The companies, those with the largest amounts first."),
     ]], &[]),
 ];
+
+/// The request that closes a month.
+pub(super) fn new_closing() -> Value {
+    let options = ClosingRequest::MEMBERS;
+    let options = PARAMETERS.iter().filter(|parameter| options.contains(&parameter.name));
+    let mut properties: Map<String, Value> = options
+        .map(|option| {
+            let mut schema = schema_of_form(option.form);
+            set(&mut schema, "description", json!(option.doc));
+            (option.name.to_owned(), schema)
+        })
+        .collect();
+    let month = json!({ "type": "string", "pattern": MONTH, "description": "The month to close." });
+    properties.insert("month".to_owned(), month);
+    json!({
+        "type": "object", "description": "A month to close.", "required": ["month"], "properties": properties,
+    })
+}
+
+/// The example of a closed month.
+pub(super) fn closing() -> Value {
+    let lines = json!({
+        "currency": "EUR", "start": 1000, "new": 0, "reactivation": 0, "expansion": 0, "contraction": 0, "churn": 0,
+        "negative": 0, "end": 1000, "customers": 1,
+    });
+    json!({
+        "month": "2025-12", "closedAt": "2026-01-15T12:00:00.000Z", "closedBy": "5f3c1e2a", "timeZone": "UTC",
+        "view": "endPoints", "gapDays": 0, "reactivationWithin": null, "rateDate": "2025-12-31",
+        "currencies": [lines], "converted": lines,
+    })
+}
 
 /// The schemas of reports, by name.
 pub(super) fn schemas() -> Map<String, Value> {

@@ -28,7 +28,7 @@ use crate::{
         codec::{self, ChangeRow, Stored},
         keys,
     },
-    rules::{tables::RecordTables, view::View},
+    rules::{closings, tables::RecordTables, view::View},
 };
 
 /// Bytes of all ledgers that are kept, with their reports: half a million licenses. Those that were used first go first.
@@ -44,6 +44,8 @@ pub(crate) struct Books {
     pub(crate) zone: Zone,
     pub(crate) rates: Option<Rates>,
     pub(crate) ledger: Arc<Ledger>,
+    /// Up to where the change log was read when they were made: nothing that they hold has changed since.
+    pub(crate) sequence: u64,
     /// Of the ledger, and of what may be written of it.
     bytes: usize,
     written: Mutex<Written>,
@@ -57,9 +59,9 @@ struct Written {
 }
 
 impl Books {
-    fn new(zone: Zone, rates: Option<Rates>, ledger: Arc<Ledger>) -> Arc<Self> {
+    fn new(zone: Zone, rates: Option<Rates>, ledger: Arc<Ledger>, sequence: u64) -> Arc<Self> {
         let bytes = ledger.bytes() + MAX_REPORTS_BYTES;
-        Arc::new(Self { zone, rates, ledger, bytes, written: Mutex::default() })
+        Arc::new(Self { zone, rates, ledger, sequence, bytes, written: Mutex::default() })
     }
 
     /// A report that was written and still holds.
@@ -101,6 +103,7 @@ struct Since {
     licenses: BTreeSet<ObjectId>,
     has_settings: bool,
     has_companies: bool,
+    has_closings: bool,
     read_to: u64,
     last: Option<ChangeRow>,
 }
@@ -137,7 +140,7 @@ impl Ledgers {
             (_, standing) => {
                 let reader = Reader::open(snapshot, tenant)?;
                 let (read_to, last) = end_of_log(snapshot, tenant)?;
-                let kept = Kept { read_to, last, books: reader.books()? };
+                let kept = Kept { read_to, last, books: reader.books(read_to)? };
                 if matches!(standing, Standing::Ahead) {
                     return Ok(kept.books);
                 }
@@ -191,8 +194,8 @@ impl Kept {
 
     /// What is kept, with what has changed since.
     fn follow(self, reader: &Reader<'_, impl Snapshot>, since: Since) -> Result<Self, StoreError> {
-        let Since { licenses, has_settings, has_companies, read_to, last } = since;
-        let books = if !has_settings && !has_companies && licenses.is_empty() {
+        let Since { licenses, has_settings, has_companies, has_closings, read_to, last } = since;
+        let books = if !has_settings && !has_companies && !has_closings && licenses.is_empty() {
             self.books
         } else {
             let (zone, rates) = reader.settings()?;
@@ -201,10 +204,10 @@ impl Kept {
                     true => self.books.ledger.clone(),
                     false => Arc::new(reader.changed(&self.books, &licenses)?),
                 };
-                Books::new(zone, rates, ledger)
+                Books::new(zone, rates, ledger, read_to)
             } else {
                 // Licenses end at midnights of the zone.
-                reader.books()?
+                reader.books(read_to)?
             }
         };
         Ok(Self { read_to, last, books })
@@ -219,6 +222,7 @@ impl Since {
         }
         self.has_settings |= row.resource == SETTINGS.code;
         self.has_companies |= row.resource == COMPANY.code;
+        self.has_closings |= row.resource == closings::CODE;
     }
 }
 
@@ -261,9 +265,9 @@ impl<'s, S: Snapshot> Reader<'s, S> {
         currencies_of(&settings::of_tenant(&self.view())?)
     }
 
-    fn books(&self) -> Result<Arc<Books>, StoreError> {
+    fn books(&self, read_to: u64) -> Result<Arc<Books>, StoreError> {
         let (zone, rates) = self.settings()?;
-        Ok(Books::new(zone, rates, Arc::new(self.ledger(zone)?)))
+        Ok(Books::new(zone, rates, Arc::new(self.ledger(zone)?), read_to))
     }
 
     /// All licenses, as they end in a zone.
@@ -320,11 +324,11 @@ mod tests {
     use super::*;
 
     fn books() -> Arc<Books> {
-        Books::new(Zone::UTC, None, Arc::default())
+        Books::new(Zone::UTC, None, Arc::default(), 0)
     }
 
     fn report(bytes: usize) -> WrittenReport {
-        WrittenReport { text: "x".repeat(bytes).into(), hash: 0 }
+        WrittenReport { text: "x".repeat(bytes).into(), hash: 0, sequence: 0 }
     }
 
     #[test]

@@ -4,6 +4,7 @@ pub(crate) mod backup;
 pub(crate) mod bidirectional_scan;
 pub(crate) mod by_date;
 pub(crate) mod check;
+pub(crate) mod closed;
 pub(crate) mod ledgers;
 pub(crate) mod list;
 pub(crate) mod pager;

@@ -13,12 +13,13 @@ use svctrack_core::{
         end_user::{self, END_USER},
         ticket::{self, TICKET},
     },
-    revenue::{Options, ReportError, ReportQuery, Sources, Usage, report},
+    revenue::{Options, Report, ReportError, ReportQuery, Sources, Usage, report},
     schema::{Lookup as _, ResourceDef},
     value::{Members as _, ObjectId, TenantId, Timestamp},
 };
 
 use super::{
+    closed::Closed,
     ledgers::{Ledgers, rejected},
     past::Past,
 };
@@ -48,13 +49,15 @@ pub(crate) fn revenue(
         None => Past::none(&books),
     };
     let tables = RecordTables::open(snapshot)?;
-    let maker = Maker { tables, tenant, past: &past, now };
+    let closed = Closed { snapshot, tenant, zone: past.zone };
+    let maker = Maker { tables, tenant, past: &past, closed, now };
     let present = job.query.as_of().unwrap_or(now);
     let time = past.ledger.quiet_time(present, job.query.zone(past.zone));
     let text = maker.write(job, time.start)?;
     let mut hasher = FixedState::default().build_hasher();
     hasher.write(text.as_bytes());
-    let written = WrittenReport { text: Arc::from(text), hash: hasher.finish() };
+    let written =
+        WrittenReport { text: Arc::from(text), hash: hasher.finish(), sequence: books.sequence };
     if is_kept {
         // As of a point in time it says the same for good, as far as time goes.
         let time = if past.history.is_some() { present..Timestamp::MAX } else { time };
@@ -77,6 +80,7 @@ struct Maker<'b, S: Snapshot> {
     tables: RecordTables<S>,
     tenant: TenantId,
     past: &'b Past,
+    closed: Closed<'b, S>,
     now: Timestamp,
 }
 
@@ -101,7 +105,13 @@ impl<S: Snapshot> Maker<'_, S> {
             name_of: &|id| of(id).and_then(|known| known.name.clone()),
             usage_of: &|id| of(id).map(|known| known.usage.clone()).unwrap_or_default(),
         };
-        (job.write)(&report(query, &options, sources).map_err(rejected)?, query)
+        let mut made = report(query, &options, sources).map_err(rejected)?;
+        if let Report::Mrr(report) = &mut made
+            && query.has_closings()
+        {
+            report.closings = self.closed.compared(report)?;
+        }
+        (job.write)(&made, query)
     }
 
     fn view(&self) -> View<'_, RecordTables<S>> {

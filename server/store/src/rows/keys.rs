@@ -31,6 +31,7 @@
 //! report_causes  tenant:16 hash:16                                           format:1 checksum:4 id:12
 //! changes     tenant:16 seq:8                                                format:1 checksum:4 postcard
 //! revenue_versions  tenant:16 seq:8 of the change                            format:1 checksum:4 postcard
+//! closings    tenant:16 month                                                format:1 checksum:4 json
 //! once        tenant:16 hash:32                                              format:1 checksum:4 postcard
 //! once_places tenant:16 id:12                                                format:1 checksum:4 key of `once`
 //! counters    tenant:16 name                                                 format:1 checksum:4 number:8
@@ -213,6 +214,11 @@ pub(crate) fn change(tenant: TenantId, sequence: u64) -> Vec<u8> {
     let mut key = tenant_key(tenant, 8);
     key.extend_from_slice(&sequence.to_be_bytes());
     key
+}
+
+/// Key of a closed month, such as `2026-01`.
+pub(crate) fn closing(tenant: TenantId, month: &str) -> Vec<u8> {
+    counter(tenant, month)
 }
 
 /// Key of a tenant's counter.

@@ -37,9 +37,10 @@ pub(crate) const COUNTERS: Table = Table("counters");
 pub(crate) const SUPPRESSED: Table = Table("suppressed");
 pub(crate) const ERASURES: Table = Table("erasures");
 pub(crate) const REVENUE_VERSIONS: Table = Table("revenue_versions");
+pub(crate) const CLOSINGS: Table = Table("closings");
 
 /// All of them.
-pub(crate) const ALL: [Table; 26] = [
+pub(crate) const ALL: [Table; 27] = [
     META,
     TENANTS,
     TOKENS,
@@ -66,4 +67,5 @@ pub(crate) const ALL: [Table; 26] = [
     SUPPRESSED,
     ERASURES,
     REVENUE_VERSIONS,
+    CLOSINGS,
 ];

@@ -1,6 +1,7 @@
 //! What a command does to the tables, on any engine.
 
 pub(crate) mod apply;
+pub(crate) mod closings;
 pub(crate) mod command;
 pub(crate) mod counters;
 pub(crate) mod date_ranges;

@@ -43,6 +43,7 @@ pub(crate) struct Tables<T: Transaction> {
     pub(crate) suppressed: T::Table,
     pub(crate) erasures: T::Table,
     pub(crate) revenue_versions: T::Appended,
+    pub(crate) closings: T::Table,
 }
 
 /// Tables whose keys do not begin with a tenant.
@@ -84,11 +85,12 @@ impl<T: Transaction> Tables<T> {
             suppressed: open(SUPPRESSED)?,
             erasures: open(ERASURES)?,
             revenue_versions: open(REVENUE_VERSIONS)?.into(),
+            closings: open(CLOSINGS)?,
         })
     }
 
     /// Every table, with all rows in it. It names all fields, so that a table that is added is thought of.
-    pub(crate) fn all(&mut self) -> Result<[(Table, &mut T::Table); 24], StoreError> {
+    pub(crate) fn all(&mut self) -> Result<[(Table, &mut T::Table); 25], StoreError> {
         let Self {
             known: _,
             meta,
@@ -115,6 +117,7 @@ impl<T: Transaction> Tables<T> {
             suppressed,
             erasures,
             revenue_versions,
+            closings,
         } = self;
         Ok([
             (META, meta),
@@ -141,6 +144,7 @@ impl<T: Transaction> Tables<T> {
             (SUPPRESSED, suppressed),
             (ERASURES, erasures),
             (REVENUE_VERSIONS, revenue_versions.written()?),
+            (CLOSINGS, closings),
         ])
     }
 
