@@ -99,6 +99,9 @@ pub(crate) enum Kind {
     Renewals,
     Forecast,
     Customers,
+    NewClosing,
+    Closing,
+    Closings,
 }
 
 impl Kind {

@@ -40,6 +40,7 @@ impl Route {
     /// The path, with an id in its place, the test tenant, a pipeline and a call of it.
     pub fn path_to(&self, id: &str) -> String {
         let path = self.path.replace("{id}", id).replace("{tenant}", TENANT);
+        let path = path.replace("{month}", "2024-01");
         path.replace("{pipeline}", "segment").replace("{call}", "track")
     }
 

@@ -49,6 +49,10 @@ impl<'s> GoodCalls<'s> {
         } else {
             String::new()
         };
+        if route.path.contains("{month}") {
+            let closed = self.server.client.post("/reports/closings", &closing()).await;
+            assert_eq!(closed.status, StatusCode::OK, "{}", closed.text());
+        }
         let (content_type, body) = self.body_of(route);
         GoodCall { path: route.path_to(&id), content_type, body }
     }
@@ -112,9 +116,15 @@ impl<'s> GoodCalls<'s> {
             ("/endusers/unsuppress", _) => json!({"email": "ada@acme.example"}),
             ("/licenses/{id}/lose", _) => json!({"lostReason": "price"}),
             ("/tokens/{id}/rotate" | "/licenses/{id}/renew", _) | (_, "settings") => json!({}),
+            ("/reports/closings", _) => closing(),
             (_, subject) if route.is_bulk() => json!([self.record(subject)]),
             (_, subject) => self.record(subject),
         };
         (JSON, body.to_string())
     }
+}
+
+/// What is sent to close the month of the paths.
+fn closing() -> Value {
+    json!({"month": "2024-01"})
 }

@@ -57,6 +57,13 @@ async fn check_what_it_holds(folder: &Path) {
     for path in ["/licenses?sort=renewalDate", "/licenses?renewalDate[gte]=1970-01-01"] {
         assert_eq!(get(path).await[0]["externalId"], "license", "{path}");
     }
+    // No history is kept of what was stored before it was.
+    let early = get("/reports/mrr?asOf=2020-01-01").await;
+    assert_eq!(early["code"], "no_history", "{early}");
+    let since = early["errors"][0]["message"].as_str().unwrap().split(' ').nth(3).unwrap();
+    let report = get(&format!("/reports/mrr?asOf={since}")).await;
+    assert_eq!((&report["asOf"], &report["historySince"]), (&json!(since), &json!(since)));
+    assert_eq!(report["currencies"].as_array().unwrap().len(), 1);
     let license = get("/licenses/extid-license").await;
     assert_eq!(license["companyId"], ada["companyId"]);
     assert_eq!(get("/tickets?email=ada@acme.example").await[0]["subject"], "It is slow");

@@ -7,10 +7,11 @@ use super::{
     company_status::{Standing, Term},
     license_issues::{self, PRODUCT_AMBIGUOUS, fill_issues},
     license_terms::{
-        LOST, ONGOING, RENEWED, a_twelfth, end_by_length, end_of, fill_arr, fill_invoice_cycle,
-        fill_invoice_cycle_interval, fill_length, fill_mrr, fill_notice_period, fill_notice_unit,
-        fill_renewal_arr, fill_renewal_date, fill_renewal_mrr, fill_to_date, fill_to_date_included,
-        fill_value, is_end, is_fixed, is_lost, is_ongoing, is_renewed, twelve_times,
+        self, LOST, ONGOING, RENEWED, a_twelfth, end_by_length, end_of, fill_arr,
+        fill_invoice_cycle, fill_invoice_cycle_interval, fill_length, fill_mrr, fill_notice_period,
+        fill_notice_unit, fill_renewal_arr, fill_renewal_date, fill_renewal_mrr, fill_to_date,
+        fill_to_date_included, fill_value, is_end, is_fixed, is_lost, is_ongoing, is_renewed,
+        to_date, twelve_times,
     },
     product::{self, MAX_LENGTH_MONTHS, MAX_NOTICE_UNITS, PRODUCT},
     settings,
@@ -399,9 +400,18 @@ fn read_overdue(license: &Document, ctx: &ReadCtx<'_>) -> Result<Option<Json>, L
     Ok(Some(Json::bool(past && is_ongoing(license))))
 }
 
-/// The moment at which a license is over (R23); none for one without end.
-pub(crate) fn end(license: &impl Members, zone: Zone) -> Option<Timestamp> {
-    end_of(license, zone)
+/// The end of a license as it is written; none for one without end.
+pub(crate) fn last_date(license: &impl Members) -> Option<Timestamp> {
+    to_date(license)
+}
+
+/// When a license between such dates is over (R23).
+pub(crate) fn end_between(
+    from: Option<Timestamp>,
+    to: Option<Timestamp>,
+    zone: Zone,
+) -> Option<Timestamp> {
+    license_terms::end_between(from, to, zone)
 }
 
 /// Whether a license has a fixed term (R53).

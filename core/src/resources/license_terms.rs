@@ -45,7 +45,7 @@ pub(super) fn is_end(end: Timestamp) -> bool {
 }
 
 /// `toDate`, where it is an end.
-fn to_date(license: &impl Members) -> Option<Timestamp> {
+pub(super) fn to_date(license: &impl Members) -> Option<Timestamp> {
     TO_DATE.get(license).filter(|end| is_end(*end))
 }
 
@@ -61,10 +61,18 @@ pub(super) fn period_of(license: &impl Members, zone: Zone) -> Option<Period> {
 
 /// The moment at which the license is over; none for one without end.
 pub(super) fn end_of(license: &impl Members, zone: Zone) -> Option<Timestamp> {
-    match period_of(license, zone) {
-        Some(period) => Some(period.end),
-        None => to_date(license),
-    }
+    end_between(FROM_DATE.get(license), to_date(license), zone)
+}
+
+/// The same of its dates.
+pub(super) fn end_between(
+    from: Option<Timestamp>,
+    to: Option<Timestamp>,
+    zone: Zone,
+) -> Option<Timestamp> {
+    let to = to?;
+    let period = from.and_then(|from| Period::between(from, to, zone));
+    Some(period.map_or(to, |period| period.end))
 }
 
 /// The end that follows from beginning and length.

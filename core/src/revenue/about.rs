@@ -32,7 +32,7 @@ pub struct About {
     /// Days within which a return is a reactivation; null for any number.
     pub reactivation_within: Option<u32>,
     /// The present as the report sees it.
-    #[serde(serialize_with = "as_text")]
+    #[serde(serialize_with = "text::serialize")]
     pub now: Timestamp,
     /// The base currency.
     pub base_currency: Option<String>,
@@ -44,10 +44,44 @@ pub struct About {
     pub missing_rates: Vec<MissingRate>,
     /// Licenses that do not count, by reason.
     pub excluded: Vec<Excluded>,
+    /// The point in time as of which it is made, where one was asked for.
+    #[serde(serialize_with = "text::option", skip_serializing_if = "Option::is_none")]
+    pub as_of: Option<Timestamp>,
+    /// The earliest such point in time, where not all history is kept.
+    #[serde(serialize_with = "text::option", skip_serializing_if = "Option::is_none")]
+    pub history_since: Option<Timestamp>,
 }
 
-fn as_text<S: serde::Serializer>(time: &Timestamp, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.collect_str(time)
+/// A point in time as text.
+pub(super) mod text {
+    use serde::{Deserialize as _, Deserializer, Serializer, de::Error as _};
+
+    use crate::value::Timestamp;
+
+    pub(in super::super) fn serialize<S: Serializer>(
+        time: &Timestamp,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(time)
+    }
+
+    pub(in super::super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Timestamp, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        Timestamp::parse(&text).ok_or_else(|| D::Error::custom("a point in time is none"))
+    }
+
+    /// The same of one that may not be there.
+    pub(in super::super) fn option<S: Serializer>(
+        time: &Option<Timestamp>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        match time {
+            Some(time) => serialize(time, serializer),
+            None => serializer.serialize_none(),
+        }
+    }
 }
 
 impl About {
@@ -68,6 +102,8 @@ impl About {
             rate_date: (options.valuation == Valuation::Constant).then_some(constant),
             missing_rates: scope.missing.clone(),
             excluded: scope.excluded(),
+            as_of: options.history.map(|history| history.as_of),
+            history_since: options.history.and_then(|history| history.since),
         }
     }
 }

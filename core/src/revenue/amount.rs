@@ -22,6 +22,28 @@ const RATIO_SCALE: u32 = 10;
 /// of two views, and is taken back again.
 const MARGIN: i128 = 16;
 
+/// An amount as it is stored: the number without its point, and how many decimals it has.
+pub(super) mod exact {
+    use rust_decimal::Decimal;
+    use serde::{Deserialize as _, Deserializer, Serialize as _, Serializer, de::Error as _};
+
+    pub(in super::super) fn serialize<S: Serializer>(
+        amount: &Option<Decimal>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        let amount = amount.map(|amount| amount.normalize());
+        amount.map(|amount| (amount.mantissa(), amount.scale())).serialize(serializer)
+    }
+
+    pub(in super::super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Option<Decimal>, D::Error> {
+        let parts: Option<(i128, u32)> = Option::deserialize(deserializer)?;
+        let amount = parts.map(|(number, scale)| Decimal::try_from_i128_with_scale(number, scale));
+        amount.transpose().map_err(D::Error::custom)
+    }
+}
+
 /// An amount in units; none beyond [`MAX_AMOUNT`].
 pub(super) fn units_of(amount: Decimal) -> Option<i128> {
     (amount.abs() <= Decimal::from(MAX_AMOUNT)).then(|| scaled(amount, MONEY_SCALE))

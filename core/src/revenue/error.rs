@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::calendar::{Interval, MAX_INTERVALS};
 use crate::value::{
-    Issue, RecordRef,
+    Issue, RecordRef, Timestamp,
     issue::{quoted, quoted_list},
 };
 
@@ -13,6 +13,16 @@ use crate::value::{
 pub enum ReportError {
     /// A day that is none: the option and what was found.
     InvalidDay(&'static str, String),
+    /// A point in time that is none: what was found.
+    InvalidTime(String),
+    /// A report as of the future.
+    AsOfAhead,
+    /// A report as of a time of which no history is kept: since when it is.
+    NoHistory(Timestamp),
+    /// A month that is none: what was found.
+    InvalidMonth(String),
+    /// A month that has not ended is to be closed.
+    MonthNotEnded,
     /// `from` is not before `to`.
     FromAfterTo,
     /// More intervals than [`MAX_INTERVALS`], or days outside the years 1970 to 9999.
@@ -48,6 +58,11 @@ impl ReportError {
     pub fn code(&self) -> &'static str {
         match self {
             Self::InvalidDay(..) => "invalid_day",
+            Self::InvalidTime(_) => "invalid_time",
+            Self::AsOfAhead => "as_of_ahead",
+            Self::NoHistory(_) => "no_history",
+            Self::InvalidMonth(_) => "invalid_month",
+            Self::MonthNotEnded => "month_not_ended",
             Self::FromAfterTo => "from_after_to",
             Self::TooManyIntervals => "too_many_intervals",
             Self::UnknownTimeZone(_) => "unknown_time_zone",
@@ -74,6 +89,8 @@ impl ReportError {
             | Self::SentTwice(option)
             | Self::TooManyDays(option, _)
             | Self::UnknownCell(option) => option,
+            Self::InvalidTime(_) | Self::AsOfAhead | Self::NoHistory(_) => "asOf",
+            Self::InvalidMonth(_) | Self::MonthNotEnded => "month",
             Self::FromAfterTo => "from",
             Self::TooManyIntervals | Self::UnknownInterval(_) => "interval",
             Self::InvalidCompany(_) => "companyId",
@@ -98,6 +115,19 @@ impl fmt::Display for ReportError {
             Self::InvalidDay(option, found) => {
                 write!(f, "`{option}` must be a day such as `2026-01-31`; found {}", quoted(found))
             }
+            Self::InvalidTime(found) => write!(
+                f,
+                "`asOf` must be a point in time such as `2026-01-31T18:00:00Z`; found {}",
+                quoted(found)
+            ),
+            Self::AsOfAhead => f.write_str("`asOf` must not be in the future"),
+            Self::NoHistory(since) => {
+                write!(f, "`asOf` must be {since} or later: history is kept since then")
+            }
+            Self::InvalidMonth(found) => {
+                write!(f, "`month` must be a month such as `2026-01`; found {}", quoted(found))
+            }
+            Self::MonthNotEnded => f.write_str("the month must have ended before it is closed"),
             Self::FromAfterTo => f.write_str("`from` must be before `to`, which is not included"),
             Self::TooManyIntervals => write!(
                 f,

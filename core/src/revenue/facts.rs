@@ -11,7 +11,7 @@ use crate::{
 };
 
 /// What has become of a renewal.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum RenewalStatus {
     /// Nothing yet.
@@ -34,7 +34,9 @@ impl RenewalStatus {
 }
 
 /// What reports read of a license.
-#[derive(Clone, Debug, PartialEq)]
+///
+/// Its fields are stored in this order ([`LicenseFacts::as_written`]): a new one goes to the end.
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct LicenseFacts<'f> {
     /// Id of the license.
     pub id: ObjectId,
@@ -49,8 +51,10 @@ pub struct LicenseFacts<'f> {
     /// When it is over, as [`Period`](crate::value::period::Period) reads it; none for one without end.
     pub end: Option<Timestamp>,
     /// Monthly value.
+    #[serde(with = "super::amount::exact")]
     pub mrr: Option<Decimal>,
     /// Annual value, where it is not 12 times the monthly one.
+    #[serde(with = "super::amount::exact")]
     pub arr: Option<Decimal>,
     /// Whether it has a fixed term.
     pub fixed: bool,
@@ -61,12 +65,16 @@ pub struct LicenseFacts<'f> {
     /// How long before its end it must be cancelled.
     pub notice: Option<(u32, Unit)>,
     /// Monthly value after the renewal.
+    #[serde(with = "super::amount::exact")]
     pub renewal_mrr: Option<Decimal>,
     /// Monthly forecast.
+    #[serde(with = "super::amount::exact")]
     pub forecast: Option<Decimal>,
     /// Optimistic monthly forecast.
+    #[serde(with = "super::amount::exact")]
     pub optimistic: Option<Decimal>,
     /// Pessimistic monthly forecast.
+    #[serde(with = "super::amount::exact")]
     pub pessimistic: Option<Decimal>,
     /// Id of the first license of those that renewed each other.
     pub parent: Option<ObjectId>,
@@ -95,9 +103,14 @@ const READ: [&str; 18] = [
 ];
 
 impl LicenseFacts<'static> {
-    /// The same of the text of a record, which is not read whole.
+    /// [`LicenseFacts::of`] the text of a record, which is not read whole.
     pub fn of_stored(license: &[u8], zone: Zone) -> Option<Self> {
-        Some(LicenseFacts::of(&Picked::of(license, READ), zone)?.into_owned())
+        Some(Self::as_stored(license)?.ending_in(zone))
+    }
+
+    /// [`LicenseFacts::as_written`] in the text of a record, which is not read whole.
+    pub fn as_stored(license: &[u8]) -> Option<Self> {
+        Some(LicenseFacts::as_written(&Picked::of(license, READ))?.into_owned())
     }
 }
 
@@ -161,13 +174,18 @@ impl<'f> LicenseFacts<'f> {
     /// assert_eq!(facts.end.unwrap().to_string(), "2025-01-01T00:00:00.000Z");
     /// ```
     pub fn of(license: &'f impl Members, zone: Zone) -> Option<Self> {
+        Some(Self::as_written(license)?.ending_in(zone))
+    }
+
+    /// The same, with the end as it is written: when that is depends on a zone ([`LicenseFacts::ending_in`]).
+    pub fn as_written(license: &'f impl Members) -> Option<Self> {
         let id = license::ID.get(license)?;
         let company = license::COMPANY_ID.get(license)?;
         Some(Self {
             product: license::PRODUCT_NAME.get(license).unwrap_or_default(),
             currency: license::CURRENCY.get(license).unwrap_or_default(),
             from: license::FROM_DATE.get(license),
-            end: license::end(license, zone),
+            end: license::last_date(license),
             mrr: license::MRR.get(license),
             arr: license::ARR.get(license),
             fixed: license::has_fixed_term(license),
@@ -181,6 +199,12 @@ impl<'f> LicenseFacts<'f> {
             parent: license::PARENT.get(license),
             ..Self::new(id, company)
         })
+    }
+
+    /// Facts as they are written, with the end that they have in a zone.
+    #[must_use]
+    pub fn ending_in(self, zone: Zone) -> Self {
+        Self { end: license::end_between(self.from, self.end, zone), ..self }
     }
 }
 

@@ -10,6 +10,7 @@ mod account;
 mod amount;
 mod at_stake;
 mod calendar;
+mod closing;
 mod cohorts;
 mod customer_page;
 mod customers;
@@ -42,6 +43,7 @@ pub use self::{
     about::{About, OverdueLicense, Overlap},
     at_stake::{AtStake, Usage, Weights},
     calendar::{Day, Interval, MAX_INTERVALS, Period, Unit},
+    closing::{ClosedLines, ClosedMonth, Closing, ClosingRequest, Difference, days_of_month},
     cohorts::{Cohort, CohortCell, Cohorts, Column, cohorts},
     customer_page::{AttributesOf, CustomerPage},
     customers::{CurrencyAmount, Customer, Customers, NameOf, UsageOf, customers},
@@ -55,7 +57,7 @@ pub use self::{
     ledger::{Ledger, Reason},
     listed::MAX_LISTED,
     movements::{MAX_SEGMENTS, MovementRow, Movements, Segment, SegmentOf, mrr},
-    options::{MAX_GAP_DAYS, Options, Valuation, View},
+    options::{History, MAX_GAP_DAYS, Options, Valuation, View},
     parameters::{Form, PARAMETERS, Parameter},
     picture::{Drawn, Mark, Picture},
     query::{ReportKind, ReportQuery},

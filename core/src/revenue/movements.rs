@@ -10,6 +10,7 @@ use super::{
     account::{Account, Sums},
     amount::{CONVERTED_SCALE, number_of, per},
     calendar::Period,
+    closing::ClosedMonth,
     error::ReportError,
     ledger::Ledger,
     listed::Listed,
@@ -49,6 +50,9 @@ pub struct Movements {
     pub overlaps: Vec<Overlap>,
     /// How many pairs of licenses may be counted twice.
     pub overlaps_total: usize,
+    /// The months that were closed, and what has changed in them since.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub closings: Vec<ClosedMonth>,
 }
 
 /// The movements of a segment.
@@ -167,6 +171,7 @@ pub fn mrr(
         overdue_total: overdue.total,
         overlaps: overlaps.first,
         overlaps_total: overlaps.total,
+        closings: Vec::new(),
     })
 }
 

@@ -13,7 +13,7 @@ pub const MAX_GAP_DAYS: u32 = 366;
 pub(super) const MAX_REACTIVATION_DAYS: u32 = 36_500;
 
 /// What counts as a movement.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum View {
     /// What a company pays at the end of an interval against its start.
@@ -99,6 +99,17 @@ pub struct Options {
     pub rate_date: Option<Day>,
     /// Whether a forecast takes it that every ongoing license is renewed.
     pub assume_renewed: bool,
+    /// The point in time as of which it is made, where it is not made of what is stored now.
+    pub history: Option<History>,
+}
+
+/// The past of which a report is made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct History {
+    /// The point in time: what was stored later is left out.
+    pub as_of: Timestamp,
+    /// The earliest one that there can be; none where every change is kept.
+    pub since: Option<Timestamp>,
 }
 
 impl Options {
@@ -129,6 +140,7 @@ impl Options {
             valuation: Valuation::Constant,
             rate_date: None,
             assume_renewed: false,
+            history: None,
         })
     }
 

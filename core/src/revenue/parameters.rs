@@ -27,6 +27,8 @@ pub struct Parameter {
 pub enum Form {
     /// A day such as `2026-01-31`.
     Day,
+    /// A point in time such as `2026-01-31T18:00:00Z`.
+    Time,
     /// A whole number from 0 to this one.
     Number(u32),
     /// One of these words.
@@ -68,6 +70,12 @@ pub const PARAMETERS: &[Parameter] = &[
         of: ALL,
         form: Form::Text,
         doc: "Zone whose midnights are the borders of days, a name of the IANA database; the tenant's by default.",
+    },
+    Parameter {
+        name: "asOf",
+        of: OVER_TIME,
+        form: Form::Time,
+        doc: "A point in time: the report as it was then, without what was changed later in licenses, rates and the time zone. Properties of companies are those of now.",
     },
     Parameter { name: "companyId", of: ALL, form: Form::Company, doc: "Only this company." },
     Parameter { name: "product", of: ALL, form: Form::Text, doc: "Only licenses of this product." },

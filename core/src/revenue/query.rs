@@ -49,6 +49,7 @@ pub struct ReportQuery {
     valuation: Valuation,
     rate_date: Option<Day>,
     assume_renewed: bool,
+    as_of: Option<Timestamp>,
     pub(super) renewals_by: RenewalsBy,
     /// The property of segments; of customers, those that they are filtered by.
     pub(super) attributes: Vec<SegmentBy>,
@@ -97,6 +98,20 @@ impl ReportQuery {
     /// The company that alone counts.
     pub fn company(&self) -> Option<&RecordRef> {
         self.company.as_ref()
+    }
+
+    /// The point in time as of which it is made, where it is not made of what is stored now.
+    pub fn as_of(&self) -> Option<Timestamp> {
+        self.as_of
+    }
+
+    /// Whether it shows what has changed in closed months: MRR of all companies as it is now.
+    pub fn has_closings(&self) -> bool {
+        self.kind == ReportKind::Mrr
+            && self.explain.is_none()
+            && self.as_of.is_none()
+            && self.company.is_none()
+            && self.product.is_none()
     }
 
     /// The properties of companies that the report reads.
@@ -160,6 +175,7 @@ impl ReportQuery {
             valuation: self.valuation,
             rate_date: self.rate_date,
             assume_renewed: self.assume_renewed,
+            history: None,
         })
     }
 }
@@ -258,6 +274,9 @@ impl<'s> Sent<'s> {
             valuation: self.value("rates", Valuation::parse).unwrap_or_default(),
             rate_date: self.day("rateDate"),
             assume_renewed: self.choice("assumeRenewed", FLAGS) == Some("true"),
+            as_of: self.value("asOf", |text| {
+                Timestamp::parse(text).ok_or_else(|| ReportError::InvalidTime(text.to_owned()))
+            }),
             renewals_by: match is_segmented {
                 true => RenewalsBy::default(),
                 false => self.value("by", RenewalsBy::parse).unwrap_or_default(),

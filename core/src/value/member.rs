@@ -82,11 +82,16 @@ impl<'a, const N: usize> Picked<'a, N> {
 
     /// The place of a key among the names: the next one, or else any.
     fn place_of(&self, key: &[u8], next: usize) -> Option<usize> {
-        let is = |name: &&&str| is_named(key, name);
-        if self.names.get(next).as_ref().is_some_and(is) {
+        // Looked at once for all names: few keys have escapes, and most are none of the names.
+        let plain = plain_key(key);
+        let is = |name: &&str| match plain {
+            Some(plain) => plain == name.as_bytes(),
+            None => is_named(key, name),
+        };
+        if self.names.get(next).is_some_and(is) {
             return Some(next);
         }
-        self.names.iter().position(|name| is(&name))
+        self.names.iter().position(is)
     }
 }
 
@@ -138,12 +143,17 @@ fn start_of(object: &[u8], name: &str) -> Option<usize> {
 
 /// Whether the JSON string `key` says `name`.
 fn is_named(key: &[u8], name: &str) -> bool {
-    let inner = key.get(1..key.len().saturating_sub(1)).unwrap_or_default();
-    if !inner.contains(&b'\\') {
-        return inner == name.as_bytes();
+    if let Some(plain) = plain_key(key) {
+        return plain == name.as_bytes();
     }
     let key = std::str::from_utf8(key).ok().map(JsonRef::of_stored);
     key.and_then(JsonRef::as_str).as_deref() == Some(name)
+}
+
+/// What the JSON string `key` says, where it has no escapes.
+fn plain_key(key: &[u8]) -> Option<&[u8]> {
+    let inner = key.get(1..key.len().saturating_sub(1)).unwrap_or_default();
+    memchr(b'\\', inner).is_none().then_some(inner)
 }
 
 /// How long the value is with which the bytes begin.

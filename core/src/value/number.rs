@@ -132,6 +132,13 @@ impl serde::Serialize for Number {
     }
 }
 
+impl<'de> serde::Deserialize<'de> for Number {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = Box::<serde_json::value::RawValue>::deserialize(deserializer)?;
+        Self::parse(text.get()).ok_or_else(|| serde::de::Error::custom("a number is too large"))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;

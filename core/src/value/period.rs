@@ -43,10 +43,17 @@ impl Period {
         if to <= from {
             return None;
         }
-        let mut ends = LAST_MOMENTS_MS.into_iter().flat_map(|earlier| {
-            [Zone::UTC, zone].map(|zone| (zone, TimeDelta::milliseconds(earlier)))
+        // Most tenants count in UTC.
+        let other = Some(zone).filter(|zone| *zone != Zone::UTC);
+        let clocks = [Some(Zone::UTC), other].map(|zone| {
+            let zone = zone?;
+            Some((zone, zone.clock(from), zone.clock(to)))
         });
-        ends.find_map(|(zone, earlier)| whole(from, to, zone, earlier)).or_else(|| {
+        let mut ends = LAST_MOMENTS_MS.into_iter().flat_map(|earlier| {
+            let earlier = TimeDelta::milliseconds(earlier);
+            clocks.into_iter().flatten().map(move |clocks| (clocks, earlier))
+        });
+        ends.find_map(|(clocks, earlier)| whole(to, clocks, earlier)).or_else(|| {
             // Where clocks were set back in between, what they show may end before it begins.
             partial(from, to, nearest_to_midnight(&[from, to], zone))
                 .or_else(|| partial(from, to, Zone::UTC))
@@ -74,8 +81,12 @@ pub(crate) fn add_days(from: Timestamp, days: i64, zone: Zone) -> Option<Timesta
 }
 
 /// A period that ends `earlier` than whole months of the zone do.
-fn whole(from: Timestamp, to: Timestamp, zone: Zone, earlier: TimeDelta) -> Option<Period> {
-    let (start, end) = (zone.clock(from), zone.clock(to).checked_add_signed(earlier)?);
+fn whole(
+    to: Timestamp,
+    (zone, start, end): (Zone, NaiveDateTime, NaiveDateTime),
+    earlier: TimeDelta,
+) -> Option<Period> {
+    let end = end.checked_add_signed(earlier)?;
     let months = whole_months(start, end).filter(|months| *months > 0)?;
     if add_months(start, months)? != end {
         return None;

@@ -48,10 +48,7 @@ impl Timestamp {
     /// assert_eq!(Timestamp::parse("20.11.2026"), None);
     /// ```
     pub fn parse(text: &str) -> Option<Self> {
-        let date = NaiveDate::parse_from_str(text.get(..10)?, "%Y-%m-%d").ok()?;
-        if !text.get(..10)?.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-') {
-            return None;
-        }
+        let date = parse_date(text.get(..10)?)?;
         let rest = text.get(10..)?;
         if rest.is_empty() {
             return Self::from_ms(date.and_hms_opt(0, 0, 0)?.and_utc().timestamp_millis());
@@ -71,6 +68,16 @@ impl Timestamp {
     fn to_naive(self) -> NaiveDateTime {
         DateTime::from_timestamp_millis(self.0).unwrap_or_default().naive_utc()
     }
+}
+
+/// A day as `YYYY-MM-DD`, ten characters.
+#[cfg(feature = "records")]
+fn parse_date(text: &str) -> Option<NaiveDate> {
+    let (century, year) = (two_digits(text.get(..2)?, 99)?, two_digits(text.get(2..4)?, 99)?);
+    let month = two_digits(text.get(4..7)?.strip_prefix('-')?, 12)?;
+    let day = two_digits(text.get(7..)?.strip_prefix('-')?, 31)?;
+    let year = i32::try_from(century * 100 + year).ok()?;
+    NaiveDate::from_ymd_opt(year, u32::try_from(month).ok()?, u32::try_from(day).ok()?)
 }
 
 /// The time of day and the minutes that its offset is ahead of UTC (none is UTC).
@@ -116,8 +123,9 @@ fn parse_clock(clock: &str) -> Option<i64> {
 /// A number of exactly two digits, at most `max`.
 #[cfg(feature = "records")]
 fn two_digits(text: &str, max: i64) -> Option<i64> {
-    let digits = text.len() == 2 && text.bytes().all(|byte| byte.is_ascii_digit());
-    let number = digits.then(|| text.parse::<i64>().ok())??;
+    let &[tens, ones] = text.as_bytes() else { return None };
+    let is_digits = tens.is_ascii_digit() && ones.is_ascii_digit();
+    let number = is_digits.then(|| i64::from(tens - b'0') * 10 + i64::from(ones - b'0'))?;
     (number <= max).then_some(number)
 }
 

@@ -39,7 +39,10 @@ impl Zone {
     /// ```
     pub fn clock(self, time: Timestamp) -> NaiveDateTime {
         let utc = DateTime::from_timestamp_millis(time.as_ms()).unwrap_or_default().naive_utc();
-        utc + self.0.offset_from_utc_datetime(&utc).fix()
+        match self.0 {
+            Tz::UTC => utc,
+            zone => utc + zone.offset_from_utc_datetime(&utc).fix(),
+        }
     }
 
     /// The calendar day, in days since 1970-01-01.

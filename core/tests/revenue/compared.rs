@@ -106,6 +106,7 @@ fn options(asked: &Asked) -> Options {
         valuation: if asked.dated { Valuation::Dated } else { Valuation::Constant },
         rate_date: None,
         assume_renewed: asked.assume_renewed,
+        history: None,
     }
 }
 

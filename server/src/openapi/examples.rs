@@ -63,6 +63,7 @@ pub(super) fn of_request(kind: Kind, def: Option<&'static ResourceDef>) -> Optio
         Kind::NewToken => json!({ "label": "Example", "scopes": ["products:read"] }),
         Kind::Rotation => json!({ "keepOldForSeconds": 3600 }),
         Kind::NewTenant | Kind::TenantChange => json!({ "name": "Example" }),
+        Kind::NewClosing => json!({ "month": "2025-12" }),
         Kind::Keys => json!({ "email": "erased@example.com" }),
         _ => return None,
     })
@@ -132,6 +133,8 @@ pub(super) fn of_response(doc: &RouteDoc, def: Option<&'static ResourceDef>) -> 
         Kind::Health => {
             json!({ "status": "ok", "damaged": 0, "checked": null, "clock": null, "backup": null })
         }
+        Kind::Closing => super::reports::closing(),
+        Kind::Closings => json!([super::reports::closing()]),
         gives if gives.report().is_some() => super::reports::example(gives)?,
         _ => return None,
     })
@@ -145,6 +148,7 @@ pub(super) fn of_path(path: &str, name: &str, def: Option<&ResourceDef>, tenant:
         ("pipeline", _) => "segment".to_owned(),
         ("call", _) => "track".to_owned(),
         ("page", _) => "operations".to_owned(),
+        ("month", _) => "2025-12".to_owned(),
         (_, Some(def)) => reference_to_example(def).unwrap_or_else(|| ID.to_owned()),
         _ if path.starts_with("/tenants") => TENANT.to_owned(),
         _ if path.starts_with("/tokens") => TOKEN_ID.to_owned(),

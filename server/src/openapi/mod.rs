@@ -30,7 +30,7 @@ use self::{
         report_parameters, script_parameters, stream_parameters,
     },
     parts::{parameter, set},
-    patterns::{OBJECT_ID, RECORD_REF},
+    patterns::{MONTH, OBJECT_ID, RECORD_REF},
     responses::responses,
     schemas::schemas,
 };
@@ -255,6 +255,7 @@ fn path_parameter(path: &str, name: &str, def: Option<&ResourceDef>, tenant: &st
             json!({ "type": "string", "enum": svctrack_core::tracking::pipeline::SDK_CALLS }),
         ),
         ("page", _) => ("Name of the page.", json!({ "type": "string" })),
+        ("month", _) => ("The month.", json!({ "type": "string", "pattern": MONTH })),
         (_, Some(_)) => (
             "`_id`, `extid-` and the `externalId`, or `srcid-` and the `sourceId`.",
             json!({ "type": "string", "pattern": RECORD_REF }),
@@ -300,6 +301,7 @@ fn header_parameters(doc: &RouteDoc, def: Option<&ResourceDef>) -> Vec<Value> {
             | Kind::Rotation
             | Kind::NewTenant
             | Kind::TenantChange
+            | Kind::NewClosing
     ) || doc.takes.is_events()
     {
         headers.push(header(

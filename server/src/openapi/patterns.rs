@@ -11,3 +11,5 @@ pub(super) const OBJECT_ID: &str = "^[0-9a-f]{24}$";
 pub(super) const YEAR: &str = "^(19[7-9][0-9]|[2-9][0-9]{3})-";
 /// An id that the caller gives.
 pub(super) const KEY: &str = "^[^\\x00-\\x1f\\x7f-\\x9f]+$";
+/// A month such as `2026-01`.
+pub(super) const MONTH: &str = "^[0-9]{4}-(0[1-9]|1[0-2])$";

@@ -3,15 +3,15 @@
 use serde_json::{Map, Value, json};
 use svctrack_core::{
     revenue::{
-        CustomerPage, Form, Interval, Ledger, LicenseFacts, Line, Options, PARAMETERS, ReportKind,
-        ReportQuery, Sources, Usage, Valuation, View, report,
+        ClosingRequest, CustomerPage, Form, Interval, Ledger, LicenseFacts, Line, Options,
+        PARAMETERS, ReportKind, ReportQuery, Sources, Usage, Valuation, View, report,
     },
     value::{ObjectId, Timestamp, Zone},
 };
 
 use super::{
     parts::{parameter, reference, set},
-    patterns::{OBJECT_ID, RECORD_REF},
+    patterns::{MONTH, OBJECT_ID, RECORD_REF},
 };
 use crate::route_def::Kind;
 
@@ -19,24 +19,28 @@ use crate::route_def::Kind;
 pub(super) fn parameters(gives: Kind) -> Vec<Value> {
     let Some(kind) = gives.report() else { return Vec::new() };
     let of_report = PARAMETERS.iter().filter(|parameter| parameter.of.contains(&kind));
-    let described = of_report.map(|found| {
-        let schema = match found.form {
-            Form::Day => json!({ "type": "string", "format": "date" }),
-            Form::Number(most) => json!({ "type": "integer", "minimum": 0, "maximum": most }),
-            Form::Choice(words) => json!({ "type": "string", "enum": words }),
-            Form::Company => json!({ "type": "string", "pattern": RECORD_REF }),
-            Form::Text => json!({ "type": "string" }),
-        };
-        parameter(found.name, found.doc, schema)
-    });
+    let described =
+        of_report.map(|found| parameter(found.name, found.doc, schema_of_form(found.form)));
     described.collect()
+}
+
+fn schema_of_form(form: Form) -> Value {
+    match form {
+        Form::Day => json!({ "type": "string", "format": "date" }),
+        Form::Time => json!({ "type": "string", "format": "date-time" }),
+        Form::Number(most) => json!({ "type": "integer", "minimum": 0, "maximum": most }),
+        Form::Choice(words) => json!({ "type": "string", "enum": words }),
+        Form::Company => json!({ "type": "string", "pattern": RECORD_REF }),
+        Form::Text => json!({ "type": "string" }),
+    }
 }
 
 /// A member of an object: its name, what it is, and what it says.
 type Member = (&'static str, &'static str, &'static str);
 
 /// An object of a report: its name, what it is, and the members that are always there, and those that may be.
-type Object = (&'static str, &'static str, &'static [&'static [Member]], &'static [Member]);
+type Object =
+    (&'static str, &'static str, &'static [&'static [Member]], &'static [&'static [Member]]);
 
 /// What every report begins with.
 const ABOUT: &[Member] = &[
@@ -65,6 +69,11 @@ const ABOUT: &[Member] = &[
         "Currencies without a rate; where there are any, nothing is converted.",
     ),
     ("excluded", "[ExcludedLicenses]", "Licenses that do not count, and why."),
+];
+/// What a report says of the past that it is made of.
+const PAST: &[Member] = &[
+    ("asOf", "time", "The point in time as of which it is made, where `asOf` was sent."),
+    ("historySince", "time", "The earliest `asOf`, where the history of some changes is not kept."),
 ];
 /// What every row over time begins with.
 const PERIOD: &[Member] = &[
@@ -98,10 +107,10 @@ const OBJECTS: &[Object] = &[
         ("reactivatedCustomers", "count", "Companies that came back."), ("churnedCustomers", "count", "Companies that pay nothing any more."),
         ("arpa", "money?", "MRR for each customer."), ("asp", "money?", "New MRR for each new customer."),
         ("overdue", "money", "MRR of licenses that are over by the end, and still ongoing."), ("overdueLicenses", "count", "How many these are."),
-    ]], &[
+    ]], &[&[
         ("fx", "money", "What dated rates changed."), ("entering", "money", "What companies pay for the product that paid for another before."),
         ("leaving", "money", "What companies paid for the product that pay for another now."),
-    ]),
+    ]]),
     ("MovementSeries", "Movements in one currency.", &[&[
         ("currency", "text", "The currency of the amounts."), ("rows", "[MovementRow]", "The intervals."),
     ]], &[]),
@@ -114,7 +123,31 @@ const OBJECTS: &[Object] = &[
         ("currencies", "[MovementSeries]", "Each currency by itself."), ("converted", "MovementSeries?", "All in the base currency; null where a rate is missing."),
         ("overdue", "[OverdueLicense]", "Licenses that are overdue now, the first 1,000."), ("overdueTotal", "count", "How many these are."),
         ("overlaps", "[OverlappingLicenses]", "Licenses that may be counted twice, the first 1,000 pairs."), ("overlapsTotal", "count", "How many pairs these are."),
-    ]], &[("segments", "[MovementSegment]", "The largest segments, then the rest, where `by` was sent.")]),
+    ]], &[PAST, &[("segments", "[MovementSegment]", "The largest segments, then the rest, where `by` was sent."),
+        ("closings", "[ClosedMonth]", "The closed months, where the report is by month and made as they were: of all companies and products, with the same options.")]]),
+    ("ClosedLines", "The lines of a month in one currency.", &[&[
+        ("currency", "text", "The currency of the amounts."), ("start", "money", "MRR just before it begins."),
+        ("new", "money", "MRR of companies that never paid before."), ("reactivation", "money", "MRR of companies that paid before, and came back."),
+        ("expansion", "money", "What companies pay more."), ("contraction", "money", "What companies pay less."),
+        ("churn", "money", "What companies paid that pay nothing now."), ("negative", "money", "Change of what is below 0."),
+        ("end", "money", "MRR just before it ends."), ("customers", "integer", "Companies that pay more than 0 then."),
+    ]], &[]),
+    ("Closing", "A month that was closed.", &[&[
+        ("month", "text", "The month."), ("closedAt", "time", "When it was closed."), ("closedBy", "text?", "Id of the token with which it was closed."),
+        ("timeZone", "text", "The zone of its days."), ("view", "view", "What counts as a movement."), ("gapDays", "count", "Days of a gap or an overlap that is bridged."),
+        ("reactivationWithin", "count?", "Days within which a return is a reactivation; null for any number."), ("rateDate", "day?", "The day of the rates."),
+        ("currencies", "[ClosedLines]", "Each currency by itself."), ("converted", "ClosedLines?", "All in the base currency; null where a rate was missing."),
+    ]], &[]),
+    ("ClosedDifference", "The lines of a closed month, and how those of now differ.", &[&[
+        ("currency", "text", "The currency of the amounts."), ("closed", "ClosedLines", "As they were closed."),
+        ("difference", "ClosedLines", "Those of now less those that were closed."),
+    ]], &[]),
+    ("ClosedMonth", "What has changed in a month since it was closed.", &[&[
+        ("month", "text", "The month."), ("closedAt", "time", "When it was closed."), ("currencies", "[ClosedDifference]", "Each currency by itself."),
+        ("converted", "ClosedDifference?", "All in the base currency; null where the report converts at the rates of another day."),
+        ("changedLicenses", "[id]", "Licenses that were changed since, and last in the month then or now: at most 100."),
+        ("changedLicenseCount", "count", "How many these are."),
+    ]], &[]),
     ("RetentionRow", "The retention of a period; ratios are null where they have no denominator.", &[PERIOD, &[
         ("base", "money", "What companies pay at the start."), ("kept", "money", "What is kept of it: of each company at most what it paid."),
         ("retained", "money", "What the same companies pay at the end."), ("customers", "count", "How many companies pay at the start."),
@@ -146,12 +179,12 @@ const OBJECTS: &[Object] = &[
     ("Cohorts", "Companies by when they first paid.", &[ABOUT, &[
         ("columns", "[CohortColumn]", "The intervals at whose ends cells are taken."), ("currencies", "[CohortSeries]", "Each currency by itself."),
         ("converted", "CohortSeries?", "All in the base currency."),
-    ]], &[]),
+    ]], &[PAST]),
     ("RetentionReport", "How much of what was paid is kept.", &[ABOUT, &[
         ("formulas", "RetentionFormulas", "How each ratio is computed."), ("currencies", "[RetentionSeries]", "Each currency by itself."),
         ("converted", "RetentionSeries?", "All in the base currency; null where a rate is missing."),
         ("cohorts", "Cohorts?", "Companies by when they first paid; null where the intervals are days or weeks."),
-    ]], &[]),
+    ]], &[PAST]),
     ("RenewalRates", "Rates of renewals; null where there is nothing to take them of.", &[&[
         ("gross", "money?", "renewed / base"), ("net", "money?", "(renewed + upgrade) / base"), ("logo", "money?", "Companies with a renewed license / companies."),
     ]], &[]),
@@ -172,7 +205,7 @@ const OBJECTS: &[Object] = &[
     ("RenewalsReport", "What has become of the licenses that end.", &[ABOUT, &[
         ("by", "renewalsBy", "By which day licenses belong to a period."), ("currencies", "[RenewalSeries]", "Each currency by itself."),
         ("converted", "RenewalSeries?", "All in the base currency; null where a rate is missing."), ("licenses", "[RenewalLicense]", "The licenses that the figures are made of."),
-    ]], &[]),
+    ]], &[PAST]),
     ("ForecastScenarios", "An amount in three scenarios.", &[&[
         ("base", "money", "As expected."), ("optimistic", "money", "If all goes well."), ("pessimistic", "money", "If it does not."),
     ]], &[]),
@@ -186,7 +219,7 @@ const OBJECTS: &[Object] = &[
     ("ForecastReport", "What MRR will be.", &[ABOUT, &[
         ("assumeRenewed", "flag", "Whether all ongoing licenses are taken to be renewed."), ("currencies", "[ForecastSeries]", "Each currency by itself."),
         ("converted", "ForecastSeries?", "All in the base currency; null where a rate is missing."),
-    ]], &[]),
+    ]], &[PAST]),
     ("CustomerAmount", "An amount in a currency.", &[&[
         ("currency", "text", "The currency."), ("mrr", "money", "What is paid a month."),
     ]], &[]),
@@ -224,11 +257,43 @@ const OBJECTS: &[Object] = &[
     ]], &[]),
 ];
 
+/// The request that closes a month.
+pub(super) fn new_closing() -> Value {
+    let options = ClosingRequest::MEMBERS;
+    let options = PARAMETERS.iter().filter(|parameter| options.contains(&parameter.name));
+    let mut properties: Map<String, Value> = options
+        .map(|option| {
+            let mut schema = schema_of_form(option.form);
+            set(&mut schema, "description", json!(option.doc));
+            (option.name.to_owned(), schema)
+        })
+        .collect();
+    let month = json!({ "type": "string", "pattern": MONTH, "description": "The month to close." });
+    properties.insert("month".to_owned(), month);
+    json!({
+        "type": "object", "description": "A month to close.", "required": ["month"], "properties": properties,
+    })
+}
+
+/// The example of a closed month.
+pub(super) fn closing() -> Value {
+    let lines = json!({
+        "currency": "EUR", "start": 1000, "new": 0, "reactivation": 0, "expansion": 0, "contraction": 0, "churn": 0,
+        "negative": 0, "end": 1000, "customers": 1,
+    });
+    json!({
+        "month": "2025-12", "closedAt": "2026-01-15T12:00:00.000Z", "closedBy": "5f3c1e2a", "timeZone": "UTC",
+        "view": "endPoints", "gapDays": 0, "reactivationWithin": null, "rateDate": "2025-12-31",
+        "currencies": [lines], "converted": lines,
+    })
+}
+
 /// The schemas of reports, by name.
 pub(super) fn schemas() -> Map<String, Value> {
     let object = |(name, doc, members, optional): &Object| {
         let always = || members.iter().copied().flatten();
-        let properties: Map<String, Value> = always().chain(*optional).map(property).collect();
+        let properties: Map<String, Value> =
+            always().chain(optional.iter().copied().flatten()).map(property).collect();
         let required: Vec<_> = always().map(|(name, ..)| name).collect();
         let object = json!({
             "type": "object", "description": doc, "properties": properties, "required": required,

@@ -38,7 +38,9 @@ fn success(doc: &RouteDoc, def: Option<&'static ResourceDef>) -> Value {
         gives if gives.report().is_some() => {
             "The report; as CSV with `Accept: text/csv`, as a picture with `Accept: image/svg+xml`."
         }
-        gives if gives.is_list() => "The list; as CSV with `Accept: text/csv`.",
+        gives if gives.is_list() || gives == Kind::Closings => {
+            "The list; as CSV with `Accept: text/csv`."
+        }
         _ => "Success.",
     };
     let mut response = json!({
@@ -67,6 +69,7 @@ fn headers_of(doc: &RouteDoc) -> Vec<&'static str> {
             | K::NewTenant
             | K::TenantChange
             | K::Keys
+            | K::NewClosing
     );
     let is_events = doc.takes.is_events();
     let takes_key = doc.takes.is_idempotent();

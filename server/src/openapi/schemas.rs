@@ -59,6 +59,7 @@ pub(super) fn schemas() -> Value {
         ("ValidatedBulkAnswer", bulk_answer(&[VALIDATION_ERRORS])),
         ("BulkKeys", bulk_keys()),
         ("BulkError", bulk_error()),
+        ("NewClosing", reports::new_closing()),
         ("Health", health()),
         ("Script", script()),
         ("Imported", imported()),

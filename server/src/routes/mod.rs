@@ -5,6 +5,7 @@ pub(crate) mod activities;
 pub(crate) mod activity_stream;
 pub(crate) mod backup;
 pub(crate) mod calls;
+pub(crate) mod closings;
 mod conditions;
 pub(crate) mod cors;
 pub(crate) mod docs;

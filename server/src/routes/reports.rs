@@ -8,7 +8,7 @@ use poem::{
     http::{HeaderMap, HeaderValue, header},
 };
 use svctrack_core::{
-    revenue::{Report, ReportKind, ReportQuery},
+    revenue::{Report, ReportKind, ReportQuery, Table},
     value::Issue,
 };
 use svctrack_store::{ReportJob, StoreError, WriteReport, WrittenReport};
@@ -54,7 +54,7 @@ async fn answer(app: &App, request: &Request, kind: ReportKind) -> Result<Respon
     let query = ReportQuery::parse(kind, &query_pairs(request)).map_err(Error::Invalid)?;
     let form = Form::of(request);
     let job = ReportJob { query, key: format!("{form:?} {}", request.uri()), write: form.writer() };
-    let WrittenReport { text, hash } = app.store.revenue(&caller.tenant, job).await?;
+    let WrittenReport { text, hash, .. } = app.store.revenue(&caller.tenant, job).await?;
     tagged(request, etag_of_list(text.len(), hash), || {
         let mut response = json_body(app.answers.hold(caller.tenant.id(), text.to_string())?);
         form.mark(response.headers_mut());
@@ -116,7 +116,11 @@ fn to_json(report: &Report, _: &ReportQuery) -> Result<String, StoreError> {
 }
 
 fn to_csv(report: &Report, query: &ReportQuery) -> Result<String, StoreError> {
-    let table = report.table(query);
+    csv_of(&report.table(query))
+}
+
+/// A table as CSV.
+pub(super) fn csv_of(table: &Table) -> Result<String, StoreError> {
     let mut text = csv_line(table.header.iter())?;
     for row in &table.rows {
         text.push_str(&csv_line(row.iter().map(|cell| cell_of_report(cell).into_owned()))?);

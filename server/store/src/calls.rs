@@ -7,13 +7,14 @@ use svctrack_core::{
         RenewalDecision,
         upsert::{Access, Item, Outcome},
     },
+    revenue::Closing,
     schema::{Handling, ResourceDef, Shaped},
     value::{ObjectId, RecordRef, TenantId, Timestamp},
 };
 
 use crate::{
-    Actor, Answer, AutoRenewal, Command, IdempotencyKey, Precondition, Reply, Revoked, Store,
-    StoreError, TenantRecord, TokenRecord, Tracked, Tracking, Upserted, Upserts,
+    Actor, Answer, AutoRenewal, Command, IdempotencyKey, NewClosing, Precondition, Reply, Revoked,
+    Store, StoreError, TenantRecord, TokenRecord, Tracked, Tracking, Upserted, Upserts,
 };
 
 /// What a call came to that may be sent again.
@@ -159,6 +160,22 @@ impl dyn Store {
     pub async fn delete_entry(&self, actor: Actor, id: ObjectId) -> Result<bool, StoreError> {
         let reply = self.write(actor, Command::DeleteEntry(id)).await?;
         of_reply!(reply, Reply::EntryDeleted(was_there) => was_there)
+    }
+
+    /// Closes a month; none where what reports read was changed since its figures were made.
+    pub async fn close_month(
+        &self,
+        actor: Actor,
+        new: NewClosing,
+    ) -> Result<Option<Closing>, StoreError> {
+        let reply = self.write(actor, Command::CloseMonth(Box::new(new))).await?;
+        of_reply!(reply, Reply::Closed(closed) => closed.map(|closed| *closed))
+    }
+
+    /// Opens the last closed month again, and says whether it was closed.
+    pub async fn reopen_month(&self, actor: Actor, month: String) -> Result<bool, StoreError> {
+        let reply = self.write(actor, Command::ReopenMonth(month)).await?;
+        of_reply!(reply, Reply::Reopened(was_closed) => was_closed)
     }
 
     /// Begins to erase a person; returns who it is, if they are there. `continue_erasure` goes on with it.

@@ -50,6 +50,7 @@ use svctrack_core::{
         overlay::Overlay,
         upsert::{Access, Item, Outcome},
     },
+    revenue::Closing,
     schema::{Handling, ListQuery, ResourceDef, Shaped},
     tracking::{Event, activity::ActivityQuery, report::ReportQuery},
     value::{IdSequence, ObjectId, RecordRef, TenantId, Timestamp},
@@ -68,7 +69,7 @@ pub use self::{
     manifest::{Manifest, TableSum},
     page::{Digest, Later, Next, Page, PageFor, Rewrite},
     reply::{Answer, AutoRenewal, Reply, Tracked, Upserted},
-    revenue::{ReportJob, WriteReport, WrittenReport},
+    revenue::{NewClosing, ReportJob, WriteReport, WrittenReport},
     room::{Room, RoomOf, UNCOUNTED_BYTES},
     rows::archive::{ArchiveError, check_archive, sequence_of},
     times::{ClockState, MAX_DRIFT_MS},
@@ -115,6 +116,10 @@ pub enum Command {
         /// The versions that it may have.
         precondition: Precondition,
     },
+    /// A month closed with the figures that it has.
+    CloseMonth(Box<NewClosing>),
+    /// The last closed month opened again.
+    ReopenMonth(String),
     /// Many bodies, each of which makes or changes a record (R17).
     Upsert {
         /// Their resource.
@@ -520,6 +525,12 @@ pub trait Store: Send + Sync {
     /// # Errors
     /// When the store cannot say.
     fn tokens(&self, tenant: &Tenant) -> BoxFuture<'_, Result<Vec<TokenRecord>, StoreError>>;
+
+    /// The closed months of a tenant, in their order.
+    ///
+    /// # Errors
+    /// When the store cannot say.
+    fn closings(&self, tenant: &Tenant) -> BoxFuture<'_, Result<Vec<Closing>, StoreError>>;
 
     /// Notes that a token was used; it is written along with another commit (R43).
     fn token_used(&self, token: &TokenRecord, now: Timestamp);

@@ -1,7 +1,7 @@
 //! What a command comes to, once it is on disk.
 
 use serde::{Deserialize, Serialize};
-use svctrack_core::{plan::upsert::Outcome, value::ObjectId};
+use svctrack_core::{plan::upsert::Outcome, revenue::Closing, value::ObjectId};
 
 use crate::{TenantRecord, TokenRecord};
 
@@ -40,6 +40,10 @@ pub enum Reply {
     Erasing(Option<ObjectId>),
     /// Whether there is more of an erased person to remove.
     ErasureStep(bool),
+    /// The closed month; none where what reports read was changed meanwhile.
+    Closed(Option<Box<Closing>>),
+    /// Whether the month was closed.
+    Reopened(bool),
     /// How many keys were let in again.
     Unsuppressed(usize),
 }

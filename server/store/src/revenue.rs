@@ -3,7 +3,7 @@
 
 use std::{fmt, sync::Arc};
 
-use svctrack_core::revenue::{Report, ReportQuery};
+use svctrack_core::revenue::{Closing, Report, ReportQuery};
 
 use crate::StoreError;
 
@@ -36,4 +36,15 @@ pub struct WrittenReport {
     pub text: Arc<str>,
     /// A hash of it.
     pub hash: u64,
+    /// Up to where in the change log it was made.
+    pub sequence: u64,
+}
+
+/// A month to close.
+#[derive(Clone, Debug)]
+pub struct NewClosing {
+    /// Its figures, of a report.
+    pub closing: Closing,
+    /// Up to where in the change log that report was made.
+    pub sequence: u64,
 }

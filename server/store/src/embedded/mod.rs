@@ -23,6 +23,7 @@ use futures_util::{FutureExt as _, TryFutureExt as _, future::BoxFuture};
 use parking_lot::{Mutex, RwLock};
 use svctrack_core::{
     plan::{Person, upsert::Outcome},
+    revenue::Closing,
     schema::{ListQuery, ResourceDef},
     tracking::{activity::ActivityQuery, report::ReportQuery},
     value::{ObjectId, RecordRef, TenantId, Timestamp},
@@ -67,7 +68,7 @@ use super::{
         shared_snapshot::{SharedSnapshot, SnapshotCache},
     },
     rows::{META, Snapshot as _},
-    rules::{ids::Ids, meta, person, report, tenants},
+    rules::{closings, ids::Ids, meta, person, report, tenants},
     schedule::{
         batch::BulkThrottle,
         listeners::Listeners,
@@ -483,6 +484,12 @@ impl Store for Embedded {
             tokens
         };
         self.read_apart(&self.short, tenant, read).map_ok(shown).boxed()
+    }
+
+    fn closings(&self, tenant: &Tenant) -> BoxFuture<'_, Result<Vec<Closing>, StoreError>> {
+        let tenant = tenant.id();
+        let read = move |snapshot: &RedbSnapshot| closings::closings(snapshot, tenant);
+        self.read_apart(&self.short, tenant, read).boxed()
     }
 
     fn token_used(&self, token: &TokenRecord, now: Timestamp) {

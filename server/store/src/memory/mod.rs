@@ -37,6 +37,7 @@ use futures_util::{FutureExt as _, StreamExt as _, TryFutureExt as _, future, st
 use parking_lot::Mutex;
 use svctrack_core::{
     plan::{Person, upsert::Outcome},
+    revenue::Closing,
     schema::{ListQuery, ResourceDef},
     tracking::{activity::ActivityQuery, report::ReportQuery},
     value::{ObjectId, RecordRef, TenantId, Timestamp},
@@ -57,7 +58,7 @@ use crate::{
         shared_snapshot::{SharedSnapshot, SnapshotCache},
     },
     rows::{META, Snapshot as _},
-    rules::{lookup_cache::LookupCache, meta, pending::Pending, person, report, tenants},
+    rules::{closings, lookup_cache::LookupCache, meta, pending::Pending, person, report, tenants},
     schedule::{
         listeners::Listeners,
         queue::{Job, Queues},
@@ -326,6 +327,10 @@ impl Store for Memory {
             self.uses.show(&mut tokens);
             Ok(tokens)
         })
+    }
+
+    fn closings(&self, tenant: &Tenant) -> BoxFuture<'_, Result<Vec<Closing>, StoreError>> {
+        self.read(|state| closings::closings(&**state, tenant.id()))
     }
 
     fn token_used(&self, token: &TokenRecord, now: Timestamp) {

@@ -3,8 +3,8 @@
 use crate::{
     StoreError,
     rows::{
-        ACTIVITIES, ACTIVITY_MARKS, INDEX, META, RECORDS, TOKENS_OF_TENANT, Table, WAITING, codec,
-        meta::META_FORMAT,
+        ACTIVITIES, ACTIVITY_MARKS, INDEX, META, RECORDS, REVENUE_VERSIONS, TOKENS_OF_TENANT,
+        Table, WAITING, codec, meta::META_FORMAT, revenue_version::VersionRow,
     },
     rules::history,
 };
@@ -30,6 +30,9 @@ pub(crate) fn check_row(table: &Table, key: &[u8], value: &[u8]) -> Result<(), S
     }
     if is(&ACTIVITIES) {
         return history::unseal(key, value).map(drop);
+    }
+    if is(&REVENUE_VERSIONS) {
+        return codec::unseal_row::<VersionRow>(key, value).map(drop);
     }
     codec::unseal(key, value).map(drop)
 }

@@ -7,7 +7,9 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     ops::Range,
-    sync::Arc,
+    panic::resume_unwind,
+    sync::{Arc, mpsc},
+    thread,
 };
 
 use parking_lot::Mutex;
@@ -18,17 +20,17 @@ use svctrack_core::{
         settings::{self, Currencies, SETTINGS},
     },
     revenue::{Ledger, LicenseFacts, Rates, ReportError},
-    value::{ObjectId, TenantId, Timestamp, Zone},
+    value::{Document, ObjectId, TenantId, Timestamp, Zone},
 };
 
 use crate::{
     StoreError, WrittenReport,
     rows::{
         Bytes as _, CHANGES, Rows, Snapshot,
-        codec::{self, ChangeRow, Stored},
+        codec::{self, ChangeRow},
         keys,
     },
-    rules::{tables::RecordTables, view::View},
+    rules::{closings, tables::RecordTables, view::View},
 };
 
 /// Bytes of all ledgers that are kept, with their reports: half a million licenses. Those that were used first go first.
@@ -36,6 +38,10 @@ const MAX_LEDGER_BYTES: usize = 96 * 1024 * 1024;
 /// Bytes of the reports of a ledger that are kept, and of one of them.
 const MAX_REPORTS_BYTES: usize = 1024 * 1024;
 const MAX_REPORT_BYTES: usize = 512 * 1024;
+/// How many threads read all licenses of a tenant, each a run of rows in turn, and how many runs before they are used.
+const READERS: usize = 2;
+const ROWS_OF_A_RUN: usize = 64;
+const RUNS_AHEAD: usize = 16;
 /// Changes after which a ledger is read again: these take longer.
 const MAX_CHANGES: usize = 20_000;
 
@@ -44,6 +50,8 @@ pub(crate) struct Books {
     pub(crate) zone: Zone,
     pub(crate) rates: Option<Rates>,
     pub(crate) ledger: Arc<Ledger>,
+    /// Up to where the change log was read when they were made: nothing that they hold has changed since.
+    pub(crate) sequence: u64,
     /// Of the ledger, and of what may be written of it.
     bytes: usize,
     written: Mutex<Written>,
@@ -57,9 +65,9 @@ struct Written {
 }
 
 impl Books {
-    fn new(zone: Zone, rates: Option<Rates>, ledger: Arc<Ledger>) -> Arc<Self> {
+    fn new(zone: Zone, rates: Option<Rates>, ledger: Arc<Ledger>, sequence: u64) -> Arc<Self> {
         let bytes = ledger.bytes() + MAX_REPORTS_BYTES;
-        Arc::new(Self { zone, rates, ledger, bytes, written: Mutex::default() })
+        Arc::new(Self { zone, rates, ledger, sequence, bytes, written: Mutex::default() })
     }
 
     /// A report that was written and still holds.
@@ -101,6 +109,7 @@ struct Since {
     licenses: BTreeSet<ObjectId>,
     has_settings: bool,
     has_companies: bool,
+    has_closings: bool,
     read_to: u64,
     last: Option<ChangeRow>,
 }
@@ -137,7 +146,7 @@ impl Ledgers {
             (_, standing) => {
                 let reader = Reader::open(snapshot, tenant)?;
                 let (read_to, last) = end_of_log(snapshot, tenant)?;
-                let kept = Kept { read_to, last, books: reader.books()? };
+                let kept = Kept { read_to, last, books: reader.books(read_to)? };
                 if matches!(standing, Standing::Ahead) {
                     return Ok(kept.books);
                 }
@@ -191,8 +200,8 @@ impl Kept {
 
     /// What is kept, with what has changed since.
     fn follow(self, reader: &Reader<'_, impl Snapshot>, since: Since) -> Result<Self, StoreError> {
-        let Since { licenses, has_settings, has_companies, read_to, last } = since;
-        let books = if !has_settings && !has_companies && licenses.is_empty() {
+        let Since { licenses, has_settings, has_companies, has_closings, read_to, last } = since;
+        let books = if !has_settings && !has_companies && !has_closings && licenses.is_empty() {
             self.books
         } else {
             let (zone, rates) = reader.settings()?;
@@ -201,10 +210,10 @@ impl Kept {
                     true => self.books.ledger.clone(),
                     false => Arc::new(reader.changed(&self.books, &licenses)?),
                 };
-                Books::new(zone, rates, ledger)
+                Books::new(zone, rates, ledger, read_to)
             } else {
                 // Licenses end at midnights of the zone.
-                reader.books()?
+                reader.books(read_to)?
             }
         };
         Ok(Self { read_to, last, books })
@@ -219,10 +228,11 @@ impl Since {
         }
         self.has_settings |= row.resource == SETTINGS.code;
         self.has_companies |= row.resource == COMPANY.code;
+        self.has_closings |= row.resource == closings::CODE;
     }
 }
 
-fn change_of<B: crate::rows::Bytes>(
+pub(crate) fn change_of<B: crate::rows::Bytes>(
     row: crate::rows::Row<B>,
 ) -> Result<(u64, Option<ChangeRow>), StoreError> {
     let (key, value) = row?;
@@ -242,14 +252,14 @@ fn end_of_log(
 }
 
 /// Reads licenses of a tenant.
-struct Reader<'s, S: Snapshot> {
+pub(crate) struct Reader<'s, S: Snapshot> {
     tenant: TenantId,
     tables: RecordTables<S>,
     snapshot: &'s S,
 }
 
 impl<'s, S: Snapshot> Reader<'s, S> {
-    fn open(snapshot: &'s S, tenant: TenantId) -> Result<Self, StoreError> {
+    pub(crate) fn open(snapshot: &'s S, tenant: TenantId) -> Result<Self, StoreError> {
         Ok(Self { tenant, tables: RecordTables::open(snapshot)?, snapshot })
     }
 
@@ -258,33 +268,60 @@ impl<'s, S: Snapshot> Reader<'s, S> {
     }
 
     fn settings(&self) -> Result<(Zone, Option<Rates>), StoreError> {
-        let settings = settings::of_tenant(&self.view())?;
-        let rates = Currencies::of(&settings).map(|currencies| Rates::of(&currencies));
-        Ok((settings::time_zone(&settings), rates.transpose().map_err(rejected)?))
+        currencies_of(&settings::of_tenant(&self.view())?)
     }
 
-    fn books(&self) -> Result<Arc<Books>, StoreError> {
+    fn books(&self, read_to: u64) -> Result<Arc<Books>, StoreError> {
         let (zone, rates) = self.settings()?;
-        let mut failed = None;
-        let mut read = |stored: Result<Stored<'_>, StoreError>| {
-            let facts = stored.map(|stored| LicenseFacts::of_stored(stored.text(), zone));
-            facts.map_err(|error| failed = Some(error)).ok()
-        };
+        Ok(Books::new(zone, rates, Arc::new(self.ledger(zone)?), read_to))
+    }
+
+    /// All licenses, as they end in a zone. Two threads read them: it is finding the facts in their text that takes long.
+    pub(crate) fn ledger(&self, zone: Zone) -> Result<Ledger, StoreError> {
+        let (send, runs) = mpsc::sync_channel(RUNS_AHEAD);
+        // Both ends go with the closure, so that no reader waits for one that is gone.
+        thread::scope(move |scope| {
+            let mut readers = Vec::new();
+            for part in 0..READERS {
+                let send = send.clone();
+                let read = move || self.each_run(zone, part, |run| send.send(run).is_ok());
+                let reader = thread::Builder::new().name("licenses".to_owned());
+                let reader = reader.spawn_scoped(scope, read);
+                readers.push(reader.map_err(|error| StoreError::Unavailable(error.to_string()))?);
+            }
+            drop(send);
+            let ledger = Ledger::new(runs.iter().flatten());
+            for reader in readers {
+                reader.join().unwrap_or_else(|thrown| resume_unwind(thrown))?;
+            }
+            ledger.map_err(rejected)
+        })
+    }
+
+    /// Gives `take` the facts of a part of the licenses, a run of rows at a time, as long as it takes them.
+    fn each_run(
+        &self,
+        zone: Zone,
+        part: usize,
+        mut take: impl FnMut(Vec<LicenseFacts<'static>>) -> bool,
+    ) -> Result<(), StoreError> {
         let (first, last) = (
             keys::record(self.tenant, LICENSE.code, ObjectId::MIN),
             keys::record(self.tenant, LICENSE.code, ObjectId::MAX),
         );
-        let rows = self.snapshot.open(crate::rows::RECORDS)?;
-        let rows = rows.range(first.as_slice()..=last.as_slice())?;
-        let facts = rows.map_while(|row| match row {
-            Ok((key, value)) => read(codec::unseal_record(key.value(), value.value())),
-            Err(error) => read(Err(error)),
-        });
-        let ledger = Ledger::new(facts.flatten());
-        match failed {
-            Some(error) => Err(error),
-            None => Ok(Books::new(zone, rates, Arc::new(ledger.map_err(rejected)?))),
+        let table = self.snapshot.open(crate::rows::RECORDS)?;
+        let mut run = Vec::new();
+        for (number, row) in table.range(first.as_slice()..=last.as_slice())?.enumerate() {
+            let (key, value) = row?;
+            if (number / ROWS_OF_A_RUN) % READERS == part {
+                let stored = codec::unseal_record(key.value(), value.value())?;
+                run.extend(LicenseFacts::of_stored(stored.text(), zone));
+            } else if !run.is_empty() && !take(std::mem::take(&mut run)) {
+                return Ok(());
+            }
         }
+        take(run);
+        Ok(())
     }
 
     /// The ledger with licenses that have changed.
@@ -301,6 +338,12 @@ impl<'s, S: Snapshot> Reader<'s, S> {
     }
 }
 
+/// The zone and the rates of settings.
+pub(crate) fn currencies_of(settings: &Document) -> Result<(Zone, Option<Rates>), StoreError> {
+    let rates = Currencies::of(settings).map(|currencies| Rates::of(&currencies));
+    Ok((settings::time_zone(settings), rates.transpose().map_err(rejected)?))
+}
+
 /// What is wrong with what a report was asked, as an answer says it.
 pub(crate) fn rejected(error: ReportError) -> StoreError {
     StoreError::Invalid(vec![error.into()])
@@ -311,11 +354,11 @@ mod tests {
     use super::*;
 
     fn books() -> Arc<Books> {
-        Books::new(Zone::UTC, None, Arc::default())
+        Books::new(Zone::UTC, None, Arc::default(), 0)
     }
 
     fn report(bytes: usize) -> WrittenReport {
-        WrittenReport { text: "x".repeat(bytes).into(), hash: 0 }
+        WrittenReport { text: "x".repeat(bytes).into(), hash: 0, sequence: 0 }
     }
 
     #[test]

@@ -13,12 +13,16 @@ use svctrack_core::{
         end_user::{self, END_USER},
         ticket::{self, TICKET},
     },
-    revenue::{ReportQuery, Sources, Usage, report},
+    revenue::{Options, Report, ReportError, ReportQuery, Sources, Usage, report},
     schema::{Lookup as _, ResourceDef},
     value::{Members as _, ObjectId, TenantId, Timestamp},
 };
 
-use super::ledgers::{Books, Ledgers, rejected};
+use super::{
+    closed::Closed,
+    ledgers::{Ledgers, rejected},
+    past::Past,
+};
 use crate::{
     ReportJob, StoreError, WrittenReport,
     rows::{Bytes as _, Rows as _, Snapshot, codec, engagement::ReadRows as _, keys},
@@ -39,13 +43,24 @@ pub(crate) fn revenue(
     if let Some(written) = books.written(&job.key, now).filter(|_| is_kept) {
         return Ok(written);
     }
-    let maker = Maker { tables: RecordTables::open(snapshot)?, tenant, books: &books, now };
-    let time = books.ledger.quiet_time(now, job.query.zone(books.zone));
+    let past = match job.query.as_of() {
+        Some(as_of) if as_of > now => return Err(rejected(ReportError::AsOfAhead)),
+        Some(as_of) => Past::of(snapshot, tenant, &books, as_of)?,
+        None => Past::none(&books),
+    };
+    let tables = RecordTables::open(snapshot)?;
+    let closed = Closed { snapshot, tenant, zone: past.zone };
+    let maker = Maker { tables, tenant, past: &past, closed, now };
+    let present = job.query.as_of().unwrap_or(now);
+    let time = past.ledger.quiet_time(present, job.query.zone(past.zone));
     let text = maker.write(job, time.start)?;
     let mut hasher = FixedState::default().build_hasher();
     hasher.write(text.as_bytes());
-    let written = WrittenReport { text: Arc::from(text), hash: hasher.finish() };
+    let written =
+        WrittenReport { text: Arc::from(text), hash: hasher.finish(), sequence: books.sequence };
     if is_kept {
+        // As of a point in time it says the same for good, as far as time goes.
+        let time = if past.history.is_some() { present..Timestamp::MAX } else { time };
         books.keep(job.key.clone(), time, &written);
     }
     Ok(written)
@@ -64,14 +79,15 @@ type Companies = BTreeMap<ObjectId, Company>;
 struct Maker<'b, S: Snapshot> {
     tables: RecordTables<S>,
     tenant: TenantId,
-    books: &'b Books,
+    past: &'b Past,
+    closed: Closed<'b, S>,
     now: Timestamp,
 }
 
 impl<S: Snapshot> Maker<'_, S> {
     /// Writes the report; `since` is the first moment at which it says the same as now.
     fn write(&self, job: &ReportJob, since: Timestamp) -> Result<String, StoreError> {
-        let (query, books) = (&job.query, self.books);
+        let (query, past) = (&job.query, self.past);
         let company = match query.company() {
             // One that is not there has no licenses (R2).
             Some(reference) => {
@@ -79,17 +95,23 @@ impl<S: Snapshot> Maker<'_, S> {
             }
             None => None,
         };
-        let options = query.options(since, books.zone, books.rates.clone(), company);
-        let options = options.map_err(rejected)?;
+        let options = query.options(since, past.zone, past.rates.clone(), company);
+        let options = Options { history: past.history, ..options.map_err(rejected)? };
         let companies = self.companies(query)?;
         let of = |id: ObjectId| companies.get(&id);
         let sources = Sources {
-            ledger: &books.ledger,
+            ledger: &past.ledger,
             attributes_of: &|id| of(id).map(|known| known.attributes.clone()).unwrap_or_default(),
             name_of: &|id| of(id).and_then(|known| known.name.clone()),
             usage_of: &|id| of(id).map(|known| known.usage.clone()).unwrap_or_default(),
         };
-        (job.write)(&report(query, &options, sources).map_err(rejected)?, query)
+        let mut made = report(query, &options, sources).map_err(rejected)?;
+        if let Report::Mrr(report) = &mut made
+            && query.has_closings()
+        {
+            report.closings = self.closed.compared(report)?;
+        }
+        (job.write)(&made, query)
     }
 
     fn view(&self) -> View<'_, RecordTables<S>> {

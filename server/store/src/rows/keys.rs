@@ -176,11 +176,16 @@ pub(crate) fn tenant_of(key: &[u8]) -> Option<TenantId> {
     key.first_chunk::<TENANT_BYTES>().map(|bytes| TenantId::from_bytes(*bytes))
 }
 
-/// Key of a row of the change log.
+/// Key of a row of the change log, and of the version that the change replaced.
 pub(crate) fn change(tenant: TenantId, sequence: u64) -> Vec<u8> {
     let mut key = tenant_key(tenant, 8);
     key.extend_from_slice(&sequence.to_be_bytes());
     key
+}
+
+/// Key of a closed month, such as `2026-01`.
+pub(crate) fn closing(tenant: TenantId, month: &str) -> Vec<u8> {
+    counter(tenant, month)
 }
 
 /// Key of a tenant's counter.

@@ -8,6 +8,7 @@ pub(crate) mod codec;
 pub(crate) mod engagement;
 pub(crate) mod keys;
 pub(crate) mod meta;
+pub(crate) mod revenue_version;
 mod table;
 
 use std::ops::RangeBounds;

@@ -37,9 +37,11 @@ pub(crate) const ONCE_PLACES: Table = Table("once_places");
 pub(crate) const COUNTERS: Table = Table("counters");
 pub(crate) const SUPPRESSED: Table = Table("suppressed");
 pub(crate) const ERASURES: Table = Table("erasures");
+pub(crate) const REVENUE_VERSIONS: Table = Table("revenue_versions");
+pub(crate) const CLOSINGS: Table = Table("closings");
 
 /// All of them.
-pub(crate) const ALL: [Table; 25] = [
+pub(crate) const ALL: [Table; 27] = [
     META,
     TENANTS,
     TOKENS,
@@ -65,6 +67,8 @@ pub(crate) const ALL: [Table; 25] = [
     COUNTERS,
     SUPPRESSED,
     ERASURES,
+    REVENUE_VERSIONS,
+    CLOSINGS,
 ];
 
 #[cfg(test)]

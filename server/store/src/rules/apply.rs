@@ -12,6 +12,7 @@ use svctrack_core::{
 use super::{
     engagement, history, messages, new_users, parked,
     pending::Pending,
+    revenue_versions,
     tables::{Tables, Transaction},
 };
 use crate::{
@@ -20,6 +21,7 @@ use crate::{
         AppendRows as _, WriteRows as _,
         codec::{self, ChangeKind, ChangeRow},
         keys,
+        revenue_version::{Replaced, VersionRow},
     },
 };
 
@@ -66,6 +68,7 @@ impl<T: Transaction> Applier<'_, T> {
         document: &Document,
     ) -> Result<(), StoreError> {
         let key = keys::record(self.tenant, def.code, id);
+        let replaced = revenue_versions::replaced(self.tables, &key, def, id, Some(document))?;
         let value = codec::seal_record(&key, document);
         match basis {
             Basis::Absent => self.tables.records.add(key, value)?,
@@ -79,18 +82,19 @@ impl<T: Transaction> Applier<'_, T> {
             Basis::Absent => ChangeKind::Created,
             Basis::Version(_) => ChangeKind::Updated,
         };
-        self.log_change(def, id, kind, version_of(document))
+        self.log_change(def, id, kind, version_of(document), replaced)
     }
 
     fn delete(&mut self, def: &ResourceDef, id: ObjectId, basis: Basis) -> Result<(), StoreError> {
         let key = keys::record(self.tenant, def.code, id);
+        let replaced = revenue_versions::replaced(self.tables, &key, def, id, None)?;
         self.tables.records.remove(&key)?;
         self.tables.known.forget_record(self.tenant, def, id);
         let version = match basis {
             Basis::Absent => 0,
             Basis::Version(version) => version,
         };
-        self.log_change(def, id, ChangeKind::Deleted, version)
+        self.log_change(def, id, ChangeKind::Deleted, version, replaced)
     }
 
     /// Takes index entries away and adds others.
@@ -162,28 +166,57 @@ impl<T: Transaction> Applier<'_, T> {
         id: ObjectId,
         kind: ChangeKind,
         version: i64,
+        replaced: Option<Replaced>,
     ) -> Result<(), StoreError> {
-        let (sequence, latest) = match self.pending.sequences.get(&self.tenant) {
-            Some(next) => *next,
-            None => self.end_of_log()?,
-        };
-        let at = latest.max(self.now);
-        let token = self.actor.token.clone();
-        let row = ChangeRow { resource: def.code, id, kind, version, at, token };
-        let key = keys::change(self.tenant, sequence);
-        let value = codec::seal_row(&key, &row)?;
-        self.tables.changes.add(key, value)?;
-        self.pending.sequences.insert(self.tenant, (sequence + 1, at));
-        Ok(())
+        let what = Logged { resource: def.code, id, kind, version };
+        log_change(self.tables, self.pending, self.actor, self.now, what, replaced)
     }
+}
 
-    /// The next number of the change log, and the time of its latest row.
-    fn end_of_log(&self) -> Result<(u64, Timestamp), StoreError> {
-        let (first, end) = (keys::change(self.tenant, 0), keys::change(self.tenant, u64::MAX));
-        let latest = self.tables.changes.last(&first, &end, |key, row| {
-            let row: ChangeRow = codec::unseal_row(key, row)?;
-            Ok((keys::sequence_at_end(key).unwrap_or(0) + 1, row.at))
-        })?;
-        latest.unwrap_or(Ok((1, Timestamp::MIN)))
+/// What was done to something, for the change log.
+pub(crate) struct Logged {
+    pub(crate) resource: u8,
+    pub(crate) id: ObjectId,
+    pub(crate) kind: ChangeKind,
+    pub(crate) version: i64,
+}
+
+/// Adds a row to the change log, and keeps what reports read of that which the change has replaced.
+pub(crate) fn log_change(
+    tables: &mut Tables<impl Transaction>,
+    pending: &mut Pending,
+    actor: &Actor,
+    now: Timestamp,
+    Logged { resource, id, kind, version }: Logged,
+    replaced: Option<Replaced>,
+) -> Result<(), StoreError> {
+    let tenant = actor.tenant.id();
+    let (sequence, latest) = match pending.sequences.get(&tenant) {
+        Some(next) => *next,
+        None => end_of_log(tables, tenant)?,
+    };
+    let at = latest.max(now);
+    let row = ChangeRow { resource, id, kind, version, at, token: actor.token.clone() };
+    let key = keys::change(tenant, sequence);
+    let value = codec::seal_row(&key, &row)?;
+    if let Some(replaced) = replaced {
+        let version = codec::seal_row(&key, &VersionRow { at, replaced })?;
+        tables.revenue_versions.add(key.clone(), version)?;
     }
+    tables.changes.add(key, value)?;
+    pending.sequences.insert(tenant, (sequence + 1, at));
+    Ok(())
+}
+
+/// The next number of the change log, and the time of its latest row.
+fn end_of_log(
+    tables: &Tables<impl Transaction>,
+    tenant: TenantId,
+) -> Result<(u64, Timestamp), StoreError> {
+    let (first, end) = (keys::change(tenant, 0), keys::change(tenant, u64::MAX));
+    let latest = tables.changes.last(&first, &end, |key, row| {
+        let row: ChangeRow = codec::unseal_row(key, row)?;
+        Ok((keys::sequence_at_end(key).unwrap_or(0) + 1, row.at))
+    })?;
+    latest.unwrap_or(Ok((1, Timestamp::MIN)))
 }

@@ -18,7 +18,7 @@ use svctrack_core::{
 
 use super::{
     apply::apply,
-    auto_renewal, erasure, idempotency, messages, parked,
+    auto_renewal, closings, erasure, idempotency, messages, parked,
     pending::Pending,
     report, retention, suppressed,
     tables::{Tables, Transaction},
@@ -118,6 +118,8 @@ pub(crate) fn carry_out(
             }
             Ok(Ok(Reply::Unsuppressed(let_in)))
         }
+        Command::CloseMonth(new) => closings::close(actor, new, tables, pending, ctx.now),
+        Command::ReopenMonth(month) => closings::reopen(actor, month, tables, pending, ctx.now),
         Command::Sweep => sweep(actor, tables, pending, ctx).map(Ok),
         Command::AutoRenew(round) => {
             let round = auto_renewal::go_on(actor, round, tables, pending, ctx)?;

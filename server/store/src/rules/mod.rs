@@ -2,6 +2,7 @@
 
 pub(crate) mod apply;
 pub(crate) mod auto_renewal;
+pub(crate) mod closings;
 pub(crate) mod command;
 pub(crate) mod counters;
 pub(crate) mod date_ranges;
@@ -20,6 +21,7 @@ pub(crate) mod pending;
 pub(crate) mod person;
 pub(crate) mod report;
 pub(crate) mod retention;
+pub(crate) mod revenue_versions;
 pub(crate) mod suppressed;
 pub(crate) mod tables;
 pub(crate) mod tenant_deletion;

@@ -42,6 +42,8 @@ pub(crate) struct Tables<T: Transaction> {
     pub(crate) counters: T::Table,
     pub(crate) suppressed: T::Table,
     pub(crate) erasures: T::Table,
+    pub(crate) revenue_versions: T::Appended,
+    pub(crate) closings: T::Table,
 }
 
 /// Tables whose keys do not begin with a tenant.
@@ -82,11 +84,13 @@ impl<T: Transaction> Tables<T> {
             counters: open(COUNTERS)?,
             suppressed: open(SUPPRESSED)?,
             erasures: open(ERASURES)?,
+            revenue_versions: open(REVENUE_VERSIONS)?.into(),
+            closings: open(CLOSINGS)?,
         })
     }
 
     /// Every table, with all rows in it. It names all fields, so that a table that is added is thought of.
-    pub(crate) fn all(&mut self) -> Result<[(Table, &mut T::Table); 23], StoreError> {
+    pub(crate) fn all(&mut self) -> Result<[(Table, &mut T::Table); 25], StoreError> {
         let Self {
             known: _,
             meta,
@@ -112,6 +116,8 @@ impl<T: Transaction> Tables<T> {
             counters,
             suppressed,
             erasures,
+            revenue_versions,
+            closings,
         } = self;
         Ok([
             (META, meta),
@@ -137,6 +143,8 @@ impl<T: Transaction> Tables<T> {
             (COUNTERS, counters),
             (SUPPRESSED, suppressed),
             (ERASURES, erasures),
+            (REVENUE_VERSIONS, revenue_versions.written()?),
+            (CLOSINGS, closings),
         ])
     }
 

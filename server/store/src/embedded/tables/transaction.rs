@@ -57,8 +57,14 @@ impl<'t> WriteTables<'t> {
         Self::of(known, engagement, |table| WriteTable::open(transaction, table))
     }
 
-    fn appended(&mut self) -> [&mut AppendTable<'t>; 4] {
-        [&mut self.records, &mut self.activities, &mut self.messages, &mut self.changes]
+    fn appended(&mut self) -> [&mut AppendTable<'t>; 5] {
+        [
+            &mut self.records,
+            &mut self.activities,
+            &mut self.messages,
+            &mut self.changes,
+            &mut self.revenue_versions,
+        ]
     }
 
     /// Has gathered rows written one by one.
@@ -85,8 +91,17 @@ impl<'t> WriteTables<'t> {
         if self.engagement.touched() < MIN_ROWS_BESIDE {
             return self.finish();
         }
-        let Self { known, records, activities, messages, changes, engagement, .. } = self;
-        let mut gathered = [records, activities, messages, changes];
+        let Self {
+            known,
+            records,
+            activities,
+            messages,
+            changes,
+            revenue_versions,
+            engagement,
+            ..
+        } = self;
+        let mut gathered = [records, activities, messages, changes, revenue_versions];
         let mut write_gathered =
             || gathered.iter_mut().try_for_each(|table| table.written().map(drop));
         let (written, engagement) = thread::scope(|scope| {

@@ -1,0 +1,88 @@
+//! Closed months: the figures of a month as finance reported them, beside which later reports show what has changed.
+
+use std::sync::Arc;
+
+use poem::{Request, Response, http::header};
+use svctrack_core::{
+    access::unknown_members,
+    revenue::{Closing, ClosingRequest, Report, ReportQuery},
+};
+use svctrack_store::{Actor, NewClosing, ReportJob, StoreError};
+
+use super::{
+    lists::{CSV, prefers_csv},
+    reports::csv_of,
+    request::{authorise, path_part, read_body},
+    respond::{deleted_count, json, name_ignored},
+    strict::Strictness,
+};
+use crate::{app::App, error::Error};
+
+/// How often figures are made again where licenses were changed meanwhile.
+const ATTEMPTS: usize = 5;
+
+/// `POST /reports/closings`: a month that is closed already stays as it is.
+pub(crate) async fn create(app: &App, request: &mut Request) -> Result<Response, Error> {
+    let caller = authorise(app, request, "admin").await?;
+    let (sent, _room) = read_body(app, request, &caller).await?;
+    let ignored = unknown_members(&sent, ClosingRequest::MEMBERS);
+    Strictness::of(request).check_properties(&ignored)?;
+    let asked = ClosingRequest::read(&sent).map_err(Error::Invalid)?;
+    let (tenant, actor) = (caller.tenant, Actor::from(caller));
+    for _ in 0..ATTEMPTS {
+        let key = format!("closing {sent:?}");
+        let job = ReportJob { query: asked.query.clone(), key, write: Arc::new(figures) };
+        let report = app.store.revenue(&tenant, job).await?;
+        let closing: Closing = serde_json::from_str(&report.text).map_err(internal)?;
+        let new = NewClosing { closing, sequence: report.sequence };
+        if let Some(closed) = app.store.close_month(actor.clone(), new).await? {
+            let mut response = json(serde_json::to_string(&closed).map_err(internal)?);
+            name_ignored(&mut response, &ignored);
+            return Ok(response);
+        }
+    }
+    Err(StoreError::Busy.into())
+}
+
+/// The figures of a month, as JSON.
+fn figures(report: &Report, _: &ReportQuery) -> Result<String, StoreError> {
+    let Report::Mrr(report) = report else {
+        return Err(StoreError::Internal("this is no report of MRR".to_owned()));
+    };
+    let closing = Closing::of(report).map_err(|error| StoreError::Invalid(vec![error.into()]))?;
+    serde_json::to_string(&closing).map_err(|error| StoreError::Internal(error.to_string()))
+}
+
+fn internal(error: serde_json::Error) -> Error {
+    Error::Internal(error.to_string())
+}
+
+/// `GET /reports/closings`: in their order.
+pub(crate) async fn list(app: &App, request: &mut Request) -> Result<Response, Error> {
+    let caller = authorise(app, request, "reports:read").await?;
+    let closings = app.store.closings(&caller.tenant).await?;
+    if prefers_csv(request) {
+        let mut response = json(csv_of(&Closing::table(&closings))?);
+        response.headers_mut().insert(header::CONTENT_TYPE, CSV);
+        return Ok(response);
+    }
+    Ok(json(serde_json::to_string(&closings).map_err(internal)?))
+}
+
+/// `GET /reports/closings/{month}`
+pub(crate) async fn read(app: &App, request: &mut Request) -> Result<Response, Error> {
+    let caller = authorise(app, request, "reports:read").await?;
+    let month = path_part(request, "month").unwrap_or_default();
+    let closings = app.store.closings(&caller.tenant).await?;
+    let found = closings.iter().find(|closing| closing.month == month);
+    let found = found.ok_or(StoreError::NotFound)?;
+    Ok(json(serde_json::to_string(found).map_err(internal)?))
+}
+
+/// `DELETE /reports/closings/{month}`: opens it again; one that is not closed is opened zero times (R15).
+pub(crate) async fn delete(app: &App, request: &mut Request) -> Result<Response, Error> {
+    let caller = authorise(app, request, "admin").await?;
+    let month = path_part(request, "month").unwrap_or_default().to_owned();
+    let was_closed = app.store.reopen_month(caller.into(), month).await?;
+    Ok(deleted_count(usize::from(was_closed)))
+}

@@ -1,0 +1,126 @@
+//! The books of a tenant as of a point in time: those of now, without the changes of licenses and settings since.
+//!
+//! Invariant: every change of what reports read has kept what it replaced since the first one that did. So history
+//! reaches back to the change before that one, or has all if there is none.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use svctrack_core::{
+    revenue::{History, Ledger, LicenseFacts, Rates, ReportError},
+    value::{Document, ObjectId, TenantId, Timestamp, Zone},
+};
+
+use super::ledgers::{Books, Reader, change_of, currencies_of, rejected};
+use crate::{
+    StoreError,
+    rows::{
+        Bytes as _, CHANGES, REVENUE_VERSIONS, Rows as _, Snapshot, codec, keys,
+        revenue_version::{Replaced, VersionRow},
+    },
+};
+
+/// What a report is made of.
+pub(crate) struct Past {
+    pub(crate) zone: Zone,
+    pub(crate) rates: Option<Rates>,
+    pub(crate) ledger: Arc<Ledger>,
+    /// None of what is stored now.
+    pub(crate) history: Option<History>,
+}
+
+impl Past {
+    /// What is stored now.
+    pub(crate) fn none(books: &Books) -> Self {
+        Self {
+            zone: books.zone,
+            rates: books.rates.clone(),
+            ledger: books.ledger.clone(),
+            history: None,
+        }
+    }
+
+    /// What was stored at a point in time, which is not ahead.
+    pub(crate) fn of(
+        snapshot: &impl Snapshot,
+        tenant: TenantId,
+        books: &Books,
+        as_of: Timestamp,
+    ) -> Result<Self, StoreError> {
+        let since = since(snapshot, tenant)?;
+        if let Some(since) = since.filter(|since| as_of < *since) {
+            return Err(rejected(ReportError::NoHistory(since)));
+        }
+        let undone = Undone::since(snapshot, tenant, as_of)?;
+        let (zone, rates) = match &undone.settings {
+            Some(settings) => currencies_of(settings)?,
+            None => (books.zone, books.rates.clone()),
+        };
+        let ledger = if zone == books.zone {
+            books.ledger.clone()
+        } else {
+            Arc::new(Reader::open(snapshot, tenant)?.ledger(zone)?)
+        };
+        let ledger = match undone.licenses.is_empty() {
+            true => ledger,
+            false => Arc::new(ledger.changed(&undone.licenses_in(zone)).map_err(rejected)?),
+        };
+        Ok(Self { zone, rates, ledger, history: Some(History { as_of, since }) })
+    }
+}
+
+/// What the changes since a point in time have replaced.
+#[derive(Default)]
+struct Undone {
+    licenses: BTreeMap<ObjectId, Option<Box<LicenseFacts<'static>>>>,
+    settings: Option<Document>,
+}
+
+impl Undone {
+    fn since(
+        snapshot: &impl Snapshot,
+        tenant: TenantId,
+        as_of: Timestamp,
+    ) -> Result<Self, StoreError> {
+        let mut undone = Self::default();
+        let versions = snapshot.open(REVENUE_VERSIONS)?;
+        let (first, last) = (keys::change(tenant, 0), keys::change(tenant, u64::MAX));
+        // From the latest change back: what an earlier one has replaced takes the place of what a later one has.
+        for row in versions.range(first.as_slice()..=last.as_slice())?.rev() {
+            let (key, value) = row?;
+            let row: VersionRow = codec::unseal_row(key.value(), value.value())?;
+            if row.at <= as_of {
+                break;
+            }
+            match row.replaced {
+                Replaced::NoLicense(id) => drop(undone.licenses.insert(id, None)),
+                Replaced::License(facts) => {
+                    undone.licenses.insert(facts.id, Some(facts));
+                }
+                Replaced::Settings(text) => {
+                    let settings = Document::parse(text.as_bytes());
+                    let settings =
+                        settings.map_err(|error| StoreError::corrupted(error.message))?;
+                    undone.settings = Some(settings);
+                }
+            }
+        }
+        Ok(undone)
+    }
+
+    fn licenses_in(self, zone: Zone) -> BTreeMap<ObjectId, Option<LicenseFacts<'static>>> {
+        let licenses = self.licenses.into_iter();
+        licenses.map(|(id, facts)| (id, facts.map(|facts| facts.ending_in(zone)))).collect()
+    }
+}
+
+/// The earliest point in time of which what was stored is known; none where that is so of any.
+fn since(snapshot: &impl Snapshot, tenant: TenantId) -> Result<Option<Timestamp>, StoreError> {
+    let (first, last) = (keys::change(tenant, 0), keys::change(tenant, u64::MAX));
+    let versions = snapshot.open(REVENUE_VERSIONS)?;
+    let version = versions.range(first.as_slice()..=last.as_slice())?.next().transpose()?;
+    let end = version.map_or(last, |(key, _)| key.value().to_vec());
+    let log = snapshot.open(CHANGES)?;
+    let before = log.range(first.as_slice()..end.as_slice())?.next_back();
+    let before = before.map(change_of).transpose()?;
+    Ok(before.and_then(|(_, row)| row).map(|row| row.at))
+}

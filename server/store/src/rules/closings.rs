@@ -1,0 +1,151 @@
+//! Closed months (`closings`): each with the figures that it had, in their order and without a gap. Only the last one is
+//! opened again.
+//!
+//! The figures are made beforehand, of a snapshot. A month is closed only if no license and no setting that reports read
+//! was changed since, so that what is closed is what was stored at that time.
+
+use std::ops::Bound;
+
+use serde::{Deserialize, Serialize};
+use svctrack_core::{
+    revenue::Closing,
+    value::{Issue, ObjectId, TenantId, Timestamp, issue::quoted},
+};
+
+use super::{
+    apply::{Logged, log_change},
+    pending::Pending,
+    tables::{Tables, Transaction},
+};
+use crate::{
+    Actor, NewClosing, Reply, StoreError,
+    rows::{
+        AppendRows as _, Bytes as _, CLOSINGS, Rows, Snapshot, WriteRows as _,
+        codec::{self, ChangeKind},
+        keys,
+    },
+};
+
+/// Stands for closed months in the change log; no resource has it.
+pub(crate) const CODE: u8 = u8::MAX;
+
+/// A closed month as it is stored.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct ClosingRow {
+    /// Up to where in the change log its figures are.
+    pub(crate) sequence: u64,
+    pub(crate) closing: Closing,
+}
+
+/// The closed months of a tenant, in their order.
+pub(crate) fn all(table: &impl Rows, tenant: TenantId) -> Result<Vec<ClosingRow>, StoreError> {
+    let (first, last) = (keys::closing(tenant, ""), keys::closing(tenant, "\u{7f}"));
+    let mut closings = Vec::new();
+    for row in table.range(first.as_slice()..=last.as_slice())? {
+        let (key, value) = row?;
+        closings.push(read(key.value(), value.value())?);
+    }
+    Ok(closings)
+}
+
+/// The closed months of a tenant in a snapshot.
+pub(crate) fn closings(
+    snapshot: &impl Snapshot,
+    tenant: TenantId,
+) -> Result<Vec<Closing>, StoreError> {
+    let rows = all(&snapshot.open(CLOSINGS)?, tenant)?;
+    Ok(rows.into_iter().map(|row| row.closing).collect())
+}
+
+fn read(key: &[u8], value: &[u8]) -> Result<ClosingRow, StoreError> {
+    serde_json::from_slice(codec::unseal(key, value)?).map_err(StoreError::corrupted)
+}
+
+/// Closes a month; one that is closed with the same options stays as it is.
+pub(crate) fn close(
+    actor: &Actor,
+    new: &NewClosing,
+    tables: &mut Tables<impl Transaction>,
+    pending: &mut Pending,
+    now: Timestamp,
+) -> Result<Result<Reply, StoreError>, StoreError> {
+    let tenant = actor.tenant.id();
+    let closed_at = now.max(new.closing.closed_at);
+    let closing = Closing { closed_at, closed_by: actor.token.clone(), ..new.closing.clone() };
+    let known = all(&tables.closings, tenant)?;
+    if let Some(known) = known.iter().find(|known| known.closing.month == closing.month) {
+        return Ok(match known.closing.has_options_of(&closing) {
+            true => Ok(Reply::Closed(Some(Box::new(known.closing.clone())))),
+            false => Err(conflict("month_closed", "the month is closed with other options")),
+        });
+    }
+    let last = known.last().map(|last| &last.closing);
+    if let Some(next) = last.and_then(Closing::next_month).filter(|next| *next != closing.month) {
+        let message =
+            format!("months are closed in their order; the next one is {}", quoted(&next));
+        return Ok(Err(conflict("not_the_next_month", message)));
+    }
+    if is_changed_since(tables, tenant, new.sequence)? {
+        return Ok(Ok(Reply::Closed(None)));
+    }
+    let key = keys::closing(tenant, &closing.month);
+    let row = ClosingRow { sequence: new.sequence, closing };
+    let json = serde_json::to_vec(&row).map_err(|error| StoreError::Internal(error.to_string()))?;
+    tables.closings.insert(&key, &codec::seal(&key, &json))?;
+    log(actor, &row.closing.month, ChangeKind::Created, tables, pending, now)?;
+    Ok(Ok(Reply::Closed(Some(Box::new(row.closing)))))
+}
+
+/// Whether something that reports read was changed after a row of the change log.
+fn is_changed_since(
+    tables: &Tables<impl Transaction>,
+    tenant: TenantId,
+    sequence: u64,
+) -> Result<bool, StoreError> {
+    let (first, end) = (keys::change(tenant, sequence), keys::change(tenant, u64::MAX));
+    let last = tables.revenue_versions.last(&first, &end, |key, _| keys::sequence_at_end(key))?;
+    Ok(last.flatten().is_some_and(|last| last > sequence))
+}
+
+/// Opens the last closed month again; says whether it was closed.
+pub(crate) fn reopen(
+    actor: &Actor,
+    month: &str,
+    tables: &mut Tables<impl Transaction>,
+    pending: &mut Pending,
+    now: Timestamp,
+) -> Result<Result<Reply, StoreError>, StoreError> {
+    let tenant = actor.tenant.id();
+    let key = keys::closing(tenant, month);
+    if tables.closings.get(&key)?.is_none() {
+        return Ok(Ok(Reply::Reopened(false)));
+    }
+    let last = keys::closing(tenant, "\u{7f}");
+    let later = (Bound::Excluded(key.as_slice()), Bound::Excluded(last.as_slice()));
+    if tables.closings.range(later)?.next().is_some() {
+        let message = "only the last closed month is opened again; open those after it first";
+        return Ok(Err(conflict("not_the_last_month", message)));
+    }
+    tables.closings.remove(&key)?;
+    log(actor, month, ChangeKind::Deleted, tables, pending, now)?;
+    Ok(Ok(Reply::Reopened(true)))
+}
+
+/// Notes who closed a month or opened it again, in the change log: reports are made again then.
+fn log(
+    actor: &Actor,
+    month: &str,
+    kind: ChangeKind,
+    tables: &mut Tables<impl Transaction>,
+    pending: &mut Pending,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    let mut id = [0; keys::ID_BYTES];
+    id.iter_mut().zip(month.bytes()).for_each(|(to, byte)| *to = byte);
+    let id = ObjectId::from_bytes(id);
+    log_change(tables, pending, actor, now, Logged { resource: CODE, id, kind, version: 0 }, None)
+}
+
+fn conflict(code: &'static str, message: impl Into<String>) -> StoreError {
+    StoreError::Conflict(vec![Issue::of_member("month", code, message)])
+}
