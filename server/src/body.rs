@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use flate2::read::MultiGzDecoder;
 use http_body_util::{BodyExt as _, combinators::BoxBody};
 use hyper::body::{Body as _, Frame};
@@ -59,6 +59,13 @@ impl Default for BodyBudget {
 pub(crate) struct Body<'a> {
     pub(crate) bytes: Bytes,
     _place: Option<Place<'a>>,
+}
+
+impl<'a> Body<'a> {
+    /// Its bytes, for somebody who needs them no longer than until they are parsed, and its place for what is made of them.
+    pub(crate) fn into_parts(self) -> (Bytes, impl Send + use<'a>) {
+        (self.bytes, self._place)
+    }
 }
 
 impl BodyBudget {
@@ -122,7 +129,7 @@ struct Arriving<'a> {
 impl<'a> Arriving<'a> {
     async fn receive(&mut self, mut sent: BoxBody<Bytes, io::Error>) -> Result<Bytes, Error> {
         let mut first = Bytes::new();
-        let mut whole = BytesMut::new();
+        let mut whole = Vec::new();
         while !sent.is_end_stream() {
             let had = first.len() + whole.len();
             let Some(frame) = self.next(&mut sent, had).await? else { break };
@@ -132,20 +139,23 @@ impl<'a> Arriving<'a> {
                 return Err(Error::TooLarge(self.max_sent));
             }
             self.progress.count(chunk.len(), self.pace(arrived));
-            self.make_room(arrived).await?;
             if had == 0 {
-                first = chunk;
-            } else {
                 // Most bodies come in one piece, which is not copied.
-                if whole.is_empty() {
-                    whole.reserve(self.ahead(arrived));
-                }
-                whole.extend_from_slice(&std::mem::take(&mut first));
-                whole.extend_from_slice(&chunk);
+                self.make_room(arrived, arrived).await?;
+                first = chunk;
+                continue;
             }
+            let capacity = match whole.capacity() {
+                enough if enough >= arrived => enough,
+                _ => self.ahead(arrived),
+            };
+            self.make_room(arrived, capacity).await?;
+            whole.reserve_exact(capacity - whole.len());
+            whole.extend_from_slice(&std::mem::take(&mut first));
+            whole.extend_from_slice(&chunk);
         }
         self.place.as_ref().map_or(Ok(()), Place::complete)?;
-        Ok(if whole.is_empty() { first } else { whole.freeze() })
+        Ok(if whole.is_empty() { first } else { whole.into() })
     }
 
     /// The next piece after the first `had` bytes; none at the end of the body.
@@ -184,16 +194,20 @@ impl<'a> Arriving<'a> {
         }
     }
 
-    /// The capacity in bytes to reserve after `arrived` bytes, so that they are not copied at each piece: the declared
-    /// length, but not much more than has arrived.
+    /// The capacity in bytes of a buffer for `arrived` bytes, so that they are not copied at each piece: twice as many, but
+    /// no more than may come. It is held, so it counts.
     fn ahead(&self, arrived: usize) -> usize {
-        let at_most = MAX_RECORD_BYTES.max(4 * arrived);
-        self.declared.unwrap_or(arrived).min(at_most).max(arrived)
+        let at_most = match self.declared {
+            Some(declared) => declared,
+            None if self.is_large(arrived) => self.max_sent,
+            None => self.max_sent.min(self.large_from()),
+        };
+        at_most.min(2 * arrived).max(arrived)
     }
 
-    /// Takes room for the bytes that have arrived.
-    async fn make_room(&mut self, arrived: usize) -> Result<(), Error> {
-        if arrived <= FREE_BODY_BYTES {
+    /// Takes room for a buffer of `held` bytes, of which `arrived` have arrived.
+    async fn make_room(&mut self, arrived: usize, held: usize) -> Result<(), Error> {
+        if held <= FREE_BODY_BYTES {
             return Ok(());
         }
         let room = match self.is_packed {
@@ -207,13 +221,13 @@ impl<'a> Arriving<'a> {
             None => self.max_sent.min(self.large_from()),
         };
         let patience = patience(self.declared.is_some_and(|declared| self.is_large(declared)));
-        let (coming, progress) = (length.saturating_sub(arrived), self.progress.since);
+        let (coming, progress) = (length.saturating_sub(held), self.progress.since);
         let place = match self.place.take_if(|place| place.is_in(room)) {
             Some(place) => place,
             None => room.enter(self.owner),
         };
         let asked = Instant::now();
-        place.take(Need { arrived, coming, progress, patience }).await?;
+        place.take(Need { held, coming, is_arriving: true, progress, patience }).await?;
         self.progress.pause(asked.elapsed());
         self.until += asked.elapsed();
         self.place = Some(place);
@@ -229,7 +243,8 @@ impl<'a> Arriving<'a> {
         if arrived > FREE_BODY_BYTES {
             let taken = place.insert(self.budget.of_size(arrived).enter(self.owner));
             let (progress, patience) = (Instant::now(), patience(arrived > MAX_RECORD_BYTES));
-            taken.take(Need { arrived, coming: 0, progress, patience }).await?;
+            let need = Need { held: arrived, coming: 0, is_arriving: false, progress, patience };
+            taken.take(need).await?;
         }
         let unpacked = apart(arrived, move || {
             // Of this length from the start: a buffer that grows is there twice while it is copied.

@@ -1,4 +1,4 @@
-//! Room in memory for bodies. A body takes it as its bytes arrive, whatever length it declares; a tenant and an address
+//! Room in memory for bodies. A body takes it as its bytes arrive, for the buffer that it has by then, whatever length it declares; a tenant and an address
 //! have a limited share of it. When it is short,
 //!
 //! - a body waits when otherwise too little would be left for those under way to be completed, so that none waits for
@@ -55,8 +55,10 @@ struct Holder {
     held: usize,
     /// Bytes that it waits to have room for.
     wanted: usize,
-    /// Bytes that are still to arrive.
+    /// Bytes that it is still going to want.
     coming: usize,
+    /// Whether its sender is not done.
+    is_arriving: bool,
     /// When it last made progress.
     progress: Instant,
     gives_way: bool,
@@ -81,10 +83,12 @@ pub(crate) struct Place<'r> {
 
 /// The room that a body needs.
 pub(crate) struct Need {
-    /// Bytes that have arrived.
-    pub(crate) arrived: usize,
-    /// Bytes that are still to arrive.
+    /// Bytes that it holds.
+    pub(crate) held: usize,
+    /// Bytes that it is still going to need.
     pub(crate) coming: usize,
+    /// Whether its sender is not done.
+    pub(crate) is_arriving: bool,
     /// When its sender last made progress.
     pub(crate) progress: Instant,
     /// How long it may wait for room.
@@ -104,6 +108,7 @@ impl BodyRoom {
             held: 0,
             wanted: 0,
             coming: 0,
+            is_arriving: false,
             progress: Instant::now(),
             gives_way: false,
             changed: changed.clone(),
@@ -164,7 +169,7 @@ impl BodyRoom {
             for id in slow {
                 let Some(slow) = bodies.all.get_mut(&id) else { continue };
                 freed += std::mem::take(&mut slow.held);
-                (slow.coming, slow.gives_way) = (0, true);
+                (slow.coming, slow.is_arriving, slow.gives_way) = (0, false, true);
                 slow.changed.notify_one();
                 if freed >= limit / Self::PARTS {
                     break;
@@ -258,7 +263,7 @@ impl Bodies {
         let now = Instant::now();
         let slow_for = |other: &Holder| now.saturating_duration_since(other.progress);
         let is_slow = |other: &Holder| {
-            other.coming > 0 && other.wanted == 0 && slow_for(other) >= GIVES_WAY_AFTER
+            other.is_arriving && other.wanted == 0 && slow_for(other) >= GIVES_WAY_AFTER
         };
         let others = self.all.iter().filter(|(other_id, _)| **other_id != id);
         let slow: Vec<_> =
@@ -320,7 +325,7 @@ impl<'r> Place<'r> {
         std::ptr::eq(self.room, room)
     }
 
-    /// Takes room for the bytes that have arrived; waits for it, but not indefinitely.
+    /// Takes room for the bytes that it holds; waits for it, but not indefinitely.
     ///
     /// # Errors
     /// [`Error::Overloaded`] when there is none in time, or it had to give way.
@@ -344,8 +349,9 @@ impl<'r> Place<'r> {
         let mut bodies = self.room.lock();
         let holder = bodies.all.get_mut(&self.id).filter(|holder| !holder.gives_way);
         let holder = holder.ok_or(Error::Overloaded)?;
-        holder.wanted = need.arrived.saturating_sub(holder.held);
+        holder.wanted = need.held.saturating_sub(holder.held);
         (holder.coming, holder.progress) = (need.coming, need.progress);
+        holder.is_arriving = need.is_arriving;
         if holder.wanted > 0 {
             bodies.waiting.insert(self.id);
         }
@@ -373,7 +379,7 @@ impl<'r> Place<'r> {
             return Err(Error::Overloaded);
         }
         if let Some(holder) = bodies.all.get_mut(&self.id) {
-            holder.coming = 0;
+            (holder.coming, holder.is_arriving) = (0, false);
         }
         self.room.give_all(&mut bodies);
         Ok(())
@@ -410,7 +416,13 @@ mod tests {
 
     /// Takes room for a body whose sender was fast until now; returns whether it got it.
     async fn take(place: &Place<'_>, arrived: usize, coming: usize) -> bool {
-        let need = Need { arrived, coming, progress: Instant::now(), patience: PATIENCE };
+        let need = Need {
+            held: arrived,
+            coming,
+            is_arriving: coming > 0,
+            progress: Instant::now(),
+            patience: PATIENCE,
+        };
         place.take(need).await.is_ok()
     }
 
@@ -523,6 +535,26 @@ mod tests {
         assert!(older.has_to_give_way().now_or_never().is_some());
         assert!(newer.has_to_give_way().now_or_never().is_none());
         assert!(older.complete().is_err() && newer.complete().is_ok());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_has_room_for_all_and_has_not_sent_it_gives_way_too() {
+        let room = BodyRoom::new(ROOM, SHARE);
+        let slow = room.enter(of(1));
+        let need = |is_arriving| Need {
+            held: SHARE,
+            coming: 0,
+            is_arriving,
+            progress: Instant::now(),
+            patience: PATIENCE,
+        };
+        slow.take(need(true)).await.unwrap();
+        tokio::time::sleep(GIVES_WAY_AFTER).await;
+        let next = room.enter(of(1));
+        assert!(next.take(need(false)).await.is_ok());
+        assert!(slow.has_to_give_way().now_or_never().is_some());
+        tokio::time::sleep(GIVES_WAY_AFTER).await;
+        assert!(waits(&room, of(1), 1, 0));
     }
 
     #[tokio::test(start_paused = true)]

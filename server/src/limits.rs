@@ -202,8 +202,9 @@ pub(crate) const IMPORT_BYTES: usize = 1024 * 1024;
 pub(crate) const IMPORT_HELD_BYTES: usize = 6 * 1024 * 1024;
 /// Refused rows that the summary of an import lists, unless more are asked for: enough to see what is wrong.
 pub(crate) const DEFAULT_REFUSALS: usize = 100;
-/// The most that can be asked for: some 2 MB, which each import holds until it ends.
+/// The most that can be asked for, and their text in bytes, 200 each, which an import holds twice at its end.
 pub(crate) const MAX_REFUSALS: usize = 10_000;
+pub(crate) const MAX_REFUSALS_BYTES: usize = 2 * 1024 * 1024;
 /// Text of what a dry run would write, in bytes: it is held until the run ends.
 pub(crate) const MAX_REHEARSED_BYTES: usize = 32 * 1024 * 1024;
 /// Imports at a time, in all: each holds some rows, of which one may be as long as a line may be.

@@ -206,7 +206,11 @@ pub(super) fn import_parameters() -> Vec<Value> {
             "What the head of a column stands for, such as `Company name=name`; nothing after `=` leaves the column out. Can be given several times.",
             text(),
         ),
-        parameter("refusals", "How many refused rows the response lists at the most.", most),
+        parameter(
+            "refusals",
+            "How many refused rows the response lists at most, within 2 MiB of text.",
+            most,
+        ),
     ]
 }
 

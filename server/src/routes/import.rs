@@ -34,7 +34,7 @@ use crate::{
     interchange::{Format, Options, Rows, Separator, Source, parse_mapping},
     limits::{
         BODY_BUDGET_WAIT, DEFAULT_REFUSALS, IMPORT_BYTES, IMPORT_ROWS, MAX_REFUSALS,
-        MAX_REHEARSED_BYTES, SMALL_BODY_PACE,
+        MAX_REFUSALS_BYTES, MAX_REHEARSED_BYTES, SMALL_BODY_PACE,
     },
 };
 
@@ -103,7 +103,7 @@ pub(crate) async fn import(
     let reader = spawn_blocking(move || reading.send(&asked, source, &batches));
     let summary = Summary { dry_run: is_dry_run, ..Summary::default() };
     let rehearsal = Rehearsal::default();
-    let mut import = Import { app, caller, rehearsal, most_refusals, summary };
+    let mut import = Import { app, caller, rehearsal, most_refusals, refusals_bytes: 0, summary };
     let mut applied = Ok(());
     while let Some(batch) = next.recv().await {
         applied = import.apply(batch).await;
@@ -322,6 +322,8 @@ struct Import<'a> {
     caller: Caller,
     rehearsal: Rehearsal,
     most_refusals: usize,
+    /// Text of the refused rows until now.
+    refusals_bytes: usize,
     summary: Summary,
 }
 
@@ -380,9 +382,13 @@ impl Import<'_> {
         }
     }
 
+    /// Counts a refused row, and lists it where there is room.
     fn refuse(&mut self, refusal: Refusal) {
         self.summary.refused += 1;
-        if self.summary.refusals.len() < self.most_refusals {
+        self.refusals_bytes += refusal.code.len() + refusal.message.len();
+        if self.summary.refusals.len() < self.most_refusals
+            && self.refusals_bytes <= MAX_REFUSALS_BYTES
+        {
             self.summary.refusals.push(refusal);
         }
     }

@@ -139,7 +139,8 @@ pub(crate) async fn upsert(
     require_json(request)?;
     let body = app.bodies.read(request, Some(caller.tenant.id()), MAX_BULK_BYTES).await?;
     // A large body takes a while to read; meanwhile others are served.
-    let (bytes, hashed) = (body.bytes.clone(), is_asked(request));
+    let hashed = is_asked(request);
+    let (bytes, _place) = body.into_parts();
     let read = tokio::task::spawn_blocking(move || {
         let hash = if hashed { hash_of(&bytes) } else { [0; 32] };
         (hash, read_items(&bytes, def).map(|items| (answer_bytes(def, &items), items)))
