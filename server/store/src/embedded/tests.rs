@@ -1,6 +1,7 @@
 //! What takes days or a crash, on a store with a clock of the test's.
 
 mod budgets;
+mod closings;
 mod damage;
 mod earlier;
 mod engagement_log;

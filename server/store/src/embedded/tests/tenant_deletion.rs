@@ -3,7 +3,7 @@
 use svctrack_core::resources::{end_user::END_USER, ticket::TICKET};
 
 use super::*;
-use crate::{NewClosing, Precondition};
+use crate::Precondition;
 
 /// A log of engagement that keeps all that it is given.
 const LONG_LOG: LogLimits =
@@ -70,11 +70,7 @@ async fn fill(world: &World, actor: &Actor) {
         let tracking = Tracking::of(vec![event], world.clock.now(), Route::Realtime);
         as_tenant(world, actor, Command::Track(tracking)).await;
     }
-    let closing = r#"{"month":"2026-01","closedAt":"2026-02-01T00:00:00.000Z","closedBy":null,"timeZone":"UTC",
-        "view":"endPoints","gapDays":0,"reactivationWithin":null,"rateDate":null,"currencies":[],"converted":null}"#;
-    let closing =
-        NewClosing { closing: serde_json::from_str(closing).unwrap(), sequence: u64::MAX };
-    let closed = as_tenant(world, actor, Command::CloseMonth(Box::new(closing))).await;
+    let closed = as_tenant(world, actor, closings::close(u64::MAX)).await;
     assert!(matches!(closed, Reply::Closed(Some(_))), "{closed:?}");
     let Reply::Record(ada) = ada else { panic!("{ada:?}") };
     let reference = RecordRef::Id(ada.id);

@@ -1,0 +1,33 @@
+//! A month is closed only with the figures of what is stored.
+
+use svctrack_core::resources::license::LICENSE;
+
+use super::*;
+use crate::NewClosing;
+
+/// A month to close, whose figures were made at a row of the change log.
+pub(super) fn close(sequence: u64) -> Command {
+    let closing = r#"{"month":"2026-01","closedAt":"2026-02-01T00:00:00.000Z","closedBy":null,"timeZone":"UTC",
+        "view":"endPoints","gapDays":0,"reactivationWithin":null,"rateDate":null,"currencies":[],"converted":null}"#;
+    let closing = serde_json::from_str(closing).unwrap();
+    Command::CloseMonth(Box::new(NewClosing { closing, sequence }))
+}
+
+#[tokio::test]
+async fn a_month_is_not_closed_with_figures_from_before_a_change() {
+    let world = World::new().await;
+    world.add_company("acme").await;
+    let license = r#"{"companyId":"extid-acme","externalId":"l","fromDate":"2026-01-01","mrr":1}"#;
+    let body = Document::parse(license.as_bytes()).unwrap().into();
+    world.write(Command::Create { def: &LICENSE, body }).await;
+    // The license is the last row of the log.
+    let sequence = world.rows(rows::CHANGES);
+    assert!(matches!(world.write(close(sequence - 1)).await, Reply::Closed(None)));
+    assert_eq!(world.rows(rows::CLOSINGS), 0);
+    world.add_company("other").await;
+    assert!(matches!(world.write(close(sequence)).await, Reply::Closed(Some(_))));
+    assert!(matches!(
+        world.write(Command::ReopenMonth("2026-01".to_owned())).await,
+        Reply::Reopened(true)
+    ));
+}
