@@ -232,7 +232,7 @@ impl NewToken {
 /// What is sent to have a token replaced by a successor (R57).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rotation {
-    /// How long the old token is valid beside its successor, in seconds.
+    /// How long the old token stays valid, in seconds.
     pub keep_old_seconds: i64,
     /// When the successor expires; as long after its issue as the old one when not given.
     pub expires_at: Option<Timestamp>,

@@ -264,12 +264,12 @@ impl Rest {
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<Option<io::Result<Bytes>>> {
         (self.waited, self.waits_since) = (self.waited_in_all(), None);
         let Some(pieces) = &mut self.pieces else {
-            return Poll::Ready(Some(Err(io::Error::other("the reader is too slow"))));
+            return Poll::Ready(Some(Err(io::Error::other("slow reader"))));
         };
         let read_later = pieces.later.is_some();
         let piece = ready!(pieces.poll(context)).map_err(|error| {
             tracing::warn!(cause = %error, "response aborted");
-            io::Error::other("the answer breaks off")
+            io::Error::other("the response is aborted")
         });
         let piece = piece?;
         if !read_later {

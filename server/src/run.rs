@@ -219,7 +219,7 @@ async fn start_first(app: &Arc<App>, config: &Config, own_url: &str) -> Result<(
     say(GREETING).map_err(RunError::Output)?;
     first.found(app).await?;
     if let Err(cause) = say(&first.details(&app.addresses, own_url)) {
-        tracing::error!(%cause, "the first tokens were not printed: make one with `svctrack token create`");
+        tracing::error!(%cause, "first tokens not printed: create one with `svctrack token create`");
     }
     first.make_demo_company(app).await?;
     Ok(())

@@ -31,7 +31,7 @@ pub fn runtime(name: &str) -> io::Result<Runtime> {
         runtime.spawn_blocking(|| ());
         Ok(runtime)
     });
-    started.unwrap_or_else(|_| Err(io::Error::other("the system gives no further thread")))
+    started.unwrap_or_else(|_| Err(io::Error::other("cannot start a thread")))
 }
 
 /// Ends a runtime. What still blocks on its threads, as a disk that does not respond makes it, is not waited for any

@@ -392,7 +392,7 @@ async fn damage_is_told_with_the_id_that_was_asked_for() {
     let (status, answer) = server.send(Method::GET, &by_id, None, &Value::Null).await;
     assert_eq!(status, StatusCode::INTERNAL_SERVER_ERROR);
     assert_eq!(answer["code"], "data_corrupted");
-    assert_eq!(answer["detail"], format!("what is stored of `{id}` is damaged"));
+    assert_eq!(answer["detail"], format!("stored data of `{id}` is corrupted"));
     assert_eq!(server.store.status().damaged, 1);
     assert_eq!(server.get("/companies/extid-c20").await["name"], "Company 20");
     let other = json!({"name": "Other"});

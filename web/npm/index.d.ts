@@ -1,4 +1,4 @@
-/** The visitor's answer: `pending` keeps calls in memory, `denied` drops them and what was stored. */
+/** The visitor's consent: `pending` holds calls in memory, `denied` drops them and what was stored. */
 export type Consent = 'granted' | 'denied' | 'pending';
 
 /** An id of yours. */

@@ -83,7 +83,7 @@ pub struct Activity {
     pub date: Timestamp,
     /// When the server received it.
     pub received_at: Timestamp,
-    /// How it came in.
+    /// The route by which it was received.
     pub route: Route,
     /// The sender's id of the event.
     pub message_id: Option<String>,
@@ -110,7 +110,7 @@ pub struct ParkedEvent {
     pub code: String,
     /// When the server received it.
     pub received_at: Timestamp,
-    /// How it came in.
+    /// The route by which it was received.
     pub route: Route,
     /// The event, whole: the JSON text of a [`crate::tracking::Event`].
     pub event: String,
@@ -137,7 +137,7 @@ pub const REPORTED_DAYS: i64 = 30;
 /// Something that a sender should mend, on its way to the report of possible integration issues (R42).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Finding {
-    /// How it came in.
+    /// The route by which it was received.
     pub route: Route,
     /// What it is, stable, in snake_case.
     pub code: &'static str,

@@ -53,7 +53,7 @@ fields! {
     URL: Text = "url";
     /// Tags.
     TAGS: Texts = "tags";
-    /// Type of the conversation, always `ticket`; what is sent here is kept as `subType`.
+    /// Type of the conversation, always `ticket`; what is sent here is stored as `subType`.
     TYPE: Text = "type", on_write(fill_type), prepared;
     /// What kind of ticket it is, free-form: a bug, a feature request.
     SUB_TYPE: Text = "subType";
@@ -97,7 +97,7 @@ fields! {
     IS_OPEN: Bool = "isOpen", on_write(fill_is_open);
     /// Whether it waits to be sorted.
     WAITS_TO_BE_FILTERED: Bool = "waitsToBeFiltered", if_absent(no);
-    /// Whether it is put away.
+    /// Whether it is archived.
     ARCHIVED: Bool = "archived", if_absent(no);
     /// Tags of its activities.
     ACTIVITY_TAGS: Values = "activityTags", if_absent(no_values);

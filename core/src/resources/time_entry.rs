@@ -44,7 +44,7 @@ pub static TIME_ENTRY: ResourceDef = ResourceDef {
     name: "timeentry",
     path: "timeentries",
     code: 5,
-    doc: "So many hours of a day.",
+    doc: "Hours that a user spent on a day.",
     example: r#"{
         "externalId": "example-entry", "date": "2026-01-05T00:00:00.000Z", "hours": 1.5, "companyId": "extid-demo",
         "description": "Onboarding", "billable": true

@@ -56,7 +56,7 @@ pub struct Customer {
     pub company: ObjectId,
     /// Its name, where the caller gives it.
     pub name: Option<String>,
-    /// Where it stands (R29).
+    /// Where it is in the life of a customer (R29).
     pub status: CompanyStatus,
     /// MRR now, by currency.
     pub currencies: Vec<CurrencyAmount>,
@@ -70,13 +70,13 @@ pub struct Customer {
     pub overdue_licenses: i64,
     /// The end of the ongoing fixed license that is decided next.
     pub next_renewal: Option<Day>,
-    /// Its last day of notice, if it renews by itself and that day is ahead.
+    /// Its last day of notice, if it renews automatically and that day is ahead.
     pub notice_deadline: Option<Day>,
     /// Days to the nearer of both; negative where it is overdue.
     pub days: Option<i64>,
     /// When somebody was last active.
     pub last_active: Option<Day>,
-    /// What its activity is called.
+    /// State of its activity.
     pub activity_state: Option<String>,
     /// Users active in the last 14 days.
     pub users_active: u64,

@@ -24,7 +24,7 @@ pub struct Forecast {
     /// What was asked.
     #[serde(flatten)]
     pub about: About,
-    /// Whether all ongoing licenses are taken to be renewed, not only those that renew by themselves.
+    /// Whether all ongoing licenses are taken to be renewed, not only those that renew automatically.
     pub assume_renewed: bool,
     /// Each currency by itself.
     pub currencies: Vec<Series<ForecastRow>>,
@@ -45,9 +45,9 @@ pub struct ForecastRow {
     pub unconfirmed: Scenarios,
     /// Both together.
     pub total: Scenarios,
-    /// What came true, where that is known.
+    /// Actual MRR, where it is known.
     pub actual: Option<Number>,
-    /// What came true less the base scenario.
+    /// Actual MRR less the base scenario.
     pub difference: Option<Number>,
 }
 

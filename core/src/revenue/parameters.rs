@@ -117,7 +117,7 @@ pub const PARAMETERS: &[Parameter] = &[
         name: "assumeRenewed",
         of: &[Forecast],
         form: Form::Choice(FLAGS),
-        doc: "Whether every ongoing license is taken to be renewed, not only those that renew by themselves.",
+        doc: "Whether every ongoing license is taken to be renewed, not only those that renew automatically.",
     },
     Parameter {
         name: "explain",
@@ -183,7 +183,7 @@ pub const PARAMETERS: &[Parameter] = &[
         name: "offset",
         of: &[Customers],
         form: Form::Number(u32::MAX),
-        doc: "How many customers to pass over.",
+        doc: "How many customers to skip.",
     },
     Parameter {
         name: "theme",

@@ -136,7 +136,7 @@ pub struct RenewalLine {
     pub currency: String,
     /// The first day on which it is over.
     pub end: Day,
-    /// The last day of notice, if it renews by itself.
+    /// The last day of notice, if it renews automatically.
     pub notice: Option<Day>,
     /// Its monthly value.
     pub mrr: Number,

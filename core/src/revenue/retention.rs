@@ -1,4 +1,4 @@
-//! How much of what was paid is kept: NRR, GRR, churn of MRR and of customers, quick ratio; by interval, over
+//! How much of what was paid is retained: NRR, GRR, churn of MRR and of customers, quick ratio; by interval, over
 //! the year that ends with each, and over the whole report.
 
 use super::{
@@ -16,7 +16,7 @@ use super::{
 };
 use crate::value::{Number, number::MONEY_SCALE};
 
-/// How much of what was paid is kept.
+/// How much of what was paid is retained.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Retention {
@@ -93,11 +93,11 @@ pub struct RetentionRow {
     pub net_mrr_churn: Option<Number>,
     /// Customers lost.
     pub logo_churn: Option<Number>,
-    /// What came, for each that went.
+    /// MRR gained for each unit of MRR lost.
     pub quick_ratio: Option<Number>,
 }
 
-/// How much of what was paid is kept.
+/// How much of what was paid is retained.
 ///
 /// # Errors
 /// What is wrong with the options.

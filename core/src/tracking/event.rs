@@ -85,7 +85,7 @@ members! {
     ASSET: Id = "assetExtId", Identity;
     /// `externalId` of a project.
     PROJECT: Id = "projectExtId", Identity;
-    /// What was done; without it the event only says who is there.
+    /// What was done; without it the event only identifies the user.
     ACTION: Text = "action", Message;
     /// Extra data.
     INFO: Object = "info", Event;
@@ -121,7 +121,7 @@ pub struct Identity {
     pub project: Option<String>,
 }
 
-/// One event. Without an action it only says who is there.
+/// One event. Without an action it only identifies the user.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "records", derive(serde::Serialize, serde::Deserialize))]
 pub struct Event {
@@ -135,7 +135,7 @@ pub struct Event {
     pub passive: bool,
     /// Relative importance; 1 when not given (R36).
     pub weight: Option<f64>,
-    /// How often it happened; 1 when not given, 0 for an event that only says who is there (R36).
+    /// How often it happened; 1 when not given, 0 for an event that only identifies the user (R36).
     pub count: Option<u16>,
     /// When it happened; the time of receipt when not given.
     pub date: Option<Timestamp>,

@@ -22,7 +22,7 @@ pub struct Incoming<'a> {
     pub event: &'a Event,
     /// When it was received.
     pub received_at: Timestamp,
-    /// How it came in.
+    /// The route by which it was received.
     pub route: Route,
     /// What its tenant has set.
     pub settings: TrackingSettings,

@@ -45,7 +45,9 @@ pub static ACTIVITY: ResourceDef = ResourceDef {
         row("passive", Kind::Bool, "Whether it does not count as activity.").required(),
         row("date", Kind::Date, "When it happened.").required(),
         row("receivedAt", Kind::Date, "When it was received.").required(),
-        row("route", Kind::Text, "How it came in.").one_of(&Route::NAMES).required(),
+        row("route", Kind::Text, "Source: the route by which it was received.")
+            .one_of(&Route::NAMES)
+            .required(),
         row("messageId", Kind::Key, "The sender's id of the event."),
     ],
     ..ResourceDef::PLAIN
@@ -58,7 +60,9 @@ pub static ENTRY: ResourceDef = ResourceDef {
     doc: "Something that senders should fix.",
     rows: &[
         row("_id", Kind::Id, "Id of the entry.").required(),
-        row("route", Kind::Text, "How it came in.").one_of(&Route::NAMES).required(),
+        row("route", Kind::Text, "Source: the route by which it was received.")
+            .one_of(&Route::NAMES)
+            .required(),
         row("code", Kind::Text, "What it is, stable.").required(),
         row("message", Kind::Text, "What is wrong, and what would fix it.").required(),
         row("at", Kind::Date, "When it was last seen.").required(),

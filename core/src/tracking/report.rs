@@ -158,7 +158,7 @@ fn user_unknown(event: &Event) -> (&'static str, String, String) {
 
 fn placeholder(what: &str, sent: &str) -> (&'static str, String, String) {
     let message = format!(
-        "{what} is {}, which is a program's word for nothing: correct the sender",
+        "{what} is {}, which programs write for a missing value: correct the sender",
         quoted(sent)
     );
     ("placeholder_id", format!("{what} {sent}"), message)
@@ -214,7 +214,7 @@ pub fn refused(route: Route, index: usize, issue: &Issue, at: Timestamp) -> Find
         route,
         code: issue.code,
         cause: issue.pointer.clone(),
-        message: format!("events were refused: {}", without_words(&issue.message)),
+        message: format!("events were rejected: {}", without_words(&issue.message)),
         at,
         count: 1,
         sample,
@@ -280,7 +280,7 @@ pub fn refused_ticket(element: &Document, at: Timestamp) -> Finding {
         route: Route::Tickets,
         code: "ticket_refused",
         cause: format!("{} {}", text("code"), text("field")),
-        message: format!("tickets were refused: {}", without_words(&text("message"))),
+        message: format!("tickets were rejected: {}", without_words(&text("message"))),
         at,
         count: 1,
         sample,
@@ -310,7 +310,7 @@ pub fn ticket_without_company(
         route: Route::Tickets,
         code: "ticket_without_company",
         cause: external_id.or(domain).unwrap_or_default(),
-        message: "tickets are kept without a company: correct the company's id that is sent, or add the e-mail's domain to one company".to_owned(),
+        message: "tickets are stored without a company: correct the company's id that is sent, or add the e-mail's domain to one company".to_owned(),
         at,
         count: 1,
         sample,
@@ -324,7 +324,7 @@ pub fn parked_dropped(route: Route, at: Timestamp) -> Finding {
     of_parked(
         route,
         "parked_dropped",
-        "events that waited for their user or company for 30 days were dropped: mend what the other entries name",
+        "events that waited for their user or company for 30 days were dropped: fix what the other entries name",
         at,
     )
 }
@@ -335,7 +335,7 @@ pub fn parked_refused(route: Route, at: Timestamp) -> Finding {
     of_parked(
         route,
         "parked_refused",
-        "events whose user or company is not known were refused, since as many wait as may: mend what the other entries name, and send them again",
+        "events whose user or company is not known were rejected, since the limit of parked events is reached: fix what the other entries name, and send them again",
         at,
     )
 }
@@ -388,7 +388,7 @@ pub fn messages_full(route: Route, at: Timestamp) -> Finding {
 pub struct Entry {
     /// Its id.
     pub id: ObjectId,
-    /// How it came in.
+    /// The route by which it was received.
     pub route: Route,
     /// What it is, stable, in snake_case.
     pub code: String,
@@ -570,7 +570,7 @@ mod tests {
     fn a_refusal_repeats_nothing_that_was_sent() {
         let issue = Issue::of_member("email", "wrong_type", "`email` must be a string; found `5`");
         let finding = refused(Route::Bulk, 3, &issue, Timestamp::MIN);
-        assert_eq!(finding.message, "events were refused: `email` must be a string");
+        assert_eq!(finding.message, "events were rejected: `email` must be a string");
         assert_eq!(finding.sample.to_text(), r#"{"index":3,"pointer":"/email"}"#);
     }
 }

@@ -358,10 +358,10 @@ impl Fault {
     pub(super) fn into_malformed(self, offset: usize) -> Malformed {
         let (code, message) = match self {
             Self::Syntax => {
-                ("json_malformed", format!("expected JSON; it breaks at byte {offset}"))
+                ("json_malformed", format!("invalid JSON at byte {offset}"))
             }
             Self::NotUnicode => {
-                ("json_not_unicode", format!("expected Unicode text; it breaks at byte {offset}"))
+                ("json_not_unicode", format!("invalid Unicode at byte {offset}"))
             }
             Self::Nul => ("json_nul", "strings must be without U+0000".to_owned()),
             Self::TooDeep => {

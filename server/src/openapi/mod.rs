@@ -94,7 +94,7 @@ pub(crate) fn document(routes: &[Described], public_url: &str, tenant: Option<Te
                 },
                 "tenant": {
                     "type": "http", "scheme": "basic",
-                    "description": "The tenant's UUID as user name; the password is not looked at. A body with the UUID as `writeKey` needs none.",
+                    "description": "The tenant's UUID as user name; the password is ignored. A body with the UUID as `writeKey` needs none.",
                 },
             },
             "headers": headers(),
@@ -185,7 +185,7 @@ fn described(doc: &RouteDoc, def: Option<&ResourceDef>) -> String {
             " Returns the deleted record; one that does not exist is a 404.".to_owned()
         }
         (Kind::Deleted, Some(_)) => {
-            " A record that does not exist is answered with `deletedCount` 0.".to_owned()
+            " For a record that does not exist, `deletedCount` is 0.".to_owned()
         }
         _ => String::new(),
     };
@@ -259,7 +259,7 @@ fn path_parameter(path: &str, name: &str, def: Option<&ResourceDef>, tenant: &st
             ("UUID of the tenant.", json!({ "type": "string", "format": "uuid" }))
         }
         _ if path.starts_with("/tokens") => {
-            ("The eight characters behind `svt_`.", json!({ "type": "string" }))
+            ("The eight characters after `svt_`.", json!({ "type": "string" }))
         }
         _ => ("The `_id`.", json!({ "type": "string", "pattern": OBJECT_ID })),
     };

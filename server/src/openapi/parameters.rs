@@ -36,10 +36,10 @@ pub(super) fn list_parameters(def: &ResourceDef, limits: ListLimits) -> Vec<Valu
         limit(limits),
         parameter(
             "offset",
-            "How many records to pass over.",
+            "How many records to skip.",
             json!({ "type": "integer", "minimum": 0 }),
         ),
-        after("Only records behind this `_id`; without `sort`, or sorted by `_id`."),
+        after("Only records after this `_id`; without `sort`, or sorted by `_id`."),
         parameter(
             "sort",
             "A property; `-` in front reverses the order.",
@@ -145,7 +145,7 @@ fn select() -> Value {
 }
 
 /// What `count=true` does.
-const TOTAL: &str = "Whether to say in `Svctrack-Total` how many there are in all.";
+const TOTAL: &str = "Whether `Svctrack-Total` returns the number of records on all pages.";
 
 fn count() -> Value {
     parameter("count", TOTAL, json!({ "type": "boolean" }))
@@ -195,7 +195,7 @@ pub(super) fn import_parameters() -> Vec<Value> {
         "type": "integer", "minimum": 0, "maximum": MAX_REFUSALS, "default": DEFAULT_REFUSALS,
     });
     vec![
-        parameter("dryRun", "Whether rows are only judged, and nothing is stored.", flag),
+        parameter("dryRun", "Whether rows are only validated, and nothing is stored.", flag),
         parameter(
             "separator",
             "What separates cells, one character or `tab`; else the first line shows it.",
@@ -206,7 +206,7 @@ pub(super) fn import_parameters() -> Vec<Value> {
             "What the head of a column stands for, such as `Company name=name`; nothing after `=` leaves the column out. Can be given several times.",
             text(),
         ),
-        parameter("refusals", "How many refused rows the response lists at the most.", most),
+        parameter("refusals", "How many rejected rows the response lists at the most.", most),
     ]
 }
 
@@ -238,7 +238,8 @@ pub(super) fn activity_parameters() -> Vec<Value> {
 
 pub(super) fn stream_parameters() -> Vec<Value> {
     let mut parameters = activity_filters();
-    parameters.push(after("From behind the one with this `_id` on; `Last-Event-ID` goes before."));
+    parameters
+        .push(after("Start after the activity with this `_id`; `Last-Event-ID` takes precedence."));
     parameters
 }
 

@@ -115,11 +115,11 @@ const OBJECTS: &[Object] = &[
         ("overdue", "[OverdueLicense]", "Licenses that are overdue now."), ("overlaps", "[OverlappingLicenses]", "Licenses that may be counted twice."),
     ]], &[("segments", "[MovementSegment]", "The largest segments, then the rest, where `by` was sent.")]),
     ("RetentionRow", "The retention of a period; ratios are null where they have no denominator.", &[PERIOD, &[
-        ("base", "money", "What companies pay at the start."), ("kept", "money", "What is kept of it: of each company at most what it paid."),
+        ("base", "money", "What companies pay at the start."), ("kept", "money", "What is retained of it: of each company at most what it paid."),
         ("retained", "money", "What the same companies pay at the end."), ("customers", "count", "How many companies pay at the start."),
         ("lostCustomers", "count", "How many of them pay nothing at the end."), ("grr", "money?", "Gross revenue retention."), ("nrr", "money?", "Net revenue retention."),
         ("grossMrrChurn", "money?", "Gross MRR churn."), ("netMrrChurn", "money?", "Net MRR churn."), ("logoChurn", "money?", "Customers lost."),
-        ("quickRatio", "money?", "What came, for each that went."),
+        ("quickRatio", "money?", "MRR gained for each unit of MRR lost."),
     ]], &[]),
     ("RetentionSeries", "The retention in one currency.", &[&[
         ("currency", "text", "The currency of the amounts."), ("rows", "[RetentionRow]", "The intervals."),
@@ -146,12 +146,12 @@ const OBJECTS: &[Object] = &[
         ("columns", "[CohortColumn]", "The intervals at whose ends cells are taken."), ("currencies", "[CohortSeries]", "Each currency by itself."),
         ("converted", "CohortSeries?", "All in the base currency."),
     ]], &[]),
-    ("RetentionReport", "How much of what was paid is kept.", &[ABOUT, &[
+    ("RetentionReport", "How much of what was paid is retained.", &[ABOUT, &[
         ("formulas", "RetentionFormulas", "How each ratio is computed."), ("currencies", "[RetentionSeries]", "Each currency by itself."),
         ("converted", "RetentionSeries?", "All in the base currency; null where a rate is missing."),
         ("cohorts", "Cohorts?", "Companies by when they first paid; null where the intervals are days or weeks."),
     ]], &[]),
-    ("RenewalRates", "Rates of renewals; null where there is nothing to take them of.", &[&[
+    ("RenewalRates", "Rates of renewals; null where the denominator is 0.", &[&[
         ("gross", "money?", "renewed / base"), ("net", "money?", "(renewed + upgrade) / base"), ("logo", "money?", "Companies with a renewed license / companies."),
     ]], &[]),
     ("RenewalRow", "The licenses that end in an interval: `base = renewed + downgrade + churned + overdue + open`.", &[PERIOD, &[
@@ -165,10 +165,10 @@ const OBJECTS: &[Object] = &[
     ]], &[]),
     ("RenewalLicense", "A license that ends.", &[&[
         ("license", "id", "Its id."), ("company", "id", "Its company."), ("product", "text", "Its product."), ("currency", "text", "Its currency."),
-        ("end", "day", "The first day on which it is over."), ("notice", "day?", "The last day of notice, if it renews by itself."), ("mrr", "money", "Its monthly value."),
-        ("outcome", "outcome", "What has become of it."), ("renewedMrr", "money?", "Monthly value of what follows it, or is agreed to."), ("successor", "id?", "The license that follows it."),
+        ("end", "day", "The first day on which it is over."), ("notice", "day?", "The last day of notice, if it renews automatically."), ("mrr", "money", "Its monthly value."),
+        ("outcome", "outcome", "Outcome of its renewal."), ("renewedMrr", "money?", "Monthly value of what follows it, or is agreed to."), ("successor", "id?", "The license that follows it."),
     ]], &[]),
-    ("RenewalsReport", "What has become of the licenses that end.", &[ABOUT, &[
+    ("RenewalsReport", "Outcomes of the licenses that end.", &[ABOUT, &[
         ("by", "renewalsBy", "By which day licenses belong to a period."), ("currencies", "[RenewalSeries]", "Each currency by itself."),
         ("converted", "RenewalSeries?", "All in the base currency; null where a rate is missing."), ("licenses", "[RenewalLicense]", "The licenses that the figures are made of."),
     ]], &[]),
@@ -177,12 +177,12 @@ const OBJECTS: &[Object] = &[
     ]], &[]),
     ("ForecastRow", "MRR just before an interval ends.", &[PERIOD, &[
         ("confirmed", "money", "Of licenses that are signed."), ("unconfirmed", "ForecastScenarios", "Of licenses that are over by then."), ("total", "ForecastScenarios", "Both together."),
-        ("actual", "money?", "What came true, where that is known."), ("difference", "money?", "What came true less the base scenario."),
+        ("actual", "money?", "Actual MRR, where it is known."), ("difference", "money?", "Actual MRR less the base scenario."),
     ]], &[]),
     ("ForecastSeries", "A forecast in one currency.", &[&[
         ("currency", "text", "The currency of the amounts."), ("rows", "[ForecastRow]", "The intervals."),
     ]], &[]),
-    ("ForecastReport", "What MRR will be.", &[ABOUT, &[
+    ("ForecastReport", "Forecast of MRR.", &[ABOUT, &[
         ("assumeRenewed", "flag", "Whether all ongoing licenses are taken to be renewed."), ("currencies", "[ForecastSeries]", "Each currency by itself."),
         ("converted", "ForecastSeries?", "All in the base currency; null where a rate is missing."),
     ]], &[]),
@@ -196,10 +196,10 @@ const OBJECTS: &[Object] = &[
         ("text", "text", "The same as a sentence."),
     ]], &[]),
     ("CustomerLine", "A company with licenses.", &[&[
-        ("company", "id", "Its id."), ("name", "text?", "Its name."), ("status", "status", "Where it stands as a customer."), ("currencies", "[CustomerAmount]", "MRR by currency."),
+        ("company", "id", "Its id."), ("name", "text?", "Its name."), ("status", "status", "Customer status."), ("currencies", "[CustomerAmount]", "MRR by currency."),
         ("mrr", "money?", "MRR in the base currency; null where a rate is missing."), ("arr", "money?", "ARR in the base currency."), ("overdue", "money?", "MRR of licenses that are past, and still ongoing."),
-        ("overdueLicenses", "count", "How many these are."), ("nextRenewal", "day?", "The end of the ongoing fixed license that is decided next."), ("noticeDeadline", "day?", "Its last day of notice, if it renews by itself and that day is ahead."),
-        ("days", "integer?", "Days to the nearer of both; negative where it is overdue."), ("lastActive", "day?", "When somebody was last active."), ("activityState", "text?", "What its activity is called."),
+        ("overdueLicenses", "count", "How many these are."), ("nextRenewal", "day?", "The end of the ongoing fixed license that is decided next."), ("noticeDeadline", "day?", "Its last day of notice, if it renews automatically and that day is ahead."),
+        ("days", "integer?", "Days to the nearer of both; negative where it is overdue."), ("lastActive", "day?", "When somebody was last active."), ("activityState", "text?", "State of its activity."),
         ("usersActive", "count", "Users active in the last 14 days."), ("usersTrend", "money", "How that differs from the 14 days before."), ("beats", "count", "Activities of the last 14 days."),
         ("beatTrend", "money", "How these differ from the 14 days before."), ("openTickets", "count", "Open tickets."), ("atStake", "MrrAtStake?", "What is at stake; null for a company that pays nothing, or in a currency without a rate."),
     ]], &[]),

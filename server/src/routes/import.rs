@@ -312,7 +312,7 @@ impl Reading {
 fn unreadable(error: io::Error) -> Error {
     Error::BodyBroken(match error.kind() {
         io::ErrorKind::InvalidData => error.to_string(),
-        _ => format!("the body broke off: {error}"),
+        _ => format!("the body ended early: {error}"),
     })
 }
 
@@ -398,8 +398,8 @@ impl Import<'_> {
             false => ("were", "; sent again, rows with a key are not created twice"),
         };
         let done = format!(
-            "of the rows before, {created} {verb} created, {updated} updated, {unchanged} left unchanged and \
-             {refused} refused{advice}"
+            "of the rows before, {created} {verb} created, {updated} updated, {unchanged} unchanged and \
+             {refused} rejected{advice}"
         );
         Error::PartDone(Box::new(error), done)
     }

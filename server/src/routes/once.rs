@@ -26,14 +26,14 @@ pub(super) fn hash_of(body: &[u8]) -> [u8; 32] {
 }
 
 /// Why a key is refused where the answer holds a secret.
-pub(super) const HOLDS_SECRET: &str = "the answer holds a secret and is not kept";
+pub(super) const HOLDS_SECRET: &str = "the response contains a secret and is not stored";
 
 /// Refuses a key.
 pub(super) fn refuse(request: &Request, why: &str) -> Result<(), Error> {
     if !is_asked(request) {
         return Ok(());
     }
-    let message = format!("`Idempotency-Key` is not taken here: {why}");
+    let message = format!("`Idempotency-Key` is not supported here: {why}");
     Err(Error::Invalid(vec![Issue::of_body("idempotency_key_refused", message)]))
 }
 

@@ -89,7 +89,7 @@ impl DryRun {
         let all = summary.get("refused").and_then(Value::as_u64).unwrap_or_default();
         if all > refused.len() as u64 {
             return Err(format!(
-                "{all} records would be refused, too many to name: try a part of them"
+                "{all} records would be rejected, too many to list: try a part of them"
             ));
         }
         // A record that refers to its like is judged twice.

@@ -15,7 +15,7 @@ pub(crate) struct DamagedBlock(pub(crate) u64);
 
 impl fmt::Display for DamagedBlock {
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(to, "block {} is not as it was written", self.0)
+        write!(to, "block {} fails its checksum", self.0)
     }
 }
 

@@ -302,7 +302,7 @@ impl Store for Embedded {
         let pushed = self.shared.push(job);
         async move {
             pushed?;
-            let lost = |_| StoreError::Internal("the writer gave no answer".to_owned());
+            let lost = |_| StoreError::Internal("the writer did not respond".to_owned());
             let answered = self.shared.progress.unless_stalled(answered).await;
             self.shared.counted(answered.ok_or(StoreError::Stalled)?.map_err(lost)?)
         }

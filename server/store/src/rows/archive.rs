@@ -156,10 +156,10 @@ pub enum ArchiveError {
     #[error("it is not a svctrack backup")]
     Foreign,
     /// It ends before its manifest; so can one end that was damaged as it was packed.
-    #[error("it is cut off or damaged")]
+    #[error("it is truncated or corrupted")]
     CutOff,
     /// It is not as it was written.
-    #[error("it is damaged: {0}")]
+    #[error("it is corrupted: {0}")]
     Damaged(String),
     /// Another version of the program made it.
     #[error("it has format {0}, this program knows {ARCHIVE_FORMAT}.{ROWS_FORMAT}")]
@@ -249,7 +249,7 @@ impl<R: BufRead> ArchiveReader<R> {
                 Ok(Part::Row(&self.key, &self.value))
             }
             MANIFEST => self.end().map(Part::End),
-            _ => Err(damaged("something in it is neither table, row nor manifest")),
+            _ => Err(damaged("unknown entry")),
         }
     }
 
@@ -272,7 +272,7 @@ impl<R: BufRead> ArchiveReader<R> {
         }
         // This reads gzip's own checksum.
         if self.from.read(&mut [0])? > 0 || !self.from.get_mut().fill_buf()?.is_empty() {
-            return Err(damaged("something follows its end"));
+            return Err(damaged("trailing data"));
         }
         Ok(found)
     }
@@ -286,7 +286,7 @@ fn read_part(
 ) -> Result<Vec<u8>, ArchiveError> {
     into.clear();
     if length > MAX_PART_BYTES {
-        return Err(damaged(format!("a part of it has {length} bytes")));
+        return Err(damaged(format!("an entry has an invalid length of {length} bytes")));
     }
     let read = from.take(length).read_to_end(&mut into)?;
     if (read as u64) < length { Err(ArchiveError::CutOff) } else { Ok(into) }

@@ -116,7 +116,7 @@ pub(crate) fn unseal_record<'b>(key: &[u8], bytes: &'b [u8]) -> Result<Stored<'b
 }
 
 fn broken() -> StoreError {
-    StoreError::corrupted("a record is not as it was written")
+    StoreError::corrupted("malformed record")
 }
 
 impl<'b> Stored<'b> {

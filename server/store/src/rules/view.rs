@@ -164,7 +164,7 @@ impl<S: Source> View<'_, S> {
         let first = keys::index(self.tenant, def.code, row, first, ObjectId::MIN);
         let last = keys::index(self.tenant, def.code, row, last, ObjectId::MAX);
         let entries = self.source.index().range(first.as_slice()..=last.as_slice())?;
-        let no_key = || StoreError::corrupted("a key that is none");
+        let no_key = || StoreError::corrupted("malformed key");
         Ok(entries.map(move |entry| keys::id_at_end(entry?.0.value()).ok_or_else(no_key)))
     }
 

@@ -175,7 +175,7 @@ impl<T: Rows> Log<T> {
 
     /// What is read from the first copy, or from the other one where that is damaged.
     fn either<R>(&self, read: impl Fn(&T) -> Result<R, StoreError>) -> Result<R, StoreError> {
-        let mut done = Err(StoreError::corrupted("both copies are damaged where they begin"));
+        let mut done = Err(StoreError::corrupted("both copies are corrupted at their beginning"));
         for copy in self.0.iter().flatten() {
             done = corruption::contained(|| read(copy));
             if !matches!(done, Err(StoreError::Corrupted { .. })) {
@@ -188,7 +188,7 @@ impl<T: Rows> Log<T> {
 
 fn number(key: &[u8]) -> Result<u64, StoreError> {
     let number = key.try_into().map(u64::from_be_bytes);
-    number.map_err(|_| StoreError::corrupted("a number that is none"))
+    number.map_err(|_| StoreError::corrupted("malformed number"))
 }
 
 fn entry(copy: &impl Rows, number: u64) -> Result<Vec<(Owner, Row)>, StoreError> {
@@ -215,5 +215,5 @@ fn owner_of(bytes: &[u8]) -> Option<(Owner, &[u8])> {
 }
 
 fn no_owner() -> StoreError {
-    StoreError::corrupted("a row of nobody")
+    StoreError::corrupted("row without an owner")
 }

@@ -232,7 +232,7 @@ impl<'s> Links<'s> {
             let (_, id) = split_id(key)?;
             let activity = [tenant_in(key)?, id.as_bytes()].concat();
             if self.activities.get(activity.as_slice())?.is_none() {
-                found.add(rows::ACTIVITY_MARKS.name(), Some(id), "the activity is not there");
+                found.add(rows::ACTIVITY_MARKS.name(), Some(id), "the activity is missing");
             }
             Ok(())
         })?;
@@ -291,7 +291,7 @@ impl<'s> Links<'s> {
             let (_, id) = split_id(key)?;
             let parked = [tenant_in(key)?, id.as_bytes()].concat();
             if self.snapshot.open(rows::PARKED)?.get(parked.as_slice())?.is_none() {
-                found.add(rows::WAITING.name(), Some(id), "what waits is not there");
+                found.add(rows::WAITING.name(), Some(id), "the parked event is missing");
             }
             Ok(())
         })?;
@@ -307,7 +307,7 @@ impl<'s> Links<'s> {
             let Some(Some(other)) = self.open(twin)? else { continue };
             self.for_each(copy, found, |key, value, found| {
                 if other.get(key)?.is_none_or(|other| other.value() != value) {
-                    found.add(copy.name(), None, "an entry is not the same in its twin");
+                    found.add(copy.name(), None, "an entry differs from its copy");
                 }
                 Ok(())
             })?;
@@ -409,7 +409,7 @@ fn tenant_and_resource(owner: &[u8]) -> Result<(TenantId, &'static ResourceDef),
 }
 
 /// What is said of a key that does not have the parts of one.
-const NO_KEY: &str = "a key that is none";
+const NO_KEY: &str = "malformed key";
 
 fn no_key() -> StoreError {
     StoreError::corrupted(NO_KEY)

@@ -125,12 +125,12 @@ fn check_rows(database: &Database, verified: &mut Verified) -> Result<(), StoreE
         verified.take(table.name(), done)?;
     }
     if snapshot.list_tables()?.any(|table| is_aside(table.name())) {
-        let what = "the log of engagement was damaged, and was begun anew: `svctrack compact` removes what it was";
+        let what = "the engagement log was corrupted and has been started again: `svctrack compact` removes the old one";
         verified.add("pages", None, what);
     }
     match corruption::contained(|| Links::of(&snapshot)) {
         Err(StoreError::Corrupted { .. }) => {
-            verified.add("pages", None, "what tables say of each other was not looked at");
+            verified.add("pages", None, "references between tables were not checked");
             Ok(())
         }
         links => links?.check(verified),
@@ -147,7 +147,7 @@ fn check_pages(mut database: Database, verified: &mut Verified) {
     }
     match checked {
         Ok(true) => {}
-        Ok(false) => verified.add("pages", None, "which of them are free is not as it was written"),
+        Ok(false) => verified.add("pages", None, "the list of free pages is corrupted"),
         Err(error) => verified.add("pages", None, error.to_string()),
     }
 }

@@ -210,7 +210,7 @@ async fn copies_of_the_log_that_are_not_the_same_are_found() {
         WriteTable::open(&transaction, copy).unwrap().remove(first.as_slice()).unwrap().unwrap();
         transaction.commit().unwrap();
         let [problem] = world.verified().problems.try_into().unwrap();
-        assert_eq!(problem.what, "an entry is not the same in its twin");
+        assert_eq!(problem.what, "an entry differs from its copy");
     }
 }
 
