@@ -121,7 +121,7 @@ pub fn first_not_held<'s>(held: &[String], scopes: &'s [String]) -> Option<&'s s
 pub struct Issuer<'a> {
     /// What it may do.
     pub scopes: &'a [String],
-    /// Its expiry date.
+    /// When it expires; none for one that does not.
     pub expires_at: Option<Timestamp>,
 }
 
@@ -150,7 +150,7 @@ impl NewTenant {
 /// What is sent to change a tenant: what is absent stays as it is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TenantChange {
-    /// Its new name.
+    /// The new name; none leaves it as it is.
     pub name: Option<String>,
     /// Whether its calls and events are rejected from now on.
     pub suspended: Option<bool>,

@@ -29,7 +29,7 @@ use svctrack_store::{SystemClock, embedded::Embedded};
 /// What the operator allows.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Limits {
-    /// Requests a second.
+    /// Requests a second that are served.
     pub rates: RateLimits,
     /// Bytes that callers without a token may have stored in a day, for each tenant; any number where it is not said.
     pub daily_bytes: Option<NonZeroU64>,

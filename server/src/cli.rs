@@ -83,7 +83,6 @@ pub(crate) enum TenantCommand {
     },
 }
 
-/// One tenant.
 #[derive(Args)]
 pub(crate) struct OneTenant {
     #[command(flatten)]
@@ -144,7 +143,6 @@ pub(crate) enum TokenCommand {
     },
 }
 
-/// Whose tokens.
 #[derive(Args)]
 pub(crate) struct Of {
     #[command(flatten)]

@@ -157,7 +157,6 @@ pub struct Config {
     pub backup_to: Option<PathBuf>,
     /// How many of them are kept.
     pub backup_keep: u32,
-    /// What is logged.
     pub log: String,
     /// Tenant and token of the first start.
     #[serde(skip)]

@@ -125,7 +125,6 @@ impl From<Unreadable> for Error {
     }
 }
 
-/// A problem document.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Problem<'a> {

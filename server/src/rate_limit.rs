@@ -33,7 +33,7 @@ const FORGETS_EVERY: u32 = 1_000;
 /// A request that is one too many.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TooMany {
-    /// Requests a second.
+    /// Requests a second that are served.
     pub(crate) limit: NonZeroU32,
     /// How long to wait.
     pub(crate) wait: Duration,

@@ -89,7 +89,6 @@ static RECORD_ROUTES: &[RouteDef<RecordHandler>] = &[
         "Records of CSV (`text/csv`) or NDJSON (`application/x-ndjson`), streamed, of any length. Each row creates or changes the record that its keys find, as an item of a bulk upsert does; rows are stored in order, and an invalid one does not affect others. The scope to create or the one to update suffices for rows that need no other. With `dryRun` nothing is stored, and each row is judged as if those before it had been. A body that breaks off can be sent again. A line of NDJSON such as `{\"$resource\": \"licenses\"}` says of what resource the next ones are."),
 ];
 
-/// All other routes.
 #[rustfmt::skip]
 static ROUTES: &[RouteDef<Handler>] = &[
     route!(POST "/analytics/:tenant", Anyone, Event => Ok, "Track an event in real time", alone!(routes::tracking::realtime),

@@ -59,7 +59,7 @@ impl Load<'_> {
 
 /// What came of a round.
 pub(crate) struct Latencies {
-    /// Requests a second.
+    /// Responses that came in a second.
     pub(crate) rate: f64,
     /// Milliseconds in which 99 of 100 were answered.
     pub(crate) p99_ms: f64,

@@ -117,7 +117,6 @@ impl Step {
         self.0["method"].as_str().unwrap_or("GET")
     }
 
-    /// Path and query.
     pub fn path(&self) -> &str {
         self.0["path"].as_str().unwrap()
     }

@@ -158,7 +158,6 @@ impl Client {
         self.send(Method::GET, path, &[], "").await.unwrap()
     }
 
-    /// Posts JSON.
     pub async fn post(&self, path: &str, body: &Value) -> Answer {
         let json = [("content-type", "application/json")];
         self.send(Method::POST, path, &json, body.to_string()).await.unwrap()

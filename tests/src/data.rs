@@ -8,9 +8,7 @@ use crate::client::Client;
 pub const BULK: usize = 5_000;
 /// Bytes of a product as it is sent.
 pub const PRODUCT_BYTES: usize = 600;
-/// Users of events.
 pub const USERS: usize = 10_000;
-/// Companies of events.
 pub const COMPANIES: usize = 500;
 
 /// A number between 0 and `below` that looks random and is the same each time for the same seed.

@@ -30,11 +30,9 @@ pub struct Page {
 /// An event on its way to the server.
 #[derive(Clone, Debug)]
 pub struct Call {
-    /// What was sent.
     pub message: Value,
     /// The status of the answer; none when the connection was cut instead.
     pub status: Option<u16>,
-    /// When it came.
     pub at: Instant,
 }
 

@@ -168,7 +168,6 @@ async fn a_backup_under_load_is_one_moment_and_restores_elsewhere() {
     server.kill().await;
 }
 
-/// Makes a folder.
 fn data_folder(path: &Path) -> PathBuf {
     fs::create_dir(path).unwrap();
     path.to_owned()

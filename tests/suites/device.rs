@@ -32,7 +32,6 @@ use crate::{
     verify::verify,
 };
 
-/// Senders at once.
 const SENDERS: usize = 8;
 /// Bytes of a disk that loses power or fails.
 const DISK_BYTES: u64 = 128 * 1024 * 1024;

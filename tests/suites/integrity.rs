@@ -31,7 +31,6 @@ use svctrack_tests::{
     workload::{self, Sender},
 };
 
-/// Senders at once.
 const SENDERS: usize = 8;
 /// Requests before a crash, at least.
 const REQUESTS: usize = 200;

@@ -34,7 +34,6 @@ const EVENTS: usize = 5_000;
 /// Events from one crash to the next, about.
 const EVENTS_PER_CRASH: usize = 1_000;
 const MAX_CRASHES: usize = 20;
-/// Senders at once.
 const SENDERS: usize = 24;
 /// Wrong rows that an answer names (R31).
 const NAMED: usize = 100;

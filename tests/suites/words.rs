@@ -277,3 +277,55 @@ fn a_term_is_listed_once() {
     let names: BTreeSet<_> = terms.iter().map(|term| &term.words).collect();
     assert_eq!(names.len(), terms.len());
 }
+
+/// Where doc comments are texts of fields and of the command line, which may have few words.
+const LABELS: [&str; 4] =
+    ["core/src/resources/", "core/src/tracking/event.rs", "server/src/cli", "server/src/main.rs"];
+
+/// The doc comments of a file, each with its first line.
+fn doc_comments(source: &str) -> Vec<(usize, String)> {
+    let mut comments: Vec<(usize, String)> = Vec::new();
+    let mut is_open = false;
+    for (index, line) in source.lines().map(str::trim_start).enumerate() {
+        let text = line.strip_prefix("///").or_else(|| line.strip_prefix("//!"));
+        match (text, comments.last_mut()) {
+            (Some(text), Some((_, comment))) if is_open => comment.push_str(text),
+            (Some(text), _) => comments.push((index + 1, text.to_owned())),
+            (None, _) => {}
+        }
+        is_open = text.is_some();
+    }
+    comments
+}
+
+/// Whether a doc comment has so few words that a name would say as much; what is code in it says more.
+fn says_nothing(comment: &str) -> bool {
+    comment.split_whitespace().count() <= 3 && !comment.contains(['`', '['])
+}
+
+#[test]
+fn a_doc_comment_says_more_than_a_name() {
+    let folders = ["core", "server", "svctrack-wasm", "tests", "web"];
+    let sources = folders.iter().flat_map(|folder| files(&project().join(folder), "rs"));
+    let mut found = Vec::new();
+    for file in sources {
+        let name = file.strip_prefix(project()).unwrap().display().to_string();
+        if LABELS.iter().any(|label| name.starts_with(label)) {
+            continue;
+        }
+        let comments = doc_comments(&fs::read_to_string(&file).unwrap()).into_iter();
+        let short = comments.filter(|(_, comment)| says_nothing(comment));
+        found.extend(short.map(|(line, comment)| format!("{name}:{line}:{comment}")));
+    }
+    assert!(found.is_empty(), "leave these out, or say more:\n{}", found.join("\n"));
+}
+
+#[test]
+fn a_doc_comment_is_read_as_a_whole() {
+    let comments = |source| doc_comments(source).into_iter().map(|(line, _)| line).collect();
+    let lines: Vec<usize> = comments("/// One\n/// and two.\nfn f() {}\n    /// Its name.\n");
+    assert_eq!(lines, [1, 4]);
+    assert!(
+        says_nothing(" Its name.") && !says_nothing(" See [`Kind`].") && !says_nothing(" A b c d.")
+    );
+}

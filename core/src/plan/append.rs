@@ -38,7 +38,7 @@ pub enum Route {
 }
 
 impl Route {
-    /// All of them.
+    /// Every route by which data is received.
     pub const ALL: [Self; 4] = [Self::Realtime, Self::Pipeline, Self::Bulk, Self::Tickets];
     /// Their names in answers.
     pub const NAMES: [&'static str; 4] =
@@ -63,9 +63,9 @@ pub struct Activity {
     pub id: ObjectId,
     /// Company of the user at the time of the event.
     pub company_id: Option<ObjectId>,
-    /// The user.
+    /// Id of the end user whose activity it is.
     pub end_user_id: ObjectId,
-    /// What they did.
+    /// What the user did: the event's `action`.
     pub action: String,
     /// `externalId` of the asset, as sent.
     pub asset: Option<String>,
@@ -75,11 +75,11 @@ pub struct Activity {
     pub info: Option<String>,
     /// Number of occurrences, 1 to 300.
     pub count: u16,
-    /// Relative importance.
+    /// Relative importance of each occurrence.
     pub weight: f64,
     /// Whether it does not count as activity (rule 6).
     pub passive: bool,
-    /// When it happened.
+    /// When it happened, by the sender's clock, corrected (R45).
     pub date: Timestamp,
     /// When the server received it.
     pub received_at: Timestamp,
@@ -104,7 +104,7 @@ pub const PARKED_DAYS: i64 = 30;
 /// An event that waits until a company or user appears that it fits.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ParkedEvent {
-    /// Its id.
+    /// Id of the entry, as `/integrationissues` shows it.
     pub id: ObjectId,
     /// Why it waits, stable, in snake_case.
     pub code: String,
@@ -147,7 +147,7 @@ pub struct Finding {
     pub message: String,
     /// When it was seen.
     pub at: Timestamp,
-    /// How often.
+    /// How often it was found since the entry was last written.
     pub count: u64,
     /// What was sent, in short.
     pub sample: Document,

@@ -53,12 +53,10 @@ pub static SETTINGS: ResourceDef = ResourceDef {
 /// The `_id` of every tenant's settings; no other record has it, since ids begin with the time.
 pub const SETTINGS_ID: ObjectId = ObjectId::MIN;
 
-/// Members of `currencies`.
 const BASE: &str = "base";
 const RATES: &str = "rates";
 /// Most currencies with a rate: as many as a report tells apart.
 const MAX_RATES: usize = 200;
-/// Members of `rateLimits`.
 const REQUESTS: &str = "requestsPerSecond";
 const TRACKING: &str = "trackingPerSecond";
 /// The highest limit that can be set, in requests a second: more than one machine serves.
@@ -137,7 +135,7 @@ impl Currencies {
         (!rates.is_empty()).then_some(Self { base, rates })
     }
 
-    /// The base currency.
+    /// The base currency, in which reports give their totals.
     pub fn base(&self) -> &str {
         &self.base
     }

@@ -34,7 +34,7 @@ pub type NameOf<'n> = &'n dyn Fn(ObjectId) -> Option<String>;
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Customers {
-    /// What was asked.
+    /// The parameters, and the licenses that do not count.
     #[serde(flatten)]
     pub about: About,
     /// Whether usage is known: `known`, or `unknown` where nobody was ever active.
@@ -43,7 +43,7 @@ pub struct Customers {
     pub most_points: Number,
     /// How many there are, on whichever page.
     pub total: usize,
-    /// The customers.
+    /// The customers of this page.
     pub rows: Vec<Customer>,
 }
 
@@ -51,7 +51,7 @@ pub struct Customers {
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Customer {
-    /// Its id.
+    /// `_id` of the company.
     #[serde(serialize_with = "hex::one")]
     pub company: ObjectId,
     /// Its name, where the caller gives it.
@@ -86,7 +86,7 @@ pub struct Customer {
     pub beats: u64,
     /// How these differ from the 14 days before.
     pub beat_trend: Number,
-    /// Open tickets.
+    /// Tickets of the company that are open.
     pub open_tickets: u64,
     /// What is at stake; null for who pays nothing, or in a currency without a rate.
     pub at_stake: Option<AtStake>,
@@ -96,7 +96,7 @@ pub struct Customer {
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CurrencyAmount {
-    /// The currency.
+    /// Currency of `mrr`.
     pub currency: String,
     /// What is paid a month.
     pub mrr: Number,

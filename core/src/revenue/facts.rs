@@ -14,12 +14,12 @@ use crate::{
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum RenewalStatus {
-    /// Nothing yet.
+    /// Undecided: the license may be renewed.
     #[default]
     Ongoing,
-    /// It is agreed.
+    /// The renewal is agreed, whether or not a successor is stored.
     Renewed,
-    /// It is lost.
+    /// The license is not renewed.
     Lost,
 }
 
@@ -44,11 +44,11 @@ pub struct LicenseFacts<'f> {
     pub product: Cow<'f, str>,
     /// Its currency; empty for none.
     pub currency: Cow<'f, str>,
-    /// When it begins.
+    /// When it begins; a license without a beginning does not count.
     pub from: Option<Timestamp>,
     /// When it is over, as [`Period`](crate::value::period::Period) reads it; none for one without end.
     pub end: Option<Timestamp>,
-    /// Monthly value.
+    /// Monthly value, in its own currency.
     pub mrr: Option<Decimal>,
     /// Annual value, where it is not 12 times the monthly one.
     pub arr: Option<Decimal>,
@@ -62,11 +62,11 @@ pub struct LicenseFacts<'f> {
     pub notice: Option<(u32, Unit)>,
     /// Monthly value after the renewal.
     pub renewal_mrr: Option<Decimal>,
-    /// Monthly forecast.
+    /// Monthly value expected after the renewal, in the base scenario.
     pub forecast: Option<Decimal>,
-    /// Optimistic monthly forecast.
+    /// The same in the optimistic scenario.
     pub optimistic: Option<Decimal>,
-    /// Pessimistic monthly forecast.
+    /// The same in the pessimistic scenario.
     pub pessimistic: Option<Decimal>,
     /// Id of the first license of those that renewed each other.
     pub parent: Option<ObjectId>,

@@ -21,7 +21,7 @@ use crate::value::{Number, Timestamp, number::MONEY_SCALE};
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Forecast {
-    /// What was asked.
+    /// The parameters, and the licenses that do not count.
     #[serde(flatten)]
     pub about: About,
     /// Whether all ongoing licenses are taken to be renewed, not only those that renew automatically.
@@ -36,14 +36,14 @@ pub struct Forecast {
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ForecastRow {
-    /// The interval.
+    /// Name and days of the interval.
     #[serde(flatten)]
     pub period: Period,
     /// Of licenses that are signed.
     pub confirmed: Number,
     /// Of licenses that are over by then, in each scenario.
     pub unconfirmed: Scenarios,
-    /// Both together.
+    /// `confirmed` plus `unconfirmed`.
     pub total: Scenarios,
     /// Actual MRR, where it is known.
     pub actual: Option<Number>,
@@ -54,7 +54,7 @@ pub struct ForecastRow {
 /// An amount in each scenario.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Scenarios {
-    /// As expected.
+    /// The scenario that is expected.
     pub base: Number,
     /// If all goes well.
     pub optimistic: Number,
@@ -65,7 +65,7 @@ pub struct Scenarios {
 /// The licenses as they are known later, and until when.
 #[derive(Clone, Copy, Debug)]
 pub struct Later<'l> {
-    /// The licenses.
+    /// The licenses as they are known at `now`.
     pub ledger: &'l Ledger,
     /// The present, until which they say what came true.
     pub now: Timestamp,
@@ -168,7 +168,6 @@ impl SubAssign for Expected {
     }
 }
 
-/// Sums by currency.
 struct Sums(Vec<Spread<Expected>>);
 
 impl Sums {

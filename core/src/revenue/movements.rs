@@ -30,7 +30,7 @@ pub type SegmentOf<'s> = &'s dyn Fn(ObjectId) -> Option<String>;
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Movements {
-    /// What was asked.
+    /// The parameters, and the licenses that do not count.
     #[serde(flatten)]
     pub about: About,
     /// Each currency by itself.
@@ -66,7 +66,7 @@ pub struct Segment {
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct MovementRow {
-    /// The interval.
+    /// Name and days of the interval.
     #[serde(flatten)]
     pub period: Period,
     /// MRR just before it begins.

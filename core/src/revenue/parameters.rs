@@ -12,13 +12,13 @@ use super::{
 /// A parameter of reports.
 #[derive(Clone, Copy, Debug)]
 pub struct Parameter {
-    /// Its name.
+    /// Name in the query of a request.
     pub name: &'static str,
     /// The reports that take it.
     pub of: &'static [ReportKind],
-    /// What it takes.
+    /// The kind of value that it takes.
     pub form: Form,
-    /// What it means.
+    /// Its text in the API description.
     pub doc: &'static str,
 }
 
@@ -33,7 +33,7 @@ pub enum Form {
     Choice(&'static [&'static str]),
     /// The `_id` of a company, or another reference to it.
     Company,
-    /// Any text.
+    /// Any text, such as the name of a product.
     Text,
 }
 

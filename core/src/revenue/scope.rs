@@ -40,7 +40,7 @@ enum Product {
 /// A currency without a rate.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct MissingRate {
-    /// The currency.
+    /// The currency that cannot be converted.
     pub currency: String,
     /// The first day on which it has none.
     pub day: Day,
@@ -50,9 +50,9 @@ pub struct MissingRate {
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Excluded {
-    /// Why.
+    /// Why they do not count.
     pub reason: Reason,
-    /// Their ids.
+    /// `_id`s of the licenses.
     #[serde(serialize_with = "super::hex::many")]
     pub licenses: Vec<ObjectId>,
 }

@@ -21,9 +21,9 @@ pub enum Kind {
     References,
     /// An id that the caller gives: 1 to 512 bytes, no control characters.
     Key,
-    /// An e-mail address.
+    /// An e-mail address, compared in lower case.
     Email,
-    /// A string.
+    /// A string; `long` says how long it may be.
     Text,
     /// An array of strings.
     Texts,
@@ -33,11 +33,11 @@ pub enum Kind {
     Object,
     /// A point in time (R8).
     Date,
-    /// A whole number.
+    /// A whole number, within the row's `range`.
     Integer,
     /// A decimal number; money is one (R7).
     Number,
-    /// True or false.
+    /// `true` or `false`.
     Bool,
 }
 
@@ -49,7 +49,7 @@ pub type FillOnRead = fn(&Document, &ReadCtx<'_>) -> Result<Option<Json>, Lookup
 /// Who sets a row, and when.
 #[derive(Clone, Copy, Debug)]
 pub enum Fill {
-    /// The caller.
+    /// The caller sends it.
     Sent,
     /// The caller; while they do not, it is computed each time the record is written (R3, R23).
     IfAbsent(FillOnWrite),
@@ -67,7 +67,7 @@ pub enum Fill {
 /// What gives a row its value when it is read.
 #[derive(Clone, Copy, Debug)]
 pub enum AtRead {
-    /// It is computed.
+    /// A function of the record and of what it refers to.
     Computed(FillOnRead),
     /// It is the `name` of the record that the row of this name refers to.
     NameOf(&'static str),
@@ -98,13 +98,13 @@ pub enum Binding {
 pub struct Row {
     /// Property name in the API.
     pub name: &'static str,
-    /// What it takes.
+    /// The kind of value that it takes.
     pub kind: Kind,
     /// What it means, one or a few sentences.
     pub doc: &'static str,
     /// Whether a create needs it.
     pub required: bool,
-    /// Who sets it.
+    /// Who sets it: the caller, or the service.
     pub fill: Fill,
     /// What a stored value becomes when it is read: with what depends on now or on other records.
     pub at_read: Option<FillOnRead>,

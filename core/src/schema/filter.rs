@@ -28,7 +28,7 @@ const NULL: &str = "null";
 /// Only records whose property meets a condition.
 #[derive(Clone, Debug)]
 pub struct Filter {
-    /// The property.
+    /// The property that is compared.
     pub row: &'static Row,
     /// Of a free-form object, the key below it: `x` of `custom.x`, `EUR` of `mrrByCurrency.EUR`.
     pub key: Option<String>,
@@ -39,13 +39,13 @@ pub struct Filter {
 /// What a value must be.
 #[derive(Clone, Debug)]
 pub enum Condition {
-    /// One of these.
+    /// Equal to one of these values.
     OneOf(Vec<Operand>),
-    /// None of these.
+    /// Equal to none of these values.
     NoneOf(Vec<Operand>),
     /// On this side of a value.
     Compared(Comparison, Operand),
-    /// There, or not.
+    /// Whether the property has a value.
     Exists(bool),
     /// A text that contains another one, in any case.
     Contains(Box<Search>),
@@ -56,24 +56,24 @@ pub enum Condition {
 /// On which side of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Comparison {
-    /// `gte`
+    /// `gte`: the value or greater.
     AtLeast,
-    /// `gt`
+    /// `gt`: greater than the value.
     Above,
-    /// `lte`
+    /// `lte`: the value or less.
     AtMost,
-    /// `lt`
+    /// `lt`: less than the value.
     Below,
 }
 
 /// A value of a query.
 #[derive(Clone, Debug)]
 pub enum Operand {
-    /// No value.
+    /// `null`: no value is stored.
     Null,
-    /// True or false.
+    /// `true` or `false`.
     Bool(bool),
-    /// A number.
+    /// A number, compared as a decimal.
     Number(Decimal),
     /// A point in time, and as it is stored.
     Date(Timestamp, String),

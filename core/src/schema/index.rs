@@ -11,7 +11,7 @@ use crate::value::{Document, JsonRef, email};
 /// One entry of a record in an index.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Entry {
-    /// The row.
+    /// Name of the row that is indexed.
     pub row: &'static str,
     /// Whether it is a claim: no other record of the tenant may hold it.
     pub unique: bool,

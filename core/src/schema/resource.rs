@@ -59,9 +59,9 @@ pub struct ResourceDef {
 /// How many records a list returns (R13).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ListLimits {
-    /// Without a `limit`.
+    /// Records of a page where no `limit` is sent.
     pub default: usize,
-    /// At most.
+    /// The greatest `limit` that is accepted.
     pub max: usize,
 }
 
@@ -129,11 +129,11 @@ pub struct Completion<'a> {
 /// A record that is made beside another: a ticket's submitter.
 #[derive(Debug)]
 pub struct Beside {
-    /// Its resource.
+    /// The resource that the record is of.
     pub def: &'static ResourceDef,
-    /// Its id.
+    /// Id that the record gets.
     pub id: ObjectId,
-    /// What it holds.
+    /// The properties of the record.
     pub patch: Document,
 }
 

@@ -20,10 +20,10 @@ pub struct Shaped {
 /// What becomes of members that are not stored.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Handling {
-    /// They are named.
+    /// They are left out, and named in the response.
     #[default]
     Lenient,
-    /// They are rejected.
+    /// The request is rejected.
     Strict,
 }
 

@@ -57,7 +57,7 @@ impl ActivityOrder {
 pub struct ActivityQuery {
     /// Of one of these companies; no filter when not given.
     pub companies: Option<Vec<RecordRef>>,
-    /// Of this user.
+    /// Only those of this end user.
     pub end_user: Option<RecordRef>,
     /// With exactly one of these actions.
     pub actions: Option<Vec<String>>,
@@ -73,7 +73,7 @@ pub struct ActivityQuery {
     pub select: Option<Vec<String>>,
     /// Whether to say how many there are in all (R50).
     pub count: bool,
-    /// In which order.
+    /// The order of the page.
     pub order: ActivityOrder,
     /// How many at the most.
     pub limit: usize,

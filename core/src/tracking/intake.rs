@@ -123,7 +123,6 @@ fn found(finding: Finding) -> Change {
 
 /// What becomes of an event.
 enum Settled {
-    /// It is stored.
     Stored(Vec<Change>),
     /// Its user cannot be made yet, for this reason; with what else was noted.
     Waits(Note, Vec<Note>),

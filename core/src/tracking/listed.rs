@@ -9,7 +9,7 @@ use crate::{
 /// How many activities (R38), or entries of the report (R42), a list returns.
 pub const LIST: ListLimits = ListLimits { default: 100, max: 2_000 };
 
-/// An activity.
+/// The table of an activity, as `/activities` returns it.
 pub static ACTIVITY: ResourceDef = ResourceDef {
     name: "activity",
     path: "activities",

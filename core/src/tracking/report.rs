@@ -386,7 +386,7 @@ pub fn messages_full(route: Route, at: Timestamp) -> Finding {
 /// An entry of the report as it is kept.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Entry {
-    /// Its id.
+    /// Id of the entry, as `/integrationissues` shows it.
     pub id: ObjectId,
     /// The route by which it was received.
     pub route: Route,
@@ -396,7 +396,7 @@ pub struct Entry {
     pub message: String,
     /// When it was last seen.
     pub at: Timestamp,
-    /// How often.
+    /// How often it was found.
     pub count: u64,
     /// What was sent, in short: the text of a JSON object.
     pub sample: String,

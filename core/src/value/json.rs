@@ -18,7 +18,7 @@ use super::{
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Json(Box<str>);
 
-/// A borrowed [`Json`].
+/// A borrowed [`Json`]: the text of one value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct JsonRef<'a>(&'a str);
 
@@ -33,12 +33,12 @@ impl Json {
         Self(if value { "true" } else { "false" }.into())
     }
 
-    /// A whole number.
+    /// A whole number as JSON.
     pub fn integer(value: i64) -> Self {
         Self(value.to_string().into())
     }
 
-    /// A number.
+    /// A decimal number as JSON.
     pub fn number(value: Number) -> Self {
         Self(value.to_string().into())
     }
@@ -87,7 +87,7 @@ impl Json {
         Self(text.into())
     }
 
-    /// The value, borrowed.
+    /// Borrows the value, without a copy of its text.
     pub fn as_ref(&self) -> JsonRef<'_> {
         JsonRef(&self.0)
     }

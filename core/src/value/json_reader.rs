@@ -120,7 +120,6 @@ pub(super) struct Faults {
     goes_on: bool,
     /// Whether what is read is kept all the same, because the text is our own.
     keeps: bool,
-    /// The first one.
     pub(super) found: Option<Fault>,
 }
 
@@ -357,12 +356,8 @@ impl From<Expect> for Fault {
 impl Fault {
     pub(super) fn into_malformed(self, offset: usize) -> Malformed {
         let (code, message) = match self {
-            Self::Syntax => {
-                ("json_malformed", format!("invalid JSON at byte {offset}"))
-            }
-            Self::NotUnicode => {
-                ("json_not_unicode", format!("invalid Unicode at byte {offset}"))
-            }
+            Self::Syntax => ("json_malformed", format!("invalid JSON at byte {offset}")),
+            Self::NotUnicode => ("json_not_unicode", format!("invalid Unicode at byte {offset}")),
             Self::Nul => ("json_nul", "strings must be without U+0000".to_owned()),
             Self::TooDeep => {
                 ("json_too_deep", format!("objects and arrays must be at most {MAX_DEPTH} deep"))

@@ -32,7 +32,6 @@ const VERSION: &str = "__v";
 /// File that names the tenants whose folders stand beside it.
 const TENANTS: &str = "tenants.json";
 
-/// Whose records.
 #[derive(Args)]
 struct OfTenants {
     #[command(flatten)]

@@ -54,7 +54,6 @@ impl Columns {
         Self(names.filter_map(|name| Column::named(def, name)).collect())
     }
 
-    /// The first line.
     pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
         self.0.iter().map(|column| column.name.as_str())
     }

@@ -41,7 +41,6 @@ pub struct Options {
 pub(crate) const SWITCH: &str = "$resource";
 
 impl Options {
-    /// Those of files.
     pub fn of_files(separator: Option<Separator>, map: HeadMap) -> Self {
         Self { separator, map, may_switch: false }
     }

@@ -1,4 +1,4 @@
-//! Headers of responses.
+//! The headers of responses in the OpenAPI description, each described once.
 
 use serde_json::{Value, json};
 

@@ -43,7 +43,6 @@ const CONTEXT: &str = "context";
 enum Takes {
     /// A call, an array of calls, or an envelope.
     Any,
-    /// An envelope.
     Batch,
     /// A call of this type.
     One(&'static str),
@@ -77,7 +76,6 @@ fn check_pipeline(request: &Request) -> Result<(), Error> {
     }
 }
 
-/// What SDKs expect.
 fn success() -> Response {
     json(r#"{"success":true}"#.to_owned())
 }

@@ -28,7 +28,6 @@ pub(super) fn hash_of(body: &[u8]) -> [u8; 32] {
 /// Why a key is refused where the answer holds a secret.
 pub(super) const HOLDS_SECRET: &str = "the response contains a secret and is not stored";
 
-/// Refuses a key.
 pub(super) fn refuse(request: &Request, why: &str) -> Result<(), Error> {
     if !is_asked(request) {
         return Ok(());

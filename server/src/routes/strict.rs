@@ -17,7 +17,6 @@ pub(super) enum Strictness {
     Lenient,
     /// A property is named in a header, a parameter of a list is rejected.
     Usual,
-    /// It is rejected.
     Strict,
 }
 

@@ -91,7 +91,7 @@ const MAX_READS_OF_TENANT: usize = 2;
 const MAX_POINT_READS: usize = 16;
 const MAX_POINT_READS_OF_TENANT: usize = 12;
 
-/// The embedded store.
+/// The embedded store: one file, one writer, any number of readers.
 pub struct Embedded {
     shared: Arc<Shared>,
     writer: Mutex<Option<JoinHandle<()>>>,

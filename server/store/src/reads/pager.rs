@@ -19,7 +19,6 @@ pub(crate) const PIECE_BYTES: usize = 256 * 1024;
 /// A page, and which records it has if they are not held.
 pub(crate) type Found = (Page, Vec<ObjectId>);
 
-/// Fills a page.
 pub(crate) struct Pager<'q> {
     query: &'q ListQuery,
     page_for: &'q PageFor,

@@ -89,7 +89,6 @@ impl Tables {
     }
 }
 
-/// Writes a backup.
 pub(crate) struct ArchiveWriter<W: Write> {
     out: GzEncoder<W>,
     tables: Tables,
@@ -108,7 +107,6 @@ impl<W: Write> ArchiveWriter<W> {
         Ok(Self { out, tables: Tables::of(head) })
     }
 
-    /// Begins a table.
     pub(crate) fn table(&mut self, name: &str) -> io::Result<()> {
         let length = u16::try_from(name.len()).map_err(io::Error::other)?;
         self.out.write_all(&[TABLE])?;
@@ -185,7 +183,6 @@ fn damaged(what: impl Into<String>) -> ArchiveError {
     ArchiveError::Damaged(what.into())
 }
 
-/// Reads a backup.
 pub(crate) struct ArchiveReader<R> {
     from: GzDecoder<R>,
     tables: Tables,
@@ -195,7 +192,6 @@ pub(crate) struct ArchiveReader<R> {
 
 /// What comes next in a backup.
 pub(crate) enum Part<'r> {
-    /// A table begins.
     Table(String),
     /// A row of it.
     Row(&'r [u8], &'r [u8]),
@@ -204,7 +200,6 @@ pub(crate) enum Part<'r> {
 }
 
 impl<R: BufRead> ArchiveReader<R> {
-    /// Reads the head.
     pub(crate) fn begin(from: R) -> Result<Self, ArchiveError> {
         let mut from = GzDecoder::new(from);
         let mut line = Vec::new();

@@ -37,7 +37,6 @@ pub(crate) const COUNTERS: Table = Table("counters");
 pub(crate) const SUPPRESSED: Table = Table("suppressed");
 pub(crate) const ERASURES: Table = Table("erasures");
 
-/// All of them.
 pub(crate) const ALL: [Table; 25] = [
     META,
     TENANTS,

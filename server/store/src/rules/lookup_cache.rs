@@ -100,7 +100,7 @@ impl LookupCache {
         self.holders.forget(key);
     }
 
-    /// A record changes.
+    /// Forgets what depends on a record that changes.
     pub(crate) fn forget_record(&self, tenant: TenantId, def: &ResourceDef, id: ObjectId) {
         if *def == END_USER {
             self.users.forget(&(tenant, id));

@@ -25,16 +25,12 @@ use crate::{
     },
 };
 
-/// Where records are.
 pub(crate) trait Source {
-    /// A table.
     type Table: Rows;
     /// The table of the records themselves.
     type Records: ReadRow;
-    /// Engagement.
     type Engagement: ReadRows;
 
-    /// The records.
     fn records(&self) -> &Self::Records;
     /// Which record holds a key.
     fn unique(&self) -> &Self::Table;

@@ -51,7 +51,6 @@ pub enum OpenError {
     Format {
         /// What the file says.
         found: String,
-        /// What is known.
         known: String,
     },
     /// It can be opened, and something in it is damaged.
@@ -60,7 +59,6 @@ pub enum OpenError {
     /// The file cannot be read or written.
     #[error("{0}")]
     Io(#[from] io::Error),
-    /// Anything else.
     #[error(transparent)]
     Store(#[from] StoreError),
 }

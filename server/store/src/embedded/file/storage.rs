@@ -120,7 +120,6 @@ impl DiskFile {
         Ok(Storage::of_file(file)?)
     }
 
-    /// The file, locked.
     fn file(&self) -> Result<File, OpenError> {
         let mut locked = self.locked();
         regular_file::check(&self.path)?;

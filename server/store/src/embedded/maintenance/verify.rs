@@ -28,7 +28,6 @@ use crate::{
 /// Most problems that are told one by one; the rest is counted.
 const MAX_TOLD: usize = 100;
 
-/// What was found.
 #[derive(Debug, Default)]
 pub struct Verified {
     /// How many rows could be read.
@@ -45,7 +44,6 @@ pub struct Problem {
     pub table: String,
     /// The record or activity, where it is known.
     pub id: Option<ObjectId>,
-    /// What is wrong.
     pub what: String,
 }
 

@@ -56,7 +56,6 @@ pub(crate) struct Shared {
     pub(crate) reopened: AtomicU64,
     /// How many reads wait for another one.
     pub(crate) waiting: AtomicUsize,
-    /// Wakes them.
     pub(crate) recovery: Recovery,
     pub(crate) latest: SnapshotCache<RedbSnapshot>,
     pub(crate) queues: Queues,

@@ -121,7 +121,6 @@ impl Group {
         Ok(())
     }
 
-    /// Its number.
     pub(crate) fn number(&self) -> u64 {
         self.number
     }
