@@ -1,4 +1,4 @@
-//! Create: a new record from a body.
+//! Create: a new record from a body, and the records that come with it, such as a ticket's submitter.
 
 use super::{
     change::{Basis, Change},

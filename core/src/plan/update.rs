@@ -1,4 +1,4 @@
-//! Update: a body merged into a stored record.
+//! Update: a body merged into a stored record (R4, R5); absent members are left alone, `null` clears one.
 
 use super::{
     change::{Basis, Change, version_of},

@@ -1,4 +1,8 @@
-//! The resources, one file each, and the registry: one line each.
+//! The resources of the contract: one file each, with the table of its fields in the order of the specification, and one
+//! line in [`REGISTRY`].
+//!
+//! A field is a handle as well, so that code reads it by name and type: `company::NAME.get(&document)`. Whoever lists,
+//! imports or describes resources goes through the registry and names none of them.
 
 pub mod asset;
 pub mod company;

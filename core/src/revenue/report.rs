@@ -1,4 +1,4 @@
-//! Any report, by the parameters that were sent for it.
+//! Makes any of the reports, by the parameters that were read from a request ([`ReportQuery`]).
 
 use serde::Serialize;
 
