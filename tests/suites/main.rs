@@ -11,6 +11,7 @@ mod cases;
 mod circles;
 mod clocks;
 mod confined;
+mod contributing;
 mod corpora;
 mod coverage;
 mod crash;
