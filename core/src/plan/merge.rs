@@ -5,8 +5,8 @@ use super::{context::Ctx, planned::Refusal};
 use crate::{
     resources,
     schema::{
-        Beside, Binding, Completion, Entry, Fill, FillCtx, Kind, Lookup, LookupError, Refers,
-        ResourceDef, Row, Sent, index,
+        Beside, Binding, Completion, Entry, FieldDef, Fill, FillCtx, Kind, Lookup, LookupError,
+        Refers, ResourceDef, Sent, index,
     },
     value::{Document, Issue, Json, ObjectId, RecordRef, issue::quoted, json_reader::MAX_KEYS},
 };
@@ -118,7 +118,7 @@ fn resolve_references(
     lookup: &dyn Lookup,
     issues: &mut Vec<Issue>,
 ) -> Result<(), LookupError> {
-    for row in def.rows {
+    for row in def.fields {
         let Some((refers, target)) = target_of(row) else {
             continue;
         };
@@ -160,7 +160,7 @@ fn resolve_references(
     Ok(())
 }
 
-fn target_of(row: &Row) -> Option<(Refers, &'static ResourceDef)> {
+fn target_of(row: &FieldDef) -> Option<(Refers, &'static ResourceDef)> {
     let refers = row.refers?;
     Some((refers, resources::by_name(refers.resource)?))
 }
@@ -185,7 +185,7 @@ fn resolve_text(
 pub(super) fn fill(def: &ResourceDef, mut document: Document, ctx: FillCtx) -> Document {
     let mut filled = Document::default();
     let mut stand_ins = Vec::new();
-    for row in def.rows {
+    for row in def.fields {
         let computed = match row.fill {
             Fill::OnWrite(compute) => Some(compute(&document, ctx)),
             Fill::IfAbsent(compute) if document.value(row.name).is_none() => {
@@ -241,9 +241,9 @@ pub(super) fn referrer(
     def: &ResourceDef,
     id: ObjectId,
     lookup: &dyn Lookup,
-) -> Result<Option<(&'static ResourceDef, &'static Row)>, LookupError> {
+) -> Result<Option<(&'static ResourceDef, &'static FieldDef)>, LookupError> {
     for other in resources::REGISTRY {
-        for row in other.rows.iter().filter(|row| must_refer_to(row, def)) {
+        for row in other.fields.iter().filter(|row| must_refer_to(row, def)) {
             if !lookup.holders(other, row.name, &index::key_of(row, &id.to_string()), 1)?.is_empty()
             {
                 return Ok(Some((other, row)));
@@ -253,6 +253,6 @@ pub(super) fn referrer(
     Ok(None)
 }
 
-fn must_refer_to(row: &Row, def: &ResourceDef) -> bool {
+fn must_refer_to(row: &FieldDef, def: &ResourceDef) -> bool {
     row.refers.is_some_and(|refers| refers.binding != Binding::Loose && refers.resource == def.name)
 }

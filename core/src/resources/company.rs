@@ -107,7 +107,7 @@ pub static COMPANY: ResourceDef = ResourceDef {
         "owner": "Ada Lovelace", "phase": "onboarding", "tags": ["example"], "custom": { "seats": 25 }
     }"#,
     example_update: r#"{ "phase": "live" }"#,
-    rows: ROWS,
+    fields: FIELDS,
     list: ListLimits { default: 100, max: 5_000 },
     looks_at_many: true,
     not_found: "company_not_found",

@@ -83,7 +83,7 @@ pub static END_USER: ResourceDef = ResourceDef {
         "lastName": "Hopper", "custom": { "language": "en" }
     }"#,
     example_update: r#"{ "custom": { "language": "de" } }"#,
-    rows: ROWS,
+    fields: FIELDS,
     list: ListLimits { default: 100, max: 10_000 },
     keys: &["_id", "sourceId", "externalId", "email"],
     not_found: "enduser_not_found",

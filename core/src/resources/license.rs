@@ -125,7 +125,7 @@ pub static LICENSE: ResourceDef = ResourceDef {
         "fromDate": "2026-01-01T00:00:00.000Z", "toDate": "2027-01-01T00:00:00.000Z", "fixedPeriod": true, "mrr": 100
     }"#,
     example_update: r#"{ "mrr": 120 }"#,
-    rows: ROWS,
+    fields: FIELDS,
     check_bulk_create: check_bulk_license,
     not_found: "license_not_found",
     prepare: prepare_license,

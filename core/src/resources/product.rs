@@ -74,7 +74,7 @@ pub static PRODUCT: ResourceDef = ResourceDef {
         "packages": ["Example package"], "custom": { "tier": "standard" }
     }"#,
     example_update: r#"{ "mrr": 120 }"#,
-    rows: ROWS,
+    fields: FIELDS,
     not_found: "product_not_found",
     complete: |_, completion| {
         check_length(completion);

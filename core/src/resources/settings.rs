@@ -44,7 +44,7 @@ pub static SETTINGS: ResourceDef = ResourceDef {
     code: 11,
     doc: "How the service works for a tenant.",
     example_update: r#"{ "timeZone": "UTC" }"#,
-    rows: ROWS,
+    fields: FIELDS,
     not_found: "settings_not_found",
     complete: check,
     ..ResourceDef::PLAIN

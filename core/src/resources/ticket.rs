@@ -14,8 +14,8 @@ use super::{
 use crate::{
     fields,
     schema::{
-        Beside, Completion, FillCtx, Kind, ListLimits, Lookup, LookupError, ResourceDef, Row, Sent,
-        index::key_of,
+        Beside, Completion, FieldDef, FillCtx, Kind, ListLimits, Lookup, LookupError, ResourceDef,
+        Sent, index::key_of,
     },
     value::{Document, Issue, Json, ObjectId, RecordRef, Timestamp, email},
 };
@@ -118,14 +118,14 @@ fields! {
 }
 
 /// The members of an entry of the history.
-const HISTORY_ENTRY: &[Row] = &[
-    Row::new("status", Kind::Text, "Status that it entered.").required(),
-    Row::new("time", Kind::Date, "When it did.").required(),
+const HISTORY_ENTRY: &[FieldDef] = &[
+    FieldDef::new("status", Kind::Text, "Status that it entered.").required(),
+    FieldDef::new("time", Kind::Date, "When it did.").required(),
 ];
 /// The members of an end user of the conversation.
-const NAMED_USER: &[Row] = &[
-    Row::new("id", Kind::Id, "`_id` of the end user.").required(),
-    Row::new("name", Kind::Text, "Name of the end user, as it was sent."),
+const NAMED_USER: &[FieldDef] = &[
+    FieldDef::new("id", Kind::Id, "`_id` of the end user.").required(),
+    FieldDef::new("name", Kind::Text, "Name of the end user, as it was sent."),
 ];
 
 /// The longest time spent, in minutes: a thousand years.
@@ -144,7 +144,7 @@ pub static TICKET: ResourceDef = ResourceDef {
         "tags": ["export"], "timeSpent": 15
     }"#,
     example_update: r#"{ "status": "resolved" }"#,
-    rows: ROWS,
+    fields: FIELDS,
     list: ListLimits { default: 500, max: 10_000 },
     short_names: &[("cid", "companyId"), ("l", "limit"), ("o", "offset"), ("s", "status")],
     searched: &["subject", "snippet"],
@@ -226,7 +226,7 @@ fn complete_ticket(
 
 /// Takes away what a ticket says about people; what is left counts as before.
 pub fn clear_people(ticket: &mut Document) {
-    for row in ROWS.iter().filter(|row| row.personal) {
+    for row in FIELDS.iter().filter(|row| row.personal) {
         ticket.remove(row.name);
     }
     ticket.set(END_USERS.name, Json::array(&[]));

@@ -50,7 +50,7 @@ pub static TIME_ENTRY: ResourceDef = ResourceDef {
         "description": "Onboarding", "billable": true
     }"#,
     example_update: r#"{ "hours": 2 }"#,
-    rows: ROWS,
+    fields: FIELDS,
     not_found: "timeentry_not_found",
     complete: check_hours,
     ..ResourceDef::PLAIN

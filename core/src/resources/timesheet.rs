@@ -53,7 +53,7 @@ pub static TIMESHEET: ResourceDef = ResourceDef {
         "externalId": "example-timesheet", "dateFrom": 20454, "dateTo": 20460, "assignedModel": "User"
     }"#,
     example_update: r#"{ "status": "approved" }"#,
-    rows: ROWS,
+    fields: FIELDS,
     keys: &["_id"],
     lists_validation_errors: true,
     not_found: "timesheet_not_found",

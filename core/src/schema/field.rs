@@ -95,7 +95,7 @@ pub enum Binding {
 
 /// One row of a resource's table.
 #[derive(Clone, Copy, Debug)]
-pub struct Row {
+pub struct FieldDef {
     /// Property name in the API.
     pub name: &'static str,
     /// The kind of value that it takes.
@@ -111,7 +111,7 @@ pub struct Row {
     /// The resource whose records it refers to.
     pub refers: Option<Refers>,
     /// The members of each of its values, where these are objects of a known form.
-    pub members: &'static [Row],
+    pub members: &'static [FieldDef],
     /// The only values that it takes, if there are few.
     pub values: &'static [&'static str],
     /// Other words for these values, each with the value that it stands for.
@@ -138,7 +138,7 @@ pub struct Row {
     pub personal: bool,
 }
 
-impl Row {
+impl FieldDef {
     /// A row that the caller may set, with no further rule.
     pub const fn new(name: &'static str, kind: Kind, doc: &'static str) -> Self {
         Self {
@@ -410,7 +410,7 @@ fn texts_of(value: JsonRef<'_>) -> Option<Vec<String>> {
     Some(texts.map(Cow::into_owned).collect())
 }
 
-/// Writes the rows of a resource: a handle for each, and the table `ROWS`.
+/// Writes the rows of a resource: a handle for each, and the table `FIELDS`.
 ///
 /// ```
 /// use svctrack_core::{fields, value::Document};
@@ -418,8 +418,8 @@ fn texts_of(value: JsonRef<'_>) -> Option<Vec<String>> {
 ///     /// Name of the company.
 ///     NAME: Text = "name", required;
 /// }
-/// assert!(ROWS[0].required);
-/// assert_eq!(ROWS[0].doc.trim(), "Name of the company.");
+/// assert!(FIELDS[0].required);
+/// assert_eq!(FIELDS[0].doc.trim(), "Name of the company.");
 /// let company = Document::parse(br#"{"name":"Initech"}"#).unwrap();
 /// assert_eq!(NAME.get(&company).unwrap(), "Initech");
 /// ```
@@ -436,9 +436,9 @@ macro_rules! fields {
         )*
 
         /// The rows, in the order of the contract.
-        pub static ROWS: &[$crate::schema::field::Row] = &[
+        pub static FIELDS: &[$crate::schema::field::FieldDef] = &[
             $(
-                $crate::schema::field::Row::new($name, $crate::schema::field::Kind::$kind, concat!($($doc),+))
+                $crate::schema::field::FieldDef::new($name, $crate::schema::field::Kind::$kind, concat!($($doc),+))
                     $(.$option($($argument)?))*,
             )*
         ];

@@ -20,7 +20,7 @@ pub mod shape;
 mod unknown;
 
 pub use self::{
-    field::{AtRead, Binding, Field, Fill, Kind, Refers, Row},
+    field::{AtRead, Binding, Field, FieldDef, Fill, Kind, Refers},
     filter::Filter,
     index::Entry,
     list::ListQuery,

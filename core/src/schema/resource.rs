@@ -1,7 +1,7 @@
 //! The definition of a resource: its rows and the few functions that a table cannot say.
 
 use super::{
-    field::Row,
+    field::FieldDef,
     lookup::{Lookup, LookupError},
 };
 use crate::value::{Document, IdSequence, Issue, JsonRef, ObjectId, Timestamp};
@@ -23,7 +23,7 @@ pub struct ResourceDef {
     /// The example of an update, which works on the record of the other.
     pub example_update: &'static str,
     /// Its rows, in the order of the contract.
-    pub rows: &'static [Row],
+    pub fields: &'static [FieldDef],
     /// How many records a list returns.
     pub list: ListLimits,
     /// Short names of query parameters, each with the one that it stands for (R27).
@@ -146,7 +146,7 @@ impl ResourceDef {
         doc: "",
         example: "",
         example_update: "",
-        rows: &[],
+        fields: &[],
         list: ListLimits { default: 100, max: 2_000 },
         short_names: &[],
         searched: &[],
@@ -165,8 +165,8 @@ impl ResourceDef {
     };
 
     /// The row called `name`.
-    pub fn row(&self, name: &str) -> Option<&'static Row> {
-        self.rows.iter().find(|row| row.name == name)
+    pub fn row(&self, name: &str) -> Option<&'static FieldDef> {
+        self.fields.iter().find(|row| row.name == name)
     }
 }
 

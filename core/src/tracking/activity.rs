@@ -134,7 +134,7 @@ impl ActivityQuery {
             "to" => reader.set(&mut self.to, parse_time(name, value).map(Some)),
             "passive" => reader.set(&mut self.passive, parse_bool(name, value).map(Some)),
             "sort" => reader.set(&mut self.order, ActivityOrder::parse(name, value)),
-            "select" => self.select = parse_select(ACTIVITY.rows, value, reader),
+            "select" => self.select = parse_select(ACTIVITY.fields, value, reader),
             "limit" => reader.set(&mut self.limit, parse_limit(value, ACTIVITY.list)),
             "after" => reader.set(&mut self.after, parse_after(value).map(Some)),
             // It is a property too.
@@ -146,8 +146,8 @@ impl ActivityQuery {
     }
 
     fn read_filter(&mut self, name: &str, value: &str, reader: &mut PairReader) {
-        if !reader.filter(ACTIVITY.rows, &mut self.filters, name, value) {
-            return reader.unknown(name, PARAMETERS, ACTIVITY.rows);
+        if !reader.filter(ACTIVITY.fields, &mut self.filters, name, value) {
+            return reader.unknown(name, PARAMETERS, ACTIVITY.fields);
         }
         // Where dates end, whole stretches of the log need not be looked at.
         for filter in self.filters.iter().filter(|filter| filter.row.name == "date") {

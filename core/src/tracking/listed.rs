@@ -3,7 +3,7 @@
 
 use crate::{
     plan::Route,
-    schema::{Kind, ListLimits, ResourceDef, Row},
+    schema::{FieldDef, Kind, ListLimits, ResourceDef},
 };
 
 /// How many activities (R38), or entries of the report (R42), a list returns.
@@ -14,7 +14,7 @@ pub static ACTIVITY: ResourceDef = ResourceDef {
     name: "activity",
     path: "activities",
     doc: "Something that an end user did.",
-    rows: &[
+    fields: &[
         row(
             "_id",
             Kind::Id,
@@ -58,7 +58,7 @@ pub static ENTRY: ResourceDef = ResourceDef {
     name: "integrationissue",
     path: "integrationissues",
     doc: "Something that senders should fix.",
-    rows: &[
+    fields: &[
         row("_id", Kind::Id, "Id of the entry.").required(),
         row("route", Kind::Text, "Source: the route by which it was received.")
             .one_of(&Route::NAMES)
@@ -73,8 +73,8 @@ pub static ENTRY: ResourceDef = ResourceDef {
 };
 
 /// A property that the service sets. One that is required is never null.
-const fn row(name: &'static str, kind: Kind, doc: &'static str) -> Row {
-    Row::new(name, kind, doc).service()
+const fn row(name: &'static str, kind: Kind, doc: &'static str) -> FieldDef {
+    FieldDef::new(name, kind, doc).service()
 }
 
 #[cfg(test)]
@@ -89,7 +89,7 @@ mod tests {
     #[track_caller]
     fn check(def: &ResourceDef, answer: &Document) {
         let names: Vec<&str> = answer.iter().map(|(name, _)| name).collect();
-        assert_eq!(names, def.rows.iter().map(|row| row.name).collect::<Vec<_>>());
+        assert_eq!(names, def.fields.iter().map(|row| row.name).collect::<Vec<_>>());
     }
 
     #[test]

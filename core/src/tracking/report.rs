@@ -484,15 +484,15 @@ impl ReportQuery {
     fn read(&mut self, name: &str, value: &str, reader: &mut PairReader) {
         match name {
             "from" => reader.set(&mut self.from, parse_time(name, value).map(Some)),
-            "select" => self.select = parse_select(ENTRY.rows, value, reader),
+            "select" => self.select = parse_select(ENTRY.fields, value, reader),
             "limit" => reader.set(&mut self.limit, parse_limit(value, ENTRY.list)),
             "after" => reader.set(&mut self.after, parse_after(value).map(Some)),
             // It is a property too.
             "count" if value.parse::<i64>().is_err() => {
                 reader.set(&mut self.count, parse_bool(name, value))
             }
-            _ if !reader.filter(ENTRY.rows, &mut self.filters, name, value) => {
-                reader.unknown(name, PARAMETERS, ENTRY.rows);
+            _ if !reader.filter(ENTRY.fields, &mut self.filters, name, value) => {
+                reader.unknown(name, PARAMETERS, ENTRY.fields);
             }
             _ => {}
         }

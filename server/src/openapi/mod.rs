@@ -322,7 +322,7 @@ mod tests {
         let document = document(&[], "http://x", None);
         for def in REGISTRY {
             let properties = &document["components"]["schemas"][schema_name(def)]["properties"];
-            assert_eq!(properties.as_object().unwrap().len(), def.rows.len(), "{}", def.name);
+            assert_eq!(properties.as_object().unwrap().len(), def.fields.len(), "{}", def.name);
         }
     }
 }

@@ -232,7 +232,7 @@ fn count(name: &str, doc: &str) -> Value {
 
 fn person_keys() -> Value {
     let properties: Map<String, Value> = END_USER
-        .rows
+        .fields
         .iter()
         .filter(|row| KEYS.contains(&row.name))
         .map(taken)

@@ -433,7 +433,7 @@ pub(crate) fn answer(
 ) -> Result<Answer, StoreError> {
     let answer = plan::answer(def, stored, ctx)?;
     let mut computed = None;
-    for row in def.rows.iter().filter(|row| row.computed_at_read().is_some()) {
+    for row in def.fields.iter().filter(|row| row.computed_at_read().is_some()) {
         let value = answer.get(row.name).map(|value| value.text()).unwrap_or_default();
         let hasher: &mut crc32fast::Hasher = computed.get_or_insert_default();
         hasher.update(value.as_bytes());

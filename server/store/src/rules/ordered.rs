@@ -13,13 +13,13 @@ use crate::{
 
 /// The resources with ordered rows.
 pub(crate) fn ordered() -> impl Iterator<Item = &'static ResourceDef> {
-    REGISTRY.iter().copied().filter(|def| def.rows.iter().any(|row| row.ordered))
+    REGISTRY.iter().copied().filter(|def| def.fields.iter().any(|row| row.ordered))
 }
 
 /// The rows that are ordered today, as the store notes them.
 fn names() -> String {
     let rows = ordered().flat_map(|def| {
-        let rows = def.rows.iter().filter(|row| row.ordered);
+        let rows = def.fields.iter().filter(|row| row.ordered);
         rows.map(|row| format!("{}.{}", def.path, row.name))
     });
     rows.collect::<Vec<_>>().join(" ")
