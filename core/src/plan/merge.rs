@@ -5,7 +5,7 @@ use super::{context::Ctx, planned::Refusal};
 use crate::{
     resources,
     schema::{
-        Beside, Binding, Completion, Entry, FieldDef, Fill, FillCtx, Kind, Lookup, LookupError,
+        Beside, Completion, Entry, FieldDef, Fill, FillCtx, Kind, Lookup, LookupError, OnMissing,
         Refers, ResourceDef, Sent, index,
     },
     value::{Document, Issue, Json, ObjectId, RecordRef, issue::quoted, json_reader::MAX_KEYS},
@@ -122,7 +122,7 @@ fn resolve_references(
         let Some((refers, target)) = target_of(row) else {
             continue;
         };
-        if refers.binding == Binding::Own {
+        if refers.on_missing == OnMissing::Own {
             continue;
         }
         let Some(value) = document.value(row.name) else {
@@ -172,7 +172,7 @@ fn resolve_text(
     text: &str,
     lookup: &dyn Lookup,
 ) -> Result<Option<String>, LookupError> {
-    if refers.binding == Binding::Loose && !RecordRef::is_prefixed(text) {
+    if refers.on_missing == OnMissing::Keep && !RecordRef::is_prefixed(text) {
         return Ok(Some(text.to_owned()));
     }
     let Some(reference) = RecordRef::parse(text) else {
@@ -254,5 +254,6 @@ pub(super) fn referrer(
 }
 
 fn must_refer_to(row: &FieldDef, def: &ResourceDef) -> bool {
-    row.refers.is_some_and(|refers| refers.binding != Binding::Loose && refers.resource == def.name)
+    row.refers
+        .is_some_and(|refers| refers.on_missing != OnMissing::Keep && refers.resource == def.name)
 }

@@ -78,17 +78,17 @@ pub enum AtRead {
 pub struct Refers {
     /// Name of the resource.
     pub resource: &'static str,
-    /// What becomes of a reference to nothing.
-    pub binding: Binding,
+    /// What happens to a reference to nothing.
+    pub on_missing: OnMissing,
 }
 
-/// What becomes of a reference to nothing (R2).
+/// What happens to a reference to a record that does not exist (R2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Binding {
-    /// It is refused, and the record that is referred to cannot be deleted.
-    Firm,
+pub enum OnMissing {
+    /// It is rejected, and a record that is referred to cannot be deleted.
+    Reject,
     /// A plain id is stored as given; only a form that names a key must find its record.
-    Loose,
+    Keep,
     /// The resource resolves it by rules of its own; the record that it finds cannot be deleted.
     Own,
 }
@@ -245,20 +245,20 @@ impl FieldDef {
 
     /// It names a record of another resource, which must exist.
     pub const fn refers(mut self, resource: &'static str) -> Self {
-        self.refers = Some(Refers { resource, binding: Binding::Firm });
+        self.refers = Some(Refers { resource, on_missing: OnMissing::Reject });
         self.indexed = true;
         self
     }
 
     /// It names a record of another resource; a plain id is stored as given.
     pub const fn refers_loosely(mut self, resource: &'static str) -> Self {
-        self.refers = Some(Refers { resource, binding: Binding::Loose });
+        self.refers = Some(Refers { resource, on_missing: OnMissing::Keep });
         self
     }
 
     /// It names a record of another resource, which the resource finds by rules of its own.
     pub const fn refers_by_own_rules(mut self, resource: &'static str) -> Self {
-        self.refers = Some(Refers { resource, binding: Binding::Own });
+        self.refers = Some(Refers { resource, on_missing: OnMissing::Own });
         self.indexed = true;
         self
     }

@@ -9,7 +9,7 @@ use std::{borrow::Cow, cmp::Ordering};
 use rust_decimal::Decimal;
 
 use super::{
-    field::{Binding, FieldDef, Kind},
+    field::{FieldDef, Kind, OnMissing},
     index::key_of,
     order::SortKey,
     search::Search,
@@ -357,7 +357,7 @@ impl Reading<'_> {
 
 /// Whether a plain id that is none may be stored in the row.
 fn is_loose(row: &FieldDef) -> bool {
-    row.refers.is_some_and(|refers| refers.binding == Binding::Loose)
+    row.refers.is_some_and(|refers| refers.on_missing == OnMissing::Keep)
 }
 
 /// What a value of any kind is compared as.

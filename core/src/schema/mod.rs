@@ -20,7 +20,7 @@ pub mod shape;
 mod unknown;
 
 pub use self::{
-    field::{AtRead, Binding, Field, FieldDef, Fill, Kind, Refers},
+    field::{AtRead, Field, FieldDef, Fill, Kind, OnMissing, Refers},
     filter::Filter,
     index::Entry,
     list::ListQuery,

@@ -1,6 +1,6 @@
 //! One value that was sent, checked against its row and brought to the form in which it is stored.
 
-use super::field::{Binding, FieldDef, Kind};
+use super::field::{FieldDef, Kind, OnMissing};
 use crate::value::{
     Issue, Json, JsonRef, Number, RecordRef, Timestamp, email,
     issue::{quoted, quoted_list},
@@ -72,7 +72,7 @@ fn read_fitting(
 /// Whether a text can name a record in this row: a plain one need not be an id where the record need
 /// not exist (R2).
 fn is_reference(row: &FieldDef, text: &str) -> bool {
-    let firm = row.refers.is_none_or(|refers| refers.binding == Binding::Firm);
+    let firm = row.refers.is_none_or(|refers| refers.on_missing == OnMissing::Reject);
     RecordRef::parse(text).is_some()
         || (!firm && !RecordRef::is_prefixed(text) && key::is_key(text))
 }

@@ -226,6 +226,6 @@ fn items(row: &FieldDef, member: fn(&FieldDef) -> (&'static str, Value)) -> Valu
 
 /// What a reference may be: one that need not find its record is stored as it is given (R2).
 fn reference_pattern(row: &FieldDef) -> &'static str {
-    let loose = row.refers.is_some_and(|refers| refers.binding == schema::Binding::Loose);
+    let loose = row.refers.is_some_and(|refers| refers.on_missing == schema::OnMissing::Keep);
     if loose { TEXT } else { RECORD_REF }
 }
