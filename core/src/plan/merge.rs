@@ -5,8 +5,8 @@ use super::{context::Ctx, planned::Refusal};
 use crate::{
     resources,
     schema::{
-        Beside, Completion, Entry, FieldDef, Fill, FillCtx, Kind, Lookup, LookupError, OnMissing,
-        Refers, ResourceDef, Sent, index,
+        Completion, Entry, FieldDef, Fill, FillCtx, Kind, Lookup, LookupError, OnMissing, Refers,
+        ResourceDef, Sent, SideRecord, index,
     },
     value::{Document, Issue, Json, ObjectId, RecordRef, issue::quoted, json_reader::MAX_KEYS},
 };
@@ -44,7 +44,7 @@ pub(super) fn assemble(
         now: ctx.now,
         actor: actor.as_deref(),
     });
-    let (mut issues, mut beside) = (Vec::new(), Vec::new());
+    let (mut issues, mut side_records) = (Vec::new(), Vec::new());
     merge(def, &patch, &mut base, &mut issues);
     resolve_references(def, &mut base, lookup, &mut issues)?;
     if issues.is_empty() {
@@ -54,7 +54,7 @@ pub(super) fn assemble(
             lookup,
             now: ctx.now,
             ids: &mut ctx.ids,
-            beside: &mut beside,
+            side_records: &mut side_records,
             issues: &mut issues,
         };
         (def.complete)(&mut base, &mut completion)?;
@@ -65,7 +65,7 @@ pub(super) fn assemble(
         issues.push(Issue::of_body("record_too_large", message));
     }
     if issues.is_empty() {
-        Ok(Assembled { document: fill(def, base, ctx.fill(def, lookup)?), beside })
+        Ok(Assembled { document: fill(def, base, ctx.fill(def, lookup)?), side_records })
     } else {
         Err(Refusal::Invalid(issues))
     }
@@ -79,10 +79,10 @@ pub(super) fn take_stand_ins(stored: &mut Document) -> Vec<(String, Option<Json>
     names.map(|name| (name.clone(), stored.remove(&name))).collect()
 }
 
-/// A record that can be stored, and those that are made beside it.
+/// A record that can be stored, and those that are created with it.
 pub(super) struct Assembled {
     pub(super) document: Document,
-    pub(super) beside: Vec<Beside>,
+    pub(super) side_records: Vec<SideRecord>,
 }
 
 /// Merges what was sent into a record: absent is left alone, `null` clears, free-form objects merge

@@ -14,8 +14,8 @@ use super::{
 use crate::{
     fields,
     schema::{
-        Beside, Completion, FieldDef, FillCtx, Kind, ListLimits, Lookup, LookupError, ResourceDef,
-        Sent, index::key_of,
+        Completion, FieldDef, FillCtx, Kind, ListLimits, Lookup, LookupError, ResourceDef, Sent,
+        SideRecord, index::key_of,
     },
     value::{Document, Issue, Json, ObjectId, RecordRef, Timestamp, email},
 };
@@ -332,7 +332,7 @@ fn make_submitter(
         patch.set(end_user::NAME.name, Json::string(name));
     }
     let id = completion.ids.next(completion.now)?;
-    completion.beside.push(Beside { def: &END_USER, id, patch });
+    completion.side_records.push(SideRecord { def: &END_USER, id, patch });
     Ok(id)
 }
 

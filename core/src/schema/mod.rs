@@ -26,7 +26,7 @@ pub use self::{
     list::ListQuery,
     lookup::{FillCtx, Lookup, LookupError, ReadCtx},
     order::{First, Sort, SortKey},
-    resource::{Beside, Completion, ListLimits, ResourceDef, Sent},
+    resource::{Completion, ListLimits, ResourceDef, Sent, SideRecord},
     search::Search,
     shape::{Handling, Shaped},
     unknown::Unknown,

@@ -118,17 +118,17 @@ pub struct Completion<'a> {
     pub lookup: &'a dyn Lookup,
     /// The moment of the command.
     pub now: Timestamp,
-    /// Where ids of records come from that are made beside this one.
+    /// Where ids of records come from that are created with this one.
     pub ids: &'a mut IdSequence,
-    /// Records that are made beside this one.
-    pub beside: &'a mut Vec<Beside>,
+    /// Records that are created with this one.
+    pub side_records: &'a mut Vec<SideRecord>,
     /// What is wrong with the record.
     pub issues: &'a mut Vec<Issue>,
 }
 
-/// A record that is made beside another: a ticket's submitter.
+/// A record that is created with another: a ticket's submitter.
 #[derive(Debug)]
-pub struct Beside {
+pub struct SideRecord {
     /// The resource that the record is of.
     pub def: &'static ResourceDef,
     /// Id that the record gets.
