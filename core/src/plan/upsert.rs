@@ -350,7 +350,7 @@ impl Summary {
     pub fn answer(&self, def: &ResourceDef) -> Document {
         let mut answer = Document::default();
         let count = |count: usize| Json::integer(i64::try_from(count).unwrap_or(i64::MAX));
-        if def.answers_counts_alone {
+        if def.bulk_returns_counts_only {
             answer.set("created", count(self.created.len()));
             answer.set("updated", count(self.updated.len() + self.unchanged));
             return answer;

@@ -109,7 +109,7 @@ pub static COMPANY: ResourceDef = ResourceDef {
     example_update: r#"{ "phase": "live" }"#,
     fields: FIELDS,
     list: ListLimits { default: 100, max: 5_000 },
-    looks_at_many: true,
+    needs_scan: true,
     not_found: "company_not_found",
     prepare: date_phase,
     ..ResourceDef::PLAIN

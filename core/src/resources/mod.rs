@@ -192,7 +192,7 @@ mod tests {
             let lookup = Counting(store.clone(), Cell::new(0));
             let stored = lookup.record(def, id).unwrap().unwrap();
             plan::answer(def, &stored, &ReadCtx::new(Timestamp::MIN, &lookup)).unwrap();
-            assert_eq!(lookup.1.get() == usize::MAX, def.looks_at_many, "{}", def.path);
+            assert_eq!(lookup.1.get() == usize::MAX, def.needs_scan, "{}", def.path);
         }
     }
 

@@ -39,15 +39,15 @@ pub struct ResourceDef {
     /// Whether an item of a bulk upsert is dropped: it is in none of the lists of the response.
     pub drops: fn(&Document) -> bool,
     /// Whether a bulk upsert answers two counts and nothing else.
-    pub answers_counts_alone: bool,
+    pub bulk_returns_counts_only: bool,
     /// Whether a delete answers the record, and one of nothing is not found (R15).
-    pub answers_deleted: bool,
+    pub delete_returns_record: bool,
     /// Whether refused items of a bulk upsert are listed as `validationErrors`.
     pub lists_validation_errors: bool,
     /// Whether rows that are computed on write count by the tenant's calendar (R53).
     pub uses_time_zone: bool,
     /// Whether reading a record looks at many others, so that it may take a while.
-    pub looks_at_many: bool,
+    pub needs_scan: bool,
     /// The code of a reference to a record of this resource that is not there.
     pub not_found: &'static str,
     /// Prepares the merge of what was sent, for properties that set others.
@@ -154,11 +154,11 @@ impl ResourceDef {
         keys: &["_id", "sourceId", "externalId"],
         check_bulk_create: |_| Vec::new(),
         drops: |_| false,
-        answers_counts_alone: false,
-        answers_deleted: false,
+        bulk_returns_counts_only: false,
+        delete_returns_record: false,
         lists_validation_errors: false,
         uses_time_zone: false,
-        looks_at_many: false,
+        needs_scan: false,
         not_found: "",
         prepare: |_| {},
         complete: |_, _| Ok(()),

@@ -85,7 +85,7 @@ pub(super) fn of_response(doc: &RouteDoc, def: Option<&'static ResourceDef>) -> 
         Kind::Record => record(doc.takes, def?)?,
         Kind::Records => json!([record(Kind::NewRecord, def?)?]),
         Kind::BulkAnswer => bulk_answer(def?)?,
-        Kind::Deleted if def.is_some_and(|def| def.answers_deleted) => {
+        Kind::Deleted if def.is_some_and(|def| def.delete_returns_record) => {
             record(Kind::NewRecord, def?)?
         }
         Kind::Deleted | Kind::Revoked => json!({ "n": 1, "ok": 1, "deletedCount": 1 }),

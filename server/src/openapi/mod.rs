@@ -181,7 +181,7 @@ fn described(doc: &RouteDoc, def: Option<&ResourceDef>) -> String {
             let keys: Vec<_> = def.keys.iter().map(|key| format!("`{key}`")).collect();
             format!(" Keys, in order of priority: {}.", keys.join(", "))
         }
-        (Kind::Deleted, Some(def)) if def.answers_deleted => {
+        (Kind::Deleted, Some(def)) if def.delete_returns_record => {
             " Returns the deleted record; one that does not exist is a 404.".to_owned()
         }
         (Kind::Deleted, Some(_)) => {

@@ -167,7 +167,7 @@ fn rejects(
 /// Whether a route can miss what its path names; a delete of what is not there has nothing to do (R15).
 fn finds(path: &str, doc: &RouteDoc, def: Option<&ResourceDef>) -> bool {
     match doc.gives {
-        Kind::Deleted => def.is_some_and(|def| def.answers_deleted),
+        Kind::Deleted => def.is_some_and(|def| def.delete_returns_record),
         Kind::Settings => true, // an operator's token has none
         _ => path.contains('{'),
     }

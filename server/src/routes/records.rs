@@ -123,7 +123,7 @@ pub(crate) async fn delete(
     }
     let precondition = precondition(request);
     let deleted = app.store.delete(caller.into(), (def, reference), precondition).await?;
-    if def.answers_deleted {
+    if def.delete_returns_record {
         return Ok(json(deleted.ok_or(StoreError::NotFound)?.text));
     }
     Ok(deleted_count(usize::from(deleted.is_some())))
@@ -189,14 +189,14 @@ pub(super) fn access_of(caller: &Caller, def: &ResourceDef) -> Result<Access, Er
     let update = caller.require(&format!("{}:update", def.path));
     match (create, update) {
         (Err(error), Err(_)) => Err(error),
-        (Err(error), _) | (_, Err(error)) if def.answers_counts_alone => Err(error),
+        (Err(error), _) | (_, Err(error)) if def.bulk_returns_counts_only => Err(error),
         (create, update) => Ok(Access { create: create.is_ok(), update: update.is_ok() }),
     }
 }
 
 /// An array of objects; a resource that answers counts alone takes a single one too (R26).
 fn read_items(body: &[u8], def: &ResourceDef) -> Result<Vec<Item>, Error> {
-    if def.answers_counts_alone
+    if def.bulk_returns_counts_only
         && let Ok(single) = Document::parse(body)
     {
         return Ok(vec![Ok(single)]);

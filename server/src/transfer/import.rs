@@ -416,7 +416,7 @@ impl<'a> Import<'a> {
         let answered = self.admin.send_again(Method::PUT, &path, body).await?;
         let errors = answered.headers.get("svctrack-bulk-errors").is_some_and(|count| count != "0");
         let answer = answered.json().await?;
-        if errors && file.def.answers_counts_alone {
+        if errors && file.def.bulk_returns_counts_only {
             // The answer does not say which.
             for item in batch {
                 self.send_alone(file, item).await?;

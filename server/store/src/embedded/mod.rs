@@ -334,7 +334,7 @@ impl Store for Embedded {
     ) -> BoxFuture<'_, Result<Option<Answer>, StoreError>> {
         let (tenant, now) = (tenant.id(), self.shared.clock.now());
         // While the disk does not respond, turns are held by reads that wait for it.
-        if !def.looks_at_many || self.shared.progress.is_stalled() {
+        if !def.needs_scan || self.shared.progress.is_stalled() {
             let read = |moment: &SharedSnapshot<RedbSnapshot>| {
                 read::record(&moment.tables, tenant, def, reference, now)
             };
@@ -347,7 +347,7 @@ impl Store for Embedded {
         let read = move |moment: &SharedSnapshot<RedbSnapshot>| {
             read::record(&moment.tables, tenant, def, &reference, now)
         };
-        let found = match def.looks_at_many {
+        let found = match def.needs_scan {
             true => self.apart(&self.short, tenant, |shared| shared.read_point(read)).boxed(),
             false => self.read_point_apart(tenant, read),
         };

@@ -246,7 +246,9 @@ fn upsert(
         let lookup = View::in_transaction(tenant, tables);
         let upserted = upsert::upsert(def, index, item, access, handling, &lookup, ctx)?;
         apply(tables, pending, actor, ctx.now, &upserted.changes)?;
-        if let (true, Outcome::Failed(_, element)) = (def.answers_counts_alone, &upserted.outcome) {
+        if let (true, Outcome::Failed(_, element)) =
+            (def.bulk_returns_counts_only, &upserted.outcome)
+        {
             pending.find(tenant, refused_ticket(element, ctx.now));
         }
         ignored.extend(upserted.ignored);
