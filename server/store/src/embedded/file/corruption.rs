@@ -4,19 +4,19 @@ use std::any::Any;
 
 use super::open::OpenError;
 pub(crate) use crate::corruption::{DamagedBlock, contained, error_of};
-use crate::panics::quietly;
+use crate::panics::catch_panic;
 
 /// Runs what goes over the whole file; what is thrown in it says that the file is damaged.
 pub(crate) fn contained_open<T>(
     work: impl FnOnce() -> Result<T, OpenError>,
 ) -> Result<T, OpenError> {
-    let done = quietly(work);
+    let done = catch_panic(work);
     done.unwrap_or_else(|thrown| Err(OpenError::Damaged(words_of(&*thrown))))
 }
 
 /// Drops a database. redb reads once more then, and of a damaged file it panics at times.
 pub(crate) fn drop_quietly<T>(value: T) {
-    let _ = quietly(move || drop(value));
+    let _ = catch_panic(move || drop(value));
 }
 
 /// What was thrown while the file was opened, in words.
