@@ -34,7 +34,7 @@ use crate::{
     app::{App, Limits},
     auth::{ByFile, Token},
     config::Config,
-    refusal::refusal,
+    open_error::explain_open_error,
     router,
     running_at::RunningAt,
 };
@@ -308,7 +308,7 @@ fn open(config: &Config) -> Result<Arc<Embedded>, String> {
     let store = Embedded::open(&config.data, config.cache_bytes(), Arc::new(SystemClock));
     let server = RunningAt::read(&config.data).unwrap_or_else(|| "URL".to_owned());
     let running = format!("; a running server is reached with --server {server} and --token TOKEN");
-    store.map(Arc::new).map_err(|cause| refusal(config, "opened", &cause, &running))
+    store.map(Arc::new).map_err(|cause| explain_open_error(config, "opened", &cause, &running))
 }
 
 /// The tenant that is meant, if it is there.

@@ -21,7 +21,7 @@ use svctrack_server::{
     admin::Whose,
     auth::Token,
     config::{Config, Given, StoreSettings},
-    refusal::refusal,
+    open_error::explain_open_error,
 };
 use svctrack_store::embedded::{Compacted, Problem, Verified, compact, verify};
 
@@ -195,7 +195,7 @@ impl Compact {
     pub(crate) fn run(self) -> Result<(), String> {
         let config = self.stopped.config()?;
         let done = compact(&config.data, config.cache_bytes());
-        let done = done.map_err(|cause| refusal(&config, "compacted", &cause, STOP))?;
+        let done = done.map_err(|cause| explain_open_error(&config, "compacted", &cause, STOP))?;
         let Compacted { bytes_before, bytes_after } = done;
         if self.json {
             let bytes = json!({ "bytesBefore": bytes_before, "bytesAfter": bytes_after });
@@ -222,7 +222,7 @@ impl Verify {
     pub(crate) fn run(self) -> Result<ExitCode, String> {
         let config = self.stopped.config()?;
         let found = verify(&config.data, config.cache_bytes());
-        let found = found.map_err(|cause| refusal(&config, "verified", &cause, STOP))?;
+        let found = found.map_err(|cause| explain_open_error(&config, "verified", &cause, STOP))?;
         say(&if self.json { in_json(&found) } else { in_words(&found) })?;
         Ok(if found.is_sound() { ExitCode::SUCCESS } else { ExitCode::from(DAMAGED) })
     }

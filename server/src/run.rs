@@ -25,7 +25,7 @@ use crate::{
     limits::STOP_TIMEOUT,
     listen::{Listen, own_url},
     log,
-    refusal::refusal,
+    open_error::explain_open_error,
     router,
     running_at::RunningAt,
     serve::serve,
@@ -232,7 +232,8 @@ fn open(config: &Config, engine: Engine) -> Result<Arc<dyn Store>, RunError> {
         return Ok(Arc::new(store));
     }
     let store = Embedded::open(&config.data, config.cache_bytes(), clock);
-    let store = store.map_err(|cause| RunError::Open(refusal(config, "opened", &cause, "")))?;
+    let store =
+        store.map_err(|cause| RunError::Open(explain_open_error(config, "opened", &cause, "")))?;
     Ok(Arc::new(store))
 }
 
