@@ -32,7 +32,7 @@ use svctrack_store::{
 
 use crate::{
     app::{App, Limits},
-    auth::{ByFile, Token},
+    auth::{LocalAccess, Token},
     config::Config,
     open_error::explain_open_error,
     router,
@@ -394,7 +394,7 @@ impl Stopped {
             .header(header::HOST, "localhost")
             .content_type(kind)
             .body(body);
-        request.extensions_mut().insert(ByFile(self.tenant));
+        request.extensions_mut().insert(LocalAccess(self.tenant));
         let answered = self.endpoint.call(request).await;
         let (head, body) = answered.map_err(|error| error.to_string())?.into_parts();
         Ok(Answered { status: head.status, headers: head.headers, body })
