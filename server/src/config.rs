@@ -160,12 +160,12 @@ pub struct Config {
     pub log: String,
     /// Tenant and token of the first start.
     #[serde(skip)]
-    pub bootstrap: Option<Bootstrap>,
+    pub bootstrap: Option<BootstrapSettings>,
 }
 
 /// The tenant and the token that the first start makes, instead of random ones.
 #[derive(Clone, Debug)]
-pub struct Bootstrap {
+pub struct BootstrapSettings {
     pub tenant: TenantId,
     pub token: Token,
     /// The operator's token, if one is to be made.
@@ -323,7 +323,7 @@ fn read_bootstrap(
     tenant: Option<String>,
     token: Option<String>,
     operator: Option<String>,
-) -> Result<Option<Bootstrap>, ConfigError> {
+) -> Result<Option<BootstrapSettings>, ConfigError> {
     let invalid = |text: &str| ConfigError::Value(text.to_owned());
     let (tenant, token) = match (tenant, token, &operator) {
         (None, None, None) => return Ok(None),
@@ -336,7 +336,7 @@ fn read_bootstrap(
     let token = read_token("bootstrap-token", &token)?;
     let operator =
         operator.map(|text| read_token("bootstrap-operator-token", &text)).transpose()?;
-    Ok(Some(Bootstrap { tenant, token, operator }))
+    Ok(Some(BootstrapSettings { tenant, token, operator }))
 }
 
 /// A token is never repeated in an error: it is a secret.

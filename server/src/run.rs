@@ -19,8 +19,8 @@ use tokio::{
 use crate::{
     app::App,
     backups,
+    bootstrap::{Bootstrap, GREETING},
     config::Config,
-    first_start::{FirstStart, GREETING},
     housekeeping,
     limits::STOP_TIMEOUT,
     listen::{Listen, own_url},
@@ -40,7 +40,7 @@ pub enum RunError {
     Open(String),
     /// The first start failed.
     #[error("the first start failed: {0}")]
-    FirstStart(#[from] StoreError),
+    Bootstrap(#[from] StoreError),
     /// The address cannot be listened on.
     #[error("cannot listen on {0}: {cause}{advice}", cause = .1, advice = advice(.1))]
     Listen(Listen, io::Error),
@@ -211,7 +211,7 @@ async fn start_first(app: &Arc<App>, config: &Config, own_url: &str) -> Result<(
         }
         return Ok(());
     }
-    let first = FirstStart::prepare(config).map_err(io::Error::from)?;
+    let first = Bootstrap::prepare(config).map_err(io::Error::from)?;
     if config.bootstrap.is_some() {
         return Ok(first.found(app).await?);
     }

@@ -20,7 +20,7 @@ use svctrack_core::{
 
 use super::parts::set;
 use crate::{
-    first_start::demo_company,
+    bootstrap::demo_company,
     route_def::{Kind, RouteDoc},
 };
 
