@@ -21,7 +21,7 @@ use tokio::{
 };
 
 use super::{
-    once,
+    idempotency,
     records::{access_of, authorise_upsert},
     request::query_pairs,
     respond::json_body,
@@ -91,7 +91,7 @@ pub(crate) async fn import(
 ) -> Result<Response, Error> {
     let (caller, access) = authorise_upsert(app, request, def).await?;
     let asked = Asked::of(request)?;
-    once::refuse(request, "rows are found by their keys")?;
+    idempotency::refuse(request, "rows are found by their keys")?;
     let turns = if asked.is_dry_run { &app.dry_runs } else { &app.imports };
     let turn = timeout(BODY_BUDGET_WAIT, turns.acquire()).await.map_err(|_| Error::Overloaded)?;
     let turn = turn.map_err(|error| Error::Internal(error.to_string()))?;

@@ -14,8 +14,8 @@ use svctrack_store::{Answer, Done, StoreError};
 
 use super::{
     conditions::{precondition, read_version, versioned},
+    idempotency::{IdempotentCall, Replayed, hash_of, is_asked},
     lists::Listed,
-    once::{Once, Replayed, hash_of, is_asked},
     people,
     request::{authorise_for, only_flag, query_pairs, read_record, reference_in_path},
     respond::{deleted_count, json, json_body, name_ignored},
@@ -39,7 +39,7 @@ pub(crate) async fn create(
 ) -> Result<Response, Error> {
     let caller = authorise_for(app, request, def, "create").await?;
     let (sent, body) = read_record(app, request, &caller, def).await?;
-    let once = Once::begin(app, request, &caller, || hash_of(&body.bytes))?;
+    let once = IdempotentCall::begin(app, request, &caller, || hash_of(&body.bytes))?;
     let shaped = shape::check_create(def, &sent).map_err(Error::Invalid)?;
     let body = Strictness::of(request).handle(shaped)?;
     let done = app.store.create(caller.into(), once.key(), def, body).await?;
@@ -146,7 +146,7 @@ pub(crate) async fn upsert(
     });
     let (hash, items) = read.await.map_err(|error| Error::Internal(error.to_string()))?;
     let (answer_bytes, items) = items?;
-    let once = Once::begin(app, request, &caller, || hash)?;
+    let once = IdempotentCall::begin(app, request, &caller, || hash)?;
     let room = app.answers.reserve(caller.tenant.id(), answer_bytes)?;
     let handling = Strictness::of(request).handling();
     let (records, how) = ((def, items), (access, handling));

@@ -37,12 +37,12 @@ pub(super) fn refuse(request: &Request, why: &str) -> Result<(), Error> {
 }
 
 /// A call that is under way; while it is, no other with its key is let through.
-pub(super) struct Once<'a> {
+pub(super) struct IdempotentCall<'a> {
     app: &'a App,
     key: Option<IdempotencyKey>,
 }
 
-impl<'a> Once<'a> {
+impl<'a> IdempotentCall<'a> {
     /// The call of `caller`; `body` hashes what it sent.
     ///
     /// # Errors
@@ -112,7 +112,7 @@ impl<'a> Once<'a> {
     }
 }
 
-impl Drop for Once<'_> {
+impl Drop for IdempotentCall<'_> {
     fn drop(&mut self) {
         if let Some(key) = &self.key {
             self.app.running.end(&key.key);
