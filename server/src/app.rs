@@ -18,9 +18,9 @@ use crate::{
     body::BodyBudget,
     compression::{Compressions, Forms},
     limits::{MAX_BODY_READERS, MAX_DOWNLOADS, MAX_DRY_RUNS, MAX_IMPORTS, MAX_STREAMS},
-    observe::RequestIds,
     rate_limit::RateLimiting,
     senders::Senders,
+    telemetry::RequestIds,
 };
 
 #[cfg(test)]

@@ -24,11 +24,11 @@ use crate::{
     housekeeping,
     limits::STOP_TIMEOUT,
     listen::{Listen, own_url},
+    listener::serve,
     log,
     open_error::explain_open_error,
     router,
     running_at::RunningAt,
-    serve::serve,
     workers::Workers,
 };
 

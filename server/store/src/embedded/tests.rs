@@ -1,7 +1,7 @@
 //! What takes days or a crash, on a store with a clock of the test's.
 
 mod budgets;
-mod damage;
+mod corruption;
 mod earlier;
 mod engagement_log;
 mod erasure;

@@ -32,8 +32,8 @@ use tokio::{
 use crate::{
     client_stream::ClientStream,
     connections::{Connections, Waiting},
-    head_timer::HeadTimer,
     incoming::Incoming,
+    keep_alive::HeadTimer,
     limits::{
         ACCEPT_PAUSE, HEAD_TIMEOUT, IDLE_TIMEOUT, MAX_CONNECTIONS, MAX_CONNECTIONS_PER_ADDRESS,
         MAX_HEAD_BYTES, MAX_HEADERS, RESERVED_FILES, STOP_TIMEOUT,
