@@ -20,14 +20,14 @@ use serde_json::{Value, json};
 use svctrack_server::{
     admin::Whose,
     auth::Token,
-    config::{Config, Given, StoreSettings},
+    config::{Config, ConfigOverrides, StoreSettings},
     open_error::explain_open_error,
 };
 use svctrack_store::embedded::{Compacted, Problem, Verified, compact, verify};
 
 pub(crate) use self::{
     backup::{Backup, Restore},
-    output::{say, tell},
+    output::{print_err, print_out},
     print_config::print_config,
     script::Script,
     target::configure,
@@ -37,7 +37,7 @@ pub(crate) use self::{
 
 use self::{
     output::{table, text_at},
-    target::At,
+    target::TargetArgs,
 };
 
 #[derive(Subcommand)]
@@ -45,7 +45,7 @@ pub(crate) enum TenantCommand {
     /// Create a tenant and print its first token, which is shown only once
     Create {
         #[command(flatten)]
-        at: At,
+        at: TargetArgs,
         /// Name of the tenant
         #[arg(long)]
         name: String,
@@ -53,7 +53,7 @@ pub(crate) enum TenantCommand {
     /// List the tenants
     List {
         #[command(flatten)]
-        at: At,
+        at: TargetArgs,
     },
     /// Rename a tenant
     Rename {
@@ -86,7 +86,7 @@ pub(crate) enum TenantCommand {
 #[derive(Args)]
 pub(crate) struct OneTenant {
     #[command(flatten)]
-    at: At,
+    at: TargetArgs,
     /// UUID of the tenant
     #[arg(value_name = "UUID")]
     id: String,
@@ -99,7 +99,7 @@ pub(crate) enum TokenCommand {
     /// Create a token and print it; it is shown only once
     Create {
         #[command(flatten)]
-        of: Of,
+        of: TokenOwnerArgs,
         /// Purpose of the token
         #[arg(long)]
         label: String,
@@ -116,12 +116,12 @@ pub(crate) enum TokenCommand {
     /// List the tokens; secrets are not stored
     List {
         #[command(flatten)]
-        of: Of,
+        of: TokenOwnerArgs,
     },
     /// Rotate a token: print its successor once; the old one stays valid for a while
     Rotate {
         #[command(flatten)]
-        of: Of,
+        of: TokenOwnerArgs,
         /// Token id: the eight characters after `svt_`
         id: String,
         /// How long the old token is valid, such as 10min, 24h or 0s
@@ -134,7 +134,7 @@ pub(crate) enum TokenCommand {
     /// Revoke a token, from the next request on
     Revoke {
         #[command(flatten)]
-        of: Of,
+        of: TokenOwnerArgs,
         /// Token id: the eight characters after `svt_`
         id: String,
         /// Also revoke all tokens derived from it: issued by it, or rotated from it
@@ -144,9 +144,9 @@ pub(crate) enum TokenCommand {
 }
 
 #[derive(Args)]
-pub(crate) struct Of {
+pub(crate) struct TokenOwnerArgs {
     #[command(flatten)]
-    at: At,
+    at: TargetArgs,
     /// UUID of the tenant, on a stopped store [default: the only one]
     #[arg(long, value_name = "UUID", conflicts_with = "server")]
     tenant: Option<String>,
@@ -183,7 +183,7 @@ impl StoppedStore {
     /// The configuration, where there is a store in its data folder.
     fn config(self) -> Result<Config, String> {
         let Self { store, backup_to } = self;
-        let config = configure(Given { store, backup_to, ..Given::default() })?;
+        let config = configure(ConfigOverrides { store, backup_to, ..ConfigOverrides::default() })?;
         if !config.has_store() {
             return Err(format!("there is no store in `{}`", config.data.display()));
         }
@@ -199,9 +199,9 @@ impl Compact {
         let Compacted { bytes_before, bytes_after } = done;
         if self.json {
             let bytes = json!({ "bytesBefore": bytes_before, "bytesAfter": bytes_after });
-            return say(&bytes.to_string());
+            return print_out(&bytes.to_string());
         }
-        say(&format!("{bytes_before} bytes before, {bytes_after} bytes now"))
+        print_out(&format!("{bytes_before} bytes before, {bytes_after} bytes now"))
     }
 }
 
@@ -223,7 +223,7 @@ impl Verify {
         let config = self.stopped.config()?;
         let found = verify(&config.data, config.cache_bytes());
         let found = found.map_err(|cause| explain_open_error(&config, "verified", &cause, STOP))?;
-        say(&if self.json { in_json(&found) } else { in_words(&found) })?;
+        print_out(&if self.json { in_json(&found) } else { in_words(&found) })?;
         Ok(if found.is_sound() { ExitCode::SUCCESS } else { ExitCode::from(DAMAGED) })
     }
 }
@@ -309,7 +309,7 @@ impl TokenCommand {
         match self {
             Self::Generate => {
                 let token = Token::generate().map_err(|error| error.to_string())?;
-                say(token.reveal())
+                print_out(token.reveal())
             }
             Self::Create { of, label, scopes, expires, user } => {
                 let scopes = if scopes.is_empty() { of.every_scope() } else { scopes };
@@ -337,7 +337,7 @@ impl TokenCommand {
     }
 }
 
-impl Of {
+impl TokenOwnerArgs {
     fn every_scope(&self) -> Vec<String> {
         let scopes: &[&str] = if self.operator { &["operator", "admin"] } else { &["*"] };
         scopes.iter().map(|scope| (*scope).to_owned()).collect()

@@ -8,7 +8,7 @@ use clap::{ArgMatches, Args, CommandFactory as _, FromArgMatches as _, Parser, S
 use clap_complete::{Shell, generate};
 use rustix::process::Signal;
 use svctrack_server::{
-    config::Given,
+    config::ConfigOverrides,
     run::{self, Engine},
     workers,
 };
@@ -72,7 +72,7 @@ enum Command {
 #[derive(Args)]
 struct Serve {
     #[command(flatten)]
-    given: Given,
+    given: ConfigOverrides,
     /// Storage engine
     #[arg(long, env = "SVCTRACK_STORE", value_name = "ENGINE", value_enum, default_value_t)]
     store: Engine,
@@ -86,7 +86,7 @@ fn main() -> ExitCode {
     let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     cli::warn_of_unknown(&Cli::command());
     if let Err(error) = survive_large_files() {
-        cli::tell(&format!("svctrack: a limit on the size of files would end it: {error}"));
+        cli::print_err(&format!("svctrack: a limit on the size of files would end it: {error}"));
     }
     let success = |()| ExitCode::SUCCESS;
     let done = match cli.command {
@@ -106,14 +106,14 @@ fn main() -> ExitCode {
         Some(Command::Completions { shell }) => {
             let mut script = Vec::new();
             generate(shell, &mut Cli::command(), "svctrack", &mut script);
-            cli::say(String::from_utf8_lossy(&script).trim_end()).map(success)
+            cli::print_out(String::from_utf8_lossy(&script).trim_end()).map(success)
         }
         Some(Command::Token(command)) => cli::block_on(command.run()).map(success),
     };
     match done {
         Ok(code) => code,
         Err(reason) => {
-            cli::tell(&format!("svctrack: {reason}"));
+            cli::print_err(&format!("svctrack: {reason}"));
             ExitCode::FAILURE
         }
     }

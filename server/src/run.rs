@@ -256,7 +256,7 @@ mod tests {
     use std::thread;
 
     use super::*;
-    use crate::config::{AddressSettings, Given};
+    use crate::config::{AddressSettings, ConfigOverrides};
     use svctrack_store::Health;
 
     #[test]
@@ -274,8 +274,9 @@ mod tests {
             let trusted_proxies = proxies.map(|proxies| vec![proxies.parse().unwrap()]);
             let public_url = url.map(str::to_owned);
             let addresses = AddressSettings { public_url, ..AddressSettings::default() };
-            let given = Given { addresses, trusted_proxies, ..Given::default() };
-            let config = given.over(Given::default()).unwrap();
+            let given =
+                ConfigOverrides { addresses, trusted_proxies, ..ConfigOverrides::default() };
+            let config = given.over(ConfigOverrides::default()).unwrap();
             let is_unprotected = is_unprotected(address.parse().unwrap(), &config);
             assert_eq!(is_unprotected, expect, "{address} {url:?} {proxies:?}");
         }

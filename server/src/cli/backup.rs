@@ -12,20 +12,20 @@ use serde_json::{Map, Value, json};
 use svctrack_server::{
     admin::Whose,
     backups::{Unfinished, folder_of, name_of},
-    config::{Given, StoreSettings},
+    config::{ConfigOverrides, StoreSettings},
 };
 use svctrack_store::{Manifest, check_archive, embedded::restore};
 
 use super::{
-    output::say,
-    target::{At, configure},
+    output::print_out,
+    target::{TargetArgs, configure},
 };
 
 /// `svctrack backup`.
 #[derive(Args)]
 pub(crate) struct Backup {
     #[command(flatten)]
-    at: At,
+    at: TargetArgs,
     /// File to write, or a directory, where the file is named after its time
     #[arg(long, value_name = "PATH", default_value = ".")]
     to: PathBuf,
@@ -80,14 +80,15 @@ pub(crate) struct Restore {
 
 impl Restore {
     pub(crate) fn run(self) -> Result<(), String> {
-        let config = configure(Given { store: self.store, ..Given::default() })?;
+        let config =
+            configure(ConfigOverrides { store: self.store, ..ConfigOverrides::default() })?;
         let manifest = restore(&self.from, &config.data, config.cache_bytes());
         let manifest = manifest.map_err(|error| error.to_string())?;
         if self.json {
-            return say(&Value::from(told(&manifest)).to_string());
+            return print_out(&Value::from(told(&manifest)).to_string());
         }
         let Manifest { rows, .. } = manifest;
         let folder = config.data.display();
-        say(&format!("{rows} rows as of {} are in `{folder}` now", manifest.at()))
+        print_out(&format!("{rows} rows as of {} are in `{folder}` now", manifest.at()))
     }
 }

@@ -5,7 +5,7 @@ use std::io::{self, Write as _};
 use serde_json::Value;
 
 /// Prints what was asked for. Who has stopped reading, as `head` does, has seen enough.
-pub(crate) fn say(text: &str) -> Result<(), String> {
+pub(crate) fn print_out(text: &str) -> Result<(), String> {
     match writeln!(io::stdout(), "{text}") {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error.to_string()),
         _ => Ok(()),
@@ -13,7 +13,7 @@ pub(crate) fn say(text: &str) -> Result<(), String> {
 }
 
 /// Tells the person something beside what was asked for, where anybody listens.
-pub(crate) fn tell(text: &str) {
+pub(crate) fn print_err(text: &str) {
     let _ = writeln!(io::stderr(), "{text}");
 }
 

@@ -10,13 +10,13 @@ use serde_json::Value;
 use svctrack_core::value::TenantId;
 use svctrack_server::{
     admin::{Admin, script::of_running},
-    config::{AddressSettings, Config, Given, StoreSettings},
+    config::{AddressSettings, Config, ConfigOverrides, StoreSettings},
     script::{WASM_SOURCE, to_json},
 };
 use svctrack_web::{Loads, npm_package};
 
 use super::{
-    output::{say, tell},
+    output::{print_err, print_out},
     target::configure,
 };
 
@@ -56,17 +56,17 @@ impl Script {
             write_package(folder).map_err(failed)?;
             // Without a path, npm would look for a package of that name elsewhere.
             let path = path::absolute(folder).map_err(failed)?;
-            return say(&format!("the package is written: npm install {}", path.display()));
+            return print_out(&format!("the package is written: npm install {}", path.display()));
         }
         let all = self.all().await?;
-        say(&if self.json { all.to_string() } else { in_words(&all) })
+        print_out(&if self.json { all.to_string() } else { in_words(&all) })
     }
 
     /// What the running server says, but for what is given here; else what the settings say.
     async fn all(&self) -> Result<Value, String> {
         let store = StoreSettings { data: self.data.clone(), ..StoreSettings::default() };
         let addresses = self.addresses.clone();
-        let given = Given { store, addresses, ..Given::default() };
+        let given = ConfigOverrides { store, addresses, ..ConfigOverrides::default() };
         let config = configure(given.clone())?;
         let loads = if self.pinned { Loads::ThisVersion } else { Loads::Newest };
         let (server, tenant) = (self.server.as_deref(), self.tenant);
@@ -76,7 +76,7 @@ impl Script {
         };
         let AddressSettings { public_url, script_path, tracking_prefix, .. } = &self.addresses;
         if (public_url, script_path, tracking_prefix) == (&None, &None, &None) {
-            tell(&format!("svctrack: these are the settings of the server at {server}"));
+            print_err(&format!("svctrack: these are the settings of the server at {server}"));
             return Ok(said);
         }
         let as_text = |name: &str| said.get(name).and_then(Value::as_str).map(str::to_owned);
@@ -86,9 +86,9 @@ impl Script {
             tracking_prefix: as_text("trackingPrefix"),
             listen: None,
         };
-        let of_server = Given { addresses, ..Given::default() };
+        let of_server = ConfigOverrides { addresses, ..ConfigOverrides::default() };
         let merged = given.over(of_server).map_err(|error| error.to_string())?;
-        tell(&format!(
+        print_err(&format!(
             "svctrack: these are the settings of the server at {server}, but for those given here"
         ));
         Ok(to_json(&merged.addresses(&server), tenant, loads))
@@ -116,7 +116,7 @@ impl Script {
                 }
             },
         };
-        tell(&format!("svctrack: {guess}{checked}"));
+        print_err(&format!("svctrack: {guess}{checked}"));
         Ok(())
     }
 }

@@ -7,14 +7,14 @@ use poem::http::Method;
 use serde_json::Value;
 use svctrack_server::{
     admin::{Admin, Whose},
-    config::{Config, FILE_NAME, Given, StoreSettings},
+    config::{Config, ConfigOverrides, FILE_NAME, StoreSettings},
 };
 
-use super::output::say;
+use super::output::print_out;
 
 /// Where the call goes, and how its answer is shown.
 #[derive(Args)]
-pub(crate) struct At {
+pub(crate) struct TargetArgs {
     /// Data directory of a stopped server [default: ./svctrack-data]
     #[arg(long, env = "SVCTRACK_DATA", value_name = "DIRECTORY")]
     data: Option<PathBuf>,
@@ -29,7 +29,7 @@ pub(crate) struct At {
     json: bool,
 }
 
-impl At {
+impl TargetArgs {
     pub(crate) async fn call(
         &self,
         whose: Whose<'_>,
@@ -51,7 +51,7 @@ impl At {
     /// The configuration of the stopped server.
     pub(crate) fn config(&self) -> Result<Config, String> {
         let store = StoreSettings { data: self.data.clone(), ..StoreSettings::default() };
-        configure(Given { store, ..Given::default() })
+        configure(ConfigOverrides { store, ..ConfigOverrides::default() })
     }
 
     pub(crate) fn show(
@@ -59,7 +59,7 @@ impl At {
         answer: &Value,
         in_words: impl FnOnce() -> String,
     ) -> Result<(), String> {
-        if self.json { say(&answer.to_string()) } else { say(&in_words()) }
+        if self.json { print_out(&answer.to_string()) } else { print_out(&in_words()) }
     }
 }
 
@@ -67,7 +67,7 @@ impl At {
 ///
 /// # Errors
 /// In words, when the file cannot be read, or a value cannot be used.
-pub(crate) fn configure(given: Given) -> Result<Config, String> {
-    let file = Given::of_file(Path::new(FILE_NAME));
+pub(crate) fn configure(given: ConfigOverrides) -> Result<Config, String> {
+    let file = ConfigOverrides::of_file(Path::new(FILE_NAME));
     file.and_then(|file| given.over(file)).map_err(|error| error.to_string())
 }

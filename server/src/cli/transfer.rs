@@ -20,9 +20,9 @@ use svctrack_server::{
 use svctrack_store::TenantRecord;
 
 use super::{
-    output::{tell, text_at},
+    output::{print_err, text_at},
     progress,
-    target::At,
+    target::TargetArgs,
 };
 
 /// The exit code that says that some records were refused.
@@ -35,7 +35,7 @@ const TENANTS: &str = "tenants.json";
 #[derive(Args)]
 struct OfTenants {
     #[command(flatten)]
-    at: At,
+    at: TargetArgs,
     /// UUID of the tenant, on a stopped store [default: the only one]
     #[arg(long, value_name = "UUID", conflicts_with = "server")]
     tenant: Option<String>,
@@ -163,7 +163,10 @@ impl Import {
     async fn each_tenant(&self, refused: &mut usize) -> Result<Value, String> {
         let (admin, tokens) = Admin::with_tenants(&self.of.at.config()?, self.tenants()?).await?;
         for (tenant, token) in tokens {
-            tell(&format!("the first token of {tenant}, shown only this once: {}", token.reveal()));
+            print_err(&format!(
+                "the first token of {tenant}, shown only this once: {}",
+                token.reveal()
+            ));
         }
         let mut told = Map::new();
         for (tenant, admin) in admin.of_each_tenant().await? {
@@ -185,7 +188,7 @@ impl Import {
         let files = transfer::files_at(from, self.resource.as_deref(), &options)?;
         let mut tell_refused = |one: transfer::Refused| {
             progress::clear();
-            tell(&format!("{} line {}: {}", one.file.display(), one.line, one.reason));
+            print_err(&format!("{} line {}: {}", one.file.display(), one.line, one.reason));
         };
         let reading = Reading { options: &options, open: &progress::open, tell: &mut tell_refused };
         let done = match self.dry_run {
@@ -198,7 +201,7 @@ impl Import {
             told.insert(file.def.path.to_owned(), counts(file.def.path, done));
         }
         if self.dry_run {
-            tell("dry run: nothing was written");
+            print_err("dry run: nothing was written");
         }
         Ok(told.into())
     }
@@ -217,7 +220,7 @@ fn tell_others(folder: &Path) -> Result<(), String> {
     let others = transfer::others_in(folder);
     let others = others.map_err(|error| format!("{}: {error}", folder.display()))?;
     for name in others.iter().filter(|name| *name != TENANTS) {
-        tell(&format!("{}: not imported", folder.join(name).display()));
+        print_err(&format!("{}: not imported", folder.join(name).display()));
     }
     Ok(())
 }
@@ -226,13 +229,13 @@ fn tell_others(folder: &Path) -> Result<(), String> {
 fn counts(resource: &str, done: Imported) -> Value {
     let Imported { taken, refused, without_key, ignored } = done;
     if without_key > 0 {
-        tell(&format!(
+        print_err(&format!(
             "{resource}: {without_key} new records have no key; importing them again creates them twice"
         ));
     }
     // An export has all that the service sets: nobody expects it to be read.
     if !ignored.is_empty() && !ignored.iter().any(|name| name == VERSION) {
-        tell(&format!("{resource}: read-only properties ignored: {}", ignored.join(", ")));
+        print_err(&format!("{resource}: read-only properties ignored: {}", ignored.join(", ")));
     }
     json!({ "taken": taken, "refused": refused, "withoutKey": without_key, "ignoredColumns": ignored })
 }

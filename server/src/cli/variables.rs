@@ -6,7 +6,7 @@ use std::{collections::BTreeSet, env};
 use clap::Command;
 use svctrack_core::value::nearest;
 
-use super::output::tell;
+use super::output::print_err;
 
 /// What the names of all settings begin with.
 const PREFIX: &str = "SVCTRACK_";
@@ -40,7 +40,7 @@ pub(crate) fn warn_of_unknown(command: &Command) {
             let near = nearest(name.strip_prefix(PREFIX).unwrap_or_default(), known);
             let near = near.map(|near| format!("; did you mean `{PREFIX}{near}`?"));
             let near = near.unwrap_or_default();
-            tell(&format!(
+            print_err(&format!(
                 "svctrack: `{name}` in the environment is no setting and is ignored{near}"
             ));
         }
