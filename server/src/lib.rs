@@ -4,7 +4,6 @@
 //! [`router::endpoint`].
 
 pub mod admin;
-mod answers;
 pub mod app;
 pub mod auth;
 pub mod backups;
@@ -30,6 +29,7 @@ mod openapi;
 pub mod proxies;
 pub mod rate_limit;
 mod request_head;
+mod response_budget;
 mod route_def;
 pub mod router;
 mod routes;

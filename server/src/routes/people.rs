@@ -19,10 +19,10 @@ use super::{
     strict::Strictness,
 };
 use crate::{
-    answers::Sent,
     app::App,
     auth::{Caller, authenticate},
     error::Error,
+    response_budget::Sent,
 };
 
 /// The scopes of all that an export shows: the record, activities, tickets, and what the report says of events that
