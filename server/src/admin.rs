@@ -300,7 +300,7 @@ fn innermost(error: &dyn std::error::Error) -> String {
 }
 
 fn broken_off(error: &dyn std::error::Error) -> String {
-    format!("the response was cut off: {error}")
+    format!("the response was truncated: {error}")
 }
 
 /// The store of a configuration.

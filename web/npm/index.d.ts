@@ -12,7 +12,7 @@ export interface Options {
 export interface Identity {
 {{identity}}}
 
-/** What is said of an event. */
+/** Members of an event. */
 export interface EventInfo extends Identity {
 {{event_info}}
   /** Any other member is one of `info`. */

@@ -19,7 +19,7 @@ function shorten(content) {
   return content.length > SHOWN_CHARACTERS ? content.slice(0, SHOWN_CHARACTERS) + '…' : content;
 }
 
-// ---- What is said to the visitor
+// ---- Messages to the visitor
 
 function say(id, message) {
   const place = element(id);
@@ -297,7 +297,7 @@ let companyNamed = '';
 let missingCompany = '';
 // What was the case when it was looked up last: it is not asked again while nothing changes.
 let companyChecked = '';
-// What is said once the company was created.
+// The message once the company was created.
 let created = '';
 
 async function checkCompany() {
