@@ -221,7 +221,7 @@ impl Admin {
     /// Calls a route, and returns what it answers.
     ///
     /// # Errors
-    /// In words, when the server cannot be reached or refuses the call.
+    /// In words, when the server cannot be reached or rejects the call.
     pub async fn call(
         &self,
         method: Method,
@@ -266,10 +266,10 @@ impl Admin {
 }
 
 impl Answered {
-    /// The JSON of an answer.
+    /// The JSON of a response.
     ///
     /// # Errors
-    /// In words, when the call was refused.
+    /// In words, when the call was rejected.
     pub async fn json(self) -> Result<Value, String> {
         let body = self.body.into_bytes().await.map_err(|error| broken_off(&error))?;
         let answer: Value = serde_json::from_slice(&body)
@@ -280,7 +280,7 @@ impl Answered {
     /// Writes what is answered into a file.
     ///
     /// # Errors
-    /// In words, when the call was refused, or broke off.
+    /// In words, when the call was rejected, or broke off.
     pub async fn save_to(self, file: &mut File) -> Result<(), String> {
         if !self.status.is_success() {
             return self.json().await.map(drop);
@@ -334,7 +334,7 @@ async fn find(store: &Embedded, whose: Whose<'_>) -> Result<TenantId, String> {
     }
 }
 
-/// Every problem that an answer names, in one line.
+/// Every problem that a response names, in one line.
 pub(crate) fn reason(answer: &Value) -> String {
     let text = |value: &Value, name: &str| value.get(name)?.as_str().map(str::to_owned);
     let listed = answer.get("errors").and_then(Value::as_array).into_iter().flatten();

@@ -214,7 +214,7 @@ impl Error {
         }
     }
 
-    /// The answer for this error.
+    /// The response for this error.
     pub(crate) fn into_response(self, request_id: &str) -> Response {
         let allow = match &self {
             Self::MethodNotAllowed(allow) => HeaderValue::from_str(allow).ok(),
@@ -359,7 +359,7 @@ fn store_verdict(error: StoreError, request_id: &str) -> Verdict {
     }
 }
 
-/// What is stored is damaged: of what it can be told which it is.
+/// What is stored is corrupted: of what it can be told which it is.
 fn corrupted(id: Option<ObjectId>, cause: &str, request_id: &str) -> Verdict {
     tracing::error!(
         request_id,

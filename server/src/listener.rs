@@ -244,7 +244,7 @@ mod tests {
     async fn an_answer_that_nobody_takes_is_given_up() {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        // The other end hears when what the answer holds is dropped.
+        // The other end hears when what the response holds is dropped.
         let (held, gone) = oneshot::channel::<()>();
         let held = Mutex::new(Some(held));
         let endpoint = make_sync(move |_| {

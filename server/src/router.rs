@@ -308,7 +308,7 @@ impl<R: Endpoint<Output = Response>> Endpoint for Outermost<R> {
     type Output = Response;
 
     // Here and below no future is `async` that only hands the request on: it would hold a copy, of half a KiB, for as
-    // long as an answer is waited for.
+    // long as a response is waited for.
     fn call(&self, mut request: Request) -> impl Future<Output = poem::Result<Response>> + Send {
         ignore_slash_at_end(&mut request);
         let request_id = self.app.request_ids.next();

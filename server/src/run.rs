@@ -56,7 +56,7 @@ pub enum RunError {
     /// A setting cannot be used.
     #[error("{0}")]
     Setting(String),
-    /// The machine refused something.
+    /// The machine rejected something.
     #[error(transparent)]
     Io(#[from] io::Error),
 }

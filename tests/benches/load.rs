@@ -24,7 +24,7 @@ impl Load<'_> {
         self.latencies(url).await.rate
     }
 
-    /// What came of one round. An answer other than 2xx ends the measurement.
+    /// What came of one round. A response other than 2xx ends the measurement.
     pub(crate) async fn latencies(&self, url: &str) -> Latencies {
         let mut wrk = Command::new("wrk");
         wrk.args([

@@ -24,7 +24,7 @@ pub struct Client {
     authorization: Option<String>,
 }
 
-/// An answer, read whole.
+/// A response, read whole.
 #[derive(Debug)]
 pub struct Answer {
     pub status: StatusCode,
@@ -123,7 +123,7 @@ impl Client {
         self.authorization.as_deref()
     }
 
-    /// The answer to `request`, written byte for byte on a connection of its own.
+    /// The response to `request`, written byte for byte on a connection of its own.
     pub async fn raw(&self, request: &[u8]) -> String {
         let mut stream = TcpStream::connect(self.address()).await.unwrap();
         stream.write_all(request).await.unwrap();

@@ -31,7 +31,7 @@ pub struct Page {
 #[derive(Clone, Debug)]
 pub struct Call {
     pub message: Value,
-    /// The status of the answer; none when the connection was cut instead.
+    /// The status of the response; none when the connection was cut instead.
     pub status: Option<u16>,
     pub at: Instant,
 }
@@ -113,7 +113,7 @@ async fn serve(listener: TcpListener, inner: Arc<Inner>) {
     }
 }
 
-/// No answer: the connection is cut.
+/// No response: the connection is cut.
 #[derive(Debug)]
 struct Cut;
 

@@ -301,12 +301,12 @@ async fn look_at(world: &World, disk: Disk, bit: usize, answers: &Answers, seen:
     while !scrub.is_over {
         scrub = server.store.scrub(scrub).await.unwrap();
     }
-    // What is damaged stops no other write.
+    // What is corrupted stops no other write.
     let other = json!({"name": "Other", "externalId": "other"});
     let (mut status, mut answer) = server.send(Method::POST, "/companies", None, &other).await;
     let is_renewed = status == StatusCode::SERVICE_UNAVAILABLE && damaged + scrub.damaged == 0;
     if is_renewed {
-        // What redb notes of its pages was hit, and not one of the rows: these are written anew.
+        // What redb notes of its pages was hit, and not one of the rows: these are written again.
         settle(&server).await;
         (status, answer) = server.send(Method::POST, "/companies", None, &other).await;
         assert_eq!(server.get("/companies/extid-other").await["name"], "Other", "bit {bit}");
@@ -352,7 +352,7 @@ async fn a_store_whose_notes_of_its_pages_are_damaged_is_written_anew() {
     println!("{seen:?}");
 }
 
-/// How many answers are other than those of the sound store; these must say that something is damaged.
+/// How many answers are other than those of the sound store; these must say that something is corrupted.
 async fn compare(server: &Direct, answers: &Answers, bit: usize) -> u64 {
     let mut damaged = 0;
     for (path, expected) in answers {

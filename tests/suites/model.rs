@@ -35,7 +35,7 @@ const EVENTS: usize = 5_000;
 const EVENTS_PER_CRASH: usize = 1_000;
 const MAX_CRASHES: usize = 20;
 const SENDERS: usize = 24;
-/// Wrong rows that an answer names (R31).
+/// Wrong rows that a response names (R31).
 const NAMED: usize = 100;
 /// Differences that are shown.
 const SHOWN: usize = 10;
@@ -161,7 +161,7 @@ async fn send(client: &Client, body: &Body) -> Option<()> {
     Some(())
 }
 
-/// An answer that says that the request was dealt with, whatever came of it.
+/// A response that says that the request was dealt with, whatever came of it.
 fn acknowledged(answer: Result<Answer, String>) -> Option<Answer> {
     answer.ok().filter(|answer| !answer.status.is_server_error())
 }

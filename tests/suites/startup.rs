@@ -1,4 +1,4 @@
-//! How the server starts, and when it refuses to.
+//! How the server starts, and when it rejects to.
 
 use std::{collections::BTreeSet, fs, path::Path, process::Stdio};
 
@@ -26,7 +26,7 @@ async fn filled_folder() -> (TempDir, Token) {
     (folder, token)
 }
 
-/// Starts a server that is to refuse; returns its one line.
+/// Starts a server that is to reject; returns its one line.
 pub(crate) async fn refusal(folder: &Path, arguments: &[&str]) -> String {
     let mut command = command(folder);
     command.args(["serve", "--listen", "127.0.0.1:0", "--data"]).arg(folder).args(arguments);

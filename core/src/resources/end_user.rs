@@ -94,7 +94,7 @@ pub static END_USER: ResourceDef = ResourceDef {
 
 /// The rows by which a person is known again.
 pub const KEYS: [&str; 3] = [EMAIL.name, EXTERNAL_ID.name, SOURCE_ID.name];
-/// Code of what is refused since it would bring an erased person back.
+/// Code of what is rejected since it would bring an erased person back.
 pub const SUPPRESSED: &str = "suppressed";
 
 /// Whether a value of one of [`KEYS`] is that of a person who was erased (D3).

@@ -324,7 +324,7 @@ fn inherit_price(license: &mut Document, product: &Document) {
         return;
     }
     if product::TYPE.get(product).as_deref() == Some("fee") {
-        // One of nothing would be refused as soon as somebody changes the license.
+        // One of nothing would be rejected as soon as somebody changes the license.
         if product::VALUE.get(product).is_some_and(|value| value > rust_decimal::Decimal::ZERO) {
             take(license, VALUE.name, product, product::VALUE.name);
         }

@@ -83,7 +83,7 @@ pub static PRODUCT: ResourceDef = ResourceDef {
     ..ResourceDef::PLAIN
 };
 
-/// Refuses a length of nothing, unless it is stored from before that was refused (R53).
+/// Rejects a length of nothing, unless it is stored from before that was rejected (R53).
 pub(super) fn check_length(completion: &mut Completion<'_>) {
     let name = LENGTH.name;
     let sent = completion.sent.value(name);

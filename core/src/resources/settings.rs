@@ -63,7 +63,7 @@ const TRACKING: &str = "trackingPerSecond";
 const MAX_PER_SECOND: i64 = 1_000_000;
 /// The highest limit of new users an hour that can be set: more than one machine makes.
 const MAX_NEW_PER_HOUR: i64 = 1_000_000_000;
-/// The longest time that activities can be kept when not for ever, in days: a hundred years.
+/// The longest time that activities can be kept when not indefinitely, in days: a hundred years.
 const MAX_RETENTION_DAYS: i64 = 36_500;
 
 fn default_auto_create(_: &Document, _: FillCtx) -> Option<Json> {

@@ -337,7 +337,7 @@ impl PairReader {
     }
 }
 
-/// A `limit` from 1 to the maximum. More is refused: a shorter page than asked for would end a
+/// A `limit` from 1 to the maximum. More is rejected: a shorter page than asked for would end a
 /// caller's paging loop early (R13).
 pub(crate) fn parse_limit(value: &str, limits: ListLimits) -> Result<usize, Issue> {
     let limit = value.parse().ok().filter(|limit| (1..=limits.max).contains(limit));

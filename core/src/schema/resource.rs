@@ -42,7 +42,7 @@ pub struct ResourceDef {
     pub bulk_returns_counts_only: bool,
     /// Whether a delete answers the record, and one of nothing is not found (R15).
     pub delete_returns_record: bool,
-    /// Whether refused items of a bulk upsert are listed as `validationErrors`.
+    /// Whether rejected items of a bulk upsert are listed as `validationErrors`.
     pub lists_validation_errors: bool,
     /// Whether rows that are computed on write count by the tenant's calendar (R53).
     pub uses_time_zone: bool,

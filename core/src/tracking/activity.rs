@@ -213,7 +213,7 @@ pub fn first_kept(settings: &Document, now: Timestamp) -> Option<ObjectId> {
     Some(ObjectId::first_at(Timestamp::from_ms_clamped(since)))
 }
 
-/// The answer for an activity: names and e-mail are those of the user now (R38).
+/// The response for an activity: names and e-mail are those of the user now (R38).
 pub fn answer(activity: &Activity, user: Option<&Document>) -> Document {
     let mut answer = Document::default();
     let id = |id: ObjectId| Json::string(&id.to_string());
@@ -244,7 +244,7 @@ pub fn answer(activity: &Activity, user: Option<&Document>) -> Document {
     answer
 }
 
-/// The answer for an event that waits for its user (R35), as it was sent.
+/// The response for an event that waits for its user (R35), as it was sent.
 pub fn answer_parked(parked: &ParkedEvent) -> Document {
     let mut answer = Document::default();
     answer.set("_id", Json::string(&parked.id.to_string()));

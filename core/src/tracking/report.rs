@@ -1,5 +1,5 @@
 //! The report of possible integration issues (rule 5, R42): what is found wrong with what was sent, what
-//! would mend it, and how the report is read.
+//! would fix it, and how the report is read.
 
 use std::borrow::Cow;
 
@@ -65,7 +65,7 @@ pub(super) enum Note {
 }
 
 impl Note {
-    /// Its code, what tells it from others of that code, and what would mend it.
+    /// Its code, what tells it from others of that code, and what would fix it.
     fn words(&self, event: &Event) -> (&'static str, String, String) {
         match self {
             Self::CompanyUnknown(sent) => (
@@ -202,7 +202,7 @@ fn people(event: &Event) -> Vec<String> {
     external_id.into_iter().chain(email).collect()
 }
 
-/// A row of a bulk call, or a call of an array of them, that was refused (R31).
+/// A row of a bulk call, or a call of an array of them, that was rejected (R31).
 #[must_use]
 pub fn refused(route: Route, index: usize, issue: &Issue, at: Timestamp) -> Finding {
     let mut sample = Document::default();
@@ -270,7 +270,7 @@ fn without_words(message: &str) -> &str {
     message.split_once("; found").map_or(message, |(expected, _)| expected)
 }
 
-/// A ticket that was refused in bulk, with the element that says so: the answer is counts alone (R18).
+/// A ticket that was rejected in bulk, with the element that says so: the response is counts alone (R18).
 #[must_use]
 pub fn refused_ticket(element: &Document, at: Timestamp) -> Finding {
     let text = |name| element.text(name).unwrap_or_default().into_owned();
@@ -392,7 +392,7 @@ pub struct Entry {
     pub route: Route,
     /// What it is, stable, in snake_case.
     pub code: String,
-    /// What is wrong, and what would mend it.
+    /// What is wrong, and what would fix it.
     pub message: String,
     /// When it was last seen.
     pub at: Timestamp,

@@ -1,6 +1,6 @@
 //! JSON text: numbers stay as they were sent and keys stay in their order (R7).
 //!
-//! Invariant: a [`Json`] holds well-formed JSON in compact form, so it can be spliced into an answer
+//! Invariant: a [`Json`] holds well-formed JSON in compact form, so it can be spliced into a response
 //! as it is. Two texts of one string are equal; numbers are compared as they were written.
 
 use std::borrow::Cow;
@@ -77,7 +77,7 @@ impl Json {
     /// Reads any JSON value.
     ///
     /// # Errors
-    /// [`Malformed`] for what R9 refuses.
+    /// [`Malformed`] for what R9 rejects.
     pub fn parse(bytes: &[u8]) -> Result<Self, Malformed> {
         parse_value(bytes)
     }

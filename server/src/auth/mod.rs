@@ -83,7 +83,7 @@ impl Caller {
         }
     }
 
-    /// Refuses a caller whose token lacks `scope`.
+    /// Rejects a caller whose token lacks `scope`.
     pub(crate) fn require(&self, scope: &str) -> Result<(), Error> {
         if access::allows(self.scopes(), scope) {
             Ok(())

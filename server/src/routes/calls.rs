@@ -68,7 +68,7 @@ pub(crate) async fn call(app: &App, request: &mut Request) -> Result<Response, E
     take(app, request, Takes::One(named), success()).await
 }
 
-/// Refuses the name of a pipeline that cannot be one, where the address has one.
+/// Rejects the name of a pipeline that cannot be one, where the address has one.
 fn check_pipeline(request: &Request) -> Result<(), Error> {
     match path_part(request, "pipeline") {
         Some(name) if !pipeline::is_pipeline_name(name) => Err(Error::RouteNotFound),

@@ -25,7 +25,7 @@ pub(super) fn hash_of(body: &[u8]) -> [u8; 32] {
     Sha256::digest(body).into()
 }
 
-/// Why a key is refused where the answer holds a secret.
+/// Why a key is rejected where the response holds a secret.
 pub(super) const HOLDS_SECRET: &str = "the response contains a secret and is not stored";
 
 pub(super) fn refuse(request: &Request, why: &str) -> Result<(), Error> {
@@ -130,7 +130,7 @@ impl Replayed {
         Self(!parts.is_empty() && parts.iter().all(|part| part.0))
     }
 
-    /// Says so in the answer.
+    /// Says so in the response.
     pub(super) fn mark(self, response: &mut Response) {
         if self.0 {
             response.headers_mut().insert(REPLAYED, HeaderValue::from_static("true"));

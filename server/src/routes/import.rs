@@ -58,7 +58,7 @@ struct Summary {
     dry_run: bool,
 }
 
-/// A row that was refused.
+/// A row that was rejected.
 #[derive(Debug, Serialize)]
 struct Refusal {
     line: u64,

@@ -108,7 +108,7 @@ struct Export {
 }
 
 impl Export {
-    /// The next piece. An error breaks the answer off, so that a part never looks like the whole.
+    /// The next piece. An error breaks the response off, so that a part never looks like the whole.
     async fn piece(&mut self, place: Place) -> Result<String, StoreError> {
         let Place { section, after, is_first } = place;
         let page = self.page(section, after).await?;

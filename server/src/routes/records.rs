@@ -163,7 +163,7 @@ pub(crate) async fn upsert(
     Ok(response)
 }
 
-/// About how many bytes the answer to a bulk upsert has: a few for each item, and its keys.
+/// About how many bytes the response to a bulk upsert has: a few for each item, and its keys.
 fn answer_bytes(def: &ResourceDef, items: &[Item]) -> usize {
     let of_keys = |sent: &Document| -> usize {
         let texts = def.keys.iter().filter_map(|name| sent.text(name));
@@ -183,7 +183,7 @@ pub(super) async fn authorise_upsert(
     Ok((caller, access))
 }
 
-/// What a token may do in bulk; one that may do neither is refused whole, and tickets need both (R21).
+/// What a token may do in bulk; one that may do neither is rejected whole, and tickets need both (R21).
 pub(super) fn access_of(caller: &Caller, def: &ResourceDef) -> Result<Access, Error> {
     let create = caller.require(&format!("{}:create", def.path));
     let update = caller.require(&format!("{}:update", def.path));

@@ -78,7 +78,7 @@ pub(super) fn deleted_count(count: usize) -> Response {
     json(format!(r#"{{"n":{count},"ok":1,"deletedCount":{count}}}"#))
 }
 
-/// Lets a page of any origin read the answer, without credentials (R40).
+/// Lets a page of any origin read the response, without credentials (R40).
 pub(crate) fn allow_any_origin(headers: &mut HeaderMap) {
     headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
     let exposed = HeaderValue::from_static(

@@ -159,7 +159,7 @@ struct RowsOfPart {
     bytes: usize,
     /// Indexes of those that are events.
     taken: Vec<usize>,
-    /// Indexes of those that were refused.
+    /// Indexes of those that were rejected.
     refused: Vec<usize>,
     /// Members that nobody reads.
     unread: Unread,

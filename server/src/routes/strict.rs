@@ -66,7 +66,7 @@ impl Strictness {
         Ok(Shaped { handling: self.handling(), ..shaped })
     }
 
-    /// Refuses properties that the resource does not know.
+    /// Rejects properties that the resource does not know.
     pub(super) fn check_properties(self, ignored: &[String]) -> Result<(), Error> {
         self.find_properties(ignored).map_err(Error::Invalid)
     }

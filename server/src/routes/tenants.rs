@@ -17,7 +17,7 @@ use super::{
 };
 use crate::{app::App, auth::Token, error::Error, housekeeping};
 
-/// `POST /tenants`: the answer is the only place where the tenant's first token ever shows.
+/// `POST /tenants`: the response is the only place where the tenant's first token ever shows.
 pub(crate) async fn create(app: &App, request: &mut Request) -> Result<Response, Error> {
     let caller = authorise(app, request, OPERATOR).await?;
     idempotency::refuse(request, idempotency::HOLDS_SECRET)?;

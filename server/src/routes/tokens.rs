@@ -21,7 +21,7 @@ use crate::{
     error::Error,
 };
 
-/// `POST /tokens`: the answer is the only place where the token ever shows.
+/// `POST /tokens`: the response is the only place where the token ever shows.
 pub(crate) async fn create(app: &App, request: &mut Request) -> Result<Response, Error> {
     let caller = authorise(app, request, "admin").await?;
     idempotency::refuse(request, idempotency::HOLDS_SECRET)?;
@@ -93,7 +93,7 @@ fn shown(token: &TokenRecord) -> Document {
     answer
 }
 
-/// The answer that shows a token itself.
+/// The response that shows a token itself.
 pub(super) fn shown_once(kept: &TokenRecord, token: &Token) -> Document {
     let mut answer = shown(kept);
     answer.set("token", Json::string(token.reveal()));

@@ -55,7 +55,7 @@ pub enum StoreError {
     /// There is no room on the disk.
     #[error("the disk is full")]
     Full,
-    /// What is stored is damaged.
+    /// What is stored is corrupted.
     #[error("stored data is corrupted: {cause}")]
     Corrupted {
         /// The record or activity, where it is known.
@@ -72,7 +72,7 @@ pub enum StoreError {
 }
 
 impl StoreError {
-    /// Something that is stored is damaged.
+    /// Something that is stored is corrupted.
     pub(crate) fn corrupted(cause: impl ToString) -> Self {
         Self::Corrupted { id: None, cause: cause.to_string() }
     }

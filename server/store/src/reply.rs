@@ -47,7 +47,7 @@ pub enum Reply {
 pub struct Upserted {
     /// JSON of the response.
     pub text: String,
-    /// How many were refused.
+    /// How many were rejected.
     pub errors: usize,
     /// Names of what was sent and is not stored.
     pub ignored: Vec<String>,
@@ -62,7 +62,7 @@ pub struct Tracked {
     pub refused: Vec<usize>,
 }
 
-/// A record as an answer shows it.
+/// A record as a response shows it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Answer {
     /// `_id` of the record.

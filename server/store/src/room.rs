@@ -1,4 +1,4 @@
-//! Room for what is read for a tenant: all pages that are gathered, and all answers that are on their way, share it.
+//! Room for what is read for a tenant: all pages that are gathered, and all responses that are on their way, share it.
 
 use std::sync::Arc;
 

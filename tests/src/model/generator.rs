@@ -22,7 +22,7 @@ pub enum Way {
 }
 
 impl Way {
-    /// Its name in answers.
+    /// Its name in responses.
     pub fn name(self) -> &'static str {
         match self {
             Self::Realtime => "realtime",

@@ -183,7 +183,7 @@ fn row(event: &Event) -> Value {
     row.into()
 }
 
-/// An event that is refused.
+/// An event that is rejected.
 fn wrong(random: &mut Random) -> Value {
     let events = [
         json!({"action": "did wrong"}),

@@ -288,7 +288,7 @@ async fn apart<T: Send + 'static>(
     progress.unless_stalled(done).await.ok_or(StoreError::Stalled)?
 }
 
-/// What is damaged is the record that was asked for, where nothing else is known.
+/// What is corrupted is the record that was asked for, where nothing else is known.
 fn about(error: StoreError, reference: &RecordRef) -> StoreError {
     match reference {
         RecordRef::Id(id) => error.about(*id),

@@ -301,7 +301,7 @@ impl<'s, S: Snapshot> Reader<'s, S> {
     }
 }
 
-/// What is wrong with what a report was asked, as an answer says it.
+/// What is wrong with what a report was asked, as a response says it.
 pub(crate) fn rejected(error: ReportError) -> StoreError {
     StoreError::Invalid(vec![error.into()])
 }

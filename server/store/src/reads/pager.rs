@@ -71,7 +71,7 @@ impl<'q> Pager<'q> {
         Ok(self.page.digest.bytes <= MAX_PAGE_BYTES)
     }
 
-    /// The page; one that is too large is refused, since a shorter one would look like the last.
+    /// The page; one that is too large is rejected, since a shorter one would look like the last.
     pub(crate) fn finish(mut self) -> Result<Found, StoreError> {
         if self.page.digest.bytes > MAX_PAGE_BYTES {
             return Err(page_too_large("records", MAX_PAGE_BYTES));

@@ -25,7 +25,7 @@ use crate::manifest::{Head, Manifest, TableSum};
 const ARCHIVE_FORMAT: u32 = 1;
 /// Longest head, in bytes: ours has some 70.
 const MAX_HEAD_BYTES: u64 = 1024;
-/// Largest key, value or manifest, in bytes: no row that the store writes comes near it, and a damaged length
+/// Largest key, value or manifest, in bytes: no row that the store writes comes near it, and a corrupted length
 /// must not take all memory.
 const MAX_PART_BYTES: u64 = 64 * 1024 * 1024;
 
@@ -153,7 +153,7 @@ pub enum ArchiveError {
     /// It is something else.
     #[error("it is not a svctrack backup")]
     Foreign,
-    /// It ends before its manifest; so can one end that was damaged as it was packed.
+    /// It ends before its manifest; so can one end that was corrupted as it was packed.
     #[error("it is truncated or corrupted")]
     CutOff,
     /// It is not as it was written.

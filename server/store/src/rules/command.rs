@@ -364,7 +364,7 @@ fn record(def: &'static ResourceDef, planned: Planned, ignored: Vec<String>) -> 
     Plan { changes, after: After::Record(def, id, document, ignored) }
 }
 
-/// Refuses a write that is meant for another version (R16).
+/// Rejects a write that is meant for another version (R16).
 pub(crate) fn check_precondition(
     def: &ResourceDef,
     id: ObjectId,
@@ -426,7 +426,7 @@ fn reply(after: After, ctx: &ReadCtx<'_>) -> Result<Reply, StoreError> {
     })
 }
 
-/// A stored record as an answer shows it.
+/// A stored record as a response shows it.
 pub(crate) fn answer(
     def: &ResourceDef,
     id: ObjectId,

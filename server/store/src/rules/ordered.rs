@@ -37,7 +37,7 @@ pub(crate) fn are_noted(meta: &impl Rows) -> Result<bool, StoreError> {
     Ok(meta.get(META_ORDERED)?.is_some_and(|noted| noted.value() == expected))
 }
 
-/// Adds the entries of a tenant's records. A damaged record has none: it is reported when it is read.
+/// Adds the entries of a tenant's records. A corrupted record has none: it is reported when it is read.
 pub(crate) fn add_of(
     tenant: TenantId,
     def: &ResourceDef,

@@ -1,4 +1,4 @@
-//! Opening and making the store's file. What is not a sound store of ours is refused and left as it is.
+//! Opening and making the store's file. What is not a sound store of ours is rejected and left as it is.
 
 use std::{fs, io, path::Path};
 
@@ -53,7 +53,7 @@ pub enum OpenError {
         found: String,
         known: String,
     },
-    /// It can be opened, and something in it is damaged.
+    /// It can be opened, and something in it is corrupted.
     #[error("data in it is corrupted: {0}")]
     DamagedInside(String),
     /// The file cannot be read or written.

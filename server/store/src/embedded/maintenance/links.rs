@@ -63,7 +63,7 @@ impl<'s> Links<'s> {
         })
     }
 
-    /// Checks all of it. What is damaged is passed over here, since it has been told.
+    /// Checks all of it. What is corrupted is passed over here, since it has been told.
     pub(crate) fn check(&self, found: &mut Verified) -> Result<(), StoreError> {
         self.for_each(rows::RECORDS, found, |key, value, found| self.record(key, value, found))?;
         self.for_each(rows::UNIQUE, found, |key, value, found| {
@@ -81,7 +81,7 @@ impl<'s> Links<'s> {
         Ok(())
     }
 
-    /// A table, if it is there; none where it is damaged where it begins.
+    /// A table, if it is there; none where it is corrupted where it begins.
     fn open(&self, definition: Table) -> Result<Option<Option<ReadTable>>, StoreError> {
         let open = || Ok(table::open_if_there(self.snapshot, definition)?);
         unless_damaged(corruption::contained(open))
@@ -255,7 +255,7 @@ impl<'s> Links<'s> {
         Ok(is_whole)
     }
 
-    /// An activity must have a date that its span may hold. Of a damaged span this is not known.
+    /// An activity must have a date that its span may hold. Of a corrupted span this is not known.
     fn look_at_span(
         &self,
         key: &[u8],
@@ -380,7 +380,7 @@ impl<'s> Links<'s> {
     }
 }
 
-/// Tenants that are being deleted. One whose row is damaged is told as such.
+/// Tenants that are being deleted. One whose row is corrupted is told as such.
 fn tenants_being_deleted(snapshot: &RedbSnapshot) -> Result<BTreeSet<TenantId>, StoreError> {
     let tenants = unless_damaged(corruption::contained(|| tenants::list(snapshot, usize::MAX)))?;
     let tenants = tenants.unwrap_or_default().into_iter();

@@ -81,7 +81,7 @@ impl Verified {
 /// # Errors
 /// [`OpenError`] when it cannot be read at all.
 pub fn verify(folder: &Path, cache_bytes: usize) -> Result<Verified, OpenError> {
-    // Of a damaged file redb may panic; that is told as a problem.
+    // Of a corrupted file redb may panic; that is told as a problem.
     panics::log_panics();
     let path = folder.join(FILE_NAME);
     verify_file(&DiskFile::to_read(&path), cache_bytes)

@@ -365,7 +365,7 @@ async fn who_is_erased_leaves_nothing_in_a_log_of_older_rows() {
     assert_eq!(world.verified().problems, []);
 }
 
-/// A user whose events fail, since their record is damaged.
+/// A user whose events fail, since their record is corrupted.
 async fn with_victim(world: World) -> World {
     world.track(vec![event("victim", "acme", "x")]).await;
     let victim = RecordRef::External("victim".to_owned());
