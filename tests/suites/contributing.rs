@@ -19,6 +19,32 @@ use svctrack_tests::{
 /// What the binary of the copy is called, so that it does not replace the one that is tested.
 const BINARY: &str = "svctrack-contributed";
 
+/// Files of the copy that are not those of the project: its binary has another name, and its packages another version,
+/// or cargo would take what is built of one for what is built of the other in the target folder that they share.
+const OWN: [&str; 3] = ["Cargo.toml", "Cargo.lock", "server/Cargo.toml"];
+const VERSION: &str = "0.0.0-contributed";
+
+/// A file of [`OWN`] as it is in the copy.
+fn own(text: &str) -> String {
+    let version = format!("version = \"{}\"", env!("CARGO_PKG_VERSION"));
+    let mut written = String::new();
+    let mut is_ours = true;
+    for line in text.lines() {
+        if let Some(name) = line.strip_prefix("name = ") {
+            is_ours = name.starts_with("\"svctrack");
+        }
+        let line = match line {
+            "name = \"svctrack\"" => format!("name = \"{BINARY}\""),
+            line if is_ours && line == version => format!("version = \"{VERSION}\""),
+            line => line.to_owned(),
+        };
+        written.push_str(&line);
+        written.push('\n');
+    }
+    assert_ne!(written, text, "it is as it was");
+    written
+}
+
 /// The paths of a diff after `mark`.
 fn paths<'a>(diff: &'a str, mark: &str) -> Vec<&'a str> {
     diff.lines().filter_map(|line| line.strip_prefix(mark)).collect()
@@ -72,11 +98,8 @@ fn build(changed: &[(String, Vec<u8>)]) -> PathBuf {
     let copy = target.join("contributed");
     for file in files().iter().filter(|file| !changed.iter().any(|(path, _)| path == *file)) {
         let mut bytes = fs::read(project().join(file)).unwrap();
-        if file == "server/Cargo.toml" {
-            let manifest = String::from_utf8(bytes).unwrap();
-            let named = manifest.replace("name = \"svctrack\"", &format!("name = \"{BINARY}\""));
-            assert_ne!(manifest, named, "the binary has another name");
-            bytes = named.into_bytes();
+        if OWN.contains(&file.as_str()) {
+            bytes = own(&String::from_utf8(bytes).unwrap()).into_bytes();
         }
         write(&copy.join(file), &bytes);
     }
