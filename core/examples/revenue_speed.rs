@@ -21,7 +21,7 @@ use svctrack_core::{
 };
 
 const LICENSES_A_COMPANY: u32 = 5;
-/// 2016-01-01.
+/// The first day of the licenses: 2016-01-01.
 const FIRST_DAY: i64 = 16_801;
 const ROUNDS: u32 = 5;
 

@@ -1,8 +1,11 @@
-//! What a token may do: scopes, and who may grant them (R43, R44, R57).
+//! Scopes, tokens and tenants: what a token may do, who may grant it (R43, R44, R57), and the bodies that issue tokens and
+//! change tenants.
+//!
+//! Invariant: a token grants only what its issuer holds, and no longer than the issuer is valid.
 
 use crate::{
     resources::REGISTRY,
-    schema::{Kind, ListLimits, ResourceDef, Row},
+    schema::{FieldDef, Kind, ListLimits, ResourceDef},
     value::{Document, Issue, RecordRef, Timestamp, issue::quoted},
 };
 
@@ -30,16 +33,19 @@ pub static TOKEN: ResourceDef = ResourceDef {
     name: "token",
     path: "tokens",
     doc: "An API token.",
-    rows: &[
-        Row::new("_id", Kind::Key, "Id of the token, the eight characters after `svt_`.").service(),
-        Row::new("label", Kind::Text, "What it is for.").service(),
-        Row::new("scopes", Kind::Texts, "What it may do.").service(),
-        Row::new("userId", Kind::Reference, "The user that it acts as.").refers("user").service(),
-        Row::new("createdAt", Kind::Date, "When it was issued.").service(),
-        Row::new("createdBy", Kind::Key, "Id of the token that issued it.").service(),
-        Row::new("expiresAt", Kind::Date, "Expiry date.").service(),
-        Row::new("lastUsedAt", Kind::Date, "When it was last used, to the minute.").service(),
-        Row::new("replacedBy", Kind::Key, "Id of the token that was issued in its place.")
+    fields: &[
+        FieldDef::new("_id", Kind::Key, "Id of the token, the eight characters after `svt_`.")
+            .service(),
+        FieldDef::new("label", Kind::Text, "What it is for.").service(),
+        FieldDef::new("scopes", Kind::Texts, "What it may do.").service(),
+        FieldDef::new("userId", Kind::Reference, "The user that it acts as.")
+            .refers("user")
+            .service(),
+        FieldDef::new("createdAt", Kind::Date, "When it was issued.").service(),
+        FieldDef::new("createdBy", Kind::Key, "Id of the token that issued it.").service(),
+        FieldDef::new("expiresAt", Kind::Date, "Expiry date.").service(),
+        FieldDef::new("lastUsedAt", Kind::Date, "When it was last used, to the minute.").service(),
+        FieldDef::new("replacedBy", Kind::Key, "Id of the token that was issued in its place.")
             .service(),
     ],
     list: LIST,
@@ -51,15 +57,20 @@ pub static TENANT: ResourceDef = ResourceDef {
     name: "tenant",
     path: "tenants",
     doc: "A tenant.",
-    rows: &[
-        Row::new("_id", Kind::Key, "UUID of the tenant.").service(),
-        Row::new("name", Kind::Text, "Tenant name.").service(),
-        Row::new("createdAt", Kind::Date, "When the tenant was created.").service(),
-        Row::new("state", Kind::Text, "Whether it is active, suspended or being deleted.")
+    fields: &[
+        FieldDef::new("_id", Kind::Key, "UUID of the tenant.").service(),
+        FieldDef::new("name", Kind::Text, "Tenant name.").service(),
+        FieldDef::new("createdAt", Kind::Date, "When the tenant was created.").service(),
+        FieldDef::new("state", Kind::Text, "Whether it is active, suspended or being deleted.")
             .service(),
-        Row::new("suspended", Kind::Bool, "Whether its calls and events are rejected.").service(),
-        Row::new("rowsRemoved", Kind::Integer, "How many rows went of one that is being deleted.")
+        FieldDef::new("suspended", Kind::Bool, "Whether its calls and events are rejected.")
             .service(),
+        FieldDef::new(
+            "rowsRemoved",
+            Kind::Integer,
+            "How many rows went of one that is being deleted.",
+        )
+        .service(),
     ],
     list: LIST,
     ..ResourceDef::PLAIN
@@ -121,7 +132,7 @@ pub fn first_not_held<'s>(held: &[String], scopes: &'s [String]) -> Option<&'s s
 pub struct Issuer<'a> {
     /// What it may do.
     pub scopes: &'a [String],
-    /// Its expiry date.
+    /// When it expires; none for one that does not.
     pub expires_at: Option<Timestamp>,
 }
 
@@ -150,7 +161,7 @@ impl NewTenant {
 /// What is sent to change a tenant: what is absent stays as it is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TenantChange {
-    /// Its new name.
+    /// The new name; none leaves it as it is.
     pub name: Option<String>,
     /// Whether its calls and events are rejected from now on.
     pub suspended: Option<bool>,
@@ -232,7 +243,7 @@ impl NewToken {
 /// What is sent to have a token replaced by a successor (R57).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rotation {
-    /// How long the old token is valid beside its successor, in seconds.
+    /// How long the old token stays valid, in seconds.
     pub keep_old_seconds: i64,
     /// When the successor expires; as long after its issue as the old one when not given.
     pub expires_at: Option<Timestamp>,

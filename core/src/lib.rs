@@ -1,8 +1,22 @@
-//! The rules of svctrack, and nothing else: no I/O, no clock, no randomness, no HTTP, no store.
+//! The rules of svctrack as a library.
+#![cfg_attr(feature = "records", doc = "")]
+#![cfg_attr(feature = "records", doc = include_str!("../README.md"))]
 //!
-//! Modules stand in the order in which they build on each other: [`value`], `schema`,
-//! `resources`, `access`, `plan`, [`tracking`], `revenue`. Without the feature `records` only what a browser needs is
-//! left: the checks of an event and the rules of the tracking script.
+//! # Modules
+//!
+//! They stand in the order in which they build on each other.
+//!
+//! | Module | For |
+//! |---|---|
+//! | [`value`] | one value: ids, dates, decimals, e-mails, JSON, engagement |
+//! | [`schema`] | what a resource is: its fields, checks of a body, filters, order |
+//! | [`resources`] | the resources of the contract, and their registry |
+//! | [`access`] | scopes, tokens and tenants as they are sent |
+//! | [`plan`] | create, update, delete, upsert, renew, erase: from a body to changes |
+//! | [`tracking`] | events: reading them, finding their user and company, what is stored and reported |
+//! | [`revenue`] | MRR, retention, renewals, forecast and customers, from licenses alone |
+//!
+//! `R23` and the like refer to the decisions in `core/docs/decisions.md`, `rule 5` to the specification.
 
 #![warn(missing_docs)]
 
@@ -24,8 +38,3 @@ pub mod tracking;
 
 #[cfg(feature = "records")]
 pub mod revenue;
-
-/// The README's example, run as a test.
-#[cfg(all(doctest, feature = "records"))]
-#[doc = include_str!("../README.md")]
-pub struct Readme;

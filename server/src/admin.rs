@@ -32,9 +32,9 @@ use svctrack_store::{
 
 use crate::{
     app::{App, Limits},
-    auth::{ByFile, Token},
+    auth::{LocalAccess, Token},
     config::Config,
-    refusal::refusal,
+    open_error::explain_open_error,
     router,
     running_at::RunningAt,
 };
@@ -221,7 +221,7 @@ impl Admin {
     /// Calls a route, and returns what it answers.
     ///
     /// # Errors
-    /// In words, when the server cannot be reached or refuses the call.
+    /// In words, when the server cannot be reached or rejects the call.
     pub async fn call(
         &self,
         method: Method,
@@ -266,10 +266,10 @@ impl Admin {
 }
 
 impl Answered {
-    /// The JSON of an answer.
+    /// The JSON of a response.
     ///
     /// # Errors
-    /// In words, when the call was refused.
+    /// In words, when the call was rejected.
     pub async fn json(self) -> Result<Value, String> {
         let body = self.body.into_bytes().await.map_err(|error| broken_off(&error))?;
         let answer: Value = serde_json::from_slice(&body)
@@ -280,7 +280,7 @@ impl Answered {
     /// Writes what is answered into a file.
     ///
     /// # Errors
-    /// In words, when the call was refused, or broke off.
+    /// In words, when the call was rejected, or broke off.
     pub async fn save_to(self, file: &mut File) -> Result<(), String> {
         if !self.status.is_success() {
             return self.json().await.map(drop);
@@ -300,7 +300,7 @@ fn innermost(error: &dyn std::error::Error) -> String {
 }
 
 fn broken_off(error: &dyn std::error::Error) -> String {
-    format!("the response was cut off: {error}")
+    format!("the response was truncated: {error}")
 }
 
 /// The store of a configuration.
@@ -308,7 +308,7 @@ fn open(config: &Config) -> Result<Arc<Embedded>, String> {
     let store = Embedded::open(&config.data, config.cache_bytes(), Arc::new(SystemClock));
     let server = RunningAt::read(&config.data).unwrap_or_else(|| "URL".to_owned());
     let running = format!("; a running server is reached with --server {server} and --token TOKEN");
-    store.map(Arc::new).map_err(|cause| refusal(config, "opened", &cause, &running))
+    store.map(Arc::new).map_err(|cause| explain_open_error(config, "opened", &cause, &running))
 }
 
 /// The tenant that is meant, if it is there.
@@ -334,7 +334,7 @@ async fn find(store: &Embedded, whose: Whose<'_>) -> Result<TenantId, String> {
     }
 }
 
-/// Every problem that an answer names, in one line.
+/// Every problem that a response names, in one line.
 pub(crate) fn reason(answer: &Value) -> String {
     let text = |value: &Value, name: &str| value.get(name)?.as_str().map(str::to_owned);
     let listed = answer.get("errors").and_then(Value::as_array).into_iter().flatten();
@@ -394,7 +394,7 @@ impl Stopped {
             .header(header::HOST, "localhost")
             .content_type(kind)
             .body(body);
-        request.extensions_mut().insert(ByFile(self.tenant));
+        request.extensions_mut().insert(LocalAccess(self.tenant));
         let answered = self.endpoint.call(request).await;
         let (head, body) = answered.map_err(|error| error.to_string())?.into_parts();
         Ok(Answered { status: head.status, headers: head.headers, body })

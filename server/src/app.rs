@@ -13,13 +13,13 @@ use svctrack_web::{Addresses, Served};
 use tokio::sync::{Semaphore, watch};
 
 use crate::{
-    answers::AnswerBudget,
     backups::Backups,
     body::BodyBudget,
     compression::{Compressions, Forms},
     limits::{MAX_BODY_READERS, MAX_DOWNLOADS, MAX_DRY_RUNS, MAX_IMPORTS, MAX_STREAMS},
     rate_limit::RateLimiting,
     request_id::RequestIds,
+    response_budget::ResponseBudget,
     senders::Senders,
 };
 
@@ -29,7 +29,7 @@ use svctrack_store::{SystemClock, embedded::Embedded};
 /// What the operator allows.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Limits {
-    /// Requests a second.
+    /// Requests a second that are served.
     pub rates: RateLimits,
     /// Bytes that callers without a token may have stored in a day, for each tenant; any number where it is not said.
     pub daily_bytes: Option<NonZeroU64>,
@@ -95,7 +95,7 @@ pub struct App {
     /// The files that browsers load, by the path at which each is served.
     pub(crate) files: BTreeMap<String, Served>,
     pub(crate) bodies: BodyBudget,
-    pub(crate) answers: AnswerBudget,
+    pub(crate) answers: ResponseBudget,
     pub(crate) compressions: Compressions,
     /// Places for bodies of many events that are being read.
     pub(crate) body_readers: Semaphore,
@@ -133,7 +133,7 @@ impl App {
             files: addresses.files(),
             addresses,
             bodies: BodyBudget::default(),
-            answers: AnswerBudget::default(),
+            answers: ResponseBudget::default(),
             compressions: Compressions::default(),
             body_readers: Semaphore::new(MAX_BODY_READERS),
             imports: Semaphore::new(MAX_IMPORTS),

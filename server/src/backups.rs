@@ -205,10 +205,7 @@ async fn look(schedule: &Schedule, now: Timestamp, before: Done) -> Done {
         tracing::warn!(backups = ahead, "backups dated in the future");
     }
     if others > before.others {
-        tracing::warn!(
-            names = others,
-            "what bears the name of a backup is no regular file, and is left alone"
-        );
+        tracing::warn!(names = others, "backup skipped: not a regular file");
     }
     Done { at: found.last().map(|newest| newest.at), ahead, others, ..before }
 }

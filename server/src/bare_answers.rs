@@ -1,5 +1,5 @@
 //! Requests whose head cannot be read, which hyper answers with a status alone and closes the connection. The application
-//! never sees them, so its answer is asked for on the way out.
+//! never sees them, so its response is asked for on the way out.
 
 use futures_util::FutureExt as _;
 use poem::{
@@ -11,12 +11,12 @@ use poem::{
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Unreadable(pub(crate) StatusCode);
 
-/// What every answer of the application has, and hyper's own has not.
+/// What every response of the application has, and hyper's own has not.
 const MARK: &str = "\r\nx-request-id: ";
-/// The header of an answer without a body.
+/// The header of a response without a body.
 const NO_BODY: &str = "content-length: 0\r\n";
 
-/// The verdict of an answer that hyper makes itself.
+/// The verdict of a response that hyper makes itself.
 fn verdict(answer: &[u8]) -> Option<(&str, Unreadable)> {
     // Before all of it is looked at: whether it can be one.
     if answer.get(9) != Some(&b'4') || !answer.starts_with(b"HTTP/1.") {

@@ -75,7 +75,7 @@ pub struct AddressSettings {
 /// What may be given, by flag, environment or file; each line of the file has the name of its flag.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, clap::Args)]
 #[serde(rename_all = "kebab-case", default)]
-pub struct Given {
+pub struct ConfigOverrides {
     #[command(flatten)]
     #[serde(skip)]
     pub store: StoreSettings,
@@ -157,16 +157,15 @@ pub struct Config {
     pub backup_to: Option<PathBuf>,
     /// How many of them are kept.
     pub backup_keep: u32,
-    /// What is logged.
     pub log: String,
     /// Tenant and token of the first start.
     #[serde(skip)]
-    pub bootstrap: Option<Bootstrap>,
+    pub bootstrap: Option<BootstrapSettings>,
 }
 
 /// The tenant and the token that the first start makes, instead of random ones.
 #[derive(Clone, Debug)]
-pub struct Bootstrap {
+pub struct BootstrapSettings {
     pub tenant: TenantId,
     pub token: Token,
     /// The operator's token, if one is to be made.
@@ -184,7 +183,7 @@ pub enum ConfigError {
     Value(String),
 }
 
-impl Given {
+impl ConfigOverrides {
     /// Reads a configuration file; one that is not there says nothing.
     ///
     /// # Errors
@@ -229,7 +228,7 @@ impl Given {
 /// The names of the settings that a configuration file has.
 ///
 /// # Errors
-/// As [`Given::of_file`].
+/// As [`ConfigOverrides::of_file`].
 pub fn names_in_file(path: &Path) -> Result<BTreeSet<String>, ConfigError> {
     read_if_there(path, |text| {
         let lines: BTreeMap<String, IgnoredAny> = parse(text)?;
@@ -259,7 +258,7 @@ fn parse<T: DeserializeOwned>(text: &str) -> Result<T, String> {
 }
 
 /// The settings of a file.
-fn read_file(text: &str) -> Result<Given, String> {
+fn read_file(text: &str) -> Result<ConfigOverrides, String> {
     let lines: BTreeMap<toml::Spanned<String>, IgnoredAny> = parse(text)?;
     let names = names();
     let unknown = lines.keys().find(|name| !names.contains(name.get_ref()));
@@ -270,7 +269,7 @@ fn read_file(text: &str) -> Result<Given, String> {
         return Err(format!("line {line}: there is no setting `{name}`{near}"));
     }
     // Each group takes its own lines and leaves the others; read as one, an error would have lost its line.
-    Ok(Given { store: parse(text)?, addresses: parse(text)?, ..parse(text)? })
+    Ok(ConfigOverrides { store: parse(text)?, addresses: parse(text)?, ..parse(text)? })
 }
 
 fn line_of(text: &str, at: usize) -> usize {
@@ -279,7 +278,7 @@ fn line_of(text: &str, at: usize) -> usize {
 
 /// The names of all settings, which are those of their flags, in the order of these.
 fn names() -> Vec<String> {
-    let command = Given::augment_args(clap::Command::new("svctrack"));
+    let command = ConfigOverrides::augment_args(clap::Command::new("svctrack"));
     command.get_arguments().filter_map(|flag| flag.get_long().map(str::to_owned)).collect()
 }
 
@@ -324,7 +323,7 @@ fn read_bootstrap(
     tenant: Option<String>,
     token: Option<String>,
     operator: Option<String>,
-) -> Result<Option<Bootstrap>, ConfigError> {
+) -> Result<Option<BootstrapSettings>, ConfigError> {
     let invalid = |text: &str| ConfigError::Value(text.to_owned());
     let (tenant, token) = match (tenant, token, &operator) {
         (None, None, None) => return Ok(None),
@@ -337,7 +336,7 @@ fn read_bootstrap(
     let token = read_token("bootstrap-token", &token)?;
     let operator =
         operator.map(|text| read_token("bootstrap-operator-token", &text)).transpose()?;
-    Ok(Some(Bootstrap { tenant, token, operator }))
+    Ok(Some(BootstrapSettings { tenant, token, operator }))
 }
 
 /// A token is never repeated in an error: it is a secret.
@@ -412,7 +411,7 @@ mod tests {
     #[test]
     fn a_flag_wins_over_the_file_and_the_file_over_the_default() {
         let file = read_file("cache-mb = 64\nlog = \"debug\"").unwrap();
-        let flags = Given { log: Some("warn".into()), ..Given::default() };
+        let flags = ConfigOverrides { log: Some("warn".into()), ..ConfigOverrides::default() };
         let config = flags.over(file).unwrap();
         assert_eq!((config.cache_mb, config.log.as_str()), (64, "warn"));
         assert_eq!(config.data, PathBuf::from("./svctrack-data"));
@@ -423,19 +422,19 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(FILE_NAME);
         fs::write(&path, "log = \"info\"\nbootstrap-token = svt_secret\n").unwrap();
-        let said = Given::of_file(&path).unwrap_err().to_string();
+        let said = ConfigOverrides::of_file(&path).unwrap_err().to_string();
         assert!(said.contains("line 2") && !said.contains("secret"), "{said}");
     }
 
     #[test]
     fn bootstrap_settings_may_come_from_two_sources() {
-        let file = Given {
+        let file = ConfigOverrides {
             bootstrap_token: Some(Token::generate().unwrap().reveal().into()),
-            ..Given::default()
+            ..ConfigOverrides::default()
         };
-        let flags = Given {
+        let flags = ConfigOverrides {
             bootstrap_tenant: Some("67e55044-10b1-426f-9247-bb680e5fe0c8".into()),
-            ..Given::default()
+            ..ConfigOverrides::default()
         };
         assert!(flags.over(file).unwrap().bootstrap.is_some());
     }
@@ -447,7 +446,7 @@ mod tests {
         for (text, line) in [("cache = 64", "line 1:"), ("log = \"info\"\ncache = 64\n", "line 2:")]
         {
             fs::write(&path, text).unwrap();
-            let said = Given::of_file(&path).unwrap_err().to_string();
+            let said = ConfigOverrides::of_file(&path).unwrap_err().to_string();
             assert!(said.contains(line), "{said}");
             assert!(said.contains("there is no setting `cache`"), "{said}");
         }
@@ -472,27 +471,33 @@ mod tests {
     #[test]
     fn what_is_in_force_can_be_used_as_a_file_and_holds_no_secret() {
         let token = Token::generate().unwrap();
-        let given = Given {
+        let given = ConfigOverrides {
             bootstrap_tenant: Some("67e55044-10b1-426f-9247-bb680e5fe0c8".into()),
             bootstrap_token: Some(token.reveal().into()),
-            ..Given::default()
+            ..ConfigOverrides::default()
         };
-        let text = given.over(Given::default()).unwrap().to_toml(|name| format!("{name}'s"));
+        let text =
+            given.over(ConfigOverrides::default()).unwrap().to_toml(|name| format!("{name}'s"));
         assert!(read_file(&text).is_ok() && !text.contains("svt_"), "{text}");
         assert!(text.contains("cache-mb = 256  # cache-mb's\n"), "{text}");
     }
 
     #[test]
     fn values_that_cannot_be_used_are_refused() {
-        let check = |given: Given| given.over(Given::default()).unwrap_err().to_string();
+        let check = |given: ConfigOverrides| {
+            given.over(ConfigOverrides::default()).unwrap_err().to_string()
+        };
         for url in ["ftp://x", "x", "http://x?y", "http://x#y"] {
             let public_url = Some(url.into());
             let addresses = AddressSettings { public_url, ..AddressSettings::default() };
-            assert!(check(Given { addresses, ..Given::default() }).contains(url));
+            assert!(
+                check(ConfigOverrides { addresses, ..ConfigOverrides::default() }).contains(url)
+            );
         }
-        let alone = Given { bootstrap_tenant: Some("x".into()), ..Given::default() };
+        let alone =
+            ConfigOverrides { bootstrap_tenant: Some("x".into()), ..ConfigOverrides::default() };
         assert_eq!(check(alone.clone()), "bootstrap-tenant and bootstrap-token go together");
-        let both = Given { bootstrap_token: Some("secret".into()), ..alone };
+        let both = ConfigOverrides { bootstrap_token: Some("secret".into()), ..alone };
         assert_eq!(check(both), "bootstrap-tenant must be a UUID, and not the nil one");
     }
 }

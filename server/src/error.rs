@@ -125,7 +125,6 @@ impl From<Unreadable> for Error {
     }
 }
 
-/// A problem document.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Problem<'a> {
@@ -182,7 +181,7 @@ impl Error {
             Self::BodyBroken(detail) => verdict(S::BAD_REQUEST, "body_broken", detail),
             Self::TooLarge(max) => verdict(S::PAYLOAD_TOO_LARGE, "body_too_large", format!("a body must be at most {max} bytes here")),
             Self::TooManyItems(max) => verdict(S::PAYLOAD_TOO_LARGE, "too_many_items", format!("a request must have at most {max} items")),
-            Self::TooManyRejected(max) => verdict(S::UNPROCESSABLE_ENTITY, "too_many_rejected", format!("a body is read until {max} of its rows are rejected")),
+            Self::TooManyRejected(max) => verdict(S::UNPROCESSABLE_ENTITY, "too_many_rejected", format!("the first {max} rejected rows end the request")),
             Self::UriTooLong => verdict(S::URI_TOO_LONG, "uri_too_long", "the address is too long"),
             Self::QueryTooLong => verdict(S::URI_TOO_LONG, "query_too_long", format!("the link to the next page repeats the query and has at most {MAX_LINK_BYTES} bytes: raise `limit`, or ask for less at a time")),
             Self::UnreadableHead(S::URI_TOO_LONG) => Self::UriTooLong.into_verdict(request_id),
@@ -194,10 +193,10 @@ impl Error {
             Self::Invalid(issues) => listed(S::UNPROCESSABLE_ENTITY, issues),
             Self::StillRunning => verdict(S::CONFLICT, "idempotency_key_running", "a call with this `Idempotency-Key` is still under way"),
             Self::TooMany(TooMany { limit, .. }) => verdict(S::TOO_MANY_REQUESTS, "too_many_requests", format!("at most {limit} requests a second are served")),
-            Self::Spent(Spent { of: Allowance::Bytes, .. }) => verdict(S::TOO_MANY_REQUESTS, "daily_limit_reached", "no more events of this tenant are taken today from here"),
-            Self::Spent(Spent { of: Allowance::Keys, .. }) => verdict(S::TOO_MANY_REQUESTS, "too_many_keys", "no more keys are kept for now; what was sent is not stored"),
-            Self::Spent(Spent { of: Allowance::Parked, .. }) => verdict(S::TOO_MANY_REQUESTS, "too_many_parked", "the event's user or company is not known, and no more events can wait for theirs: it is not stored"),
-            Self::Overloaded => verdict(S::SERVICE_UNAVAILABLE, "overloaded", "too much is being received or sent just now"),
+            Self::Spent(Spent { of: Allowance::Bytes, .. }) => verdict(S::TOO_MANY_REQUESTS, "daily_limit_reached", "the daily limit of events from this network is reached for this tenant"),
+            Self::Spent(Spent { of: Allowance::Keys, .. }) => verdict(S::TOO_MANY_REQUESTS, "too_many_keys", "the limit of stored `messageId`s and `Idempotency-Key`s is reached; nothing was stored"),
+            Self::Spent(Spent { of: Allowance::Parked, .. }) => verdict(S::TOO_MANY_REQUESTS, "too_many_parked", "the event's user or company is not known, and the limit of parked events is reached: it is not stored"),
+            Self::Overloaded => verdict(S::SERVICE_UNAVAILABLE, "overloaded", "too many bytes are being received or sent: retry later"),
             Self::Store(error) => store_verdict(error, request_id),
             Self::PartDone(error, done) => {
                 let verdict = error.into_verdict(request_id);
@@ -215,7 +214,7 @@ impl Error {
         }
     }
 
-    /// The answer for this error.
+    /// The response for this error.
     pub(crate) fn into_response(self, request_id: &str) -> Response {
         let allow = match &self {
             Self::MethodNotAllowed(allow) => HeaderValue::from_str(allow).ok(),
@@ -309,7 +308,7 @@ fn add_rate_limit(headers: &mut HeaderMap, TooMany { limit, wait }: TooMany) {
 fn unauthorized_detail(code: &str) -> &'static str {
     match code {
         "token_missing" => "send `Authorization: Bearer <token>`",
-        "token_malformed" => "the token is not one that this service makes",
+        "token_malformed" => "malformed token: expected `svt_...`",
         "token_expired" => "the token has expired",
         _ => "the token is not known",
     }
@@ -337,11 +336,13 @@ fn store_verdict(error: StoreError, request_id: &str) -> Verdict {
         ),
         StoreError::TokenRevoked => Error::Unauthorized("token_unknown").into_verdict(request_id),
         StoreError::Busy => {
-            verdict(S::SERVICE_UNAVAILABLE, "busy", "too many of this tenant's writes are waiting")
+            verdict(S::SERVICE_UNAVAILABLE, "busy", "too many of this tenant's writes are queued")
         }
-        StoreError::Unavailable(_) => {
-            verdict(S::SERVICE_UNAVAILABLE, "store_unavailable", "the store cannot take this now")
-        }
+        StoreError::Unavailable(_) => verdict(
+            S::SERVICE_UNAVAILABLE,
+            "store_unavailable",
+            "the store cannot be written at the moment: retry later",
+        ),
         StoreError::Stalled => verdict(
             S::SERVICE_UNAVAILABLE,
             "store_stalled",
@@ -349,9 +350,7 @@ fn store_verdict(error: StoreError, request_id: &str) -> Verdict {
              `Idempotency-Key` or `messageId`, so that it is stored once",
         ),
         StoreError::Clock => verdict(S::SERVICE_UNAVAILABLE, "clock_wrong", WRONG_CLOCK),
-        StoreError::Full => {
-            verdict(S::INSUFFICIENT_STORAGE, "disk_full", "there is no room on the disk")
-        }
+        StoreError::Full => verdict(S::INSUFFICIENT_STORAGE, "disk_full", "the disk is full"),
         StoreError::KeysFull(_) | StoreError::ParkedFull | StoreError::NoRoom => {
             Error::from(error).into_verdict(request_id)
         }
@@ -360,7 +359,7 @@ fn store_verdict(error: StoreError, request_id: &str) -> Verdict {
     }
 }
 
-/// What is stored is damaged: of what it can be told which it is.
+/// What is stored is corrupted: of what it can be told which it is.
 fn corrupted(id: Option<ObjectId>, cause: &str, request_id: &str) -> Verdict {
     tracing::error!(
         request_id,
@@ -369,8 +368,8 @@ fn corrupted(id: Option<ObjectId>, cause: &str, request_id: &str) -> Verdict {
         "stored data corrupted"
     );
     let detail = match id {
-        Some(id) => format!("what is stored of `{id}` is damaged"),
-        None => "what is stored here is damaged".to_owned(),
+        Some(id) => format!("stored data of `{id}` is corrupted"),
+        None => "stored data is corrupted".to_owned(),
     };
     verdict(StatusCode::INTERNAL_SERVER_ERROR, "data_corrupted", detail)
 }

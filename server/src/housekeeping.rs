@@ -17,9 +17,9 @@ const PAUSE: Duration = Duration::from_secs(10 * 60);
 /// others, and some 15,000 rows go in a second.
 const SWEEP_PAUSE: Duration = Duration::from_millis(10);
 
-/// Pause between two steps of a look at all that is stored: some 5 MB a second, 10 GB in an hour.
+/// Pause between two steps of a scrub: some 5 MB a second, 10 GB in an hour.
 const SCRUB_PAUSE: Duration = Duration::from_millis(50);
-/// Pause before each look at all that is stored, but for the first.
+/// Pause before each scrub, but for the first.
 const SCRUB_EVERY: Duration = Duration::from_secs(24 * 60 * 60);
 /// Pause before the first one, so that a start has the disk for itself.
 const FIRST_SCRUB_AFTER: Duration = Duration::from_secs(60 * 60);

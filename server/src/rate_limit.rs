@@ -33,7 +33,7 @@ const FORGETS_EVERY: u32 = 1_000;
 /// A request that is one too many.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TooMany {
-    /// Requests a second.
+    /// Requests a second that are served.
     pub(crate) limit: NonZeroU32,
     /// How long to wait.
     pub(crate) wait: Duration,
@@ -103,7 +103,7 @@ impl<C: Clock + Clone> Limiters<C> {
 
 pub(crate) struct RateLimiting<C: Clock = DefaultClock> {
     operator: Limiters<C>,
-    /// Those of tenants that limit themselves: one entry each, made anew when their limits change.
+    /// Those of tenants that limit themselves: one entry each, made again when their limits change.
     tenants: Mutex<BTreeMap<TenantId, Arc<Limiters<C>>>>,
     clock: C,
 }
@@ -132,7 +132,7 @@ impl<C: Clock + Clone> RateLimiting<C> {
         limiters.into_iter().try_for_each(|limiter| limiter.count(token.as_bytes()))
     }
 
-    /// Counts a call to a tracking route that is to be stored: one that is refused uses up nothing.
+    /// Counts a call to a tracking route that is to be stored: one that is rejected uses up nothing.
     pub(crate) fn count_tracking(&self, sender: &Sender) -> Result<(), TooMany> {
         self.operator.count_tracking(sender)?;
         let own = self.of_tenant(sender.tenant.id(), sender.limits);

@@ -89,7 +89,6 @@ static RECORD_ROUTES: &[RouteDef<RecordHandler>] = &[
         "Records of CSV (`text/csv`) or NDJSON (`application/x-ndjson`), streamed, of any length. Each row creates or changes the record that its keys find, as an item of a bulk upsert does; rows are stored in order, and an invalid one does not affect others. The scope to create or the one to update suffices for rows that need no other. With `dryRun` nothing is stored, and each row is judged as if those before it had been. A body that breaks off can be sent again. A line of NDJSON such as `{\"$resource\": \"licenses\"}` says of what resource the next ones are."),
 ];
 
-/// All other routes.
 #[rustfmt::skip]
 static ROUTES: &[RouteDef<Handler>] = &[
     route!(POST "/analytics/:tenant", Anyone, Event => Ok, "Track an event in real time", alone!(routes::tracking::realtime),
@@ -125,7 +124,7 @@ static ROUTES: &[RouteDef<Handler>] = &[
     route!(GET "/integrationissues", Scope("reports:read"), Nothing => Report, "List integration issues", alone!(routes::integration_issues::list),
         "What senders of events and tickets should fix, and licenses that could not be renewed automatically, newest first; entries of the same cause are one. Kept for 30 days."),
     route!(DELETE "/integrationissues/:id", Scope("admin"), Nothing => Deleted, "Remove an integration issue", alone!(routes::integration_issues::delete),
-        "Removes the entry from the report. One that does not exist is answered with `deletedCount` 0."),
+        "Removes the entry from the report. For one that does not exist, `deletedCount` is 0."),
     route!(POST "/integrationissues/:id/replay", Scope("admin"), Nothing => Replayed, "Replay parked events", alone!(routes::integration_issues::replay),
         "Processes the parked events of an entry again, after its cause was fixed: the first of them before the response, the others after it."),
     route!(GET "/reports/mrr", Scope("reports:read"), Nothing => Mrr, "Report MRR and its movements", alone!(routes::reports::mrr),
@@ -133,7 +132,7 @@ static ROUTES: &[RouteDef<Handler>] = &[
     route!(GET "/reports/retention", Scope("reports:read"), Nothing => Retention, "Report retention and cohorts", alone!(routes::reports::retention),
         "NRR, GRR, gross and net MRR churn, logo churn and quick ratio: by interval, over the year that ends with each, and over the whole report, with their formulas; and cohorts by the month, quarter or year of the first payment. With `explain`, the companies and licenses of one figure."),
     route!(GET "/reports/renewals", Scope("reports:read"), Nothing => Renewals, "Report renewals", alone!(routes::reports::renewals),
-        "The fixed licenses that end in each interval, and what has become of them: renewed, upgraded, downgraded, churned, overdue, open; rates of the base and of what is decided; and the list of these licenses."),
+        "The fixed licenses that end in each interval, and their outcomes: renewed, upgraded, downgraded, churned, overdue, open; rates of the base and of what is decided; and the list of these licenses."),
     route!(GET "/reports/forecast", Scope("reports:read"), Nothing => Forecast, "Forecast MRR", alone!(routes::reports::forecast),
         "MRR at the end of each interval: confirmed by licenses that last, and unconfirmed of those that may be renewed, in three scenarios."),
     route!(GET "/reports/customers", Scope("reports:read"), Nothing => Customers, "Report customers and what is at stake", alone!(routes::reports::customers),
@@ -151,7 +150,7 @@ static ROUTES: &[RouteDef<Handler>] = &[
     route!(GET "/endusers/:id/export", Scopes(routes::people::EXPORT_SCOPES), Nothing => Export, "Export a person's data", alone!(routes::people::export),
         "Everything that is stored about an end user, for a data subject's request: the record, activities, tickets, parked events and integration issues. Needs the scopes of all of these."),
     route!(POST "/endusers/unsuppress", Scope("admin"), Keys => Unsuppressed, "Lift the suppression of erased people", alone!(routes::people::unsuppress),
-        "Events, tickets and records of an erased person are kept out by the keys that the person had. This lets the given keys in again."),
+        "Events, tickets and records with a key of an erased person are suppressed. This lifts the suppression of the given keys."),
     route!(POST "/licenses/:id/renew", Scopes(routes::licenses::RENEW_SCOPES), Renewal => Record, "Renew a license", alone!(routes::licenses::renew),
         "Creates the license that follows and marks this one as `renewed`, in one transaction, and returns the successor. It begins when this license ends, lasts `renewalPeriod`, or as long as before where that is not set, costs `renewalMrr`, and has the ultimate `parent`; properties in the body replace these terms. A license that is lost, or that another one follows, is rejected with 409, which names the other one; one without fixed period with 422. With `dryRun` the successor is only shown."),
     route!(POST "/licenses/:id/lose", Scopes(routes::licenses::LOSE_SCOPES), Loss => Record, "Lose a license", alone!(routes::licenses::lose),
@@ -163,7 +162,7 @@ static ROUTES: &[RouteDef<Handler>] = &[
     route!(GET "/tokens", Scope("admin"), Nothing => Tokens, "List tokens", alone!(routes::tokens::list),
         "What is stored of each token of the tenant, never the token itself."),
     route!(POST "/tokens/:id/rotate", Scope("admin"), Rotation => Token, "Rotate a token", alone!(routes::tokens::rotate),
-        "Issues a successor with the same label, scopes and user; the old token is valid beside it for a while. Needs every scope of the old token, and the successor expires no later than the token that asks for it. The response is the only place where the successor is shown."),
+        "Issues a successor with the same label, scopes and user; the old token stays valid for `keepOldForSeconds`. Needs every scope of the old token, and the successor expires no later than the token that asks for it. The response is the only place where the successor is shown."),
     route!(DELETE "/tokens/:id", Scope("admin"), Nothing => Revoked, "Revoke a token", alone!(routes::tokens::revoke),
         "Takes effect on the next request. With `cascade` all tokens that come from it are revoked too, and `deletedCount` says how many there were."),
     route!(GET "/settings", Scope("admin"), Nothing => Settings, "Get the tenant's settings", alone!(routes::settings::read),
@@ -187,7 +186,7 @@ static ROUTES: &[RouteDef<Handler>] = &[
     route!(GET "/backup", Scope(OPERATOR), Nothing => Archive, "Download a backup", alone!(routes::backup::download),
         "A consistent snapshot of all tenants as one archive, made while the service runs. Needs an operator token."),
     route!(GET "/", Anyone, Nothing => Redirect, "Go to the demo page", alone!(routes::pages::home),
-        "Leads to `/demo`."),
+        "Redirects to `/demo`."),
     route!(GET "/script.json", Anyone, Nothing => Script, "Get what a web app needs to load the script", alone!(routes::pages::script),
         "The addresses of the browser script and of its files, with their hashes; with `tenant` also the snippet to paste, and what a Content-Security-Policy needs for it. `svctrack script` prints the same."),
     route!(GET "/openapi.json", Anyone, Nothing => Object, "Get this description", |app, request| Box::pin(async move { routes::pages::openapi(&app, &request, describe).await }),
@@ -319,7 +318,7 @@ impl<R: Endpoint<Output = Response>> Endpoint for Outermost<R> {
     type Output = Response;
 
     // Here and below no future is `async` that only hands the request on: it would hold a copy, of half a KiB, for as
-    // long as an answer is waited for.
+    // long as a response is waited for.
     fn call(&self, mut request: Request) -> impl Future<Output = poem::Result<Response>> + Send {
         ignore_slash_at_end(&mut request);
         let request_id = self.app.request_ids.next();

@@ -19,16 +19,16 @@ use tokio::{
 use crate::{
     app::App,
     backups,
+    bootstrap::{Bootstrap, GREETING},
     config::Config,
-    first_start::{FirstStart, GREETING},
     housekeeping,
     limits::STOP_TIMEOUT,
     listen::{Listen, own_url},
+    listener::serve,
     log,
-    refusal::refusal,
+    open_error::explain_open_error,
     router,
     running_at::RunningAt,
-    serve::serve,
     workers::Workers,
 };
 
@@ -40,7 +40,7 @@ pub enum RunError {
     Open(String),
     /// The first start failed.
     #[error("the first start failed: {0}")]
-    FirstStart(#[from] StoreError),
+    Bootstrap(#[from] StoreError),
     /// The address cannot be listened on.
     #[error("cannot listen on {0}: {cause}{advice}", cause = .1, advice = advice(.1))]
     Listen(Listen, io::Error),
@@ -56,7 +56,7 @@ pub enum RunError {
     /// A setting cannot be used.
     #[error("{0}")]
     Setting(String),
-    /// The machine refused something.
+    /// The machine rejected something.
     #[error(transparent)]
     Io(#[from] io::Error),
 }
@@ -211,7 +211,7 @@ async fn start_first(app: &Arc<App>, config: &Config, own_url: &str) -> Result<(
         }
         return Ok(());
     }
-    let first = FirstStart::prepare(config).map_err(io::Error::from)?;
+    let first = Bootstrap::prepare(config).map_err(io::Error::from)?;
     if config.bootstrap.is_some() {
         return Ok(first.found(app).await?);
     }
@@ -219,7 +219,7 @@ async fn start_first(app: &Arc<App>, config: &Config, own_url: &str) -> Result<(
     say(GREETING).map_err(RunError::Output)?;
     first.found(app).await?;
     if let Err(cause) = say(&first.details(&app.addresses, own_url)) {
-        tracing::error!(%cause, "the first tokens were not printed: make one with `svctrack token create`");
+        tracing::error!(%cause, "first tokens not printed: create one with `svctrack token create`");
     }
     first.make_demo_company(app).await?;
     Ok(())
@@ -232,7 +232,8 @@ fn open(config: &Config, engine: Engine) -> Result<Arc<dyn Store>, RunError> {
         return Ok(Arc::new(store));
     }
     let store = Embedded::open(&config.data, config.cache_bytes(), clock);
-    let store = store.map_err(|cause| RunError::Open(refusal(config, "opened", &cause, "")))?;
+    let store =
+        store.map_err(|cause| RunError::Open(explain_open_error(config, "opened", &cause, "")))?;
     Ok(Arc::new(store))
 }
 
@@ -255,7 +256,7 @@ mod tests {
     use std::thread;
 
     use super::*;
-    use crate::config::{AddressSettings, Given};
+    use crate::config::{AddressSettings, ConfigOverrides};
     use svctrack_store::Health;
 
     #[test]
@@ -273,8 +274,9 @@ mod tests {
             let trusted_proxies = proxies.map(|proxies| vec![proxies.parse().unwrap()]);
             let public_url = url.map(str::to_owned);
             let addresses = AddressSettings { public_url, ..AddressSettings::default() };
-            let given = Given { addresses, trusted_proxies, ..Given::default() };
-            let config = given.over(Given::default()).unwrap();
+            let given =
+                ConfigOverrides { addresses, trusted_proxies, ..ConfigOverrides::default() };
+            let config = given.over(ConfigOverrides::default()).unwrap();
             let is_unprotected = is_unprotected(address.parse().unwrap(), &config);
             assert_eq!(is_unprotected, expect, "{address} {url:?} {proxies:?}");
         }

@@ -70,7 +70,6 @@ pub(crate) struct Sender {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Spent {
     pub(crate) of: Allowance,
-    /// For how long.
     pub(crate) wait: Duration,
 }
 
@@ -79,7 +78,6 @@ pub(crate) struct Spent {
 pub(crate) enum Allowance {
     /// What may be stored in a day.
     Bytes,
-    /// Keys of calls.
     Keys,
     /// Places for events that wait.
     Parked,

@@ -10,7 +10,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use svctrack_store::panics::quietly;
+use svctrack_store::panics::catch_panic;
 use tokio::runtime::{Builder, Handle, Runtime};
 
 use crate::limits::{MAX_WORKERS, STOP_STALL};
@@ -26,12 +26,12 @@ const FOR_GOOD: Duration = Duration::from_secs(u32::MAX as u64);
 pub fn runtime(name: &str) -> io::Result<Runtime> {
     let mut builder = Builder::new_multi_thread();
     builder.worker_threads(1).thread_name(name).enable_all().thread_keep_alive(FOR_GOOD);
-    let started = quietly(|| {
+    let started = catch_panic(|| {
         let runtime = builder.build()?;
         runtime.spawn_blocking(|| ());
         Ok(runtime)
     });
-    started.unwrap_or_else(|_| Err(io::Error::other("the system gives no further thread")))
+    started.unwrap_or_else(|_| Err(io::Error::other("cannot start a thread")))
 }
 
 /// Ends a runtime. What still blocks on its threads, as a disk that does not respond makes it, is not waited for any

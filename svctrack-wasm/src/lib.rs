@@ -14,7 +14,7 @@ use wasm_bindgen::prelude::*;
 pub use self::{members::Members, send::send};
 
 /// Completes the message of a call, which has the identity members that were given, with those of who is
-/// known. `is_identify` says that the call was `identify`, in which another person begins anew; `info` is
+/// known. `is_identify` says that the call was `identify`, in which another person begins again; `info` is
 /// JSON. Returns what is wrong, in one line: nothing when all checks but the one for who it is are passed.
 #[wasm_bindgen]
 pub fn complete(

@@ -17,7 +17,7 @@ extern "C" {
     /// The loader's side of a request that is under way.
     pub type Pending;
 
-    /// Hands over the answer; none when the server could not be reached.
+    /// Hands over the response; none when the server could not be reached.
     #[wasm_bindgen(method)]
     fn resolve(this: &Pending, answer: Option<Response>);
 }

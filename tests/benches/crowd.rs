@@ -25,7 +25,7 @@ const MAX_P99_BESIDE_TENANT_MS: f64 = 20.0;
 const UNREAD_LISTS: usize = 8;
 const LARGE_RECORDS: usize = 64;
 const HELD_FOR: Duration = Duration::from_secs(5);
-/// Connections of calls that are refused.
+/// Connections of calls that are rejected.
 const REFUSED: usize = 2;
 /// Requests of a round.
 const REQUESTS: usize = 1_000;

@@ -59,7 +59,7 @@ end
 pub(crate) enum Ids {
     /// UUIDv7: in the order of time.
     Ascending,
-    /// UUIDv4.
+    /// UUIDv4: in no order.
     Random,
 }
 

@@ -152,7 +152,7 @@ async fn beside_long_reads(report: &mut Report, world: &World<'_>, sync: &str) {
     report.compare(&case(&what, "alone", 4, sync), "ms", Target::None, beside, alone);
 }
 
-/// How long after the answer to an event a stream shows it.
+/// How long after the response to an event a stream shows it.
 async fn stream(report: &mut Report, world: &World<'_>, sync: &str) {
     let client = &world.server.client;
     let mut events = client.listen("/activities/stream", &[]).await;

@@ -24,7 +24,7 @@ impl Load<'_> {
         self.latencies(url).await.rate
     }
 
-    /// What came of one round. An answer other than 2xx ends the measurement.
+    /// What came of one round. A response other than 2xx ends the measurement.
     pub(crate) async fn latencies(&self, url: &str) -> Latencies {
         let mut wrk = Command::new("wrk");
         wrk.args([
@@ -59,7 +59,7 @@ impl Load<'_> {
 
 /// What came of a round.
 pub(crate) struct Latencies {
-    /// Requests a second.
+    /// Responses that came in a second.
     pub(crate) rate: f64,
     /// Milliseconds in which 99 of 100 were answered.
     pub(crate) p99_ms: f64,

@@ -9,7 +9,7 @@ pub(crate) fn memory_mib(process: u32, name: &str) -> f64 {
     line.trim().trim_end_matches(" kB").parse::<f64>().unwrap() / 1_024.0
 }
 
-/// Has the most memory that a process has taken (`VmHWM`) begin anew with what it takes now.
+/// Has the most memory that a process has taken (`VmHWM`) begin again with what it takes now.
 pub(crate) fn forget_peak(process: u32) {
     fs::write(format!("/proc/{process}/clear_refs"), "5").unwrap();
 }

@@ -100,7 +100,6 @@ impl Report {
         writeln!(self.rows, "{row}").unwrap();
     }
 
-    /// The whole table.
     pub(crate) fn to_markdown(&self) -> String {
         format!(
             "| what | svctrack | yardstick | ratio | target | met | connections | body | durable; \

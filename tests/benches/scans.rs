@@ -15,7 +15,6 @@ use crate::{
     report::{Case, Report, Target},
 };
 
-/// Licenses, and tickets.
 const RECORDS: usize = 100_000;
 const ROUNDS: usize = 9;
 /// Milliseconds that a sort may take, and a search.

@@ -36,7 +36,6 @@ struct World {
     folder: TempDir,
 }
 
-/// What attacks.
 #[derive(Clone, Copy)]
 enum Kind {
     /// So many slow clients of a kind.

@@ -112,7 +112,6 @@ pub enum Unread {
     Lists,
     /// The same, and the description of the API, in a coding that takes room to be made.
     Packed,
-    /// Streams of events.
     Streams,
     /// Responses that name as many invalid items as a bulk upsert may have.
     Upserts,

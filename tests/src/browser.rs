@@ -21,7 +21,6 @@ pub enum Kind {
 /// How a browser is set up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Setup {
-    /// As it comes.
     Usual,
     /// It keeps no cookies and nothing else of sites.
     Cookieless,
@@ -31,14 +30,12 @@ pub enum Setup {
 
 /// A browser with one window and an empty profile.
 pub struct Browser {
-    /// The window.
     pub page: Page,
     _driver: Child,
     _profile: TempDir,
 }
 
 impl Browser {
-    /// Starts Chromium.
     pub async fn start() -> Self {
         Self::start_as(Kind::Chromium, Setup::Usual).await
     }

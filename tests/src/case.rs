@@ -3,7 +3,7 @@
 //! `core` alone (`core/tests/cases`).
 //!
 //! `given` is a list of steps that come before, and must succeed. In what follows, `{{id:0}}` stands for the
-//! `_id` in the answer to the first of them, or in the first item of a list, `{{token:0}}` for its `token`,
+//! `_id` in the response to the first of them, or in the first item of a list, `{{token:0}}` for its `token`,
 //! `{{tenant}}` for the tenant. A step has a `method` (else GET) and a `path`, `headers`, a `body` or its
 //! `text`; `anonymous` leaves the token out, `as` an `operator` takes that one's; `now` sets the clock,
 //! which stands still otherwise. `expect.json` names the members that must be there with just these values,
@@ -117,7 +117,6 @@ impl Step {
         self.0["method"].as_str().unwrap_or("GET")
     }
 
-    /// Path and query.
     pub fn path(&self) -> &str {
         self.0["path"].as_str().unwrap()
     }

@@ -24,7 +24,7 @@ pub struct Client {
     authorization: Option<String>,
 }
 
-/// An answer, read whole.
+/// A response, read whole.
 #[derive(Debug)]
 pub struct Answer {
     pub status: StatusCode,
@@ -123,7 +123,7 @@ impl Client {
         self.authorization.as_deref()
     }
 
-    /// The answer to `request`, written byte for byte on a connection of its own.
+    /// The response to `request`, written byte for byte on a connection of its own.
     pub async fn raw(&self, request: &[u8]) -> String {
         let mut stream = TcpStream::connect(self.address()).await.unwrap();
         stream.write_all(request).await.unwrap();
@@ -158,7 +158,6 @@ impl Client {
         self.send(Method::GET, path, &[], "").await.unwrap()
     }
 
-    /// Posts JSON.
     pub async fn post(&self, path: &str, body: &Value) -> Answer {
         let json = [("content-type", "application/json")];
         self.send(Method::POST, path, &json, body.to_string()).await.unwrap()

@@ -8,9 +8,7 @@ use crate::client::Client;
 pub const BULK: usize = 5_000;
 /// Bytes of a product as it is sent.
 pub const PRODUCT_BYTES: usize = 600;
-/// Users of events.
 pub const USERS: usize = 10_000;
-/// Companies of events.
 pub const COMPANIES: usize = 500;
 
 /// A number between 0 and `below` that looks random and is the same each time for the same seed.
@@ -75,7 +73,7 @@ pub async fn load(client: &Client, path: &str, count: usize, make: fn(usize) -> 
     }
 }
 
-/// Upserts records and checks that none was refused.
+/// Upserts records and checks that none was rejected.
 pub async fn upsert(client: &Client, path: &str, records: &Value) {
     let json = [("content-type", "application/json")];
     let answer = client.send(hyper::Method::PUT, path, &json, records.to_string()).await.unwrap();

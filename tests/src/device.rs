@@ -61,7 +61,6 @@ pub enum Journal {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Failing {
-    /// Every write.
     Writes,
     /// Every write and every read.
     All,

@@ -31,7 +31,6 @@ pub const SMALL_LOG: LogLimits =
 pub struct Tokens {
     /// A tenant's, which may do everything.
     pub tenant: String,
-    /// An operator's.
     pub operator: String,
 }
 

@@ -30,7 +30,6 @@ pub struct Disk(Arc<Mutex<State>>);
 
 #[derive(Debug, Default)]
 struct State {
-    /// What is read.
     bytes: Vec<u8>,
     /// What was there at the last sync.
     durable: Vec<u8>,
@@ -39,9 +38,7 @@ struct State {
     /// Blocks of which a sync has failed. What is written there again does not come to disk, whatever a sync says, until
     /// the system has forgotten what it keeps in memory: so does ext4 of Linux with blocks that were never written.
     lost: BTreeSet<usize>,
-    /// Operations until now.
     operations: u64,
-    /// Syncs until now.
     syncs: u64,
     fault: Option<Fault>,
     is_off: bool,
@@ -64,7 +61,6 @@ pub enum Fault {
     Full(u64),
     /// All writes and syncs fail; reads do not.
     ReadOnly,
-    /// All syncs fail.
     Syncs,
     /// Every second sync fails: every second commit, or of one that takes two the one after which it counts.
     SecondSyncs,
@@ -79,9 +75,7 @@ pub enum Fault {
 pub enum Left {
     /// All, as the system has it in memory: the program was killed, and the machine goes on.
     All,
-    /// None.
     Nothing,
-    /// Some of them.
     Some,
     /// Some sectors of each.
     Sectors,

@@ -15,9 +15,9 @@ use svctrack_core::value::{TenantId, Timestamp};
 use svctrack_server::{
     app::{App, Limits},
     auth::Token,
+    listener::serve,
     proxies::Proxies,
     router,
-    serve::serve,
     workers::Workers,
 };
 use svctrack_store::{

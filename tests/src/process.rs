@@ -120,6 +120,11 @@ impl Server {
         Self::start_by(command(folder), folder, token, flags).await
     }
 
+    /// The same, by another binary.
+    pub async fn start_binary(binary: &Path, folder: &Path, token: &Token) -> Self {
+        Self::start_by(prepared(Command::new(binary), folder), folder, token, &[]).await
+    }
+
     /// The same, on a folder alone, with so many files that it may open.
     pub async fn start_with_files(folder: &Path, token: &Token, files: usize) -> Self {
         let mut limited = Command::new("prlimit");

@@ -30,11 +30,9 @@ pub struct Page {
 /// An event on its way to the server.
 #[derive(Clone, Debug)]
 pub struct Call {
-    /// What was sent.
     pub message: Value,
-    /// The status of the answer; none when the connection was cut instead.
+    /// The status of the response; none when the connection was cut instead.
     pub status: Option<u16>,
-    /// When it came.
     pub at: Instant,
 }
 
@@ -115,7 +113,7 @@ async fn serve(listener: TcpListener, inner: Arc<Inner>) {
     }
 }
 
-/// No answer: the connection is cut.
+/// No response: the connection is cut.
 #[derive(Debug)]
 struct Cut;
 

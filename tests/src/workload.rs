@@ -29,7 +29,7 @@ const LOOKED_AT: [usize; 3] = [0, CROWD / 2, CROWD - 1];
 
 /// What is sent to: a server in this process, or in one of its own.
 pub trait Target: Sync {
-    /// Sends a request; a key makes it one that is carried out once. Where no answer comes, it is an error of
+    /// Sends a request; a key makes it one that is carried out once. Where no response comes, it is an error of
     /// the server.
     fn send(
         &self,
@@ -205,10 +205,10 @@ impl Sender {
         step
     }
 
-    /// Takes the answer to a step; says whether it was acknowledged.
+    /// Takes the response to a step; says whether it was acknowledged.
     fn take(&mut self, step: &Step, (status, answer): (StatusCode, Value)) -> bool {
         if let After::Report(of_entry) = step.after {
-            // Nothing is made of an answer that says nothing.
+            // Nothing is made of a response that says nothing.
             self.next = answer[0]["_id"].as_str().map(|id| of_entry.step(id));
             self.unsure = None;
             return true;

@@ -197,7 +197,7 @@ async fn all_of(client: &Client) -> String {
     seen
 }
 
-/// An answer without what differs each time: its request, and the words of the caller.
+/// A response without what differs each time: its request, and the words of the caller.
 fn likeness(answer: &Answer, id: &str) -> String {
     let text = answer.text().replace(id, "<id>");
     let body: Value = serde_json::from_str(&text).unwrap_or(Value::String(text));

@@ -168,7 +168,6 @@ async fn a_backup_under_load_is_one_moment_and_restores_elsewhere() {
     server.kill().await;
 }
 
-/// Makes a folder.
 fn data_folder(path: &Path) -> PathBuf {
     fs::create_dir(path).unwrap();
     path.to_owned()
@@ -248,13 +247,13 @@ async fn a_backup_that_is_not_whole_is_refused_and_nothing_is_put_in_place() {
         bytes
     };
     let cases = [
-        ("cut off at its end", whole[..whole.len() - 1].to_vec(), "it is cut off"),
-        ("cut in half", whole[..whole.len() / 2].to_vec(), "it is cut off"),
-        ("empty", Vec::new(), "it is cut off"),
+        ("cut off at its end", whole[..whole.len() - 1].to_vec(), "it is truncated"),
+        ("cut in half", whole[..whole.len() / 2].to_vec(), "it is truncated"),
+        ("empty", Vec::new(), "it is truncated"),
         // It may be unpacked beyond its end then.
-        ("flipped in its middle", flipped(whole.len() / 2), "damaged"),
-        ("flipped in its checksum", flipped(whole.len() - 8), "it is damaged"),
-        ("followed by something", [whole.as_slice(), b"\n"].concat(), "it is damaged"),
+        ("flipped in its middle", flipped(whole.len() / 2), "corrupted"),
+        ("flipped in its checksum", flipped(whole.len() - 8), "it is corrupted"),
+        ("followed by something", [whole.as_slice(), b"\n"].concat(), "it is corrupted"),
         (
             "a store",
             fs::read(folder.path().join("data").join(FILE)).unwrap(),

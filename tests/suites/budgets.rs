@@ -93,7 +93,7 @@ async fn large_lists_that_nobody_reads_take_little_memory_and_hold_up_no_other_t
     fill_with_large(&two.one, LARGE).await;
     two.other_is_served().await;
     let (held, statuses) = unread(&two.one, "/companies?limit=2000", 8).await;
-    // A tenant has half of the answers' room alone: about seven of them.
+    // A tenant has half of the responses' room alone: about seven of them.
     assert!(many(&statuses, 200) >= 6, "{statuses:?}");
     for _ in 0..5 {
         two.other_is_served().await;

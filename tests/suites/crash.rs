@@ -20,7 +20,6 @@ use tokio::{
 
 /// Events that are posted.
 const EVENTS: usize = 2_000;
-/// Senders at once.
 const SENDERS: usize = 64;
 /// Acknowledged events after which the server is killed.
 const KILLED_AFTER: usize = 700;

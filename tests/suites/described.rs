@@ -240,7 +240,7 @@ async fn every_list_is_answered_as_csv_and_so_described() {
     assert_eq!(lists, REGISTRY.len() + 11);
 }
 
-/// What is otherwise in an answer than it is described.
+/// What is otherwise in a response than it is described.
 fn answer_faults(document: &Value, operation: &Operation, answer: &Answer) -> Vec<String> {
     let described = &operation.says["responses"][answer.status.as_str()];
     let worked = answer.status.is_success() || answer.status.is_redirection();

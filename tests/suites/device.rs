@@ -32,7 +32,6 @@ use crate::{
     verify::verify,
 };
 
-/// Senders at once.
 const SENDERS: usize = 8;
 /// Bytes of a disk that loses power or fails.
 const DISK_BYTES: u64 = 128 * 1024 * 1024;
@@ -216,7 +215,7 @@ fn many(number: usize) -> Value {
     (0..250).map(company).collect()
 }
 
-/// Sends what has the file grow until it is refused; returns how often it was taken.
+/// Sends what has the file grow until it is rejected; returns how often it was taken.
 pub(crate) async fn grow_until(remote: &Remote, from: usize, status: StatusCode) -> usize {
     let started = Instant::now();
     let mut number = from;

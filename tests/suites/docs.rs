@@ -205,43 +205,6 @@ fn the_readme_names_the_two_commands() {
     assert!(readme.contains("\n$ cargo run --release\n") && readme.contains("\n$ tests/run\n"));
 }
 
-/// The paths of a diff after `mark`.
-fn paths<'a>(diff: &'a str, mark: &str) -> Vec<&'a str> {
-    diff.lines().filter_map(|line| line.strip_prefix(mark)).collect()
-}
-
-#[test]
-fn the_diffs_of_the_docs_apply_and_leave_files_that_can_be_read() {
-    let page = read("tests/contributing.md");
-    let diffs: Vec<_> =
-        blocks(&page).into_iter().filter(|block| block.language == "diff").collect();
-    assert_eq!(diffs.len(), 3);
-    for diff in diffs {
-        let folder = tempfile::tempdir().unwrap();
-        for path in paths(&diff.text, "--- a/") {
-            let copy = folder.path().join(path);
-            fs::create_dir_all(copy.parent().unwrap()).unwrap();
-            fs::copy(project().join(path), copy).unwrap();
-        }
-        fs::write(folder.path().join("diff"), &diff.text).unwrap();
-        let applied = Command::new("git")
-            .args(["apply", "diff"])
-            .current_dir(folder.path())
-            .output()
-            .unwrap();
-        let said = String::from_utf8_lossy(&applied.stderr);
-        assert!(applied.status.success(), "line {}: {said}", diff.line);
-        for path in paths(&diff.text, "+++ b/") {
-            let text = fs::read_to_string(folder.path().join(path)).unwrap();
-            let is_read = match path.rsplit_once('.') {
-                Some((_, "rs")) => syn::parse_file(&text).is_ok(),
-                _ => serde_json::from_str::<serde_json::Value>(&text).is_ok(),
-            };
-            assert!(is_read, "{path}");
-        }
-    }
-}
-
 #[test]
 fn the_table_of_places_points_at_what_exists() {
     let page = read("server/docs/architecture.md");

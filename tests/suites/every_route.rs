@@ -1,4 +1,4 @@
-//! Broken input on every route that takes a body: whatever it is, it is refused in the same way, and
+//! Broken input on every route that takes a body: whatever it is, it is rejected in the same way, and
 //! nothing is stored.
 
 use flate2::{Compression, write::GzEncoder};

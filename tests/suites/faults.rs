@@ -103,7 +103,7 @@ async fn a_bulk_call_that_broke_down_in_its_middle_goes_on_with_its_key() {
     let clock = Arc::new(TrickyClock::default());
     let server = InProcess::with_clock(clock.clone()).await;
     server.client.post("/companies", &json!({"name": "Acme", "externalId": "acme"})).await;
-    // More than are stored in one commit, and one that is refused.
+    // More than are stored in one commit, and one that is rejected.
     let row = |number| json!({"euExtId": "7", "cId": "acme", "action": format!("{number}")});
     let mut rows: Vec<_> = (0..4_321).map(row).collect();
     rows[3_000] = json!({"action": "of nobody"});

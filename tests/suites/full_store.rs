@@ -7,7 +7,7 @@ use hyper::Method;
 use serde_json::{Value, json};
 use svctrack_core::{
     resources::{self, REGISTRY},
-    schema::{Kind, Row},
+    schema::{FieldDef, Kind},
 };
 use svctrack_server::auth::Token;
 use svctrack_tests::{
@@ -35,7 +35,7 @@ const JSON: &[(&str, &str)] = &[("content-type", "application/json")];
 type Record = BTreeMap<String, String>;
 
 /// Any value that a row takes.
-fn value_of(row: &Row) -> Value {
+fn value_of(row: &FieldDef) -> Value {
     match row.kind {
         Kind::Text if !row.values.is_empty() => json!(row.values[0]),
         Kind::Text => json!(format!("=\"{}\", a text\nof two lines", row.name)),
@@ -54,7 +54,7 @@ fn value_of(row: &Row) -> Value {
 /// A body with every row that a caller sets; `own` are the values that have to fit together.
 fn full(name: &str, own: Value) -> Value {
     let def = resources::by_name(name).unwrap();
-    let sent = def.rows.iter().filter(|row| row.is_sent() && !row.prepared);
+    let sent = def.fields.iter().filter(|row| row.is_sent() && !row.prepared);
     let mut body: BTreeMap<&str, Value> = sent.map(|row| (row.name, value_of(row))).collect();
     let own = own.as_object().unwrap();
     body.extend(own.iter().map(|(name, value)| (name.as_str(), value.clone())));
@@ -137,7 +137,7 @@ async fn fill_tickets(client: &Client, company: &str, user: &str) {
 async fn check_full(client: &Client) {
     for def in REGISTRY {
         let records = client.get(&format!("/{}?limit=100", def.path)).await.json();
-        for row in def.rows.iter().filter(|row| row.is_sent()) {
+        for row in def.fields.iter().filter(|row| row.is_sent()) {
             let is_set =
                 records.as_array().unwrap().iter().any(|record| !record[row.name].is_null());
             assert!(is_set, "no record of {} has `{}`", def.path, row.name);

@@ -31,7 +31,6 @@ use svctrack_tests::{
     workload::{self, Sender},
 };
 
-/// Senders at once.
 const SENDERS: usize = 8;
 /// Requests before a crash, at least.
 const REQUESTS: usize = 200;
@@ -302,12 +301,12 @@ async fn look_at(world: &World, disk: Disk, bit: usize, answers: &Answers, seen:
     while !scrub.is_over {
         scrub = server.store.scrub(scrub).await.unwrap();
     }
-    // What is damaged stops no other write.
+    // What is corrupted stops no other write.
     let other = json!({"name": "Other", "externalId": "other"});
     let (mut status, mut answer) = server.send(Method::POST, "/companies", None, &other).await;
     let is_renewed = status == StatusCode::SERVICE_UNAVAILABLE && damaged + scrub.damaged == 0;
     if is_renewed {
-        // What redb notes of its pages was hit, and not one of the rows: these are written anew.
+        // What redb notes of its pages was hit, and not one of the rows: these are written again.
         settle(&server).await;
         (status, answer) = server.send(Method::POST, "/companies", None, &other).await;
         assert_eq!(server.get("/companies/extid-other").await["name"], "Other", "bit {bit}");
@@ -353,7 +352,7 @@ async fn a_store_whose_notes_of_its_pages_are_damaged_is_written_anew() {
     println!("{seen:?}");
 }
 
-/// How many answers are other than those of the sound store; these must say that something is damaged.
+/// How many answers are other than those of the sound store; these must say that something is corrupted.
 async fn compare(server: &Direct, answers: &Answers, bit: usize) -> u64 {
     let mut damaged = 0;
     for (path, expected) in answers {
@@ -392,7 +391,7 @@ async fn damage_is_told_with_the_id_that_was_asked_for() {
     let (status, answer) = server.send(Method::GET, &by_id, None, &Value::Null).await;
     assert_eq!(status, StatusCode::INTERNAL_SERVER_ERROR);
     assert_eq!(answer["code"], "data_corrupted");
-    assert_eq!(answer["detail"], format!("what is stored of `{id}` is damaged"));
+    assert_eq!(answer["detail"], format!("stored data of `{id}` is corrupted"));
     assert_eq!(server.store.status().damaged, 1);
     assert_eq!(server.get("/companies/extid-c20").await["name"], "Company 20");
     let other = json!({"name": "Other"});

@@ -34,9 +34,8 @@ const EVENTS: usize = 5_000;
 /// Events from one crash to the next, about.
 const EVENTS_PER_CRASH: usize = 1_000;
 const MAX_CRASHES: usize = 20;
-/// Senders at once.
 const SENDERS: usize = 24;
-/// Wrong rows that an answer names (R31).
+/// Wrong rows that a response names (R31).
 const NAMED: usize = 100;
 /// Differences that are shown.
 const SHOWN: usize = 10;
@@ -162,7 +161,7 @@ async fn send(client: &Client, body: &Body) -> Option<()> {
     Some(())
 }
 
-/// An answer that says that the request was dealt with, whatever came of it.
+/// A response that says that the request was dealt with, whatever came of it.
 fn acknowledged(answer: Result<Answer, String>) -> Option<Answer> {
     answer.ok().filter(|answer| !answer.status.is_server_error())
 }

@@ -181,7 +181,7 @@ async fn the_compiler_takes_right_calls_and_refuses_wrong_ones() {
     run("node", folder.path(), &[&[compiler.to_str().unwrap()], &flags[..]].concat());
 }
 
-/// Lines behind `@ts-expect-error` must be refused.
+/// Lines behind `@ts-expect-error` must be rejected.
 const APP: &str = r#"
 import { consent, identify, init, load, reset, track, type Options } from 'svctrack';
 const options: Options = { consent: 'pending', pageViews: true, debug: false, onWarning: (line) => line.trim() };

@@ -23,7 +23,6 @@ const STORE: (&str, &[Room]) = (
         ("memory", &["rows", "rules", "reads", "schedule"]),
     ],
 );
-/// The rules.
 const CORE: (&str, &[Room]) = (
     "core/src",
     &[

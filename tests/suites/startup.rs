@@ -1,4 +1,4 @@
-//! How the server starts, and when it refuses to.
+//! How the server starts, and when it rejects to.
 
 use std::{collections::BTreeSet, fs, path::Path, process::Stdio};
 
@@ -26,7 +26,7 @@ async fn filled_folder() -> (TempDir, Token) {
     (folder, token)
 }
 
-/// Starts a server that is to refuse; returns its one line.
+/// Starts a server that is to reject; returns its one line.
 pub(crate) async fn refusal(folder: &Path, arguments: &[&str]) -> String {
     let mut command = command(folder);
     command.args(["serve", "--listen", "127.0.0.1:0", "--data"]).arg(folder).args(arguments);
@@ -47,9 +47,9 @@ async fn a_file_that_is_no_sound_store_is_refused_and_left_as_it_is() {
     drop(redb::Database::create(other_store.path()).unwrap());
     let cases: [(&str, Vec<u8>, &str); 7] = [
         ("empty", Vec::new(), "the file is empty"),
-        ("cut off in its first page", sound[..100].to_vec(), "it is damaged"),
-        ("cut in half", sound[..sound.len() / 2].to_vec(), "it is damaged"),
-        ("one byte short", sound[..sound.len() - 1].to_vec(), "it is damaged"),
+        ("cut off in its first page", sound[..100].to_vec(), "it is corrupted"),
+        ("cut in half", sound[..sound.len() / 2].to_vec(), "it is corrupted"),
+        ("one byte short", sound[..sound.len() - 1].to_vec(), "it is corrupted"),
         ("text", b"once upon a time\n".repeat(1_000), "it is not a svctrack store"),
         ("zeros", vec![0; 100_000], "it is not a svctrack store"),
         ("of another program", fs::read(other_store.path()).unwrap(), "it is not a svctrack store"),
@@ -134,7 +134,7 @@ async fn a_store_that_a_crash_left_is_refused_when_it_is_cut_off_and_left_as_it_
         let bytes = &left[..left.len() * eighths / 8 / 4096 * 4096];
         fs::write(&path, bytes).unwrap();
         let said = refusal(folder.path(), &[]).await;
-        assert!(said.contains("it is damaged"), "{eighths}/8: {said}");
+        assert!(said.contains("it is corrupted"), "{eighths}/8: {said}");
         assert!(fs::read(&path).unwrap() == bytes, "{eighths}/8: the file was changed");
     }
     let server = Server::start(folder.path(), &token).await;

@@ -163,7 +163,7 @@ async fn check(format: &str) {
     let import = ["import", "--all-tenants", "--data", &text(&other), "--from", &text(&files)];
     let (code, told, said) = run(folder.path(), &import).await;
     assert_eq!(code, Some(0), "{told} {said}");
-    assert!(told.contains("  companies  31 accepted, 0 refused"), "{told}");
+    assert!(told.contains("  companies  31 accepted, 0 rejected"), "{told}");
     assert!(!said.contains("read-only"), "{said}");
     let tokens = [token_in(&said, TENANT), token_in(&said, second_id)];
     let server = Server::start(&other, &tokens[0]).await;

@@ -1,18 +1,17 @@
 //! The words of what people read: a term of `tests/words.txt` fails with the word that the field has for it. What is
-//! read is a list of [`Text`]s: the docs, the help of each command, and the log.
+//! read is a list of [`Text`]s: the docs, the help of each command, the messages of errors, of the log and of the
+//! browser's console, and the OpenAPI description.
 
 use std::{
     collections::BTreeSet,
     fs,
     path::{Path, PathBuf},
+    process::Command,
 };
 
-use proc_macro2::{TokenStream, TokenTree};
-use svctrack_tests::{
-    docs::pages,
-    help::{self, Help},
-    project,
-};
+use proc_macro2::{Delimiter, TokenStream, TokenTree};
+use serde_json::Value;
+use svctrack_tests::{docs::pages, process::binary, project};
 
 /// A text that people read, with where it is from.
 struct Text {
@@ -23,7 +22,7 @@ struct Text {
 /// A term, with what to say, and the phrases in which it is right.
 struct Term {
     words: Vec<String>,
-    /// Whether its last word may go on.
+    /// Whether its last word may have any ending.
     is_open: bool,
     say: String,
     phrases: Vec<String>,
@@ -34,6 +33,16 @@ const FURTHER: [&str; 3] = ["core/README.md", "web/README.md", "web/npm/README.m
 
 /// Pages whose words are those of the contract, or name what the wire has.
 const LEFT_OUT: [&str; 1] = ["tests/bench.md"];
+
+/// Folders of sources whose messages people read.
+const SOURCES: [&str; 5] =
+    ["core/src", "server/src", "server/store/src", "svctrack-wasm/src", "web/src"];
+
+/// Folders of scripts whose messages people read.
+const SCRIPTS: [&str; 2] = ["web/script", "web/pages"];
+
+/// Members of the OpenAPI description that are texts.
+const TEXTS: [&str; 5] = ["description", "summary", "title", "detail", "message"];
 
 /// All that is read, line by line.
 fn texts() -> Vec<Text> {
@@ -48,57 +57,135 @@ fn texts() -> Vec<Text> {
             }
         }
     }
-    let logs: Vec<Text> = ["server/src", "server/store/src"]
+    let literals: Vec<Text> = SOURCES
         .iter()
-        .flat_map(|folder| sources(&project().join(folder)))
-        .flat_map(|file| log_of(&file))
+        .flat_map(|folder| files(&project().join(folder), "rs"))
+        .filter(|file| !file.iter().any(|part| part == "tests" || part == "tests.rs"))
+        .flat_map(|file| literals_of(&file))
         .collect();
-    assert!(logs.len() >= 40, "{} texts of the log", logs.len());
-    let help: Vec<Text> = help::all().iter().flat_map(help_of).collect();
+    assert!(literals.len() >= 800, "{} texts of sources", literals.len());
+    let scripts = SCRIPTS.iter().flat_map(|folder| files(&project().join(folder), "js"));
+    let console: Vec<Text> = scripts.flat_map(|file| script_of(&file)).collect();
+    assert!(console.len() >= 1_000, "{} lines of scripts", console.len());
+    let description = description();
+    assert!(description.len() >= 900, "{} texts of the description", description.len());
+    let help = help_of(&[]);
     assert!(help.iter().any(|text| text.place == "svctrack token rotate --help"));
-    texts.extend(logs);
-    texts.extend(help);
+    texts.extend([literals, console, description, help].into_iter().flatten());
     texts
 }
 
-/// The help of a command, line by line.
-fn help_of(help: &Help) -> Vec<Text> {
-    let place = format!("{} --help", help.command);
-    help.text.lines().map(|line| Text { place: place.clone(), words: prose(line) }).collect()
+/// The help of a command and of those below it, line by line.
+fn help_of(command: &[String]) -> Vec<Text> {
+    let output = Command::new(binary()).args(command).arg("--help").output().unwrap();
+    assert!(output.status.success(), "{command:?}");
+    let help = String::from_utf8(output.stdout).unwrap();
+    let place = format!("svctrack {} --help", command.join(" "));
+    let mut texts: Vec<Text> =
+        help.lines().map(|line| Text { place: place.clone(), words: prose(line) }).collect();
+    let below = help.split_once("\nCommands:\n").map_or("", |(_, below)| below);
+    let names = below.lines().take_while(|line| !line.is_empty());
+    // A line that continues another one has no name.
+    for name in names.filter_map(|line| line.strip_prefix("  ")?.split(' ').next()) {
+        if !name.is_empty() && name != "help" {
+            texts.extend(help_of(&[command, &[name.to_owned()]].concat()));
+        }
+    }
+    texts
 }
 
-/// The files of Rust below a folder.
-fn sources(folder: &Path) -> Vec<PathBuf> {
+/// The files below a folder whose names end like this.
+fn files(folder: &Path, ending: &str) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
-    let below = entries.flat_map(|path| if path.is_dir() { sources(&path) } else { vec![path] });
-    below.filter(|path| path.extension().is_some_and(|ending| ending == "rs")).collect()
+    let below =
+        entries.flat_map(|path| if path.is_dir() { files(&path, ending) } else { vec![path] });
+    below.filter(|path| path.extension().is_some_and(|found| found == ending)).collect()
 }
 
-/// The texts of the log: what the macros of `tracing` are given.
-fn log_of(file: &Path) -> Vec<Text> {
+/// The sentences among the literals of a file of Rust: messages of errors, of the log and of the command line.
+fn literals_of(file: &Path) -> Vec<Text> {
     let tokens: TokenStream = fs::read_to_string(file).unwrap().parse().unwrap();
     let mut texts = Vec::new();
-    read_log(tokens, &mut |words| texts.push(Text { place: file.display().to_string(), words }));
+    read_literals(tokens, &mut |literal| texts.extend(sentence(file, literal)));
     texts
 }
 
-fn read_log(tokens: TokenStream, take: &mut impl FnMut(String)) {
-    let mut since_tracing = usize::MAX;
+/// Reads the literals outside tests and attributes; of these, only the messages of `thiserror`.
+fn read_literals(tokens: TokenStream, take: &mut impl FnMut(&str)) {
+    let (mut is_attribute, mut is_test) = (false, false);
     for token in tokens {
-        since_tracing = since_tracing.saturating_add(1);
         match token {
-            TokenTree::Ident(ident) if ident == "tracing" => since_tracing = 0,
-            // tracing :: warn ! (...)
-            TokenTree::Group(group) if since_tracing == 5 => {
-                let literals = group.stream().into_iter().filter_map(|token| match token {
-                    TokenTree::Literal(literal) => Some(literal.to_string()),
-                    _ => None,
-                });
-                literals.for_each(|text| take(prose(&text)));
+            TokenTree::Punct(punct) if punct.as_char() == '#' => is_attribute = true,
+            TokenTree::Punct(punct) if punct.as_char() == '!' && is_attribute => {}
+            TokenTree::Group(group) if is_attribute => {
+                is_attribute = false;
+                let attribute = group.stream().to_string();
+                is_test |= attribute.starts_with("cfg") && attribute.contains("(test)");
+                if attribute.starts_with("error") {
+                    read_literals(group.stream(), take);
+                }
             }
-            TokenTree::Group(group) => read_log(group.stream(), take),
-            _ => {}
+            TokenTree::Group(group) if is_test && group.delimiter() == Delimiter::Brace => {
+                is_test = false;
+            }
+            TokenTree::Group(group) => read_literals(group.stream(), take),
+            TokenTree::Literal(literal) => take(&literal.to_string()),
+            _ => is_attribute = false,
         }
+    }
+}
+
+/// A script, line by line: what it logs and shows, and its comments, which the types of the npm package have too.
+fn script_of(file: &Path) -> Vec<Text> {
+    let script = fs::read_to_string(file).unwrap();
+    let place =
+        |index| format!("{}:{}", file.strip_prefix(project()).unwrap().display(), index + 1);
+    let lines = script.lines().enumerate();
+    lines.map(|(index, line)| Text { place: place(index), words: line.to_owned() }).collect()
+}
+
+/// A literal, if it is a sentence and no name. What is in braces is filled in.
+fn sentence(file: &Path, literal: &str) -> Option<Text> {
+    let mut depth = 0;
+    let text: String = literal
+        .chars()
+        .filter(|&char| {
+            depth += i32::from(char == '{') - i32::from(char == '}');
+            depth == 0 && char != '}'
+        })
+        .collect();
+    let place = format!("{}: {literal}", file.strip_prefix(project()).unwrap().display());
+    text.trim().contains(' ').then(|| Text { place, words: prose(&text) })
+}
+
+/// The texts of the OpenAPI description, and the messages in its examples.
+fn description() -> Vec<Text> {
+    let golden = fs::read(project().join("tests/golden/openapi.json")).unwrap();
+    let mut texts = Vec::new();
+    read_description(&serde_json::from_slice(&golden).unwrap(), "", &mut texts);
+    texts
+}
+
+fn read_description(value: &Value, place: &str, texts: &mut Vec<Text>) {
+    match value {
+        Value::Object(members) => {
+            for (name, value) in members {
+                let place = format!("{place}/{name}");
+                match value {
+                    Value::String(text) if TEXTS.contains(&name.as_str()) => {
+                        texts.push(Text {
+                            place: format!("openapi.json#{place}"),
+                            words: prose(text),
+                        });
+                    }
+                    value => read_description(value, &place, texts),
+                }
+            }
+        }
+        Value::Array(values) => {
+            values.iter().for_each(|value| read_description(value, place, texts))
+        }
+        _ => {}
     }
 }
 
@@ -189,4 +276,56 @@ fn a_term_is_listed_once() {
     let terms = terms();
     let names: BTreeSet<_> = terms.iter().map(|term| &term.words).collect();
     assert_eq!(names.len(), terms.len());
+}
+
+/// Where doc comments are texts of fields and of the command line, which may have few words.
+const LABELS: [&str; 4] =
+    ["core/src/resources/", "core/src/tracking/event.rs", "server/src/cli", "server/src/main.rs"];
+
+/// The doc comments of a file, each with its first line.
+fn doc_comments(source: &str) -> Vec<(usize, String)> {
+    let mut comments: Vec<(usize, String)> = Vec::new();
+    let mut is_open = false;
+    for (index, line) in source.lines().map(str::trim_start).enumerate() {
+        let text = line.strip_prefix("///").or_else(|| line.strip_prefix("//!"));
+        match (text, comments.last_mut()) {
+            (Some(text), Some((_, comment))) if is_open => comment.push_str(text),
+            (Some(text), _) => comments.push((index + 1, text.to_owned())),
+            (None, _) => {}
+        }
+        is_open = text.is_some();
+    }
+    comments
+}
+
+/// Whether a doc comment has so few words that a name would say as much; what is code in it says more.
+fn says_nothing(comment: &str) -> bool {
+    comment.split_whitespace().count() <= 3 && !comment.contains(['`', '['])
+}
+
+#[test]
+fn a_doc_comment_says_more_than_a_name() {
+    let folders = ["core", "server", "svctrack-wasm", "tests", "web"];
+    let sources = folders.iter().flat_map(|folder| files(&project().join(folder), "rs"));
+    let mut found = Vec::new();
+    for file in sources {
+        let name = file.strip_prefix(project()).unwrap().display().to_string();
+        if LABELS.iter().any(|label| name.starts_with(label)) {
+            continue;
+        }
+        let comments = doc_comments(&fs::read_to_string(&file).unwrap()).into_iter();
+        let short = comments.filter(|(_, comment)| says_nothing(comment));
+        found.extend(short.map(|(line, comment)| format!("{name}:{line}:{comment}")));
+    }
+    assert!(found.is_empty(), "leave these out, or say more:\n{}", found.join("\n"));
+}
+
+#[test]
+fn a_doc_comment_is_read_as_a_whole() {
+    let comments = |source| doc_comments(source).into_iter().map(|(line, _)| line).collect();
+    let lines: Vec<usize> = comments("/// One\n/// and two.\nfn f() {}\n    /// Its name.\n");
+    assert_eq!(lines, [1, 4]);
+    assert!(
+        says_nothing(" Its name.") && !says_nothing(" See [`Kind`].") && !says_nothing(" A b c d.")
+    );
 }

@@ -12,7 +12,7 @@ const SWITCH: &str = "SVCTRACK_BUNDLE";
 /// The sentences of the console, which are part of the glue: both engines of the loader use them.
 const WORDS: &str = "script/words.js";
 /// Our own part of the glue: what the loader calls once the module is there; and the browser's `fetch`,
-/// which may belong to the page, as gloo-net expects it. Anything but an answer or an `Error` would end the
+/// which may belong to the page, as gloo-net expects it. Anything but a response or an `Error` would end the
 /// module.
 const OWN_GLUE: &str = "
 export function start(exports) { __wbg_set_wasm(exports); wasm.__wbindgen_start(); }

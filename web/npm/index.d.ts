@@ -1,4 +1,4 @@
-/** The visitor's answer: `pending` keeps calls in memory, `denied` drops them and what was stored. */
+/** The visitor's consent: `pending` holds calls in memory, `denied` drops them and what was stored. */
 export type Consent = 'granted' | 'denied' | 'pending';
 
 /** An id of yours. */
@@ -12,7 +12,7 @@ export interface Options {
 export interface Identity {
 {{identity}}}
 
-/** What is said of an event. */
+/** Members of an event. */
 export interface EventInfo extends Identity {
 {{event_info}}
   /** Any other member is one of `info`. */

@@ -7,7 +7,7 @@ const AFTER_CALL_MS = 300;
 // How long an event may take before the page says that it is not there.
 const LATE_MS = 5000;
 const LISTED = 20;
-// So many characters of an action or of extra data are shown.
+// Characters of an action or of extra data that are shown.
 const SHOWN_CHARACTERS = 160;
 const TOKEN_KEY = 'svctrack-demo-token';
 
@@ -19,7 +19,7 @@ function shorten(content) {
   return content.length > SHOWN_CHARACTERS ? content.slice(0, SHOWN_CHARACTERS) + '…' : content;
 }
 
-// ---- What is said to the visitor
+// ---- Messages to the visitor
 
 function say(id, message) {
   const place = element(id);
@@ -28,7 +28,7 @@ function say(id, message) {
   if (place.textContent !== message) place.textContent = message;
 }
 
-// The line beside the button of a form: what became of its call.
+// The line next to the button of a form: the status of its call.
 function sayStatus(form, message, isBad = false) {
   const place = element(form + '-status');
   place.classList.toggle('bad', isBad);
@@ -80,15 +80,15 @@ function takeToken() {
 
 // ---- Calls of the tracker
 
-// The last line that the tracker said since a form was submitted: it refused the call.
-let refusal = '';
+// The last warning of the tracker since a form was submitted: it rejected the call.
+let rejection = '';
 
 function onWarning(line) {
-  refusal = line.replace('svctrack: ', '');
-  const isIdentify = refusal.startsWith('identify(');
+  rejection = line.replace('svctrack: ', '');
+  const isIdentify = rejection.startsWith('identify(');
   if (isIdentify) identified = '';
   else sent = undefined;
-  sayStatus(isIdentify ? 'identify' : 'track', refusal, true);
+  sayStatus(isIdentify ? 'identify' : 'track', rejection, true);
 }
 
 // The members that are not empty.
@@ -111,7 +111,7 @@ function readUser() {
 // What `identify` was last called with, as JSON.
 let identified = '';
 
-// Calls `identify` with the fields; false when that is refused.
+// Calls `identify` with the fields; false when that is rejected.
 function identify() {
   const [userId, extra] = readUser();
   if (userId === null && !extra.email) {
@@ -123,7 +123,7 @@ function identify() {
   svctrack.identify(userId, extra);
   show('identify-call', 'identify', userId, extra);
   companyNamed = extra.companyExternalId || '';
-  return !refusal;
+  return !rejection;
 }
 
 // Reads the extra data; undefined when there is none, null when it cannot be used.
@@ -169,7 +169,7 @@ function track() {
 function onSubmit(form, call) {
   element(form + '-form').addEventListener('submit', (event) => {
     event.preventDefault();
-    refusal = '';
+    rejection = '';
     created = '';
     sayStatus('identify', '');
     sayStatus('track', '');
@@ -186,14 +186,14 @@ function api(path, init) {
   return fetch(path, { ...init, headers, cache: 'no-store', credentials: 'omit' });
 }
 
-// Why an answer cannot be used, in words; empty when it can.
+// Why a response cannot be used; empty when it can.
 function problemOf(response) {
   if (response.ok) return '';
   if (response.status === 401) {
     return 'The server does not accept this API token. Use the one that it printed on its first start.';
   }
   if (response.status === 403) return 'This API token may not do that: it lacks a scope.';
-  return `The server cannot answer right now (status ${response.status}). Trying again.`;
+  return `The server cannot respond right now (status ${response.status}). Trying again.`;
 }
 
 const shown = new Set();
@@ -274,7 +274,7 @@ async function list() {
   return '';
 }
 
-// Says beside the button what became of the event that was sent last.
+// Shows the status of the last event next to the button.
 function followSent(fresh) {
   if (!sent) return;
   const isIt = (activity) => activity.action === sent.action && Date.parse(activity.date) >= sent.at - 1000;
@@ -283,7 +283,7 @@ function followSent(fresh) {
     sayStatus('track', `Sent, and arrived: an event of ${whoOf(arrived)}.`);
     sent = undefined;
   } else if (missingCompany && missingCompany === companyNamed) {
-    sayStatus('track', `Sent. It is kept aside: the server knows no company “${missingCompany}”.`);
+    sayStatus('track', `Sent, and parked: the server knows no company “${missingCompany}”.`);
   } else if (Date.now() - sent.at > LATE_MS) {
     sayStatus('track', 'Sent, but it has not arrived. The console of the browser may say why.', true);
   }
@@ -297,7 +297,7 @@ let companyNamed = '';
 let missingCompany = '';
 // What was the case when it was looked up last: it is not asked again while nothing changes.
 let companyChecked = '';
-// What is said once the company was created.
+// The message once the company was created.
 let created = '';
 
 async function checkCompany() {

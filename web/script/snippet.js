@@ -4,7 +4,7 @@
 // Pasted twice, it acts once. An element with the id "svctrack" is no tracker.
 if(w.svctrack&&w.svctrack.load)return;
 var s=w.svctrack={q:[]};
-// Until the script is there, calls are kept with their arguments and the time at which they were made.
+// Until the script is there, calls are queued with their arguments and the time of each.
 function stub(m){s[m]=function(){s.q.push([m,arguments,+new Date])}}
 stub("init");stub("identify");stub("track");stub("load");stub("reset");stub("consent");
 var keep=s.load;

@@ -1,5 +1,5 @@
-// The sentences of the console about a call on its way. They come with the engine, since no visitor waits for
-// them; where they are missing, the loader logs what it would have given to these functions.
+// The console messages about a call. They come with the engine, since no visitor waits for them; where they are
+// missing, the loader logs what it would have given to these functions.
 
 const REASONS = {
   action_missing: 'the action is missing',
@@ -30,7 +30,7 @@ function isNear(one, other) {
 
 const quoted = (names) => names.map((name) => `\`${name}\``).join(', ');
 
-// What becomes of the members of a call that nobody knows, and what to do.
+// What happens to the unknown members of a call, and what to do.
 function unknown(method, names, known) {
   const isMoved = method === 'track';
   const meant = known.filter((one) => names.some((name) => isNear(name, one)));

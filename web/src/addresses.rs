@@ -34,7 +34,7 @@ pub struct Addresses {
 #[derive(Clone, Copy, Debug)]
 pub struct Served {
     pub asset: &'static Asset,
-    /// Whether its name has its version, so that it is the same for ever.
+    /// Whether its name has its version, so that it is the same indefinitely.
     pub is_lasting: bool,
 }
 

@@ -14,7 +14,7 @@ pub struct Asset {
     pub brotli: &'static [u8],
     /// What its `ETag` is made of: another one whenever a byte differs.
     pub etag: &'static str,
-    /// What the attribute `integrity` of a tag has, with which a browser refuses any other file.
+    /// What the attribute `integrity` of a tag has, with which a browser rejects any other file.
     pub integrity: &'static str,
 }
 

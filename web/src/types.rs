@@ -15,7 +15,6 @@ const OPTIONS: &str = include_str!("../script/tracker/console.js");
 const COMMENT: &str = "// ";
 const DECLARING: &str = "//: ";
 
-/// The whole file.
 pub(crate) fn types() -> String {
     let calls = declarations(CALLS);
     let names = calls.iter().filter_map(|(_, call)| call.split('(').next());

@@ -3,7 +3,7 @@
 use super::merge::STAND_INS;
 use crate::{
     resources,
-    schema::{AtRead, Lookup, LookupError, ReadCtx, ResourceDef, Row},
+    schema::{AtRead, FieldDef, Lookup, LookupError, ReadCtx, ResourceDef},
     value::{Document, Json, ObjectId},
 };
 
@@ -30,12 +30,12 @@ pub fn answer(
 pub fn answer_rows(
     def: &ResourceDef,
     stored: &Document,
-    wanted: &dyn Fn(&Row) -> bool,
+    wanted: &dyn Fn(&FieldDef) -> bool,
     ctx: &ReadCtx<'_>,
 ) -> Result<Document, LookupError> {
     let mut answer = stored.clone();
     answer.remove(STAND_INS);
-    for row in def.rows.iter().filter(|row| wanted(row)) {
+    for row in def.fields.iter().filter(|row| wanted(row)) {
         let value = match row.computed_at_read() {
             None => None,
             Some(AtRead::Computed(compute)) => compute(stored, ctx)?,
@@ -78,7 +78,7 @@ pub fn stored_text(document: &Document) -> (String, usize) {
 
 /// Whether an answer shows a record of this resource as it is stored, with nothing computed at read.
 pub fn is_answered_as_stored(def: &ResourceDef) -> bool {
-    def.rows.iter().all(|row| row.computed_at_read().is_none())
+    def.fields.iter().all(|row| row.computed_at_read().is_none())
 }
 
 #[cfg(test)]

@@ -72,9 +72,9 @@ pub struct Activity {
     pub id: ObjectId,
     /// Company of the user at the time of the event.
     pub company_id: Option<ObjectId>,
-    /// The user.
+    /// Id of the end user whose activity it is.
     pub end_user_id: ObjectId,
-    /// What they did.
+    /// What the user did: the event's `action`.
     pub action: String,
     /// `externalId` of the asset, as sent.
     pub asset: Option<String>,
@@ -84,15 +84,15 @@ pub struct Activity {
     pub info: Option<String>,
     /// Number of occurrences, 1 to 300.
     pub count: u16,
-    /// Relative importance.
+    /// Relative importance of each occurrence.
     pub weight: f64,
     /// Whether it does not count as activity (rule 6).
     pub passive: bool,
-    /// When it happened.
+    /// When it happened, by the sender's clock, corrected (R45).
     pub date: Timestamp,
     /// When the server received it.
     pub received_at: Timestamp,
-    /// How it came in.
+    /// The route by which it was received.
     pub route: Route,
     /// The sender's id of the event.
     pub message_id: Option<String>,
@@ -113,13 +113,13 @@ pub const PARKED_DAYS: i64 = 30;
 /// An event that waits until a company or user appears that it fits.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ParkedEvent {
-    /// Its id.
+    /// Id of the entry, as `/integrationissues` shows it.
     pub id: ObjectId,
     /// Why it waits, stable, in snake_case.
     pub code: String,
     /// When the server received it.
     pub received_at: Timestamp,
-    /// How it came in.
+    /// The route by which it was received.
     pub route: Route,
     /// The event, whole: the JSON text of a [`crate::tracking::Event`].
     pub event: String,
@@ -146,7 +146,7 @@ pub const REPORTED_DAYS: i64 = 30;
 /// Something that a sender should mend, on its way to the report of possible integration issues (R42).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Finding {
-    /// How it came in.
+    /// The route by which it was received.
     pub route: Route,
     /// What it is, stable, in snake_case.
     pub code: &'static str,
@@ -156,7 +156,7 @@ pub struct Finding {
     pub message: String,
     /// When it was seen.
     pub at: Timestamp,
-    /// How often.
+    /// How often it was found since the entry was last written.
     pub count: u64,
     /// What was sent, in short.
     pub sample: Document,

@@ -18,30 +18,30 @@ pub enum Basis {
 /// One change to what is stored.
 #[derive(Clone, Debug)]
 pub enum Change {
-    /// Store a record.
+    /// Stores a record, new or changed.
     Put {
-        /// Its resource.
+        /// The resource that the record is of.
         def: &'static ResourceDef,
-        /// Its id.
+        /// Id of the record.
         id: ObjectId,
         /// What it was planned upon.
         basis: Basis,
-        /// The record.
+        /// The record as it is stored from now on.
         document: Document,
         /// Index entries that it gains; the unique ones are claims.
         added: Vec<Entry>,
         /// Index entries that it loses.
         removed: Vec<Entry>,
     },
-    /// Remove a record.
+    /// Removes a record with its index entries.
     Delete {
-        /// Its resource.
+        /// The resource that the record is of.
         def: &'static ResourceDef,
-        /// Its id.
+        /// Id of the record.
         id: ObjectId,
         /// What it was planned upon.
         basis: Basis,
-        /// Its index entries.
+        /// Index entries that it loses: all that it has.
         removed: Vec<Entry>,
     },
     /// Add to a log.

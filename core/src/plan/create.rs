@@ -1,4 +1,4 @@
-//! Create: a new record from a body.
+//! Create: a new record from a body, and the records that come with it, such as a ticket's submitter.
 
 use super::{
     change::{Basis, Change},
@@ -7,7 +7,7 @@ use super::{
     planned::{Planned, Refusal},
 };
 use crate::{
-    schema::{Beside, Lookup, ResourceDef, index},
+    schema::{Lookup, ResourceDef, SideRecord, index},
     value::{Document, Json, ObjectId},
 };
 
@@ -43,10 +43,10 @@ pub fn create_as(
     base.set("createdAt", now.clone());
     base.set("updatedAt", now);
     base.set("__v", Json::integer(0));
-    let Assembled { document, beside } = assemble(def, None, base, patch, lookup, ctx)?;
+    let Assembled { document, side_records } = assemble(def, None, base, patch, lookup, ctx)?;
     let added = index::entries(def, &document);
     check_claims(def, None, &added, lookup)?;
-    let mut changes = create_beside(beside, lookup, ctx)?;
+    let mut changes = create_side_records(side_records, lookup, ctx)?;
     changes.push(Change::Put {
         def,
         id,
@@ -58,14 +58,14 @@ pub fn create_as(
     Ok(Planned { changes, id, document })
 }
 
-/// Plans the records that are made beside another.
-pub(super) fn create_beside(
-    beside: Vec<Beside>,
+/// Plans the records that are created with another.
+pub(super) fn create_side_records(
+    side_records: Vec<SideRecord>,
     lookup: &dyn Lookup,
     ctx: &mut Ctx,
 ) -> Result<Vec<Change>, Refusal> {
     let mut changes = Vec::new();
-    for Beside { def, id, patch } in beside {
+    for SideRecord { def, id, patch } in side_records {
         changes.extend(create_as(def, id, patch, lookup, ctx)?.changes);
     }
     Ok(changes)

@@ -1,4 +1,4 @@
-//! Delete.
+//! Deleting a record, which nothing may refer to (R15).
 
 use super::{
     change::{Basis, Change, version_of},

@@ -37,7 +37,6 @@ impl Person {
         Self { id, keys: claims.map(|entry| (entry.row.to_owned(), entry.key)).collect() }
     }
 
-    /// Their e-mails.
     fn emails(&self) -> impl Iterator<Item = &str> {
         let keys = self.keys.iter().filter(|(row, _)| row == EMAIL.name);
         keys.map(|(_, key)| key.as_str())

@@ -6,7 +6,7 @@ use super::{
     planned::{Planned, Refusal},
 };
 use crate::{
-    schema::{Handling, Kind, Lookup, LookupError, ReadCtx, ResourceDef, Row, Shaped},
+    schema::{FieldDef, Handling, Kind, Lookup, LookupError, ReadCtx, ResourceDef, Shaped},
     value::{Document, Issue, JsonRef, Timestamp, issue::quoted},
 };
 
@@ -63,7 +63,7 @@ fn fixed(
     let mut names: Vec<String> = sent.iter().map(|(name, _)| name.to_owned()).collect();
     for record in [Some(after), before].into_iter().flatten() {
         if !names.is_empty() {
-            let wanted = |row: &Row| names.iter().any(|name| name == row.name);
+            let wanted = |row: &FieldDef| names.iter().any(|name| name == row.name);
             let answer = answer_rows(def, record, &wanted, ctx)?;
             names.retain(|name| {
                 def.row(name).is_some_and(|row| !is_same(row, sent.get(name), answer.get(name)))
@@ -74,7 +74,7 @@ fn fixed(
 }
 
 /// Whether what was sent is what the record has; null is nothing.
-fn is_same(row: &Row, sent: Option<JsonRef<'_>>, found: Option<JsonRef<'_>>) -> bool {
+fn is_same(row: &FieldDef, sent: Option<JsonRef<'_>>, found: Option<JsonRef<'_>>) -> bool {
     let something = |value: Option<JsonRef<'_>>| value.is_some_and(|value| !value.is_null());
     let (Some(sent), Some(found)) = (sent, found) else {
         return !something(sent) && !something(found);

@@ -58,7 +58,7 @@ pub struct Memory {
     engagement: BTreeMap<ObjectId, Engagement>,
     pub(crate) messages: BTreeMap<String, Timestamp>,
     suppressed: BTreeSet<(String, String)>,
-    /// By the hour.
+    /// When users were created by events, for the limit by the hour.
     pub(crate) new_end_users: Vec<Timestamp>,
 }
 

@@ -5,8 +5,8 @@ use super::{context::Ctx, planned::Refusal};
 use crate::{
     resources,
     schema::{
-        Beside, Binding, Completion, Entry, Fill, FillCtx, Kind, Lookup, LookupError, Refers,
-        ResourceDef, Row, Sent, index,
+        Completion, Entry, FieldDef, Fill, FillCtx, Kind, Lookup, LookupError, OnMissing, Refers,
+        ResourceDef, Sent, SideRecord, index,
     },
     value::{Document, Issue, Json, ObjectId, RecordRef, issue::quoted, json_reader::MAX_KEYS},
 };
@@ -44,7 +44,7 @@ pub(super) fn assemble(
         now: ctx.now,
         actor: actor.as_deref(),
     });
-    let (mut issues, mut beside) = (Vec::new(), Vec::new());
+    let (mut issues, mut side_records) = (Vec::new(), Vec::new());
     merge(def, &patch, &mut base, &mut issues);
     resolve_references(def, &mut base, lookup, &mut issues)?;
     if issues.is_empty() {
@@ -54,7 +54,7 @@ pub(super) fn assemble(
             lookup,
             now: ctx.now,
             ids: &mut ctx.ids,
-            beside: &mut beside,
+            side_records: &mut side_records,
             issues: &mut issues,
         };
         (def.complete)(&mut base, &mut completion)?;
@@ -65,7 +65,7 @@ pub(super) fn assemble(
         issues.push(Issue::of_body("record_too_large", message));
     }
     if issues.is_empty() {
-        Ok(Assembled { document: fill(def, base, ctx.fill(def, lookup)?), beside })
+        Ok(Assembled { document: fill(def, base, ctx.fill(def, lookup)?), side_records })
     } else {
         Err(Refusal::Invalid(issues))
     }
@@ -79,10 +79,10 @@ pub(super) fn take_stand_ins(stored: &mut Document) -> Vec<(String, Option<Json>
     names.map(|name| (name.clone(), stored.remove(&name))).collect()
 }
 
-/// A record that can be stored, and those that are made beside it.
+/// A record that can be stored, and those that are created with it.
 pub(super) struct Assembled {
     pub(super) document: Document,
-    pub(super) beside: Vec<Beside>,
+    pub(super) side_records: Vec<SideRecord>,
 }
 
 /// Merges what was sent into a record: absent is left alone, `null` clears, free-form objects merge
@@ -118,11 +118,11 @@ fn resolve_references(
     lookup: &dyn Lookup,
     issues: &mut Vec<Issue>,
 ) -> Result<(), LookupError> {
-    for row in def.rows {
+    for row in def.fields {
         let Some((refers, target)) = target_of(row) else {
             continue;
         };
-        if refers.binding == Binding::Own {
+        if refers.on_missing == OnMissing::Own {
             continue;
         }
         let Some(value) = document.value(row.name) else {
@@ -160,7 +160,7 @@ fn resolve_references(
     Ok(())
 }
 
-fn target_of(row: &Row) -> Option<(Refers, &'static ResourceDef)> {
+fn target_of(row: &FieldDef) -> Option<(Refers, &'static ResourceDef)> {
     let refers = row.refers?;
     Some((refers, resources::by_name(refers.resource)?))
 }
@@ -172,7 +172,7 @@ fn resolve_text(
     text: &str,
     lookup: &dyn Lookup,
 ) -> Result<Option<String>, LookupError> {
-    if refers.binding == Binding::Loose && !RecordRef::is_prefixed(text) {
+    if refers.on_missing == OnMissing::Keep && !RecordRef::is_prefixed(text) {
         return Ok(Some(text.to_owned()));
     }
     let Some(reference) = RecordRef::parse(text) else {
@@ -185,7 +185,7 @@ fn resolve_text(
 pub(super) fn fill(def: &ResourceDef, mut document: Document, ctx: FillCtx) -> Document {
     let mut filled = Document::default();
     let mut stand_ins = Vec::new();
-    for row in def.rows {
+    for row in def.fields {
         let computed = match row.fill {
             Fill::OnWrite(compute) => Some(compute(&document, ctx)),
             Fill::IfAbsent(compute) if document.value(row.name).is_none() => {
@@ -241,9 +241,9 @@ pub(super) fn referrer(
     def: &ResourceDef,
     id: ObjectId,
     lookup: &dyn Lookup,
-) -> Result<Option<(&'static ResourceDef, &'static Row)>, LookupError> {
+) -> Result<Option<(&'static ResourceDef, &'static FieldDef)>, LookupError> {
     for other in resources::REGISTRY {
-        for row in other.rows.iter().filter(|row| must_refer_to(row, def)) {
+        for row in other.fields.iter().filter(|row| must_refer_to(row, def)) {
             if !lookup.holders(other, row.name, &index::key_of(row, &id.to_string()), 1)?.is_empty()
             {
                 return Ok(Some((other, row)));
@@ -253,6 +253,7 @@ pub(super) fn referrer(
     Ok(None)
 }
 
-fn must_refer_to(row: &Row, def: &ResourceDef) -> bool {
-    row.refers.is_some_and(|refers| refers.binding != Binding::Loose && refers.resource == def.name)
+fn must_refer_to(row: &FieldDef, def: &ResourceDef) -> bool {
+    row.refers
+        .is_some_and(|refers| refers.on_missing != OnMissing::Keep && refers.resource == def.name)
 }

@@ -1,7 +1,11 @@
-//! What a command does: from what was sent and what is stored to the changes and the reply.
+//! Plans commands: from what was sent and what is stored to the changes and the response.
 //!
-//! Planning is pure. `lookup` shows the records as they are, [`Ctx`] carries now and the ids to
-//! use, and every rejection is decided here: applying the changes cannot fail for a reason of the rules.
+//! A server or another program that stores records calls one function a command: [`create()`], [`update()`], [`delete()`],
+//! `upsert`, `renew`, `erase`. Planning is pure: a [`Lookup`](crate::schema::Lookup) shows the records as they are, and
+//! [`Ctx`] has the time and the ids to use.
+//!
+//! Invariants: every rejection is decided here, so that applying the changes cannot fail for a reason of the rules; and
+//! each [`Change`] names the version that it was planned upon, so that a store detects a lost update.
 
 mod answer;
 mod append;

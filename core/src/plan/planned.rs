@@ -24,7 +24,7 @@ pub enum Refusal {
     NotFound,
     /// What was sent breaks a rule.
     Invalid(Vec<Issue>),
-    /// Another record is in the way.
+    /// Another record holds a unique key, or refers to this one.
     Conflict(Vec<Issue>),
     /// The store could not say.
     Lookup(LookupError),

@@ -1,9 +1,9 @@
-//! Update: a body merged into a stored record.
+//! Update: a body merged into a stored record (R4, R5); absent members are left alone, `null` clears one.
 
 use super::{
     change::{Basis, Change, version_of},
     context::Ctx,
-    create::create_beside,
+    create::create_side_records,
     merge::{Assembled, assemble, check_claims},
     planned::{Planned, Refusal},
 };
@@ -37,13 +37,13 @@ pub(super) fn update_stored(
     lookup: &dyn Lookup,
     ctx: &mut Ctx,
 ) -> Result<Planned, Refusal> {
-    let Assembled { document, beside } =
+    let Assembled { document, side_records } =
         assemble(def, Some(&stored), stored.clone(), patch, lookup, ctx)?;
     if document == stored {
         return Ok(Planned { changes: Vec::new(), id, document });
     }
     let (put, document) = put(def, id, &stored, document, lookup, ctx)?;
-    let mut changes = create_beside(beside, lookup, ctx)?;
+    let mut changes = create_side_records(side_records, lookup, ctx)?;
     changes.push(put);
     Ok(Planned { changes, id, document })
 }

@@ -23,9 +23,9 @@ pub const MAX_ITEMS: usize = 5_000;
 /// What the caller may do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Access {
-    /// Make records.
+    /// Whether items may create records.
     pub create: bool,
-    /// Change records.
+    /// Whether items may change records.
     pub update: bool,
 }
 
@@ -64,13 +64,13 @@ pub enum Outcome {
 /// A list of the answer that refused items are on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum List {
-    /// `createdErrors`
+    /// `createdErrors`: items that would have created a record.
     Created,
-    /// `updatedErrors`
+    /// `updatedErrors`: items that would have changed one.
     Updated,
-    /// `permissionErrors`
+    /// `permissionErrors`: items that the token may not apply.
     Permission,
-    /// `validationErrors`
+    /// `validationErrors`: items that failed a check.
     Validation,
 }
 
@@ -306,7 +306,7 @@ pub struct Summary {
 const MAX_IGNORED: usize = 100;
 
 impl Summary {
-    /// Counts an item.
+    /// Adds the outcome of an item, in the order of the request.
     pub fn add(&mut self, outcome: Outcome) {
         match outcome {
             Outcome::Created(id, keys) => {
@@ -350,7 +350,7 @@ impl Summary {
     pub fn answer(&self, def: &ResourceDef) -> Document {
         let mut answer = Document::default();
         let count = |count: usize| Json::integer(i64::try_from(count).unwrap_or(i64::MAX));
-        if def.answers_counts_alone {
+        if def.bulk_returns_counts_only {
             answer.set("created", count(self.created.len()));
             answer.set("updated", count(self.updated.len() + self.unchanged));
             return answer;

@@ -35,7 +35,7 @@ pub static ASSET: ResourceDef = ResourceDef {
         "name": "Example asset", "externalId": "example-asset", "companyId": "extid-demo"
     }"#,
     example_update: r#"{ "custom": { "color": "blue" } }"#,
-    rows: ROWS,
+    fields: FIELDS,
     not_found: "asset_not_found",
     ..ResourceDef::PLAIN
 };

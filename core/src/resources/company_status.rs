@@ -14,7 +14,7 @@ pub enum CompanyStatus {
     Coming,
     /// Its licenses run out.
     Canceled,
-    /// They have ended.
+    /// All of its licenses have ended.
     Lost,
     /// It has none with a beginning.
     Prospect,
@@ -61,9 +61,8 @@ pub(crate) enum Standing {
     Renewed,
     /// Not ended, though neither ongoing nor renewed.
     RunningOut,
-    /// Ended.
     Ended,
-    /// Without a beginning.
+    /// It has no `fromDate`, so it does not count.
     Undated,
 }
 

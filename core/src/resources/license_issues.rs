@@ -15,7 +15,7 @@ use super::{
     settings::{self, Currencies},
 };
 use crate::{
-    schema::{FillCtx, Kind, LookupError, ReadCtx, ResourceDef, Row, field::handles},
+    schema::{FieldDef, FillCtx, Kind, LookupError, ReadCtx, ResourceDef, field::handles},
     value::{Day, Document, Json, Timestamp, Zone, time::DAY_MS},
 };
 
@@ -49,10 +49,10 @@ pub(super) const PRODUCT_AMBIGUOUS: &str = "product_ambiguous";
 pub(super) type Found<'f> = (&'static str, &'static str, &'f str);
 
 /// The members of an issue.
-pub(super) const MEMBERS: &[Row] = &[
-    Row::new("code", Kind::Text, "What it is, stable.").required(),
-    Row::new("field", Kind::Text, "The property that it is about.").required(),
-    Row::new("message", Kind::Text, "What is wrong.").required(),
+pub(super) const MEMBERS: &[FieldDef] = &[
+    FieldDef::new("code", Kind::Text, "What it is, stable.").required(),
+    FieldDef::new("field", Kind::Text, "The property that it is about.").required(),
+    FieldDef::new("message", Kind::Text, "What is wrong.").required(),
 ];
 
 /// The issue as a response shows it.

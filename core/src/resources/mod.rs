@@ -1,4 +1,8 @@
-//! The resources, one file each, and the registry: one line each.
+//! The resources of the contract: one file each, with the table of its fields in the order of the specification, and one
+//! line in [`REGISTRY`].
+//!
+//! A field is a handle as well, so that code reads it by name and type: `company::NAME.get(&document)`. Whoever lists,
+//! imports or describes resources goes through the registry and names none of them.
 
 pub mod asset;
 pub mod company;
@@ -188,7 +192,7 @@ mod tests {
             let lookup = Counting(store.clone(), Cell::new(0));
             let stored = lookup.record(def, id).unwrap().unwrap();
             plan::answer(def, &stored, &ReadCtx::new(Timestamp::MIN, &lookup)).unwrap();
-            assert_eq!(lookup.1.get() == usize::MAX, def.looks_at_many, "{}", def.path);
+            assert_eq!(lookup.1.get() == usize::MAX, def.needs_scan, "{}", def.path);
         }
     }
 
@@ -197,7 +201,7 @@ mod tests {
         let (store, _, made) = with_examples();
         let id_of = |path: &str| made.iter().find(|(def, _)| def.path == path).unwrap().1;
         let resolved = |def: &ResourceDef, name: &str, value: &str| {
-            let mut filters = vec![Filter::parse(def.rows, name, value).unwrap().unwrap()];
+            let mut filters = vec![Filter::parse(def.fields, name, value).unwrap().unwrap()];
             resolve(&mut filters, def, &store).unwrap();
             filters[0].texts().unwrap().into_iter().map(str::to_owned).collect::<Vec<_>>()
         };
@@ -250,7 +254,7 @@ mod tests {
     #[test]
     fn a_row_that_shows_a_name_says_whose() {
         for def in REGISTRY {
-            for row in def.rows {
+            for row in def.fields {
                 let Fill::NameOf(reference) = row.fill else { continue };
                 let refers = def.row(reference).and_then(|row| row.refers).unwrap();
                 assert!(by_name(refers.resource).unwrap().row("name").is_some(), "{}", row.name);
@@ -261,9 +265,9 @@ mod tests {
     #[test]
     fn every_row_is_named_once_and_refers_to_a_resource_that_is_there() {
         for def in REGISTRY {
-            for (index, row) in def.rows.iter().enumerate() {
+            for (index, row) in def.fields.iter().enumerate() {
                 assert!(
-                    def.rows.iter().skip(index + 1).all(|other| other.name != row.name),
+                    def.fields.iter().skip(index + 1).all(|other| other.name != row.name),
                     "{}",
                     row.name
                 );

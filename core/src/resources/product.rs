@@ -74,7 +74,7 @@ pub static PRODUCT: ResourceDef = ResourceDef {
         "packages": ["Example package"], "custom": { "tier": "standard" }
     }"#,
     example_update: r#"{ "mrr": 120 }"#,
-    rows: ROWS,
+    fields: FIELDS,
     not_found: "product_not_found",
     complete: |_, completion| {
         check_length(completion);
@@ -83,7 +83,7 @@ pub static PRODUCT: ResourceDef = ResourceDef {
     ..ResourceDef::PLAIN
 };
 
-/// Refuses a length of nothing, unless it is stored from before that was refused (R53).
+/// Rejects a length of nothing, unless it is stored from before that was rejected (R53).
 pub(super) fn check_length(completion: &mut Completion<'_>) {
     let name = LENGTH.name;
     let sent = completion.sent.value(name);

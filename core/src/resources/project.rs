@@ -35,7 +35,7 @@ pub static PROJECT: ResourceDef = ResourceDef {
         "name": "Example project", "externalId": "example-project", "companyId": "extid-demo"
     }"#,
     example_update: r#"{ "custom": { "stage": "kick-off" } }"#,
-    rows: ROWS,
+    fields: FIELDS,
     not_found: "project_not_found",
     ..ResourceDef::PLAIN
 };

@@ -14,8 +14,8 @@ use super::{
 use crate::{
     fields,
     schema::{
-        Beside, Completion, FillCtx, Kind, ListLimits, Lookup, LookupError, ResourceDef, Row, Sent,
-        index::key_of,
+        Completion, FieldDef, FillCtx, Kind, ListLimits, Lookup, LookupError, ResourceDef, Sent,
+        SideRecord, index::key_of,
     },
     value::{Document, Issue, Json, ObjectId, RecordRef, Timestamp, email},
 };
@@ -53,7 +53,7 @@ fields! {
     URL: Text = "url";
     /// Tags.
     TAGS: Texts = "tags";
-    /// Type of the conversation, always `ticket`; what is sent here is kept as `subType`.
+    /// Type of the conversation, always `ticket`; what is sent here is stored as `subType`.
     TYPE: Text = "type", on_write(fill_type), prepared;
     /// What kind of ticket it is, free-form: a bug, a feature request.
     SUB_TYPE: Text = "subType";
@@ -97,7 +97,7 @@ fields! {
     IS_OPEN: Bool = "isOpen", on_write(fill_is_open);
     /// Whether it waits to be sorted.
     WAITS_TO_BE_FILTERED: Bool = "waitsToBeFiltered", if_absent(no);
-    /// Whether it is put away.
+    /// Whether it is archived.
     ARCHIVED: Bool = "archived", if_absent(no);
     /// Tags of its activities.
     ACTIVITY_TAGS: Values = "activityTags", if_absent(no_values);
@@ -118,14 +118,14 @@ fields! {
 }
 
 /// The members of an entry of the history.
-const HISTORY_ENTRY: &[Row] = &[
-    Row::new("status", Kind::Text, "Status that it entered.").required(),
-    Row::new("time", Kind::Date, "When it did.").required(),
+const HISTORY_ENTRY: &[FieldDef] = &[
+    FieldDef::new("status", Kind::Text, "Status that it entered.").required(),
+    FieldDef::new("time", Kind::Date, "When it did.").required(),
 ];
 /// The members of an end user of the conversation.
-const NAMED_USER: &[Row] = &[
-    Row::new("id", Kind::Id, "`_id` of the end user.").required(),
-    Row::new("name", Kind::Text, "Name of the end user, as it was sent."),
+const NAMED_USER: &[FieldDef] = &[
+    FieldDef::new("id", Kind::Id, "`_id` of the end user.").required(),
+    FieldDef::new("name", Kind::Text, "Name of the end user, as it was sent."),
 ];
 
 /// The longest time spent, in minutes: a thousand years.
@@ -144,15 +144,15 @@ pub static TICKET: ResourceDef = ResourceDef {
         "tags": ["export"], "timeSpent": 15
     }"#,
     example_update: r#"{ "status": "resolved" }"#,
-    rows: ROWS,
+    fields: FIELDS,
     list: ListLimits { default: 500, max: 10_000 },
     short_names: &[("cid", "companyId"), ("l", "limit"), ("o", "offset"), ("s", "status")],
     searched: &["subject", "snippet"],
     keys: &["_id", "sourceId"],
     check_bulk_create: check_bulk_ticket,
     drops: lacks_email,
-    answers_counts_alone: true,
-    answers_deleted: true,
+    bulk_returns_counts_only: true,
+    delete_returns_record: true,
     not_found: "ticket_not_found",
     prepare: prepare_ticket,
     complete: complete_ticket,
@@ -226,7 +226,7 @@ fn complete_ticket(
 
 /// Takes away what a ticket says about people; what is left counts as before.
 pub fn clear_people(ticket: &mut Document) {
-    for row in ROWS.iter().filter(|row| row.personal) {
+    for row in FIELDS.iter().filter(|row| row.personal) {
         ticket.remove(row.name);
     }
     ticket.set(END_USERS.name, Json::array(&[]));
@@ -332,7 +332,7 @@ fn make_submitter(
         patch.set(end_user::NAME.name, Json::string(name));
     }
     let id = completion.ids.next(completion.now)?;
-    completion.beside.push(Beside { def: &END_USER, id, patch });
+    completion.side_records.push(SideRecord { def: &END_USER, id, patch });
     Ok(id)
 }
 

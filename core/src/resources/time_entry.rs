@@ -44,13 +44,13 @@ pub static TIME_ENTRY: ResourceDef = ResourceDef {
     name: "timeentry",
     path: "timeentries",
     code: 5,
-    doc: "So many hours of a day.",
+    doc: "Hours that a user spent on a day.",
     example: r#"{
         "externalId": "example-entry", "date": "2026-01-05T00:00:00.000Z", "hours": 1.5, "companyId": "extid-demo",
         "description": "Onboarding", "billable": true
     }"#,
     example_update: r#"{ "hours": 2 }"#,
-    rows: ROWS,
+    fields: FIELDS,
     not_found: "timeentry_not_found",
     complete: check_hours,
     ..ResourceDef::PLAIN

@@ -11,9 +11,9 @@ fields! {
     ID: Id = "_id", service;
     /// User who approved the timesheet; set when it is approved.
     APPROVED_BY: Reference = "approvedBy", refers_loosely("user");
-    /// Where it stands.
+    /// Approval status.
     STATUS: Text = "status", one_of(&[SUBMITTED, APPROVED, RETURNED]);
-    /// Time entries of the timesheet: on create objects with an `_id`, in answers their ids.
+    /// Time entries of the timesheet: on create objects with an `_id`, in responses their ids.
     TIME_ENTRIES: References = "timeEntries", refers_loosely("timeentry");
     /// When it was approved; set when it is approved.
     DATE_OF_APPROVAL: Date = "dateOfApproval";
@@ -53,7 +53,7 @@ pub static TIMESHEET: ResourceDef = ResourceDef {
         "externalId": "example-timesheet", "dateFrom": 20454, "dateTo": 20460, "assignedModel": "User"
     }"#,
     example_update: r#"{ "status": "approved" }"#,
-    rows: ROWS,
+    fields: FIELDS,
     keys: &["_id"],
     lists_validation_errors: true,
     not_found: "timesheet_not_found",

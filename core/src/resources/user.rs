@@ -53,7 +53,7 @@ pub static USER: ResourceDef = ResourceDef {
         "name": "Ada Lovelace", "email": "ada@example.com", "externalId": "example-agent"
     }"#,
     example_update: r#"{ "custom": { "team": "success" } }"#,
-    rows: ROWS,
+    fields: FIELDS,
     list: ListLimits { default: 100, max: 10_000 },
     left_out: Some(FOR_TOKEN.name),
     not_found: "user_not_found",

@@ -17,7 +17,7 @@ use crate::value::{Number, ObjectId, Timestamp};
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct About {
-    /// First day.
+    /// The first day of the report.
     pub from: Day,
     /// The day after the last one.
     pub to: Day,
@@ -34,7 +34,7 @@ pub struct About {
     /// The present as the report sees it.
     #[serde(serialize_with = "text::serialize")]
     pub now: Timestamp,
-    /// The base currency.
+    /// The tenant's base currency; null where it has set none.
     pub base_currency: Option<String>,
     /// At which rates amounts are converted.
     pub rates: Valuation,
@@ -113,17 +113,17 @@ impl About {
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct OverdueLicense {
-    /// Its id.
+    /// `_id` of the license.
     #[serde(serialize_with = "hex::one")]
     pub license: ObjectId,
-    /// Its company.
+    /// `_id` of the company that it belongs to.
     #[serde(serialize_with = "hex::one")]
     pub company: ObjectId,
     /// The first day on which it is over.
     pub end: Day,
-    /// Its currency.
+    /// Currency of `mrr`.
     pub currency: String,
-    /// Its monthly value.
+    /// Monthly value, not converted.
     pub mrr: Number,
 }
 
@@ -147,7 +147,7 @@ pub(super) fn overdue_licenses(
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Overlap {
-    /// The company.
+    /// `_id` of the company that both belong to.
     #[serde(serialize_with = "hex::one")]
     pub company: ObjectId,
     /// The licenses, the one that begins first before the other.

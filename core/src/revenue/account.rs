@@ -91,7 +91,6 @@ impl SubAssign for Overdue {
 pub(super) struct Sums {
     /// What is paid at the start, at the rate of the end, and at the end.
     pub(super) paid: Tally,
-    /// What changed.
     pub(super) moves: Tally,
     /// What rates changed in what was paid at the start.
     pub(super) fx: i128,
@@ -105,7 +104,6 @@ impl Account {
         Self { windows, view, by_currency: places(scope), mixed: None, mixed_fx: vec![0; windows] }
     }
 
-    /// Adds a company.
     pub(super) fn add(&mut self, scope: &Scope<'_>, payer: &Payer<'_>, windows: Windows<'_>) {
         let is_alone = payer.parts.len() == 1;
         let view = self.view;

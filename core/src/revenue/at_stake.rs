@@ -17,7 +17,7 @@ use crate::{
 pub struct Usage {
     /// Its latest activity that was not passive.
     pub last_active: Option<Timestamp>,
-    /// What its activity is called (R52), as the record has it.
+    /// State of its activity (R52), as the record has it.
     pub activity_state: Option<String>,
     /// Users that were active in the last 14 days, and in the 14 before.
     pub users_active: [u64; 2],

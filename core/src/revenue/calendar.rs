@@ -17,7 +17,6 @@ impl Day {
         self.0.num_days_from_ce().into()
     }
 
-    /// The day after.
     pub(super) fn after(self) -> Self {
         Self(self.0.succ_opt().unwrap_or(self.0))
     }
@@ -34,7 +33,6 @@ impl Day {
         Self(found.unwrap_or(first))
     }
 
-    /// The day before.
     pub(super) fn before(self) -> Self {
         Self(self.0.pred_opt().unwrap_or(self.0))
     }
@@ -49,15 +47,15 @@ impl Day {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Interval {
-    /// Days.
+    /// Calendar days of the tenant's time zone.
     Day,
     /// Weeks, from Monday on (ISO 8601).
     Week,
-    /// Months.
+    /// Months of the calendar.
     Month,
     /// Quarters of a year.
     Quarter,
-    /// Years.
+    /// Calendar years, from January on.
     Year,
 }
 
@@ -174,7 +172,6 @@ impl Borders {
         self.times.split_last().map_or(&[], |(_, starts)| starts)
     }
 
-    /// When they end.
     pub(super) fn ends(&self) -> &[i64] {
         self.times.split_first().map_or(&[], |(_, ends)| ends)
     }
@@ -218,7 +215,7 @@ fn times_of(days: &[Day], zone: Zone) -> Result<Vec<i64>, ReportError> {
 pub struct Period {
     /// Its name: `2024-02-29`, `2024-W09`, `2024-02`, `2024-Q1` or `2024`.
     pub period: String,
-    /// Its first day.
+    /// First day of the interval.
     pub from: Day,
     /// The day after its last one.
     pub to: Day,

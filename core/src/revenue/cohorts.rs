@@ -25,7 +25,7 @@ const INTERVALS: &[&str] = &["month", "quarter", "year"];
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Cohorts {
-    /// What was asked.
+    /// The parameters, and the licenses that do not count.
     #[serde(flatten)]
     pub about: About,
     /// The intervals at whose ends cells are taken.
@@ -40,7 +40,7 @@ pub struct Cohorts {
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Column {
-    /// The interval.
+    /// Name and days of the interval.
     #[serde(flatten)]
     pub period: Period,
     /// Whether it is over by now, and not cut by the end of the report.
@@ -53,7 +53,7 @@ pub struct Column {
 pub struct Cohort {
     /// The interval in which they first paid.
     pub cohort: String,
-    /// Its first day.
+    /// First day of that interval.
     pub from: Day,
     /// What is left at the end of each column; null before the cohort begins.
     pub cells: Vec<Option<CohortCell>>,

@@ -34,7 +34,7 @@ pub type NameOf<'n> = &'n dyn Fn(ObjectId) -> Option<String>;
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Customers {
-    /// What was asked.
+    /// The parameters, and the licenses that do not count.
     #[serde(flatten)]
     pub about: About,
     /// Whether usage is known: `known`, or `unknown` where nobody was ever active.
@@ -43,7 +43,7 @@ pub struct Customers {
     pub most_points: Number,
     /// How many there are, on whichever page.
     pub total: usize,
-    /// The customers.
+    /// The customers of this page.
     pub rows: Vec<Customer>,
 }
 
@@ -51,12 +51,12 @@ pub struct Customers {
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Customer {
-    /// Its id.
+    /// `_id` of the company.
     #[serde(serialize_with = "hex::one")]
     pub company: ObjectId,
     /// Its name, where the caller gives it.
     pub name: Option<String>,
-    /// Where it stands (R29).
+    /// Where it is in the life of a customer (R29).
     pub status: CompanyStatus,
     /// MRR now, by currency.
     pub currencies: Vec<CurrencyAmount>,
@@ -70,13 +70,13 @@ pub struct Customer {
     pub overdue_licenses: i64,
     /// The end of the ongoing fixed license that is decided next.
     pub next_renewal: Option<Day>,
-    /// Its last day of notice, if it renews by itself and that day is ahead.
+    /// Its last day of notice, if it renews automatically and that day is ahead.
     pub notice_deadline: Option<Day>,
     /// Days to the nearer of both; negative where it is overdue.
     pub days: Option<i64>,
     /// When somebody was last active.
     pub last_active: Option<Day>,
-    /// What its activity is called.
+    /// State of its activity.
     pub activity_state: Option<String>,
     /// Users active in the last 14 days.
     pub users_active: u64,
@@ -86,7 +86,7 @@ pub struct Customer {
     pub beats: u64,
     /// How these differ from the 14 days before.
     pub beat_trend: Number,
-    /// Open tickets.
+    /// Tickets of the company that are open.
     pub open_tickets: u64,
     /// What is at stake; null for who pays nothing, or in a currency without a rate.
     pub at_stake: Option<AtStake>,
@@ -96,7 +96,7 @@ pub struct Customer {
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CurrencyAmount {
-    /// The currency.
+    /// Currency of `mrr`.
     pub currency: String,
     /// What is paid a month.
     pub mrr: Number,

@@ -1,4 +1,4 @@
-//! What is wrong with the options of a report.
+//! What can be wrong with the parameters of a report, or with the licenses that it reads.
 
 use std::fmt;
 

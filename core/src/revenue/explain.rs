@@ -24,25 +24,25 @@ pub enum Line {
     Start,
     /// What is paid just before it ends.
     End,
-    /// See [`MovementRow::new`].
+    /// MRR of companies that never paid before: [`MovementRow::new`].
     New,
-    /// See [`MovementRow::reactivation`].
+    /// MRR of companies that came back: [`MovementRow::reactivation`].
     Reactivation,
-    /// See [`MovementRow::expansion`].
+    /// What companies pay more: [`MovementRow::expansion`].
     Expansion,
-    /// See [`MovementRow::contraction`].
+    /// What companies pay less: [`MovementRow::contraction`].
     Contraction,
-    /// See [`MovementRow::churn`].
+    /// MRR of companies that stopped paying: [`MovementRow::churn`].
     Churn,
-    /// See [`MovementRow::negative`].
+    /// Change of what is below 0: [`MovementRow::negative`].
     Negative,
-    /// See [`MovementRow::entering`].
+    /// MRR that came from other products: [`MovementRow::entering`].
     Entering,
-    /// See [`MovementRow::leaving`].
+    /// MRR that went to other products: [`MovementRow::leaving`].
     Leaving,
-    /// See [`MovementRow::fx`].
+    /// What dated rates changed: [`MovementRow::fx`].
     Fx,
-    /// See [`MovementRow::overdue`].
+    /// MRR of overdue licenses: [`MovementRow::overdue`].
     Overdue,
     /// What is paid at the start by who pays more than 0: the base of ratios.
     Base,
@@ -133,7 +133,7 @@ pub struct Cell {
     pub from: Day,
     /// The day after its last one.
     pub to: Day,
-    /// The line.
+    /// The line of the report that is explained.
     pub line: Line,
     /// The currency; none for all in the base currency.
     pub currency: Option<String>,
@@ -145,7 +145,7 @@ pub struct Cell {
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Explanation {
-    /// The line.
+    /// The line of the report that is explained.
     pub line: Line,
     /// The first day of the period.
     pub from: Day,
@@ -169,7 +169,7 @@ pub struct Explanation {
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CompanyShare {
-    /// Its id.
+    /// `_id` of the company.
     #[serde(serialize_with = "hex::one")]
     pub company: ObjectId,
     /// Its amount under the line.
@@ -186,26 +186,26 @@ pub struct CompanyShare {
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct LicenseShare {
-    /// Its id.
+    /// `_id` of the license.
     #[serde(serialize_with = "hex::one")]
     pub license: ObjectId,
-    /// Its product.
+    /// Product that it is for; empty for none.
     pub product: String,
-    /// Its currency.
+    /// Currency of `mrr`.
     pub currency: String,
-    /// Its first day.
+    /// First day of the license.
     pub from: Day,
     /// The first day on which it is over.
     pub end: Option<Day>,
     /// The day up to which it counts, where a gap or an overlap is bridged.
     pub bridged_end: Option<Day>,
-    /// Its monthly value.
+    /// Monthly value, not converted.
     pub mrr: Number,
     /// The rate at which it is converted; null where it is not.
     pub rate: Option<Number>,
     /// Whether it counts just before the period, and just before its end.
     pub at_start: bool,
-    /// See [`LicenseShare::at_start`].
+    /// Whether it counts just before the end of the period.
     pub at_end: bool,
 }
 
@@ -427,7 +427,7 @@ impl Explanation {
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CompanyMovements {
-    /// Its id.
+    /// `_id` of the company.
     #[serde(serialize_with = "hex::one")]
     pub company: ObjectId,
     /// Each currency by itself.

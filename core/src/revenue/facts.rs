@@ -14,12 +14,12 @@ use crate::{
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum RenewalStatus {
-    /// Nothing yet.
+    /// Undecided: the license may be renewed.
     #[default]
     Ongoing,
-    /// It is agreed.
+    /// The renewal is agreed, whether or not a successor is stored.
     Renewed,
-    /// It is lost.
+    /// The license is not renewed.
     Lost,
 }
 
@@ -46,7 +46,7 @@ pub struct LicenseFacts<'f> {
     pub product: Cow<'f, str>,
     /// Its currency; empty for none.
     pub currency: Cow<'f, str>,
-    /// When it begins.
+    /// When it begins; a license without a beginning does not count.
     pub from: Option<Timestamp>,
     /// When it is over, as [`Period`](crate::value::period::Period) reads it; none for one without end.
     pub end: Option<Timestamp>,

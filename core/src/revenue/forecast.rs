@@ -21,10 +21,10 @@ use crate::value::{Number, Timestamp, number::MONEY_SCALE};
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Forecast {
-    /// What was asked.
+    /// The parameters, and the licenses that do not count.
     #[serde(flatten)]
     pub about: About,
-    /// Whether all ongoing licenses are taken to be renewed, not only those that renew by themselves.
+    /// Whether all ongoing licenses are taken to be renewed, not only those that renew automatically.
     pub assume_renewed: bool,
     /// Each currency by itself.
     pub currencies: Vec<Series<ForecastRow>>,
@@ -36,25 +36,25 @@ pub struct Forecast {
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ForecastRow {
-    /// The interval.
+    /// Name and days of the interval.
     #[serde(flatten)]
     pub period: Period,
     /// Of licenses that are signed.
     pub confirmed: Number,
     /// Of licenses that are over by then, in each scenario.
     pub unconfirmed: Scenarios,
-    /// Both together.
+    /// `confirmed` plus `unconfirmed`.
     pub total: Scenarios,
     /// What came true, of an interval that has ended.
     pub actual: Option<Number>,
-    /// What came true less the base scenario.
+    /// Actual MRR less the base scenario.
     pub difference: Option<Number>,
 }
 
 /// An amount in each scenario.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Scenarios {
-    /// As expected.
+    /// The scenario that is expected.
     pub base: Number,
     /// If all goes well.
     pub optimistic: Number,
@@ -65,7 +65,7 @@ pub struct Scenarios {
 /// The licenses as they are known later, and until when.
 #[derive(Clone, Copy, Debug)]
 pub struct Later<'l> {
-    /// The licenses.
+    /// The licenses as they are known at `now`.
     pub ledger: &'l Ledger,
     /// The present, until which they say what came true.
     pub now: Timestamp,
@@ -166,7 +166,6 @@ impl SubAssign for Expected {
     }
 }
 
-/// Sums by currency.
 struct Sums(Vec<Spread<Expected>>);
 
 impl Sums {

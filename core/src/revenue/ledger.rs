@@ -329,7 +329,7 @@ impl Ledger {
         self.licenses.len()
     }
 
-    /// Whether none does.
+    /// Whether it has no license that counts.
     pub fn is_empty(&self) -> bool {
         self.licenses.is_empty()
     }

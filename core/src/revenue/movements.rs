@@ -32,7 +32,7 @@ pub type SegmentOf<'s> = &'s dyn Fn(ObjectId) -> Option<String>;
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Movements {
-    /// What was asked.
+    /// The parameters, and the licenses that do not count.
     #[serde(flatten)]
     pub about: About,
     /// Each currency by itself.
@@ -75,7 +75,7 @@ pub struct Segment {
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct MovementRow {
-    /// The interval.
+    /// Name and days of the interval.
     #[serde(flatten)]
     pub period: Period,
     /// MRR just before it begins.
@@ -122,19 +122,6 @@ pub struct MovementRow {
 }
 
 /// The movements of the report's intervals, and of each segment if `segment` says which a company is in.
-///
-/// ```
-/// use svctrack_core::{revenue::{Ledger, LicenseFacts, Options, mrr}, value::{ObjectId, Timestamp}};
-/// let at = |text| Timestamp::parse(text).unwrap();
-/// let license = LicenseFacts {
-///     currency: "EUR".into(), from: Some(at("2024-01-15")), mrr: Some(100.into()),
-///     ..LicenseFacts::new(ObjectId::MIN, ObjectId::MIN)
-/// };
-/// let options = Options::between("2024-01-01", "2024-03-01", at("2024-03-01")).unwrap();
-/// let report = mrr(&Ledger::new([license]).unwrap(), &options, None).unwrap();
-/// let january = &report.converted.unwrap().rows[0];
-/// assert_eq!((january.new.to_string(), january.end.to_string()), ("100".into(), "100".into()));
-/// ```
 ///
 /// # Errors
 /// What is wrong with the options.

@@ -71,7 +71,7 @@ impl Valuation {
 /// What a report is asked.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Its first day.
+    /// First day of the report.
     pub from: Day,
     /// The day after its last one.
     pub to: Day,

@@ -12,13 +12,13 @@ use super::{
 /// A parameter of reports.
 #[derive(Clone, Copy, Debug)]
 pub struct Parameter {
-    /// Its name.
+    /// Name in the query of a request.
     pub name: &'static str,
     /// The reports that take it.
     pub of: &'static [ReportKind],
-    /// What it takes.
+    /// The kind of value that it takes.
     pub form: Form,
-    /// What it means.
+    /// Its text in the API description.
     pub doc: &'static str,
 }
 
@@ -35,7 +35,7 @@ pub enum Form {
     Choice(&'static [&'static str]),
     /// The `_id` of a company, or another reference to it.
     Company,
-    /// Any text.
+    /// Any text, such as the name of a product.
     Text,
 }
 
@@ -125,7 +125,7 @@ pub const PARAMETERS: &[Parameter] = &[
         name: "assumeRenewed",
         of: &[Forecast],
         form: Form::Choice(FLAGS),
-        doc: "Whether every ongoing license is taken to be renewed, not only those that renew by themselves.",
+        doc: "Whether every ongoing license is taken to be renewed, not only those that renew automatically.",
     },
     Parameter {
         name: "explain",
@@ -191,7 +191,7 @@ pub const PARAMETERS: &[Parameter] = &[
         name: "offset",
         of: &[Customers],
         form: Form::Number(u32::MAX),
-        doc: "How many customers to pass over.",
+        doc: "How many customers to skip.",
     },
     Parameter {
         name: "theme",

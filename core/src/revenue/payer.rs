@@ -258,7 +258,6 @@ impl Revalued<'_> {
         }
     }
 
-    /// As [`Stream::activities`].
     pub(super) fn activities(&self, windows: Windows<'_>, mut add: impl FnMut(usize, Tally)) {
         let mut times: Vec<i64> =
             self.parts.iter().flat_map(|(_, stream)| stream.steps()).map(|step| step.at).collect();

@@ -36,10 +36,10 @@ pub struct Picture {
     pub is_ranking: bool,
 }
 
-/// A series.
+/// One series of a picture: a name and a value for each interval.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Drawn {
-    /// Its name.
+    /// Name in the legend.
     pub name: String,
     /// Its values; none where there is nothing to show.
     pub values: Vec<Option<Number>>,
@@ -52,7 +52,7 @@ pub struct Drawn {
 pub enum Mark {
     /// As bars on top of those of the series before it; below zero where values are.
     Bars,
-    /// As a line.
+    /// As a solid line.
     Line,
     /// As a broken line.
     Dashes,

@@ -18,18 +18,18 @@ use crate::{
     value::{Issue, ObjectId, RecordRef, Timestamp, Zone},
 };
 
-/// A report.
+/// Which of the reports is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReportKind {
-    /// [`Movements`](super::Movements)
+    /// MRR and its movements: [`Movements`](super::Movements).
     Mrr,
-    /// [`Retention`](super::Retention), with [`Cohorts`](super::Cohorts)
+    /// Retention with cohorts: [`RetentionAndCohorts`](super::RetentionAndCohorts).
     Retention,
-    /// [`Renewals`](super::Renewals)
+    /// Licenses that end, and their outcomes: [`Renewals`](super::Renewals).
     Renewals,
-    /// [`Forecast`](super::Forecast)
+    /// MRR to come, in scenarios: [`Forecast`](super::Forecast).
     Forecast,
-    /// [`Customers`](super::Customers)
+    /// Customers by MRR at stake: [`Customers`](super::Customers).
     Customers,
 }
 
@@ -72,7 +72,6 @@ pub(super) struct Explain {
 /// A table of a report.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Part {
-    /// Its figures.
     #[default]
     Figures,
     /// The cohorts of the retention.

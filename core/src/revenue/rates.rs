@@ -64,7 +64,7 @@ impl Rates {
         Ok(())
     }
 
-    /// The base currency.
+    /// The currency that amounts are converted into.
     pub fn base(&self) -> &str {
         &self.base
     }

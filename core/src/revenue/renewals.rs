@@ -23,7 +23,7 @@ use crate::value::{Number, ObjectId, Timestamp, number::MONEY_SCALE};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum RenewalsBy {
-    /// Its end.
+    /// The day on which it ends.
     #[default]
     End,
     /// The last day of notice; licenses that do not renew by themselves have none.
@@ -53,7 +53,7 @@ impl RenewalsBy {
 pub enum Outcome {
     /// Another follows it, or will.
     Renewed,
-    /// It is lost.
+    /// It is not renewed.
     Churned,
     /// It is past, and nothing was decided.
     Overdue,
@@ -65,7 +65,7 @@ pub enum Outcome {
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Renewals {
-    /// What was asked.
+    /// The parameters, and the licenses that do not count.
     #[serde(flatten)]
     pub about: About,
     /// By which day licenses belong to a period.
@@ -82,7 +82,7 @@ pub struct Renewals {
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RenewalRow {
-    /// The interval.
+    /// Name and days of the interval.
     #[serde(flatten)]
     pub period: Period,
     /// MRR of the licenses.
@@ -93,15 +93,15 @@ pub struct RenewalRow {
     pub upgrade: Number,
     /// What is renewed for less.
     pub downgrade: Number,
-    /// What is lost.
+    /// MRR of licenses that are not renewed.
     pub churned: Number,
     /// What is past and undecided.
     pub overdue: Number,
     /// What is ahead and undecided.
     pub open: Number,
-    /// How many licenses.
+    /// How many licenses end in the interval.
     pub licenses: i64,
-    /// How many companies.
+    /// How many companies have one that does.
     pub companies: i64,
     /// Rates of the base.
     pub of_base: RenewalRates,
@@ -112,7 +112,7 @@ pub struct RenewalRow {
 /// Renewal rates, rounded to 10 decimals; null where they have no denominator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct RenewalRates {
-    /// renewed / base
+    /// Gross renewal rate: renewed / base.
     pub gross: Option<Number>,
     /// (renewed + upgrade) / base
     pub net: Option<Number>,
@@ -124,21 +124,21 @@ pub struct RenewalRates {
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RenewalLine {
-    /// Its id.
+    /// `_id` of the license.
     #[serde(serialize_with = "hex::one")]
     pub license: ObjectId,
-    /// Its company.
+    /// `_id` of the company that it belongs to.
     #[serde(serialize_with = "hex::one")]
     pub company: ObjectId,
-    /// Its product.
+    /// Product that it is for; empty for none.
     pub product: String,
-    /// Its currency.
+    /// Currency of `mrr`.
     pub currency: String,
     /// The first day on which it is over.
     pub end: Day,
-    /// The last day of notice, if it renews by itself.
+    /// The last day of notice, if it renews automatically.
     pub notice: Option<Day>,
-    /// Its monthly value.
+    /// Monthly value, not converted.
     pub mrr: Number,
     /// What has become of it.
     pub outcome: Outcome,

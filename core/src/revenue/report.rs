@@ -1,4 +1,4 @@
-//! Any report, by the parameters that were sent for it.
+//! Makes any of the reports, by the parameters that were read from a request ([`ReportQuery`]).
 
 use serde::Serialize;
 
@@ -24,7 +24,7 @@ use crate::value::ObjectId;
 /// What a report is made of.
 #[derive(Clone, Copy)]
 pub struct Sources<'s> {
-    /// The licenses.
+    /// The licenses of the tenant.
     pub ledger: &'s Ledger,
     /// The values of a company's properties, in the order of [`ReportQuery::attributes`].
     pub attributes_of: AttributesOf<'s>,
@@ -34,7 +34,7 @@ pub struct Sources<'s> {
     pub usage_of: UsageOf<'s>,
 }
 
-/// A report.
+/// A report that was made, ready to be serialized.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
 pub enum Report {
@@ -42,11 +42,11 @@ pub enum Report {
     Mrr(Box<Movements>),
     /// How much is kept.
     Retention(Box<RetentionAndCohorts>),
-    /// What becomes due.
+    /// The licenses that end, and their outcomes.
     Renewals(Box<Renewals>),
     /// What is to come.
     Forecast(Box<Forecast>),
-    /// The customers.
+    /// The customers, those with the most at stake first.
     Customers(Box<Customers>),
     /// What a figure is made of.
     Explanation(Box<Explanation>),
@@ -56,7 +56,7 @@ pub enum Report {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RetentionAndCohorts {
-    /// The retention.
+    /// Retention by interval, by year and over the whole report.
     #[serde(flatten)]
     pub retention: Retention,
     /// Companies by when they first paid; null where the intervals are days or weeks.

@@ -1,4 +1,4 @@
-//! How much of what was paid is kept: NRR, GRR, churn of MRR and of customers, quick ratio; by interval, over
+//! How much of what was paid is retained: NRR, GRR, churn of MRR and of customers, quick ratio; by interval, over
 //! the year that ends with each, and over the whole report.
 
 use super::{
@@ -16,11 +16,11 @@ use super::{
 };
 use crate::value::{Number, number::MONEY_SCALE};
 
-/// How much of what was paid is kept.
+/// How much of what was paid is retained.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Retention {
-    /// What was asked.
+    /// The parameters, and the licenses that do not count.
     #[serde(flatten)]
     pub about: About,
     /// How each ratio is computed.
@@ -58,7 +58,7 @@ const FORMULAS: Formulas = Formulas {
 pub struct RetentionSeries {
     /// The currency of the amounts.
     pub currency: String,
-    /// The intervals.
+    /// The retention of each interval.
     pub rows: Vec<RetentionRow>,
     /// The year that ends with each interval, by what is paid at both ends of it.
     pub trailing_year: Vec<RetentionRow>,
@@ -70,7 +70,7 @@ pub struct RetentionSeries {
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RetentionRow {
-    /// The period.
+    /// Name and days of the period.
     #[serde(flatten)]
     pub period: Period,
     /// What companies pay at the start, at the rates of the end, without those below 0.
@@ -83,21 +83,21 @@ pub struct RetentionRow {
     pub customers: i64,
     /// How many of them pay nothing at the end.
     pub lost_customers: i64,
-    /// Gross revenue retention.
+    /// Gross revenue retention: `kept` / `base`.
     pub grr: Option<Number>,
-    /// Net revenue retention.
+    /// Net revenue retention: `retained` / `base`.
     pub nrr: Option<Number>,
-    /// Gross MRR churn.
+    /// Gross MRR churn: (churn + contraction) / `base`.
     pub gross_mrr_churn: Option<Number>,
     /// Net MRR churn. It counts those who came back, and NRR does not: the two do not add up to 1.
     pub net_mrr_churn: Option<Number>,
-    /// Customers lost.
+    /// Logo churn: `lostCustomers` / `customers`.
     pub logo_churn: Option<Number>,
-    /// What came, for each that went.
+    /// MRR gained for each unit of MRR lost.
     pub quick_ratio: Option<Number>,
 }
 
-/// How much of what was paid is kept.
+/// How much of what was paid is retained.
 ///
 /// # Errors
 /// What is wrong with the options.

@@ -41,7 +41,7 @@ enum Product {
 /// A currency without a rate.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct MissingRate {
-    /// The currency.
+    /// The currency that cannot be converted.
     pub currency: String,
     /// The first day on which it has none.
     pub day: Day,
@@ -51,7 +51,7 @@ pub struct MissingRate {
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Excluded {
-    /// Why.
+    /// Why they do not count.
     pub reason: Reason,
     /// Their ids, the first [`MAX_LISTED`] of them.
     #[serde(serialize_with = "super::hex::many")]

@@ -47,7 +47,7 @@ impl SegmentBy {
 
     /// The property that is most like a name.
     pub(super) fn nearest(name: &str) -> Option<&'static str> {
-        let names = COMPANY.rows.iter().map(|row| row.name);
+        let names = COMPANY.fields.iter().map(|row| row.name);
         nearest(name, names.filter(|name| Self::parse(name).is_ok()))
     }
 

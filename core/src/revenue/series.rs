@@ -1,4 +1,4 @@
-//! Rows of a report in one currency.
+//! The rows of a report in one currency: the shape that all reports over time share.
 
 /// The rows of a report in one currency.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]

@@ -173,7 +173,6 @@ impl<T: Copy + Default + AddAssign + SubAssign> Spread<T> {
         }
     }
 
-    /// The sums.
     pub(super) fn sums(&self) -> Vec<T> {
         let (_, changes) = self.changes.split_last().unwrap_or((&T::default(), &[]));
         let mut sum = T::default();

@@ -21,9 +21,9 @@ pub enum Kind {
     References,
     /// An id that the caller gives: 1 to 512 bytes, no control characters.
     Key,
-    /// An e-mail address.
+    /// An e-mail address, compared in lower case.
     Email,
-    /// A string.
+    /// A string; `long` says how long it may be.
     Text,
     /// An array of strings.
     Texts,
@@ -33,11 +33,11 @@ pub enum Kind {
     Object,
     /// A point in time (R8).
     Date,
-    /// A whole number.
+    /// A whole number, within the row's `range`.
     Integer,
     /// A decimal number; money is one (R7).
     Number,
-    /// True or false.
+    /// `true` or `false`.
     Bool,
 }
 
@@ -49,7 +49,7 @@ pub type FillOnRead = fn(&Document, &ReadCtx<'_>) -> Result<Option<Json>, Lookup
 /// Who sets a row, and when.
 #[derive(Clone, Copy, Debug)]
 pub enum Fill {
-    /// The caller.
+    /// The caller sends it.
     Sent,
     /// The caller; while they do not, it is computed each time the record is written (R3, R23).
     IfAbsent(FillOnWrite),
@@ -67,7 +67,7 @@ pub enum Fill {
 /// What gives a row its value when it is read.
 #[derive(Clone, Copy, Debug)]
 pub enum AtRead {
-    /// It is computed.
+    /// A function of the record and of what it refers to.
     Computed(FillOnRead),
     /// It is the `name` of the record that the row of this name refers to.
     NameOf(&'static str),
@@ -78,40 +78,40 @@ pub enum AtRead {
 pub struct Refers {
     /// Name of the resource.
     pub resource: &'static str,
-    /// What becomes of a reference to nothing.
-    pub binding: Binding,
+    /// What happens to a reference to nothing.
+    pub on_missing: OnMissing,
 }
 
-/// What becomes of a reference to nothing (R2).
+/// What happens to a reference to a record that does not exist (R2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Binding {
-    /// It is refused, and the record that is referred to cannot be deleted.
-    Firm,
+pub enum OnMissing {
+    /// It is rejected, and a record that is referred to cannot be deleted.
+    Reject,
     /// A plain id is stored as given; only a form that names a key must find its record.
-    Loose,
+    Keep,
     /// The resource resolves it by rules of its own; the record that it finds cannot be deleted.
     Own,
 }
 
 /// One row of a resource's table.
 #[derive(Clone, Copy, Debug)]
-pub struct Row {
+pub struct FieldDef {
     /// Property name in the API.
     pub name: &'static str,
-    /// What it takes.
+    /// The kind of value that it takes.
     pub kind: Kind,
     /// What it means, one or a few sentences.
     pub doc: &'static str,
     /// Whether a create needs it.
     pub required: bool,
-    /// Who sets it.
+    /// Who sets it: the caller, or the service.
     pub fill: Fill,
     /// What a stored value becomes when it is read: with what depends on now or on other records.
     pub at_read: Option<FillOnRead>,
     /// The resource whose records it refers to.
     pub refers: Option<Refers>,
     /// The members of each of its values, where these are objects of a known form.
-    pub members: &'static [Row],
+    pub members: &'static [FieldDef],
     /// The only values that it takes, if there are few.
     pub values: &'static [&'static str],
     /// Other words for these values, each with the value that it stands for.
@@ -138,7 +138,7 @@ pub struct Row {
     pub personal: bool,
 }
 
-impl Row {
+impl FieldDef {
     /// A row that the caller may set, with no further rule.
     pub const fn new(name: &'static str, kind: Kind, doc: &'static str) -> Self {
         Self {
@@ -245,20 +245,20 @@ impl Row {
 
     /// It names a record of another resource, which must exist.
     pub const fn refers(mut self, resource: &'static str) -> Self {
-        self.refers = Some(Refers { resource, binding: Binding::Firm });
+        self.refers = Some(Refers { resource, on_missing: OnMissing::Reject });
         self.indexed = true;
         self
     }
 
     /// It names a record of another resource; a plain id is stored as given.
     pub const fn refers_loosely(mut self, resource: &'static str) -> Self {
-        self.refers = Some(Refers { resource, binding: Binding::Loose });
+        self.refers = Some(Refers { resource, on_missing: OnMissing::Keep });
         self
     }
 
     /// It names a record of another resource, which the resource finds by rules of its own.
     pub const fn refers_by_own_rules(mut self, resource: &'static str) -> Self {
-        self.refers = Some(Refers { resource, binding: Binding::Own });
+        self.refers = Some(Refers { resource, on_missing: OnMissing::Own });
         self.indexed = true;
         self
     }
@@ -410,7 +410,7 @@ fn texts_of(value: JsonRef<'_>) -> Option<Vec<String>> {
     Some(texts.map(Cow::into_owned).collect())
 }
 
-/// Writes the rows of a resource: a handle for each, and the table `ROWS`.
+/// Writes the rows of a resource: a handle for each, and the table `FIELDS`.
 ///
 /// ```
 /// use svctrack_core::{fields, value::Document};
@@ -418,8 +418,8 @@ fn texts_of(value: JsonRef<'_>) -> Option<Vec<String>> {
 ///     /// Name of the company.
 ///     NAME: Text = "name", required;
 /// }
-/// assert!(ROWS[0].required);
-/// assert_eq!(ROWS[0].doc.trim(), "Name of the company.");
+/// assert!(FIELDS[0].required);
+/// assert_eq!(FIELDS[0].doc.trim(), "Name of the company.");
 /// let company = Document::parse(br#"{"name":"Initech"}"#).unwrap();
 /// assert_eq!(NAME.get(&company).unwrap(), "Initech");
 /// ```
@@ -436,9 +436,9 @@ macro_rules! fields {
         )*
 
         /// The rows, in the order of the contract.
-        pub static ROWS: &[$crate::schema::field::Row] = &[
+        pub static FIELDS: &[$crate::schema::field::FieldDef] = &[
             $(
-                $crate::schema::field::Row::new($name, $crate::schema::field::Kind::$kind, concat!($($doc),+))
+                $crate::schema::field::FieldDef::new($name, $crate::schema::field::Kind::$kind, concat!($($doc),+))
                     $(.$option($($argument)?))*,
             )*
         ];

@@ -9,7 +9,7 @@ use std::{borrow::Cow, cmp::Ordering};
 use rust_decimal::Decimal;
 
 use super::{
-    field::{Binding, Kind, Row},
+    field::{FieldDef, Kind, OnMissing},
     index::key_of,
     order::SortKey,
     search::Search,
@@ -28,8 +28,8 @@ const NULL: &str = "null";
 /// Only records whose property meets a condition.
 #[derive(Clone, Debug)]
 pub struct Filter {
-    /// The property.
-    pub row: &'static Row,
+    /// The property that is compared.
+    pub row: &'static FieldDef,
     /// Of a free-form object, the key below it: `x` of `custom.x`, `EUR` of `mrrByCurrency.EUR`.
     pub key: Option<String>,
     /// What its value must be.
@@ -39,13 +39,13 @@ pub struct Filter {
 /// What a value must be.
 #[derive(Clone, Debug)]
 pub enum Condition {
-    /// One of these.
+    /// Equal to one of these values.
     OneOf(Vec<Operand>),
-    /// None of these.
+    /// Equal to none of these values.
     NoneOf(Vec<Operand>),
     /// On this side of a value.
     Compared(Comparison, Operand),
-    /// There, or not.
+    /// Whether the property has a value.
     Exists(bool),
     /// A text that contains another one, in any case.
     Contains(Box<Search>),
@@ -56,24 +56,24 @@ pub enum Condition {
 /// On which side of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Comparison {
-    /// `gte`
+    /// `gte`: the value or greater.
     AtLeast,
-    /// `gt`
+    /// `gt`: greater than the value.
     Above,
-    /// `lte`
+    /// `lte`: the value or less.
     AtMost,
-    /// `lt`
+    /// `lt`: less than the value.
     Below,
 }
 
 /// A value of a query.
 #[derive(Clone, Debug)]
 pub enum Operand {
-    /// No value.
+    /// `null`: no value is stored.
     Null,
-    /// True or false.
+    /// `true` or `false`.
     Bool(bool),
-    /// A number.
+    /// A number, compared as a decimal.
     Number(Decimal),
     /// A point in time, and as it is stored.
     Date(Timestamp, String),
@@ -88,7 +88,11 @@ impl Filter {
     ///
     /// # Errors
     /// When the operator is not known, or the value is none of the property's.
-    pub fn parse(rows: &'static [Row], name: &str, value: &str) -> Option<Result<Self, Issue>> {
+    pub fn parse(
+        rows: &'static [FieldDef],
+        name: &str,
+        value: &str,
+    ) -> Option<Result<Self, Issue>> {
         let (path, operator) = split_operator(name);
         let (row, key) = property(rows, path)?;
         let reading = Reading { name, row, is_free: key.is_some() };
@@ -198,7 +202,7 @@ impl Operand {
     }
 
     /// How a value stands to this one; none where they cannot be compared.
-    fn order_of(&self, row: &Row, value: JsonRef<'_>) -> Option<Ordering> {
+    fn order_of(&self, row: &FieldDef, value: JsonRef<'_>) -> Option<Ordering> {
         match self {
             Self::Null => None,
             Self::Bool(asked) => Some(value.as_bool()?.cmp(asked)),
@@ -237,7 +241,10 @@ fn text_of(value: JsonRef<'_>) -> Cow<'_, str> {
 }
 
 /// The property that a path names, and the key below a free-form object.
-fn property<'p>(rows: &'static [Row], path: &'p str) -> Option<(&'static Row, Option<&'p str>)> {
+fn property<'p>(
+    rows: &'static [FieldDef],
+    path: &'p str,
+) -> Option<(&'static FieldDef, Option<&'p str>)> {
     let row = |name: &str| rows.iter().find(|row| row.name == name);
     match path.split_once('.') {
         Some((name, key)) if !key.is_empty() => {
@@ -258,7 +265,7 @@ pub(crate) fn split_operator(name: &str) -> (&str, Option<&str>) {
 /// A parameter whose value is read.
 struct Reading<'a> {
     name: &'a str,
-    row: &'static Row,
+    row: &'static FieldDef,
     is_free: bool,
 }
 
@@ -349,8 +356,8 @@ impl Reading<'_> {
 }
 
 /// Whether a plain id that is none may be stored in the row.
-fn is_loose(row: &Row) -> bool {
-    row.refers.is_some_and(|refers| refers.binding == Binding::Loose)
+fn is_loose(row: &FieldDef) -> bool {
+    row.refers.is_some_and(|refers| refers.on_missing == OnMissing::Keep)
 }
 
 /// What a value of any kind is compared as.
@@ -420,7 +427,7 @@ mod tests {
     #[track_caller]
     fn check(def: &ResourceDef, query: &str, expect: bool) {
         let (name, value) = query.split_once('=').unwrap();
-        let filter = Filter::parse(def.rows, name, value).unwrap().unwrap();
+        let filter = Filter::parse(def.fields, name, value).unwrap().unwrap();
         let document = Document::parse(RECORD.as_bytes()).unwrap();
         assert_eq!(filter.admits(&document), expect, "{query}");
         assert_eq!(filter.admits(&JsonRef::of_stored(RECORD)), expect, "{query}");
@@ -501,7 +508,7 @@ mod tests {
     #[track_caller]
     fn check_refused(query: &str, message: &str) {
         let (name, value) = query.split_once('=').unwrap();
-        let issue = Filter::parse(LICENSE.rows, name, value).unwrap().unwrap_err();
+        let issue = Filter::parse(LICENSE.fields, name, value).unwrap().unwrap_err();
         assert_eq!((issue.code, issue.message.as_str()), ("invalid_parameter", message));
     }
 
@@ -525,7 +532,7 @@ mod tests {
         );
         let forms = RecordRef::FORMS;
         check_refused("companyId=acme", &format!("`companyId` must be {forms}; found `acme`"));
-        assert!(Filter::parse(LICENSE.rows, "colour", "red").is_none());
-        assert!(Filter::parse(LICENSE.rows, "custom.", "red").is_none());
+        assert!(Filter::parse(LICENSE.fields, "colour", "red").is_none());
+        assert!(Filter::parse(LICENSE.fields, "custom.", "red").is_none());
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::{
-    field::{Kind, Row},
+    field::{FieldDef, Kind},
     resource::ResourceDef,
 };
 use crate::value::{Document, JsonRef, email};
@@ -11,7 +11,7 @@ use crate::value::{Document, JsonRef, email};
 /// One entry of a record in an index.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Entry {
-    /// The row.
+    /// Name of the row that is indexed.
     pub row: &'static str,
     /// Whether it is a claim: no other record of the tenant may hold it.
     pub unique: bool,
@@ -21,7 +21,7 @@ pub struct Entry {
 
 /// The form in which a value of `row` is compared: e-mails and domains in lower case, all others byte
 /// for byte.
-pub fn key_of(row: &Row, value: &str) -> String {
+pub fn key_of(row: &FieldDef, value: &str) -> String {
     if row.folded { email::folded(value) } else { value.to_owned() }
 }
 
@@ -29,8 +29,8 @@ pub fn key_of(row: &Row, value: &str) -> String {
 pub fn entries(def: &ResourceDef, document: &Document) -> Vec<Entry> {
     let mut entries = Vec::new();
     let is_indexed =
-        |row: &&Row| row.unique || row.indexed || row.ordered || row.claims_as.is_some();
-    for row in def.rows.iter().filter(is_indexed) {
+        |row: &&FieldDef| row.unique || row.indexed || row.ordered || row.claims_as.is_some();
+    for row in def.fields.iter().filter(is_indexed) {
         let value = document.value(row.name);
         let keys = value.map(|value| keys_of(row, value)).unwrap_or_else(|| keys_of_nothing(row));
         let (name, unique) =
@@ -49,11 +49,11 @@ pub fn entries(def: &ResourceDef, document: &Document) -> Vec<Entry> {
 }
 
 /// In an order, a record without a value comes first (R13).
-fn keys_of_nothing(row: &Row) -> Vec<String> {
+fn keys_of_nothing(row: &FieldDef) -> Vec<String> {
     row.ordered.then(String::new).into_iter().collect()
 }
 
-fn keys_of(row: &Row, value: JsonRef<'_>) -> Vec<String> {
+fn keys_of(row: &FieldDef, value: JsonRef<'_>) -> Vec<String> {
     let mut keys: Vec<String> = match row.kind {
         Kind::Texts => {
             let items = value.items().unwrap_or_default();

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::{
-    field::Row,
+    field::FieldDef,
     filter::{Filter, parse_date, split_operator, unreadable},
     order::{Sort, SortKey},
     resource::{ListLimits, ResourceDef},
@@ -106,7 +106,7 @@ impl ListQuery {
             "offset" => reader.set(&mut self.offset, parse_offset(value)),
             "after" => reader.set(&mut self.after, parse_after(value).map(Some)),
             "sort" => reader.set(&mut self.sort, parse_sort(def, value)),
-            "select" => self.select = parse_select(def.rows, value, reader),
+            "select" => self.select = parse_select(def.fields, value, reader),
             "updatedSince" => {
                 reader.set(&mut self.updated_since, parse_time(name, value).map(Some))
             }
@@ -114,10 +114,10 @@ impl ListQuery {
                 reader.set(&mut self.search, parse_search(value).map(Some));
             }
             "count" => reader.set(&mut self.count, parse_bool(name, value)),
-            _ if !reader.filter(def.rows, &mut self.filters, name, value) => {
+            _ if !reader.filter(def.fields, &mut self.filters, name, value) => {
                 let search = (!def.searched.is_empty()).then_some("search");
                 let short = def.short_names.iter().map(|(short, _)| *short);
-                reader.unknown(name, PARAMETERS.into_iter().chain(search).chain(short), def.rows);
+                reader.unknown(name, PARAMETERS.into_iter().chain(search).chain(short), def.fields);
             }
             _ => {}
         }
@@ -157,7 +157,7 @@ impl ListQuery {
         &self,
         def: &ResourceDef,
         record: &dyn Members,
-        is: impl Fn(&Row) -> bool,
+        is: impl Fn(&FieldDef) -> bool,
     ) -> bool {
         let mut filters = self.filters.iter().filter(|filter| is(filter.row));
         let updated = || Timestamp::parse(&record.get("updatedAt")?.as_str()?);
@@ -296,7 +296,7 @@ impl PairReader {
     /// a property.
     pub(crate) fn filter(
         &mut self,
-        rows: &'static [Row],
+        rows: &'static [FieldDef],
         filters: &mut Vec<Filter>,
         name: &str,
         value: &str,
@@ -320,7 +320,7 @@ impl PairReader {
         &mut self,
         name: &str,
         parameters: impl IntoIterator<Item = &'k str>,
-        rows: &'static [Row],
+        rows: &'static [FieldDef],
     ) {
         let path = split_operator(name).0;
         let known = parameters.into_iter().chain(rows.iter().map(|row| row.name));
@@ -337,7 +337,7 @@ impl PairReader {
     }
 }
 
-/// A `limit` from 1 to the maximum. More is refused: a shorter page than asked for would end a
+/// A `limit` from 1 to the maximum. More is rejected: a shorter page than asked for would end a
 /// caller's paging loop early (R13).
 pub(crate) fn parse_limit(value: &str, limits: ListLimits) -> Result<usize, Issue> {
     let limit = value.parse().ok().filter(|limit| (1..=limits.max).contains(limit));
@@ -359,13 +359,13 @@ fn parse_sort(def: &ResourceDef, value: &str) -> Result<Option<Sort>, Issue> {
         Some(path) => (path, true),
         None => (value, false),
     };
-    if is_property(def.rows, path) {
+    if is_property(def.fields, path) {
         return Ok(Some(Sort { path: path.to_owned(), descending }));
     }
     Err(unreadable("sort", "a property, with `-` in front to reverse the order", value))
 }
 
-fn is_property(rows: &[Row], path: &str) -> bool {
+fn is_property(rows: &[FieldDef], path: &str) -> bool {
     let is_row = |name: &str| rows.iter().any(|row| row.name == name);
     let custom = path.strip_prefix("custom.").is_some_and(|key| !key.is_empty());
     is_row(path) || (custom && is_row("custom"))
@@ -373,7 +373,7 @@ fn is_property(rows: &[Row], path: &str) -> bool {
 
 /// Property names, separated by commas; empty or `ALL` selects everything (R13).
 pub(crate) fn parse_select(
-    rows: &'static [Row],
+    rows: &'static [FieldDef],
     value: &str,
     reader: &mut PairReader,
 ) -> Option<Vec<String>> {

@@ -13,9 +13,9 @@ const MAX_KEY_BYTES: usize = 8 * 1024 * 1024;
 /// A value as `sort` compares it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum SortKey {
-    /// Absent or null.
+    /// Absent or null: no value.
     Nothing,
-    /// A boolean.
+    /// A boolean; `false` comes first.
     Bool(bool),
     /// A number, by its place among others.
     Number(Decimal),

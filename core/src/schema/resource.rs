@@ -1,7 +1,7 @@
 //! The definition of a resource: its rows and the few functions that a table cannot say.
 
 use super::{
-    field::Row,
+    field::FieldDef,
     lookup::{Lookup, LookupError},
 };
 use crate::value::{Document, IdSequence, Issue, JsonRef, ObjectId, Timestamp};
@@ -23,7 +23,7 @@ pub struct ResourceDef {
     /// The example of an update, which works on the record of the other.
     pub example_update: &'static str,
     /// Its rows, in the order of the contract.
-    pub rows: &'static [Row],
+    pub fields: &'static [FieldDef],
     /// How many records a list returns.
     pub list: ListLimits,
     /// Short names of query parameters, each with the one that it stands for (R27).
@@ -39,15 +39,15 @@ pub struct ResourceDef {
     /// Whether an item of a bulk upsert is dropped: it is in none of the lists of the response.
     pub drops: fn(&Document) -> bool,
     /// Whether a bulk upsert answers two counts and nothing else.
-    pub answers_counts_alone: bool,
+    pub bulk_returns_counts_only: bool,
     /// Whether a delete answers the record, and one of nothing is not found (R15).
-    pub answers_deleted: bool,
-    /// Whether refused items of a bulk upsert are listed as `validationErrors`.
+    pub delete_returns_record: bool,
+    /// Whether rejected items of a bulk upsert are listed as `validationErrors`.
     pub lists_validation_errors: bool,
     /// Whether rows that are computed on write count by the tenant's calendar (R53).
     pub uses_time_zone: bool,
     /// Whether reading a record looks at many others, so that it may take a while.
-    pub looks_at_many: bool,
+    pub needs_scan: bool,
     /// The code of a reference to a record of this resource that is not there.
     pub not_found: &'static str,
     /// Prepares the merge of what was sent, for properties that set others.
@@ -59,9 +59,9 @@ pub struct ResourceDef {
 /// How many records a list returns (R13).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ListLimits {
-    /// Without a `limit`.
+    /// Records of a page where no `limit` is sent.
     pub default: usize,
-    /// At most.
+    /// The greatest `limit` that is accepted.
     pub max: usize,
 }
 
@@ -118,22 +118,22 @@ pub struct Completion<'a> {
     pub lookup: &'a dyn Lookup,
     /// The moment of the command.
     pub now: Timestamp,
-    /// Where ids of records come from that are made beside this one.
+    /// Where ids of records come from that are created with this one.
     pub ids: &'a mut IdSequence,
-    /// Records that are made beside this one.
-    pub beside: &'a mut Vec<Beside>,
+    /// Records that are created with this one.
+    pub side_records: &'a mut Vec<SideRecord>,
     /// What is wrong with the record.
     pub issues: &'a mut Vec<Issue>,
 }
 
-/// A record that is made beside another: a ticket's submitter.
+/// A record that is created with another: a ticket's submitter.
 #[derive(Debug)]
-pub struct Beside {
-    /// Its resource.
+pub struct SideRecord {
+    /// The resource that the record is of.
     pub def: &'static ResourceDef,
-    /// Its id.
+    /// Id that the record gets.
     pub id: ObjectId,
-    /// What it holds.
+    /// The properties of the record.
     pub patch: Document,
 }
 
@@ -146,7 +146,7 @@ impl ResourceDef {
         doc: "",
         example: "",
         example_update: "",
-        rows: &[],
+        fields: &[],
         list: ListLimits { default: 100, max: 2_000 },
         short_names: &[],
         searched: &[],
@@ -154,19 +154,19 @@ impl ResourceDef {
         keys: &["_id", "sourceId", "externalId"],
         check_bulk_create: |_| Vec::new(),
         drops: |_| false,
-        answers_counts_alone: false,
-        answers_deleted: false,
+        bulk_returns_counts_only: false,
+        delete_returns_record: false,
         lists_validation_errors: false,
         uses_time_zone: false,
-        looks_at_many: false,
+        needs_scan: false,
         not_found: "",
         prepare: |_| {},
         complete: |_, _| Ok(()),
     };
 
     /// The row called `name`.
-    pub fn row(&self, name: &str) -> Option<&'static Row> {
-        self.rows.iter().find(|row| row.name == name)
+    pub fn row(&self, name: &str) -> Option<&'static FieldDef> {
+        self.fields.iter().find(|row| row.name == name)
     }
 }
 

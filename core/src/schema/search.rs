@@ -1,4 +1,4 @@
-//! A search through the texts of records.
+//! A case-insensitive search through the texts of records, for `[contains]`.
 
 use memchr::{memchr2_iter, memmem::Finder};
 use unicase::UniCase;

@@ -1,6 +1,6 @@
 //! One value that was sent, checked against its row and brought to the form in which it is stored.
 
-use super::field::{Binding, Kind, Row};
+use super::field::{FieldDef, Kind, OnMissing};
 use crate::value::{
     Issue, Json, JsonRef, Number, RecordRef, Timestamp, email,
     issue::{quoted, quoted_list},
@@ -13,7 +13,7 @@ use crate::value::{
 const MAX_ARRAY_ITEMS: usize = 1_000;
 
 /// The value in the form in which it is stored; `null` stays `null`.
-pub(super) fn read_value(row: &Row, value: JsonRef<'_>) -> Result<Json, Issue> {
+pub(super) fn read_value(row: &FieldDef, value: JsonRef<'_>) -> Result<Json, Issue> {
     if value.is_null() {
         return Ok(Json::null());
     }
@@ -43,7 +43,7 @@ pub(super) fn read_value(row: &Row, value: JsonRef<'_>) -> Result<Json, Issue> {
     }
 }
 
-fn read_text(row: &Row, value: JsonRef<'_>) -> Result<Json, Issue> {
+fn read_text(row: &FieldDef, value: JsonRef<'_>) -> Result<Json, Issue> {
     let text = value.as_str().ok_or_else(|| wrong_type(row, "a string", value))?;
     if let Some((_, meant)) = row.aliases.iter().find(|(alias, _)| *alias == text) {
         return Ok(Json::string(meant));
@@ -60,7 +60,7 @@ fn read_text(row: &Row, value: JsonRef<'_>) -> Result<Json, Issue> {
 }
 
 fn read_fitting(
-    row: &Row,
+    row: &FieldDef,
     value: JsonRef<'_>,
     fits: impl Fn(&str) -> bool,
     expected: &str,
@@ -71,14 +71,14 @@ fn read_fitting(
 
 /// Whether a text can name a record in this row: a plain one need not be an id where the record need
 /// not exist (R2).
-fn is_reference(row: &Row, text: &str) -> bool {
-    let firm = row.refers.is_none_or(|refers| refers.binding == Binding::Firm);
+fn is_reference(row: &FieldDef, text: &str) -> bool {
+    let firm = row.refers.is_none_or(|refers| refers.on_missing == OnMissing::Reject);
     RecordRef::parse(text).is_some()
         || (!firm && !RecordRef::is_prefixed(text) && key::is_key(text))
 }
 
 /// The items of an array that is not too long.
-fn read_array(row: &Row, value: JsonRef<'_>, expected: &str) -> Result<Vec<Json>, Issue> {
+fn read_array(row: &FieldDef, value: JsonRef<'_>, expected: &str) -> Result<Vec<Json>, Issue> {
     let items = value.items().ok_or_else(|| wrong_type(row, expected, value))?;
     if items.len() <= MAX_ARRAY_ITEMS {
         return Ok(items);
@@ -89,7 +89,7 @@ fn read_array(row: &Row, value: JsonRef<'_>, expected: &str) -> Result<Vec<Json>
 }
 
 /// Ids, or objects that carry one as `_id`; stored as ids.
-fn read_references(row: &Row, value: JsonRef<'_>) -> Result<Json, Issue> {
+fn read_references(row: &FieldDef, value: JsonRef<'_>) -> Result<Json, Issue> {
     let items = read_array(row, value, "an array of ids")?;
     let mut ids = Vec::with_capacity(items.len());
     for item in &items {
@@ -105,7 +105,7 @@ fn read_references(row: &Row, value: JsonRef<'_>) -> Result<Json, Issue> {
     Ok(Json::strings(ids.iter().map(String::as_str)))
 }
 
-fn read_texts(row: &Row, value: JsonRef<'_>) -> Result<Json, Issue> {
+fn read_texts(row: &FieldDef, value: JsonRef<'_>) -> Result<Json, Issue> {
     let items = read_array(row, value, "an array of strings")?;
     match items.iter().find(|item| item.as_ref().as_str().is_none()) {
         Some(other) => Err(wrong_type(row, "an array of strings", other.as_ref())),
@@ -113,7 +113,7 @@ fn read_texts(row: &Row, value: JsonRef<'_>) -> Result<Json, Issue> {
     }
 }
 
-fn read_date(row: &Row, value: JsonRef<'_>) -> Result<Json, Issue> {
+fn read_date(row: &FieldDef, value: JsonRef<'_>) -> Result<Json, Issue> {
     let text = value.as_str().ok_or_else(|| wrong_type(row, "an ISO 8601 date", value))?;
     match Timestamp::parse(&text) {
         Some(time) => Ok(Json::string(&time.to_string())),
@@ -121,7 +121,7 @@ fn read_date(row: &Row, value: JsonRef<'_>) -> Result<Json, Issue> {
     }
 }
 
-fn read_number(row: &Row, value: JsonRef<'_>) -> Result<Json, Issue> {
+fn read_number(row: &FieldDef, value: JsonRef<'_>) -> Result<Json, Issue> {
     let text = value.as_number_text().ok_or_else(|| wrong_type(row, "a number", value))?;
     let number = Number::parse(text)
         .ok_or_else(|| invalid(row, &format!("from -{MAX_AMOUNT} to {MAX_AMOUNT}"), text))?;
@@ -129,7 +129,7 @@ fn read_number(row: &Row, value: JsonRef<'_>) -> Result<Json, Issue> {
     Ok(Json::number(number))
 }
 
-fn read_integer(row: &Row, value: JsonRef<'_>) -> Result<Json, Issue> {
+fn read_integer(row: &FieldDef, value: JsonRef<'_>) -> Result<Json, Issue> {
     let text = value.as_number_text().ok_or_else(|| wrong_type(row, "a whole number", value))?;
     let number = Number::parse(text).filter(|number| number.is_whole());
     let number = number.ok_or_else(|| invalid(row, "a whole number", text))?;
@@ -137,7 +137,7 @@ fn read_integer(row: &Row, value: JsonRef<'_>) -> Result<Json, Issue> {
     Ok(Json::number(number))
 }
 
-fn check_range(row: &Row, number: Number, text: &str) -> Result<(), Issue> {
+fn check_range(row: &FieldDef, number: Number, text: &str) -> Result<(), Issue> {
     match row.range {
         Some((least, greatest)) if !number.is_within(least, greatest) => {
             Err(invalid(row, &format!("from {least} to {greatest}"), text))
@@ -146,12 +146,12 @@ fn check_range(row: &Row, number: Number, text: &str) -> Result<(), Issue> {
     }
 }
 
-fn invalid(row: &Row, expected: &str, found: &str) -> Issue {
+fn invalid(row: &FieldDef, expected: &str, found: &str) -> Issue {
     let message = format!("`{}` must be {expected}; found {}", row.name, quoted(found));
     Issue::of_member(row.name, "invalid_value", message)
 }
 
-fn wrong_type(row: &Row, expected: &str, found: JsonRef<'_>) -> Issue {
+fn wrong_type(row: &FieldDef, expected: &str, found: JsonRef<'_>) -> Issue {
     let message = format!("`{}` must be {expected}; found {}", row.name, quoted(found.text()));
     Issue::of_member(row.name, "wrong_type", message)
 }

@@ -1,7 +1,7 @@
 //! Checks what was sent against the rows of a resource, and brings each value to the form in which
 //! it is stored. After it, no function checks shape again.
 
-use super::{field::Row, resource::ResourceDef, sent_value::read_value};
+use super::{field::FieldDef, resource::ResourceDef, sent_value::read_value};
 use crate::value::{Document, Issue};
 
 /// A body that fits the rows.
@@ -20,10 +20,10 @@ pub struct Shaped {
 /// What becomes of members that are not stored.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Handling {
-    /// They are named.
+    /// They are left out, and named in the response.
     #[default]
     Lenient,
-    /// They are rejected.
+    /// The request is rejected.
     Strict,
 }
 
@@ -43,7 +43,7 @@ const BOOKKEEPING: [&str; 5] = ["_id", "updatedAt", "__v", "tenantId", "tenantNa
 /// Every problem found.
 pub fn check_create(def: &ResourceDef, sent: &Document) -> Result<Shaped, Vec<Issue>> {
     let (shaped, mut issues) = check(def, sent);
-    let missing = def.rows.iter().filter(|row| row.required && is_blank(sent, row));
+    let missing = def.fields.iter().filter(|row| row.required && is_blank(sent, row));
     issues.extend(
         missing.map(|row| {
             Issue::of_member(row.name, "required", format!("`{}` is required", row.name))
@@ -58,7 +58,7 @@ pub fn check_create(def: &ResourceDef, sent: &Document) -> Result<Shaped, Vec<Is
 /// Every problem found.
 pub fn check_update(def: &ResourceDef, sent: &Document) -> Result<Shaped, Vec<Issue>> {
     let (shaped, mut issues) = check(def, sent);
-    let named = def.rows.iter().filter(|row| row.required && sent.get(row.name).is_some());
+    let named = def.fields.iter().filter(|row| row.required && sent.get(row.name).is_some());
     issues.extend(named.filter(|row| is_blank(sent, row)).map(|row| {
         Issue::of_member(row.name, "required", format!("`{}` cannot be cleared", row.name))
     }));
@@ -66,7 +66,7 @@ pub fn check_update(def: &ResourceDef, sent: &Document) -> Result<Shaped, Vec<Is
 }
 
 /// Whether a row has no value that counts: absent, null, or a blank string.
-fn is_blank(sent: &Document, row: &Row) -> bool {
+fn is_blank(sent: &Document, row: &FieldDef) -> bool {
     sent.value(row.name)
         .is_none_or(|value| value.as_str().is_some_and(|text| text.trim().is_empty()))
 }

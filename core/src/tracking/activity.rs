@@ -57,7 +57,7 @@ impl ActivityOrder {
 pub struct ActivityQuery {
     /// Of one of these companies; no filter when not given.
     pub companies: Option<Vec<RecordRef>>,
-    /// Of this user.
+    /// Only those of this end user.
     pub end_user: Option<RecordRef>,
     /// With exactly one of these actions.
     pub actions: Option<Vec<String>>,
@@ -73,7 +73,7 @@ pub struct ActivityQuery {
     pub select: Option<Vec<String>>,
     /// Whether to say how many there are in all (R50).
     pub count: bool,
-    /// In which order.
+    /// The order of the page.
     pub order: ActivityOrder,
     /// How many at the most.
     pub limit: usize,
@@ -134,7 +134,7 @@ impl ActivityQuery {
             "to" => reader.set(&mut self.to, parse_time(name, value).map(Some)),
             "passive" => reader.set(&mut self.passive, parse_bool(name, value).map(Some)),
             "sort" => reader.set(&mut self.order, ActivityOrder::parse(name, value)),
-            "select" => self.select = parse_select(ACTIVITY.rows, value, reader),
+            "select" => self.select = parse_select(ACTIVITY.fields, value, reader),
             "limit" => reader.set(&mut self.limit, parse_limit(value, ACTIVITY.list)),
             "after" => reader.set(&mut self.after, parse_after(value).map(Some)),
             // It is a property too.
@@ -146,8 +146,8 @@ impl ActivityQuery {
     }
 
     fn read_filter(&mut self, name: &str, value: &str, reader: &mut PairReader) {
-        if !reader.filter(ACTIVITY.rows, &mut self.filters, name, value) {
-            return reader.unknown(name, PARAMETERS, ACTIVITY.rows);
+        if !reader.filter(ACTIVITY.fields, &mut self.filters, name, value) {
+            return reader.unknown(name, PARAMETERS, ACTIVITY.fields);
         }
         // Where dates end, whole stretches of the log need not be looked at.
         for filter in self.filters.iter().filter(|filter| filter.row.name == "date") {
@@ -213,7 +213,7 @@ pub fn first_kept(settings: &Document, now: Timestamp) -> Option<ObjectId> {
     Some(ObjectId::first_at(Timestamp::from_ms_clamped(since)))
 }
 
-/// The answer for an activity: names and e-mail are those of the user now (R38).
+/// The response for an activity: names and e-mail are those of the user now (R38).
 pub fn answer(activity: &Activity, user: Option<&Document>) -> Document {
     let mut answer = Document::default();
     let id = |id: ObjectId| Json::string(&id.to_string());
@@ -244,7 +244,7 @@ pub fn answer(activity: &Activity, user: Option<&Document>) -> Document {
     answer
 }
 
-/// The answer for an event that waits for its user (R35), as it was sent.
+/// The response for an event that waits for its user (R35), as it was sent.
 pub fn answer_parked(parked: &ParkedEvent) -> Document {
     let mut answer = Document::default();
     answer.set("_id", Json::string(&parked.id.to_string()));

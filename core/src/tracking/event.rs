@@ -12,13 +12,13 @@ pub const MAX_MESSAGE_ID_BYTES: usize = 128;
 /// A member of an event on the wire (route 1).
 #[derive(Clone, Copy, Debug)]
 pub struct Member {
-    /// Its name.
+    /// Name on the wire.
     pub name: &'static str,
     /// What it says: the text of the API's description and of the script's types.
     pub doc: &'static str,
-    /// What it holds.
+    /// The kind of value that it holds.
     pub kind: Kind,
-    /// Who gives it.
+    /// Which call gives it.
     pub place: Place,
 }
 
@@ -27,7 +27,7 @@ pub struct Member {
 pub enum Kind {
     /// An id of the caller: a text, for which the script takes a number too.
     Id,
-    /// A text.
+    /// A string without further rules.
     Text,
     /// An object of any form.
     Object,
@@ -35,7 +35,7 @@ pub enum Kind {
     Number,
     /// A whole number, not negative.
     Integer,
-    /// True or false.
+    /// `true` or `false`.
     Bool,
     /// A point in time.
     Time,
@@ -85,7 +85,7 @@ members! {
     ASSET: Id = "assetExtId", Identity;
     /// `externalId` of a project.
     PROJECT: Id = "projectExtId", Identity;
-    /// What was done; without it the event only says who is there.
+    /// What was done; without it the event only identifies the user.
     ACTION: Text = "action", Message;
     /// Extra data.
     INFO: Object = "info", Event;
@@ -121,13 +121,13 @@ pub struct Identity {
     pub project: Option<String>,
 }
 
-/// One event. Without an action it only says who is there.
+/// One event. Without an action it only identifies the user.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "records", derive(serde::Serialize, serde::Deserialize))]
 pub struct Event {
-    /// Who did it.
+    /// Who the event is of.
     pub identity: Identity,
-    /// What was done.
+    /// What the user did; none for an event that only identifies them.
     pub action: Option<String>,
     /// Extra data: the text of a JSON object.
     pub info: Option<String>,
@@ -135,7 +135,7 @@ pub struct Event {
     pub passive: bool,
     /// Relative importance; 1 when not given (R36).
     pub weight: Option<f64>,
-    /// How often it happened; 1 when not given, 0 for an event that only says who is there (R36).
+    /// How often it happened; 1 when not given, 0 for an event that only identifies the user (R36).
     pub count: Option<u16>,
     /// When it happened; the time of receipt when not given.
     pub date: Option<Timestamp>,
@@ -174,7 +174,7 @@ impl Call {
 #[cfg(feature = "records")]
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Group {
-    /// Its name.
+    /// Name of the company.
     pub name: Option<String>,
     /// The domain of its e-mail addresses, in lower case.
     pub domain: Option<String>,

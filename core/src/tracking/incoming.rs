@@ -18,11 +18,11 @@ pub const MESSAGE_ID_MS: i64 = 7 * DAY_MS;
 /// An event as it came in.
 #[derive(Clone, Copy, Debug)]
 pub struct Incoming<'a> {
-    /// The event.
+    /// The event as it was read.
     pub event: &'a Event,
     /// When it was received.
     pub received_at: Timestamp,
-    /// How it came in.
+    /// The route by which it was received.
     pub route: Route,
     /// What its tenant has set.
     pub settings: TrackingSettings,
@@ -88,9 +88,9 @@ pub trait EventLookup: Lookup {
 /// What an event has to know of a user: little of the record, so that a store can keep it at hand.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KnownUser {
-    /// Their id.
+    /// `_id` of the end user.
     pub id: ObjectId,
-    /// Their company.
+    /// The company that they belong to.
     pub company: Option<ObjectId>,
     /// Whether they have an `externalId`.
     pub has_external_id: bool,
@@ -101,7 +101,7 @@ pub struct KnownUser {
 }
 
 impl KnownUser {
-    /// From their record.
+    /// The user of a stored record.
     pub fn of(id: ObjectId, record: &dyn Members) -> Self {
         let value = |name| record.get(name).filter(|value| !value.is_null());
         let company = value(end_user::COMPANY_ID.name).and_then(JsonRef::as_str);

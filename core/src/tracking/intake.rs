@@ -1,5 +1,5 @@
 //! What is stored of an event: the user where they are new or lack something, the activity where
-//! something was done, the event itself while it has to wait, and what its sender should mend.
+//! something was done, the event itself while it has to wait, and what its sender should fix.
 
 use super::{
     event::{Call, Event, Identity},
@@ -123,7 +123,6 @@ fn found(finding: Finding) -> Change {
 
 /// What becomes of an event.
 enum Settled {
-    /// It is stored.
     Stored(Vec<Change>),
     /// Its user cannot be made yet, for this reason; with what else was noted.
     Waits(Note, Vec<Note>),

@@ -3,18 +3,18 @@
 
 use crate::{
     plan::Route,
-    schema::{Kind, ListLimits, ResourceDef, Row},
+    schema::{FieldDef, Kind, ListLimits, ResourceDef},
 };
 
 /// How many activities (R38), or entries of the report (R42), a list returns.
 pub const LIST: ListLimits = ListLimits { default: 100, max: 2_000 };
 
-/// An activity.
+/// The table of an activity, as `/activities` returns it.
 pub static ACTIVITY: ResourceDef = ResourceDef {
     name: "activity",
     path: "activities",
     doc: "Something that an end user did.",
-    rows: &[
+    fields: &[
         row(
             "_id",
             Kind::Id,
@@ -45,7 +45,9 @@ pub static ACTIVITY: ResourceDef = ResourceDef {
         row("passive", Kind::Bool, "Whether it does not count as activity.").required(),
         row("date", Kind::Date, "When it happened.").required(),
         row("receivedAt", Kind::Date, "When it was received.").required(),
-        row("route", Kind::Text, "How it came in.").one_of(&Route::NAMES).required(),
+        row("route", Kind::Text, "Source: the route by which it was received.")
+            .one_of(&Route::NAMES)
+            .required(),
         row("messageId", Kind::Key, "The sender's id of the event."),
     ],
     ..ResourceDef::PLAIN
@@ -56,9 +58,11 @@ pub static ENTRY: ResourceDef = ResourceDef {
     name: "integrationissue",
     path: "integrationissues",
     doc: "Something that senders should fix.",
-    rows: &[
+    fields: &[
         row("_id", Kind::Id, "Id of the entry.").required(),
-        row("route", Kind::Text, "How it came in.").one_of(&Route::NAMES).required(),
+        row("route", Kind::Text, "Source: the route by which it was received.")
+            .one_of(&Route::NAMES)
+            .required(),
         row("code", Kind::Text, "What it is, stable.").required(),
         row("message", Kind::Text, "What is wrong, and what would fix it.").required(),
         row("at", Kind::Date, "When it was last seen.").required(),
@@ -69,8 +73,8 @@ pub static ENTRY: ResourceDef = ResourceDef {
 };
 
 /// A property that the service sets. One that is required is never null.
-const fn row(name: &'static str, kind: Kind, doc: &'static str) -> Row {
-    Row::new(name, kind, doc).service()
+const fn row(name: &'static str, kind: Kind, doc: &'static str) -> FieldDef {
+    FieldDef::new(name, kind, doc).service()
 }
 
 #[cfg(test)]
@@ -85,7 +89,7 @@ mod tests {
     #[track_caller]
     fn check(def: &ResourceDef, answer: &Document) {
         let names: Vec<&str> = answer.iter().map(|(name, _)| name).collect();
-        assert_eq!(names, def.rows.iter().map(|row| row.name).collect::<Vec<_>>());
+        assert_eq!(names, def.fields.iter().map(|row| row.name).collect::<Vec<_>>());
     }
 
     #[test]

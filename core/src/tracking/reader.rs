@@ -32,7 +32,7 @@ const PLAIN_NUMBERS: std::ops::Range<f64> = 1e-6..1e21;
 /// An event as it was read.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Taken {
-    /// The event.
+    /// The event, as far as it could be read.
     pub event: Event,
     /// Names of the members that are not part of an event, in the order in which they were sent (R48).
     pub unread: Vec<String>,
@@ -48,7 +48,7 @@ pub enum Unreadable {
 }
 
 impl Unreadable {
-    /// The first problem.
+    /// The first problem, which a single event is rejected with.
     pub fn into_issue(self) -> Issue {
         match self {
             Self::Malformed(fault) => Issue::of_body(fault.code, fault.message),
@@ -210,7 +210,6 @@ impl<'a> Reader<'a> {
         self.typed(name::PASSIVE, "true or false", JsonRef::as_bool).unwrap_or(false)
     }
 
-    /// Relative importance.
     pub(super) fn weight(&mut self) -> Option<f64> {
         self.typed(name::WEIGHT, "a number", |value| {
             let text = value.as_number_text()?;
@@ -220,7 +219,6 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// When it happened.
     pub(super) fn date(&mut self) -> Option<Timestamp> {
         self.time(DATE)
     }

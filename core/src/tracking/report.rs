@@ -1,5 +1,5 @@
 //! The report of possible integration issues (rule 5, R42): what is found wrong with what was sent, what
-//! would mend it, and how the report is read.
+//! would fix it, and how the report is read.
 
 use std::borrow::Cow;
 
@@ -65,7 +65,7 @@ pub(super) enum Note {
 }
 
 impl Note {
-    /// Its code, what tells it from others of that code, and what would mend it.
+    /// Its code, what tells it from others of that code, and what would fix it.
     fn words(&self, event: &Event) -> (&'static str, String, String) {
         match self {
             Self::CompanyUnknown(sent) => (
@@ -158,7 +158,7 @@ fn user_unknown(event: &Event) -> (&'static str, String, String) {
 
 fn placeholder(what: &str, sent: &str) -> (&'static str, String, String) {
     let message = format!(
-        "{what} is {}, which is a program's word for nothing: correct the sender",
+        "{what} is {}, which programs write for a missing value: correct the sender",
         quoted(sent)
     );
     ("placeholder_id", format!("{what} {sent}"), message)
@@ -202,7 +202,7 @@ fn people(event: &Event) -> Vec<String> {
     external_id.into_iter().chain(email).collect()
 }
 
-/// A row of a bulk call, or a call of an array of them, that was refused (R31).
+/// A row of a bulk call, or a call of an array of them, that was rejected (R31).
 #[must_use]
 pub fn refused(route: Route, index: usize, issue: &Issue, at: Timestamp) -> Finding {
     let mut sample = Document::default();
@@ -214,7 +214,7 @@ pub fn refused(route: Route, index: usize, issue: &Issue, at: Timestamp) -> Find
         route,
         code: issue.code,
         cause: issue.pointer.clone(),
-        message: format!("events were refused: {}", without_words(&issue.message)),
+        message: format!("events were rejected: {}", without_words(&issue.message)),
         at,
         count: 1,
         sample,
@@ -270,7 +270,7 @@ fn without_words(message: &str) -> &str {
     message.split_once("; found").map_or(message, |(expected, _)| expected)
 }
 
-/// A ticket that was refused in bulk, with the element that says so: the answer is counts alone (R18).
+/// A ticket that was rejected in bulk, with the element that says so: the response is counts alone (R18).
 #[must_use]
 pub fn refused_ticket(element: &Document, at: Timestamp) -> Finding {
     let text = |name| element.text(name).unwrap_or_default().into_owned();
@@ -280,7 +280,7 @@ pub fn refused_ticket(element: &Document, at: Timestamp) -> Finding {
         route: Route::Tickets,
         code: "ticket_refused",
         cause: format!("{} {}", text("code"), text("field")),
-        message: format!("tickets were refused: {}", without_words(&text("message"))),
+        message: format!("tickets were rejected: {}", without_words(&text("message"))),
         at,
         count: 1,
         sample,
@@ -310,7 +310,7 @@ pub fn ticket_without_company(
         route: Route::Tickets,
         code: "ticket_without_company",
         cause: external_id.or(domain).unwrap_or_default(),
-        message: "tickets are kept without a company: correct the company's id that is sent, or add the e-mail's domain to one company".to_owned(),
+        message: "tickets are stored without a company: correct the company's id that is sent, or add the e-mail's domain to one company".to_owned(),
         at,
         count: 1,
         sample,
@@ -324,7 +324,7 @@ pub fn parked_dropped(route: Route, at: Timestamp) -> Finding {
     of_parked(
         route,
         "parked_dropped",
-        "events that waited for their user or company for 30 days were dropped: mend what the other entries name",
+        "events that waited for their user or company for 30 days were dropped: fix what the other entries name",
         at,
     )
 }
@@ -335,7 +335,7 @@ pub fn parked_refused(route: Route, at: Timestamp) -> Finding {
     of_parked(
         route,
         "parked_refused",
-        "events whose user or company is not known were refused, since as many wait as may: mend what the other entries name, and send them again",
+        "events whose user or company is not known were rejected, since the limit of parked events is reached: fix what the other entries name, and send them again",
         at,
     )
 }
@@ -408,17 +408,17 @@ pub fn messages_full(route: Route, at: Timestamp) -> Finding {
 /// An entry of the report as it is kept.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Entry {
-    /// Its id.
+    /// Id of the entry, as `/integrationissues` shows it.
     pub id: ObjectId,
-    /// How it came in.
+    /// The route by which it was received.
     pub route: Route,
     /// What it is, stable, in snake_case.
     pub code: String,
-    /// What is wrong, and what would mend it.
+    /// What is wrong, and what would fix it.
     pub message: String,
     /// When it was last seen.
     pub at: Timestamp,
-    /// How often.
+    /// How often it was found.
     pub count: u64,
     /// What was sent, in short: the text of a JSON object.
     pub sample: String,
@@ -506,15 +506,15 @@ impl ReportQuery {
     fn read(&mut self, name: &str, value: &str, reader: &mut PairReader) {
         match name {
             "from" => reader.set(&mut self.from, parse_time(name, value).map(Some)),
-            "select" => self.select = parse_select(ENTRY.rows, value, reader),
+            "select" => self.select = parse_select(ENTRY.fields, value, reader),
             "limit" => reader.set(&mut self.limit, parse_limit(value, ENTRY.list)),
             "after" => reader.set(&mut self.after, parse_after(value).map(Some)),
             // It is a property too.
             "count" if value.parse::<i64>().is_err() => {
                 reader.set(&mut self.count, parse_bool(name, value))
             }
-            _ if !reader.filter(ENTRY.rows, &mut self.filters, name, value) => {
-                reader.unknown(name, PARAMETERS, ENTRY.rows);
+            _ if !reader.filter(ENTRY.fields, &mut self.filters, name, value) => {
+                reader.unknown(name, PARAMETERS, ENTRY.fields);
             }
             _ => {}
         }
@@ -592,7 +592,7 @@ mod tests {
     fn a_refusal_repeats_nothing_that_was_sent() {
         let issue = Issue::of_member("email", "wrong_type", "`email` must be a string; found `5`");
         let finding = refused(Route::Bulk, 3, &issue, Timestamp::MIN);
-        assert_eq!(finding.message, "events were refused: `email` must be a string");
+        assert_eq!(finding.message, "events were rejected: `email` must be a string");
         assert_eq!(finding.sample.to_text(), r#"{"index":3,"pointer":"/email"}"#);
     }
 }

@@ -52,7 +52,7 @@ impl Identity {
     }
 
     /// The identity after an `identify` of `given`, which names somebody. Of the same person, what is given
-    /// replaces what was known, and the rest stays; another person begins anew.
+    /// replaces what was known, and the rest stays; another person begins again.
     ///
     /// ```
     /// use svctrack_core::tracking::Identity;

@@ -31,9 +31,9 @@ const MAX_EXACT: u64 = 1 << 53;
 /// What an event adds to the engagement of its user and their company.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Engaged {
-    /// The user.
+    /// The end user whose activity it is.
     pub end_user_id: ObjectId,
-    /// Their company.
+    /// Company of the user when the event was stored.
     pub company_id: Option<ObjectId>,
     /// When they were active; none for a passive event.
     pub seen_at: Option<Timestamp>,
@@ -48,7 +48,7 @@ pub struct Engaged {
 pub struct Beat {
     /// The day on which it happened, in days since 1970-01-01 in UTC.
     pub day: i64,
-    /// How often.
+    /// How often it happened.
     pub count: u16,
     /// Relative importance of each.
     pub weight: f64,
@@ -66,7 +66,7 @@ pub struct Engagement {
 }
 
 impl Engagement {
-    /// Adds an event.
+    /// Adds an event, and forgets days that no longer count (R52).
     pub fn add(&mut self, engaged: &Engaged) {
         // A clock that was ahead once, here or before, takes no day away that still counts (R52).
         let today = self.last_active.map_or(engaged.stored_at, |last| last.min(engaged.stored_at));
@@ -214,17 +214,17 @@ impl Engagement {
 /// A row of an end user or a company that is read from their engagement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EngagementRow {
-    /// `lastActive`
+    /// `lastActive`: when somebody was last active.
     LastActive,
-    /// `beats`
+    /// `beats`: activities of the last 14 days.
     Beats,
-    /// `beatsTotal`
+    /// `beatsTotal`: all activities.
     BeatsTotal,
-    /// `beatTrend`
+    /// `beatTrend`: the last 14 days against the 14 before.
     BeatTrend,
-    /// `activityState`
+    /// `activityState`: the trend as one of [`ACTIVITY_STATES`].
     ActivityState,
-    /// `experience`
+    /// `experience`: activities by their weight.
     Experience,
 }
 

@@ -14,9 +14,9 @@ use super::{key::is_key, time::Timestamp};
 pub struct ObjectId([u8; 12]);
 
 impl ObjectId {
-    /// The lowest and the highest id: the ends of a range of ids.
+    /// The lowest id: the start of a range of ids.
     pub const MIN: Self = Self([0; 12]);
-    /// See [`ObjectId::MIN`].
+    /// The highest id: the end of a range of ids.
     pub const MAX: Self = Self([0xff; 12]);
 
     /// An id from its bytes.

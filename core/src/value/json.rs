@@ -1,6 +1,6 @@
 //! JSON text: numbers stay as they were sent and keys stay in their order (R7).
 //!
-//! Invariant: a [`Json`] holds well-formed JSON in compact form, so it can be spliced into an answer
+//! Invariant: a [`Json`] holds well-formed JSON in compact form, so it can be spliced into a response
 //! as it is. Two texts of one string are equal; numbers are compared as they were written.
 
 use std::borrow::Cow;
@@ -18,7 +18,7 @@ use super::{
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Json(Box<str>);
 
-/// A borrowed [`Json`].
+/// A borrowed [`Json`]: the text of one value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct JsonRef<'a>(&'a str);
 
@@ -33,12 +33,12 @@ impl Json {
         Self(if value { "true" } else { "false" }.into())
     }
 
-    /// A whole number.
+    /// A whole number as JSON.
     pub fn integer(value: i64) -> Self {
         Self(value.to_string().into())
     }
 
-    /// A number.
+    /// A decimal number as JSON.
     pub fn number(value: Number) -> Self {
         Self(value.to_string().into())
     }
@@ -77,7 +77,7 @@ impl Json {
     /// Reads any JSON value.
     ///
     /// # Errors
-    /// [`Malformed`] for what R9 refuses.
+    /// [`Malformed`] for what R9 rejects.
     pub fn parse(bytes: &[u8]) -> Result<Self, Malformed> {
         parse_value(bytes)
     }
@@ -87,7 +87,7 @@ impl Json {
         Self(text.into())
     }
 
-    /// The value, borrowed.
+    /// Borrows the value, without a copy of its text.
     pub fn as_ref(&self) -> JsonRef<'_> {
         JsonRef(&self.0)
     }

@@ -1,5 +1,5 @@
 //! Reads JSON strictly, and keeps it as text: duplicate keys, deep nesting, lone surrogates and NUL are
-//! refused (R9). What the store itself wrote is read leniently: it was checked when it came in.
+//! rejected (R9). What the store itself wrote is read leniently: it was checked when it came in.
 
 use std::{borrow::Cow, collections::BTreeSet};
 
@@ -18,7 +18,7 @@ pub const MAX_KEYS: usize = 500;
 /// How long one string may be, in bytes after decoding (R9).
 pub const MAX_STRING_BYTES: usize = 64 * 1024;
 /// How long a string may be that is a member of the body or of its item itself, in bytes after decoding: a
-/// ticket's description (R9). What rows do not take such texts refuse them when the shape is checked.
+/// ticket's description (R9). What rows do not take such texts reject them when the shape is checked.
 pub const MAX_MEMBER_BYTES: usize = 1024 * 1024;
 
 /// Why a text is not taken as JSON.
@@ -35,7 +35,7 @@ pub struct Malformed {
 /// Reads any JSON value.
 ///
 /// # Errors
-/// [`Malformed`] for what R9 refuses.
+/// [`Malformed`] for what R9 rejects.
 pub(super) fn parse_value(bytes: &[u8]) -> Result<Json, Malformed> {
     let mut text = String::with_capacity(bytes.len());
     read(bytes, |next, lexer| copy_value(next, lexer, 0, &mut text, &mut Faults::strict()))?;
@@ -45,7 +45,7 @@ pub(super) fn parse_value(bytes: &[u8]) -> Result<Json, Malformed> {
 /// Reads a JSON object into its members, in the order in which they were sent.
 ///
 /// # Errors
-/// [`Malformed`] for what R9 refuses, and with `body_must_be_object` for any other JSON value.
+/// [`Malformed`] for what R9 rejects, and with `body_must_be_object` for any other JSON value.
 pub fn parse_document(bytes: &[u8]) -> Result<Document, Malformed> {
     let mut document = Document::default();
     read(bytes, |next, lexer| {
@@ -58,7 +58,7 @@ pub fn parse_document(bytes: &[u8]) -> Result<Document, Malformed> {
     Ok(document)
 }
 
-/// Reads the members of an object of our own. What was taken once is never refused: the limits are for
+/// Reads the members of an object of our own. What was taken once is never rejected: the limits are for
 /// what comes in, and a record may grow past them by merging.
 ///
 /// # Errors
@@ -86,7 +86,7 @@ pub(super) fn stored_items(bytes: &[u8]) -> Result<Vec<Json>, Malformed> {
     Ok(items)
 }
 
-/// Reads a JSON array of objects. Broken JSON and nesting that is too deep refuse all of it; any other
+/// Reads a JSON array of objects. Broken JSON and nesting that is too deep reject all of it; any other
 /// fault belongs to its item (R9).
 ///
 /// # Errors
@@ -120,7 +120,6 @@ pub(super) struct Faults {
     goes_on: bool,
     /// Whether what is read is kept all the same, because the text is our own.
     keeps: bool,
-    /// The first one.
     pub(super) found: Option<Fault>,
 }
 
@@ -357,12 +356,8 @@ impl From<Expect> for Fault {
 impl Fault {
     pub(super) fn into_malformed(self, offset: usize) -> Malformed {
         let (code, message) = match self {
-            Self::Syntax => {
-                ("json_malformed", format!("expected JSON; it breaks at byte {offset}"))
-            }
-            Self::NotUnicode => {
-                ("json_not_unicode", format!("expected Unicode text; it breaks at byte {offset}"))
-            }
+            Self::Syntax => ("json_malformed", format!("invalid JSON at byte {offset}")),
+            Self::NotUnicode => ("json_not_unicode", format!("invalid Unicode at byte {offset}")),
             Self::Nul => ("json_nul", "strings must be without U+0000".to_owned()),
             Self::TooDeep => {
                 ("json_too_deep", format!("objects and arrays must be at most {MAX_DEPTH} deep"))

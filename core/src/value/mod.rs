@@ -1,4 +1,8 @@
-//! What one value is: an e-mail address, a point in time, an id, a number, a JSON document.
+//! The values that bodies and records are made of, each a type that can only be made by parsing: ids, points in time, days,
+//! decimals, e-mails, JSON documents.
+//!
+//! Invariants: a value that was parsed is valid, and no later code checks it again; JSON keeps the order of its members and
+//! every digit of its numbers (R7).
 
 pub mod email;
 

@@ -19,7 +19,7 @@ const LAST_MOMENTS_MS: [i64; 4] = [0, 1, 1_000, DAY_MS];
 /// A period from one moment to another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Period {
-    /// Length in months.
+    /// Length in months, as `length` has it.
     pub months: Decimal,
     /// The moment at which it is over.
     pub end: Timestamp,

@@ -29,7 +29,7 @@ impl Timestamp {
         Self(ms).clamp(Self::MIN, Self::MAX)
     }
 
-    /// Milliseconds since 1970-01-01T00:00:00Z.
+    /// The time as milliseconds since 1970-01-01T00:00:00Z.
     pub fn as_ms(self) -> i64 {
         self.0
     }

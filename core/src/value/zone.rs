@@ -16,7 +16,7 @@ const BEFORE_A_GAP: TimeDelta = TimeDelta::hours(40);
 pub struct Zone(Tz);
 
 impl Zone {
-    /// Coordinated universal time.
+    /// Coordinated universal time (UTC), offset 0.
     pub const UTC: Self = Self(Tz::UTC);
 
     /// The zone with this name, such as `Europe/Berlin`.

@@ -54,7 +54,7 @@ struct Call {
 }
 
 impl World {
-    /// The answer of a route that is about events; none where the path is that of another one.
+    /// The response of a route that is about events; none where the path is that of another one.
     pub(super) fn answer_about_events(
         &mut self,
         path: &[&str],

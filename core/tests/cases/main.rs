@@ -229,13 +229,13 @@ impl World {
 
     fn delete(&mut self, def: &'static ResourceDef, reference: &RecordRef) -> Answer {
         let id = match self.locate(def, reference) {
-            Err(_) if !def.answers_deleted => return Ok(deleted(0)),
+            Err(_) if !def.delete_returns_record => return Ok(deleted(0)),
             found => found?,
         };
         let shown = self.read(def, reference)?;
         let changes = plan::delete(def, id, &self.store)?;
         self.commit(&changes);
-        Ok(if def.answers_deleted { shown } else { deleted(1) })
+        Ok(if def.delete_returns_record { shown } else { deleted(1) })
     }
 
     /// What a store does for an erasure, of what the rules look at.
@@ -257,7 +257,7 @@ impl World {
     fn upsert(&mut self, def: &'static ResourceDef, step: &Step) -> Answer {
         let body = step.body();
         let items = match Document::parse(body.as_bytes()) {
-            Ok(single) if def.answers_counts_alone => vec![Ok(single)],
+            Ok(single) if def.bulk_returns_counts_only => vec![Ok(single)],
             _ => Rows::check(body.as_bytes())?.map(|row| row.members).collect(),
         };
         assert!(items.len() <= MAX_ITEMS, "how many items a request has is for HTTP");
@@ -276,7 +276,7 @@ impl World {
             .unwrap();
             self.commit(&upserted.changes);
             if let (true, Outcome::Failed(_, element)) =
-                (def.answers_counts_alone, &upserted.outcome)
+                (def.bulk_returns_counts_only, &upserted.outcome)
             {
                 self.store.findings.push(report::refused_ticket(element, self.ctx.now));
             }

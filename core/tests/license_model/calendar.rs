@@ -66,7 +66,6 @@ fn offset(zone: Tz, time: i64) -> i64 {
     i64::from(zone.offset_from_utc_datetime(&utc).fix().local_minus_utc()) * 1_000
 }
 
-/// What clocks show.
 pub fn clock(zone: Tz, time: i64) -> i64 {
     time + offset(zone, time)
 }

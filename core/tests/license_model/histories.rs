@@ -23,7 +23,6 @@ const ZONES: [Tz; 6] = [
 ];
 const NAMES: [&str; 2] = ["Plan", "Seat"];
 
-/// A request.
 #[derive(Debug)]
 pub enum Sent {
     Post(Values),

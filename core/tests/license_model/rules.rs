@@ -95,7 +95,7 @@ fn amount(exact: Fraction) -> Option<Fraction> {
 const YEAR: Fraction = Fraction::TWELVE;
 
 impl License {
-    /// A new license; `None` where it is refused.
+    /// A new license; `None` where it is rejected.
     pub fn create(body: &Values, world: World<'_>) -> Option<Self> {
         let mut license = Self::default();
         license.merge(body);
@@ -105,7 +105,7 @@ impl License {
         Some(license)
     }
 
-    /// Another state of it; `None` where that is refused.
+    /// Another state of it; `None` where that is rejected.
     pub fn update(&self, body: &Values, world: World<'_>) -> Option<Self> {
         let (mut next, mut body) = (self.clone(), body.clone());
         // What only stood in, and is sent back as it was, was never said.

@@ -76,7 +76,6 @@ pub struct Model<'m> {
     pub asked: &'m Asked,
     pub ends: Vec<Option<i64>>,
     pub successors: Vec<Option<usize>>,
-    /// Days of borders.
     pub days: Vec<i64>,
 }
 

@@ -9,7 +9,7 @@ use super::{
 };
 
 const ZONES: [Tz; 4] = [Tz::UTC, Tz::Asia__Tokyo, Tz::America__New_York, Tz::Europe__Berlin];
-/// 2023-01-01.
+/// The first day of the licenses: 2023-01-01.
 const FIRST: i64 = 19_358;
 
 #[derive(Debug)]

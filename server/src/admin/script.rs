@@ -47,5 +47,5 @@ async fn ask(server: &str, tenant: Option<TenantId>, loads: Loads) -> Result<Val
         false => format!("the server at {server}: {error}"),
     })?;
     let is_ours = said.get("script").is_some_and(Value::is_string);
-    is_ours.then_some(said).ok_or_else(|| format!("the server at {server} is none of svctrack's"))
+    is_ours.then_some(said).ok_or_else(|| format!("the server at {server} is not svctrack"))
 }

@@ -23,18 +23,18 @@ use crate::{
 /// Marks a request of somebody who has the store's file in their hands, and acts for a tenant or for
 /// the operator. Nothing that comes over the network can carry it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct ByFile(pub(crate) TenantId);
+pub(crate) struct LocalAccess(pub(crate) TenantId);
 
 /// Who calls: a tenant, and what they have shown.
 #[derive(Clone, Debug)]
 pub(crate) struct Caller {
     pub(crate) tenant: Tenant,
-    by: By,
+    credential: Credential,
 }
 
 /// What a caller has shown.
 #[derive(Clone, Debug)]
-enum By {
+enum Credential {
     Token(Arc<KnownToken>),
     /// That they have the file, and with it these scopes.
     File(Vec<String>),
@@ -52,7 +52,7 @@ impl From<Caller> for Actor {
 impl Caller {
     /// Whoever sends events of a tenant: with no token, and no scope.
     pub(crate) fn of_events(tenant: Tenant) -> Self {
-        Self { tenant, by: By::Nothing }
+        Self { tenant, credential: Credential::Nothing }
     }
 
     /// Id of the token that was called with.
@@ -62,9 +62,9 @@ impl Caller {
 
     /// What is stored of the token that was called with.
     pub(crate) fn token_record(&self) -> Option<&TokenRecord> {
-        match &self.by {
-            By::Token(token) => Some(&token.record),
-            By::File(_) | By::Nothing => None,
+        match &self.credential {
+            Credential::Token(token) => Some(&token.record),
+            Credential::File(_) | Credential::Nothing => None,
         }
     }
 
@@ -76,14 +76,14 @@ impl Caller {
 
     /// What they may do.
     pub(crate) fn scopes(&self) -> &[String] {
-        match &self.by {
-            By::Token(token) => &token.record.scopes,
-            By::File(scopes) => scopes,
-            By::Nothing => &[],
+        match &self.credential {
+            Credential::Token(token) => &token.record.scopes,
+            Credential::File(scopes) => scopes,
+            Credential::Nothing => &[],
         }
     }
 
-    /// Refuses a caller whose token lacks `scope`.
+    /// Rejects a caller whose token lacks `scope`.
     pub(crate) fn require(&self, scope: &str) -> Result<(), Error> {
         if access::allows(self.scopes(), scope) {
             Ok(())
@@ -98,13 +98,13 @@ impl Caller {
 /// # Errors
 /// [`Error::Unauthorized`] with the reason when there is none, or none that counts; [`Error::TenantSuspended`].
 pub(crate) async fn authenticate(app: &App, request: &Request) -> Result<Caller, Error> {
-    if let Some(ByFile(tenant)) = request.extensions().get() {
+    if let Some(LocalAccess(tenant)) = request.extensions().get() {
         let tenant = Tenant::assume_authorized(*tenant);
         let mut scopes = vec!["*".to_owned()];
         if tenant == Tenant::OPERATOR {
             scopes.push(access::OPERATOR.to_owned());
         }
-        return Ok(Caller { tenant, by: By::File(scopes) });
+        return Ok(Caller { tenant, credential: Credential::File(scopes) });
     }
     let header =
         request.headers().get(AUTHORIZATION).ok_or(Error::Unauthorized("token_missing"))?;
@@ -127,7 +127,7 @@ pub(crate) async fn authenticate(app: &App, request: &Request) -> Result<Caller,
     if known.tenant.is_suspended {
         return Err(Error::TenantSuspended);
     }
-    Ok(Caller { tenant, by: By::Token(known) })
+    Ok(Caller { tenant, credential: Credential::Token(known) })
 }
 
 /// The token in an `Authorization` header: after `Bearer`, or as the user name of `Basic`.

@@ -28,7 +28,7 @@ impl Token {
         Ok(Self(text))
     }
 
-    /// Reads a token; garbage is refused by its checksum, without a look-up.
+    /// Reads a token; garbage is rejected by its checksum, without a look-up.
     pub fn parse(text: &str) -> Option<Self> {
         let rest = text.strip_prefix(PREFIX)?;
         let (id, secret) = rest.split_once('_')?;

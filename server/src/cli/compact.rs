@@ -2,7 +2,7 @@
 
 use clap::Args;
 use serde_json::json;
-use svctrack_server::refusal::refusal;
+use svctrack_server::open_error::explain_open_error;
 use svctrack_store::embedded::{Compacted, compact};
 
 use super::{
@@ -26,7 +26,7 @@ impl Compact {
     pub(crate) fn run(self) -> Result<(), String> {
         let config = self.stopped.config()?;
         let done = compact(&config.data, config.cache_bytes());
-        let done = done.map_err(|cause| refusal(&config, "compacted", &cause, STOP))?;
+        let done = done.map_err(|cause| explain_open_error(&config, "compacted", &cause, STOP))?;
         let Compacted { bytes_before, bytes_after } = done;
         if self.json {
             let bytes = json!({ "bytesBefore": bytes_before, "bytesAfter": bytes_after });

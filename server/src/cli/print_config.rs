@@ -3,13 +3,13 @@
 use std::path::Path;
 
 use clap::{ArgMatches, Args as _, Command, parser::ValueSource};
-use svctrack_server::config::{Config, FILE_NAME, Given, names_in_file};
+use svctrack_server::config::{Config, ConfigOverrides, FILE_NAME, names_in_file};
 
 use super::output::print_out;
 
 /// Prints what is in force as lines of a configuration file.
 pub(crate) fn print_config(config: &Config, matches: &ArgMatches) -> Result<(), String> {
-    let command = Given::augment_args(Command::new("serve"));
+    let command = ConfigOverrides::augment_args(Command::new("serve"));
     let in_file = names_in_file(Path::new(FILE_NAME)).map_err(|error| error.to_string())?;
     let source = |name: &str| {
         let flag = command.get_arguments().find(|flag| flag.get_long() == Some(name));

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use serde_json::Value;
-use svctrack_server::config::{Given, StoreSettings};
+use svctrack_server::config::{ConfigOverrides, StoreSettings};
 use svctrack_store::{Manifest, embedded::restore};
 
 use super::{backup::describe, output::print_out, target::configure};
@@ -26,7 +26,8 @@ pub(crate) struct Restore {
 
 impl Restore {
     pub(crate) fn run(self) -> Result<(), String> {
-        let config = configure(Given { store: self.store, ..Given::default() })?;
+        let config =
+            configure(ConfigOverrides { store: self.store, ..ConfigOverrides::default() })?;
         let manifest = restore(&self.from, &config.data, config.cache_bytes());
         let manifest = manifest.map_err(|error| error.to_string())?;
         if self.json {

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use svctrack_core::value::TenantId;
 use svctrack_server::{
     admin::{Admin, script::of_running},
-    config::{AddressSettings, Config, Given, StoreSettings},
+    config::{AddressSettings, Config, ConfigOverrides, StoreSettings},
     script::{WASM_SOURCE, to_json},
 };
 use svctrack_web::{Loads, npm_package};
@@ -72,7 +72,7 @@ impl Script {
     async fn all(&self) -> Result<Value, String> {
         let store = StoreSettings { data: self.data.clone(), ..StoreSettings::default() };
         let addresses = self.addresses.clone();
-        let given = Given { store, addresses, ..Given::default() };
+        let given = ConfigOverrides { store, addresses, ..ConfigOverrides::default() };
         let config = configure(given.clone())?;
         let loads = if self.pinned { Loads::ThisVersion } else { Loads::Newest };
         let (server, tenant) = (self.server.as_deref(), self.tenant);
@@ -92,7 +92,7 @@ impl Script {
             tracking_prefix: as_text("trackingPrefix"),
             listen: None,
         };
-        let of_server = Given { addresses, ..Given::default() };
+        let of_server = ConfigOverrides { addresses, ..ConfigOverrides::default() };
         let merged = given.over(of_server).map_err(|error| error.to_string())?;
         print_err(&format!(
             "svctrack: these are the settings of the server at {server}, but for those given here"

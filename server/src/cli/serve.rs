@@ -2,7 +2,7 @@
 
 use clap::{ArgMatches, Args};
 use svctrack_server::{
-    config::Given,
+    config::ConfigOverrides,
     run::{self, Engine},
     workers,
 };
@@ -15,7 +15,7 @@ use super::{print_config::print_config, target::configure};
   svctrack serve --data /var/lib/svctrack --listen 8081 --backup-every 1day")]
 pub(crate) struct Serve {
     #[command(flatten)]
-    given: Given,
+    given: ConfigOverrides,
     /// Storage engine
     #[arg(long, env = "SVCTRACK_STORE", value_name = "ENGINE", value_enum, default_value_t)]
     store: Engine,

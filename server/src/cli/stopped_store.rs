@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use svctrack_server::config::{Config, Given, StoreSettings};
+use svctrack_server::config::{Config, ConfigOverrides, StoreSettings};
 
 use super::target::configure;
 
@@ -25,7 +25,7 @@ impl StoppedStore {
     /// The configuration, where there is a store in its data folder.
     pub(crate) fn config(self) -> Result<Config, String> {
         let Self { store, backup_to } = self;
-        let config = configure(Given { store, backup_to, ..Given::default() })?;
+        let config = configure(ConfigOverrides { store, backup_to, ..ConfigOverrides::default() })?;
         if !config.has_store() {
             return Err(format!("there is no store in `{}`", config.data.display()));
         }

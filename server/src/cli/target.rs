@@ -7,7 +7,7 @@ use poem::http::Method;
 use serde_json::Value;
 use svctrack_server::{
     admin::{Admin, Whose},
-    config::{Config, FILE_NAME, Given, StoreSettings},
+    config::{Config, ConfigOverrides, FILE_NAME, StoreSettings},
 };
 
 use super::output::print_out;
@@ -51,7 +51,7 @@ impl TargetArgs {
     /// The configuration of the stopped server.
     pub(crate) fn config(&self) -> Result<Config, String> {
         let store = StoreSettings { data: self.data.clone(), ..StoreSettings::default() };
-        configure(Given { store, ..Given::default() })
+        configure(ConfigOverrides { store, ..ConfigOverrides::default() })
     }
 
     pub(crate) fn show(
@@ -67,7 +67,7 @@ impl TargetArgs {
 ///
 /// # Errors
 /// In words, when the file cannot be read, or a value cannot be used.
-pub(crate) fn configure(given: Given) -> Result<Config, String> {
-    let file = Given::of_file(Path::new(FILE_NAME));
+pub(crate) fn configure(given: ConfigOverrides) -> Result<Config, String> {
+    let file = ConfigOverrides::of_file(Path::new(FILE_NAME));
     file.and_then(|file| given.over(file)).map_err(|error| error.to_string())
 }

@@ -38,7 +38,7 @@ pub(crate) fn lines_of(told: &Value) -> String {
     let line = |(name, value): (&String, &Value)| match value {
         Value::Object(counts) if counts.contains_key("taken") => {
             let count = |name| text_at(value, name);
-            format!("{name}  {} accepted, {} refused", count("/taken"), count("/refused"))
+            format!("{name}  {} accepted, {} rejected", count("/taken"), count("/refused"))
         }
         Value::Object(_) => format!("{name}\n  {}", lines_of(value).replace('\n', "\n  ")),
         count => format!("{name}  {count}"),

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 use serde_json::{Value, json};
-use svctrack_server::refusal::refusal;
+use svctrack_server::open_error::explain_open_error;
 use svctrack_store::embedded::{Problem, Verified, verify};
 
 use super::{
@@ -33,7 +33,7 @@ impl Verify {
     pub(crate) fn run(self) -> Result<ExitCode, String> {
         let config = self.stopped.config()?;
         let found = verify(&config.data, config.cache_bytes());
-        let found = found.map_err(|cause| refusal(&config, "verified", &cause, STOP))?;
+        let found = found.map_err(|cause| explain_open_error(&config, "verified", &cause, STOP))?;
         print_out(&if self.json { in_json(&found) } else { in_words(&found) })?;
         Ok(if found.is_sound() { ExitCode::SUCCESS } else { ExitCode::from(DAMAGED) })
     }

@@ -8,7 +8,7 @@
 use std::borrow::Cow;
 
 use svctrack_core::{
-    schema::{Kind, ResourceDef, Row},
+    schema::{FieldDef, Kind, ResourceDef},
     value::{Document, Json, JsonRef, issue::quoted},
 };
 
@@ -16,7 +16,7 @@ use svctrack_core::{
 const SIGNS: [char; 12] = ['=', '+', '-', '@', '＝', '＋', '－', '＠', '\t', '\r', '\n', '\''];
 
 /// Whether the values of a row are texts.
-fn is_text(row: &Row) -> bool {
+fn is_text(row: &FieldDef) -> bool {
     !matches!(
         row.kind,
         Kind::References
@@ -34,7 +34,7 @@ pub(crate) struct Columns(Vec<Column>);
 
 struct Column {
     name: String,
-    row: &'static Row,
+    row: &'static FieldDef,
     /// The key below `custom`, if it is that of one.
     key: Option<String>,
 }
@@ -42,8 +42,8 @@ struct Column {
 impl Columns {
     /// A column a property, in the order of the rows.
     pub(crate) fn of(def: &ResourceDef) -> Self {
-        let column = |row: &'static Row| Column { name: row.name.to_owned(), row, key: None };
-        Self(def.rows.iter().map(column).collect())
+        let column = |row: &'static FieldDef| Column { name: row.name.to_owned(), row, key: None };
+        Self(def.fields.iter().map(column).collect())
     }
 
     /// The columns that are asked for, in that order; `_id` is always among them (R13).
@@ -54,7 +54,6 @@ impl Columns {
         Self(names.filter_map(|name| Column::named(def, name)).collect())
     }
 
-    /// The first line.
     pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
         self.0.iter().map(|column| column.name.as_str())
     }
@@ -84,7 +83,7 @@ impl Column {
 }
 
 /// The cell of a value.
-fn cell_of(row: &Row, value: Option<JsonRef<'_>>) -> String {
+fn cell_of(row: &FieldDef, value: Option<JsonRef<'_>>) -> String {
     cell_where(is_text(row), value)
 }
 
@@ -118,7 +117,7 @@ const ITEM_SEPARATOR: char = '|';
 ///
 /// # Errors
 /// In words, when it is not JSON where it must be.
-pub(crate) fn value_of(row: &Row, cell: &str) -> Result<Option<Json>, String> {
+pub(crate) fn value_of(row: &FieldDef, cell: &str) -> Result<Option<Json>, String> {
     if cell.is_empty() {
         return Ok(None);
     }
@@ -170,11 +169,11 @@ fn word(text: &str) -> Option<bool> {
     }
 }
 
-fn is_list(row: &Row) -> bool {
+fn is_list(row: &FieldDef) -> bool {
     matches!(row.kind, Kind::References | Kind::Texts | Kind::Values)
 }
 
-fn expected(row: &Row, found: &str) -> String {
+fn expected(row: &FieldDef, found: &str) -> String {
     let expected = match row.kind {
         Kind::Integer | Kind::Number => {
             "a number without separators of thousands and with a decimal point, such as 1234.5"

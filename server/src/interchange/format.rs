@@ -1,4 +1,4 @@
-//! The formats themselves.
+//! CSV and NDJSON as formats of files: their names, endings and media types.
 
 use clap::ValueEnum;
 use svctrack_core::schema::ResourceDef;

@@ -2,14 +2,14 @@
 //! mapped to one (D10).
 
 use svctrack_core::{
-    schema::{Fill, Kind, ResourceDef, Row},
+    schema::{FieldDef, Fill, Kind, ResourceDef},
     value::{Document, Json, nearest},
 };
 
 use super::csv_columns;
 
 /// Whether a caller sets a row; others are the service's own and come about again.
-pub(crate) fn is_set(row: &Row) -> bool {
+pub(crate) fn is_set(row: &FieldDef) -> bool {
     matches!(row.fill, Fill::Sent | Fill::IfAbsent(_))
 }
 
@@ -20,9 +20,9 @@ pub(super) type HeadMap = Vec<(String, String)>;
 #[derive(Clone, Debug)]
 enum Column {
     /// The value of a property.
-    Whole(&'static Row),
+    Whole(&'static FieldDef),
     /// A key of a free-form property, such as `custom.seats`.
-    Member(&'static Row, String),
+    Member(&'static FieldDef, String),
     LeftOut,
 }
 
@@ -85,7 +85,7 @@ impl Columns {
         cells: impl Iterator<Item = &'a str>,
     ) -> Result<Option<Document>, String> {
         let mut record = Document::default();
-        let mut members: Vec<(&'static Row, Document)> = Vec::new();
+        let mut members: Vec<(&'static FieldDef, Document)> = Vec::new();
         let mut is_empty = true;
         for (column, cell) in self.columns.iter().zip(cells) {
             is_empty &= cell.trim().is_empty();
@@ -130,11 +130,11 @@ fn column_of(
     if let Some(column) = property(def, name) {
         return Ok(column);
     }
-    let mut alike = def.rows.iter().filter(|row| is_same(row.name, name));
+    let mut alike = def.fields.iter().filter(|row| is_same(row.name, name));
     if let (Some(row), None) = (alike.next(), alike.next()) {
         return Ok(Column::Whole(row));
     }
-    let near = nearest(name, def.rows.iter().filter(|row| is_set(row)).map(|row| row.name));
+    let near = nearest(name, def.fields.iter().filter(|row| is_set(row)).map(|row| row.name));
     let near = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
     Err(match mapped {
         Some(_) => format!(

@@ -41,7 +41,6 @@ pub struct Options {
 pub(crate) const SWITCH: &str = "$resource";
 
 impl Options {
-    /// Those of files.
     pub fn of_files(separator: Option<Separator>, map: HeadMap) -> Self {
         Self { separator, map, may_switch: false }
     }
@@ -192,7 +191,7 @@ fn resource(name: &str) -> io::Result<&'static ResourceDef> {
 }
 
 fn unknown(def: &ResourceDef, name: &str) -> String {
-    let near = nearest(name, def.rows.iter().filter(|row| is_set(row)).map(|row| row.name));
+    let near = nearest(name, def.fields.iter().filter(|row| is_set(row)).map(|row| row.name));
     let near = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
     format!("`{name}` is not known{near}")
 }

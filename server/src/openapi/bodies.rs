@@ -81,14 +81,14 @@ fn schema_of(kind: Kind, def: Option<&ResourceDef>) -> Option<Value> {
         Kind::Loss => reference("LicenseLoss"),
         Kind::Records => many(reference(&def.map(list_item_name).unwrap_or_default())),
         Kind::Items => many(record()),
-        Kind::BulkAnswer if def.is_some_and(|def| def.answers_counts_alone) => {
+        Kind::BulkAnswer if def.is_some_and(|def| def.bulk_returns_counts_only) => {
             reference("BulkCounts")
         }
         Kind::BulkAnswer if def.is_some_and(|def| def.lists_validation_errors) => {
             reference("ValidatedBulkAnswer")
         }
         Kind::BulkAnswer => reference("BulkAnswer"),
-        Kind::Deleted if def.is_some_and(|def| def.answers_deleted) => record(),
+        Kind::Deleted if def.is_some_and(|def| def.delete_returns_record) => record(),
         Kind::Deleted | Kind::Revoked => reference("Deleted"),
         Kind::Event => reference("RealtimeEvent"),
         Kind::Events => many(reference("BulkEvent")),

@@ -20,7 +20,7 @@ use svctrack_core::{
 
 use super::parts::set;
 use crate::{
-    first_start::demo_company,
+    bootstrap::demo_company,
     route_def::{Kind, RouteDoc},
 };
 
@@ -89,7 +89,7 @@ pub(super) fn of_response(doc: &RouteDoc, def: Option<&'static ResourceDef>) -> 
         Kind::Record => record(doc.takes, def?)?,
         Kind::Records => json!([record(Kind::NewRecord, def?)?]),
         Kind::BulkAnswer => bulk_answer(def?)?,
-        Kind::Deleted if def.is_some_and(|def| def.answers_deleted) => {
+        Kind::Deleted if def.is_some_and(|def| def.delete_returns_record) => {
             record(Kind::NewRecord, def?)?
         }
         Kind::Deleted | Kind::Revoked => json!({ "n": 1, "ok": 1, "deletedCount": 1 }),

@@ -1,4 +1,4 @@
-//! Headers of responses.
+//! The headers of responses in the OpenAPI description, each described once.
 
 use serde_json::{Value, json};
 
@@ -29,7 +29,7 @@ const HEADERS: &[(&str, &str, &str)] = &[
     ("Svctrack-Rejected", REJECTED, "string"),
     ("Idempotent-Replayed", "`true` if an earlier call with this key had the effect.", "string"),
     ("Retry-After", "Seconds to wait before a retry.", "integer"),
-    ("Location", "Where to go on.", "string"),
+    ("Location", "Address of the redirect.", "string"),
     ("WWW-Authenticate", "Scheme of the credentials that are expected.", "string"),
     ("Accept-Encoding", "Encoding that is supported, when another one was sent.", "string"),
     ("Content-Disposition", "Name of the file.", "string"),

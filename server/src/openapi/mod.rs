@@ -94,7 +94,7 @@ pub(crate) fn document(routes: &[Described], public_url: &str, tenant: Option<Te
                 },
                 "tenant": {
                     "type": "http", "scheme": "basic",
-                    "description": "The tenant's UUID as user name; the password is not looked at. A body with the UUID as `writeKey` needs none.",
+                    "description": "The tenant's UUID as user name; the password is ignored. A body with the UUID as `writeKey` needs none.",
                 },
             },
             "headers": headers(),
@@ -181,11 +181,11 @@ fn described(doc: &RouteDoc, def: Option<&ResourceDef>) -> String {
             let keys: Vec<_> = def.keys.iter().map(|key| format!("`{key}`")).collect();
             format!(" Keys, in order of priority: {}.", keys.join(", "))
         }
-        (Kind::Deleted, Some(def)) if def.answers_deleted => {
+        (Kind::Deleted, Some(def)) if def.delete_returns_record => {
             " Returns the deleted record; one that does not exist is a 404.".to_owned()
         }
         (Kind::Deleted, Some(_)) => {
-            " A record that does not exist is answered with `deletedCount` 0.".to_owned()
+            " For a record that does not exist, `deletedCount` is 0.".to_owned()
         }
         _ => String::new(),
     };
@@ -264,7 +264,7 @@ fn path_parameter(path: &str, name: &str, def: Option<&ResourceDef>, tenant: &st
             ("UUID of the tenant.", json!({ "type": "string", "format": "uuid" }))
         }
         _ if path.starts_with("/tokens") => {
-            ("The eight characters behind `svt_`.", json!({ "type": "string" }))
+            ("The eight characters after `svt_`.", json!({ "type": "string" }))
         }
         _ => ("The `_id`.", json!({ "type": "string", "pattern": OBJECT_ID })),
     };
@@ -329,7 +329,7 @@ mod tests {
         let document = document(&[], "http://x", None);
         for def in REGISTRY {
             let properties = &document["components"]["schemas"][schema_name(def)]["properties"];
-            assert_eq!(properties.as_object().unwrap().len(), def.rows.len(), "{}", def.name);
+            assert_eq!(properties.as_object().unwrap().len(), def.fields.len(), "{}", def.name);
         }
     }
 }

@@ -6,7 +6,7 @@ use svctrack_core::{
     plan::Route,
     resources::company::COMPANY,
     schema::{
-        Kind, ListLimits, ResourceDef, Row,
+        FieldDef, Kind, ListLimits, ResourceDef,
         filter::OPERATORS,
         list::{COMPANY_NAMES, MAX_SEARCH_CHARS},
     },
@@ -29,17 +29,17 @@ fn limit(limits: ListLimits) -> Value {
 
 /// The parameters of a list of records.
 pub(super) fn list_parameters(def: &ResourceDef, limits: ListLimits) -> Vec<Value> {
-    let names: Vec<&str> = def.rows.iter().map(|row| row.name).collect();
+    let names: Vec<&str> = def.fields.iter().map(|row| row.name).collect();
     // An empty one asks for nothing.
     let sort = format!("^$|^-?({}|custom\\..+)$", names.join("|"));
     let mut parameters = vec![
         limit(limits),
         parameter(
             "offset",
-            "How many records to pass over.",
+            "How many records to skip.",
             json!({ "type": "integer", "minimum": 0 }),
         ),
-        after("Only records behind this `_id`; without `sort`, or sorted by `_id`."),
+        after("Only records after this `_id`; without `sort`, or sorted by `_id`."),
         parameter(
             "sort",
             "A property; `-` in front reverses the order.",
@@ -57,13 +57,13 @@ pub(super) fn list_parameters(def: &ResourceDef, limits: ListLimits) -> Vec<Valu
         parameters.push(parameter("search", &description, schema));
     }
     parameters.extend(filter_parameters(def));
-    parameters.push(operators(def.rows));
+    parameters.push(operators(def.fields));
     parameters
 }
 
 /// Every property is a filter, and some have short names (R27, R49).
 fn filter_parameters(def: &ResourceDef) -> Vec<Value> {
-    let rows = def.rows.iter().filter(|row| row.kind != Kind::Object);
+    let rows = def.fields.iter().filter(|row| row.kind != Kind::Object);
     let filters = rows.map(|row| {
         let description = format!(
             "Only records with one of these values, separated by commas. {}",
@@ -87,8 +87,8 @@ fn company_row(def: &ResourceDef) -> Option<&'static str> {
 }
 
 /// Conditions other than equality, said once for all properties: each member is a parameter of its own.
-fn operators(rows: &[Row]) -> Value {
-    let names = |is: fn(&Row) -> bool| {
+fn operators(rows: &[FieldDef]) -> Value {
+    let names = |is: fn(&FieldDef) -> bool| {
         let names = rows.iter().filter(|row| is(row)).map(|row| row.name);
         names.collect::<Vec<_>>().join("|")
     };
@@ -131,7 +131,7 @@ fn operators(rows: &[Row]) -> Value {
 }
 
 /// A range over a date, as a caller writes it.
-fn example(rows: &[Row]) -> String {
+fn example(rows: &[FieldDef]) -> String {
     let last = || rows.iter().rev().find(|row| row.kind == Kind::Date);
     let date = rows.iter().find(|row| row.name == "renewalDate").or_else(last);
     date.map_or_else(String::new, |date| {
@@ -145,7 +145,7 @@ fn select() -> Value {
 }
 
 /// What `count=true` does.
-const TOTAL: &str = "Whether to say in `Svctrack-Total` how many there are in all.";
+const TOTAL: &str = "Whether `Svctrack-Total` returns the number of records on all pages.";
 
 fn count() -> Value {
     parameter("count", TOTAL, json!({ "type": "boolean" }))
@@ -195,7 +195,7 @@ pub(super) fn import_parameters() -> Vec<Value> {
         "type": "integer", "minimum": 0, "maximum": MAX_REFUSALS, "default": DEFAULT_REFUSALS,
     });
     vec![
-        parameter("dryRun", "Whether rows are only judged, and nothing is stored.", flag),
+        parameter("dryRun", "Whether rows are only validated, and nothing is stored.", flag),
         parameter(
             "separator",
             "What separates cells, one character or `tab`; else the first line shows it.",
@@ -235,14 +235,15 @@ pub(super) fn activity_parameters() -> Vec<Value> {
         after("Only those behind the one with this `_id`, the last of the page before."),
         select(),
         count_or_filter(),
-        operators(ACTIVITY.rows),
+        operators(ACTIVITY.fields),
     ]);
     parameters
 }
 
 pub(super) fn stream_parameters() -> Vec<Value> {
     let mut parameters = activity_filters();
-    parameters.push(after("From behind the one with this `_id` on; `Last-Event-ID` goes before."));
+    parameters
+        .push(after("Start after the activity with this `_id`; `Last-Event-ID` takes precedence."));
     parameters
 }
 
@@ -266,7 +267,7 @@ pub(super) fn report_parameters() -> Vec<Value> {
         after("Only those behind the one with this `_id`, the last of the page before."),
         select(),
         count_or_filter(),
-        operators(ENTRY.rows),
+        operators(ENTRY.fields),
     ]
 }
 

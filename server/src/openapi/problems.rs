@@ -40,14 +40,14 @@ problems! {
     UNAUTHORIZED "Unauthorized" ["WWW-Authenticate"], "There are no valid credentials.", "token_missing" "send `Authorization: Bearer <token>`";
     FORBIDDEN "Forbidden" [], "The token lacks the scope, or the tenant is suspended.", "scope_missing" "the token needs the scope `products:read`";
     NOT_FOUND "NotFound" [], "There is no such record or tenant.", "not_found" "there is no such record";
-    CONFLICT "Conflict" [], "Another record, or a call that is still running, is in the way.", "taken" "`externalId` is held by another record";
+    CONFLICT "Conflict" [], "Another record, or a call that is still running, conflicts with this one.", "taken" "`externalId` is held by another record";
     PRECONDITION_FAILED "PreconditionFailed" [], "The record has another version than `If-Match` names.", "version_mismatch" "the record has another version";
     PAYLOAD_TOO_LARGE "PayloadTooLarge" [], "The body is too large, or has too many items.", "too_many_items" "a request must have at most 5000 items";
     UNSUPPORTED_MEDIA_TYPE "UnsupportedMediaType" ["Accept-Encoding"], "The body's media type, charset or encoding is not supported.", "unsupported_media_type" "expected `application/json`";
     UNPROCESSABLE_ENTITY "UnprocessableEntity" [], "The body is well-formed but breaks rules, all of which `errors` lists.", "required" "`name` is required";
     TOO_MANY_REQUESTS "TooManyRequests" ["Retry-After"], "A limit of requests, or of what is stored without a token, was reached.", "too_many_requests" "at most 100 requests a second are served";
-    SERVICE_UNAVAILABLE "ServiceUnavailable" ["Retry-After"], "The service cannot do this at the moment, or the tenant of the events is suspended; retry later. After `store_stalled` it may still be stored: retry with the same `Idempotency-Key` or `messageId`.", "busy" "too many of this tenant's writes are waiting";
-    INSUFFICIENT_STORAGE "InsufficientStorage" ["Retry-After"], "The disk is full. Reads still work.", "disk_full" "there is no room on the disk";
+    SERVICE_UNAVAILABLE "ServiceUnavailable" ["Retry-After"], "The service cannot do this at the moment, or the tenant of the events is suspended; retry later. After `store_stalled` it may still be stored: retry with the same `Idempotency-Key` or `messageId`.", "busy" "too many of this tenant's writes are queued";
+    INSUFFICIENT_STORAGE "InsufficientStorage" ["Retry-After"], "The disk is full. Reads still work.", "disk_full" "the disk is full";
 }
 
 /// The response of any other error.
@@ -168,7 +168,7 @@ fn rejects(
 /// Whether a route can miss what its path names; a delete of what is not there has nothing to do (R15).
 fn finds(path: &str, doc: &RouteDoc, def: Option<&ResourceDef>) -> bool {
     match doc.gives {
-        Kind::Deleted => def.is_some_and(|def| def.answers_deleted),
+        Kind::Deleted => def.is_some_and(|def| def.delete_returns_record),
         Kind::Settings => true, // an operator's token has none
         _ => path.contains('{'),
     }

@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value, json};
 use svctrack_core::{
-    schema::{self, Kind, ResourceDef, Row},
+    schema::{self, FieldDef, Kind, ResourceDef},
     value::{email::MAX_EMAIL_BYTES, key::MAX_KEY_BYTES, number::MAX_AMOUNT},
 };
 
@@ -58,8 +58,8 @@ pub(super) fn insert_single(schemas: &mut Map<String, Value>, def: &ResourceDef)
 
 /// A whole record, as a response shows it.
 fn record(def: &ResourceDef) -> Value {
-    let required = names(def.rows.iter().filter(is_never_null));
-    object(def.doc, def.rows.iter().map(shown), &required)
+    let required = names(def.fields.iter().filter(is_never_null));
+    object(def.doc, def.fields.iter().map(shown), &required)
 }
 
 /// A record in a list: `select` leaves out all but the `_id`.
@@ -72,19 +72,19 @@ pub(super) fn list_item(def: &ResourceDef) -> Value {
 }
 
 /// What says something about a person can be erased.
-fn is_never_null(row: &&Row) -> bool {
+fn is_never_null(row: &&FieldDef) -> bool {
     ALWAYS.contains(&row.name) || (row.required && !row.personal)
 }
 
 fn create(def: &ResourceDef) -> Value {
-    let sent = || def.rows.iter().filter(|row| row.is_sent());
+    let sent = || def.fields.iter().filter(|row| row.is_sent());
     object(def.doc, sent().map(taken), &names(sent().filter(|row| row.required)))
 }
 
 /// What is absent is left alone. What GET returned can be sent back; what the service sets is ignored, of
 /// whatever type (R3).
 fn update(def: &ResourceDef) -> Value {
-    object(def.doc, def.rows.iter().filter(|row| row.is_sent()).map(taken), &[])
+    object(def.doc, def.fields.iter().filter(|row| row.is_sent()).map(taken), &[])
 }
 
 /// The same with `_id` as a key.
@@ -97,7 +97,7 @@ fn bulk_item(def: &ResourceDef) -> Value {
     item
 }
 
-fn names<'a>(rows: impl Iterator<Item = &'a Row>) -> Vec<&'static str> {
+fn names<'a>(rows: impl Iterator<Item = &'a FieldDef>) -> Vec<&'static str> {
     rows.map(|row| row.name).collect()
 }
 
@@ -131,7 +131,7 @@ fn forbid_null(property: &mut Value) {
 }
 
 /// A property as a response shows it.
-pub(super) fn shown(row: &Row) -> (&'static str, Value) {
+pub(super) fn shown(row: &FieldDef) -> (&'static str, Value) {
     let mut property = match row.kind {
         Kind::Id => json!({ "type": ["string", "null"], "pattern": OBJECT_ID }),
         Kind::Reference | Kind::Key | Kind::Email | Kind::Text => {
@@ -155,14 +155,14 @@ pub(super) fn shown(row: &Row) -> (&'static str, Value) {
 }
 
 /// A property as a request sends it.
-pub(super) fn taken(row: &Row) -> (&'static str, Value) {
+pub(super) fn taken(row: &FieldDef) -> (&'static str, Value) {
     let mut property = kind_schema(row);
     let values = row.values.iter().chain(row.aliases.iter().map(|(alias, _)| alias));
     describe(&mut property, row, values.copied());
     (row.name, property)
 }
 
-fn describe(property: &mut Value, row: &Row, values: impl Iterator<Item = &'static str>) {
+fn describe(property: &mut Value, row: &FieldDef, values: impl Iterator<Item = &'static str>) {
     let unit = row.unit.map(|unit| format!(" In {unit}.")).unwrap_or_default();
     set(property, "description", json!(format!("{}{unit}", row.doc.trim())));
     let values: Vec<Value> = values.map(|value| json!(value)).chain([Value::Null]).collect();
@@ -171,7 +171,7 @@ fn describe(property: &mut Value, row: &Row, values: impl Iterator<Item = &'stat
     }
 }
 
-fn kind_schema(row: &Row) -> Value {
+fn kind_schema(row: &FieldDef) -> Value {
     let (least, greatest) = row.range.unwrap_or((-MAX_AMOUNT, MAX_AMOUNT));
     match row.kind {
         Kind::Id => json!({ "type": ["string", "null"] }),
@@ -213,7 +213,7 @@ fn kind_schema(row: &Row) -> Value {
 }
 
 /// What each value of an array is: of any form where none is known.
-fn items(row: &Row, member: fn(&Row) -> (&'static str, Value)) -> Value {
+fn items(row: &FieldDef, member: fn(&FieldDef) -> (&'static str, Value)) -> Value {
     if row.members.is_empty() {
         return json!({});
     }
@@ -225,7 +225,7 @@ fn items(row: &Row, member: fn(&Row) -> (&'static str, Value)) -> Value {
 }
 
 /// What a reference may be: one that need not find its record is stored as it is given (R2).
-fn reference_pattern(row: &Row) -> &'static str {
-    let loose = row.refers.is_some_and(|refers| refers.binding == schema::Binding::Loose);
+fn reference_pattern(row: &FieldDef) -> &'static str {
+    let loose = row.refers.is_some_and(|refers| refers.on_missing == schema::OnMissing::Keep);
     if loose { TEXT } else { RECORD_REF }
 }

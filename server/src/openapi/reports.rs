@@ -149,11 +149,11 @@ const OBJECTS: &[Object] = &[
         ("changedLicenseCount", "count", "How many these are."),
     ]], &[]),
     ("RetentionRow", "The retention of a period; ratios are null where they have no denominator.", &[PERIOD, &[
-        ("base", "money", "What companies pay at the start."), ("kept", "money", "What is kept of it: of each company at most what it paid."),
+        ("base", "money", "What companies pay at the start."), ("kept", "money", "What is retained of it: of each company at most what it paid."),
         ("retained", "money", "What the same companies pay at the end."), ("customers", "count", "How many companies pay at the start."),
         ("lostCustomers", "count", "How many of them pay nothing at the end."), ("grr", "money?", "Gross revenue retention."), ("nrr", "money?", "Net revenue retention."),
         ("grossMrrChurn", "money?", "Gross MRR churn."), ("netMrrChurn", "money?", "Net MRR churn."), ("logoChurn", "money?", "Customers lost."),
-        ("quickRatio", "money?", "What came, for each that went."),
+        ("quickRatio", "money?", "MRR gained for each unit of MRR lost."),
     ]], &[]),
     ("RetentionSeries", "The retention in one currency.", &[&[
         ("currency", "text", "The currency of the amounts."), ("rows", "[RetentionRow]", "The intervals."),
@@ -199,10 +199,10 @@ const OBJECTS: &[Object] = &[
     ]], &[]),
     ("RenewalLicense", "A license that ends.", &[&[
         ("license", "id", "Its id."), ("company", "id", "Its company."), ("product", "text", "Its product."), ("currency", "text", "Its currency."),
-        ("end", "day", "The first day on which it is over."), ("notice", "day?", "The last day of notice, if it renews by itself."), ("mrr", "money", "Its monthly value."),
-        ("outcome", "outcome", "What has become of it."), ("renewedMrr", "money?", "Monthly value of what follows it, or is agreed to."), ("successor", "id?", "The license that follows it."),
+        ("end", "day", "The first day on which it is over."), ("notice", "day?", "The last day of notice, if it renews automatically."), ("mrr", "money", "Its monthly value."),
+        ("outcome", "outcome", "Outcome of its renewal."), ("renewedMrr", "money?", "Monthly value of what follows it, or is agreed to."), ("successor", "id?", "The license that follows it."),
     ]], &[]),
-    ("RenewalsReport", "What has become of the licenses that end.", &[ABOUT, &[
+    ("RenewalsReport", "Outcomes of the licenses that end.", &[ABOUT, &[
         ("by", "renewalsBy", "By which day licenses belong to a period."), ("currencies", "[RenewalSeries]", "Each currency by itself."),
         ("converted", "RenewalSeries?", "All in the base currency; null where a rate is missing."), ("licenses", "[RenewalLicense]", "The licenses that the figures are made of."),
     ]], &[PAST]),
@@ -216,7 +216,7 @@ const OBJECTS: &[Object] = &[
     ("ForecastSeries", "A forecast in one currency.", &[&[
         ("currency", "text", "The currency of the amounts."), ("rows", "[ForecastRow]", "The intervals."),
     ]], &[]),
-    ("ForecastReport", "What MRR will be.", &[ABOUT, &[
+    ("ForecastReport", "Forecast of MRR.", &[ABOUT, &[
         ("assumeRenewed", "flag", "Whether all ongoing licenses are taken to be renewed."), ("currencies", "[ForecastSeries]", "Each currency by itself."),
         ("converted", "ForecastSeries?", "All in the base currency; null where a rate is missing."),
     ]], &[PAST]),
@@ -230,10 +230,10 @@ const OBJECTS: &[Object] = &[
         ("text", "text", "The same as a sentence."),
     ]], &[]),
     ("CustomerLine", "A company with licenses.", &[&[
-        ("company", "id", "Its id."), ("name", "text?", "Its name."), ("status", "status", "Where it stands as a customer."), ("currencies", "[CustomerAmount]", "MRR by currency."),
+        ("company", "id", "Its id."), ("name", "text?", "Its name."), ("status", "status", "Customer status."), ("currencies", "[CustomerAmount]", "MRR by currency."),
         ("mrr", "money?", "MRR in the base currency; null where a rate is missing."), ("arr", "money?", "ARR in the base currency."), ("overdue", "money?", "MRR of licenses that are past, and still ongoing."),
-        ("overdueLicenses", "count", "How many these are."), ("nextRenewal", "day?", "The end of the ongoing fixed license that is decided next."), ("noticeDeadline", "day?", "Its last day of notice, if it renews by itself and that day is ahead."),
-        ("days", "integer?", "Days to the nearer of both; negative where it is overdue."), ("lastActive", "day?", "When somebody was last active."), ("activityState", "text?", "What its activity is called."),
+        ("overdueLicenses", "count", "How many these are."), ("nextRenewal", "day?", "The end of the ongoing fixed license that is decided next."), ("noticeDeadline", "day?", "Its last day of notice, if it renews automatically and that day is ahead."),
+        ("days", "integer?", "Days to the nearer of both; negative where it is overdue."), ("lastActive", "day?", "When somebody was last active."), ("activityState", "text?", "State of its activity."),
         ("usersActive", "count", "Users active in the last 14 days."), ("usersTrend", "money", "How that differs from the 14 days before."), ("beats", "count", "Activities of the last 14 days."),
         ("beatTrend", "money", "How these differ from the 14 days before."), ("openTickets", "count", "Open tickets."), ("atStake", "MrrAtStake?", "What is at stake; null for a company that pays nothing, or in a currency without a rate."),
     ]], &[]),

@@ -52,7 +52,7 @@ pub(super) fn schemas() -> Value {
         ("IssuedToken", issued_token()),
         ("PersonKeys", person_keys()),
         ("PersonExport", person_export()),
-        ("Unsuppressed", count("unsuppressed", "Keys that were suppressed and are not any more.")),
+        ("Unsuppressed", count("unsuppressed", "Keys whose suppression was lifted.")),
         ("Deleted", integers(&DELETED)),
         ("BulkCounts", integers(&BULK_COUNTS)),
         ("BulkAnswer", bulk_answer(&[])),
@@ -152,7 +152,7 @@ fn rotation() -> Value {
         "properties": {
             "keepOldForSeconds": {
                 "type": ["integer", "null"], "minimum": 0, "maximum": Rotation::MAX_KEEP_SECONDS, "default": Rotation::DEFAULT_KEEP_SECONDS,
-                "description": "How long the old token is valid beside its successor.",
+                "description": "How long the old token stays valid.",
             },
             "expiresAt": { "type": ["string", "null"], "format": "date-time", "description": "When the successor expires; as long after its issue as the old one when not given." },
         },
@@ -161,7 +161,7 @@ fn rotation() -> Value {
 
 /// The request that loses a license.
 fn loss() -> Value {
-    let sent = LICENSE.rows.iter().filter(|row| SENT_OF_LOSS.contains(&row.name));
+    let sent = LICENSE.fields.iter().filter(|row| SENT_OF_LOSS.contains(&row.name));
     object("Why a license is lost, and when it ends.", sent.map(taken), &[LOST_REASON.name])
 }
 
@@ -241,7 +241,7 @@ fn count(name: &str, doc: &str) -> Value {
 
 fn person_keys() -> Value {
     let properties: Map<String, Value> = END_USER
-        .rows
+        .fields
         .iter()
         .filter(|row| KEYS.contains(&row.name))
         .map(taken)
@@ -306,7 +306,7 @@ fn bulk_answer(more: &[(&'static str, &'static str)]) -> Value {
         ("permissionErrors", errors(), "Items that the token may not apply."),
     ];
     let more: Vec<_> = more.iter().map(|(name, doc)| (*name, errors(), *doc)).collect();
-    whole("What became of the items.", &[&members[..], &more].concat())
+    whole("Result of a bulk call.", &[&members[..], &more].concat())
 }
 
 fn bulk_keys() -> Value {
@@ -325,7 +325,7 @@ fn bulk_error() -> Value {
     let members = [
         ("index", json!({ "type": "integer" }), "Position of the item in the request, from 0."),
         ("code", text(), "What is wrong, stable."),
-        ("message", text(), "What is wrong, in words."),
+        ("message", text(), "Message for people."),
     ];
     let optional = [
         ("field", "The property that is wrong."),
@@ -343,9 +343,9 @@ fn health() -> Value {
         "required": ["status", "damaged", "checked", "clock", "backup"],
         "properties": {
             "status": { "type": "string", "enum": Health::ALL.map(Health::name), "description": "Whether the store reads and writes; anything but `ok` comes with 503." },
-            "damaged": { "type": "integer", "minimum": 0, "description": "How often something that is stored was found damaged since the start." },
+            "damaged": { "type": "integer", "minimum": 0, "description": "How often stored data was found corrupted since the start." },
             "checked": {
-                "type": ["object", "null"], "description": "The last look at all that is stored.",
+                "type": ["object", "null"], "description": "The last scrub, which reads everything that is stored.",
                 "required": ["at", "rows", "damaged"],
                 "properties": { "at": { "type": "string", "format": "date-time" }, "rows": count(), "damaged": count() },
             },
@@ -354,12 +354,12 @@ fn health() -> Value {
                 "required": ["behindSeconds", "aheadSeconds", "heldSeconds"],
                 "properties": {
                     "behindSeconds": { "type": "integer", "minimum": 0, "description": "How far it is behind the newest time that is stored, which new data gets until the clock has caught up." },
-                    "aheadSeconds": { "type": "integer", "minimum": 0, "description": "How far it is ahead of the time by which data is deleted for its age." },
-                    "heldSeconds": { "type": "integer", "minimum": 0, "description": "How much longer it must stand until data is deleted for its age by it." },
+                    "aheadSeconds": { "type": "integer", "minimum": 0, "description": "How far it is ahead of the time that retention uses." },
+                    "heldSeconds": { "type": "integer", "minimum": 0, "description": "How much longer it must be steady before retention uses it." },
                 },
             },
             "backup": {
-                "type": ["object", "null"], "description": "Scheduled backups: the moment of the newest one in their folder, how many failed since, and how many have a name that is ahead of the clock.",
+                "type": ["object", "null"], "description": "Scheduled backups: the time of the newest one in their folder, how many failed since, and how many have a name that is ahead of the clock.",
                 "required": ["at", "failed", "ahead"],
                 "properties": { "at": { "type": ["string", "null"], "format": "date-time" }, "failed": count(), "ahead": count() },
             },
@@ -371,7 +371,7 @@ fn imported() -> Value {
     let count = || json!({ "type": "integer", "minimum": 0 });
     let text = || json!({ "type": "string" });
     let refusal = whole(
-        "A row that was refused.",
+        "A rejected row.",
         &[
             ("line", count(), "Its line in the body."),
             ("code", text(), "What is wrong, stable, in snake_case."),
@@ -379,12 +379,12 @@ fn imported() -> Value {
         ],
     );
     whole(
-        "What became of the rows.",
+        "Result of an import.",
         &[
             ("created", count(), "Records that were created."),
             ("updated", count(), "Records that were changed."),
             ("unchanged", count(), "Rows that change nothing."),
-            ("refused", count(), "Rows that were refused."),
+            ("refused", count(), "Rows that were rejected."),
             (
                 "withoutKey",
                 count(),
@@ -393,7 +393,7 @@ fn imported() -> Value {
             (
                 "refusals",
                 json!({ "type": "array", "items": refusal }),
-                "The first of the refused rows.",
+                "The first of the rejected rows.",
             ),
             (
                 "ignoredColumns",

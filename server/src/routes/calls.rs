@@ -43,7 +43,6 @@ const CONTEXT: &str = "context";
 enum Takes {
     /// A call, an array of calls, or an envelope.
     Any,
-    /// An envelope.
     Batch,
     /// A call of this type.
     One(&'static str),
@@ -69,7 +68,7 @@ pub(crate) async fn call(app: &App, request: &mut Request) -> Result<Response, E
     take(app, request, Takes::One(named), success()).await
 }
 
-/// Refuses the name of a pipeline that cannot be one, where the address has one.
+/// Rejects the name of a pipeline that cannot be one, where the address has one.
 fn check_pipeline(request: &Request) -> Result<(), Error> {
     match path_part(request, "pipeline") {
         Some(name) if !pipeline::is_pipeline_name(name) => Err(Error::RouteNotFound),
@@ -77,7 +76,6 @@ fn check_pipeline(request: &Request) -> Result<(), Error> {
     }
 }
 
-/// What SDKs expect.
 fn success() -> Response {
     json(r#"{"success":true}"#.to_owned())
 }

@@ -21,7 +21,7 @@ use tokio::{
 };
 
 use super::{
-    once,
+    idempotency,
     records::{access_of, authorise_upsert},
     request::query_pairs,
     respond::json_body,
@@ -58,7 +58,7 @@ struct Summary {
     dry_run: bool,
 }
 
-/// A row that was refused.
+/// A row that was rejected.
 #[derive(Debug, Serialize)]
 struct Refusal {
     line: u64,
@@ -91,7 +91,7 @@ pub(crate) async fn import(
 ) -> Result<Response, Error> {
     let (caller, access) = authorise_upsert(app, request, def).await?;
     let asked = Asked::of(request)?;
-    once::refuse(request, "rows are found by their keys")?;
+    idempotency::refuse(request, "rows are found by their keys")?;
     let turns = if asked.is_dry_run { &app.dry_runs } else { &app.imports };
     let turn = timeout(BODY_BUDGET_WAIT, turns.acquire()).await.map_err(|_| Error::Overloaded)?;
     let turn = turn.map_err(|error| Error::Internal(error.to_string()))?;
@@ -312,7 +312,7 @@ impl Reading {
 fn unreadable(error: io::Error) -> Error {
     Error::BodyBroken(match error.kind() {
         io::ErrorKind::InvalidData => error.to_string(),
-        _ => format!("the body broke off: {error}"),
+        _ => format!("the body ended early: {error}"),
     })
 }
 
@@ -404,8 +404,8 @@ impl Import<'_> {
             false => ("were", "; sent again, rows with a key are not created twice"),
         };
         let done = format!(
-            "of the rows before, {created} {verb} created, {updated} updated, {unchanged} left unchanged and \
-             {refused} refused{advice}"
+            "of the rows before, {created} {verb} created, {updated} updated, {unchanged} unchanged and \
+             {refused} rejected{advice}"
         );
         Error::PartDone(Box::new(error), done)
     }

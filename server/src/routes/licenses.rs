@@ -4,7 +4,7 @@ use poem::{Request, Response};
 use svctrack_core::{plan::RenewalDecision, resources::license::LICENSE, schema::shape};
 
 use super::{
-    once::{Once, hash_of},
+    idempotency::{IdempotentCall, hash_of},
     records::created,
     request::{only_flag, read_record, reference_in_path},
     respond::{json, name_ignored},
@@ -46,7 +46,7 @@ async fn decide(
         name_ignored(&mut response, &shown.ignored);
         return Ok(response);
     }
-    let once = Once::begin(app, request, &caller, || hash_of(&body.bytes))?;
+    let once = IdempotentCall::begin(app, request, &caller, || hash_of(&body.bytes))?;
     let done = app.store.decide_renewal(caller.into(), once.key(), license, terms).await?;
     Ok(created(request, done))
 }

@@ -19,8 +19,8 @@ use super::{
     strict::Strictness,
 };
 use crate::{
-    answers::Sent, app::App, error::Error, interchange::csv_columns::Columns,
-    limits::MAX_LINK_BYTES,
+    app::App, error::Error, interchange::csv_columns::Columns, limits::MAX_LINK_BYTES,
+    response_budget::Sent,
 };
 
 const TOTAL: HeaderName = HeaderName::from_static("svctrack-total");

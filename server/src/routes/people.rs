@@ -19,10 +19,10 @@ use super::{
     strict::Strictness,
 };
 use crate::{
-    answers::Sent,
     app::App,
     auth::{Caller, authenticate},
     error::Error,
+    response_budget::Sent,
 };
 
 /// The scopes of all that an export shows: the record, activities, tickets, and what the report says of events that
@@ -108,7 +108,7 @@ struct Export {
 }
 
 impl Export {
-    /// The next piece. An error breaks the answer off, so that a part never looks like the whole.
+    /// The next piece. An error breaks the response off, so that a part never looks like the whole.
     async fn piece(&mut self, place: Place) -> Result<String, StoreError> {
         let Place { section, after, is_first } = place;
         let page = self.page(section, after).await?;

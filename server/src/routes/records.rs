@@ -14,8 +14,8 @@ use svctrack_store::{Answer, Done, StoreError};
 
 use super::{
     conditions::{precondition, read_version, versioned},
+    idempotency::{IdempotentCall, Replayed, hash_of, is_asked},
     lists::Listed,
-    once::{Once, Replayed, hash_of, is_asked},
     people,
     request::{authorise_for, only_flag, query_pairs, read_record, reference_in_path},
     respond::{deleted_count, json, json_body, name_ignored},
@@ -39,7 +39,7 @@ pub(crate) async fn create(
 ) -> Result<Response, Error> {
     let caller = authorise_for(app, request, def, "create").await?;
     let (sent, body) = read_record(app, request, &caller, def).await?;
-    let once = Once::begin(app, request, &caller, || hash_of(&body.bytes))?;
+    let once = IdempotentCall::begin(app, request, &caller, || hash_of(&body.bytes))?;
     let shaped = shape::check_create(def, &sent).map_err(Error::Invalid)?;
     let body = Strictness::of(request).handle(shaped)?;
     let done = app.store.create(caller.into(), once.key(), def, body).await?;
@@ -123,7 +123,7 @@ pub(crate) async fn delete(
     }
     let precondition = precondition(request);
     let deleted = app.store.delete(caller.into(), (def, reference), precondition).await?;
-    if def.answers_deleted {
+    if def.delete_returns_record {
         return Ok(json(deleted.ok_or(StoreError::NotFound)?.text));
     }
     Ok(deleted_count(usize::from(deleted.is_some())))
@@ -147,7 +147,7 @@ pub(crate) async fn upsert(
     });
     let (hash, items) = read.await.map_err(|error| Error::Internal(error.to_string()))?;
     let (answer_bytes, items) = items?;
-    let once = Once::begin(app, request, &caller, || hash)?;
+    let once = IdempotentCall::begin(app, request, &caller, || hash)?;
     let room = app.answers.reserve(caller.tenant.id(), answer_bytes)?;
     let handling = Strictness::of(request).handling();
     let (records, how) = ((def, items), (access, handling));
@@ -164,7 +164,7 @@ pub(crate) async fn upsert(
     Ok(response)
 }
 
-/// About how many bytes the answer to a bulk upsert has: a few for each item, and its keys.
+/// About how many bytes the response to a bulk upsert has: a few for each item, and its keys.
 fn answer_bytes(def: &ResourceDef, items: &[Item]) -> usize {
     let of_keys = |sent: &Document| -> usize {
         let texts = def.keys.iter().filter_map(|name| sent.text(name));
@@ -184,20 +184,20 @@ pub(super) async fn authorise_upsert(
     Ok((caller, access))
 }
 
-/// What a token may do in bulk; one that may do neither is refused whole, and tickets need both (R21).
+/// What a token may do in bulk; one that may do neither is rejected whole, and tickets need both (R21).
 pub(super) fn access_of(caller: &Caller, def: &ResourceDef) -> Result<Access, Error> {
     let create = caller.require(&format!("{}:create", def.path));
     let update = caller.require(&format!("{}:update", def.path));
     match (create, update) {
         (Err(error), Err(_)) => Err(error),
-        (Err(error), _) | (_, Err(error)) if def.answers_counts_alone => Err(error),
+        (Err(error), _) | (_, Err(error)) if def.bulk_returns_counts_only => Err(error),
         (create, update) => Ok(Access { create: create.is_ok(), update: update.is_ok() }),
     }
 }
 
 /// An array of objects; a resource that answers counts alone takes a single one too (R26).
 fn read_items(body: &[u8], def: &ResourceDef) -> Result<Vec<Item>, Error> {
-    if def.answers_counts_alone
+    if def.bulk_returns_counts_only
         && let Ok(single) = Document::parse(body)
     {
         return Ok(vec![Ok(single)]);

@@ -25,7 +25,7 @@ use svctrack_store::{Done, StoreError, Tracked, Tracking};
 use tokio::{sync::mpsc, task::spawn_blocking};
 
 use super::{
-    once::{Once, Replayed, hash_of, is_asked},
+    idempotency::{IdempotentCall, Replayed, hash_of, is_asked},
     respond::name_ignored,
     strict::Strictness,
 };
@@ -86,7 +86,7 @@ pub(super) async fn take_rows(
     let (bytes, keyed) = (body.clone(), is_asked(request));
     let hash = spawn_blocking(move || if keyed { hash_of(&bytes) } else { [0; 32] });
     let hash = hash.await.map_err(|error| Error::Internal(error.to_string()))?;
-    let once = Once::of_sender(app, request, &sender, || hash)?;
+    let once = IdempotentCall::of_sender(app, request, &sender, || hash)?;
     let (parts, mut next) = mpsc::channel(1);
     let reader = spawn_blocking(move || reading.send_parts(&body, &parts));
     let (mut notes, mut parked, mut replayed) = (Notes::default(), Parked::default(), Vec::new());
@@ -159,7 +159,7 @@ struct RowsOfPart {
     bytes: usize,
     /// Indexes of those that are events.
     taken: Vec<usize>,
-    /// Indexes of those that were refused.
+    /// Indexes of those that were rejected.
     refused: Vec<usize>,
     /// Members that nobody reads.
     unread: Unread,

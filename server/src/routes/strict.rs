@@ -17,7 +17,6 @@ pub(super) enum Strictness {
     Lenient,
     /// A property is named in a header, a parameter of a list is rejected.
     Usual,
-    /// It is rejected.
     Strict,
 }
 
@@ -67,7 +66,7 @@ impl Strictness {
         Ok(Shaped { handling: self.handling(), ..shaped })
     }
 
-    /// Refuses properties that the resource does not know.
+    /// Rejects properties that the resource does not know.
     pub(super) fn check_properties(self, ignored: &[String]) -> Result<(), Error> {
         self.find_properties(ignored).map_err(Error::Invalid)
     }

@@ -8,8 +8,8 @@ use svctrack_core::{
 use svctrack_store::{TenantRecord, TenantState, TokenRecord};
 
 use super::{
+    idempotency,
     lists::answer_all,
-    once,
     request::{authorise, path_part, read_body},
     respond::{json, name_ignored, uncompressed},
     strict::Strictness,
@@ -17,10 +17,10 @@ use super::{
 };
 use crate::{app::App, auth::Token, error::Error, housekeeping};
 
-/// `POST /tenants`: the answer is the only place where the tenant's first token ever shows.
+/// `POST /tenants`: the response is the only place where the tenant's first token ever shows.
 pub(crate) async fn create(app: &App, request: &mut Request) -> Result<Response, Error> {
     let caller = authorise(app, request, OPERATOR).await?;
-    once::refuse(request, once::HOLDS_SECRET)?;
+    idempotency::refuse(request, idempotency::HOLDS_SECRET)?;
     let (sent, _room) = read_body(app, request, &caller).await?;
     let ignored = unknown_members(&sent, NewTenant::MEMBERS);
     Strictness::of(request).check_properties(&ignored)?;

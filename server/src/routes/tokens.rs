@@ -9,8 +9,8 @@ use svctrack_core::{
 use svctrack_store::{Revoked, StoreError, TokenRecord};
 
 use super::{
+    idempotency,
     lists::answer_all,
-    once,
     request::{authorise, only_flag, path_part, read_body},
     respond::{deleted_count, json, name_ignored, uncompressed},
     strict::Strictness,
@@ -21,10 +21,10 @@ use crate::{
     error::Error,
 };
 
-/// `POST /tokens`: the answer is the only place where the token ever shows.
+/// `POST /tokens`: the response is the only place where the token ever shows.
 pub(crate) async fn create(app: &App, request: &mut Request) -> Result<Response, Error> {
     let caller = authorise(app, request, "admin").await?;
-    once::refuse(request, once::HOLDS_SECRET)?;
+    idempotency::refuse(request, idempotency::HOLDS_SECRET)?;
     let (sent, _room) = read_body(app, request, &caller).await?;
     let ignored = unknown_members(&sent, NewToken::MEMBERS);
     Strictness::of(request).check_properties(&ignored)?;
@@ -44,7 +44,7 @@ pub(crate) async fn create(app: &App, request: &mut Request) -> Result<Response,
 /// for it (R44).
 pub(crate) async fn rotate(app: &App, request: &mut Request) -> Result<Response, Error> {
     let caller = authorise(app, request, "admin").await?;
-    once::refuse(request, once::HOLDS_SECRET)?;
+    idempotency::refuse(request, idempotency::HOLDS_SECRET)?;
     let (sent, _room) = read_body(app, request, &caller).await?;
     let id = path_part(request, "id").unwrap_or_default().to_owned();
     let ignored = unknown_members(&sent, Rotation::MEMBERS);
@@ -93,7 +93,7 @@ fn shown(token: &TokenRecord) -> Document {
     answer
 }
 
-/// The answer that shows a token itself.
+/// The response that shows a token itself.
 pub(super) fn shown_once(kept: &TokenRecord, token: &Token) -> Document {
     let mut answer = shown(kept);
     answer.set("token", Json::string(token.reveal()));

@@ -8,7 +8,7 @@ use svctrack_core::{
 use svctrack_store::{Done, Tracking};
 
 use super::{
-    once::{Once, Replayed, hash_of},
+    idempotency::{IdempotentCall, Replayed, hash_of},
     respond::name_ignored,
     rows::{Form, Parked, Reading, take_rows},
     strict::Strictness,
@@ -60,7 +60,7 @@ pub(super) async fn store(
     app.rates.count_tracking(&sender)?;
     let size = (tracking.events.len(), body.len());
     tracking.sender = app.senders.take_events(&sender, size, tracking.received_at)?;
-    let once = Once::of_sender(app, request, &sender, || hash_of(body))?;
+    let once = IdempotentCall::of_sender(app, request, &sender, || hash_of(body))?;
     let caller = Caller::of_events(sender.tenant);
     let Done { reply: tracked, is_repeated } =
         app.store.track(caller.into(), once.key(), tracking).await?;

@@ -32,7 +32,7 @@ pub(super) type Origin = (usize, u64);
 /// Judges settings, which refer to no record, over those of a new tenant.
 ///
 /// # Errors
-/// In words, why they would be refused.
+/// In words, why they would be rejected.
 pub(super) fn judge_settings(sent: &Document) -> Result<(), String> {
     let planned =
         shape::check_update(&SETTINGS, sent).map_err(Refusal::Invalid).and_then(|shaped| {
@@ -72,7 +72,7 @@ impl DryRun {
         writeln!(self.lines, "{}", sent.to_text())
     }
 
-    /// What the server would refuse, and why.
+    /// What the server would reject, and why.
     pub(super) async fn judge(self, admin: &Admin) -> Result<Vec<(Origin, String)>, String> {
         let Some(first) = self.defs.first() else { return Ok(Vec::new()) };
         let mut file = self.lines.into_inner().map_err(|error| error.to_string())?;
@@ -89,7 +89,7 @@ impl DryRun {
         let all = summary.get("refused").and_then(Value::as_u64).unwrap_or_default();
         if all > refused.len() as u64 {
             return Err(format!(
-                "{all} records would be refused, too many to name: try a part of them"
+                "{all} records would be rejected, too many to list: try a part of them"
             ));
         }
         // A record that refers to its like is judged twice.

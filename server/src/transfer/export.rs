@@ -23,7 +23,7 @@ use crate::{
 
 /// Records that are asked for at a time.
 const PAGE_RECORDS: usize = 1_000;
-/// The code of an answer that would be too large.
+/// The code of a response that would be too large.
 const PAGE_TOO_LARGE: &str = "page_too_large";
 
 /// What becomes of the files of an earlier export.
@@ -141,7 +141,7 @@ impl Pages<'_> {
         self.admin.send_again(Method::GET, &path, Bytes::new()).await
     }
 
-    /// After an answer that was refused: fewer records, if it was for their size.
+    /// After a response that was rejected: fewer records, if it was for their size.
     fn ask_for_less(&mut self, text: &str) -> Result<(), String> {
         let problem: Value = serde_json::from_str(text).unwrap_or_default();
         if problem.get("code").is_some_and(|code| code == PAGE_TOO_LARGE) && self.limit > 1 {

@@ -39,7 +39,7 @@ const FORMATS: [Format; 2] = [Format::Ndjson, Format::Csv];
 pub struct Imported {
     /// Those that are there now, new or not.
     pub taken: usize,
-    /// Those that were refused.
+    /// Those that were rejected.
     pub refused: usize,
     /// Of those that are there, the new ones without a key: nothing finds them when they are brought in again.
     pub without_key: usize,
@@ -61,7 +61,7 @@ pub struct Reading<'a> {
     /// How tables are read.
     pub options: &'a Options,
     pub open: &'a dyn Fn(&Path) -> io::Result<Source>,
-    /// Hears of each record that is refused.
+    /// Hears of each record that is rejected.
     pub tell: &'a mut dyn FnMut(Refused),
 }
 
@@ -73,7 +73,7 @@ impl Reading<'_> {
     }
 }
 
-/// A record that was refused.
+/// A record that was rejected.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refused {
     pub file: PathBuf,
@@ -81,7 +81,7 @@ pub struct Refused {
     pub reason: String,
 }
 
-/// Brings files into a tenant, in their order; tells each record that is refused.
+/// Brings files into a tenant, in their order; tells each record that is rejected.
 ///
 /// # Errors
 /// In words, when a file cannot be read or the server not be reached; what was sent before stays.
@@ -416,8 +416,8 @@ impl<'a> Import<'a> {
         let answered = self.admin.send_again(Method::PUT, &path, body).await?;
         let errors = answered.headers.get("svctrack-bulk-errors").is_some_and(|count| count != "0");
         let answer = answered.json().await?;
-        if errors && file.def.answers_counts_alone {
-            // The answer does not say which.
+        if errors && file.def.bulk_returns_counts_only {
+            // The response does not say which.
             for item in batch {
                 self.send_alone(file, item).await?;
             }
@@ -535,7 +535,7 @@ fn with_id(item: &Item) -> Document {
     sent
 }
 
-/// Why items were refused, by their place.
+/// Why items were rejected, by their place.
 fn reasons_in(answer: &Value) -> HashMap<usize, String> {
     let lists = ["createdErrors", "updatedErrors", "permissionErrors", "validationErrors"];
     let elements = lists.iter().filter_map(|list| answer.get(list)?.as_array()).flatten();

@@ -35,7 +35,7 @@ pub fn resource_named(name: &str) -> Result<&'static ResourceDef, String> {
 
 /// The resources that a resource refers to.
 pub(super) fn referred(def: &ResourceDef) -> impl Iterator<Item = &'static str> {
-    def.rows.iter().filter_map(|row| row.refers).map(|refers| refers.resource)
+    def.fields.iter().filter_map(|row| row.refers).map(|refers| refers.resource)
 }
 
 #[cfg(test)]

@@ -20,7 +20,7 @@ use crate::{
 /// What a call came to that may be sent again.
 #[derive(Clone, Copy, Debug)]
 pub struct Done<T> {
-    /// Its reply.
+    /// The reply of the command.
     pub reply: T,
     /// Whether it is that of an earlier call with the same key.
     pub is_repeated: bool,

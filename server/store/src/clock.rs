@@ -30,7 +30,7 @@ pub trait Clock: Send + Sync {
     }
 }
 
-/// The machine's clock.
+/// The clock of the machine, in UTC.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SystemClock;
 

@@ -9,13 +9,13 @@ use std::{
 use super::{StoreError, panics::panic_message};
 
 /// A block that is not as it was written. An engine throws it past what would take an error for one
-/// of the whole file and refuse all that comes later; it is caught where a read or a command begins.
+/// of the whole file and reject all that comes later; it is caught where a read or a command begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct DamagedBlock(pub(crate) u64);
 
 impl fmt::Display for DamagedBlock {
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(to, "block {} is not as it was written", self.0)
+        write!(to, "block {} fails its checksum", self.0)
     }
 }
 

@@ -18,8 +18,8 @@ pub enum StoreError {
     /// What was sent breaks a rule.
     #[error("what was sent breaks a rule")]
     Invalid(Vec<Issue>),
-    /// Another record is in the way.
-    #[error("another record is in the way")]
+    /// Another record holds a unique key, or refers to this one.
+    #[error("another record conflicts")]
     Conflict(Vec<Issue>),
     /// The record is in another version than the caller expects.
     #[error("the record is in another version")]
@@ -53,10 +53,10 @@ pub enum StoreError {
     #[error("{}", WRONG_CLOCK)]
     Clock,
     /// There is no room on the disk.
-    #[error("there is no room on the disk")]
+    #[error("the disk is full")]
     Full,
-    /// What is stored is damaged.
-    #[error("stored data is damaged: {cause}")]
+    /// What is stored is corrupted.
+    #[error("stored data is corrupted: {cause}")]
     Corrupted {
         /// The record or activity, where it is known.
         id: Option<ObjectId>,
@@ -64,7 +64,7 @@ pub enum StoreError {
         cause: String,
     },
     /// The response is too large for the memory that others leave.
-    #[error("there is no room in memory")]
+    #[error("memory limit reached")]
     NoRoom,
     /// The command broke down.
     #[error("the command broke down: {0}")]
@@ -72,14 +72,14 @@ pub enum StoreError {
 }
 
 impl StoreError {
-    /// Something that is stored is damaged.
+    /// Something that is stored is corrupted.
     pub(crate) fn corrupted(cause: impl ToString) -> Self {
         Self::Corrupted { id: None, cause: cause.to_string() }
     }
 
     /// A new row has the key of one that is there.
     pub(crate) fn key_taken() -> Self {
-        Self::Internal("a new row has the key of one that is there, which is kept".to_owned())
+        Self::Internal("a new row has the key of a stored one, which stays".to_owned())
     }
 
     /// The same error about a record or an activity.

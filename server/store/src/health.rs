@@ -16,12 +16,12 @@ pub enum Health {
     Recovering,
     /// A write does not end, since the disk does not respond.
     Stalled,
-    /// It has stopped.
+    /// The store has stopped and serves nothing.
     Stopped,
 }
 
 impl Health {
-    /// All of them.
+    /// Every state of a store.
     pub const ALL: [Self; 5] =
         [Self::Ok, Self::ReadOnly, Self::Recovering, Self::Stalled, Self::Stopped];
 
@@ -55,7 +55,7 @@ pub struct Scrub {
 /// The result of a scrub.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct ScrubReport {
-    /// When it ended.
+    /// When the scrub ended.
     #[serde(serialize_with = "as_text")]
     pub at: Timestamp,
     /// Rows that were read.

@@ -80,18 +80,18 @@ pub use self::{
 pub enum Command {
     /// A new record from a body whose shape has been checked.
     Create {
-        /// Its resource.
+        /// The resource that the record is of.
         def: &'static ResourceDef,
-        /// The body.
+        /// The body, whose shape has been checked.
         body: Shaped,
     },
     /// A body merged into a record.
     Update {
-        /// Its resource.
+        /// The resource that the record is of.
         def: &'static ResourceDef,
-        /// Which record.
+        /// Reference to the record.
         reference: RecordRef,
-        /// The body.
+        /// The body, whose shape has been checked.
         body: Shaped,
         /// The versions that it may have.
         precondition: Precondition,
@@ -107,11 +107,11 @@ pub enum Command {
         /// Whether it is planned alone, and nothing is stored.
         dry_run: bool,
     },
-    /// A record removed.
+    /// A record, to be removed with its index entries.
     Delete {
-        /// Its resource.
+        /// The resource that the record is of.
         def: &'static ResourceDef,
-        /// Which record.
+        /// Reference to the record.
         reference: RecordRef,
         /// The versions that it may have.
         precondition: Precondition,
@@ -122,9 +122,9 @@ pub enum Command {
     ReopenMonth(String),
     /// Many bodies, each of which makes or changes a record (R17).
     Upsert {
-        /// Their resource.
+        /// The resource that the records are of.
         def: &'static ResourceDef,
-        /// The bodies.
+        /// The bodies, in the order of the request.
         items: Vec<Item>,
         /// What the caller may do.
         access: Access,
@@ -135,16 +135,16 @@ pub enum Command {
     Import(Upserts),
     /// A new tenant, with its first token.
     AddTenant {
-        /// The tenant.
+        /// The tenant to create.
         tenant: TenantRecord,
-        /// Its token.
+        /// The tenant's first token.
         token: Box<TokenRecord>,
     },
     /// Another name for a tenant, or another state.
     ChangeTenant {
-        /// The tenant.
+        /// Id of the tenant.
         id: TenantId,
-        /// What is changed.
+        /// The new name or state.
         change: TenantChange,
     },
     /// A tenant that is not there from the next request on. What is stored of it goes with
@@ -154,14 +154,14 @@ pub enum Command {
     ContinueDeletion,
     /// A token of the tenant, to be stored.
     AddToken {
-        /// The token.
+        /// The token to store.
         token: Box<TokenRecord>,
         /// The user that it acts as; one of its own where none is named.
         user: Option<RecordRef>,
     },
     /// A token of the tenant, to be replaced.
     RotateToken {
-        /// Its id.
+        /// Id of the token.
         id: String,
         /// The one that is issued in its place.
         successor: Box<TokenRecord>,
@@ -170,7 +170,7 @@ pub enum Command {
     },
     /// Revokes a token of the tenant, from the next request on.
     RevokeToken {
-        /// Its id.
+        /// Id of the token.
         id: String,
         /// What is revoked with it.
         with: Revoked,
@@ -186,7 +186,7 @@ pub enum Command {
     /// A person removed, and kept out from now on. What is kept of them beside their record goes with
     /// [`Command::ContinueErasure`].
     Erase {
-        /// The end user.
+        /// Reference to the end user.
         reference: RecordRef,
         /// The versions that the record may have.
         precondition: Precondition,
@@ -203,7 +203,7 @@ pub enum Command {
     Idempotent {
         /// What it is known by.
         key: IdempotencyKey,
-        /// The command.
+        /// The command to carry out.
         command: Box<Command>,
     },
 }
@@ -229,7 +229,7 @@ impl Command {
 /// What is revoked with a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Revoked {
-    /// Nothing else.
+    /// Only the token itself.
     Alone,
     /// Those that were rotated into it or out of it, and all that these issued, and so on.
     Line,
@@ -238,9 +238,9 @@ pub enum Revoked {
 /// Bodies, each of which makes or changes a record.
 #[derive(Debug)]
 pub struct Upserts {
-    /// Their resource.
+    /// The resource that the records are of.
     pub def: &'static ResourceDef,
-    /// The bodies.
+    /// The bodies, in the order of the request.
     pub items: Vec<Item>,
     /// What the caller may do.
     pub access: Access,
@@ -263,7 +263,7 @@ impl Rehearsal {
 /// Events that came in with one request.
 #[derive(Debug)]
 pub struct Tracking {
-    /// The events.
+    /// The events, in the order of the request.
     pub events: Vec<Event>,
     /// What their sender should fix: rejected or ignored events, unknown members.
     pub findings: Vec<Finding>,
@@ -353,7 +353,7 @@ pub struct IdempotencyKey {
 /// The versions of a record that a write is meant for (R16).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Precondition {
-    /// Whichever there is.
+    /// Any version of any record.
     Anything,
     /// One of these records, each in this version.
     OneOf(Vec<(ObjectId, i64)>),
@@ -362,7 +362,7 @@ pub enum Precondition {
 /// What is kept of a person beside their record and their activities.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
-    /// Their tickets.
+    /// Tickets that they submitted.
     Tickets,
     /// Events that wait for them.
     Parked,
@@ -402,9 +402,9 @@ impl Actor {
 /// Where a backup is written.
 #[derive(Debug)]
 pub enum BackupFile {
-    /// Into this file.
+    /// A file of the caller.
     Given {
-        /// The file.
+        /// The file, open for writing.
         file: File,
         /// Its place among the backups of its folder, in the order in which they were made.
         sequence: u64,

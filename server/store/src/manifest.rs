@@ -11,7 +11,6 @@ pub(crate) struct Head {
     pub(crate) svctrack_backup: u32,
     /// That of its rows.
     pub(crate) store_format: u32,
-    /// Its moment.
     pub(crate) at: Timestamp,
     /// Its place among those of its folder, where a schedule has made it.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -45,7 +44,7 @@ impl Manifest {
 /// What a table of a backup holds.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TableSum {
-    /// The table.
+    /// Name of the table.
     pub name: String,
     /// How many rows it has.
     pub rows: u64,

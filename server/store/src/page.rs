@@ -145,7 +145,7 @@ impl Digest {
 /// Where a page begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
-    /// After this record.
+    /// The page begins after this record.
     After(ObjectId),
     /// So many records from the first.
     Offset(usize),

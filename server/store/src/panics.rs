@@ -12,7 +12,7 @@ thread_local! {
     static QUIET: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Has every panic logged as one line, but for those within [`quietly`]; where nothing takes log lines, as in tests, it
+/// Has every panic logged as one line, but for those within [`catch_panic`]; where nothing takes log lines, as in tests, it
 /// is printed as before.
 pub fn log_panics() {
     static ONCE: Once = Once::new();
@@ -35,7 +35,7 @@ pub fn log_panics() {
 ///
 /// # Errors
 /// What was thrown.
-pub fn quietly<T>(work: impl FnOnce() -> T) -> Result<T, Box<dyn Any + Send>> {
+pub fn catch_panic<T>(work: impl FnOnce() -> T) -> Result<T, Box<dyn Any + Send>> {
     QUIET.set(true);
     let done = panic::catch_unwind(AssertUnwindSafe(work));
     QUIET.set(false);
@@ -45,5 +45,5 @@ pub fn quietly<T>(work: impl FnOnce() -> T) -> Result<T, Box<dyn Any + Send>> {
 /// The words of a panic.
 pub fn panic_message(payload: &(dyn Any + Send)) -> &str {
     let text = payload.downcast_ref::<&str>().copied();
-    text.or_else(|| payload.downcast_ref::<String>().map(String::as_str)).unwrap_or("without words")
+    text.or_else(|| payload.downcast_ref::<String>().map(String::as_str)).unwrap_or("no message")
 }

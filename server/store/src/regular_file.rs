@@ -3,7 +3,7 @@
 
 use std::{fs, io, path::Path};
 
-/// Refuses what is no regular file.
+/// Rejects what is no regular file.
 ///
 /// # Errors
 /// When it is none, or is not there.

@@ -64,9 +64,9 @@ pub struct AutoRenewal {
 /// The outcome of many bodies.
 #[derive(Clone, Debug)]
 pub struct Upserted {
-    /// The answer's JSON.
+    /// JSON of the response.
     pub text: String,
-    /// How many were refused.
+    /// How many were rejected.
     pub errors: usize,
     /// Names of what was sent and is not stored.
     pub ignored: Vec<String>,
@@ -81,16 +81,16 @@ pub struct Tracked {
     pub refused: Vec<usize>,
 }
 
-/// A record as an answer shows it.
+/// A record as a response shows it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Answer {
-    /// Its id.
+    /// `_id` of the record.
     pub id: ObjectId,
-    /// Its version.
+    /// `__v` of the record.
     pub version: i64,
     /// A hash of the properties that were computed at read, where there are any.
     pub computed: Option<u32>,
-    /// Its JSON.
+    /// JSON of the record.
     pub text: String,
     /// Names of what was sent and is not stored, after a write.
     #[serde(skip)]

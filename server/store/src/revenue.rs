@@ -19,7 +19,7 @@ pub struct ReportJob {
     /// What tells query and form from others: a text that was written is returned again for the same one, as long as
     /// nothing that it says has changed.
     pub key: String,
-    /// Writes it.
+    /// Writes the report in the requested form.
     pub write: WriteReport,
 }
 
@@ -32,7 +32,7 @@ impl fmt::Debug for ReportJob {
 /// A report that was written.
 #[derive(Clone, Debug)]
 pub struct WrittenReport {
-    /// Its text.
+    /// Text of the report, in the requested form.
     pub text: Arc<str>,
     /// A hash of it.
     pub hash: u64,

@@ -1,4 +1,4 @@
-//! Room for what is read for a tenant: all pages that are gathered, and all answers that are on their way, share it.
+//! Room for what is read for a tenant: all pages that are gathered, and all responses that are on their way, share it.
 
 use std::sync::Arc;
 
@@ -61,7 +61,7 @@ impl Room {
         if is_taken { Ok(()) } else { Err(StoreError::NoRoom) }
     }
 
-    /// Gives some back.
+    /// Releases bytes before the room itself is dropped.
     pub fn give_back(&mut self, bytes: usize) {
         self.shrink_to(self.bytes.saturating_sub(bytes));
     }

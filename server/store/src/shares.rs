@@ -30,7 +30,7 @@ impl<K: Copy + Eq + Hash> Shares<K> {
     }
 }
 
-/// What somebody holds.
+/// The amount that a holder has of a shared limit, released when it is dropped.
 pub struct Share<K: Copy + Eq + Hash> {
     shares: Arc<Shares<K>>,
     holder: K,

@@ -26,7 +26,6 @@ pub struct Shown {
 }
 
 pub struct Sent<'a> {
-    /// All events.
     pub plan: &'a Plan,
     /// Companies that are there by now.
     pub companies: Vec<&'a Company>,

@@ -16,16 +16,13 @@ const EVENTS_PER_USER: usize = 25;
 /// How an event is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
-    /// Route 1.
     Realtime,
-    /// Route 3.
     Pipeline,
-    /// Route 4.
     Bulk,
 }
 
 impl Way {
-    /// Its name in answers.
+    /// Its name in responses.
     pub fn name(self) -> &'static str {
         match self {
             Self::Realtime => "realtime",
@@ -45,7 +42,6 @@ pub struct Event {
     pub external_id: Option<String>,
     pub email: Option<String>,
     pub name: Option<String>,
-    /// The company's `externalId`.
     pub company: Option<String>,
     /// Whether something was done.
     pub has_action: bool,
@@ -53,7 +49,7 @@ pub struct Event {
     pub asset: Option<String>,
     /// Whether it counts as no activity.
     pub passive: bool,
-    /// Weight, in hundredths.
+    /// The weight as sent, in hundredths.
     pub weight: Option<i64>,
     /// How often, as sent.
     pub count: Option<i64>,

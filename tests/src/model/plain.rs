@@ -17,7 +17,6 @@ pub struct Engagement {
     /// When they were last active, at the earliest and at the latest: the future counts as the time at
     /// which the server took the event in.
     pub last_active: Option<(i64, i64)>,
-    /// Beats by day.
     days: BTreeMap<i64, i64>,
     /// Sum of count x weight, in hundredths.
     pub experience: i64,
@@ -116,7 +115,6 @@ pub struct Model {
 }
 
 impl Model {
-    /// With these companies.
     pub fn of<'a>(companies: impl IntoIterator<Item = &'a Company>) -> Self {
         let known = companies.into_iter();
         let companies = known.map(|known| (known.external_id.clone(), known.domain.clone()));

@@ -28,7 +28,6 @@ impl Random {
         self.below(100) < share
     }
 
-    /// One of some.
     pub fn one_of<'a, T>(&mut self, some: &'a [T]) -> &'a T {
         &some[self.below(some.len())]
     }

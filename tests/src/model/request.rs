@@ -32,11 +32,9 @@ pub struct Request {
 pub enum Body {
     /// A company, which is new.
     Company(Company),
-    /// Route 1.
     Realtime(Value),
     /// The same, with something wrong.
     Wrong(Value),
-    /// Route 3.
     Pipeline(Value),
     /// Route 4: the rows, the places of those that are wrong, and the key of the call.
     Bulk(Value, Vec<usize>, String),
@@ -185,7 +183,7 @@ fn row(event: &Event) -> Value {
     row.into()
 }
 
-/// An event that is refused.
+/// An event that is rejected.
 fn wrong(random: &mut Random) -> Value {
     let events = [
         json!({"action": "did wrong"}),

@@ -77,7 +77,6 @@ fn paint(line: &str, comment: &str) -> String {
     html
 }
 
-/// Text as HTML.
 pub(crate) fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }

@@ -231,7 +231,6 @@ impl<'a> Renderer<'a> {
         Ok(Some(format!("{}{below}{hash}", root_of(self.page.slug))))
     }
 
-    /// A picture's address.
     fn picture(&mut self, link: &str) -> Result<String, Failure> {
         let file = self.resolve(link)?;
         let name = super::picture_name(&file)?;

@@ -1,15 +1,15 @@
-// Whether the visitor agrees. Before they have said so (`pending`), nothing is sent, fetched or stored, and
-// calls are kept in memory only; when they refuse (`denied`), calls are dropped, and so is all that was
-// stored. Global Privacy Control counts as a refusal until consent is granted (R46).
+// The visitor's consent. While it is `pending`, nothing is sent, fetched or stored, and calls stay in memory;
+// once it is `denied`, calls are dropped, and so is all that was stored. Global Privacy Control counts as
+// `denied` until consent is granted (R46).
 
-// The engine is fetched when the page has nothing else to do, or after so many milliseconds.
+// The engine is fetched when the page has nothing else to do, or after these milliseconds.
 const IDLE_MS = 2000;
 
 function consent() {
   return isOptedOut() ? 'denied' : options.consent ?? 'granted';
 }
 
-// Whether the browser refuses, and nobody else agrees.
+// Whether the browser sends Global Privacy Control, and the visitor has not granted consent.
 function isOptedOut() {
   return navigator.globalPrivacyControl && options.consent !== 'granted';
 }
@@ -19,7 +19,7 @@ function isAllowed() {
   return prefix && consent() === 'granted';
 }
 
-// Takes the visitor's answer. One that cannot be used is none yet, so that nothing is sent for it.
+// Sets the visitor's consent. A value that cannot be used counts as `pending`, so that nothing is sent for it.
 function setConsent(given) {
   options.consent = given;
   if (/^(granted|denied|pending)$/.test(given)) return;
@@ -27,7 +27,7 @@ function setConsent(given) {
   warn('`consent` must be granted, denied or pending; nothing is sent');
 }
 
-// Does what the visitor's answer asks for.
+// Applies the visitor's consent.
 function heed() {
   if (!prefix) return;
   explain('consent:', consent());

@@ -1,12 +1,12 @@
-// What the console says to the developer of the host page: what happened and what to do. A warning is a call that
+// Console messages for the developer of the host page: what happened and what to do. A warning is a call that
 // is not sent, or not as it was meant; with `debug` every step is logged.
 
-// So many lists of unknown members are reported at the most: a page may make names up.
+// Most lists of unknown members that are reported: a page may make names up.
 const MAX_REPORTED = 100;
 
 // What the page gave to `init`, or with `load`. Lines with a colon are the types that the npm package has.
 const options = {
-  // Whether the visitor agrees; `granted` unless it is given. Any other answer counts as `pending`.
+  // The visitor's consent; `granted` by default. Any other value counts as `pending`.
   //: consent?: Consent
   consent: undefined,
   // Track each page once, as `Viewed page` with its path; with `hash`, routes such as `#/reports` are pages too.

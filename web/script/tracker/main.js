@@ -1,24 +1,24 @@
 // The global object `svctrack`: calls of the page on their way to the queue. Nothing here throws into the
 // host page.
 
-// So many calls wait for the engine, for consent or for an `identify`, at the most.
+// Most calls that wait for the engine, for consent or for an `identify`.
 const MAX_KEPT_CALLS = 1000;
-// After so many milliseconds the developer is told why nothing is sent.
+// Milliseconds after which the console says why nothing is sent.
 const HINT_MS = 5000;
-// After so many milliseconds of work the page has its turn.
+// Milliseconds of work after which the page has its turn.
 const SLICE_MS = 4;
 
 const kept = [];
 const waiting = [];
 let endpoint;
-// The task in which the work goes on.
+// The task in which the work continues.
 let task;
 
 function on(target, type, action) {
   target.addEventListener(type, (event) => attempt(action, event));
 }
 
-// Calls are kept in their order until they can be worked on.
+// Queues a call until it can be processed.
 function take(call) {
   if (prefix && consent() === 'denied') return explain(call.name + '() not sent: consent is denied');
   if (kept.length + waiting.length >= MAX_KEPT_CALLS) return warn(call.name + '() not sent: too many calls wait');
@@ -82,7 +82,7 @@ function wait(call) {
   explain('waits', JSON.stringify(call.message));
 }
 
-// Tells the developer why nothing is sent, once the page has had time for its calls.
+// Logs why nothing is sent, once the page has had time for its calls.
 function hint() {
   if (isOptedOut()) log('tracking is off: the browser sends Global Privacy Control; svctrack.consent("granted") allows it');
   else if (waiting[0]) log('events wait for svctrack.identify');
@@ -104,7 +104,7 @@ function begin() {
   watchPages();
 }
 
-// A page that comes back from the browser's cache goes on, and is seen anew.
+// A page that comes back from the browser's cache continues, and is viewed again.
 function comeBack(event) {
   if (!event.persisted) return;
   wake();
@@ -114,7 +114,7 @@ function comeBack(event) {
 
 // Lines with a colon are the types that the npm package has.
 const methods = {
-  // Sets the address to which events go, `https://<server>/analytics/<tenant>`, once, and starts.
+  // Sets the address that receives events, `https://<server>/analytics/<tenant>`, once, and starts.
   //: load(endpoint: string, options?: Options): void
   load(address, given) {
     // A path is one of the page's own site. What the browser cannot ask is no address.
@@ -126,31 +126,31 @@ const methods = {
   // Sets the options that are given.
   //: init(options?: Options): void
   init(given) {
-    const { consent: answer, ...others } = Object(given);
+    const { consent: visitorConsent, ...others } = Object(given);
     const members = Object.keys(options);
     Object.assign(options, others);
     options.debug ||= /[?&]svctrack_debug/.test(location.search);
     // Reported in its turn, when the words for it are there.
     kept.push({ name: 'init', unknown: unknownIn(others, members), members });
-    if (answer !== undefined) setConsent(answer);
+    if (visitorConsent !== undefined) setConsent(visitorConsent);
     begin();
   },
-  // Says who is there: an id of yours, or null and an e-mail. It is kept in the cookie `_svctrack`.
+  // Identifies the user: by an id of yours, or by null and an e-mail. Stored in the cookie `_svctrack`.
   //: identify(userId: Id | null, extra?: Identity): void
   identify(userId, extra, calledAt) {
     take(read('identify', userId, extra, calledAt));
   },
-  // Says what the user did.
+  // Tracks an event of the user.
   //: track(action: string, extra?: EventInfo): void
   track(action, extra, calledAt) {
     take(read('track', action, extra, calledAt));
   },
-  // Forgets who is there: for a log-out. It waits its turn behind the calls before it.
+  // Forgets the identified user, at log-out. It runs after the calls before it.
   //: reset(): void
   reset() {
     take({ name: 'reset' });
   },
-  // Says what the visitor decided.
+  // Sets the visitor's consent.
   //: consent(given: Consent): void
   consent(given) {
     setConsent(given);

@@ -2,11 +2,11 @@
 // is some. Each has an entry of its own there, `<prefix><messageId>`. The page that is seen also sends what it
 // finds there, since the one that left it may be gone. A message that is sent twice counts once, by its id (R39, D16).
 
-// So many messages are kept at the most, of all tabs together: the oldest go first.
+// Most messages that are stored, of all tabs together: the oldest are dropped first.
 const MAX_QUEUED = 100;
-// So many characters: 256 KB, since browsers keep two bytes of each.
+// Most characters of these: 256 KB, since browsers store two bytes of each.
 const MAX_QUEUED_CHARACTERS = 131072;
-// A message that is older than this is given up: 12 hours.
+// A message that is older than this is dropped: 12 hours.
 const MAX_AGE_MS = 43200000;
 
 // The messages of this page, by their ids.

@@ -3,13 +3,13 @@
 // Between two tries: doubling from the first to the last, in milliseconds.
 const FIRST_PAUSE_MS = 500;
 const LAST_PAUSE_MS = 60000;
-// So often it is tried; then the queue rests until the page is seen again, the browser is back online, or
+// Tries before the queue pauses until the page is seen again, the browser is back online, or
 // there is another page.
 const MAX_TRIES = 10;
-// So long the server may have it waited, in seconds.
+// Longest `Retry-After` that is followed, in seconds.
 const MAX_RETRY_AFTER = 300;
-// An answer that takes longer is none.
-const ANSWER_MS = 30000;
+// A response that takes longer counts as none.
+const RESPONSE_MS = 30000;
 // The longest message that may outlive its page, in characters of at most three bytes: with the time of
 // sending it has 16 KiB. All of a page share 64 KiB.
 const MAX_KEEPALIVE_CHARACTERS = 5400;
@@ -40,14 +40,14 @@ function isShort(text) {
   return text.length <= MAX_KEEPALIVE_CHARACTERS;
 }
 
-// The answer; undefined when there is none. A page may have a `fetch` of its own, so anything may come.
+// The response; undefined when there is none. A page may have a `fetch` of its own, so anything may come.
 async function post(text, keepalive) {
-  const answered = new Promise((resolve) => {
-    setTimeout(resolve, ANSWER_MS);
+  const responded = new Promise((resolve) => {
+    setTimeout(resolve, RESPONSE_MS);
     ask('send', requestOf(text, keepalive), { resolve });
   });
-  const answer = await answered.catch(() => {});
-  return answer instanceof Response ? answer : undefined;
+  const response = await responded.catch(() => {});
+  return response instanceof Response ? response : undefined;
 }
 
 // Sends the next message, unless one is under way or it is too early.
@@ -63,16 +63,16 @@ async function pump() {
   pump();
 }
 
-async function deliverTo(answer, id, text) {
-  const status = answer?.status;
-  if (answer?.ok) {
+async function deliverTo(response, id, text) {
+  const status = response?.status;
+  if (response?.ok) {
     tries = 0;
-    explain('stored', text, answer.headers.get('Svctrack-Parked'));
+    explain('stored', text, response.headers.get('Svctrack-Parked'));
     remove(id);
   } else if (!status || status >= 500 || [408, 425, 429].includes(status)) {
-    pause(status, Number(answer?.headers.get('Retry-After')) || 0);
+    pause(status, Number(response?.headers.get('Retry-After')) || 0);
   } else {
-    const problem = await answer.json().catch(() => {});
+    const problem = await response.json().catch(() => {});
     drop(id, 'rejected', text, status, problem?.detail);
   }
 }
@@ -89,7 +89,7 @@ function pause(status, retryAfter) {
   const pauseMs = ms + Math.min(retryAfter, MAX_RETRY_AFTER) * 1000;
   const isLast = tries >= MAX_TRIES;
   explain('retry', status, endpoint, Math.max(queue.size, stored().length), isLast);
-  // A timer that never comes: only `wake` goes on.
+  // A timer that never fires: only `wake` continues.
   timer = isLast ? -1 : setTimeout(resume, pauseMs);
 }
 
@@ -108,7 +108,7 @@ function wake() {
 }
 
 // The page is left or hidden, and may never run again: all that is in the queue is handed to the browser,
-// in this very moment. It stays in the queue, since nobody will hear whether it arrived.
+// at once. It stays in the queue, since the page will not see whether it arrived.
 function leave() {
   if (!isAllowed()) return;
   if (!engine) use(plain, 'the page is left');

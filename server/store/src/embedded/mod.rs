@@ -92,7 +92,7 @@ const MAX_READS_OF_TENANT: usize = 2;
 const MAX_POINT_READS: usize = 16;
 const MAX_POINT_READS_OF_TENANT: usize = 12;
 
-/// The embedded store.
+/// The embedded store: one file, one writer, any number of readers.
 pub struct Embedded {
     shared: Arc<Shared>,
     writer: Mutex<Option<JoinHandle<()>>>,
@@ -289,7 +289,7 @@ async fn apart<T: Send + 'static>(
     progress.unless_stalled(done).await.ok_or(StoreError::Stalled)?
 }
 
-/// What is damaged is the record that was asked for, where nothing else is known.
+/// What is corrupted is the record that was asked for, where nothing else is known.
 fn about(error: StoreError, reference: &RecordRef) -> StoreError {
     match reference {
         RecordRef::Id(id) => error.about(*id),
@@ -303,7 +303,7 @@ impl Store for Embedded {
         let pushed = self.shared.push(job);
         async move {
             pushed?;
-            let lost = |_| StoreError::Internal("the writer gave no answer".to_owned());
+            let lost = |_| StoreError::Internal("the writer did not respond".to_owned());
             let answered = self.shared.progress.unless_stalled(answered).await;
             self.shared.counted(answered.ok_or(StoreError::Stalled)?.map_err(lost)?)
         }
@@ -335,7 +335,7 @@ impl Store for Embedded {
     ) -> BoxFuture<'_, Result<Option<Answer>, StoreError>> {
         let (tenant, now) = (tenant.id(), self.shared.clock.now());
         // While the disk does not respond, turns are held by reads that wait for it.
-        if !def.looks_at_many || self.shared.progress.is_stalled() {
+        if !def.needs_scan || self.shared.progress.is_stalled() {
             let read = |moment: &SharedSnapshot<RedbSnapshot>| {
                 read::record(&moment.tables, tenant, def, reference, now)
             };
@@ -348,7 +348,7 @@ impl Store for Embedded {
         let read = move |moment: &SharedSnapshot<RedbSnapshot>| {
             read::record(&moment.tables, tenant, def, &reference, now)
         };
-        let found = match def.looks_at_many {
+        let found = match def.needs_scan {
             true => self.apart(&self.short, tenant, |shared| shared.read_point(read)).boxed(),
             false => self.read_point_apart(tenant, read),
         };

@@ -2,7 +2,7 @@
 
 mod budgets;
 mod closings;
-mod damage;
+mod corruption;
 mod earlier;
 mod engagement_log;
 mod erasure;

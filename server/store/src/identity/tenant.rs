@@ -22,7 +22,7 @@ impl Tenant {
         Self(id)
     }
 
-    /// Its UUID.
+    /// UUID of the tenant.
     pub fn id(&self) -> TenantId {
         self.0
     }
@@ -56,7 +56,7 @@ pub struct TenantRecord {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum TenantState {
-    /// They are.
+    /// Calls and events are served.
     #[default]
     Active,
     /// They are rejected until it is resumed.
@@ -82,7 +82,7 @@ impl TenantState {
 /// Limits in requests a second; none where nothing limits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RateLimits {
-    /// Of each token.
+    /// Requests a second of each token.
     pub requests: Option<NonZeroU32>,
     /// Of each tenant's tracking routes.
     pub tracking: Option<NonZeroU32>,

@@ -31,7 +31,7 @@ impl TokenDigest<'_> {
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TokenRecord {
-    /// Its public part.
+    /// Public part of the token, which identifies it.
     pub id: String,
     /// Whose data it opens; for an operator's token, [`Tenant::OPERATOR`].
     pub tenant: TenantId,
@@ -172,7 +172,7 @@ impl TokenRecord {
 pub struct KnownToken {
     /// What is kept of it.
     pub record: TokenRecord,
-    /// Its tenant.
+    /// The tenant that the token belongs to.
     pub tenant: KnownTenant,
 }
 

@@ -7,7 +7,6 @@ use std::sync::{
 
 use crate::StoreError;
 
-/// No access fails.
 const NEVER: u64 = u64::MAX;
 
 /// What makes reads and writes of a store fail, as a disk does; clones are the same switch.

@@ -20,7 +20,6 @@ impl Bytes for Shared {
     }
 }
 
-/// A table.
 #[derive(Clone, Default)]
 pub(super) struct MemoryTable {
     rows: RedBlackTreeMapSync<Shared, Shared>,

@@ -24,7 +24,7 @@ pub(crate) enum BackupError {
     Store(StoreError),
     /// The file cannot be written. That says nothing of the store, which may lie on another disk.
     Write(io::Error),
-    /// The server stops.
+    /// The backup was aborted, since the server stops.
     Stopped,
 }
 

@@ -88,7 +88,6 @@ impl ScanFrontier {
     }
 }
 
-/// See [`ScanFrontier::ends_with_this`].
 pub(crate) struct Ending<'m>(&'m ScanFrontier);
 
 impl Drop for Ending<'_> {

@@ -20,7 +20,7 @@ pub(crate) fn check_row(table: &Table, key: &[u8], value: &[u8]) -> Result<(), S
     let is = |other: &Table| table == other;
     if WITHOUT_VALUES.iter().any(is) {
         let whole = value.is_empty();
-        return whole.then_some(()).ok_or_else(|| StoreError::corrupted("a value that is none"));
+        return whole.then_some(()).ok_or_else(|| StoreError::corrupted("malformed value"));
     }
     if is(&META) && key == META_FORMAT {
         return Ok(());

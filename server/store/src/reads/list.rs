@@ -11,7 +11,7 @@ use std::{
 use svctrack_core::{
     plan::{answer_rows, is_answered_as_stored},
     resources,
-    schema::{Filter, First, Kind, ListQuery, Lookup as _, ReadCtx, ResourceDef, Row, Sort},
+    schema::{FieldDef, Filter, First, Kind, ListQuery, Lookup as _, ReadCtx, ResourceDef, Sort},
     value::{Document, ObjectId, TenantId, Timestamp},
 };
 
@@ -61,7 +61,10 @@ pub(crate) fn is_short(def: &ResourceDef, query: &ListQuery) -> bool {
 }
 
 /// The only values that such a property may have.
-fn values_of(query: &ListQuery, is: impl Fn(&Row) -> bool) -> Option<(&'static Row, Vec<&str>)> {
+fn values_of(
+    query: &ListQuery,
+    is: impl Fn(&FieldDef) -> bool,
+) -> Option<(&'static FieldDef, Vec<&str>)> {
     let mut filters = query.filters.iter().filter(|filter| is(filter.row));
     filters.find_map(|filter| Some((filter.row, filter.texts()?)))
 }
@@ -69,8 +72,8 @@ fn values_of(query: &ListQuery, is: impl Fn(&Row) -> bool) -> Option<(&'static R
 /// Between which dates, as they are stored, such a property must be; none where it may be any.
 fn dates_of(
     query: &ListQuery,
-    is: impl Fn(&Row) -> bool,
-) -> Option<(&'static Row, RangeInclusive<&str>)> {
+    is: impl Fn(&FieldDef) -> bool,
+) -> Option<(&'static FieldDef, RangeInclusive<&str>)> {
     let ends = |filter: &Filter| filter.dates() != (None, None);
     let row = query.filters.iter().find(|filter| is(filter.row) && ends(filter))?.row;
     let dates = query.filters.iter().filter(|filter| filter.row.name == row.name);
@@ -203,7 +206,7 @@ impl<'a, S: Snapshot> Listing<'a, S> {
     }
 
     /// The row of an order in which the index has all records that are asked for, and between which dates they are.
-    fn ordered(&self, sort: &Sort) -> Option<(&'static Row, RangeInclusive<&str>)> {
+    fn ordered(&self, sort: &Sort) -> Option<(&'static FieldDef, RangeInclusive<&str>)> {
         let query = self.query;
         let row = self.def.row(&sort.path).filter(|row| row.ordered)?;
         let is_near = query.offset.saturating_add(query.limit) <= MAX_SHORT_ROWS;
@@ -223,7 +226,7 @@ impl<'a, S: Snapshot> Listing<'a, S> {
         &self,
         mut page: Pager<'_>,
         sort: &Sort,
-        row: &Row,
+        row: &FieldDef,
         dates: RangeInclusive<&str>,
     ) -> Result<Found, StoreError> {
         if dates.is_empty() {
@@ -292,7 +295,7 @@ impl<'a, S: Snapshot> Listing<'a, S> {
         stored: Stored<'_>,
         wanted: &dyn Fn(&str) -> bool,
     ) -> Result<Document, StoreError> {
-        let wanted = |row: &Row| wanted(row.name);
+        let wanted = |row: &FieldDef| wanted(row.name);
         Ok(answer_rows(self.def, &stored.document()?, &wanted, &self.ctx)?)
     }
 
@@ -318,7 +321,7 @@ impl<'a, S: Snapshot> Listing<'a, S> {
     /// Whether a record is asked for. A filter on what is computed at read is the only reason to read it whole, once the
     /// others have let it pass.
     fn admits(&self, stored: Stored<'_>) -> Result<bool, StoreError> {
-        if !self.query.admits_where(self.def, &stored, Row::is_stored) {
+        if !self.query.admits_where(self.def, &stored, FieldDef::is_stored) {
             return Ok(false);
         }
         if !self.filters_computed {

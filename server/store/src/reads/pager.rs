@@ -19,7 +19,6 @@ pub(crate) const PIECE_BYTES: usize = 256 * 1024;
 /// A page, and which records it has if they are not held.
 pub(crate) type Found = (Page, Vec<ObjectId>);
 
-/// Fills a page.
 pub(crate) struct Pager<'q> {
     query: &'q ListQuery,
     page_for: &'q PageFor,
@@ -72,7 +71,7 @@ impl<'q> Pager<'q> {
         Ok(self.page.digest.bytes <= MAX_PAGE_BYTES)
     }
 
-    /// The page; one that is too large is refused, since a shorter one would look like the last.
+    /// The page; one that is too large is rejected, since a shorter one would look like the last.
     pub(crate) fn finish(mut self) -> Result<Found, StoreError> {
         if self.page.digest.bytes > MAX_PAGE_BYTES {
             return Err(page_too_large("records", MAX_PAGE_BYTES));

@@ -42,7 +42,7 @@ pub(crate) fn record(
     view.read(def, id, |stored| answer_record(def, id, stored, &ctx))
 }
 
-/// A stored record as an answer shows it; it is not read where nothing is computed.
+/// A stored record as a response shows it; it is not read where nothing is computed.
 fn answer_record(
     def: &ResourceDef,
     id: ObjectId,
@@ -80,7 +80,7 @@ pub(crate) fn is_short(query: &ActivityQuery) -> bool {
 /// that is too large is rejected as such; one of the greatest limit has room for some 6 KB each.
 const MAX_ACTIVITIES_BYTES: usize = 12 * 1024 * 1024;
 
-/// Adds an activity to a page; one that is too large is refused, since a shorter one would look like the last.
+/// Adds an activity to a page; one that is too large is rejected, since a shorter one would look like the last.
 pub(crate) fn add_to(
     page: &mut Page,
     page_for: &PageFor,

@@ -1,4 +1,4 @@
-//! The slow look at all that is stored, while the server runs: a little at a time, each row held against its
+//! The slow scrub, while the server runs: a little at a time, each row held against its
 //! checksum.
 
 use std::ops::Bound;
@@ -12,7 +12,7 @@ use crate::{
 /// Bytes that are looked at in one step, some milliseconds of reading.
 const STEP_BYTES: usize = 256 * 1024;
 
-/// Looks at the next rows. What is damaged is logged and counted, and passed over; behind a damaged block the
+/// Looks at the next rows. What is corrupted is logged and counted, and passed over; behind a corrupted block the
 /// rest of its table is.
 pub(crate) fn step(snapshot: &impl Snapshot, mut scrub: Scrub) -> Result<Scrub, StoreError> {
     let Some(definition) = rows::ALL.get(scrub.tables) else {

@@ -25,7 +25,7 @@ use crate::manifest::{Head, Manifest, TableSum};
 const ARCHIVE_FORMAT: u32 = 1;
 /// Longest head, in bytes: ours has some 70.
 const MAX_HEAD_BYTES: u64 = 1024;
-/// Largest key, value or manifest, in bytes: no row that the store writes comes near it, and a damaged length
+/// Largest key, value or manifest, in bytes: no row that the store writes comes near it, and a corrupted length
 /// must not take all memory.
 const MAX_PART_BYTES: u64 = 64 * 1024 * 1024;
 
@@ -89,7 +89,6 @@ impl Tables {
     }
 }
 
-/// Writes a backup.
 pub(crate) struct ArchiveWriter<W: Write> {
     out: GzEncoder<W>,
     tables: Tables,
@@ -108,7 +107,6 @@ impl<W: Write> ArchiveWriter<W> {
         Ok(Self { out, tables: Tables::of(head) })
     }
 
-    /// Begins a table.
     pub(crate) fn table(&mut self, name: &str) -> io::Result<()> {
         let length = u16::try_from(name.len()).map_err(io::Error::other)?;
         self.out.write_all(&[TABLE])?;
@@ -155,11 +153,11 @@ pub enum ArchiveError {
     /// It is something else.
     #[error("it is not a svctrack backup")]
     Foreign,
-    /// It ends before its manifest; so can one end that was damaged as it was packed.
-    #[error("it is cut off or damaged")]
+    /// It ends before its manifest; so can one end that was corrupted as it was packed.
+    #[error("it is truncated or corrupted")]
     CutOff,
     /// It is not as it was written.
-    #[error("it is damaged: {0}")]
+    #[error("it is corrupted: {0}")]
     Damaged(String),
     /// Another version of the program made it.
     #[error("it has format {0}, this program knows {ARCHIVE_FORMAT}.{ROWS_FORMAT}")]
@@ -185,7 +183,6 @@ fn damaged(what: impl Into<String>) -> ArchiveError {
     ArchiveError::Damaged(what.into())
 }
 
-/// Reads a backup.
 pub(crate) struct ArchiveReader<R> {
     from: GzDecoder<R>,
     tables: Tables,
@@ -195,7 +192,6 @@ pub(crate) struct ArchiveReader<R> {
 
 /// What comes next in a backup.
 pub(crate) enum Part<'r> {
-    /// A table begins.
     Table(String),
     /// A row of it.
     Row(&'r [u8], &'r [u8]),
@@ -204,7 +200,6 @@ pub(crate) enum Part<'r> {
 }
 
 impl<R: BufRead> ArchiveReader<R> {
-    /// Reads the head.
     pub(crate) fn begin(from: R) -> Result<Self, ArchiveError> {
         let mut from = GzDecoder::new(from);
         let mut line = Vec::new();
@@ -249,7 +244,7 @@ impl<R: BufRead> ArchiveReader<R> {
                 Ok(Part::Row(&self.key, &self.value))
             }
             MANIFEST => self.end().map(Part::End),
-            _ => Err(damaged("something in it is neither table, row nor manifest")),
+            _ => Err(damaged("unknown entry")),
         }
     }
 
@@ -272,7 +267,7 @@ impl<R: BufRead> ArchiveReader<R> {
         }
         // This reads gzip's own checksum.
         if self.from.read(&mut [0])? > 0 || !self.from.get_mut().fill_buf()?.is_empty() {
-            return Err(damaged("something follows its end"));
+            return Err(damaged("trailing data"));
         }
         Ok(found)
     }
@@ -286,7 +281,7 @@ fn read_part(
 ) -> Result<Vec<u8>, ArchiveError> {
     into.clear();
     if length > MAX_PART_BYTES {
-        return Err(damaged(format!("a part of it has {length} bytes")));
+        return Err(damaged(format!("an entry has an invalid length of {length} bytes")));
     }
     let read = from.take(length).read_to_end(&mut into)?;
     if (read as u64) < length { Err(ArchiveError::CutOff) } else { Ok(into) }

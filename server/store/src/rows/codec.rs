@@ -27,7 +27,6 @@ const SHOWN_BYTES: usize = 4;
 /// One row of the change log (`changes`).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ChangeRow {
-    /// The resource's byte.
     pub(crate) resource: u8,
     pub(crate) id: svctrack_core::value::ObjectId,
     /// What happened to it.
@@ -116,11 +115,10 @@ pub(crate) fn unseal_record<'b>(key: &[u8], bytes: &'b [u8]) -> Result<Stored<'b
 }
 
 fn broken() -> StoreError {
-    StoreError::corrupted("a record is not as it was written")
+    StoreError::corrupted("malformed record")
 }
 
 impl<'b> Stored<'b> {
-    /// Its text.
     pub(crate) fn text(self) -> &'b [u8] {
         self.text
     }

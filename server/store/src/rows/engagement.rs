@@ -87,7 +87,6 @@ pub(crate) trait ReadEngagement: ReadRows {
 
 /// Rows in a transaction: each that it touches is read once and written once, however many events touch it.
 pub(crate) trait WriteEngagement: ReadRows {
-    /// Their table.
     type Table: WriteRows;
 
     /// The row of a user or a company, which is written with the others.

@@ -21,7 +21,6 @@ use super::StoreError;
 
 /// The bytes of a key or of a value, for as long as the engine is asked to keep them.
 pub(crate) trait Bytes {
-    /// The bytes.
     fn value(&self) -> &[u8];
 }
 
@@ -51,7 +50,6 @@ pub(crate) trait Rows {
     /// How many rows there are.
     fn len(&self) -> Result<u64, StoreError>;
 
-    /// All rows.
     fn iter(&self) -> Result<Self::Range<'_>, StoreError> {
         self.range(..)
     }
@@ -65,15 +63,12 @@ pub(crate) trait ReadRow {
 
 /// What was stored at one moment.
 pub(crate) trait Snapshot: Sized + Sync {
-    /// A table.
     type Table: Rows + ReadRow + Sync;
-    /// Engagement.
     type Engagement: ReadEngagement + Sync;
 
     /// One of the tables.
     fn open(&self, table: Table) -> Result<Self::Table, StoreError>;
 
-    /// Engagement.
     fn engagement(&self) -> Result<Self::Engagement, StoreError>;
 }
 

@@ -255,7 +255,9 @@ fn upsert(
         let lookup = View::in_transaction(tenant, tables);
         let upserted = upsert::upsert(def, index, item, access, handling, &lookup, ctx)?;
         apply(tables, pending, actor, ctx.now, &upserted.changes)?;
-        if let (true, Outcome::Failed(_, element)) = (def.answers_counts_alone, &upserted.outcome) {
+        if let (true, Outcome::Failed(_, element)) =
+            (def.bulk_returns_counts_only, &upserted.outcome)
+        {
             pending.find(tenant, refused_ticket(element, ctx.now));
         }
         ignored.extend(upserted.ignored);
@@ -371,7 +373,7 @@ fn record(def: &'static ResourceDef, planned: Planned, ignored: Vec<String>) -> 
     Plan { changes, after: After::Record(def, id, document, ignored) }
 }
 
-/// Refuses a write that is meant for another version (R16).
+/// Rejects a write that is meant for another version (R16).
 pub(crate) fn check_precondition(
     def: &ResourceDef,
     id: ObjectId,
@@ -440,7 +442,7 @@ fn reply(after: After, ctx: &ReadCtx<'_>) -> Result<Reply, StoreError> {
     })
 }
 
-/// A stored record as an answer shows it.
+/// A stored record as a response shows it.
 pub(crate) fn answer(
     def: &ResourceDef,
     id: ObjectId,
@@ -449,7 +451,7 @@ pub(crate) fn answer(
 ) -> Result<Answer, StoreError> {
     let answer = plan::answer(def, stored, ctx)?;
     let mut computed = None;
-    for row in def.rows.iter().filter(|row| row.computed_at_read().is_some()) {
+    for row in def.fields.iter().filter(|row| row.computed_at_read().is_some()) {
         let value = answer.get(row.name).map(|value| value.text()).unwrap_or_default();
         let hasher: &mut crc32fast::Hasher = computed.get_or_insert_default();
         hasher.update(value.as_bytes());

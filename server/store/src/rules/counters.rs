@@ -21,9 +21,7 @@ pub(crate) enum Counter {
     OnceEvents,
     /// Bytes of all these.
     OnceBytes,
-    /// Events that wait.
     Parked,
-    /// Bytes of these.
     ParkedBytes,
     /// Entries of the report.
     Reported,

@@ -153,7 +153,7 @@ pub(crate) fn remove_before(
 }
 
 fn unseal(key: &[u8], value: &[u8]) -> Result<(ObjectId, Span), StoreError> {
-    let first = keys::id_at_end(key).ok_or_else(|| StoreError::corrupted("a key that is none"))?;
+    let first = keys::id_at_end(key).ok_or_else(|| StoreError::corrupted("malformed key"))?;
     Ok((first, codec::unseal_row(key, value)?))
 }
 

@@ -227,7 +227,6 @@ impl<T: Rows> History<T> {
         Ok(self.at_hand.as_ref())
     }
 
-    /// The next one.
     pub(crate) fn take(&mut self) -> Option<Activity> {
         self.at_hand.take()
     }

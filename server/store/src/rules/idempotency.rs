@@ -1,6 +1,6 @@
 //! Commands that are carried out once for all who send them with the same key (R16). What one came to
 //! is kept in its own transaction, for a day. Nothing that is kept makes room for others: beyond the limits new keys are
-//! refused, those of events, which need no token, apart from those of calls.
+//! rejected, those of events, which need no token, apart from those of calls.
 
 use std::{cmp::Ordering, time::Duration};
 

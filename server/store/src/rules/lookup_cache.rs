@@ -21,7 +21,7 @@ use svctrack_core::{
 use crate::StoreError;
 
 /// Most answers of one kind that are kept, some 10 MB: more than the users that a busy tenant sees in an
-/// hour. When there are as many, it begins anew.
+/// hour. When there are as many, it begins again.
 const MAX_KNOWN: usize = 50_000;
 
 /// What is known of the tables.
@@ -100,7 +100,7 @@ impl LookupCache {
         self.holders.forget(key);
     }
 
-    /// A record changes.
+    /// Forgets what depends on a record that changes.
     pub(crate) fn forget_record(&self, tenant: TenantId, def: &ResourceDef, id: ObjectId) {
         if *def == END_USER {
             self.users.forget(&(tenant, id));
@@ -142,7 +142,7 @@ impl<K: Hash + Eq, V: Clone, S: BuildHasher> Answers<K, V, S> {
         self.read_or(key, look_up, V::clone)
     }
 
-    /// What `read` makes of the answer, if there is one.
+    /// What `read` makes of the response, if there is one.
     fn read_or<R>(
         &self,
         key: K,

@@ -29,7 +29,6 @@ pub(crate) fn count(
     Ok(if hour == hour_of(now) { count } else { 0 })
 }
 
-/// Counts one more.
 pub(crate) fn add(
     tables: &mut Tables<impl Transaction>,
     tenant: TenantId,

@@ -13,13 +13,13 @@ use crate::{
 
 /// The resources with ordered rows.
 pub(crate) fn ordered() -> impl Iterator<Item = &'static ResourceDef> {
-    REGISTRY.iter().copied().filter(|def| def.rows.iter().any(|row| row.ordered))
+    REGISTRY.iter().copied().filter(|def| def.fields.iter().any(|row| row.ordered))
 }
 
 /// The rows that are ordered today, as the store notes them.
 fn names() -> String {
     let rows = ordered().flat_map(|def| {
-        let rows = def.rows.iter().filter(|row| row.ordered);
+        let rows = def.fields.iter().filter(|row| row.ordered);
         rows.map(|row| format!("{}.{}", def.path, row.name))
     });
     rows.collect::<Vec<_>>().join(" ")
@@ -37,7 +37,7 @@ pub(crate) fn are_noted(meta: &impl Rows) -> Result<bool, StoreError> {
     Ok(meta.get(META_ORDERED)?.is_some_and(|noted| noted.value() == expected))
 }
 
-/// Adds the entries of a tenant's records. A damaged record has none: it is reported when it is read.
+/// Adds the entries of a tenant's records. A corrupted record has none: it is reported when it is read.
 pub(crate) fn add_of(
     tenant: TenantId,
     def: &ResourceDef,

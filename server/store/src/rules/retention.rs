@@ -1,4 +1,4 @@
-//! Activities that a tenant does not keep for ever: the oldest of its log go, a limited number of them in a
+//! Activities that a tenant does not keep indefinitely: the oldest of its log go, a limited number of them in a
 //! command, with the marks on them and their spans.
 //!
 //! A history ends where the next of its activities is gone: what is before that went earlier, since every
@@ -59,7 +59,7 @@ pub(crate) fn sweep(
     Ok(read_to.is_some())
 }
 
-/// The activity in a row of the log. One that is damaged goes like the others.
+/// The activity in a row of the log. One that is corrupted goes like the others.
 fn activity_in(key: &[u8], row: &[u8]) -> Result<Option<Activity>, StoreError> {
     match history::unseal(key, row) {
         Err(error @ StoreError::Corrupted { .. }) => {

@@ -8,11 +8,9 @@ use crate::{
 
 /// What an engine gives a command to write to. All of it comes to disk with the commit, or nothing.
 pub(crate) trait Transaction {
-    /// A table.
     type Table: WriteRows;
     /// A table to which rows are added by the thousand.
     type Appended: AppendRows<Table = Self::Table>;
-    /// Engagement.
     type Engagement: WriteEngagement<Table = Self::Table>;
 }
 
@@ -186,7 +184,6 @@ pub(crate) struct RecordTables<S: Snapshot> {
 }
 
 impl<S: Snapshot> RecordTables<S> {
-    /// Opens them.
     pub(crate) fn open(snapshot: &S) -> Result<Self, StoreError> {
         Ok(Self {
             records: snapshot.open(RECORDS)?,

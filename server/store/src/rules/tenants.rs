@@ -149,7 +149,7 @@ pub(crate) fn remove_tokens(
 }
 
 /// Makes a tenant: its row, its settings, and its first token. One that is there keeps what it has, and gets the
-/// token. What is refused is refused before anything is written.
+/// token. What is rejected is rejected before anything is written.
 pub(crate) fn add_tenant(
     actor: &Actor,
     tenant: &TenantRecord,
@@ -328,7 +328,7 @@ fn plan_user(
     Ok(changes)
 }
 
-/// What a rule refuses is an outcome; an error of the file ends the transaction.
+/// What a rule rejects is an outcome; an error of the file ends the transaction.
 fn refused(error: StoreError) -> Result<Result<Reply, StoreError>, StoreError> {
     if error.is_of_the_file() { Err(error) } else { Ok(Err(error)) }
 }
@@ -375,7 +375,7 @@ fn line_of(
     Ok(tokens.iter().filter(is_of_it).map(|token| token.id.clone()).collect())
 }
 
-/// Writes when tokens were last used; one that was revoked meanwhile stays so, and one that is damaged keeps
+/// Writes when tokens were last used; one that was revoked meanwhile stays so, and one that is corrupted keeps
 /// nobody from writing.
 pub(crate) fn mark_used(
     tables: &mut Tables<impl Transaction>,

@@ -25,16 +25,12 @@ use crate::{
     },
 };
 
-/// Where records are.
 pub(crate) trait Source {
-    /// A table.
     type Table: Rows;
     /// The table of the records themselves.
     type Records: ReadRow;
-    /// Engagement.
     type Engagement: ReadRows;
 
-    /// The records.
     fn records(&self) -> &Self::Records;
     /// Which record holds a key.
     fn unique(&self) -> &Self::Table;
@@ -164,7 +160,7 @@ impl<S: Source> View<'_, S> {
         let first = keys::index(self.tenant, def.code, row, first, ObjectId::MIN);
         let last = keys::index(self.tenant, def.code, row, last, ObjectId::MAX);
         let entries = self.source.index().range(first.as_slice()..=last.as_slice())?;
-        let no_key = || StoreError::corrupted("a key that is none");
+        let no_key = || StoreError::corrupted("malformed key");
         Ok(entries.map(move |entry| keys::id_at_end(entry?.0.value()).ok_or_else(no_key)))
     }
 

@@ -13,7 +13,7 @@ use crate::StoreError;
 const MAX_ROWS: usize = MAX_ROWS_PER_COMMIT;
 /// A batch takes no more once it holds this many bytes, so that a transaction stays small.
 const MAX_BYTES: usize = 4 * 1024 * 1024;
-/// A batch takes no more once it has been planned for this long; the first one waits for its answer.
+/// A batch takes no more once it has been planned for this long; the first one waits for its response.
 const MAX_TIME: Duration = Duration::from_millis(15);
 /// Rows of bulk in a batch while others write single ones: a few milliseconds, for which these wait.
 const MAX_BULK_ROWS_BESIDE: usize = 125;

@@ -45,7 +45,7 @@ pub(crate) enum Size {
 }
 
 impl Job {
-    /// A command, and where its answer will be.
+    /// A command, and where its response will be.
     pub(crate) fn new(actor: Actor, command: Command) -> (Self, oneshot::Receiver<Outcome>) {
         let (answer, answered) = oneshot::channel();
         let bytes = command.bytes();

@@ -26,7 +26,7 @@ pub(crate) struct Sequence {
 }
 
 impl Sequence {
-    /// One command; what a rule refuses is an outcome, an error ends the transaction. `settle` says by which time ages
+    /// One command; what a rule rejects is an outcome, an error ends the transaction. `settle` says by which time ages
     /// are judged when the clock shows one.
     pub(crate) fn carry_out(
         &mut self,

@@ -38,7 +38,7 @@ pub(crate) fn is_aside(table: &str) -> bool {
     table.starts_with(ASIDE)
 }
 
-/// Both copies of the log; none of one that is damaged where it is opened.
+/// Both copies of the log; none of one that is corrupted where it is opened.
 pub(crate) struct Log<T>([Option<T>; 2]);
 
 impl<'t> Log<WriteTable<'t>> {
@@ -47,7 +47,7 @@ impl<'t> Log<WriteTable<'t>> {
         Ok(Self([copy?, twin?]))
     }
 
-    /// Puts both copies aside, and begins anew. They cannot be removed: to do that, redb reads all of their pages.
+    /// Puts both copies aside, and begins again. They cannot be removed: to do that, redb reads all of their pages.
     pub(crate) fn open_anew(transaction: &'t WriteTransaction) -> Result<Self, TableError> {
         // None of them goes, but for all with a copy of the store: so their names are those of no other.
         let number = transaction.list_tables()?.filter(|table| is_aside(table.name())).count();
@@ -154,7 +154,7 @@ impl<T: Rows> Log<T> {
         Ok(first.zip(last).map(|(first, last)| first..=last))
     }
 
-    /// Calls `take` with the rows of each entry, in their order, and its number. What is damaged in both copies is
+    /// Calls `take` with the rows of each entry, in their order, and its number. What is corrupted in both copies is
     /// logged and passed over.
     pub(crate) fn read(
         &self,
@@ -173,9 +173,9 @@ impl<T: Rows> Log<T> {
         Ok(())
     }
 
-    /// What is read from the first copy, or from the other one where that is damaged.
+    /// What is read from the first copy, or from the other one where that is corrupted.
     fn either<R>(&self, read: impl Fn(&T) -> Result<R, StoreError>) -> Result<R, StoreError> {
-        let mut done = Err(StoreError::corrupted("both copies are damaged where they begin"));
+        let mut done = Err(StoreError::corrupted("both copies are corrupted at their beginning"));
         for copy in self.0.iter().flatten() {
             done = corruption::contained(|| read(copy));
             if !matches!(done, Err(StoreError::Corrupted { .. })) {
@@ -188,7 +188,7 @@ impl<T: Rows> Log<T> {
 
 fn number(key: &[u8]) -> Result<u64, StoreError> {
     let number = key.try_into().map(u64::from_be_bytes);
-    number.map_err(|_| StoreError::corrupted("a number that is none"))
+    number.map_err(|_| StoreError::corrupted("malformed number"))
 }
 
 fn entry(copy: &impl Rows, number: u64) -> Result<Vec<(Owner, Row)>, StoreError> {
@@ -215,5 +215,5 @@ fn owner_of(bytes: &[u8]) -> Option<(Owner, &[u8])> {
 }
 
 fn no_owner() -> StoreError {
-    StoreError::corrupted("a row of nobody")
+    StoreError::corrupted("row without an owner")
 }

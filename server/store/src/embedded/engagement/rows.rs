@@ -54,9 +54,9 @@ pub(crate) struct RowsAtHand {
     pub(crate) undo: Vec<(Owner, Option<Row>)>,
     /// Whether it has erased somebody of whom the log has a row.
     pub(crate) is_log_erased: bool,
-    /// Whether the log is damaged, and begins anew.
+    /// Whether the log is corrupted, and begins again.
     pub(crate) is_log_damaged: bool,
-    /// Whether something was found damaged, so that each place of the table is looked at before a row is folded.
+    /// Whether something was found corrupted, so that each place of the table is looked at before a row is folded.
     pub(crate) is_wary: bool,
     /// Whether the log was looked at since something was committed.
     is_looked_at: bool,
@@ -82,7 +82,7 @@ pub(crate) struct Changes {
     pub(crate) folded: Vec<Owner>,
     /// Those whose row could not be folded, with the number of its new entry.
     pub(crate) logged_again: Vec<(Owner, u64)>,
-    /// The first entry of a log that was written anew.
+    /// The first entry of a log that was written again.
     pub(crate) anew_from: Option<u64>,
     /// Whose rows are folded from now on.
     pub(crate) folding: Option<Vec<Owner>>,

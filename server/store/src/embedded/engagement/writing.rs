@@ -100,7 +100,7 @@ impl<'t> TransactionEngagement<'t> {
         Ok(changes)
     }
 
-    /// Writes the log anew where it is damaged, or has rows of those who are erased. Those that this transaction has
+    /// Writes the log anew where it is corrupted, or has rows of those who are erased. Those that this transaction has
     /// touched are still to be written.
     fn begin(&mut self) -> Result<Changes, StoreError> {
         let rows = &*self.rows;
@@ -187,7 +187,7 @@ impl<'t> TransactionEngagement<'t> {
         }
         if self.rows.is_wary || row.is_unproven {
             match corruption::contained(|| load(&self.table, owner)) {
-                // Where its place is damaged, it stays in the log.
+                // Where its place is corrupted, it stays in the log.
                 Err(StoreError::Corrupted { .. }) => {
                     changes.logged_again.push((owner, 0));
                     return Ok(());

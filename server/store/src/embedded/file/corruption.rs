@@ -1,27 +1,27 @@
-//! A file that is damaged where it is opened or closed.
+//! A file that is corrupted where it is opened or closed.
 
 use std::any::Any;
 
 use super::open::OpenError;
 pub(crate) use crate::corruption::{DamagedBlock, contained, error_of};
-use crate::panics::quietly;
+use crate::panics::catch_panic;
 
-/// Runs what goes over the whole file; what is thrown in it says that the file is damaged.
+/// Runs what goes over the whole file; what is thrown in it says that the file is corrupted.
 pub(crate) fn contained_open<T>(
     work: impl FnOnce() -> Result<T, OpenError>,
 ) -> Result<T, OpenError> {
-    let done = quietly(work);
+    let done = catch_panic(work);
     done.unwrap_or_else(|thrown| Err(OpenError::Damaged(words_of(&*thrown))))
 }
 
-/// Drops a database. redb reads once more then, and of a damaged file it panics at times.
+/// Drops a database. redb reads once more then, and of a corrupted file it panics at times.
 pub(crate) fn drop_quietly<T>(value: T) {
-    let _ = quietly(move || drop(value));
+    let _ = catch_panic(move || drop(value));
 }
 
 /// What was thrown while the file was opened, in words.
 fn words_of(thrown: &(dyn Any + Send)) -> String {
     let damaged = thrown.downcast_ref::<DamagedBlock>();
-    // A damaged file makes redb panic at times.
+    // A corrupted file makes redb panic at times.
     damaged.map_or_else(|| "its pages do not fit together".to_owned(), DamagedBlock::to_string)
 }

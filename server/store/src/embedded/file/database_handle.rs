@@ -99,7 +99,7 @@ impl DatabaseHandle {
     /// A transaction. There is none in a database to read alone: what it commits does not come to disk.
     pub(crate) fn begin(&self) -> Result<WriteTransaction, StoreError> {
         if self.is_to_read {
-            return Err(StoreError::Unavailable("the file takes no writes".to_owned()));
+            return Err(StoreError::Unavailable("the file is read-only".to_owned()));
         }
         let transaction = begin(self.database()?)?;
         // What failed before, redb has got over.

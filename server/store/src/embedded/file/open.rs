@@ -1,4 +1,4 @@
-//! Opening and making the store's file. What is not a sound store of ours is refused and left as it is.
+//! Opening and making the store's file. What is not a sound store of ours is rejected and left as it is.
 
 use std::{fs, io, path::Path};
 
@@ -43,23 +43,21 @@ pub enum OpenError {
     #[error("it is not a svctrack store: {0}")]
     Foreign(String),
     /// The file is shorter or other than it was written.
-    #[error("it is damaged: {0}")]
+    #[error("it is corrupted: {0}")]
     Damaged(String),
     /// The store was written by another version of the program.
     #[error("it has format {found}, this program knows format {known}")]
     Format {
         /// What the file says.
         found: String,
-        /// What is known.
         known: String,
     },
-    /// It can be opened, and something in it is damaged.
-    #[error("something in it is damaged: {0}")]
+    /// It can be opened, and something in it is corrupted.
+    #[error("data in it is corrupted: {0}")]
     DamagedInside(String),
     /// The file cannot be read or written.
     #[error("{0}")]
     Io(#[from] io::Error),
-    /// Anything else.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
@@ -107,7 +105,7 @@ impl From<redb::DatabaseError> for OpenError {
             DatabaseError::Storage(StorageError::Corrupted(what)) => Self::Damaged(what),
             DatabaseError::Storage(StorageError::Io(error)) => match error.kind() {
                 io::ErrorKind::InvalidData => Self::Foreign(error.to_string()),
-                io::ErrorKind::UnexpectedEof => Self::Damaged("it is cut off".to_owned()),
+                io::ErrorKind::UnexpectedEof => Self::Damaged("it is truncated".to_owned()),
                 _ => Self::Io(error),
             },
             DatabaseError::UpgradeRequired(version) => {

@@ -120,7 +120,6 @@ impl DiskFile {
         Ok(Storage::of_file(file)?)
     }
 
-    /// The file, locked.
     fn file(&self) -> Result<File, OpenError> {
         let mut locked = self.locked();
         regular_file::check(&self.path)?;
@@ -132,7 +131,7 @@ impl DiskFile {
         }
         let file = OpenOptions::new().read(true).write(!self.is_to_read).open(&self.path)?;
         lock(&file)?;
-        // A store that was written anew just before has its name on another file than this one.
+        // A store that was written again just before has its name on another file than this one.
         if identity(&file.metadata()?) != identity(&fs::metadata(&self.path)?) {
             return Err(io::Error::other("the file has been replaced: try again").into());
         }
@@ -213,7 +212,7 @@ impl StoreFile for DiskFile {
         });
         remove_if_there(&path)?;
         tried?;
-        // The store's own name may not be on disk yet: that of one which was written anew just before.
+        // The store's own name may not be on disk yet: that of one which was written again just before.
         sync_folder(&self.path)
     }
 

@@ -1,4 +1,4 @@
-//! A store written anew: every row in the order of keys into a new file, which then takes the place of the
+//! A store written again: every row in the order of keys into a new file, which then takes the place of the
 //! old one. What was removed leaves its bytes in the old file's free pages, and they go with it.
 //!
 //! Invariant: the store's name stands for the old file, whole, or for the new one, whole.

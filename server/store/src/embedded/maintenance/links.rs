@@ -63,7 +63,7 @@ impl<'s> Links<'s> {
         })
     }
 
-    /// Checks all of it. What is damaged is passed over here, since it has been told.
+    /// Checks all of it. What is corrupted is passed over here, since it has been told.
     pub(crate) fn check(&self, found: &mut Verified) -> Result<(), StoreError> {
         self.for_each(rows::RECORDS, found, |key, value, found| self.record(key, value, found))?;
         self.for_each(rows::UNIQUE, found, |key, value, found| {
@@ -81,7 +81,7 @@ impl<'s> Links<'s> {
         Ok(())
     }
 
-    /// A table, if it is there; none where it is damaged where it begins.
+    /// A table, if it is there; none where it is corrupted where it begins.
     fn open(&self, definition: Table) -> Result<Option<Option<ReadTable>>, StoreError> {
         let open = || Ok(table::open_if_there(self.snapshot, definition)?);
         unless_damaged(corruption::contained(open))
@@ -232,7 +232,7 @@ impl<'s> Links<'s> {
             let (_, id) = split_id(key)?;
             let activity = [tenant_in(key)?, id.as_bytes()].concat();
             if self.activities.get(activity.as_slice())?.is_none() {
-                found.add(rows::ACTIVITY_MARKS.name(), Some(id), "the activity is not there");
+                found.add(rows::ACTIVITY_MARKS.name(), Some(id), "the activity is missing");
             }
             Ok(())
         })?;
@@ -255,7 +255,7 @@ impl<'s> Links<'s> {
         Ok(is_whole)
     }
 
-    /// An activity must have a date that its span may hold. Of a damaged span this is not known.
+    /// An activity must have a date that its span may hold. Of a corrupted span this is not known.
     fn look_at_span(
         &self,
         key: &[u8],
@@ -291,7 +291,7 @@ impl<'s> Links<'s> {
             let (_, id) = split_id(key)?;
             let parked = [tenant_in(key)?, id.as_bytes()].concat();
             if self.snapshot.open(rows::PARKED)?.get(parked.as_slice())?.is_none() {
-                found.add(rows::WAITING.name(), Some(id), "what waits is not there");
+                found.add(rows::WAITING.name(), Some(id), "the parked event is missing");
             }
             Ok(())
         })?;
@@ -307,7 +307,7 @@ impl<'s> Links<'s> {
             let Some(Some(other)) = self.open(twin)? else { continue };
             self.for_each(copy, found, |key, value, found| {
                 if other.get(key)?.is_none_or(|other| other.value() != value) {
-                    found.add(copy.name(), None, "an entry is not the same in its twin");
+                    found.add(copy.name(), None, "an entry differs from its copy");
                 }
                 Ok(())
             })?;
@@ -380,7 +380,7 @@ impl<'s> Links<'s> {
     }
 }
 
-/// Tenants that are being deleted. One whose row is damaged is told as such.
+/// Tenants that are being deleted. One whose row is corrupted is told as such.
 fn tenants_being_deleted(snapshot: &RedbSnapshot) -> Result<BTreeSet<TenantId>, StoreError> {
     let tenants = unless_damaged(corruption::contained(|| tenants::list(snapshot, usize::MAX)))?;
     let tenants = tenants.unwrap_or_default().into_iter();
@@ -409,7 +409,7 @@ fn tenant_and_resource(owner: &[u8]) -> Result<(TenantId, &'static ResourceDef),
 }
 
 /// What is said of a key that does not have the parts of one.
-const NO_KEY: &str = "a key that is none";
+const NO_KEY: &str = "malformed key";
 
 fn no_key() -> StoreError {
     StoreError::corrupted(NO_KEY)

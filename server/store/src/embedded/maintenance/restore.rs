@@ -45,7 +45,7 @@ pub enum RestoreError {
     #[error("the backup cannot be restored: {0}")]
     Archive(#[from] ArchiveError),
     /// What it makes is not a sound store.
-    #[error("the backup makes no sound store: {0}")]
+    #[error("the restored store fails verification: {0}")]
     Unsound(String),
     /// The new store cannot be written.
     #[error("the store cannot be written: {0}")]

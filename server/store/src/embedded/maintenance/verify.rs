@@ -28,7 +28,6 @@ use crate::{
 /// Most problems that are told one by one; the rest is counted.
 const MAX_TOLD: usize = 100;
 
-/// What was found.
 #[derive(Debug, Default)]
 pub struct Verified {
     /// How many rows could be read.
@@ -45,7 +44,6 @@ pub struct Problem {
     pub table: String,
     /// The record or activity, where it is known.
     pub id: Option<ObjectId>,
-    /// What is wrong.
     pub what: String,
 }
 
@@ -83,7 +81,7 @@ impl Verified {
 /// # Errors
 /// [`OpenError`] when it cannot be read at all.
 pub fn verify(folder: &Path, cache_bytes: usize) -> Result<Verified, OpenError> {
-    // Of a damaged file redb may panic; that is told as a problem.
+    // Of a corrupted file redb may panic; that is told as a problem.
     panics::log_panics();
     let path = folder.join(FILE_NAME);
     verify_file(&DiskFile::to_read(&path), cache_bytes)
@@ -125,12 +123,12 @@ fn check_rows(database: &Database, verified: &mut Verified) -> Result<(), StoreE
         verified.take(table.name(), done)?;
     }
     if snapshot.list_tables()?.any(|table| is_aside(table.name())) {
-        let what = "the log of engagement was damaged, and was begun anew: `svctrack compact` removes what it was";
+        let what = "the engagement log was corrupted and has been started again: `svctrack compact` removes the old one";
         verified.add("pages", None, what);
     }
     match corruption::contained(|| Links::of(&snapshot)) {
         Err(StoreError::Corrupted { .. }) => {
-            verified.add("pages", None, "what tables say of each other was not looked at");
+            verified.add("pages", None, "references between tables were not checked");
             Ok(())
         }
         links => links?.check(verified),
@@ -147,7 +145,7 @@ fn check_pages(mut database: Database, verified: &mut Verified) {
     }
     match checked {
         Ok(true) => {}
-        Ok(false) => verified.add("pages", None, "which of them are free is not as it was written"),
+        Ok(false) => verified.add("pages", None, "the list of free pages is corrupted"),
         Err(error) => verified.add("pages", None, error.to_string()),
     }
 }

@@ -125,7 +125,7 @@ impl Writer {
             batch.is_open = false;
             let failed = match tried {
                 Ok(Ok(outcomes)) => {
-                    // Before the answers: who hears of the record that lets events go on, and writes
+                    // Before the responses: who hears of the record that lets events go on, and writes
                     // again, is served after these.
                     self.replays.queue(&self.shared.queues);
                     let answered = batch.jobs.drain(..).zip(outcomes);

@@ -1,13 +1,13 @@
 //! How the store comes back after an error of its file. The file is opened again to read alone, and reads go on
 //! over that. Beside it the file is opened to write, its last commit is looked at, and a commit is tried. When
-//! it succeeds, reads and writes go on over that; until then, commands are refused.
+//! it succeeds, reads and writes go on over that; until then, commands are rejected.
 //!
 //! Invariant: what is read over one database, no other one writes. The one that failed is shut off from the file
 //! before another one is opened to write, and that one holds a snapshot of the last commit, and with it all its
 //! pages, until the one that is read meanwhile is shut off too.
 //!
-//! Where the file can be read, but no commit be made since what redb notes of its pages is damaged, the store
-//! is written anew: its rows are all that counts.
+//! Where the file can be read, but no commit be made since what redb notes of its pages is corrupted, the store
+//! is written again: its rows are all that counts.
 
 use std::{
     thread,
@@ -33,10 +33,10 @@ use crate::{
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 /// Longest pause between two tries.
 const MAX_PAUSE: Duration = Duration::from_secs(5);
-/// How often commands that wait are refused meanwhile.
+/// How often commands that wait are rejected meanwhile.
 const REFUSED_EVERY: Duration = Duration::from_millis(10);
 
-/// Memory for the cache of a database that is read meanwhile, and of a store that is written anew, in bytes: beside
+/// Memory for the cache of a database that is read meanwhile, and of a store that is written again, in bytes: beside
 /// that of the one that failed, or is tried.
 const CACHE_BYTES_BESIDE: usize = 32 * 1024 * 1024;
 
@@ -53,7 +53,7 @@ pub(crate) fn recover(shared: &Shared, refuse: impl Fn(&StoreError)) {
     while let Err(error) = heal() {
         tracing::error!(store = shared.store_file.name(), cause = %error, "store is read-only");
         shared.set_health(Health::ReadOnly);
-        // Once: where rows are damaged as well, it fails each time.
+        // Once: where rows are corrupted as well, it fails each time.
         let renews = error.is_damage() && std::mem::take(&mut may_renew);
         let cause = error.into_cause();
         let refuse = || refuse(&cause);

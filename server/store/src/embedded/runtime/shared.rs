@@ -41,7 +41,7 @@ use crate::{
 const OPENED_WITHIN: Duration = Duration::from_secs(1);
 /// How many reads wait for it, each of which keeps a thread; more of them fail at once.
 const MAX_WAITING_READS: usize = 64;
-/// How long a read that was broken off is begun anew. While commits fail again and again, the file is opened anew
+/// How long a read that was broken off is begun again. While commits fail again and again, the file is opened again
 /// for each, after pauses that grow: a read of some seconds comes to its end in one of them.
 const BEGUN_ANEW_FOR: Duration = Duration::from_secs(10);
 
@@ -56,14 +56,13 @@ pub(crate) struct Shared {
     pub(crate) reopened: AtomicU64,
     /// How many reads wait for another one.
     pub(crate) waiting: AtomicUsize,
-    /// Wakes them.
     pub(crate) recovery: Recovery,
     pub(crate) latest: SnapshotCache<RedbSnapshot>,
     pub(crate) queues: Queues,
     pub(crate) health: AtomicU8,
-    /// How often something that is stored was found damaged.
+    /// How often something that is stored was found corrupted.
     pub(crate) damaged: AtomicU64,
-    /// The last look at all of it.
+    /// The last scrub.
     pub(crate) checked: Mutex<Option<ScrubReport>>,
     pub(crate) uses: TokenUses,
     pub(crate) listeners: Listeners,
@@ -187,7 +186,7 @@ impl Shared {
         Ok(made??)
     }
 
-    /// The tenants of which parked events are marked on disk. Where the marks are damaged, they wait.
+    /// The tenants of which parked events are marked on disk. Where the marks are corrupted, they wait.
     pub(crate) fn tenants_due(&self) -> Result<BTreeMap<TenantId, Tenant>, StoreError> {
         match self.read_once(parked::tenants_due) {
             Ok(due) => Ok(due.into_iter().map(|id| (id, Tenant::assume_authorized(id))).collect()),
@@ -199,7 +198,7 @@ impl Shared {
         }
     }
 
-    /// Counts what is damaged.
+    /// Counts what is corrupted.
     pub(crate) fn counted<T>(&self, done: Result<T, StoreError>) -> Result<T, StoreError> {
         if let Err(StoreError::Corrupted { .. }) = &done {
             self.damaged.fetch_add(1, Ordering::Relaxed);

@@ -44,7 +44,7 @@ impl<'t> From<WriteTable<'t>> for AppendTable<'t> {
 }
 
 impl<'t> AppendTable<'t> {
-    /// Has rows written one by one: a run also reads what stands beside it, which may be damaged.
+    /// Has rows written one by one: a run also reads what stands beside it, which may be corrupted.
     pub(crate) fn avoid_runs(&mut self) {
         self.in_runs = false;
     }

@@ -126,7 +126,6 @@ impl<'t> WriteTable<'t> {
 }
 
 impl ReadTable {
-    /// Opens a table.
     pub(crate) fn open(snapshot: &ReadTransaction, table: Table) -> Result<Self, TableError> {
         Ok(Self(snapshot.open_table(definition(table))?))
     }

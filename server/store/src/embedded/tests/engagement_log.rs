@@ -210,7 +210,7 @@ async fn copies_of_the_log_that_are_not_the_same_are_found() {
         WriteTable::open(&transaction, copy).unwrap().remove(first.as_slice()).unwrap().unwrap();
         transaction.commit().unwrap();
         let [problem] = world.verified().problems.try_into().unwrap();
-        assert_eq!(problem.what, "an entry is not the same in its twin");
+        assert_eq!(problem.what, "an entry differs from its copy");
     }
 }
 
@@ -365,7 +365,7 @@ async fn who_is_erased_leaves_nothing_in_a_log_of_older_rows() {
     assert_eq!(world.verified().problems, []);
 }
 
-/// A user whose events fail, since their record is damaged.
+/// A user whose events fail, since their record is corrupted.
 async fn with_victim(world: World) -> World {
     world.track(vec![event("victim", "acme", "x")]).await;
     let victim = RecordRef::External("victim".to_owned());

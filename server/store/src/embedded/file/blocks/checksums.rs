@@ -2,7 +2,7 @@
 //!
 //! They lie in the file twice, A and B, and are written in turn, one of them before each sync: while it is
 //! being written the other one stays as it was when all was last on disk. Of two that are whole the newer
-//! counts. Where one is not whole, the machine stopped while it was being written, or it is damaged; then
+//! counts. Where one is not whole, the machine stopped while it was being written, or it is corrupted; then
 //! each block says itself which of its two sums is right.
 
 use std::io;
@@ -121,7 +121,6 @@ impl Group {
         Ok(())
     }
 
-    /// Its number.
     pub(crate) fn number(&self) -> u64 {
         self.number
     }

@@ -128,7 +128,7 @@ impl Header {
         // It was on disk before the newest was begun, with all that came with it.
         let older = copies.into_iter().rev().find(|copy| copy.number != newest.number);
         let mut older =
-            older.ok_or_else(|| damaged("its last commit is not whole, nor the one before"))?;
+            older.ok_or_else(|| damaged("neither of its last two commits is complete"))?;
         if !older.names.are_there(under)? {
             older.names = WriteSet::default();
         }
@@ -239,7 +239,7 @@ impl Copy {
             return Err(OpenError::format(&format.to_string()));
         }
         if sum_of(HEADER, rest) != u32::from_be_bytes(*sum) {
-            return Err(damaged("its header is not as it was written"));
+            return Err(damaged("its header fails its checksum"));
         }
         let (epoch, names) = (u64::from_be_bytes(*epoch), WriteSet::decode(names));
         Ok(Self { epoch, block: block.to_vec(), names, number })
@@ -253,7 +253,7 @@ impl Copy {
 }
 
 fn foreign() -> OpenError {
-    OpenError::Foreign("it does not begin as one".to_owned())
+    OpenError::Foreign("its first bytes are not those of a store".to_owned())
 }
 
 fn damaged(what: &str) -> OpenError {

@@ -35,7 +35,7 @@ use self::{
 use super::{open::OpenError, storage::Storage};
 use crate::corruption::DamagedBlock;
 
-/// Most groups whose sums are kept, 4 KiB each: those of 10 GB. When there are as many, it begins anew.
+/// Most groups whose sums are kept, 4 KiB each: those of 10 GB. When there are as many, it begins again.
 const MAX_KNOWN_GROUPS: usize = 2_560;
 
 /// A database's blocks, with their sums, over the storage of its file.
@@ -85,7 +85,7 @@ impl Blocks {
     /// ([`Blocks::places_in_writing`]).
     ///
     /// # Errors
-    /// [`OpenError`] when it is not a store, one of a later version, or its header is damaged.
+    /// [`OpenError`] when it is not a store, one of a later version, or its header is corrupted.
     pub(crate) fn open(under: Storage, at: At) -> Result<Self, OpenError> {
         let Found { header, names, passed_over } = Header::load(&under, at)?;
         let opened = Self { passed_over, ..Self::with(under, header, names.clone()) };

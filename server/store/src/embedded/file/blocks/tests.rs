@@ -253,7 +253,7 @@ impl Written {
         self.blocks.sync_data().unwrap();
     }
 
-    /// Header and block 5; none where that is damaged.
+    /// Header and block 5; none where that is corrupted.
     fn found(&self) -> (u8, Option<u8>) {
         (self.found_header(), self.found_in(5))
     }

@@ -32,8 +32,8 @@ use tokio::{
 use crate::{
     client_stream::ClientStream,
     connections::{Connections, Waiting},
-    head_timer::HeadTimer,
     incoming::Incoming,
+    keep_alive::HeadTimer,
     limits::{
         ACCEPT_PAUSE, HEAD_TIMEOUT, IDLE_TIMEOUT, MAX_CONNECTIONS, MAX_CONNECTIONS_PER_ADDRESS,
         MAX_HEAD_BYTES, MAX_HEADERS, RESERVED_FILES, STOP_TIMEOUT,
@@ -63,7 +63,7 @@ where
     let places = max_connections(RESERVED_FILES + workers.files());
     let connections = Connections::new(places, proxies.clone());
     let stopping = watch::Sender::new(false);
-    let (mut failed, mut turned_away) = (Seldom::default(), Seldom::default());
+    let (mut failed, mut turned_away) = (LogThrottle::default(), LogThrottle::default());
     let mut stop = std::pin::pin!(stop);
     loop {
         // One is taken at a time; the others wait in the backlog until it has a place.
@@ -82,16 +82,16 @@ where
         let (stream, remote, place, worker) = match taken {
             Ok(taken) => taken,
             Err(error) => {
-                failed.say(|| tracing::warn!(cause = %error, "accepting connections failed"));
+                failed.log(|| tracing::warn!(cause = %error, "accepting connections failed"));
                 connections.make_room();
                 tokio::time::sleep(ACCEPT_PAUSE).await;
                 continue;
             }
         };
-        failed = Seldom::default();
+        failed = LogThrottle::default();
         let Some(place) = place else {
             let most = MAX_CONNECTIONS_PER_ADDRESS;
-            turned_away.say(|| tracing::warn!(most, "connection limit per address reached"));
+            turned_away.log(|| tracing::warn!(most, "connection limit per address reached"));
             continue;
         };
         let peers = Peers { local, remote, proxies: proxies.clone() };
@@ -213,17 +213,17 @@ const DEFAULT_FILES: u64 = 1_024;
 
 /// What is said once a while and not each time.
 #[derive(Default)]
-struct Seldom {
+struct LogThrottle {
     since_said: u32,
 }
 
-impl Seldom {
+impl LogThrottle {
     /// One line for the first of every so many; at the pause between failures, ten seconds.
     const SAID_EVERY: u32 = 100;
 
-    fn say(&mut self, say: impl FnOnce()) {
+    fn log(&mut self, write: impl FnOnce()) {
         if self.since_said == 0 {
-            say();
+            write();
         }
         self.since_said = (self.since_said + 1) % Self::SAID_EVERY;
     }
@@ -244,7 +244,7 @@ mod tests {
     async fn an_answer_that_nobody_takes_is_given_up() {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        // The other end hears when what the answer holds is dropped.
+        // The other end hears when what the response holds is dropped.
         let (held, gone) = oneshot::channel::<()>();
         let held = Mutex::new(Some(held));
         let endpoint = make_sync(move |_| {
@@ -267,8 +267,8 @@ mod tests {
 
     #[test]
     fn the_first_of_every_hundred_is_said() {
-        let (mut seldom, mut said) = (Seldom::default(), Vec::new());
-        (0..250).for_each(|number| seldom.say(|| said.push(number)));
+        let (mut throttle, mut said) = (LogThrottle::default(), Vec::new());
+        (0..250).for_each(|number| throttle.log(|| said.push(number)));
         assert_eq!(said, [0, 100, 200]);
     }
 }

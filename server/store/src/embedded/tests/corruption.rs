@@ -1,4 +1,4 @@
-//! What a damaged page does to those whose rows stand beside it.
+//! What a corrupted page does to those whose rows stand beside it.
 
 use std::{fs, ops::Range};
 

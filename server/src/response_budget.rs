@@ -30,15 +30,15 @@ use crate::{
 };
 
 /// Room for all large answers that are gathered or on their way, in bytes.
-pub(crate) struct AnswerBudget(Arc<Shares<TenantId>>);
+pub(crate) struct ResponseBudget(Arc<Shares<TenantId>>);
 
-impl Default for AnswerBudget {
+impl Default for ResponseBudget {
     fn default() -> Self {
         Self(Shares::new(ANSWER_BUDGET_BYTES))
     }
 }
 
-impl AnswerBudget {
+impl ResponseBudget {
     /// The room that a tenant may take.
     pub(crate) fn of(&self, tenant: TenantId) -> RoomOf {
         RoomOf::tenant(self.0.clone(), tenant)
@@ -264,12 +264,12 @@ impl Rest {
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<Option<io::Result<Bytes>>> {
         (self.waited, self.waits_since) = (self.waited_in_all(), None);
         let Some(pieces) = &mut self.pieces else {
-            return Poll::Ready(Some(Err(io::Error::other("the reader is too slow"))));
+            return Poll::Ready(Some(Err(io::Error::other("slow reader"))));
         };
         let read_later = pieces.later.is_some();
         let piece = ready!(pieces.poll(context)).map_err(|error| {
             tracing::warn!(cause = %error, "response aborted");
-            io::Error::other("the answer breaks off")
+            io::Error::other("the response is aborted")
         });
         let piece = piece?;
         if !read_later {
@@ -309,7 +309,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_large_answer_takes_room_until_it_is_taken_or_nobody_wants_it() {
-        let budget = AnswerBudget::default();
+        let budget = ResponseBudget::default();
         let half = "x".repeat(ANSWER_BUDGET_BYTES / 2);
         let first = budget.hold(ONE, half.clone()).unwrap();
         let large = "x".repeat(UNCOUNTED_BYTES + 1);
@@ -345,7 +345,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn an_answer_that_is_taken_too_slowly_is_given_up() {
-        let budget = AnswerBudget::default();
+        let budget = ResponseBudget::default();
         let half = || budget.hold(ONE, "x".repeat(ANSWER_BUDGET_BYTES / 2));
         for (pause, is_given_up) in [(ANSWER_START / 10, false), (2 * ANSWER_START, true)] {
             let mut pieces = half().unwrap().into_bytes_stream();

@@ -7,7 +7,12 @@ use svctrack_store::{Clock as _, SystemClock, embedded::OpenError};
 use crate::{backups, config::Config};
 
 /// One line for the person who asked; `if_in_use` is what to do where another process has it.
-pub fn refusal(config: &Config, what: &str, cause: &OpenError, if_in_use: &str) -> String {
+pub fn explain_open_error(
+    config: &Config,
+    what: &str,
+    cause: &OpenError,
+    if_in_use: &str,
+) -> String {
     let folder = config.data.display();
     let advice = match cause {
         OpenError::DamagedInside(_) => "; the rest can be read: see `svctrack verify`".to_owned(),

@@ -25,25 +25,24 @@ pub(super) fn hash_of(body: &[u8]) -> [u8; 32] {
     Sha256::digest(body).into()
 }
 
-/// Why a key is refused where the answer holds a secret.
-pub(super) const HOLDS_SECRET: &str = "the answer holds a secret and is not kept";
+/// Why a key is rejected where the response holds a secret.
+pub(super) const HOLDS_SECRET: &str = "the response contains a secret and is not stored";
 
-/// Refuses a key.
 pub(super) fn refuse(request: &Request, why: &str) -> Result<(), Error> {
     if !is_asked(request) {
         return Ok(());
     }
-    let message = format!("`Idempotency-Key` is not taken here: {why}");
+    let message = format!("`Idempotency-Key` is not supported here: {why}");
     Err(Error::Invalid(vec![Issue::of_body("idempotency_key_refused", message)]))
 }
 
 /// A call that is under way; while it is, no other with its key is let through.
-pub(super) struct Once<'a> {
+pub(super) struct IdempotentCall<'a> {
     app: &'a App,
     key: Option<IdempotencyKey>,
 }
 
-impl<'a> Once<'a> {
+impl<'a> IdempotentCall<'a> {
     /// The call of `caller`; `body` hashes what it sent.
     ///
     /// # Errors
@@ -113,7 +112,7 @@ impl<'a> Once<'a> {
     }
 }
 
-impl Drop for Once<'_> {
+impl Drop for IdempotentCall<'_> {
     fn drop(&mut self) {
         if let Some(key) = &self.key {
             self.app.running.end(&key.key);
@@ -131,7 +130,7 @@ impl Replayed {
         Self(!parts.is_empty() && parts.iter().all(|part| part.0))
     }
 
-    /// Says so in the answer.
+    /// Says so in the response.
     pub(super) fn mark(self, response: &mut Response) {
         if self.0 {
             response.headers_mut().insert(REPLAYED, HeaderValue::from_static("true"));

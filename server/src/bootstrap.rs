@@ -11,7 +11,7 @@ use svctrack_web::{Addresses, Loads};
 use crate::{
     app::App,
     auth::Token,
-    config::{Bootstrap, Config},
+    config::{BootstrapSettings, Config},
 };
 
 /// `externalId` of the company that the first start makes, which the printed example and the demo
@@ -33,19 +33,19 @@ pub(crate) fn demo_company() -> Document {
 }
 
 /// What the first start makes.
-pub(crate) struct FirstStart {
+pub(crate) struct Bootstrap {
     tenant: TenantId,
     token: Token,
     operator: Option<Token>,
 }
 
-impl FirstStart {
+impl Bootstrap {
     /// What a first start makes: what the configuration gives, else a random tenant and tokens.
     ///
     /// # Errors
     /// When the machine gives no randomness.
     pub(crate) fn prepare(config: &Config) -> Result<Self, getrandom::Error> {
-        if let Some(Bootstrap { tenant, token, operator }) = &config.bootstrap {
+        if let Some(BootstrapSettings { tenant, token, operator }) = &config.bootstrap {
             return Ok(Self { tenant: *tenant, token: token.clone(), operator: operator.clone() });
         }
         let mut bytes = [0; 16];

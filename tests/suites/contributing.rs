@@ -1,0 +1,147 @@
+//! The diffs of `tests/contributing.md` are what a contributor would write: applied to a copy of the project they
+//! build, and the cases that they bring pass on the server that comes of it.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::{Command, Output},
+};
+
+use svctrack_server::auth::Token;
+use svctrack_tests::{
+    case::{Case, Found, Step},
+    client::Client,
+    docs::{blocks, read},
+    process::Server,
+    project,
+};
+
+/// What the binary of the copy is called, so that it does not replace the one that is tested.
+const BINARY: &str = "svctrack-contributed";
+
+/// Files of the copy that are not those of the project: its binary has another name, and its packages another version,
+/// or cargo would take what is built of one for what is built of the other in the target folder that they share.
+const OWN: [&str; 3] = ["Cargo.toml", "Cargo.lock", "server/Cargo.toml"];
+const VERSION: &str = "0.0.0-contributed";
+
+/// A file of [`OWN`] as it is in the copy.
+fn own(text: &str) -> String {
+    let version = format!("version = \"{}\"", env!("CARGO_PKG_VERSION"));
+    let mut written = String::new();
+    let mut is_ours = true;
+    for line in text.lines() {
+        if let Some(name) = line.strip_prefix("name = ") {
+            is_ours = name.starts_with("\"svctrack");
+        }
+        let line = match line {
+            "name = \"svctrack\"" => format!("name = \"{BINARY}\""),
+            line if is_ours && line == version => format!("version = \"{VERSION}\""),
+            line => line.to_owned(),
+        };
+        written.push_str(&line);
+        written.push('\n');
+    }
+    assert_ne!(written, text, "it is as it was");
+    written
+}
+
+/// The paths of a diff after `mark`.
+fn paths<'a>(diff: &'a str, mark: &str) -> Vec<&'a str> {
+    diff.lines().filter_map(|line| line.strip_prefix(mark)).collect()
+}
+
+/// Writes a file of the copy, unless it is so already: what is built of it then need not be built again.
+fn write(path: &Path, bytes: &[u8]) {
+    if fs::read(path).is_ok_and(|found| found == bytes) {
+        return;
+    }
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(path, bytes).unwrap();
+}
+
+fn run(command: &mut Command) -> Output {
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
+    output
+}
+
+/// The files of the project, those that are not committed yet included.
+fn files() -> Vec<String> {
+    let mut git = Command::new("git");
+    git.args(["ls-files", "--cached", "--others", "--exclude-standard"]).current_dir(project());
+    let listed = String::from_utf8(run(&mut git).stdout).unwrap();
+    let all = listed.lines().filter(|file| project().join(file).is_file());
+    all.map(str::to_owned).collect()
+}
+
+/// The files that the diffs change, as they are after it.
+fn changed(diffs: &[String]) -> Vec<(String, Vec<u8>)> {
+    let folder = tempfile::tempdir().unwrap();
+    let mut all = Vec::new();
+    for diff in diffs {
+        for path in paths(diff, "--- a/") {
+            write(&folder.path().join(path), &fs::read(project().join(path)).unwrap());
+        }
+        fs::write(folder.path().join("diff"), diff).unwrap();
+        run(Command::new("git").args(["apply", "diff"]).current_dir(folder.path()));
+        let paths = paths(diff, "+++ b/").into_iter();
+        all.extend(
+            paths.map(|path| (path.to_owned(), fs::read(folder.path().join(path)).unwrap())),
+        );
+    }
+    all
+}
+
+/// Builds the server of a copy with these files changed.
+fn build(changed: &[(String, Vec<u8>)]) -> PathBuf {
+    let target = project().join("target");
+    let copy = target.join("contributed");
+    for file in files().iter().filter(|file| !changed.iter().any(|(path, _)| path == *file)) {
+        let mut bytes = fs::read(project().join(file)).unwrap();
+        if OWN.contains(&file.as_str()) {
+            bytes = own(&String::from_utf8(bytes).unwrap()).into_bytes();
+        }
+        write(&copy.join(file), &bytes);
+    }
+    changed.iter().for_each(|(file, bytes)| write(&copy.join(file), bytes));
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo.args(["build", "--package", "svctrack-server", "--target-dir"]).arg(&target);
+    run(cargo.current_dir(&copy).env("SVCTRACK_BUNDLE", "skip"));
+    target.join("debug").join(BINARY)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_diffs_of_the_docs_build_and_their_cases_pass() {
+    let page = read("tests/contributing.md");
+    let diffs = blocks(&page).into_iter().filter(|block| block.language == "diff");
+    let diffs: Vec<_> = diffs.map(|block| block.text).collect();
+    assert_eq!(diffs.len(), 3);
+    let changed = changed(&diffs);
+    let binary = build(&changed);
+    let cases: Vec<_> =
+        changed.iter().filter(|(path, _)| path.starts_with("tests/cases/")).collect();
+    assert_eq!(cases.len(), diffs.len(), "each diff has its case");
+    let folder = tempfile::tempdir().unwrap();
+    let token = Token::generate().unwrap();
+    let server = Server::start_binary(&binary, folder.path(), &token).await;
+    for (path, bytes) in cases {
+        let case = Case { name: path.clone(), says: serde_json::from_slice(bytes).unwrap() };
+        let runtime = tokio::runtime::Handle::current();
+        let came_out = tokio::task::block_in_place(|| {
+            case.run(|step| runtime.block_on(send(&server, &token, step)))
+        });
+        assert_eq!(came_out, Ok(()));
+    }
+}
+
+async fn send(server: &Server, token: &Token, step: &Step) -> Found {
+    let token = (!step.is_anonymous()).then_some(token.reveal());
+    let client = Client::new(&server.base, token);
+    let method = step.method().parse().unwrap();
+    let answer = client.send(method, step.path(), &step.headers(), step.body()).await.unwrap();
+    Found {
+        status: answer.status.as_u16(),
+        headers: Vec::new(),
+        text: String::from_utf8(answer.body.to_vec()).unwrap(),
+    }
+}
