@@ -62,7 +62,7 @@ pub(crate) struct Shared {
     pub(crate) health: AtomicU8,
     /// How often something that is stored was found corrupted.
     pub(crate) damaged: AtomicU64,
-    /// The last scrub.
+    /// Result of the last scrub; none before the first one ends.
     pub(crate) checked: Mutex<Option<ScrubReport>>,
     pub(crate) uses: TokenUses,
     pub(crate) listeners: Listeners,
