@@ -144,7 +144,7 @@ static ROUTES: &[RouteDef<Handler>] = &[
     route!(GET "/reports/closings/:month", Scope("reports:read"), Nothing => Closing, "Get a closed month", alone!(routes::closings::read),
         "Its figures as they were closed."),
     route!(DELETE "/reports/closings/:month", Scope("admin"), Nothing => Deleted, "Reopen the last closed month", alone!(routes::closings::delete),
-        "Deletes its figures; any month but the last closed one is rejected with 409. A month that is not closed is answered with `deletedCount` 0."),
+        "Deletes its figures; any month but the last closed one is rejected with 409. For a month that is not closed, `deletedCount` is 0."),
     route!(GET "/activities/stream", Scope("activities:read"), Nothing => Stream, "Stream activities", alone!(routes::activity_stream::listen),
         "Server-sent events: each activity as it is stored. After a lost connection `Last-Event-ID`, or `after`, resumes where it ended."),
     route!(GET "/endusers/:id/export", Scopes(routes::people::EXPORT_SCOPES), Nothing => Export, "Export a person's data", alone!(routes::people::export),

@@ -115,6 +115,8 @@ async fn backup() -> Vec<u8> {
     for event in [event("acme", "ada"), event("acme", uuid), event("nobody", "bob")] {
         assert_eq!(server.client.track(&event).await.unwrap().status, 200);
     }
+    let closed = server.client.post("/reports/closings", &json!({"month": "2020-01"})).await;
+    assert_eq!(closed.status, 200, "{}", closed.text());
     let backup = server.operator.get("/backup").await;
     assert_eq!(backup.status, 200);
     backup.body.to_vec()

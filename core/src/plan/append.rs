@@ -40,7 +40,7 @@ pub enum Route {
 }
 
 impl Route {
-    /// All of them.
+    /// All routes, in the order of their names.
     pub const ALL: [Self; 5] =
         [Self::Realtime, Self::Pipeline, Self::Bulk, Self::Tickets, Self::Renewals];
     /// Their names in answers.

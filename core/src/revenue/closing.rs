@@ -95,7 +95,7 @@ pub struct ClosedLines {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ClosedMonth {
-    /// The month.
+    /// The closed month, such as `2026-10`.
     pub month: String,
     /// When it was closed.
     #[serde(serialize_with = "super::about::text::serialize")]
@@ -164,7 +164,7 @@ impl ClosedLines {
         Self::with(currency, [Number::from(Decimal::ZERO); 8], 0)
     }
 
-    /// These less others.
+    /// Its lines less those of another.
     fn less(&self, other: &Self) -> Self {
         let mut amounts = self.amounts();
         for (amount, other) in amounts.iter_mut().zip(other.amounts()) {
@@ -319,7 +319,7 @@ pub fn days_of_month(month: &str) -> Option<(Day, Day)> {
 /// A month that is to be closed.
 #[derive(Clone, Debug)]
 pub struct ClosingRequest {
-    /// The month.
+    /// The closed month, such as `2026-10`.
     pub month: String,
     /// The report of it.
     pub query: ReportQuery,

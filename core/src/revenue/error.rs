@@ -122,7 +122,7 @@ impl fmt::Display for ReportError {
             ),
             Self::AsOfAhead => f.write_str("`asOf` must not be in the future"),
             Self::NoHistory(since) => {
-                write!(f, "`asOf` must be {since} or later: history is kept since then")
+                write!(f, "`asOf` must be {since} or later: history is stored since then")
             }
             Self::InvalidMonth(found) => {
                 write!(f, "`month` must be a month such as `2026-01`; found {}", quoted(found))

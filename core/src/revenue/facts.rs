@@ -50,7 +50,7 @@ pub struct LicenseFacts<'f> {
     pub from: Option<Timestamp>,
     /// When it is over, as [`Period`](crate::value::period::Period) reads it; none for one without end.
     pub end: Option<Timestamp>,
-    /// Monthly value.
+    /// Monthly value, in the license's currency.
     #[serde(with = "super::amount::exact")]
     pub mrr: Option<Decimal>,
     /// Annual value, where it is not 12 times the monthly one.
@@ -67,13 +67,13 @@ pub struct LicenseFacts<'f> {
     /// Monthly value after the renewal.
     #[serde(with = "super::amount::exact")]
     pub renewal_mrr: Option<Decimal>,
-    /// Monthly forecast.
+    /// Monthly forecast, in the license's currency.
     #[serde(with = "super::amount::exact")]
     pub forecast: Option<Decimal>,
-    /// Optimistic monthly forecast.
+    /// Optimistic monthly forecast, in the license's currency.
     #[serde(with = "super::amount::exact")]
     pub optimistic: Option<Decimal>,
-    /// Pessimistic monthly forecast.
+    /// Pessimistic monthly forecast, in the license's currency.
     #[serde(with = "super::amount::exact")]
     pub pessimistic: Option<Decimal>,
     /// Id of the first license of those that renewed each other.

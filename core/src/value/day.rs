@@ -48,11 +48,11 @@ impl Day {
 /// A unit of notice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Unit {
-    /// Days.
+    /// Calendar days, `day`.
     Day,
-    /// Weeks.
+    /// Weeks of seven days, `week`.
     Week,
-    /// Months.
+    /// Calendar months, `month`.
     Month,
 }
 

@@ -208,7 +208,7 @@ pub(super) fn import_parameters() -> Vec<Value> {
         ),
         parameter(
             "refusals",
-            "How many refused rows the response lists at most, within 2 MiB of text.",
+            "How many rejected rows the response lists at most, within 2 MiB of text.",
             most,
         ),
     ]

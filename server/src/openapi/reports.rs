@@ -180,7 +180,7 @@ const OBJECTS: &[Object] = &[
         ("columns", "[CohortColumn]", "The intervals at whose ends cells are taken."), ("currencies", "[CohortSeries]", "Each currency by itself."),
         ("converted", "CohortSeries?", "All in the base currency."),
     ]], &[PAST]),
-    ("RetentionReport", "How much of what was paid is kept.", &[ABOUT, &[
+    ("RetentionReport", "How much of what customers paid they pay on.", &[ABOUT, &[
         ("formulas", "RetentionFormulas", "How each ratio is computed."), ("currencies", "[RetentionSeries]", "Each currency by itself."),
         ("converted", "RetentionSeries?", "All in the base currency; null where a rate is missing."),
         ("cohorts", "Cohorts?", "Companies by when they first paid; null where the intervals are days or weeks."),

@@ -100,7 +100,7 @@ pub enum Command {
     DecideRenewal {
         /// Which of the two.
         decision: RenewalDecision,
-        /// Which license.
+        /// The license that it is about.
         reference: RecordRef,
         /// Terms in the place of its own; why and when it is lost.
         body: Shaped,

@@ -40,7 +40,6 @@ pub(crate) const ERASURES: Table = Table("erasures");
 pub(crate) const REVENUE_VERSIONS: Table = Table("revenue_versions");
 pub(crate) const CLOSINGS: Table = Table("closings");
 
-/// All of them.
 pub(crate) const ALL: [Table; 27] = [
     META,
     TENANTS,
