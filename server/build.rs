@@ -10,7 +10,8 @@ use std::{
 };
 
 fn main() {
-    let project = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..");
+    let package = env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from).unwrap_or_default();
+    let project = package.join("..");
     println!("cargo:rerun-if-changed=build.rs");
     let is_release = env::var("PROFILE").is_ok_and(|profile| profile == "release");
     let commit = is_release.then(|| commit(&project)).flatten();

@@ -1,5 +1,5 @@
-//! Every limit of the HTTP side, with its unit and its reason. Limits of a rule stand in `core`,
-//! those of the store beside the store.
+//! Every limit of the HTTP side, with its unit and its reason, but for rates: requests a second are limited in
+//! `rate_limit`, and their defaults are in `config`. Limits of a rule are in `core`, those of the store in its package.
 //!
 //! What may be held in memory for requests at once is bounded: the budgets of this file, summed up in
 //! [`MEMORY_BUDGET_BYTES`], with the cache and the rest of the program stay below 256 MiB at `--cache-mb 64`.

@@ -1,4 +1,5 @@
-//! Every route on one screen, in the order of the contract, and the way of a request through them.
+//! Every route on one screen, in the order of the contract, and how a request passes through
+//! them. The API reference at `/docs/api` and `/openapi.json` are made from this table.
 
 use std::{collections::BTreeMap, panic::AssertUnwindSafe, sync::Arc};
 

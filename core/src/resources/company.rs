@@ -1,4 +1,5 @@
-//! Company: a customer of the tenant (R28). Its `externalId` and its domains are how events find it (R35).
+//! Company: a customer of the tenant (R28). Its `externalId` and its domains are how events find it (R35). The form and
+//! length of its values are checked in `schema::shape`; its status is computed in `company_status`.
 
 use super::{
     company_renewal,

@@ -1,4 +1,5 @@
 //! What the licenses of a company come to (R28, R55): its revenue in the base currency, and since when it is a customer.
+//! The MRR of one license is computed in `license_terms`.
 
 use std::{collections::BTreeMap, rc::Rc};
 

@@ -1,7 +1,8 @@
 //! License: a customer's subscription, the base of all revenue figures (R22, R23, R24).
 //!
 //! What the caller does not set is filled from what they do set, each time the record is written; the
-//! arithmetic stands in `license_terms`.
+//! arithmetic, MRR included, is in `license_terms`. Whether it is running, ended or lost on a day is decided by
+//! `Standing` in `company_status`.
 
 use super::{
     company_status::{Standing, Term},

@@ -2,7 +2,8 @@
 //! line in [`REGISTRY`].
 //!
 //! A field is a handle as well, so that code reads it by name and type: `company::NAME.get(&document)`. Whoever lists,
-//! imports or describes resources goes through the registry and names none of them.
+//! imports or describes resources goes through the registry and names none of them. What a value of each type may be,
+//! its length or form, is checked in `schema::shape` and `schema::sent_value`.
 
 pub mod asset;
 pub mod company;

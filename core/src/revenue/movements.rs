@@ -1,4 +1,5 @@
-//! MRR and how it moved: start, new, reactivation, expansion, contraction, churn, end.
+//! MRR and how it moved: start, new, reactivation, expansion, contraction, churn, end. `tally` decides what counts as
+//! which movement.
 //!
 //! Invariant: `start + fx + new + reactivation + expansion - contraction - churn + negative + entering - leaving`
 //! is `end`: for each currency, in the base currency, for each segment, and in both views.
