@@ -35,9 +35,10 @@ use crate::{
 
 /// Bytes of all ledgers that are kept, with their reports: half a million licenses. Those that were used first go first.
 const MAX_LEDGER_BYTES: usize = 96 * 1024 * 1024;
-/// Bytes of the reports of a ledger that are kept, and of one of them.
-const MAX_REPORTS_BYTES: usize = 1024 * 1024;
-const MAX_REPORT_BYTES: usize = 512 * 1024;
+/// Bytes of the reports of a ledger that are kept, and of one of them: ten years of months with cohorts or segments take
+/// 1 to 2 MiB.
+const MAX_REPORTS_BYTES: usize = 4 * 1024 * 1024;
+const MAX_REPORT_BYTES: usize = 2 * 1024 * 1024;
 /// How many threads read all licenses of a tenant, each a run of rows in turn, and how many runs before they are used.
 const READERS: usize = 2;
 const ROWS_OF_A_RUN: usize = 64;
