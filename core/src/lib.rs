@@ -4,19 +4,29 @@
 //!
 //! # Modules
 //!
-//! They stand in the order in which they build on each other.
+//! They stand in the order in which they build on each other. Without the feature `records` there are [`value`] and
+//! [`tracking`] alone, as the browser needs them.
 //!
 //! | Module | For |
 //! |---|---|
 //! | [`value`] | one value: ids, dates, decimals, e-mails, JSON, engagement |
-//! | [`schema`] | what a resource is: its fields, checks of a body, filters, order |
-//! | [`resources`] | the resources of the contract, and their registry |
-//! | [`access`] | scopes, tokens and tenants as they are sent |
-//! | [`plan`] | create, update, delete, upsert, renew, erase: from a body to changes |
+#![cfg_attr(
+    feature = "records",
+    doc = "\
+| [`schema`] | what a resource is: its fields, checks of a body, filters, order |
+| [`resources`] | the resources of the contract, and their registry |
+| [`access`] | scopes, tokens and tenants as they are sent |
+| [`plan`] | create, update, delete, upsert, renew, lose: from a body to changes |"
+)]
 //! | [`tracking`] | events: reading them, finding their user and company, what is stored and reported |
-//! | [`revenue`] | MRR, retention, renewals, forecast and customers, from licenses alone |
+#![cfg_attr(
+    feature = "records",
+    doc = "\
+| [`revenue`] | MRR, retention, renewals, forecast and customers, from licenses alone |"
+)]
 //!
-//! `R23` and the like refer to the decisions in `core/docs/decisions.md`, `rule 5` to the specification.
+//! `R23` and the like refer to the decisions in `core/docs/decisions.md` and the pages that it lists, `rule 5` to the
+//! specification.
 
 #![warn(missing_docs)]
 

@@ -1,7 +1,8 @@
 //! Plans commands: from what was sent and what is stored to the changes and the response.
 //!
 //! A server or another program that stores records calls one function a command: [`create()`], [`update()`], [`delete()`],
-//! `upsert`, `renew`, `erase`. Planning is pure: a [`Lookup`](crate::schema::Lookup) shows the records as they are, and
+//! [`upsert::upsert`], [`renew()`], [`renew_due`], [`lose()`]; [`Person`] and [`clear_ticket`] say what erasing a person
+//! changes. Planning is pure: a [`Lookup`](crate::schema::Lookup) shows the records as they are, and
 //! [`Ctx`] has the time and the ids to use.
 //!
 //! Invariants: every rejection is decided here, so that applying the changes cannot fail for a reason of the rules; and
