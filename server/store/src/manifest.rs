@@ -35,7 +35,7 @@ impl Manifest {
         Self { head, rows: tables.iter().map(|table| table.rows).sum(), tables }
     }
 
-    /// The moment of the backup: what was acknowledged before it is there.
+    /// The point in time of the backup, which has all that was acknowledged before.
     pub fn at(&self) -> Timestamp {
         self.head.at
     }

@@ -16,8 +16,8 @@ pub type WriteReport =
 pub struct ReportJob {
     /// What is asked for.
     pub query: ReportQuery,
-    /// What tells query and form from others: a text that was written is returned again for the same one, as long as
-    /// nothing that it says has changed.
+    /// Identifies query and form: a report that was written is returned again for the same key, as long as nothing in
+    /// it has changed.
     pub key: String,
     /// Writes the report in the requested form.
     pub write: WriteReport,

@@ -1,4 +1,4 @@
-//! The embedded store: redb behind one writer thread, and reads from snapshots.
+//! The embedded store: redb with one writer thread, and reads from snapshots.
 
 mod engagement;
 mod file;
@@ -100,7 +100,7 @@ pub struct Embedded {
     points: ReadPermits,
     /// Reads of a limited number of rows.
     short: Arc<ReadPermits>,
-    /// Reads that may look at all rows of a tenant, for which no short one waits.
+    /// Permits of reads that may scan all rows of a tenant; short reads do not wait for them.
     scans: Arc<ReadPermits>,
     ledgers: Arc<Ledgers>,
     /// One backup is made at a time: each reads all that is stored.
@@ -250,7 +250,7 @@ impl Embedded {
     }
 }
 
-/// What goes on from what is stored in a database, which gets what it lacks.
+/// Resumes from what is stored in a database, and adds what it lacks.
 fn resume(
     opened: DatabaseHandle,
     reading: Reading,

@@ -13,7 +13,7 @@ use svctrack_core::{
 pub struct Tenant(TenantId);
 
 impl Tenant {
-    /// The operator, whose tokens are kept as a tenant's are: under the nil UUID, which no tenant has.
+    /// The operator, whose tokens are stored as a tenant's are: under the nil UUID, which no tenant has.
     pub const OPERATOR: Self = Self(TenantId::from_bytes([0; 16]));
 
     /// The tenant with this id, of which the caller of this function knows that it may be acted for: because of a
@@ -34,7 +34,7 @@ impl fmt::Debug for Tenant {
     }
 }
 
-/// What is kept of a tenant beside its records.
+/// What is stored of a tenant besides its records.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TenantRecord {

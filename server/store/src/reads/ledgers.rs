@@ -33,9 +33,9 @@ use crate::{
     rules::{closings, tables::RecordTables, view::View},
 };
 
-/// Bytes of all ledgers that are kept, with their reports: half a million licenses. Those that were used first go first.
+/// Bytes of all cached ledgers, with their reports: half a million licenses. The least recently used are dropped first.
 const MAX_LEDGER_BYTES: usize = 96 * 1024 * 1024;
-/// Bytes of the reports of a ledger that are kept, and of one of them.
+/// Bytes of the cached reports of a ledger, and of one of them.
 const MAX_REPORTS_BYTES: usize = 1024 * 1024;
 const MAX_REPORT_BYTES: usize = 512 * 1024;
 /// How many threads read all licenses of a tenant, each a run of rows in turn, and how many runs before they are used.
@@ -114,10 +114,10 @@ struct Since {
     last: Option<ChangeRow>,
 }
 
-/// How what is kept stands to a snapshot.
+/// How what is cached relates to a snapshot.
 enum Standing {
     Behind(Since),
-    /// It is of a later moment.
+    /// It is of a later snapshot.
     Ahead,
     /// It is of another tenant, or too much has changed.
     Unknown,
@@ -166,7 +166,7 @@ impl Ledgers {
     fn put(&self, tenant: TenantId, now: Kept) {
         let mut kept = self.0.lock();
         kept.retain(|(known, _)| *known != tenant);
-        // Of an earlier moment than another reader's, it is followed from there again.
+        // If it is of an earlier snapshot than another reader's, it is updated from there again.
         kept.push((tenant, now));
         let mut bytes: usize = kept.iter().map(|(_, kept)| kept.books.bytes).sum();
         while bytes > MAX_LEDGER_BYTES && !kept.is_empty() {
@@ -198,7 +198,7 @@ impl Kept {
         Ok(Standing::Behind(since))
     }
 
-    /// What is kept, with what has changed since.
+    /// What is cached, with the changes since.
     fn follow(self, reader: &Reader<'_, impl Snapshot>, since: Since) -> Result<Self, StoreError> {
         let Since { licenses, has_settings, has_companies, has_closings, read_to, last } = since;
         let books = if !has_settings && !has_companies && !has_closings && licenses.is_empty() {
@@ -344,7 +344,7 @@ pub(crate) fn currencies_of(settings: &Document) -> Result<(Zone, Option<Rates>)
     Ok((settings::time_zone(settings), rates.transpose().map_err(rejected)?))
 }
 
-/// What is wrong with what a report was asked, as an answer says it.
+/// The error of a rejected report query, as a response has it.
 pub(crate) fn rejected(error: ReportError) -> StoreError {
     StoreError::Invalid(vec![error.into()])
 }

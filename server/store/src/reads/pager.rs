@@ -39,8 +39,8 @@ impl<'q> Pager<'q> {
         self.page.total = Some(total);
     }
 
-    /// Takes the next record, with the checksum of its stored state where it is answered as that; says whether more are
-    /// wanted.
+    /// Adds the next record, with the checksum of its stored state where it is returned as that; returns whether more
+    /// are wanted.
     pub(crate) fn add(
         &mut self,
         id: ObjectId,
@@ -85,7 +85,7 @@ impl<'q> Pager<'q> {
     }
 }
 
-/// What is answered where a page would have more bytes than it may.
+/// The error for a page that would have more bytes than it may.
 pub(crate) fn page_too_large(of: &str, max: usize) -> StoreError {
     let message = format!("a page must be at most {max} bytes; ask for fewer {of}");
     StoreError::Invalid(vec![Issue::of_member("limit", "page_too_large", message)])

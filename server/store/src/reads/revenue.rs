@@ -85,7 +85,7 @@ struct Maker<'b, S: Snapshot> {
 }
 
 impl<S: Snapshot> Maker<'_, S> {
-    /// Writes the report; `since` is the first moment at which it says the same as now.
+    /// Writes the report; `since` is the earliest point in time with the same report as now.
     fn write(&self, job: &ReportJob, since: Timestamp) -> Result<String, StoreError> {
         let (query, past) = (&job.query, self.past);
         let company = match query.company() {
@@ -162,7 +162,7 @@ impl<S: Snapshot> Maker<'_, S> {
         })
     }
 
-    /// Looks at all records of a resource.
+    /// Visits all records of a resource.
     fn for_each(
         &self,
         def: &ResourceDef,

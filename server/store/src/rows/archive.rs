@@ -9,8 +9,7 @@
 //! ```
 //!
 //! Numbers are big-endian; `at` is in milliseconds since 1970, `sequence` the place among the backups of a schedule.
-//! The SHA-256 of a table is that of its rows as they
-//! stand here. Nothing follows the manifest.
+//! The SHA-256 of a table is that of its rows in this format. Nothing follows the manifest.
 
 use std::io::{self, BufRead, Read, Write};
 
@@ -34,7 +33,7 @@ const ROW: u8 = 2;
 const MANIFEST: u8 = 3;
 
 impl Head {
-    /// The head of a backup of this moment.
+    /// The head of a backup of this point in time.
     pub(crate) fn of(at: Timestamp, sequence: Option<u64>) -> Self {
         Self { svctrack_backup: ARCHIVE_FORMAT, store_format: ROWS_FORMAT, at, sequence }
     }
@@ -273,7 +272,7 @@ impl<R: BufRead> ArchiveReader<R> {
     }
 }
 
-/// Reads so many bytes into a buffer that is used again; memory is taken as they come.
+/// Reads this many bytes into a reused buffer, which grows as they arrive.
 fn read_part(
     from: &mut impl Read,
     length: u64,

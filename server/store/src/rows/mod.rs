@@ -61,7 +61,7 @@ pub(crate) trait ReadRow {
     fn read<R>(&self, key: &[u8], read: impl FnOnce(&[u8]) -> R) -> Result<Option<R>, StoreError>;
 }
 
-/// What was stored at one moment.
+/// What was stored at a point in time.
 pub(crate) trait Snapshot: Sized + Sync {
     type Table: Rows + ReadRow + Sync;
     type Engagement: ReadEngagement + Sync;
@@ -85,7 +85,7 @@ pub(crate) trait WriteRows: Rows {
     -> Result<(), StoreError>;
 }
 
-/// A table to which transactions add rows by the thousand, most of them behind all of their kind. An engine may gather
+/// A table to which transactions add rows by the thousand, most of them after all of their kind. An engine may gather
 /// those of a transaction, so that only what is asked for here sees them.
 pub(crate) trait AppendRows: ReadRow {
     /// The table, with all rows in it.

@@ -26,7 +26,7 @@ use crate::{
     },
 };
 
-/// Stands for closed months in the change log; no resource has it.
+/// The code of closed months in the change log; no resource has it.
 pub(crate) const CODE: u8 = u8::MAX;
 
 /// A closed month as it is stored.

@@ -1,4 +1,4 @@
-//! Where new ids come from: a sequence a tenant, so that no id tells how much others write.
+//! Where new ids come from: a sequence a tenant, so that no id reveals how much others write.
 //!
 //! Invariants: the ids of a tenant ascend, whatever the clock says and however often the store is opened, and no two
 //! tenants have one in common (R3).
@@ -16,7 +16,7 @@ pub(crate) struct Ids {
     store: [u8; 5],
     /// Second of the latest id that was given to anybody.
     seconds: [u8; 4],
-    /// The same when the store was opened: each sequence begins behind it.
+    /// The same when the store was opened: each sequence begins after it.
     begun_behind: [u8; 4],
     /// Those of the tenants that have written since.
     of_tenant: HashMap<TenantId, IdSequence, foldhash::fast::RandomState>,
@@ -33,7 +33,7 @@ impl Ids {
         Self { store, seconds, begun_behind: seconds, of_tenant: HashMap::default() }
     }
 
-    /// What is to be noted so that all goes on after the ids that were given until now.
+    /// What to store so that a start continues after the ids that were given until now.
     pub(crate) fn to_note(&self) -> ObjectId {
         assembled(self.seconds, self.store)
     }

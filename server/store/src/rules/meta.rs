@@ -1,4 +1,4 @@
-//! What a store notes of itself, so that a start goes on from it: the version of its rows, its latest id, its times.
+//! The metadata from which a start continues: the version of its rows, its latest id, its times.
 
 use svctrack_core::value::{IdSequence, ObjectId, Timestamp};
 
@@ -34,7 +34,7 @@ pub(crate) fn store_ids(meta: &mut impl WriteRows, ids: &Ids) -> Result<(), Stor
     meta.insert(META_LAST_ID, last.as_slice()).map(drop)
 }
 
-/// The times of the store, to go on from. One that was last written before they were kept has that of its latest id.
+/// The times from which the store continues. A store last written before they were stored has that of its latest id.
 pub(crate) fn load_times(
     meta: &impl Rows,
     ids: &Ids,

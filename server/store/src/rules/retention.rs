@@ -70,7 +70,7 @@ fn activity_in(key: &[u8], row: &[u8]) -> Result<Option<Activity>, StoreError> {
     }
 }
 
-/// In whose histories an activity stands.
+/// The owners of the histories that have an activity.
 fn owners_of(tenant: TenantId, activity: &Activity) -> impl Iterator<Item = Owner> {
     let user = (tenant, END_USER.code, activity.end_user_id);
     let company = activity.company_id.map(|company| (tenant, COMPANY.code, company));

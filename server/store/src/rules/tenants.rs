@@ -23,14 +23,14 @@ use crate::{
     },
 };
 
-/// Most tenants of a store: a list of them is answered whole.
+/// Most tenants of a store: a list of them is returned whole.
 const MAX_TENANTS: u64 = 10_000;
-/// Most tokens of a tenant: a list of them is answered whole.
+/// Most tokens of a tenant: a list of them is returned whole.
 const MAX_TOKENS: usize = 1_000;
-/// The same with those that were rotated and have not expired: each may be there beside its successor.
+/// The same with those that were rotated and have not expired: each may be there next to its successor.
 const MAX_TOKENS_AND_ROTATED: usize = 2 * MAX_TOKENS;
 /// Most lines that a token may come from, one issued by the other: more than anybody issues on purpose, and few enough
-/// to be kept with each token.
+/// to be stored with each token.
 const MAX_GENERATIONS: usize = 32;
 
 pub(crate) fn list(
@@ -234,7 +234,7 @@ pub(crate) fn rotate_token(
     insert_token(tables, successor.clone())
 }
 
-/// Why a token cannot be added beside others, of which there can be fewer than `most`, if so. Those that have expired make
+/// Why a token cannot be added to others, of which there can be fewer than `most`, if so. Those that have expired make
 /// room for it.
 fn refused_token(
     actor: &Actor,

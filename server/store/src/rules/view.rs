@@ -40,7 +40,7 @@ pub(crate) trait Source {
     fn engagement(&self) -> &Self::Engagement;
 }
 
-/// What planning looks at besides records.
+/// What planning reads besides records.
 trait Planning {
     /// What the writer knows of the tables.
     fn known(&self) -> &LookupCache;

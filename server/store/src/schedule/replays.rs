@@ -21,7 +21,7 @@ const FIRST_PAUSE: Duration = Duration::from_secs(1);
 /// that passes by itself.
 const MAX_TRIES: u32 = 6;
 
-/// A command that is queued, and the way on which it is answered.
+/// A queued command, and the channel of its reply.
 struct UnderWay {
     tenant: Tenant,
     answer: Receiver<Outcome>,
@@ -62,7 +62,7 @@ impl Replays {
         }
     }
 
-    /// Looks at what has become of the commands that were queued.
+    /// Reads the outcomes of the queued commands.
     pub(crate) fn look(&mut self) {
         for mut one in std::mem::take(&mut self.under_way) {
             match one.answer.try_recv() {

@@ -1,4 +1,4 @@
-//! What goes on from command to command: the ids and the times that they get.
+//! The ids and the times that commands get, each after those of the one before.
 
 use svctrack_core::{
     plan::Ctx,

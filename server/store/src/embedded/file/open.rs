@@ -23,11 +23,11 @@ use crate::{
     rules::{lookup_cache::LookupCache, meta},
 };
 
-/// Version of the stored format: it stands in the file's header. The next one is 6, since 2 to 5 are taken
+/// Version of the stored format, in the file's header. The next one is 6, since 2 to 5 are taken
 /// ([`READABLE_FORMATS`]).
 pub(crate) const STORE_FORMAT: u32 = 1;
-/// The formats that are read; any other is refused. Format 5 is format 1 as it was called before the first release, and
-/// 2 to 4 were those before it.
+/// The formats that are read; any other is rejected. Format 5 is format 1 as it was called before the first release,
+/// and 2 to 4 were those before it.
 pub(crate) const READABLE_FORMATS: [u32; 2] = [STORE_FORMAT, 5];
 
 /// Why a store cannot be opened.
@@ -116,7 +116,7 @@ impl From<redb::DatabaseError> for OpenError {
     }
 }
 
-/// Makes a new store: under another name first, so that half a store never stands there.
+/// Creates a store: under another name first, so that the store's name is never that of half a store.
 ///
 /// # Errors
 /// [`OpenError::Io`] when the folder cannot be written.

@@ -24,8 +24,7 @@ use super::{
 };
 use crate::regular_file;
 
-/// Opens the bytes of a store, each time anew: at the start, and again after an error, when what was opened
-/// before is still there.
+/// Opens the bytes of a store: at the start, and again after an error, while what was opened before still exists.
 pub trait StoreFile: Send + Sync {
     /// Opens what is there.
     ///
@@ -33,12 +32,12 @@ pub trait StoreFile: Send + Sync {
     /// [`OpenError::Locked`] when another process has it, or [`OpenError::Io`].
     fn open(&self) -> Result<Storage, OpenError>;
 
-    /// Brings to disk what was written, and asks the system to forget what it keeps in memory of parts of what lies
-    /// here, so that what is read is on disk, and what is written next comes there. After a write has failed, memory
-    /// holds what the disk does not; and where that is written again, a sync may say that it is on disk though it never
-    /// comes there (ext4 of Linux 6.18: 40 times of 40).
+    /// Brings to disk what was written, and asks the system to drop its cache of parts of the file, so that what is
+    /// read is on disk, and what is written next comes there. After a write has failed, memory holds what the disk does
+    /// not; and where that is written again, a sync may say that it is on disk though it never comes there (ext4 of
+    /// Linux 6.18: 40 times of 40).
     ///
-    /// To forget [`EVERYTHING`] takes some 0.1 s for a gigabyte that is kept, so an ordinary start does without.
+    /// To forget [`EVERYTHING`] takes some 0.1 s for a cached gigabyte, so an ordinary start does without.
     ///
     /// # Errors
     /// As [`StoreFile::open`], or when what was written before does not come to disk; it is forgotten then too.
@@ -148,7 +147,7 @@ impl DiskFile {
 #[cfg(target_os = "linux")]
 const FOLIO_BYTES: u64 = 8 * 1024 * 1024;
 
-/// The parts, each as far as what is kept as one with it, and joined where they meet.
+/// The parts, each as far as what is cached as one with it, and joined where they meet.
 #[cfg(target_os = "linux")]
 fn widened(parts: &[Range<u64>]) -> Vec<Range<u64>> {
     let whole = |part: &Range<u64>| {
@@ -324,11 +323,11 @@ impl StorageBackend for StoredFile {
     }
 }
 
-/// Bytes of a block that is kept in memory.
+/// Bytes of a block in memory.
 const BLOCK_BYTES: u64 = 4_096;
 
-/// Storage over another, which it only reads: what is written is kept in memory and forgotten. A
-/// database is tried out over it, so that a file which turns out not to be ours stays as it is.
+/// Storage over another, which it only reads: writes stay in memory and are discarded. A database is tried out over it,
+/// so that a file which turns out not to be ours stays as it is.
 #[derive(Debug)]
 pub(crate) struct OverlayBackend {
     under: Storage,
@@ -345,7 +344,7 @@ impl OverlayBackend {
     /// A trial over `under`.
     ///
     /// # Errors
-    /// When the length cannot be told.
+    /// When the length cannot be read.
     pub(crate) fn over(under: Storage) -> io::Result<Self> {
         let len = under.len()?;
         Ok(Self { under, written: Mutex::new(Written { len, blocks: BTreeMap::new() }) })
@@ -361,7 +360,7 @@ impl OverlayBackend {
         written.map_or_else(|| self.block_below(number), Ok)
     }
 
-    /// One block of the storage below; what lies behind its end is zero.
+    /// One block of the storage below; bytes after its end are zero.
     fn block_below(&self, number: u64) -> io::Result<Vec<u8>> {
         let offset = number * BLOCK_BYTES;
         let mut block = vec![0; BLOCK_BYTES as usize];

@@ -1,7 +1,7 @@
-//! A store made from a backup, in a folder that holds nothing.
+//! A store restored from a backup into an empty folder.
 //!
-//! Invariant: the store's name stands for nothing until every row is there, has been held against the backup's
-//! manifest and against the other tables, and is on disk.
+//! Invariant: no file has the store's name until every row is there, has been held against the backup's manifest and
+//! against the other tables, and is on disk.
 
 use std::{
     fs::{self, File},

@@ -116,7 +116,7 @@ impl<'t> WriteTable<'t> {
         Ok(Self(transaction.open_table(definition(table))?))
     }
 
-    /// A cursor behind a key.
+    /// A cursor after this key.
     pub(crate) fn behind(
         &mut self,
         key: &[u8],

@@ -77,8 +77,8 @@ impl<'t> WriteTables<'t> {
         self.appended().into_iter().any(|table| table.has_failed())
     }
 
-    /// Writes what was gathered, and engagement, before the transaction is committed. Returns what is known, and what
-    /// becomes of that which is known of engagement.
+    /// Writes what was gathered, and engagement, before the transaction is committed. Returns the lookup cache and the
+    /// changes of cached engagement.
     pub(crate) fn finish(mut self) -> Result<(LookupCache, Changes), StoreError> {
         for table in self.appended() {
             table.written()?;

@@ -1,4 +1,4 @@
-//! Beyond what is kept for those who send without a token, new ones are rejected.
+//! Beyond the stored limit of senders without a token, new ones are rejected.
 
 use std::time::Duration;
 

@@ -85,7 +85,7 @@ pub(crate) struct Group {
 }
 
 impl Group {
-    /// Reads the sums of a group; none behind the end of the file.
+    /// Reads the sums of a group; none after the end of the file.
     pub(crate) fn load(under: &Storage, number: u64) -> io::Result<Self> {
         let mut bytes = vec![0; SUM_BLOCKS as usize * BLOCK_BYTES];
         read_there(under, layout::place_of_sums(number), &mut bytes)?;
@@ -137,7 +137,7 @@ impl Group {
         }
     }
 
-    /// Forgets the blocks from one on, which are cut off.
+    /// Forgets the blocks from one on, which are truncated.
     pub(crate) fn cut_off(&mut self, from: usize) {
         for sum in self.sums.of_blocks.iter_mut().skip(from) {
             self.changed |= *sum != NEVER_WRITTEN;
