@@ -4,7 +4,7 @@
 //!
 //! # Modules
 //!
-//! They stand in the order in which they build on each other.
+//! Each builds on those before it.
 //!
 //! | Module | For |
 //! |---|---|

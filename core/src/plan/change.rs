@@ -6,7 +6,7 @@ use crate::{
     value::{Document, Members, ObjectId},
 };
 
-/// What a change was planned upon; a store in which that no longer holds must refuse the change.
+/// The state that a change was planned for; a store in another state must reject the change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Basis {
     /// The record was not there.

@@ -42,7 +42,7 @@ const LENGTH_TOLERANCE: Decimal = Decimal::from_parts(1, 0, 0, false, 2);
 /// companies have, and few enough that nothing waits for it. The company itself looks among all.
 const MAX_LOOKED_AT: usize = 1_000;
 
-/// Name of the issue that a creation leaves behind and later writes keep (R22).
+/// Name of the issue that a creation adds and later writes keep (R22).
 pub(super) const PRODUCT_AMBIGUOUS: &str = "product_ambiguous";
 
 /// An issue: `code`, the property, and the message.

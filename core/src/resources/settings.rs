@@ -39,7 +39,7 @@ fields! {
     VERSION: Integer = "__v", service;
 }
 
-/// The record behind `/settings`; not in the registry, since a tenant has just one.
+/// The record of `/settings`; not in the registry, since a tenant has just one.
 pub static SETTINGS: ResourceDef = ResourceDef {
     name: "settings",
     path: "settings",
@@ -57,7 +57,7 @@ pub const SETTINGS_ID: ObjectId = ObjectId::MIN;
 
 const BASE: &str = "base";
 const RATES: &str = "rates";
-/// Most currencies with a rate: as many as a report tells apart.
+/// Most currencies with a rate: as many as a report distinguishes.
 const MAX_RATES: usize = 200;
 const REQUESTS: &str = "requestsPerSecond";
 const TRACKING: &str = "trackingPerSecond";
@@ -65,7 +65,7 @@ const TRACKING: &str = "trackingPerSecond";
 const MAX_PER_SECOND: i64 = 1_000_000;
 /// The highest limit of new users an hour that can be set: more than one machine makes.
 const MAX_NEW_PER_HOUR: i64 = 1_000_000_000;
-/// The longest time that activities can be kept when not indefinitely, in days: a hundred years.
+/// The longest retention of activities when not indefinite, in days: a hundred years.
 const MAX_RETENTION_DAYS: i64 = 36_500;
 
 fn default_auto_create(_: &Document, _: FillCtx) -> Option<Json> {

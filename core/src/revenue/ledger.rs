@@ -19,7 +19,7 @@ use crate::value::{ObjectId, Timestamp, Zone};
 
 /// The end of a license that has none.
 pub(super) const NEVER: i64 = i64::MAX;
-/// The most currencies that a report tells apart.
+/// The most currencies that a report distinguishes.
 const MAX_CURRENCIES: usize = 200;
 
 /// The licenses of a tenant as reports read them.
@@ -247,8 +247,8 @@ impl Ledger {
         Ok(self)
     }
 
-    /// The time around `now` in which no license begins or ends and no day of the zone does: its first moment, and the
-    /// first one after it. A report says the same at any moment of it.
+    /// The time range around `now` in which no license and no day of the zone begins or ends: its start, and its
+    /// exclusive end. A report is the same at any time of it.
     pub fn quiet_time(&self, now: Timestamp, zone: Zone) -> Range<Timestamp> {
         let today = Day::at(now, zone);
         let mut first = today.begin(zone).unwrap_or(now).as_ms();

@@ -22,7 +22,7 @@ use super::{
 };
 use crate::value::{Number, ObjectId, number::MONEY_SCALE};
 
-/// How many segments stand alone; the others are summed up.
+/// How many segments are listed; the others are summed up.
 pub const MAX_SEGMENTS: usize = 50;
 
 /// The segment of a company.

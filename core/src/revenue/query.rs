@@ -133,7 +133,7 @@ impl ReportQuery {
         self.zone.unwrap_or(of_tenant)
     }
 
-    /// The options of the report at a moment, over the tenant's zone and rates, for a company that was found.
+    /// The options of the report at a point in time, over the tenant's zone and rates, for a company that was found.
     ///
     /// # Errors
     /// [`ReportError::FromAfterTo`]

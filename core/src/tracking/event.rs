@@ -147,7 +147,7 @@ pub struct Event {
     pub call: Call,
 }
 
-/// The call of a pipeline or an SDK that an event came with, where that changes what becomes of it (R47).
+/// The call of a pipeline or an SDK that an event came with, where that changes how it is processed (R47).
 #[cfg(feature = "records")]
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "camelCase")]

@@ -63,8 +63,8 @@ impl TrackingSettings {
 
 /// Finds, besides records, which events came in before.
 pub trait EventLookup: Lookup {
-    /// When an event with this id of the sender's was last stored in the [`MESSAGE_ID_MS`] before the settled time
-    /// of `ctx`, by that time; what was stored earlier may be answered too.
+    /// When an event with this id of the sender's was last stored in the [`MESSAGE_ID_MS`] before the settled time of
+    /// `ctx`, by that time; an earlier time may be returned too.
     ///
     /// # Errors
     /// When the store cannot say.

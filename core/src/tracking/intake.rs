@@ -121,7 +121,7 @@ fn found(finding: Finding) -> Change {
     Change::Append(Appended::Finding(Box::new(finding)))
 }
 
-/// What becomes of an event.
+/// The outcome of an event.
 enum Settled {
     Stored(Vec<Change>),
     /// Its user cannot be made yet, for this reason; with what else was noted.
@@ -275,7 +275,7 @@ fn engaged(
     }))
 }
 
-/// Whether an event that has to wait is kept: on route 3 one of no known company is discarded (rule 5).
+/// Whether an event that has to wait is parked: on route 3 one of no known company is discarded (rule 5).
 fn is_parked(route: Route, note: &Note) -> bool {
     route != Route::Pipeline || note.is_of_settings()
 }
@@ -302,7 +302,7 @@ pub fn is_waited_for(def: &ResourceDef) -> bool {
     *def == COMPANY || *def == END_USER
 }
 
-/// What lets events go on that wait behind an entry of the report.
+/// What releases parked events of a report entry.
 pub fn wait_behind(route: Route, code: &str, cause: &str) -> Wait {
     Wait { resource: 0, row: "report".to_owned(), key: format!("{} {code} {cause}", route.name()) }
 }

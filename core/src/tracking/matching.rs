@@ -23,7 +23,7 @@ pub(super) enum Found {
     Unknown(Identity),
 }
 
-/// Whether an identity names a person who was erased, and is kept out.
+/// Whether an identity names an erased, suppressed person.
 pub(super) fn is_suppressed(identity: &Identity, lookup: &dyn Lookup) -> Result<bool, LookupError> {
     let keys = [
         (end_user::EXTERNAL_ID.name, &identity.external_id),

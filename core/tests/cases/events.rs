@@ -252,7 +252,7 @@ impl World {
         }
     }
 
-    /// Plans anew the parked events that `may` go on, and says how many went on.
+    /// Plans parked events that `may` be processed again, and returns how many were processed.
     fn replay(&mut self, may: impl Fn(&plan::ParkedEvent) -> bool) -> usize {
         let settings = TrackingSettings::of_tenant(&self.store).unwrap();
         let mut gone_on = 0;

@@ -103,7 +103,7 @@ impl History {
         }
     }
 
-    /// Properties of a license, each with a chance of one in so many.
+    /// Properties of a license, each with a chance of one in `rarity`.
     fn body(&mut self, rarity: u64, licenses: &[Known]) -> Values {
         let mut body = Values::new();
         let from = self.time();

@@ -38,7 +38,7 @@ use svctrack_core::{
     value::{Document, IdSequence, ObjectId, Timestamp},
 };
 
-/// How many histories are compared when nothing else is said: some seconds without optimization.
+/// How many histories are compared by default: some seconds without optimization.
 const HISTORIES: u64 = 3_000;
 
 #[test]
