@@ -1,5 +1,5 @@
-//! What the command line does with tenants and tokens (R44): the calls of the API, sent to a running
-//! server, or answered here over the store of one that is stopped.
+//! The calls of the command line for tenants and tokens (R44): those of the API, sent to a running server, or carried
+//! out here over the store of a stopped one.
 
 pub mod script;
 
@@ -196,7 +196,7 @@ impl Admin {
         Ok((Self::over(config, store, Tenant::OPERATOR.id())?, made))
     }
 
-    /// Calls a route; where there are too many calls just now, again when told to.
+    /// Calls a route; retries after a 429, when the response asks for it.
     ///
     /// # Errors
     /// In words, when the server cannot be reached.
@@ -218,7 +218,7 @@ impl Admin {
         }
     }
 
-    /// Calls a route, and returns what it answers.
+    /// Calls a route, and returns its response.
     ///
     /// # Errors
     /// In words, when the server cannot be reached or rejects the call.
@@ -277,7 +277,7 @@ impl Answered {
         if self.status.is_success() { Ok(answer) } else { Err(reason(&answer)) }
     }
 
-    /// Writes what is answered into a file.
+    /// Writes a response into a file.
     ///
     /// # Errors
     /// In words, when the call was rejected, or broke off.

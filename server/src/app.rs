@@ -111,7 +111,7 @@ pub struct App {
     pub(crate) streams: Arc<Shares<TenantId>>,
     /// Places for those who are sent a backup.
     pub(crate) downloads: Arc<Semaphore>,
-    /// What has become of scheduled backups.
+    /// The state of scheduled backups.
     pub(crate) backups: Arc<Backups>,
     /// Whether the server is about to stop, so that what has no end must find one.
     pub(crate) stopping: watch::Sender<bool>,

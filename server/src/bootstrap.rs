@@ -87,8 +87,9 @@ impl Bootstrap {
         app.store.create(actor, None, &COMPANY, patch.into()).await.map(drop)
     }
 
-    /// What is printed once, after the greeting: all that a newcomer needs for a first event. What has a token goes to `own_url`, where
-    /// the server listens: under its public URL another one may answer, such as the site whose proxy passes events on.
+    /// What is printed once, after the greeting: all that a newcomer needs for a first event. Calls with a token go to
+    /// `own_url`, where the server listens: under its public URL another one may respond, such as the site with the
+    /// proxy for events.
     pub(crate) fn details(&self, addresses: &Addresses, own_url: &str) -> String {
         let tenant = self.tenant.to_string();
         let token = self.token.reveal();

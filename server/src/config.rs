@@ -33,11 +33,11 @@ pub const FILE_NAME: &str = "svctrack.toml";
 /// others.
 const DEFAULT_RATE_LIMIT: u32 = 150;
 
-/// What events of a tenant may take in a day, in MiB: some three million small ones, 35 a second. A machine with a disk of
-/// 20 GB lives for weeks with somebody who sends as many as that lets in, and fills in minutes without.
+/// What events of a tenant may take in a day, in MiB: some three million small ones, 35 a second. A disk of 20 GB lasts
+/// for weeks with a sender at this limit, and fills in minutes without it.
 const DEFAULT_TRACKING_DAILY_MB: u32 = 1_024;
 
-/// Backups that are kept: a week of daily ones.
+/// Backups that are retained: a week of daily ones.
 const DEFAULT_BACKUP_KEEP: u32 = 7;
 /// Folder of backups in the data folder.
 const BACKUPS: &str = "backups";
@@ -155,7 +155,7 @@ pub struct Config {
     /// Folder that holds these backups, if that is not in the data folder.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub backup_to: Option<PathBuf>,
-    /// How many of them are kept.
+    /// How many backups are retained.
     pub backup_keep: u32,
     pub log: String,
     /// Tenant and token of the first start.

@@ -23,7 +23,7 @@ const FLUSH_WITHIN: Duration = Duration::from_secs(1);
 /// What the writing thread is sent.
 enum Entry {
     Line(Vec<u8>),
-    /// All lines before it are written when this is answered.
+    /// All lines before it are written when this gets its reply.
     Flush(SyncSender<()>),
 }
 
@@ -77,7 +77,7 @@ fn write_lines(waiting: &Receiver<Entry>, lost: &AtomicU64, mut to: impl Write) 
                     lost.fetch_add(count + 1, Ordering::Relaxed);
                 }
             }
-            // Who asked may have given up.
+            // The caller may no longer wait.
             Entry::Flush(done) => drop(done.send(())),
         }
     }

@@ -1,4 +1,4 @@
-//! `svctrack serve`: from a configuration to a server that runs until it is told to stop.
+//! `svctrack serve`: from a configuration to a server that runs until it is stopped.
 
 use std::{
     io::{self, Write as _},

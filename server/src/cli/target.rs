@@ -40,7 +40,7 @@ impl TargetArgs {
         self.admin(whose).await?.call(method, path, body).await
     }
 
-    /// Who answers the calls.
+    /// The server, or the store, that carries out the calls.
     pub(crate) async fn admin(&self, whose: Whose<'_>) -> Result<Admin, String> {
         match (&self.server, &self.token) {
             (Some(server), Some(token)) => Ok(Admin::running(server, token)),

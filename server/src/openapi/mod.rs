@@ -274,7 +274,7 @@ fn path_parameter(path: &str, name: &str, def: Option<&ResourceDef>, tenant: &st
     })
 }
 
-/// The headers of a request that change what becomes of it (R6, R16).
+/// The headers of a request that change how it is handled (R6, R16).
 fn header_parameters(doc: &RouteDoc, def: Option<&ResourceDef>) -> Vec<Value> {
     let header = |name: &str, description: &str, schema: Value| json!({ "name": name, "in": "header", "description": description, "schema": schema });
     let text = json!({ "type": "string" });

@@ -1,4 +1,4 @@
-//! Closed months: the figures of a month as finance reported them, beside which later reports show what has changed.
+//! Closed months: the figures of a month as finance reported them, against which later reports show what has changed.
 
 use std::sync::Arc;
 

@@ -138,7 +138,7 @@ fn too_large() -> StoreError {
     StoreError::Invalid(vec![Issue::of_member("interval", "report_too_large", message)])
 }
 
-/// Takes so many bytes, and no more.
+/// Accepts up to this many bytes.
 struct Limited(Vec<u8>);
 
 impl io::Write for Limited {
