@@ -116,7 +116,7 @@ impl Direct {
         answer
     }
 
-    /// Removes what has been kept for its time.
+    /// Removes data after its retention period.
     ///
     /// # Errors
     /// When the tenants cannot be read.

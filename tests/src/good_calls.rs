@@ -1,5 +1,5 @@
-//! A call of each route that succeeds: it names something that is stored, and sends a body that is accepted. Tests that
-//! go over all routes tell by it a route that works from one that never came to work.
+//! A call of each route that succeeds: it names something that is stored, and sends a body that is accepted. With it,
+//! tests of all routes distinguish a route that works from one that rejects the call.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 

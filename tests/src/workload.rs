@@ -24,7 +24,7 @@ const EVENTS: usize = 5;
 /// Users of a crowd, who are active in one bulk call: as many as fit into one commit, so that all of it is there or
 /// nothing.
 const CROWD: usize = 110;
-/// Those of them who are looked at.
+/// Those of them that are checked.
 const LOOKED_AT: [usize; 3] = [0, CROWD / 2, CROWD - 1];
 
 /// What is sent to: a server in this process, or in one of its own.
@@ -39,7 +39,7 @@ pub trait Target: Sync {
         body: &Value,
     ) -> impl Future<Output = (StatusCode, Value)> + Send;
 
-    /// Removes what has been kept for its time, where that does not go on by itself.
+    /// Removes data after its retention period, where no housekeeping runs.
     fn clean_up(&self) -> impl Future<Output = ()> + Send;
 }
 
@@ -88,11 +88,11 @@ enum After {
     Report(OfEntry),
     /// An event waits for its company, which comes next.
     Company(Box<Step>),
-    /// Something that nobody looks at.
+    /// Something that nobody checks.
     Nothing,
 }
 
-/// What becomes of an entry of the report.
+/// The state of an entry of the report.
 #[derive(Clone, Copy, Debug)]
 enum OfEntry {
     Removed,
@@ -170,7 +170,7 @@ impl Sender {
         }
     }
 
-    /// Sends so many requests, or until one fails.
+    /// Sends a number of requests, or until one fails.
     pub async fn send_some(&mut self, server: &impl Target, count: usize) {
         for _ in 0..count {
             if !self.send_one(server).await {
@@ -179,14 +179,14 @@ impl Sender {
         }
     }
 
-    /// Sends so many requests, none of which may fail for good.
+    /// Sends a number of requests, none of which may fail for good.
     pub async fn send(&mut self, server: &impl Target, count: usize) {
         for _ in 0..count {
             assert!(self.send_one(server).await, "{:?}", self.unsure);
         }
     }
 
-    /// Sends one request for a sender that others look at meanwhile; says whether it was acknowledged.
+    /// Sends one request for a sender that others read meanwhile; returns whether it was acknowledged.
     pub async fn send_one_of(sender: &Mutex<Self>, server: &impl Target) -> bool {
         let step = sender.lock().unwrap().begin();
         let answer = step.send(server).await;
@@ -216,7 +216,7 @@ impl Sender {
         if status.is_server_error() {
             return false;
         }
-        // What nobody looks at may be gone, since another sender removed it.
+        // A record that nobody checks may be missing, since another sender removed it.
         let is_taken = status == StatusCode::OK || matches!(step.after, After::Nothing);
         assert!(is_taken, "{step:?}: {status} {answer}");
         self.note(&step.after);

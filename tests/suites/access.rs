@@ -26,7 +26,7 @@ async fn guarded(client: &Client) -> Vec<Route> {
 /// The scopes that open a route: all of them, or any for one in bulk.
 fn scopes_of(route: &Route) -> Vec<String> {
     let scope = route.scope.clone().unwrap_or_default();
-    // Tickets need both, since their answer has no place for what was not permitted (R21).
+    // Tickets need both, since their response has no place for what was not permitted (R21).
     if route.is_bulk() && route.subject() != "tickets" {
         return vec![format!("{}:create", route.subject()), scope];
     }

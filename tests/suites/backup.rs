@@ -1,4 +1,4 @@
-//! Backups: a moment of the store, whole or not there at all, that another folder goes on from.
+//! Backups: a snapshot of the store, whole or not there at all, that restores into another folder.
 
 use std::{
     fs,
@@ -173,7 +173,7 @@ fn data_folder(path: &Path) -> PathBuf {
     path.to_owned()
 }
 
-/// What a server answers to whoever reads all of it.
+/// The responses of a server to a reader of all of it.
 async fn answers(client: &Client, operator: &Client) -> Vec<(String, Value)> {
     let paths = REGISTRY.iter().map(|def| format!("/{}?limit=1000", def.path));
     let others = ["/activities?limit=2000", "/integrationissues", "/settings", "/tokens"];
@@ -186,7 +186,7 @@ async fn answers(client: &Client, operator: &Client) -> Vec<(String, Value)> {
     found.push(("/tenants".to_owned(), operator.get("/tenants").await.json()));
     for (_, answer) in &mut found {
         for item in answer.as_array_mut().into_iter().flatten().filter_map(Value::as_object_mut) {
-            // It goes on while this is asked for.
+            // It changes during these reads.
             item.remove("lastUsedAt");
         }
     }
@@ -424,7 +424,7 @@ async fn scheduled_backups_are_kept_to_their_number_and_health_names_the_newest(
     server.kill().await;
 }
 
-/// A moment a year ahead, as names of backups have it.
+/// A time far ahead, as names of backups have it.
 const AHEAD: &str = "svctrack-2120-01-01T00-00-00.000Z.backup.gz";
 
 /// What `/health` says of backups, once it is as it is to be.
@@ -538,7 +538,7 @@ async fn a_slow_caller_of_a_backup_holds_no_moment_of_the_store() {
     let mut head = [0; 15];
     stream.read_exact(&mut head).await.unwrap();
     assert_eq!(&head, b"HTTP/1.1 200 OK");
-    // A moment that somebody holds keeps every page of it, so that changes need new ones.
+    // A snapshot that somebody holds retains every page of it, so that changes need new ones.
     let bytes = || fs::metadata(folder.path().join(FILE)).unwrap().len();
     let before = bytes();
     for round in 1..=4 {

@@ -24,7 +24,7 @@ pub(crate) const DAY_MS: i64 = 24 * HOUR_MS;
 const YEAR_MS: i64 = 365 * DAY_MS;
 /// To a time after the last that an id can have, in 2106.
 const EIGHTY_YEARS_MS: i64 = 80 * (YEAR_MS + DAY_MS / 4);
-/// Days that activities are kept.
+/// Days of retention of activities.
 const KEPT_DAYS: i64 = 3;
 
 pub(crate) struct World {

@@ -1,5 +1,5 @@
-//! Those who are slow, and bodies that grow when they are unpacked, beside little memory and few files: ordinary senders
-//! are served meanwhile.
+//! Slow clients, and bodies that grow when they are unpacked, with little memory and few files: ordinary senders are
+//! served meanwhile.
 
 use std::{
     fs,
@@ -28,10 +28,10 @@ use tokio::{
 /// Requests of ordinary clients to each server.
 const ORDINARY: usize = 400;
 /// How many times longer all of them together may take than those to a server that nobody attacks, whose turns come in
-/// between. One in a hundred that waits until a slow client is cut off, for seconds, is more than that; `tests/bench`
-/// has the limit in milliseconds.
+/// between. One in a hundred that waits until a slow client is disconnected, for seconds, is more than that;
+/// `tests/bench` has the limit in milliseconds.
 const MAX_SLOWER: u32 = 10;
-/// How long a body may take in all, and stand still.
+/// How long a body may take in all, and how long it may stall.
 const LARGE_BODY_TIMEOUT: Duration = Duration::from_secs(60);
 const BODY_STALL: Duration = Duration::from_secs(10);
 /// What the server may have of memory, in bytes.
@@ -124,10 +124,10 @@ async fn a_thousand_slow_clients_and_bombs_hold_up_nobody_with_little_memory() {
     quiet.end().await;
 }
 
-/// The same beside all attacks at once, where a build that is not optimized is given more.
+/// The same during all attacks at once, where a build that is not optimized is given more.
 const MEMORY_BYTES_BESIDE_ALL: u64 =
     if cfg!(debug_assertions) { MEMORY_BYTES / 8 * 10 } else { MEMORY_BYTES };
-/// Ordinary calls beside all attacks at once.
+/// Ordinary calls during all attacks at once.
 const ORDINARY_BESIDE_ALL: usize = 100;
 /// Large records of a list: 19 MB.
 const LARGE: usize = 20;
@@ -232,7 +232,7 @@ async fn where_few_files_may_be_open_senders_that_stall_or_trickle_give_way_to_n
             let event = json!({"externalId": "7", "action": "meanwhile"});
             let started = Instant::now();
             assert_eq!(client.track(&event).await.unwrap().text(), "OK");
-            // Those before it would be cut off no sooner.
+            // Those before it would be disconnected no sooner.
             assert!(started.elapsed() < BODY_STALL, "{:?}", started.elapsed());
         }
         attack.end();

@@ -75,7 +75,7 @@ impl World {
         (server, remote)
     }
 
-    /// The same, with what senders stand on.
+    /// The same, with the state that senders start from.
     async fn found(&self, folder: &Path) -> (Server, Remote) {
         let (server, remote) = self.start(folder).await;
         workload::found(&remote).await;
@@ -102,7 +102,7 @@ const WAIT: u8 = 0;
 const SEND: u8 = 1;
 const END: u8 = 2;
 
-/// Senders that go on beside what is done to the disk.
+/// Senders that keep sending during operations on the disk.
 struct Sending {
     senders: Vec<Arc<Mutex<Sender>>>,
     tasks: Vec<JoinHandle<()>>,

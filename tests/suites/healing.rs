@@ -40,7 +40,7 @@ use super::{
 /// Cache of a store that has to read from its disk, in bytes: a few pages.
 const SMALL_CACHE_BYTES: usize = 32 * 1024;
 const CACHE_BYTES: usize = 16 * 1024 * 1024;
-/// Companies beside the one that changes.
+/// Companies besides the one that changes.
 const OTHERS: usize = 300;
 /// How long the disk takes to be opened.
 const OPENING: Duration = Duration::from_millis(60);
@@ -332,7 +332,7 @@ async fn whoever_is_refused_hears_what_keeps_the_store_now() {
     settle(&server, "ok").await;
 }
 
-/// A file to which nothing is written when told so.
+/// A file that ignores writes on command.
 #[derive(Clone)]
 struct Failing {
     file: DiskFile,
@@ -415,7 +415,7 @@ async fn nobody_else_opens_the_file_of_a_store_that_heals() {
     let folder = tempfile::tempdir().unwrap();
     drop(Embedded::open(folder.path(), CACHE_BYTES, Arc::new(SystemClock)).unwrap());
     let file = DiskFile::at(&folder.path().join("svctrack.redb"));
-    // A process that another test is just starting has, for a moment, what this one had open.
+    // A process that another test is just starting has for a short time the open files of this one.
     while matches!(file.open(), Err(OpenError::Locked)) {
         tokio::time::sleep(Duration::from_millis(1)).await;
     }

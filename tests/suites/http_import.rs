@@ -1,4 +1,4 @@
-//! Imports over HTTP, and what becomes of one that is cut short.
+//! Imports over HTTP, and the outcome of one that breaks off.
 
 use std::time::Duration;
 
@@ -140,7 +140,7 @@ async fn imports_that_come_slowly_keep_no_events_waiting() {
     let go_on = async {
         loop {
             for stream in &mut slow {
-                // Some have been told to come again.
+                // Some were asked to retry later.
                 let _ = stream.write_all(b"n").await;
             }
             tokio::time::sleep(Duration::from_millis(100)).await;

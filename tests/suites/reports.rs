@@ -330,7 +330,7 @@ async fn wrong_parameters_are_rejected_with_their_codes() {
         let first = (&problem["code"], &problem["errors"][0]["pointer"]);
         assert_eq!(first, (&json!(code), &json!(pointer)), "{query}");
     }
-    // All that is wrong is said at once.
+    // All errors are reported at once.
     let many = server.client.get("/reports/mrr?interval=hour&view=both&nonsense=1").await.json();
     assert_eq!(many["errors"].as_array().unwrap().len(), 3);
 }

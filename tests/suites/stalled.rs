@@ -1,5 +1,5 @@
-//! A disk that does not respond: whoever writes, or reads what is not in memory, hears of it in time, all else goes on,
-//! and so does a stop.
+//! A disk that does not respond: a caller that writes, or reads what is not in memory, gets an error in time; all else
+//! continues, and so does a stop.
 
 use std::{
     env, fs, io,
@@ -38,7 +38,7 @@ const TEXT_BYTES: usize = 64 * 1024;
 const FIRST_WITHIN: Duration = Duration::from_secs(1);
 /// How long what needs no disk may take on a machine that is busy with other work.
 const SOON: Duration = Duration::from_secs(5);
-/// How long what needs the disk may take, which is given up after ten seconds.
+/// How long a call that needs the disk may take, which fails after ten seconds.
 const GIVEN_UP_WITHIN: Duration = Duration::from_secs(30);
 /// Readers at once, fewer than an address may have connections.
 const READERS: usize = 200;
@@ -56,7 +56,7 @@ enum Hangs {
     Reads,
 }
 
-/// A disk that hangs when told to, until it is let go.
+/// A disk that hangs on command, until it is released.
 #[derive(Clone, Debug)]
 struct Hanging {
     disk: Disk,
@@ -156,7 +156,7 @@ async fn settle(client: &Client, expect: &str) {
     }
 }
 
-/// Creates a company of this name with so many texts; the same call each time.
+/// Creates a company of this name with a number of texts; the same call each time.
 async fn create(client: Client, name: &str, texts: usize) -> Answer {
     let headers = [("content-type", "application/json"), ("idempotency-key", name)];
     let custom = json!({"texts": vec!["x".repeat(TEXT_BYTES); texts]});
@@ -265,7 +265,7 @@ async fn reads_that_hang_are_given_up_take_few_threads_and_leave_health_alone() 
     settle(client, "stalled").await;
     assert!(self::threads() < threads + MAX_THREADS_OF_READERS, "{}", self::threads());
     let answers = timeout(GIVEN_UP_WITHIN, answers).await.expect("reads wait").unwrap();
-    // What the read before has left in memory is answered.
+    // What an earlier read has left in memory is returned.
     let is_served = |answer: &&Answer| answer.status == StatusCode::OK;
     let served = answers.iter().filter(is_served).count();
     assert!(served < paths.len(), "{served} of {READERS} are served");

@@ -16,7 +16,7 @@ use super::{
     wire::WIRE,
 };
 
-/// Says who is there, and one thing that they do.
+/// Identifies the user and tracks an event.
 const ONE: &str = "svctrack.identify('7', {companyExternalId: 'acme'}); svctrack.track('One');";
 const IDENTIFY: &str = "svctrack.identify('7', {companyExternalId: 'acme'})";
 const TRACK_TWO: &str = "svctrack.track('Two')";
