@@ -18,7 +18,7 @@ pub const OTHER_SCOPES: &[&str] =
 pub const READ_ALL: &str = "*:read";
 /// Ends a scope for every action on a resource (R57).
 const EVERY_ACTION: &str = ":*";
-/// What an operator's token may do: make and list tenants. No tenant's token has it, not even `*` (R44).
+/// What an operator's token may do: create and list tenants. No tenant's token has it, not even `*` (R44).
 pub const OPERATOR: &str = "operator";
 /// How long a label may be, in bytes; it is a name for people.
 pub const MAX_LABEL_BYTES: usize = 200;
@@ -136,10 +136,10 @@ pub struct Issuer<'a> {
     pub expires_at: Option<Timestamp>,
 }
 
-/// What is sent to make a tenant.
+/// The body that creates a tenant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewTenant {
-    /// Whose it is, for people.
+    /// The name of its owner, for people.
     pub name: String,
 }
 
@@ -206,7 +206,7 @@ pub fn unknown_members(sent: &Document, known: &[&str]) -> Vec<String> {
         .collect()
 }
 
-/// What is sent to make a token.
+/// The body that creates a token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewToken {
     /// What it is for, in its owner's words.

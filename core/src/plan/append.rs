@@ -18,8 +18,8 @@ pub enum Appended {
     Engaged(Engaged),
     /// The sender's id of an accepted event, with the settled time (`Ctx::settled`) and its route (R39).
     Message(String, Timestamp, Route),
-    /// An end user that an event has made at this settled time, where a tenant limits how many are (R41), or a company,
-    /// whose number is always limited (R47).
+    /// An end user that an event has created at this settled time, where a tenant limits how many are (R41), or a
+    /// company, whose number is always limited (R47).
     NewEndUser(Timestamp),
 }
 
@@ -123,7 +123,7 @@ pub struct ParkedEvent {
     pub route: Route,
     /// The event, whole: the JSON text of a [`crate::tracking::Event`].
     pub event: String,
-    /// What it waits for; any of these may let it go on.
+    /// What it waits for; any of these may release it.
     pub waits: Vec<Wait>,
 }
 

@@ -49,7 +49,7 @@ pub enum Change {
 }
 
 impl Change {
-    /// Whether it makes this record.
+    /// Whether it creates this record.
     pub(super) fn creates(&self, of: &ResourceDef, made: ObjectId) -> bool {
         matches!(self, Self::Put { def, id, basis: Basis::Absent, .. } if *id == made && *def == of)
     }

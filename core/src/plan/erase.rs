@@ -57,7 +57,7 @@ impl Person {
         })
     }
 
-    /// What lets events go on that wait for this person.
+    /// What releases events that wait for this person.
     pub fn waits(&self) -> Vec<Wait> {
         let wait = |(row, key): &(String, String)| Wait {
             resource: END_USER.code,

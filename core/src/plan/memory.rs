@@ -12,7 +12,7 @@ use crate::{
     value::{Document, ObjectId, Timestamp, engagement::Engagement},
 };
 
-/// Index entries: of which resource, row and key, and whose.
+/// Index entries: of which resource, row and key, and of which record.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Entries(BTreeSet<(u8, String, String, ObjectId)>);
 
@@ -27,7 +27,7 @@ impl Entries {
         }
     }
 
-    /// Whose entries of this key there are, lowest id first.
+    /// The records with entries of this key, lowest id first.
     pub(super) fn holders(
         &self,
         def: &ResourceDef,

@@ -1,4 +1,4 @@
-//! What is made with a tenant and with a token: the tenant's settings, and a user to act as.
+//! What is created with a tenant and with a token: the tenant's settings, and a user to act as.
 
 use super::{
     change::{Basis, Change, version_of},

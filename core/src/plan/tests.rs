@@ -184,7 +184,7 @@ fn check_license(sent: &str, expect: &str) {
     check_license_changes(&[sent], expect);
 }
 
-/// The first body makes a license, the others change it.
+/// The first body creates a license, the others change it.
 #[track_caller]
 fn check_license_changes(bodies: &[&str], expect: &str) {
     let mut world = World::new();

@@ -1,5 +1,4 @@
-//! Bulk upsert (R17 to R21): each item makes or changes one record, in order, and a bad one never stops
-//! a good one.
+//! Bulk upsert (R17 to R21): each item creates or changes one record, in order, and a bad one never stops a good one.
 
 use super::{
     change::Change,
@@ -49,7 +48,7 @@ pub struct Upserted {
 /// How an item is counted (R18).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// A record was made, with the keys that were sent.
+    /// A record was created, with the keys that were sent.
     Created(ObjectId, Document),
     /// A record was changed.
     Updated(ObjectId),
@@ -74,7 +73,7 @@ pub enum List {
     Validation,
 }
 
-/// Plans one item. Its changes must be made before the next one is planned, which sees them.
+/// Plans one item. Its changes must be applied before the next one is planned, which sees them.
 ///
 /// # Errors
 /// When the store cannot say; every fault of the item is an [`Outcome`].

@@ -371,7 +371,7 @@ fn take(license: &mut Document, own: &str, product: &Document, theirs: &str) {
     }
 }
 
-/// A bulk item that makes a license needs a currency and a price (R24).
+/// A bulk item that creates a license needs a currency and a price (R24).
 fn check_bulk_license(item: &Document) -> Vec<Issue> {
     let mut issues = Vec::new();
     if item.value(CURRENCY.name).is_none() {

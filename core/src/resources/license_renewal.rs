@@ -1,5 +1,5 @@
-//! The terms on which a license renews or is lost, and which license follows it (R23): what that makes of the license,
-//! and what keeps it from being decided again.
+//! The terms on which a license renews or is lost, and which license follows it (R23): how that changes the license,
+//! and what prevents a second decision.
 
 use std::borrow::Cow;
 

@@ -1,4 +1,4 @@
-//! Settings of a tenant (R41): one record, which is made with the tenant and lives as long.
+//! Settings of a tenant (R41): one record, which is created and deleted with the tenant.
 
 use std::{collections::BTreeMap, num::NonZeroU32, rc::Rc};
 
@@ -63,7 +63,7 @@ const REQUESTS: &str = "requestsPerSecond";
 const TRACKING: &str = "trackingPerSecond";
 /// The highest limit that can be set, in requests a second: more than one machine serves.
 const MAX_PER_SECOND: i64 = 1_000_000;
-/// The highest limit of new users an hour that can be set: more than one machine makes.
+/// The highest limit of new users an hour that can be set: more than one machine creates.
 const MAX_NEW_PER_HOUR: i64 = 1_000_000_000;
 /// The longest retention of activities when not indefinite, in days: a hundred years.
 const MAX_RETENTION_DAYS: i64 = 36_500;
@@ -193,7 +193,7 @@ impl Rate {
     }
 }
 
-/// How many users events may make in an hour, if the tenant limits them.
+/// How many users events may create in an hour, if the tenant limits them.
 pub fn max_new_end_users_per_hour(settings: &Document) -> Option<u64> {
     settings.value(MAX_NEW_END_USERS_PER_HOUR.name)?.as_number()?.to_string().parse().ok()
 }

@@ -8,7 +8,7 @@ use crate::value::{
     issue::{quoted, quoted_list},
 };
 
-/// Why a report is not made.
+/// Why a report fails.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ReportError {
     /// A malformed day: the option and what was found.

@@ -46,7 +46,7 @@ pub enum Line {
     Overdue,
     /// What is paid at the start by who pays more than 0: the base of ratios.
     Base,
-    /// What is kept of it: the numerator of GRR.
+    /// What is retained of it: the numerator of GRR.
     Kept,
     /// What the same companies pay at the end: the numerator of NRR.
     Retained,

@@ -1,4 +1,4 @@
-//! What reports read of a license (R23), made from its record or by hand.
+//! What reports read of a license (R23), created from its record or by hand.
 
 use std::borrow::Cow;
 

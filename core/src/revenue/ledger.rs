@@ -24,7 +24,7 @@ const MAX_CURRENCIES: usize = 200;
 
 /// The licenses of a tenant as reports read them.
 ///
-/// Making one sorts them; every report is then a pass over them. Keep it as long as no license changes.
+/// A new one sorts them; every report is then a pass over them. Cache it as long as no license changes.
 #[derive(Debug, Default)]
 pub struct Ledger {
     licenses: Vec<License>,
@@ -169,7 +169,7 @@ fn number_in(numbers: &[u32], number: u32) -> u32 {
 }
 
 impl Ledger {
-    /// Sorts licenses for reports. In whatever order they come, the same licenses make the same ledger.
+    /// Sorts licenses for reports. In whatever order they come, the same licenses result in the same ledger.
     ///
     /// # Errors
     /// [`ReportError::TooManyCurrencies`], [`ReportError::AmountTooLarge`].

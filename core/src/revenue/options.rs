@@ -108,7 +108,7 @@ pub struct Options {
 pub struct History {
     /// The point in time: what was stored later is left out.
     pub as_of: Timestamp,
-    /// The earliest one that there can be; none where every change is kept.
+    /// The earliest one that there can be; none where every change is stored.
     pub since: Option<Timestamp>,
 }
 

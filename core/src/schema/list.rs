@@ -20,7 +20,7 @@ pub const MAX_SEARCH_CHARS: usize = 256;
 pub struct ListQuery {
     /// How many records at the most.
     pub limit: usize,
-    /// How many records are passed over first.
+    /// How many records are skipped first.
     pub offset: usize,
     /// Only records with a higher id, or a lower one when the order is descending (R14).
     pub after: Option<ObjectId>,

@@ -34,7 +34,7 @@ pub struct ResourceDef {
     pub left_out: Option<&'static str>,
     /// The rows that select the record which a bulk item updates, the first that finds one (R20).
     pub keys: &'static [&'static str],
-    /// What an item of a bulk upsert must have to make a record (R24, R26).
+    /// What an item of a bulk upsert must have to create a record (R24, R26).
     pub check_bulk_create: fn(&Document) -> Vec<Issue>,
     /// Whether an item of a bulk upsert is dropped: it is in none of the lists of the response.
     pub drops: fn(&Document) -> bool,

@@ -3,8 +3,7 @@
 
 use crate::value::{Timestamp, email, key};
 
-/// The largest body of one event, in bytes after decoding; it bounds what one call can make the
-/// server hold (R30).
+/// The largest body of one event, in bytes after decoding; it limits the memory of one call in the server (R30).
 pub const MAX_EVENT_BYTES: usize = 64 * 1024;
 /// How long a sender's id of an event may be, in bytes (R39).
 pub const MAX_MESSAGE_ID_BYTES: usize = 128;

@@ -31,9 +31,9 @@ pub struct Incoming<'a> {
 /// What a tenant has set for its events (R41).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TrackingSettings {
-    /// Whether an event makes its user.
+    /// Whether an event creates its user.
     pub auto_create_end_users: bool,
-    /// How many users events make in an hour; any number when not given.
+    /// How many users events create in an hour; unlimited when not given.
     pub max_new_end_users_per_hour: Option<u64>,
     /// Whether page and screen views of pipelines are activities.
     pub track_pages: bool,
@@ -70,7 +70,7 @@ pub trait EventLookup: Lookup {
     /// When the store cannot say.
     fn last_received(&self, message_id: &str, ctx: &Ctx) -> Result<Option<Timestamp>, LookupError>;
 
-    /// How many users and companies events have made in the hour of `now`, where that is counted.
+    /// How many users and companies events have created in the hour of `now`, where that is counted.
     ///
     /// # Errors
     /// When the store cannot say.

@@ -1,5 +1,5 @@
-//! Whose event it is (rules 1, 2 and 5, R34, R35): which user and which company an event names, and what
-//! of the user is new.
+//! The owner of an event (rules 1, 2 and 5, R34, R35): which user and which company an event names, and what of the
+//! user is new.
 
 use super::{
     event::Identity,
@@ -19,7 +19,7 @@ use crate::{
 /// Who an identity names.
 pub(super) enum Found {
     Known(KnownUser),
-    /// With the identity under which a new user may be made.
+    /// With the identity under which a new user may be created.
     Unknown(Identity),
 }
 

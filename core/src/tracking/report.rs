@@ -39,14 +39,14 @@ pub(super) enum Note {
     CompanyUnknown(String),
     /// The user is not known, and nothing says to which company they belong.
     UserUnknown,
-    /// The user is not known, and the tenant makes its users itself.
+    /// The user is not known, and the tenant creates its users itself.
     UserNotMade,
-    /// The user is not known, and events have made as many in this hour as the tenant lets them.
+    /// The user is not known, and events have created as many in this hour as the tenant allows.
     TooManyUsers(u64),
-    /// The company of a `group` call is not known, and the tenant makes its companies itself.
+    /// The company of a `group` call is not known, and the tenant creates its companies itself.
     CompanyNotMade,
-    /// The company of a `group` call is not known, and events have made as many users and companies in this
-    /// hour as they may.
+    /// The company of a `group` call is not known, and events have created as many users and companies in this hour as
+    /// they may.
     TooManyCompanies(u64),
     /// `externalId` and e-mail name two users; the first one is followed.
     IdentitiesDiffer(ObjectId, ObjectId),
@@ -116,7 +116,7 @@ impl Note {
         }
     }
 
-    /// Whether it is the tenant's settings that keep an event from making its user.
+    /// Whether it is the tenant's settings that prevent an event from creating its user.
     pub(super) fn is_of_settings(&self) -> bool {
         matches!(
             self,
@@ -375,7 +375,7 @@ pub fn not_renewed(license: ObjectId, issue: &Issue, at: Timestamp) -> Finding {
     }
 }
 
-/// Events of people who were erased: nothing of them is stored, and nothing says whose they were.
+/// Events of people who were erased: nothing of them is stored, and nothing identifies their owner.
 #[must_use]
 pub fn suppressed(route: Route, at: Timestamp) -> Finding {
     Finding {

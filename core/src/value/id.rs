@@ -35,7 +35,7 @@ impl ObjectId {
         Timestamp::from_ms_clamped(i64::from(u32::from_be_bytes([s0, s1, s2, s3])) * 1_000)
     }
 
-    /// The lowest id that can be taken in the second of `time` or later.
+    /// The lowest id of the second of `time` or later.
     pub fn first_at(time: Timestamp) -> Self {
         let seconds = u32::try_from(time.as_ms() / 1_000).unwrap_or(u32::MAX);
         let mut bytes = Self::MIN.0;

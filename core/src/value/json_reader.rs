@@ -165,7 +165,7 @@ pub(super) fn read(
     })
 }
 
-/// Passes over the value that begins with `next`; only what leaves the text unreadable is a fault.
+/// Skips the value that begins with `next`; only what leaves the text unreadable is a fault.
 pub(super) fn skip_value(next: u8, lexer: &mut SliceLexer<'_>, depth: usize) -> Result<(), Fault> {
     match next {
         b'{' | b'[' if depth >= MAX_DEPTH => Err(Fault::TooDeep),
@@ -285,8 +285,8 @@ fn copy_array(
     Ok(())
 }
 
-/// Reads an object whose values lie `depth` deep, calling `member` with each key and the first byte of its
-/// value. Once it is lost it is passed over, so that it takes no more memory.
+/// Reads an object whose values lie `depth` deep, calling `member` with each key and the first byte of its value. Once
+/// it is lost it is skipped, so that it takes no more memory.
 pub(super) fn object<'a>(
     lexer: &mut SliceLexer<'a>,
     depth: usize,

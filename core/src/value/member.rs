@@ -1,5 +1,5 @@
-//! Finds one member in the text of an object and passes over the others unread: a list that is sorted or filtered reads
-//! one property of every record, and most of the time of reading a record is spent on the others.
+//! Finds one member in the text of an object and skips the others unread: a list that is sorted or filtered reads one
+//! property of every record, and most of the time of reading a record is spent on the others.
 //!
 //! Invariant: the text is compact JSON of our own. In any other text nothing or something else is found,
 //! but nothing breaks.

@@ -228,7 +228,7 @@ impl World {
         Ok(found)
     }
 
-    /// What a store does after each command: events go on that waited for what has come, and what was found is
+    /// What a store does after each command: events are processed that waited for what has come, and what was found is
     /// folded into the report.
     pub(super) fn settle(&mut self) {
         while !self.woken.is_empty() {

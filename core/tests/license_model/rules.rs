@@ -52,7 +52,7 @@ pub struct License {
     pub set: Values,
     /// The last response of this license.
     pub shown: Values,
-    /// Whether several products had its product's name when it was made.
+    /// Whether several products had its product's name when it was created.
     ambiguous: bool,
 }
 
