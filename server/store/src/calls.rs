@@ -162,7 +162,7 @@ impl dyn Store {
         of_reply!(reply, Reply::EntryDeleted(was_there) => was_there)
     }
 
-    /// Closes a month; none where what reports read was changed since its figures were made.
+    /// Closes a month; none where what reports read was changed since its figures were computed.
     pub async fn close_month(
         &self,
         actor: Actor,

@@ -120,7 +120,7 @@ pub enum Command {
     CloseMonth(Box<NewClosing>),
     /// The last closed month opened again.
     ReopenMonth(String),
-    /// Many bodies, each of which makes or changes a record (R17).
+    /// Many bodies, each of which creates or changes a record (R17).
     Upsert {
         /// The resource that the records are of.
         def: &'static ResourceDef,
@@ -193,7 +193,7 @@ pub enum Command {
     },
     /// More stored data of an erased person to remove, a limited number of rows.
     ContinueErasure(ObjectId),
-    /// Keys of erased persons, each with its row, to be let in again.
+    /// Keys of erased persons to unsuppress, each with its row.
     Unsuppress(Vec<(&'static str, String)>),
     /// Data whose retention period has ended, to be removed.
     Sweep,
@@ -235,7 +235,7 @@ pub enum Revoked {
     Line,
 }
 
-/// Bodies, each of which makes or changes a record.
+/// Bodies, each of which creates or changes a record.
 #[derive(Debug)]
 pub struct Upserts {
     /// The resource that the records are of.
@@ -341,7 +341,7 @@ impl ParkedToday {
 /// What a call that may be sent again is known by (R16).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IdempotencyKey {
-    /// SHA-256 of whose call it is, what it asks for, and its key.
+    /// SHA-256 of the caller, the request, and its key.
     pub key: [u8; 32],
     /// SHA-256 of its body.
     pub body: [u8; 32],
@@ -406,10 +406,10 @@ pub enum BackupFile {
     Given {
         /// The file, open for writing.
         file: File,
-        /// Its place among the backups of its folder, in the order in which they were made.
+        /// Its place among the backups of its folder, in the order in which they were created.
         sequence: u64,
     },
-    /// Into one without a name, where the store lies; it is gone when nobody has it open.
+    /// Into one without a name, in the folder of the store; it is deleted when it is closed.
     Unnamed,
 }
 

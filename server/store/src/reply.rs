@@ -44,7 +44,7 @@ pub enum Reply {
     Closed(Option<Box<Closing>>),
     /// Whether the month was closed.
     Reopened(bool),
-    /// How many keys were let in again.
+    /// How many keys were unsuppressed.
     Unsuppressed(usize),
 }
 

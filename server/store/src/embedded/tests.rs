@@ -59,7 +59,7 @@ struct World {
 }
 
 fn open(folder: &Path, log_limits: LogLimits, clock: &Arc<Hand>) -> Embedded {
-    // Made, where it is not there.
+    // Creates it, where it is missing.
     drop(Embedded::open(folder, CACHE_BYTES, clock.clone()).unwrap());
     let store_file = Box::new(DiskFile::at(&folder.join(FILE_NAME)));
     Embedded::open_file(store_file, CACHE_BYTES, log_limits, clock.clone()).unwrap()
@@ -355,7 +355,7 @@ async fn an_entry_lets_those_go_on_that_wait_behind_it_and_no_others() {
     let world = World::new().await;
     world.track(vec![event("7", "acme", "a"), event("8", "other", "b"), event("9", "", "c")]).await;
     let create = Command::Create { def: &COMPANY, body: company("acme").into() };
-    // Without the mark they do not go on by themselves.
+    // Without the mark they are not replayed.
     let (folder, clock, actor) =
         commit_and_crash(world, &create, |tables| tables.due.remove_range(..).unwrap());
     let store = Embedded::open(folder.path(), CACHE_BYTES, clock.clone()).unwrap();

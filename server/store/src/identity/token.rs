@@ -33,7 +33,7 @@ impl TokenDigest<'_> {
 pub struct TokenRecord {
     /// Public part of the token, which identifies it.
     pub id: String,
-    /// Whose data it opens; for an operator's token, [`Tenant::OPERATOR`].
+    /// The tenant that it grants access to; for an operator's token, [`Tenant::OPERATOR`].
     pub tenant: TenantId,
     /// SHA-256 of the whole token, in base64.
     hash: String,
@@ -43,7 +43,7 @@ pub struct TokenRecord {
     pub scopes: Vec<String>,
     /// The user that it acts as.
     pub user_id: Option<ObjectId>,
-    /// When it was made.
+    /// The time of its creation.
     pub created_at: Timestamp,
     /// The expiry time, if any.
     pub expires_at: Option<Timestamp>,
@@ -170,7 +170,7 @@ impl TokenRecord {
 /// A token as requests need it.
 #[derive(Debug)]
 pub struct KnownToken {
-    /// Its stored record.
+    /// The record that is stored of it.
     pub record: TokenRecord,
     /// The tenant that the token belongs to.
     pub tenant: KnownTenant,

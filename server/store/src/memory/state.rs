@@ -45,7 +45,7 @@ impl State {
         Tables::of(known, self.engagement()?, |table| self.open(table))
     }
 
-    /// What a transaction has made of it.
+    /// The state after a transaction.
     pub(super) fn after(
         &self,
         mut tables: Tables<InMemory>,

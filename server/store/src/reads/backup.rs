@@ -14,10 +14,10 @@ use crate::{
 
 /// Bytes that are written to the file at a time.
 const BUFFER_BYTES: usize = 256 * 1024;
-/// Rows after which is asked whether to go on: some milliseconds' work.
+/// Rows after which a backup checks whether to continue: some milliseconds' work.
 const ROWS_BETWEEN_ASKS: u64 = 1_000;
 
-/// Why a backup was not made.
+/// Why a backup failed.
 #[derive(Debug)]
 pub(crate) enum BackupError {
     /// The store cannot be read.

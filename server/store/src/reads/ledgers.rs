@@ -50,7 +50,7 @@ pub(crate) struct Books {
     pub(crate) zone: Zone,
     pub(crate) rates: Option<Rates>,
     pub(crate) ledger: Arc<Ledger>,
-    /// Up to where the change log was read when they were made: nothing that they hold has changed since.
+    /// Up to where the change log was read when they were computed: nothing that they hold has changed since.
     pub(crate) sequence: u64,
     /// Of the ledger, and of what may be written of it.
     bytes: usize,
@@ -98,7 +98,7 @@ impl Books {
 #[derive(Clone)]
 struct Kept {
     read_to: u64,
-    /// That row: of a tenant that was deleted and made again, it is another one.
+    /// That row: of a tenant that was deleted and created again, it is another one.
     last: Option<ChangeRow>,
     books: Arc<Books>,
 }
@@ -279,7 +279,7 @@ impl<'s, S: Snapshot> Reader<'s, S> {
     /// All licenses, as they end in a zone. Two threads read them: it is finding the facts in their text that takes long.
     pub(crate) fn ledger(&self, zone: Zone) -> Result<Ledger, StoreError> {
         let (send, runs) = mpsc::sync_channel(RUNS_AHEAD);
-        // Both ends go with the closure, so that no reader waits for one that is gone.
+        // Both ends go with the closure, so that no reader waits for one that has ended.
         thread::scope(move |scope| {
             let mut readers = Vec::new();
             for part in 0..READERS {

@@ -41,7 +41,7 @@ const MAX_ADMITTED_ALONE: usize = ROWS_ALONE / 8;
 /// Most records that are found from the end of a list before its page is full, in ids of twelve bytes.
 const MAX_FOUND: usize = 100_000;
 
-/// Most rows that a list may pass over and return to count as short: as many as the largest page has.
+/// Most rows that a list may skip and return to count as short: as many as the largest page has.
 const MAX_SHORT_ROWS: usize = 10_000;
 
 /// What no stored date comes before, and what none comes after.
@@ -346,8 +346,8 @@ impl<'a, S: Snapshot> Listing<'a, S> {
         Ok(())
     }
 
-    /// As [`Self::for_each`], where all records are read: once most of the first ones were passed over, from both ends
-    /// at a time, which takes half the time where a processor is idle.
+    /// As [`Self::for_each`], where all records are read: once most of the first ones were skipped, from both ends at a
+    /// time, which takes half the time where a processor is idle.
     fn for_each_from_both_ends(
         &self,
         spare: &Spare,

@@ -1,5 +1,5 @@
-//! Fills a page of records: passes over the first, takes as many as are asked for, and sees whether there is one more.
-//! Of a large page only the ids are held, by which its records are read as they are sent.
+//! Fills a page of records: skips the first, takes as many as are requested, and checks whether there is one more. Of a
+//! large page only the ids are held, by which its records are read as they are sent.
 
 use svctrack_core::{
     schema::ListQuery,

@@ -29,7 +29,7 @@ use crate::{
     rules::{tables::RecordTables, view::View},
 };
 
-/// Makes a report, or returns the one that was made before where nothing that it says has changed.
+/// Computes a report, or returns the cached one where nothing in it has changed.
 pub(crate) fn revenue(
     ledgers: &Ledgers,
     snapshot: &impl Snapshot,

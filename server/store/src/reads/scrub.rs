@@ -1,5 +1,4 @@
-//! The slow scrub, while the server runs: a little at a time, each row held against its
-//! checksum.
+//! The slow scrub, while the server runs: a little at a time, each row compared with its checksum.
 
 use std::ops::Bound;
 

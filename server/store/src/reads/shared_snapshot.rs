@@ -96,7 +96,7 @@ impl<K: ToOwned<Owned: Ord> + Ord + ?Sized, V: Clone> ReadOnce<K, V> {
 /// The snapshot of the last commit, and the shared one over it.
 struct Shown<S: Snapshot> {
     snapshot: Option<Arc<S>>,
-    /// None until somebody asks for it.
+    /// None until the first reader.
     moment: Option<Arc<SharedSnapshot<S>>>,
 }
 

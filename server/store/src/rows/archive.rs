@@ -158,7 +158,7 @@ pub enum ArchiveError {
     /// It is not as it was written.
     #[error("it is corrupted: {0}")]
     Damaged(String),
-    /// Another version of the program made it.
+    /// An archive of another version of the program.
     #[error("it has format {0}, this program knows {ARCHIVE_FORMAT}.{ROWS_FORMAT}")]
     Format(String),
     /// It cannot be read.
@@ -253,7 +253,7 @@ impl<R: BufRead> ArchiveReader<R> {
         Ok(bytes)
     }
 
-    /// Holds what was read against the manifest, and makes sure that nothing follows it.
+    /// Compares what was read with the manifest, and checks that nothing follows it.
     fn end(&mut self) -> Result<Manifest, ArchiveError> {
         let length = u32::from_be_bytes(self.bytes()?);
         let json = read_part(&mut self.from, length.into(), Vec::new())?;
@@ -286,7 +286,7 @@ fn read_part(
     if (read as u64) < length { Err(ArchiveError::CutOff) } else { Ok(into) }
 }
 
-/// The place of a backup among those of its folder, where a schedule has made it; no more than its head is read.
+/// The place of a scheduled backup among those of its folder; only its head is read.
 ///
 /// # Errors
 /// [`ArchiveError`] when it has no head that is known.

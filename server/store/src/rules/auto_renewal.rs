@@ -27,7 +27,7 @@ use crate::{
     rows::{Bytes as _, Rows as _, keys},
 };
 
-/// How long after its end a license is still renewed: one that nobody looked after for longer is left to its tenant.
+/// How long after its end a license is still renewed: one that was overdue for longer is left to its tenant.
 const LATE_MS: i64 = 90 * DAY_MS;
 /// How long before its end a license is renewed at the earliest: the longest notice that counts.
 const AHEAD_MS: i64 = 366 * DAY_MS;

@@ -39,13 +39,13 @@ struct Plan {
     after: After,
 }
 
-/// What its reply is, once the changes are made.
+/// What its reply is, once the changes are applied.
 enum After {
     Record(&'static ResourceDef, ObjectId, Document, Vec<String>),
     Deleted(&'static ResourceDef, Option<(ObjectId, Document)>),
 }
 
-/// Plans a command that makes its changes all at once.
+/// Plans a command that applies its changes all at once.
 fn plan(command: &Command, lookup: &dyn Lookup, ctx: &mut Ctx) -> Result<Plan, StoreError> {
     match command {
         Command::Create { def, body } => {
@@ -210,7 +210,7 @@ fn upsert_all(
     }
 }
 
-/// What a command comes to whose tenant has been deleted since it was sent: nothing may be added to it.
+/// The outcome of a command of a tenant that was deleted since: nothing may be added to it.
 fn without_tenant(
     actor: &Actor,
     command: &Command,

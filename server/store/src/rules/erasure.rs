@@ -55,8 +55,8 @@ enum Step {
     Answers(ObjectId),
 }
 
-/// Takes the record away, keeps the person out and leaves the mark. Of one whose record is gone already,
-/// what was left is erased.
+/// Deletes the record, suppresses the person and leaves the mark. If the record was deleted before, the remaining data
+/// is erased.
 pub(crate) fn begin(
     actor: &Actor,
     reference: &RecordRef,

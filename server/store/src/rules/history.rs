@@ -1,7 +1,7 @@
 //! The log of activities, and the way through it that is the history of one user or one company (R38).
 //!
 //! Each activity names the one before it of its user and of its company, and the engagement of either names the latest:
-//! so an event costs no index row, and a history is read without a scan. Every [`MARK_EVERY`] activities of a history
+//! so an event costs no index row, and a history is read without a scan. Every `MARK_EVERY` activities of a history
 //! one is marked, so that a page that begins in the middle of it is not walked to from the end.
 
 use serde::{Deserialize, Serialize};
@@ -166,7 +166,7 @@ fn erase_one(
     }
     tables.activity_marks.remove(keys::mark(tenant, resource, user, id).as_slice())?;
     if let Some(company) = erased.company_id {
-        // A mark goes with its activity, which alone says whose it is.
+        // A mark goes with its activity, which alone names its owner.
         let mark = keys::mark(tenant, COMPANY.code, company, id);
         tables.activity_marks.remove(mark.as_slice())?;
         let place: Logged = Logged::Erased(Links { of_user: None, ..links });

@@ -33,7 +33,7 @@ const MAX_KEPT_BYTES: u64 = 512 * 1024 * 1024;
 /// Longest text of a stored outcome, in bytes: as long as the largest record, or 800 bytes for each item of a bulk
 /// upsert. A call with a longer one is known to have been carried out.
 const MAX_KEPT_TEXT_BYTES: usize = 4 * 1024 * 1024;
-/// Outcomes whose day is over that go with each new one: more than come in, so that none stays.
+/// Expired outcomes that each new one removes: more than are added, so that none stays.
 const DROPPED_AT_ONCE: usize = 4;
 
 /// What a command came to.

@@ -14,7 +14,7 @@ use crate::StoreError;
 pub(crate) struct Ids {
     /// The five bytes that belong to the store.
     store: [u8; 5],
-    /// Second of the latest id that was given to anybody.
+    /// Second of the latest id that was given.
     seconds: [u8; 4],
     /// The same when the store was opened: each sequence begins after it.
     begun_behind: [u8; 4],
@@ -26,7 +26,7 @@ pub(crate) struct Ids {
 const FULL: [u8; 3] = [0xff; 3];
 
 impl Ids {
-    /// The sequences that go on after what was noted of those before.
+    /// The sequences that continue after what was noted of those before.
     pub(crate) fn after(noted: ObjectId) -> Self {
         let [s0, s1, s2, s3, store @ .., _, _, _] = *noted.as_bytes();
         let seconds = [s0, s1, s2, s3];
@@ -38,7 +38,7 @@ impl Ids {
         assembled(self.seconds, self.store)
     }
 
-    /// The sequence of a tenant, to go on with.
+    /// The sequence of a tenant, from which ids continue.
     pub(crate) fn of(&self, tenant: TenantId) -> IdSequence {
         self.of_tenant.get(&tenant).cloned().unwrap_or_else(|| {
             IdSequence::after(assembled(self.begun_behind, self.bytes_of(tenant)))

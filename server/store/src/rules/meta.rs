@@ -20,7 +20,7 @@ pub(crate) fn found(meta: &mut impl WriteRows, store_bytes: [u8; 5]) -> Result<(
     ordered::note(meta)
 }
 
-/// The sequences of ids, to go on with.
+/// The sequences of ids, from which the store continues.
 pub(crate) fn load_ids(meta: &impl Rows) -> Result<Ids, StoreError> {
     let missing = || StoreError::corrupted("the latest id is missing");
     let last = meta.get(META_LAST_ID)?.ok_or_else(missing)?;

@@ -1,5 +1,5 @@
-//! What a transaction gathers before it commits, so that each row is written once however many commands
-//! touch it: where change logs go on, counters, and entries of the report.
+//! What a transaction gathers before it commits, so that each row is written once however many commands touch it: where
+//! change logs continue, counters, and entries of the report.
 
 use std::collections::BTreeMap;
 
@@ -29,7 +29,7 @@ pub(crate) const MANY_CAUSES: &str = "(many)";
 pub(crate) struct Pending {
     /// Where each tenant's change log continues: the next number, and the earliest time of the next row.
     pub(crate) sequences: BTreeMap<TenantId, (u64, Timestamp)>,
-    /// Tenants of which parked events may go on after the commit.
+    /// Tenants with parked events to replay after the commit.
     pub(crate) to_replay: BTreeMap<TenantId, Tenant>,
     /// The spans to which activities are added.
     pub(crate) spans: LatestSpans,
@@ -90,7 +90,7 @@ impl Pending {
         causes.insert(cause, finding);
     }
 
-    /// Writes what was gathered; returns the tenants of which parked events may go on.
+    /// Writes what was gathered; returns the tenants with parked events to replay.
     pub(crate) fn flush(
         mut self,
         tables: &mut Tables<impl Transaction>,

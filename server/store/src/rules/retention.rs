@@ -1,8 +1,8 @@
-//! Activities that a tenant does not keep indefinitely: the oldest of its log go, a limited number of them in a
-//! command, with the marks on them and their spans.
+//! Activities that a tenant does not retain indefinitely: the oldest of its log are removed, a limited number of them
+//! in a command, with the marks on them and their spans.
 //!
-//! A history ends where the next of its activities is gone: what is before that went earlier, since every
-//! history goes back in the order of the log. What is counted of activities stays.
+//! A history ends where the next of its activities was removed: earlier ones were removed before, since every history
+//! follows the order of the log. What is counted of activities stays.
 
 use std::{collections::BTreeSet, ops::Bound};
 

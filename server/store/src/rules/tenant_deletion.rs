@@ -1,6 +1,6 @@
-//! Deleting a tenant (R57). The first command marks it: from then on its tokens and its UUID are those of nobody, and
-//! no command of it is carried out. The others remove its rows, a limited number each; its own row goes with the last
-//! of them.
+//! Deleting a tenant (R57). The first command marks it: from then on its tokens and its UUID belong to nobody, and no
+//! command of it is carried out. The others remove its rows, a limited number each; its own row goes with the last of
+//! them.
 //!
 //! The caller continues until then, and so does each cleanup, the first of which follows a start: so nothing is left
 //! after a crash.

@@ -53,7 +53,7 @@ trait Planning {
         ctx: &Ctx,
     ) -> Result<Option<Timestamp>, StoreError>;
 
-    /// How many end users events have made within the hour.
+    /// How many end users events have created within the hour.
     fn new_end_users(&self, tenant: TenantId, now: Timestamp) -> Result<u64, StoreError>;
 }
 

@@ -1,7 +1,7 @@
-//! Commands by which parked events go on: each tenant's is queued among other commands, and one that breaks
-//! down is tried again after a pause, a limited number of times.
+//! Commands that replay parked events: each tenant's is queued among other commands, and a failed one is retried after
+//! a pause, a limited number of times.
 //!
-//! What is to go on is marked on disk, so that nothing is lost when no more is tried: it comes up with the
+//! Events to replay are marked on disk, so that nothing is lost after the last retry: they are replayed with the
 //! tenant's next mark, or the next start.
 
 use std::{
@@ -35,7 +35,7 @@ struct Failed {
     again_at: Option<Instant>,
 }
 
-/// The tenants of which parked events may go on.
+/// The tenants with parked events to replay.
 #[derive(Default)]
 pub(crate) struct Replays {
     due: BTreeMap<TenantId, Tenant>,

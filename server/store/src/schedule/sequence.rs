@@ -18,7 +18,7 @@ use crate::{
     times::Settled,
 };
 
-/// Where ids and times go on.
+/// Where ids and times continue.
 pub(crate) struct Sequence {
     pub(crate) ids: Ids,
     /// The newest time that is stored, before which nothing is stored.

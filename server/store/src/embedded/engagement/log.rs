@@ -155,7 +155,7 @@ impl<T: Rows> Log<T> {
     }
 
     /// Calls `take` with the rows of each entry, in their order, and its number. What is corrupted in both copies is
-    /// logged and passed over.
+    /// logged and skipped.
     pub(crate) fn read(
         &self,
         numbers: RangeInclusive<u64>,

@@ -42,7 +42,7 @@ impl Default for LogLimits {
 pub(crate) struct RowsAtHand {
     pub(crate) known: HashMap<Owner, Row, RandomState>,
     pub(crate) log: LogState,
-    /// Whose rows are folded, in the reverse order of their keys.
+    /// The owners of the rows to fold, in the reverse order of their keys.
     pub(crate) folding: Vec<Owner>,
     pub(crate) limits: LogLimits,
     /// How many are known from which on those are forgotten that are not in the log.
@@ -83,7 +83,7 @@ pub(crate) struct Changes {
     pub(crate) logged_again: Vec<(Owner, u64)>,
     /// The first entry of a log that was written again.
     pub(crate) anew_from: Option<u64>,
-    /// Whose rows are folded from now on.
+    /// The owners of the rows to fold from now on.
     pub(crate) folding: Option<Vec<Owner>>,
     pub(crate) log: LogState,
 }

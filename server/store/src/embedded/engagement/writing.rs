@@ -178,7 +178,7 @@ impl<'t> TransactionEngagement<'t> {
         self.log_again(changes)
     }
 
-    /// Puts the row of somebody into the table, unless it was logged again since.
+    /// Writes the row of an owner into the table, unless it was logged again since.
     fn fold_one(&mut self, owner: Owner, changes: &mut Changes) -> Result<(), StoreError> {
         let Some(row) = self.rows.known.get(&owner) else { return Ok(()) };
         let is_before = row.entry.is_some_and(|entry| entry < changes.log.folded_until);

@@ -1,4 +1,4 @@
-//! A database that is open, and the fence before its file.
+//! An open database, and the fence before its file.
 //!
 //! While the store heals ([`crate::embedded::runtime::recovery`]), two databases are open over one file, and neither
 //! knows what the other writes. A database whose fence is shut reads and writes nothing more, whatever it still tries.

@@ -1,4 +1,4 @@
-//! Opening and making the store's file. What is not a sound store of ours is rejected and left as it is.
+//! Opening and creating the store's file. What is not a sound store of ours is rejected and left as it is.
 
 use std::{fs, io, path::Path};
 
@@ -77,7 +77,7 @@ impl OpenError {
         }
     }
 
-    /// What those hear whose command is not taken for it.
+    /// The error of commands that are rejected because of it.
     pub(crate) fn into_cause(self) -> StoreError {
         match self {
             Self::Io(error) => disk_full::of_io(&error),
@@ -86,7 +86,7 @@ impl OpenError {
         }
     }
 
-    /// Whether nothing can be made of the file, so that a backup is what is left.
+    /// Whether the file is beyond repair, so that only a backup is left.
     pub fn is_beyond_repair(&self) -> bool {
         self.is_damage() || matches!(self, Self::Foreign(_))
     }
@@ -133,7 +133,7 @@ pub(crate) fn create(store_file: &DiskFile, store_bytes: [u8; 5]) -> Result<(), 
 /// # Errors
 /// When there is one already.
 pub(crate) fn name_for_good(unfinished: &Path, path: &Path) -> io::Result<()> {
-    // A link, unlike a renaming, never takes the place of a store that another start has made meanwhile.
+    // A link, unlike a renaming, never takes the place of a store that another start has created meanwhile.
     fs::hard_link(unfinished, path)?;
     remove_if_there(unfinished)?;
     sync_folder(path)
@@ -229,7 +229,7 @@ pub(crate) fn open_to_read(
 const TRIAL_CACHE_BYTES: usize = 4 * 1024 * 1024;
 
 /// What of the cache's memory holds pages, measured: a page of 4 KiB takes 5 KiB of the allocator, the cache notes
-/// where it is, and what was let go is not given back at once.
+/// where it is, and freed memory is not given back at once.
 const PAGES_IN_MEMORY: (usize, usize) = (7, 10);
 
 /// Opens the database over storage, which must say that its rows are of a format that is read.

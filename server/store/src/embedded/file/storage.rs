@@ -51,10 +51,10 @@ pub trait StoreFile: Send + Sync {
     /// When it cannot.
     fn try_to_write(&self) -> io::Result<()>;
 
-    /// A new file without a name where it lies, or where the system keeps such files.
+    /// A new file without a name in the same folder, or in the system's folder for such files.
     ///
     /// # Errors
-    /// When it cannot be made.
+    /// When it cannot be created.
     fn unnamed_file(&self) -> io::Result<File> {
         tempfile::tempfile()
     }
@@ -440,7 +440,7 @@ impl StorageBackend for OverlayBackend {
 /// Who may read the store's file: its owner alone, since it holds what customers do.
 const FILE_MODE: u32 = 0o600;
 
-/// Makes a new file that must not be there yet.
+/// Creates a file that must not exist yet.
 fn create_file(path: &Path) -> io::Result<File> {
     OpenOptions::new().read(true).write(true).create_new(true).mode(FILE_MODE).open(path)
 }

@@ -93,7 +93,7 @@ fn copy(
     })
 }
 
-/// Makes a store, whose rows `fill` writes; they are on disk when this returns.
+/// Creates a store with the rows that `fill` writes; they are on disk when this returns.
 pub(crate) fn write_anew<T, E: From<OpenError>>(
     storage: Storage,
     cache_bytes: usize,

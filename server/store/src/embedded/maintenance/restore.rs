@@ -44,7 +44,7 @@ pub enum RestoreError {
     /// The backup cannot be used.
     #[error("the backup cannot be restored: {0}")]
     Archive(#[from] ArchiveError),
-    /// What it makes is not a sound store.
+    /// The restored store is not a sound one.
     #[error("the restored store fails verification: {0}")]
     Unsound(String),
     /// The new store cannot be written.
@@ -64,7 +64,7 @@ impl From<io::Error> for RestoreError {
     }
 }
 
-/// Makes the store of a backup in an empty folder, which is made when it is not there.
+/// Restores a backup into an empty folder, which is created when it is missing.
 ///
 /// # Errors
 /// [`RestoreError`]; then the folder is as it was.

@@ -1,5 +1,5 @@
-//! `svctrack verify`: all of a stopped store is read and held against its checksums, and what one table says
-//! of another against that one. Nothing is written.
+//! `svctrack verify`: all of a stopped store is read and compared with its checksums, and what one table has of another
+//! with that one. Nothing is written.
 
 use std::{path::Path, sync::Arc};
 
@@ -140,7 +140,7 @@ fn check_pages(mut database: Database, verified: &mut Verified) {
     let checked = corruption::contained_open(|| Ok(database.check_integrity()?));
     match &checked {
         Ok(_) => corruption::drop_quietly(database),
-        // redb has let go of what it needs to be dropped: it would end the process.
+        // redb has dropped what its own drop needs: that would end the process.
         Err(_) => std::mem::forget(database),
     }
     match checked {

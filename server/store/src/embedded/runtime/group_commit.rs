@@ -40,7 +40,7 @@ enum Failed {
 pub(crate) struct Writer {
     pub(crate) shared: Arc<Shared>,
     pub(crate) sequence: Sequence,
-    /// Tenants of which parked events may go on.
+    /// Tenants with parked events to replay.
     pub(crate) replays: Replays,
     pub(crate) kept: Kept,
     pub(crate) pace: BulkThrottle,
@@ -125,8 +125,8 @@ impl Writer {
             batch.is_open = false;
             let failed = match tried {
                 Ok(Ok(outcomes)) => {
-                    // Before the responses: who hears of the record that lets events go on, and writes
-                    // again, is served after these.
+                    // Before the responses: a caller that learns of the record that releases events, and writes again,
+                    // is served after these.
                     self.replays.queue(&self.shared.queues);
                     let answered = batch.jobs.drain(..).zip(outcomes);
                     answered.for_each(|(job, outcome)| job.answer(outcome));
@@ -154,7 +154,7 @@ impl Writer {
         }
     }
 
-    /// Serves the halves of a batch, so that in the end only the command hears of an error whose it is.
+    /// Serves the halves of a batch, so that in the end only the command that causes an error gets it.
     fn serve_in_halves(&mut self, mut batch: Batch, error: StoreError) {
         if batch.jobs.len() > 1 {
             let rest = batch.jobs.split_off(batch.jobs.len() / 2);

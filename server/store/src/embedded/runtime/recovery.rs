@@ -6,8 +6,8 @@
 //! before another one is opened to write, and that one holds a snapshot of the last commit, and with it all its
 //! pages, until the one that is read meanwhile is shut off too.
 //!
-//! Where the file can be read, but no commit be made since what redb notes of its pages is corrupted, the store
-//! is written again: its rows are all that counts.
+//! Where the file can be read, but no commit is possible since what redb notes of its pages is corrupted, the store is
+//! written again: its rows are all that counts.
 
 use std::{
     thread,
@@ -69,7 +69,7 @@ pub(crate) fn recover(shared: &Shared, refuse: impl Fn(&StoreError)) {
     tracing::info!(store = shared.store_file.name(), "store recovered");
 }
 
-/// Tries to bring the store back. Reads go on over a database of their own meanwhile: as long as the disk does not
+/// Tries to bring the store back. Reads continue over a database of their own meanwhile: as long as the disk does not
 /// work, over the last commit whose blocks are known to be on it, which one that failed at its very end may be, and
 /// then over the last that is found there.
 fn heal(shared: &Shared) -> Result<(), OpenError> {

@@ -206,8 +206,8 @@ impl Shared {
         done
     }
 
-    /// Puts another database in the place of the one that is read, whose file is taken away from it: reads that
-    /// are under way go on over the new one.
+    /// Replaces the database that is read, and shuts the old one off from its file: reads under way continue over the
+    /// new one.
     pub(crate) fn go_on_over(&self, new: DatabaseHandle) {
         new.read_ahead();
         let old = {
@@ -274,7 +274,7 @@ impl Recovery {
 
     /// Wakes the threads that wait, after a change of what they wait for.
     fn wake(&self) {
-        // Whoever has looked by then waits, and is not passed over.
+        // A thread that has checked by then waits, and is not missed.
         drop(self.waits.lock());
         self.changed.notify_all();
     }

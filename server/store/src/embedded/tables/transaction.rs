@@ -22,7 +22,7 @@ use crate::{
 /// forty.
 const MIN_ROWS_BESIDE: usize = 100;
 
-/// Makes the tables that a store lacks, since they came after it was last written.
+/// Creates the tables that a store of an older version lacks.
 pub(crate) fn make_missing(database: &Database) -> Result<(), StoreError> {
     let snapshot = database.begin_read()?;
     let known: Vec<_> = snapshot.list_tables()?.map(|table| table.name().to_owned()).collect();
@@ -47,7 +47,7 @@ impl<'t> Transaction for Redb<'t> {
 }
 
 impl<'t> WriteTables<'t> {
-    /// Opens every table, making those that are missing.
+    /// Opens every table, and creates those that are missing.
     pub(crate) fn open(
         transaction: &'t WriteTransaction,
         known: LookupCache,

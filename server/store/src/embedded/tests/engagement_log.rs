@@ -1,4 +1,4 @@
-//! Rows of engagement that lie in the log, whatever of it has gone to their table.
+//! Rows of engagement in the log, whatever of it was folded into their table.
 
 use std::{collections::BTreeMap, fs};
 

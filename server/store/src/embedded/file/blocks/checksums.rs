@@ -23,7 +23,7 @@ pub(crate) fn sum_of(block: u64, bytes: &[u8]) -> u32 {
     hasher.finalize().max(NEVER_WRITTEN + 1)
 }
 
-/// Whether a block's bytes are those that its sum was made of.
+/// Whether a block's bytes match its checksum.
 pub(crate) fn is_sound(block: u64, bytes: &[u8], sum: u32) -> bool {
     match sum {
         NEVER_WRITTEN => bytes.iter().all(|byte| *byte == 0),

@@ -29,7 +29,7 @@ const HEAD_BYTES: usize = 32;
 const KEPT_BYTES: usize = 512;
 /// Bytes for the names of blocks.
 const NAMES_BYTES: usize = BLOCK_BYTES - HEAD_BYTES - KEPT_BYTES;
-/// The name that a header's sum is made with; no block has it.
+/// The name of which a header's checksum is computed; no block has it.
 const HEADER: u64 = u64::MAX;
 
 /// Where redb has its flags.
@@ -75,7 +75,7 @@ pub(crate) struct Found {
     pub(crate) header: Header,
     /// The blocks that it names; each is as it was written.
     pub(crate) names: WriteSet,
-    /// What a later one names that was passed over.
+    /// What a later, skipped one names.
     pub(crate) passed_over: Option<WriteSet>,
 }
 
@@ -88,7 +88,7 @@ struct Copy {
 }
 
 impl Header {
-    /// That of a store which is just being made.
+    /// That of a new store.
     pub(crate) fn never_written() -> Self {
         Self::of(vec![0; KEPT_BYTES], 0, 1)
     }

@@ -45,7 +45,7 @@ pub(crate) struct Blocks {
     known: Mutex<Known>,
     /// Held while changes are brought to disk.
     syncing: Mutex<()>,
-    /// What a later header names, which was passed over when these were opened.
+    /// What a later header names, which was skipped when these were opened.
     passed_over: Option<WriteSet>,
 }
 
@@ -53,7 +53,7 @@ pub(crate) struct Blocks {
 struct Known {
     header: Header,
     groups: HashMap<u64, Group, RandomState>,
-    /// How often groups were let go of.
+    /// How often groups were dropped.
     let_go: u64,
     /// What has been written since the last sync.
     fresh: WriteSet,
@@ -113,7 +113,7 @@ impl Blocks {
         Self { under, known, syncing, passed_over: None }
     }
 
-    /// Whether a later header was passed over, since not all that it names is there.
+    /// Whether a later header was skipped, since not all that it names is there.
     pub(crate) fn is_older(&self) -> bool {
         self.passed_over.is_some()
     }
@@ -280,8 +280,8 @@ impl Blocks {
 }
 
 impl Known {
-    /// Adds the sums of a group that were read when others had been let go of so often: since then these may have been
-    /// changed, written and let go of as well.
+    /// Adds the checksums of a group that were read after `let_go` drops: since then these may have been changed,
+    /// written and dropped as well.
     fn add(&mut self, loaded: Group, let_go: u64) {
         if self.let_go != let_go {
             return;

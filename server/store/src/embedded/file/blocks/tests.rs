@@ -201,7 +201,7 @@ fn a_commit_is_found_whole_or_not_at_all_whichever_of_its_writes_came_to_disk() 
     let found = |came: &dyn Fn(&Change) -> bool| {
         let disk = stopped.when(came);
         let found = keys(&open(&disk));
-        // It is gone on with, and found again.
+        // Later writes continue from it, and it is found again.
         put(&open(&disk), "d", 9_000);
         assert_eq!(keys(&open(&disk.when(|_| false))), format!("{found}d"));
         found
