@@ -39,7 +39,7 @@ use crate::{
     running_at::RunningAt,
 };
 
-/// Whose things a command is about, on a store that is stopped.
+/// The owner that a command is about, on a stopped store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Whose<'a> {
     Operator,
@@ -94,7 +94,7 @@ pub struct Running {
     token: Option<String>,
 }
 
-/// The store of a server that is stopped, and whose calls they are.
+/// The store of a stopped server, and the owner of the calls.
 pub struct Stopped {
     store: Arc<Embedded>,
     endpoint: Arc<BoxEndpoint<'static, Response>>,
@@ -128,7 +128,7 @@ impl Admin {
     /// Opens the store of a configuration.
     ///
     /// # Errors
-    /// In words, when there is no store, when a server has it open, or when it is not said whose it is.
+    /// In words, when there is no store, when a server has it open, or when the owner is not given.
     pub async fn stopped(config: &Config, whose: Whose<'_>) -> Result<Self, String> {
         if !config.has_store() {
             return Err(format!("there is no store in `{}`", config.data.display()));
@@ -170,8 +170,8 @@ impl Admin {
         Ok(there.map(of).collect())
     }
 
-    /// Opens the store of a configuration, makes it if need be, and in it the tenants that are missing.
-    /// Returns the tokens of these.
+    /// Opens the store of a configuration, creates it if need be, and in it the missing tenants. Returns the tokens of
+    /// these.
     ///
     /// # Errors
     /// In words.

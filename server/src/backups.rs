@@ -1,4 +1,4 @@
-//! Backups in a folder: made without a half one ever having the name of a whole one, made again and again while the
+//! Backups in a folder: an incomplete one never has the name of a complete one; scheduled ones are created while the
 //! server runs, and removed when there are newer ones.
 
 mod folder;
@@ -61,7 +61,7 @@ impl From<Interval> for String {
 #[derive(Clone, Debug)]
 pub struct Schedule {
     pub folder: PathBuf,
-    /// How often one is made.
+    /// The interval between backups.
     pub every: Interval,
     /// How many backups are retained.
     pub keep: usize,
@@ -96,7 +96,7 @@ impl Backups {
     }
 }
 
-/// Why no backup was made.
+/// Why a backup failed.
 #[derive(Debug, thiserror::Error)]
 enum NotMade {
     #[error(transparent)]
@@ -109,7 +109,7 @@ enum NotMade {
 pub struct Unfinished(NamedTempFile);
 
 impl Unfinished {
-    /// Makes it; of a crash it bears a name that says what it is.
+    /// Creates it; after a crash its name marks it as unfinished.
     ///
     /// # Errors
     /// When the folder cannot be written.
@@ -155,7 +155,7 @@ pub fn folder_of(path: &Path) -> &Path {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// Makes backups for as long as the server runs; the first when the newest that is there is old enough.
+/// Creates backups while the server runs; the first when the newest existing one is old enough.
 pub(crate) async fn run(
     store: Arc<dyn Store>,
     clock: Arc<dyn Clock>,
@@ -210,7 +210,7 @@ async fn look(schedule: &Schedule, now: Timestamp, before: Done) -> Done {
     Done { at: found.last().map(|newest| newest.at), ahead, others, ..before }
 }
 
-/// Makes a backup, and removes those that are one too many.
+/// Creates a backup, and removes those beyond the limit.
 async fn make(store: &dyn Store, schedule: &Schedule, now: Timestamp) -> Result<Manifest, NotMade> {
     let folder = schedule.folder.clone();
     let begin = move || {

@@ -16,7 +16,7 @@ const MARK: &str = "\r\nx-request-id: ";
 /// The header of a response without a body.
 const NO_BODY: &str = "content-length: 0\r\n";
 
-/// The verdict of a response that hyper makes itself.
+/// The verdict of one of hyper's own responses.
 fn verdict(answer: &[u8]) -> Option<(&str, Unreadable)> {
     // Before all of it is read: whether it can be one.
     if answer.get(9) != Some(&b'4') || !answer.starts_with(b"HTTP/1.") {

@@ -267,7 +267,7 @@ impl Forms {
         if let Some(packed) = self.cell(coding).get() {
             return Ok(packed.clone());
         }
-        // A task of its own ends though its caller goes: never do two make the same form.
+        // A task of its own ends though its caller goes: two tasks never compress the same form.
         let made = tokio::spawn(async move {
             let pack = || async {
                 let plain = self.plain.clone();

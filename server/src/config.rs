@@ -149,7 +149,7 @@ pub struct Config {
     pub tracking_rate_limit: u32,
     /// MiB that events sent without a token may take in a day, for each tenant; 0 sets no limit.
     pub tracking_daily_mb: u32,
-    /// How often a backup is made, if one is.
+    /// The interval of backups, if they are scheduled.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub backup_every: Option<Interval>,
     /// Folder that holds these backups, if that is not in the data folder.
@@ -163,12 +163,12 @@ pub struct Config {
     pub bootstrap: Option<BootstrapSettings>,
 }
 
-/// The tenant and the token that the first start makes, instead of random ones.
+/// The tenant and the token that the first start creates, instead of random ones.
 #[derive(Clone, Debug)]
 pub struct BootstrapSettings {
     pub tenant: TenantId,
     pub token: Token,
-    /// The operator's token, if one is to be made.
+    /// The operator's token, if one is to be created.
     pub operator: Option<Token>,
 }
 
@@ -354,7 +354,7 @@ impl Config {
         let checked = Addresses::new(&url)
             .with_script_path(&self.script_path)
             .and_then(|addresses| addresses.with_tracking_prefix(&self.tracking_prefix));
-        // Both paths were checked when the configuration was made.
+        // Both paths were checked when the configuration was read.
         checked.unwrap_or_else(|| Addresses::new(&url))
     }
 
@@ -383,7 +383,7 @@ impl Config {
         self.backup_to.clone().unwrap_or_else(|| self.data.join(BACKUPS))
     }
 
-    /// When backups are made, if they are.
+    /// The schedule of backups, if there is one.
     pub fn backups(&self) -> Option<Schedule> {
         let folder = self.backup_folder();
         let keep = usize::try_from(self.backup_keep).unwrap_or(usize::MAX).max(1);

@@ -39,8 +39,8 @@ pub(crate) const MAX_HEADERS: usize = 100;
 /// Bodies up to this size, in bytes, need no room in the budget: most events; as many as there are connections come to
 /// 16 MiB, and most of it is what the connections read into anyway.
 pub(crate) const FREE_BODY_BYTES: usize = 4 * 1024;
-/// Bodies that are small, of records and single events, in the whole process, in bytes: what all their
-/// senders together can make it hold.
+/// Bodies that are small, of records and single events, in the whole process, in bytes: the memory that all their
+/// senders together can take.
 pub(crate) const SMALL_BODY_BUDGET_BYTES: usize = 8 * 1024 * 1024;
 /// What one tenant, and one address, may have of it, in bytes, so that there is some for others.
 pub(crate) const SMALL_BODY_SHARE_BYTES: usize = 6 * 1024 * 1024;

@@ -113,7 +113,7 @@ where
     Ok(())
 }
 
-/// Gives a connection to a worker, whose it is from then on.
+/// Gives a connection to a worker, which owns it from then on.
 fn hand_over(stream: TcpStream, workers: &mut Workers) -> io::Result<(TcpStream, Handle)> {
     let worker = workers.next();
     let stream = {

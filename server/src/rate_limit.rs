@@ -102,7 +102,7 @@ impl<C: Clock + Clone> Limiters<C> {
 
 pub(crate) struct RateLimiting<C: Clock = DefaultClock> {
     operator: Limiters<C>,
-    /// Those of tenants that limit themselves: one entry each, made again when their limits change.
+    /// Those of tenants that limit themselves: one entry each, replaced when their limits change.
     tenants: Mutex<BTreeMap<TenantId, Arc<Limiters<C>>>>,
     clock: C,
 }

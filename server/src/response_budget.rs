@@ -231,7 +231,7 @@ impl Taken {
     }
 }
 
-/// Lets go of what is held for somebody who does not take it.
+/// Drops a response that its reader does not take.
 async fn give_up_if_slow(rest: Arc<Mutex<Rest>>) {
     let mut looks = interval(ANSWER_LOOKS_EVERY);
     loop {

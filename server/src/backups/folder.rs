@@ -15,7 +15,7 @@ use svctrack_store::{MAX_DRIFT_MS, sequence_of};
 /// How the name of a backup begins.
 pub(super) const PREFIX: &str = "svctrack-";
 const SUFFIX: &str = ".backup.gz";
-/// How the name of one ends that is being made.
+/// The end of the name of an unfinished one.
 pub(super) const UNFINISHED: &str = ".unfinished";
 
 /// The name of a backup of this time; names sort by time.
@@ -68,7 +68,7 @@ pub(super) fn count_others(folder: &Path) -> io::Result<usize> {
     Ok(names_in(folder)?.iter().filter(is_other).count())
 }
 
-/// The backups in a folder, in the order in which they were made, the newest last.
+/// The backups in a folder, in the order in which they were created, the newest last.
 pub(super) fn backups_in(folder: &Path, now: Timestamp) -> io::Result<Vec<Backup>> {
     let mut backups = Vec::new();
     for name in names_in(folder)? {

@@ -140,8 +140,8 @@ pub(super) fn of_response(doc: &RouteDoc, def: Option<&'static ResourceDef>) -> 
     })
 }
 
-/// A value of a parameter in a path: of the record that the example of a create makes, or of something that is
-/// in no store.
+/// A value of a parameter in a path: of the record that the example of a create creates, or of something that is in no
+/// store.
 pub(super) fn of_path(path: &str, name: &str, def: Option<&ResourceDef>, tenant: &str) -> String {
     match (name, def) {
         ("tenant", _) => tenant.to_owned(),

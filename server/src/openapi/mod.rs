@@ -1,5 +1,5 @@
-//! The description of the API (OpenAPI 3.1), made from the routes and the rows of the resources: what is there is
-//! described, and nothing else.
+//! The description of the API (OpenAPI 3.1), generated from the routes and the rows of the resources: it describes
+//! these, and nothing else.
 
 mod bodies;
 mod events;

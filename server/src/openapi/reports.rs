@@ -1,4 +1,4 @@
-//! Revenue reports in the description: their parameters, their schemas, and examples that core makes.
+//! Revenue reports in the description: their parameters, their schemas, and examples that core computes.
 
 use serde_json::{Map, Value, json};
 use svctrack_core::{

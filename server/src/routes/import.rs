@@ -118,7 +118,7 @@ pub(crate) async fn import(
     applied.and(read).map_err(|error| import.cut_short(error))?;
     let text = serde_json::to_string(&import.summary);
     let text = text.map_err(|error| Error::Internal(error.to_string()))?;
-    // Its room is taken before the turn ends: what is held without either is nobody's.
+    // Its room is taken before the turn ends: else it would count for nobody.
     let held = app.answers.hold(import.caller.tenant.id(), text);
     let body = held.map_err(|error| import.cut_short(error))?;
     drop(turn);

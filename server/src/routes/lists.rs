@@ -84,7 +84,7 @@ impl Listed<'_> {
         csv_line(Columns::selected(self.def, self.select).names())
     }
 
-    /// Makes a line of CSV of a record.
+    /// Converts a record into a line of CSV.
     fn to_csv(&self) -> Rewrite {
         let columns = Columns::selected(self.def, self.select);
         Arc::new(move |record| {

@@ -41,7 +41,7 @@ fn earlier(def: &ResourceDef, folder: &Path) -> impl Iterator<Item = PathBuf> {
     paths.into_iter().filter(|path| path.exists())
 }
 
-/// Makes sure that an export finds nothing in its way.
+/// Checks that an export replaces no files.
 ///
 /// # Errors
 /// In words, when there are files of an earlier one that are to stay.

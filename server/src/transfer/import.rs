@@ -103,7 +103,7 @@ pub async fn import<'a>(
     Ok(done)
 }
 
-/// Says what [`import`] would do, and writes nothing.
+/// Reports what [`import`] would do, and writes nothing.
 ///
 /// # Errors
 /// As [`import`].
@@ -472,7 +472,7 @@ impl<'a> Import<'a> {
         Ok(None)
     }
 
-    /// Makes a record. What a create decides by itself (R25) is set by an update.
+    /// Creates a record. What a create decides by itself (R25) is set by an update.
     async fn create(
         &self,
         def: &ResourceDef,
