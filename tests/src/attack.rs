@@ -279,7 +279,7 @@ impl Attack {
         Self { slow, bombs: None }
     }
 
-    /// Ends it; it must have gone on until now.
+    /// Ends it; it must have run until now.
     pub fn end(self) {
         for task in self.slow.iter().chain(&self.bombs) {
             assert!(!task.is_finished(), "an attacker has ended");

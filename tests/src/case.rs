@@ -3,13 +3,13 @@
 //! `core` alone (`core/tests/cases`).
 //!
 //! `given` is a list of steps that come before, and must succeed. In what follows, `{{id:0}}` is replaced by the `_id`
-//! in the response to the first of them, or in the first item of a list, `{{token:0}}` for its `token`, `{{tenant}}`
-//! for the tenant. A step has a `method` (else GET) and a `path`, `headers`, a `body` or its `text`; `anonymous` leaves
-//! the token out, `as` an `operator` takes that one's; `now` sets the clock, which does not move otherwise.
-//! `expect.json` names the members that must be there with just these values, with `null` for one that must be absent
-//! or null; `expect.list` the same for each item of an array; `expect.headers` values of headers, `null` for one that
-//! must be absent; `expect.text` the whole body, `expect.contains` a part of it. `not_on_core` is the reason why `core`
-//! alone cannot carry the case out, in an area where it carries out the others.
+//! in the response to the first of them, or in the first item of a list, `{{token:0}}` by its `token`, `{{tenant}}` by
+//! the tenant. A step has a `method` (else GET) and a `path`, `headers`, a `body` or its `text`; `anonymous` leaves the
+//! token out, `as` an `operator` takes that one's; `now` sets the clock, which does not move otherwise. `expect.json`
+//! names the members that must be there with just these values, with `null` for one that must be absent or null;
+//! `expect.list` the same for each item of an array; `expect.headers` values of headers, `null` for one that must be
+//! absent; `expect.text` the whole body, `expect.contains` a part of it. `not_on_core` is the reason why `core` alone
+//! cannot carry the case out, in an area where it carries out the others.
 
 use std::{
     fs,

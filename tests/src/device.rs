@@ -21,16 +21,16 @@ use crate::process::PATIENCE;
 
 /// Where images lie: in memory, so that no test waits for a disk, nor wears it out.
 const IMAGES: &str = "/dev/shm";
-/// What a [`Device`] is made with.
+/// The tools that a [`Device`] needs.
 pub const DEVICE_TOOLS: &[&str] = &["nbdkit", "nbdfuse", "mkfs.ext4", "mount"];
-/// What a [`SmallDisk`] is made with.
+/// The tools that a [`SmallDisk`] needs.
 pub const SMALL_DISK_TOOLS: &[&str] = &["mkfs.ext4", "mount"];
-/// Bytes of a disk that is made to see whether one can be made.
+/// Bytes of a disk that is created to try whether that is possible.
 const TRIED_BYTES: u64 = 1024 * 1024;
 /// The pause between polls of a condition.
 const PAUSE: Duration = Duration::from_millis(1);
 
-/// Says why there can be no disk here that is made with these tools, if so.
+/// Why no disk can be created here with these tools, if so.
 pub fn obstacle(tools: &[&str]) -> Option<String> {
     if !geteuid().is_root() {
         return Some("only root may mount a file system".to_owned());
@@ -75,7 +75,7 @@ impl Failing {
     }
 }
 
-/// A disk and the file system on it, which are gone when it is dropped.
+/// A disk and the file system on it, which are removed when it is dropped.
 pub struct Device {
     folder: TempDir,
     nbdkit: Child,
@@ -129,7 +129,7 @@ impl Device {
         until(|| self.is_stopped());
     }
 
-    /// Has a stopped disk go on.
+    /// Lets a stopped disk run again.
     pub fn go_on(&self) {
         self.signal(Signal::CONT);
     }
@@ -293,7 +293,7 @@ fn run(command: &mut Command) {
     tried(command).unwrap();
 }
 
-/// Runs a command; what it says when it fails.
+/// Runs a command; its output when it fails.
 fn tried(command: &mut Command) -> Result<(), String> {
     let output = command.output().map_err(|error| format!("{command:?}: {error}"))?;
     let said = || format!("{command:?}: {}", String::from_utf8_lossy(&output.stderr));

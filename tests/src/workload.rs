@@ -43,7 +43,7 @@ pub trait Target: Sync {
     fn clean_up(&self) -> impl Future<Output = ()> + Send;
 }
 
-/// Makes the company that the events of all senders are of.
+/// Creates the company that the events of all senders are of.
 pub async fn found(server: &impl Target) {
     let base = json!({"name": "Base", "externalId": "base"});
     let (status, answer) = server.send(Method::POST, "/companies", None, &base).await;
@@ -76,7 +76,7 @@ enum After {
     Activities(String, Vec<String>),
     /// All of the sender's crowd have been active so often.
     Crowd(usize),
-    /// These, once they have gone on.
+    /// These, once they have been replayed.
     Waiting(String, String),
     /// No user of this name, nor their activities.
     Erased(String),
@@ -126,13 +126,13 @@ impl Step {
 pub struct Sender {
     name: String,
     random: Random,
-    /// What it has made.
+    /// The number of records that it has created.
     made: usize,
     records: BTreeMap<usize, String>,
     activities: BTreeMap<String, BTreeSet<String>>,
     /// How often its crowd was active.
     crowded: usize,
-    /// Events of users that go on by themselves.
+    /// Events of users that are replayed without a request.
     waiting: BTreeMap<String, String>,
     erased: BTreeSet<String>,
     time_zone: Option<&'static str>,
@@ -420,7 +420,7 @@ impl Sender {
         Step { method, path, key: None, body: Value::Null, after: After::Report(of_entry) }
     }
 
-    /// Says what is not as it must be; sends again what it is not sure of.
+    /// Checks all that was acknowledged; sends again what may be missing.
     ///
     /// # Panics
     /// When something acknowledged is not there, or something else is.
@@ -527,7 +527,7 @@ impl Sender {
         }
     }
 
-    /// Events whose company has come go on by themselves, after a crash too.
+    /// Events whose company has come are replayed without a request, after a crash too.
     async fn await_what_waits(&mut self, server: &impl Target) {
         for (user, action) in std::mem::take(&mut self.waiting) {
             let path = format!("/endusers/extid-{user}");

@@ -157,7 +157,7 @@ async fn a_scope_that_stands_for_others_opens_their_routes_and_no_more() {
     }
 }
 
-/// A body that makes a record of a resource.
+/// A body that creates a record of a resource.
 fn record_of(path: &str) -> Value {
     let mut body = json!({
         "name": "secret", "externalId": "shared", "sourceId": "shared", "email": "eve@secret.example",
@@ -165,7 +165,7 @@ fn record_of(path: &str) -> Value {
     });
     match path {
         "companies" => drop(body.as_object_mut().unwrap().remove("companyId")),
-        // A ticket makes its submitter an end user, who must be another one.
+        // A ticket creates its submitter as an end user, who must be another one.
         "tickets" => body["email"] = json!("mallory@secret.example"),
         _ => {}
     }

@@ -41,7 +41,7 @@ const FLIPPED_BYTES: usize = 8;
 /// Records of a bulk call, which are all there or none.
 const TOGETHER: usize = 40;
 
-/// Runs the program; its exit code, and what it says.
+/// Runs the program; its exit code, and its output.
 pub(crate) async fn run(folder: &Path, arguments: &[&str]) -> (Option<i32>, String) {
     let output = command(folder).args(arguments).output().await.unwrap();
     let said = [output.stdout, output.stderr].concat();
@@ -58,7 +58,7 @@ async fn start(folder: &Path, flags: &[&str]) -> (Server, Token, Token) {
     (Server::start_with_operator(folder, &token, &operator, flags).await, token, operator)
 }
 
-/// Makes a backup of a stopped store.
+/// Creates a backup of a stopped store.
 async fn back_up(data: &Path, to: &Path) -> Value {
     let arguments = ["backup", "--json", "--data", text(data), "--to", text(to)];
     let (code, said) = run(to.parent().unwrap(), &arguments).await;
@@ -460,7 +460,7 @@ async fn backups_outlive_one_that_was_made_while_the_clock_was_ahead() {
     fs::rename(to.join(name_in(&made)), to.join(AHEAD)).unwrap();
 
     let is_of_another = |health: &Value| health["at"].is_string() && name_in(health) != AHEAD;
-    // One is made at once, since nobody knows when the other was, and is not removed as the older of both.
+    // One is created at once, since the time of the other is unknown, and is not removed as the older of both.
     let server = start("1h", "2").await;
     let made = health_of_backups(&server, is_of_another).await;
     assert!(to.join(name_in(&made)).exists(), "{made}");
@@ -470,7 +470,7 @@ async fn backups_outlive_one_that_was_made_while_the_clock_was_ahead() {
     expected.sort();
     assert_eq!(backups_in(&to), expected);
 
-    // The next takes the place of the one that was made first, whatever its name says.
+    // The next replaces the one that was created first, whatever its name.
     let server = start("1s", "2").await;
     let next = health_of_backups(&server, |health| health["ahead"] == 0).await;
     server.stop().await;

@@ -161,7 +161,7 @@ async fn a_message_id_counts_once_however_the_clock_is_set() {
     assert_eq!(world.activities().await.len(), 2);
 }
 
-/// A store with an activity, a call that can be sent again, and an event that waits; the id of what the call made.
+/// A store with an activity, a call with an idempotency key, and a parked event; the id of what the call created.
 async fn with_what_gets_old() -> (World, Value) {
     let world = World::new().await;
     world.put(Method::PUT, "/settings", json!({"activityRetentionDays": KEPT_DAYS})).await;
@@ -171,7 +171,7 @@ async fn with_what_gets_old() -> (World, Value) {
     (world, made)
 }
 
-/// Sends a call with a key; the id of what it made.
+/// Sends a call with a key; the id of what it created.
 async fn call_again(world: &World) -> Value {
     let body = json!({"name": "Plan"});
     let (status, made) = world.server.send(Method::POST, "/products", Some("key"), &body).await;

@@ -93,7 +93,7 @@ async fn check(program: &str) {
     server.kill().await;
 }
 
-/// The recipe for nginx with a certificate of its own at a port; none where no certificate can be made.
+/// The recipe for nginx with a certificate of its own at a port; none where no certificate can be created.
 fn nginx_servers(folder: &Path, port: u16, address: &str) -> Option<String> {
     let [key, certificate] = ["key.pem", "certificate.pem"].map(|name| folder.join(name));
     let made = Command::new("openssl")

@@ -198,7 +198,7 @@ async fn send(
     client.send(operation.method.clone(), &path, headers, body).await.unwrap()
 }
 
-/// The id that the service has assigned, where no example can name it: of what an example has made, else of any.
+/// The id that the service has assigned, where no example can name it: of what an example has created, else of any.
 async fn assigned_id(client: &Client, operation: &Operation) -> Option<String> {
     let collection = operation.path.split("/{id}").next().unwrap();
     let is_resource = REGISTRY.iter().any(|def| def.path == &collection[1..]);

@@ -1,4 +1,4 @@
-//! Stores and backups of the formats that are read: a file of each is in `tests/golden`, made by the program of its
+//! Stores and backups of the formats that are read: a file of each is in `tests/golden`, written by the program of its
 //! time.
 
 use std::{fs, io::Read as _, path::Path};

@@ -1,4 +1,4 @@
-//! While the store heals, reads go on from the last good state, and nobody else gets at its file.
+//! While the store heals, reads continue from the last good state, and nobody else gets at its file.
 
 use std::{
     cmp::Reverse,
@@ -176,7 +176,7 @@ async fn reads_go_on_from_the_last_good_state_whatever_fails_and_however_slowly_
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn reads_come_back_with_a_disk_that_can_be_read_again_though_not_written() {
-    // Before it can be read no more, its reads may go on over a database of their own, or not yet.
+    // Before it can be read no more, its reads may continue over a database of their own, or not yet.
     for first in [Fault::From(0), Fault::ReadOnly] {
         let (disk, server) = filled(SMALL_CACHE_BYTES).await;
         let status = async || server.client.get("/companies?limit=1000").await.status;

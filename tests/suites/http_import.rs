@@ -115,7 +115,7 @@ async fn a_record_that_may_be_there_is_not_created_by_who_cannot_look() {
     assert!(said.contains("0 records were imported before"), "{said}");
 }
 
-/// Imports that go on as long as a test does.
+/// Imports that run as long as a test does.
 const SLOW_IMPORTS: usize = 64;
 
 #[tokio::test(flavor = "multi_thread")]

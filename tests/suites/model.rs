@@ -166,7 +166,7 @@ fn acknowledged(answer: Result<Answer, String>) -> Option<Answer> {
     answer.ok().filter(|answer| !answer.status.is_server_error())
 }
 
-/// Makes a company, unless it was made before a crash.
+/// Creates a company, unless it was created before a crash.
 async fn create(client: &Client, company: &Company) -> Option<()> {
     let body = json!({
         "name": company.external_id,

@@ -163,7 +163,7 @@ fn name_ghost(random: &mut Random, event: &mut Event, user: usize) {
     event.name = Some(format!("Ghost {}", random.below(3)));
 }
 
-/// A user of a company that appears in the middle: events wait and go on.
+/// A user of a company that appears in the middle: events wait and are replayed.
 fn name_late(random: &mut Random, event: &mut Event, user: usize) {
     // On route 3 an event is discarded until then, and nothing shows when that was.
     event.way = *random.one_of(&[Way::Realtime, Way::Bulk]);

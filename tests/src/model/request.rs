@@ -67,7 +67,7 @@ pub fn requests(random: &mut Random, plan: &Plan, crashes: usize) -> Vec<Request
     let late = plan.late.iter().cloned();
     let mut late: Vec<_> =
         late.map(|company| Request::of(Body::Company(company), Vec::new())).collect();
-    // Right after a company that lets events go on, a crash finds most to do.
+    // A crash has most effect right after a company that releases events.
     late.iter_mut().take(crashes / 2).for_each(|request| request.crash = true);
     requests.extend(late);
     random.shuffle(&mut requests);
