@@ -1,4 +1,4 @@
-//! Sending a request that the loader has made.
+//! Sending a request that the loader has created.
 
 use std::{
     cell::RefCell,
