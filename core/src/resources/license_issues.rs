@@ -177,7 +177,7 @@ pub(super) fn at_read(
     Ok(Some(listed(&issues)))
 }
 
-/// Code of a license that is renewed, and of whose renewal there is none.
+/// Code of a renewed license without a successor.
 pub(super) const SUCCESSOR_MISSING: &str = "successor_missing";
 /// Code of a currency without a rate, where rates are set.
 pub(super) const RATE_MISSING: &str = "rate_missing";

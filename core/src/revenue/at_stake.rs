@@ -130,7 +130,7 @@ fn fall([now, before]: [u64; 2]) -> Decimal {
     (Decimal::ONE - kept).max(Decimal::ZERO)
 }
 
-/// What is at stake, and the numbers that it is made of.
+/// What is at stake, and the numbers that it is computed from.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AtStake {

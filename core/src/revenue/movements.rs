@@ -232,7 +232,7 @@ fn size_of(scope: &Scope<'_>, payer: &Payer<'_>) -> i128 {
     payer.parts.iter().any(|(_, stream)| stream.paid_before(end).counted > 0).into()
 }
 
-/// Makes the rows of accounts.
+/// Creates the rows of accounts.
 pub(super) struct Printer<'p> {
     pub(super) scope: &'p Scope<'p>,
     pub(super) periods: Vec<Period>,

@@ -99,7 +99,7 @@ impl ReportQuery {
         self.company.as_ref()
     }
 
-    /// The point in time as of which it is made, where it is not made of what is stored now.
+    /// The point in time as of which it is computed, where it is not computed from what is stored now.
     pub fn as_of(&self) -> Option<Timestamp> {
         self.as_of
     }

@@ -21,7 +21,7 @@ use super::{
 };
 use crate::value::ObjectId;
 
-/// What a report is made of.
+/// What a report is computed from.
 #[derive(Clone, Copy)]
 pub struct Sources<'s> {
     /// The licenses of the tenant.
@@ -48,7 +48,7 @@ pub enum Report {
     Forecast(Box<Forecast>),
     /// The customers, those with the most at stake first.
     Customers(Box<Customers>),
-    /// What a figure is made of.
+    /// What a figure is computed from.
     Explanation(Box<Explanation>),
 }
 

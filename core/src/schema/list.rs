@@ -38,7 +38,7 @@ pub struct ListQuery {
     pub count: bool,
 }
 
-/// What was read from a query, and what nothing was made of.
+/// What was read from a query, and what was ignored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Read<T> {
     /// What is asked for.

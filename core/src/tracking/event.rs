@@ -43,11 +43,11 @@ pub enum Kind {
 /// Who gives a member, and where.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// Says who it is: `identify` keeps it, and `track` takes it for one event.
+    /// Identifies the user: `identify` stores it, and `track` takes it for one event.
     Identity,
-    /// Is said of one event: `track` takes it.
+    /// A member of one event: `track` takes it.
     Event,
-    /// The script makes it of the call.
+    /// The script derives it from the call.
     Message,
     /// Only a row of a bulk call has it (route 4).
     BulkRow,

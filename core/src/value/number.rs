@@ -124,7 +124,7 @@ impl std::fmt::Display for Number {
 }
 
 /// A JSON number with every digit: serde_json writes it as it is, and only a reader that knows no decimals
-/// makes a float of it.
+/// reads it as a float.
 impl serde::Serialize for Number {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let text = serde_json::value::RawValue::from_string(self.to_string());
