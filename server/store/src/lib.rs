@@ -1,5 +1,5 @@
 //! What the server asks of a store: a closed set of commands, each with a call of its own, and reads of a point in
-//! time. No type of an engine shows here, so that one can stand in the place of another: [`embedded`] stores in a file,
+//! time. No type of an engine shows here, so that one can replace another: [`embedded`] stores in a file,
 //! [`memory`] in maps that nothing outlives.
 //!
 //! Which bytes are on disk is drawn in `server/docs/storage.md`, "Layout on disk".
@@ -384,7 +384,7 @@ pub struct ActivityBatch {
 /// The identity that sends a command.
 #[derive(Clone, Debug)]
 pub struct Actor {
-    /// The tenant whose data it is about.
+    /// The tenant that owns the data.
     pub tenant: Tenant,
     /// Id of the token that asks; none on tracking routes.
     pub token: Option<String>,

@@ -19,7 +19,7 @@ use super::{
 /// What a record becomes before it is sent, where that is not its JSON.
 pub type Rewrite = Arc<dyn Fn(String) -> Result<String, StoreError> + Send + Sync>;
 
-/// For whom a page is read: whose room it takes, and the form that they want.
+/// The reader of a page: the budget that it takes, and its format.
 #[derive(Clone, Default)]
 pub struct PageFor {
     /// From where room is taken.

@@ -19,7 +19,7 @@ use crate::{
     },
 };
 
-/// What a report is made of.
+/// What a report is computed from.
 pub(crate) struct Past {
     pub(crate) zone: Zone,
     pub(crate) rates: Option<Rates>,

@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! head      one line of JSON: {"svctrackBackup":1,"storeFormat":1,"at":1795290304728,"sequence":12}
-//! table     1:1 length:2 name                      each table once, its rows behind it in the order of keys
+//! table     1:1 length:2 name                      each table once, its rows after it in the order of keys
 //! row       2:1 length:4 length:4 key value        laid out as drawn in `keys`
 //! manifest  3:1 length:4 json                      the head again, and of each table rows and SHA-256
 //! ```

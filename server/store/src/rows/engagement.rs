@@ -56,7 +56,7 @@ pub(crate) type Owner = (TenantId, u8, ObjectId);
 
 /// Rows in a snapshot or in a transaction.
 pub(crate) trait ReadRows {
-    /// What `read` makes of the row of a user or a company.
+    /// The result of `read` for the row of a user or a company.
     fn read<R>(&self, owner: Owner, read: impl FnOnce(&Row) -> R) -> Result<Option<R>, StoreError>;
 
     /// The engagement of a user or a company.

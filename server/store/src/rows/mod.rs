@@ -57,7 +57,7 @@ pub(crate) trait Rows {
 
 /// Where the row under a key is read, without a copy.
 pub(crate) trait ReadRow {
-    /// What `read` makes of the row under a key, if there is one.
+    /// The result of `read` for the row under a key, if there is one.
     fn read<R>(&self, key: &[u8], read: impl FnOnce(&[u8]) -> R) -> Result<Option<R>, StoreError>;
 }
 
@@ -101,7 +101,7 @@ pub(crate) trait AppendRows: ReadRow {
     /// Removes the row under a key; says whether there was one.
     fn remove(&mut self, key: &[u8]) -> Result<bool, StoreError>;
 
-    /// What `read` makes of key and value of the last row from one key on and before another, if there is one.
+    /// The result of `read` for key and value of the last row from one key on and before another, if there is one.
     fn last<R>(
         &self,
         first: &[u8],

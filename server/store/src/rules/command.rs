@@ -385,7 +385,7 @@ pub(crate) fn check_precondition(
     if versions.contains(&(id, version_of(&stored))) { Ok(()) } else { Err(StoreError::Changed) }
 }
 
-/// Renews or loses a license; a dry run makes no changes, and its successor has no `_id`.
+/// Renews or loses a license; a dry run changes nothing, and its successor has no `_id`.
 fn decide_renewal(
     decision: RenewalDecision,
     reference: &RecordRef,

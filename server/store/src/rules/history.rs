@@ -108,7 +108,7 @@ pub(crate) fn append(
     tables.activities.add(key, value)
 }
 
-/// Makes an activity the latest of a history; returns the one before.
+/// Enters an activity as the latest of a history; returns the one before.
 fn enter(
     tables: &mut Tables<impl Transaction>,
     owner: Owner,

@@ -142,7 +142,7 @@ impl<K: Hash + Eq, V: Clone, S: BuildHasher> Answers<K, V, S> {
         self.read_or(key, look_up, V::clone)
     }
 
-    /// What `read` makes of the response, if there is one.
+    /// The result of `read` for the cached or looked-up value, if there is one.
     fn read_or<R>(
         &self,
         key: K,

@@ -111,7 +111,7 @@ impl<'a, S: Snapshot> View<'a, RecordTables<S>> {
 }
 
 impl<S: Source> View<'_, S> {
-    /// What `read` makes of a record as it is stored, if it is there.
+    /// The result of `read` for a record as it is stored, if it exists.
     pub(crate) fn read<R>(
         &self,
         def: &ResourceDef,

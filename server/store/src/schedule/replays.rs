@@ -27,7 +27,7 @@ struct UnderWay {
     answer: Receiver<Outcome>,
 }
 
-/// A tenant whose command broke down.
+/// A tenant with a failed command.
 struct Failed {
     tenant: Tenant,
     tries: u32,
@@ -94,7 +94,7 @@ impl Replays {
         self.failed.values().filter_map(|failed| failed.again_at).min()
     }
 
-    /// Makes those due whose pause is over.
+    /// Marks tenants as due at the end of their pause.
     pub(crate) fn try_again(&mut self) {
         let now = Instant::now();
         for (id, failed) in &mut self.failed {
