@@ -179,7 +179,7 @@ impl BodyRoom {
         true
     }
 
-    /// The part of a limit that is made free at a time.
+    /// The part of a limit that is freed at a time.
     const PARTS: usize = 16;
 
     /// Gives those that wait what they want, as far as there is room: tenants take turns, and the bodies of one come in

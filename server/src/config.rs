@@ -236,7 +236,7 @@ pub fn names_in_file(path: &Path) -> Result<BTreeSet<String>, ConfigError> {
     })
 }
 
-/// What `read` makes of a file, or of one that is not there.
+/// The result of `read` for a file, or the default for a missing one.
 fn read_if_there<T: Default>(
     path: &Path,
     read: impl FnOnce(&str) -> Result<T, String>,

@@ -167,7 +167,7 @@ impl Connections {
         self.lock().end_longest_waiting(count, |_| true);
     }
 
-    /// The part of all places that is made free at a time.
+    /// The part of all places that is freed at a time.
     const PARTS: usize = 64;
 }
 
@@ -226,7 +226,7 @@ mod tests {
         place.waiting.has_to_end(&Context::from_waker(Waker::noop()))
     }
 
-    /// A number of connections that began to wait one after the other.
+    /// The places of `count` connections, which began to wait one after the other.
     fn waiting(connections: &Connections, address: &str, count: u64) -> Vec<Place> {
         (1..=count)
             .map(|since| {

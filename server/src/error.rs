@@ -40,7 +40,7 @@ pub(crate) enum Error {
     TenantNotFound,
     /// The operator has suspended the tenant of the token.
     TenantSuspended,
-    /// The operator has suspended the tenant whose events these are: their senders keep them, as for any 503.
+    /// The operator has suspended the tenant of these events: their senders store and retry them, as after any 503.
     TrackingSuspended,
     /// The route knows other methods.
     MethodNotAllowed(String),

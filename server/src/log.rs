@@ -115,7 +115,7 @@ pub(crate) fn start(filter: &str) -> Result<Logging, String> {
     let lines =
         Lines::to(io::stderr()).map_err(|error| format!("logging cannot start: {error}"))?;
     let logging = Logging(lines.clone());
-    // A second start in one process, as tests make it, keeps the first one's logging. Internal errors would be
+    // A second start in one process, as in tests, keeps the first one's logging. Internal errors would be
     // printed, which panics where standard error is closed.
     let _ = tracing_subscriber::fmt()
         .with_env_filter(filter)

@@ -34,7 +34,7 @@ pub fn runtime(name: &str) -> io::Result<Runtime> {
     started.unwrap_or_else(|_| Err(io::Error::other("cannot start a thread")))
 }
 
-/// Ends a runtime. What still blocks on its threads, as a disk that does not respond makes it, is not waited for any
+/// Ends a runtime. What still blocks on its threads, as on a disk that does not respond, is not waited for any
 /// longer than a stop waits for a reader.
 pub fn end(runtime: Runtime) {
     runtime.shutdown_timeout(STOP_STALL);

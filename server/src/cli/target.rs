@@ -12,7 +12,7 @@ use svctrack_server::{
 
 use super::output::print_out;
 
-/// Where the call goes, and how its answer is shown.
+/// The target of a call, and the form of its output.
 #[derive(Args)]
 pub(crate) struct TargetArgs {
     /// Data directory of a stopped server, without --server [default: ./svctrack-data]

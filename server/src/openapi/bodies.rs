@@ -58,7 +58,7 @@ fn many(item: Value) -> Value {
     json!({ "type": "array", "items": item })
 }
 
-/// A report, or with `explain` what one of its figures is made of.
+/// A report, or with `explain` what one of its figures is computed from.
 fn report_or_explanation(name: &str) -> Value {
     json!({ "anyOf": [reference(name), reference("Explanation")] })
 }

@@ -41,7 +41,7 @@ fn earlier(def: &ResourceDef, folder: &Path) -> impl Iterator<Item = PathBuf> {
     paths.into_iter().filter(|path| path.exists())
 }
 
-/// Checks that an export replaces no files.
+/// Checks that an export may write its files.
 ///
 /// # Errors
 /// In words, when there are files of an earlier one that are to stay.
