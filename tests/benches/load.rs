@@ -14,7 +14,7 @@ pub(crate) struct Load<'l> {
     pub(crate) connections: usize,
     /// The `Authorization` header, where there is one.
     pub(crate) token: Option<&'l str>,
-    /// A Lua script that makes the requests, and its arguments.
+    /// A Lua script that creates the requests, and its arguments.
     pub(crate) script: Option<(&'l Path, &'l [String])>,
 }
 

@@ -84,7 +84,7 @@ impl<'c> Sender<'c> {
         Self { client, sent, row_bytes }
     }
 
-    /// How many rows there are in the bodies that were made.
+    /// How many rows there are in the bodies that were created.
     pub(crate) fn sent(&self) -> usize {
         self.sent
     }

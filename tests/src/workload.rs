@@ -208,7 +208,7 @@ impl Sender {
     /// Takes the response to a step; says whether it was acknowledged.
     fn take(&mut self, step: &Step, (status, answer): (StatusCode, Value)) -> bool {
         if let After::Report(of_entry) = step.after {
-            // Nothing is made of a response that says nothing.
+            // A response without an id is ignored.
             self.next = answer[0]["_id"].as_str().map(|id| of_entry.step(id));
             self.unsure = None;
             return true;

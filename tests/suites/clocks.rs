@@ -241,7 +241,7 @@ async fn a_year_that_was_none(world: &World) {
     assert_eq!(world.clock().await, Value::Null);
 }
 
-/// The clock is set right, and somebody sees to it after a day that it is.
+/// The clock is set right, and a day later that is noticed.
 async fn set_right(world: &World) {
     world.clock.set_by(-YEAR_MS);
     world.clean_up().await;

@@ -41,7 +41,7 @@ const MEMORY_BYTES: u64 = 256 * 1024 * 1024;
 struct MemoryLimit(PathBuf);
 
 impl MemoryLimit {
-    /// None where this process may make none.
+    /// None where this process may create none.
     fn of(process: u32) -> Option<Self> {
         [("/sys/fs/cgroup/memory", "memory.limit_in_bytes"), ("/sys/fs/cgroup", "memory.max")]
             .into_iter()
@@ -95,7 +95,7 @@ impl World {
     }
 }
 
-/// Has ordinary calls of another tenant made to a server that is attacked and, in turns, to one that is not.
+/// Sends ordinary calls of another tenant to a server that is attacked and, in turns, to one that is not.
 async fn compare(attacked: &World, quiet: &World, count: usize) {
     attacked.neighbour.wait_until_served().await;
     let (mut beside, mut alone) = (Duration::ZERO, Duration::ZERO);
@@ -270,7 +270,7 @@ async fn without_files_left_those_who_are_there_are_served_and_the_others_when_t
     // None of them ends by itself, so that files run out; how soon others make room is not for a test to see.
     let streams = join_all((0..4 * MORE_FILES).map(connect)).await;
     let started = Instant::now();
-    // The client has a connection since before, which may give way just as it is used; then it makes another one.
+    // The client has an older connection, which may give way just as it is used; then it opens another one.
     let event = json!({"messageId": "1", "externalId": "7", "companyExternalId": "acme", "action": "meanwhile"});
     while !server.client.track(&event).await.is_ok_and(|answer| answer.text() == "OK") {
         assert!(started.elapsed() < PATIENCE, "it is not served");

@@ -467,7 +467,7 @@ impl Random {
     }
 }
 
-/// A report as core makes it of the licenses that the API lists.
+/// A report as core computes it from the licenses that the API lists.
 async fn fresh(client: &Client, kind: ReportKind, query: &str, zone: Zone) -> Value {
     let listed = client.get("/licenses?limit=1000").await.json();
     let listed = listed.as_array().unwrap().iter();

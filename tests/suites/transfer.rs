@@ -118,7 +118,7 @@ fn check_that_its_owner_alone_reads(folder: &Path) {
     }
 }
 
-/// The first token of a tenant that an import has made.
+/// The first token of a tenant that an import has created.
 fn token_in(said: &str, tenant: &str) -> Token {
     let line = said.lines().find(|line| line.contains(tenant)).unwrap();
     Token::parse(line.rsplit(' ').next().unwrap()).unwrap()
