@@ -9,14 +9,14 @@ use crate::{
 
 const TEMPLATE: &str = include_str!("../pages/demo.html");
 
-/// Whose demo a page is.
+/// The tenant of a demo page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DemoTenant<'a> {
-    /// This tenant's, by its UUID.
+    /// This tenant, by its UUID.
     Known(&'a str),
-    /// Nobody's: the address names no tenant, and there is not just one.
+    /// None: the address names no tenant, and there is not just one.
     NotAsked,
-    /// Nobody's: the server has no such tenant as the address names.
+    /// None: the server has no tenant with the UUID of the address.
     Unknown,
 }
 
