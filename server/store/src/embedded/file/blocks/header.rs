@@ -29,7 +29,7 @@ const HEAD_BYTES: usize = 32;
 const KEPT_BYTES: usize = 512;
 /// Bytes for the names of blocks.
 const NAMES_BYTES: usize = BLOCK_BYTES - HEAD_BYTES - KEPT_BYTES;
-/// The name of which a header's checksum is computed; no block has it.
+/// The block number in the checksum of a header; no block has it.
 const HEADER: u64 = u64::MAX;
 
 /// Where redb has its flags.
