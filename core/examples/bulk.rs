@@ -1,5 +1,5 @@
-//! Plans a bulk upsert over records that a program keeps itself, in a `BTreeMap`: the rules only ask, and
-//! answer with the changes to make.
+//! Plans a bulk upsert over records that a program stores itself, in a `BTreeMap`: the rules only read, and return the
+//! changes to apply.
 #![expect(clippy::print_stdout, reason = "a program of its own, unlike the rules")]
 
 use std::{collections::BTreeMap, process::ExitCode};

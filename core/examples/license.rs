@@ -1,5 +1,4 @@
-//! Checks a license that stands in a JSON file and prints it as it would be stored, with what is
-//! worked out and what does not fit:
+//! Checks a license in a JSON file and prints it as it would be stored, with computed values and issues:
 //!
 //! ```text
 //! cargo run -p svctrack-core --example license -- license.json
@@ -36,7 +35,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// The license with all that follows from what it says, for a company that stands in for its own.
+/// The license with all computed values, for a placeholder company.
 fn derive(text: &[u8]) -> Result<String, String> {
     let now = Timestamp::parse("2026-06-01").ok_or("no such date")?;
     let mut ctx = Ctx::new(now, IdSequence::new([0; 5]), None);

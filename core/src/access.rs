@@ -18,17 +18,17 @@ pub const OTHER_SCOPES: &[&str] =
 pub const READ_ALL: &str = "*:read";
 /// Ends a scope for every action on a resource (R57).
 const EVERY_ACTION: &str = ":*";
-/// What an operator's token may do: make and list tenants. No tenant's token has it, not even `*` (R44).
+/// What an operator's token may do: create and list tenants. No tenant's token has it, not even `*` (R44).
 pub const OPERATOR: &str = "operator";
 /// How long a label may be, in bytes; it is a name for people.
 pub const MAX_LABEL_BYTES: usize = 200;
-/// Most scopes that a token may name: more than anybody needs, since `<resource>:*` stands for four.
+/// Most scopes that a token may name: more than anybody needs, since `<resource>:*` includes four.
 pub const MAX_SCOPES: usize = 100;
 
 /// How many tokens or tenants a list returns: all that there are in practice.
 const LIST: ListLimits = ListLimits { default: 10_000, max: 10_000 };
 
-/// A token as lists answer it.
+/// A token as lists return it.
 pub static TOKEN: ResourceDef = ResourceDef {
     name: "token",
     path: "tokens",
@@ -52,7 +52,7 @@ pub static TOKEN: ResourceDef = ResourceDef {
     ..ResourceDef::PLAIN
 };
 
-/// A tenant as lists answer it.
+/// A tenant as lists return it.
 pub static TENANT: ResourceDef = ResourceDef {
     name: "tenant",
     path: "tenants",
@@ -111,7 +111,7 @@ pub fn allows(granted: &[String], wanted: &str) -> bool {
     granted.iter().any(|scope| scope == wanted || covers(scope, wanted))
 }
 
-/// Whether a scope stands for others, `wanted` among them.
+/// Whether a scope includes others, `wanted` among them.
 fn covers(scope: &str, wanted: &str) -> bool {
     match scope {
         "*" => wanted != OPERATOR,
@@ -136,10 +136,10 @@ pub struct Issuer<'a> {
     pub expires_at: Option<Timestamp>,
 }
 
-/// What is sent to make a tenant.
+/// The body that creates a tenant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewTenant {
-    /// Whose it is, for people.
+    /// The name of its owner, for people.
     pub name: String,
 }
 
@@ -170,7 +170,7 @@ pub struct TenantChange {
 impl TenantChange {
     /// What its body can hold.
     pub const MEMBERS: &[&str] = &["name", "suspended"];
-    /// What the service answers beside these, so that what GET returned can be sent back (R3).
+    /// What the service returns besides these, so that what GET returned can be sent back (R3).
     pub const ANSWERED: &[&str] = &["_id", "createdAt", "state", "rowsRemoved"];
 
     /// Reads `{name?, suspended?}`.
@@ -206,7 +206,7 @@ pub fn unknown_members(sent: &Document, known: &[&str]) -> Vec<String> {
         .collect()
 }
 
-/// What is sent to make a token.
+/// The body that creates a token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewToken {
     /// What it is for, in its owner's words.
@@ -226,7 +226,7 @@ impl NewToken {
     /// Reads `{label, scopes, expiresAt?, userId?}`, sent at `now` to be issued by `issuer`.
     ///
     /// # Errors
-    /// Every problem found; a scope that the issuer does not hold is one (R44), an end that is past, or behind that
+    /// Every problem found; a scope that the issuer does not hold is one (R44), an expiry that is past, or after that
     /// of the issuer, another.
     pub fn read(sent: &Document, issuer: Issuer<'_>, now: Timestamp) -> Result<Self, Vec<Issue>> {
         let mut issues = Vec::new();
@@ -254,7 +254,7 @@ pub struct Rotation {
 impl Rotation {
     /// What its body can hold.
     pub const MEMBERS: &[&str] = &["keepOldForSeconds", "expiresAt"];
-    /// How long the old token is valid when nothing is said: a day, in which a deployment takes up the new one.
+    /// How long the old token is valid by default: a day, in which a deployment starts to use the new one.
     pub const DEFAULT_KEEP_SECONDS: i64 = 24 * 60 * 60;
     /// The longest time that it can be, in seconds: 30 days; who needs longer issues a second token.
     pub const MAX_KEEP_SECONDS: i64 = 30 * 24 * 60 * 60;
@@ -288,7 +288,7 @@ impl Rotation {
     }
 }
 
-/// Reads `expiresAt`, which lies ahead, and not behind the end of the issuer.
+/// Reads `expiresAt`, which is in the future, and not after the expiry of the issuer.
 fn read_end(
     sent: &Document,
     issuer: Issuer<'_>,

@@ -4,7 +4,7 @@
 //!
 //! # Modules
 //!
-//! They stand in the order in which they build on each other. Without the feature `records` there are [`value`] and
+//! Each builds on those before it. Without the feature `records` there are [`value`] and
 //! [`tracking`] alone, as the browser needs them.
 //!
 //! | Module | For |

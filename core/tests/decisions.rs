@@ -41,7 +41,7 @@ fn texts(extensions: &[&str]) -> Vec<(PathBuf, String)> {
     texts
 }
 
-/// The decisions that a text cites: a letter and a number that stand alone, such as `R23`.
+/// The decisions that a text cites: a letter and a number as a word, such as `R23`.
 fn cited(text: &str) -> BTreeSet<&str> {
     let words = text.split(|char: char| !char.is_ascii_alphanumeric() && char != '_');
     words.filter(|word| is_citation(word)).collect()

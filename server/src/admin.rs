@@ -1,5 +1,5 @@
-//! What the command line does with tenants and tokens (R44): the calls of the API, sent to a running
-//! server, or answered here over the store of one that is stopped.
+//! The calls of the command line for tenants and tokens (R44): those of the API, sent to a running server, or carried
+//! out here over the store of a stopped one.
 
 pub mod script;
 
@@ -39,7 +39,7 @@ use crate::{
     running_at::RunningAt,
 };
 
-/// Whose things a command is about, on a store that is stopped.
+/// The owner that a command is about, on a stopped store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Whose<'a> {
     Operator,
@@ -94,7 +94,7 @@ pub struct Running {
     token: Option<String>,
 }
 
-/// The store of a server that is stopped, and whose calls they are.
+/// The store of a stopped server, and the owner of the calls.
 pub struct Stopped {
     store: Arc<Embedded>,
     endpoint: Arc<BoxEndpoint<'static, Response>>,
@@ -128,7 +128,7 @@ impl Admin {
     /// Opens the store of a configuration.
     ///
     /// # Errors
-    /// In words, when there is no store, when a server has it open, or when it is not said whose it is.
+    /// In words, when there is no store, when a server has it open, or when the owner is not given.
     pub async fn stopped(config: &Config, whose: Whose<'_>) -> Result<Self, String> {
         if !config.has_store() {
             return Err(format!("there is no store in `{}`", config.data.display()));
@@ -170,8 +170,8 @@ impl Admin {
         Ok(there.map(of).collect())
     }
 
-    /// Opens the store of a configuration, makes it if need be, and in it the tenants that are missing.
-    /// Returns the tokens of these.
+    /// Opens the store of a configuration, creates it if need be, and in it the missing tenants. Returns the tokens of
+    /// these.
     ///
     /// # Errors
     /// In words.
@@ -196,7 +196,7 @@ impl Admin {
         Ok((Self::over(config, store, Tenant::OPERATOR.id())?, made))
     }
 
-    /// Calls a route; where there are too many calls just now, again when told to.
+    /// Calls a route; retries after a 429, when the response asks for it.
     ///
     /// # Errors
     /// In words, when the server cannot be reached.
@@ -218,7 +218,7 @@ impl Admin {
         }
     }
 
-    /// Calls a route, and returns what it answers.
+    /// Calls a route, and returns its response.
     ///
     /// # Errors
     /// In words, when the server cannot be reached or rejects the call.
@@ -277,7 +277,7 @@ impl Answered {
         if self.status.is_success() { Ok(answer) } else { Err(reason(&answer)) }
     }
 
-    /// Writes what is answered into a file.
+    /// Writes a response into a file.
     ///
     /// # Errors
     /// In words, when the call was rejected, or broke off.

@@ -40,7 +40,7 @@ pub struct Limits {
 pub(crate) struct Running(Mutex<BTreeSet<[u8; 32]>>);
 
 impl Running {
-    /// Notes a call; says whether it may go on, because no other with its key is under way.
+    /// Notes a call; returns whether it may continue, because no other with its key is under way.
     pub(crate) fn begin(&self, key: [u8; 32]) -> bool {
         self.0.lock().insert(key)
     }
@@ -54,7 +54,7 @@ impl Running {
 /// Writes the description of the API for a public URL. Its examples name the tenant, where there is just one.
 pub(crate) type Describe = fn(&str, Option<TenantId>) -> String;
 
-/// Texts that are the same for everybody, each made when it is first asked for.
+/// Texts that are the same for everybody, each written at the first request.
 #[derive(Default)]
 pub(crate) struct Texts {
     /// The description of the API, again when it names another tenant.
@@ -111,7 +111,7 @@ pub struct App {
     pub(crate) streams: Arc<Shares<TenantId>>,
     /// Places for those who are sent a backup.
     pub(crate) downloads: Arc<Semaphore>,
-    /// What has become of scheduled backups.
+    /// The state of scheduled backups.
     pub(crate) backups: Arc<Backups>,
     /// Whether the server is about to stop, so that what has no end must find one.
     pub(crate) stopping: watch::Sender<bool>,

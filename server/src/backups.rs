@@ -1,4 +1,4 @@
-//! Backups in a folder: made without a half one ever having the name of a whole one, made again and again while the
+//! Backups in a folder: an incomplete one never has the name of a complete one; scheduled ones are created while the
 //! server runs, and removed when there are newer ones.
 
 mod folder;
@@ -24,7 +24,7 @@ pub(crate) use self::folder::newest_in;
 
 /// Shortest interval of a schedule.
 const MIN_INTERVAL: Duration = Duration::from_secs(1);
-/// How often is looked at what is in the folder, between backups.
+/// How often the folder is read between backups.
 const LOOK_EVERY: Duration = Duration::from_secs(60);
 /// Longest pause after a backup that failed.
 const MAX_RETRY_PAUSE: Duration = Duration::from_secs(10 * 60);
@@ -57,20 +57,20 @@ impl From<Interval> for String {
     }
 }
 
-/// When backups are made, and how many are kept.
+/// When backups are created, and how many are retained.
 #[derive(Clone, Debug)]
 pub struct Schedule {
     pub folder: PathBuf,
-    /// How often one is made.
+    /// The interval between backups.
     pub every: Interval,
-    /// How many are kept.
+    /// How many backups are retained.
     pub keep: usize,
 }
 
-/// What has become of scheduled backups.
+/// The state of scheduled backups.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub(crate) struct Done {
-    /// The moment of the newest one that is in the folder.
+    /// The time of the newest one in the folder.
     #[serde(serialize_with = "as_text")]
     at: Option<Timestamp>,
     /// How many failed since.
@@ -82,7 +82,7 @@ pub(crate) struct Done {
     others: usize,
 }
 
-/// What has become of scheduled backups, where there is a schedule.
+/// The state of scheduled backups, where there is a schedule.
 #[derive(Debug, Default)]
 pub(crate) struct Backups(Mutex<Option<Done>>);
 
@@ -96,7 +96,7 @@ impl Backups {
     }
 }
 
-/// Why no backup was made.
+/// Why a backup failed.
 #[derive(Debug, thiserror::Error)]
 enum NotMade {
     #[error(transparent)]
@@ -109,7 +109,7 @@ enum NotMade {
 pub struct Unfinished(NamedTempFile);
 
 impl Unfinished {
-    /// Makes it; of a crash it bears a name that says what it is.
+    /// Creates it; after a crash its name marks it as unfinished.
     ///
     /// # Errors
     /// When the folder cannot be written.
@@ -155,7 +155,7 @@ pub fn folder_of(path: &Path) -> &Path {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// Makes backups for as long as the server runs; the first when the newest that is there is old enough.
+/// Creates backups while the server runs; the first when the newest existing one is old enough.
 pub(crate) async fn run(
     store: Arc<dyn Store>,
     clock: Arc<dyn Clock>,
@@ -189,13 +189,13 @@ pub(crate) async fn run(
     }
 }
 
-/// How long ago the newest backup was made. Where its moment is ahead, as after the clock was set back, that is not
-/// known.
+/// How long ago the newest backup was created; unknown where its time is in the future, as after the clock was set
+/// back.
 fn age(at: Option<Timestamp>, now: Timestamp) -> Option<Duration> {
     u64::try_from(now.as_ms() - at?.as_ms()).ok().map(Duration::from_millis)
 }
 
-/// Looks at what is in the folder: somebody else may take backups away.
+/// Reads the folder, from which others may remove backups.
 async fn look(schedule: &Schedule, now: Timestamp, before: Done) -> Done {
     let folder = schedule.folder.clone();
     let look = move || Ok((folder::backups_in(&folder, now)?, folder::count_others(&folder)?));
@@ -210,7 +210,7 @@ async fn look(schedule: &Schedule, now: Timestamp, before: Done) -> Done {
     Done { at: found.last().map(|newest| newest.at), ahead, others, ..before }
 }
 
-/// Makes a backup, and removes those that are one too many.
+/// Creates a backup, and removes those beyond the limit.
 async fn make(store: &dyn Store, schedule: &Schedule, now: Timestamp) -> Result<Manifest, NotMade> {
     let folder = schedule.folder.clone();
     let begin = move || {

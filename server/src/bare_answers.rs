@@ -1,5 +1,5 @@
-//! Requests whose head cannot be read, which hyper answers with a status alone and closes the connection. The application
-//! never sees them, so its response is asked for on the way out.
+//! Requests with a malformed head, to which hyper responds with a status alone before it closes the connection. The
+//! application never sees them, so its response is asked for on the way out.
 
 use futures_util::FutureExt as _;
 use poem::{
@@ -7,7 +7,7 @@ use poem::{
     http::{StatusCode, header},
 };
 
-/// Marks a request that stands for one whose head could not be read, with hyper's verdict.
+/// Marks a request that replaces one with a malformed head, with hyper's verdict.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Unreadable(pub(crate) StatusCode);
 
@@ -16,9 +16,9 @@ const MARK: &str = "\r\nx-request-id: ";
 /// The header of a response without a body.
 const NO_BODY: &str = "content-length: 0\r\n";
 
-/// The verdict of a response that hyper makes itself.
+/// The verdict of one of hyper's own responses.
 fn verdict(answer: &[u8]) -> Option<(&str, Unreadable)> {
-    // Before all of it is looked at: whether it can be one.
+    // Before all of it is read: whether it can be one.
     if answer.get(9) != Some(&b'4') || !answer.starts_with(b"HTTP/1.") {
         return None;
     }
@@ -28,7 +28,7 @@ fn verdict(answer: &[u8]) -> Option<(&str, Unreadable)> {
     is_bare.then_some((text, Unreadable(status)))
 }
 
-/// The whole answer in place of one that hyper makes itself; none for any other.
+/// The whole response in place of one of hyper's own; none for any other.
 pub(crate) fn completed<E>(endpoint: &E, answer: &[u8]) -> Option<Vec<u8>>
 where
     E: Endpoint<Output = Response>,

@@ -62,7 +62,7 @@ pub(crate) struct Body<'a> {
 }
 
 impl<'a> Body<'a> {
-    /// Its bytes, for somebody who needs them no longer than until they are parsed, and its place for what is made of them.
+    /// Its bytes, for a caller that needs them only until they are parsed, and its place for the parsed values.
     pub(crate) fn into_parts(self) -> (Bytes, impl Send + use<'a>) {
         (self.bytes, self._place)
     }

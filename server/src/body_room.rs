@@ -62,7 +62,7 @@ struct Holder {
     /// When it last made progress.
     progress: Instant,
     gives_way: bool,
-    /// Told when it was given room, or has to give way.
+    /// Notified when it was given room, or has to give way.
     changed: Arc<Notify>,
 }
 
@@ -179,7 +179,7 @@ impl BodyRoom {
         true
     }
 
-    /// The part of a limit that is made free at a time.
+    /// The part of a limit that is freed at a time.
     const PARTS: usize = 16;
 
     /// Gives those that wait what they want, as far as there is room: tenants take turns, and the bodies of one come in
@@ -372,7 +372,7 @@ impl<'r> Place<'r> {
     /// Notes that all has arrived.
     ///
     /// # Errors
-    /// [`Error::Overloaded`] when it had to give way just now.
+    /// [`Error::Overloaded`] when it had to give way.
     pub(crate) fn complete(&self) -> Result<(), Error> {
         let mut bodies = self.room.lock();
         if self.gives_way(&bodies) {

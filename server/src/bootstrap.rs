@@ -14,8 +14,7 @@ use crate::{
     config::{BootstrapSettings, Config},
 };
 
-/// `externalId` of the company that the first start makes, which the printed example and the demo
-/// page use.
+/// `externalId` of the company that the first start creates, which the printed example and the demo page use.
 const DEMO_COMPANY: &str = "demo";
 /// What the first tenant is called.
 const TENANT_NAME: &str = "first tenant";
@@ -32,7 +31,7 @@ pub(crate) fn demo_company() -> Document {
     company
 }
 
-/// What the first start makes.
+/// What the first start creates.
 pub(crate) struct Bootstrap {
     tenant: TenantId,
     token: Token,
@@ -40,7 +39,7 @@ pub(crate) struct Bootstrap {
 }
 
 impl Bootstrap {
-    /// What a first start makes: what the configuration gives, else a random tenant and tokens.
+    /// What a first start creates: what the configuration gives, else a random tenant and tokens.
     ///
     /// # Errors
     /// When the machine gives no randomness.
@@ -57,8 +56,8 @@ impl Bootstrap {
         })
     }
 
-    /// Makes the tenant with its token, and the operator's token. The operator's comes first: once there
-    /// is a tenant, no start is the first.
+    /// Creates the tenant with its token, and the operator's token. The operator's comes first: once there is a tenant,
+    /// no start is the first.
     ///
     /// # Errors
     /// When the store cannot write.
@@ -76,7 +75,7 @@ impl Bootstrap {
         TokenRecord::of_everything(self.token.digest(), self.tenant, "first token", app.clock.now())
     }
 
-    /// Makes the company that the printed example and the demo page use.
+    /// Creates the company that the printed example and the demo page use.
     ///
     /// # Errors
     /// When the store cannot write.
@@ -87,8 +86,9 @@ impl Bootstrap {
         app.store.create(actor, None, &COMPANY, patch.into()).await.map(drop)
     }
 
-    /// What is printed once, after the greeting: all that a newcomer needs for a first event. What has a token goes to `own_url`, where
-    /// the server listens: under its public URL another one may answer, such as the site whose proxy passes events on.
+    /// What is printed once, after the greeting: all that a newcomer needs for a first event. Calls with a token go to
+    /// `own_url`, where the server listens: under its public URL another one may respond, such as the site with the
+    /// proxy for events.
     pub(crate) fn details(&self, addresses: &Addresses, own_url: &str) -> String {
         let tenant = self.tenant.to_string();
         let token = self.token.reveal();

@@ -1,6 +1,6 @@
 //! The command line: each subcommand has a file of its own, with its flags, their help and what it does. `tenant`,
-//! `token`, `backup`, `export` and `import` call the API of a running server, or answer the same calls over the store
-//! of a stopped one (R44); `compact` and `verify` need it stopped. Settings of the server, such as `--listen` and
+//! `token`, `backup`, `export` and `import` call the API of a running server, or carry out the same calls over the
+//! store of a stopped one (R44); `compact` and `verify` need it stopped. Settings of the server, such as `--listen` and
 //! `--data`, and their defaults are in `config`.
 
 mod backup;

@@ -3,7 +3,7 @@
 //!
 //! - A short response is sent in one piece: its head and its body are apart in memory, and to copy them costs less than
 //!   to have the system collect them.
-//! - A response that hyper makes itself gets the headers and the body that all others have.
+//! - One of hyper's own responses gets the headers and the body that all others have.
 //! - A write fails when the client takes nothing of it for long, and soon once the server stops.
 
 use std::{

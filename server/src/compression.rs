@@ -65,7 +65,7 @@ impl Coding {
     }
 }
 
-/// How much a coding is liked, from 0, not at all, to 1; none where nothing is said of it (RFC 9110, 12.5.3).
+/// How much a coding is liked, from 0, not at all, to 1; none where the header does not name it (RFC 9110, 12.5.3).
 pub(crate) fn weight(headers: &HeaderMap, coding: &str) -> Option<f32> {
     let values = || {
         let values = headers.get_all(header::ACCEPT_ENCODING).iter();
@@ -228,8 +228,8 @@ fn packed(coding: Coding, plain: &[u8]) -> io::Result<Vec<u8>> {
     Ok(packed)
 }
 
-/// A long text that is the same for many callers, and its compressed forms: each is made once, when it is first asked
-/// for, and kept.
+/// A long text that is the same for many callers, and its compressed forms: each is compressed once, when it is first
+/// requested, and cached.
 pub(crate) struct Forms {
     plain: Bytes,
     packed: [OnceCell<Bytes>; Coding::ALL.len()],
@@ -267,7 +267,7 @@ impl Forms {
         if let Some(packed) = self.cell(coding).get() {
             return Ok(packed.clone());
         }
-        // A task of its own ends though its caller goes: never do two make the same form.
+        // A task of its own ends though its caller goes: two tasks never compress the same form.
         let made = tokio::spawn(async move {
             let pack = || async {
                 let plain = self.plain.clone();

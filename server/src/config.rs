@@ -33,11 +33,11 @@ pub const FILE_NAME: &str = "svctrack.toml";
 /// others.
 const DEFAULT_RATE_LIMIT: u32 = 150;
 
-/// What events of a tenant may take in a day, in MiB: some three million small ones, 35 a second. A machine with a disk of
-/// 20 GB lives for weeks with somebody who sends as many as that lets in, and fills in minutes without.
+/// What events of a tenant may take in a day, in MiB: some three million small ones, 35 a second. A disk of 20 GB lasts
+/// for weeks with a sender at this limit, and fills in minutes without it.
 const DEFAULT_TRACKING_DAILY_MB: u32 = 1_024;
 
-/// Backups that are kept: a week of daily ones.
+/// Backups that are retained: a week of daily ones.
 const DEFAULT_BACKUP_KEEP: u32 = 7;
 /// Folder of backups in the data folder.
 const BACKUPS: &str = "backups";
@@ -149,13 +149,13 @@ pub struct Config {
     pub tracking_rate_limit: u32,
     /// MiB that events sent without a token may take in a day, for each tenant; 0 sets no limit.
     pub tracking_daily_mb: u32,
-    /// How often a backup is made, if one is.
+    /// The interval of backups, if they are scheduled.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub backup_every: Option<Interval>,
     /// Folder that holds these backups, if that is not in the data folder.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub backup_to: Option<PathBuf>,
-    /// How many of them are kept.
+    /// How many backups are retained.
     pub backup_keep: u32,
     pub log: String,
     /// Tenant and token of the first start.
@@ -163,12 +163,12 @@ pub struct Config {
     pub bootstrap: Option<BootstrapSettings>,
 }
 
-/// The tenant and the token that the first start makes, instead of random ones.
+/// The tenant and the token that the first start creates, instead of random ones.
 #[derive(Clone, Debug)]
 pub struct BootstrapSettings {
     pub tenant: TenantId,
     pub token: Token,
-    /// The operator's token, if one is to be made.
+    /// The operator's token, if one is to be created.
     pub operator: Option<Token>,
 }
 
@@ -236,7 +236,7 @@ pub fn names_in_file(path: &Path) -> Result<BTreeSet<String>, ConfigError> {
     })
 }
 
-/// What `read` makes of a file, or of one that is not there.
+/// The result of `read` for a file, or the default for a missing one.
 fn read_if_there<T: Default>(
     path: &Path,
     read: impl FnOnce(&str) -> Result<T, String>,
@@ -354,7 +354,7 @@ impl Config {
         let checked = Addresses::new(&url)
             .with_script_path(&self.script_path)
             .and_then(|addresses| addresses.with_tracking_prefix(&self.tracking_prefix));
-        // Both paths were checked when the configuration was made.
+        // Both paths were checked when the configuration was read.
         checked.unwrap_or_else(|| Addresses::new(&url))
     }
 
@@ -383,7 +383,7 @@ impl Config {
         self.backup_to.clone().unwrap_or_else(|| self.data.join(BACKUPS))
     }
 
-    /// When backups are made, if they are.
+    /// The schedule of backups, if there is one.
     pub fn backups(&self) -> Option<Schedule> {
         let folder = self.backup_folder();
         let keep = usize::try_from(self.backup_keep).unwrap_or(usize::MAX).max(1);

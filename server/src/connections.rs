@@ -33,7 +33,7 @@ struct Shared {
     proxies: Proxies,
     started: Instant,
     open: Mutex<Open>,
-    /// Told when one has ended.
+    /// Notified when a connection has ended.
     left: Notify,
 }
 
@@ -106,7 +106,7 @@ impl Waiting {
         self.has_to_end.load(Ordering::SeqCst)
     }
 
-    /// Since when it waits, if it has for long enough to give way and was not told to end before.
+    /// Since when it waits, if it has for long enough to give way and was not asked to end before.
     fn since(&self) -> Option<u64> {
         let since = self.since.load(Ordering::Relaxed);
         let waits = since > 0 && !self.has_to_end.load(Ordering::SeqCst);
@@ -167,13 +167,13 @@ impl Connections {
         self.lock().end_longest_waiting(count, |_| true);
     }
 
-    /// The part of all places that is made free at a time.
+    /// The part of all places that is freed at a time.
     const PARTS: usize = 64;
 }
 
 impl Open {
-    /// Ends up to `count` connections of some addresses: those that have waited longest and were not told to end before.
-    /// Returns how many.
+    /// Ends up to `count` connections of some addresses: those that have waited longest and were not asked to end
+    /// before. Returns how many.
     fn end_longest_waiting(&self, count: usize, is_of: impl Fn(IpAddr) -> bool) -> usize {
         let of_these = self.all.values().filter(|(address, _)| is_of(*address));
         let mut waiting: Vec<_> = of_these
@@ -226,7 +226,7 @@ mod tests {
         place.waiting.has_to_end(&Context::from_waker(Waker::noop()))
     }
 
-    /// So many places, whose connections began to wait one after the other.
+    /// The places of `count` connections, which began to wait one after the other.
     fn waiting(connections: &Connections, address: &str, count: u64) -> Vec<Place> {
         (1..=count)
             .map(|since| {

@@ -40,7 +40,7 @@ pub(crate) enum Error {
     TenantNotFound,
     /// The operator has suspended the tenant of the token.
     TenantSuspended,
-    /// The operator has suspended the tenant whose events these are: their senders keep them, as for any 503.
+    /// The operator has suspended the tenant of these events: their senders store and retry them, as after any 503.
     TrackingSuspended,
     /// The route knows other methods.
     MethodNotAllowed(String),
@@ -75,7 +75,7 @@ pub(crate) enum Error {
     TooMany(TooMany),
     /// Callers without a token have had what they may have for now.
     Spent(Spent),
-    /// All bodies together are too large just now.
+    /// All bodies together are too large at the moment.
     Overloaded,
     /// The store did not do it.
     Store(StoreError),
@@ -359,7 +359,7 @@ fn store_verdict(error: StoreError, request_id: &str) -> Verdict {
     }
 }
 
-/// What is stored is corrupted: of what it can be told which it is.
+/// Stored data is corrupted: of this record, if it is known.
 fn corrupted(id: Option<ObjectId>, cause: &str, request_id: &str) -> Verdict {
     tracing::error!(
         request_id,

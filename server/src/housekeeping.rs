@@ -1,6 +1,7 @@
-//! What goes on beside requests. What has been kept for its time is removed: ids of events, events that wait in
-//! vain, old entries of the report; a round at a time, each tenant's in its turn among other writes. What is left of
-//! tenants that were deleted goes too. Licenses that renew by themselves are renewed. And all that is stored is looked at for damage, slowly.
+//! Background work. Data is removed after its retention period: ids of events, events that stayed parked, old entries
+//! of the report; a cleanup at a time, each tenant's in its turn among other writes. The remaining data of deleted
+//! tenants is removed too. Licenses with automatic renewal are renewed. And a slow scrub checks all data for
+//! corruption.
 
 use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
@@ -10,7 +11,7 @@ use svctrack_store::{
     Actor, AutoRenewal, Scrub, Store, StoreError, Tenant, TenantState, panics::panic_message,
 };
 
-/// Pause between two rounds: what is kept for days may stay some minutes longer.
+/// Pause between two cleanups: data retained for days may stay some minutes longer.
 const PAUSE: Duration = Duration::from_secs(10 * 60);
 
 /// Pause between two commands that remove, of a few milliseconds each: most of the writer's time is left to
@@ -24,7 +25,7 @@ const SCRUB_EVERY: Duration = Duration::from_secs(24 * 60 * 60);
 /// Pause before the first one, so that a start has the disk for itself.
 const FIRST_SCRUB_AFTER: Duration = Duration::from_secs(60 * 60);
 
-/// Looks at all that is stored, again and again, for as long as the server runs.
+/// Scrubs the store, again and again, for as long as the server runs.
 pub(crate) async fn scrub(store: Arc<dyn Store>) {
     tokio::time::sleep(FIRST_SCRUB_AFTER).await;
     loop {
@@ -115,7 +116,7 @@ pub async fn round(store: &Arc<dyn Store>) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Removes what is stored of a tenant that is deleted, to the end (R57). Where it cannot, the next round goes on.
+/// Removes what is stored of a tenant that is deleted, to the end (R57). Where it cannot, the next cleanup continues.
 pub(crate) async fn delete_tenant(store: Arc<dyn Store>, tenant: TenantId) {
     let actor = Actor { tenant: Tenant::assume_authorized(tenant), token: None, user: None };
     loop {

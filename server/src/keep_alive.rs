@@ -1,8 +1,8 @@
 //! How long a connection waits for the head of a request.
 //!
-//! hyper has one time for a head and for a connection that is kept for the next request, and asks for a sleep before
-//! each head. A proxy keeps its connections for longer than a head may take, so after the first request there is more of
-//! it, unless the place is needed. A later head may come as slowly: it holds no more than an idle connection does.
+//! hyper has one timeout for a head and for an idle connection, and asks for a sleep before each head. A proxy keeps
+//! its connections open for longer than a head may take, so after the first request the timeout is longer, unless the
+//! place is needed. A later head may come as slowly: it holds no more than an idle connection does.
 
 use std::{
     fmt,
@@ -22,7 +22,7 @@ use crate::connections::Waiting;
 /// The timer of one connection, which waits for one head at a time.
 pub(crate) struct HeadTimer {
     waiting: Arc<Waiting>,
-    /// For how long it is kept after its first request.
+    /// For how long it stays open after its first request.
     kept_for: Duration,
     /// Whether a head was waited for before.
     has_waited: AtomicBool,
@@ -100,7 +100,7 @@ mod tests {
     const KEPT_FOR: Duration = Duration::from_secs(125);
     const REQUEST: &[u8] = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n";
 
-    /// The other end of a connection that answers nothing but its head.
+    /// The other end of a connection that responds to nothing but its head.
     fn connect() -> (DuplexStream, Arc<Waiting>) {
         let (near, far) = duplex(1024);
         let answer = service_fn(|_: Request<Incoming>| async {

@@ -1,4 +1,4 @@
-//! The svctrack server: HTTP in front of the rules of `core`, and a store behind them.
+//! The svctrack server: HTTP over the rules of `core` and a store.
 //!
 //! It holds no rule of its own. `main` and the tests build the same [`app::App`] and serve the same
 //! [`router::endpoint`].

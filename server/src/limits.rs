@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use svctrack_core::tracking::bulk::{MAX_BODY_BYTES, MAX_ROWS_PER_COMMIT};
 
-/// All that requests may have the process hold at once, in bytes: bodies, large answers, compressors, imports and streams.
+/// All that requests may have the process hold at once, in bytes: bodies, large responses, compressors, imports and
+/// streams.
 pub(crate) const MEMORY_BUDGET_BYTES: usize = SMALL_BODY_BUDGET_BYTES
     + LARGE_BODY_BUDGET_BYTES
     + PACKED_BODY_BUDGET_BYTES
@@ -18,7 +19,7 @@ pub(crate) const MEMORY_BUDGET_BYTES: usize = SMALL_BODY_BUDGET_BYTES
     + MAX_DRY_RUNS * MAX_REHEARSED_BYTES
     + MAX_STREAMS * STREAM_HELD_BYTES;
 /// What the budgets leave of 256 MiB to the cache of 64 MiB and the program: 16 MiB at rest, and what the writer, the
-/// readers of bodies and the allocator hold for a moment.
+/// readers of bodies and the allocator hold for a short time.
 const _: () = assert!(MEMORY_BUDGET_BYTES <= (256 - 64 - 24) * 1024 * 1024);
 
 /// Largest body of one record, in bytes: its longest strings have 64 KiB, and custom data many of them (R9).
@@ -32,14 +33,14 @@ pub(crate) const MAX_URI_BYTES: usize = 8 * 1024;
 /// Longest head of a request, in bytes: the headers of a browser with its cookies, and the address.
 pub(crate) const MAX_HEAD_BYTES: usize = 16 * 1024 + MAX_URI_BYTES;
 
-/// Most headers of a request: what hyper takes unless it is told otherwise.
+/// Most headers of a request: the default of hyper.
 pub(crate) const MAX_HEADERS: usize = 100;
 
 /// Bodies up to this size, in bytes, need no room in the budget: most events; as many as there are connections come to
 /// 16 MiB, and most of it is what the connections read into anyway.
 pub(crate) const FREE_BODY_BYTES: usize = 4 * 1024;
-/// Bodies that are small, of records and single events, in the whole process, in bytes: what all their
-/// senders together can make it hold.
+/// Bodies that are small, of records and single events, in the whole process, in bytes: the memory that all their
+/// senders together can take.
 pub(crate) const SMALL_BODY_BUDGET_BYTES: usize = 8 * 1024 * 1024;
 /// What one tenant, and one address, may have of it, in bytes, so that there is some for others.
 pub(crate) const SMALL_BODY_SHARE_BYTES: usize = 6 * 1024 * 1024;
@@ -54,14 +55,14 @@ pub(crate) const MAX_PACKED_BYTES: usize = 12 * 1024 * 1024;
 /// How long a sender may make no progress before it gives way to others that need its room: a good line sends
 /// [`LARGE_BODY_PACE`]'s bytes in that time. So often those who wait look whether somebody is.
 pub(crate) const GIVES_WAY_AFTER: Duration = Duration::from_millis(250);
-/// How long a small body waits for room in the budget before its sender is told to come again.
+/// How long a small body waits for room in the budget before its sender is asked to retry.
 pub(crate) const BODY_BUDGET_WAIT: Duration = Duration::from_secs(5);
-/// The same for a large one: fifty of the largest, one after the other, are taken in this time.
+/// The same for a large one: fifty of the largest, one after the other, are read in this time.
 pub(crate) const LARGE_BODY_BUDGET_WAIT: Duration = Duration::from_secs(180);
 
 /// How long the head of a request may take.
 pub(crate) const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long a connection is kept for the next request: longer than nginx (60 s) and Caddy (120 s) keep theirs, so that
+/// How long a connection stays open for the next request: longer than with nginx (60 s) and Caddy (120 s), so that
 /// mostly they end it, and do not send a request just then. Where its place is needed it ends before.
 pub(crate) const IDLE_TIMEOUT: Duration = Duration::from_secs(130);
 /// How long a body may take in all.
@@ -83,28 +84,29 @@ pub(crate) const LARGE_BODY_PACE: Pace = Pace { bytes: 192 * 1024, within: Durat
 pub(crate) const MAX_DISCARDED_BYTES: u64 = 64 * 1024;
 pub(crate) const DISCARD_TIMEOUT: Duration = Duration::from_millis(100);
 
-/// How long an answer may wait for its reader to take more of it: as long as a disk may be busy where a backup
-/// is sent to. A slower one loses the connection, and with it what is held for them. Tests do not wait as long.
+/// How long a response may wait for its reader to take more of it: as long as a disk may be busy where a backup is sent
+/// to. A slower one loses the connection, and with it what is held for them. Tests do not wait as long.
 pub(crate) const ANSWER_STALL: Duration =
     Duration::from_millis(if cfg!(test) { 200 } else { 120_000 });
 
-/// Large answers that are gathered or on their way in the whole process, in bytes. A tenant has at most as much as is left
-/// to others then, so one alone half of it: four of the largest lists that are held, or fifteen that are read as they are
-/// sent (D7).
+/// Large responses that are gathered or on their way in the whole process, in bytes. A tenant has at most as much as is
+/// left to others then, so one alone half of it: four of the largest lists that are held, or fifteen that are read as
+/// they are sent (D7).
 pub(crate) const ANSWER_BUDGET_BYTES: usize = 32 * 1024 * 1024;
-/// About how much of a large answer is handed to its connection at a time, in bytes, where all of it is held: each piece
-/// costs some calls of the system.
+/// About how much of a large response is handed to its connection at a time, in bytes, where all of it is held: each
+/// piece costs some calls of the system.
 pub(crate) const HELD_PIECE_BYTES: usize = 1024 * 1024;
 /// The same where it is read as it is sent.
 pub(crate) const ANSWER_PIECE_BYTES: usize = 256 * 1024;
-/// The least rate at which a large answer is to be taken, in bytes a second, once it has had some time: as for large
-/// bodies. What nobody reads is given up when the buffers of the system, some MB at most, count for no more.
+/// The least rate at which a large response is to be read, in bytes a second, once it has had some time: as for large
+/// bodies. An unread response is dropped when the buffers of the system, some MB at most, count for no more.
 pub(crate) const MIN_ANSWER_BYTES_PER_SECOND: usize = 64 * 1024;
 pub(crate) const ANSWER_START: Duration = Duration::from_secs(10);
-/// How often that is looked at.
+/// How often this rate is checked.
 pub(crate) const ANSWER_LOOKS_EVERY: Duration = Duration::from_secs(5);
 
-/// What an item of a bulk upsert takes in its answer beside its keys, in bytes: an error with its message, or two ids.
+/// What an item of a bulk upsert takes in its response besides its keys, in bytes: an error with its message, or two
+/// ids.
 pub(crate) const BULK_ANSWER_BYTES: usize = 256;
 
 /// Responses up to this size, in bytes, are not compressed: they fit into a packet, or nearly.
@@ -119,8 +121,8 @@ pub(crate) const ENCODER_BYTES: usize = 1024 * 1024;
 /// Long responses that are compressed at a time, each for as long as its reader takes. More of them are sent as they are.
 pub(crate) const MAX_COMPRESSIONS: usize = 4;
 
-/// Answers up to this size, in bytes, are copied to be sent in one piece: most records with their heads have less, and
-/// to copy more would cost more than it saves.
+/// Responses up to this size, in bytes, are copied to be sent in one piece: most records with their heads have less,
+/// and to copy more would cost more than it saves.
 pub(crate) const SHORT_WRITE_BYTES: usize = 2 * 1024;
 
 /// Open connections in all, where the process may have that many files open.
@@ -134,8 +136,8 @@ pub(crate) const MAX_STREAMS: usize = 256;
 pub(crate) const STREAM_HELD_BYTES: usize = 64 * 1024;
 /// Those who are sent a backup, in all: each keeps a file as large as one.
 pub(crate) const MAX_DOWNLOADS: usize = 2;
-/// Files that the process keeps for itself, beside those of its workers, when it derives the connections that it can
-/// serve.
+/// Files that the process reserves for itself, besides those of its workers, when it derives the connections that it
+/// can serve.
 pub(crate) const RESERVED_FILES: usize = 64;
 /// Workers that serve connections: what they keep open must leave room in the files that a process may open on most
 /// systems before it asks for more.
@@ -152,17 +154,17 @@ pub(crate) const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// How long a stop waits for requests in flight, and again for what these have begun to read.
 pub(crate) const STOP_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// How long, once the server stops, an answer waits for its reader to take more of it. Tests do not wait as long.
+/// How long, once the server stops, a response waits for its reader to take more of it. Tests do not wait as long.
 pub(crate) const STOP_STALL: Duration = Duration::from_millis(if cfg!(test) { 20 } else { 5_000 });
 
 /// Largest revenue report, in bytes: 1,000 intervals of a few segments.
 pub(crate) const MAX_REPORT_BYTES: usize = 16 * 1024 * 1024;
 
-/// Longest `Link` to a next page, in bytes: nginx takes 4 KiB of headers from a server behind it, and the others have
+/// Longest `Link` to a next page, in bytes: nginx accepts 4 KiB of headers from an upstream server, and the others have
 /// less than half of that.
 pub(crate) const MAX_LINK_BYTES: usize = 2 * 1024;
 
-/// What a sender is told to wait when the store cannot take a write, in seconds.
+/// The `Retry-After` of a rejected write while the store cannot take it, in seconds.
 pub(crate) const RETRY_AFTER_SECONDS: u32 = 1;
 /// The same of a sender whose tenant is suspended, in seconds: hours may pass, and the browser script waits no longer
 /// than this.
@@ -181,8 +183,8 @@ pub(crate) const MAX_IGNORED_BYTES: usize = 1024;
 /// Bodies of many events that are read row by row at a time; each has a thread of its own, and a worker has several
 /// hundred for all that takes long.
 pub(crate) const MAX_BODY_READERS: usize = 64;
-/// Most rows of a body that are stored in one command, so that a commit that others wait for has few of
-/// them. What is kept of a body with an `Idempotency-Key` counts its parts, so this does not change lightly.
+/// Most rows of a body that are stored in one command, so that a commit that others wait for has few of them. The
+/// stored outcome of a body with an `Idempotency-Key` counts its parts, so this does not change lightly.
 pub(crate) const MAX_PART_ROWS: usize = 125;
 /// Largest text of these rows, in bytes: what a commit of many large rows holds up others.
 pub(crate) const MAX_PART_BYTES: usize = 256 * 1024;
@@ -198,9 +200,9 @@ pub(crate) const MAX_REJECTED_INDEXES: usize = 100;
 /// do not wait for it, and few enough to be held in memory for each import.
 pub(crate) const IMPORT_ROWS: usize = 500;
 pub(crate) const IMPORT_BYTES: usize = 1024 * 1024;
-/// What an import holds as a rule, in bytes: batches that are read, wait and are applied, and its refused rows.
+/// What an import holds as a rule, in bytes: batches that are read, wait and are applied, and its rejected rows.
 pub(crate) const IMPORT_HELD_BYTES: usize = 6 * 1024 * 1024;
-/// Refused rows that the summary of an import lists, unless more are asked for: enough to see what is wrong.
+/// Rejected rows that the summary of an import lists, unless more are asked for: enough to see what is wrong.
 pub(crate) const DEFAULT_REFUSALS: usize = 100;
 /// The most that can be asked for, and their text in bytes, 200 each, which an import holds twice at its end.
 pub(crate) const MAX_REFUSALS: usize = 10_000;
@@ -211,12 +213,12 @@ pub(crate) const MAX_REHEARSED_BYTES: usize = 32 * 1024 * 1024;
 pub(crate) const MAX_IMPORTS: usize = 2;
 /// Dry runs at a time, in all.
 pub(crate) const MAX_DRY_RUNS: usize = 1;
-/// What an event takes in the store beside its own text, in bytes: its row, and its places in indexes.
+/// What an event takes in the store besides its own text, in bytes: its row, and its places in indexes.
 pub(crate) const EVENT_BYTES: usize = 256;
 /// Most calls of a day with an `Idempotency-Key` and without a token, for a tenant: as many as the store keeps of them.
 pub(crate) const MAX_KEYS_A_DAY: u64 = 100_000;
-/// Most addresses of a tenant's senders that are told apart in a day, some 100 bytes each.
+/// Most addresses of a tenant's senders that are counted one by one in a day, some 100 bytes each.
 pub(crate) const MAX_ADDRESSES: usize = 10_000;
-/// How long a sender is told to wait whose event would have to wait beside too many others: they go when their users or
-/// companies appear, or after days.
+/// The `Retry-After` of an event that cannot be parked, since too many are: they are processed when their users or
+/// companies appear, or removed after days.
 pub(crate) const PARKED_FULL_WAIT: Duration = Duration::from_secs(10 * 60);

@@ -84,7 +84,7 @@ impl FromStr for Listen {
     }
 }
 
-/// What is said of a text that is neither.
+/// The message for a text that is neither.
 const EXPECTED: &str = "expected a host and a port, such as 127.0.0.1:8080 or localhost:8080, or a port from 0 to 65535";
 
 /// Whether a text can be the name of a host.

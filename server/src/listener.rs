@@ -43,10 +43,10 @@ use crate::{
 };
 
 /// Serves `endpoint` on `listener`, to `proxies` without a cap on their connections and for the clients that they name,
-/// until `stop` is done, then lets requests in flight finish. What does not finish in time goes on until the `workers` are stopped.
+/// until `stop` is done, then lets requests in flight finish until the `workers` are stopped.
 ///
 /// # Errors
-/// When the listener cannot say its address.
+/// When the address of the listener cannot be read.
 pub async fn serve<E>(
     listener: TcpListener,
     proxies: Proxies,
@@ -113,7 +113,7 @@ where
     Ok(())
 }
 
-/// Gives a connection to a worker, whose it is from then on.
+/// Gives a connection to a worker, which owns it from then on.
 fn hand_over(stream: TcpStream, workers: &mut Workers) -> io::Result<(TcpStream, Handle)> {
     let worker = workers.next();
     let stream = {
@@ -153,7 +153,7 @@ async fn connection<E>(
 ) where
     E: Endpoint<Output = Response> + 'static,
 {
-    // Answers are small and written whole, so waiting for more to send only delays them.
+    // Responses are small and written whole, so waiting for more to send only delays them.
     let _ = stream.set_nodelay(true);
     let stream = ClientStream::new(stream, endpoint.clone(), stopping);
     let timer = HeadTimer::new(waiting.clone(), IDLE_TIMEOUT);
@@ -174,8 +174,8 @@ async fn connection<E>(
     }
 }
 
-/// Answers a request. Where its body is not read to its end, the connection can carry no further one, and the client is
-/// told so.
+/// Responds to a request. Where its body is not read to its end, the response closes the connection, which can carry no
+/// further request.
 async fn answer(
     endpoint: &impl Endpoint<Output = Response>,
     request: hyper::Request<Received>,
@@ -199,8 +199,8 @@ async fn answer(
     response
 }
 
-/// How many connections there may be: as many as the process may open files for beside those that it keeps for itself,
-/// within the cap; where it may open few, half of them.
+/// How many connections there may be: as many as the process may open files for besides those that it reserves for
+/// itself, within the cap; where it may open few, half of them.
 fn max_connections(reserved_files: usize) -> usize {
     let wanted = (MAX_CONNECTIONS + reserved_files) as u64;
     let files = rlimit::increase_nofile_limit(wanted).unwrap_or(DEFAULT_FILES);
@@ -211,14 +211,14 @@ fn max_connections(reserved_files: usize) -> usize {
 /// How many files a process may open on most systems, where this one does not say.
 const DEFAULT_FILES: u64 = 1_024;
 
-/// What is said once a while and not each time.
+/// Log lines that are written once in a while and not each time.
 #[derive(Default)]
 struct LogThrottle {
     since_said: u32,
 }
 
 impl LogThrottle {
-    /// One line for the first of every so many; at the pause between failures, ten seconds.
+    /// One line for the first of this many; at the pause between failures, ten seconds.
     const SAID_EVERY: u32 = 100;
 
     fn log(&mut self, write: impl FnOnce()) {

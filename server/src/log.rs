@@ -23,7 +23,7 @@ const FLUSH_WITHIN: Duration = Duration::from_secs(1);
 /// What the writing thread is sent.
 enum Entry {
     Line(Vec<u8>),
-    /// All lines before it are written when this is answered.
+    /// All lines before it are written when this gets its reply.
     Flush(SyncSender<()>),
 }
 
@@ -77,7 +77,7 @@ fn write_lines(waiting: &Receiver<Entry>, lost: &AtomicU64, mut to: impl Write) 
                     lost.fetch_add(count + 1, Ordering::Relaxed);
                 }
             }
-            // Who asked may have given up.
+            // The caller may no longer wait.
             Entry::Flush(done) => drop(done.send(())),
         }
     }
@@ -115,7 +115,7 @@ pub(crate) fn start(filter: &str) -> Result<Logging, String> {
     let lines =
         Lines::to(io::stderr()).map_err(|error| format!("logging cannot start: {error}"))?;
     let logging = Logging(lines.clone());
-    // A second start in one process, as tests make it, keeps the first one's logging. Internal errors would be
+    // A second start in one process, as in tests, keeps the first one's logging. Internal errors would be
     // printed, which panics where standard error is closed.
     let _ = tracing_subscriber::fmt()
         .with_env_filter(filter)

@@ -9,8 +9,8 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use crate::cli::{Cli, print_err};
 
-/// Pages of the store are read by one thread and let go by another. The system's allocator keeps those of each
-/// thread for itself, so that backups and scans would take the cache anew, each in its thread.
+/// Pages of the store are read by one thread and freed by another. The system's allocator holds freed memory per
+/// thread, so that backups and scans would allocate the cache again, each in its thread.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

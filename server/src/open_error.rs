@@ -1,4 +1,4 @@
-//! What is said where the store cannot be opened: why, and what can be done.
+//! Messages for a store that cannot be opened: why, and what to do.
 
 use std::path;
 
@@ -23,7 +23,7 @@ pub fn explain_open_error(
     format!("the store in `{folder}` cannot be {what}: {cause}{advice}")
 }
 
-/// The command that goes on from the newest backup, in a folder of its own.
+/// The command that restores the newest backup, into a folder of its own.
 fn restore(config: &Config) -> String {
     let newest = backups::newest_in(&config.backup_folder(), SystemClock.now());
     let newest = newest.map_or_else(|| "BACKUP".to_owned(), |path| path.display().to_string());

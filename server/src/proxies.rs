@@ -72,8 +72,8 @@ impl Proxies {
     }
 
     /// The client of a request that came from `peer`. Each proxy adds to `X-Forwarded-For` from where a request came to
-    /// it: the client is the last entry that is no proxy itself, and what stands before that is what the client made up.
-    /// Where a proxy says nothing that can be read, it is the client.
+    /// it: the client is the last entry that is no proxy itself, and entries before that may be forged by the client. A
+    /// proxy that sends no valid entry is the client.
     pub(crate) fn client_of(&self, peer: IpAddr, headers: &HeaderMap) -> IpAddr {
         let peer = peer.to_canonical();
         if self.have(peer) { self.forwarded_for(headers).unwrap_or(peer) } else { peer }

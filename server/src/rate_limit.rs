@@ -1,5 +1,5 @@
-//! How many requests are served in a second: of a token, and of a tenant's tracking routes. The
-//! operator's limit holds for everybody, a tenant's own beside it (R41).
+//! How many requests are served in a second: of a token, and of a tenant's tracking routes. The operator's limit holds
+//! for everybody, a tenant's own in addition (R41).
 
 use std::{
     collections::BTreeMap,
@@ -25,8 +25,7 @@ use crate::senders::Sender;
 
 /// A burst may have as many requests as this many seconds allow.
 pub(crate) const BURST_SECONDS: u32 = 2;
-/// Keys that one limiter remembers before it forgets those who have been quiet, which it looks for once in so many
-/// requests.
+/// Keys that one limiter remembers before it forgets idle ones, which it looks for once in this many requests.
 const MAX_REMEMBERED: usize = 10_000;
 const FORGETS_EVERY: u32 = 1_000;
 
@@ -103,7 +102,7 @@ impl<C: Clock + Clone> Limiters<C> {
 
 pub(crate) struct RateLimiting<C: Clock = DefaultClock> {
     operator: Limiters<C>,
-    /// Those of tenants that limit themselves: one entry each, made again when their limits change.
+    /// Those of tenants that limit themselves: one entry each, replaced when their limits change.
     tenants: Mutex<BTreeMap<TenantId, Arc<Limiters<C>>>>,
     clock: C,
 }
@@ -170,7 +169,7 @@ mod tests {
         RateLimits { requests: NonZeroU32::new(requests), tracking: None }
     }
 
-    /// Limiters under a clock that stands still until the test moves it on.
+    /// Limiters with a clock that only the test moves.
     fn limiting(operator: RateLimits) -> (RateLimiting<FakeRelativeClock>, FakeRelativeClock) {
         let clock = FakeRelativeClock::default();
         (RateLimiting::with_clock(operator, clock.clone()), clock)

@@ -1,4 +1,4 @@
-//! What the head of any request must be like before it is looked at for what it asks.
+//! Checks of the head of any request, before it is routed.
 
 use poem::{
     Request,
@@ -43,7 +43,7 @@ fn is_host(value: &HeaderValue) -> bool {
     let Ok(authority) = Authority::try_from(value.as_bytes()) else { return false };
     let text = authority.as_str();
     let after_host = text.strip_prefix(authority.host());
-    // What stands before the host are credentials.
+    // Credentials come before the host.
     after_host.is_some_and(|port| port.is_empty() || authority.port_u16().is_some())
 }
 

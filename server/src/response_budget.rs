@@ -1,5 +1,5 @@
-//! Answers that are large: each is counted while it is on its way, within a budget that the tenants share, and given up
-//! when its reader is too slow. So those who ask for much and take nothing cannot fill the memory.
+//! Large responses: each is counted while it is on its way, within a budget that the tenants share, and dropped when
+//! its reader is too slow. So clients that request much and read nothing cannot fill the memory.
 
 use std::{
     io, mem,
@@ -29,7 +29,7 @@ use crate::{
     },
 };
 
-/// Room for all large answers that are gathered or on their way, in bytes.
+/// Room for all large responses that are gathered or on their way, in bytes.
 pub(crate) struct ResponseBudget(Arc<Shares<TenantId>>);
 
 impl Default for ResponseBudget {
@@ -44,7 +44,7 @@ impl ResponseBudget {
         RoomOf::tenant(self.0.clone(), tenant)
     }
 
-    /// The body of an answer that is all there.
+    /// The body of a response that is complete.
     ///
     /// # Errors
     /// [`Error::Overloaded`] when there is no room.
@@ -52,8 +52,8 @@ impl ResponseBudget {
         hold(Page::of(&self.of(tenant), None), text)
     }
 
-    /// Reserves room for a response of about so many bytes before its call is carried out: where there is none, the call
-    /// has no effect.
+    /// Reserves room for a response of about this many bytes before its call is carried out: where there is none, the
+    /// call has no effect.
     ///
     /// # Errors
     /// [`Error::Overloaded`] when there is no room.
@@ -64,11 +64,11 @@ impl ResponseBudget {
     }
 }
 
-/// Room for an answer that is not known yet.
+/// Room for a response that is not known yet.
 pub(crate) struct Reserved(Page);
 
 impl Reserved {
-    /// The body of the answer.
+    /// The body of the response.
     ///
     /// # Errors
     /// [`Error::Overloaded`] when it is longer, and there is no room for the rest.
@@ -139,7 +139,7 @@ impl Sent {
     }
 }
 
-/// What is left of an answer.
+/// The rest of a response.
 struct Pieces {
     piece: Vec<u8>,
     /// Most bytes of a piece.
@@ -155,7 +155,7 @@ struct Pieces {
 }
 
 impl Pieces {
-    /// Adds records to the piece, until it has so many bytes.
+    /// Adds records to the piece, until it has this many bytes.
     fn add_items(&mut self, max: usize) {
         while self.piece.len() < max {
             if self.written == self.item.len() {
@@ -195,7 +195,7 @@ impl Pieces {
     }
 }
 
-/// An answer that is taken, piece by piece.
+/// A response that is read, piece by piece.
 struct Taken {
     rest: Arc<Mutex<Rest>>,
     /// Looks how it comes along.
@@ -204,7 +204,7 @@ struct Taken {
 
 /// What is left of it.
 struct Rest {
-    /// None when it was given up.
+    /// None when it was dropped.
     pieces: Option<Pieces>,
     room: Room,
     /// Bytes of the last piece, which is held where it is sent until the next one is asked for.
@@ -231,7 +231,7 @@ impl Taken {
     }
 }
 
-/// Lets go of what is held for somebody who does not take it.
+/// Drops a response that its reader does not take.
 async fn give_up_if_slow(rest: Arc<Mutex<Rest>>) {
     let mut looks = interval(ANSWER_LOOKS_EVERY);
     loop {

@@ -152,7 +152,7 @@ impl RouteDoc {
         }
     }
 
-    /// Whether the route answers 304 to who has the current version.
+    /// Whether the route returns 304 to clients with the current version.
     pub(crate) fn is_conditional(&self) -> bool {
         let is_one = matches!(self.gives, Kind::Record | Kind::Settings);
         let gives = is_one || self.gives.is_list() || self.gives.report().is_some();

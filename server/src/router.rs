@@ -69,7 +69,7 @@ macro_rules! route {
     };
 }
 
-/// Routes that every resource has; `*` stands for its name in paths.
+/// Routes that every resource has; `*` is its name in paths.
 #[rustfmt::skip]
 static RECORD_ROUTES: &[RouteDef<RecordHandler>] = &[
     route!(POST "/*", OfResource("create"), NewRecord => Record, "Create a record", record!(routes::records::create),
@@ -292,10 +292,10 @@ fn own_paths() -> BTreeMap<String, Methods> {
     paths
 }
 
-/// The whole application as one endpoint, which answers every request with a response.
+/// The whole application as one endpoint, which returns a response for every request.
 ///
 /// # Errors
-/// When two routes cannot stand beside each other, or a path that was chosen is one of the service's own.
+/// When two routes conflict, or a path that was chosen is one of the service's own.
 pub fn endpoint(app: &Arc<App>) -> Result<impl Endpoint<Output = Response> + use<>, String> {
     let mut router = Route::new();
     for (path, methods) in by_path(&app.addresses)? {

@@ -1,4 +1,4 @@
-//! `svctrack serve`: from a configuration to a server that runs until it is told to stop.
+//! `svctrack serve`: from a configuration to a server that runs until it is stopped.
 
 use std::{
     io::{self, Write as _},
@@ -97,7 +97,7 @@ pub async fn run(config: Config, engine: Engine) -> Result<(), RunError> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut workers = Workers::start()?;
-    // What can be wrong with the settings comes before the store, which would be made or locked for nothing.
+    // What can be wrong with the settings comes before the store, which would be created or locked for nothing.
     let listener = TcpListener::bind(config.listen.as_str())
         .await
         .map_err(|cause| RunError::Listen(config.listen.clone(), cause))?;
@@ -203,7 +203,7 @@ fn close(store: Arc<dyn Store>, workers: Workers) -> bool {
     is_closed && have_ended
 }
 
-/// The first start. Its token is printed as soon as it is made, since nobody can read it later.
+/// The first start. Its token is printed as soon as it is created, since nobody can read it later.
 async fn start_first(app: &Arc<App>, config: &Config, own_url: &str) -> Result<(), RunError> {
     if !app.store.tenants(1).await?.is_empty() {
         if config.bootstrap.is_some() {

@@ -24,7 +24,7 @@ impl RunningAt {
         Self(path)
     }
 
-    /// Leaves the note behind, as a crash does.
+    /// Leaves the note in place, as a crash does.
     pub(crate) fn stay(self) {
         mem::forget(self);
     }

@@ -1,4 +1,4 @@
-//! What a web app needs to load the browser script: snippet, policy, files and their hashes. A running server answers
+//! What a web app needs to load the browser script: snippet, policy, files and their hashes. A running server returns
 //! it (`GET /script.json`), and `svctrack script` prints it.
 
 use serde_json::{Value, json};

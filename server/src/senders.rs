@@ -29,7 +29,7 @@ const NETWORK_BYTES: usize = 8;
 pub(crate) struct Address([u8; 16]);
 
 impl Address {
-    /// Stands for all beyond those that are told apart.
+    /// All addresses beyond those that are counted one by one.
     const OTHERS: Self = Self([0; 16]);
 
     /// From where a request comes. A proxy on the same machine that does not say for whom it speaks leaves that unknown.
@@ -73,7 +73,7 @@ pub(crate) struct Spent {
     pub(crate) wait: Duration,
 }
 
-/// What callers without a token may have so much of.
+/// What callers without a token may have a limited amount of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Allowance {
     /// What may be stored in a day.
@@ -165,7 +165,7 @@ fn until_midnight(now: Timestamp) -> Duration {
     Duration::from_millis(u64::try_from(ms).unwrap_or(0))
 }
 
-/// The address itself, or what stands for all beyond as many as are told apart.
+/// The address itself, or the shared one beyond the limit of those that are counted one by one.
 fn told_apart<V>(known: &HashMap<Address, V>, address: Address) -> Address {
     let is_one = known.len() < MAX_ADDRESSES || known.contains_key(&address);
     if is_one { address } else { Address::OTHERS }
@@ -193,8 +193,8 @@ impl Had {
 }
 
 /// Whether a sender may have an amount more of what there is `max` of, after what was had in some periods: it leaves to
-/// others as much as it has had. One whose address is not known may take all: behind a proxy that does not say it, that
-/// is everybody.
+/// others as much as it has had. One whose address is not known may take all: behind a proxy that does not send it,
+/// that is everybody.
 fn may_take<'h>(
     max: u64,
     periods: impl IntoIterator<Item = &'h Had> + Clone,

@@ -15,7 +15,7 @@ use tokio::runtime::{Builder, Handle, Runtime};
 
 use crate::limits::{MAX_WORKERS, STOP_STALL};
 
-/// How long a thread for what blocks is kept that has nothing to do: as long as its runtime.
+/// How long an idle thread for blocking calls is retained: as long as its runtime.
 const FOR_GOOD: Duration = Duration::from_secs(u32::MAX as u64);
 
 /// A runtime with one thread for tasks. A second one, for what blocks, is there from the start and stays: where the
@@ -34,7 +34,7 @@ pub fn runtime(name: &str) -> io::Result<Runtime> {
     started.unwrap_or_else(|_| Err(io::Error::other("cannot start a thread")))
 }
 
-/// Ends a runtime. What still blocks on its threads, as a disk that does not respond makes it, is not waited for any
+/// Ends a runtime. What still blocks on its threads, as on a disk that does not respond, is not waited for any
 /// longer than a stop waits for a reader.
 pub fn end(runtime: Runtime) {
     runtime.shutdown_timeout(STOP_STALL);

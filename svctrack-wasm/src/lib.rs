@@ -1,7 +1,7 @@
 //! The tracker that runs in a visitor's browser: glue between the loader and the rules of `svctrack_core`.
 //!
-//! The loader (`web/script`) keeps the queue, the cookie and the time of each call; what is here keeps
-//! nothing, so that the loader can go on without it at any moment.
+//! The loader (`web/script`) has the queue, the cookie and the time of each call; this module has no state, so that the
+//! loader can continue without it at any time.
 
 #[cfg(target_arch = "wasm32")]
 mod allocator;

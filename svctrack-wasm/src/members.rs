@@ -5,7 +5,7 @@ use wasm_bindgen::prelude::*;
 
 #[wasm_bindgen]
 extern "C" {
-    /// A plain object that the loader has made. Its members are texts.
+    /// A plain object that the loader has created. Its members are texts.
     pub type Members;
 
     /// The member `name`, if there is one.

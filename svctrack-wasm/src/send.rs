@@ -1,4 +1,4 @@
-//! Sending a request that the loader has made.
+//! Sending a request that the loader has created.
 
 use std::{
     cell::RefCell,
@@ -23,7 +23,7 @@ extern "C" {
 }
 
 thread_local! {
-    /// The requests that are under way: one, and those that the loader has given up waiting for.
+    /// The requests that are under way: one, and those that the loader no longer waits for.
     static SENDING: RefCell<Vec<Pin<Box<dyn Future<Output = ()>>>>> = const { RefCell::new(Vec::new()) };
 }
 
@@ -37,8 +37,7 @@ pub fn send(request: Request, pending: Pending) {
     resume();
 }
 
-/// Goes on with the requests under way. The general executor for the browser would be 1.7 KB of the
-/// download.
+/// Continues the requests under way. The general executor for the browser would be 1.7 KB of the download.
 fn resume() {
     let waker = Waker::from(Arc::new(Resume));
     let mut context = Context::from_waker(&waker);

@@ -1,4 +1,4 @@
-//! What ordinary senders wait for beside slow clients, and beside a tenant that reads nothing of its lists.
+//! How long ordinary senders wait during slow clients, and during a tenant that does not read its responses.
 
 use std::time::{Duration, Instant};
 
@@ -18,10 +18,9 @@ use crate::{
     slow,
 };
 
-/// How soon 99 of 100 ordinary requests are answered beside another tenant that reads nothing of what it asks for, in
-/// milliseconds.
+/// Highest p99 of ordinary requests during another tenant that does not read its responses, in milliseconds.
 const MAX_P99_BESIDE_TENANT_MS: f64 = 20.0;
-/// Lists that it asks for at a time, with so many large records each, and how long it holds them.
+/// Lists that it requests at a time, the large records of each, and how long it holds them.
 const UNREAD_LISTS: usize = 8;
 const LARGE_RECORDS: usize = 64;
 const HELD_FOR: Duration = Duration::from_secs(5);

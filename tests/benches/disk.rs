@@ -1,4 +1,4 @@
-//! What the disk itself takes for a durable write, beside which every durable figure is to be read.
+//! What the disk itself takes for a durable write, the baseline of every durable figure.
 
 use std::{
     fs::{self, File, Permissions},

@@ -1,4 +1,4 @@
-//! Events, each on disk before it is answered, against nginx that takes them and forgets them.
+//! Events, each on disk before its response, against nginx, which accepts and discards them.
 
 use std::{fs, path::Path};
 
@@ -19,15 +19,15 @@ const CONNECTIONS: [usize; 2] = [64, 512];
 
 /// What of nginx's rate is to be reached with ids that ascend.
 const MIN_OF_NGINX: [f64; 2] = [0.12, 0.4];
-/// Milliseconds in which 99 of 100 events are answered, at half of the highest rate.
+/// Highest p99 of events in milliseconds, at half of the highest rate.
 const P99_MS: f64 = 30.0;
 
 /// Commits of a round of redb alone, and bytes of an event in the log.
 const RAW_COMMITS: usize = 200;
 const STORED_BYTES: usize = 120;
 
-/// Every event has a message id of its own. The arguments: a number that tells rounds apart, the kind of
-/// ids, and the longest pause before a request in milliseconds.
+/// Every event has a message id of its own. The arguments: a number that identifies the round, the kind of ids, and the
+/// longest pause before a request in milliseconds.
 const SCRIPT: &str = r#"
 local second, within, kind = 0, 0, ""
 function init(args)

@@ -1,5 +1,5 @@
-//! What one tenant's load does to another tenant: bulk bodies and long reads beside single events and short
-//! reads; and what large bodies and listeners wait for.
+//! What one tenant's load does to another tenant: single events during bulk bodies, and short reads during long ones;
+//! and what large bodies and listeners wait for.
 
 use std::{
     future::Future,
@@ -25,7 +25,7 @@ use crate::{
 };
 
 const ROUNDS: usize = 5;
-/// How many times longer another tenant may wait beside the load of one.
+/// How many times longer another tenant may wait during the load of one.
 pub(crate) const MAX_SLOWER: f64 = 2.0;
 /// Connections of that other tenant, and its events a second: far from what the machine can do.
 pub(crate) const OTHER_CONNECTIONS: usize = 16;
@@ -74,7 +74,7 @@ impl<'s> World<'s> {
         Self { server, other, other_client, script, seed: 9_000 }
     }
 
-    /// p99 of the other tenant's events in milliseconds, alone or while `beside` goes on.
+    /// p99 of the other tenant's events in milliseconds, alone or while `beside` runs.
     async fn p99_of_events(&mut self, beside: impl Future<Output = ()>) -> f64 {
         self.seed += 1;
         let (rate, connections) = (Some(OTHER_RATE), OTHER_CONNECTIONS);
@@ -95,7 +95,7 @@ async fn for_ever<F: Future<Output = ()>>(mut work: impl FnMut() -> F) {
     }
 }
 
-/// Another tenant's single events beside bulk bodies, without keys and with them.
+/// Another tenant's single events during bulk bodies, without keys and with them.
 async fn beside_bulk(report: &mut Report, world: &mut World<'_>, sync: &str) {
     let mut sender = Sender::new(&world.server.client);
     for keyed in [false, true] {
@@ -131,7 +131,7 @@ async fn send(client: &Client, headers: &[(&str, &str)], body: Bytes) {
     assert_eq!(answer.text(), "OK");
 }
 
-/// Another tenant's short reads beside reads of all activities of one.
+/// Another tenant's short reads during reads of all activities of one.
 async fn beside_long_reads(report: &mut Report, world: &World<'_>, sync: &str) {
     let token = world.other_client.authorization().unwrap().trim_start_matches("Bearer ");
     let load = Load { connections: 4, token: Some(token), script: None };

@@ -6,7 +6,7 @@ use tokio::process::Command;
 
 /// How long one round lasts, in seconds.
 const ROUND_SECONDS: &str = "3";
-/// Pause after a round, so that the next one meets no work that it left behind.
+/// Pause after a round, so that the next one does not meet its remaining work.
 const PAUSE: Duration = Duration::from_millis(500);
 
 /// One kind of load.
@@ -14,7 +14,7 @@ pub(crate) struct Load<'l> {
     pub(crate) connections: usize,
     /// The `Authorization` header, where there is one.
     pub(crate) token: Option<&'l str>,
-    /// A Lua script that makes the requests, and its arguments.
+    /// A Lua script that creates the requests, and its arguments.
     pub(crate) script: Option<(&'l Path, &'l [String])>,
 }
 
@@ -61,7 +61,7 @@ impl Load<'_> {
 pub(crate) struct Latencies {
     /// Responses that came in a second.
     pub(crate) rate: f64,
-    /// Milliseconds in which 99 of 100 were answered.
+    /// p99 of the response time in milliseconds.
     pub(crate) p99_ms: f64,
 }
 

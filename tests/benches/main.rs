@@ -1,6 +1,6 @@
-//! Measures the server beside yardsticks in the same run: nginx for what is read, PostgreSQL and redb alone for
-//! what is written, and a bare page for the script. A figure alone says more about the machine than about the
-//! program, so rounds of both take turns, and what counts is the ratio of their medians.
+//! Measures the server next to yardsticks in the same run: nginx for what is read, PostgreSQL and redb alone for what
+//! is written, and a bare page for the script. A figure alone says more about the machine than about the program, so
+//! rounds of both take turns, and what counts is the ratio of their medians.
 //!
 //! Arguments are names of parts to measure; without one, all of them are.
 
@@ -78,7 +78,7 @@ async fn measure(part: &str, report: &mut Report) {
     }
 }
 
-/// Where the tables are kept.
+/// The file with the tables.
 const TABLES: &str = "tests/bench.md";
 
 /// Keeps the table of a part, and those of the others as they were.

@@ -18,7 +18,7 @@ use crate::{
 /// MiB at rest, and above the cache under any load.
 const REST_MIB: f64 = 40.0;
 const LOAD_MIB: f64 = 128.0;
-/// `--cache-mb` when nothing else is said.
+/// The default of `--cache-mb`, in MiB.
 const CACHE_MIB: f64 = 256.0;
 /// Events in the store that is measured.
 const EVENTS: usize = 1_000_000;

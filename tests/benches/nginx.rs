@@ -21,7 +21,7 @@ pub(crate) struct Nginx {
 }
 
 impl Nginx {
-    /// Answers `/return` with `body`, and `/file` with `file` from the disk.
+    /// Returns `body` for `/return`, and `file` from the disk for `/file`.
     pub(crate) async fn start(folder: &Path, body: &str, file: &str) -> Self {
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         fs::write(folder.join("file"), file).unwrap();
@@ -41,7 +41,7 @@ impl Nginx {
         nginx
     }
 
-    /// Waits until a path answers, and checks what it answers.
+    /// Waits until a path responds, and checks its response.
     async fn check(&self, path: &str, expect: &str) {
         let client = Client::new(&self.base, None);
         let deadline = Instant::now() + PATIENCE;

@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-/// The user that Debian makes for it; the server does not run as root.
+/// The user that Debian creates for it; the server does not run as root.
 const USER: &str = "postgres";
 
 /// A running cluster; it ends when dropped.
@@ -19,7 +19,7 @@ pub(crate) struct Postgres {
 }
 
 impl Postgres {
-    /// Makes a cluster in a folder and starts it.
+    /// Creates a cluster in a folder and starts it.
     pub(crate) fn start(folder: &Path) -> Self {
         let folder = folder.join("postgres");
         fs::create_dir(&folder).unwrap();

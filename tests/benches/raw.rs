@@ -53,7 +53,7 @@ impl Raw {
         transaction
     }
 
-    /// Events a second, so many in each commit. Of each there are a row of the log, of so many bytes, and its
+    /// Events a second, `per_commit` in each commit. Of each there are a row of the log, of a fixed length, and its
     /// message id; of each user and company of a commit there is a row, written once.
     pub(crate) fn round(&mut self, events: usize, per_commit: usize, log_bytes: usize) -> f64 {
         let started = Instant::now();

@@ -26,7 +26,7 @@ use crate::{
     rows::{Sender, case, load_people},
 };
 
-/// Activities that go: for some 20 s, longer than a round of load beside them.
+/// Activities to remove: for some 20 s, longer than a round of concurrent load.
 const EVENTS: usize = 300_000;
 const DAY_MS: i64 = 24 * 60 * 60 * 1_000;
 const ROUNDS: usize = 2;
@@ -84,7 +84,7 @@ pub(crate) async fn measure(report: &mut Report) {
     report.compare(&case, "ms", Target::AtMost(MAX_SLOWER), beside, alone);
 }
 
-/// Seconds of a round of cleaning up.
+/// Seconds of a cleanup.
 async fn sweep(server: &InProcess) -> f64 {
     let started = Instant::now();
     housekeeping::round(&server.store).await.unwrap();

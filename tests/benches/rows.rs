@@ -79,12 +79,12 @@ impl<'c> Sender<'c> {
         Self::of_rows(client, ROW_BYTES, 0)
     }
 
-    /// One of rows of so many bytes, who has sent some already.
+    /// A sender of rows of `row_bytes` bytes, which has sent some already.
     pub(crate) fn of_rows(client: &'c Client, row_bytes: usize, sent: usize) -> Self {
         Self { client, sent, row_bytes }
     }
 
-    /// How many rows there are in the bodies that were made.
+    /// How many rows there are in the bodies that were created.
     pub(crate) fn sent(&self) -> usize {
         self.sent
     }
@@ -219,7 +219,7 @@ async fn growth(report: &mut Report) {
     server.kill().await;
 }
 
-/// Stops a server, and writes its store anew; returns the bytes that it takes on disk.
+/// Stops a server, and rewrites its store; returns the bytes that it takes on disk.
 async fn compacted(server: Server, folder: &Path) -> f64 {
     server.stop().await;
     let output = command(folder).args(["compact", "--data"]).arg(folder).output().await.unwrap();

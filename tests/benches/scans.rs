@@ -1,5 +1,4 @@
-//! Lists for which every record is looked at: in the order of a property without an index, and those
-//! that hold a text.
+//! Lists that scan every record: in the order of a property without an index, and those that hold a text.
 
 use std::{
     path::Path,

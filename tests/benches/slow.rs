@@ -1,5 +1,5 @@
-//! What ordinary calls of another tenant wait for beside senders that try to hold the server up, and the memory that these
-//! can make it take.
+//! How long ordinary calls of another tenant wait during senders that try to block the server, and the memory that
+//! these can cause it to take.
 
 use std::{iter::repeat_n, time::Duration};
 
@@ -15,7 +15,7 @@ use crate::{
     report::{Case, Report, Target},
 };
 
-/// How much longer 99 of 100 ordinary calls may take beside an attack, and what is always soon enough, in milliseconds.
+/// Highest ratio of the p99 of ordinary calls during an attack, and the p99 that is always low enough, in milliseconds.
 const MAX_SLOWER: f64 = 2.0;
 const SOON_MS: f64 = 20.0;
 /// What the server may take of memory, in MiB, with [`CACHE`].
@@ -38,7 +38,7 @@ struct World {
 
 #[derive(Clone, Copy)]
 enum Kind {
-    /// So many slow clients of a kind.
+    /// A number of slow clients of a kind.
     Slow(Slow, usize),
     /// Slow clients of all kinds, and bombs.
     All,
@@ -147,7 +147,7 @@ pub(crate) async fn measure(report: &mut Report) {
     quiet.server.kill().await;
 }
 
-/// Adds what calls of another tenant took, beside an attack and without.
+/// Adds what calls of another tenant took, with an attack and without.
 fn add(
     report: &mut Report,
     (calls, attack): (&str, &str),

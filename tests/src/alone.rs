@@ -1,4 +1,4 @@
-//! A process for one test: memory and threads of the tests beside it would be counted with its own.
+//! A process for one test: memory and threads of concurrent tests would be counted with its own.
 
 use std::{env, process::Command};
 

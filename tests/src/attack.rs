@@ -1,5 +1,5 @@
-//! Senders that try to hold a server up: slow clients that never finish, large bodies that are declared and come slowly,
-//! and small ones that unpack to gigabytes; and the ordinary calls of another tenant beside them.
+//! Senders that try to block a server: slow clients that never finish, large bodies that are declared and come slowly,
+//! and small ones that unpack to gigabytes; and the ordinary calls of another tenant meanwhile.
 
 use std::{
     io::{self, Write as _},
@@ -35,7 +35,7 @@ const TRICKLES_EVERY: Duration = Duration::from_millis(30);
 const LARGE_BYTES_PER_SECOND: usize = 70_000;
 /// Half of the largest event, in bytes.
 const HALF_EVENT_BYTES: usize = 32 * 1024;
-/// A body of spaces, as it is unpacked: `BOMB_PARTS` of so many bytes.
+/// A body of spaces, as it is unpacked: `BOMB_PARTS` of this many bytes.
 const BOMB_PART_BYTES: usize = 30 * 1024 * 1024;
 const BOMB_PARTS: usize = 100;
 
@@ -191,7 +191,7 @@ fn is_answered(stream: &TcpStream) -> bool {
     !read.is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock)
 }
 
-/// Sends until it is stopped, and connects again whenever it is cut off.
+/// Sends until it is stopped, and connects again whenever it is disconnected.
 async fn be_slow(address: String, slow: Slow, token: Token, begun: Arc<AtomicUsize>) {
     let (request, more) = (slow.begins(&token), " ".repeat(slow.goes_on_with()));
     let mut is_first = true;
@@ -235,7 +235,7 @@ impl Attack {
         Self::begin_some(client, token, SLOW).await
     }
 
-    /// The same, with so many slow clients.
+    /// The same, with `count` slow clients.
     pub async fn begin_some(client: &Client, token: &Token, count: usize) -> Self {
         let companies: Vec<_> = (0..400)
             .map(|number| json!({"externalId": format!("c{number}"), "name": "x".repeat(500)}))
@@ -279,7 +279,7 @@ impl Attack {
         Self { slow, bombs: None }
     }
 
-    /// Ends it; it must have gone on until now.
+    /// Ends it; it must have run until now.
     pub fn end(self) {
         for task in self.slow.iter().chain(&self.bombs) {
             assert!(!task.is_finished(), "an attacker has ended");
@@ -368,7 +368,7 @@ impl Neighbour {
 /// Bytes of a large record: nearly as many as a body may have.
 const LARGE_BYTES: usize = 940_000;
 
-/// Stores so many companies that are large.
+/// Stores `count` large companies.
 pub async fn fill_with_large(client: &Client, count: usize) {
     let text = "y".repeat(60_000);
     let members = (0..LARGE_BYTES / text.len()).map(|key| (key.to_string(), json!(text)));

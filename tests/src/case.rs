@@ -2,15 +2,14 @@
 //! compare what came with what it says. This file is part of two programs: the tests over HTTP, and those of
 //! `core` alone (`core/tests/cases`).
 //!
-//! `given` is a list of steps that come before, and must succeed. In what follows, `{{id:0}}` stands for the
-//! `_id` in the response to the first of them, or in the first item of a list, `{{token:0}}` for its `token`,
-//! `{{tenant}}` for the tenant. A step has a `method` (else GET) and a `path`, `headers`, a `body` or its
-//! `text`; `anonymous` leaves the token out, `as` an `operator` takes that one's; `now` sets the clock,
-//! which stands still otherwise. `expect.json` names the members that must be there with just these values,
-//! with `null` for one that must be absent or null; `expect.list` the same for each item of an array;
-//! `expect.headers` values of headers, `null` for one that must be absent; `expect.text` the whole body,
-//! `expect.contains` a part of it. `not_on_core` is the reason why `core` alone cannot carry the case out,
-//! in an area where it carries out the others.
+//! `given` is a list of steps that come before, and must succeed. In what follows, `{{id:0}}` is replaced by the `_id`
+//! in the response to the first of them, or in the first item of a list, `{{token:0}}` by its `token`, `{{tenant}}` by
+//! the tenant. A step has a `method` (else GET) and a `path`, `headers`, a `body` or its `text`; `anonymous` leaves the
+//! token out, `as` an `operator` takes that one's; `now` sets the clock, which does not move otherwise. `expect.json`
+//! names the members that must be there with just these values, with `null` for one that must be absent or null;
+//! `expect.list` the same for each item of an array; `expect.headers` values of headers, `null` for one that must be
+//! absent; `expect.text` the whole body, `expect.contains` a part of it. `not_on_core` is the reason why `core` alone
+//! cannot carry the case out, in an area where it carries out the others.
 
 use std::{
     fs,
@@ -36,12 +35,12 @@ pub struct Case {
 /// A request, with its placeholders filled.
 pub struct Step(Value);
 
-/// What a request was answered with.
+/// The response to a request.
 #[derive(Debug, Default)]
 pub struct Found {
     /// HTTP's word for how it went.
     pub status: u16,
-    /// The headers that can be told, with names in lower case.
+    /// The readable headers, with names in lower case.
     pub headers: Vec<(String, String)>,
     pub text: String,
 }
@@ -112,7 +111,7 @@ pub fn run_all(cases: &[Case], run: impl Fn(&Case) -> Result<(), String> + Sync)
 }
 
 impl Step {
-    /// GET, if nothing else is said.
+    /// The method, which is GET by default.
     pub fn method(&self) -> &str {
         self.0["method"].as_str().unwrap_or("GET")
     }

@@ -84,7 +84,7 @@ impl Client {
         Self::new(&self.base, Some(token))
     }
 
-    /// Sends a request; an `Err` means that no whole answer came.
+    /// Sends a request; an `Err` means that no whole response came.
     pub async fn send(
         &self,
         method: Method,

@@ -65,7 +65,7 @@ pub fn ticket(number: usize) -> Value {
            "status": "open", "severity": "high", "product": "Plan 1", "url": "https://tickets.example/1", "tags": ["late", "report"]})
 }
 
-/// Upserts `count` records that `make` makes.
+/// Upserts `count` records that `make` creates.
 pub async fn load(client: &Client, path: &str, count: usize, make: fn(usize) -> Value) {
     for first in (0..count).step_by(BULK) {
         let last = count.min(first + BULK);

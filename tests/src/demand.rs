@@ -8,7 +8,7 @@ use std::{
 
 /// Has tests fail that need a program which is not installed.
 pub const TOOLS: &str = "SVCTRACK_DEMAND_TOOLS";
-/// Has tests fail that need disks which cannot be made.
+/// Has tests fail that need disks which cannot be created.
 pub const DISKS: &str = "SVCTRACK_DEMAND_DISKS";
 
 /// Says why a test is not tried.

@@ -10,7 +10,7 @@ use crate::{TENANT, client::Client};
 #[derive(Clone, Debug)]
 pub struct Route {
     pub method: Method,
-    /// Its path, with `{id}` where an id stands.
+    /// Its path, with `{id}` in the place of ids.
     pub path: String,
     /// The scopes that it needs, separated by blanks, if it needs a token.
     pub scope: Option<String>,

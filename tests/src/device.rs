@@ -1,6 +1,5 @@
-//! A file system on a disk that stops, fails and fills up when told to: ext4 over a loop device, over a block
-//! device of nbdkit whose bytes lie in memory. What has reached that device is what a power cut leaves; what
-//! waits in the system's memory is lost.
+//! A file system on a disk that stops, fails and fills up on command: ext4 over a loop device, over a block device of
+//! nbdkit in memory. A power cut leaves what has reached that device; what waits in the system's memory is lost.
 
 use std::{
     env, fs,
@@ -22,16 +21,16 @@ use crate::process::PATIENCE;
 
 /// Where images lie: in memory, so that no test waits for a disk, nor wears it out.
 const IMAGES: &str = "/dev/shm";
-/// What a [`Device`] is made with.
+/// The tools that a [`Device`] needs.
 pub const DEVICE_TOOLS: &[&str] = &["nbdkit", "nbdfuse", "mkfs.ext4", "mount"];
-/// What a [`SmallDisk`] is made with.
+/// The tools that a [`SmallDisk`] needs.
 pub const SMALL_DISK_TOOLS: &[&str] = &["mkfs.ext4", "mount"];
-/// Bytes of a disk that is made to see whether one can be made.
+/// Bytes of a disk that is created to try whether that is possible.
 const TRIED_BYTES: u64 = 1024 * 1024;
-/// How often something is looked at until it is so.
+/// The pause between polls of a condition.
 const PAUSE: Duration = Duration::from_millis(1);
 
-/// Says why there can be no disk here that is made with these tools, if so.
+/// Why no disk can be created here with these tools, if so.
 pub fn obstacle(tools: &[&str]) -> Option<String> {
     if !geteuid().is_root() {
         return Some("only root may mount a file system".to_owned());
@@ -53,7 +52,7 @@ pub fn obstacle(tools: &[&str]) -> Option<String> {
 /// Whether the file system keeps a journal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Journal {
-    /// It does: after a power cut it is as it was at some moment.
+    /// It does: after a power cut it is as it was at some point in time.
     Kept,
     /// It does not, so that it takes writes again when its disk does. With a journal it never would.
     None,
@@ -76,7 +75,7 @@ impl Failing {
     }
 }
 
-/// A disk and the file system on it, which are gone when it is dropped.
+/// A disk and the file system on it, which are removed when it is dropped.
 pub struct Device {
     folder: TempDir,
     nbdkit: Child,
@@ -98,7 +97,7 @@ impl Device {
             nbdkit.arg(format!("error-{kind}-file={}", at(kind).display()));
         }
         let nbdkit = spawn(&mut nbdkit);
-        // The socket is there a moment before anybody listens.
+        // The socket exists shortly before anybody listens.
         until(|| UnixStream::connect(at("socket")).is_ok());
         fs::File::create(at("disk")).unwrap();
         let nbdfuse =
@@ -130,12 +129,12 @@ impl Device {
         until(|| self.is_stopped());
     }
 
-    /// Has a stopped disk go on.
+    /// Lets a stopped disk run again.
     pub fn go_on(&self) {
         self.signal(Signal::CONT);
     }
 
-    /// A copy of the stopped disk, which then goes on.
+    /// A copy of the stopped disk, which then runs again.
     pub fn copy_and_go_on(&self) -> Copy {
         let folder = tempfile::tempdir_in(IMAGES).unwrap();
         let image = folder.path().join("image");
@@ -294,7 +293,7 @@ fn run(command: &mut Command) {
     tried(command).unwrap();
 }
 
-/// Runs a command; what it says when it fails.
+/// Runs a command; its output when it fails.
 fn tried(command: &mut Command) -> Result<(), String> {
     let output = command.output().map_err(|error| format!("{command:?}: {error}"))?;
     let said = || format!("{command:?}: {}", String::from_utf8_lossy(&output.stderr));

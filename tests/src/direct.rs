@@ -1,5 +1,5 @@
-//! The server in this process without connections: each request goes straight to its routes, over a store on
-//! a medium of the test's. It is what thousands of starts can be made of.
+//! The server in this process without connections: each request goes straight to its routes, over a store on a medium
+//! of the test's. It is fast enough for thousands of starts.
 
 use std::sync::Arc;
 
@@ -42,7 +42,7 @@ pub struct Direct {
 }
 
 impl Direct {
-    /// Makes the tenant of an empty store, and its tokens.
+    /// Creates the tenant of an empty store, and its tokens.
     pub async fn found(store_file: Box<dyn StoreFile>, clock: Arc<dyn Clock>) -> Tokens {
         let store = Embedded::open_file(store_file, CACHE_BYTES, SMALL_LOG, clock.clone()).unwrap();
         let (token, operator) = (Token::generate().unwrap(), Token::generate().unwrap());
@@ -116,7 +116,7 @@ impl Direct {
         answer
     }
 
-    /// Removes what has been kept for its time.
+    /// Removes data after its retention period.
     ///
     /// # Errors
     /// When the tenants cannot be read.

@@ -1,5 +1,5 @@
-//! A disk in memory that loses power, fails and rots when told to. It knows what was written since the
-//! last sync, which is what a real one may lose.
+//! A disk in memory that loses power, fails and flips bits on command. It knows what was written since the last sync,
+//! which is what a real one may lose.
 
 use std::{
     collections::BTreeSet,
@@ -73,7 +73,7 @@ pub enum Fault {
 /// What is left of the changes that had not been synced.
 #[derive(Clone, Copy, Debug)]
 pub enum Left {
-    /// All, as the system has it in memory: the program was killed, and the machine goes on.
+    /// All, as the system has it in memory: the program was killed, and the machine keeps running.
     All,
     Nothing,
     Some,

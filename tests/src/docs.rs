@@ -59,7 +59,7 @@ pub fn block_with(file: &str, language: &str, mark: &str) -> String {
     found.unwrap_or_else(|| panic!("{file} has no block of {language} with {mark}")).text
 }
 
-/// The commands of a transcript, each with what it prints, where that is shown. A command goes on in the next line
+/// The commands of a transcript, each with what it prints, where that is shown. A command continues in the next line
 /// after a backslash.
 pub fn transcript(text: &str) -> Vec<(String, Option<String>)> {
     let mut commands: Vec<(String, Option<String>)> = Vec::new();
@@ -81,7 +81,7 @@ pub fn transcript(text: &str) -> Vec<(String, Option<String>)> {
     commands
 }
 
-/// Whether `text` is what `shown` shows. Blanks do not count; `...` stands for anything, and so does each id, token and
+/// Whether `text` is what `shown` shows. Blanks do not count; `...` matches anything, and so does each id, token and
 /// time of day.
 pub fn is_shown(shown: &str, text: &str) -> bool {
     let squeeze = |text: &str| text.split_whitespace().collect::<String>();
@@ -103,7 +103,7 @@ pub fn is_shown(shown: &str, text: &str) -> bool {
     rest.ends_with(last)
 }
 
-/// Stands for anything in what is compared.
+/// Matches anything in what is compared.
 const ANYTHING: char = '\0';
 
 /// Puts [`ANYTHING`] in the place of all that differs each time.

@@ -1,4 +1,4 @@
-//! Golden files: what came out once and was found good. `UPDATE=1` writes them anew.
+//! Golden files: what came out once and was found good. `UPDATE=1` rewrites them.
 
 use std::{env, fs};
 

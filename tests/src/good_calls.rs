@@ -1,5 +1,5 @@
-//! A call of each route that succeeds: it names something that is stored, and sends a body that is accepted. Tests that
-//! go over all routes tell by it a route that works from one that never came to work.
+//! A call of each route that succeeds: it names something that is stored, and sends a body that is accepted. With it,
+//! tests of all routes distinguish a route that works from one that rejects the call.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -42,7 +42,7 @@ impl<'s> GoodCalls<'s> {
         Self { server, made: AtomicUsize::new(0) }
     }
 
-    /// The next call of a route, on something that is made for it.
+    /// The next call of a route, on something that is created for it.
     pub async fn next(&self, route: &Route) -> GoodCall {
         let id = if route.path.contains("{id}") {
             self.make(route.subject()).await
@@ -57,7 +57,7 @@ impl<'s> GoodCalls<'s> {
         GoodCall { path: route.path_to(&id), content_type, body }
     }
 
-    /// Makes something that a route is about; its id.
+    /// Creates something that a route is about; its id.
     async fn make(&self, subject: &str) -> String {
         let (client, operator) = (&self.server.client, &self.server.operator);
         let made = match subject {

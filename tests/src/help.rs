@@ -33,7 +33,7 @@ fn below(command: &[&str]) -> Vec<Help> {
     let text = String::from_utf8(output.stdout).unwrap();
     let listed = text.split_once("\nCommands:\n").map(|(_, listed)| listed);
     let lines = listed.unwrap_or_default().lines().take_while(|line| !line.is_empty());
-    // A line that goes on has no name.
+    // A continuation line has no name.
     let names = lines.filter_map(|line| line.strip_prefix("  ")?.split(' ').next());
     let others = names.filter(|name| !name.is_empty() && *name != "help");
     let further: Vec<Help> = others.flat_map(|name| below(&[command, &[name]].concat())).collect();

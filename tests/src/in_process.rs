@@ -33,10 +33,10 @@ use crate::{TENANT, client::Client, direct::SMALL_LOG};
 
 /// Cache of a test's store, in bytes.
 const CACHE_BYTES: usize = 16 * 1024 * 1024;
-/// That of a server to which nothing is said of it.
+/// The default of a server.
 const USUAL_CACHE_BYTES: usize = 256 * 1024 * 1024;
 
-/// A clock that stands still until it is set.
+/// A clock that moves only when it is set.
 pub struct StillClock(AtomicI64);
 
 impl StillClock {

@@ -1,5 +1,4 @@
-//! What the whole-project tests stand on: a server in a process of its own or in this one, a client,
-//! and a browser.
+//! The base of the whole-project tests: a server in a process of its own or in this one, a client, and a browser.
 
 pub mod alone;
 pub mod attack;

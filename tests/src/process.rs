@@ -86,7 +86,7 @@ impl FakeClock {
 
     /// Sets it, as `-1d` or `+1y`.
     pub fn set(&self, offset: &str) {
-        // Never half of it: the process may read just now.
+        // Never half of it: the process may read it at the same time.
         let new = self.0.with_extension("new");
         std::fs::write(&new, offset).unwrap();
         std::fs::rename(new, &self.0).unwrap();
@@ -125,7 +125,7 @@ impl Server {
         Self::start_by(prepared(Command::new(binary), folder), folder, token, &[]).await
     }
 
-    /// The same, on a folder alone, with so many files that it may open.
+    /// The same, on a folder alone, with a limit of open files.
     pub async fn start_with_files(folder: &Path, token: &Token, files: usize) -> Self {
         let mut limited = Command::new("prlimit");
         limited.arg(format!("--nofile={files}:{files}")).arg(binary());
@@ -226,7 +226,7 @@ impl Server {
         server
     }
 
-    /// Waits until the server answers; returns how long that took.
+    /// Waits until the server responds; returns how long that took.
     pub async fn ready(&self) -> Duration {
         let started = Instant::now();
         loop {

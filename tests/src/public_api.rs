@@ -57,7 +57,7 @@ fn public(mut item: Item, folder: &Path, private: &[String]) -> Vec<Item> {
             return rows.unwrap().into_iter().map(|row| row.0).collect();
         }
         Item::Macro(item) if is_named(&item.mac.path, private) => false,
-        // Handles that are for the files beside it alone.
+        // Handles that only the files next to it use.
         Item::Macro(item) if item.mac.path.is_ident("handles") => false,
         Item::Macro(item) => return shown_macro(item),
         Item::Impl(item) => {
@@ -187,7 +187,7 @@ fn without_default(item: &mut TraitItem) {
     match item {
         TraitItem::Fn(item) => {
             plain(&mut item.attrs);
-            // An empty body stands for one that is there.
+            // An empty body replaces the default one.
             item.default = item.default.as_ref().map(|_| parse_quote!({}));
         }
         TraitItem::Const(item) => plain(&mut item.attrs),

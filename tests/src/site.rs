@@ -41,11 +41,11 @@ pub struct Call {
 pub struct Weather {
     /// Whether events find no server.
     pub is_offline: bool,
-    /// Paths that are never answered.
+    /// Paths that never get a response.
     pub slow: Vec<String>,
     /// Paths that are not there.
     pub missing: Vec<String>,
-    /// What the next events are answered, instead of being passed on: a status and a `Retry-After`.
+    /// The responses to the next events, which are not passed on: a status and a `Retry-After`.
     pub answers: VecDeque<(u16, u64)>,
     /// Why the events that are passed on are parked, as the server says in `Svctrack-Parked`.
     pub parked: Option<&'static str>,

@@ -24,7 +24,7 @@ const EVENTS: usize = 5;
 /// Users of a crowd, who are active in one bulk call: as many as fit into one commit, so that all of it is there or
 /// nothing.
 const CROWD: usize = 110;
-/// Those of them who are looked at.
+/// Those of them that are checked.
 const LOOKED_AT: [usize; 3] = [0, CROWD / 2, CROWD - 1];
 
 /// What is sent to: a server in this process, or in one of its own.
@@ -39,11 +39,11 @@ pub trait Target: Sync {
         body: &Value,
     ) -> impl Future<Output = (StatusCode, Value)> + Send;
 
-    /// Removes what has been kept for its time, where that does not go on by itself.
+    /// Removes data after its retention period, where no housekeeping runs.
     fn clean_up(&self) -> impl Future<Output = ()> + Send;
 }
 
-/// Makes the company that the events of all senders are of.
+/// Creates the company that the events of all senders are of.
 pub async fn found(server: &impl Target) {
     let base = json!({"name": "Base", "externalId": "base"});
     let (status, answer) = server.send(Method::POST, "/companies", None, &base).await;
@@ -76,7 +76,7 @@ enum After {
     Activities(String, Vec<String>),
     /// All of the sender's crowd have been active so often.
     Crowd(usize),
-    /// These, once they have gone on.
+    /// These, once they have been replayed.
     Waiting(String, String),
     /// No user of this name, nor their activities.
     Erased(String),
@@ -88,11 +88,11 @@ enum After {
     Report(OfEntry),
     /// An event waits for its company, which comes next.
     Company(Box<Step>),
-    /// Something that nobody looks at.
+    /// Something that nobody checks.
     Nothing,
 }
 
-/// What becomes of an entry of the report.
+/// The state of an entry of the report.
 #[derive(Clone, Copy, Debug)]
 enum OfEntry {
     Removed,
@@ -126,13 +126,13 @@ impl Step {
 pub struct Sender {
     name: String,
     random: Random,
-    /// What it has made.
+    /// The number of records that it has created.
     made: usize,
     records: BTreeMap<usize, String>,
     activities: BTreeMap<String, BTreeSet<String>>,
     /// How often its crowd was active.
     crowded: usize,
-    /// Events of users that go on by themselves.
+    /// Events of users that are replayed without a request.
     waiting: BTreeMap<String, String>,
     erased: BTreeSet<String>,
     time_zone: Option<&'static str>,
@@ -170,7 +170,7 @@ impl Sender {
         }
     }
 
-    /// Sends so many requests, or until one fails.
+    /// Sends a number of requests, or until one fails.
     pub async fn send_some(&mut self, server: &impl Target, count: usize) {
         for _ in 0..count {
             if !self.send_one(server).await {
@@ -179,14 +179,14 @@ impl Sender {
         }
     }
 
-    /// Sends so many requests, none of which may fail for good.
+    /// Sends a number of requests, none of which may fail for good.
     pub async fn send(&mut self, server: &impl Target, count: usize) {
         for _ in 0..count {
             assert!(self.send_one(server).await, "{:?}", self.unsure);
         }
     }
 
-    /// Sends one request for a sender that others look at meanwhile; says whether it was acknowledged.
+    /// Sends one request for a sender that others read meanwhile; returns whether it was acknowledged.
     pub async fn send_one_of(sender: &Mutex<Self>, server: &impl Target) -> bool {
         let step = sender.lock().unwrap().begin();
         let answer = step.send(server).await;
@@ -208,7 +208,7 @@ impl Sender {
     /// Takes the response to a step; says whether it was acknowledged.
     fn take(&mut self, step: &Step, (status, answer): (StatusCode, Value)) -> bool {
         if let After::Report(of_entry) = step.after {
-            // Nothing is made of a response that says nothing.
+            // A response without an id is ignored.
             self.next = answer[0]["_id"].as_str().map(|id| of_entry.step(id));
             self.unsure = None;
             return true;
@@ -216,7 +216,7 @@ impl Sender {
         if status.is_server_error() {
             return false;
         }
-        // What nobody looks at may be gone, since another sender removed it.
+        // A record that nobody checks may be missing, since another sender removed it.
         let is_taken = status == StatusCode::OK || matches!(step.after, After::Nothing);
         assert!(is_taken, "{step:?}: {status} {answer}");
         self.note(&step.after);
@@ -420,7 +420,7 @@ impl Sender {
         Step { method, path, key: None, body: Value::Null, after: After::Report(of_entry) }
     }
 
-    /// Says what is not as it must be; sends again what it is not sure of.
+    /// Checks all that was acknowledged; sends again what may be missing.
     ///
     /// # Panics
     /// When something acknowledged is not there, or something else is.
@@ -527,7 +527,7 @@ impl Sender {
         }
     }
 
-    /// Events whose company has come go on by themselves, after a crash too.
+    /// Events whose company has come are replayed without a request, after a crash too.
     async fn await_what_waits(&mut self, server: &impl Target) {
         for (user, action) in std::mem::take(&mut self.waiting) {
             let path = format!("/endusers/extid-{user}");

@@ -26,7 +26,7 @@ async fn guarded(client: &Client) -> Vec<Route> {
 /// The scopes that open a route: all of them, or any for one in bulk.
 fn scopes_of(route: &Route) -> Vec<String> {
     let scope = route.scope.clone().unwrap_or_default();
-    // Tickets need both, since their answer has no place for what was not permitted (R21).
+    // Tickets need both, since their response has no place for what was not permitted (R21).
     if route.is_bulk() && route.subject() != "tickets" {
         return vec![format!("{}:create", route.subject()), scope];
     }
@@ -157,7 +157,7 @@ async fn a_scope_that_stands_for_others_opens_their_routes_and_no_more() {
     }
 }
 
-/// A body that makes a record of a resource.
+/// A body that creates a record of a resource.
 fn record_of(path: &str) -> Value {
     let mut body = json!({
         "name": "secret", "externalId": "shared", "sourceId": "shared", "email": "eve@secret.example",
@@ -165,7 +165,7 @@ fn record_of(path: &str) -> Value {
     });
     match path {
         "companies" => drop(body.as_object_mut().unwrap().remove("companyId")),
-        // A ticket makes its submitter an end user, who must be another one.
+        // A ticket creates its submitter as an end user, who must be another one.
         "tickets" => body["email"] = json!("mallory@secret.example"),
         _ => {}
     }

@@ -112,7 +112,7 @@ async fn a_page_that_would_be_too_large_is_refused_and_a_stream_comes_in_pieces(
     }
 }
 
-/// How many activities there are, read in pages of so many.
+/// How many activities there are, read in pages of a limit.
 async fn all_of(client: &Client, limit: usize) -> usize {
     let (mut count, mut after) = (0, String::new());
     loop {

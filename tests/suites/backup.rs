@@ -1,4 +1,4 @@
-//! Backups: a moment of the store, whole or not there at all, that another folder goes on from.
+//! Backups: a snapshot of the store, whole or not there at all, that restores into another folder.
 
 use std::{
     fs,
@@ -41,7 +41,7 @@ const FLIPPED_BYTES: usize = 8;
 /// Records of a bulk call, which are all there or none.
 const TOGETHER: usize = 40;
 
-/// Runs the program; its exit code, and what it says.
+/// Runs the program; its exit code, and its output.
 pub(crate) async fn run(folder: &Path, arguments: &[&str]) -> (Option<i32>, String) {
     let output = command(folder).args(arguments).output().await.unwrap();
     let said = [output.stdout, output.stderr].concat();
@@ -58,7 +58,7 @@ async fn start(folder: &Path, flags: &[&str]) -> (Server, Token, Token) {
     (Server::start_with_operator(folder, &token, &operator, flags).await, token, operator)
 }
 
-/// Makes a backup of a stopped store.
+/// Creates a backup of a stopped store.
 async fn back_up(data: &Path, to: &Path) -> Value {
     let arguments = ["backup", "--json", "--data", text(data), "--to", text(to)];
     let (code, said) = run(to.parent().unwrap(), &arguments).await;
@@ -173,7 +173,7 @@ fn data_folder(path: &Path) -> PathBuf {
     path.to_owned()
 }
 
-/// What a server answers to whoever reads all of it.
+/// The responses of a server to a reader of all of it.
 async fn answers(client: &Client, operator: &Client) -> Vec<(String, Value)> {
     let paths = REGISTRY.iter().map(|def| format!("/{}?limit=1000", def.path));
     let others = ["/activities?limit=2000", "/integrationissues", "/settings", "/tokens"];
@@ -186,7 +186,7 @@ async fn answers(client: &Client, operator: &Client) -> Vec<(String, Value)> {
     found.push(("/tenants".to_owned(), operator.get("/tenants").await.json()));
     for (_, answer) in &mut found {
         for item in answer.as_array_mut().into_iter().flatten().filter_map(Value::as_object_mut) {
-            // It goes on while this is asked for.
+            // It changes during these reads.
             item.remove("lastUsedAt");
         }
     }
@@ -424,7 +424,7 @@ async fn scheduled_backups_are_kept_to_their_number_and_health_names_the_newest(
     server.kill().await;
 }
 
-/// A moment a year ahead, as names of backups have it.
+/// A time far ahead, as names of backups have it.
 const AHEAD: &str = "svctrack-2120-01-01T00-00-00.000Z.backup.gz";
 
 /// What `/health` says of backups, once it is as it is to be.
@@ -460,7 +460,7 @@ async fn backups_outlive_one_that_was_made_while_the_clock_was_ahead() {
     fs::rename(to.join(name_in(&made)), to.join(AHEAD)).unwrap();
 
     let is_of_another = |health: &Value| health["at"].is_string() && name_in(health) != AHEAD;
-    // One is made at once, since nobody knows when the other was, and is not removed as the older of both.
+    // One is created at once, since the time of the other is unknown, and is not removed as the older of both.
     let server = start("1h", "2").await;
     let made = health_of_backups(&server, is_of_another).await;
     assert!(to.join(name_in(&made)).exists(), "{made}");
@@ -470,7 +470,7 @@ async fn backups_outlive_one_that_was_made_while_the_clock_was_ahead() {
     expected.sort();
     assert_eq!(backups_in(&to), expected);
 
-    // The next takes the place of the one that was made first, whatever its name says.
+    // The next replaces the one that was created first, whatever its name.
     let server = start("1s", "2").await;
     let next = health_of_backups(&server, |health| health["ahead"] == 0).await;
     server.stop().await;
@@ -538,7 +538,7 @@ async fn a_slow_caller_of_a_backup_holds_no_moment_of_the_store() {
     let mut head = [0; 15];
     stream.read_exact(&mut head).await.unwrap();
     assert_eq!(&head, b"HTTP/1.1 200 OK");
-    // A moment that somebody holds keeps every page of it, so that changes need new ones.
+    // A snapshot that somebody holds retains every page of it, so that changes need new ones.
     let bytes = || fs::metadata(folder.path().join(FILE)).unwrap().len();
     let before = bytes();
     for round in 1..=4 {

@@ -69,7 +69,7 @@ impl Two {
     }
 }
 
-/// Stores companies whose names have so many bytes.
+/// Stores companies with names of `name_bytes` bytes.
 async fn fill(client: &Client, count: usize, name_bytes: usize) {
     let name = "x".repeat(name_bytes);
     let item = |number| json!({"name": name, "externalId": format!("c{number}")});
@@ -99,7 +99,7 @@ async fn large_lists_that_nobody_reads_take_little_memory_and_hold_up_no_other_t
         two.other_is_served().await;
     }
     let (other_held, statuses) = unread(&two.one, "/companies/extid-1", 64).await;
-    // There is room for some of them, as those before are taken or given up.
+    // There is room for some of them, as those before are read or dropped.
     assert_eq!(many(&statuses, 200) + many(&statuses, 503), 64, "{statuses:?}");
     for _ in 0..5 {
         two.other_is_served().await;
@@ -164,7 +164,7 @@ async fn a_tenant_whose_lists_nobody_reads_leaves_room_to_others() {
     two.server.kill().await;
 }
 
-/// What compressors may take in all, and what the allocator keeps of it, in bytes.
+/// What compressors may take in all, and what the allocator retains of it, in bytes.
 const COMPRESSORS_BYTES: u64 = 32 * 1024 * 1024;
 
 #[tokio::test(flavor = "multi_thread")]

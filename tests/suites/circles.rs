@@ -90,7 +90,7 @@ fn imports(files: &BTreeMap<Module, String>) -> Imports {
     files.iter().map(imported).collect()
 }
 
-/// All paths in some code. Before each of those in the braces of a `use` stands what is before the braces.
+/// All paths in some code. Each of those in the braces of a `use` begins with what is before the braces.
 fn paths(code: &str) -> Vec<Vec<&str>> {
     let tokens: Vec<&str> = code.split_whitespace().collect();
     let (mut paths, mut path, mut open) = (Vec::new(), Vec::new(), vec![Vec::new()]);

@@ -24,7 +24,7 @@ pub(crate) const DAY_MS: i64 = 24 * HOUR_MS;
 const YEAR_MS: i64 = 365 * DAY_MS;
 /// To a time after the last that an id can have, in 2106.
 const EIGHTY_YEARS_MS: i64 = 80 * (YEAR_MS + DAY_MS / 4);
-/// Days that activities are kept.
+/// Days of retention of activities.
 const KEPT_DAYS: i64 = 3;
 
 pub(crate) struct World {
@@ -161,7 +161,7 @@ async fn a_message_id_counts_once_however_the_clock_is_set() {
     assert_eq!(world.activities().await.len(), 2);
 }
 
-/// A store with an activity, a call that can be sent again, and an event that waits; the id of what the call made.
+/// A store with an activity, a call with an idempotency key, and a parked event; the id of what the call created.
 async fn with_what_gets_old() -> (World, Value) {
     let world = World::new().await;
     world.put(Method::PUT, "/settings", json!({"activityRetentionDays": KEPT_DAYS})).await;
@@ -171,7 +171,7 @@ async fn with_what_gets_old() -> (World, Value) {
     (world, made)
 }
 
-/// Sends a call with a key; the id of what it made.
+/// Sends a call with a key; the id of what it created.
 async fn call_again(world: &World) -> Value {
     let body = json!({"name": "Plan"});
     let (status, made) = world.server.send(Method::POST, "/products", Some("key"), &body).await;
@@ -241,7 +241,7 @@ async fn a_year_that_was_none(world: &World) {
     assert_eq!(world.clock().await, Value::Null);
 }
 
-/// The clock is set right, and somebody sees to it after a day that it is.
+/// The clock is set right, and a day later that is noticed.
 async fn set_right(world: &World) {
     world.clock.set_by(-YEAR_MS);
     world.clean_up().await;

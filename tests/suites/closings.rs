@@ -178,7 +178,7 @@ async fn months_are_closed_in_order_once_and_after_their_end() {
     let report = client.get("/reports/mrr?from=2024-02-01&to=2024-04-01&gapDays=7").await.json();
     assert_eq!(report["closings"].as_array().unwrap().len(), 1);
     assert_eq!(reopen(client, "2024-02").await.json()["deletedCount"], 1);
-    // A report that was kept is made again.
+    // A cached report is computed again.
     let report = client.get("/reports/mrr?from=2024-02-01&to=2024-04-01&gapDays=7").await.json();
     assert_eq!(report["closings"], Value::Null);
     let unknown = json!({"month": "2024-02", "gapdays": 7});

@@ -18,8 +18,8 @@ const SHOWN_TENANT: &str = "8a8e1c2c-6c0c-4f0e-9f6e-5d0f1f3c7a11";
 const SHOWN_TOKEN: &str = "P0ah3R3E";
 const SHOWN_FOLDER: &str = "/etc/bash_completion.d";
 
-/// A running server, and beside it what an example finds in its folder: the store of a stopped one, a backup, an
-/// export and a table.
+/// A running server, and what an example finds in its folder: the store of a stopped one, a backup, an export and a
+/// table.
 struct Machine {
     server: Server,
     token: Token,

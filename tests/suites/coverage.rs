@@ -1,5 +1,5 @@
-//! Nothing of the contract is without a case: its fields, answers, parameters and routes, as they are
-//! listed in `tests/contract.json`, and the rows and routes that we have beside these.
+//! Everything in the contract has a case: its fields, responses, parameters and routes, as they are listed in
+//! `tests/contract.json`, and the rows and routes that we have besides these.
 
 use std::{collections::BTreeSet, fs};
 
@@ -123,7 +123,7 @@ fn path_of(step: &Value) -> &str {
     step["path"].as_str().unwrap()
 }
 
-/// Whether a path has the shape of a route, where a name in braces stands for any one part.
+/// Whether a path has the shape of a route, where a name in braces matches any one part.
 fn fits(route: &str, path: &str) -> bool {
     let parts: Vec<&str> = path.split('?').next().unwrap().split('/').collect();
     let wanted: Vec<&str> = route.split('/').collect();

@@ -1,5 +1,5 @@
-//! Those who are slow, and bodies that grow when they are unpacked, beside little memory and few files: ordinary senders
-//! are served meanwhile.
+//! Slow clients, and bodies that grow when they are unpacked, with little memory and few files: ordinary senders are
+//! served meanwhile.
 
 use std::{
     fs,
@@ -28,10 +28,10 @@ use tokio::{
 /// Requests of ordinary clients to each server.
 const ORDINARY: usize = 400;
 /// How many times longer all of them together may take than those to a server that nobody attacks, whose turns come in
-/// between. One in a hundred that waits until a slow client is cut off, for seconds, is more than that; `tests/bench`
-/// has the limit in milliseconds.
+/// between. One in a hundred that waits until a slow client is disconnected, for seconds, is more than that;
+/// `tests/bench` has the limit in milliseconds.
 const MAX_SLOWER: u32 = 10;
-/// How long a body may take in all, and stand still.
+/// How long a body may take in all, and how long it may stall.
 const LARGE_BODY_TIMEOUT: Duration = Duration::from_secs(60);
 const BODY_STALL: Duration = Duration::from_secs(10);
 /// What the server may have of memory, in bytes.
@@ -41,7 +41,7 @@ const MEMORY_BYTES: u64 = 256 * 1024 * 1024;
 struct MemoryLimit(PathBuf);
 
 impl MemoryLimit {
-    /// None where this process may make none.
+    /// None where this process may create none.
     fn of(process: u32) -> Option<Self> {
         [("/sys/fs/cgroup/memory", "memory.limit_in_bytes"), ("/sys/fs/cgroup", "memory.max")]
             .into_iter()
@@ -95,7 +95,7 @@ impl World {
     }
 }
 
-/// Has ordinary calls of another tenant made to a server that is attacked and, in turns, to one that is not.
+/// Sends ordinary calls of another tenant to a server that is attacked and, in turns, to one that is not.
 async fn compare(attacked: &World, quiet: &World, count: usize) {
     attacked.neighbour.wait_until_served().await;
     let (mut beside, mut alone) = (Duration::ZERO, Duration::ZERO);
@@ -124,10 +124,10 @@ async fn a_thousand_slow_clients_and_bombs_hold_up_nobody_with_little_memory() {
     quiet.end().await;
 }
 
-/// The same beside all attacks at once, where a build that is not optimized is given more.
+/// The same during all attacks at once, where a build that is not optimized is given more.
 const MEMORY_BYTES_BESIDE_ALL: u64 =
     if cfg!(debug_assertions) { MEMORY_BYTES / 8 * 10 } else { MEMORY_BYTES };
-/// Ordinary calls beside all attacks at once.
+/// Ordinary calls during all attacks at once.
 const ORDINARY_BESIDE_ALL: usize = 100;
 /// Large records of a list: 19 MB.
 const LARGE: usize = 20;
@@ -232,7 +232,7 @@ async fn where_few_files_may_be_open_senders_that_stall_or_trickle_give_way_to_n
             let event = json!({"externalId": "7", "action": "meanwhile"});
             let started = Instant::now();
             assert_eq!(client.track(&event).await.unwrap().text(), "OK");
-            // Those before it would be cut off no sooner.
+            // Those before it would be disconnected no sooner.
             assert!(started.elapsed() < BODY_STALL, "{:?}", started.elapsed());
         }
         attack.end();
@@ -270,7 +270,7 @@ async fn without_files_left_those_who_are_there_are_served_and_the_others_when_t
     // None of them ends by itself, so that files run out; how soon others make room is not for a test to see.
     let streams = join_all((0..4 * MORE_FILES).map(connect)).await;
     let started = Instant::now();
-    // The client has a connection since before, which may give way just as it is used; then it makes another one.
+    // The client has an older connection, which may give way just as it is used; then it opens another one.
     let event = json!({"messageId": "1", "externalId": "7", "companyExternalId": "acme", "action": "meanwhile"});
     while !server.client.track(&event).await.is_ok_and(|answer| answer.text() == "OK") {
         assert!(started.elapsed() < PATIENCE, "it is not served");

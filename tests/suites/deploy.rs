@@ -1,5 +1,5 @@
-//! The recipes of the docs for a server behind TLS: large bodies and streams pass the proxies, and systemd can read
-//! the unit.
+//! The recipes of the docs for a server behind TLS: large bodies and streams pass through the proxies, and systemd can
+//! read the unit.
 
 use std::{
     fs,
@@ -37,7 +37,7 @@ fn curl(port: u16, path: &str, arguments: &[&str]) -> Output {
         .unwrap()
 }
 
-/// A body that nginx would not pass on unless it is told so: 2 MB of events.
+/// A body that nginx does not pass on by default: 2 MB of events.
 fn bulk(folder: &Path) -> String {
     let rows = (0..15_000).map(|number| {
         let text = "x".repeat(90);
@@ -93,7 +93,7 @@ async fn check(program: &str) {
     server.kill().await;
 }
 
-/// The recipe for nginx with a certificate of its own at a port; none where no certificate can be made.
+/// The recipe for nginx with a certificate of its own at a port; none where no certificate can be created.
 fn nginx_servers(folder: &Path, port: u16, address: &str) -> Option<String> {
     let [key, certificate] = ["key.pem", "certificate.pem"].map(|name| folder.join(name));
     let made = Command::new("openssl")

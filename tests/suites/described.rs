@@ -1,5 +1,5 @@
-//! The description of the API holds: each operation has a description and examples, what they send works as it
-//! stands, and what comes back has the schema, the headers and the status that are described.
+//! The description of the API holds: each operation has a description and examples, what they send works unchanged, and
+//! the response has the schema, the headers and the status that are described.
 
 use std::collections::BTreeSet;
 
@@ -16,7 +16,7 @@ use svctrack_tests::{
 /// An operation of the description.
 struct Operation {
     method: Method,
-    /// With `{id}` where an id stands.
+    /// With `{id}` in the place of ids.
     path: String,
     says: Value,
 }
@@ -37,8 +37,8 @@ impl Operation {
         format!("{} {}", self.method, self.path)
     }
 
-    /// What is created first can be named by what comes after, and deleted last: the resources in their order,
-    /// then what is beside them.
+    /// What is created first can be named by what comes after, and deleted last: the resources in their order, then the
+    /// others.
     fn order(&self) -> (bool, usize, bool, u8) {
         let resource =
             REGISTRY.iter().position(|def| self.path[1..].split('/').next() == Some(def.path));
@@ -198,7 +198,7 @@ async fn send(
     client.send(operation.method.clone(), &path, headers, body).await.unwrap()
 }
 
-/// The id that the service has assigned, where no example can name it: of what an example has made, else of any.
+/// The id that the service has assigned, where no example can name it: of what an example has created, else of any.
 async fn assigned_id(client: &Client, operation: &Operation) -> Option<String> {
     let collection = operation.path.split("/{id}").next().unwrap();
     let is_resource = REGISTRY.iter().any(|def| def.path == &collection[1..]);

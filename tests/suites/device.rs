@@ -1,6 +1,6 @@
 //! A server as its users run it, on a real file system whose disk loses power, fails, or is full.
 //!
-//! This needs root, and nbdkit but for the full disk; `tests/run` installs it where disks can be made.
+//! This needs root, and nbdkit but for the full disk; `tests/run` installs it where disks can be created.
 
 use std::{
     fs,
@@ -48,7 +48,7 @@ const WRITTEN_BYTES: usize = 16 * 1024;
 /// Requests of a sender before its disk fails, and after.
 const REQUESTS_BESIDE_FAULTS: usize = 40;
 
-/// Whether a disk can be made with these tools; says so where it cannot.
+/// Whether a disk can be created with these tools; prints why where it cannot.
 pub(crate) fn is_possible(tools: &[&str]) -> bool {
     let Some(obstacle) = obstacle(tools) else { return true };
     not_tried(demand::DISKS, &obstacle);
@@ -75,7 +75,7 @@ impl World {
         (server, remote)
     }
 
-    /// The same, with what senders stand on.
+    /// The same, with the state that senders start from.
     async fn found(&self, folder: &Path) -> (Server, Remote) {
         let (server, remote) = self.start(folder).await;
         workload::found(&remote).await;
@@ -102,7 +102,7 @@ const WAIT: u8 = 0;
 const SEND: u8 = 1;
 const END: u8 = 2;
 
-/// Senders that go on beside what is done to the disk.
+/// Senders that keep sending during operations on the disk.
 struct Sending {
     senders: Vec<Arc<Mutex<Sender>>>,
     tasks: Vec<JoinHandle<()>>,
@@ -347,7 +347,7 @@ async fn a_server_reads_on_while_its_disk_is_full_and_heals_when_there_is_room()
                 .await;
             disk.fill();
             taken = grow_until(&remote, taken, StatusCode::INSUFFICIENT_STORAGE).await;
-            // What has room in the file may go on meanwhile.
+            // What has room in the file may be written meanwhile.
             join_all(senders.iter_mut().map(|sender| sender.send_some(&remote, 1))).await;
             settle(&remote, &["ok", "read_only"]).await;
             check_that_it_reads(&remote, taken).await;

@@ -13,7 +13,7 @@ use svctrack_tests::{
 };
 
 const FILE: &str = "svctrack.redb";
-/// What names the person, or stands in what is theirs; all in lower case.
+/// Texts that identify the person, or are in their data; all in lower case.
 const CANARIES: [&str; 11] = [
     "canaryfirst",
     "canarylast",

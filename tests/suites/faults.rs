@@ -69,7 +69,7 @@ async fn a_command_that_panics_is_the_only_one_of_its_batch_that_fails() {
     let rest: Vec<_> = (0..500).map(|number| event(format!("event {number}"))).collect();
     let rest = join_all(rest.iter().map(|event| server.client.track(event)));
     let release = async {
-        // Once all of them were received they wait behind the first; the tenth from then on will panic.
+        // Once all of them were received they are queued after the first; the tenth from then on will panic.
         let started = Instant::now();
         while clock.asked_by_others.load(Ordering::Relaxed) < asked_before + 501 {
             assert!(started.elapsed() < PATIENCE, "they are not received");

@@ -1,4 +1,4 @@
-//! Stores and backups of the formats that are read: a file of each is in `tests/golden`, made by the program of its
+//! Stores and backups of the formats that are read: a file of each is in `tests/golden`, written by the program of its
 //! time.
 
 use std::{fs, io::Read as _, path::Path};
@@ -24,7 +24,7 @@ const FORMATS: [u32; 2] = [1, 5];
 const BACKUP_FORMATS: [u32; 1] = [1];
 /// What the header says of a store that was written today.
 const TODAY: u32 = 1;
-/// Where the format stands in each of the four copies of a header.
+/// The offset of the format in each of the four copies of a header.
 const FORMAT_AT: [usize; 4] = [16, 4_112, 8_208, 12_304];
 
 fn store_of(format: u32) -> TempDir {
@@ -57,7 +57,7 @@ async fn check_what_it_holds(folder: &Path) {
     for path in ["/licenses?sort=renewalDate", "/licenses?renewalDate[gte]=1970-01-01"] {
         assert_eq!(get(path).await[0]["externalId"], "license", "{path}");
     }
-    // No history is kept of what was stored before it was.
+    // No history is stored of data from before there was one.
     let early = get("/reports/mrr?asOf=2020-01-01").await;
     assert_eq!(early["code"], "no_history", "{early}");
     let since = early["errors"][0]["message"].as_str().unwrap().split(' ').nth(3).unwrap();

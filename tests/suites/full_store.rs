@@ -31,7 +31,7 @@ const OF_THE_STORE: &[&str] = &[
 ];
 const JSON: &[(&str, &str)] = &[("content-type", "application/json")];
 
-/// A record as it stands in a file: the text of each property.
+/// A record as a file has it: the text of each property.
 type Record = BTreeMap<String, String>;
 
 /// Any value that a row takes.

@@ -1,4 +1,4 @@
-//! While the store heals, reads go on from the last good state, and nobody else gets at its file.
+//! While the store heals, reads continue from the last good state, and nobody else gets at its file.
 
 use std::{
     cmp::Reverse,
@@ -40,7 +40,7 @@ use super::{
 /// Cache of a store that has to read from its disk, in bytes: a few pages.
 const SMALL_CACHE_BYTES: usize = 32 * 1024;
 const CACHE_BYTES: usize = 16 * 1024 * 1024;
-/// Companies beside the one that changes.
+/// Companies besides the one that changes.
 const OTHERS: usize = 300;
 /// How long the disk takes to be opened.
 const OPENING: Duration = Duration::from_millis(60);
@@ -176,7 +176,7 @@ async fn reads_go_on_from_the_last_good_state_whatever_fails_and_however_slowly_
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn reads_come_back_with_a_disk_that_can_be_read_again_though_not_written() {
-    // Before it can be read no more, its reads may go on over a database of their own, or not yet.
+    // Before it can be read no more, its reads may continue over a database of their own, or not yet.
     for first in [Fault::From(0), Fault::ReadOnly] {
         let (disk, server) = filled(SMALL_CACHE_BYTES).await;
         let status = async || server.client.get("/companies?limit=1000").await.status;
@@ -332,7 +332,7 @@ async fn whoever_is_refused_hears_what_keeps_the_store_now() {
     settle(&server, "ok").await;
 }
 
-/// A file to which nothing is written when told so.
+/// A file that ignores writes on command.
 #[derive(Clone)]
 struct Failing {
     file: DiskFile,
@@ -415,7 +415,7 @@ async fn nobody_else_opens_the_file_of_a_store_that_heals() {
     let folder = tempfile::tempdir().unwrap();
     drop(Embedded::open(folder.path(), CACHE_BYTES, Arc::new(SystemClock)).unwrap());
     let file = DiskFile::at(&folder.path().join("svctrack.redb"));
-    // A process that another test is just starting has, for a moment, what this one had open.
+    // A process that another test is just starting has for a short time the open files of this one.
     while matches!(file.open(), Err(OpenError::Locked)) {
         tokio::time::sleep(Duration::from_millis(1)).await;
     }

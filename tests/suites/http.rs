@@ -132,7 +132,7 @@ async fn what_is_no_http_is_answered_with_a_problem_too() {
     ] {
         assert_eq!(problem(&world.raw(request).await), (status, code.to_owned()), "{request:.60}");
     }
-    // One that can be read is answered first.
+    // A valid request before a malformed one gets its response.
     let after = format!("{}nonsense\r\n\r\n", get(""));
     let response = world.raw(&after).await;
     let (first, second) = response.split_at(response.rfind("HTTP/1.1").unwrap());
@@ -156,7 +156,7 @@ async fn no_browser_takes_a_response_for_another_type_than_it_says() {
     assert_eq!(tracked.headers["x-content-type-options"], "nosniff");
 }
 
-/// What is answered before the body is read.
+/// Responses before the body is read.
 fn answered_early() -> Vec<(&'static str, String, u16)> {
     let event = format!("POST /analytics/{TENANT}");
     vec![
@@ -300,7 +300,7 @@ async fn the_link_to_the_next_page_fits_into_the_head_that_a_proxy_takes() {
     let link = linked.headers["link"].to_str().unwrap();
     let next = client.get(link.split(['<', '>']).nth(1).unwrap()).await;
     assert_eq!(next.json().as_array().unwrap().len(), 1);
-    // A longer query is not cut short: it has to fit on one page.
+    // A longer query is not truncated: it has to fit on one page.
     let all = list(6_000, 2_000).await;
     assert_eq!((all.status, all.json().as_array().unwrap().len()), (StatusCode::OK, 3));
     assert!(!all.headers.contains_key("link"));

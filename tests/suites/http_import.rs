@@ -1,4 +1,4 @@
-//! Imports over HTTP, and what becomes of one that is cut short.
+//! Imports over HTTP, and the outcome of one that breaks off.
 
 use std::time::Duration;
 
@@ -115,7 +115,7 @@ async fn a_record_that_may_be_there_is_not_created_by_who_cannot_look() {
     assert!(said.contains("0 records were imported before"), "{said}");
 }
 
-/// Imports that go on as long as a test does.
+/// Imports that run as long as a test does.
 const SLOW_IMPORTS: usize = 64;
 
 #[tokio::test(flavor = "multi_thread")]
@@ -140,7 +140,7 @@ async fn imports_that_come_slowly_keep_no_events_waiting() {
     let go_on = async {
         loop {
             for stream in &mut slow {
-                // Some have been told to come again.
+                // Some were asked to retry later.
                 let _ = stream.write_all(b"n").await;
             }
             tokio::time::sleep(Duration::from_millis(100)).await;

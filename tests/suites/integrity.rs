@@ -91,7 +91,7 @@ impl World {
         Direct::open(Box::new(self.disk.clone()), self.clock.clone(), self.tokens.clone())
     }
 
-    /// Sends until the power is gone, which is some time after so many requests.
+    /// Sends until the power is gone, which is some time after a number of requests.
     async fn send_until_the_power_goes(&mut self, requests: usize, random: &mut Random) -> usize {
         let server = self.open().unwrap();
         let sent = AtomicUsize::new(0);
@@ -161,7 +161,7 @@ async fn a_crash_loses_nothing_that_was_acknowledged() {
     );
 }
 
-/// Requests of one sender beside which operations of the disk fail.
+/// Requests of one sender during which operations of the disk fail.
 const REQUESTS_BESIDE_FAULTS: usize = 15;
 
 async fn settle(server: &Direct) {
@@ -219,7 +219,7 @@ async fn an_operation_of_the_disk_may_fail_once_or_for_good_whichever_it_is() {
 /// More operations of the disk than such a run has.
 const MOST_OPERATIONS: u64 = 1_500;
 
-/// What a sound store answers, by path.
+/// The responses of a sound store, by path.
 type Answers = BTreeMap<String, Value>;
 
 /// A store with some of everything, in more than one group of blocks.
@@ -255,7 +255,7 @@ async fn filled(random: &mut Random) -> (World, Answers) {
     (world, answers)
 }
 
-/// What became of a flipped bit.
+/// The outcome of a flipped bit.
 #[derive(Debug, Default)]
 struct Flips {
     refused: usize,
@@ -271,7 +271,7 @@ async fn no_flipped_bit_is_answered_as_if_it_were_sound() {
     let (world, answers) = filled(&mut random).await;
     let (flips, started) = (size(20, 1_000), Instant::now());
     let (bytes, mut seen) = (world.disk.bytes(), Flips::default());
-    // Wherever the key stands by which a record is found: no checksum of a value covers it.
+    // Wherever the key of an index row is: no checksum of a value covers it.
     let key = b"externalId\0c1940";
     let keys = bytes.windows(key.len()).enumerate().filter(|(_, part)| part == key);
     let in_keys: Vec<_> = keys.map(|(at, _)| (at + key.len() - 1) * 8).collect();
@@ -352,7 +352,7 @@ async fn a_store_whose_notes_of_its_pages_are_damaged_is_written_anew() {
     println!("{seen:?}");
 }
 
-/// How many answers are other than those of the sound store; these must say that something is corrupted.
+/// How many responses differ from those of the sound store; these must report corruption.
 async fn compare(server: &Direct, answers: &Answers, bit: usize) -> u64 {
     let mut damaged = 0;
     for (path, expected) in answers {
@@ -401,10 +401,10 @@ async fn damage_is_told_with_the_id_that_was_asked_for() {
 /// By how much a long run may grow beyond what it has after its first rounds, but for the disk, which is in memory
 /// too: what requests need besides the cache.
 const MOST_GROWTH_BYTES: u64 = 64 * 1024 * 1024;
-/// Rounds until all that is kept in memory is there.
+/// Rounds until all caches in memory are full.
 const FIRST_ROUNDS: usize = 3;
 
-/// What is kept for a time alone, and for how many days at most: their rows are no more than those of so many days.
+/// Tables with a retention period, and its days at most: their rows are no more than those of that many days.
 const KEPT_DAYS: [(&str, u64); 4] =
     [("messages", 14), ("once", 2), ("once_places", 2), ("parked", 30)];
 

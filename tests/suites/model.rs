@@ -91,7 +91,7 @@ async fn what_random_events_come_to_is_what_the_model_says() {
     let unsure = line.unsure.lock().unwrap().clone();
     let mut sent = Sent { plan: &plan, companies, unsure };
     settle(&server.client, &sent, seed).await;
-    // What has waited to the end goes on when its company appears.
+    // Events that are parked to the end are processed when their company appears.
     let ghost = &plan.ghosts[0];
     create(&server.client, ghost).await.unwrap();
     sent.companies.push(ghost);
@@ -107,12 +107,12 @@ async fn what_random_events_come_to_is_what_the_model_says() {
 #[derive(Default)]
 struct Line {
     waiting: Mutex<VecDeque<Request>>,
-    /// Events that may have been taken in or not.
+    /// Events that may or may not have been accepted.
     unsure: Mutex<HashSet<usize>>,
     crash: Notify,
 }
 
-/// Sends what waits, until nothing does, or the server does not answer.
+/// Sends what waits, until nothing does, or the server does not respond.
 async fn send_all(client: Client, line: Arc<Line>) {
     loop {
         let Some(request) = line.waiting.lock().unwrap().pop_front() else { return };
@@ -166,7 +166,7 @@ fn acknowledged(answer: Result<Answer, String>) -> Option<Answer> {
     answer.ok().filter(|answer| !answer.status.is_server_error())
 }
 
-/// Makes a company, unless it was made before a crash.
+/// Creates a company, unless it was created before a crash.
 async fn create(client: &Client, company: &Company) -> Option<()> {
     let body = json!({
         "name": company.external_id,
@@ -180,7 +180,7 @@ async fn create(client: &Client, company: &Company) -> Option<()> {
     Some(())
 }
 
-/// Waits until what goes on by itself has done so, and all is as the model says.
+/// Waits until background work is done, and all is as in the model.
 async fn settle(client: &Client, sent: &Sent<'_>, seed: u64) {
     let started = Instant::now();
     loop {

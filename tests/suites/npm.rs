@@ -45,13 +45,13 @@ fn source(path: &str) -> String {
     fs::read_to_string(project().join("web").join(path)).unwrap()
 }
 
-/// The names between `before` and `after`, wherever they stand in a text.
+/// The names between `before` and `after`, anywhere in a text.
 fn names_between(text: &str, before: &str, after: &str) -> BTreeSet<String> {
     let names = text.split(before).skip(1).filter_map(|rest| rest.split(after).next());
     names.map(|name| name.trim().to_owned()).collect()
 }
 
-/// The names of members in the block that begins with `start`: what stands before a mark on each line.
+/// The names of members in the block that begins with `start`: the text before a mark on each line.
 fn members(text: &str, start: &str, marks: &[char]) -> BTreeSet<String> {
     let (_, block) = text.split_once(start).unwrap_or_else(|| panic!("no {start}"));
     let (block, _) = block.split_once("\n}").unwrap();
@@ -181,7 +181,7 @@ async fn the_compiler_takes_right_calls_and_refuses_wrong_ones() {
     run("node", folder.path(), &[&[compiler.to_str().unwrap()], &flags[..]].concat());
 }
 
-/// Lines behind `@ts-expect-error` must be rejected.
+/// Lines after `@ts-expect-error` must be rejected.
 const APP: &str = r#"
 import { consent, identify, init, load, reset, track, type Options } from 'svctrack';
 const options: Options = { consent: 'pending', pageViews: true, debug: false, onWarning: (line) => line.trim() };

@@ -110,7 +110,7 @@ pub(crate) fn free_port() -> u16 {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
 
-/// Starts a proxy that has `recipe` beside the files in the folder's `site`; none when it is not installed.
+/// Starts a proxy that has `recipe` next to the files in the folder's `site`; none when it is not installed.
 pub(crate) async fn start(program: &str, folder: &Path, recipe: &str) -> Option<Proxy> {
     let port = free_port();
     let configure = if program == "nginx" { nginx } else { caddy };

@@ -330,7 +330,7 @@ async fn wrong_parameters_are_rejected_with_their_codes() {
         let first = (&problem["code"], &problem["errors"][0]["pointer"]);
         assert_eq!(first, (&json!(code), &json!(pointer)), "{query}");
     }
-    // All that is wrong is said at once.
+    // All errors are reported at once.
     let many = server.client.get("/reports/mrr?interval=hour&view=both&nonsense=1").await.json();
     assert_eq!(many["errors"].as_array().unwrap().len(), 3);
 }
@@ -467,7 +467,7 @@ impl Random {
     }
 }
 
-/// A report as core makes it of the licenses that the API lists.
+/// A report as core computes it from the licenses that the API lists.
 async fn fresh(client: &Client, kind: ReportKind, query: &str, zone: Zone) -> Value {
     let listed = client.get("/licenses?limit=1000").await.json();
     let listed = listed.as_array().unwrap().iter();

@@ -16,13 +16,13 @@ use svctrack_tests::{
 const DAY_MS: i64 = 24 * 60 * 60 * 1_000;
 /// Cache of a store that is verified, in bytes.
 const CACHE_BYTES: usize = 4 * 1024 * 1024;
-/// Days that activities are kept.
+/// Days of retention of activities.
 const KEPT_DAYS: i64 = 3;
 /// Events of a day: more than one command removes, and than there are from one mark to the next.
 const EVENTS: usize = 2_500;
 /// Users, of whom each has as many events.
 const USERS: usize = 5;
-/// Where what is said of the store's activities can be read.
+/// Where the store's activities and figures of them can be read.
 const LISTS: [&str; 4] = [
     "/activities?limit=2000",
     "/activities?limit=2000&companyId=extid-acme",

@@ -71,7 +71,7 @@ const REPORTS: [&str; 6] = [
     "mrr?explain=end",
 ];
 
-/// Every report, without what can only be said of the past.
+/// Every report, without members that only reports of the past have.
 async fn all(server: &InProcess, as_of: Option<Timestamp>) -> Vec<String> {
     let past = as_of.map_or(String::new(), |at| format!("&asOf={at}"));
     let said = as_of.map_or(String::new(), |at| format!(r#","asOf":"{at}""#));

@@ -8,10 +8,10 @@ use std::{
 
 use svctrack_tests::project;
 
-/// A room, and those that it may name. A room is a folder, or a file beside the folders.
+/// A room, and those that it may name. A room is a folder, or a file next to the folders.
 type Room = (&'static str, &'static [&'static str]);
 
-/// The store: files beside the rooms are its contract, which all of them may name.
+/// The store: files next to the rooms are its contract, which all of them may name.
 const STORE: (&str, &[Room]) = (
     "server/store/src",
     &[
@@ -59,7 +59,7 @@ fn files((source, rooms): (&str, &[Room])) -> Vec<(PathBuf, Option<Room>)> {
     files
 }
 
-/// The text of a file without what is said about it, and without its tests, which may name whatever they try it with.
+/// The text of a file without comments, and without its tests, which may name whatever they test it with.
 fn code(path: &Path) -> String {
     let text = fs::read_to_string(path).unwrap();
     let program = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();

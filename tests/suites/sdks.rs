@@ -64,7 +64,7 @@ enum Line {
     LosesResponses(u16),
 }
 
-/// The address that an SDK is given. What lies behind it can break.
+/// The address that an SDK is given. The server at it can fail.
 struct Front {
     base: String,
     line: watch::Sender<Line>,
@@ -94,7 +94,7 @@ impl Front {
         Self { base, line, failed }
     }
 
-    /// Waits until an SDK has met a failure more than so many.
+    /// Waits until an SDK has met more than `failures` failures.
     async fn failed_more_than(&self, failures: usize) {
         let failed = async {
             while self.failed.load(Ordering::SeqCst) <= failures {

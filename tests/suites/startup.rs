@@ -82,7 +82,7 @@ fn flip(folder: &Path, places: impl IntoIterator<Item = usize>) {
 
 #[tokio::test]
 async fn a_store_that_is_beyond_repair_is_refused_with_the_command_that_goes_on_from_its_backup() {
-    // What all begins with, the whole of a header, and all that it leads to, behind the sums of the blocks.
+    // The start of the file, the whole of a header, and all that it leads to, after the checksums of the blocks.
     let nothing_left = (0..4).map(|copy| copy * 4_096).collect();
     let blocks = (8..1_000).map(|block| block * 4_096 + 77).collect();
     for places in [nothing_left, HEADER_AT.to_vec(), blocks] {

@@ -52,7 +52,7 @@ async fn who_comes_back_hears_what_was_missed() {
     let (id, heard) = events.next().await.unwrap();
     assert_eq!((heard["action"].as_str(), heard["_id"].as_str()), (Some("heard"), Some(&*id)));
     drop(events);
-    // More than one look takes in.
+    // More than one batch of the stream has.
     for number in 0..600 {
         track(&server.client, "ada", &number.to_string()).await;
     }

@@ -23,7 +23,7 @@ async fn server() -> InProcess {
     server
 }
 
-/// A body of so many rows, each with its number as its action.
+/// A body of `count` rows, each with its number as its action.
 fn rows(count: usize) -> String {
     let row = |number| {
         format!(r#"{{"euExtId":"user {}","cId":"acme","action":"{number}"}}"#, number % 50)
@@ -31,7 +31,7 @@ fn rows(count: usize) -> String {
     format!("[{}]", (0..count).map(row).collect::<Vec<_>>().join(","))
 }
 
-/// Rows in a body of so many bytes, which still has many when it is packed.
+/// Rows in a body of `bytes` bytes, which still has many when it is compressed.
 fn rows_of_bytes(count: usize, bytes: usize) -> String {
     let mut body = rows(count);
     let mut random = Random::of(1);
@@ -122,7 +122,7 @@ async fn senders_of_the_largest_bodies_wait_for_one_another_and_all_are_taken() 
     assert_eq!(server.client.actions().await.len(), SENDERS * 10);
 }
 
-/// Drips of a second each that a sender of a large body has before it is given up, beside another one.
+/// Drips of a second each that a sender of a large body has before it is disconnected, during another one.
 const MAX_DRIPS: usize = 20;
 
 #[tokio::test(flavor = "multi_thread")]
@@ -150,7 +150,7 @@ async fn senders_of_large_bodies_that_drip_hold_up_others_for_a_moment_only() {
         }
         let body = rows_of_bytes(10, 2 * 1024 * 1024);
         assert_eq!(bulk(&server, &[], body).await.text(), "OK");
-        // Each of those before it was given up after a few of its drips, of which a busy machine has fewer.
+        // Each of the earlier ones ended after a few of its drips, of which a busy machine has fewer.
         for drips in dripping {
             let drips = tokio::time::timeout(PATIENCE, drips).await.expect("it still drips");
             assert!(drips.unwrap() <= MAX_DRIPS);

@@ -118,7 +118,7 @@ fn check_that_its_owner_alone_reads(folder: &Path) {
     }
 }
 
-/// The first token of a tenant that an import has made.
+/// The first token of a tenant that an import has created.
 fn token_in(said: &str, tenant: &str) -> Token {
     let line = said.lines().find(|line| line.contains(tenant)).unwrap();
     Token::parse(line.rsplit(' ').next().unwrap()).unwrap()
@@ -177,7 +177,7 @@ async fn check(format: &str) {
                     after[path]
                 );
             }
-            // Users that stand for tokens are not among people.
+            // Users of tokens are not among people.
             assert_eq!(after[path].len(), records.len(), "{path}: {:#?}", after[path]);
         }
     }
@@ -241,7 +241,7 @@ pub(crate) fn folder_with(name: &str, bytes: &[u8]) -> TempDir {
     folder
 }
 
-/// Imports a folder into a server; the exit code, the counts, and what is told beside them.
+/// Imports a folder into a server; the exit code, the counts, and the messages besides them.
 async fn import(server: &Server, token: &Token, files: &TempDir) -> (Option<i32>, Value, String) {
     let from = files.path().to_str().unwrap();
     let arguments =
@@ -324,7 +324,7 @@ async fn an_import_says_what_it_leaves_and_what_would_come_twice() {
         let there = server.client.get("/companies").await.json();
         assert_eq!(there.as_array().unwrap().len(), count);
     }
-    // What is wrong with one file is said before another is brought in.
+    // Errors in one file are reported before another is imported.
     let files = folder_with("companies.ndjson", b"{\"name\": \"D\", \"externalId\": \"d\"}\n");
     fs::write(files.path().join("tickets.csv"), "colour\nred\n").unwrap();
     let from = files.path().to_str().unwrap();
@@ -354,7 +354,7 @@ async fn nobody_needs_to_read_what_a_command_says() {
     server.kill().await;
 }
 
-/// Runs an import of `from`, with what reaches the tenant before it; the exit code, the counts and what is told.
+/// Runs an import of `from`, with what reaches the tenant before it; the exit code, the counts and the messages.
 pub(crate) async fn import_from(
     folder: &Path,
     reach: &[&str],

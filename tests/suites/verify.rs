@@ -1,4 +1,4 @@
-//! `svctrack verify`: a sound store has no problems, and of one that is corrupted it says what.
+//! `svctrack verify`: a sound store has no problems, and those of a corrupted one are listed.
 
 use std::{fs, path::Path};
 

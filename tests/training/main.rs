@@ -50,7 +50,7 @@ async fn main() {
     server.stop().await;
 }
 
-/// Runs beside the others.
+/// Runs concurrently with the others.
 async fn spawned(work: impl Future<Output = ()> + Send + 'static) {
     tokio::spawn(work).await.unwrap();
 }

@@ -77,8 +77,8 @@ fn is_of_outer_build(name: &str) -> bool {
     OUTER.contains(&name) || name.starts_with("CARGO_PROFILE_")
 }
 
-/// A target folder beside the profiles of the outer build, so that all of them share it and none
-/// waits for a lock that it holds itself.
+/// A target folder next to the profiles of the outer build, so that all of them share it and none waits for a lock that
+/// it holds itself.
 fn target_folder() -> Result<PathBuf, Failure> {
     let own = folder("OUT_DIR")?;
     let mut ancestors = own.ancestors();

@@ -73,7 +73,7 @@ fn print_sizes(files: &[Embedded]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// A file of this package that is served as it stands.
+/// A file of this package that is served unchanged.
 fn own(name: &'static str, path: &str, content_type: &'static str) -> Result<Embedded, Failure> {
     println!("cargo::rerun-if-changed={path}");
     let bytes = std::fs::read(folder("CARGO_MANIFEST_DIR")?.join(path))

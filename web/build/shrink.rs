@@ -7,8 +7,8 @@ use walrus::{
     ElementItems, ExportItem, FunctionBuilder, FunctionId, FunctionKind, Module, passes::gc,
 };
 
-/// What the names of functions have in them that only a panic runs: its message, its formatting, its hooks.
-/// Without them a panic ends the module at once, and the loader goes on without it.
+/// What the names of functions have in them that only a panic runs: its message, its formatting, its hooks. Without
+/// them a panic ends the module at once, and the loader continues without it.
 const OF_PANICS: &[&str] = &["9panicking", "3fmt", "core..fmt", "_fail", "alloc_error"];
 /// The same of closures that wasm-bindgen prepares for every shape of a call. The browser uses the exported
 /// ones alone.

@@ -7,7 +7,7 @@ use crate::asset::{ASSETS, Asset, asset};
 
 /// Where the script is served unless another path is chosen, and always besides.
 pub const DEFAULT_SCRIPT_PATH: &str = "/svctrack.js";
-/// What stands before the tenant in the paths of tracking routes unless it is chosen, and always besides.
+/// The default prefix of the tenant in the paths of tracking routes, which is always served besides a chosen one.
 pub const DEFAULT_TRACKING_PREFIX: &str = "/analytics";
 /// The longest path that can be chosen, in bytes: the snippet has 900, and two of these.
 pub const MAX_PATH_BYTES: usize = 64;

@@ -9,14 +9,14 @@ use crate::{
 
 const TEMPLATE: &str = include_str!("../pages/demo.html");
 
-/// Whose demo a page is.
+/// The tenant of a demo page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DemoTenant<'a> {
-    /// This tenant's, by its UUID.
+    /// This tenant, by its UUID.
     Known(&'a str),
-    /// Nobody's: the address names no tenant, and there is not just one.
+    /// None: the address names no tenant, and there is not just one.
     NotAsked,
-    /// Nobody's: the server has no such tenant as the address names.
+    /// None: the server has no tenant with the UUID of the address.
     Unknown,
 }
 
@@ -47,8 +47,8 @@ fn hidden_unless(is_shown: bool) -> String {
     if is_shown { "" } else { "hidden" }.to_owned()
 }
 
-/// Allows what the page needs and nothing else. Beside the page's own origin it names the
-/// `origin` from which the snippet loads, because a server can be visited under other names.
+/// Allows what the page needs and nothing else. Besides the page's own origin it names the `origin` from which the
+/// snippet loads, because a server can be visited under other names.
 fn policy(origin: &str, hash: Option<String>) -> String {
     let hash = hash.map(|hash| [" ", &hash].concat()).unwrap_or_default();
     let origin = source(origin);
@@ -118,7 +118,7 @@ mod tests {
         let page = check("https://x.example/sub", DemoTenant::Known("a"));
         assert!(page.html.contains("\"https://x.example/sub/svctrack.js\""));
         assert!(page.csp.contains("script-src 'self' https://x.example "), "{}", page.csp);
-        // The page's own files and calls are beside it, whatever the path is.
+        // The page's own files and calls are relative to it, whatever the path is.
         assert!(!page.html.contains("\"/demo."), "{}", page.html);
     }
 

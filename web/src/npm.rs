@@ -30,7 +30,7 @@ pub fn npm_package() -> Vec<(&'static str, Cow<'static, [u8]>)> {
     ]
 }
 
-/// The script, which is told where its files are, since it is in no tag of its own.
+/// The script, with the address of its files, since it is in no tag of its own.
 fn script() -> String {
     let script = loader().map(|asset| String::from_utf8_lossy(asset.bytes)).unwrap_or_default();
     let quoted = |path: &str| format!("`{}`", path.trim_start_matches('/'));

@@ -1,4 +1,4 @@
-//! What every page is made with: a template, and a policy that allows what the page needs.
+//! The parts of every page: a template, and a policy that allows what the page needs.
 
 /// A page and the content security policy that it must be sent with.
 #[derive(Clone, Debug, PartialEq, Eq)]

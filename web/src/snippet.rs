@@ -38,7 +38,7 @@ pub fn snippet_source(addresses: &Addresses, tenant: &str, loads: Loads) -> Stri
     format!("'sha256-{hash}'")
 }
 
-/// All that stands between the tags, line breaks too.
+/// All text between the tags, line breaks too.
 fn script(addresses: &Addresses, tenant: &str, loads: Loads) -> String {
     let (address, integrity) = match loads {
         Loads::Newest => (addresses.script(), ""),

@@ -1,4 +1,4 @@
-//! The types of the npm package: `npm/index.d.ts`, filled in from where calls, options and members stand.
+//! The types of the npm package: `npm/index.d.ts`, filled in from the sources of calls, options and members.
 //!
 //! In the script a line `//: <type>` below a sentence declares what follows; the members of an event are rows
 //! of `svctrack_core`.
@@ -63,7 +63,7 @@ fn kind(kind: Kind) -> &'static str {
     }
 }
 
-/// Declarations as they stand in the file, each below its sentence.
+/// Declarations as the file has them, each below its sentence.
 fn written(indent: &str, start: &str, declarations: &[Declaration]) -> String {
     let write =
         |(doc, text): &Declaration| format!("{indent}/** {doc} */\n{indent}{start}{text};\n");

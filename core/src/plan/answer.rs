@@ -1,4 +1,4 @@
-//! The form in which a stored record is answered: with the rows that are computed when it is read.
+//! The form in which a stored record is returned: with the rows that are computed at read.
 
 use super::merge::STAND_INS;
 use crate::{
@@ -10,7 +10,7 @@ use crate::{
 /// The row in which records that others refer to have their name.
 const NAME: &str = "name";
 
-/// The record as an answer shows it: the stored rows, then those computed at read.
+/// The record as it is returned: the stored rows, then those computed at read.
 ///
 /// # Errors
 /// When the store cannot say what another record holds.
@@ -22,8 +22,8 @@ pub fn answer(
     answer_rows(def, stored, &|_| true, ctx)
 }
 
-/// The record with those of the rows computed at read that are wanted: for who looks at these alone,
-/// since some look at other records.
+/// The record with those of the rows computed at read that are wanted: for callers that need these alone, since some
+/// rows read other records.
 ///
 /// # Errors
 /// When the store cannot say what another record holds.
@@ -63,8 +63,7 @@ fn name_of(
     Ok(record.and_then(|record| record.value(NAME).map(|name| name.to_json())))
 }
 
-/// The text under which a record is stored, and how many bytes of it, without the brace that closes
-/// it, an answer shows.
+/// The text under which a record is stored, and how many bytes of it, without the brace that closes it, a response has.
 pub fn stored_text(document: &Document) -> (String, usize) {
     let text = document.to_text();
     let hidden = document.iter().last().filter(|(name, _)| *name == STAND_INS);
@@ -76,7 +75,7 @@ pub fn stored_text(document: &Document) -> (String, usize) {
     (text, shown)
 }
 
-/// Whether an answer shows a record of this resource as it is stored, with nothing computed at read.
+/// Whether a record of this resource is returned as it is stored, with nothing computed at read.
 pub fn is_answered_as_stored(def: &ResourceDef) -> bool {
     def.fields.iter().all(|row| row.computed_at_read().is_none())
 }

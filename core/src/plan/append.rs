@@ -1,5 +1,5 @@
-//! What commands append to logs: activities, events that wait for their user, what senders should mend,
-//! and the ids of events that were taken in.
+//! What commands append to logs: activities, events that wait for their user, what senders should fix, and the ids of
+//! accepted events.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,14 +12,14 @@ pub enum Appended {
     Activity(Box<Activity>),
     /// An event whose user or company is not known yet (R35).
     Parked(Box<ParkedEvent>),
-    /// Something that a sender should mend (R42).
+    /// Something that a sender should fix (R42).
     Finding(Box<Finding>),
     /// What an event adds to the engagement of its user and their company (R37).
     Engaged(Engaged),
-    /// The sender's id of an event that was taken in, with the settled time (`Ctx::settled`) and its route (R39).
+    /// The sender's id of an accepted event, with the settled time (`Ctx::settled`) and its route (R39).
     Message(String, Timestamp, Route),
-    /// An end user that an event has made at this settled time, where a tenant limits how many are (R41), or a company,
-    /// whose number is always limited (R47).
+    /// An end user that an event has created at this settled time, where a tenant limits how many are (R41), or a
+    /// company, whose number is always limited (R47).
     NewEndUser(Timestamp),
 }
 
@@ -33,7 +33,7 @@ pub enum Route {
     Pipeline,
     /// Route 4, the bulk call.
     Bulk,
-    /// The bulk upsert of tickets, which reports what it refuses (R18).
+    /// The bulk upsert of tickets, which reports rejected ones (R18).
     Tickets,
     /// The renewal of licenses by the service itself.
     Renewals,
@@ -43,7 +43,7 @@ impl Route {
     /// All routes, in the order of their names.
     pub const ALL: [Self; 5] =
         [Self::Realtime, Self::Pipeline, Self::Bulk, Self::Tickets, Self::Renewals];
-    /// Their names in answers.
+    /// Their names in responses.
     pub const NAMES: [&'static str; 5] = [
         Self::Realtime.name(),
         Self::Pipeline.name(),
@@ -52,7 +52,7 @@ impl Route {
         Self::Renewals.name(),
     ];
 
-    /// Its name in answers.
+    /// Its name in responses.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Realtime => "realtime",
@@ -102,7 +102,7 @@ pub struct Activity {
     pub project_id: Option<ObjectId>,
 }
 
-/// Most events of a tenant that wait for their user; beyond that new ones are refused, since those that wait were
+/// Most events of a tenant that wait for their user; beyond that new ones are rejected, since parked ones were
 /// acknowledged (R35).
 pub const MAX_PARKED: u64 = 10_000;
 /// Most bytes of a tenant's events that wait (R35).
@@ -123,7 +123,7 @@ pub struct ParkedEvent {
     pub route: Route,
     /// The event, whole: the JSON text of a [`crate::tracking::Event`].
     pub event: String,
-    /// What it waits for; any of these may let it go on.
+    /// What it waits for; any of these may release it.
     pub waits: Vec<Wait>,
 }
 
@@ -140,19 +140,19 @@ pub struct Wait {
 
 /// Most entries of a tenant's report; the oldest make room (R42).
 pub const MAX_REPORTED: u64 = 10_000;
-/// How long an entry of the report is kept after it was last seen, in days (R42).
+/// How long an entry of the report is stored after it was last seen, in days (R42).
 pub const REPORTED_DAYS: i64 = 30;
 
-/// Something that a sender should mend, on its way to the report of possible integration issues (R42).
+/// Something that a sender should fix, on its way to the report of possible integration issues (R42).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Finding {
     /// The route by which it was received.
     pub route: Route,
     /// What it is, stable, in snake_case.
     pub code: &'static str,
-    /// What tells it from others of its code: an id, a domain. Entries of one cause are folded.
+    /// What identifies it among those of its code: an id, a domain. Entries of one cause are folded.
     pub cause: String,
-    /// What is wrong, and what would mend it.
+    /// What is wrong, and how to fix it.
     pub message: String,
     /// When it was seen.
     pub at: Timestamp,

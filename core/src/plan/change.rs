@@ -6,7 +6,7 @@ use crate::{
     value::{Document, Members, ObjectId},
 };
 
-/// What a change was planned upon; a store in which that no longer holds must refuse the change.
+/// The state that a change was planned for; a store in another state must reject the change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Basis {
     /// The record was not there.
@@ -49,7 +49,7 @@ pub enum Change {
 }
 
 impl Change {
-    /// Whether it makes this record.
+    /// Whether it creates this record.
     pub(super) fn creates(&self, of: &ResourceDef, made: ObjectId) -> bool {
         matches!(self, Self::Put { def, id, basis: Basis::Absent, .. } if *id == made && *def == of)
     }

@@ -9,7 +9,7 @@ use crate::{
 /// What one command of a tenant is planned with besides the records.
 #[derive(Debug)]
 pub struct Ctx {
-    /// The moment of the command.
+    /// The time of the command.
     pub now: Timestamp,
     /// The time by which ages are judged: `now`, unless the caller does not trust the clock (D9).
     pub settled: Timestamp,

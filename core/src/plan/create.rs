@@ -14,8 +14,8 @@ use crate::{
 /// Plans a new record from `patch`, a body that [`crate::schema::shape::check_create`] has checked.
 ///
 /// # Errors
-/// [`Refusal::Invalid`] for a reference to nothing and what the resource's own rules refuse,
-/// [`Refusal::Conflict`] for a key that is taken.
+/// [`Refusal::Invalid`] for a reference to nothing and what the resource's own rules reject, [`Refusal::Conflict`] for
+/// a key that is taken.
 pub fn create(
     def: &'static ResourceDef,
     patch: Document,

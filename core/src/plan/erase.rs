@@ -57,7 +57,7 @@ impl Person {
         })
     }
 
-    /// What lets events go on that wait for this person.
+    /// What releases events that wait for this person.
     pub fn waits(&self) -> Vec<Wait> {
         let wait = |(row, key): &(String, String)| Wait {
             resource: END_USER.code,
@@ -67,10 +67,10 @@ impl Person {
         self.keys.iter().map(wait).collect()
     }
 
-    /// Whether the JSON of an answer names them. One that cannot be read may.
+    /// Whether the JSON of a reply names them. A malformed one may.
     pub fn is_in_answer(&self, text: &str) -> bool {
         let (folded, id) = (text.to_lowercase(), self.id.to_string());
-        // Most answers hold none of these, and need not be read.
+        // Most replies hold none of these, and need not be read.
         let may = folded.contains(&id)
             || self.keys.iter().any(|(_, key)| {
                 let written = Json::string(key);

@@ -12,7 +12,7 @@ use crate::{
     value::{Document, ObjectId, Timestamp, engagement::Engagement},
 };
 
-/// Index entries: of which resource, row and key, and whose.
+/// Index entries: of which resource, row and key, and of which record.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Entries(BTreeSet<(u8, String, String, ObjectId)>);
 
@@ -27,7 +27,7 @@ impl Entries {
         }
     }
 
-    /// Whose entries of this key there are, lowest id first.
+    /// The records with entries of this key, lowest id first.
     pub(super) fn holders(
         &self,
         def: &ResourceDef,
@@ -53,7 +53,7 @@ pub struct Memory {
     pub activities: Vec<Activity>,
     /// The parked events, in the order in which they were appended.
     pub parked: Vec<ParkedEvent>,
-    /// What senders should mend, in the order in which it was found.
+    /// What senders should fix, in the order in which it was found.
     pub findings: Vec<Finding>,
     engagement: BTreeMap<ObjectId, Engagement>,
     pub(crate) messages: BTreeMap<String, Timestamp>,
@@ -86,7 +86,7 @@ impl Memory {
         self.suppressed.insert((row.to_owned(), key.to_owned()));
     }
 
-    /// Lets a person back in; says whether they were kept out.
+    /// Lifts the suppression of a person; returns whether they were suppressed.
     pub fn unsuppress(&mut self, row: &str, key: &str) -> bool {
         self.suppressed.remove(&(row.to_owned(), key.to_owned()))
     }

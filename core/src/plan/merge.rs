@@ -11,8 +11,8 @@ use crate::{
     value::{Document, Issue, Json, ObjectId, RecordRef, issue::quoted, json_reader::MAX_KEYS},
 };
 
-/// Hidden member of a stored record: the names of the rows whose values stand in for absent ones. No
-/// caller can set it, since no row has this name.
+/// Hidden member of a stored record: the names of the rows with placeholder values for absent ones. No caller can set
+/// it, since no row has this name.
 pub(super) const STAND_INS: &str = "~";
 
 /// The largest record, in bytes of its values: twice what one body can bring (a ticket's, 2 MiB), since bodies
@@ -71,7 +71,7 @@ pub(super) fn assemble(
     }
 }
 
-/// Takes the values out of a stored record that only stood in for absent ones.
+/// Takes the placeholder values of absent ones out of a stored record.
 pub(super) fn take_stand_ins(stored: &mut Document) -> Vec<(String, Option<Json>)> {
     let names = stored.remove(STAND_INS).and_then(|names| names.as_ref().items());
     let names = names.unwrap_or_default();
@@ -165,7 +165,7 @@ fn target_of(row: &FieldDef) -> Option<(Refers, &'static ResourceDef)> {
     Some((refers, resources::by_name(refers.resource)?))
 }
 
-/// The id that is stored for a reference, if it may stand.
+/// The id that is stored for a reference, if it is valid.
 fn resolve_text(
     refers: Refers,
     target: &ResourceDef,

@@ -1,5 +1,4 @@
-//! A store as it would be after changes that were planned and not made: what a dry run plans its next item against
-//! (D11).
+//! A store as it would be after changes that were planned and not applied: a dry run plans its next item over it (D11).
 
 use std::collections::BTreeSet;
 
@@ -12,19 +11,19 @@ use crate::{
     value::{Document, ObjectId, engagement::Engagement},
 };
 
-/// Changes that were not made, over a store that is read alone.
+/// Changes that were not applied, over a read-only store.
 #[derive(Clone, Debug, Default)]
 pub struct Overlay {
     made: Memory,
-    /// Records that are gone.
+    /// Records that were deleted.
     gone: BTreeSet<(u8, ObjectId)>,
-    /// Index entries that are gone.
+    /// Index entries that were removed.
     lost: Entries,
     bytes: usize,
 }
 
 impl Overlay {
-    /// Takes changes as made.
+    /// Treats changes as applied.
     pub fn apply(&mut self, changes: &[Change]) {
         for change in changes {
             match change {

@@ -21,11 +21,11 @@ const MAX_LOOKED_AT: usize = 1_000;
 
 /// Plans the renewal of a license. Its successor begins when it ends, lasts `renewalPeriod`, or as long as before where
 /// that is unset, costs `renewalMrr`, and has its ultimate `parent`; what is in `sent`, a body that
-/// [`crate::schema::shape::check_update`] has checked, stands in the place of these terms. [`Planned`] names the
-/// successor. The license becomes `renewed`, so that nothing renews it again.
+/// [`crate::schema::shape::check_update`] has checked, replaces these terms. [`Planned`] names the successor. The
+/// license becomes `renewed`, so that nothing renews it again.
 ///
 /// # Errors
-/// [`Refusal::NotFound`] when the license is not there, [`Refusal::Conflict`] when it is lost, or another follows it,
+/// [`Refusal::NotFound`] when the license does not exist, [`Refusal::Conflict`] when it is lost, or another follows it,
 /// which the message names, [`Refusal::Invalid`] when it has no fixed period or its terms do not suffice.
 ///
 /// ```

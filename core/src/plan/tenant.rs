@@ -1,4 +1,4 @@
-//! What is made with a tenant and with a token: the tenant's settings, and a user to act as.
+//! What is created with a tenant and with a token: the tenant's settings, and a user to act as.
 
 use super::{
     change::{Basis, Change, version_of},
@@ -17,7 +17,7 @@ use crate::{
 };
 
 const CREATED_AT: &str = "createdAt";
-/// How much later than its token a user was stored that was created for it: the writer answers within this time.
+/// How much later than its token a user was stored that was created for it: the writer replies within this time.
 const MAX_LATER_MS: i64 = 60_000;
 
 /// Plans the settings of a new tenant, with every default (R41).

@@ -178,13 +178,13 @@ fn a_company_stays_while_users_refer_to_it() {
     world.create(&COMPANY, r#"{"name":"A","domains":["a.example"]}"#).unwrap();
 }
 
-/// A license of company `1`; the answer shows `expect` among its members.
+/// A license of company `1`; the response has `expect` among its members.
 #[track_caller]
 fn check_license(sent: &str, expect: &str) {
     check_license_changes(&[sent], expect);
 }
 
-/// The first body makes a license, the others change it.
+/// The first body creates a license, the others change it.
 #[track_caller]
 fn check_license_changes(bodies: &[&str], expect: &str) {
     let mut world = World::new();

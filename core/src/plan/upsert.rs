@@ -1,5 +1,4 @@
-//! Bulk upsert (R17 to R21): each item makes or changes one record, in order, and a bad one never stops
-//! a good one.
+//! Bulk upsert (R17 to R21): each item creates or changes one record, in order, and a bad one never stops a good one.
 
 use super::{
     change::Change,
@@ -49,19 +48,19 @@ pub struct Upserted {
 /// How an item is counted (R18).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// A record was made, with the keys that were sent.
+    /// A record was created, with the keys that were sent.
     Created(ObjectId, Document),
     /// A record was changed.
     Updated(ObjectId),
     /// A record was found, and nothing changed.
     Unchanged,
-    /// Dropped, and counted as refused only: a ticket without e-mail.
+    /// Dropped, and counted as rejected only: a ticket without e-mail.
     Dropped,
-    /// Refused, on the way to one of these lists.
+    /// Rejected, on the way to one of these lists.
     Failed(List, Document),
 }
 
-/// A list of the answer that refused items are on.
+/// A list of the response that has rejected items.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum List {
     /// `createdErrors`: items that would have created a record.
@@ -74,7 +73,7 @@ pub enum List {
     Validation,
 }
 
-/// Plans one item. Its changes must be made before the next one is planned, which sees them.
+/// Plans one item. Its changes must be applied before the next one is planned, which sees them.
 ///
 /// # Errors
 /// When the store cannot say; every fault of the item is an [`Outcome`].
@@ -255,7 +254,7 @@ fn first_issue(refusal: Refusal) -> Issue {
     .unwrap_or_else(|| Issue::of_body("not_found", "the record is not there"))
 }
 
-/// A refused item: `{index, code, message, field?, _id?, sourceId?, externalId?}` (R19).
+/// A rejected item: `{index, code, message, field?, _id?, sourceId?, externalId?}` (R19).
 fn failed(def: &ResourceDef, list: List, index: usize, sent: &Document, issue: &Issue) -> Upserted {
     let validates = def.lists_validation_errors && list != List::Permission;
     let list = if validates { List::Validation } else { list };
@@ -266,7 +265,7 @@ fn failed(def: &ResourceDef, list: List, index: usize, sent: &Document, issue: &
     if let Some(field) = issue.pointer.strip_prefix('/') {
         element.set("field", Json::string(field));
     }
-    // Nothing that is kept of the answer may bring an erased person's keys back.
+    // The stored reply must not bring an erased person's keys back.
     let keys: &[&str] = match issue.code {
         SUPPRESSED => &[],
         _ => &["_id", "sourceId", "externalId"],
@@ -287,7 +286,7 @@ fn name_record(upserted: &mut Upserted, id: ObjectId) {
     }
 }
 
-/// The answer to a bulk upsert, as its items come in.
+/// The response to a bulk upsert, built item by item.
 #[derive(Debug, Default)]
 pub struct Summary {
     created: Vec<ObjectId>,
@@ -337,7 +336,7 @@ impl Summary {
         &self.ignored
     }
 
-    /// How many items were refused or dropped (R19, R56).
+    /// How many items were rejected or dropped (R19, R56).
     pub fn errors(&self) -> usize {
         self.created_errors.count
             + self.updated_errors.count
@@ -346,7 +345,7 @@ impl Summary {
             + self.dropped
     }
 
-    /// The answer: counts alone for a resource that answers so, else what the contract lists.
+    /// The response: counts alone for a resource that returns only these, else what the contract lists.
     pub fn answer(&self, def: &ResourceDef) -> Document {
         let mut answer = Document::default();
         let count = |count: usize| Json::integer(i64::try_from(count).unwrap_or(i64::MAX));

@@ -71,7 +71,7 @@ pub(super) fn total_of(
     })
 }
 
-/// The sum of an amount of the active licenses; null where it cannot be said.
+/// The sum of an amount of the active licenses; null where it is not known.
 fn revenue(
     company: &Document,
     ctx: &ReadCtx<'_>,

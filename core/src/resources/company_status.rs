@@ -1,10 +1,10 @@
-//! Where a company stands as a customer, by its licenses (R29, R55): one rule for its record and for reports.
+//! The status of a company as a customer, by its licenses (R29, R55): one rule for its record and for reports.
 
 /// How many days before or after the end of a license its successor begins: a month, since renewals
 /// are often signed late, or begin with the next month.
 pub(crate) const SUCCESSOR_DAYS: i64 = 31;
 
-/// Where a company stands as a customer.
+/// The status of a company as a customer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum CompanyStatus {
@@ -21,8 +21,8 @@ pub enum CompanyStatus {
 }
 
 impl CompanyStatus {
-    /// The first that holds, of where the licenses of a company stand; and whether one of them is renewed, has begun
-    /// and has no successor yet.
+    /// The first status that applies, by the states of a company's licenses; and whether one of them is renewed, has
+    /// begun and has no successor yet.
     pub(crate) fn of(standings: &[Standing], awaits_successor: bool) -> Self {
         let any = |standing| standings.contains(&standing);
         let renews = any(Standing::Renewed) && any(Standing::Ahead);
@@ -50,7 +50,7 @@ impl CompanyStatus {
     }
 }
 
-/// Where a license stands at a moment.
+/// The state of a license at a point in time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Standing {
     /// Ongoing and active now, or fixed and past its end.
@@ -66,7 +66,7 @@ pub(crate) enum Standing {
     Undated,
 }
 
-/// What of a license with a beginning says where it stands.
+/// The members of a license with a beginning that determine its state.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Term {
     pub(crate) is_ongoing: bool,

@@ -129,7 +129,7 @@ pub fn read_keys(sent: &Document) -> Result<Keys, Vec<Issue>> {
     Ok((keys, ignored))
 }
 
-/// Keys of people, each with its row, and names beside them that are not known.
+/// Keys of people, each with its row, and unknown names besides.
 pub type Keys = (Vec<(&'static str, String)>, Vec<String>);
 
 /// A name's first word and the rest (R34): `firstName`, `lastName`.

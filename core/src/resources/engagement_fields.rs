@@ -1,5 +1,5 @@
-//! The rows by which users and companies say how active they are (R37): computed when read, from what is
-//! kept beside the record.
+//! The rows by which users and companies say how active they are (R37): computed when read, from what is stored apart
+//! from the record.
 
 use crate::{
     schema::{LookupError, ReadCtx, ResourceDef},

@@ -177,7 +177,7 @@ forecasts! {
     fill_fc_new_mrr_pessimistic fill_fc_new_arr_pessimistic = FC_NEW_MRR_PESSIMISTIC FC_NEW_ARR_PESSIMISTIC;
 }
 
-/// Monthly and yearly halves of one amount: what changes stands, the other half follows.
+/// Monthly and yearly halves of one amount: the one that changes determines the other.
 const PAIRS: [(&str, &str); 5] = [
     (MRR.name, ARR.name),
     (RENEWAL_MRR.name, RENEWAL_ARR.name),
@@ -186,7 +186,7 @@ const PAIRS: [(&str, &str); 5] = [
     (FC_NEW_MRR_PESSIMISTIC.name, FC_NEW_ARR_PESSIMISTIC.name),
 ];
 
-/// What the request changes stands, and what follows from it is computed anew (R23, "Updates").
+/// Keeps what the request changes, and recomputes what follows from it (R23, "Updates").
 fn prepare_license(sent: &mut Sent<'_>) {
     if sent.before.is_some() {
         follow_price_and_period(sent);
@@ -230,7 +230,7 @@ fn follow_price_and_period(sent: &mut Sent<'_>) {
     }
 }
 
-/// Whether there is a price that the value can follow; one that came from the value alone stands.
+/// Whether there is a price that the value can follow; one that came from the value alone stays.
 fn keeps_price(sent: &mut Sent<'_>) -> bool {
     let names = [MRR.name, ARR.name];
     if !sent.changes_any(&names) && names.iter().all(|name| sent.after(name).is_none()) {
@@ -323,7 +323,7 @@ fn inherit(license: &mut Document, completion: &mut Completion<'_>) -> Result<()
     Ok(())
 }
 
-/// Pricing is taken only whole: not beside a price of the caller's, nor in another currency.
+/// Pricing is taken only whole: not with a price of the caller's, nor in another currency.
 fn inherit_price(license: &mut Document, product: &Document) {
     let priced = [MRR.name, ARR.name, VALUE.name].iter().any(|name| license.value(name).is_some());
     let foreign = CURRENCY.get(license).is_some_and(|currency| {
@@ -372,7 +372,7 @@ fn take(license: &mut Document, own: &str, product: &Document, theirs: &str) {
     }
 }
 
-/// A bulk item that makes a license needs a currency and a price (R24).
+/// A bulk item that creates a license needs a currency and a price (R24).
 fn check_bulk_license(item: &Document) -> Vec<Issue> {
     let mut issues = Vec::new();
     if item.value(CURRENCY.name).is_none() {
@@ -420,7 +420,7 @@ pub(crate) fn has_fixed_term(license: &impl Members) -> bool {
     is_fixed(license)
 }
 
-/// Where a license stands at `now`, for the status of its company (R29).
+/// The state of a license at `now`, for the status of its company (R29).
 pub(super) fn standing(license: &Document, now: Timestamp, zone: Zone) -> Standing {
     let Some(from) = FROM_DATE.get(license) else {
         return Standing::Undated;

@@ -42,7 +42,7 @@ const LENGTH_TOLERANCE: Decimal = Decimal::from_parts(1, 0, 0, false, 2);
 /// companies have, and few enough that nothing waits for it. The company itself looks among all.
 const MAX_LOOKED_AT: usize = 1_000;
 
-/// Name of the issue that a creation leaves behind and later writes keep (R22).
+/// Name of the issue that a creation adds and later writes keep (R22).
 pub(super) const PRODUCT_AMBIGUOUS: &str = "product_ambiguous";
 
 /// An issue: `code`, the property, and the message.
@@ -177,7 +177,7 @@ pub(super) fn at_read(
     Ok(Some(listed(&issues)))
 }
 
-/// Code of a license that is renewed, and of whose renewal there is none.
+/// Code of a renewed license without a successor.
 pub(super) const SUCCESSOR_MISSING: &str = "successor_missing";
 /// Code of a currency without a rate, where rates are set.
 pub(super) const RATE_MISSING: &str = "rate_missing";

@@ -1,5 +1,5 @@
-//! The terms on which a license renews or is lost, and which license follows it (R23): what that makes of the license,
-//! and what keeps it from being decided again.
+//! The terms on which a license renews or is lost, and which license follows it (R23): how that changes the license,
+//! and what prevents a second decision.
 
 use std::borrow::Cow;
 
@@ -36,8 +36,8 @@ const DECIDED: &[&str] = &[COMPANY_ID.name, PARENT.name, RENEWAL_STATUS.name];
 /// Days of a week.
 const WEEK: i64 = 7;
 
-/// The body of the successor of a license: its own terms for the next period, and what was sent in their place.
-/// `set` is the license without the values that only stand in for absent ones.
+/// The body of the successor of a license: its own terms for the next period, and what was sent in their place. `set`
+/// is the license without the placeholder values of absent ones.
 ///
 /// # Errors
 /// What is missing, or may not be sent.
@@ -220,8 +220,8 @@ fn last_day_of_notice(license: &impl Members, end: Day) -> Option<Day> {
     }
 }
 
-/// A license that may be the successor of another, without `parent` to tell: of the same product, and it begins about
-/// when the other ends.
+/// A license that may be the successor of another, without a `parent`: of the same product, and it begins about when
+/// the other ends.
 pub(crate) fn likely_successor<'l>(
     license: &Document,
     licenses: &'l [Document],

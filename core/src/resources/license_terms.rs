@@ -39,7 +39,7 @@ pub(super) const YEAR: Decimal = Decimal::from_parts(12, 0, 0, false, 0);
 /// The beginning of the year 9999: an end from then on is how others say that there is none (R53).
 const NO_END_FROM: i64 = 253_370_764_800_000;
 
-/// Whether an end is one: the year 9999 stands for none.
+/// Whether an end is one: the year 9999 means none.
 pub(super) fn is_end(end: Timestamp) -> bool {
     end.as_ms() < NO_END_FROM
 }
@@ -49,7 +49,7 @@ pub(super) fn to_date(license: &impl Members) -> Option<Timestamp> {
     TO_DATE.get(license).filter(|end| is_end(*end))
 }
 
-/// Whether the license has a fixed term; one that is said to end in the year 9999 has none.
+/// Whether the license has a fixed term; one that ends in the year 9999 has none.
 pub(super) fn is_fixed(license: &impl Members) -> bool {
     FIXED_PERIOD.get(license) == Some(true) && TO_DATE.get(license).is_none_or(is_end)
 }
@@ -59,7 +59,7 @@ pub(super) fn period_of(license: &impl Members, zone: Zone) -> Option<Period> {
     Period::between(FROM_DATE.get(license)?, to_date(license)?, zone)
 }
 
-/// The moment at which the license is over; none for one without end.
+/// The time at which the license ends; none for one without end.
 pub(super) fn end_of(license: &impl Members, zone: Zone) -> Option<Timestamp> {
     end_between(FROM_DATE.get(license), to_date(license), zone)
 }
@@ -120,7 +120,7 @@ pub(super) struct Price {
 }
 
 impl Price {
-    /// What so many months cost; none where that cannot be said.
+    /// The cost of a number of months; none where that is not known.
     fn over(self, months: Decimal) -> Option<Decimal> {
         self.amount.checked_mul(months)?.checked_div(self.months)
     }
@@ -154,7 +154,7 @@ pub(super) fn fill_length(license: &Document, ctx: FillCtx) -> Option<Json> {
     Some(Json::number(period_of(license, ctx.zone)?.months.into()))
 }
 
-/// Null where it cannot be said.
+/// Null where it is not known.
 pub(super) fn fill_mrr(license: &Document, ctx: FillCtx) -> Option<Json> {
     let mrr = price_of(license, ctx.zone).and_then(|price| amount(price.over(Decimal::ONE)?));
     Some(mrr.unwrap_or_else(Json::null))
@@ -188,8 +188,8 @@ pub(super) fn a_twelfth(license: &Document, yearly: &Field<field::Number>) -> Op
     amount(yearly.get(license)?.checked_div(YEAR)?)
 }
 
-/// The yearly half of an amount, from the monthly one. Where that is the price itself, rounded, the year
-/// costs what it costs: 12 x 333.333333 is 4000 beside an `arr` of 4000.
+/// The yearly half of an amount, from the monthly one. Where that is the price itself, rounded, the year costs what it
+/// costs: 12 x 333.333333 is 4000 with an `arr` of 4000.
 pub(super) fn twelve_times(license: &Document, monthly: &Field<field::Number>) -> Option<Json> {
     let monthly = monthly.get(license)?;
     let by_year = ARR.get(license).map(|amount| Price { amount, months: YEAR });

@@ -1,4 +1,4 @@
-//! Settings of a tenant (R41): one record, which is made with the tenant and lives as long.
+//! Settings of a tenant (R41): one record, which is created and deleted with the tenant.
 
 use std::{collections::BTreeMap, num::NonZeroU32, rc::Rc};
 
@@ -39,7 +39,7 @@ fields! {
     VERSION: Integer = "__v", service;
 }
 
-/// The record behind `/settings`; not in the registry, since a tenant has just one.
+/// The record of `/settings`; not in the registry, since a tenant has just one.
 pub static SETTINGS: ResourceDef = ResourceDef {
     name: "settings",
     path: "settings",
@@ -57,15 +57,15 @@ pub const SETTINGS_ID: ObjectId = ObjectId::MIN;
 
 const BASE: &str = "base";
 const RATES: &str = "rates";
-/// Most currencies with a rate: as many as a report tells apart.
+/// Most currencies with a rate: as many as a report distinguishes.
 const MAX_RATES: usize = 200;
 const REQUESTS: &str = "requestsPerSecond";
 const TRACKING: &str = "trackingPerSecond";
 /// The highest limit that can be set, in requests a second: more than one machine serves.
 const MAX_PER_SECOND: i64 = 1_000_000;
-/// The highest limit of new users an hour that can be set: more than one machine makes.
+/// The highest limit of new users an hour that can be set: more than one machine creates.
 const MAX_NEW_PER_HOUR: i64 = 1_000_000_000;
-/// The longest time that activities can be kept when not indefinitely, in days: a hundred years.
+/// The longest retention of activities when not indefinite, in days: a hundred years.
 const MAX_RETENTION_DAYS: i64 = 36_500;
 
 fn default_auto_create(_: &Document, _: FillCtx) -> Option<Json> {
@@ -193,7 +193,7 @@ impl Rate {
     }
 }
 
-/// How many users events may make in an hour, if the tenant limits them.
+/// How many users events may create in an hour, if the tenant limits them.
 pub fn max_new_end_users_per_hour(settings: &Document) -> Option<u64> {
     settings.value(MAX_NEW_END_USERS_PER_HOUR.name)?.as_number()?.to_string().parse().ok()
 }

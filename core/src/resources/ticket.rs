@@ -1,6 +1,6 @@
-//! Ticket: a conversation with a customer, kept as it stands in the system that it comes from (R26).
+//! Ticket: a conversation with a customer, stored as the system that it comes from has it (R26).
 //!
-//! Most of its rows are derived from what that system sends; how, stands in `ticket_terms`.
+//! Most of its rows are derived from what that system sends, by the rules in `ticket_terms`.
 
 use super::{
     company::{self, COMPANY},
@@ -295,7 +295,7 @@ fn submitter(
     Ok(lookup.record(&END_USER, id)?.map(|user| (id, user)))
 }
 
-/// The submitter is part of the conversation; they are made when the company is known.
+/// The submitter is part of the conversation; they are created when the company is known.
 fn name_submitter(
     ticket: &mut Document,
     address: &str,
@@ -363,7 +363,7 @@ fn lacks_email(item: &Document) -> bool {
     item.value(EMAIL.name).is_none_or(|email| email.as_str().is_some_and(blank))
 }
 
-/// A bulk item that makes a ticket needs a way to its company (R26).
+/// A bulk item that creates a ticket needs a key of its company (R26).
 fn check_bulk_ticket(item: &Document) -> Vec<Issue> {
     let names = [DOMAINS.name, COMPANY_ID.name, COMPANY_EXTERNAL_ID.name];
     if names.iter().any(|name| item.value(name).is_some()) {

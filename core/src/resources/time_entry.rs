@@ -1,4 +1,4 @@
-//! Time entry: so many hours of a day. Timesheets collect them (R25, R28).
+//! Time entry: a number of hours of a day. Timesheets collect them (R25, R28).
 
 use crate::{
     fields,

@@ -44,10 +44,10 @@ pub struct About {
     pub missing_rates: Vec<MissingRate>,
     /// Licenses that do not count, by reason.
     pub excluded: Vec<Excluded>,
-    /// The point in time as of which it is made, where one was asked for.
+    /// The point in time as of which it is computed, where one was requested.
     #[serde(serialize_with = "text::option", skip_serializing_if = "Option::is_none")]
     pub as_of: Option<Timestamp>,
-    /// The earliest such point in time, where not all history is kept.
+    /// The earliest such point in time, where not all history is stored.
     #[serde(serialize_with = "text::option", skip_serializing_if = "Option::is_none")]
     pub history_since: Option<Timestamp>,
 }

@@ -98,8 +98,8 @@ pub(super) struct Sums {
 }
 
 impl Account {
-    /// No company yet, over so many windows, with the movements of a view: activities need windows that follow
-    /// each other.
+    /// No company yet, over a number of windows, with the movements of a view: activities need windows that follow each
+    /// other.
     pub(super) fn new(scope: &Scope<'_>, windows: usize, view: View) -> Self {
         Self { windows, view, by_currency: places(scope), mixed: None, mixed_fx: vec![0; windows] }
     }

@@ -117,7 +117,7 @@ pub(super) fn percent(ratio: Number) -> String {
     fixed(ratio.as_decimal() * Decimal::ONE_HUNDRED, 2)
 }
 
-/// A number with so many decimals.
+/// A number with this many decimals.
 pub(super) fn fixed(number: Decimal, decimals: u32) -> String {
     let mut rounded =
         number.round_dp_with_strategy(decimals, RoundingStrategy::MidpointAwayFromZero);

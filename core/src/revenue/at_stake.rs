@@ -62,7 +62,7 @@ impl Usage {
 pub struct Weights {
     /// Points of every customer.
     pub base: Decimal,
-    /// Points of those without activity for so many days, from the fewest days on.
+    /// Points of those without activity for a number of days, fewest days first.
     pub idle: Vec<(i64, Decimal)>,
     /// Points where no user is active any more; a part of them where fewer are.
     pub users: Decimal,
@@ -101,7 +101,7 @@ impl Weights {
         self.base + idle + self.users + self.beats + self.tickets[2]
     }
 
-    /// How near a renewal is that lies so many days ahead; past ones are as near as can be.
+    /// How near a renewal is that is due in a number of days; past ones are as near as can be.
     fn nearness(&self, days: Option<i64>) -> Decimal {
         let Some(days) = days else { return self.open_ended };
         let [near, far] = self.days;
@@ -130,7 +130,7 @@ fn fall([now, before]: [u64; 2]) -> Decimal {
     (Decimal::ONE - kept).max(Decimal::ZERO)
 }
 
-/// What is at stake, and the numbers that it is made of.
+/// What is at stake, and the numbers that it is computed from.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AtStake {

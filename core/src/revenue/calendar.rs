@@ -21,7 +21,7 @@ impl Day {
         Self(self.0.succ_opt().unwrap_or(self.0))
     }
 
-    /// The first day of a month so many after that of this day.
+    /// The first day of the month `after` months later than that of this day.
     pub(super) fn first_of_month(self, after: i32) -> Self {
         let first = Interval::Month.start_of(self).0;
         let months = Months::new(after.unsigned_abs());

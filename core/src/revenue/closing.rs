@@ -230,7 +230,7 @@ impl Closing {
         table
     }
 
-    /// Whether another closing is made in the same way.
+    /// Whether another closing has the same options.
     pub fn has_options_of(&self, other: &Self) -> bool {
         self.view == other.view
             && self.gap_days == other.gap_days
@@ -255,7 +255,7 @@ impl Closing {
         days_of_month(&self.month)
     }
 
-    /// Whether a report is made in the way of the closed figures.
+    /// Whether a report has the options of the closed figures.
     fn is_comparable(&self, report: &Movements) -> bool {
         let about = &report.about;
         about.interval == Interval::Month
@@ -265,7 +265,7 @@ impl Closing {
             && about.reactivation_within == self.reactivation_within
     }
 
-    /// What a report of all companies says of the month now, if it has it and is made in the same way; of the licenses
+    /// What a report of all companies says of the month now, if it has it and has the same options; of the licenses
     /// that were changed since, it names the first.
     pub fn compared(&self, report: &Movements, changed: &[ObjectId]) -> Option<ClosedMonth> {
         if !self.is_comparable(report) {

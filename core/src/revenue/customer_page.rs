@@ -46,7 +46,7 @@ enum Key {
 }
 
 impl CustomerPage {
-    /// How many customers are returned where nothing is said.
+    /// How many customers are returned by default.
     pub const LIMIT: usize = 100;
     /// How many can be asked for.
     pub const MAX_LIMIT: u32 = 5_000;

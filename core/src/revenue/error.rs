@@ -8,18 +8,18 @@ use crate::value::{
     issue::{quoted, quoted_list},
 };
 
-/// Why a report is not made.
+/// Why a report fails.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ReportError {
-    /// A day that is none: the option and what was found.
+    /// A malformed day: the option and what was found.
     InvalidDay(&'static str, String),
-    /// A point in time that is none: what was found.
+    /// A malformed point in time: what was found.
     InvalidTime(String),
     /// A report as of the future.
     AsOfAhead,
-    /// A report as of a time of which no history is kept: since when it is.
+    /// A report as of a time without stored history: the start of the history.
     NoHistory(Timestamp),
-    /// A month that is none: what was found.
+    /// A malformed month: what was found.
     InvalidMonth(String),
     /// A month that has not ended is to be closed.
     MonthNotEnded,
@@ -45,7 +45,7 @@ pub enum ReportError {
     TooManyDays(&'static str, u32),
     /// A rate that is not positive, or beyond 1,000,000,000: its currency.
     InvalidRate(String),
-    /// More currencies than a report tells apart.
+    /// More currencies than a report distinguishes.
     TooManyCurrencies(usize),
     /// The amounts are too large to be added up.
     AmountTooLarge,

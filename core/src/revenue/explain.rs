@@ -1,4 +1,4 @@
-//! What is behind a figure: the companies, their licenses, and the formula in numbers.
+//! The explanation of a figure: the companies, their licenses, and the formula in numbers.
 
 use super::{
     account::{Account, Sums, overdue_of},
@@ -46,7 +46,7 @@ pub enum Line {
     Overdue,
     /// What is paid at the start by who pays more than 0: the base of ratios.
     Base,
-    /// What is kept of it: the numerator of GRR.
+    /// What is retained of it: the numerator of GRR.
     Kept,
     /// What the same companies pay at the end: the numerator of NRR.
     Retained,
@@ -141,7 +141,7 @@ pub struct Cell {
     pub segment: Option<Option<String>>,
 }
 
-/// What is behind a figure.
+/// The explanation of a figure.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Explanation {
@@ -209,7 +209,7 @@ pub struct LicenseShare {
     pub at_end: bool,
 }
 
-/// What is behind a figure of [`mrr`](super::mrr) or [`retention`](super::retention).
+/// Explains a figure of [`mrr`](super::mrr) or [`retention`](super::retention).
 ///
 /// # Errors
 /// What is wrong with the options, or [`ReportError::UnknownCell`] for a currency that does not occur or cannot be

@@ -1,4 +1,4 @@
-//! What reports read of a license (R23), made from its record or by hand.
+//! What reports read of a license (R23), created from its record or by hand.
 
 use std::borrow::Cow;
 
@@ -10,7 +10,7 @@ use crate::{
     value::{Members, ObjectId, Timestamp, Zone, member::Picked},
 };
 
-/// What has become of a renewal.
+/// The status of a renewal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum RenewalStatus {
@@ -60,7 +60,7 @@ pub struct LicenseFacts<'f> {
     pub fixed: bool,
     /// Whether it renews by itself.
     pub auto_renews: bool,
-    /// What has become of its renewal.
+    /// The status of its renewal.
     pub status: RenewalStatus,
     /// How long before its end it must be cancelled.
     pub notice: Option<(u32, Unit)>,

@@ -19,12 +19,12 @@ use crate::value::{ObjectId, Timestamp, Zone};
 
 /// The end of a license that has none.
 pub(super) const NEVER: i64 = i64::MAX;
-/// The most currencies that a report tells apart.
+/// The most currencies that a report distinguishes.
 const MAX_CURRENCIES: usize = 200;
 
 /// The licenses of a tenant as reports read them.
 ///
-/// Making one sorts them; every report is then a pass over them. Keep it as long as no license changes.
+/// A new one sorts them; every report is then a pass over them. Cache it as long as no license changes.
 #[derive(Debug, Default)]
 pub struct Ledger {
     licenses: Vec<License>,
@@ -169,7 +169,7 @@ fn number_in(numbers: &[u32], number: u32) -> u32 {
 }
 
 impl Ledger {
-    /// Sorts licenses for reports. In whatever order they come, the same licenses make the same ledger.
+    /// Sorts licenses for reports. In whatever order they come, the same licenses result in the same ledger.
     ///
     /// # Errors
     /// [`ReportError::TooManyCurrencies`], [`ReportError::AmountTooLarge`].
@@ -247,8 +247,8 @@ impl Ledger {
         Ok(self)
     }
 
-    /// The time around `now` in which no license begins or ends and no day of the zone does: its first moment, and the
-    /// first one after it. A report says the same at any moment of it.
+    /// The time range around `now` in which no license and no day of the zone begins or ends: its start, and its
+    /// exclusive end. A report is the same at any time of it.
     pub fn quiet_time(&self, now: Timestamp, zone: Zone) -> Range<Timestamp> {
         let today = Day::at(now, zone);
         let mut first = today.begin(zone).unwrap_or(now).as_ms();

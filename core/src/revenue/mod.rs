@@ -1,9 +1,9 @@
 //! Revenue reports: MRR and its movements, retention, renewals, forecast, and what is at stake.
 //!
-//! Every report is a function of a [`Ledger`] and [`Options`]: it reads no clock and no store. A ledger is
-//! made from [`LicenseFacts`], of records or by hand. A license counts from its start until just before its end
-//! (R23); a company is put under a line by what it pays in all, never by one of its licenses. Amounts are
-//! exact; only a [`Table`] rounds them to what is printed.
+//! Every report is a function of a [`Ledger`] and [`Options`]: it reads no clock and no store. A ledger is created from
+//! [`LicenseFacts`], of records or by hand. A license counts from its start until just before its end (R23); a company
+//! is put under a line by what it pays in all, never by one of its licenses. Amounts are exact; only a [`Table`] rounds
+//! them to what is printed.
 
 mod about;
 mod account;

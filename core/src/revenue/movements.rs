@@ -23,7 +23,7 @@ use super::{
 };
 use crate::value::{Number, ObjectId, number::MONEY_SCALE};
 
-/// How many segments stand alone; the others are summed up.
+/// How many segments are listed; the others are summed up.
 pub const MAX_SEGMENTS: usize = 50;
 
 /// The segment of a company.
@@ -233,7 +233,7 @@ fn size_of(scope: &Scope<'_>, payer: &Payer<'_>) -> i128 {
     payer.parts.iter().any(|(_, stream)| stream.paid_before(end).counted > 0).into()
 }
 
-/// Makes the rows of accounts.
+/// Creates the rows of accounts.
 pub(super) struct Printer<'p> {
     pub(super) scope: &'p Scope<'p>,
     pub(super) periods: Vec<Period>,

@@ -99,16 +99,16 @@ pub struct Options {
     pub rate_date: Option<Day>,
     /// Whether a forecast takes it that every ongoing license is renewed.
     pub assume_renewed: bool,
-    /// The point in time as of which it is made, where it is not made of what is stored now.
+    /// The point in time as of which it is computed, where it is not computed from what is stored now.
     pub history: Option<History>,
 }
 
-/// The past of which a report is made.
+/// The past from which a report is computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct History {
     /// The point in time: what was stored later is left out.
     pub as_of: Timestamp,
-    /// The earliest one that there can be; none where every change is kept.
+    /// The earliest one that there can be; none where every change is stored.
     pub since: Option<Timestamp>,
 }
 

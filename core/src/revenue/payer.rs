@@ -1,6 +1,6 @@
 //! What a company pays through time: a stream of steps for each currency, and one of all where it has several.
 //!
-//! Every report is a pass over these steps: none looks at a license for each interval.
+//! Every report is a pass over these steps: none reads a license for each interval.
 
 use super::{
     ledger::{License, NEVER},
@@ -126,7 +126,7 @@ impl Stream {
         self.steps.get(self.first_paid?).map(|step| step.at)
     }
 
-    /// What is paid after so many steps.
+    /// What is paid after a number of steps.
     fn after(&self, steps: usize) -> Paid {
         let last = steps.checked_sub(1).and_then(|at| self.steps.get(at));
         last.map_or_else(Paid::default, |step| step.paid)
@@ -142,7 +142,7 @@ impl Stream {
         self.after(self.before(time))
     }
 
-    /// Whether a company that pays nothing after so many steps, and then does, is new.
+    /// Whether a company that pays nothing after a number of steps, and then does, is new.
     pub(super) fn entry(&self, scope: &Scope<'_>, steps: usize) -> Entry {
         if self.first_paid.is_none_or(|first| first >= steps) {
             return Entry::New;

@@ -28,7 +28,7 @@ pub struct Picture {
     pub title: String,
     /// The days, and through when they reach.
     pub description: String,
-    /// What stands along the axis: periods, or those that are ranked.
+    /// The labels of the axis: periods, or those that are ranked.
     pub labels: Vec<String>,
     /// The series, each with a value for each label.
     pub series: Vec<Drawn>,

@@ -99,7 +99,7 @@ impl ReportQuery {
         self.company.as_ref()
     }
 
-    /// The point in time as of which it is made, where it is not made of what is stored now.
+    /// The point in time as of which it is computed, where it is not computed from what is stored now.
     pub fn as_of(&self) -> Option<Timestamp> {
         self.as_of
     }
@@ -133,7 +133,7 @@ impl ReportQuery {
         self.zone.unwrap_or(of_tenant)
     }
 
-    /// The options of the report at a moment, over the tenant's zone and rates, for a company that was found.
+    /// The options of the report at a point in time, over the tenant's zone and rates, for a company that was found.
     ///
     /// # Errors
     /// [`ReportError::FromAfterTo`]

@@ -1,4 +1,4 @@
-//! What became of the fixed licenses that end in a period: renewed, lost, overdue, or open.
+//! The outcomes of the fixed licenses that end in a period: renewed, lost, overdue, or open.
 //!
 //! `base = renewed + downgrade + churned + overdue + open`; an upgrade comes on top. Every rate is given twice: of
 //! the base, and of what is decided, the base without overdue and open.
@@ -47,7 +47,7 @@ impl RenewalsBy {
     }
 }
 
-/// What has become of a license.
+/// The outcome of a license.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Outcome {
@@ -61,7 +61,7 @@ pub enum Outcome {
     Open,
 }
 
-/// What became of the licenses that end.
+/// The outcomes of the licenses that end.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Renewals {
@@ -74,7 +74,7 @@ pub struct Renewals {
     pub currencies: Vec<Series<RenewalRow>>,
     /// All in the base currency; null where a rate is missing.
     pub converted: Option<Series<RenewalRow>>,
-    /// The licenses behind the figures, by that day.
+    /// The licenses of the figures, by that day.
     pub licenses: Vec<RenewalLine>,
 }
 
@@ -140,7 +140,7 @@ pub struct RenewalLine {
     pub notice: Option<Day>,
     /// Monthly value, not converted.
     pub mrr: Number,
-    /// What has become of it.
+    /// Its outcome at the time of the report.
     pub outcome: Outcome,
     /// Monthly value of what follows it, or is agreed to.
     pub renewed_mrr: Option<Number>,
@@ -149,7 +149,7 @@ pub struct RenewalLine {
     pub successor: Option<ObjectId>,
 }
 
-/// What became of the licenses that end in a period, or whose notice does.
+/// The outcomes of the licenses that end in a period, or whose notice does.
 ///
 /// # Errors
 /// What is wrong with the options.
@@ -199,7 +199,7 @@ pub fn renewals(
     })
 }
 
-/// A license that ends in an interval, and what has become of it.
+/// A license that ends in an interval, and its outcome.
 #[derive(Debug)]
 struct Ending {
     at: usize,

@@ -1,4 +1,4 @@
-//! Makes any of the reports, by the parameters that were read from a request ([`ReportQuery`]).
+//! Computes any of the reports, by the parameters that were read from a request ([`ReportQuery`]).
 
 use serde::Serialize;
 
@@ -21,7 +21,7 @@ use super::{
 };
 use crate::value::ObjectId;
 
-/// What a report is made of.
+/// What a report is computed from.
 #[derive(Clone, Copy)]
 pub struct Sources<'s> {
     /// The licenses of the tenant.
@@ -34,13 +34,13 @@ pub struct Sources<'s> {
     pub usage_of: UsageOf<'s>,
 }
 
-/// A report that was made, ready to be serialized.
+/// A computed report, ready to be serialized.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
 pub enum Report {
     /// MRR and how it moved.
     Mrr(Box<Movements>),
-    /// How much is kept.
+    /// How much is retained.
     Retention(Box<RetentionAndCohorts>),
     /// The licenses that end, and their outcomes.
     Renewals(Box<Renewals>),
@@ -48,7 +48,7 @@ pub enum Report {
     Forecast(Box<Forecast>),
     /// The customers, those with the most at stake first.
     Customers(Box<Customers>),
-    /// What a figure is made of.
+    /// What a figure is computed from.
     Explanation(Box<Explanation>),
 }
 
@@ -63,7 +63,7 @@ pub struct RetentionAndCohorts {
     pub cohorts: Option<Cohorts>,
 }
 
-/// Makes the report that is asked for.
+/// Computes the requested report.
 ///
 /// # Errors
 /// What is wrong with the options.

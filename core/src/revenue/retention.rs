@@ -75,7 +75,7 @@ pub struct RetentionRow {
     pub period: Period,
     /// What companies pay at the start, at the rates of the end, without those below 0.
     pub base: Number,
-    /// What is kept of it: of each company at most what it paid.
+    /// What is retained of it: of each company at most what it paid.
     pub kept: Number,
     /// What the same companies pay at the end.
     pub retained: Number,

@@ -201,7 +201,7 @@ impl<'r> Scope<'r> {
         self.row(self.borders.len(), currency)
     }
 
-    /// The intervals at whose ends so many windows are valued: each at its own, or a single one at the last.
+    /// The intervals at whose ends a number of windows are valued: each at its own, or a single one at the last.
     pub(super) fn intervals_of(&self, windows: usize) -> Range<usize> {
         self.borders.len().saturating_sub(windows)..self.borders.len()
     }

@@ -3,7 +3,7 @@
 use super::{amount, calendar::Period};
 use crate::value::Number;
 
-/// A report as rows of text, with two decimals of money (none or three where a currency has so many) and
+/// A report as rows of text, with two decimals of money (none or three where the currency has that many) and
 /// percentages with two: for people and spreadsheets. Printed rows may miss their total by a cent.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Table {

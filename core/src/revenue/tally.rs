@@ -104,7 +104,7 @@ impl Tally {
         ]
     }
 
-    /// What is kept of the base: of each company at most what it paid at the start.
+    /// What is retained of the base: of each company at most what it paid at the start.
     pub(super) fn kept(&self) -> i128 {
         self.base - self.contraction - self.churn - self.leaving
     }

@@ -43,7 +43,7 @@ pub enum Kind {
 
 /// Computes the stored value of a row from the rest of the document; `None` leaves it out.
 pub type FillOnWrite = fn(&Document, FillCtx) -> Option<Json>;
-/// Computes the answered value of a row when the record is read.
+/// Computes the returned value of a row when the record is read.
 pub type FillOnRead = fn(&Document, &ReadCtx<'_>) -> Result<Option<Json>, LookupError>;
 
 /// Who sets a row, and when.
@@ -114,7 +114,7 @@ pub struct FieldDef {
     pub members: &'static [FieldDef],
     /// The only values that it takes, if there are few.
     pub values: &'static [&'static str],
-    /// Other words for these values, each with the value that it stands for.
+    /// Other words for these values, each with the value that it means.
     pub aliases: &'static [(&'static str, &'static str)],
     /// The least and the greatest number that it takes.
     pub range: Option<(i64, i64)>,
@@ -263,7 +263,7 @@ impl FieldDef {
         self
     }
 
-    /// Other words for its values, each with the value that it stands for.
+    /// Other words for its values, each with the value that it means.
     pub const fn also(mut self, aliases: &'static [(&'static str, &'static str)]) -> Self {
         self.aliases = aliases;
         self

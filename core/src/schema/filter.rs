@@ -22,7 +22,7 @@ use crate::value::{
 /// What can follow the name of a property in brackets.
 pub const OPERATORS: [&str; 8] = ["gte", "gt", "lte", "lt", "ne", "exists", "contains", "prefix"];
 
-/// What stands for no value.
+/// The word for no value.
 const NULL: &str = "null";
 
 /// Only records whose property meets a condition.
@@ -201,7 +201,7 @@ impl Operand {
         }
     }
 
-    /// How a value stands to this one; none where they cannot be compared.
+    /// The order of a value relative to this one; none where they cannot be compared.
     fn order_of(&self, row: &FieldDef, value: JsonRef<'_>) -> Option<Ordering> {
         match self {
             Self::Null => None,
@@ -355,7 +355,7 @@ impl Reading<'_> {
     }
 }
 
-/// Whether a plain id that is none may be stored in the row.
+/// Whether a malformed plain id may be stored in the row.
 fn is_loose(row: &FieldDef) -> bool {
     row.refers.is_some_and(|refers| refers.on_missing == OnMissing::Keep)
 }
@@ -402,7 +402,7 @@ fn split_values(text: &str) -> Vec<&str> {
     values
 }
 
-/// A value with `\,` as a comma and `\\` as a backslash; any other backslash stands for itself.
+/// A value with `\,` as a comma and `\\` as a backslash; any other backslash is literal.
 fn unescaped(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     let mut chars = text.chars().peekable();

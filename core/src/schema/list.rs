@@ -20,7 +20,7 @@ pub const MAX_SEARCH_CHARS: usize = 256;
 pub struct ListQuery {
     /// How many records at the most.
     pub limit: usize,
-    /// How many records are passed over first.
+    /// How many records are skipped first.
     pub offset: usize,
     /// Only records with a higher id, or a lower one when the order is descending (R14).
     pub after: Option<ObjectId>,
@@ -38,7 +38,7 @@ pub struct ListQuery {
     pub count: bool,
 }
 
-/// What was read from a query, and what nothing was made of.
+/// What was read from a query, and what was ignored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Read<T> {
     /// What is asked for.
@@ -147,12 +147,12 @@ impl ListQuery {
         !self.filters.is_empty() || self.search.is_some() || self.updated_since.is_some()
     }
 
-    /// Whether a record, as it is answered, is asked for. References in filters are ids by now.
+    /// Whether a record, as it is returned, matches the query. References in filters are ids by now.
     pub fn admits(&self, def: &ResourceDef, record: &dyn Members) -> bool {
         self.admits_where(def, record, |_| true)
     }
 
-    /// The same, where only the filters by some rows are looked at.
+    /// The same, with the filters by some rows alone.
     pub fn admits_where(
         &self,
         def: &ResourceDef,
@@ -176,7 +176,7 @@ impl ListQuery {
         !is_asked_for && record.get(mark).is_some_and(|value| value.text() == "true")
     }
 
-    /// A page of records that are all at hand, as they are answered, lowest id first.
+    /// A page of records that are all in memory, as they are returned, lowest id first.
     pub fn page(&self, def: &ResourceDef, records: Vec<Document>) -> Listed {
         let id = |record: &Document| record.text("_id").and_then(|id| ObjectId::parse(&id));
         let mut found: Vec<_> =
@@ -230,11 +230,11 @@ pub struct Listed {
     pub records: Vec<Document>,
     /// How many records there are in all.
     pub total: usize,
-    /// Whether there is none behind it.
+    /// Whether nothing follows it.
     pub is_last: bool,
 }
 
-/// The name that a short one stands for; an operator stays behind it.
+/// The long form of a short name; an operator stays after it.
 fn long_name<'n>(def: &ResourceDef, name: &'n str) -> Cow<'n, str> {
     let (path, operator) = split_operator(name);
     let short = def.short_names.iter().find(|(short, _)| *short == path).map(|(_, long)| *long);
@@ -292,8 +292,7 @@ impl PairReader {
         }
     }
 
-    /// Takes a filter by a property; one that stands several times takes any of its values. Says whether there is such
-    /// a property.
+    /// Takes a filter by a property; a repeated one takes any of its values. Returns whether there is such a property.
     pub(crate) fn filter(
         &mut self,
         rows: &'static [FieldDef],

@@ -1,4 +1,4 @@
-//! How a rule finds other records: the store behind it is the caller's affair.
+//! How a rule finds other records; the caller provides the store.
 
 use std::rc::Rc;
 
@@ -7,7 +7,7 @@ use crate::value::{
     Document, IdsExhausted, ObjectId, RecordRef, Timestamp, Zone, engagement::Engagement,
 };
 
-/// Finds records of one tenant, as they are at the moment of planning.
+/// Finds records of one tenant, as they are at the time of planning.
 pub trait Lookup {
     /// The stored record with this id.
     ///
@@ -53,8 +53,8 @@ pub trait Lookup {
         Ok(None)
     }
 
-    /// Whether `key` in the row `row` of an end user is that of a person who was erased, and is kept out;
-    /// `key` is in the form of [`super::index::key_of`].
+    /// Whether `key` in the row `row` of an end user is that of an erased, suppressed person; `key` is in the form of
+    /// [`super::index::key_of`].
     ///
     /// # Errors
     /// When the store cannot say.
@@ -79,10 +79,10 @@ pub trait Lookup {
     }
 }
 
-/// What a row may look at, besides its record, when it is computed on write.
+/// What a row may read, besides its record, when it is computed on write.
 #[derive(Clone, Copy, Debug)]
 pub struct FillCtx {
-    /// The moment of the command.
+    /// The time of the command.
     pub now: Timestamp,
     /// The tenant's time zone; UTC for a resource that does not ask for it.
     pub zone: Zone,
@@ -95,9 +95,9 @@ impl FillCtx {
     }
 }
 
-/// What a row may look at when it is computed at read.
+/// What a row may read when it is computed at read.
 pub struct ReadCtx<'a> {
-    /// The moment of reading.
+    /// The time of reading.
     pub now: Timestamp,
     /// Other records of the tenant.
     pub lookup: &'a dyn Lookup,
@@ -115,13 +115,13 @@ type Shared = std::cell::RefCell<Option<((u8, ObjectId), Rc<Document>)>>;
 type Reference = (u8, &'static str, ObjectId, usize);
 
 impl<'a> ReadCtx<'a> {
-    /// What rows may look at in this moment.
+    /// What rows may read at this time.
     pub fn new(now: Timestamp, lookup: &'a dyn Lookup) -> Self {
         Self { now, lookup, referring: Memo::default(), shared: Shared::default() }
     }
 
-    /// The record that rows of many records look at, such as the tenant's settings; empty where it is
-    /// not there. The latest one is kept.
+    /// The record that rows of many records read, such as the tenant's settings; empty if it does not exist. The latest
+    /// one is cached.
     ///
     /// # Errors
     /// When the store cannot say.
@@ -136,8 +136,8 @@ impl<'a> ReadCtx<'a> {
         Ok(record)
     }
 
-    /// The records that refer to `id` in `row`, unless there are more than `most`. The latest ones are kept,
-    /// since several rows of a record look at the same.
+    /// The records that refer to `id` in `row`, unless there are more than `most`. The latest ones are cached, since
+    /// several rows of a record read the same.
     ///
     /// # Errors
     /// When the store cannot say.

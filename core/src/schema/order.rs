@@ -28,7 +28,7 @@ pub enum SortKey {
 }
 
 impl SortKey {
-    /// How many bytes it holds beside itself.
+    /// How many bytes it holds besides itself.
     fn bytes(&self) -> usize {
         match self {
             Self::Nothing | Self::Bool(_) | Self::Number(_) => 0,
@@ -103,7 +103,7 @@ impl<'s> First<'s> {
         Self { sort, wanted, kept: Vec::new(), bytes: 0 }
     }
 
-    /// Looks at a record.
+    /// Visits a record.
     ///
     /// # Errors
     /// When the keys would take too much memory, `page_too_far`.

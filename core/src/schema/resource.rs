@@ -17,7 +17,7 @@ pub struct ResourceDef {
     pub code: u8,
     /// What it is, in a sentence.
     pub doc: &'static str,
-    /// The example of a create, as JSON: sent as it stands, it works beside the company of the first start, whose
+    /// The example of a create, as JSON: sent unchanged, it works with the company of the first start, whose
     /// `externalId` is `demo`. What it creates is recognized as an example.
     pub example: &'static str,
     /// The example of an update, which works on the record of the other.
@@ -26,7 +26,7 @@ pub struct ResourceDef {
     pub fields: &'static [FieldDef],
     /// How many records a list returns.
     pub list: ListLimits,
-    /// Short names of query parameters, each with the one that it stands for (R27).
+    /// Short names of query parameters, each with its long form (R27).
     pub short_names: &'static [(&'static str, &'static str)],
     /// The rows that `search` looks into; without any there is no such parameter.
     pub searched: &'static [&'static str],
@@ -34,19 +34,19 @@ pub struct ResourceDef {
     pub left_out: Option<&'static str>,
     /// The rows that select the record which a bulk item updates, the first that finds one (R20).
     pub keys: &'static [&'static str],
-    /// What an item of a bulk upsert must have to make a record (R24, R26).
+    /// What an item of a bulk upsert must have to create a record (R24, R26).
     pub check_bulk_create: fn(&Document) -> Vec<Issue>,
     /// Whether an item of a bulk upsert is dropped: it is in none of the lists of the response.
     pub drops: fn(&Document) -> bool,
-    /// Whether a bulk upsert answers two counts and nothing else.
+    /// Whether a bulk upsert returns two counts and nothing else.
     pub bulk_returns_counts_only: bool,
-    /// Whether a delete answers the record, and one of nothing is not found (R15).
+    /// Whether a delete returns the record, and one of nothing is not found (R15).
     pub delete_returns_record: bool,
     /// Whether rejected items of a bulk upsert are listed as `validationErrors`.
     pub lists_validation_errors: bool,
     /// Whether rows that are computed on write count by the tenant's calendar (R53).
     pub uses_time_zone: bool,
-    /// Whether reading a record looks at many others, so that it may take a while.
+    /// Whether reading a record reads many others, so that it may take a while.
     pub needs_scan: bool,
     /// The code of a reference to a record of this resource that is not there.
     pub not_found: &'static str,
@@ -69,11 +69,11 @@ pub struct ListLimits {
 pub struct Sent<'a> {
     /// The record as it is stored; none for a create.
     pub before: Option<&'a Document>,
-    /// What will be merged into: the record without the values that only stood in for absent ones.
+    /// What will be merged into: the record without the placeholder values of absent ones.
     pub base: &'a mut Document,
-    /// What was sent; a value that only stood in and came back unchanged is not among it.
+    /// What was sent; a placeholder value that came back unchanged is not part of it.
     pub patch: &'a mut Document,
-    /// The moment of the command.
+    /// The time of the command.
     pub now: Timestamp,
     /// The user that the caller acts as.
     pub actor: Option<&'a str>,
@@ -93,7 +93,7 @@ impl Sent<'_> {
         names.iter().any(|name| self.changes(name))
     }
 
-    /// Makes properties absent that were not changed, so that they are computed anew.
+    /// Removes properties that were not changed, so that they are computed again.
     pub fn forget(&mut self, names: &[&str]) {
         for name in names {
             self.base.remove(name);
@@ -116,7 +116,7 @@ pub struct Completion<'a> {
     pub sent: &'a Document,
     /// Other records of the tenant.
     pub lookup: &'a dyn Lookup,
-    /// The moment of the command.
+    /// The time of the command.
     pub now: Timestamp,
     /// Where ids of records come from that are created with this one.
     pub ids: &'a mut IdSequence,

@@ -13,11 +13,11 @@ pub struct Shaped {
     pub ignored: Vec<String>,
     /// Members that the resource knows and that may not be written, as they were sent (R49).
     pub fixed: Document,
-    /// What becomes of both.
+    /// How both are handled.
     pub handling: Handling,
 }
 
-/// What becomes of members that are not stored.
+/// How members that are not stored are handled.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Handling {
     /// They are left out, and named in the response.

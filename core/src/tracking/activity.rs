@@ -1,4 +1,4 @@
-//! Reading activities back (R38): what a list of them asks for, and how one is answered.
+//! Reading activities back (R38): what a list of them asks for, and how one is returned.
 
 use std::borrow::Cow;
 
@@ -34,8 +34,7 @@ pub enum ActivityOrder {
     /// Newest stored first, `-_id`.
     #[default]
     NewestStored,
-    /// Those that happened last first, `-date`: of one user or one company only, since all of theirs
-    /// are looked at.
+    /// Those that happened last first, `-date`: of one user or one company only, since all of theirs are read.
     NewestDate,
 }
 
@@ -67,7 +66,7 @@ pub struct ActivityQuery {
     pub to: Option<Timestamp>,
     /// Passive ones only, or none of these.
     pub passive: Option<bool>,
-    /// Only those that meet all of these besides, as they are answered.
+    /// Only those that meet all of these besides, as they are returned.
     pub filters: Vec<Filter>,
     /// The properties to return; all of them when not given.
     pub select: Option<Vec<String>>,
@@ -77,7 +76,7 @@ pub struct ActivityQuery {
     pub order: ActivityOrder,
     /// How many at the most.
     pub limit: usize,
-    /// Only those behind this one in the order: the last of the page before.
+    /// Only those after this one in the order: the last of the page before.
     pub after: Option<ObjectId>,
 }
 
@@ -149,7 +148,7 @@ impl ActivityQuery {
         if !reader.filter(ACTIVITY.fields, &mut self.filters, name, value) {
             return reader.unknown(name, PARAMETERS, ACTIVITY.fields);
         }
-        // Where dates end, whole stretches of the log need not be looked at.
+        // Where dates end, whole stretches of the log need not be read.
         for filter in self.filters.iter().filter(|filter| filter.row.name == "date") {
             match &filter.condition {
                 Condition::Compared(Comparison::AtLeast, Operand::Date(date, _)) => {
@@ -194,7 +193,7 @@ fn parse_references(name: &str, value: &str) -> Result<Vec<RecordRef>, Issue> {
     texts_of(value).iter().map(|reference| parse_reference(name, reference.trim())).collect()
 }
 
-/// The name that a short one stands for (R49).
+/// The long form of a short name (R49).
 fn long_name(name: &str) -> Cow<'_, str> {
     match split_operator(name) {
         (path, None) if COMPANY_NAMES.contains(&path) => Cow::Borrowed("companyId"),
@@ -205,8 +204,8 @@ fn long_name(name: &str) -> Cow<'_, str> {
     }
 }
 
-/// The first activity that is still kept (`activityRetentionDays`), where they are not kept for ever: those before it
-/// were stored longer ago than the tenant's settings say.
+/// The first activity that is still retained (`activityRetentionDays`), where they are not retained indefinitely: those
+/// before it were stored longer ago than the tenant's settings allow.
 pub fn first_kept(settings: &Document, now: Timestamp) -> Option<ObjectId> {
     let days = activity_retention_days(settings)?;
     let since = now.as_ms().saturating_sub(days.saturating_mul(DAY_MS));

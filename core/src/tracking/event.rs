@@ -3,8 +3,7 @@
 
 use crate::value::{Timestamp, email, key};
 
-/// The largest body of one event, in bytes after decoding; it bounds what one call can make the
-/// server hold (R30).
+/// The largest body of one event, in bytes after decoding; it limits the memory of one call in the server (R30).
 pub const MAX_EVENT_BYTES: usize = 64 * 1024;
 /// How long a sender's id of an event may be, in bytes (R39).
 pub const MAX_MESSAGE_ID_BYTES: usize = 128;
@@ -44,11 +43,11 @@ pub enum Kind {
 /// Who gives a member, and where.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// Says who it is: `identify` keeps it, and `track` takes it for one event.
+    /// Identifies the user: `identify` stores it, and `track` takes it for one event.
     Identity,
-    /// Is said of one event: `track` takes it.
+    /// A member of one event: `track` takes it.
     Event,
-    /// The script makes it of the call.
+    /// The script derives it from the call.
     Message,
     /// Only a row of a bulk call has it (route 4).
     BulkRow,
@@ -147,7 +146,7 @@ pub struct Event {
     pub call: Call,
 }
 
-/// The call of a pipeline or an SDK that an event came with, where that changes what becomes of it (R47).
+/// The call of a pipeline or an SDK that an event came with, where that changes how it is processed (R47).
 #[cfg(feature = "records")]
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "camelCase")]

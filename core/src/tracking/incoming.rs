@@ -31,9 +31,9 @@ pub struct Incoming<'a> {
 /// What a tenant has set for its events (R41).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TrackingSettings {
-    /// Whether an event makes its user.
+    /// Whether an event creates its user.
     pub auto_create_end_users: bool,
-    /// How many users events make in an hour; any number when not given.
+    /// How many users events create in an hour; unlimited when not given.
     pub max_new_end_users_per_hour: Option<u64>,
     /// Whether page and screen views of pipelines are activities.
     pub track_pages: bool,
@@ -63,14 +63,14 @@ impl TrackingSettings {
 
 /// Finds, besides records, which events came in before.
 pub trait EventLookup: Lookup {
-    /// When an event with this id of the sender's was last stored in the [`MESSAGE_ID_MS`] before the settled time
-    /// of `ctx`, by that time; what was stored earlier may be answered too.
+    /// When an event with this id of the sender's was last stored in the [`MESSAGE_ID_MS`] before the settled time of
+    /// `ctx`, by that time; an earlier time may be returned too.
     ///
     /// # Errors
     /// When the store cannot say.
     fn last_received(&self, message_id: &str, ctx: &Ctx) -> Result<Option<Timestamp>, LookupError>;
 
-    /// How many users and companies events have made in the hour of `now`, where that is counted.
+    /// How many users and companies events have created in the hour of `now`, where that is counted.
     ///
     /// # Errors
     /// When the store cannot say.

@@ -121,10 +121,10 @@ fn found(finding: Finding) -> Change {
     Change::Append(Appended::Finding(Box::new(finding)))
 }
 
-/// What becomes of an event.
+/// The outcome of an event.
 enum Settled {
     Stored(Vec<Change>),
-    /// Its user cannot be made yet, for this reason; with what else was noted.
+    /// Its user cannot be created yet, for this reason; with what else was noted.
     Waits(Note, Vec<Note>),
 }
 
@@ -172,7 +172,7 @@ fn why_no_company(
     Ok(not_made.unwrap_or(Note::CompanyUnknown(company)))
 }
 
-/// Why no user is made now, though their company is known (R35, R41).
+/// Why no user is created now, though their company is known (R35, R41).
 fn why_not_made(
     settings: TrackingSettings,
     lookup: &dyn EventLookup,
@@ -275,17 +275,17 @@ fn engaged(
     }))
 }
 
-/// Whether an event that has to wait is kept: on route 3 one of no known company is discarded (rule 5).
+/// Whether an event that has to wait is parked: on route 3 one of no known company is discarded (rule 5).
 fn is_parked(route: Route, note: &Note) -> bool {
     route != Route::Pipeline || note.is_of_settings()
 }
 
-/// Keeps an event whose user cannot be made yet, with the reason.
+/// Parks an event with a user that cannot be created yet, with the reason.
 fn park(sent: &Incoming<'_>, finding: &Finding, ctx: &mut Ctx) -> Result<Change, LookupError> {
     let event = serde_json::to_string(sent.event).map_err(|error| LookupError(error.into()))?;
     let mut waits = waits_of(&sent.event.identity);
     waits.push(wait_behind(finding.route, finding.code, &finding.cause));
-    // Whatever it lacks now: when that comes, settings may keep its user from being made.
+    // Whatever it lacks now: when that comes, settings may prevent the creation of its user.
     waits.push(wait_for_creation());
     Ok(Change::Append(Appended::Parked(Box::new(ParkedEvent {
         id: ctx.ids.next(ctx.now)?,
@@ -302,17 +302,17 @@ pub fn is_waited_for(def: &ResourceDef) -> bool {
     *def == COMPANY || *def == END_USER
 }
 
-/// What lets events go on that wait behind an entry of the report.
+/// What releases parked events of a report entry.
 pub fn wait_behind(route: Route, code: &str, cause: &str) -> Wait {
     Wait { resource: 0, row: "report".to_owned(), key: format!("{} {code} {cause}", route.name()) }
 }
 
-/// What lets events go on when a tenant lets them make users, or more of them.
+/// What releases events when a tenant lets them create users, or more of them.
 pub fn wait_for_creation() -> Wait {
     Wait { resource: 0, row: "autoCreateEndUsers".to_owned(), key: String::new() }
 }
 
-/// The index entries of users and companies that would settle whose event it is.
+/// The index entries of users and companies that would identify the owner of the event.
 fn waits_of(identity: &Identity) -> Vec<Wait> {
     let wait = |def: &ResourceDef, row: &str, key: String| Wait {
         resource: def.code,

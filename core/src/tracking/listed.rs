@@ -1,4 +1,4 @@
-//! The properties of an activity and of an entry of the report, as lists answer them (R38, R42): by these they are
+//! The properties of an activity and of an entry of the report, as lists return them (R38, R42): by these they are
 //! filtered, these are the columns of a list as CSV (R50), and as these the API describes them.
 
 use crate::{

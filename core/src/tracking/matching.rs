@@ -1,5 +1,5 @@
-//! Whose event it is (rules 1, 2 and 5, R34, R35): which user and which company an event names, and what
-//! of the user is new.
+//! The owner of an event (rules 1, 2 and 5, R34, R35): which user and which company an event names, and what of the
+//! user is new.
 
 use super::{
     event::Identity,
@@ -19,11 +19,11 @@ use crate::{
 /// Who an identity names.
 pub(super) enum Found {
     Known(KnownUser),
-    /// With the identity under which a new user may be made.
+    /// With the identity under which a new user may be created.
     Unknown(Identity),
 }
 
-/// Whether an identity names a person who was erased, and is kept out.
+/// Whether an identity names an erased, suppressed person.
 pub(super) fn is_suppressed(identity: &Identity, lookup: &dyn Lookup) -> Result<bool, LookupError> {
     let keys = [
         (end_user::EXTERNAL_ID.name, &identity.external_id),

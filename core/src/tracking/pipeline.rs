@@ -84,7 +84,7 @@ impl CallType {
     }
 }
 
-/// What became of a call.
+/// The outcome of a call.
 #[expect(
     clippy::large_enum_variant,
     reason = "it is taken apart at once, and a box costs each row"
@@ -100,7 +100,7 @@ pub enum Read {
 /// A call that is ignored by rule 4, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ignored {
-    /// Its type in lower case, cut short.
+    /// Its type in lower case, truncated.
     pub call: String,
     /// Why it is ignored.
     pub why: Why,
@@ -115,7 +115,7 @@ pub enum Why {
     Nobody,
 }
 
-/// Whether `name` can be that of a pipeline service: in lower case, as it stands in an address.
+/// Whether `name` can be that of a pipeline service: in lower case, as in an address.
 pub fn is_pipeline_name(name: &str) -> bool {
     let part =
         |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-_.".contains(&byte);

@@ -32,21 +32,21 @@ pub use super::listed::LIST;
 /// The parameters of a list that are no properties.
 const PARAMETERS: [&str; 5] = ["from", "select", "limit", "after", "count"];
 
-/// Something that is found about an event while it is taken in.
+/// Something that is found about an event during ingestion.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Note {
     /// A company was sent that is not known.
     CompanyUnknown(String),
     /// The user is not known, and nothing says to which company they belong.
     UserUnknown,
-    /// The user is not known, and the tenant makes its users itself.
+    /// The user is not known, and the tenant creates its users itself.
     UserNotMade,
-    /// The user is not known, and events have made as many in this hour as the tenant lets them.
+    /// The user is not known, and events have created as many in this hour as the tenant allows.
     TooManyUsers(u64),
-    /// The company of a `group` call is not known, and the tenant makes its companies itself.
+    /// The company of a `group` call is not known, and the tenant creates its companies itself.
     CompanyNotMade,
-    /// The company of a `group` call is not known, and events have made as many users and companies in this
-    /// hour as they may.
+    /// The company of a `group` call is not known, and events have created as many users and companies in this hour as
+    /// they may.
     TooManyCompanies(u64),
     /// `externalId` and e-mail name two users; the first one is followed.
     IdentitiesDiffer(ObjectId, ObjectId),
@@ -65,7 +65,7 @@ pub(super) enum Note {
 }
 
 impl Note {
-    /// Its code, what tells it from others of that code, and what would fix it.
+    /// Its code, what identifies it among those of that code, and how to fix it.
     fn words(&self, event: &Event) -> (&'static str, String, String) {
         match self {
             Self::CompanyUnknown(sent) => (
@@ -116,7 +116,7 @@ impl Note {
         }
     }
 
-    /// Whether it is the tenant's settings that keep an event from making its user.
+    /// Whether it is the tenant's settings that prevent an event from creating its user.
     pub(super) fn is_of_settings(&self) -> bool {
         matches!(
             self,
@@ -143,7 +143,7 @@ impl Note {
     }
 }
 
-/// Users of one domain are one cause; those who cannot be told apart are another.
+/// Users of one domain are one cause; those who cannot be distinguished are another.
 fn user_unknown(event: &Event) -> (&'static str, String, String) {
     let domain = event.identity.email.as_deref().and_then(email::company_domain);
     let message = match &domain {
@@ -288,7 +288,7 @@ pub fn refused_ticket(element: &Document, at: Timestamp) -> Finding {
     }
 }
 
-/// A ticket that is kept without a company, since none was found (R26).
+/// A ticket that is stored without a company, since none was found (R26).
 pub fn ticket_without_company(
     def: &ResourceDef,
     record: &Document,
@@ -375,7 +375,7 @@ pub fn not_renewed(license: ObjectId, issue: &Issue, at: Timestamp) -> Finding {
     }
 }
 
-/// Events of people who were erased: nothing of them is stored, and nothing says whose they were.
+/// Events of people who were erased: nothing of them is stored, and nothing identifies their owner.
 #[must_use]
 pub fn suppressed(route: Route, at: Timestamp) -> Finding {
     Finding {
@@ -405,7 +405,7 @@ pub fn messages_full(route: Route, at: Timestamp) -> Finding {
     }
 }
 
-/// An entry of the report as it is kept.
+/// An entry of the report as it is stored.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Entry {
     /// Id of the entry, as `/integrationissues` shows it.
@@ -424,7 +424,7 @@ pub struct Entry {
     pub sample: String,
     /// Hashes of the keys by which the sample names a person.
     pub people: Vec<u64>,
-    /// What tells it from others of its code.
+    /// What identifies it among those of its code.
     pub cause: String,
 }
 
@@ -450,7 +450,7 @@ impl Entry {
         *self = Self { count, at: self.at.max(finding.at), ..Self::of(finding, self.id, people) };
     }
 
-    /// The entry as it is answered.
+    /// The entry as it is returned.
     pub fn answer(&self) -> Document {
         let mut answer = Document::default();
         let sample = Json::parse(self.sample.as_bytes()).unwrap_or_else(|_| Json::null());
@@ -470,7 +470,7 @@ impl Entry {
 pub struct ReportQuery {
     /// Seen at this time or later.
     pub from: Option<Timestamp>,
-    /// Only entries that meet all of these, as they are answered.
+    /// Only entries that meet all of these, as they are returned.
     pub filters: Vec<Filter>,
     /// The properties to return; all of them when not given.
     pub select: Option<Vec<String>>,

@@ -12,8 +12,8 @@ use crate::{
 
 /// The code of such entries of the report.
 pub const MEMBER_UNKNOWN: &str = "member_unknown";
-/// Most names that are told apart in one call, and of one tenant in its report: a sender that makes names up
-/// costs no more entries than this.
+/// Most names that are reported one by one in one call, and of one tenant in its report: made-up names cost no more
+/// entries than this.
 pub const MAX_NAMES: usize = 100;
 
 /// Names of members that were not read, each with how many events carried it.
@@ -73,7 +73,7 @@ fn finding(route: Route, name: &str, count: u64, at: Timestamp) -> Finding {
     }
 }
 
-/// Those beyond the names that are told apart.
+/// Those beyond the names that are reported one by one.
 #[must_use]
 pub fn many(route: Route, count: u64, at: Timestamp) -> Finding {
     Finding {

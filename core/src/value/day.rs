@@ -33,7 +33,7 @@ impl Day {
         zone.at(self.0.and_time(NaiveTime::MIN))
     }
 
-    /// So many of a unit before.
+    /// The day `count` of a unit before.
     pub(crate) fn back(self, count: u32, unit: Unit) -> Option<Self> {
         let days = |of_one: u64| self.0.checked_sub_days(Days::new(of_one * u64::from(count)));
         match unit {

@@ -1,6 +1,6 @@
 //! A document: the members of a JSON object in the order in which they were sent.
 //!
-//! Invariant: no name stands twice.
+//! Invariant: no name occurs twice.
 
 use std::borrow::Cow;
 

@@ -1,5 +1,5 @@
-//! How active somebody is (R37): kept beside the record of an end user or a company, so that an event
-//! never moves the record itself. What depends on now is computed when it is read.
+//! How active somebody is (R37): stored apart from the record of an end user or a company, so that an event never moves
+//! the record itself. What depends on now is computed when it is read.
 
 use rust_decimal::{Decimal, RoundingStrategy};
 use serde::{Deserialize, Serialize};
@@ -12,8 +12,7 @@ const RECENT_DAYS: i64 = 14;
 const CHANGED: Decimal = Decimal::from_parts(2, 0, 0, false, 1);
 /// Decimals of a trend.
 const TREND_SCALE: u32 = 4;
-/// Most days of which beats are kept: those that count, and some that lie ahead, since a clock may have
-/// been wrong.
+/// Most days with stored beats: those that count, and some that lie ahead, since a clock may have been wrong.
 const MAX_DAYS: usize = 64;
 
 /// What `activityState` says, from the best to the worst but for those who were never active (R52).
@@ -117,7 +116,7 @@ impl Engagement {
         }
     }
 
-    /// Days that can count no more, and those furthest ahead, make room.
+    /// Drops days that have expired, and those furthest ahead.
     fn forget_days(&mut self, now: Timestamp) {
         let today = now.epoch_days();
         self.days.retain(|(day, _)| *day > today - 2 * RECENT_DAYS);
@@ -250,7 +249,7 @@ mod tests {
         Timestamp::parse(text).unwrap()
     }
 
-    /// An activity on a day so many days ago, with a count.
+    /// An activity on a day `days_ago`, with a count.
     fn beat(days_ago: i64, count: u16, weight: f64) -> Engaged {
         let day = at(NOW).epoch_days() - days_ago;
         let seen_at = Timestamp::from_ms_clamped(at(NOW).as_ms() - days_ago.max(0) * 86_400_000);

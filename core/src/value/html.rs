@@ -1,7 +1,7 @@
 //! Plain text out of HTML, as far as a preview shows it (R56).
 //!
-//! The tokenizer follows the HTML standard. No tree is built and no attribute is kept, so time is linear in
-//! the text, and nesting costs nothing.
+//! The tokenizer follows the HTML standard. No tree is built and no attribute is stored, so time is linear in the text,
+//! and nesting costs nothing.
 
 use std::borrow::Cow;
 
@@ -298,7 +298,7 @@ mod tests {
         #[test]
         fn words_of_plain_text_come_out_as_they_are(text in "[a-zé0-9<&; ]{0,60}") {
             let words: Vec<&str> = text.split_whitespace().collect();
-            // A reference is one, wherever it stands.
+            // A reference is decoded anywhere in the text.
             prop_assume!(!text.contains(';'));
             prop_assert_eq!(plain_text(&text, 1_000), words.join(" "));
         }

@@ -35,7 +35,7 @@ impl ObjectId {
         Timestamp::from_ms_clamped(i64::from(u32::from_be_bytes([s0, s1, s2, s3])) * 1_000)
     }
 
-    /// The lowest id that can be taken in the second of `time` or later.
+    /// The lowest id of the second of `time` or later.
     pub fn first_at(time: Timestamp) -> Self {
         let seconds = u32::try_from(time.as_ms() / 1_000).unwrap_or(u32::MAX);
         let mut bytes = Self::MIN.0;
@@ -90,12 +90,12 @@ pub struct IdSequence {
 impl IdSequence {
     const COUNTER_LIMIT: u32 = 1 << 24;
 
-    /// A new sequence with its five bytes, which are kept.
+    /// A new sequence with its five bytes, which stay the same.
     pub fn new(tenant: [u8; 5]) -> Self {
         Self { seconds: 0, tenant, counter: 0 }
     }
 
-    /// The sequence that goes on after `last`, the latest id that was given.
+    /// The sequence that continues after `last`, the latest id that was given.
     pub fn after(last: ObjectId) -> Self {
         let [s0, s1, s2, s3, r0, r1, r2, r3, r4, c0, c1, c2] = last.0;
         let counter = u32::from_be_bytes([0, c0, c1, c2]);

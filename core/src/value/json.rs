@@ -104,7 +104,7 @@ impl<'a> JsonRef<'a> {
         self.0
     }
 
-    /// A copy that stands for itself.
+    /// A copy that borrows nothing.
     pub fn to_json(self) -> Json {
         Json(self.0.into())
     }

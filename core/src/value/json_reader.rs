@@ -114,11 +114,11 @@ pub(super) fn parse_documents(bytes: &[u8]) -> Result<Vec<Result<Document, Malfo
     Ok(items)
 }
 
-/// What becomes of a fault that leaves the text readable.
+/// How a fault is handled that leaves the text readable.
 pub(super) struct Faults {
-    /// Whether the reading goes on: so that the next item is found, or because the text is our own.
+    /// Whether the reader continues: so that the next item is found, or because the text is our own.
     goes_on: bool,
-    /// Whether what is read is kept all the same, because the text is our own.
+    /// Whether what is read is returned despite it, because the text is our own.
     keeps: bool,
     pub(super) found: Option<Fault>,
 }
@@ -129,7 +129,7 @@ impl Faults {
         Self { goes_on: false, keeps: false, found: None }
     }
 
-    /// The reading goes on, and the first fault is kept; what comes after it is passed over.
+    /// The reader continues, and stores the first fault; later ones are ignored.
     pub(super) fn lenient() -> Self {
         Self { goes_on: true, keeps: false, found: None }
     }
@@ -165,7 +165,7 @@ pub(super) fn read(
     })
 }
 
-/// Passes over the value that begins with `next`; only what leaves the text unreadable is a fault.
+/// Skips the value that begins with `next`; only what leaves the text unreadable is a fault.
 pub(super) fn skip_value(next: u8, lexer: &mut SliceLexer<'_>, depth: usize) -> Result<(), Fault> {
     match next {
         b'{' | b'[' if depth >= MAX_DEPTH => Err(Fault::TooDeep),
@@ -285,8 +285,8 @@ fn copy_array(
     Ok(())
 }
 
-/// Reads an object whose values lie `depth` deep, calling `member` with each key and the first byte of its
-/// value. Once it is lost it is passed over, so that it takes no more memory.
+/// Reads an object whose values lie `depth` deep, calling `member` with each key and the first byte of its value. Once
+/// it is lost it is skipped, so that it takes no more memory.
 pub(super) fn object<'a>(
     lexer: &mut SliceLexer<'a>,
     depth: usize,

@@ -1,5 +1,5 @@
-//! Reads a large array of objects row by row, so that no tree of the whole ever stands in memory: the
-//! text is checked first, then each row is read when it is asked for.
+//! Reads a large array of objects row by row, so that no tree of the whole is ever in memory: the text is checked
+//! first, then each row is read when it is asked for.
 
 use hifijson::SliceLexer;
 

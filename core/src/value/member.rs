@@ -1,6 +1,5 @@
-//! Finds one member in the text of an object and passes over the others unread: a list that is sorted or
-//! filtered looks at one property of every record, and most of the time that reading a record takes
-//! goes into the others.
+//! Finds one member in the text of an object and skips the others unread: a list that is sorted or filtered reads one
+//! property of every record, and most of the time of reading a record is spent on the others.
 //!
 //! Invariant: the text is compact JSON of our own. In any other text nothing or something else is found,
 //! but nothing breaks.
@@ -82,7 +81,7 @@ impl<'a, const N: usize> Picked<'a, N> {
 
     /// The place of a key among the names: the next one, or else any.
     fn place_of(&self, key: &[u8], next: usize) -> Option<usize> {
-        // Looked at once for all names: few keys have escapes, and most are none of the names.
+        // Checked once for all names: few keys have escapes, and most are none of the names.
         let plain = plain_key(key);
         let is = |name: &&str| match plain {
             Some(plain) => plain == name.as_bytes(),
@@ -95,7 +94,7 @@ impl<'a, const N: usize> Picked<'a, N> {
     }
 }
 
-/// The key and the value of the member behind the brace or comma at `at`, and where it ends.
+/// The key and the value of the member after the brace or comma at `at`, and where it ends.
 fn member_at(object: &[u8], at: usize) -> Option<(&[u8], &[u8], usize)> {
     if !matches!(object.get(at)?, b'{' | b',') {
         return None;
@@ -107,7 +106,7 @@ fn member_at(object: &[u8], at: usize) -> Option<(&[u8], &[u8], usize)> {
     Some((object.get(key..colon)?, object.get(value..end)?, end))
 }
 
-/// The value of a member in the text of an object; only that value is looked at as Unicode.
+/// The value of a member in the text of an object; only that value is checked as Unicode.
 pub fn member_in<'a>(object: &'a [u8], name: &str) -> Option<JsonRef<'a>> {
     if object.first() != Some(&b'{') {
         return None;
@@ -126,7 +125,7 @@ pub fn member_in<'a>(object: &'a [u8], name: &str) -> Option<JsonRef<'a>> {
 /// Where to look for a member from on: just in front of it, as long as no other object begins before
 /// it; otherwise at the first one. `None` when the name is nowhere in the text.
 fn start_of(object: &[u8], name: &str) -> Option<usize> {
-    // A name that begins with what can stand behind a string would be found there.
+    // A name that begins with what can follow a string would be found there.
     let plain = name.starts_with(|first: char| first.is_alphanumeric() || first == '_');
     if !plain || name.bytes().any(|byte| byte < b' ' || byte == b'"' || byte == b'\\') {
         return Some(0);

@@ -1,5 +1,5 @@
-//! The values that bodies and records are made of, each a type that can only be made by parsing: ids, points in time, days,
-//! decimals, e-mails, JSON documents.
+//! The values that bodies and records are made of, each a type that can only be created by parsing: ids, points in
+//! time, days, decimals, e-mails, JSON documents.
 //!
 //! Invariants: a value that was parsed is valid, and no later code checks it again; JSON keeps the order of its members and
 //! every digit of its numbers (R7).

@@ -85,8 +85,8 @@ pub(crate) fn is_zero(text: &str) -> bool {
     !mantissa.bytes().any(|byte| matches!(byte, b'1'..=b'9'))
 }
 
-/// A number that has more digits or a smaller exponent than a decimal can hold: written out without
-/// an exponent, it is rounded as any other. Zero where it is too small to be told from it.
+/// A number that has more digits or a smaller exponent than a decimal can hold: written out without an exponent, it is
+/// rounded as any other. Zero where it is too small to differ from it.
 fn written_out(text: &str) -> Option<Decimal> {
     let (mantissa, exponent) = text.split_once(['e', 'E'])?;
     let (sign, mantissa) = match mantissa.strip_prefix('-') {
@@ -124,7 +124,7 @@ impl std::fmt::Display for Number {
 }
 
 /// A JSON number with every digit: serde_json writes it as it is, and only a reader that knows no decimals
-/// makes a float of it.
+/// reads it as a float.
 impl serde::Serialize for Number {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let text = serde_json::value::RawValue::from_string(self.to_string());

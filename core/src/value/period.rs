@@ -13,15 +13,15 @@ use super::{
 
 /// Decimals of a length that is not a whole number of months (R23).
 const LENGTH_SCALE: u32 = 4;
-/// How far before its end a period may be said to end: its last day, second or millisecond.
+/// How far before its end the end of a period may be given: its last day, second or millisecond.
 const LAST_MOMENTS_MS: [i64; 4] = [0, 1, 1_000, DAY_MS];
 
-/// A period from one moment to another.
+/// A period from one point in time to another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Period {
     /// Length in months, as `length` has it.
     pub months: Decimal,
-    /// The moment at which it is over.
+    /// Its end, which is not part of it.
     pub end: Timestamp,
 }
 
@@ -61,9 +61,8 @@ impl Period {
     }
 }
 
-/// The end of a period of so many months: in UTC or in `zone`, whichever has the beginning nearer to
-/// midnight; the part of a month counts as so much of the month that it falls in. `None` beyond the year
-/// 9999.
+/// The end of a period of a number of months: in UTC or in `zone`, whichever has the beginning nearer to midnight; the
+/// part of a month counts as that fraction of the month that it falls in. `None` beyond the year 9999.
 pub fn add_length(from: Timestamp, months: Decimal, zone: Zone) -> Option<Timestamp> {
     let zone = nearest_to_midnight(&[from], zone);
     let start = zone.clock(from);
@@ -74,7 +73,7 @@ pub fn add_length(from: Timestamp, months: Decimal, zone: Zone) -> Option<Timest
     zone.at(before.checked_add_signed(TimeDelta::milliseconds(part_ms))?)
 }
 
-/// The end of a period of so many days, by the calendar that [`add_length`] counts by. `None` beyond the year 9999.
+/// The end of a period of a number of days, by the calendar that [`add_length`] counts by. `None` beyond the year 9999.
 pub(crate) fn add_days(from: Timestamp, days: i64, zone: Zone) -> Option<Timestamp> {
     let zone = nearest_to_midnight(&[from], zone);
     zone.at(zone.clock(from).checked_add_signed(TimeDelta::try_days(days)?)?)
@@ -115,7 +114,7 @@ fn half_away(length: Decimal, scale: u32) -> Decimal {
     length.round_dp_with_strategy(scale, RoundingStrategy::MidpointAwayFromZero)
 }
 
-/// On the same day of the month so many months later, or on the last one there is.
+/// On the same day of the month this many months later, or on the last one there is.
 fn add_months(start: NaiveDateTime, months: u32) -> Option<NaiveDateTime> {
     start.checked_add_months(Months::new(months))
 }

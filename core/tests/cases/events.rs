@@ -228,7 +228,7 @@ impl World {
         Ok(found)
     }
 
-    /// What a store does after each command: events go on that waited for what has come, and what was found is
+    /// What a store does after each command: events are processed that waited for what has come, and what was found is
     /// folded into the report.
     pub(super) fn settle(&mut self) {
         while !self.woken.is_empty() {
@@ -252,7 +252,7 @@ impl World {
         }
     }
 
-    /// Plans anew the parked events that `may` go on, and says how many went on.
+    /// Plans parked events that `may` be processed again, and returns how many were processed.
     fn replay(&mut self, may: impl Fn(&plan::ParkedEvent) -> bool) -> usize {
         let settings = TrackingSettings::of_tenant(&self.store).unwrap();
         let mut gone_on = 0;

@@ -1,6 +1,5 @@
-//! The cases about records and events, carried out by `core` alone: commands planned over a store in memory,
-//! whose answers say the same as those over HTTP. What HTTP adds, such as who may and which headers, is tested
-//! there.
+//! The cases about records and events, carried out by `core` alone: commands planned over a store in memory, with the
+//! same responses as over HTTP. What HTTP adds, such as authorization and headers, is tested there.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
@@ -89,7 +88,7 @@ struct World {
     woken: Vec<Wait>,
 }
 
-/// Why there is no other answer: what HTTP would say, and what is wrong.
+/// The error: the status over HTTP, and the issues.
 struct Refused(u16, Vec<Issue>);
 
 impl From<Refusal> for Refused {
@@ -223,7 +222,7 @@ impl World {
         Ok(if def.delete_returns_record { shown } else { deleted(1) })
     }
 
-    /// What a store does for an erasure, of what the rules look at.
+    /// What a store does for an erasure, as far as the rules read it.
     fn erase(&mut self, reference: &RecordRef) -> Answer {
         let Ok(id) = self.locate(&END_USER, reference) else { return Ok(deleted(0)) };
         let user = self.store.record(&END_USER, id).unwrap().unwrap();

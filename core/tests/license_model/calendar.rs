@@ -6,7 +6,7 @@ use chrono_tz::Tz;
 use super::fraction::Fraction;
 
 pub const DAY: i64 = 86_400_000;
-/// The last moment of the year 9999.
+/// The last millisecond of the year 9999.
 const LAST: i64 = 253_402_300_799_999;
 /// The first one of it.
 pub const YEAR_9999: i64 = 253_370_764_800_000;
@@ -45,7 +45,7 @@ fn date(clock: i64) -> (i64, i64, i64) {
     (year, month, days + 1)
 }
 
-/// The same day so many months later, or the last one of that month.
+/// The same day this many months later, or the last one of that month.
 pub fn later(clock: i64, months: i64) -> i64 {
     let (year, month, day) = date(clock);
     let (year, month) = (year + (month - 1 + months) / 12, (month - 1 + months) % 12 + 1);
@@ -114,7 +114,7 @@ pub fn period(from: i64, to: i64, zone: Tz) -> Option<(Fraction, i64)> {
     Some(((Fraction::whole(months.into()) + part).rounded(4), to))
 }
 
-/// When a period of so many months is over.
+/// The end of a period of a number of months.
 pub fn after(from: i64, months: Fraction, zone: Tz) -> Option<i64> {
     let zone = nearest(&[from], zone);
     let whole = i64::try_from(months.floor()).unwrap();

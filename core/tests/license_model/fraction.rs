@@ -41,7 +41,7 @@ impl Fraction {
         self.over.div_euclid(self.under)
     }
 
-    /// To so many decimals; half of the last one goes away from zero.
+    /// Rounded to a number of decimals; half of the last one goes away from zero.
     pub fn rounded(self, decimals: u32) -> Self {
         let scale = 10_i128.pow(decimals);
         let twice = 2 * self.over.abs() * scale / self.under;

@@ -1,5 +1,5 @@
-//! Random histories of a company's licenses, made so that rules meet: ends that are whole months in one zone or
-//! the other, prices that are rounded quotients, values that are sent back.
+//! Random histories of a company's licenses, in which rules meet: ends that are whole months in one zone or the other,
+//! prices that are rounded quotients, values that are sent back.
 
 use std::collections::BTreeMap;
 
@@ -103,7 +103,7 @@ impl History {
         }
     }
 
-    /// Properties of a license, each with a chance of one in so many.
+    /// Properties of a license, each with a chance of one in `rarity`.
     fn body(&mut self, rarity: u64, licenses: &[Known]) -> Values {
         let mut body = Values::new();
         let from = self.time();

@@ -38,7 +38,7 @@ use svctrack_core::{
     value::{Document, IdSequence, ObjectId, Timestamp},
 };
 
-/// How many histories are compared when nothing else is said: some seconds without optimization.
+/// How many histories are compared by default: some seconds without optimization.
 const HISTORIES: u64 = 3_000;
 
 #[test]
@@ -130,7 +130,7 @@ impl Tenant {
         Ok(planned)
     }
 
-    /// The id of the record that an item made or changed; an error where it was rejected.
+    /// The id of the record that an item created or changed; an error where it was rejected.
     fn upsert(&mut self, body: &str, now: i64) -> Result<Option<ObjectId>, String> {
         let mut ctx = self.ctx(now);
         let access = Access { create: true, update: true };

@@ -1,5 +1,5 @@
-//! What a license is worth, by the contract's rules, written down as plainly as can be: it shares no code with
-//! `core`. A license is what was set, and everything else follows from that each time anew.
+//! What a license is worth, by the contract's rules, written down as plainly as can be: it shares no code with `core`.
+//! A license is what was set, and everything else is computed from that each time.
 
 use std::collections::BTreeMap;
 
@@ -50,9 +50,9 @@ pub type Product = Values;
 #[derive(Clone, Debug, Default)]
 pub struct License {
     pub set: Values,
-    /// What was answered last.
+    /// The last response of this license.
     pub shown: Values,
-    /// Whether several products had its product's name when it was made.
+    /// Whether several products had its product's name when it was created.
     ambiguous: bool,
 }
 
@@ -108,7 +108,7 @@ impl License {
     /// Another state of it; `None` where that is rejected.
     pub fn update(&self, body: &Values, world: World<'_>) -> Option<Self> {
         let (mut next, mut body) = (self.clone(), body.clone());
-        // What only stood in, and is sent back as it was, was never said.
+        // A placeholder that is sent back unchanged was never set.
         body.retain(|name, value| {
             next.set.contains_key(name) || value != self.shown.get(name).unwrap_or(&Value::Null)
         });
@@ -120,7 +120,7 @@ impl License {
         Some(next)
     }
 
-    /// What the request changes stands, and what followed from it follows anew.
+    /// Keeps what the request changes, and recomputes what follows from it.
     fn follow(&mut self, body: &mut Values, before: &Values) {
         let known = |name: &str| before.get(name).cloned().unwrap_or(Value::Null);
         let sent = body.clone();
@@ -265,7 +265,7 @@ impl License {
         self.shown = self.derive(world.zone);
     }
 
-    /// As it is said, else by beginning and length.
+    /// As it was set, else by beginning and length.
     fn end_date(&self, zone: Tz) -> Option<i64> {
         let by_length = || {
             let from = time(&self.set, "fromDate").filter(|_| is(&self.set, "fixedPeriod"))?;

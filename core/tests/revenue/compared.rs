@@ -394,7 +394,7 @@ fn compare_cell(cell: &CohortCell, (mrr, logos): (Fraction, i64), first: (Fracti
     assert_eq!(cell.logos, logos);
 }
 
-/// What became of a license, and what is paid after it.
+/// The outcome of a license, and what is paid after it.
 fn outcome(model: &Model<'_>, at: usize) -> (Outcome, Fraction) {
     let license = &model.licenses[at];
     match (model.successors[at], license.status) {

@@ -1,5 +1,5 @@
-//! The definitions, word by word: what a company pays at a time is found by looking at all licenses, what becomes
-//! of it by looking at all times, all in fractions. It is slow, and shares no code with `core`.
+//! The definitions, word by word: what a company pays at a time is computed from all licenses, how that changes from
+//! all times, all in fractions. It is slow, and shares no code with `core`.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! Random histories, made so that rules meet: ends and starts lie days apart, prices return, refunds outweigh them.
+//! Random histories, in which rules meet: ends and starts lie days apart, prices return, refunds outweigh them.
 
 use chrono_tz::Tz;
 

@@ -10,10 +10,10 @@ use svctrack_web::Loads;
 use super::Admin;
 use crate::{config::Config, running_at::RunningAt};
 
-/// How long a server may take to answer which was not named: what listens there may be another program.
+/// How long a server that was not named may take to respond: another program may listen there.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// What a running server answers, with its address: the one that is named, else the one that uses the data folder.
+/// The response of a running server, with its address: the one that is named, else the one that uses the data folder.
 /// Where that has no store, the one on the address to listen on is asked, which may have its data elsewhere.
 ///
 /// # Errors

@@ -149,7 +149,7 @@ fn user_of_basic(header: &str) -> Option<String> {
     Some(decoded.split_once(':').map_or(decoded.as_str(), |(user, _)| user).to_owned())
 }
 
-/// Who sends a tracking call: the UUID of its tenant is a public write key, and stands in the path.
+/// Who sends a tracking call: the UUID of its tenant is a public write key in the path.
 ///
 /// # Errors
 /// [`Error::TenantNotFound`] when there is no such tenant, [`Error::TrackingSuspended`].

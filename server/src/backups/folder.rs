@@ -1,7 +1,7 @@
-//! The backups in a folder, in the order in which they were made.
+//! The backups in a folder, in the order in which they were created.
 //!
-//! Their names say what the clock showed then, which may have been wrong. A backup of the schedule says in its head
-//! which one it is in its folder; of others the moment is all that is known.
+//! Their names have the time of the clock then, which may have been wrong. A scheduled backup has its sequence number
+//! in its head; of others only the time is known.
 
 use std::{
     fs::{self, File},
@@ -15,15 +15,15 @@ use svctrack_store::{MAX_DRIFT_MS, sequence_of};
 /// How the name of a backup begins.
 pub(super) const PREFIX: &str = "svctrack-";
 const SUFFIX: &str = ".backup.gz";
-/// How the name of one ends that is being made.
+/// The end of the name of an unfinished one.
 pub(super) const UNFINISHED: &str = ".unfinished";
 
-/// The name of a backup of this moment; names have the order of their moments.
+/// The name of a backup of this time; names sort by time.
 pub fn name_of(at: Timestamp) -> String {
     format!("{PREFIX}{}{SUFFIX}", at.to_string().replace(':', "-"))
 }
 
-/// The moment of the backup with this name, if it is such a name.
+/// The time of the backup with this name, if it is the name of one.
 fn moment_of(name: &str) -> Option<Timestamp> {
     let moment = name.strip_prefix(PREFIX)?.strip_suffix(SUFFIX)?;
     let (date, time) = moment.split_once('T')?;
@@ -34,7 +34,7 @@ fn moment_of(name: &str) -> Option<Timestamp> {
 /// A backup in a folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Backup {
-    /// The moment in its name.
+    /// The time in its name.
     pub(super) at: Timestamp,
     /// Which one it is in its folder, where it says so.
     sequence: Option<u64>,
@@ -68,7 +68,7 @@ pub(super) fn count_others(folder: &Path) -> io::Result<usize> {
     Ok(names_in(folder)?.iter().filter(is_other).count())
 }
 
-/// The backups in a folder, in the order in which they were made, the newest last.
+/// The backups in a folder, in the order in which they were created, the newest last.
 pub(super) fn backups_in(folder: &Path, now: Timestamp) -> io::Result<Vec<Backup>> {
     let mut backups = Vec::new();
     for name in names_in(folder)? {
@@ -80,8 +80,8 @@ pub(super) fn backups_in(folder: &Path, now: Timestamp) -> io::Result<Vec<Backup
     Ok(in_order(backups, now))
 }
 
-/// Brings backups into the order in which they were made. One without a sequence comes after those with one whose
-/// moments are not later; when its name is ahead of the clock, nothing is known of it, and it comes first.
+/// Sorts backups by creation. One without a sequence comes after those with one that are not later; when its name is
+/// ahead of the clock, nothing is known of it, and it comes first.
 fn in_order(backups: Vec<Backup>, now: Timestamp) -> Vec<Backup> {
     let (mut known, others): (Vec<_>, Vec<_>) =
         backups.into_iter().partition(|backup| backup.sequence.is_some());
@@ -121,8 +121,8 @@ pub(super) fn remove_unfinished(folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Removes the oldest backups until `keep` are left, and never the one that was made just now. What bears another name
-/// is somebody else's.
+/// Removes the oldest backups until `keep` are left, and never the one that was just created. Files with other names
+/// are not touched.
 pub(super) fn retain(
     folder: &Path,
     keep: usize,
@@ -214,7 +214,7 @@ mod tests {
     fn the_order_is_that_in_which_they_were_made_however_the_clock_was_set() {
         check(&[(3, None), (1, None), (2, None)], &[1, 2, 3]);
         check(&[(9, Some(3)), (1_365, Some(2)), (8, Some(1))], &[8, 1_365, 9]);
-        // Of those without a sequence the moment is known, unless it is ahead of the clock.
+        // Of those without a sequence the time is known, unless it is ahead of the clock.
         check(&[(7, None), (10, None), (9, Some(2)), (8, Some(1))], &[7, 8, 9, 10]);
         check(&[(9, None), (1_365, None), (8, None), (10, Some(1))], &[1_365, 8, 9, 10]);
         check(&[(12, None), (11, Some(3)), (1_365, Some(2)), (10, Some(1))], &[10, 1_365, 11, 12]);

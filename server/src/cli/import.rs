@@ -21,7 +21,7 @@ use super::{
     transfer::{RecordOwnerArgs, TENANTS, lines_of},
 };
 
-/// The exit code that says that some records were refused.
+/// The exit code for rejected records.
 const REFUSED: u8 = 2;
 /// Property that is in exports alone.
 const VERSION: &str = "__v";
@@ -131,7 +131,7 @@ fn tell_others(folder: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// What became of the records of a file, as JSON; what else is to be known is told.
+/// The outcome of the records of a file, as JSON; further messages are printed.
 fn counts(resource: &str, done: Imported) -> Value {
     let Imported { taken, refused, without_key, ignored } = done;
     if without_key > 0 {

@@ -12,12 +12,12 @@ pub(crate) fn print_out(text: &str) -> Result<(), String> {
     }
 }
 
-/// Tells the person something beside what was asked for, where anybody listens.
+/// Prints a message besides the result, if standard error is open.
 pub(crate) fn print_err(text: &str) {
     let _ = writeln!(io::stderr(), "{text}");
 }
 
-/// What stands at a JSON pointer, as a person reads it.
+/// The value at a JSON pointer, as a person reads it.
 pub(crate) fn text_at(value: &Value, pointer: &str) -> String {
     value.pointer(pointer).map_or_else(String::new, text)
 }

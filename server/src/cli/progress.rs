@@ -8,7 +8,7 @@ use std::{
 
 use svctrack_server::interchange::Source;
 
-/// Files up to this size, in bytes, are read so fast that nobody needs to be told.
+/// Files up to this size, in bytes, are read so fast that progress is not shown.
 const QUIET_BYTES: u64 = 1024 * 1024;
 
 /// Opens a file; while a large one is read, a line on the terminal says how far.

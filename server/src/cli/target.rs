@@ -12,7 +12,7 @@ use svctrack_server::{
 
 use super::output::print_out;
 
-/// Where the call goes, and how its answer is shown.
+/// The target of a call, and the form of its output.
 #[derive(Args)]
 pub(crate) struct TargetArgs {
     /// Data directory of a stopped server, without --server [default: ./svctrack-data]
@@ -40,7 +40,7 @@ impl TargetArgs {
         self.admin(whose).await?.call(method, path, body).await
     }
 
-    /// Who answers the calls.
+    /// The server, or the store, that carries out the calls.
     pub(crate) async fn admin(&self, whose: Whose<'_>) -> Result<Admin, String> {
         match (&self.server, &self.token) {
             (Some(server), Some(token)) => Ok(Admin::running(server, token)),

@@ -81,7 +81,7 @@ pub(crate) struct OneTenant {
 
 const TENANT_COLUMNS: &[&str] = &["_id", "name", "state", "createdAt"];
 
-/// Pause between two looks whether a tenant is gone.
+/// Pause between two checks whether a tenant is deleted.
 const DELETION_POLL: Duration = Duration::from_millis(100);
 
 impl TenantCommand {
@@ -129,7 +129,7 @@ impl OneTenant {
         let admin = self.target.admin(Whose::Operator).await?;
         let path = self.path();
         let deleted = admin.call(Method::DELETE, &path, None).await?;
-        // On a stopped store nobody else would go on with it.
+        // On a stopped store nothing else would continue it.
         while admin.send(Method::GET, &path, Bytes::new()).await?.status != StatusCode::NOT_FOUND {
             tokio::time::sleep(DELETION_POLL).await;
         }

@@ -26,7 +26,7 @@ pub(crate) struct Verify {
     json: bool,
 }
 
-/// The exit code that says that something is damaged.
+/// The exit code for a corrupted store.
 const DAMAGED: u8 = 2;
 
 impl Verify {

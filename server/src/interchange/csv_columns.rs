@@ -1,4 +1,4 @@
-//! Records as lines of CSV, for lists and exports. A text stands in its cell as it is, any other value as JSON; an empty
+//! Records as lines of CSV, for lists and exports. A text is in its cell as it is, any other value as JSON; an empty
 //! cell is no value.
 //!
 //! A spreadsheet takes what begins with certain signs for a formula, in some languages also their full-width forms, and
@@ -154,7 +154,7 @@ pub(crate) fn member_of(cell: &str) -> Option<Json> {
     Some(number.unwrap_or_else(|| Json::string(cell)))
 }
 
-/// What stands behind the `'` in front of a cell. In front of anything else it is a part of the text: `'s-Hertogenbosch`.
+/// The text after the `'` in front of a cell. In front of anything else it is a part of the text: `'s-Hertogenbosch`.
 fn unquoted(cell: &str) -> Option<&str> {
     let text = cell.strip_prefix('\'')?;
     (text.is_empty() || text.starts_with(SIGNS)).then_some(text)

@@ -3,7 +3,7 @@
 use clap::ValueEnum;
 use svctrack_core::schema::ResourceDef;
 
-/// How records stand in a file.
+/// The format of records in a file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Format {
     /// A line of JSON a record.

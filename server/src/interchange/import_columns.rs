@@ -13,7 +13,7 @@ pub(crate) fn is_set(row: &FieldDef) -> bool {
     matches!(row.fill, Fill::Sent | Fill::IfAbsent(_))
 }
 
-/// Heads of columns, each with the property that it stands for; an empty one leaves the column out.
+/// Heads of columns, each with its property; an empty one leaves the column out.
 pub(super) type HeadMap = Vec<(String, String)>;
 
 /// What the cells of a column become.

@@ -23,7 +23,7 @@ const MAX_LINE_BYTES: u64 = 8 * 1024 * 1024;
 const MAX_HEAD_BYTES: u64 = 256 * 1024;
 /// What a file may begin with that says that it is UTF-8.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
-/// What separates the cells of a table, unless it is said; the first of the commonest in the first line counts.
+/// What separates the cells of a table, unless it is given; the first of the commonest in the first line counts.
 const SEPARATORS: [u8; 3] = [b',', b';', b'\t'];
 
 /// How a source of records is read.
@@ -31,7 +31,7 @@ const SEPARATORS: [u8; 3] = [b',', b';', b'\t'];
 pub struct Options {
     /// What separates cells; else the first line shows it.
     pub separator: Option<Separator>,
-    /// What heads of columns stand for.
+    /// The properties of the heads of columns.
     pub map: HeadMap,
     /// Whether a line of NDJSON such as `{"$resource": "licenses"}` says of what resource the next ones are.
     may_switch: bool,
@@ -72,7 +72,7 @@ impl std::str::FromStr for Separator {
     }
 }
 
-/// A head and what it stands for, as `Company name=name`.
+/// A head and its property, as `Company name=name`.
 ///
 /// # Errors
 /// A message, where there is no `=`.
@@ -265,7 +265,7 @@ fn first_line(source: Source) -> io::Result<(Vec<u8>, BufReader<Source>)> {
     Ok((head, rest))
 }
 
-/// The separator that stands most often outside quotes.
+/// The most frequent separator outside quotes.
 fn commonest(head: &[u8]) -> u8 {
     let mut is_quoted = false;
     let mut counts = [0_usize; SEPARATORS.len()];
@@ -289,11 +289,11 @@ fn failed(error: csv::Error) -> io::Error {
     }
 }
 
-/// A source that says on which line a record begins, however lines end, and that ends where a record is too long: a
-/// reader of CSV says where the one before ended, and of CR and LF that is between the two.
+/// A source that counts on which line a record begins, however lines end, and that ends where a record is too long: a
+/// CSV reader only knows where the one before ended, and of CR and LF that is between the two.
 ///
 /// The reader asks for more only in the midst of a record. So what was read before belongs to that record, and of line
-/// ends only those of the last piece are kept.
+/// ends only those of the last piece are stored.
 struct LineEnds<R> {
     source: R,
     /// Bytes that were read.

@@ -41,8 +41,8 @@ pub(super) fn response_content(doc: &RouteDoc, def: Option<&'static ResourceDef>
         (None, Kind::Archive) => return Some(json!({ "application/gzip": {} })),
         (None, _) => return None,
     };
-    // That a list comes as CSV too is said in words: of two media types generators make a union, for which every caller
-    // would have to look whether the list is one.
+    // CSV lists are in the description only: from two media types generators create a union, for which every caller
+    // would have to check for a list.
     Some(content(media_type, schema, examples::of_response(doc, def)))
 }
 
@@ -58,7 +58,7 @@ fn many(item: Value) -> Value {
     json!({ "type": "array", "items": item })
 }
 
-/// A report, or with `explain` what one of its figures is made of.
+/// A report, or with `explain` what one of its figures is computed from.
 fn report_or_explanation(name: &str) -> Value {
     json!({ "anyOf": [reference(name), reference("Explanation")] })
 }

@@ -1,5 +1,5 @@
-//! Examples of bodies (D17). What a request sends works as it stands; what a response shows of records is what the
-//! rules of `core` make of it, over a store in memory.
+//! Examples of bodies (D17). Example requests work unchanged; records in example responses are computed by the rules of
+//! `core`, over a store in memory.
 
 use serde_json::{Value, json};
 use svctrack_core::{
@@ -35,7 +35,7 @@ const TENANT: &str = "00000000-0000-4000-8000-000000000000";
 /// A token's id that no token has.
 const TOKEN_ID: &str = "00000000";
 
-/// The body that a request may send as it stands.
+/// The body that a request may send unchanged.
 pub(super) fn of_request(kind: Kind, def: Option<&'static ResourceDef>) -> Option<Value> {
     Some(match kind {
         Kind::NewRecord => read(def?.example)?,
@@ -140,8 +140,8 @@ pub(super) fn of_response(doc: &RouteDoc, def: Option<&'static ResourceDef>) -> 
     })
 }
 
-/// A value of a parameter in a path: of the record that the example of a create makes, or of something that is
-/// in no store.
+/// A value of a parameter in a path: of the record that the example of a create creates, or of something that is in no
+/// store.
 pub(super) fn of_path(path: &str, name: &str, def: Option<&ResourceDef>, tenant: &str) -> String {
     match (name, def) {
         ("tenant", _) => tenant.to_owned(),

@@ -38,7 +38,7 @@ const HEADERS: &[(&str, &str, &str)] = &[
     ("Access-Control-Max-Age", "Seconds for which a browser may remember this.", "integer"),
 ];
 
-/// What is said of [`MAX_REJECTED_INDEXES`].
+/// The description of [`MAX_REJECTED_INDEXES`].
 const REJECTED: &str = "Indexes of rejected rows, separated by commas: at most 100, then `...`.";
 const _: () = assert!(MAX_REJECTED_INDEXES == 100, "as `REJECTED` says");
 

@@ -1,5 +1,5 @@
-//! The description of the API (OpenAPI 3.1), made from the routes and the rows of the resources: what is there is
-//! described, and nothing else.
+//! The description of the API (OpenAPI 3.1), generated from the routes and the rows of the resources: it describes
+//! these, and nothing else.
 
 mod bodies;
 mod events;
@@ -274,7 +274,7 @@ fn path_parameter(path: &str, name: &str, def: Option<&ResourceDef>, tenant: &st
     })
 }
 
-/// The headers of a request that change what becomes of it (R6, R16).
+/// The headers of a request that change how it is handled (R6, R16).
 fn header_parameters(doc: &RouteDoc, def: Option<&ResourceDef>) -> Vec<Value> {
     let header = |name: &str, description: &str, schema: Value| json!({ "name": name, "in": "header", "description": description, "schema": schema });
     let text = json!({ "type": "string" });

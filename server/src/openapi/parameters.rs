@@ -125,7 +125,7 @@ fn operators(rows: &[FieldDef]) -> Value {
         "schema": {
             "type": "object", "patternProperties": patterns, "additionalProperties": false,
         },
-        // A page that tries a call fills in what stands here.
+        // A page that tries a call fills in this value.
         "example": {},
     })
 }

@@ -1,4 +1,4 @@
-//! Revenue reports in the description: their parameters, their schemas, and examples that core makes.
+//! Revenue reports in the description: their parameters, their schemas, and examples that core computes.
 
 use serde_json::{Map, Value, json};
 use svctrack_core::{
@@ -70,7 +70,7 @@ const ABOUT: &[Member] = &[
     ),
     ("excluded", "[ExcludedLicenses]", "Licenses that do not count, and why."),
 ];
-/// What a report says of the past that it is made of.
+/// What a report says of the past that it is computed from.
 const PAST: &[Member] = &[
     ("asOf", "time", "The point in time as of which it is made, where `asOf` was sent."),
     ("historySince", "time", "The earliest `asOf`, where the history of some changes is not kept."),

@@ -1,4 +1,4 @@
-//! The schemas of the description beside those of the resources.
+//! The schemas of the description besides those of the resources.
 
 use serde_json::{Map, Value, json};
 use svctrack_core::{

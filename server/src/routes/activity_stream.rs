@@ -1,5 +1,5 @@
-//! Activities as they are stored (R38), as server-sent events: each listener reads the log on from where
-//! it stands when a commit has added to it, so that the writer knows nothing of who listens.
+//! Activities as they are stored (R38), as server-sent events: each listener reads the log from its cursor when a
+//! commit has added to it, so that the writer does not know the listeners.
 
 use std::{io, sync::Arc, time::Duration};
 
@@ -91,7 +91,7 @@ struct Listener {
     app: Arc<App>,
     tenant: Tenant,
     token: Option<String>,
-    /// What they want to hear; `after` is where they stand.
+    /// The activities that they subscribe to; `after` is their cursor.
     query: ActivityQuery,
     commits: watch::Receiver<u64>,
     stopping: watch::Receiver<bool>,

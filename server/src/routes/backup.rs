@@ -22,8 +22,8 @@ use crate::{
 /// Bytes of a backup that are sent at a time.
 const PIECE_BYTES: u64 = 256 * 1024;
 
-/// `GET /backup`: it is whole on disk before the first byte is sent, so that a slow caller holds a file, and
-/// no moment of the store.
+/// `GET /backup`: it is whole on disk before the first byte is sent, so that a slow caller holds a file, and no
+/// snapshot of the store.
 pub(crate) async fn download(app: &App, request: &mut Request) -> Result<Response, Error> {
     authorise(app, request, OPERATOR).await?;
     let turn = app.downloads.clone().try_acquire_owned();

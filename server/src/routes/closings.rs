@@ -1,4 +1,4 @@
-//! Closed months: the figures of a month as finance reported them, beside which later reports show what has changed.
+//! Closed months: the figures of a month as finance reported them, against which later reports show what has changed.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use super::{
 };
 use crate::{app::App, error::Error};
 
-/// How often figures are made again where licenses were changed meanwhile.
+/// How often figures are computed again where licenses were changed meanwhile.
 const ATTEMPTS: usize = 5;
 
 /// `POST /reports/closings`: a month that is closed already stays as it is.

@@ -80,7 +80,7 @@ fn not_modified() -> Response {
         .finish()
 }
 
-/// What tells a tag from others, without the mark of a weak one.
+/// The opaque part of a tag, without the mark of a weak one.
 fn opaque(tag: &str) -> &str {
     tag.strip_prefix("W/").unwrap_or(tag).trim_matches('"')
 }
@@ -104,11 +104,11 @@ pub(super) fn precondition(request: &Request) -> Precondition {
     if tags.is_empty() || tags.iter().any(|tag| tag == "*") {
         return Precondition::Anything;
     }
-    // A tag that is none of ours names no version, so the record cannot have it.
+    // A tag of another server names no version, so the record cannot have it.
     Precondition::OneOf(tags.iter().filter_map(|tag| version_in(tag)).collect())
 }
 
-/// Record and version of a tag; the hash behind them does not matter for a write.
+/// Record and version of a tag; the hash after them does not matter for a write.
 fn version_in(tag: &str) -> Option<(ObjectId, i64)> {
     let mut parts = opaque(tag).split('-');
     Some((ObjectId::parse(parts.next()?)?, parts.next()?.parse().ok()?))

@@ -18,7 +18,7 @@ pub(crate) fn is_for_any_page(app: &App, path: &str) -> bool {
     prefixes.into_iter().any(is_below) || app.files.contains_key(path)
 }
 
-/// Lets a page of any origin read the answer, without credentials (R40).
+/// Lets a page of any origin read the response, without credentials (R40).
 pub(crate) fn allow_any_origin(headers: &mut HeaderMap) {
     headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
     let exposed = HeaderValue::from_static(

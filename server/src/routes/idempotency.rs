@@ -1,4 +1,4 @@
-//! `Idempotency-Key` (R16): a call that is sent again has its effect once, and the same answer.
+//! `Idempotency-Key` (R16): a retried call has its effect once, and the same response.
 
 use poem::{
     Request, Response,
@@ -85,7 +85,7 @@ impl<'a> IdempotentCall<'a> {
         }
     }
 
-    /// The call of somebody who sends events, who may have so many keys in a day.
+    /// The call of a sender of events, who may use a number of keys in a day.
     ///
     /// # Errors
     /// Those of [`Self::begin`], and [`Error::Spent`].

@@ -1,5 +1,5 @@
 //! Records from a body of CSV or NDJSON, streamed: rows are applied in commands of a limited size, each of which is on
-//! disk before the next one, so that a body that breaks off leaves whole rows behind and can be sent again.
+//! disk before the next one, so that a body that breaks off leaves whole rows and can be sent again.
 
 use std::io;
 
@@ -43,7 +43,7 @@ const PIECES: usize = 4;
 /// Parameters of the query.
 const PARAMETERS: [&str; 4] = ["dryRun", "map", "refusals", "separator"];
 
-/// What became of a body.
+/// The outcome of a body.
 #[derive(Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Summary {
@@ -118,7 +118,7 @@ pub(crate) async fn import(
     applied.and(read).map_err(|error| import.cut_short(error))?;
     let text = serde_json::to_string(&import.summary);
     let text = text.map_err(|error| Error::Internal(error.to_string()))?;
-    // Its room is taken before the turn ends: what is held without either is nobody's.
+    // Its room is taken before the turn ends: else it would count for nobody.
     let held = app.answers.hold(import.caller.tenant.id(), text);
     let body = held.map_err(|error| import.cut_short(error))?;
     drop(turn);
@@ -322,7 +322,7 @@ struct Import<'a> {
     caller: Caller,
     rehearsal: Rehearsal,
     most_refusals: usize,
-    /// Text of the refused rows until now.
+    /// Text of the rejected rows until now.
     refusals_bytes: usize,
     summary: Summary,
 }
@@ -382,7 +382,7 @@ impl Import<'_> {
         }
     }
 
-    /// Counts a refused row, and lists it where there is room.
+    /// Counts a rejected row, and lists it where there is room.
     fn refuse(&mut self, refusal: Refusal) {
         self.summary.refused += 1;
         self.refusals_bytes += refusal.code.len() + refusal.message.len();

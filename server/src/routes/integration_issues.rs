@@ -1,5 +1,4 @@
-//! The report of possible integration issues (R42): list it, remove an entry, let what waits behind one
-//! go on.
+//! The report of possible integration issues (R42): list it, remove an entry, replay its parked events.
 
 use poem::{Request, Response};
 use svctrack_core::{

@@ -13,10 +13,10 @@ use super::{
 };
 use crate::{app::App, error::Error};
 
-/// How many companies the list returns: all, for who keeps a table of ids (R50). So many are some 7 MB.
+/// How many companies the list returns: all, for callers with a table of ids (R50). They are some 7 MB.
 pub(crate) const LIMITS: ListLimits = ListLimits { default: 50_000, max: 50_000 };
 
-/// `GET /leancompanies`: `externalId`, `sourceId` and `status` can stand several times.
+/// `GET /leancompanies`: `externalId`, `sourceId` and `status` can be repeated.
 pub(crate) async fn list(app: &App, request: &mut Request) -> Result<Response, Error> {
     let caller = authorise(app, request, "companies:read").await?;
     let read = ListQuery::parse_within(&COMPANY, LIMITS, &query_pairs(request));

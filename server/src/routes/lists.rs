@@ -1,4 +1,4 @@
-//! How a list is answered: as JSON or CSV, with how many there are in all and where the next page is (R14, R50).
+//! How a list is returned: as JSON or CSV, with how many there are in all and where the next page is (R14, R50).
 
 use std::sync::Arc;
 
@@ -45,7 +45,7 @@ impl Listed<'_> {
         PageFor { room: app.answers.of(tenant.id()), rewrite }
     }
 
-    /// Answers a page that was read for the same request.
+    /// Returns a page that was read for the same request.
     ///
     /// # Errors
     /// [`Error::QueryTooLong`].
@@ -84,7 +84,7 @@ impl Listed<'_> {
         csv_line(Columns::selected(self.def, self.select).names())
     }
 
-    /// Makes a line of CSV of a record.
+    /// Converts a record into a line of CSV.
     fn to_csv(&self) -> Rewrite {
         let columns = Columns::selected(self.def, self.select);
         Arc::new(move |record| {
@@ -105,7 +105,7 @@ pub(super) fn csv_line(
     String::from_utf8(bytes).map_err(|error| internal(&error))
 }
 
-/// Answers a list of what is all at hand.
+/// Returns a list of what is all in memory.
 pub(super) fn answer_all(
     request: &Request,
     def: &'static ResourceDef,
@@ -160,8 +160,8 @@ fn range_and_quality(text: &str) -> (String, f32) {
     (range, quality.unwrap_or(1.0))
 }
 
-/// The link to the next page, which repeats the query. One that is too long for it is refused: without the link, the list
-/// would seem to end.
+/// The link to the next page, which repeats the query. One that is too long for it is rejected: without the link, the
+/// list would seem to end.
 fn next_link(uri: &Uri, next: Next) -> Result<String, Error> {
     let pairs = url::form_urlencoded::parse(uri.query().unwrap_or_default().as_bytes());
     let kept = pairs.filter(|(name, _)| !matches!(name.as_ref(), "after" | "offset" | "o"));

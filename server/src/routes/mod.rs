@@ -1,5 +1,5 @@
-//! The handlers, one file a group of routes. Each reads its request at the edge, asks the store, and
-//! answers; no rule lives here.
+//! The handlers, one file a group of routes. Each reads its request at the edge, calls the store, and responds; no rule
+//! is here.
 
 pub(crate) mod activities;
 pub(crate) mod activity_stream;

@@ -113,7 +113,7 @@ pub(super) async fn lasting(
     app.texts.page(name, text).answer(request.headers(), response).await
 }
 
-/// A page as it is sent. It is not kept, since it goes with this version of its files.
+/// A page as it is sent. It is not cached, since it belongs to this version of its files.
 pub(super) fn html(page: Page) -> Response {
     Response::builder()
         .content_type("text/html; charset=utf-8")

@@ -90,7 +90,7 @@ impl Section {
     }
 }
 
-/// Where an export stands.
+/// The position of an export.
 struct Place {
     section: Section,
     after: Option<ObjectId>,
@@ -148,7 +148,7 @@ impl Export {
     }
 }
 
-/// `DELETE /endusers/{id}?erase=true`: answered when all is gone.
+/// `DELETE /endusers/{id}?erase=true`: responds when all data is removed.
 pub(super) async fn erase(
     app: &App,
     request: &Request,
@@ -158,7 +158,7 @@ pub(super) async fn erase(
     let actor = Actor::from(caller);
     let erasing = app.store.erase(actor.clone(), reference, precondition(request)).await?;
     let Some(id) = erasing else { return Ok(deleted_count(0)) };
-    // A task of its own: it goes on when the caller has gone.
+    // A task of its own: it continues when the caller has gone.
     let task = tokio::spawn(erase_on(app.store.clone(), actor, id));
     task.await.map_err(|error| Error::Internal(error.to_string()))??;
     Ok(deleted_count(1))

@@ -1,4 +1,4 @@
-//! Pictures of reports, as SVG that stands alone: drawn by one function, whatever the report.
+//! Pictures of reports, as standalone SVG: drawn by one function, whatever the report.
 
 use charts_rs::{
     BarChart, HorizontalBarChart, Series, SeriesCategory, THEME_DARK, THEME_LIGHT,

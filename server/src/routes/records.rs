@@ -109,8 +109,8 @@ pub(super) async fn changed(
     Ok((answer, ignored))
 }
 
-/// `DELETE /{resource}/{id}`: what is not there is deleted already, but for a resource whose delete
-/// answers the record (R15).
+/// `DELETE /{resource}/{id}`: a missing record counts as deleted, but for a resource whose delete returns the record
+/// (R15).
 pub(crate) async fn delete(
     app: &App,
     request: &mut Request,
@@ -195,7 +195,7 @@ pub(super) fn access_of(caller: &Caller, def: &ResourceDef) -> Result<Access, Er
     }
 }
 
-/// An array of objects; a resource that answers counts alone takes a single one too (R26).
+/// An array of objects; a resource that returns counts alone takes a single one too (R26).
 fn read_items(body: &[u8], def: &ResourceDef) -> Result<Vec<Item>, Error> {
     if def.bulk_returns_counts_only
         && let Ok(single) = Document::parse(body)

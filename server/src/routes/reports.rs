@@ -1,5 +1,5 @@
-//! Revenue reports, as JSON, CSV or SVG. What a report says is made in core, where the store reads the licenses; here it is
-//! asked for, and written.
+//! Revenue reports, as JSON, CSV or SVG. Core computes a report where the store reads the licenses; the handlers
+//! request it and write the response.
 
 use std::{io, sync::Arc};
 
@@ -90,7 +90,7 @@ impl Form {
         }
     }
 
-    /// Says what the response is. A picture that is opened as a page runs and loads nothing.
+    /// Sets the headers of the response. A picture that is opened as a page runs and loads nothing.
     fn mark(self, headers: &mut HeaderMap) {
         match self {
             Self::Json => {}
@@ -138,7 +138,7 @@ fn too_large() -> StoreError {
     StoreError::Invalid(vec![Issue::of_member("interval", "report_too_large", message)])
 }
 
-/// Takes so many bytes, and no more.
+/// Accepts up to this many bytes.
 struct Limited(Vec<u8>);
 
 impl io::Write for Limited {

@@ -85,7 +85,7 @@ pub(super) fn only_flag(request: &Request, flag: &str) -> Result<bool, Error> {
     Ok(is_set)
 }
 
-/// Reads the body of one record. Its room in the budget is kept until the request is answered.
+/// Reads the body of one record. Its room in the budget is held until the response.
 pub(super) async fn read_record<'a>(
     app: &'a App,
     request: &mut Request,

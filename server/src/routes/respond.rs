@@ -1,4 +1,4 @@
-//! What handlers answer with: JSON, and headers that several routes have.
+//! What handlers respond with: JSON, and headers that several routes have.
 
 use poem::{
     Body, Response,
@@ -10,13 +10,13 @@ use crate::{
     limits::{MAX_IGNORED_BYTES, MAX_IGNORED_NAME_BYTES, MAX_IGNORED_NAMES},
 };
 
-/// What cannot stand for itself in a list of names in a header.
+/// Characters that are encoded in a list of names in a header.
 const ENCODED_IN_NAMES: &percent_encoding::AsciiSet =
     &percent_encoding::CONTROLS.add(b' ').add(b'"').add(b'%').add(b',');
 
 const IGNORED: HeaderName = HeaderName::from_static("svctrack-ignored");
 
-/// A JSON answer; what it says belongs to one caller, so nobody keeps it.
+/// A JSON response; it belongs to one caller, so nobody caches it.
 pub(super) fn json(text: String) -> Response {
     json_body(text.into())
 }
@@ -28,7 +28,7 @@ pub(super) fn json_body(body: Body) -> Response {
         .body(body)
 }
 
-/// A response that holds a secret: how well it can be compressed may tell it to who sees how long it is.
+/// A response that holds a secret: its compressed length may reveal it to an observer.
 pub(super) fn uncompressed(mut response: Response) -> Response {
     response.extensions_mut().insert(Secret);
     response

@@ -1,4 +1,4 @@
-//! Takes in the rows of a body: checked whole first, then stored in order, in parts (R31).
+//! Ingests the rows of a body: checked whole first, then stored in order, in parts (R31).
 
 use std::{iter::Peekable, sync::Arc};
 
@@ -66,12 +66,12 @@ pub(super) enum Form {
 /// An envelope around calls.
 pub(super) struct Batch {
     pub(super) envelope: Envelope,
-    /// Its `context`, which stands in for that of a call.
+    /// Its `context`, which replaces that of a call.
     pub(super) context: Document,
 }
 
-/// Takes in the rows of a body: checked whole first, then stored in order, in parts. The next ones are read
-/// while those before are on their way to the disk.
+/// Ingests the rows of a body: checked whole first, then stored in order, in parts. The next ones are read while those
+/// before are on their way to the disk.
 pub(super) async fn take_rows(
     app: &App,
     request: &Request,
@@ -151,7 +151,7 @@ struct Part {
     rows: RowsOfPart,
 }
 
-/// What is to be said of them.
+/// The counts and indexes of the rows of a part.
 #[derive(Default)]
 struct RowsOfPart {
     /// How many there are, and how many bytes they have.
@@ -272,7 +272,7 @@ struct Notes {
     read: usize,
     /// Rows that were stored.
     stored: usize,
-    /// How many may not wait beside too many others.
+    /// How many cannot be parked, since too many are.
     not_parked: usize,
     rejected: usize,
     indexes: Vec<usize>,

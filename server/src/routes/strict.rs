@@ -10,7 +10,7 @@ use svctrack_core::{
 
 use crate::error::Error;
 
-/// What becomes of what is not known.
+/// How unknown names are handled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Strictness {
     /// It is named in a header.
@@ -33,12 +33,11 @@ impl Strictness {
                 _ => None,
             }
         });
-        // Of a preference that stands twice, the first counts (RFC 7240).
+        // Of a preference that occurs twice, the first counts (RFC 7240).
         handling.next().unwrap_or(Self::Usual)
     }
 
-    /// Rejects parameters that are not known: a filter of which nobody knows would answer everything (R49). Returns
-    /// what is to be named in the header.
+    /// Rejects unknown parameters: an ignored filter would return everything (R49). Returns the names for the header.
     pub(super) fn check_list<T>(self, read: &Read<T>) -> Result<Vec<String>, Error> {
         let selected = |name: &String| Unknown { name: name.clone(), nearest: None };
         let rejected: Vec<Unknown> = match self {

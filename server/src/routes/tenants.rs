@@ -96,7 +96,7 @@ pub(crate) async fn delete(app: &App, request: &mut Request) -> Result<Response,
     let caller = authorise(app, request, OPERATOR).await?;
     let id = id_in_path(request)?;
     let tenant = app.store.delete_tenant(caller.into(), id).await?;
-    // A task of its own: it goes on when the caller has gone.
+    // A task of its own: it continues when the caller has gone.
     tokio::spawn(housekeeping::delete_tenant(app.store.clone(), id));
     Ok(json(shown(&tenant).to_text()))
 }

@@ -100,7 +100,7 @@ pub(super) fn shown_once(kept: &TokenRecord, token: &Token) -> Document {
     answer
 }
 
-/// `GET /tokens`: what is kept of each, never the token itself.
+/// `GET /tokens`: what is stored of each, never the token itself.
 pub(crate) async fn list(app: &App, request: &mut Request) -> Result<Response, Error> {
     let caller = authorise(app, request, "admin").await?;
     let tokens = app.store.tokens(&caller.tenant).await?;
@@ -108,8 +108,8 @@ pub(crate) async fn list(app: &App, request: &mut Request) -> Result<Response, E
     answer_all(request, &TOKEN, answers)
 }
 
-/// `DELETE /tokens/{id}`: it counts no more from the next request on; with `cascade=true` nor does any that comes from
-/// it, also when it was revoked before.
+/// `DELETE /tokens/{id}`: it is revoked from the next request on; with `cascade=true` so is every token issued by it,
+/// also when it was revoked before.
 pub(crate) async fn revoke(app: &App, request: &mut Request) -> Result<Response, Error> {
     let caller = authorise(app, request, "admin").await?;
     let id = path_part(request, "id").unwrap_or_default().to_owned();

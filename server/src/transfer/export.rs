@@ -26,10 +26,10 @@ const PAGE_RECORDS: usize = 1_000;
 /// The code of a response that would be too large.
 const PAGE_TOO_LARGE: &str = "page_too_large";
 
-/// What becomes of the files of an earlier export.
+/// How the files of an earlier export are handled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Earlier {
-    /// They are kept, and there is no other one.
+    /// They stay, and the export fails.
     Kept,
     /// The new ones take their place.
     Replaced,
@@ -41,10 +41,10 @@ fn earlier(def: &ResourceDef, folder: &Path) -> impl Iterator<Item = PathBuf> {
     paths.into_iter().filter(|path| path.exists())
 }
 
-/// Makes sure that an export finds nothing in its way.
+/// Checks that an export may write its files.
 ///
 /// # Errors
-/// In words, when there are files of an earlier one that are to be kept.
+/// In words, when there are files of an earlier one that are to stay.
 pub fn check_folder(
     defs: &[&'static ResourceDef],
     folder: &Path,

@@ -31,10 +31,10 @@ const BATCH_RECORDS: usize = 500;
 /// Text that is sent at a time, in bytes, but for one record more: well below what a bulk call may have.
 const BATCH_BYTES: usize = 8 * 1024 * 1024;
 
-/// How a file may stand.
+/// The formats of a file.
 const FORMATS: [Format; 2] = [Format::Ndjson, Format::Csv];
 
-/// What became of the records of a file.
+/// The outcome of the records of a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Imported {
     /// Those that are there now, new or not.
@@ -56,7 +56,7 @@ pub struct RecordFile {
     format: Format,
 }
 
-/// How files are read, and what is said meanwhile.
+/// How files are read, and what is printed meanwhile.
 pub struct Reading<'a> {
     /// How tables are read.
     pub options: &'a Options,
@@ -81,7 +81,7 @@ pub struct Refused {
     pub reason: String,
 }
 
-/// Brings files into a tenant, in their order; tells each record that is rejected.
+/// Imports files into a tenant, in their order; reports each rejected record.
 ///
 /// # Errors
 /// In words, when a file cannot be read or the server not be reached; what was sent before stays.
@@ -103,7 +103,7 @@ pub async fn import<'a>(
     Ok(done)
 }
 
-/// Says what [`import`] would do, and writes nothing.
+/// Reports what [`import`] would do, and writes nothing.
 ///
 /// # Errors
 /// As [`import`].
@@ -131,8 +131,8 @@ pub async fn try_out<'a>(
     Ok(done)
 }
 
-/// The files that are imported, of a folder or the one that `from` is, in the order of [`everything`]. Each is looked at
-/// before anything is sent. `resource` is what a single file holds, where its name does not say so.
+/// The files that are imported, of a folder or the one that `from` is, in the order of [`everything`]. Each is checked
+/// before anything is sent. `resource` is that of a single file, where its name does not tell.
 ///
 /// # Errors
 /// In words: there are none, a column is not known, or a head that is mapped is nowhere.
@@ -472,7 +472,7 @@ impl<'a> Import<'a> {
         Ok(None)
     }
 
-    /// Makes a record. What a create decides by itself (R25) is set by an update.
+    /// Creates a record. What a create decides by itself (R25) is set by an update.
     async fn create(
         &self,
         def: &ResourceDef,

@@ -5,7 +5,7 @@ use svctrack_core::{
     schema::ResourceDef,
 };
 
-/// All that can be carried over: settings, and each resource behind those that it refers to.
+/// All that can be carried over: settings, and each resource after those that it refers to.
 pub fn everything() -> Vec<&'static ResourceDef> {
     let mut waiting: Vec<_> = REGISTRY.to_vec();
     let mut ordered = vec![&SETTINGS];

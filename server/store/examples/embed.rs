@@ -26,7 +26,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Returns Ada as she is answered.
+/// Returns Ada's record as the API responds with it.
 async fn run() -> Result<String, Box<dyn Error>> {
     let store: Arc<dyn Store> = Arc::new(Memory::new(Arc::new(SystemClock))?);
     let (id, now) = (TenantId::from_bytes([7; 16]), SystemClock.now());

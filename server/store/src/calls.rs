@@ -1,5 +1,5 @@
-//! The calls of a store, each with a reply of its own: the closed set of commands is behind them, and here alone a
-//! reply is matched with its command.
+//! The calls of a store, each with a reply of its own: each sends a command of the closed set, and only here a reply is
+//! matched with its command.
 
 use svctrack_core::{
     access::TenantChange,
@@ -162,7 +162,7 @@ impl dyn Store {
         of_reply!(reply, Reply::EntryDeleted(was_there) => was_there)
     }
 
-    /// Closes a month; none where what reports read was changed since its figures were made.
+    /// Closes a month; none where what reports read was changed since its figures were computed.
     pub async fn close_month(
         &self,
         actor: Actor,
@@ -178,7 +178,7 @@ impl dyn Store {
         of_reply!(reply, Reply::Reopened(was_closed) => was_closed)
     }
 
-    /// Begins to erase a person; returns who it is, if they are there. `continue_erasure` goes on with it.
+    /// Begins to erase a person; returns who it is, if they are there. `continue_erasure` continues it.
     pub async fn erase(
         &self,
         actor: Actor,
@@ -189,13 +189,13 @@ impl dyn Store {
         of_reply!(reply, Reply::Erasing(id) => id)
     }
 
-    /// Removes more of what is kept of an erased person; says whether there is still more.
+    /// Removes more stored data of an erased person; says whether there is still more.
     pub async fn continue_erasure(&self, actor: Actor, id: ObjectId) -> Result<bool, StoreError> {
         let reply = self.write(actor, Command::ContinueErasure(id)).await?;
         of_reply!(reply, Reply::ErasureStep(more) => more)
     }
 
-    /// Lets keys of erased persons in again; returns how many were kept out.
+    /// Lifts the suppression of keys of erased persons; returns how many were suppressed.
     pub async fn unsuppress(
         &self,
         actor: Actor,
@@ -205,7 +205,7 @@ impl dyn Store {
         of_reply!(reply, Reply::Unsuppressed(count) => count)
     }
 
-    /// Removes what has been kept for its time; says whether there may be more.
+    /// Removes data after its retention period; says whether there may be more.
     pub async fn sweep(&self, actor: Actor) -> Result<bool, StoreError> {
         of_reply!(self.write(actor, Command::Sweep).await?, Reply::Swept(more) => more)
     }
@@ -242,7 +242,7 @@ impl dyn Store {
         of_reply!(reply, Reply::Tenant(tenant) => *tenant)
     }
 
-    /// Begins to delete a tenant, which is not there from then on. `continue_deletion` goes on with it.
+    /// Begins to delete a tenant, which no longer exists from then on. `continue_deletion` continues it.
     pub async fn delete_tenant(
         &self,
         actor: Actor,

@@ -1,4 +1,4 @@
-//! Why a store does not carry out a command or a read. Who serves it decides what its callers are answered.
+//! Why a store does not carry out a command or a read. The server maps it to a response.
 
 use std::time::Duration;
 

@@ -41,7 +41,7 @@ impl StoreError {
         matches!(self, Self::Full | Self::Unavailable(_))
     }
 
-    /// What those hear whose command a failing store did not take.
+    /// The error of commands that a failing store rejects.
     pub(crate) fn unavailable(&self) -> Self {
         match self {
             Self::Full => Self::Full,

@@ -1,10 +1,10 @@
-//! What the server asks of a store: a closed set of commands, each with a call of its own, and reads of a moment. Nothing
-//! of an engine's own types shows here, so that one can stand in the place of another: [`embedded`] stores in a file,
+//! What the server asks of a store: a closed set of commands, each with a call of its own, and reads of a point in
+//! time. No type of an engine shows here, so that one can replace another: [`embedded`] stores in a file,
 //! [`memory`] in maps that nothing outlives.
 //!
 //! Which bytes are on disk is drawn in `server/docs/storage.md`, "Layout on disk".
 //!
-//! Invariant: every call takes a [`Tenant`], which nobody makes unnoticed ([`Tenant::assume_authorized`]).
+//! Invariant: every call takes a [`Tenant`], which nobody creates unnoticed ([`Tenant::assume_authorized`]).
 
 #![warn(missing_docs)]
 
@@ -120,7 +120,7 @@ pub enum Command {
     CloseMonth(Box<NewClosing>),
     /// The last closed month opened again.
     ReopenMonth(String),
-    /// Many bodies, each of which makes or changes a record (R17).
+    /// Many bodies, each of which creates or changes a record (R17).
     Upsert {
         /// The resource that the records are of.
         def: &'static ResourceDef,
@@ -175,7 +175,7 @@ pub enum Command {
         /// What is revoked with it.
         with: Revoked,
     },
-    /// Events taken in, in order.
+    /// Events to ingest, in order.
     Track(Tracking),
     /// Processes parked events that are marked for it.
     Replay,
@@ -183,7 +183,7 @@ pub enum Command {
     ReplayEntry(ObjectId),
     /// An entry of the report, to be removed.
     DeleteEntry(ObjectId),
-    /// A person removed, and kept out from now on. What is kept of them beside their record goes with
+    /// A person to erase and suppress from now on. Their data besides the record is removed by
     /// [`Command::ContinueErasure`].
     Erase {
         /// Reference to the end user.
@@ -191,11 +191,11 @@ pub enum Command {
         /// The versions that the record may have.
         precondition: Precondition,
     },
-    /// More of what is kept of an erased person removed, a limited number of rows.
+    /// More stored data of an erased person to remove, a limited number of rows.
     ContinueErasure(ObjectId),
-    /// Keys of erased persons, each with its row, to be let in again.
+    /// Keys of erased persons to unsuppress, each with its row.
     Unsuppress(Vec<(&'static str, String)>),
-    /// What has been kept for its time, to be removed.
+    /// Data whose retention period has ended, to be removed.
     Sweep,
     /// More licenses to be renewed that renew by themselves, a limited number.
     AutoRenew(AutoRenewal),
@@ -209,7 +209,7 @@ pub enum Command {
 }
 
 impl Command {
-    /// Has what it brings bear no earlier time than what is stored, where the clock is behind that.
+    /// Gives new data no earlier time than what is stored, where the clock is set before that.
     pub(crate) fn not_before(&mut self, stored: Timestamp) {
         match self {
             Self::Track(tracking) => tracking.not_before(stored),
@@ -235,7 +235,7 @@ pub enum Revoked {
     Line,
 }
 
-/// Bodies, each of which makes or changes a record.
+/// Bodies, each of which creates or changes a record.
 #[derive(Debug)]
 pub struct Upserts {
     /// The resource that the records are of.
@@ -341,7 +341,7 @@ impl ParkedToday {
 /// What a call that may be sent again is known by (R16).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IdempotencyKey {
-    /// SHA-256 of whose call it is, what it asks for, and its key.
+    /// SHA-256 of the caller, the request, and its key.
     pub key: [u8; 32],
     /// SHA-256 of its body.
     pub body: [u8; 32],
@@ -359,7 +359,7 @@ pub enum Precondition {
     OneOf(Vec<(ObjectId, i64)>),
 }
 
-/// What is kept of a person beside their record and their activities.
+/// What is stored of a person besides their record and their activities.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
     /// Tickets that they submitted.
@@ -375,16 +375,16 @@ pub enum Part {
 pub struct ActivityBatch {
     /// The activities as JSON, oldest first.
     pub items: Vec<(ObjectId, String)>,
-    /// The last one that was looked at.
+    /// The last one that was read.
     pub cursor: ObjectId,
-    /// Whether there is nothing behind it.
+    /// Whether nothing follows it.
     pub is_caught_up: bool,
 }
 
-/// The identity behind a command.
+/// The identity that sends a command.
 #[derive(Clone, Debug)]
 pub struct Actor {
-    /// The tenant whose data it is about.
+    /// The tenant that owns the data.
     pub tenant: Tenant,
     /// Id of the token that asks; none on tracking routes.
     pub token: Option<String>,
@@ -406,21 +406,20 @@ pub enum BackupFile {
     Given {
         /// The file, open for writing.
         file: File,
-        /// Its place among the backups of its folder, in the order in which they were made.
+        /// Its place among the backups of its folder, in the order in which they were created.
         sequence: u64,
     },
-    /// Into one without a name, where the store lies; it is gone when nobody has it open.
+    /// Into one without a name, in the folder of the store; it is deleted when it is closed.
     Unnamed,
 }
 
-/// Records, activities and tenants, kept somewhere. What needs the disk waits for some seconds for one that does not
-/// respond, and no longer ([`StoreError::Stalled`]).
+/// Stores records, activities and tenants. A call that needs the disk waits some seconds for a disk that does not
+/// respond ([`StoreError::Stalled`]).
 pub trait Store: Send + Sync {
-    /// Carries out a command. When this answers `Ok`, the command is on disk. It waits for as long as others are carried
-    /// out.
+    /// Carries out a command. When this returns `Ok`, the command is on disk. It waits while others are carried out.
     fn write(&self, actor: Actor, command: Command) -> BoxFuture<'_, Result<Reply, StoreError>>;
 
-    /// What would become of bodies after those before them; nothing is written.
+    /// The outcomes that bodies would have after those before them; nothing is written.
     fn rehearse(
         &self,
         tenant: &Tenant,
@@ -478,7 +477,7 @@ pub trait Store: Send + Sync {
         job: ReportJob,
     ) -> BoxFuture<'_, Result<WrittenReport, StoreError>>;
 
-    /// A page of what is kept of a person, oldest first; it may be empty and have a next one.
+    /// A page of what is stored of a person, oldest first; it may be empty and have a next one.
     fn about(
         &self,
         tenant: &Tenant,
@@ -541,7 +540,7 @@ pub trait Store: Send + Sync {
     /// Continues a scrub by a limited number of rows.
     fn scrub(&self, from: Scrub) -> BoxFuture<'_, Result<Scrub, StoreError>>;
 
-    /// Writes all that is stored at one moment into a file, as a backup that is whole on disk when this answers.
+    /// Writes a snapshot of all data into a file, as a backup that is whole on disk when this returns.
     fn back_up(&self, to: BackupFile) -> BoxFuture<'_, Result<(File, Manifest), StoreError>>;
 
     /// Finishes what is queued and stops; later commands are rejected. Says whether that came to its end: it does not

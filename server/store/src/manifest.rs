@@ -12,7 +12,7 @@ pub(crate) struct Head {
     /// That of its rows.
     pub(crate) store_format: u32,
     pub(crate) at: Timestamp,
-    /// Its place among those of its folder, where a schedule has made it.
+    /// Its place among those of its folder, for a scheduled backup.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) sequence: Option<u64>,
 }
@@ -35,7 +35,7 @@ impl Manifest {
         Self { head, rows: tables.iter().map(|table| table.rows).sum(), tables }
     }
 
-    /// The moment of the backup: what was acknowledged before it is there.
+    /// The point in time of the backup, which has all that was acknowledged before.
     pub fn at(&self) -> Timestamp {
         self.head.at
     }

@@ -1,5 +1,5 @@
-//! A page of a list. What is large of one is not held: only which records they are, which are read again, of the same
-//! moment, as they are sent.
+//! A page of a list. What is large of one is not held: only which records they are, which are read again, from the same
+//! snapshot, as they are sent.
 
 use std::{
     fmt,
@@ -19,7 +19,7 @@ use super::{
 /// What a record becomes before it is sent, where that is not its JSON.
 pub type Rewrite = Arc<dyn Fn(String) -> Result<String, StoreError> + Send + Sync>;
 
-/// For whom a page is read: whose room it takes, and the form that they want.
+/// The reader of a page: the budget that it takes, and its format.
 #[derive(Clone, Default)]
 pub struct PageFor {
     /// From where room is taken.
@@ -124,8 +124,8 @@ impl Default for Digest {
 }
 
 impl Digest {
-    /// Adds a record. Where it is answered as it is stored, the checksum of that stands for its text, which need not be
-    /// hashed: that takes a tenth of a list.
+    /// Adds a record. Where it is returned as it is stored, the checksum of that replaces the hash of its text: that
+    /// takes a tenth of a list.
     pub(crate) fn add(&mut self, text: &str, checksum: Option<u32>) {
         self.records += 1;
         self.bytes += text.len();
@@ -147,6 +147,6 @@ impl Digest {
 pub enum Next {
     /// The page begins after this record.
     After(ObjectId),
-    /// So many records from the first.
+    /// The number of records to skip.
     Offset(usize),
 }

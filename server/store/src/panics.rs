@@ -8,7 +8,7 @@ use std::{
 };
 
 thread_local! {
-    /// Whether a panic of this thread is expected, caught and told otherwise.
+    /// Whether a panic of this thread is expected, caught and reported otherwise.
     static QUIET: Cell<bool> = const { Cell::new(false) };
 }
 
@@ -31,7 +31,7 @@ pub fn log_panics() {
     });
 }
 
-/// Runs `work`, which may panic; about that nothing is said here.
+/// Runs `work`, which may panic, without a log line.
 ///
 /// # Errors
 /// What was thrown.

@@ -44,14 +44,14 @@ pub enum Reply {
     Closed(Option<Box<Closing>>),
     /// Whether the month was closed.
     Reopened(bool),
-    /// How many keys were let in again.
+    /// How many keys were unsuppressed.
     Unsuppressed(usize),
 }
 
 /// How far a round has come that renews the licenses of a tenant.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AutoRenewal {
-    /// The entry of the index up to which licenses were looked at.
+    /// The entry of the index up to which licenses were read.
     pub(crate) after: Option<Vec<u8>>,
     /// How many were renewed.
     pub renewed: usize,
@@ -72,7 +72,7 @@ pub struct Upserted {
     pub ignored: Vec<String>,
 }
 
-/// What became of events.
+/// The outcomes of events.
 #[derive(Clone, Debug, Default)]
 pub struct Tracked {
     /// Why some of them wait: the codes of their entries in the report, each once.

@@ -1,5 +1,5 @@
-//! Revenue reports as the server asks for them: the report is made where the licenses are read, and only its text leaves
-//! the store.
+//! Revenue reports as the server asks for them: the report is computed where the licenses are read, and only its text
+//! leaves the store.
 
 use std::{fmt, sync::Arc};
 
@@ -11,13 +11,13 @@ use crate::StoreError;
 pub type WriteReport =
     Arc<dyn Fn(&Report, &ReportQuery) -> Result<String, StoreError> + Send + Sync>;
 
-/// A report to make.
+/// A report to compute.
 #[derive(Clone)]
 pub struct ReportJob {
     /// What is asked for.
     pub query: ReportQuery,
-    /// What tells query and form from others: a text that was written is returned again for the same one, as long as
-    /// nothing that it says has changed.
+    /// Identifies query and form: a report that was written is returned again for the same key, as long as nothing in
+    /// it has changed.
     pub key: String,
     /// Writes the report in the requested form.
     pub write: WriteReport,
@@ -36,7 +36,7 @@ pub struct WrittenReport {
     pub text: Arc<str>,
     /// A hash of it.
     pub hash: u64,
-    /// Up to where in the change log it was made.
+    /// The row of the change log up to which it is computed.
     pub sequence: u64,
 }
 
@@ -45,6 +45,6 @@ pub struct WrittenReport {
 pub struct NewClosing {
     /// Its figures, of a report.
     pub closing: Closing,
-    /// Up to where in the change log that report was made.
+    /// The row of the change log up to which that report was computed.
     pub sequence: u64,
 }

@@ -66,7 +66,7 @@ impl Room {
         self.shrink_to(self.bytes.saturating_sub(bytes));
     }
 
-    /// Gives back all but so much.
+    /// Gives back all but this many bytes.
     pub fn shrink_to(&mut self, bytes: usize) {
         self.bytes = bytes.min(self.bytes);
         if let Some(share) = &mut self.share {

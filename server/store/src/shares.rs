@@ -14,7 +14,7 @@ struct State<K> {
 }
 
 impl<K: Copy + Eq + Hash> Shares<K> {
-    /// So much of it, all of which is free.
+    /// A total, all of which is free.
     pub fn new(total: usize) -> Arc<Self> {
         Arc::new(Self(Mutex::new(State { free: total, held: HashMap::new() })))
     }

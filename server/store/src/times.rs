@@ -1,11 +1,12 @@
 //! The times that a store goes by, however the machine's clock is set.
 //!
-//! What is stored never gets an earlier time than the newest that is stored: readers who ask for what has changed
-//! since then would miss it. Ages are judged by the settled time. It follows a clock that is set back at once, and one
-//! that is set forward only when it has stood for an hour: what was deleted for a wrong clock does not come back.
+//! What is stored never gets an earlier time than the newest that is stored: readers who ask for what has changed since
+//! then would miss it. Ages are judged by the settled time. It follows a clock that is set back at once, and one that
+//! is set forward only when it has run for an hour: what was deleted for a wrong clock does not come back.
 //!
-//! A clock that was ahead until it was settled, and is set right, leaves times that are far ahead. When it has been behind
-//! them for a day, what lasts for a time gets the settled time instead, so that it does not last until theirs comes again.
+//! A clock that was ahead until it was settled, and is set right, leaves times that are far ahead. When it has been
+//! earlier than them for a day, what expires gets the settled time instead, so that it does not last until theirs comes
+//! again.
 //!
 //! Both times are in the store, so that a start with a wrong clock is no different.
 
@@ -21,9 +22,10 @@ use super::Clock;
 pub const MAX_DRIFT_MS: i64 = 60 * 1_000;
 /// How far a time may be ahead of the settled one before it is that of a wrong clock.
 const MAX_AHEAD_MS: i64 = DAY_MS;
-/// How long a clock must have been behind what is stored before that is: who sets a clock back by mistake notices.
+/// How long a clock must have been earlier than what is stored before that is corrected: an operator who sets a clock
+/// back by mistake notices.
 const BEHIND_AFTER: Duration = Duration::from_secs(24 * 60 * 60);
-/// How long a clock must have stood that was set forward: time to set it right.
+/// How long a clock that was set forward must have run: time to set it right.
 const STANDS_AFTER: Duration = Duration::from_secs(60 * 60);
 
 /// What a clock shows, and how long the machine has been running then.
@@ -45,15 +47,15 @@ impl Reading {
     }
 }
 
-/// How a clock stands against what is stored, where they differ.
+/// How a clock differs from what is stored, if it does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ClockState {
-    /// How far it is behind the newest time that is stored, which new data gets until then.
+    /// How much earlier it is than the newest time that is stored, which new data gets until then.
     pub behind_seconds: i64,
     /// How far it is ahead of the settled time, by which ages are judged.
     pub ahead_seconds: i64,
-    /// How much longer it must stand until ages are judged by it.
+    /// How much longer it must run until ages are judged by it.
     pub held_seconds: i64,
 }
 
@@ -89,7 +91,7 @@ pub(crate) struct Times {
     /// When it was, as the machine was running.
     read_at: Duration,
     step: Option<Step>,
-    /// Since when the clock has been behind what is stored, as the machine was running.
+    /// Since when the clock has been earlier than what is stored, as the machine was running.
     behind_since: Option<Duration>,
 }
 
@@ -176,7 +178,7 @@ impl Times {
         self.behind_since = is_behind.then(|| self.behind_since.unwrap_or(reading.running));
     }
 
-    /// How the clock stands, which has just been read.
+    /// How the clock, which has just been read, differs from what is stored.
     pub(crate) fn state(&mut self, reading: Reading) -> Option<ClockState> {
         let settled = self.settle(reading);
         let held = self
@@ -250,7 +252,7 @@ mod tests {
             &[(DAY_S + 10, 10), (HOUR_S, HOUR_S), (2 * HOUR_S, 2 * HOUR_S)],
             &[10, HOUR_S, 2 * HOUR_S],
         );
-        // One that is set again stands from then on.
+        // One that is set again is timed from then on.
         check(
             &[
                 (DAY_S, 0),

@@ -29,7 +29,7 @@ pub struct Sent<'a> {
     pub plan: &'a Plan,
     /// Companies that are there by now.
     pub companies: Vec<&'a Company>,
-    /// Numbers of events of which nobody knows whether they were taken in.
+    /// Numbers of events that may or may not have been accepted.
     pub unsure: HashSet<usize>,
 }
 
@@ -67,8 +67,8 @@ struct Comparison<'a> {
 }
 
 impl Comparison<'_> {
-    /// Takes all events in, in the order of the activities. Those that left none have no place in it, and
-    /// need none: they are taken in where they can be.
+    /// Ingests all events, in the order of the activities. Those without one have no place in it, and need none: they
+    /// are ingested where they can be.
     fn take_all(&mut self) {
         let events = &self.sent.plan.events;
         let placeless: Vec<_> = events.iter().filter(|event| !event.is_activity()).collect();

@@ -35,7 +35,7 @@ impl Way {
 /// An event as its sender means it.
 #[derive(Clone, Debug)]
 pub struct Event {
-    /// What tells it from all others; its action is made of it.
+    /// What identifies it; its action is derived from it.
     pub number: usize,
     /// How it is sent.
     pub way: Way,
@@ -99,7 +99,7 @@ pub struct Plan {
     pub ghosts: Vec<Company>,
 }
 
-/// Random events, so many, as sent at `now`.
+/// A number of random events, as sent at `now`.
 pub fn plan(random: &mut Random, count: usize, now: i64) -> Plan {
     let all = |kind: &str, count| (0..count).map(|number| Company::of(kind, number)).collect();
     let mut plan = Plan {
@@ -163,7 +163,7 @@ fn name_ghost(random: &mut Random, event: &mut Event, user: usize) {
     event.name = Some(format!("Ghost {}", random.below(3)));
 }
 
-/// A user of a company that appears in the middle: events wait and go on.
+/// A user of a company that appears in the middle: events wait and are replayed.
 fn name_late(random: &mut Random, event: &mut Event, user: usize) {
     // On route 3 an event is discarded until then, and nothing shows when that was.
     event.way = *random.one_of(&[Way::Realtime, Way::Bulk]);

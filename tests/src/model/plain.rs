@@ -121,7 +121,7 @@ impl Model {
         Self { companies: companies.collect(), ..Self::default() }
     }
 
-    /// Takes an event in, and says whose it is; `None` while it has to wait.
+    /// Ingests an event, and returns its owner; `None` while it has to wait.
     pub fn take(
         &mut self,
         event: &Event,
@@ -142,7 +142,7 @@ impl Model {
         Some(at)
     }
 
-    /// Whether nothing says whose event it is.
+    /// Whether nothing identifies the owner of an event.
     pub fn waits(&self, event: &Event) -> bool {
         self.known(event).is_none() && self.company_of(event).is_none()
     }

@@ -23,7 +23,7 @@ impl Random {
         usize::try_from(self.next() % end as u64).unwrap()
     }
 
-    /// Whether something is the case that is so in so many of a hundred.
+    /// True with a chance of `share` in a hundred.
     pub fn percent(&mut self, share: usize) -> bool {
         self.below(100) < share
     }

@@ -1,5 +1,5 @@
-//! Events as requests: spread over the routes, some sent twice, some beside rows that are wrong, in any
-//! order, and some of them followed by a crash.
+//! Events as requests: spread over the routes, some sent twice, some with invalid rows, in any order, and some of them
+//! followed by a crash.
 
 use serde_json::{Map, Value, json};
 
@@ -46,7 +46,7 @@ impl Request {
     }
 }
 
-/// All that is to be sent, with so many crashes.
+/// All requests, with a number of crashes.
 pub fn requests(random: &mut Random, plan: &Plan, crashes: usize) -> Vec<Request> {
     let mut sent: Vec<&Event> = plan.events.iter().collect();
     let again = plan.events.iter().filter(|event| event.message_id.is_some());
@@ -67,7 +67,7 @@ pub fn requests(random: &mut Random, plan: &Plan, crashes: usize) -> Vec<Request
     let late = plan.late.iter().cloned();
     let mut late: Vec<_> =
         late.map(|company| Request::of(Body::Company(company), Vec::new())).collect();
-    // Right after a company that lets events go on, a crash finds most to do.
+    // A crash has most effect right after a company that releases events.
     late.iter_mut().take(crashes / 2).for_each(|request| request.crash = true);
     requests.extend(late);
     random.shuffle(&mut requests);

@@ -33,13 +33,13 @@ pub enum Do {
     Open(&'static str),
     /// Opens one under a name of its own.
     OpenAt(&'static str, &'static str),
-    /// Leaves the page once an expression in it is true, and comes back, until the browser has kept the page
-    /// meanwhile, which counts this in `kept`. Now and then a browser loads it anew: Firefox once in fifty times, when
+    /// Leaves the page once an expression in it is true, and comes back, until the browser has retained the page
+    /// meanwhile, which counts this in `kept`. Now and then a browser loads it again: Firefox once in fifty times, when
     /// it has not heard yet that the page's last request is over. Each time one more of these actions is on disk.
     LeaveUntilKept(&'static str, &'static str),
     /// Opens a page in another tab.
     Tab(&'static str),
-    /// Closes the tab, and goes on in the first one.
+    /// Closes the tab, and continues in the first one.
     CloseTab,
     /// Runs a script in the page.
     Run(&'static str),
@@ -47,11 +47,11 @@ pub enum Do {
     Until(&'static str),
     /// Whether the server cannot be reached from now on.
     Offline(bool),
-    /// What the next events are answered: a status and a `Retry-After`.
+    /// The responses to the next events: a status and a `Retry-After`.
     Answer(&'static [(u16, u64)]),
     /// The server says of the next events that it has parked them, and why.
     Park(&'static str),
-    /// Waits until so many events have come to the server or were cut off on the way.
+    /// Waits until a number of events have come to the server or were lost on the way.
     Calls(usize),
     /// These actions are on disk, each once, in the order of their dates; nothing waits any more.
     Stored(&'static [&'static str]),
@@ -63,11 +63,11 @@ pub enum Do {
     Says(&'static str),
     /// The events came no faster than this, in milliseconds.
     Apart(u64),
-    /// No event has left the browser, and nothing is kept in it.
+    /// No event has left the browser, and nothing is stored in it.
     Nothing,
 }
 
-/// A scenario; where nothing is said, a plain page.
+/// A scenario, by default of a plain page.
 #[derive(Clone, Copy, Debug)]
 pub struct Scenario {
     pub name: &'static str,

@@ -16,7 +16,7 @@ use super::{
     wire::WIRE,
 };
 
-/// Says who is there, and one thing that they do.
+/// Identifies the user and tracks an event.
 const ONE: &str = "svctrack.identify('7', {companyExternalId: 'acme'}); svctrack.track('One');";
 const IDENTIFY: &str = "svctrack.identify('7', {companyExternalId: 'acme'})";
 const TRACK_TWO: &str = "svctrack.track('Two')";
@@ -41,7 +41,7 @@ const CSP_OF_WASM: &str =
 const PRIVATE: &str = "<script nonce=watch>navigator.globalPrivacyControl ?? \
      Object.defineProperty(navigator, 'globalPrivacyControl', {value: true})</script>";
 
-/// The one line about Global Privacy Control, of which no warning is made.
+/// The one line about Global Privacy Control, for which there is no warning.
 const IS_OPTED_OUT: &str = "lines.filter((line) => line === 'svctrack: tracking is off: the browser sends Global Privacy Control; \
      svctrack.consent(\"granted\") allows it').length === 1";
 /// That the time has passed after which the page says why nothing is sent.

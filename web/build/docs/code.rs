@@ -55,7 +55,7 @@ fn console(text: &str) -> String {
     html
 }
 
-/// A line with its comment and its strings marked. A string that goes on in the next line is left as it is.
+/// A line with its comment and its strings marked. A string that continues in the next line is left as it is.
 fn paint(line: &str, comment: &str) -> String {
     let mut html = String::new();
     let mut rest = line;

@@ -1,4 +1,4 @@
-//! The rules of taking in, on a store in memory.
+//! The rules of event ingestion, on a store in memory.
 
 use super::*;
 use crate::{

@@ -1,4 +1,4 @@
-//! The embedded store: redb behind one writer thread, and reads from snapshots.
+//! The embedded store: redb with one writer thread, and reads from snapshots.
 
 mod engagement;
 mod file;
@@ -100,10 +100,10 @@ pub struct Embedded {
     points: ReadPermits,
     /// Reads of a limited number of rows.
     short: Arc<ReadPermits>,
-    /// Reads that may look at all rows of a tenant, for which no short one waits.
+    /// Permits of reads that may scan all rows of a tenant; short reads do not wait for them.
     scans: Arc<ReadPermits>,
     ledgers: Arc<Ledgers>,
-    /// One backup is made at a time: each reads all that is stored.
+    /// One backup is created at a time: each reads all that is stored.
     backups: ReadPermits,
 }
 
@@ -113,7 +113,7 @@ impl Embedded {
         folder.join(FILE_NAME).exists()
     }
 
-    /// Opens the store in a data folder, making both when they are not there.
+    /// Opens the store in a data folder, and creates both when they are missing.
     ///
     /// # Errors
     /// [`OpenError`]; a file that is not a sound store of ours is left as it is.
@@ -152,7 +152,7 @@ impl Embedded {
             let opened = DatabaseHandle::to_write(&*store_file, &progress, cache_bytes)?;
             resume(opened, Reading::of(&*clock, clock.now()))
         };
-        // What a start leaves in memory whose write failed, the next one would take for what is on disk.
+        // After a failed write a start leaves in memory what the next one would take for the state on disk.
         let (opened, ids, times) =
             open().inspect_err(|_: &OpenError| drop(store_file.forget_cached(&[EVERYTHING])))?;
         let stored = times.stored();
@@ -250,7 +250,7 @@ impl Embedded {
     }
 }
 
-/// What goes on from what is stored in a database, which gets what it lacks.
+/// Resumes from what is stored in a database, and adds what it lacks.
 fn resume(
     opened: DatabaseHandle,
     reading: Reading,

@@ -41,7 +41,7 @@ use crate::{
 
 const CACHE_BYTES: usize = 16 * 1024 * 1024;
 
-/// A clock that stands until it is moved.
+/// A clock that moves only by hand.
 struct Hand(AtomicI64);
 
 impl Clock for Hand {
@@ -59,7 +59,7 @@ struct World {
 }
 
 fn open(folder: &Path, log_limits: LogLimits, clock: &Arc<Hand>) -> Embedded {
-    // Made, where it is not there.
+    // Creates it, where it is missing.
     drop(Embedded::open(folder, CACHE_BYTES, clock.clone()).unwrap());
     let store_file = Box::new(DiskFile::at(&folder.join(FILE_NAME)));
     Embedded::open_file(store_file, CACHE_BYTES, log_limits, clock.clone()).unwrap()
@@ -92,7 +92,7 @@ impl World {
         Actor { tenant: Tenant::assume_authorized(id), token: None, user: None }
     }
 
-    /// Opens the store anew, after what happened to its folder meanwhile.
+    /// Reopens the store, after changes to its folder meanwhile.
     fn reopened(self, meanwhile: impl FnOnce(&Path)) -> Self {
         let Self { store, clock, actor, folder, log_limits } = self;
         drop(store);
@@ -341,7 +341,7 @@ async fn events_that_may_go_on_do_so_after_a_crash_and_once() {
             folder: tempfile::tempdir().unwrap(),
             log_limits: LogLimits::default(),
         };
-        // Each of these is served behind the next thousand.
+        // Each of these is processed after the next thousand.
         for _ in 0..3 {
             world.write(Command::DeleteEntry(ObjectId::MIN)).await;
         }
@@ -355,7 +355,7 @@ async fn an_entry_lets_those_go_on_that_wait_behind_it_and_no_others() {
     let world = World::new().await;
     world.track(vec![event("7", "acme", "a"), event("8", "other", "b"), event("9", "", "c")]).await;
     let create = Command::Create { def: &COMPANY, body: company("acme").into() };
-    // Without the mark they do not go on by themselves.
+    // Without the mark they are not replayed.
     let (folder, clock, actor) =
         commit_and_crash(world, &create, |tables| tables.due.remove_range(..).unwrap());
     let store = Embedded::open(folder.path(), CACHE_BYTES, clock.clone()).unwrap();
@@ -482,7 +482,7 @@ async fn events_of_users_that_the_tenant_makes_itself_wait_until_it_does_no_more
     assert_eq!((world.actions().await.len(), world.count(Counter::Parked)), (1, 0));
 }
 
-/// Has a counter stand elsewhere.
+/// Sets a counter to a count.
 fn set_counter(world: &World, counter: Counter, count: u64) {
     let transaction = world.store.shared.begin().unwrap();
     let mut counters = WriteTable::open(&transaction, rows::COUNTERS).unwrap();

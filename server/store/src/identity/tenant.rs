@@ -13,11 +13,11 @@ use svctrack_core::{
 pub struct Tenant(TenantId);
 
 impl Tenant {
-    /// The operator, whose tokens are kept as a tenant's are: under the nil UUID, which no tenant has.
+    /// The operator, whose tokens are stored as a tenant's are: under the nil UUID, which no tenant has.
     pub const OPERATOR: Self = Self(TenantId::from_bytes([0; 16]));
 
     /// The tenant with this id, of which the caller of this function knows that it may be acted for: because of a
-    /// token, because events need none, or because the program itself acts. This is the only way to make one.
+    /// token, because events need none, or because the program itself acts. This is the only way to create one.
     pub fn assume_authorized(id: TenantId) -> Self {
         Self(id)
     }
@@ -34,15 +34,15 @@ impl fmt::Debug for Tenant {
     }
 }
 
-/// What is kept of a tenant beside its records.
+/// What is stored of a tenant besides its records.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TenantRecord {
     /// Its UUID, the public write key of its events.
     pub id: TenantId,
-    /// Whose it is, for people.
+    /// The name of the tenant, for people.
     pub name: String,
-    /// When it was made.
+    /// The time of its creation.
     pub created_at: Timestamp,
     /// Whether its calls are served.
     #[serde(default)]
@@ -61,7 +61,7 @@ pub enum TenantState {
     Active,
     /// They are rejected until it is resumed.
     Suspended,
-    /// They are those of nobody: all that is stored of it is being removed.
+    /// They belong to nobody: all that is stored of it is being removed.
     Deleting,
 }
 

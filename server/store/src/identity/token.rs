@@ -1,4 +1,4 @@
-//! What is stored of an API token, from which nobody can tell the token itself (R43).
+//! What is stored of an API token, from which the token itself cannot be derived (R43).
 
 use std::{collections::BTreeSet, fmt};
 
@@ -27,13 +27,13 @@ impl TokenDigest<'_> {
     }
 }
 
-/// What is kept of a token: never the token itself.
+/// What is stored of a token: never the token itself.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TokenRecord {
     /// Public part of the token, which identifies it.
     pub id: String,
-    /// Whose data it opens; for an operator's token, [`Tenant::OPERATOR`].
+    /// The tenant that it grants access to; for an operator's token, [`Tenant::OPERATOR`].
     pub tenant: TenantId,
     /// SHA-256 of the whole token, in base64.
     hash: String,
@@ -43,9 +43,9 @@ pub struct TokenRecord {
     pub scopes: Vec<String>,
     /// The user that it acts as.
     pub user_id: Option<ObjectId>,
-    /// When it was made.
+    /// The time of its creation.
     pub created_at: Timestamp,
-    /// From when on it counts no more.
+    /// The expiry time, if any.
     pub expires_at: Option<Timestamp>,
     /// When it was last used, to the minute.
     #[serde(default)]
@@ -65,7 +65,7 @@ pub struct TokenRecord {
     issuers: BTreeSet<String>,
 }
 
-/// What is kept of a token shows its id alone in a log, too.
+/// A token record shows its id alone, in a log too.
 impl fmt::Debug for TokenRecord {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "TokenRecord({})", self.id)
@@ -73,7 +73,7 @@ impl fmt::Debug for TokenRecord {
 }
 
 impl TokenRecord {
-    /// What is kept of a token that may do everything for a tenant.
+    /// The record of a token with all scopes of a tenant.
     pub fn of_everything(
         token: TokenDigest<'_>,
         tenant: TenantId,
@@ -97,7 +97,7 @@ impl TokenRecord {
         }
     }
 
-    /// What is kept of a token that makes tenants, and other tokens of its kind (R44).
+    /// The record of an operator token, which creates tenants and other operator tokens (R44).
     pub fn of_operator(token: TokenDigest<'_>, label: &str, now: Timestamp) -> Self {
         let scopes = vec!["admin".to_owned(), OPERATOR.to_owned()];
         Self { scopes, ..Self::of_everything(token, Tenant::OPERATOR.id(), label, now) }
@@ -108,7 +108,7 @@ impl TokenRecord {
         self.tenant == Tenant::OPERATOR.id()
     }
 
-    /// What is kept of a token that somebody has asked for.
+    /// The record of a token that was requested.
     pub fn of_new(token: TokenDigest<'_>, tenant: TenantId, new: NewToken, now: Timestamp) -> Self {
         Self {
             scopes: new.scopes,
@@ -118,7 +118,7 @@ impl TokenRecord {
     }
 
     /// What is stored of a token that is issued in the place of this one: it may do the same as the same user, and
-    /// lives as long as this one was to live, unless it is said how long (R57), but no longer than its issuer.
+    /// lives as long as this one was to live, unless the rotation sets an expiry (R57), but no longer than its issuer.
     pub fn successor(&self, token: TokenDigest<'_>, rotation: &Rotation, now: Timestamp) -> Self {
         let lived = |end: Timestamp| end.as_ms().saturating_sub(self.created_at.as_ms());
         let later = |ms: i64| Timestamp::from_ms_clamped(now.as_ms().saturating_add(ms));
@@ -161,7 +161,7 @@ impl TokenRecord {
         self.line() == line || self.issuers.contains(line)
     }
 
-    /// Whether this is what is kept of `token`; takes the same time whatever differs.
+    /// Whether this is the record of `token`; takes constant time.
     pub fn is_of(&self, token: TokenDigest<'_>) -> bool {
         self.hash.as_bytes().ct_eq(token.hash().as_bytes()).into()
     }
@@ -170,7 +170,7 @@ impl TokenRecord {
 /// A token as requests need it.
 #[derive(Debug)]
 pub struct KnownToken {
-    /// What is kept of it.
+    /// The record that is stored of it.
     pub record: TokenRecord,
     /// The tenant that the token belongs to.
     pub tenant: KnownTenant,

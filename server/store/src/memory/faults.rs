@@ -20,7 +20,7 @@ impl Default for Faults {
 }
 
 impl Faults {
-    /// So many reads and writes of rows succeed from now on, and every one after them fails.
+    /// The next `accesses` reads and writes of rows succeed, and every later one fails.
     pub fn fail_after(&self, accesses: u64) {
         self.0.store(accesses, Ordering::SeqCst);
     }

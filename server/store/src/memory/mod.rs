@@ -84,7 +84,7 @@ pub struct Memory {
     faults: Faults,
 }
 
-/// What goes on from one transaction to the next.
+/// State that lasts from one transaction to the next.
 struct Writer {
     sequence: Sequence,
     known: LookupCache,

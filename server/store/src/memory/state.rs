@@ -1,4 +1,4 @@
-//! All tables at one moment, and what a transaction makes of them.
+//! All tables at a point in time, and how a transaction changes them.
 
 use std::{
     collections::{BTreeMap, btree_map::Entry},
@@ -21,7 +21,7 @@ use crate::{
     },
 };
 
-/// What was stored at one moment.
+/// What was stored at a point in time.
 #[derive(Clone)]
 pub(super) struct State(BTreeMap<&'static str, MemoryTable>);
 
@@ -45,7 +45,7 @@ impl State {
         Tables::of(known, self.engagement()?, |table| self.open(table))
     }
 
-    /// What a transaction has made of it.
+    /// The state after a transaction.
     pub(super) fn after(
         &self,
         mut tables: Tables<InMemory>,
@@ -71,7 +71,7 @@ impl Snapshot for State {
     }
 }
 
-/// Engagement, with the rows that a transaction touches beside their table until it ends.
+/// Engagement: its table, and the rows that a transaction has touched until it ends.
 pub(super) struct Engagement {
     table: MemoryTable,
     touched: BTreeMap<Owner, Row>,

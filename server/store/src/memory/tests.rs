@@ -67,7 +67,7 @@ fn commands() -> [fn() -> Command; 6] {
     [
         event,
         acme,
-        // What goes on by itself after that has met the fault that came too late for it.
+        // Commands that run on their own afterwards and have met the fault that came too late for it.
         || Command::Replay,
         || {
             let items = vec![Ok(document(r#"{"externalId":"bob","companyId":"extid-acme"}"#))];

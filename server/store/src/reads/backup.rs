@@ -1,4 +1,4 @@
-//! A backup: all rows of one moment, read from a snapshot of their own and written as an [`archive`](rows::archive).
+//! A backup: all rows of a point in time, read from a snapshot and written as an [`archive`](rows::archive).
 
 use std::{
     fs::File,
@@ -14,10 +14,10 @@ use crate::{
 
 /// Bytes that are written to the file at a time.
 const BUFFER_BYTES: usize = 256 * 1024;
-/// Rows after which is asked whether to go on: some milliseconds' work.
+/// Rows after which a backup checks whether to continue: some milliseconds' work.
 const ROWS_BETWEEN_ASKS: u64 = 1_000;
 
-/// Why a backup was not made.
+/// Why a backup failed.
 #[derive(Debug)]
 pub(crate) enum BackupError {
     /// The store cannot be read.
@@ -45,8 +45,8 @@ impl From<BackupError> for StoreError {
     }
 }
 
-/// Writes the store as it is in a snapshot into a file, and brings that to disk. A row that is not as it was
-/// written ends it: a backup never passes damage on.
+/// Writes the store as it is in a snapshot into a file, and brings that to disk. A row that is not as it was written
+/// ends it: a backup never copies corrupted data.
 pub(crate) fn write(
     snapshot: &impl Snapshot,
     head: Head,

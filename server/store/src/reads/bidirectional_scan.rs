@@ -3,7 +3,7 @@
 use parking_lot::Mutex;
 use svctrack_core::value::ObjectId;
 
-/// Rows after which one looks how far the other has come: a look costs as much as a part of a row.
+/// Rows after which one end reads the progress of the other, at a part of the cost of a row.
 const LOOK_EVERY: usize = 64;
 
 /// In which order rows are read.
@@ -128,7 +128,7 @@ impl ScanCursor<'_> {
         self.has_met
     }
 
-    /// Whether a row is behind all that the walker has read.
+    /// Whether a row comes after all that the walker has read.
     pub(crate) fn has_not_come_to(&self, id: ObjectId) -> bool {
         self.done_to.is_none_or(|done| self.direction.is_before(done, id))
     }

@@ -1,5 +1,5 @@
-//! The activities of one user or company in the order in which they happened (R38), which is not the order
-//! in which they are stored: all of theirs are looked at, and only the places of a page's are kept.
+//! The activities of one user or company in the order in which they happened (R38), which is not the order in which
+//! they are stored: all of theirs are scanned, and only the positions of a page's are held.
 
 use std::{cmp::Reverse, collections::BinaryHeap};
 
@@ -17,7 +17,7 @@ use crate::{
     rules::{date_ranges, history::load, tables::RecordTables, view::View},
 };
 
-/// Where an activity stands: of two at the same time, the one that was stored last comes first.
+/// The position of an activity: of two at the same time, the one that was stored last comes first.
 type Place = (Timestamp, ObjectId);
 
 /// A page of activities, those that happened last first.
@@ -70,8 +70,8 @@ pub(crate) fn activities(
     Ok(page)
 }
 
-/// The place behind which a page begins. Without the activity it is not known, and an empty page would look
-/// like the last one.
+/// The position after which a page begins. Without the activity it is not known, and an empty page would look like the
+/// last one.
 fn place_of_last(last: Option<Activity>) -> Result<Place, StoreError> {
     let last = last.ok_or_else(|| {
         let message = "`after` must be the `_id` of an activity that is there, where they are sorted by `date`";

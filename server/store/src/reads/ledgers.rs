@@ -33,10 +33,10 @@ use crate::{
     rules::{closings, tables::RecordTables, view::View},
 };
 
-/// Bytes of all ledgers that are kept, with their reports: half a million licenses. Those that were used first go first.
+/// Bytes of all cached ledgers, with their reports: half a million licenses. The least recently used are dropped first.
 const MAX_LEDGER_BYTES: usize = 96 * 1024 * 1024;
-/// Bytes of the reports of a ledger that are kept, and of one of them: ten years of months with cohorts or segments take
-/// 1 to 2 MiB.
+/// Bytes of the cached reports of a ledger, and of one of them: ten years of months with cohorts or segments take 1 to
+/// 2 MiB.
 const MAX_REPORTS_BYTES: usize = 4 * 1024 * 1024;
 const MAX_REPORT_BYTES: usize = 2 * 1024 * 1024;
 /// How many threads read all licenses of a tenant, each a run of rows in turn, and how many runs before they are used.
@@ -51,7 +51,7 @@ pub(crate) struct Books {
     pub(crate) zone: Zone,
     pub(crate) rates: Option<Rates>,
     pub(crate) ledger: Arc<Ledger>,
-    /// Up to where the change log was read when they were made: nothing that they hold has changed since.
+    /// Up to where the change log was read when they were computed: nothing that they hold has changed since.
     pub(crate) sequence: u64,
     /// Of the ledger, and of what may be written of it.
     bytes: usize,
@@ -99,7 +99,7 @@ impl Books {
 #[derive(Clone)]
 struct Kept {
     read_to: u64,
-    /// That row: of a tenant that was deleted and made again, it is another one.
+    /// That row: of a tenant that was deleted and created again, it is another one.
     last: Option<ChangeRow>,
     books: Arc<Books>,
 }
@@ -115,10 +115,10 @@ struct Since {
     last: Option<ChangeRow>,
 }
 
-/// How what is kept stands to a snapshot.
+/// How what is cached relates to a snapshot.
 enum Standing {
     Behind(Since),
-    /// It is of a later moment.
+    /// It is of a later snapshot.
     Ahead,
     /// It is of another tenant, or too much has changed.
     Unknown,
@@ -167,7 +167,7 @@ impl Ledgers {
     fn put(&self, tenant: TenantId, now: Kept) {
         let mut kept = self.0.lock();
         kept.retain(|(known, _)| *known != tenant);
-        // Of an earlier moment than another reader's, it is followed from there again.
+        // If it is of an earlier snapshot than another reader's, it is updated from there again.
         kept.push((tenant, now));
         let mut bytes: usize = kept.iter().map(|(_, kept)| kept.books.bytes).sum();
         while bytes > MAX_LEDGER_BYTES && !kept.is_empty() {
@@ -199,7 +199,7 @@ impl Kept {
         Ok(Standing::Behind(since))
     }
 
-    /// What is kept, with what has changed since.
+    /// What is cached, with the changes since.
     fn follow(self, reader: &Reader<'_, impl Snapshot>, since: Since) -> Result<Self, StoreError> {
         let Since { licenses, has_settings, has_companies, has_closings, read_to, last } = since;
         let books = if !has_settings && !has_companies && !has_closings && licenses.is_empty() {
@@ -280,7 +280,7 @@ impl<'s, S: Snapshot> Reader<'s, S> {
     /// All licenses, as they end in a zone. Two threads read them: it is finding the facts in their text that takes long.
     pub(crate) fn ledger(&self, zone: Zone) -> Result<Ledger, StoreError> {
         let (send, runs) = mpsc::sync_channel(RUNS_AHEAD);
-        // Both ends go with the closure, so that no reader waits for one that is gone.
+        // Both ends go with the closure, so that no reader waits for one that has ended.
         thread::scope(move |scope| {
             let mut readers = Vec::new();
             for part in 0..READERS {
@@ -345,7 +345,7 @@ pub(crate) fn currencies_of(settings: &Document) -> Result<(Zone, Option<Rates>)
     Ok((settings::time_zone(settings), rates.transpose().map_err(rejected)?))
 }
 
-/// What is wrong with what a report was asked, as an answer says it.
+/// The error of a rejected report query, as a response has it.
 pub(crate) fn rejected(error: ReportError) -> StoreError {
     StoreError::Invalid(vec![error.into()])
 }

@@ -1,4 +1,4 @@
-//! Lists: which records are looked at, in what order, and what of them is returned (R13, R14).
+//! Lists: which records are read, in what order, and what of them is returned (R13, R14).
 
 use std::{
     collections::BTreeSet,
@@ -41,16 +41,16 @@ const MAX_ADMITTED_ALONE: usize = ROWS_ALONE / 8;
 /// Most records that are found from the end of a list before its page is full, in ids of twelve bytes.
 const MAX_FOUND: usize = 100_000;
 
-/// Most rows that a list may pass over and return to count as short: as many as the largest page has.
+/// Most rows that a list may skip and return to count as short: as many as the largest page has.
 const MAX_SHORT_ROWS: usize = 10_000;
 
-/// What no stored date comes before, and what none comes behind.
+/// What no stored date comes before, and what none comes after.
 const EARLIEST: &str = "0";
 const LATEST: &str = "9999-12-31T23:59:59.999Z";
 /// Most records that are taken from an index or a log for their dates: among more, a page is soon full.
 const MAX_IN_DATES: usize = 20_000;
 
-/// Whether a list looks at a limited number of records, whatever is stored.
+/// Whether a list reads a limited number of records, whatever is stored.
 pub(crate) fn is_short(def: &ResourceDef, query: &ListQuery) -> bool {
     if values_of(query, |row| row.unique || row.kind == Kind::Id).is_some() {
         return true;
@@ -149,7 +149,7 @@ const CREATED_AT: &str = "createdAt";
 const UPDATED_AT: &str = "updatedAt";
 const LAST_ACTIVE: &str = "lastActive";
 
-/// Looks at a stored record; says whether more are wanted.
+/// Visits a stored record; returns whether more are wanted.
 type Visitor<'v> = dyn FnMut(ObjectId, Stored<'_>) -> Result<bool, StoreError> + 'v;
 
 struct Listing<'a, S: Snapshot> {
@@ -177,7 +177,7 @@ impl<'a, S: Snapshot> Listing<'a, S> {
         Self { snapshot, tables, view, def, query, ctx, filters_computed }
     }
 
-    /// In the order of ids: records are looked at until the page is full.
+    /// In the order of ids: records are read until the page is full.
     fn by_id(&self, mut page: Pager<'_>, spare: &Spare) -> Result<Found, StoreError> {
         if self.query.count {
             page.set_total(self.total()?);
@@ -221,7 +221,7 @@ impl<'a, S: Snapshot> Listing<'a, S> {
         query.filters.iter().all(has_ends).then(|| dates_of(query, |one| one.name == row.name))?
     }
 
-    /// In the order of an index: records are looked at until the page is full.
+    /// In the order of an index: records are read until the page is full.
     fn by_date(
         &self,
         mut page: Pager<'_>,
@@ -277,7 +277,7 @@ impl<'a, S: Snapshot> Listing<'a, S> {
         page.finish()
     }
 
-    /// A record as it is answered, with the checksum of its stored state where that is all of it.
+    /// A record as it is returned, with the checksum of its stored state where that is all of it.
     fn answer(&self, stored: Stored<'_>) -> Result<(String, Option<u32>), StoreError> {
         let Some(select) = &self.query.select else {
             if is_answered_as_stored(self.def) {
@@ -346,8 +346,8 @@ impl<'a, S: Snapshot> Listing<'a, S> {
         Ok(())
     }
 
-    /// As [`Self::for_each`], where all records are looked at: once most of the first ones were passed over, from both
-    /// ends at a time, which takes half the time where a processor is idle.
+    /// As [`Self::for_each`], where all records are read: once most of the first ones were skipped, from both ends at a
+    /// time, which takes half the time where a processor is idle.
     fn for_each_from_both_ends(
         &self,
         spare: &Spare,
@@ -468,7 +468,7 @@ impl<'a, S: Snapshot> Listing<'a, S> {
         }
     }
 
-    /// The only records that can be asked for, where an index or the change log tells.
+    /// The only records that can match, where an index or the change log has them.
     fn candidates(&self) -> Result<Option<BTreeSet<ObjectId>>, StoreError> {
         if let Some((_, ids)) = values_of(self.query, |row| row.kind == Kind::Id) {
             return Ok(Some(ids.into_iter().filter_map(ObjectId::parse).collect()));

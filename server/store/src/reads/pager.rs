@@ -1,5 +1,5 @@
-//! Fills a page of records: passes over the first, takes as many as are asked for, and sees whether there is one more.
-//! Of a large page only the ids are held, by which its records are read as they are sent.
+//! Fills a page of records: skips the first, takes as many as are requested, and checks whether there is one more. Of a
+//! large page only the ids are held, by which its records are read as they are sent.
 
 use svctrack_core::{
     schema::ListQuery,
@@ -39,8 +39,8 @@ impl<'q> Pager<'q> {
         self.page.total = Some(total);
     }
 
-    /// Takes the next record, with the checksum of its stored state where it is answered as that; says whether more are
-    /// wanted.
+    /// Adds the next record, with the checksum of its stored state where it is returned as that; returns whether more
+    /// are wanted.
     pub(crate) fn add(
         &mut self,
         id: ObjectId,
@@ -85,7 +85,7 @@ impl<'q> Pager<'q> {
     }
 }
 
-/// What is answered where a page would have more bytes than it may.
+/// The error for a page that would have more bytes than it may.
 pub(crate) fn page_too_large(of: &str, max: usize) -> StoreError {
     let message = format!("a page must be at most {max} bytes; ask for fewer {of}");
     StoreError::Invalid(vec![Issue::of_member("limit", "page_too_large", message)])

@@ -1,6 +1,6 @@
 //! The books of a tenant as of a point in time: those of now, without the changes of licenses and settings since.
 //!
-//! Invariant: every change of what reports read has kept what it replaced since the first one that did. So history
+//! Invariant: every change of what reports read has stored what it replaced, since the first one that did. So history
 //! reaches back to the change before that one, or has all if there is none.
 
 use std::{collections::BTreeMap, sync::Arc};
@@ -19,7 +19,7 @@ use crate::{
     },
 };
 
-/// What a report is made of.
+/// What a report is computed from.
 pub(crate) struct Past {
     pub(crate) zone: Zone,
     pub(crate) rates: Option<Rates>,

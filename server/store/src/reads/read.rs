@@ -1,4 +1,4 @@
-//! Reads: each sees one moment and holds up nobody.
+//! Reads: each sees one snapshot and blocks nobody.
 
 use std::ops::{Bound, Range};
 
@@ -68,7 +68,7 @@ pub(crate) fn rate_limits(
     })
 }
 
-/// Whether a list of activities looks at a limited number of them, whatever is stored.
+/// Whether a list of activities reads a limited number of them, whatever is stored.
 pub(crate) fn is_short(query: &ActivityQuery) -> bool {
     let of_any = query.from.or(query.to).is_none() && query.passive.is_none();
     let of_one = query.end_user.is_none() || query.companies.is_none();
@@ -76,8 +76,8 @@ pub(crate) fn is_short(query: &ActivityQuery) -> bool {
     takes_all && of_one && !query.count && query.order == ActivityOrder::NewestStored
 }
 
-/// Largest page of activities, in bytes: less than a tenant may have of the answers that the server holds, so that one
-/// that is too large is rejected as such; one of the greatest limit has room for some 6 KB each.
+/// Largest page of activities, in bytes: less than a tenant may have of the responses in memory, so that one that is
+/// too large is rejected as such; one of the greatest limit has room for some 6 KB each.
 const MAX_ACTIVITIES_BYTES: usize = 12 * 1024 * 1024;
 
 /// Adds an activity to a page; one that is too large is rejected, since a shorter one would look like the last.
@@ -171,7 +171,7 @@ fn for_each(
     Ok(())
 }
 
-/// An activity as it is answered, with the names that its user has now.
+/// An activity as it is returned, with its user's current names.
 pub(crate) fn answer(
     activity: &Activity,
     view: &View<'_, impl Source>,
@@ -180,8 +180,8 @@ pub(crate) fn answer(
     Ok(activity::answer(activity, user.as_ref()))
 }
 
-/// Most activities that one look at what has been added reads, and after how many bytes it ends: with the one that
-/// exceeds them, each listener may hold these.
+/// Most activities of one batch of new ones, and the bytes after which it ends: with the one that exceeds them, each
+/// listener may hold these.
 const MAX_SINCE: usize = 500;
 const MAX_SINCE_BYTES: usize = 32 * 1024;
 
@@ -297,7 +297,7 @@ impl Filter {
         Ok(Some(filter))
     }
 
-    /// The activities that can be asked for, where it is said whose they are.
+    /// The histories that can match, where the query names users or companies.
     pub(crate) fn histories<S: Snapshot>(
         &self,
         snapshot: &S,

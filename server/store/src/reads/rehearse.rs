@@ -1,4 +1,4 @@
-//! What would become of bodies: each is planned over a snapshot and what those before it would have changed, and
+//! Validates bodies without writing: each is planned over a snapshot and what those before it would have changed, and
 //! nothing is written.
 
 use svctrack_core::{

@@ -29,7 +29,7 @@ use crate::{
     rules::{tables::RecordTables, view::View},
 };
 
-/// Makes a report, or returns the one that was made before where nothing that it says has changed.
+/// Computes a report, or returns the cached one where nothing in it has changed.
 pub(crate) fn revenue(
     ledgers: &Ledgers,
     snapshot: &impl Snapshot,
@@ -85,7 +85,7 @@ struct Maker<'b, S: Snapshot> {
 }
 
 impl<S: Snapshot> Maker<'_, S> {
-    /// Writes the report; `since` is the first moment at which it says the same as now.
+    /// Writes the report; `since` is the earliest point in time with the same report as now.
     fn write(&self, job: &ReportJob, since: Timestamp) -> Result<String, StoreError> {
         let (query, past) = (&job.query, self.past);
         let company = match query.company() {
@@ -162,7 +162,7 @@ impl<S: Snapshot> Maker<'_, S> {
         })
     }
 
-    /// Looks at all records of a resource.
+    /// Visits all records of a resource.
     fn for_each(
         &self,
         def: &ResourceDef,

@@ -1,5 +1,4 @@
-//! The slow scrub, while the server runs: a little at a time, each row held against its
-//! checksum.
+//! The slow scrub, while the server runs: a little at a time, each row compared with its checksum.
 
 use std::ops::Bound;
 
@@ -9,11 +8,11 @@ use crate::{
     rows::{self, Bytes as _, Rows as _, Snapshot},
 };
 
-/// Bytes that are looked at in one step, some milliseconds of reading.
+/// Bytes that one step reads, in some milliseconds.
 const STEP_BYTES: usize = 256 * 1024;
 
-/// Looks at the next rows. What is corrupted is logged and counted, and passed over; behind a corrupted block the
-/// rest of its table is.
+/// Checks the next rows. Corrupted ones are logged, counted and skipped; so is the rest of a table after a corrupted
+/// block.
 pub(crate) fn step(snapshot: &impl Snapshot, mut scrub: Scrub) -> Result<Scrub, StoreError> {
     let Some(definition) = rows::ALL.get(scrub.tables) else {
         scrub.is_over = true;

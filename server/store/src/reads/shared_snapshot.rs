@@ -13,7 +13,7 @@ use crate::{
     rules::{tables::RecordTables, tenants},
 };
 
-/// Most tokens, and most tenants, that are kept as they were read, some 500 bytes each.
+/// Most tokens, and most tenants, that are cached, some 500 bytes each.
 const MAX_KNOWN: usize = 10_000;
 
 /// The store as it was after a commit.
@@ -93,10 +93,10 @@ impl<K: ToOwned<Owned: Ord> + Ord + ?Sized, V: Clone> ReadOnce<K, V> {
     }
 }
 
-/// The snapshot of the last commit, and the moment over it.
+/// The snapshot of the last commit, and the shared one over it.
 struct Shown<S: Snapshot> {
     snapshot: Option<Arc<S>>,
-    /// None until somebody asks for it.
+    /// None until the first reader.
     moment: Option<Arc<SharedSnapshot<S>>>,
 }
 
@@ -130,7 +130,7 @@ impl<S: Snapshot> SnapshotCache<S> {
         let snapshot = self.snapshot(take)?;
         let moment = Arc::new(SharedSnapshot::of(&*snapshot)?);
         let mut shown = self.0.lock();
-        // What was opened before a commit must not stay behind it.
+        // A snapshot from before a commit must not outlast it.
         if shown.snapshot.as_ref().is_some_and(|shared| Arc::ptr_eq(shared, &snapshot)) {
             shown.moment = Some(moment.clone());
         }

@@ -3,14 +3,13 @@
 //!
 //! ```text
 //! head      one line of JSON: {"svctrackBackup":1,"storeFormat":1,"at":1795290304728,"sequence":12}
-//! table     1:1 length:2 name                      each table once, its rows behind it in the order of keys
+//! table     1:1 length:2 name                      each table once, its rows after it in the order of keys
 //! row       2:1 length:4 length:4 key value        laid out as drawn in `keys`
 //! manifest  3:1 length:4 json                      the head again, and of each table rows and SHA-256
 //! ```
 //!
 //! Numbers are big-endian; `at` is in milliseconds since 1970, `sequence` the place among the backups of a schedule.
-//! The SHA-256 of a table is that of its rows as they
-//! stand here. Nothing follows the manifest.
+//! The SHA-256 of a table is that of its rows in this format. Nothing follows the manifest.
 
 use std::io::{self, BufRead, Read, Write};
 
@@ -34,7 +33,7 @@ const ROW: u8 = 2;
 const MANIFEST: u8 = 3;
 
 impl Head {
-    /// The head of a backup of this moment.
+    /// The head of a backup of this point in time.
     pub(crate) fn of(at: Timestamp, sequence: Option<u64>) -> Self {
         Self { svctrack_backup: ARCHIVE_FORMAT, store_format: ROWS_FORMAT, at, sequence }
     }
@@ -159,7 +158,7 @@ pub enum ArchiveError {
     /// It is not as it was written.
     #[error("it is corrupted: {0}")]
     Damaged(String),
-    /// Another version of the program made it.
+    /// An archive of another version of the program.
     #[error("it has format {0}, this program knows {ARCHIVE_FORMAT}.{ROWS_FORMAT}")]
     Format(String),
     /// It cannot be read.
@@ -254,7 +253,7 @@ impl<R: BufRead> ArchiveReader<R> {
         Ok(bytes)
     }
 
-    /// Holds what was read against the manifest, and makes sure that nothing follows it.
+    /// Compares what was read with the manifest, and checks that nothing follows it.
     fn end(&mut self) -> Result<Manifest, ArchiveError> {
         let length = u32::from_be_bytes(self.bytes()?);
         let json = read_part(&mut self.from, length.into(), Vec::new())?;
@@ -273,7 +272,7 @@ impl<R: BufRead> ArchiveReader<R> {
     }
 }
 
-/// Reads so many bytes into a buffer that is used again; memory is taken as they come.
+/// Reads this many bytes into a reused buffer, which grows as they arrive.
 fn read_part(
     from: &mut impl Read,
     length: u64,
@@ -287,7 +286,7 @@ fn read_part(
     if (read as u64) < length { Err(ArchiveError::CutOff) } else { Ok(into) }
 }
 
-/// The place of a backup among those of its folder, where a schedule has made it; no more than its head is read.
+/// The place of a scheduled backup among those of its folder; only its head is read.
 ///
 /// # Errors
 /// [`ArchiveError`] when it has no head that is known.

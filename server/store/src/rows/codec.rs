@@ -1,8 +1,8 @@
 //! The bytes of a stored value: a format byte, a checksum over the key and what follows, and the
 //! value itself. A value that is not what was written under its key is reported, never served.
 //!
-//! Rows of logs are postcard: fields are only ever added at the end, and variants of an enum behind the
-//! others, since both are known by their place.
+//! Rows of logs are postcard: fields are only ever added at the end, and variants of an enum after the others, since
+//! both are known by their place.
 
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use svctrack_core::{
@@ -128,7 +128,7 @@ impl<'b> Stored<'b> {
         parse_stored(self.text).map_err(|error| StoreError::corrupted(error.message))
     }
 
-    /// What tells this state of the record from others.
+    /// Identifies this state of the record.
     pub(crate) fn checksum(self) -> u32 {
         self.checksum
     }
@@ -182,7 +182,7 @@ pub(crate) fn unseal_row<T: DeserializeOwned>(key: &[u8], bytes: &[u8]) -> Resul
     postcard::from_bytes(value).map_err(StoreError::corrupted)
 }
 
-/// The same, and what has been put behind such rows since; of one that was written before, there is none of it.
+/// The same, and what was appended to such rows in later versions; a row of an earlier version has none of it.
 pub(crate) fn unseal_row_with_more<T: DeserializeOwned, M: DeserializeOwned + Default>(
     key: &[u8],
     bytes: &[u8],

@@ -1,4 +1,5 @@
-//! How active users and companies are (R37), and the latest of their activities: one row for each beside its record.
+//! How active users and companies are (R37), and the latest of their activities: one row for each, apart from its
+//! record.
 
 use std::ops::RangeInclusive;
 
@@ -19,8 +20,8 @@ pub(crate) struct Row {
     pub(crate) latest: Option<ObjectId>,
     /// How many of them there are since the last that is marked.
     pub(crate) since_mark: u8,
-    /// How often it was written. It stands behind the row, where one of before there was a log has nothing: no member
-    /// can be added but behind it.
+    /// How often it was written. It follows the row, where one from before the log has nothing: a new member must come
+    /// after it.
     #[serde(skip)]
     pub(crate) changes: u64,
     /// An entry of the log: no later one has it.
@@ -55,7 +56,7 @@ pub(crate) type Owner = (TenantId, u8, ObjectId);
 
 /// Rows in a snapshot or in a transaction.
 pub(crate) trait ReadRows {
-    /// What `read` makes of the row of a user or a company.
+    /// The result of `read` for the row of a user or a company.
     fn read<R>(&self, owner: Owner, read: impl FnOnce(&Row) -> R) -> Result<Option<R>, StoreError>;
 
     /// The engagement of a user or a company.

@@ -1,8 +1,8 @@
 //! The keys of the tables. `server/docs/storage.md` draws them all, with their values ("Layout on disk").
 //!
 //! Every key but those of `meta`, `tokens` and the log of engagement begins with the tenant, so that no range of one
-//! tenant reaches into another's. Numbers are big-endian, so that the order of keys is the order of what they stand
-//! for. Texts in keys hold no NUL, which ends them.
+//! tenant reaches into another's. Numbers are big-endian, so that the order of keys is the order of their values. Texts
+//! in keys hold no NUL, which ends them.
 
 use svctrack_core::{
     plan::Wait,
@@ -54,7 +54,7 @@ pub(crate) fn unique(tenant: TenantId, resource: u8, row: &str, value: &str) -> 
     key
 }
 
-/// The same, behind tenant and resource as they stand in keys.
+/// The same, after tenant and resource as keys have them.
 pub(crate) fn entry(owner: &[u8], row: &str, value: &str) -> Vec<u8> {
     [owner, row.as_bytes(), &[0], value.as_bytes()].concat()
 }
@@ -102,7 +102,7 @@ pub(crate) fn all_of(tenant: TenantId) -> (Vec<u8>, Vec<u8>) {
     (tenant_key(tenant, 0), last)
 }
 
-/// How the id of an event stands in its key: a UUID as its 16 bytes, any other as it was sent.
+/// How a key encodes the id of an event: a UUID as its 16 bytes, any other as it was sent.
 const AS_UUID: u8 = 1;
 const AS_TEXT: u8 = 0;
 

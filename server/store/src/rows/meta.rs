@@ -1,7 +1,6 @@
-//! What a store says of its rows as a whole: their version, and the names under which that and more stands in the
-//! table `meta`.
+//! The metadata of a store: the version of its rows, and the keys of the table `meta`.
 
-/// Version of the rows: it stands in the table `meta`, and in backups. The next one is 3.
+/// Version of the rows, in the table `meta` and in backups. The next one is 3.
 pub(crate) const ROWS_FORMAT: u32 = 1;
 /// The versions of rows that are read; 2 is 1 as it was called before the first release.
 pub(crate) const READABLE_ROWS: [u32; 2] = [ROWS_FORMAT, 2];

@@ -57,11 +57,11 @@ pub(crate) trait Rows {
 
 /// Where the row under a key is read, without a copy.
 pub(crate) trait ReadRow {
-    /// What `read` makes of the row under a key, if there is one.
+    /// The result of `read` for the row under a key, if there is one.
     fn read<R>(&self, key: &[u8], read: impl FnOnce(&[u8]) -> R) -> Result<Option<R>, StoreError>;
 }
 
-/// What was stored at one moment.
+/// What was stored at a point in time.
 pub(crate) trait Snapshot: Sized + Sync {
     type Table: Rows + ReadRow + Sync;
     type Engagement: ReadEngagement + Sync;
@@ -85,7 +85,7 @@ pub(crate) trait WriteRows: Rows {
     -> Result<(), StoreError>;
 }
 
-/// A table to which transactions add rows by the thousand, most of them behind all of their kind. An engine may gather
+/// A table to which transactions add rows by the thousand, most of them after all of their kind. An engine may gather
 /// those of a transaction, so that only what is asked for here sees them.
 pub(crate) trait AppendRows: ReadRow {
     /// The table, with all rows in it.
@@ -101,7 +101,7 @@ pub(crate) trait AppendRows: ReadRow {
     /// Removes the row under a key; says whether there was one.
     fn remove(&mut self, key: &[u8]) -> Result<bool, StoreError>;
 
-    /// What `read` makes of key and value of the last row from one key on and before another, if there is one.
+    /// The result of `read` for key and value of the last row from one key on and before another, if there is one.
     fn last<R>(
         &self,
         first: &[u8],

@@ -27,11 +27,11 @@ use crate::{
     rows::{Bytes as _, Rows as _, keys},
 };
 
-/// How long after its end a license is still renewed: one that nobody looked after for longer is left to its tenant.
+/// How long after its end a license is still renewed: one that was overdue for longer is left to its tenant.
 const LATE_MS: i64 = 90 * DAY_MS;
 /// How long before its end a license is renewed at the earliest: the longest notice that counts.
 const AHEAD_MS: i64 = 366 * DAY_MS;
-/// Most licenses that a command looks at.
+/// Most licenses that a command reads.
 const MAX_LOOKED_AT: usize = 500;
 /// Most licenses that a command renews: others wait a few milliseconds for it.
 const MAX_TRIED: usize = 25;

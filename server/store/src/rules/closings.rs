@@ -1,8 +1,8 @@
 //! Closed months (`closings`): each with the figures that it had, in their order and without a gap. Only the last one is
 //! opened again.
 //!
-//! The figures are made beforehand, of a snapshot. A month is closed only if no license and no setting that reports read
-//! was changed since, so that what is closed is what was stored at that time.
+//! The figures are computed beforehand, over a snapshot. A month is closed only if no license and no setting that
+//! reports read was changed since, so that what is closed is what was stored at that time.
 
 use std::ops::Bound;
 
@@ -26,7 +26,7 @@ use crate::{
     },
 };
 
-/// Stands for closed months in the change log; no resource has it.
+/// The code of closed months in the change log; no resource has it.
 pub(crate) const CODE: u8 = u8::MAX;
 
 /// A closed month as it is stored.
@@ -131,7 +131,7 @@ pub(crate) fn reopen(
     Ok(Ok(Reply::Reopened(true)))
 }
 
-/// Notes who closed a month or opened it again, in the change log: reports are made again then.
+/// Notes who closed a month or opened it again, in the change log: reports are computed again then.
 fn log(
     actor: &Actor,
     month: &str,

@@ -39,13 +39,13 @@ struct Plan {
     after: After,
 }
 
-/// What its reply is, once the changes are made.
+/// What its reply is, once the changes are applied.
 enum After {
     Record(&'static ResourceDef, ObjectId, Document, Vec<String>),
     Deleted(&'static ResourceDef, Option<(ObjectId, Document)>),
 }
 
-/// Plans a command that makes its changes all at once.
+/// Plans a command that applies its changes all at once.
 fn plan(command: &Command, lookup: &dyn Lookup, ctx: &mut Ctx) -> Result<Plan, StoreError> {
     match command {
         Command::Create { def, body } => {
@@ -71,8 +71,8 @@ fn plan(command: &Command, lookup: &dyn Lookup, ctx: &mut Ctx) -> Result<Plan, S
     }
 }
 
-/// Carries out a command in the middle of the writer's transaction. What goes wrong before anything is
-/// changed is its outcome; an error means that the transaction cannot stand.
+/// Carries out a command in the middle of the writer's transaction. A failure before anything is changed is its
+/// outcome; an error means that the transaction must be dropped.
 pub(crate) fn carry_out(
     actor: &Actor,
     command: &Command,
@@ -210,7 +210,7 @@ fn upsert_all(
     }
 }
 
-/// What a command comes to whose tenant has been deleted since it was sent: nothing may be added to it.
+/// The outcome of a command of a tenant that was deleted since: nothing may be added to it.
 fn without_tenant(
     actor: &Actor,
     command: &Command,
@@ -278,8 +278,8 @@ fn upserted(def: &ResourceDef, outcomes: Vec<Outcome>, ignored: Vec<String>) -> 
     })
 }
 
-/// Each event sees what the ones before it did. One that came alone and may not wait is refused; of a part of a body it is
-/// said which are.
+/// Each event sees what the ones before it did. A single event that may not wait is rejected; for a part of a body the
+/// reply lists the rejected ones.
 fn track(
     actor: &Actor,
     tracking: &Tracking,
@@ -330,7 +330,7 @@ fn note_parked(code: &str, parked: &mut Vec<String>) {
     }
 }
 
-/// Lets events go on that wait behind an entry of the report; more than one command takes go on after it.
+/// Replays parked events of a report entry; those beyond the limit of one command are replayed after it.
 fn replay_entry(
     actor: &Actor,
     id: ObjectId,
@@ -346,7 +346,7 @@ fn replay_entry(
     Ok(Ok(Reply::Replayed(gone_on)))
 }
 
-/// Removes what has been kept for its time, a limited number of rows.
+/// Removes data after its retention period, a limited number of rows.
 fn sweep(
     actor: &Actor,
     tables: &mut Tables<impl Transaction>,
@@ -385,7 +385,7 @@ pub(crate) fn check_precondition(
     if versions.contains(&(id, version_of(&stored))) { Ok(()) } else { Err(StoreError::Changed) }
 }
 
-/// Renews or loses a license; a dry run makes no changes, and its successor has no `_id`.
+/// Renews or loses a license; a dry run changes nothing, and its successor has no `_id`.
 fn decide_renewal(
     decision: RenewalDecision,
     reference: &RecordRef,

@@ -15,7 +15,7 @@ use crate::{
 pub(crate) enum Counter {
     /// Ids of events in a window of time.
     Messages(u16),
-    /// Answers that are kept for those who ask again.
+    /// Replies that are stored for idempotent retries.
     Once,
     /// Those of them that are of events.
     OnceEvents,
@@ -52,12 +52,12 @@ impl Counter {
     }
 }
 
-/// Where the counters stand that a transaction moves: each is read once and written once.
+/// The counters that a transaction changes: each is read once and written once.
 #[derive(Default)]
 pub(crate) struct Counters(BTreeMap<(TenantId, Counter), u64>);
 
 impl Counters {
-    /// Moves a counter and returns where it stands.
+    /// Changes a counter and returns its count.
     pub(crate) fn add(
         &mut self,
         tables: &Tables<impl Transaction>,

@@ -1,6 +1,6 @@
-//! The log of activities in spans, and between which dates the activities of each are. A date is what a sender
-//! says, so the log is in no order of dates; but most are sent soon, and so a list of a time passes over most
-//! spans without a look into them.
+//! The log of activities in spans, and between which dates the activities of each are. A date is what a sender says, so
+//! the log is in no order of dates; but most are sent soon, and so a list of a time skips most spans without reading
+//! them.
 
 use std::{collections::BTreeMap, ops::Range};
 

@@ -1,9 +1,9 @@
-//! Erasing a person. The first command takes their record away, keeps their keys out and leaves a mark, all
-//! in its own transaction; the others remove what else is kept of them, a limited number of rows each, and
-//! the mark goes with the last of it.
+//! Erasing a person. The first command deletes their record, suppresses their keys and leaves a mark, all in its own
+//! transaction; the others remove their other data, a limited number of rows each, and the last of them removes the
+//! mark.
 //!
-//! Whoever asked goes on until then, and the sweep of every round, the first of which follows a start: so
-//! nothing is left, whatever crashes. What comes in meanwhile is kept out by the keys.
+//! The caller continues until then, and so does each sweep, the first of which follows a start: so nothing is left
+//! after a crash. The suppressed keys reject new data meanwhile.
 
 use serde::{Deserialize, Serialize};
 use svctrack_core::{
@@ -47,16 +47,16 @@ struct Erasure {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 enum Step {
     Activities,
-    /// Of tickets behind this one.
+    /// Of tickets after this one.
     Tickets(ObjectId),
     Parked,
     Report,
-    /// Answers behind this one.
+    /// Replies after this one.
     Answers(ObjectId),
 }
 
-/// Takes the record away, keeps the person out and leaves the mark. Of one whose record is gone already,
-/// what was left is erased.
+/// Deletes the record, suppresses the person and leaves the mark. If the record was deleted before, the remaining data
+/// is erased.
 pub(crate) fn begin(
     actor: &Actor,
     reference: &RecordRef,
@@ -123,7 +123,7 @@ fn load(
     get_row(&tables.erasures, &keys::log(tenant, id))
 }
 
-/// Removes more of what is kept of a person; says whether there is more.
+/// Removes more stored data of a person; returns whether there is more.
 pub(crate) fn go_on(
     actor: &Actor,
     id: ObjectId,
@@ -167,7 +167,7 @@ pub(crate) fn go_on(
     Ok(next.is_some())
 }
 
-/// Goes on with an erasure that nobody waits for any more; says whether there is more of any.
+/// Continues an erasure that nobody waits for any more; returns whether any has more.
 pub(crate) fn sweep(
     actor: &Actor,
     tables: &mut Tables<impl Transaction>,
@@ -190,8 +190,8 @@ fn first(
     Ok(row.and_then(|(key, _)| keys::id_at_end(key.value())))
 }
 
-/// Clears the tickets of a person, of a limited number behind one; returns the last that was looked at,
-/// none when there are no more.
+/// Clears the tickets of a person, of a limited number after one; returns the last that was read, none when there are
+/// no more.
 fn clear_tickets(
     actor: &Actor,
     person: &Person,

@@ -1,8 +1,8 @@
 //! The log of activities, and the way through it that is the history of one user or one company (R38).
 //!
-//! Each activity names the one before it of its user and of its company, and the engagement of either names
-//! the latest: so an event costs no index row, and a history is read without a scan. Every so many activities
-//! of a history one is marked, so that a page that begins in the middle of it is not walked to from the end.
+//! Each activity names the one before it of its user and of its company, and the engagement of either names the latest:
+//! so an event costs no index row, and a history is read without a scan. Every `MARK_EVERY` activities of a history
+//! one is marked, so that a page that begins in the middle of it is not walked to from the end.
 
 use serde::{Deserialize, Serialize};
 use svctrack_core::{
@@ -27,11 +27,11 @@ use crate::{
     },
 };
 
-/// Activities of a history from one mark to the next: so many rows are read in vain at the most, and a mark
-/// is a row for many events.
+/// Activities of a history from one mark to the next: at most this many rows are read in vain, and a mark is a row for
+/// many events.
 pub(crate) const MARK_EVERY: u8 = 128;
 
-/// The activities before one, in the histories that it stands in.
+/// The activities before one, in each of its histories.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Links {
     of_user: Option<ObjectId>,
@@ -108,7 +108,7 @@ pub(crate) fn append(
     tables.activities.add(key, value)
 }
 
-/// Makes an activity the latest of a history; returns the one before.
+/// Enters an activity as the latest of a history; returns the one before.
 fn enter(
     tables: &mut Tables<impl Transaction>,
     owner: Owner,
@@ -126,8 +126,8 @@ fn enter(
     Ok(before)
 }
 
-/// Takes the latest activities of a user who is erased away, at most so many, with the ids under which they
-/// came; says whether these were the last, with which the user's engagement goes.
+/// Takes the latest activities of a user who is erased away, up to a limit, with the ids under which they came; returns
+/// whether these were the last, with which the user's engagement goes.
 pub(crate) fn erase(
     tables: &mut Tables<impl Transaction>,
     pending: &mut Pending,
@@ -166,7 +166,7 @@ fn erase_one(
     }
     tables.activity_marks.remove(keys::mark(tenant, resource, user, id).as_slice())?;
     if let Some(company) = erased.company_id {
-        // A mark goes with its activity, which alone says whose it is.
+        // A mark goes with its activity, which alone names its owner.
         let mark = keys::mark(tenant, COMPANY.code, company, id);
         tables.activity_marks.remove(mark.as_slice())?;
         let place: Logged = Logged::Erased(Links { of_user: None, ..links });
@@ -206,7 +206,7 @@ impl<T: Rows> History<T> {
         Ok(history)
     }
 
-    /// Goes on with those before an activity.
+    /// Continues with those before an activity.
     pub(crate) fn skip_to(&mut self, before: ObjectId) -> Result<(), StoreError> {
         self.at_hand.take_if(|found| found.id >= before);
         if self.next.is_some_and(|next| next >= before) {

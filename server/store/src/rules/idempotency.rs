@@ -1,6 +1,6 @@
-//! Commands that are carried out once for all who send them with the same key (R16). What one came to
-//! is kept in its own transaction, for a day. Nothing that is kept makes room for others: beyond the limits new keys are
-//! rejected, those of events, which need no token, apart from those of calls.
+//! Commands that are carried out once for all who send them with the same key (R16). The outcome of one is stored in
+//! its own transaction, for a day. No stored outcome makes room for others: beyond the limits new keys are rejected,
+//! those of events, which need no token, apart from those of calls.
 
 use std::{cmp::Ordering, time::Duration};
 
@@ -22,18 +22,18 @@ use crate::{
     rows::{Bytes as _, Rows as _, WriteRows as _, codec, get_row, keys},
 };
 
-/// How long an outcome is kept, in milliseconds: a day.
+/// How long an outcome is stored, in milliseconds: a day.
 const KEPT_MS: i64 = 24 * 60 * 60 * 1_000;
-/// Most outcomes of calls that are kept for a tenant: twelve a second, all day.
+/// Most stored outcomes of calls of a tenant: twelve a second, all day.
 const MAX_KEPT_OF_CALLS: u64 = 1_000_000;
 /// The same of events, some 30 MB of rows. One that is sent in bulk counts once, and one that comes alone has a `messageId`.
 const MAX_KEPT_OF_EVENTS: u64 = 100_000;
-/// Most bytes of outcomes that are kept for a tenant: 512 MiB.
+/// Most bytes of stored outcomes of a tenant: 512 MiB.
 const MAX_KEPT_BYTES: u64 = 512 * 1024 * 1024;
-/// Longest text of an outcome that is kept, in bytes: as long as the largest record, or 800 bytes for each item of a bulk
+/// Longest text of a stored outcome, in bytes: as long as the largest record, or 800 bytes for each item of a bulk
 /// upsert. A call with a longer one is known to have been carried out.
 const MAX_KEPT_TEXT_BYTES: usize = 4 * 1024 * 1024;
-/// Outcomes whose day is over that go with each new one: more than come in, so that none stays.
+/// Expired outcomes that each new one removes: more than are added, so that none stays.
 const DROPPED_AT_ONCE: usize = 4;
 
 /// What a command came to.
@@ -56,11 +56,11 @@ enum Outcome {
         errors: usize,
     },
     Tracked,
-    /// So many parts have been carried out.
+    /// The number of parts that have been carried out.
     Parts(u32),
     /// One of the first two, with names of what was sent and is not stored.
     Ignoring(Box<Outcome>, Vec<String>),
-    /// One of the first two, which is too long to be kept.
+    /// One of the first two that is too long to be stored.
     TooLong,
 }
 
@@ -133,8 +133,8 @@ fn stored_before() -> Reply {
     Reply::Tracked(Tracked::default())
 }
 
-/// Carries out a command, unless one with its key has been: then that one's reply is given again. Parts of a
-/// call are carried out in their order; how far they have come is kept as one outcome.
+/// Carries out a command, unless one with its key has been: then that one's reply is given again. Parts of a call are
+/// carried out in their order; their progress is stored as one outcome.
 pub(crate) fn carry_out(
     actor: &Actor,
     once: &IdempotencyKey,
@@ -190,8 +190,8 @@ fn next_place(ctx: &mut Ctx) -> Result<ObjectId, StoreError> {
     Ok(ObjectId::from_bytes([t0, t1, t2, t3, s0, s1, s2, s3, 0, c0, c1, c2]))
 }
 
-/// Gives the settled time to outcomes that a wrong clock stamped, so that they are kept for a day from now on; says
-/// whether there may be more.
+/// Gives the settled time to outcomes that a wrong clock stamped, so that they are stored for a day from now on;
+/// returns whether there may be more.
 pub(crate) fn sweep(
     tables: &mut Tables<impl Transaction>,
     pending: &mut Pending,
@@ -219,7 +219,7 @@ fn is_over(at: Timestamp, settled: Timestamp) -> bool {
     settled.as_ms() - at.as_ms() >= KEPT_MS
 }
 
-/// Removes some of what was kept for its day. Says for how long there is no room for another key, if there is none.
+/// Removes some outcomes after their day. Returns for how long there is no room for another key, if there is none.
 fn wait_for_room(
     tables: &mut Tables<impl Transaction>,
     pending: &mut Pending,
@@ -317,8 +317,8 @@ fn removed(
     }))
 }
 
-/// Drops the outcomes that name a person, of a limited number behind one; returns the last that was
-/// looked at, none when there are no more.
+/// Drops the outcomes that name a person, of a limited number after one; returns the last that was read, none when
+/// there are no more.
 pub(crate) fn erase(
     tables: &mut Tables<impl Transaction>,
     pending: &mut Pending,

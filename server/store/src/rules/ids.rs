@@ -1,4 +1,4 @@
-//! Where new ids come from: a sequence a tenant, so that no id tells how much others write.
+//! Where new ids come from: a sequence a tenant, so that no id reveals how much others write.
 //!
 //! Invariants: the ids of a tenant ascend, whatever the clock says and however often the store is opened, and no two
 //! tenants have one in common (R3).
@@ -14,9 +14,9 @@ use crate::StoreError;
 pub(crate) struct Ids {
     /// The five bytes that belong to the store.
     store: [u8; 5],
-    /// Second of the latest id that was given to anybody.
+    /// Second of the latest id that was given.
     seconds: [u8; 4],
-    /// The same when the store was opened: each sequence begins behind it.
+    /// The same when the store was opened: each sequence begins after it.
     begun_behind: [u8; 4],
     /// Those of the tenants that have written since.
     of_tenant: HashMap<TenantId, IdSequence, foldhash::fast::RandomState>,
@@ -26,19 +26,19 @@ pub(crate) struct Ids {
 const FULL: [u8; 3] = [0xff; 3];
 
 impl Ids {
-    /// The sequences that go on after what was noted of those before.
+    /// The sequences that continue after what was noted of those before.
     pub(crate) fn after(noted: ObjectId) -> Self {
         let [s0, s1, s2, s3, store @ .., _, _, _] = *noted.as_bytes();
         let seconds = [s0, s1, s2, s3];
         Self { store, seconds, begun_behind: seconds, of_tenant: HashMap::default() }
     }
 
-    /// What is to be noted so that all goes on after the ids that were given until now.
+    /// What to store so that a start continues after the ids that were given until now.
     pub(crate) fn to_note(&self) -> ObjectId {
         assembled(self.seconds, self.store)
     }
 
-    /// The sequence of a tenant, to go on with.
+    /// The sequence of a tenant, from which ids continue.
     pub(crate) fn of(&self, tenant: TenantId) -> IdSequence {
         self.of_tenant.get(&tenant).cloned().unwrap_or_else(|| {
             IdSequence::after(assembled(self.begun_behind, self.bytes_of(tenant)))

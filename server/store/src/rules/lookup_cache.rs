@@ -20,8 +20,8 @@ use svctrack_core::{
 
 use crate::StoreError;
 
-/// Most answers of one kind that are kept, some 10 MB: more than the users that a busy tenant sees in an
-/// hour. When there are as many, it begins again.
+/// Most cached results of one kind, some 10 MB: more than the users that a busy tenant sees in an hour. When there are
+/// as many, it begins again.
 const MAX_KNOWN: usize = 50_000;
 
 /// What is known of the tables.
@@ -82,7 +82,7 @@ impl LookupCache {
         self.served.forget(&tenant);
     }
 
-    /// Whether a key is behind all messages of its window.
+    /// Whether a key comes after all messages of its window.
     pub(crate) fn is_behind_messages(
         &self,
         tenant: TenantId,
@@ -124,7 +124,7 @@ impl LookupCache {
     }
 }
 
-/// Answers to questions of one kind. What is not there is not kept: it may be made up.
+/// Results of lookups of one kind. A missing key is not cached: it may be made up.
 struct Answers<K, V, S = fast::RandomState>(RefCell<HashMap<K, V, S>>);
 
 impl<K, V, S: Default> Default for Answers<K, V, S> {
@@ -142,7 +142,7 @@ impl<K: Hash + Eq, V: Clone, S: BuildHasher> Answers<K, V, S> {
         self.read_or(key, look_up, V::clone)
     }
 
-    /// What `read` makes of the response, if there is one.
+    /// The result of `read` for the cached or looked-up value, if there is one.
     fn read_or<R>(
         &self,
         key: K,

@@ -48,7 +48,7 @@ pub(crate) fn last_received(
 ) -> Result<Option<Timestamp>, StoreError> {
     for window in windows(ctx.now, ctx.settled) {
         let key = keys::message(tenant, window, id);
-        // An id that ascends with time lies behind all of the window, which need not be read.
+        // An id that ascends with time comes after all of the window, which need not be read.
         if known.is_behind_messages(tenant, window, &key, || last_key(table, tenant, window))? {
             continue;
         }

@@ -1,4 +1,4 @@
-//! What a store notes of itself, so that a start goes on from it: the version of its rows, its latest id, its times.
+//! The metadata from which a start continues: the version of its rows, its latest id, its times.
 
 use svctrack_core::value::{IdSequence, ObjectId, Timestamp};
 
@@ -20,7 +20,7 @@ pub(crate) fn found(meta: &mut impl WriteRows, store_bytes: [u8; 5]) -> Result<(
     ordered::note(meta)
 }
 
-/// The sequences of ids, to go on with.
+/// The sequences of ids, from which the store continues.
 pub(crate) fn load_ids(meta: &impl Rows) -> Result<Ids, StoreError> {
     let missing = || StoreError::corrupted("the latest id is missing");
     let last = meta.get(META_LAST_ID)?.ok_or_else(missing)?;
@@ -34,7 +34,7 @@ pub(crate) fn store_ids(meta: &mut impl WriteRows, ids: &Ids) -> Result<(), Stor
     meta.insert(META_LAST_ID, last.as_slice()).map(drop)
 }
 
-/// The times of the store, to go on from. One that was last written before they were kept has that of its latest id.
+/// The times from which the store continues. A store last written before they were stored has that of its latest id.
 pub(crate) fn load_times(
     meta: &impl Rows,
     ids: &Ids,

@@ -1,5 +1,5 @@
-//! How many end users events have made within the hour, for tenants that limit them (R41). It is written
-//! at once and not gathered, since the next event of the same transaction asks.
+//! How many end users events have created within the hour, for tenants that limit them (R41). It is written at once and
+//! not gathered, since the next event of the same transaction asks.
 
 use svctrack_core::{
     tracking::intake::hour_of,
@@ -12,10 +12,10 @@ use crate::{
     rows::{Bytes as _, Rows, WriteRows as _, codec, keys},
 };
 
-/// The row of a tenant among the counters: the hour, and how many were made in it.
+/// The row of a tenant among the counters: the hour, and how many were created in it.
 const NEW_USERS: &str = "new users";
 
-/// How many were made in the hour of `now`.
+/// How many were created in the hour of `now`.
 pub(crate) fn count(
     counters: &impl Rows,
     tenant: TenantId,

@@ -1,9 +1,9 @@
-//! Events that wait for their user or company (R35): each is found by what it waits for, so that a record
-//! that appears lets just its own go on.
+//! Events that wait for their user or company (R35): each is found by what it waits for, so that a new record replays
+//! just its own.
 //!
-//! A record that lets events go on leaves a mark in `due`, in its own transaction. After the commit, and
-//! after every start, the marked ones are planned anew, a limited number in one command; the mark goes
-//! with the last of them. So each goes on once, whatever crashes.
+//! A record that releases events leaves a mark in `due`, in its own transaction. After the commit, and after every
+//! start, the marked ones are planned again, a limited number in one command; the last of them removes the mark. So
+//! each is replayed once, whatever crashes.
 
 use svctrack_core::{
     plan::{Ctx, MAX_PARKED, MAX_PARKED_BYTES, PARKED_DAYS, ParkedEvent, Route, Wait},
@@ -32,7 +32,7 @@ use crate::{
     },
 };
 
-/// Most events that are planned anew in one command: others wait no longer than for a bulk call.
+/// Most events that are replayed in one command: others wait no longer than for a bulk call.
 const MAX_REPLAYED_PER_COMMAND: usize = 1_000;
 
 /// Whether an event may wait too. Those that do were acknowledged, so that none of them makes room for it; and its sender
@@ -158,7 +158,7 @@ pub(crate) fn mark(
     Ok(())
 }
 
-/// A mark: events that wait for this, after that one, are planned anew.
+/// A mark: events that wait for this, after that one, are planned again.
 #[derive(serde::Serialize, serde::Deserialize)]
 struct Due {
     wait: Wait,
@@ -185,8 +185,8 @@ fn waiting_for(
     Ok(ids)
 }
 
-/// Plans marked events anew, a limited number; returns how many went on. When more are marked, the
-/// tenant's turn comes again after the commit.
+/// Replays marked events, a limited number; returns how many were processed. When more are marked, the tenant has
+/// another turn after the commit.
 pub(crate) fn replay(
     tables: &mut Tables<impl Transaction>,
     pending: &mut Pending,
@@ -224,7 +224,7 @@ fn first_due(
     first_row(&tables.due, keys::all_of(tenant))
 }
 
-/// Plans an event anew; says whether it went on.
+/// Plans an event again; returns whether it was processed.
 fn replay_one(
     tables: &mut Tables<impl Transaction>,
     pending: &mut Pending,
@@ -249,8 +249,7 @@ fn replay_one(
     Ok(true)
 }
 
-/// Removes events that wait for this, at most so many, with the mark on them; says whether these were the
-/// last.
+/// Removes events that wait for this, up to a limit, with the mark on them; returns whether these were the last.
 pub(crate) fn erase(
     tables: &mut Tables<impl Transaction>,
     pending: &mut Pending,
@@ -318,7 +317,7 @@ pub(crate) fn tenants_due(snapshot: &impl Snapshot) -> Result<Vec<TenantId>, Sto
     Ok(tenants)
 }
 
-/// The mark that lets events go on that wait behind an entry of the report.
+/// The mark that releases parked events of a report entry.
 pub(crate) fn behind(entry: &report::Entry) -> Wait {
     let route: Route = entry.route;
     intake::wait_behind(route, &entry.code, &entry.cause)

@@ -1,5 +1,5 @@
-//! What a transaction gathers before it commits, so that each row is written once however many commands
-//! touch it: where change logs go on, counters, and entries of the report.
+//! What a transaction gathers before it commits, so that each row is written once however many commands touch it: where
+//! change logs continue, counters, and entries of the report.
 
 use std::collections::BTreeMap;
 
@@ -27,10 +27,9 @@ pub(crate) const MANY_CAUSES: &str = "(many)";
 /// What a transaction gathers.
 #[derive(Default)]
 pub(crate) struct Pending {
-    /// Where each tenant's change log goes on: the next number, and the time that the next row does not
-    /// go behind.
+    /// Where each tenant's change log continues: the next number, and the earliest time of the next row.
     pub(crate) sequences: BTreeMap<TenantId, (u64, Timestamp)>,
-    /// Tenants of which parked events may go on after the commit.
+    /// Tenants with parked events to replay after the commit.
     pub(crate) to_replay: BTreeMap<TenantId, Tenant>,
     /// The spans to which activities are added.
     pub(crate) spans: LatestSpans,
@@ -42,7 +41,7 @@ pub(crate) struct Pending {
     findings: BTreeMap<(TenantId, &'static str), OfCode>,
 }
 
-/// Findings of one code, each by the route and what tells its cause.
+/// Findings of one code, each by the route and what identifies its cause.
 type OfCode = BTreeMap<(Route, String), Finding>;
 
 impl Pending {
@@ -56,7 +55,7 @@ impl Pending {
         self.settled.map_or(Timestamp::MAX, |settled| settled.latest)
     }
 
-    /// Where a counter stands.
+    /// The count of a counter.
     pub(crate) fn count(
         &mut self,
         tables: &Tables<impl Transaction>,
@@ -66,7 +65,7 @@ impl Pending {
         self.add(tables, tenant, counter, 0)
     }
 
-    /// Moves a counter and returns where it stands.
+    /// Changes a counter and returns its count.
     pub(crate) fn add(
         &mut self,
         tables: &Tables<impl Transaction>,
@@ -91,7 +90,7 @@ impl Pending {
         causes.insert(cause, finding);
     }
 
-    /// Writes what was gathered; returns the tenants of which parked events may go on.
+    /// Writes what was gathered; returns the tenants with parked events to replay.
     pub(crate) fn flush(
         mut self,
         tables: &mut Tables<impl Transaction>,

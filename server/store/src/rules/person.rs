@@ -1,4 +1,4 @@
-//! What is kept of a person beside their record and their activities, a limited number of rows at a time.
+//! What is stored of a person besides their record and their activities, a limited number of rows at a time.
 
 use std::ops::Bound;
 
@@ -21,8 +21,8 @@ const MAX_ROWS: usize = 1_000;
 /// About how many bytes of rows are looked through at once.
 const MAX_BYTES: usize = 4 * 1024 * 1024;
 
-/// Shows rows to `visit`, which says how many bytes it looked at, until there are as many as are looked
-/// through at once; returns the id of the last one, none when there are no more.
+/// Passes rows to `visit`, which returns how many bytes it read, up to the limit of one scan; returns the id of the
+/// last one, none when there are no more.
 pub(crate) fn look_through(
     rows: impl Iterator<Item = Row<impl Bytes>>,
     visit: impl FnMut(&[u8], &[u8]) -> Result<usize, StoreError>,
@@ -30,7 +30,7 @@ pub(crate) fn look_through(
     look_through_some(rows, MAX_ROWS, visit)
 }
 
-/// The same with at most so many rows.
+/// The same with a limit of rows.
 pub(crate) fn look_through_some(
     rows: impl Iterator<Item = Row<impl Bytes>>,
     max_rows: usize,
@@ -48,10 +48,10 @@ pub(crate) fn look_through_some(
     Ok(None)
 }
 
-/// Tickets, and the last row that was looked at.
+/// Tickets, and the last row that was read.
 pub(crate) type Tickets = (Vec<(ObjectId, Document)>, Option<ObjectId>);
 
-/// The tickets of a person among rows, and the last row that was looked at; none when there are no more.
+/// The tickets of a person among rows, and the last row that was read; none when there are no more.
 pub(crate) fn tickets_of(
     person: &Person,
     rows: impl Iterator<Item = Row<impl Bytes>>,
@@ -67,18 +67,18 @@ pub(crate) fn tickets_of(
     Ok((tickets, read_to))
 }
 
-/// The rows of a log, or of a resource, behind one.
+/// The rows of a log, or of a resource, after one.
 pub(crate) fn behind((begin, last): &(Vec<u8>, Vec<u8>)) -> (Bound<&[u8]>, Bound<&[u8]>) {
     (Bound::Excluded(begin.as_slice()), Bound::Included(last.as_slice()))
 }
 
-/// The ends of the tickets of a tenant behind one.
+/// The ends of the tickets of a tenant after one.
 pub(crate) fn tickets_behind(tenant: TenantId, after: ObjectId) -> (Vec<u8>, Vec<u8>) {
     let bound = |id| keys::record(tenant, TICKET.code, id);
     (bound(after), bound(ObjectId::MAX))
 }
 
-/// A page of what is kept of a person, oldest first.
+/// A page of what is stored of a person, oldest first.
 pub(crate) fn about(
     snapshot: &impl Snapshot,
     tenant: TenantId,
@@ -96,7 +96,7 @@ pub(crate) fn about(
     Ok(Page { items, next: read_to.map(Next::After), ..Page::default() })
 }
 
-/// Items as JSON, and the last row that was looked at.
+/// Items as JSON, and the last row that was read.
 type Found = (Vec<String>, Option<ObjectId>);
 
 fn tickets(

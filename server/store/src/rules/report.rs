@@ -73,7 +73,7 @@ fn cause_key(tenant: TenantId, route: Route, code: &str, cause: &str) -> Vec<u8>
     keys::cause(tenant, digest.first_chunk().unwrap_or(&[0; keys::CAUSE_BYTES]))
 }
 
-/// What stands for a key of a person: enough to find them, not to read who they are.
+/// The hash of a person's key: enough to find them, not to identify them.
 fn hash_of_person(key: &str) -> u64 {
     let digest = Sha256::digest(key);
     digest.first_chunk().map(|bytes| u64::from_be_bytes(*bytes)).unwrap_or_default()

@@ -1,8 +1,8 @@
-//! Activities that a tenant does not keep indefinitely: the oldest of its log go, a limited number of them in a
-//! command, with the marks on them and their spans.
+//! Activities that a tenant does not retain indefinitely: the oldest of its log are removed, a limited number of them
+//! in a command, with the marks on them and their spans.
 //!
-//! A history ends where the next of its activities is gone: what is before that went earlier, since every
-//! history goes back in the order of the log. What is counted of activities stays.
+//! A history ends where the next of its activities was removed: earlier ones were removed before, since every history
+//! follows the order of the log. What is counted of activities stays.
 
 use std::{collections::BTreeSet, ops::Bound};
 
@@ -70,7 +70,7 @@ fn activity_in(key: &[u8], row: &[u8]) -> Result<Option<Activity>, StoreError> {
     }
 }
 
-/// In whose histories an activity stands.
+/// The owners of the histories that have an activity.
 fn owners_of(tenant: TenantId, activity: &Activity) -> impl Iterator<Item = Owner> {
     let user = (tenant, END_USER.code, activity.end_user_id);
     let company = activity.company_id.map(|company| (tenant, COMPANY.code, company));

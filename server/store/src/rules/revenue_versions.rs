@@ -1,5 +1,5 @@
-//! Keeps what reports read of a license, or of settings, when a change replaces it: a report can then be made as of any
-//! point in time since. A change of anything else keeps nothing.
+//! Stores what reports read of a license, or of settings, when a change replaces it: a report can then be computed as
+//! of any point in time since. A change of anything else stores nothing.
 
 use svctrack_core::{
     resources::{

@@ -19,7 +19,7 @@ fn hash_of(tenant: TenantId, row: &str, key: &str) -> [u8; 32] {
     hasher.finalize().into()
 }
 
-/// Whether a key, in the form in which it is compared, is kept out.
+/// Whether a key, in the form in which it is compared, is suppressed.
 pub(crate) fn holds(
     table: &impl Rows,
     tenant: TenantId,
@@ -49,7 +49,7 @@ pub(crate) fn keep_out(
     Ok(())
 }
 
-/// Lets a key in again; says whether it was kept out.
+/// Lifts the suppression of a key; returns whether it was suppressed.
 pub(crate) fn let_in(
     tables: &mut Tables<impl Transaction>,
     tenant: TenantId,

@@ -1,9 +1,9 @@
-//! Deleting a tenant (R57). The first command marks it: from then on its tokens and its UUID are those of nobody, and
-//! no command of it is carried out. The others remove its rows, a limited number each; its own row goes with the last
-//! of them.
+//! Deleting a tenant (R57). The first command marks it: from then on its tokens and its UUID belong to nobody, and no
+//! command of it is carried out. The others remove its rows, a limited number each; its own row goes with the last of
+//! them.
 //!
-//! Whoever asked goes on until then, and the cleanup of every round, the first of which follows a start: so nothing is
-//! left, whatever crashes.
+//! The caller continues until then, and so does each cleanup, the first of which follows a start: so nothing is left
+//! after a crash.
 
 use std::ops::Bound;
 
@@ -116,7 +116,7 @@ impl Removal {
     }
 }
 
-/// The first key behind all of a tenant, if there can be one.
+/// The first key after all of a tenant, if there can be one.
 fn next_prefix(tenant: TenantId) -> Option<[u8; 16]> {
     u128::from_be_bytes(*tenant.as_bytes()).checked_add(1).map(u128::to_be_bytes)
 }

@@ -23,14 +23,14 @@ use crate::{
     },
 };
 
-/// Most tenants of a store: a list of them is answered whole.
+/// Most tenants of a store: a list of them is returned whole.
 const MAX_TENANTS: u64 = 10_000;
-/// Most tokens of a tenant: a list of them is answered whole.
+/// Most tokens of a tenant: a list of them is returned whole.
 const MAX_TOKENS: usize = 1_000;
-/// The same with those that were rotated and have not expired: each may be there beside its successor.
+/// The same with those that were rotated and have not expired: each may be there next to its successor.
 const MAX_TOKENS_AND_ROTATED: usize = 2 * MAX_TOKENS;
 /// Most lines that a token may come from, one issued by the other: more than anybody issues on purpose, and few enough
-/// to be kept with each token.
+/// to be stored with each token.
 const MAX_GENERATIONS: usize = 32;
 
 pub(crate) fn list(
@@ -52,7 +52,7 @@ pub(crate) fn load(table: &impl Rows, id: TenantId) -> Result<Option<TenantRecor
     table.get(key)?.map(|row| read_row(key, row.value())).transpose()
 }
 
-/// Whether commands of a tenant are carried out: nothing may be added to one that is being deleted, or is gone.
+/// Whether commands of a tenant are carried out: nothing may be added to one that is being deleted, or was deleted.
 pub(crate) fn is_served(table: &impl Rows, id: TenantId) -> Result<bool, StoreError> {
     Ok(load(table, id)?.is_some_and(|tenant| tenant.state != TenantState::Deleting))
 }
@@ -148,8 +148,8 @@ pub(crate) fn remove_tokens(
     Ok(())
 }
 
-/// Makes a tenant: its row, its settings, and its first token. One that is there keeps what it has, and gets the
-/// token. What is rejected is rejected before anything is written.
+/// Creates a tenant: its row, its settings, and its first token. An existing one stays as it is, and gets the token. A
+/// command is rejected before anything is written.
 pub(crate) fn add_tenant(
     actor: &Actor,
     tenant: &TenantRecord,
@@ -186,7 +186,7 @@ fn being_deleted(tenant: TenantId) -> StoreError {
     StoreError::Conflict(vec![Issue::of_body("tenant_being_deleted", message)])
 }
 
-/// Keeps a token, with a user for it to act as (R43); an operator's acts as nobody.
+/// Stores a token, with a user for it to act as (R43); an operator's acts as nobody.
 pub(crate) fn add_token(
     actor: &Actor,
     token: &TokenRecord,
@@ -234,7 +234,7 @@ pub(crate) fn rotate_token(
     insert_token(tables, successor.clone())
 }
 
-/// Why a token cannot be added beside others, of which there can be fewer than `most`, if so. Those that have expired make
+/// Why a token cannot be added to others, of which there can be fewer than `most`, if so. Those that have expired make
 /// room for it.
 fn refused_token(
     actor: &Actor,
@@ -375,8 +375,7 @@ fn line_of(
     Ok(tokens.iter().filter(is_of_it).map(|token| token.id.clone()).collect())
 }
 
-/// Writes when tokens were last used; one that was revoked meanwhile stays so, and one that is corrupted keeps
-/// nobody from writing.
+/// Writes when tokens were last used; one that was revoked meanwhile stays so, and a corrupted one prevents no write.
 pub(crate) fn mark_used(
     tables: &mut Tables<impl Transaction>,
     uses: BTreeMap<String, Timestamp>,

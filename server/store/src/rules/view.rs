@@ -40,7 +40,7 @@ pub(crate) trait Source {
     fn engagement(&self) -> &Self::Engagement;
 }
 
-/// What planning looks at besides records.
+/// What planning reads besides records.
 trait Planning {
     /// What the writer knows of the tables.
     fn known(&self) -> &LookupCache;
@@ -53,7 +53,7 @@ trait Planning {
         ctx: &Ctx,
     ) -> Result<Option<Timestamp>, StoreError>;
 
-    /// How many end users events have made within the hour.
+    /// How many end users events have created within the hour.
     fn new_end_users(&self, tenant: TenantId, now: Timestamp) -> Result<u64, StoreError>;
 }
 
@@ -111,7 +111,7 @@ impl<'a, S: Snapshot> View<'a, RecordTables<S>> {
 }
 
 impl<S: Source> View<'_, S> {
-    /// What `read` makes of a record as it is stored, if it is there.
+    /// The result of `read` for a record as it is stored, if it exists.
     pub(crate) fn read<R>(
         &self,
         def: &ResourceDef,

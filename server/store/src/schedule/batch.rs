@@ -31,7 +31,7 @@ pub(crate) struct Batch {
     pub(crate) at: usize,
     /// Whether commands that wait may still join.
     pub(crate) is_open: bool,
-    /// Whether it keeps away from what stands beside its rows, since it failed without that.
+    /// Whether it avoids reads of adjacent rows, since it failed without that.
     pub(crate) is_careful: bool,
 }
 
@@ -46,7 +46,7 @@ impl Batch {
         Self { jobs, at: 0, is_open: false, is_careful: false }
     }
 
-    /// Answers the command that was being carried out with the reason, and drops it from the batch.
+    /// Fails the command that was being carried out with the reason, and drops it from the batch.
     pub(crate) fn reject_current(&mut self, error: StoreError) {
         if self.at < self.jobs.len() {
             self.jobs.remove(self.at).answer(Err(error));
@@ -55,7 +55,7 @@ impl Batch {
         }
     }
 
-    /// Answers every command that the store cannot take it now.
+    /// Rejects every command with the error of the store.
     pub(crate) fn refuse_all(&mut self, error: &StoreError) {
         self.jobs.drain(..).for_each(|job| job.answer(Err(error.unavailable())));
     }
@@ -107,15 +107,15 @@ impl BatchSize {
     }
 }
 
-/// Whether somebody writes single commands, beside whom bulk goes in small steps.
+/// Whether there are single commands, during which bulk runs in small steps.
 #[derive(Default)]
 pub(crate) struct BulkThrottle {
     single_at: Option<Instant>,
 }
 
 impl BulkThrottle {
-    /// The next command for a batch: single ones as long as there is room, then bulk, of which every
-    /// batch takes one, so that it goes on however many single ones there are.
+    /// The next command for a batch: single ones as long as there is room, then bulk, of which every batch takes one,
+    /// so that it continues however many single ones there are.
     pub(crate) fn next(&mut self, load: &BatchSize, queues: &Queues) -> Option<Job> {
         if load.has_single {
             self.single_at = Some(Instant::now());

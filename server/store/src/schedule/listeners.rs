@@ -38,7 +38,7 @@ impl Listeners {
     }
 }
 
-/// The tenant whose listeners have to look: there may be new activities, or they may listen no more.
+/// The tenant whose listeners have to check: there may be new activities, or they may no longer listen.
 fn changed_tenant(job: &Job) -> Option<TenantId> {
     changed(&job.command, job.actor.tenant.id())
 }

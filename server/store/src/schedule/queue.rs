@@ -1,6 +1,5 @@
-//! The commands that wait for the writer: bounded queues, one a tenant for what somebody waits for and one for
-//! bulk, served in turn, so that no tenant stands behind all of another's commands, and no single event or
-//! record behind a body of thousands.
+//! The commands that wait for the writer: bounded queues, one a tenant for single commands and one for bulk, served in
+//! turn, so that no tenant waits for all of another's commands, and no single event or record for a body of thousands.
 
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -13,7 +12,7 @@ use tokio::sync::oneshot;
 
 use crate::{Actor, Command, Reply, StoreError};
 
-/// What becomes of a command.
+/// The outcome of a command.
 pub(crate) type Outcome = Result<Reply, StoreError>;
 
 /// How many commands may wait in a queue: as many as there may be connections, each of which waits for one,
@@ -26,7 +25,7 @@ const MAX_WAITING_BYTES: usize = 64 * 1024 * 1024;
 /// How long the writer sleeps where nothing says when to try again; it is woken before.
 const LONGEST_SLEEP: Duration = Duration::from_secs(3_600);
 
-/// A command that waits, with the way to answer it.
+/// A queued command, with the channel of its reply.
 pub(crate) struct Job {
     pub(crate) actor: Actor,
     pub(crate) command: Command,
@@ -40,7 +39,7 @@ pub(crate) struct Job {
 pub(crate) enum Size {
     /// A record or an event.
     Single,
-    /// Many of them, of which a batch takes a few beside single ones.
+    /// Many of them, of which a batch takes a few next to single ones.
     Bulk,
 }
 
@@ -52,7 +51,7 @@ impl Job {
         (Self { actor, command, answer, bytes }, answered)
     }
 
-    /// Says what became of it. Whoever asked may have gone; what was written stays written.
+    /// Sends the outcome. The caller may have gone; what was written stays written.
     pub(crate) fn answer(self, outcome: Outcome) {
         let _ = self.answer.send(outcome);
     }

@@ -1,5 +1,5 @@
-//! Turns of reads that may take long: a limited number at a time, of each tenant and in all, so that no
-//! tenant waits behind all that another one asks for.
+//! Turns of reads that may take long: a limited number at a time, of each tenant and in all, so that no tenant waits
+//! for all reads of another one.
 
 use std::{
     collections::BTreeMap,
@@ -14,7 +14,7 @@ use crate::reads::spare::Spare;
 
 /// Turns of one kind of reads.
 pub(crate) struct ReadPermits {
-    /// In the order in which they are asked for, in which a tenant stands with as many as it may have.
+    /// In the order of requests, of which a tenant has as many as it may have permits.
     all: Arc<Semaphore>,
     of_each: usize,
     /// Those of the tenants that have one or wait for one.
@@ -28,7 +28,7 @@ pub(crate) struct ReadPermit {
 }
 
 impl ReadPermits {
-    /// So many turns in all, and so many of each tenant.
+    /// A number of permits in all, and a number of each tenant.
     pub(crate) fn new(all: usize, of_each: usize) -> Self {
         Self { all: Arc::new(Semaphore::new(all)), of_each, of_tenant: Mutex::default() }
     }

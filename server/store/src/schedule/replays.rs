@@ -1,7 +1,7 @@
-//! Commands by which parked events go on: each tenant's is queued among other commands, and one that breaks
-//! down is tried again after a pause, a limited number of times.
+//! Commands that replay parked events: each tenant's is queued among other commands, and a failed one is retried after
+//! a pause, a limited number of times.
 //!
-//! What is to go on is marked on disk, so that nothing is lost when no more is tried: it comes up with the
+//! Events to replay are marked on disk, so that nothing is lost after the last retry: they are replayed with the
 //! tenant's next mark, or the next start.
 
 use std::{
@@ -21,13 +21,13 @@ const FIRST_PAUSE: Duration = Duration::from_secs(1);
 /// that passes by itself.
 const MAX_TRIES: u32 = 6;
 
-/// A command that is queued, and the way on which it is answered.
+/// A queued command, and the channel of its reply.
 struct UnderWay {
     tenant: Tenant,
     answer: Receiver<Outcome>,
 }
 
-/// A tenant whose command broke down.
+/// A tenant with a failed command.
 struct Failed {
     tenant: Tenant,
     tries: u32,
@@ -35,7 +35,7 @@ struct Failed {
     again_at: Option<Instant>,
 }
 
-/// The tenants of which parked events may go on.
+/// The tenants with parked events to replay.
 #[derive(Default)]
 pub(crate) struct Replays {
     due: BTreeMap<TenantId, Tenant>,
@@ -62,7 +62,7 @@ impl Replays {
         }
     }
 
-    /// Looks at what has become of the commands that were queued.
+    /// Reads the outcomes of the queued commands.
     pub(crate) fn look(&mut self) {
         for mut one in std::mem::take(&mut self.under_way) {
             match one.answer.try_recv() {
@@ -94,7 +94,7 @@ impl Replays {
         self.failed.values().filter_map(|failed| failed.again_at).min()
     }
 
-    /// Makes those due whose pause is over.
+    /// Marks tenants as due at the end of their pause.
     pub(crate) fn try_again(&mut self) {
         let now = Instant::now();
         for (id, failed) in &mut self.failed {

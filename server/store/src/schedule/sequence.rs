@@ -1,4 +1,4 @@
-//! What goes on from command to command: the ids and the times that they get.
+//! The ids and the times that commands get, each after those of the one before.
 
 use svctrack_core::{
     plan::Ctx,
@@ -18,7 +18,7 @@ use crate::{
     times::Settled,
 };
 
-/// Where ids and times go on.
+/// Where ids and times continue.
 pub(crate) struct Sequence {
     pub(crate) ids: Ids,
     /// The newest time that is stored, before which nothing is stored.

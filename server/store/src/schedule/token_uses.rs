@@ -1,5 +1,5 @@
-//! When tokens were last used, to the minute: kept in memory until the next commit takes it along, so
-//! that reading costs no write (R43).
+//! When tokens were last used, to the minute: in memory until the next commit stores it, so that a read costs no write
+//! (R43).
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use crate::TokenRecord;
 
 const MINUTE_MS: i64 = 60_000;
 
-/// Uses that no commit has taken yet, by the id of the token: at most one a token that is kept.
+/// Uses that no commit has stored yet, by the id of the token: at most one for each stored token.
 #[derive(Debug, Default)]
 pub(crate) struct TokenUses(Mutex<BTreeMap<String, Timestamp>>);
 

@@ -6,8 +6,8 @@
 //! written, and of two states of it the later one counts: so it does not matter which of them lie here or there.
 //!
 //! A page of the log holds the newest state of many, so there are two copies of it, in tables of their own. When one of
-//! them is found damaged, both are put aside, and the log begins anew with what is known of it. What both have lost is
-//! logged, and [`crate::embedded::maintenance::verify`] finds whose history it leaves behind.
+//! them is corrupted, both are discarded, and the log is rewritten from what is known of it. What both have lost is
+//! logged, and [`crate::embedded::maintenance::verify`] finds the users and companies that lost history.
 
 use std::ops::{Range, RangeInclusive};
 
@@ -108,7 +108,7 @@ impl Entries<'_, '_> {
         Ok(self.number)
     }
 
-    /// Writes the last entry, if there is one; returns the number behind it.
+    /// Writes the last entry, if there is one; returns the number after it.
     pub(crate) fn end(self) -> Result<u64, StoreError> {
         if self.rows.is_empty() {
             return Ok(self.number);
@@ -155,7 +155,7 @@ impl<T: Rows> Log<T> {
     }
 
     /// Calls `take` with the rows of each entry, in their order, and its number. What is corrupted in both copies is
-    /// logged and passed over.
+    /// logged and skipped.
     pub(crate) fn read(
         &self,
         numbers: RangeInclusive<u64>,
@@ -206,7 +206,7 @@ fn entry(copy: &impl Rows, number: u64) -> Result<Vec<(Owner, Row)>, StoreError>
     Ok(rows)
 }
 
-/// Who the row at the front is of, and what is behind that.
+/// The owner of the first row, and the bytes after it.
 fn owner_of(bytes: &[u8]) -> Option<(Owner, &[u8])> {
     let (tenant, rest) = bytes.split_first_chunk()?;
     let (resource, rest) = rest.split_first()?;

@@ -1,4 +1,4 @@
-//! Engagement in a snapshot: its table, and the log beside it.
+//! Engagement in a snapshot: its table and its log.
 
 use std::{
     collections::HashMap,
@@ -25,7 +25,8 @@ use crate::{
 /// The rows of a log, each with the number of its entry.
 type LoggedRows = HashMap<Owner, (u64, Arc<Row>), RandomState>;
 
-/// What was read of the log of a database, up to its newest entry: who reads at a later moment only reads on.
+/// What was read of the log of a database, up to its newest entry: a reader of a later snapshot reads only newer
+/// entries.
 #[derive(Debug, Default)]
 pub(crate) struct LogRead(Mutex<ReadTo>);
 
@@ -37,12 +38,12 @@ struct ReadTo {
     rows: Arc<LoggedRows>,
 }
 
-/// What is known of the entries of a moment.
+/// What is known of the entries of a snapshot.
 enum Known {
     All(Arc<LoggedRows>),
     /// Those before this one.
     UpTo(u64),
-    /// Only those of a later moment.
+    /// Only those of a later snapshot.
     Later,
 }
 
@@ -71,7 +72,7 @@ impl ReadTo {
 impl LogRead {
     fn at(&self, log: &Log<ReadTable>) -> Result<Arc<LoggedRows>, StoreError> {
         let numbers = match log.numbers() {
-            // The writer tells it, and begins the log anew.
+            // The writer reports it, and rewrites the log.
             Err(StoreError::Corrupted { .. }) => None,
             numbers => numbers?,
         };

@@ -2,7 +2,7 @@
 //!
 //! Rows of the log go to the table bit by bit. When some thousands have gathered, those who have them are put in order;
 //! from then on each commit folds some of these rows into the table, and leaves out those that were logged again
-//! meanwhile. When all are there, the entries that they lay in are removed, and it begins anew with those that came since.
+//! meanwhile. When all are there, the entries that they lay in are removed, and it begins again with the later ones.
 //!
 //! Invariant: who has a row in the log is known.
 
@@ -27,8 +27,7 @@ pub struct LogLimits {
     pub fold_from: usize,
     /// Fewest rows that a transaction folds: the more there are side by side, the fewer pages they take.
     pub min_folded: usize,
-    /// Most rows that the writer keeps at hand beside those of the log: some 10 MB, and 50 MB if all had events of
-    /// many days.
+    /// Most rows that the writer caches besides those of the log: some 10 MB, and 50 MB if all had events of many days.
     pub at_hand: usize,
 }
 
@@ -43,7 +42,7 @@ impl Default for LogLimits {
 pub(crate) struct RowsAtHand {
     pub(crate) known: HashMap<Owner, Row, RandomState>,
     pub(crate) log: LogState,
-    /// Whose rows are folded, in the reverse order of their keys.
+    /// The owners of the rows to fold, in the reverse order of their keys.
     pub(crate) folding: Vec<Owner>,
     pub(crate) limits: LogLimits,
     /// How many are known from which on those are forgotten that are not in the log.
@@ -56,9 +55,9 @@ pub(crate) struct RowsAtHand {
     pub(crate) is_log_erased: bool,
     /// Whether the log is corrupted, and begins again.
     pub(crate) is_log_damaged: bool,
-    /// Whether something was found corrupted, so that each place of the table is looked at before a row is folded.
+    /// Whether something was found corrupted, so that each row of the table is checked before a row is folded into it.
     pub(crate) is_wary: bool,
-    /// Whether the log was looked at since something was committed.
+    /// Whether the log was read since the last commit.
     is_looked_at: bool,
 }
 
@@ -84,7 +83,7 @@ pub(crate) struct Changes {
     pub(crate) logged_again: Vec<(Owner, u64)>,
     /// The first entry of a log that was written again.
     pub(crate) anew_from: Option<u64>,
-    /// Whose rows are folded from now on.
+    /// The owners of the rows to fold from now on.
     pub(crate) folding: Option<Vec<Owner>>,
     pub(crate) log: LogState,
 }

@@ -83,7 +83,7 @@ impl<'t> TransactionEngagement<'t> {
         Ok(changes)
     }
 
-    /// The same, where there are so many that the log would be no gain.
+    /// The same, for a number of rows at which the log saves nothing.
     pub(crate) fn write_in_place(mut self) -> Result<Changes, StoreError> {
         let changes = self.begin()?;
         let RowsAtHand { known, undo, .. } = &mut *self.rows;
@@ -100,7 +100,7 @@ impl<'t> TransactionEngagement<'t> {
         Ok(changes)
     }
 
-    /// Writes the log anew where it is corrupted, or has rows of those who are erased. Those that this transaction has
+    /// Rewrites the log where it is corrupted, or has rows of those who are erased. Those that this transaction has
     /// touched are still to be written.
     fn begin(&mut self) -> Result<Changes, StoreError> {
         let rows = &*self.rows;
@@ -178,7 +178,7 @@ impl<'t> TransactionEngagement<'t> {
         self.log_again(changes)
     }
 
-    /// Puts the row of somebody into the table, unless it was logged again since.
+    /// Writes the row of an owner into the table, unless it was logged again since.
     fn fold_one(&mut self, owner: Owner, changes: &mut Changes) -> Result<(), StoreError> {
         let Some(row) = self.rows.known.get(&owner) else { return Ok(()) };
         let is_before = row.entry.is_some_and(|entry| entry < changes.log.folded_until);

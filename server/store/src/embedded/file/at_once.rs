@@ -1,6 +1,6 @@
-//! Reads that end at once, on threads that serve requests. Where one would wait for the disk, or for who may wait for
-//! it, it is given up: that is thrown past redb as damage is ([`super::corruption`]), and the read begins again on a thread
-//! that may wait.
+//! Reads that end at once, on threads that serve requests. A read that would wait for the disk, or for a thread that
+//! may wait for it, is abandoned: a panic passes redb as for corruption ([`super::corruption`]), and the read is
+//! retried on a thread that may wait.
 
 use std::{cell::Cell, panic};
 
@@ -21,7 +21,7 @@ enum Read {
     GivenUp,
 }
 
-/// What is thrown where a read is given up.
+/// The panic payload of an abandoned read.
 struct WouldWait;
 
 /// Reads; none where that would have to wait.
@@ -44,7 +44,7 @@ pub(crate) fn may_wait() -> bool {
     READ.get() == Read::MayWait
 }
 
-/// What waits for the disk calls this before: a read that is to end at once is given up here.
+/// Called before a wait for the disk: abandons a read that is to end at once.
 pub fn before_waiting() {
     if !may_wait() {
         READ.set(Read::GivenUp);

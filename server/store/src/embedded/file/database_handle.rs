@@ -1,4 +1,4 @@
-//! A database that is open, and the fence before its file.
+//! An open database, and the fence before its file.
 //!
 //! While the store heals ([`crate::embedded::runtime::recovery`]), two databases are open over one file, and neither
 //! knows what the other writes. A database whose fence is shut reads and writes nothing more, whatever it still tries.
@@ -46,8 +46,7 @@ impl DatabaseHandle {
         Ok(Self { database, gate, is_to_read: false, log_read: Arc::default() })
     }
 
-    /// A database to write beside one that is read. What that one reads stays as it is for as long as the
-    /// snapshot is held.
+    /// A database to write next to one that is read. What that one reads does not change while the snapshot is held.
     ///
     /// # Errors
     /// [`OpenError`].
@@ -92,7 +91,7 @@ impl DatabaseHandle {
 
     /// Reads what the first read would wait for otherwise, and others with it.
     pub(crate) fn read_ahead(&self) {
-        // What cannot be read is told to those who ask for it.
+        // What cannot be read is reported to the callers that ask for it.
         let _ = corruption::contained(|| self.snapshot()?.log()?.read());
     }
 
@@ -107,8 +106,7 @@ impl DatabaseHandle {
         Ok(transaction)
     }
 
-    /// Why the file failed: redb tells the reason to the first who meets it, and to all after that only that there was
-    /// one.
+    /// Why the file failed: redb reports the reason to the first caller, and to later ones only that there was one.
     pub(crate) fn cause(&self, error: StoreError) -> StoreError {
         let failed = self.gate.failed();
         let failed = failed.as_ref().filter(|_| error.is_of_the_file());
@@ -131,7 +129,7 @@ impl Drop for DatabaseHandle {
 #[derive(Clone, Debug, Default)]
 struct Fence {
     is_shut: Arc<RwLock<bool>>,
-    /// What failed first behind it since the transaction began.
+    /// The first failure of its storage since the transaction began.
     failed: Arc<Mutex<Option<io::Error>>>,
 }
 
@@ -151,7 +149,7 @@ impl Fence {
     }
 }
 
-/// Storage behind a gate.
+/// Storage that a gate can shut off.
 struct Fenced {
     under: Storage,
     gate: Fence,

@@ -1,4 +1,4 @@
-//! Opening and making the store's file. What is not a sound store of ours is rejected and left as it is.
+//! Opening and creating the store's file. What is not a sound store of ours is rejected and left as it is.
 
 use std::{fs, io, path::Path};
 
@@ -23,11 +23,11 @@ use crate::{
     rules::{lookup_cache::LookupCache, meta},
 };
 
-/// Version of the stored format: it stands in the file's header. The next one is 6, since 2 to 5 are taken
+/// Version of the stored format, in the file's header. The next one is 6, since 2 to 5 are taken
 /// ([`READABLE_FORMATS`]).
 pub(crate) const STORE_FORMAT: u32 = 1;
-/// The formats that are read; any other is refused. Format 5 is format 1 as it was called before the first release, and
-/// 2 to 4 were those before it.
+/// The formats that are read; any other is rejected. Format 5 is format 1 as it was called before the first release,
+/// and 2 to 4 were those before it.
 pub(crate) const READABLE_FORMATS: [u32; 2] = [STORE_FORMAT, 5];
 
 /// Why a store cannot be opened.
@@ -77,7 +77,7 @@ impl OpenError {
         }
     }
 
-    /// What those hear whose command is not taken for it.
+    /// The error of commands that are rejected because of it.
     pub(crate) fn into_cause(self) -> StoreError {
         match self {
             Self::Io(error) => disk_full::of_io(&error),
@@ -86,7 +86,7 @@ impl OpenError {
         }
     }
 
-    /// Whether nothing can be made of the file, so that a backup is what is left.
+    /// Whether the file is beyond repair, so that only a backup is left.
     pub fn is_beyond_repair(&self) -> bool {
         self.is_damage() || matches!(self, Self::Foreign(_))
     }
@@ -116,7 +116,7 @@ impl From<redb::DatabaseError> for OpenError {
     }
 }
 
-/// Makes a new store: under another name first, so that half a store never stands there.
+/// Creates a store: under another name first, so that the store's name is never that of half a store.
 ///
 /// # Errors
 /// [`OpenError::Io`] when the folder cannot be written.
@@ -133,7 +133,7 @@ pub(crate) fn create(store_file: &DiskFile, store_bytes: [u8; 5]) -> Result<(), 
 /// # Errors
 /// When there is one already.
 pub(crate) fn name_for_good(unfinished: &Path, path: &Path) -> io::Result<()> {
-    // A link, unlike a renaming, never takes the place of a store that another start has made meanwhile.
+    // A link, unlike a renaming, never takes the place of a store that another start has created meanwhile.
     fs::hard_link(unfinished, path)?;
     remove_if_there(unfinished)?;
     sync_folder(path)
@@ -229,7 +229,7 @@ pub(crate) fn open_to_read(
 const TRIAL_CACHE_BYTES: usize = 4 * 1024 * 1024;
 
 /// What of the cache's memory holds pages, measured: a page of 4 KiB takes 5 KiB of the allocator, the cache notes
-/// where it is, and what was let go is not given back at once.
+/// where it is, and freed memory is not given back at once.
 const PAGES_IN_MEMORY: (usize, usize) = (7, 10);
 
 /// Opens the database over storage, which must say that its rows are of a format that is read.

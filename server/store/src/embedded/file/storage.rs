@@ -24,8 +24,7 @@ use super::{
 };
 use crate::regular_file;
 
-/// Opens the bytes of a store, each time anew: at the start, and again after an error, when what was opened
-/// before is still there.
+/// Opens the bytes of a store: at the start, and again after an error, while what was opened before still exists.
 pub trait StoreFile: Send + Sync {
     /// Opens what is there.
     ///
@@ -33,12 +32,12 @@ pub trait StoreFile: Send + Sync {
     /// [`OpenError::Locked`] when another process has it, or [`OpenError::Io`].
     fn open(&self) -> Result<Storage, OpenError>;
 
-    /// Brings to disk what was written, and asks the system to forget what it keeps in memory of parts of what lies
-    /// here, so that what is read is on disk, and what is written next comes there. After a write has failed, memory
-    /// holds what the disk does not; and where that is written again, a sync may say that it is on disk though it never
-    /// comes there (ext4 of Linux 6.18: 40 times of 40).
+    /// Brings to disk what was written, and asks the system to drop its cache of parts of the file, so that what is
+    /// read is on disk, and what is written next comes there. After a write has failed, memory holds what the disk does
+    /// not; and where that is written again, a sync may say that it is on disk though it never comes there (ext4 of
+    /// Linux 6.18: 40 times of 40).
     ///
-    /// To forget [`EVERYTHING`] takes some 0.1 s for a gigabyte that is kept, so an ordinary start does without.
+    /// To forget [`EVERYTHING`] takes some 0.1 s for a cached gigabyte, so an ordinary start does without.
     ///
     /// # Errors
     /// As [`StoreFile::open`], or when what was written before does not come to disk; it is forgotten then too.
@@ -52,10 +51,10 @@ pub trait StoreFile: Send + Sync {
     /// When it cannot.
     fn try_to_write(&self) -> io::Result<()>;
 
-    /// A new file without a name where it lies, or where the system keeps such files.
+    /// A new file without a name in the same folder, or in the system's folder for such files.
     ///
     /// # Errors
-    /// When it cannot be made.
+    /// When it cannot be created.
     fn unnamed_file(&self) -> io::Result<File> {
         tempfile::tempfile()
     }
@@ -148,7 +147,7 @@ impl DiskFile {
 #[cfg(target_os = "linux")]
 const FOLIO_BYTES: u64 = 8 * 1024 * 1024;
 
-/// The parts, each as far as what is kept as one with it, and joined where they meet.
+/// The parts, each as far as what is cached as one with it, and joined where they meet.
 #[cfg(target_os = "linux")]
 fn widened(parts: &[Range<u64>]) -> Vec<Range<u64>> {
     let whole = |part: &Range<u64>| {
@@ -324,11 +323,11 @@ impl StorageBackend for StoredFile {
     }
 }
 
-/// Bytes of a block that is kept in memory.
+/// Bytes of a block in memory.
 const BLOCK_BYTES: u64 = 4_096;
 
-/// Storage over another, which it only reads: what is written is kept in memory and forgotten. A
-/// database is tried out over it, so that a file which turns out not to be ours stays as it is.
+/// Storage over another, which it only reads: writes stay in memory and are discarded. A database is tried out over it,
+/// so that a file which turns out not to be ours stays as it is.
 #[derive(Debug)]
 pub(crate) struct OverlayBackend {
     under: Storage,
@@ -345,7 +344,7 @@ impl OverlayBackend {
     /// A trial over `under`.
     ///
     /// # Errors
-    /// When the length cannot be told.
+    /// When the length cannot be read.
     pub(crate) fn over(under: Storage) -> io::Result<Self> {
         let len = under.len()?;
         Ok(Self { under, written: Mutex::new(Written { len, blocks: BTreeMap::new() }) })
@@ -361,7 +360,7 @@ impl OverlayBackend {
         written.map_or_else(|| self.block_below(number), Ok)
     }
 
-    /// One block of the storage below; what lies behind its end is zero.
+    /// One block of the storage below; bytes after its end are zero.
     fn block_below(&self, number: u64) -> io::Result<Vec<u8>> {
         let offset = number * BLOCK_BYTES;
         let mut block = vec![0; BLOCK_BYTES as usize];
@@ -441,7 +440,7 @@ impl StorageBackend for OverlayBackend {
 /// Who may read the store's file: its owner alone, since it holds what customers do.
 const FILE_MODE: u32 = 0o600;
 
-/// Makes a new file that must not be there yet.
+/// Creates a file that must not exist yet.
 fn create_file(path: &Path) -> io::Result<File> {
     OpenOptions::new().read(true).write(true).create_new(true).mode(FILE_MODE).open(path)
 }

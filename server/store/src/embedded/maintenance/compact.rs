@@ -1,7 +1,7 @@
 //! A store written again: every row in the order of keys into a new file, which then takes the place of the
 //! old one. What was removed leaves its bytes in the old file's free pages, and they go with it.
 //!
-//! Invariant: the store's name stands for the old file, whole, or for the new one, whole.
+//! Invariant: the store's name is that of the old file, whole, or of the new one, whole.
 
 use std::{fs, io, path::Path};
 
@@ -24,14 +24,14 @@ use crate::{
     rows::{self, Rows as _, Table, WriteRows as _},
 };
 
-/// What became of a store's file.
+/// The result for a store's file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Compacted {
     pub bytes_before: u64,
     pub bytes_after: u64,
 }
 
-/// Writes the store in a data folder anew. It must be stopped, and there must be room for a second one.
+/// Rewrites the store in a data folder. The server must be stopped, and there must be room for a second store.
 ///
 /// # Errors
 /// [`OpenError`]; then the store is as it was.
@@ -48,10 +48,10 @@ pub fn compact(folder: &Path, cache_bytes: usize) -> Result<Compacted, OpenError
     Ok(Compacted { bytes_before, bytes_after })
 }
 
-/// Looks at a row, by its table, key and value, before it is copied; an error ends the copy.
+/// Checks a row, by its table, key and value, before it is copied; an error ends the copy.
 pub(crate) type LookAtRow<'l> = &'l mut dyn FnMut(&Table, &[u8], &[u8]) -> Result<(), StoreError>;
 
-/// Writes the rows of a store anew, and puts that in the place of the store, which must be held open.
+/// Rewrites a store, which must be held open, and replaces it with the new file.
 pub(crate) fn replace(
     store_file: &dyn StoreFile,
     old: &Database,
@@ -93,7 +93,7 @@ fn copy(
     })
 }
 
-/// Makes a store, whose rows `fill` writes; they are on disk when this returns.
+/// Creates a store with the rows that `fill` writes; they are on disk when this returns.
 pub(crate) fn write_anew<T, E: From<OpenError>>(
     storage: Storage,
     cache_bytes: usize,

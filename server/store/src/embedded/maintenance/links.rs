@@ -63,7 +63,7 @@ impl<'s> Links<'s> {
         })
     }
 
-    /// Checks all of it. What is corrupted is passed over here, since it has been told.
+    /// Checks all of it. Corrupted rows are skipped here, since they have been reported.
     pub(crate) fn check(&self, found: &mut Verified) -> Result<(), StoreError> {
         self.for_each(rows::RECORDS, found, |key, value, found| self.record(key, value, found))?;
         self.for_each(rows::UNIQUE, found, |key, value, found| {
@@ -105,7 +105,7 @@ impl<'s> Links<'s> {
                 if let Err(StoreError::Corrupted { cause, .. }) = &checked
                     && cause == NO_KEY
                 {
-                    // No checksum tells it.
+                    // No checksum finds it.
                     found.add(definition.name(), None, NO_KEY);
                 }
                 is_whole &= unless_damaged(checked)?.is_some();
@@ -239,7 +239,7 @@ impl<'s> Links<'s> {
         Ok(())
     }
 
-    /// Whether each entry of the log of engagement can be read in one copy, as far as can be told.
+    /// Whether each entry of the log of engagement can be read in one copy, as far as is known.
     fn is_log_whole(&self, found: &mut Verified) -> Result<bool, StoreError> {
         let mut is_whole = false;
         for copy in [rows::ENGAGEMENT_LOG, rows::ENGAGEMENT_LOG_TWIN] {
@@ -338,7 +338,7 @@ impl<'s> Links<'s> {
         Ok(())
     }
 
-    /// Counters must stand where what they count does.
+    /// A counter must equal the number of what it counts.
     fn counters(&self, found: &mut Verified) -> Result<(), StoreError> {
         let counted: [(Table, CounterOf); 4] = [
             (rows::PARKED, |_| Some(Counter::Parked)),
@@ -380,7 +380,7 @@ impl<'s> Links<'s> {
     }
 }
 
-/// Tenants that are being deleted. One whose row is corrupted is told as such.
+/// Tenants that are being deleted. One with a corrupted row is reported as such.
 fn tenants_being_deleted(snapshot: &RedbSnapshot) -> Result<BTreeSet<TenantId>, StoreError> {
     let tenants = unless_damaged(corruption::contained(|| tenants::list(snapshot, usize::MAX)))?;
     let tenants = tenants.unwrap_or_default().into_iter();
@@ -408,14 +408,14 @@ fn tenant_and_resource(owner: &[u8]) -> Result<(TenantId, &'static ResourceDef),
     Ok((keys::tenant_of(owner).ok_or_else(no_key)?, def.ok_or_else(no_key)?))
 }
 
-/// What is said of a key that does not have the parts of one.
+/// The message for a key that does not have the parts of one.
 const NO_KEY: &str = "malformed key";
 
 fn no_key() -> StoreError {
     StoreError::corrupted(NO_KEY)
 }
 
-/// What was found, or none where damage was met: that has been told by then, when each row was held against its checksum.
+/// What was found, or none for corrupted data, which was reported when each row was held against its checksum.
 fn unless_damaged<T>(found: Result<T, StoreError>) -> Result<Option<T>, StoreError> {
     match found {
         Err(StoreError::Corrupted { .. }) => Ok(None),

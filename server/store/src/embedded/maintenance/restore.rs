@@ -1,7 +1,7 @@
-//! A store made from a backup, in a folder that holds nothing.
+//! A store restored from a backup into an empty folder.
 //!
-//! Invariant: the store's name stands for nothing until every row is there, has been held against the backup's
-//! manifest and against the other tables, and is on disk.
+//! Invariant: no file has the store's name until every row is there, has been held against the backup's manifest and
+//! against the other tables, and is on disk.
 
 use std::{
     fs::{self, File},
@@ -44,7 +44,7 @@ pub enum RestoreError {
     /// The backup cannot be used.
     #[error("the backup cannot be restored: {0}")]
     Archive(#[from] ArchiveError),
-    /// What it makes is not a sound store.
+    /// The restored store is not a sound one.
     #[error("the restored store fails verification: {0}")]
     Unsound(String),
     /// The new store cannot be written.
@@ -64,7 +64,7 @@ impl From<io::Error> for RestoreError {
     }
 }
 
-/// Makes the store of a backup in an empty folder, which is made when it is not there.
+/// Restores a backup into an empty folder, which is created when it is missing.
 ///
 /// # Errors
 /// [`RestoreError`]; then the folder is as it was.

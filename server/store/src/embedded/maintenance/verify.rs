@@ -1,5 +1,5 @@
-//! `svctrack verify`: all of a stopped store is read and held against its checksums, and what one table says
-//! of another against that one. Nothing is written.
+//! `svctrack verify`: all of a stopped store is read and compared with its checksums, and what one table has of another
+//! with that one. Nothing is written.
 
 use std::{path::Path, sync::Arc};
 
@@ -25,7 +25,7 @@ use crate::{
     rows::{self, Rows as _, Table},
 };
 
-/// Most problems that are told one by one; the rest is counted.
+/// Most problems that are reported one by one; the rest is counted.
 const MAX_TOLD: usize = 100;
 
 #[derive(Debug, Default)]
@@ -60,7 +60,7 @@ impl Verified {
         }
     }
 
-    /// Takes damage as a problem; any other error ends the verification.
+    /// Records corruption as a problem; any other error ends the verification.
     pub(crate) fn take(
         &mut self,
         table: &str,
@@ -81,7 +81,7 @@ impl Verified {
 /// # Errors
 /// [`OpenError`] when it cannot be read at all.
 pub fn verify(folder: &Path, cache_bytes: usize) -> Result<Verified, OpenError> {
-    // Of a corrupted file redb may panic; that is told as a problem.
+    // redb may panic on a corrupted file; that is reported as a problem.
     panics::log_panics();
     let path = folder.join(FILE_NAME);
     verify_file(&DiskFile::to_read(&path), cache_bytes)
@@ -140,7 +140,7 @@ fn check_pages(mut database: Database, verified: &mut Verified) {
     let checked = corruption::contained_open(|| Ok(database.check_integrity()?));
     match &checked {
         Ok(_) => corruption::drop_quietly(database),
-        // redb has let go of what it needs to be dropped: it would end the process.
+        // redb has dropped what its own drop needs: that would end the process.
         Err(_) => std::mem::forget(database),
     }
     match checked {

@@ -1,8 +1,8 @@
-//! The one thread that writes: it takes what waits, plans and applies all of it in one transaction,
-//! commits once, and only then answers everyone.
+//! The one thread that writes: it takes the queued commands, plans and applies all of them in one transaction, commits
+//! once, and only then replies to each.
 //!
-//! Commands are kept until the commit. When planning or applying one of them breaks down, the
-//! transaction is dropped, that one is answered with the error, and the others are planned again.
+//! Commands are held until the commit. When planning or applying one of them breaks down, the transaction is dropped,
+//! that one gets the error, and the others are planned again.
 
 use std::{
     collections::BTreeMap,
@@ -40,7 +40,7 @@ enum Failed {
 pub(crate) struct Writer {
     pub(crate) shared: Arc<Shared>,
     pub(crate) sequence: Sequence,
-    /// Tenants of which parked events may go on.
+    /// Tenants with parked events to replay.
     pub(crate) replays: Replays,
     pub(crate) kept: Kept,
     pub(crate) pace: BulkThrottle,
@@ -125,8 +125,8 @@ impl Writer {
             batch.is_open = false;
             let failed = match tried {
                 Ok(Ok(outcomes)) => {
-                    // Before the responses: who hears of the record that lets events go on, and writes
-                    // again, is served after these.
+                    // Before the responses: a caller that learns of the record that releases events, and writes again,
+                    // is served after these.
                     self.replays.queue(&self.shared.queues);
                     let answered = batch.jobs.drain(..).zip(outcomes);
                     answered.for_each(|(job, outcome)| job.answer(outcome));
@@ -154,7 +154,7 @@ impl Writer {
         }
     }
 
-    /// Serves the halves of a batch, so that in the end only the command hears of an error whose it is.
+    /// Serves the halves of a batch, so that in the end only the command that causes an error gets it.
     fn serve_in_halves(&mut self, mut batch: Batch, error: StoreError) {
         if batch.jobs.len() > 1 {
             let rest = batch.jobs.split_off(batch.jobs.len() / 2);
@@ -181,8 +181,8 @@ impl Writer {
         }
     }
 
-    /// Carries out the batch, and whatever else waits while the batch is open; answers what each command came to
-    /// once all of it is on disk.
+    /// Carries out the batch, and what is queued while the batch is open; returns the outcome of each command once all
+    /// of it is on disk.
     fn transact(&mut self, batch: &mut Batch) -> Result<Vec<Outcome>, Failed> {
         let mut engagement = self.engagement().map_err(Failed::Store)?;
         let transaction = self.shared.begin().map_err(Failed::Store)?;
@@ -216,7 +216,7 @@ impl Writer {
             true => Failed::Store(error),
             false => Failed::Together(error),
         };
-        // Kept again only once the transaction is committed.
+        // Stored again only once the transaction is committed.
         let known = std::mem::take(&mut self.kept.known);
         let tables = WriteTables::open(transaction, known, engagement);
         let mut tables = tables.map_err(|error| of_store(error.into()))?;
@@ -260,7 +260,7 @@ impl Writer {
         Ok(CarriedOut { outcomes, to_replay, known, engagement })
     }
 
-    /// Notes the times of the store, so that a start goes on from them.
+    /// Notes the times of the store, from which a start continues.
     fn store_times(&self, tables: &mut WriteTables<'_>) -> Result<(), StoreError> {
         let times = {
             let mut times = self.shared.times();
@@ -271,7 +271,7 @@ impl Writer {
         meta::store_times(&mut tables.meta, &times)
     }
 
-    /// What is known of engagement, which is kept again when the transaction has come to its end.
+    /// What is known of engagement, which is stored again at the end of the transaction.
     fn engagement(&mut self) -> Result<engagement::RowsAtHand, StoreError> {
         let known = self.kept.engagement.take();
         let read = || engagement::RowsAtHand::of(&*self.shared.snapshot()?, self.shared.log_limits);

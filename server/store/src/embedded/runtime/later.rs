@@ -1,4 +1,4 @@
-//! The records of a large page, read from its moment as they are sent, so that nobody holds more than some of them,
+//! The records of a large page, read from its snapshot as they are sent, so that only some of them are in memory,
 //! however slow their reader is. Each time it is their tenant's turn, as for any other read.
 
 use std::{sync::Arc, vec};

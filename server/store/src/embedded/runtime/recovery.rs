@@ -1,13 +1,13 @@
-//! How the store comes back after an error of its file. The file is opened again to read alone, and reads go on
-//! over that. Beside it the file is opened to write, its last commit is looked at, and a commit is tried. When
-//! it succeeds, reads and writes go on over that; until then, commands are rejected.
+//! How the store comes back after an error of its file. The file is opened again read-only, and reads continue over
+//! that. Meanwhile the file is opened to write, its last commit is checked, and a commit is tried. When it succeeds,
+//! reads and writes continue over that; until then, commands are rejected.
 //!
 //! Invariant: what is read over one database, no other one writes. The one that failed is shut off from the file
 //! before another one is opened to write, and that one holds a snapshot of the last commit, and with it all its
 //! pages, until the one that is read meanwhile is shut off too.
 //!
-//! Where the file can be read, but no commit be made since what redb notes of its pages is corrupted, the store
-//! is written again: its rows are all that counts.
+//! Where the file can be read, but no commit is possible since what redb notes of its pages is corrupted, the store is
+//! written again: its rows are all that counts.
 
 use std::{
     thread,
@@ -36,12 +36,12 @@ const MAX_PAUSE: Duration = Duration::from_secs(5);
 /// How often commands that wait are rejected meanwhile.
 const REFUSED_EVERY: Duration = Duration::from_millis(10);
 
-/// Memory for the cache of a database that is read meanwhile, and of a store that is written again, in bytes: beside
-/// that of the one that failed, or is tried.
+/// Memory for the cache of a database that is read meanwhile, and of a store that is written again, in bytes, besides
+/// that of the one that failed or is tried.
 const CACHE_BYTES_BESIDE: usize = 32 * 1024 * 1024;
 
-/// Brings the store back, however long it takes; ends without it when the store is closed. `refuse` answers
-/// the commands that wait with what keeps it from taking them.
+/// Brings the store back, however long it takes; ends without it when the store is closed. `refuse` rejects the queued
+/// commands with the error of the store.
 pub(crate) fn recover(shared: &Shared, refuse: impl Fn(&StoreError)) {
     shared.set_health(Health::Recovering);
     let mut pause = FIRST_PAUSE;
@@ -69,7 +69,7 @@ pub(crate) fn recover(shared: &Shared, refuse: impl Fn(&StoreError)) {
     tracing::info!(store = shared.store_file.name(), "store recovered");
 }
 
-/// Tries to bring the store back. Reads go on over a database of their own meanwhile: as long as the disk does not
+/// Tries to bring the store back. Reads continue over a database of their own meanwhile: as long as the disk does not
 /// work, over the last commit whose blocks are known to be on it, which one that failed at its very end may be, and
 /// then over the last that is found there.
 fn heal(shared: &Shared) -> Result<(), OpenError> {
@@ -101,8 +101,8 @@ fn try_to_write(shared: &Shared, opened: &DatabaseHandle) -> Result<(), StoreErr
     corruption::contained(|| try_commit(opened))
 }
 
-/// Writes the store anew from what can be read of it; says whether it did. Commands are refused beside, and the copy ends
-/// when the store is closed.
+/// Rewrites the store from what can be read of it; returns whether it did. Meanwhile commands are rejected. The copy
+/// ends when the store is closed.
 fn renew(shared: &Shared, refuse: &dyn Fn()) -> bool {
     let mut refused = Instant::now();
     let mut look = |table: &Table, key: &[u8], value: &[u8]| {

@@ -104,7 +104,7 @@ impl Shared {
         self.opened().begin()
     }
 
-    /// Reads from the last snapshot, which may be kept to read on from it afterwards.
+    /// Reads from the last snapshot, which may be held for later reads.
     pub(crate) fn read<T>(
         &self,
         read: impl Fn(&Arc<RedbSnapshot>) -> Result<T, StoreError>,
@@ -206,8 +206,8 @@ impl Shared {
         done
     }
 
-    /// Puts another database in the place of the one that is read, whose file is taken away from it: reads that
-    /// are under way go on over the new one.
+    /// Replaces the database that is read, and shuts the old one off from its file: reads under way continue over the
+    /// new one.
     pub(crate) fn go_on_over(&self, new: DatabaseHandle) {
         new.read_ahead();
         let old = {
@@ -230,7 +230,7 @@ impl Shared {
         self.times().judge(reading)
     }
 
-    /// How the clock stands against what is stored, where they differ.
+    /// How the clock differs from what is stored, if it does.
     pub(crate) fn clock_state(&self) -> Option<ClockState> {
         let reading = Reading::of(&*self.clock, self.clock.now());
         self.times().state(reading)
@@ -272,15 +272,15 @@ impl Recovery {
         self.changed.wait_while_until(&mut waits, |_| !is_over(), deadline);
     }
 
-    /// Has those who wait look again. What they look at has changed before.
+    /// Wakes the threads that wait, after a change of what they wait for.
     fn wake(&self) {
-        // Whoever has looked by then waits, and is not passed over.
+        // A thread that has checked by then waits, and is not missed.
         drop(self.waits.lock());
         self.changed.notify_all();
     }
 }
 
-/// Runs what waits. Where requests are served by this thread, another one goes on with them meanwhile.
+/// Runs what waits. Where this thread serves requests, another one serves them meanwhile.
 fn off_the_runtime<T>(wait: impl FnOnce() -> T) -> T {
     let flavor = Handle::try_current().map(|handle| handle.runtime_flavor());
     match flavor {

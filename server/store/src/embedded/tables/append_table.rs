@@ -1,6 +1,6 @@
-//! A table to which transactions add rows by the thousand, most of them behind all of their kind that are there:
-//! those of a transaction are gathered and written together, in the order of their keys, so that one search serves
-//! many, and pages are filled, which they are not when rows come one by one before those of another kind.
+//! A table to which transactions add rows by the thousand, most of them after all stored rows of their kind: those of a
+//! transaction are gathered and written together, in the order of their keys, so that one search serves many, and pages
+//! are filled, which they are not when rows come one by one before those of another kind.
 //!
 //! Invariant: what was gathered is written before the transaction is committed
 //! ([`super::transaction::WriteTables::finish`]), and before anybody is given the table itself.
@@ -18,8 +18,8 @@ use crate::{
 /// Most bytes of rows that a table gathers: those of a batch, and far less than a long replay adds.
 const MAX_GATHERED_BYTES: usize = 4 * 1024 * 1024;
 
-/// How many rows may stand by themselves, one after the other, such as under made-up ids, before all that follow are
-/// taken for such rows: a run costs a search of its own.
+/// Most single rows in a sequence, such as under made-up ids, before all that follow are taken for single ones: a run
+/// costs a search of its own.
 const MAX_ALONE: usize = 8;
 
 pub(crate) struct AppendTable<'t> {
@@ -44,7 +44,7 @@ impl<'t> From<WriteTable<'t>> for AppendTable<'t> {
 }
 
 impl<'t> AppendTable<'t> {
-    /// Has rows written one by one: a run also reads what stands beside it, which may be corrupted.
+    /// Has rows written one by one: a run also reads adjacent rows, which may be corrupted.
     pub(crate) fn avoid_runs(&mut self) {
         self.in_runs = false;
     }
@@ -54,7 +54,7 @@ impl<'t> AppendTable<'t> {
         self.is_writing
     }
 
-    /// Writes the rows behind one as far as no other stands between them; returns how many these were.
+    /// Writes the rows after one up to the next stored row; returns how many these were.
     fn write_run(
         &mut self,
         behind: &[u8],

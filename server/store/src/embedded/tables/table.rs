@@ -108,7 +108,7 @@ impl WriteRows for WriteTable<'_> {
 }
 
 impl<'t> WriteTable<'t> {
-    /// Opens a table, and makes it where it is missing.
+    /// Opens a table, and creates it where it is missing.
     pub(crate) fn open(
         transaction: &'t WriteTransaction,
         table: Table,
@@ -116,7 +116,7 @@ impl<'t> WriteTable<'t> {
         Ok(Self(transaction.open_table(definition(table))?))
     }
 
-    /// A cursor behind a key.
+    /// A cursor after this key.
     pub(crate) fn behind(
         &mut self,
         key: &[u8],

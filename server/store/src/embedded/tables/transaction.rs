@@ -22,7 +22,7 @@ use crate::{
 /// forty.
 const MIN_ROWS_BESIDE: usize = 100;
 
-/// Makes the tables that a store lacks, since they came after it was last written.
+/// Creates the tables that a store of an older version lacks.
 pub(crate) fn make_missing(database: &Database) -> Result<(), StoreError> {
     let snapshot = database.begin_read()?;
     let known: Vec<_> = snapshot.list_tables()?.map(|table| table.name().to_owned()).collect();
@@ -47,7 +47,7 @@ impl<'t> Transaction for Redb<'t> {
 }
 
 impl<'t> WriteTables<'t> {
-    /// Opens every table, making those that are missing.
+    /// Opens every table, and creates those that are missing.
     pub(crate) fn open(
         transaction: &'t WriteTransaction,
         known: LookupCache,
@@ -77,8 +77,8 @@ impl<'t> WriteTables<'t> {
         self.appended().into_iter().any(|table| table.has_failed())
     }
 
-    /// Writes what was gathered, and engagement, before the transaction is committed. Returns what is known, and what
-    /// becomes of that which is known of engagement.
+    /// Writes what was gathered, and engagement, before the transaction is committed. Returns the lookup cache and the
+    /// changes of cached engagement.
     pub(crate) fn finish(mut self) -> Result<(LookupCache, Changes), StoreError> {
         for table in self.appended() {
             table.written()?;

@@ -1,4 +1,4 @@
-//! Beyond what is kept for those who send without a token, new ones are rejected.
+//! Beyond the stored limit of senders without a token, new ones are rejected.
 
 use std::time::Duration;
 
@@ -114,7 +114,7 @@ async fn beyond_the_keys_that_are_kept_new_ones_are_refused_and_those_of_events_
     assert!(matches!(call(13).await, Err(StoreError::KeysFull(_))));
     assert!(matches!(call(11).await, Ok(Reply::Repeated(_))));
     assert!(matches!(part(&world, 0, 1).await, Ok(Reply::Tracked(_))));
-    // What is over goes, and makes room.
+    // Expired outcomes are removed, and make room.
     world.pass(DAY_MS);
     assert!(matches!(call(13).await, Ok(Reply::Record(_))));
 }

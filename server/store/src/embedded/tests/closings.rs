@@ -5,7 +5,7 @@ use svctrack_core::resources::license::LICENSE;
 use super::*;
 use crate::NewClosing;
 
-/// A month to close, whose figures were made at a row of the change log.
+/// A month to close, with figures as of a row of the change log.
 pub(super) fn close(sequence: u64) -> Command {
     let closing = r#"{"month":"2026-01","closedAt":"2026-02-01T00:00:00.000Z","closedBy":null,"timeZone":"UTC",
         "view":"endPoints","gapDays":0,"reactivationWithin":null,"rateDate":null,"currencies":[],"converted":null}"#;

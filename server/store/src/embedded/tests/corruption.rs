@@ -1,4 +1,4 @@
-//! What a corrupted page does to those whose rows stand beside it.
+//! The effect of a corrupted page on tenants with adjacent rows.
 
 use std::{fs, ops::Range};
 
@@ -19,7 +19,7 @@ fn damage(folder: &Path) {
     fs::write(&path, bytes).unwrap();
 }
 
-/// A tenant with a company, and another one whose rows stand behind all of theirs.
+/// A tenant with a company, and another one whose rows come after all of theirs.
 async fn two_tenants() -> (World, Actor) {
     let world = World::new().await;
     let behind = world.tenant(8).await;
@@ -79,7 +79,7 @@ async fn what_cannot_be_read_to_its_end_is_told_once_and_compared_with_nothing()
     let numbered = |numbers: Range<u32>| numbers.map(|n| with_id(format!("{n:03}"))).collect();
     for (tables, parts) in [
         (vec![rows::ACTIVITIES], [events(100), vec![large(MARK)], events(30)]),
-        // The id of an event stands with its activity too.
+        // The id of an event is in its activity, too.
         (
             vec![rows::ACTIVITIES, rows::MESSAGES],
             [numbered(0..300), vec![with_id(MARK.to_owned())], vec![]],

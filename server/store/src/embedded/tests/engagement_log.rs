@@ -1,4 +1,4 @@
-//! Rows of engagement that lie in the log, whatever of it has gone to their table.
+//! Rows of engagement in the log, whatever of it was folded into their table.
 
 use std::{collections::BTreeMap, fs};
 
@@ -215,7 +215,7 @@ async fn copies_of_the_log_that_are_not_the_same_are_found() {
 }
 
 impl World {
-    /// Opens the store anew, to read each page from its file whenever it is needed.
+    /// Reopens the store so that each page is read from its file.
     fn without_cache(self) -> Self {
         let Self { store, clock, actor, folder, log_limits } = self;
         drop(store);
@@ -335,7 +335,7 @@ async fn erase(world: &World, id: ObjectId) {
     let (reference, precondition) = (RecordRef::Id(id), Precondition::Anything);
     world.write(Command::Erase { reference, precondition }).await;
     for _ in 0..10 {
-        // The first time it may meet the damage that it gets over then.
+        // The first sweep may meet the corruption that it recovers from then.
         let swept = world.store.write(world.actor.clone(), Command::Sweep).await;
         if let Ok(Reply::Swept(false)) = swept {
             let snapshot = world.store.shared.snapshot().unwrap();
@@ -401,7 +401,7 @@ async fn commands_that_fail_change_nothing_of_what_is_known_of_the_log() {
     assert!(world.rows(ENGAGEMENT) > 15);
 }
 
-/// Two hundred users with rows in their table and newer ones in the log, of which a page of the table is damaged then.
+/// Two hundred users with rows in their table and newer ones in the log, and then a corrupted page of the table.
 async fn with_damaged_page(log_limits: LogLimits) -> World {
     let world = World::with_log(LogLimits { min_logged: 1_000, ..SMALL }).await;
     world.add_company("acme").await;

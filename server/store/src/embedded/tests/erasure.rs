@@ -51,7 +51,7 @@ async fn an_erasure_goes_on_after_every_crash() {
     assert_eq!(begin(&world, ada).await, Some(ada));
     world.sweep().await;
     assert_eq!(world.actions().await, ["stays too", "stays"]);
-    // The history of the company leads past the places of those that are gone.
+    // The history of the company skips the places of deleted ones.
     assert_eq!(paged(&world, ("companyId", "extid-acme"), 1).await, ["stays too", "stays"]);
     assert_eq!((world.rows(rows::MESSAGES), world.rows(rows::ERASURES)), (0, 0));
     assert!(matches!(world.write(Command::ContinueErasure(ada)).await, Reply::ErasureStep(false)));

@@ -24,7 +24,7 @@ fn text_of(number: usize) -> String {
     }
 }
 
-/// The numbers of the tickets in a page, and the record that the next one begins behind.
+/// The numbers of the tickets in a page, and the record after which the next one begins.
 async fn page(world: &World, pairs: &[(&str, &str)]) -> (Vec<usize>, Option<ObjectId>) {
     let pairs: Vec<_> =
         pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();

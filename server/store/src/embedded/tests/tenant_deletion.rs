@@ -9,7 +9,7 @@ use crate::Precondition;
 const LONG_LOG: LogLimits =
     LogLimits { min_logged: 2, fold_from: 100_000, min_folded: 3, at_hand: 10_000 };
 
-/// The last tenant that there can be, behind whose rows no key begins.
+/// The greatest tenant id, after whose rows no key begins.
 const DELETED: u8 = 0xff;
 
 /// How many rows of each table hold anything of a tenant: in their key, or by name.

@@ -1,4 +1,4 @@
-//! Tokens, and users that stand for them.
+//! Tokens, and the users that they authenticate.
 
 use svctrack_core::resources::user::USER;
 

@@ -23,7 +23,7 @@ pub(crate) fn sum_of(block: u64, bytes: &[u8]) -> u32 {
     hasher.finalize().max(NEVER_WRITTEN + 1)
 }
 
-/// Whether a block's bytes are those that its sum was made of.
+/// Whether a block's bytes match its checksum.
 pub(crate) fn is_sound(block: u64, bytes: &[u8], sum: u32) -> bool {
     match sum {
         NEVER_WRITTEN => bytes.iter().all(|byte| *byte == 0),
@@ -85,7 +85,7 @@ pub(crate) struct Group {
 }
 
 impl Group {
-    /// Reads the sums of a group; none behind the end of the file.
+    /// Reads the sums of a group; none after the end of the file.
     pub(crate) fn load(under: &Storage, number: u64) -> io::Result<Self> {
         let mut bytes = vec![0; SUM_BLOCKS as usize * BLOCK_BYTES];
         read_there(under, layout::place_of_sums(number), &mut bytes)?;
@@ -137,7 +137,7 @@ impl Group {
         }
     }
 
-    /// Forgets the blocks from one on, which are cut off.
+    /// Forgets the blocks from one on, which are truncated.
     pub(crate) fn cut_off(&mut self, from: usize) {
         for sum in self.sums.of_blocks.iter_mut().skip(from) {
             self.changed |= *sum != NEVER_WRITTEN;

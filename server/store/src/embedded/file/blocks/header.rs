@@ -5,9 +5,9 @@
 //! one flipped bit leaves the newer one readable.
 //!
 //! A copy names the blocks that are to come to disk with it ([`WriteSet`]). Once they have, its second twin is written
-//! again without names: then it counts whatever its blocks look like, so that damage which comes later is not taken
-//! for a commit that never came to its end. That twin comes to disk when the system likes, or with the next sync; until
-//! then it is, when the power goes as well.
+//! again without names: then it counts whatever its blocks look like, so that later corruption is not taken for an
+//! incomplete commit. That twin comes to disk when the system likes, or with the next sync; until then it is, when the
+//! power goes as well.
 
 use std::io;
 
@@ -25,20 +25,20 @@ use crate::embedded::file::{
 const MAGIC: &[u8; 16] = b"svctrack store\r\n";
 /// Bytes before those of the database.
 const HEAD_BYTES: usize = 32;
-/// Bytes of the database that are kept: redb uses the first 320.
+/// Bytes of the database that a copy stores: redb uses the first 320.
 const KEPT_BYTES: usize = 512;
 /// Bytes for the names of blocks.
 const NAMES_BYTES: usize = BLOCK_BYTES - HEAD_BYTES - KEPT_BYTES;
-/// The name that a header's sum is made with; no block has it.
+/// The block number in the checksum of a header; no block has it.
 const HEADER: u64 = u64::MAX;
 
 /// Where redb has its flags.
 const FLAGS_AT: usize = 9;
 /// Which of the two commits in its header counts.
 const SECOND_COUNTS: u8 = 1;
-/// Whether that one was synced before it came to count, so that redb does not look at the other.
+/// Whether that one was synced before it came to count, so that redb does not read the other.
 const TWO_PHASES: u8 = 4;
-/// Where redb notes the two commits, each in so many bytes.
+/// Where redb notes the two commits, and the bytes of each.
 const COMMITS_AT: usize = 64;
 const COMMIT_BYTES: usize = 128;
 /// How a note begins in the format of redb's file in which all this is so.
@@ -75,7 +75,7 @@ pub(crate) struct Found {
     pub(crate) header: Header,
     /// The blocks that it names; each is as it was written.
     pub(crate) names: WriteSet,
-    /// What a later one names that was passed over.
+    /// What a later, skipped one names.
     pub(crate) passed_over: Option<WriteSet>,
 }
 
@@ -88,7 +88,7 @@ struct Copy {
 }
 
 impl Header {
-    /// That of a store which is just being made.
+    /// That of a new store.
     pub(crate) fn never_written() -> Self {
         Self::of(vec![0; KEPT_BYTES], 0, 1)
     }

@@ -51,7 +51,7 @@ pub(crate) fn run(block: u64, blocks: usize) -> usize {
     blocks.min(GROUP_BLOCKS as usize - number)
 }
 
-/// Bytes of a file that holds a database of so many bytes.
+/// Bytes of a file that holds a database of this length.
 pub(crate) fn file_len(database_len: u64) -> u64 {
     match database_len.div_ceil(BLOCK_BYTES as u64) {
         0 => 0,
@@ -59,7 +59,7 @@ pub(crate) fn file_len(database_len: u64) -> u64 {
     }
 }
 
-/// Bytes of the database in a file of so many bytes.
+/// Bytes of the database in a file of this length.
 pub(crate) fn database_len(file_len: u64) -> u64 {
     let blocks = (file_len / BLOCK_BYTES as u64).saturating_sub(HEADER_BLOCKS);
     let groups = blocks / (SUM_BLOCKS + GROUP_BLOCKS);

@@ -1,16 +1,16 @@
-//! Blocks with sums: what lies under redb, which itself reads its pages without looking at theirs.
+//! Blocks with checksums: the storage under redb, which reads its pages without checking theirs.
 //!
-//! Each block of the database has a sum beside it in the file, written under the same sync, and is held
-//! against it whenever it is read from disk. The file is laid out as drawn in [`layout`].
+//! Each block of the database has a checksum in the file, written under the same sync, and is held against it whenever
+//! it is read from disk. The file is laid out as drawn in [`layout`].
 //!
 //! Invariant: whenever the machine stops, every block that was on disk at the last sync and has not been
 //! written since fits its sum. Blocks that were being written may not, and need not: redb writes no
 //! page that a commit on disk reaches. Only block 0 is written in place, so it has a way of its own
 //! ([`header`]).
 //!
-//! A commit of redb asks for two syncs: one for its pages, one for the header by which they count. Here one does
-//! for both, unless there are more blocks than a header names ([`names`]), or the file grows or shrinks. Invariant: no
-//! block that the header on disk names is written again or cut off before a twin of it without names is on disk.
+//! A commit of redb asks for two syncs: one for its pages, one for the header by which they count. Here one does for
+//! both, unless there are more blocks than a header names ([`names`]), or the file grows or shrinks. Invariant: no
+//! block that the header on disk names is written again or truncated before a twin of it without names is on disk.
 
 mod checksums;
 mod header;
@@ -35,7 +35,7 @@ use self::{
 use super::{open::OpenError, storage::Storage};
 use crate::corruption::DamagedBlock;
 
-/// Most groups whose sums are kept, 4 KiB each: those of 10 GB. When there are as many, it begins again.
+/// Most groups whose checksums are cached, 4 KiB each: those of 10 GB. When there are as many, it begins again.
 const MAX_KNOWN_GROUPS: usize = 2_560;
 
 /// A database's blocks, with their sums, over the storage of its file.
@@ -45,7 +45,7 @@ pub(crate) struct Blocks {
     known: Mutex<Known>,
     /// Held while changes are brought to disk.
     syncing: Mutex<()>,
-    /// What a later header names, which was passed over when these were opened.
+    /// What a later header names, which was skipped when these were opened.
     passed_over: Option<WriteSet>,
 }
 
@@ -53,7 +53,7 @@ pub(crate) struct Blocks {
 struct Known {
     header: Header,
     groups: HashMap<u64, Group, RandomState>,
-    /// How often groups were let go of.
+    /// How often groups were dropped.
     let_go: u64,
     /// What has been written since the last sync.
     fresh: WriteSet,
@@ -63,8 +63,8 @@ struct Known {
     named: WriteSet,
     /// Whether its second twin has been written without names since.
     is_unnamed: bool,
-    /// What failed first. A failure may be told once, and to one whom it does not concern: after it, what was written
-    /// before may be lost whatever a sync says.
+    /// What failed first. A failure may be reported once, and to a caller whom it does not concern: after it, what was
+    /// written before may be lost whatever a sync says.
     failed: Option<(io::ErrorKind, String)>,
 }
 
@@ -113,7 +113,7 @@ impl Blocks {
         Self { under, known, syncing, passed_over: None }
     }
 
-    /// Whether a later header was passed over, since not all that it names is there.
+    /// Whether a later header was skipped, since not all that it names is there.
     pub(crate) fn is_older(&self) -> bool {
         self.passed_over.is_some()
     }
@@ -245,7 +245,7 @@ impl Blocks {
         Ok(())
     }
 
-    /// Waits until blocks may be written again or cut off, which the header may name.
+    /// Waits until blocks that the header may name may be written again or truncated.
     fn wait_until_unnamed(&self, blocks: Range<u64>) -> io::Result<()> {
         if !self.known().names(&blocks) {
             return Ok(());
@@ -280,8 +280,8 @@ impl Blocks {
 }
 
 impl Known {
-    /// Adds the sums of a group that were read when others had been let go of so often: since then these may have been
-    /// changed, written and let go of as well.
+    /// Adds the checksums of a group that were read after `let_go` drops: since then these may have been changed,
+    /// written and dropped as well.
     fn add(&mut self, loaded: Group, let_go: u64) {
         if self.let_go != let_go {
             return;

@@ -201,7 +201,7 @@ fn a_commit_is_found_whole_or_not_at_all_whichever_of_its_writes_came_to_disk() 
     let found = |came: &dyn Fn(&Change) -> bool| {
         let disk = stopped.when(came);
         let found = keys(&open(&disk));
-        // It is gone on with, and found again.
+        // Later writes continue from it, and it is found again.
         put(&open(&disk), "d", 9_000);
         assert_eq!(keys(&open(&disk.when(|_| false))), format!("{found}d"));
         found
@@ -284,7 +284,7 @@ fn a_block_that_the_header_names_may_be_written_again_or_cut_off() {
     written.commit(3);
     written.blocks.set_len(layout::offset(7)).unwrap();
     assert_eq!(Written::on(written.disk.when(|_| true)).found(), (3, Some(1)));
-    // Nor does the next header name what was cut off.
+    // Nor does the next header name what was truncated.
     written.write(6, 5);
     written.blocks.set_len(layout::offset(6)).unwrap();
     written.commit(4);

@@ -39,7 +39,7 @@ impl WriteSet {
         self.beyond |= earlier.beyond;
     }
 
-    /// Forgets the blocks from one on, which are cut off.
+    /// Forgets the blocks from one on, which are truncated.
     pub(crate) fn cut_off(&mut self, from: u64) {
         self.sums.retain(|block, _| u64::from(*block) < from);
     }
@@ -55,7 +55,7 @@ impl WriteSet {
         touched.any(|(block, _)| blocks.contains(&u64::from(*block)))
     }
 
-    /// Whether they can be named in so many bytes.
+    /// Whether the names fit into this many bytes.
     pub(crate) fn fits(&self, bytes: usize) -> bool {
         !self.beyond && self.sums.len() <= bytes / ENTRY_BYTES
     }
@@ -73,7 +73,7 @@ impl WriteSet {
         }
     }
 
-    /// Reads entries up to the first that is none; no header names block 0, which is in it.
+    /// Reads entries up to the first empty one; no header names block 0, which is in it.
     pub(crate) fn decode(bytes: &[u8]) -> Self {
         let entries = bytes.chunks_exact(ENTRY_BYTES).filter_map(|entry| entry.first_chunk());
         let sums = entries
