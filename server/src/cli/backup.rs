@@ -33,6 +33,10 @@ pub(crate) struct Backup {
 impl Backup {
     pub(crate) async fn run(self) -> Result<(), String> {
         let words = |error: &dyn std::error::Error| format!("{}: {error}", self.to.display());
+        if self.to.exists() && !self.to.is_dir() {
+            let path = self.to.display();
+            return Err(format!("{path} exists: name another file, or a directory"));
+        }
         let folder = if self.to.is_dir() { &self.to } else { folder_of(&self.to) };
         let unfinished = Unfinished::in_folder(folder).map_err(|error| words(&error))?;
         let mut file = unfinished.file().map_err(|error| words(&error))?;

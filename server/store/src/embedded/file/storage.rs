@@ -9,7 +9,7 @@ use std::{
     fs::{self, File, Metadata, OpenOptions, TryLockError},
     io::{self, Write as _},
     ops::Range,
-    os::unix::fs::{MetadataExt as _, OpenOptionsExt as _},
+    os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, fchown},
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -114,6 +114,7 @@ impl DiskFile {
     /// find it held meanwhile, by a process that is just being started and has what its parent has open.
     pub(crate) fn new_file(&self, path: &Path) -> Result<Storage, OpenError> {
         let file = create_file(path)?;
+        give_to_owner_of_folder(&file, path)?;
         lock(&file)?;
         *self.locked() = Some(file.try_clone()?);
         Ok(Storage::of_file(file)?)
@@ -439,6 +440,23 @@ impl StorageBackend for OverlayBackend {
 
 /// Who may read the store's file: its owner alone, since it holds what customers do.
 const FILE_MODE: u32 = 0o600;
+
+/// Gives a new file to the user whose folder it is in: root compacts and restores stores of a service that runs as
+/// somebody else, and could not open a file of root's.
+fn give_to_owner_of_folder(file: &File, path: &Path) -> io::Result<()> {
+    let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) else {
+        return Ok(());
+    };
+    let (owner, now) = (fs::metadata(folder)?, file.metadata()?);
+    if (owner.uid(), owner.gid()) == (now.uid(), now.gid()) {
+        return Ok(());
+    }
+    match fchown(file, Some(owner.uid()), Some(owner.gid())) {
+        // Only root may.
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(()),
+        given => given,
+    }
+}
 
 /// Creates a file that must not exist yet.
 fn create_file(path: &Path) -> io::Result<File> {

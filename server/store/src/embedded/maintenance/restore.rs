@@ -151,6 +151,8 @@ fn not_as_expected(what: String) -> RestoreError {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::{MetadataExt as _, chown};
+
     use svctrack_core::value::Timestamp;
 
     use super::*;
@@ -167,5 +169,16 @@ mod tests {
         let said = restore(&backup, &to, 1024 * 1024).unwrap_err().to_string();
         assert!(!said.contains(char::is_control) && said.contains("it has a table"), "{said:?}");
         assert!(!to.exists());
+    }
+
+    #[test]
+    fn a_restored_store_belongs_to_the_user_of_its_folder() {
+        let folder = tempfile::tempdir().unwrap();
+        // Nobody; only root may.
+        let _ = chown(folder.path(), Some(65_534), Some(65_534));
+        let backup = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/golden/backup-1.gz");
+        restore(Path::new(backup), folder.path(), 1024 * 1024).unwrap();
+        let owner = |path: &Path| fs::metadata(path).map(|of| (of.uid(), of.gid())).unwrap();
+        assert_eq!(owner(&folder.path().join(FILE_NAME)), owner(folder.path()));
     }
 }
