@@ -328,7 +328,7 @@ fn read_bootstrap(
     let (tenant, token) = match (tenant, token, &operator) {
         (None, None, None) => return Ok(None),
         (Some(tenant), Some(token), _) => (tenant, token),
-        _ => return Err(invalid("bootstrap-tenant and bootstrap-token go together")),
+        _ => return Err(invalid("set both bootstrap-tenant and bootstrap-token, or neither")),
     };
     let tenant = TenantId::parse(&tenant)
         .filter(|tenant| *tenant != Tenant::OPERATOR.id())
@@ -336,6 +336,9 @@ fn read_bootstrap(
     let token = read_token("bootstrap-token", &token)?;
     let operator =
         operator.map(|text| read_token("bootstrap-operator-token", &text)).transpose()?;
+    if operator.as_ref().is_some_and(|operator| operator.reveal() == token.reveal()) {
+        return Err(invalid("bootstrap-token and bootstrap-operator-token must differ"));
+    }
     Ok(Some(BootstrapSettings { tenant, token, operator }))
 }
 
@@ -496,8 +499,19 @@ mod tests {
         }
         let alone =
             ConfigOverrides { bootstrap_tenant: Some("x".into()), ..ConfigOverrides::default() };
-        assert_eq!(check(alone.clone()), "bootstrap-tenant and bootstrap-token go together");
+        assert_eq!(
+            check(alone.clone()),
+            "set both bootstrap-tenant and bootstrap-token, or neither"
+        );
         let both = ConfigOverrides { bootstrap_token: Some("secret".into()), ..alone };
         assert_eq!(check(both), "bootstrap-tenant must be a UUID, and not the nil one");
+        let token = Some(Token::generate().unwrap().reveal().to_owned());
+        let same = ConfigOverrides {
+            bootstrap_tenant: Some("11111111-1111-4111-8111-111111111111".into()),
+            bootstrap_token: token.clone(),
+            bootstrap_operator_token: token,
+            ..ConfigOverrides::default()
+        };
+        assert_eq!(check(same), "bootstrap-token and bootstrap-operator-token must differ");
     }
 }

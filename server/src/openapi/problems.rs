@@ -139,7 +139,10 @@ fn rejects(
     );
     match status {
         S::BAD_REQUEST if doc.gives == Kind::Script => true,
-        S::BAD_REQUEST => called && (has_body || is_list || path.contains("{id}")),
+        S::BAD_REQUEST => {
+            let has_reference = path.contains("{id}") || path.contains("{month}");
+            called && (has_body || is_list || has_reference)
+        }
         S::UNAUTHORIZED => has_token || matches!(doc.access, Access::TenantAsUser),
         S::FORBIDDEN => has_token,
         S::NOT_FOUND if doc.gives == Kind::Page => path.contains('{'),

@@ -263,8 +263,9 @@ pub(super) fn new_closing() -> Value {
     let options = PARAMETERS.iter().filter(|parameter| options.contains(&parameter.name));
     let mut properties: Map<String, Value> = options
         .map(|option| {
-            let mut schema = schema_of_form(option.form);
-            set(&mut schema, "description", json!(option.doc));
+            // Null is as if it was not sent.
+            let forms = [schema_of_form(option.form), json!({ "type": "null" })];
+            let schema = json!({ "description": option.doc, "anyOf": forms });
             (option.name.to_owned(), schema)
         })
         .collect();

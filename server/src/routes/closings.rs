@@ -5,7 +5,7 @@ use std::sync::Arc;
 use poem::{Request, Response, http::header};
 use svctrack_core::{
     access::unknown_members,
-    revenue::{Closing, ClosingRequest, Report, ReportQuery},
+    revenue::{Closing, ClosingRequest, Report, ReportError, ReportQuery, days_of_month},
 };
 use svctrack_store::{Actor, NewClosing, ReportJob, StoreError};
 
@@ -72,7 +72,7 @@ pub(crate) async fn list(app: &App, request: &mut Request) -> Result<Response, E
 /// `GET /reports/closings/{month}`
 pub(crate) async fn read(app: &App, request: &mut Request) -> Result<Response, Error> {
     let caller = authorise(app, request, "reports:read").await?;
-    let month = path_part(request, "month").unwrap_or_default();
+    let month = month_in_path(request)?;
     let closings = app.store.closings(&caller.tenant).await?;
     let found = closings.iter().find(|closing| closing.month == month);
     let found = found.ok_or(StoreError::NotFound)?;
@@ -82,7 +82,15 @@ pub(crate) async fn read(app: &App, request: &mut Request) -> Result<Response, E
 /// `DELETE /reports/closings/{month}`: opens it again; one that is not closed is opened zero times (R15).
 pub(crate) async fn delete(app: &App, request: &mut Request) -> Result<Response, Error> {
     let caller = authorise(app, request, "admin").await?;
-    let month = path_part(request, "month").unwrap_or_default().to_owned();
+    let month = month_in_path(request)?;
     let was_closed = app.store.reopen_month(caller.into(), month).await?;
     Ok(deleted_count(usize::from(was_closed)))
+}
+
+fn month_in_path(request: &Request) -> Result<String, Error> {
+    let month = path_part(request, "month").unwrap_or_default().to_owned();
+    match days_of_month(&month) {
+        Some(_) => Ok(month),
+        None => Err(Error::BadRequest(vec![ReportError::InvalidMonth(month).into()])),
+    }
 }
