@@ -10,7 +10,7 @@ use svctrack_core::value::Timestamp;
 /// The last millisecond of the year 2100. A clock that is later is wrong, and the ids of records end in 2106 (R3).
 const LATEST_MS: i64 = 4_133_980_799_999;
 
-/// The message for a clock after [`LATEST_MS`].
+/// The message for a clock after the year 2100.
 pub const WRONG_CLOCK: &str = "the clock of this machine shows a time after the year 2100: set it";
 
 /// Whether nothing can be stored with the time that a clock shows.
