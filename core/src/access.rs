@@ -20,6 +20,9 @@ pub const READ_ALL: &str = "*:read";
 const EVERY_ACTION: &str = ":*";
 /// What an operator's token may do: create and list tenants. No tenant's token has it, not even `*` (R44).
 pub const OPERATOR: &str = "operator";
+/// What the session of somebody who has signed in to the pages has: it acts as the token that it was opened with. No
+/// token can be granted it, and it grants nothing to an API call.
+pub const SESSION: &str = "session";
 /// How long a label may be, in bytes; it is a name for people.
 pub const MAX_LABEL_BYTES: usize = 200;
 /// Most scopes that a token may name: more than anybody needs, since `<resource>:*` includes four.

@@ -6,7 +6,7 @@ use svctrack_core::{
     value::{Document, Json, TenantId},
 };
 use svctrack_store::{Actor, StoreError, Tenant, TenantRecord, TokenRecord};
-use svctrack_web::{Addresses, Loads};
+use svctrack_web::Loads;
 
 use crate::{
     app::App,
@@ -89,7 +89,10 @@ impl Bootstrap {
     /// What is printed once, after the greeting: all that a newcomer needs for a first event. Calls with a token go to
     /// `own_url`, where the server listens: under its public URL another one may respond, such as the site with the
     /// proxy for events.
-    pub(crate) fn details(&self, addresses: &Addresses, own_url: &str) -> String {
+    pub(crate) fn details(&self, app: &App, own_url: &str) -> String {
+        let addresses = &app.addresses;
+        // Without randomness for a link, there is still the token.
+        let sign_in = app.sign_in.open(self.token.id()).unwrap_or_else(|_| "/sign-in".to_owned());
         let tenant = self.tenant.to_string();
         let token = self.token.reveal();
         let operator = self.operator.as_ref().map_or("", Token::reveal);
@@ -99,6 +102,10 @@ impl Bootstrap {
   Tenant          {tenant}
   API token       {token}
   Operator token  {operator}   (for further tenants, and backups)
+
+Open this in a browser; it signs in once, within 15 minutes (later, with the API token):
+
+  {own_url}{sign_in}
 
 Paste this before </head> of your web app:
 

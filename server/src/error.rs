@@ -11,12 +11,14 @@ use svctrack_core::{
     value::{Issue, Malformed, ObjectId},
 };
 use svctrack_store::{StoreError, WRONG_CLOCK};
+use svctrack_web::pages::{Shell, problem_page};
 
 use crate::{
     limits::{
         MAX_HEAD_BYTES, MAX_HEADERS, MAX_LINK_BYTES, PARKED_FULL_WAIT, RETRY_AFTER_SECONDS,
         SUSPENDED_RETRY_AFTER_SECONDS,
     },
+    pages::html,
     rate_limit::{BURST_SECONDS, TooMany},
     senders::{Allowance, Spent},
 };
@@ -34,6 +36,8 @@ pub(crate) enum Error {
     TenantUnauthorized,
     /// The token lacks this scope.
     Forbidden(String),
+    /// A change that was not sent by a page of this service.
+    CrossSite,
     /// There is no such route.
     RouteNotFound,
     /// There is no such tenant.
@@ -81,6 +85,8 @@ pub(crate) enum Error {
     Store(StoreError),
     /// The program broke down.
     Internal(String),
+    /// What went wrong with a page, and what is around it for who is signed in.
+    OnPage(Box<(Error, Option<Shell>)>),
     /// What went wrong after a part was done, and how much that was.
     PartDone(Box<Error>, String),
 }
@@ -172,6 +178,7 @@ impl Error {
             Self::Unauthorized(code) => verdict(S::UNAUTHORIZED, code, unauthorized_detail(code)),
             Self::TenantUnauthorized => verdict(S::UNAUTHORIZED, "tenant_unauthorized", "send the tenant's UUID as the user name of HTTP Basic, or as `writeKey` in the body"),
             Self::Forbidden(scope) => verdict(S::FORBIDDEN, "scope_missing", format!("the token needs the scope `{scope}`")),
+            Self::CrossSite => verdict(S::FORBIDDEN, "cross_site", "this form was not sent by a page of this session: open the page again"),
             Self::RouteNotFound => verdict(S::NOT_FOUND, "route_not_found", "there is no such route"),
             Self::TenantNotFound => verdict(S::NOT_FOUND, "tenant_not_found", "there is no tenant with this UUID"),
             Self::TenantSuspended => verdict(S::FORBIDDEN, "tenant_suspended", "the tenant is suspended: nothing was stored; send it again when the operator has resumed it"),
@@ -202,7 +209,25 @@ impl Error {
                 let verdict = error.into_verdict(request_id);
                 Verdict { detail: format!("{}; {done}", verdict.detail), ..verdict }
             }
+            Self::OnPage(page) => page.0.into_verdict(request_id),
             Self::Internal(cause) => internal("internal_error", &cause, request_id),
+        }
+    }
+
+    /// Every problem with what was sent, where that is what went wrong.
+    ///
+    /// # Errors
+    /// The error itself, where it is another one.
+    pub(crate) fn into_issues(self) -> Result<Vec<Issue>, Self> {
+        match self {
+            Self::Invalid(issues)
+            | Self::BadRequest(issues)
+            | Self::Store(StoreError::Invalid(issues) | StoreError::Conflict(issues)) => Ok(issues),
+            Self::Store(StoreError::Changed) => {
+                let message = "somebody has changed it meanwhile: look at it again";
+                Ok(vec![Issue::of_body("version_mismatch", message)])
+            }
+            other => Err(other),
         }
     }
 
@@ -216,6 +241,15 @@ impl Error {
 
     /// The response for this error.
     pub(crate) fn into_response(self, request_id: &str) -> Response {
+        if let Self::OnPage(page) = self {
+            let (error, shell) = *page;
+            let verdict = error.into_verdict(request_id);
+            let title = verdict.status.canonical_reason().unwrap_or("Error");
+            let told = problem_page(shell.as_ref(), title, &verdict.detail, request_id);
+            let mut response = html(told);
+            response.set_status(verdict.status);
+            return response;
+        }
         let allow = match &self {
             Self::MethodNotAllowed(allow) => HeaderValue::from_str(allow).ok(),
             _ => None,

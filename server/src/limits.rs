@@ -4,7 +4,7 @@
 //! What may be held in memory for requests at once is bounded: the budgets of this file, summed up in
 //! [`MEMORY_BUDGET_BYTES`], with the cache and the rest of the program stay below 256 MiB at `--cache-mb 64`.
 
-use std::time::Duration;
+use std::{num::NonZeroU32, time::Duration};
 
 use svctrack_core::tracking::bulk::{MAX_BODY_BYTES, MAX_ROWS_PER_COMMIT};
 
@@ -222,3 +222,12 @@ pub(crate) const MAX_ADDRESSES: usize = 10_000;
 /// The `Retry-After` of an event that cannot be parked, since too many are: they are processed when their users or
 /// companies appear, or removed after days.
 pub(crate) const PARKED_FULL_WAIT: Duration = Duration::from_secs(10 * 60);
+
+/// How long a session of the pages lives, in milliseconds: 30 days.
+pub(crate) const SESSION_MS: i64 = 30 * 24 * 60 * 60 * 1_000;
+/// How long a session may be left alone, in milliseconds: 12 hours, so that a machine left open overnight is signed out.
+pub(crate) const SESSION_IDLE_MS: i64 = 12 * 60 * 60 * 1_000;
+/// How many sign-ins of an address may fail in a minute: a token cannot be guessed, the limit saves the work.
+pub(crate) const MAX_SIGN_IN_FAILURES: NonZeroU32 = NonZeroU32::MIN.saturating_add(9);
+/// How long the link of the first start signs in, in seconds: 15 minutes.
+pub(crate) const ONE_TIME_LINK_SECONDS: u64 = 15 * 60;

@@ -8,7 +8,7 @@ use futures_util::{
     future::{self, BoxFuture, Either},
 };
 use poem::{
-    Endpoint, Request, Response, Route,
+    Endpoint, EndpointExt as _, Request, Response, Route,
     http::{HeaderName, HeaderValue, Method, Uri, header},
 };
 use svctrack_core::{access::OPERATOR, resources::REGISTRY, schema::ResourceDef, value::TenantId};
@@ -18,7 +18,7 @@ use crate::{
     app::App,
     compression::Accepted,
     error::Error,
-    openapi, request_head,
+    openapi, pages, request_head,
     route_def::{
         Access::{Anyone, OfResource, Scope, Scopes, TenantAsUser},
         Described, Kind, RouteDef, RouteDoc,
@@ -186,8 +186,6 @@ static ROUTES: &[RouteDef<Handler>] = &[
         "Takes effect on the next request; all that is stored of the tenant is removed in the background. Backups made before still hold it. The last tenant cannot be deleted. Needs an operator token."),
     route!(GET "/backup", Scope(OPERATOR), Nothing => Archive, "Download a backup", alone!(routes::backup::download),
         "A consistent snapshot of all tenants as one archive, made while the service runs. Needs an operator token."),
-    route!(GET "/", Anyone, Nothing => Redirect, "Go to the demo page", alone!(routes::pages::home),
-        "Redirects to `/demo`."),
     route!(GET "/script.json", Anyone, Nothing => Script, "Get what a web app needs to load the script", alone!(routes::pages::script),
         "The addresses of the browser script and of its files, with their hashes; with `tenant` also the snippet to paste, and what a Content-Security-Policy needs for it. `svctrack script` prints the same."),
     route!(GET "/openapi.json", Anyone, Nothing => Object, "Get this description", |app, request| Box::pin(async move { routes::pages::openapi(&app, &request, describe).await }),
@@ -272,7 +270,10 @@ pub(crate) fn check(addresses: &Addresses) -> Result<(), String> {
 /// Whether there are routes at a path, or below its first name.
 fn is_taken(paths: &BTreeMap<String, Methods>, path: &str) -> bool {
     let first = |path: &str| path.split('/').nth(1).map(str::to_owned);
-    first(path).is_some_and(|name| paths.keys().any(|known| first(known).as_ref() == Some(&name)))
+    first(path).is_some_and(|name| {
+        pages::FIRST_NAMES.contains(&name.as_str())
+            || paths.keys().any(|known| first(known).as_ref() == Some(&name))
+    })
 }
 
 /// The routes at the paths that they always have.
@@ -302,7 +303,26 @@ pub fn endpoint(app: &Arc<App>) -> Result<impl Endpoint<Output = Response> + use
         let ends = PathEndpoint { app: app.clone(), methods };
         router = router.try_at(&path, ends).map_err(|error| format!("{path}: {error}"))?;
     }
-    Ok(Outermost { app: app.clone(), router })
+    let api = Arc::new(router.boxed());
+    let pages = pages::endpoint(app, &api)?;
+    Ok(Outermost { app: app.clone(), router: Both { api, pages } })
+}
+
+/// The API, and the pages over it.
+struct Both {
+    api: pages::ApiEndpoint,
+    pages: Route,
+}
+
+impl Endpoint for Both {
+    type Output = Response;
+
+    fn call(&self, request: Request) -> impl Future<Output = poem::Result<Response>> + Send {
+        match pages::is_page(request.uri().path()) {
+            true => Either::Left(self.pages.call(request)),
+            false => Either::Right(self.api.call(request)),
+        }
+    }
 }
 
 /// What every request passes: an id, the limits of its address, and the way back for errors.
@@ -364,23 +384,26 @@ impl<R: Endpoint<Output = Response>> Outermost<R> {
             return Either::Left(future::err(error));
         }
         // Nothing of it is done before it is polled, where a panic is caught.
-        let answered =
-            self.router.call(request).map_err(|error| match error.downcast::<Failure>() {
-                Ok(Failure(error)) => error,
-                Err(_) => Error::RouteNotFound,
-            });
-        Either::Right(answered)
+        Either::Right(self.router.call(request).map_err(Failure::take))
     }
 }
 
 /// Carries an error through the router, which knows only its own kind.
 #[derive(Debug, thiserror::Error)]
 #[error("a request failed")]
-struct Failure(Error);
+pub(crate) struct Failure(Error);
 
 impl Failure {
-    fn carry(error: Error) -> poem::Error {
+    pub(crate) fn carry(error: Error) -> poem::Error {
         poem::Error::new(Self(error), poem::http::StatusCode::INTERNAL_SERVER_ERROR)
+    }
+
+    /// The error that was carried; where there is none, the router found no route.
+    pub(crate) fn take(error: poem::Error) -> Error {
+        match error.downcast::<Self>() {
+            Ok(Self(error)) => error,
+            Err(_) => Error::RouteNotFound,
+        }
     }
 }
 

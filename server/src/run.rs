@@ -187,7 +187,7 @@ fn is_unprotected(address: IpAddr, config: &Config) -> bool {
 fn serving(config: &Config, own_url: &str) -> String {
     let public_url = config.public_url.as_ref().map(|url| format!("public URL: {url}; "));
     let public_url = public_url.unwrap_or_default();
-    format!("svctrack serves on {own_url}  ({public_url}demo page: {own_url}/demo)")
+    format!("svctrack serves on {own_url}  ({public_url}sign in: {own_url}/sign-in)")
 }
 
 /// Closes the store, and waits for those who still read from it: until they have ended, its file is as a crash leaves
@@ -218,7 +218,7 @@ async fn start_first(app: &Arc<App>, config: &Config, own_url: &str) -> Result<(
     // Before anything is founded, it is known that somebody can see it.
     say(GREETING).map_err(RunError::Output)?;
     first.found(app).await?;
-    if let Err(cause) = say(&first.details(&app.addresses, own_url)) {
+    if let Err(cause) = say(&first.details(app, own_url)) {
         tracing::error!(%cause, "first tokens not printed: create one with `svctrack token create`");
     }
     first.make_demo_company(app).await?;

@@ -9,6 +9,7 @@ mod docs;
 mod escape;
 mod npm;
 mod page;
+pub mod pages;
 mod snippet;
 mod types;
 

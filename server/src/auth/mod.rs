@@ -1,5 +1,6 @@
 //! Who may: the one place where credentials become a [`Tenant`] (R43).
 
+pub(crate) mod session;
 mod token;
 
 use std::{borrow::Cow, sync::Arc};
@@ -24,6 +25,10 @@ use crate::{
 /// the operator. Nothing that comes over the network can carry it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LocalAccess(pub(crate) TenantId);
+
+/// Marks a request that a page makes for who is signed in. Nothing that comes over the network can carry it.
+#[derive(Clone, Debug)]
+pub(crate) struct SignedIn(pub(crate) Caller);
 
 /// Who calls: a tenant, and what they have shown.
 #[derive(Clone, Debug)]
@@ -106,17 +111,25 @@ pub(crate) async fn authenticate(app: &App, request: &Request) -> Result<Caller,
         }
         return Ok(Caller { tenant, credential: Credential::File(scopes) });
     }
+    if let Some(SignedIn(caller)) = request.extensions().get() {
+        return Ok(caller.clone());
+    }
     let header =
         request.headers().get(AUTHORIZATION).ok_or(Error::Unauthorized("token_missing"))?;
     let sent_as = header.to_str().unwrap_or_default();
     let sent = token_in(sent_as).ok_or(Error::Unauthorized("token_missing"))?;
-    let token = Token::parse(&sent).ok_or(Error::Unauthorized("token_malformed"))?;
-    let known =
-        app.store.token(token.id()).await?.filter(|known| known.record.is_of(token.digest()));
-    let known = known.ok_or(Error::Unauthorized("token_unknown"))?;
+    let known = known_token(app, &sent).await?;
     if user_of_basic(sent_as).is_some() {
         refuse_form(request)?;
     }
+    admit(app, known)
+}
+
+/// The caller with a token that is known.
+///
+/// # Errors
+/// [`Error::Unauthorized`] where it has expired; [`Error::TooMany`]; [`Error::TenantSuspended`].
+fn admit(app: &App, known: Arc<KnownToken>) -> Result<Caller, Error> {
     let now = app.clock.now();
     if known.record.expires_at.is_some_and(|end| end <= now) {
         return Err(Error::Unauthorized("token_expired"));
@@ -128,6 +141,14 @@ pub(crate) async fn authenticate(app: &App, request: &Request) -> Result<Caller,
         return Err(Error::TenantSuspended);
     }
     Ok(Caller { tenant, credential: Credential::Token(known) })
+}
+
+/// The token of a text, where the store knows it.
+async fn known_token(app: &App, text: &str) -> Result<Arc<KnownToken>, Error> {
+    let token = Token::parse(text).ok_or(Error::Unauthorized("token_malformed"))?;
+    let known = app.store.token(token.id()).await?;
+    let known = known.filter(|known| known.record.is_of(token.digest()));
+    known.ok_or(Error::Unauthorized("token_unknown"))
 }
 
 /// The token in an `Authorization` header: after `Bearer`, or as the user name of `Basic`.

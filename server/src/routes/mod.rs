@@ -30,3 +30,5 @@ mod strict;
 pub(crate) mod tenants;
 pub(crate) mod tokens;
 pub(crate) mod tracking;
+
+pub(crate) use self::request::query_pairs;

@@ -1,9 +1,6 @@
 //! The pages, and the description of the API.
 
-use poem::{
-    Body, Request, Response,
-    http::{StatusCode, header},
-};
+use poem::{Body, Request, Response, http::header};
 use svctrack_core::value::{Issue, TenantId, issue::quoted};
 use svctrack_web::{Addresses, DemoTenant, Loads, Page};
 
@@ -16,18 +13,6 @@ use crate::{
     error::Error,
     script::to_json,
 };
-
-/// Where `/` leads as long as there is no other page.
-const HOME: &str = "/demo";
-
-/// `GET /`: leads to the demo page.
-pub(crate) async fn home(_: &App, _: &mut Request) -> Result<Response, Error> {
-    Ok(Response::builder()
-        .status(StatusCode::TEMPORARY_REDIRECT)
-        .header(header::LOCATION, HOME)
-        .header(header::CACHE_CONTROL, "no-store")
-        .finish())
-}
 
 /// `GET /script.json`: what a web app needs to load the script, as `svctrack script` prints it (D13).
 pub(crate) async fn script(app: &App, request: &mut Request) -> Result<Response, Error> {

@@ -52,7 +52,7 @@ pub(super) fn reference_in_path(request: &Request) -> Result<RecordRef, Error> {
 }
 
 /// The pairs of the query, decoded.
-pub(super) fn query_pairs(request: &Request) -> Vec<(String, String)> {
+pub(crate) fn query_pairs(request: &Request) -> Vec<(String, String)> {
     let query = request.uri().query().unwrap_or_default();
     url::form_urlencoded::parse(query.as_bytes()).into_owned().collect()
 }

@@ -6,7 +6,7 @@ use base64::{Engine as _, engine::general_purpose::STANDARD};
 use serde::{Deserialize, Serialize};
 use subtle::ConstantTimeEq as _;
 use svctrack_core::{
-    access::{Issuer, NewToken, OPERATOR, Rotation},
+    access::{Issuer, NewToken, OPERATOR, Rotation, SESSION},
     value::{ObjectId, TenantId, Timestamp},
 };
 
@@ -101,6 +101,28 @@ impl TokenRecord {
     pub fn of_operator(token: TokenDigest<'_>, label: &str, now: Timestamp) -> Self {
         let scopes = vec!["admin".to_owned(), OPERATOR.to_owned()];
         Self { scopes, ..Self::of_everything(token, Tenant::OPERATOR.id(), label, now) }
+    }
+
+    /// The record of a session of the pages, which acts as the token that it is opened with, and ends with it.
+    pub fn of_session(
+        token: TokenDigest<'_>,
+        opened_with: &Self,
+        label: &str,
+        ends: Timestamp,
+        now: Timestamp,
+    ) -> Self {
+        let record = Self {
+            scopes: vec![SESSION.to_owned()],
+            user_id: opened_with.user_id,
+            expires_at: Some(opened_with.expires_at.map_or(ends, |end| end.min(ends))),
+            ..Self::of_everything(token, opened_with.tenant, label, now)
+        };
+        record.issued_by(opened_with)
+    }
+
+    /// Whether it is a session of the pages.
+    pub fn is_session(&self) -> bool {
+        self.scopes.len() == 1 && self.scopes.iter().all(|scope| scope == SESSION)
     }
 
     /// Whether it is an operator's.

@@ -1,0 +1,182 @@
+//! Sessions of the pages. A session is a token of its own kind, which the store keeps as it keeps the others: it can be
+//! listed and revoked, and acts as the token that it was opened with, as long as that one is valid. Its text is in a
+//! cookie, which no script reads and no other site sends.
+
+use std::sync::Arc;
+
+use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
+use poem::{
+    Request,
+    http::{HeaderMap, HeaderValue, header},
+};
+use sha2::{Digest as _, Sha256};
+use subtle::ConstantTimeEq as _;
+use svctrack_core::value::{RecordRef, Timestamp};
+use svctrack_store::{KnownToken, TokenRecord};
+
+use super::{Caller, Token, admit, known_token};
+use crate::{
+    app::App,
+    error::Error,
+    limits::{SESSION_IDLE_MS, SESSION_MS},
+};
+
+/// The cookie over TLS: the prefix makes browsers demand what [`cookie`] sets.
+const COOKIE_OF_TLS: &str = "__Host-s";
+/// The cookie over plain HTTP.
+const COOKIE: &str = "s";
+
+/// Somebody who has signed in.
+#[derive(Clone, Debug)]
+pub(crate) struct Session {
+    pub(crate) caller: Caller,
+    /// Id of the session's own token.
+    pub(crate) id: String,
+    token: Token,
+}
+
+impl Session {
+    /// What the forms of this session send along. It comes from the secret of the session, and does not reveal it.
+    pub(crate) fn csrf(&self) -> String {
+        let digest = Sha256::new().chain_update("svctrack form").chain_update(self.token.reveal());
+        URL_SAFE_NO_PAD.encode(digest.finalize())
+    }
+
+    /// Whether a form sent what it was given; takes constant time.
+    pub(crate) fn has_sent(&self, csrf: &str) -> bool {
+        self.csrf().as_bytes().ct_eq(csrf.as_bytes()).into()
+    }
+}
+
+/// The session of a request; none where there is none, or it has ended.
+///
+/// # Errors
+/// When the store cannot say; [`Error::TooMany`]; [`Error::TenantSuspended`].
+pub(crate) async fn of_request(app: &App, request: &Request) -> Result<Option<Session>, Error> {
+    let Some(text) = cookie_in(app, request) else { return Ok(None) };
+    let Some(token) = Token::parse(text) else { return Ok(None) };
+    let known = match known_token(app, text).await {
+        Ok(known) if known.record.is_session() => known,
+        Ok(_) | Err(Error::Unauthorized(_)) => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    let now = app.clock.now();
+    if !is_alive(&known.record, now) {
+        return Ok(None);
+    }
+    let opened_with = known.record.created_by.as_deref().unwrap_or_default();
+    let Some(opened_with) = app.store.token(opened_with).await? else { return Ok(None) };
+    app.store.token_used(&known.record, now);
+    match admit(app, opened_with) {
+        Ok(caller) => Ok(Some(Session { caller, id: known.record.id.clone(), token })),
+        Err(Error::Unauthorized(_)) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Whether a session has neither come to its end nor been left alone for too long.
+fn is_alive(session: &TokenRecord, now: Timestamp) -> bool {
+    let used = session.last_used_at.unwrap_or(session.created_at).max(session.created_at);
+    let idle = now.as_ms().saturating_sub(used.as_ms());
+    idle < SESSION_IDLE_MS && session.expires_at.is_none_or(|end| end > now)
+}
+
+/// Opens a session with a token that somebody sent.
+///
+/// # Errors
+/// [`Error::Unauthorized`]; [`Error::TenantSuspended`]; when the store cannot write.
+pub(crate) async fn open_with_text(app: &App, text: &str, label: &str) -> Result<Token, Error> {
+    let known = known_token(app, text).await?;
+    if known.record.is_session() {
+        return Err(Error::Unauthorized("token_unknown"));
+    }
+    open(app, known, label).await
+}
+
+/// Opens a session with the token of this id.
+///
+/// # Errors
+/// As [`open_with_text`].
+pub(crate) async fn open_with_id(app: &App, id: &str, label: &str) -> Result<Token, Error> {
+    let known = app.store.token(id).await?.ok_or(Error::Unauthorized("token_unknown"))?;
+    open(app, known, label).await
+}
+
+async fn open(app: &App, known: Arc<KnownToken>, label: &str) -> Result<Token, Error> {
+    let caller = admit(app, known.clone())?;
+    let token = Token::generate().map_err(|error| Error::Internal(error.to_string()))?;
+    let now = app.clock.now();
+    let ends = Timestamp::from_ms_clamped(now.as_ms().saturating_add(SESSION_MS));
+    let record = TokenRecord::of_session(token.digest(), &known.record, label, ends, now);
+    let user = known.record.user_id.map(RecordRef::Id);
+    app.store.add_token(caller.into(), record, user).await?;
+    Ok(token)
+}
+
+/// The header that gives a browser its session, or takes it away.
+pub(crate) fn cookie(app: &App, token: Option<&Token>) -> Option<HeaderValue> {
+    let (name, secure) = if is_over_tls(app) { (COOKIE_OF_TLS, "; Secure") } else { (COOKIE, "") };
+    let (value, age) = match token {
+        Some(token) => (token.reveal(), SESSION_MS / 1_000),
+        None => ("", 0),
+    };
+    let text = format!("{name}={value}; Path=/; Max-Age={age}; HttpOnly; SameSite=Strict{secure}");
+    HeaderValue::try_from(text).ok()
+}
+
+/// Whether browsers reach the service over TLS. It is known from the configuration: anyone can send a header.
+fn is_over_tls(app: &App) -> bool {
+    app.addresses.base_url().starts_with("https://")
+}
+
+fn cookie_in<'r>(app: &App, request: &'r Request) -> Option<&'r str> {
+    let name = if is_over_tls(app) { COOKIE_OF_TLS } else { COOKIE };
+    let sent = request.headers().get_all(header::COOKIE).iter();
+    let pairs = sent.filter_map(|value| value.to_str().ok()).flat_map(|value| value.split(';'));
+    let mut pairs = pairs.filter_map(|pair| pair.trim().split_once('='));
+    pairs.find(|(known, _)| *known == name).map(|(_, value)| value)
+}
+
+/// Whether a request that changes something comes from a page of this service: browsers say so, and no page of another
+/// site can say it for them.
+pub(crate) fn is_from_own_page(headers: &HeaderMap) -> bool {
+    let text = |name: &str| headers.get(name).map(|value| value.to_str().unwrap_or_default());
+    match (text("sec-fetch-site"), text("origin"), text("host")) {
+        (Some(site), ..) => site == "same-origin",
+        (None, Some(origin), Some(host)) => {
+            origin.split_once("://").is_some_and(|(_, origin)| origin == host)
+        }
+        (None, ..) => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_change_is_taken_from_an_own_page_alone() {
+        for (site, origin, expect) in [
+            (Some("same-origin"), None, true),
+            (Some("same-origin"), Some("http://other"), true),
+            (Some("same-site"), Some("http://a.example"), false),
+            (Some("cross-site"), Some("http://a.example"), false),
+            (Some("none"), None, false),
+            (None, Some("http://a.example"), true),
+            (None, Some("https://a.example"), true),
+            (None, Some("http://other"), false),
+            (None, Some("null"), false),
+            (None, None, false),
+        ] {
+            let mut headers = HeaderMap::new();
+            headers.insert("host", HeaderValue::from_static("a.example"));
+            if let Some(site) = site {
+                headers.insert("sec-fetch-site", HeaderValue::from_static(site));
+            }
+            if let Some(origin) = origin {
+                headers.insert("origin", HeaderValue::from_static(origin));
+            }
+            assert_eq!(is_from_own_page(&headers), expect, "{site:?} {origin:?}");
+        }
+    }
+}

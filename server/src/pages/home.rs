@@ -1,0 +1,176 @@
+//! The first page: what a success manager asks in the morning.
+
+use poem::{Request, Response};
+use serde::Deserialize;
+use serde_json::Value;
+use svctrack_core::value::{Timestamp, time::DAY_MS};
+use svctrack_web::pages::{Figure, HomeView, RenewalsAhead, address, home_page, money};
+
+use super::{api::JSON, customers::Customers, html, visit::Visit};
+use crate::error::Error;
+
+/// Customers with the most at stake that are listed.
+const AT_STAKE: &str = "8";
+/// Days of renewals that are looked at.
+const RENEWAL_DAYS: i64 = 90;
+/// Days in which somebody was active who counts.
+const ACTIVE_DAYS: i64 = 7;
+/// Issues that are listed.
+const ISSUES: &str = "5";
+
+/// MRR and its movements, as far as this page needs them.
+#[derive(Deserialize)]
+struct Mrr {
+    currencies: Vec<Series>,
+    converted: Option<Series>,
+    #[serde(default, rename = "baseCurrency")]
+    base: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Series {
+    #[serde(default)]
+    currency: Option<String>,
+    rows: Vec<Movement>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+#[derive(Default)]
+struct Movement {
+    start: f64,
+    end: f64,
+    customers: i64,
+    new_customers: i64,
+    churned_customers: i64,
+}
+
+#[derive(Deserialize)]
+struct Renewals {
+    licenses: Vec<RenewalLine>,
+}
+
+#[derive(Deserialize)]
+struct RenewalLine {
+    currency: String,
+    mrr: f64,
+    outcome: String,
+}
+
+/// `GET /`
+pub(super) async fn home(visit: Visit, _: Request) -> Result<Response, Error> {
+    let mut view = HomeView::default();
+    if visit.api.may("reports:read") {
+        revenue(&visit, &mut view).await?;
+        let path = address("/reports/customers", &[], &[("sort", "-atStake"), ("limit", AT_STAKE)]);
+        view.at_stake = Some(visit.api.get::<Customers>(&path).await?.rows);
+        view.renewals = Some(renewals(&visit).await?);
+        view.issues = Some(issues(&visit).await?);
+    }
+    for (resource, label) in [("companies", "Companies active"), ("endusers", "Users active")] {
+        if visit.api.may(&format!("{resource}:read")) {
+            view.figures.push(active(&visit, resource, label).await?);
+        }
+    }
+    Ok(html(home_page(&visit.shell, &view)))
+}
+
+/// A day as the API takes it.
+fn day(visit: &Visit, days: i64) -> String {
+    let at = visit.app.clock.now().as_ms().saturating_add(days.saturating_mul(DAY_MS));
+    let text = Timestamp::from_ms_clamped(at).to_string();
+    text.get(..10).unwrap_or_default().to_owned()
+}
+
+async fn revenue(visit: &Visit, view: &mut HomeView) -> Result<(), Error> {
+    let (from, to) = (format!("{}-01", &day(visit, 0).get(..7).unwrap_or_default()), day(visit, 1));
+    let query = [("from", from.as_str()), ("to", to.as_str()), ("interval", "month")];
+    let mrr: Mrr = visit.api.get(&address("/reports/mrr", &[], &query)).await?;
+    let shown: Vec<&Series> = mrr.converted.iter().take(1).collect();
+    let shown = if shown.is_empty() { mrr.currencies.iter().collect() } else { shown };
+    let (mut customers, mut new, mut churned) = (0, 0, 0);
+    for series in shown {
+        let Some(now) = series.rows.last() else { continue };
+        let currency = series.currency.as_deref().or(mrr.base.as_deref()).unwrap_or_default();
+        let moved = now.end - now.start;
+        let sign = if moved < 0.0 { "" } else { "+" };
+        view.figures.push(Figure {
+            label: "MRR",
+            value: money(now.end, currency),
+            note: format!("{sign}{} this month", money(moved, "")),
+            path: "/app/reports/mrr".to_owned(),
+        });
+        customers += now.customers;
+        new += now.new_customers;
+        churned += now.churned_customers;
+    }
+    view.figures.push(Figure {
+        label: "Customers",
+        value: customers.to_string(),
+        note: format!("{new} new, {churned} lost this month"),
+        path: "/app/customers".to_owned(),
+    });
+    if !mrr.currencies.is_empty() {
+        view.picture = Some(super::reports::picture_of_year(visit));
+    }
+    view.is_new = mrr.currencies.is_empty();
+    Ok(())
+}
+
+async fn renewals(visit: &Visit) -> Result<RenewalsAhead, Error> {
+    let (from, to) = (day(visit, -RENEWAL_DAYS), day(visit, RENEWAL_DAYS));
+    let query = [("from", from.as_str()), ("to", to.as_str())];
+    let found: Renewals = visit.api.get(&address("/reports/renewals", &[], &query)).await?;
+    let mut ahead = RenewalsAhead::default();
+    let mut sums: Vec<(String, f64)> = Vec::new();
+    for line in found.licenses {
+        match line.outcome.as_str() {
+            "overdue" => ahead.overdue += 1,
+            "open" => {
+                ahead.licenses += 1;
+                match sums.iter_mut().find(|(currency, _)| *currency == line.currency) {
+                    Some((_, sum)) => *sum += line.mrr,
+                    None => sums.push((line.currency, line.mrr)),
+                }
+            }
+            _ => {}
+        }
+    }
+    let sums: Vec<String> = sums.iter().map(|(currency, sum)| money(*sum, currency)).collect();
+    ahead.mrr = sums.join(", ");
+    Ok(ahead)
+}
+
+async fn issues(visit: &Visit) -> Result<Vec<(String, String)>, Error> {
+    let found: Vec<Value> =
+        visit.api.get(&address("/integrationissues", &[], &[("limit", ISSUES)])).await?;
+    let text = |issue: &Value, name: &str| {
+        let value = issue.get(name)?;
+        Some(value.as_str().map_or_else(|| value.to_string(), str::to_owned))
+    };
+    let line = |issue: &Value| {
+        let message = text(issue, "message").or_else(|| text(issue, "reason")).unwrap_or_default();
+        (message, text(issue, "count").map(|count| format!("{count} times")).unwrap_or_default())
+    };
+    Ok(found.iter().map(line).collect())
+}
+
+/// How many records were active of late.
+async fn active(visit: &Visit, resource: &str, label: &'static str) -> Result<Figure, Error> {
+    let since = day(visit, -ACTIVE_DAYS);
+    let count = async |query: &[(&str, &str)]| -> Result<u64, Error> {
+        let rest = [("limit", "1"), ("count", "true")];
+        let path = address("/{}", &[resource], &[query, &rest].concat());
+        let response = visit.api.ask(&path, JSON).await?;
+        let total = response.headers().get("svctrack-total");
+        Ok(total.and_then(|total| total.to_str().ok()?.parse().ok()).unwrap_or_default())
+    };
+    let recent = [("lastActive[gte]", since.as_str())];
+    let (active, all) = (count(&recent).await?, count(&[]).await?);
+    Ok(Figure {
+        label,
+        value: active.to_string(),
+        note: format!("of {all}, in the last {ACTIVE_DAYS} days"),
+        path: address("/app/records/{}", &[resource], &[recent[0], ("sort", "-lastActive")]),
+    })
+}

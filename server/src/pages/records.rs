@@ -1,0 +1,282 @@
+//! Records of every resource alike: lists, pages and forms, made of the rows of the resource.
+
+use poem::{
+    Request, Response,
+    http::{HeaderName, Method, header},
+};
+use serde_json::{Map, Value};
+use svctrack_core::{
+    resources::REGISTRY,
+    schema::{FieldDef, Kind, ResourceDef},
+};
+use svctrack_web::pages::{
+    Paging, RecordView, RecordsView, RelatedList, address, record_form, record_page, records_page,
+};
+
+use super::{
+    api::{JSON, read},
+    forms::{body_of, problems_of},
+    html, rejected, see,
+    visit::Visit,
+};
+use crate::{error::Error, routes::query_pairs};
+
+/// Records on a page.
+const SHOWN: usize = 50;
+/// Columns of a list where none are chosen.
+const COLUMNS: usize = 8;
+/// Records that are shown of those that refer to a record.
+const RELATED: usize = 20;
+/// Parameters of a list that are no filters.
+const NO_FILTERS: &[&str] = &["sort", "offset", "search", "field", "value", "columns"];
+
+type Record = Map<String, Value>;
+
+/// The resource in the path of a page.
+fn resource(request: &Request) -> Result<&'static ResourceDef, Error> {
+    let name = request.raw_path_param("resource").unwrap_or_default();
+    REGISTRY.iter().copied().find(|def| def.path == name).ok_or(Error::RouteNotFound)
+}
+
+fn id(request: &Request) -> String {
+    request.raw_path_param("id").unwrap_or_default().to_owned()
+}
+
+fn may(visit: &Visit, def: &ResourceDef, action: &str) -> bool {
+    visit.api.may(&format!("{}:{action}", def.path))
+}
+
+/// The rows of a resource that a list shows: those that say most, in the order of the contract.
+fn columns(def: &'static ResourceDef, chosen: &str) -> Vec<&'static FieldDef> {
+    let is_plain = |field: &&FieldDef| {
+        !matches!(
+            field.kind,
+            Kind::Id | Kind::Object | Kind::Values | Kind::References | Kind::Reference
+        ) && !field.long
+            && !field.name.starts_with("__")
+    };
+    let fields = def.fields.iter();
+    if !chosen.is_empty() {
+        let named = |field: &&FieldDef| chosen.split(',').any(|name| name == field.name);
+        return fields.filter(named).collect();
+    }
+    let mut plain: Vec<_> = fields.filter(is_plain).collect();
+    // Names of what a record refers to say more than its own ids.
+    plain.sort_by_key(|field| {
+        let name = field.name;
+        let is_name = matches!(
+            name,
+            "name" | "title" | "subject" | "email" | "companyName" | "productName" | "userName"
+        );
+        let is_state = matches!(
+            name,
+            "status" | "state" | "mrr" | "renewalDate" | "lastActive" | "activityState"
+        );
+        (!is_name, !is_state)
+    });
+    plain.truncate(COLUMNS);
+    plain
+}
+
+/// `GET /app/records/:resource`
+pub(super) async fn list(visit: Visit, request: Request) -> Result<Response, Error> {
+    let def = resource(&request)?;
+    let pairs = query_pairs(&request);
+    let of = |name: &str| {
+        let found = pairs.iter().find(|(known, _)| known == name);
+        found.map(|(_, text)| text.clone()).unwrap_or_default()
+    };
+    let is_filter = |name: &str| !NO_FILTERS.contains(&name);
+    let mut filters: Vec<(String, String)> =
+        pairs.iter().filter(|(name, text)| is_filter(name) && !text.is_empty()).cloned().collect();
+    if !of("field").is_empty() {
+        filters.push((of("field"), of("value")));
+    }
+    let offset: usize = of("offset").parse().unwrap_or_default();
+    let (sort, search) = (of("sort"), of("search"));
+    let mut query: Vec<(&str, &str)> =
+        filters.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
+    query.extend(
+        [("search", search.as_str()), ("sort", sort.as_str())]
+            .iter()
+            .filter(|(_, text)| !text.is_empty()),
+    );
+    let files = address("/app/files/{}", &[def.path], &[&query[..], &[("form", "csv")]].concat());
+    let page_at = |offset: usize| {
+        let at = offset.to_string();
+        address("/app/records/{}", &[def.path], &[&query[..], &[("offset", &at)]].concat())
+    };
+    let (shown, at) = (SHOWN.to_string(), offset.to_string());
+    let rest = [("limit", shown.as_str()), ("offset", at.as_str()), ("count", "true")];
+    let path = address("/{}", &[def.path], &[&query[..], &rest].concat());
+    let mut view = RecordsView {
+        def,
+        columns: columns(def, &of("columns")),
+        records: Vec::new(),
+        paging: Paging::default(),
+        sort: sort.clone(),
+        search: search.clone(),
+        filters: filters.clone(),
+        csv: files,
+        may_create: may(&visit, def, "create"),
+        problems: Vec::new(),
+    };
+    match visit.api.ask(&path, JSON).await.map_err(Error::into_issues) {
+        Ok(response) => {
+            let total = response.headers().get("svctrack-total");
+            let total = total.and_then(|total| total.to_str().ok()?.parse().ok());
+            view.records = read(response).await?;
+            let shown = view.records.len();
+            let has_next = total.is_none_or(|total: u64| ((offset + shown) as u64) < total);
+            view.paging = Paging {
+                first: offset + 1,
+                shown,
+                total,
+                previous: (offset > 0).then(|| page_at(offset.saturating_sub(SHOWN))),
+                next: (has_next && shown == SHOWN).then(|| page_at(offset + SHOWN)),
+            };
+        }
+        Err(Ok(issues)) => view.problems = problems_of(issues),
+        Err(Err(error)) => return Err(error),
+    }
+    Ok(html(records_page(&visit.shell, &view)))
+}
+
+/// A record, and its version.
+async fn found(visit: &Visit, def: &ResourceDef, id: &str) -> Result<(Record, String), Error> {
+    let response = visit.api.ask(&address("/{}/{}", &[def.path, id], &[]), JSON).await?;
+    let etag = response.headers().get(header::ETAG).and_then(|etag| etag.to_str().ok());
+    let etag = etag.unwrap_or_default().to_owned();
+    Ok((read(response).await?, etag))
+}
+
+fn view_of(visit: &Visit, def: &'static ResourceDef, record: Record) -> RecordView {
+    RecordView {
+        def,
+        record,
+        version: String::new(),
+        sent: Vec::new(),
+        may_update: may(visit, def, "update"),
+        may_delete: may(visit, def, "delete"),
+        related: Vec::new(),
+        actions: Vec::new(),
+        problems: Vec::new(),
+    }
+}
+
+/// `GET /app/records/:resource/:id`
+pub(super) async fn show(visit: Visit, request: Request) -> Result<Response, Error> {
+    let def = resource(&request)?;
+    let (record, _) = found(&visit, def, &id(&request)).await?;
+    let own = record.get("_id").and_then(Value::as_str).unwrap_or_default().to_owned();
+    let mut view = view_of(&visit, def, record);
+    view.related = related(&visit, def, &own).await?;
+    Ok(html(record_page(&visit.shell, &view)))
+}
+
+/// The records that refer to a record, by resource.
+async fn related(visit: &Visit, def: &ResourceDef, id: &str) -> Result<Vec<RelatedList>, Error> {
+    let mut lists = Vec::new();
+    for other in REGISTRY.iter().copied().filter(|other| may(visit, other, "read")) {
+        let refers = other.fields.iter().find(|field| {
+            field.kind == Kind::Reference
+                && field.refers.is_some_and(|refers| refers.resource == def.name)
+        });
+        let Some(field) = refers else { continue };
+        let limit = RELATED.to_string();
+        let path = address("/{}", &[other.path], &[(field.name, id), ("limit", &limit)]);
+        let records: Vec<Record> = match visit.api.get(&path).await {
+            Ok(records) => records,
+            Err(error) => match error.into_issues() {
+                Ok(_) => continue,
+                Err(error) => return Err(error),
+            },
+        };
+        if records.is_empty() {
+            continue;
+        }
+        let all = address("/app/records/{}", &[other.path], &[(field.name, id)]);
+        lists.push(RelatedList { def: other, columns: columns(other, ""), records, all });
+    }
+    Ok(lists)
+}
+
+/// `GET /app/records/:resource/new`
+pub(super) async fn new(visit: Visit, request: Request) -> Result<Response, Error> {
+    let view = view_of(&visit, resource(&request)?, Record::new());
+    Ok(html(record_form(&visit.shell, &view)))
+}
+
+/// `GET /app/records/:resource/:id/edit`
+pub(super) async fn edit(visit: Visit, request: Request) -> Result<Response, Error> {
+    let def = resource(&request)?;
+    let (record, version) = found(&visit, def, &id(&request)).await?;
+    let view = RecordView { version, ..view_of(&visit, def, record) };
+    Ok(html(record_form(&visit.shell, &view)))
+}
+
+/// `POST /app/records/:resource/new`
+pub(super) async fn create(visit: Visit, mut request: Request) -> Result<Response, Error> {
+    let def = resource(&request)?;
+    let path = address("/{}", &[def.path], &[]);
+    let record = Record::new();
+    save(&visit, &mut request, def, record, (Method::POST, &path)).await
+}
+
+/// `POST /app/records/:resource/:id/edit`
+pub(super) async fn update(visit: Visit, mut request: Request) -> Result<Response, Error> {
+    let def = resource(&request)?;
+    let id = id(&request);
+    let (record, _) = found(&visit, def, &id).await?;
+    let path = address("/{}/{}", &[def.path, &id], &[]);
+    save(&visit, &mut request, def, record, (Method::PUT, &path)).await
+}
+
+/// Sends what was filled in; shows the form again with what is wrong.
+async fn save(
+    visit: &Visit,
+    request: &mut Request,
+    def: &'static ResourceDef,
+    record: Record,
+    (method, path): (Method, &str),
+) -> Result<Response, Error> {
+    let pairs = visit.form(request).await?;
+    let version = pairs.iter().find(|(name, _)| name == "version").map(|(_, text)| text.clone());
+    let version = version.unwrap_or_default();
+    let problems = match body_of(def, &pairs, &record) {
+        Ok(body) => {
+            let headers: &[(HeaderName, &str)] =
+                if version.is_empty() { &[] } else { &[(header::IF_MATCH, &version)] };
+            let saved = visit.api.send(method, path, headers, &Value::Object(body)).await;
+            match saved.map_err(Error::into_issues) {
+                Ok(saved) => {
+                    let id = saved.get("_id").and_then(Value::as_str).unwrap_or_default();
+                    return Ok(see(&address("/app/records/{}/{}", &[def.path, id], &[])));
+                }
+                Err(Ok(issues)) => problems_of(issues),
+                Err(Err(error)) => return Err(error),
+            }
+        }
+        Err(problems) => problems,
+    };
+    let view = RecordView { version, sent: pairs, problems, ..view_of(visit, def, record) };
+    Ok(rejected(record_form(&visit.shell, &view)))
+}
+
+/// `POST /app/records/:resource/:id/delete`
+pub(super) async fn delete(visit: Visit, mut request: Request) -> Result<Response, Error> {
+    let def = resource(&request)?;
+    let id = id(&request);
+    visit.form(&mut request).await?;
+    let path = address("/{}/{}", &[def.path, &id], &[]);
+    let deleted = visit.api.send(Method::DELETE, &path, &[], &Value::Null).await;
+    match deleted.map_err(Error::into_issues) {
+        Ok(_) => Ok(see(&address("/app/records/{}", &[def.path], &[]))),
+        Err(Ok(issues)) => {
+            let (record, _) = found(&visit, def, &id).await?;
+            let view = RecordView { problems: problems_of(issues), ..view_of(&visit, def, record) };
+            Ok(rejected(record_page(&visit.shell, &view)))
+        }
+        Err(Err(error)) => Err(error),
+    }
+}

@@ -1,0 +1,131 @@
+//! Reports: a page for each kind, made of its table, and the files of what a page shows.
+
+use poem::{
+    Request, Response,
+    http::{HeaderValue, header},
+};
+use svctrack_core::revenue::Interval;
+use svctrack_web::pages::{Choice, ReportView, address, label_of, report_page};
+
+use super::{api::text_of, forms::problems_of, html, visit::Visit};
+use crate::{error::Error, routes::query_pairs};
+
+/// Months that a report shows where no days are chosen: a year until now, or a year from now.
+const MONTHS: i32 = 12;
+/// The media types in which a file can be taken.
+const FORMS: &[(&str, &str)] = &[("csv", "text/csv"), ("svg", "image/svg+xml")];
+
+/// The reports that have a page: name, and what each says.
+const REPORTS: &[(&str, &str)] = &[
+    ("mrr", "Monthly recurring revenue at the end of each interval, and what moved it."),
+    ("retention", "How much of the revenue, and how many of the customers, stay."),
+    ("renewals", "The licenses that end in each interval, and their outcomes."),
+    ("forecast", "Revenue to come: confirmed by licenses that last, and unconfirmed."),
+];
+/// The reports that look ahead.
+const AHEAD: &[&str] = &["renewals", "forecast"];
+/// The report whose figures can be split by a property of companies.
+const MRR: &str = "mrr";
+
+/// `GET /app/reports/:kind`
+pub(super) async fn report(visit: Visit, request: Request) -> Result<Response, Error> {
+    let asked = request.raw_path_param("kind").unwrap_or_default();
+    let found = REPORTS.iter().find(|(name, _)| *name == asked);
+    let (name, about) = *found.ok_or(Error::RouteNotFound)?;
+    let sent = query_pairs(&request);
+    let (from, to) = default_days(&visit, name);
+    let of = |name: &str, default: &str| {
+        let found = sent.iter().find(|(known, text)| known == name && !text.is_empty());
+        found.map_or_else(|| default.to_owned(), |(_, text)| text.clone())
+    };
+    let mut choices = vec![
+        Choice { name: "from", value: of("from", &from), values: Vec::new() },
+        Choice { name: "to", value: of("to", &to), values: Vec::new() },
+        Choice {
+            name: "interval",
+            value: of("interval", "month"),
+            values: Interval::NAMES.to_vec(),
+        },
+    ];
+    if name == MRR {
+        choices.push(Choice { name: "by", value: of("by", ""), values: Vec::new() });
+    }
+    let query: Vec<(&str, &str)> = choices
+        .iter()
+        .filter(|choice| !choice.value.is_empty())
+        .map(|choice| (choice.name, choice.value.as_str()))
+        .collect();
+    let path = format!("/reports/{name}");
+    let with = |form| {
+        let query: Vec<_> = query.iter().copied().chain([("form", form)]).collect();
+        address(&format!("/app/files{path}"), &[], &query)
+    };
+    let mut view = ReportView {
+        title: label_of(name),
+        about: about.to_owned(),
+        picture: with("svg"),
+        csv: with("csv"),
+        ..ReportView::default()
+    };
+    match visit.api.ask(&address(&path, &[], &query), "text/csv").await.map_err(Error::into_issues)
+    {
+        Ok(response) => (view.header, view.rows) = table(&text_of(response).await?)?,
+        Err(Ok(issues)) => view.problems = problems_of(issues),
+        Err(Err(error)) => return Err(error),
+    }
+    view.choices = choices;
+    Ok(html(report_page(&visit.shell, &view)))
+}
+
+/// The days that a report shows where none are chosen, by whole months.
+fn default_days(visit: &Visit, name: &str) -> (String, String) {
+    let now = visit.app.clock.now().to_string();
+    let number = |range| now.get(range).and_then(|text: &str| text.parse().ok()).unwrap_or(0_i32);
+    let month = number(0..4) * 12 + number(5..7) - 1;
+    let first_of =
+        |month: i32| format!("{:04}-{:02}-01", month.div_euclid(12), month.rem_euclid(12) + 1);
+    match AHEAD.contains(&name) {
+        true => (first_of(month), first_of(month + MONTHS)),
+        false => (first_of(month + 1 - MONTHS), first_of(month + 1)),
+    }
+}
+
+/// The address of the picture of MRR in the last twelve months.
+pub(super) fn picture_of_year(visit: &Visit) -> String {
+    let (from, to) = default_days(visit, MRR);
+    let query =
+        [("from", from.as_str()), ("to", to.as_str()), ("interval", "month"), ("form", "svg")];
+    address("/app/files/reports/mrr", &[], &query)
+}
+
+/// The head and the rows of a table in CSV.
+fn table(text: &str) -> Result<(Vec<String>, Vec<Vec<String>>), Error> {
+    let internal = |error: csv::Error| Error::Internal(error.to_string());
+    let mut reader = csv::ReaderBuilder::new().flexible(true).from_reader(text.as_bytes());
+    let cells = |record: &csv::StringRecord| record.iter().map(str::to_owned).collect::<Vec<_>>();
+    let header = cells(reader.headers().map_err(internal)?);
+    let rows = reader.records().map(|record| record.map(|record| cells(&record)));
+    Ok((header, rows.collect::<Result<_, _>>().map_err(internal)?))
+}
+
+/// `GET /app/files/*path`: what the API has at a path, as a file: a table as CSV, or a picture.
+pub(super) async fn file(visit: Visit, request: Request) -> Result<Response, Error> {
+    let path = request.uri().path().strip_prefix("/app/files").unwrap_or_default();
+    let mut pairs = query_pairs(&request);
+    let form = pairs.iter().find(|(name, _)| name == "form").map(|(_, form)| form.clone());
+    let form = FORMS.iter().find(|(name, _)| form.as_deref() == Some(*name));
+    let (extension, media_type) = form.copied().ok_or(Error::RouteNotFound)?;
+    pairs.retain(|(name, _)| name != "form");
+    let query: Vec<_> = pairs.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
+    let mut response = visit.api.ask(&address(path, &[], &query), media_type).await?;
+    let name = path.rsplit('/').next().unwrap_or_default();
+    let name: String = name.chars().filter(char::is_ascii_alphanumeric).collect();
+    let disposition = match extension {
+        "csv" => format!("attachment; filename=\"{name}.csv\""),
+        _ => format!("inline; filename=\"{name}.{extension}\""),
+    };
+    if let Ok(disposition) = HeaderValue::try_from(disposition) {
+        response.headers_mut().insert(header::CONTENT_DISPOSITION, disposition);
+    }
+    Ok(response)
+}

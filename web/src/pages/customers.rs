@@ -1,0 +1,153 @@
+//! The customers, those with the most at stake first, each with the formula in numbers.
+
+use hypertext::prelude::*;
+use serde::Deserialize;
+
+use super::{
+    format::{day, money, percent},
+    page,
+    parts::{Paging, badge, empty, paging, scroll},
+    shell::{Shell, layout, record_address, title_bar},
+};
+use crate::page::Page;
+
+/// A customer, as the report returns it.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct CustomerLine {
+    pub company: String,
+    pub name: Option<String>,
+    pub status: String,
+    pub currencies: Vec<CurrencyMrr>,
+    pub mrr: Option<f64>,
+    pub next_renewal: Option<String>,
+    pub notice_deadline: Option<String>,
+    pub days: Option<i64>,
+    pub last_active: Option<String>,
+    pub activity_state: Option<String>,
+    pub users_active: u64,
+    pub beat_trend: f64,
+    pub open_tickets: u64,
+    pub at_stake: Option<Stake>,
+}
+
+/// What a customer pays in a currency.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct CurrencyMrr {
+    pub currency: String,
+    pub mrr: f64,
+}
+
+/// What is at stake, and why.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Stake {
+    pub amount: f64,
+    pub text: String,
+}
+
+/// The page of customers.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct CustomersView {
+    pub lines: Vec<CustomerLine>,
+    pub paging: Paging,
+    /// The order that is chosen, and all that there are.
+    pub sort: String,
+    pub sorts: Vec<&'static str>,
+    pub csv: String,
+}
+
+/// The customers with what is at stake.
+pub fn customers_page(shell: &Shell, view: &CustomersView) -> Page {
+    let actions = maud! { a.button href=(view.csv) download { "CSV" } };
+    let main = maud! {
+        (title_bar("Customers", &actions))
+        p.muted {
+            "MRR at stake: what a customer pays, weighed by how near the renewal is and how the use goes. "
+            a href="/docs/revenue" { "The formula" }
+        }
+        form.choices method="get" {
+            div {
+                label for="c-sort" { "Order" }
+                select #c-sort name="sort" {
+                    @for sort in &view.sorts {
+                        option value=(sort) selected=[(*sort == view.sort).then_some("")] { (super::label_of(sort)) }
+                    }
+                }
+            }
+            button type="submit" { "Show" }
+        }
+        @if view.lines.is_empty() {
+            (empty("No customers yet.", "Add licenses to see who pays what."))
+        } @else {
+            (customer_table(&view.lines))
+            (paging(&view.paging))
+        }
+    };
+    page(layout(shell, "Customers", main))
+}
+
+/// What a customer pays: in the base currency, else in each.
+fn paid(line: &CustomerLine) -> String {
+    match (line.mrr, line.currencies.as_slice()) {
+        (_, [only]) => money(only.mrr, &only.currency),
+        (Some(mrr), _) => money(mrr, ""),
+        (None, each) => {
+            let each: Vec<String> = each.iter().map(|it| money(it.mrr, &it.currency)).collect();
+            each.join(", ")
+        }
+    }
+}
+
+pub(super) fn customer_table(lines: &[CustomerLine]) -> impl Renderable {
+    let table = maud! {
+        table {
+            caption.hidden-label { "Customers" }
+            thead {
+                tr {
+                    th scope="col" { "Company" }
+                    th scope="col" { "Status" }
+                    th.num scope="col" { "MRR" }
+                    th.num scope="col" { "At stake" }
+                    th scope="col" { "Why" }
+                    th.num scope="col" { "Renewal" }
+                    th scope="col" { "Activity" }
+                    th.num scope="col" { "Trend" }
+                    th.num scope="col" { "Users active" }
+                    th.num scope="col" { "Tickets" }
+                }
+            }
+            tbody { @for line in lines { (customer_row(line)) } }
+        }
+    };
+    scroll("Customers", table)
+}
+
+fn customer_row(line: &CustomerLine) -> impl Renderable {
+    let name = line.name.as_deref().filter(|name| !name.is_empty()).unwrap_or(&line.company);
+    maud! {
+        tr {
+            th scope="row" { a href=(record_address("companies", &line.company)) { (name) } }
+            td { (badge(&line.status)) }
+            td.num { (paid(line)) }
+            td.num { @if let Some(stake) = &line.at_stake { (money(stake.amount, "")) } }
+            td.why { @if let Some(stake) = &line.at_stake { (stake.text) } }
+            td.num {
+                @if let Some(renewal) = &line.next_renewal { (day(renewal)) }
+                @if let Some(days) = line.days {
+                    br; small.muted {
+                        @if days < 0 { "overdue by " (-days) " days" } @else { "in " (days) " days" }
+                    }
+                }
+            }
+            td {
+                @if let Some(state) = &line.activity_state { (badge(state)) }
+                @if let Some(last) = &line.last_active { br; small.muted { (day(last)) } }
+            }
+            td.num { (percent(line.beat_trend)) }
+            td.num { (line.users_active) }
+            td.num { (line.open_tickets) }
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! Values as people read them.
+
+/// A name of the API in words: `newCustomers` as `New customers`.
+pub fn label_of(name: &str) -> String {
+    let name = name.strip_prefix("custom.").unwrap_or(name);
+    if name == "_id" {
+        return "Id".to_owned();
+    }
+    let mut text = String::new();
+    for character in name.chars() {
+        match character {
+            _ if text.is_empty() => text.extend(character.to_uppercase()),
+            '_' | '.' => text.push(' '),
+            upper if upper.is_uppercase() && !text.ends_with(char::is_uppercase) => {
+                text.push(' ');
+                text.extend(upper.to_lowercase());
+            }
+            other => text.push(other),
+        }
+    }
+    match text.as_str() {
+        "Mrr" | "Arr" | "Nrr" | "Grr" | "Arpa" | "Asp" | "Fx" => text.to_uppercase(),
+        _ => text,
+    }
+}
+
+/// A number with its thousands apart, and its decimals: `-1234567.5` as `-1,234,567.5`.
+pub(super) fn grouped(number: &str) -> String {
+    let (sign, digits) = match number.strip_prefix('-') {
+        Some(digits) => ("-", digits),
+        None => ("", number),
+    };
+    let (whole, decimals) = digits.split_once('.').unwrap_or((digits, ""));
+    if whole.is_empty() || !whole.bytes().all(|byte| byte.is_ascii_digit()) {
+        return number.to_owned();
+    }
+    let mut text = sign.to_owned();
+    for (at, digit) in whole.chars().enumerate() {
+        if at > 0 && (whole.len() - at).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    if !decimals.is_empty() {
+        text.push('.');
+        text.push_str(decimals);
+    }
+    text
+}
+
+/// An amount in whole units, with its currency: `EUR 1,235`.
+pub fn money(amount: f64, currency: &str) -> String {
+    let rounded = grouped(&format!("{amount:.0}"));
+    let rounded = if rounded == "-0" { "0".to_owned() } else { rounded };
+    if currency.is_empty() { rounded } else { format!("{currency} {rounded}") }
+}
+
+/// A share in percents: `0.1234` as `12.3 %`.
+pub(super) fn percent(share: f64) -> String {
+    format!("{:.1} %", share * 100.0)
+}
+
+/// The day of an instant as the API writes it.
+pub(super) fn day(instant: &str) -> &str {
+    match instant.split_once('T') {
+        Some((day, _)) if day.len() == "2026-01-01".len() => day,
+        _ => instant,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_words() {
+        for (name, words) in [
+            ("newCustomers", "New customers"),
+            ("_id", "Id"),
+            ("mrr", "MRR"),
+            ("custom.plan", "Plan"),
+            ("mrrByCurrency", "Mrr by currency"),
+        ] {
+            assert_eq!(label_of(name), words);
+        }
+    }
+
+    #[test]
+    fn numbers_have_their_thousands_apart() {
+        for (number, text) in
+            [("0", "0"), ("999", "999"), ("-1234567.50", "-1,234,567.50"), ("x", "x"), ("", "")]
+        {
+            assert_eq!(grouped(number), text);
+        }
+        assert_eq!(money(-0.2, "EUR"), "EUR 0");
+        assert_eq!(money(1234.5, ""), "1,234");
+    }
+
+    #[test]
+    fn a_day_is_cut_from_an_instant_alone() {
+        assert_eq!(day("2026-11-24T16:11:18.926Z"), "2026-11-24");
+        assert_eq!(day("The Tall One"), "The Tall One");
+    }
+}

@@ -1,0 +1,124 @@
+//! The first page: one that answers. Each figure leads to what it is made of.
+
+use hypertext::prelude::*;
+
+use super::{
+    customers::{CustomerLine, customer_table},
+    page,
+    parts::{chart, empty},
+    shell::{Shell, layout},
+};
+use crate::page::Page;
+
+/// A figure with what moved it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Figure {
+    pub label: &'static str,
+    pub value: String,
+    pub note: String,
+    /// Where what it is made of is shown.
+    pub path: String,
+}
+
+/// The licenses that end soon.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RenewalsAhead {
+    pub licenses: usize,
+    pub overdue: usize,
+    /// MRR by currency, as text.
+    pub mrr: String,
+}
+
+/// What the first page shows; parts that the token may not see are none.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct HomeView {
+    pub figures: Vec<Figure>,
+    /// The address of the picture of the last twelve months.
+    pub picture: Option<String>,
+    pub at_stake: Option<Vec<CustomerLine>>,
+    pub renewals: Option<RenewalsAhead>,
+    /// What senders should fix, the newest first: each with how often.
+    pub issues: Option<Vec<(String, String)>>,
+    /// Whether nothing is stored yet but what a first start creates.
+    pub is_new: bool,
+}
+
+/// The first page.
+pub fn home_page(shell: &Shell, view: &HomeView) -> Page {
+    let main = maud! {
+        h1 { "Today" }
+        @if view.is_new {
+            (empty("Nothing has arrived yet.", maud! {
+                "Put the " a href="/app/setup" { "snippet" } " into your web app, or "
+                a href="/docs/first-event" { "send a first event" } "."
+            }))
+        }
+        div.figures {
+            @for figure in &view.figures {
+                a.figure href=(figure.path) {
+                    span.figure-label { (figure.label) }
+                    strong { (figure.value) }
+                    span.muted { (figure.note) }
+                }
+            }
+        }
+        @if let Some(picture) = &view.picture {
+            section aria-labelledby="h-mrr" {
+                h2 #h-mrr { a href="/app/reports/mrr" { "MRR of the last twelve months" } }
+                (chart(picture, "MRR and its movements by month"))
+            }
+        }
+        @if let Some(lines) = &view.at_stake { (stake(lines)) }
+        @if let Some(renewals) = &view.renewals { (ahead(renewals)) }
+        @if let Some(issues) = &view.issues { (senders(issues)) }
+    };
+    page(layout(shell, "Today", main))
+}
+
+fn stake(lines: &[CustomerLine]) -> impl Renderable {
+    maud! {
+        section aria-labelledby="h-stake" {
+            h2 #h-stake { a href="/app/customers" { "At stake" } }
+            @if lines.is_empty() {
+                (empty("No customers yet.", "Add licenses to see who pays what."))
+            } @else {
+                (customer_table(lines))
+            }
+        }
+    }
+}
+
+fn ahead(renewals: &RenewalsAhead) -> impl Renderable {
+    maud! {
+        section aria-labelledby="h-renewals" {
+            h2 #h-renewals { a href="/app/renewals" { "Renewals of the next 90 days" } }
+            p {
+                @if renewals.licenses == 0 {
+                    "None."
+                } @else {
+                    strong { (renewals.licenses) } " licenses with an MRR of " strong { (renewals.mrr) }
+                }
+                @if renewals.overdue > 0 {
+                    "; " strong { (renewals.overdue) } " are overdue"
+                }
+            }
+        }
+    }
+}
+
+fn senders(issues: &[(String, String)]) -> impl Renderable {
+    maud! {
+        section aria-labelledby="h-issues" {
+            h2 #h-issues { a href="/app/issues" { "Integration issues" } }
+            @if issues.is_empty() {
+                p.muted { "None: all that was sent could be used." }
+            } @else {
+                ul.plain {
+                    @for (message, count) in issues {
+                        li { (message) " " span.muted { (count) } }
+                    }
+                }
+            }
+        }
+    }
+}

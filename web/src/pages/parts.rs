@@ -1,0 +1,102 @@
+//! The small parts that pages share.
+
+use hypertext::prelude::*;
+
+/// What is wrong with what was sent.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Problem {
+    /// The property that it is about; empty where it is about the whole.
+    pub field: String,
+    pub message: String,
+}
+
+/// Where a page of a list is among the others.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Paging {
+    /// The number of the first that is shown, from 1.
+    pub first: usize,
+    pub shown: usize,
+    pub total: Option<u64>,
+    pub previous: Option<String>,
+    pub next: Option<String>,
+}
+
+/// What a page says where there is nothing to show.
+pub(super) fn empty<'a>(title: &'a str, what_to_do: impl Renderable + 'a) -> impl Renderable + 'a {
+    maud! {
+        div.empty {
+            p.empty-title { (title) }
+            p { (what_to_do) }
+        }
+    }
+}
+
+/// A wide table, which scrolls by itself where the page is narrow.
+pub(super) fn scroll<'a>(label: &'a str, table: impl Renderable + 'a) -> impl Renderable + 'a {
+    maud! {
+        div.scroll tabindex="0" role="region" aria-label=(label) { (table) }
+    }
+}
+
+/// The problems of a form, each with a link to its field.
+pub(super) fn problems(found: &[Problem]) -> impl Renderable {
+    maud! {
+        @if !found.is_empty() {
+            div.problems role="alert" tabindex="-1" {
+                p { strong { "This was not saved." } }
+                ul {
+                    @for problem in found {
+                        li {
+                            @if problem.field.is_empty() {
+                                (problem.message)
+                            } @else {
+                                a href={ "#f-" (problem.field) } { (problem.message) }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// A state in a word, with a colour that repeats it.
+pub(super) fn badge(state: &str) -> impl Renderable {
+    let tone = match state {
+        "customer" | "growing" | "active" | "approved" | "renewed" | "upgraded" | "closed"
+        | "solved" | "ok" => "good",
+        "declining" | "coming" | "submitted" | "open" | "pending" | "new" => "warn",
+        "lost" | "inactive" | "churned" | "overdue" | "canceled" | "rejected" | "never" => "bad",
+        _ => "plain",
+    };
+    maud! { span.badge.(tone) { (state) } }
+}
+
+/// Links to the pages before and after.
+pub(super) fn paging(paging: &Paging) -> impl Renderable {
+    let last = paging.first + paging.shown.saturating_sub(1);
+    maud! {
+        div.paging {
+            p role="status" {
+                @if paging.shown == 0 {
+                    "None"
+                } @else {
+                    (paging.first) " to " (last)
+                    @if let Some(total) = paging.total { " of " (total) }
+                }
+            }
+            @if let Some(previous) = &paging.previous { a rel="prev" href=(previous) { "Previous" } }
+            @if let Some(next) = &paging.next { a rel="next" href=(next) { "Next" } }
+        }
+    }
+}
+
+/// A picture of a report, by its address; its figures are in a table as well.
+pub(super) fn chart<'a>(picture: &'a str, title: &'a str) -> impl Renderable + 'a {
+    maud! {
+        picture {
+            source srcset={ (picture) "&theme=dark" } media="(prefers-color-scheme: dark)";
+            img.chart src=(picture) width="900" height="320" alt={ "Chart: " (title) };
+        }
+    }
+}

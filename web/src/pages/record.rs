@@ -1,0 +1,266 @@
+//! A record: what it has, what refers to it, and the form that creates or changes one. The rows of the resource make
+//! both, so that a new row of a resource is shown and asked for without a line here.
+
+use hypertext::prelude::*;
+use serde_json::{Map, Value};
+use svctrack_core::schema::{FieldDef, Kind, ResourceDef};
+
+use super::{
+    address::address,
+    format::label_of,
+    page,
+    parts::{Problem, problems, scroll},
+    records::{cell, text_of},
+    shell::{Shell, csrf, layout, record_address, title_bar},
+};
+use crate::page::Page;
+
+/// A record as its page shows it.
+#[derive(Clone, Debug)]
+pub struct RecordView {
+    pub def: &'static ResourceDef,
+    pub record: Map<String, Value>,
+    /// The version that the form was filled from, as its `ETag`.
+    pub version: String,
+    /// What is filled into the form, by property, where it differs from the record.
+    pub sent: Vec<(String, String)>,
+    pub may_update: bool,
+    pub may_delete: bool,
+    pub related: Vec<RelatedList>,
+    /// What can be done with it besides: a label and an address.
+    pub actions: Vec<(&'static str, String)>,
+    pub problems: Vec<Problem>,
+}
+
+/// Records that refer to a record.
+#[derive(Clone, Debug)]
+pub struct RelatedList {
+    pub def: &'static ResourceDef,
+    pub columns: Vec<&'static FieldDef>,
+    pub records: Vec<Map<String, Value>>,
+    /// The address of all of them.
+    pub all: String,
+}
+
+fn text<'r>(record: &'r Map<String, Value>, name: &str) -> &'r str {
+    record.get(name).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// What a record is called.
+fn title_of(def: &ResourceDef, record: &Map<String, Value>) -> String {
+    let names = ["name", "title", "subject", "productName", "email", "externalId", "_id"];
+    let found = names.into_iter().map(|name| text(record, name)).find(|text| !text.is_empty());
+    found.map_or_else(|| def.name.to_owned(), str::to_owned)
+}
+
+/// The page of a record.
+pub fn record_page(shell: &Shell, view: &RecordView) -> Page {
+    let (def, record) = (view.def, &view.record);
+    let (named, id) = (title_of(def, record), text(record, "_id"));
+    let title = named.as_str();
+    let edit = address("/app/records/{}/{}/edit", &[def.path, id], &[]);
+    let delete = address("/app/records/{}/{}/delete", &[def.path, id], &[]);
+    let actions = maud! {
+        @for (label, path) in &view.actions { a.button href=(path) { (*label) } }
+        @if view.may_update { a.button.main href=(edit) { "Edit" } }
+    };
+    let main = maud! {
+        p.crumbs { a href=(address("/app/records/{}", &[def.path], &[])) { (label_of(def.path)) } }
+        (title_bar(title, &actions))
+        (problems(&view.problems))
+        dl.properties {
+            @for field in def.fields {
+                @if record.get(field.name).is_some_and(|value| !value.is_null()) {
+                    dt title=(field.doc) { (label_of(field.name)) }
+                    dd { (value(field, record)) }
+                }
+            }
+        }
+        @for list in &view.related { (related(list)) }
+        @if view.may_delete {
+            details.danger {
+                summary { "Delete this " (def.name) }
+                form method="post" action=(delete) {
+                    (csrf(shell))
+                    p { "It is deleted at once, and cannot be brought back." }
+                    button.bad type="submit" { "Delete" }
+                }
+            }
+        }
+    };
+    page(layout(shell, title, main))
+}
+
+/// A value of a record; a reference leads to what it refers to.
+fn value<'r>(field: &'static FieldDef, record: &'r Map<String, Value>) -> impl Renderable + 'r {
+    let target = field.refers.and_then(|refers| svctrack_core::resources::by_name(refers.resource));
+    let id = text(record, field.name);
+    maud! {
+        @if let Some(target) = target && !id.is_empty() {
+            a href=(record_address(target.path, id)) { (id) }
+        } @else if field.kind == Kind::Object {
+            (members(record.get(field.name)))
+        } @else {
+            (cell(field, record))
+        }
+    }
+}
+
+fn members(value: Option<&Value>) -> impl Renderable {
+    let members: Vec<(&String, String)> = value
+        .and_then(Value::as_object)
+        .into_iter()
+        .flatten()
+        .map(|(name, value)| {
+            (name, value.as_str().map_or_else(|| value.to_string(), str::to_owned))
+        })
+        .collect();
+    maud! {
+        ul.plain { @for (name, value) in &members { li { (name) ": " (value) } } }
+    }
+}
+
+fn related(list: &RelatedList) -> impl Renderable {
+    let title = label_of(list.def.path);
+    let table = maud! {
+        table {
+            thead { tr { @for column in &list.columns { th scope="col" { (label_of(column.name)) } } } }
+            tbody {
+                @for record in &list.records {
+                    tr {
+                        @for (at, column) in list.columns.iter().enumerate() {
+                            @if at == 0 {
+                                th scope="row" {
+                                    a href=(record_address(list.def.path, text(record, "_id"))) {
+                                        (title_or(column, record))
+                                    }
+                                }
+                            } @else {
+                                td { (cell(column, record)) }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    };
+    let label = title.clone();
+    maud! {
+        section {
+            h2 { a href=(list.all) { (title) } }
+            @if list.records.is_empty() {
+                p.muted { "None." }
+            } @else {
+                (scroll(&label, &table))
+            }
+        }
+    }
+}
+
+fn title_or(column: &FieldDef, record: &Map<String, Value>) -> String {
+    let shown = text_of(column, record.get(column.name));
+    if shown.is_empty() { text(record, "_id").to_owned() } else { shown }
+}
+
+/// The form that creates a record, or changes one that has an `_id`.
+pub fn record_form(shell: &Shell, view: &RecordView) -> Page {
+    let (def, id) = (view.def, text(&view.record, "_id"));
+    let (named, action, back) = if id.is_empty() {
+        let new = address("/app/records/{}/new", &[def.path], &[]);
+        (format!("New {}", def.name), new, address("/app/records/{}", &[def.path], &[]))
+    } else {
+        let edit = address("/app/records/{}/{}/edit", &[def.path, id], &[]);
+        (title_of(def, &view.record), edit, record_address(def.path, id))
+    };
+    let title = named.as_str();
+    let main = maud! {
+        p.crumbs { a href=(back) { "Back" } }
+        h1 { (title) }
+        (problems(&view.problems))
+        form.record method="post" action=(action) {
+            (csrf(shell))
+            input type="hidden" name="version" value=(view.version);
+            @for field in def.fields.iter().filter(|field| field.is_sent()) { (input(view, field)) }
+            div.actions {
+                button.main type="submit" { "Save" }
+                a.button href=(back) { "Cancel" }
+            }
+        }
+    };
+    page(layout(shell, title, main))
+}
+
+/// What the field of a form is filled with for a value.
+pub fn filled(value: Option<&Value>, field: &FieldDef) -> String {
+    match value {
+        None | Some(Value::Null) => String::new(),
+        Some(Value::String(text)) => match field.kind {
+            Kind::Date => text.strip_suffix("T00:00:00.000Z").unwrap_or(text).to_owned(),
+            _ => text.clone(),
+        },
+        Some(Value::Array(items)) if field.kind == Kind::Texts => {
+            let each: Vec<&str> = items.iter().filter_map(Value::as_str).collect();
+            each.join(", ")
+        }
+        Some(other) => other.to_string(),
+    }
+}
+
+fn input<'v>(view: &'v RecordView, field: &'static FieldDef) -> impl Renderable + 'v {
+    let name = field.name;
+    let sent = view.sent.iter().find(|(sent, _)| sent == name).map(|(_, text)| text.clone());
+    let value = sent.unwrap_or_else(|| filled(view.record.get(name), field));
+    let problem = view.problems.iter().find(|problem| problem.field == name);
+    let invalid = problem.map(|_| "true");
+    let described =
+        if problem.is_some() { format!("h-{name} p-{name}") } else { format!("h-{name}") };
+    let required = field.required.then_some("");
+    maud! {
+        div.field {
+            label for={ "f-" (name) } { (label_of(name)) @if field.required { " *" } }
+            @if !field.values.is_empty() {
+                select id={ "f-" (name) } name=(name) aria-invalid=[invalid] aria-describedby=(described) {
+                    option value="" { "" }
+                    @for known in field.values {
+                        option value=(known) selected=[(*known == value).then_some("")] { (known) }
+                    }
+                }
+            } @else if field.kind == Kind::Bool {
+                select id={ "f-" (name) } name=(name) aria-invalid=[invalid] aria-describedby=(described) {
+                    option value="" { "" }
+                    option value="true" selected=[(value == "true").then_some("")] { "yes" }
+                    option value="false" selected=[(value == "false").then_some("")] { "no" }
+                }
+            } @else if field.long || matches!(field.kind, Kind::Object | Kind::Values | Kind::References) {
+                textarea id={ "f-" (name) } name=(name) rows="4" aria-invalid=[invalid] aria-describedby=(described) {
+                    (value)
+                }
+            } @else {
+                input id={ "f-" (name) } name=(name) value=(value) required=[required] aria-invalid=[invalid]
+                    aria-describedby=(described) inputmode=[mode(field)] autocomplete="off";
+            }
+            p.help id={ "h-" (name) } { (field.doc) (form_of(field)) }
+            @if let Some(problem) = problem { p.bad id={ "p-" (name) } { (problem.message) } }
+        }
+    }
+}
+
+fn mode(field: &FieldDef) -> Option<&'static str> {
+    match field.kind {
+        Kind::Integer => Some("numeric"),
+        Kind::Number => Some("decimal"),
+        Kind::Email => Some("email"),
+        _ => None,
+    }
+}
+
+/// How a value of a kind is written, where that is not plain.
+fn form_of(field: &FieldDef) -> &'static str {
+    match field.kind {
+        Kind::Date => " A day such as 2026-01-31, or an instant.",
+        Kind::Texts => " Separated by commas.",
+        Kind::Object | Kind::Values | Kind::References => " As JSON.",
+        Kind::Reference => " An id, extid-… or srcid-….",
+        _ => "",
+    }
+}

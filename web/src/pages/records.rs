@@ -1,0 +1,195 @@
+//! The records of a resource: a table whose columns, filters and order are in the address of the page.
+
+use hypertext::prelude::*;
+use serde_json::{Map, Value};
+use svctrack_core::schema::{FieldDef, Kind, ResourceDef};
+
+use super::{
+    address::address,
+    format::{day, grouped, label_of},
+    page,
+    parts::{Paging, Problem, badge, empty, paging, problems, scroll},
+    shell::{Shell, layout, record_address, title_bar},
+};
+use crate::page::Page;
+
+/// A list of records as its page shows it.
+#[derive(Clone, Debug)]
+pub struct RecordsView {
+    pub def: &'static ResourceDef,
+    /// The rows that are shown as columns.
+    pub columns: Vec<&'static FieldDef>,
+    pub records: Vec<Map<String, Value>>,
+    pub paging: Paging,
+    /// The property by which they are sorted, with `-` where the greatest is first.
+    pub sort: String,
+    /// What is searched for.
+    pub search: String,
+    /// The filters in the address, each a name and a value.
+    pub filters: Vec<(String, String)>,
+    pub csv: String,
+    pub may_create: bool,
+    pub problems: Vec<Problem>,
+}
+
+/// The page of a list of records.
+pub fn records_page(shell: &Shell, view: &RecordsView) -> Page {
+    let named = label_of(view.def.path);
+    let title = named.as_str();
+    let new = address("/app/records/{}/new", &[view.def.path], &[]);
+    let import = address("/app/import/{}", &[view.def.path], &[]);
+    let actions = maud! {
+        @if view.may_create {
+            a.button.main href=(new) { "New " (view.def.name) }
+            a.button href=(import) { "Import" }
+        }
+        a.button href=(view.csv) download { "CSV" }
+    };
+    let main = maud! {
+        (title_bar(title, &actions))
+        p.muted { (view.def.doc) }
+        (choices(view))
+        (problems(&view.problems))
+        @if view.records.is_empty() {
+            (empty("No records.", maud! {
+                @if view.filters.is_empty() && view.search.is_empty() {
+                    "Create one, import a table, or send them by the " a href="/docs/api" { "API" } "."
+                } @else {
+                    a href=(address("/app/records/{}", &[view.def.path], &[])) { "Show all" }
+                }
+            }))
+        } @else {
+            (scroll(title, table(view)))
+            (paging(&view.paging))
+        }
+    };
+    page(layout(shell, title, main))
+}
+
+fn choices(view: &RecordsView) -> impl Renderable {
+    maud! {
+        form.choices method="get" {
+            @if !view.def.searched.is_empty() {
+                div {
+                    label for="c-search" { "Search" }
+                    input #c-search type="search" name="search" value=(view.search);
+                }
+            }
+            @for (at, (name, value)) in view.filters.iter().enumerate() {
+                div {
+                    label for={ "c-filter-" (at) } { (label_of(name)) }
+                    input id={ "c-filter-" (at) } name=(name) value=(value);
+                }
+            }
+            div {
+                label for="c-field" { "Filter" }
+                select #c-field name="field" {
+                    option value="" { "" }
+                    @for field in view.def.fields.iter().filter(|field| is_shown(field)) {
+                        option value=(field.name) { (label_of(field.name)) }
+                    }
+                }
+            }
+            div {
+                label for="c-value" { "Value" }
+                input #c-value name="value";
+            }
+            @if !view.sort.is_empty() { input type="hidden" name="sort" value=(view.sort); }
+            button type="submit" { "Show" }
+        }
+    }
+}
+
+/// Whether a row of a resource is worth a column or a filter.
+fn is_shown(field: &FieldDef) -> bool {
+    !matches!(field.kind, Kind::Object | Kind::Values | Kind::References)
+}
+
+fn table(view: &RecordsView) -> impl Renderable {
+    maud! {
+        table {
+            caption.hidden-label { (label_of(view.def.path)) }
+            thead { tr { @for column in &view.columns { (head(view, column)) } } }
+            tbody {
+                @for record in &view.records {
+                    tr {
+                        @for (at, column) in view.columns.iter().enumerate() {
+                            @if at == 0 {
+                                th scope="row" { (link(view.def, column, record)) }
+                            } @else {
+                                td class=[is_number(column).then_some("num")] { (cell(column, record)) }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The head of a column, which sorts by it.
+fn head<'v>(view: &'v RecordsView, column: &'v FieldDef) -> impl Renderable + 'v {
+    let is_ascending = view.sort == column.name;
+    let is_descending = view.sort.strip_prefix('-') == Some(column.name);
+    let next = if is_ascending { format!("-{}", column.name) } else { column.name.to_owned() };
+    let mut query: Vec<(&str, &str)> =
+        view.filters.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+    if !view.search.is_empty() {
+        query.push(("search", &view.search));
+    }
+    query.push(("sort", &next));
+    let path = address("/app/records/{}", &[view.def.path], &query);
+    let order = match (is_ascending, is_descending) {
+        (true, _) => Some("ascending"),
+        (_, true) => Some("descending"),
+        _ => None,
+    };
+    maud! {
+        th scope="col" class=[is_number(column).then_some("num")] aria-sort=[order] {
+            a href=(path) title=(column.doc) { (label_of(column.name)) }
+        }
+    }
+}
+
+pub(super) fn is_number(field: &FieldDef) -> bool {
+    matches!(field.kind, Kind::Number | Kind::Integer)
+}
+
+fn link<'v>(
+    def: &'static ResourceDef,
+    column: &FieldDef,
+    record: &'v Map<String, Value>,
+) -> impl Renderable + 'v {
+    let id = record.get("_id").and_then(Value::as_str).unwrap_or_default();
+    let shown = text_of(column, record.get(column.name));
+    let shown = if shown.is_empty() { id.to_owned() } else { shown };
+    maud! { a href=(record_address(def.path, id)) { (shown) } }
+}
+
+/// A value of a record in a table.
+pub(super) fn cell(column: &FieldDef, record: &Map<String, Value>) -> impl Renderable {
+    let shown = text_of(column, record.get(column.name));
+    let is_state = !column.values.is_empty() && !shown.is_empty();
+    maud! { @if is_state { (badge(&shown)) } @else { (shown) } }
+}
+
+/// A value in words.
+pub(super) fn text_of(field: &FieldDef, value: Option<&Value>) -> String {
+    match value {
+        None | Some(Value::Null) => String::new(),
+        Some(Value::Bool(true)) => "yes".to_owned(),
+        Some(Value::Bool(false)) => "no".to_owned(),
+        Some(Value::Number(number)) if is_number(field) => grouped(&number.to_string()),
+        Some(Value::String(text)) if field.kind == Kind::Date => day(text).to_owned(),
+        Some(Value::String(text)) => text.clone(),
+        Some(Value::Array(items)) => {
+            let each: Vec<String> = items.iter().map(plain).collect();
+            each.join(", ")
+        }
+        Some(other) => plain(other),
+    }
+}
+
+fn plain(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}

@@ -1,0 +1,140 @@
+//! What every page has around it: the head, the sidebar, and a place for what was done.
+
+use hypertext::prelude::*;
+
+use super::address::address;
+
+/// A part of the application, as the sidebar lists it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Section {
+    pub label: String,
+    /// Its address.
+    pub path: String,
+    /// What it is listed under; empty for those at the top.
+    pub group: &'static str,
+}
+
+/// What is around a page of somebody who is signed in.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Shell {
+    pub tenant: String,
+    /// The parts that the token may see.
+    pub sections: Vec<Section>,
+    /// The path of the page.
+    pub path: String,
+    /// What a form must send along, so that no other site can send it.
+    pub csrf: String,
+    /// What was done just now.
+    pub notice: Option<String>,
+}
+
+/// The start of a document: the same for everybody.
+pub(super) fn document<'a>(title: &'a str, body: impl Renderable + 'a) -> impl Renderable + 'a {
+    maud! {
+        !DOCTYPE
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                title { (title) " · svctrack" }
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="robots" content="noindex";
+                link rel="icon" href="/favicon.svg" type="image/svg+xml";
+                link rel="stylesheet" href="/tokens.css";
+                link rel="stylesheet" href="/app.css";
+                script type="module" src="/app.js" {}
+            }
+            (body)
+        }
+    }
+}
+
+/// A page within the application.
+pub(super) fn layout<'a>(
+    shell: &'a Shell,
+    title: &'a str,
+    main: impl Renderable + 'a,
+) -> impl Renderable + 'a {
+    let body = maud! {
+        body.app {
+            a.skip href="#main" { "Skip to the page" }
+            header.side {
+                a.brand href="/" { "svctrack" }
+                p.tenant { (shell.tenant) }
+                (search_form())
+                (navigation(shell))
+                form method="post" action="/sign-out" {
+                    (csrf(shell))
+                    button.quiet type="submit" { "Sign out" }
+                }
+            }
+            main #main tabindex="-1" {
+                @if let Some(notice) = &shell.notice {
+                    p.notice role="status" { (notice) }
+                }
+                (main)
+            }
+        }
+    };
+    document(title, body)
+}
+
+fn search_form() -> impl Renderable {
+    maud! {
+        form.find role="search" method="get" action="/app/search" {
+            label.hidden-label for="find" { "Search everything" }
+            input #find type="search" name="q" placeholder="Search" autocomplete="off";
+        }
+    }
+}
+
+fn navigation(shell: &Shell) -> impl Renderable {
+    let mut groups: Vec<(&'static str, Vec<&Section>)> = Vec::new();
+    for section in &shell.sections {
+        match groups.last_mut() {
+            Some((group, listed)) if *group == section.group => listed.push(section),
+            _ => groups.push((section.group, vec![section])),
+        }
+    }
+    maud! {
+        nav aria-label="Sections" {
+            @for (group, listed) in &groups {
+                @if !group.is_empty() { p.group { (group) } }
+                ul {
+                    @for section in listed {
+                        li {
+                            a href=(section.path) aria-current=[is_current(shell, section)] {
+                                (section.label)
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn is_current(shell: &Shell, section: &Section) -> Option<&'static str> {
+    let rest = shell.path.strip_prefix(section.path.as_str())?;
+    let is_it = rest.is_empty() || (section.path != "/" && rest.starts_with('/'));
+    is_it.then_some("page")
+}
+
+/// The field of a form that shows that it comes from a page of this session.
+pub(super) fn csrf(shell: &Shell) -> impl Renderable {
+    maud! { input type="hidden" name="csrf" value=(shell.csrf); }
+}
+
+/// The head of a page: its title, and what can be done.
+pub(super) fn title_bar<'a>(title: &'a str, actions: impl Renderable + 'a) -> impl Renderable + 'a {
+    maud! {
+        div.title-bar {
+            h1 { (title) }
+            div.actions { (actions) }
+        }
+    }
+}
+
+/// The page of a record.
+pub(super) fn record_address(resource: &str, id: &str) -> String {
+    address("/app/records/{}/{}", &[resource, id], &[])
+}

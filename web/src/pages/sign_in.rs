@@ -1,0 +1,53 @@
+//! Sign-in: with an API token, or by the link that the first start prints.
+
+use hypertext::prelude::*;
+
+use super::{page, shell::document};
+use crate::page::Page;
+
+/// What the page of sign-in shows.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SignInView {
+    /// Where to go then.
+    pub next: String,
+    /// Why it did not succeed.
+    pub problem: Option<String>,
+    /// The secret of a link that signs in once.
+    pub once: Option<String>,
+}
+
+/// The page where somebody signs in.
+pub fn sign_in_page(view: &SignInView) -> Page {
+    let main = maud! {
+        body.alone {
+            main {
+                h1 { "svctrack" }
+                @if let Some(problem) = &view.problem { p.problems role="alert" { (problem) } }
+                @match &view.once {
+                    Some(once) => {
+                        p { "This link signs in once, in this browser." }
+                        form method="post" action="/sign-in" {
+                            input type="hidden" name="once" value=(once);
+                            button.main type="submit" { "Sign in" }
+                        }
+                    }
+                    None => {
+                        form.stack method="post" action="/sign-in" {
+                            input type="hidden" name="next" value=(view.next);
+                            label for="token" { "API token" }
+                            input #token type="password" name="token" required autocomplete="current-password"
+                                spellcheck="false" autocapitalize="off" aria-describedby="token-help";
+                            p #token-help .muted {
+                                "It begins with " code { "svt_" } ". The first start printed one; "
+                                code { "svctrack token create" } " issues another."
+                            }
+                            button.main type="submit" { "Sign in" }
+                        }
+                    }
+                }
+                p.muted { a href="/docs" { "Documentation" } }
+            }
+        }
+    };
+    page(document("Sign in", main))
+}
