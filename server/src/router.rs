@@ -8,7 +8,7 @@ use futures_util::{
     future::{self, BoxFuture, Either},
 };
 use poem::{
-    Endpoint, EndpointExt as _, Request, Response, Route,
+    Endpoint, Request, Response, Route,
     http::{HeaderName, HeaderValue, Method, Uri, header},
 };
 use svctrack_core::{access::OPERATOR, resources::REGISTRY, schema::ResourceDef, value::TenantId};
@@ -303,7 +303,7 @@ pub fn endpoint(app: &Arc<App>) -> Result<impl Endpoint<Output = Response> + use
         let ends = PathEndpoint { app: app.clone(), methods };
         router = router.try_at(&path, ends).map_err(|error| format!("{path}: {error}"))?;
     }
-    let api = Arc::new(router.boxed());
+    let api = Arc::new(router);
     let pages = pages::endpoint(app, &api)?;
     Ok(Outermost { app: app.clone(), router: Both { api, pages } })
 }

@@ -40,6 +40,7 @@ mod integrity;
 mod layout;
 mod model;
 mod npm;
+mod pages;
 mod proxy;
 mod renewals;
 mod report_pictures;

@@ -15,7 +15,6 @@ use std::sync::Arc;
 use futures_util::{FutureExt as _, future::BoxFuture};
 use poem::{
     Endpoint, Request, Response, Route,
-    endpoint::BoxEndpoint,
     http::{HeaderValue, Method, StatusCode, header},
 };
 use svctrack_web::Page;
@@ -26,7 +25,7 @@ use crate::{app::App, auth::session, error::Error, router::Failure};
 pub(crate) use self::sign_in::OneTimeLink;
 
 /// The API, as one endpoint.
-pub(crate) type ApiEndpoint = Arc<BoxEndpoint<'static, Response>>;
+pub(crate) type ApiEndpoint = Arc<Route>;
 
 /// Serves a page to anyone.
 type Open = fn(Arc<App>, Request) -> BoxFuture<'static, Result<Response, Error>>;

@@ -74,8 +74,16 @@ fn columns(def: &'static ResourceDef, chosen: &str) -> Vec<&'static FieldDef> {
         );
         (!is_name, !is_state)
     });
-    plain.truncate(COLUMNS);
     plain
+}
+
+/// The columns in which at least one record has a value.
+fn filled_columns(columns: Vec<&'static FieldDef>, records: &[Record]) -> Vec<&'static FieldDef> {
+    let has = |field: &&FieldDef| {
+        records.is_empty()
+            || records.iter().any(|record| record.get(field.name).is_some_and(|it| !it.is_null()))
+    };
+    columns.into_iter().filter(has).take(COLUMNS).collect()
 }
 
 /// `GET /app/records/:resource`
@@ -126,6 +134,9 @@ pub(super) async fn list(visit: Visit, request: Request) -> Result<Response, Err
             let total = response.headers().get("svctrack-total");
             let total = total.and_then(|total| total.to_str().ok()?.parse().ok());
             view.records = read(response).await?;
+            if of("columns").is_empty() {
+                view.columns = filled_columns(view.columns, &view.records);
+            }
             let shown = view.records.len();
             let has_next = total.is_none_or(|total: u64| ((offset + shown) as u64) < total);
             view.paging = Paging {
@@ -196,7 +207,8 @@ async fn related(visit: &Visit, def: &ResourceDef, id: &str) -> Result<Vec<Relat
             continue;
         }
         let all = address("/app/records/{}", &[other.path], &[(field.name, id)]);
-        lists.push(RelatedList { def: other, columns: columns(other, ""), records, all });
+        let columns = filled_columns(columns(other, ""), &records);
+        lists.push(RelatedList { def: other, columns, records, all });
     }
     Ok(lists)
 }

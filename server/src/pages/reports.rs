@@ -1,5 +1,7 @@
 //! Reports: a page for each kind, made of its table, and the files of what a page shows.
 
+use std::collections::BTreeSet;
+
 use poem::{
     Request, Response,
     http::{HeaderValue, header},
@@ -105,7 +107,34 @@ fn table(text: &str) -> Result<(Vec<String>, Vec<Vec<String>>), Error> {
     let cells = |record: &csv::StringRecord| record.iter().map(str::to_owned).collect::<Vec<_>>();
     let header = cells(reader.headers().map_err(internal)?);
     let rows = reader.records().map(|record| record.map(|record| cells(&record)));
-    Ok((header, rows.collect::<Result<_, _>>().map_err(internal)?))
+    Ok(narrowed(header, rows.collect::<Result<_, _>>().map_err(internal)?))
+}
+
+/// A table as a page has room for it: without the days of an interval that has a name, without the total of what is in
+/// one currency anyway, and without columns that are empty.
+fn narrowed(header: Vec<String>, mut rows: Vec<Vec<String>>) -> (Vec<String>, Vec<Vec<String>>) {
+    let place = |name: &str| header.iter().position(|known| known == name);
+    let has_period = place("period").is_some();
+    if let (Some(scope), Some(currency)) = (place("scope"), place("currency")) {
+        let currencies: BTreeSet<_> = rows.iter().filter_map(|row| row.get(currency)).collect();
+        if currencies.len() == 1 {
+            rows.retain(|row| row.get(scope).is_none_or(|scope| scope != "converted"));
+        }
+    }
+    let is_one_scope = place("scope").is_some_and(|at| {
+        rows.iter().filter_map(|row| row.get(at)).collect::<BTreeSet<_>>().len() < 2
+    });
+    let is_shown = |at: usize, name: &str| {
+        let is_of_interval = has_period && matches!(name, "from" | "to");
+        let is_empty = rows.iter().all(|row| row.get(at).is_none_or(String::is_empty));
+        !is_of_interval && !is_empty && !(name == "scope" && is_one_scope)
+    };
+    let shown: Vec<bool> = header.iter().enumerate().map(|(at, name)| is_shown(at, name)).collect();
+    let keep = |cells: Vec<String>| -> Vec<String> {
+        cells.into_iter().zip(&shown).filter(|(_, shown)| **shown).map(|(cell, _)| cell).collect()
+    };
+    let rows = rows.into_iter().map(keep).collect();
+    (keep(header), rows)
 }
 
 /// `GET /app/files/*path`: what the API has at a path, as a file: a table as CSV, or a picture.
@@ -128,4 +157,22 @@ pub(super) async fn file(visit: Visit, request: Request) -> Result<Response, Err
         response.headers_mut().insert(header::CONTENT_DISPOSITION, disposition);
     }
     Ok(response)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_table_keeps_what_a_page_has_room_for() {
+        let narrow = |text| table(text).unwrap();
+        let (header, rows) = narrow(
+            "segment,scope,currency,period,from,to,new\n,currency,EUR,2026-01,a,b,5\n,converted,EUR,2026-01,a,b,5\n",
+        );
+        assert_eq!(header, ["currency", "period", "new"]);
+        assert_eq!(rows, [["EUR", "2026-01", "5"]]);
+        let (header, rows) = narrow("scope,currency,from\ncurrency,EUR,a\nconverted,USD,b\n");
+        assert_eq!(header, ["scope", "currency", "from"]);
+        assert_eq!(rows.len(), 2);
+    }
 }

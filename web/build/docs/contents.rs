@@ -28,6 +28,7 @@ pub(crate) const SECTIONS: &[(&str, &[Page])] = &[
         page("events", "server/docs/events.md", "Events over HTTP"),
     ]),
     ("Use", &[
+        page("web-application", "web/docs/web-application.md", "Web application"),
         page("api-guide", "server/docs/api.md", "API guide"),
         page("import-export", "server/docs/import-export.md", "Import and export"),
         page("revenue", "server/docs/revenue.md", "Revenue reports"),

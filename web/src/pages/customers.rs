@@ -4,7 +4,7 @@ use hypertext::prelude::*;
 use serde::Deserialize;
 
 use super::{
-    format::{day, money, percent},
+    format::{day, label_of, money, percent},
     page,
     parts::{Paging, badge, empty, paging, scroll},
     shell::{Shell, layout, record_address, title_bar},
@@ -72,7 +72,7 @@ pub fn customers_page(shell: &Shell, view: &CustomersView) -> Page {
                 label for="c-sort" { "Order" }
                 select #c-sort name="sort" {
                     @for sort in &view.sorts {
-                        option value=(sort) selected=[(*sort == view.sort).then_some("")] { (super::label_of(sort)) }
+                        option value=(sort) selected=[(*sort == view.sort).then_some("")] { (order_of(sort)) }
                     }
                 }
             }
@@ -86,6 +86,14 @@ pub fn customers_page(shell: &Shell, view: &CustomersView) -> Page {
         }
     };
     page(layout(shell, "Customers", main))
+}
+
+/// An order in words: `-mrr` as `MRR, greatest first`.
+fn order_of(sort: &str) -> String {
+    match sort.strip_prefix('-') {
+        Some(name) => format!("{}, greatest first", label_of(name)),
+        None => label_of(sort),
+    }
 }
 
 /// What a customer pays: in the base currency, else in each.

@@ -1,27 +1,45 @@
 //! Values as people read them.
 
+/// Words that are written in capitals.
+const CAPITALS: &[&str] = &["mrr", "arr", "nrr", "grr", "arpa", "asp", "fx", "csm", "id", "url"];
+/// Names of resources that are two words.
+const TWO_WORDS: &[(&str, &str)] = &[
+    ("enduser", "End user"),
+    ("endusers", "End users"),
+    ("timeentry", "Time entry"),
+    ("timeentries", "Time entries"),
+];
+
 /// A name of the API in words: `newCustomers` as `New customers`.
 pub fn label_of(name: &str) -> String {
-    let name = name.strip_prefix("custom.").unwrap_or(name);
-    if name == "_id" {
-        return "Id".to_owned();
+    if let Some((_, words)) = TWO_WORDS.iter().find(|(known, _)| *known == name) {
+        return (*words).to_owned();
     }
-    let mut text = String::new();
+    let name = name.strip_prefix("custom.").unwrap_or(name).trim_start_matches('_');
+    let mut words = vec![String::new()];
     for character in name.chars() {
-        match character {
-            _ if text.is_empty() => text.extend(character.to_uppercase()),
-            '_' | '.' => text.push(' '),
-            upper if upper.is_uppercase() && !text.ends_with(char::is_uppercase) => {
-                text.push(' ');
-                text.extend(upper.to_lowercase());
-            }
-            other => text.push(other),
+        let is_start = character.is_uppercase() || matches!(character, '_' | '.');
+        if is_start && words.last().is_some_and(|word| !word.is_empty()) {
+            words.push(String::new());
+        }
+        if let Some(word) = words.last_mut().filter(|_| !matches!(character, '_' | '.')) {
+            word.extend(character.to_lowercase());
         }
     }
-    match text.as_str() {
-        "Mrr" | "Arr" | "Nrr" | "Grr" | "Arpa" | "Asp" | "Fx" => text.to_uppercase(),
-        _ => text,
+    for (at, word) in words.iter_mut().enumerate() {
+        if CAPITALS.contains(&word.as_str()) {
+            *word = word.to_uppercase();
+        } else if at == 0 {
+            *word = capitalized(word);
+        }
     }
+    words.join(" ")
+}
+
+fn capitalized(word: &str) -> String {
+    let mut characters = word.chars();
+    let first = characters.next().into_iter().flat_map(char::to_uppercase);
+    first.chain(characters).collect()
 }
 
 /// A number with its thousands apart, and its decimals: `-1234567.5` as `-1,234,567.5`.
@@ -41,7 +59,7 @@ pub(super) fn grouped(number: &str) -> String {
         }
         text.push(digit);
     }
-    if !decimals.is_empty() {
+    if decimals.bytes().any(|digit| digit != b'0') {
         text.push('.');
         text.push_str(decimals);
     }
@@ -76,10 +94,13 @@ mod tests {
     fn names_are_words() {
         for (name, words) in [
             ("newCustomers", "New customers"),
-            ("_id", "Id"),
+            ("_id", "ID"),
             ("mrr", "MRR"),
             ("custom.plan", "Plan"),
-            ("mrrByCurrency", "Mrr by currency"),
+            ("mrrByCurrency", "MRR by currency"),
+            ("_currency", "Currency"),
+            ("endusers", "End users"),
+            ("fcNewMrr", "Fc new MRR"),
         ] {
             assert_eq!(label_of(name), words);
         }
@@ -87,9 +108,14 @@ mod tests {
 
     #[test]
     fn numbers_have_their_thousands_apart() {
-        for (number, text) in
-            [("0", "0"), ("999", "999"), ("-1234567.50", "-1,234,567.50"), ("x", "x"), ("", "")]
-        {
+        for (number, text) in [
+            ("0", "0"),
+            ("999", "999"),
+            ("-1234567.50", "-1,234,567.50"),
+            ("5.00", "5"),
+            ("x", "x"),
+            ("", ""),
+        ] {
             assert_eq!(grouped(number), text);
         }
         assert_eq!(money(-0.2, "EUR"), "EUR 0");

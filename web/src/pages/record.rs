@@ -15,6 +15,9 @@ use super::{
 };
 use crate::page::Page;
 
+/// The row that counts the changes of a record; a page has no use for it.
+const VERSION: &str = "__v";
+
 /// A record as its page shows it.
 #[derive(Clone, Debug)]
 pub struct RecordView {
@@ -70,7 +73,7 @@ pub fn record_page(shell: &Shell, view: &RecordView) -> Page {
         (problems(&view.problems))
         dl.properties {
             @for field in def.fields {
-                @if record.get(field.name).is_some_and(|value| !value.is_null()) {
+                @if field.name != VERSION && record.get(field.name).is_some_and(|value| !value.is_null()) {
                     dt title=(field.doc) { (label_of(field.name)) }
                     dd { (value(field, record)) }
                 }
@@ -79,7 +82,7 @@ pub fn record_page(shell: &Shell, view: &RecordView) -> Page {
         @for list in &view.related { (related(list)) }
         @if view.may_delete {
             details.danger {
-                summary { "Delete this " (def.name) }
+                summary { "Delete this " (label_of(def.name).to_lowercase()) }
                 form method="post" action=(delete) {
                     (csrf(shell))
                     p { "It is deleted at once, and cannot be brought back." }
@@ -167,7 +170,11 @@ pub fn record_form(shell: &Shell, view: &RecordView) -> Page {
     let (def, id) = (view.def, text(&view.record, "_id"));
     let (named, action, back) = if id.is_empty() {
         let new = address("/app/records/{}/new", &[def.path], &[]);
-        (format!("New {}", def.name), new, address("/app/records/{}", &[def.path], &[]))
+        (
+            format!("New {}", label_of(def.name).to_lowercase()),
+            new,
+            address("/app/records/{}", &[def.path], &[]),
+        )
     } else {
         let edit = address("/app/records/{}/{}/edit", &[def.path, id], &[]);
         (title_of(def, &view.record), edit, record_address(def.path, id))
@@ -239,7 +246,7 @@ fn input<'v>(view: &'v RecordView, field: &'static FieldDef) -> impl Renderable 
                 input id={ "f-" (name) } name=(name) value=(value) required=[required] aria-invalid=[invalid]
                     aria-describedby=(described) inputmode=[mode(field)] autocomplete="off";
             }
-            p.help id={ "h-" (name) } { (field.doc) (form_of(field)) }
+            p.help id={ "h-" (name) } { (field.doc.replace('`', "")) (form_of(field)) }
             @if let Some(problem) = problem { p.bad id={ "p-" (name) } { (problem.message) } }
         }
     }

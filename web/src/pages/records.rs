@@ -40,7 +40,7 @@ pub fn records_page(shell: &Shell, view: &RecordsView) -> Page {
     let import = address("/app/import/{}", &[view.def.path], &[]);
     let actions = maud! {
         @if view.may_create {
-            a.button.main href=(new) { "New " (view.def.name) }
+            a.button.main href=(new) { "New " (label_of(view.def.name).to_lowercase()) }
             a.button href=(import) { "Import" }
         }
         a.button href=(view.csv) download { "CSV" }

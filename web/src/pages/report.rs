@@ -88,7 +88,7 @@ fn table(view: &ReportView) -> impl Renderable {
     let numeric: Vec<bool> = (0..view.header.len()).map(|at| is_numeric(view, at)).collect();
     let is_numeric = move |at: usize| numeric.get(at).copied().unwrap_or_default();
     maud! {
-        table {
+        table.report {
             caption.hidden-label { (view.title) }
             thead {
                 tr {

@@ -1,0 +1,288 @@
+//! The web application, as a browser without script sees it: who may see a page, what a form takes, and that nothing
+//! that is stored becomes a part of a page. All pages are found by their links, as a reader finds them.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use hyper::{Method, StatusCode};
+use serde_json::{Value, json};
+use svctrack_core::{
+    resources::REGISTRY,
+    schema::{Kind, ResourceDef},
+};
+use svctrack_tests::{
+    client::{Answer, Client},
+    in_process::InProcess,
+};
+
+/// How many pages a walk visits at most.
+const MAX_PAGES: usize = 400;
+/// Text that would be an element, leave an attribute, or be a link, if a page did not escape it.
+const NAUGHTY: &str = "\"'><x-naughty onclick=alert(1)>&amp;{{csp}}\u{202e}javascript:alert(1)";
+const FORM: (&str, &str) = ("content-type", "application/x-www-form-urlencoded");
+const OWN_PAGE: (&str, &str) = ("sec-fetch-site", "same-origin");
+
+/// Somebody with a browser.
+struct Reader<'s> {
+    client: &'s Client,
+    cookie: String,
+}
+
+impl Reader<'_> {
+    async fn get(&self, path: &str) -> Answer {
+        let headers = [("cookie", self.cookie.as_str())];
+        self.client.send(Method::GET, path, &headers, "").await.unwrap()
+    }
+
+    async fn send(&self, path: &str, pairs: &[(&str, &str)]) -> Answer {
+        let headers = [("cookie", self.cookie.as_str()), FORM, OWN_PAGE];
+        self.client.send(Method::POST, path, &headers, encoded(pairs)).await.unwrap()
+    }
+
+    /// Sends a form with what shows that it comes from a page of the session.
+    async fn submit(&self, path: &str, pairs: &[(&str, &str)]) -> Answer {
+        let csrf = csrf_in(self.get("/").await.text());
+        self.send(path, &[pairs, &[("csrf", &csrf)]].concat()).await
+    }
+}
+
+fn encoded(pairs: &[(&str, &str)]) -> String {
+    url::form_urlencoded::Serializer::new(String::new()).extend_pairs(pairs).finish()
+}
+
+fn csrf_in(html: &str) -> String {
+    attribute(html, "name=\"csrf\" value").next().unwrap().to_owned()
+}
+
+/// The values of an attribute.
+fn attribute<'h>(html: &'h str, name: &str) -> impl Iterator<Item = &'h str> {
+    let begin = format!("{name}=\"");
+    html.match_indices(&begin)
+        .map(|(at, found)| &html[at + found.len()..])
+        .filter_map(|rest| rest.split('"').next())
+        .collect::<Vec<_>>()
+        .into_iter()
+}
+
+async fn sign_in<'s>(client: &'s Client, token: &str) -> Reader<'s> {
+    let body = encoded(&[("token", token)]);
+    let answer = client.send(Method::POST, "/sign-in", &[FORM, OWN_PAGE], body).await.unwrap();
+    assert_eq!(answer.status, StatusCode::SEE_OTHER, "{}", answer.text());
+    let cookie = answer.headers["set-cookie"].to_str().unwrap();
+    assert!(cookie.contains("HttpOnly") && cookie.contains("SameSite=Strict"), "{cookie}");
+    Reader { client, cookie: cookie.split(';').next().unwrap().to_owned() }
+}
+
+/// The test tenant's token.
+fn token(server: &InProcess) -> String {
+    server.client.authorization().unwrap().strip_prefix("Bearer ").unwrap().to_owned()
+}
+
+/// All pages that links lead to from the first one, each with its HTML.
+async fn walk(reader: &Reader<'_>) -> BTreeMap<String, String> {
+    let (mut found, mut seen) = (BTreeMap::new(), BTreeSet::from(["/".to_owned()]));
+    let mut ahead = VecDeque::from(["/".to_owned()]);
+    while let Some(path) = ahead.pop_front() {
+        let answer = reader.get(&path).await;
+        assert_eq!(answer.status, StatusCode::OK, "{path}: {}", answer.text());
+        if answer.headers["content-type"] != "text/html; charset=utf-8" {
+            continue;
+        }
+        let html = answer.text().to_owned();
+        for link in attribute(&html, "href").chain(attribute(&html, " src")) {
+            let link = link.replace("&amp;", "&").split('#').next().unwrap().to_owned();
+            let is_own = link == "/" || link.starts_with("/app/");
+            if is_own && seen.len() < MAX_PAGES && seen.insert(link.clone()) {
+                ahead.push_back(link);
+            }
+        }
+        found.insert(path, html);
+    }
+    found
+}
+
+/// A record of every resource whose every text is naughty.
+async fn store_naughty(server: &InProcess) {
+    let company = json!({"name": NAUGHTY, "externalId": "naughty", "custom": {NAUGHTY: NAUGHTY}});
+    let company = server.client.post("/companies", &company).await.json();
+    let id = company["_id"].as_str().unwrap();
+    let product = json!({"name": NAUGHTY, "externalId": "naughty"});
+    assert_eq!(server.client.post("/products", &product).await.status, StatusCode::OK);
+    for def in REGISTRY.iter().filter(|def| !matches!(def.path, "companies" | "products")) {
+        let answer = server.client.post(&format!("/{}", def.path), &naughty(def, id)).await;
+        assert_eq!(answer.status, StatusCode::OK, "{}: {}", def.path, answer.text());
+    }
+    let event = json!({
+        "action": NAUGHTY, "name": NAUGHTY, "externalId": "naughty-user",
+        "companyExternalId": "naughty", "info": {"note": NAUGHTY},
+    });
+    server.client.track(&event).await.unwrap();
+    server.client.track(&json!({"action": NAUGHTY, "externalId": NAUGHTY})).await.unwrap();
+}
+
+fn naughty(def: &ResourceDef, company: &str) -> Value {
+    let mut record: Value = serde_json::from_str(def.example).unwrap();
+    for field in def.fields.iter().filter(|field| field.is_sent()) {
+        if field.refers.is_some_and(|refers| refers.resource == "company") {
+            record[field.name] = json!(company);
+        } else if field.kind == Kind::Text && field.values.is_empty() && field.name != "_currency" {
+            let is_url = matches!(field.name, "timeZone" | "product");
+            if !is_url {
+                record[field.name] = json!(NAUGHTY);
+            }
+        }
+    }
+    record
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_page_opens_escapes_what_is_stored_and_runs_no_script_of_others() {
+    let server = InProcess::start().await;
+    store_naughty(&server).await;
+    let reader = sign_in(&server.anonymous, &token(&server)).await;
+    let pages = walk(&reader).await;
+    assert!(pages.len() > 40, "only {:?}", pages.keys());
+    let mut shown = 0;
+    for (path, html) in &pages {
+        assert!(!html.contains("<x-naughty"), "{path} does not escape");
+        shown += usize::from(html.contains("&lt;x-naughty"));
+        assert!(!html.contains("<script>") && !html.contains(" style=\""), "{path}");
+        for link in attribute(html, "href").chain(attribute(html, "action")) {
+            assert!(link.starts_with(['/', '#', '?']), "{path} leads to {link}");
+        }
+        let ids: Vec<&str> = attribute(html, " id").collect();
+        let different: BTreeSet<_> = ids.iter().collect();
+        assert_eq!(ids.len(), different.len(), "{path} has an id twice");
+        assert_eq!(html.matches("<h1").count(), 1, "{path}");
+        let answer = reader.get(path).await;
+        let policy = answer.headers["content-security-policy"].to_str().unwrap();
+        assert!(policy.starts_with("default-src 'none'; script-src 'self';"), "{policy}");
+        assert_eq!(answer.headers["cache-control"], "no-store", "{path}");
+    }
+    assert!(shown > 20, "the texts are on {shown} pages alone");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nobody_sees_a_page_without_signing_in_and_no_tenant_sees_anothers() {
+    let server = InProcess::start().await;
+    store_naughty(&server).await;
+    let reader = sign_in(&server.anonymous, &token(&server)).await;
+    let other = server.operator.post("/tenants", &json!({"name": "other"})).await.json();
+    let other = sign_in(&server.anonymous, other["token"]["token"].as_str().unwrap()).await;
+    for path in walk(&reader).await.keys() {
+        let answer = server.anonymous.get(path).await;
+        assert_eq!(answer.status, StatusCode::SEE_OTHER, "{path}");
+        assert!(answer.headers["location"].to_str().unwrap().starts_with("/sign-in"), "{path}");
+        let theirs = other.get(path).await;
+        assert!(!theirs.text().contains("x-naughty"), "{path} shows another tenant's records");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_form_is_taken_from_a_page_of_the_same_session_alone() {
+    let server = InProcess::start().await;
+    let reader = sign_in(&server.anonymous, &token(&server)).await;
+    let second = sign_in(&server.anonymous, &token(&server)).await;
+    let (path, body) = ("/app/records/companies/new", [("name", "Acme")]);
+    assert_eq!(reader.send(path, &body).await.status, StatusCode::FORBIDDEN);
+    let of_second = csrf_in(second.get("/").await.text());
+    let with = [("name", "Acme"), ("csrf", of_second.as_str())];
+    assert_eq!(reader.send(path, &with).await.status, StatusCode::FORBIDDEN);
+    let own = csrf_in(reader.get("/").await.text());
+    let with = encoded(&[("name", "Acme"), ("csrf", &own)]);
+    for site in ["cross-site", "same-site", "none"] {
+        let headers = [("cookie", reader.cookie.as_str()), FORM, ("sec-fetch-site", site)];
+        let answer = server.anonymous.send(Method::POST, path, &headers, with.clone()).await;
+        assert_eq!(answer.unwrap().status, StatusCode::FORBIDDEN, "{site}");
+    }
+    assert_eq!(server.client.get("/companies").await.json(), json!([]));
+    assert_eq!(reader.submit(path, &body).await.status, StatusCode::SEE_OTHER);
+    assert_eq!(server.client.get("/companies").await.json()[0]["name"], "Acme");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_record_is_created_changed_and_deleted_by_forms() {
+    let server = InProcess::start().await;
+    let reader = sign_in(&server.anonymous, &token(&server)).await;
+    let missing = reader.submit("/app/records/companies/new", &[("city", "Zürich")]).await;
+    assert_eq!(missing.status, StatusCode::UNPROCESSABLE_ENTITY);
+    let text = missing.text();
+    assert!(text.contains("href=\"#f-name\"") && text.contains("value=\"Zürich\""), "{text}");
+
+    let pairs = [("name", "Acme"), ("tags", "a, b"), ("csmScore", "3")];
+    let made = reader.submit("/app/records/companies/new", &pairs).await;
+    let path = made.headers["location"].to_str().unwrap().to_owned();
+    let record = server.client.get("/companies").await.json()[0].clone();
+    assert_eq!((&record["tags"], &record["csmScore"]), (&json!(["a", "b"]), &json!(3)));
+
+    let edit = format!("{path}/edit");
+    let version = reader.get(&edit).await.text().to_owned();
+    let version = attribute(&version, "name=\"version\" value").next().unwrap();
+    let version = version.replace("&quot;", "\"");
+    let pairs = [("name", "Acme Ltd"), ("tags", "a, b"), ("csmScore", ""), ("version", &version)];
+    assert_eq!(reader.submit(&edit, &pairs).await.status, StatusCode::SEE_OTHER);
+    let record = server.client.get("/companies").await.json()[0].clone();
+    assert_eq!((&record["name"], record.get("csmScore")), (&json!("Acme Ltd"), None));
+    let stale = reader
+        .submit(&edit, &pairs.map(|(name, text)| (name, if name == "name" { "X" } else { text })))
+        .await;
+    assert_eq!(stale.status, StatusCode::UNPROCESSABLE_ENTITY);
+    assert!(stale.text().contains("changed it meanwhile"), "{}", stale.text());
+
+    assert_eq!(reader.submit(&format!("{path}/delete"), &[]).await.status, StatusCode::SEE_OTHER);
+    assert_eq!(reader.get(&path).await.status, StatusCode::NOT_FOUND);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_session_ends_with_sign_out_and_with_its_token() {
+    let server = InProcess::start().await;
+    let read = json!({"label": "reader", "scopes": ["companies:read"]});
+    let read = server.client.post("/tokens", &read).await.json();
+    let (id, text) = (read["_id"].as_str().unwrap(), read["token"].as_str().unwrap());
+    let reader = sign_in(&server.anonymous, text).await;
+    let home = reader.get("/").await;
+    assert!(home.text().contains("/app/records/companies"), "{}", home.text());
+    for hidden in ["/app/records/licenses", "/app/reports/mrr", "/app/customers"] {
+        assert!(!home.text().contains(hidden), "{hidden}");
+        assert_eq!(reader.get(hidden).await.status, StatusCode::FORBIDDEN, "{hidden}");
+    }
+    // What is in the cookie grants nothing to a call of the API.
+    let cookie = reader.cookie.split_once('=').unwrap().1;
+    let as_token = server.client.with_token(cookie).get("/companies").await;
+    assert_eq!(as_token.status, StatusCode::FORBIDDEN);
+    let as_sign_in = encoded(&[("token", cookie)]);
+    let again =
+        server.anonymous.send(Method::POST, "/sign-in", &[FORM, OWN_PAGE], as_sign_in).await;
+    assert_eq!(again.unwrap().status, StatusCode::UNAUTHORIZED);
+
+    let path = format!("/tokens/{id}");
+    server.client.send(Method::DELETE, &path, &[], "").await.unwrap();
+    assert_eq!(reader.get("/").await.status, StatusCode::SEE_OTHER);
+
+    let (one, two) = (
+        sign_in(&server.anonymous, &token(&server)).await,
+        sign_in(&server.anonymous, &token(&server)).await,
+    );
+    assert_eq!(one.submit("/sign-out", &[]).await.status, StatusCode::SEE_OTHER);
+    assert_eq!(one.get("/").await.status, StatusCode::SEE_OTHER);
+    assert_eq!(two.get("/").await.status, StatusCode::OK);
+    let three = sign_in(&server.anonymous, &token(&server)).await;
+    three.submit("/sign-out", &[("everywhere", "true")]).await;
+    assert_eq!(two.get("/").await.status, StatusCode::SEE_OTHER);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_wrong_token_does_not_sign_in_and_many_are_slowed() {
+    let server = InProcess::start().await;
+    let mut statuses = Vec::new();
+    for _ in 0..12 {
+        let body = encoded(&[("token", "svt_wrong"), ("next", "/app/customers")]);
+        let sent = server.anonymous.send(Method::POST, "/sign-in", &[FORM, OWN_PAGE], body).await;
+        let answer = sent.unwrap();
+        assert!(!answer.headers.contains_key("set-cookie"));
+        assert!(answer.text().contains("value=\"/app/customers\""), "{}", answer.text());
+        statuses.push(answer.status);
+    }
+    assert_eq!(statuses[0], StatusCode::UNAUTHORIZED);
+    assert_eq!(statuses[11], StatusCode::TOO_MANY_REQUESTS);
+    sign_in(&server.anonymous, &token(&server)).await;
+}
