@@ -26,6 +26,7 @@ pub mod listener;
 mod log;
 pub mod open_error;
 mod openapi;
+mod path_tree;
 pub mod proxies;
 pub mod rate_limit;
 mod request_head;

@@ -4,11 +4,11 @@
 use std::{collections::BTreeMap, panic::AssertUnwindSafe, sync::Arc};
 
 use futures_util::{
-    FutureExt as _, TryFutureExt as _,
-    future::{self, BoxFuture, Either},
+    FutureExt as _,
+    future::{self, BoxFuture},
 };
 use poem::{
-    Endpoint, Request, Response, Route,
+    Endpoint, Request, Response,
     http::{HeaderName, HeaderValue, Method, Uri, header},
 };
 use svctrack_core::{access::OPERATOR, resources::REGISTRY, schema::ResourceDef, value::TenantId};
@@ -18,7 +18,9 @@ use crate::{
     app::App,
     compression::Accepted,
     error::Error,
-    openapi, request_head,
+    openapi,
+    path_tree::PathTree,
+    request_head,
     route_def::{
         Access::{Anyone, OfResource, Scope, Scopes, TenantAsUser},
         Described, Kind, RouteDef, RouteDoc,
@@ -26,10 +28,11 @@ use crate::{
     routes,
 };
 
-type Handler = fn(Arc<App>, Request) -> BoxFuture<'static, Result<Response, Error>>;
+/// A response on its way.
+type Handled = BoxFuture<'static, Result<Response, Error>>;
+type Handler = fn(Arc<App>, Request) -> Handled;
 /// Handles one request to any resource.
-type RecordHandler =
-    fn(Arc<App>, Request, &'static ResourceDef) -> BoxFuture<'static, Result<Response, Error>>;
+type RecordHandler = fn(Arc<App>, Request, &'static ResourceDef) -> Handled;
 
 /// A handler, with the resource that it serves.
 #[derive(Clone, Copy)]
@@ -297,25 +300,24 @@ fn own_paths() -> BTreeMap<String, Methods> {
 /// # Errors
 /// When two routes conflict, or a path that was chosen is one of the service's own.
 pub fn endpoint(app: &Arc<App>) -> Result<impl Endpoint<Output = Response> + use<>, String> {
-    let mut router = Route::new();
+    let mut routes = PathTree::default();
     for (path, methods) in by_path(&app.addresses)? {
-        let ends = PathEndpoint { app: app.clone(), methods };
-        router = router.try_at(&path, ends).map_err(|error| format!("{path}: {error}"))?;
+        routes.add(&path, methods)?;
     }
-    Ok(Outermost { app: app.clone(), router })
+    Ok(Outermost { app: app.clone(), routes })
 }
 
 /// What every request passes: an id, the limits of its address, and the way back for errors.
-struct Outermost<R> {
+struct Outermost {
     app: Arc<App>,
-    router: R,
+    routes: PathTree<Methods>,
 }
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 /// A browser does not take what it is sent for something else than it is called.
 const NOSNIFF: HeaderValue = HeaderValue::from_static("nosniff");
 
-impl<R: Endpoint<Output = Response>> Endpoint for Outermost<R> {
+impl Endpoint for Outermost {
     type Output = Response;
 
     // Here and below no future is `async` that only hands the request on: it would hold a copy, of half a KiB, for as
@@ -358,65 +360,39 @@ fn ignore_slash_at_end(request: &mut Request) {
     }
 }
 
-impl<R: Endpoint<Output = Response>> Outermost<R> {
-    fn serve(&self, request: Request) -> impl Future<Output = Result<Response, Error>> + Send {
-        if let Err(error) = request_head::check(&request) {
-            return Either::Left(future::err(error));
+impl Outermost {
+    /// Nothing of it is done before it is polled, where a panic is caught.
+    fn serve(&self, mut request: Request) -> Handled {
+        let app = self.app.clone();
+        match self.route(&mut request) {
+            Ok(Serve::Alone(handler)) => handler(app, request),
+            Ok(Serve::Record(handler, def)) => handler(app, request, def),
+            Err(error) => future::err(error).boxed(),
         }
-        // Nothing of it is done before it is polled, where a panic is caught.
-        let answered =
-            self.router.call(request).map_err(|error| match error.downcast::<Failure>() {
-                Ok(Failure(error)) => error,
-                Err(_) => Error::RouteNotFound,
-            });
-        Either::Right(answered)
     }
-}
 
-/// Carries an error through the router, which knows only its own kind.
-#[derive(Debug, thiserror::Error)]
-#[error("a request failed")]
-struct Failure(Error);
-
-impl Failure {
-    fn carry(error: Error) -> poem::Error {
-        poem::Error::new(Self(error), poem::http::StatusCode::INTERNAL_SERVER_ERROR)
-    }
-}
-
-/// The methods of one path.
-struct PathEndpoint {
-    app: Arc<App>,
-    methods: Methods,
-}
-
-impl Endpoint for PathEndpoint {
-    type Output = Response;
-
-    fn call(&self, request: Request) -> impl Future<Output = poem::Result<Response>> + Send {
+    /// What handles a request, which carries the path of its route from then on.
+    fn route(&self, request: &mut Request) -> Result<Serve, Error> {
+        request_head::check(request)?;
+        let found = self.routes.find(request.uri().path());
+        let (pattern, methods) = found.ok_or(Error::RouteNotFound)?;
         let method = match *request.method() {
             Method::HEAD => &Method::GET, // The HTTP layer leaves the body out.
             ref other => other,
         };
-        let app = self.app.clone();
-        let answered = match self.methods.iter().find(|(known, _)| known == method) {
-            Some((_, Serve::Alone(handler))) => handler(app, request),
-            Some((_, Serve::Record(handler, def))) => handler(app, request, def),
-            None => future::err(Error::MethodNotAllowed(self.allow())).boxed(),
-        };
-        answered.map_err(Failure::carry)
+        let serve = methods.iter().find(|(known, _)| known == method).map(|(_, serve)| *serve);
+        request.extensions_mut().insert(pattern.clone());
+        serve.ok_or_else(|| Error::MethodNotAllowed(allow(methods)))
     }
 }
 
-impl PathEndpoint {
-    fn allow(&self) -> String {
-        self.methods.iter().map(|(method, _)| method.as_str()).collect::<Vec<_>>().join(", ")
-    }
+fn allow(methods: &Methods) -> String {
+    methods.iter().map(|(method, _)| method.as_str()).collect::<Vec<_>>().join(", ")
 }
 
 #[cfg(test)]
 mod tests {
-    use poem::{endpoint::make_sync, http::StatusCode};
+    use poem::http::StatusCode;
     use serde_json::Value;
 
     use super::*;
@@ -453,8 +429,10 @@ mod tests {
     #[tokio::test]
     async fn a_handler_that_panics_is_answered_for() {
         let folder = tempfile::tempdir().unwrap();
-        let router = make_sync(|_| -> Response { panic!("on purpose") });
-        let endpoint = Outermost { app: App::for_test(folder.path()), router };
+        let handler: Handler = |_, _| Box::pin(async { panic!("on purpose") });
+        let mut routes = PathTree::default();
+        routes.add("/", vec![(Method::GET, Serve::Alone(handler))]).unwrap();
+        let endpoint = Outermost { app: App::for_test(folder.path()), routes };
         let answer =
             endpoint.call(Request::builder().header(header::HOST, "x").finish()).await.unwrap();
         assert_eq!(answer.status(), StatusCode::INTERNAL_SERVER_ERROR);
