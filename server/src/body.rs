@@ -89,7 +89,8 @@ impl BodyBudget {
             None => None,
         };
         let owner = Owner { tenant, address: Address::of(request) };
-        let (progress, until) = (Progress::begin(), Instant::now() + BODY_TIMEOUT);
+        let progress = Progress::begin();
+        let until = progress.since + BODY_TIMEOUT;
         let mut arriving = Arriving {
             budget: self,
             owner,

@@ -22,15 +22,15 @@ use crate::connections::Waiting;
 /// The timer of one connection, which waits for one head at a time.
 pub(crate) struct HeadTimer {
     waiting: Arc<Waiting>,
-    /// For how long it stays open after its first request.
-    kept_for: Duration,
+    /// How much longer than a first head a later one may take.
+    longer_by: Duration,
     /// Whether a head was waited for before.
     has_waited: AtomicBool,
 }
 
 impl fmt::Debug for HeadTimer {
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
-        to.debug_struct("HeadTimer").field("kept_for", &self.kept_for).finish_non_exhaustive()
+        to.debug_struct("HeadTimer").field("longer_by", &self.longer_by).finish_non_exhaustive()
     }
 }
 
@@ -41,8 +41,8 @@ struct Wait {
 }
 
 impl HeadTimer {
-    pub(crate) fn new(waiting: Arc<Waiting>, kept_for: Duration) -> Self {
-        Self { waiting, kept_for, has_waited: AtomicBool::new(false) }
+    pub(crate) fn new(waiting: Arc<Waiting>, longer_by: Duration) -> Self {
+        Self { waiting, longer_by, has_waited: AtomicBool::new(false) }
     }
 }
 
@@ -53,7 +53,7 @@ impl Timer for HeadTimer {
 
     fn sleep_until(&self, deadline: Instant) -> Pin<Box<dyn Sleep>> {
         let until = match self.has_waited.swap(true, Ordering::Relaxed) {
-            true => deadline.max(self.now() + self.kept_for),
+            true => deadline + self.longer_by,
             false => deadline,
         };
         self.waiting.begin();
@@ -108,7 +108,7 @@ mod tests {
         });
         let mut builder = http1::Builder::new();
         let waiting = Arc::new(Waiting::new(Instant::now()));
-        builder.timer(HeadTimer::new(waiting.clone(), KEPT_FOR)).header_read_timeout(HEAD);
+        builder.timer(HeadTimer::new(waiting.clone(), KEPT_FOR - HEAD)).header_read_timeout(HEAD);
         tokio::spawn(builder.serve_connection(TokioIo::new(far), answer));
         (near, waiting)
     }

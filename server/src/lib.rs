@@ -27,6 +27,7 @@ mod log;
 pub mod open_error;
 mod openapi;
 mod pages;
+mod path_tree;
 pub mod proxies;
 pub mod rate_limit;
 mod request_head;

@@ -156,7 +156,7 @@ async fn connection<E>(
     // Responses are small and written whole, so waiting for more to send only delays them.
     let _ = stream.set_nodelay(true);
     let stream = ClientStream::new(stream, endpoint.clone(), stopping);
-    let timer = HeadTimer::new(waiting.clone(), IDLE_TIMEOUT);
+    let timer = HeadTimer::new(waiting.clone(), IDLE_TIMEOUT - HEAD_TIMEOUT);
     let service = service_fn(move |request: hyper::Request<Received>| {
         let (endpoint, waiting) = (endpoint.clone(), waiting.clone());
         let peers = (LocalAddr(peers.local.into()), peers.client_of(request.headers()));

@@ -40,6 +40,23 @@ fn check_host(request: &Request) -> Result<(), Error> {
 }
 
 fn is_host(value: &HeaderValue) -> bool {
+    is_plain_host(value.as_bytes()) || is_any_host(value)
+}
+
+/// Whether it is a name or an IPv4 address, and perhaps a port, as most are: without a parser, which copies it.
+fn is_plain_host(host: &[u8]) -> bool {
+    let is_of_name = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-');
+    let name = host.iter().take_while(|byte| is_of_name(byte)).count();
+    let (name, rest) = host.split_at(name);
+    let is_port = |port: &[u8]| {
+        port.iter().all(u8::is_ascii_digit)
+            && str::from_utf8(port).is_ok_and(|port| port.parse::<u16>().is_ok())
+    };
+    !name.is_empty() && (rest.is_empty() || rest.strip_prefix(b":").is_some_and(is_port))
+}
+
+/// Whether it is a host in any form.
+fn is_any_host(value: &HeaderValue) -> bool {
     let Ok(authority) = Authority::try_from(value.as_bytes()) else { return false };
     let text = authority.as_str();
     let after_host = text.strip_prefix(authority.host());

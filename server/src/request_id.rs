@@ -1,6 +1,9 @@
 //! Ids by which requests are found again in the log.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::{
+    fmt::Write as _,
+    sync::atomic::{AtomicU64, Ordering},
+};
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 
@@ -20,8 +23,14 @@ impl Default for RequestIds {
 }
 
 impl RequestIds {
+    /// Longest id, in bytes: six in Base64, a dash, and a number in hexadecimal.
+    const MAX_BYTES: usize = 8 + 1 + 16;
+
     pub(crate) fn next(&self) -> String {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
-        format!("{}-{number:x}", self.start)
+        let mut id = String::with_capacity(Self::MAX_BYTES);
+        // A text takes all that is written to it.
+        let _ = write!(id, "{}-{number:x}", self.start);
+        id
     }
 }

@@ -4,11 +4,11 @@
 use std::{collections::BTreeMap, panic::AssertUnwindSafe, sync::Arc};
 
 use futures_util::{
-    FutureExt as _, TryFutureExt as _,
-    future::{self, BoxFuture, Either},
+    FutureExt as _,
+    future::{self, BoxFuture},
 };
 use poem::{
-    Endpoint, Request, Response, Route,
+    Endpoint, Request, Response,
     http::{HeaderName, HeaderValue, Method, Uri, header},
 };
 use svctrack_core::{access::OPERATOR, resources::REGISTRY, schema::ResourceDef, value::TenantId};
@@ -18,7 +18,10 @@ use crate::{
     app::App,
     compression::Accepted,
     error::Error,
-    openapi, pages, request_head,
+    openapi,
+    pages::{self, Pages},
+    path_tree::PathTree,
+    request_head,
     route_def::{
         Access::{Anyone, OfResource, Scope, Scopes, TenantAsUser},
         Described, Kind, RouteDef, RouteDoc,
@@ -26,10 +29,11 @@ use crate::{
     routes,
 };
 
-type Handler = fn(Arc<App>, Request) -> BoxFuture<'static, Result<Response, Error>>;
+/// A response on its way.
+pub(crate) type Handled = BoxFuture<'static, Result<Response, Error>>;
+type Handler = fn(Arc<App>, Request) -> Handled;
 /// Handles one request to any resource.
-type RecordHandler =
-    fn(Arc<App>, Request, &'static ResourceDef) -> BoxFuture<'static, Result<Response, Error>>;
+type RecordHandler = fn(Arc<App>, Request, &'static ResourceDef) -> Handled;
 
 /// A handler, with the resource that it serves.
 #[derive(Clone, Copy)]
@@ -298,44 +302,27 @@ fn own_paths() -> BTreeMap<String, Methods> {
 /// # Errors
 /// When two routes conflict, or a path that was chosen is one of the service's own.
 pub fn endpoint(app: &Arc<App>) -> Result<impl Endpoint<Output = Response> + use<>, String> {
-    let mut router = Route::new();
+    let mut routes = PathTree::default();
     for (path, methods) in by_path(&app.addresses)? {
-        let ends = PathEndpoint { app: app.clone(), methods };
-        router = router.try_at(&path, ends).map_err(|error| format!("{path}: {error}"))?;
+        routes.add(&path, methods)?;
     }
-    let api = Arc::new(router);
-    let pages = pages::endpoint(app, &api)?;
-    Ok(Outermost { app: app.clone(), router: Both { api, pages } })
-}
-
-/// The API, and the pages over it.
-struct Both {
-    api: pages::ApiEndpoint,
-    pages: Route,
-}
-
-impl Endpoint for Both {
-    type Output = Response;
-
-    fn call(&self, request: Request) -> impl Future<Output = poem::Result<Response>> + Send {
-        match pages::is_page(request.uri().path()) {
-            true => Either::Left(self.pages.call(request)),
-            false => Either::Right(self.api.call(request)),
-        }
-    }
+    let api = Arc::new(Api { app: app.clone(), routes });
+    let pages = Pages::new(app.clone(), api.clone())?;
+    Ok(Outermost { app: app.clone(), api, pages })
 }
 
 /// What every request passes: an id, the limits of its address, and the way back for errors.
-struct Outermost<R> {
+struct Outermost {
     app: Arc<App>,
-    router: R,
+    api: Arc<Api>,
+    pages: Pages,
 }
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 /// A browser does not take what it is sent for something else than it is called.
 const NOSNIFF: HeaderValue = HeaderValue::from_static("nosniff");
 
-impl<R: Endpoint<Output = Response>> Endpoint for Outermost<R> {
+impl Endpoint for Outermost {
     type Output = Response;
 
     // Here and below no future is `async` that only hands the request on: it would hold a copy, of half a KiB, for as
@@ -345,7 +332,11 @@ impl<R: Endpoint<Output = Response>> Endpoint for Outermost<R> {
         let request_id = self.app.request_ids.next();
         let (accepted, app) = (Accepted::of(request.headers()), self.app.clone());
         let for_any_page = routes::cors::is_for_any_page(&self.app, request.uri().path());
-        let served = AssertUnwindSafe(self.serve(request)).catch_unwind();
+        let served = match pages::is_page(request.uri().path()) {
+            true => self.pages.serve(request),
+            false => self.api.serve(request),
+        };
+        let served = AssertUnwindSafe(served).catch_unwind();
         served.map(move |served| {
             let panicked = |_| Err(Error::Internal("a handler panicked".to_owned()));
             let served = served.unwrap_or_else(panicked);
@@ -378,68 +369,45 @@ fn ignore_slash_at_end(request: &mut Request) {
     }
 }
 
-impl<R: Endpoint<Output = Response>> Outermost<R> {
-    fn serve(&self, request: Request) -> impl Future<Output = Result<Response, Error>> + Send {
-        if let Err(error) = request_head::check(&request) {
-            return Either::Left(future::err(error));
-        }
-        // Nothing of it is done before it is polled, where a panic is caught.
-        Either::Right(self.router.call(request).map_err(Failure::take))
-    }
-}
-
-/// Carries an error through the router, which knows only its own kind.
-#[derive(Debug, thiserror::Error)]
-#[error("a request failed")]
-pub(crate) struct Failure(Error);
-
-impl Failure {
-    pub(crate) fn carry(error: Error) -> poem::Error {
-        poem::Error::new(Self(error), poem::http::StatusCode::INTERNAL_SERVER_ERROR)
-    }
-
-    /// The error that was carried; where there is none, the router found no route.
-    pub(crate) fn take(error: poem::Error) -> Error {
-        match error.downcast::<Self>() {
-            Ok(Self(error)) => error,
-            Err(_) => Error::RouteNotFound,
-        }
-    }
-}
-
-/// The methods of one path.
-struct PathEndpoint {
+/// All routes that are no pages.
+pub(crate) struct Api {
     app: Arc<App>,
-    methods: Methods,
+    routes: PathTree<Methods>,
 }
 
-impl Endpoint for PathEndpoint {
-    type Output = Response;
+impl Api {
+    /// Nothing of it is done before it is polled, where a panic is caught.
+    pub(crate) fn serve(&self, mut request: Request) -> Handled {
+        let app = self.app.clone();
+        match self.route(&mut request) {
+            Ok(Serve::Alone(handler)) => handler(app, request),
+            Ok(Serve::Record(handler, def)) => handler(app, request, def),
+            Err(error) => future::err(error).boxed(),
+        }
+    }
 
-    fn call(&self, request: Request) -> impl Future<Output = poem::Result<Response>> + Send {
+    /// What handles a request, which carries the path of its route from then on.
+    fn route(&self, request: &mut Request) -> Result<Serve, Error> {
+        request_head::check(request)?;
+        let found = self.routes.find(request.uri().path());
+        let (pattern, methods) = found.ok_or(Error::RouteNotFound)?;
         let method = match *request.method() {
             Method::HEAD => &Method::GET, // The HTTP layer leaves the body out.
             ref other => other,
         };
-        let app = self.app.clone();
-        let answered = match self.methods.iter().find(|(known, _)| known == method) {
-            Some((_, Serve::Alone(handler))) => handler(app, request),
-            Some((_, Serve::Record(handler, def))) => handler(app, request, def),
-            None => future::err(Error::MethodNotAllowed(self.allow())).boxed(),
-        };
-        answered.map_err(Failure::carry)
+        let serve = methods.iter().find(|(known, _)| known == method).map(|(_, serve)| *serve);
+        request.extensions_mut().insert(pattern.clone());
+        serve.ok_or_else(|| Error::MethodNotAllowed(allow(methods)))
     }
 }
 
-impl PathEndpoint {
-    fn allow(&self) -> String {
-        self.methods.iter().map(|(method, _)| method.as_str()).collect::<Vec<_>>().join(", ")
-    }
+fn allow(methods: &Methods) -> String {
+    methods.iter().map(|(method, _)| method.as_str()).collect::<Vec<_>>().join(", ")
 }
 
 #[cfg(test)]
 mod tests {
-    use poem::{endpoint::make_sync, http::StatusCode};
+    use poem::http::StatusCode;
     use serde_json::Value;
 
     use super::*;
@@ -476,8 +444,10 @@ mod tests {
     #[tokio::test]
     async fn a_handler_that_panics_is_answered_for() {
         let folder = tempfile::tempdir().unwrap();
-        let router = make_sync(|_| -> Response { panic!("on purpose") });
-        let endpoint = Outermost { app: App::for_test(folder.path()), router };
+        let handler: Handler = |_, _| Box::pin(async { panic!("on purpose") });
+        let mut routes = PathTree::default();
+        routes.add("/", vec![(Method::GET, Serve::Alone(handler))]).unwrap();
+        let endpoint = Outermost { app: App::for_test(folder.path()), routes };
         let answer =
             endpoint.call(Request::builder().header(header::HOST, "x").finish()).await.unwrap();
         assert_eq!(answer.status(), StatusCode::INTERNAL_SERVER_ERROR);

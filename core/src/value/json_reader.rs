@@ -208,12 +208,15 @@ pub(super) fn read_members(
     faults: &mut Faults,
 ) -> Result<(), Fault> {
     object(lexer, depth, faults, |key, next, lexer, faults| {
-        let mut text = String::new();
-        match next {
-            b'"' => push_string(&mut text, &string(lexer.discarded(), MAX_MEMBER_BYTES, faults)?),
-            _ => copy_value(next, lexer, depth, &mut text, faults)?,
-        }
-        document.push(key, Json::of_text(text));
+        let value = match next {
+            b'"' => Json::string(&string(lexer.discarded(), MAX_MEMBER_BYTES, faults)?),
+            _ => {
+                let mut text = String::new();
+                copy_value(next, lexer, depth, &mut text, faults)?;
+                Json::of_text(text)
+            }
+        };
+        document.push(key, value);
         Ok(())
     })
 }
@@ -285,6 +288,34 @@ fn copy_array(
     Ok(())
 }
 
+/// How many keys are compared one by one, which is faster than to order so few.
+const FEW_KEYS: usize = 16;
+
+/// The keys of an object, so that none occurs twice.
+#[derive(Default)]
+struct Keys<'a> {
+    first: Vec<Cow<'a, str>>,
+    others: BTreeSet<Cow<'a, str>>,
+}
+
+impl<'a> Keys<'a> {
+    /// Adds a key; says whether it is new.
+    fn insert(&mut self, key: &Cow<'a, str>) -> bool {
+        if self.first.contains(key) {
+            return false;
+        }
+        if self.first.len() < FEW_KEYS {
+            self.first.push(key.clone());
+            return true;
+        }
+        self.others.insert(key.clone())
+    }
+
+    fn len(&self) -> usize {
+        self.first.len() + self.others.len()
+    }
+}
+
 /// Reads an object whose values lie `depth` deep, calling `member` with each key and the first byte of its value. Once
 /// it is lost it is skipped, so that it takes no more memory.
 pub(super) fn object<'a>(
@@ -293,13 +324,13 @@ pub(super) fn object<'a>(
     faults: &mut Faults,
     mut member: impl FnMut(Cow<'a, str>, u8, &mut SliceLexer<'a>, &mut Faults) -> Result<(), Fault>,
 ) -> Result<(), Fault> {
-    let mut keys = BTreeSet::new();
+    let mut keys = Keys::default();
     lexer.discarded().seq(b'}', SliceLexer::ws_peek, |next, lexer| {
         if next != b'"' {
             return Err(Fault::Syntax);
         }
         let key = string(lexer.discarded(), MAX_STRING_BYTES, faults)?;
-        if !faults.are_final() && !keys.insert(key.clone()) {
+        if !faults.are_final() && !keys.insert(&key) {
             faults.note(Fault::DuplicateKey(key.clone().into_owned()))?;
         }
         if keys.len() > MAX_KEYS {

@@ -18,6 +18,7 @@ use crate::{
     app::App,
     body::refuse_form,
     error::Error,
+    path_tree::path_part,
     senders::{Address, Sender},
 };
 
@@ -175,7 +176,7 @@ fn user_of_basic(header: &str) -> Option<String> {
 /// # Errors
 /// [`Error::TenantNotFound`] when there is no such tenant, [`Error::TrackingSuspended`].
 pub(crate) async fn sender_in_path(app: &App, request: &Request) -> Result<Sender, Error> {
-    let id = request.raw_path_param("tenant").and_then(TenantId::parse);
+    let id = path_part(request, "tenant").and_then(|id| TenantId::parse(&id));
     let sender = sender(app, request, id.ok_or(Error::TenantNotFound)?).await?;
     sender.ok_or(Error::TenantNotFound)
 }

@@ -1,23 +1,24 @@
 //! The API, as pages call it: in this process, for who is signed in.
 
+use std::sync::Arc;
+
 use poem::{
-    Endpoint as _, Request, Response,
+    Request, Response,
     http::{HeaderName, HeaderValue, Method, header},
 };
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::ApiEndpoint;
 use crate::{
     auth::{Caller, SignedIn},
     error::Error,
-    router::Failure,
+    router,
 };
 
 /// Calls the API for somebody.
 #[derive(Clone)]
 pub(super) struct Api {
-    endpoint: ApiEndpoint,
+    api: Arc<router::Api>,
     caller: Caller,
 }
 
@@ -25,8 +26,8 @@ pub(super) struct Api {
 pub(super) const JSON: &str = "application/json";
 
 impl Api {
-    pub(super) fn new(endpoint: ApiEndpoint, caller: Caller) -> Self {
-        Self { endpoint, caller }
+    pub(super) fn new(api: Arc<router::Api>, caller: Caller) -> Self {
+        Self { api, caller }
     }
 
     /// Whether whoever is signed in may do what needs this scope.
@@ -83,7 +84,7 @@ impl Api {
             request.headers_mut().insert(name, value);
         }
         request.extensions_mut().insert(SignedIn(self.caller.clone()));
-        self.endpoint.call(request).await.map_err(Failure::take)
+        self.api.serve(request).await
     }
 }
 

@@ -12,25 +12,34 @@ mod visit;
 
 use std::sync::Arc;
 
-use futures_util::{FutureExt as _, future::BoxFuture};
+use futures_util::{
+    FutureExt as _, TryFutureExt as _,
+    future::{self, BoxFuture},
+};
 use poem::{
-    Endpoint, Request, Response, Route,
+    Request, Response,
     http::{HeaderValue, Method, StatusCode, header},
 };
 use svctrack_web::Page;
 
 use self::visit::Visit;
-use crate::{app::App, auth::session, error::Error, router::Failure};
+use crate::{
+    app::App,
+    auth::session,
+    error::Error,
+    path_tree::PathTree,
+    request_head,
+    router::{Api, Handled},
+};
 
 pub(crate) use self::sign_in::OneTimeLink;
-
-/// The API, as one endpoint.
-pub(crate) type ApiEndpoint = Arc<Route>;
 
 /// Serves a page to anyone.
 type Open = fn(Arc<App>, Request) -> BoxFuture<'static, Result<Response, Error>>;
 /// Serves a page to somebody who is signed in.
 type Closed = fn(Visit, Request) -> BoxFuture<'static, Result<Response, Error>>;
+
+type Methods = &'static [(Method, Serve)];
 
 #[derive(Clone, Copy)]
 enum Serve {
@@ -52,19 +61,19 @@ macro_rules! closed {
 
 /// Every page: its path, and what handles it by method.
 #[rustfmt::skip]
-const PAGES: &[(&str, &[(Method, Serve)])] = &[
+const PAGES: &[(&str, Methods)] = &[
     ("/", &[(Method::GET, closed!(home::home))]),
     ("/sign-in", &[(Method::GET, open!(sign_in::show)), (Method::POST, open!(sign_in::sign_in))]),
     ("/sign-out", &[(Method::POST, closed!(sign_in::sign_out))]),
     ("/app/customers", &[(Method::GET, closed!(customers::customers))]),
     ("/app/reports/:kind", &[(Method::GET, closed!(reports::report))]),
-    ("/app/files/*path", &[(Method::GET, closed!(reports::file))]),
+    ("/app/files/:resource", &[(Method::GET, closed!(reports::file))]),
+    ("/app/files/reports/:kind", &[(Method::GET, closed!(reports::file))]),
     ("/app/records/:resource", &[(Method::GET, closed!(records::list))]),
     ("/app/records/:resource/new", &[(Method::GET, closed!(records::new)), (Method::POST, closed!(records::create))]),
     ("/app/records/:resource/:id", &[(Method::GET, closed!(records::show))]),
     ("/app/records/:resource/:id/edit", &[(Method::GET, closed!(records::edit)), (Method::POST, closed!(records::update))]),
     ("/app/records/:resource/:id/delete", &[(Method::POST, closed!(records::delete))]),
-    ("/app/*rest", &[]),
 ];
 
 /// The first names of the paths of pages.
@@ -77,69 +86,75 @@ pub(crate) fn is_page(path: &str) -> bool {
 }
 
 /// The pages, over the API.
-///
-/// # Errors
-/// When two of them have the same path.
-pub(crate) fn endpoint(app: &Arc<App>, api: &ApiEndpoint) -> Result<Route, String> {
-    let mut route = Route::new();
-    for (path, methods) in PAGES {
-        let page = PageEndpoint { app: app.clone(), api: api.clone(), methods };
-        route = route.try_at(*path, page).map_err(|error| format!("{path}: {error}"))?;
-    }
-    Ok(route)
-}
-
-/// The methods of a page.
-struct PageEndpoint {
+pub(crate) struct Pages {
     app: Arc<App>,
-    api: ApiEndpoint,
-    methods: &'static [(Method, Serve)],
+    api: Arc<Api>,
+    routes: PathTree<Methods>,
 }
 
-impl Endpoint for PageEndpoint {
-    type Output = Response;
+impl Pages {
+    /// # Errors
+    /// When two of them have the same path.
+    pub(crate) fn new(app: Arc<App>, api: Arc<Api>) -> Result<Self, String> {
+        let mut routes = PathTree::default();
+        for (path, methods) in PAGES {
+            routes.add(path, *methods)?;
+        }
+        Ok(Self { app, api, routes })
+    }
 
-    async fn call(&self, request: Request) -> poem::Result<Response> {
+    /// Serves a request to a page. What went wrong is a page as well.
+    pub(crate) fn serve(&self, mut request: Request) -> Handled {
+        let (app, api) = (self.app.clone(), self.api.clone());
+        match self.route(&mut request) {
+            Ok(Serve::Anyone(handler)) => {
+                handler(app, request).map_err(|error| on_page(error, None)).boxed()
+            }
+            Ok(Serve::SignedIn(handler)) => signed_in(app, api, handler, request).boxed(),
+            Err(error) => future::err(on_page(error, None)).boxed(),
+        }
+    }
+
+    fn route(&self, request: &mut Request) -> Result<Serve, Error> {
+        request_head::check(request)?;
+        let (pattern, methods) =
+            self.routes.find(request.uri().path()).ok_or(Error::RouteNotFound)?;
         let method = match *request.method() {
             Method::HEAD => &Method::GET,
             ref other => other,
         };
-        let serve = self.methods.iter().find(|(known, _)| known == method).map(|(_, serve)| *serve);
-        let is_changing = method != Method::GET;
-        if is_changing && !session::is_from_own_page(request.headers()) {
-            return Err(on_page(Error::CrossSite, None));
+        if method != Method::GET && !session::is_from_own_page(request.headers()) {
+            return Err(Error::CrossSite);
         }
-        match serve {
-            Some(Serve::Anyone(handler)) => {
-                handler(self.app.clone(), request).await.map_err(|error| on_page(error, None))
-            }
-            Some(Serve::SignedIn(handler)) => self.signed_in(handler, request).boxed().await,
-            None if self.methods.is_empty() => Err(on_page(Error::RouteNotFound, None)),
-            None => Err(on_page(Error::MethodNotAllowed(self.allow()), None)),
-        }
+        let serve = methods.iter().find(|(known, _)| known == method).map(|(_, serve)| *serve);
+        request.extensions_mut().insert(pattern.clone());
+        serve.ok_or_else(|| Error::MethodNotAllowed(allow(methods)))
     }
 }
 
-impl PageEndpoint {
-    async fn signed_in(&self, handler: Closed, request: Request) -> poem::Result<Response> {
-        let session = session::of_request(&self.app, &request).await;
-        let Some(session) = session.map_err(|error| on_page(error, None))? else {
-            return Ok(sign_in::lead(&request));
-        };
-        let path = request.uri().path().to_owned();
-        let visit = Visit::new(self.app.clone(), self.api.clone(), session, path).await;
-        let visit = visit.map_err(|error| on_page(error, None))?;
-        let shell = visit.shell.clone();
-        handler(visit, request).await.map_err(|error| on_page(error, Some(shell)))
-    }
-
-    fn allow(&self) -> String {
-        self.methods.iter().map(|(method, _)| method.as_str()).collect::<Vec<_>>().join(", ")
-    }
+fn allow(methods: Methods) -> String {
+    methods.iter().map(|(method, _)| method.as_str()).collect::<Vec<_>>().join(", ")
 }
 
-fn on_page(error: Error, shell: Option<svctrack_web::pages::Shell>) -> poem::Error {
-    Failure::carry(Error::OnPage(Box::new((error, shell))))
+async fn signed_in(
+    app: Arc<App>,
+    api: Arc<Api>,
+    handler: Closed,
+    request: Request,
+) -> Result<Response, Error> {
+    let session = session::of_request(&app, &request).await;
+    let Some(session) = session.map_err(|error| on_page(error, None))? else {
+        return Ok(sign_in::lead(&request));
+    };
+    let path = request.uri().path().to_owned();
+    let visit = Visit::new(app, api, session, path).await;
+    let visit = visit.map_err(|error| on_page(error, None))?;
+    let shell = visit.shell.clone();
+    handler(visit, request).await.map_err(|error| on_page(error, Some(shell)))
+}
+
+fn on_page(error: Error, shell: Option<svctrack_web::pages::Shell>) -> Error {
+    Error::OnPage(Box::new((error, shell)))
 }
 
 /// A page as it is sent: it belongs to one reader, so nobody caches it.

@@ -19,7 +19,7 @@ use super::{
     html, rejected, see,
     visit::Visit,
 };
-use crate::{error::Error, routes::query_pairs};
+use crate::{error::Error, path_tree::path_part, routes::query_pairs};
 
 /// Records on a page.
 const SHOWN: usize = 50;
@@ -34,12 +34,12 @@ type Record = Map<String, Value>;
 
 /// The resource in the path of a page.
 fn resource(request: &Request) -> Result<&'static ResourceDef, Error> {
-    let name = request.raw_path_param("resource").unwrap_or_default();
+    let name = path_part(request, "resource").unwrap_or_default();
     REGISTRY.iter().copied().find(|def| def.path == name).ok_or(Error::RouteNotFound)
 }
 
 fn id(request: &Request) -> String {
-    request.raw_path_param("id").unwrap_or_default().to_owned()
+    path_part(request, "id").unwrap_or_default().into_owned()
 }
 
 fn may(visit: &Visit, def: &ResourceDef, action: &str) -> bool {

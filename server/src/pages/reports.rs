@@ -10,7 +10,7 @@ use svctrack_core::revenue::Interval;
 use svctrack_web::pages::{Choice, ReportView, address, label_of, report_page};
 
 use super::{api::text_of, forms::problems_of, html, visit::Visit};
-use crate::{error::Error, routes::query_pairs};
+use crate::{error::Error, path_tree::path_part, routes::query_pairs};
 
 /// Months that a report shows where no days are chosen: a year until now, or a year from now.
 const MONTHS: i32 = 12;
@@ -31,7 +31,7 @@ const MRR: &str = "mrr";
 
 /// `GET /app/reports/:kind`
 pub(super) async fn report(visit: Visit, request: Request) -> Result<Response, Error> {
-    let asked = request.raw_path_param("kind").unwrap_or_default();
+    let asked = path_part(&request, "kind").unwrap_or_default();
     let found = REPORTS.iter().find(|(name, _)| *name == asked);
     let (name, about) = *found.ok_or(Error::RouteNotFound)?;
     let sent = query_pairs(&request);

@@ -6,8 +6,8 @@ use poem::Request;
 use svctrack_core::resources::REGISTRY;
 use svctrack_web::pages::{Section, Shell, address, label_of};
 
-use super::{ApiEndpoint, api::Api};
-use crate::{app::App, auth::session::Session, error::Error, limits::MAX_RECORD_BYTES};
+use super::api::Api;
+use crate::{app::App, auth::session::Session, error::Error, limits::MAX_RECORD_BYTES, router};
 
 /// Somebody who is signed in, and what is around their page.
 pub(super) struct Visit {
@@ -30,11 +30,11 @@ const SECTIONS: &[(&str, &str, &str, &str)] = &[
 impl Visit {
     pub(super) async fn new(
         app: Arc<App>,
-        endpoint: ApiEndpoint,
+        api: Arc<router::Api>,
         session: Session,
         path: String,
     ) -> Result<Self, Error> {
-        let api = Api::new(endpoint, session.caller.clone());
+        let api = Api::new(api, session.caller.clone());
         let tenant = app.store.tenant(session.caller.tenant.id()).await?;
         let tenant = tenant.map_or_else(|| "Operator".to_owned(), |tenant| tenant.name);
         let sections = sections(&api);

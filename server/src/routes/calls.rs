@@ -20,7 +20,6 @@ use svctrack_store::Tracking;
 use tokio::task::spawn_blocking;
 
 use super::{
-    request::path_part,
     respond::json,
     rows::{Batch, Form, Reading, take_rows},
     strict::Strictness,
@@ -31,6 +30,7 @@ use crate::{
     auth::{sender_of_basic, sender_of_write_key},
     error::Error,
     limits::MAX_UNNAMED_BODY_BYTES,
+    path_tree::path_part,
     senders::Sender,
 };
 
@@ -64,14 +64,14 @@ pub(crate) async fn batch(app: &App, request: &mut Request) -> Result<Response, 
 pub(crate) async fn call(app: &App, request: &mut Request) -> Result<Response, Error> {
     check_pipeline(request)?;
     let sent = path_part(request, "call").unwrap_or_default();
-    let named = SDK_CALLS.into_iter().find(|name| *name == sent).ok_or(Error::RouteNotFound)?;
+    let named = SDK_CALLS.into_iter().find(|name| sent == *name).ok_or(Error::RouteNotFound)?;
     take(app, request, Takes::One(named), success()).await
 }
 
 /// Rejects the name of a pipeline that cannot be one, where the address has one.
 fn check_pipeline(request: &Request) -> Result<(), Error> {
     match path_part(request, "pipeline") {
-        Some(name) if !pipeline::is_pipeline_name(name) => Err(Error::RouteNotFound),
+        Some(name) if !pipeline::is_pipeline_name(&name) => Err(Error::RouteNotFound),
         _ => Ok(()),
     }
 }

@@ -12,11 +12,11 @@ use svctrack_store::{Actor, NewClosing, ReportJob, StoreError};
 use super::{
     lists::{CSV, prefers_csv},
     reports::csv_of,
-    request::{authorise, path_part, read_body},
+    request::{authorise, read_body},
     respond::{deleted_count, json, name_ignored},
     strict::Strictness,
 };
-use crate::{app::App, error::Error};
+use crate::{app::App, error::Error, path_tree::path_part};
 
 /// How often figures are computed again where licenses were changed meanwhile.
 const ATTEMPTS: usize = 5;
@@ -88,7 +88,7 @@ pub(crate) async fn delete(app: &App, request: &mut Request) -> Result<Response,
 }
 
 fn month_in_path(request: &Request) -> Result<String, Error> {
-    let month = path_part(request, "month").unwrap_or_default().to_owned();
+    let month = path_part(request, "month").unwrap_or_default().into_owned();
     match days_of_month(&month) {
         Some(_) => Ok(month),
         None => Err(Error::BadRequest(vec![ReportError::InvalidMonth(month).into()])),

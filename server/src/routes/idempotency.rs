@@ -95,9 +95,10 @@ impl<'a> IdempotentCall<'a> {
         sender: &Sender,
         body: impl FnOnce() -> [u8; 32],
     ) -> Result<Self, Error> {
-        if is_asked(request) {
-            app.senders.take_key(sender, app.clock.now())?;
+        if !is_asked(request) {
+            return Ok(Self { app, key: None });
         }
+        app.senders.take_key(sender, app.clock.now())?;
         Self::begin(app, request, &Caller::of_events(sender.tenant), body)
     }
 

@@ -8,11 +8,11 @@ use svctrack_core::{
 
 use super::{
     lists::Listed,
-    request::{authorise, path_part, query_pairs},
+    request::{authorise, query_pairs},
     respond::{deleted_count, json},
     strict::Strictness,
 };
-use crate::{app::App, error::Error};
+use crate::{app::App, error::Error, path_tree::path_part};
 
 /// `GET /integrationissues`: newest entries first.
 pub(crate) async fn list(app: &App, request: &mut Request) -> Result<Response, Error> {
@@ -42,8 +42,8 @@ pub(crate) async fn replay(app: &App, request: &mut Request) -> Result<Response,
 
 fn id_in_path(request: &Request) -> Result<ObjectId, Error> {
     let text = path_part(request, "id").unwrap_or_default();
-    ObjectId::parse(text).ok_or_else(|| {
-        let message = format!("an id must be an `_id`; found {}", quoted(text));
+    ObjectId::parse(&text).ok_or_else(|| {
+        let message = format!("an id must be an `_id`; found {}", quoted(&text));
         Error::BadRequest(vec![Issue::of_body("invalid_id", message)])
     })
 }

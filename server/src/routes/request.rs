@@ -12,6 +12,7 @@ use crate::{
     body::{Body, require_json},
     error::Error,
     limits::{MAX_LONG_RECORD_BYTES, MAX_RECORD_BYTES},
+    path_tree::path_part,
 };
 
 /// The caller of a request, whose token has this scope.
@@ -34,19 +35,14 @@ pub(super) async fn authorise_for(
     authorise(app, request, &format!("{}:{action}", def.path)).await
 }
 
-/// A part of the path, percent-decoded once; none when it is not UTF-8.
-pub(super) fn path_part<'r>(request: &'r Request, name: &str) -> Option<&'r str> {
-    request.raw_path_param(name)
-}
-
 /// The record that the path names.
 ///
 /// # Errors
 /// [`Error::BadRequest`] when it names none.
 pub(super) fn reference_in_path(request: &Request) -> Result<RecordRef, Error> {
     let text = path_part(request, "id").unwrap_or_default();
-    RecordRef::parse(text).ok_or_else(|| {
-        let message = format!("an id must be {}; found {}", RecordRef::FORMS, quoted(text));
+    RecordRef::parse(&text).ok_or_else(|| {
+        let message = format!("an id must be {}; found {}", RecordRef::FORMS, quoted(&text));
         Error::BadRequest(vec![Issue::of_body("invalid_id", message)])
     })
 }

@@ -10,12 +10,12 @@ use svctrack_store::{TenantRecord, TenantState, TokenRecord};
 use super::{
     idempotency,
     lists::answer_all,
-    request::{authorise, path_part, read_body},
+    request::{authorise, read_body},
     respond::{json, name_ignored, uncompressed},
     strict::Strictness,
     tokens::shown_once,
 };
-use crate::{app::App, auth::Token, error::Error, housekeeping};
+use crate::{app::App, auth::Token, error::Error, housekeeping, path_tree::path_part};
 
 /// `POST /tenants`: the response is the only place where the tenant's first token ever shows.
 pub(crate) async fn create(app: &App, request: &mut Request) -> Result<Response, Error> {
@@ -102,5 +102,5 @@ pub(crate) async fn delete(app: &App, request: &mut Request) -> Result<Response,
 }
 
 fn id_in_path(request: &Request) -> Result<TenantId, Error> {
-    path_part(request, "id").and_then(TenantId::parse).ok_or(Error::TenantNotFound)
+    path_part(request, "id").and_then(|id| TenantId::parse(&id)).ok_or(Error::TenantNotFound)
 }

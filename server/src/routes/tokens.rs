@@ -11,7 +11,7 @@ use svctrack_store::{Revoked, StoreError, TokenRecord};
 use super::{
     idempotency,
     lists::answer_all,
-    request::{authorise, only_flag, path_part, read_body},
+    request::{authorise, only_flag, read_body},
     respond::{deleted_count, json, name_ignored, uncompressed},
     strict::Strictness,
 };
@@ -19,6 +19,7 @@ use crate::{
     app::App,
     auth::{Caller, Token},
     error::Error,
+    path_tree::path_part,
 };
 
 /// `POST /tokens`: the response is the only place where the token ever shows.
@@ -46,7 +47,7 @@ pub(crate) async fn rotate(app: &App, request: &mut Request) -> Result<Response,
     let caller = authorise(app, request, "admin").await?;
     idempotency::refuse(request, idempotency::HOLDS_SECRET)?;
     let (sent, _room) = read_body(app, request, &caller).await?;
-    let id = path_part(request, "id").unwrap_or_default().to_owned();
+    let id = path_part(request, "id").unwrap_or_default().into_owned();
     let ignored = unknown_members(&sent, Rotation::MEMBERS);
     Strictness::of(request).check_properties(&ignored)?;
     let now = app.clock.now();
@@ -112,7 +113,7 @@ pub(crate) async fn list(app: &App, request: &mut Request) -> Result<Response, E
 /// also when it was revoked before.
 pub(crate) async fn revoke(app: &App, request: &mut Request) -> Result<Response, Error> {
     let caller = authorise(app, request, "admin").await?;
-    let id = path_part(request, "id").unwrap_or_default().to_owned();
+    let id = path_part(request, "id").unwrap_or_default().into_owned();
     let with = if only_flag(request, "cascade")? { Revoked::Line } else { Revoked::Alone };
     match app.store.revoke_token(caller.into(), id, with).await? {
         0 => Err(StoreError::NotFound.into()),

@@ -1,6 +1,9 @@
 //! Taking events in one by one and in bulk (routes 1 and 4).
 
-use poem::{Request, Response};
+use poem::{
+    Request, Response,
+    http::{HeaderValue, header},
+};
 use svctrack_core::{
     plan::Route,
     tracking::{Taken, bulk::MAX_BODY_BYTES, event::MAX_EVENT_BYTES, realtime, unread::Unread},
@@ -73,5 +76,6 @@ pub(super) async fn store(
 
 /// The response of routes 1, 3 and 4.
 pub(super) fn ok() -> Response {
-    Response::builder().content_type("text/plain").body("OK")
+    let text = HeaderValue::from_static("text/plain");
+    Response::builder().header(header::CONTENT_TYPE, text).body("OK")
 }

@@ -28,6 +28,15 @@ impl Command {
         }
     }
 
+    /// Whether it stores events, which change no tenant and no settings.
+    pub(crate) fn is_events(&self) -> bool {
+        match self {
+            Self::Idempotent { command, .. } => command.is_events(),
+            Self::Track(_) => true,
+            _ => false,
+        }
+    }
+
     /// Whether it is a part of a body of which the next one is about to come.
     pub(crate) fn goes_on(&self) -> bool {
         match self {

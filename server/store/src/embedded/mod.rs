@@ -456,7 +456,10 @@ impl Store for Embedded {
         &self,
         tenant: TenantId,
     ) -> BoxFuture<'_, Result<Option<KnownTenant>, StoreError>> {
-        self.read_point(tenant, move |moment| moment.known_tenant(tenant))
+        match self.shared.latest.known_tenant(tenant) {
+            Some(known) => std::future::ready(Ok(Some(known))).boxed(),
+            None => self.read_point(tenant, move |moment| moment.known_tenant(tenant)),
+        }
     }
 
     fn tenant(&self, tenant: TenantId) -> BoxFuture<'_, Result<Option<TenantRecord>, StoreError>> {

@@ -22,17 +22,20 @@ pub(crate) struct SharedSnapshot<S: Snapshot> {
     tenants: S::Table,
     tokens: S::Table,
     known_tokens: ReadOnce<str, Arc<KnownToken>>,
-    known_tenants: ReadOnce<TenantId, KnownTenant>,
+    known_tenants: Arc<KnownTenants>,
 }
 
+/// What was read of tenants since one of them, or its settings, was last changed.
+type KnownTenants = ReadOnce<TenantId, KnownTenant>;
+
 impl<S: Snapshot> SharedSnapshot<S> {
-    fn of(snapshot: &S) -> Result<Self, StoreError> {
+    fn of(snapshot: &S, known_tenants: Arc<KnownTenants>) -> Result<Self, StoreError> {
         Ok(Self {
             tables: RecordTables::open(snapshot)?,
             tenants: snapshot.open(TENANTS)?,
             tokens: snapshot.open(TOKENS)?,
             known_tokens: ReadOnce::default(),
-            known_tenants: ReadOnce::default(),
+            known_tenants,
         })
     }
 
@@ -76,13 +79,17 @@ impl<K: ToOwned<Owned: Ord> + ?Sized, V> Default for ReadOnce<K, V> {
 }
 
 impl<K: ToOwned<Owned: Ord> + Ord + ?Sized, V: Clone> ReadOnce<K, V> {
+    fn get(&self, key: &K) -> Option<V> {
+        self.0.lock().get(key).cloned()
+    }
+
     fn get_or(
         &self,
         key: &K,
         read: impl FnOnce() -> Result<Option<V>, StoreError>,
     ) -> Result<Option<V>, StoreError> {
-        if let Some(known) = self.0.lock().get(key) {
-            return Ok(Some(known.clone()));
+        if let Some(known) = self.get(key) {
+            return Ok(Some(known));
         }
         let found = read()?;
         let mut known = self.0.lock();
@@ -98,6 +105,7 @@ struct Shown<S: Snapshot> {
     snapshot: Option<Arc<S>>,
     /// None until the first reader.
     moment: Option<Arc<SharedSnapshot<S>>>,
+    known_tenants: Arc<KnownTenants>,
 }
 
 /// What reads see. Whoever writes shows it, since an engine may let nobody take a snapshot while its disk is waited for.
@@ -105,7 +113,8 @@ pub(crate) struct SnapshotCache<S: Snapshot>(Mutex<Shown<S>>);
 
 impl<S: Snapshot> Default for SnapshotCache<S> {
     fn default() -> Self {
-        Self(Mutex::new(Shown { snapshot: None, moment: None }))
+        let known_tenants = Arc::default();
+        Self(Mutex::new(Shown { snapshot: None, moment: None, known_tenants }))
     }
 }
 
@@ -124,11 +133,16 @@ impl<S: Snapshot> SnapshotCache<S> {
         &self,
         take: impl FnOnce() -> Result<S, StoreError>,
     ) -> Result<Arc<SharedSnapshot<S>>, StoreError> {
-        if let Some(moment) = &self.0.lock().moment {
-            return Ok(moment.clone());
-        }
+        // Before a snapshot is taken: what is read from it is no older than what else they hold.
+        let known_tenants = {
+            let shown = self.0.lock();
+            if let Some(moment) = &shown.moment {
+                return Ok(moment.clone());
+            }
+            shown.known_tenants.clone()
+        };
         let snapshot = self.snapshot(take)?;
-        let moment = Arc::new(SharedSnapshot::of(&*snapshot)?);
+        let moment = Arc::new(SharedSnapshot::of(&*snapshot, known_tenants)?);
         let mut shown = self.0.lock();
         // A snapshot from before a commit must not outlast it.
         if shown.snapshot.as_ref().is_some_and(|shared| Arc::ptr_eq(shared, &snapshot)) {
@@ -137,9 +151,24 @@ impl<S: Snapshot> SnapshotCache<S> {
         Ok(moment)
     }
 
+    /// What requests need of a tenant, if it was read before.
+    pub(crate) fn known_tenant(&self, tenant: TenantId) -> Option<KnownTenant> {
+        self.0.lock().known_tenants.get(&tenant)
+    }
+
     /// Has reads see this, since the store has changed; each a snapshot of its own where it is none.
     pub(crate) fn show(&self, snapshot: Option<S>) {
-        let shown = Shown { snapshot: snapshot.map(Arc::new), moment: None };
+        self.replace(snapshot, Arc::default());
+    }
+
+    /// The same, since events were stored, which change no tenant and no settings.
+    pub(crate) fn show_events(&self, snapshot: Option<S>) {
+        let known_tenants = self.0.lock().known_tenants.clone();
+        self.replace(snapshot, known_tenants);
+    }
+
+    fn replace(&self, snapshot: Option<S>, known_tenants: Arc<KnownTenants>) {
+        let shown = Shown { snapshot: snapshot.map(Arc::new), moment: None, known_tenants };
         let before = mem::replace(&mut *self.0.lock(), shown);
         drop(before);
     }

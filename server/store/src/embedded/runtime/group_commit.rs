@@ -192,7 +192,10 @@ impl Writer {
             Ok(CarriedOut { outcomes, to_replay, known, engagement }) => {
                 transaction.commit().map_err(|error| Failed::Store(error.into()))?;
                 self.replays.mark(to_replay);
-                self.shared.show_latest();
+                match batch.jobs.iter().all(|job| job.command.is_events()) {
+                    true => self.shared.show_events(),
+                    false => self.shared.show_latest(),
+                }
                 self.kept.commit(known, engagement);
                 self.shared.listeners.wake(&batch.jobs);
                 Ok(outcomes)

@@ -100,6 +100,11 @@ impl Shared {
         self.latest.show(self.own_snapshot().ok());
     }
 
+    /// The same after a commit of events.
+    pub(crate) fn show_events(&self) {
+        self.latest.show_events(self.own_snapshot().ok());
+    }
+
     pub(crate) fn begin(&self) -> Result<WriteTransaction, StoreError> {
         self.opened().begin()
     }

@@ -30,3 +30,16 @@ fn a_shared_snapshot_is_shared_until_another_snapshot_is_and_one_of_before_does_
     });
     assert!(!Arc::ptr_eq(&before.unwrap(), &moment()));
 }
+
+#[tokio::test]
+async fn a_tenant_is_read_again_when_something_else_than_events_was_stored() {
+    let world = World::new().await;
+    let id = world.actor.tenant.id();
+    let is_known = || world.store.shared.latest.known_tenant(id).is_some();
+    assert!(!is_known());
+    assert!(world.store.known_tenant(id).await.unwrap().is_some());
+    world.track(Vec::new()).await;
+    assert!(is_known());
+    world.add_company("a").await;
+    assert!(!is_known());
+}
