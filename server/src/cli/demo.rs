@@ -59,15 +59,21 @@ impl DemoCommand {
         let token = text_at(&made, "/token/token");
         let tenant = TenantId::parse(&text_at(&made, "/_id"))
             .ok_or("the response is not from svctrack: check --server")?;
-        let filled = fill(&operator.for_tenant(tenant, &token), tenant, self.customers).await;
-        filled
+        let tenant_admin = operator.for_tenant(tenant, &token);
+        let filled = fill(&tenant_admin, tenant, self.customers).await;
+        let stored = filled
             .map_err(|cause| format!("the demo is incomplete: {cause}; delete it with --delete"))?;
         let address = self.target.address()?;
-        let stories = json!(STORIES);
-        let shown = json!({ "_id": tenant.to_string(), "name": TENANT_NAME, "token": token, "address": address, "stories": stories });
+        let shown = json!({
+            "_id": tenant.to_string(), "name": TENANT_NAME, "token": token, "address": address,
+            "stored": stored, "stories": STORIES,
+        });
         self.target.show(&shown, || {
             let stories = STORIES.iter().map(in_words).collect::<String>();
-            format!("Tenant     {tenant}\nAPI token  {token}\nOpen       {address}/\n\nWhat to find{stories}")
+            format!(
+                "Tenant     {tenant}\nAPI token  {token}\nOpen       {address}/\n\
+                 Stored     {stored} records and events\n\nWhat to find{stories}"
+            )
         })
     }
 
@@ -106,7 +112,7 @@ async fn delete(operator: &Admin, id: &str) -> Result<(), String> {
     Ok(())
 }
 
-async fn fill(admin: &Admin, tenant: TenantId, customers: usize) -> Result<(), String> {
+async fn fill(admin: &Admin, tenant: TenantId, customers: usize) -> Result<usize, String> {
     let demo = Demo { tenant, now: SystemClock.now(), customers };
     let mut stored = 0;
     let is_seen = std::io::stderr().is_terminal();
@@ -123,5 +129,5 @@ async fn fill(admin: &Admin, tenant: TenantId, customers: usize) -> Result<(), S
     if is_seen {
         print_err("");
     }
-    filled
+    filled.map(|()| stored)
 }

@@ -19,6 +19,8 @@ pub(super) const MONTHS: u32 = 24;
 const AT_START: f64 = 0.4;
 /// Most customers: as many as have names, with those that were lost.
 pub const MAX_CUSTOMERS: usize = 400;
+/// Business years begin in these months, and with them contracts.
+const BUSY: [u32; 3] = [1, 6, 9];
 /// People of the staff who look after customers.
 pub(super) const OWNERS: i64 = 4;
 
@@ -29,9 +31,11 @@ const REASONS: &[(u32, &str)] = &[
     (2, "went to a competitor"),
     (2, "closed down"),
 ];
-const SIZES: &[(u32, Size)] = &[(70, Size::Small), (24, Size::Middle), (6, Size::Large)];
+/// How many of a hundred new customers are of a size.
+const SIZES: &[(usize, Size)] = &[(77, Size::Small), (20, Size::Middle), (3, Size::Large)];
 /// Who was there at the beginning is larger: small customers leave sooner.
-const SIZES_AT_START: &[(u32, Size)] = &[(62, Size::Small), (29, Size::Middle), (9, Size::Large)];
+const SIZES_AT_START: &[(usize, Size)] =
+    &[(56, Size::Small), (33, Size::Middle), (11, Size::Large)];
 
 /// The companies of a demo, in the order in which they came.
 pub(super) fn companies(customers: usize, today: NaiveDate) -> Vec<Company> {
@@ -56,9 +60,21 @@ struct Market {
     companies: Vec<Company>,
 }
 
-/// Business years begin in these months, and with them contracts.
 fn is_busy(month: NaiveDate) -> bool {
-    matches!(month.month(), 1 | 6 | 9)
+    BUSY.contains(&month.month())
+}
+
+/// The size of the customer with a number: of a hundred in a row, exactly as many as there should be. Large ones are so
+/// few that chance alone would make one demo twice as rich as another.
+fn size(of_hundred: &[(usize, Size)], number: usize) -> Size {
+    let mut left = number * 61 % 100;
+    for (count, size) in of_hundred {
+        if left < *count {
+            return *size;
+        }
+        left -= count;
+    }
+    Size::Small
 }
 
 /// How many customers there are at the end of each month.
@@ -91,13 +107,13 @@ impl Market {
     fn begin(&mut self, customers: usize) {
         let Some((first, _)) = self.months().first().copied() else { return };
         for _ in 0..(customers as f64 * AT_START).round() as usize {
-            let size = self.dice.weighted(SIZES_AT_START);
+            let size = size(SIZES_AT_START, self.companies.len());
             let mut company = self.company(size);
             let mut months = self.length(size);
             let mut from = self.day_before(first, i64::from(months.clamp(12, 24)));
-            // Half of those who could have begun in a busy month did.
-            if !is_busy(from) && self.dice.chance(0.3) {
-                from = from.with_month(1).filter(|from| *from < first).unwrap_or(from);
+            if !is_busy(from) && self.dice.chance(0.4) {
+                let busy = from.with_month(self.dice.one_of(&BUSY)).filter(|from| *from < first);
+                from = busy.unwrap_or(from);
                 months = months.min(12);
             }
             let first_term = self.term(size, from, months);
@@ -127,7 +143,7 @@ impl Market {
         let last = month.1.pred_opt().unwrap_or(month.1).min(self.today);
         let there = self.companies.iter().filter(|company| company.is_customer(last)).count();
         for _ in there..goal {
-            let size = self.dice.weighted(SIZES);
+            let size = size(SIZES, self.companies.len());
             let mut company = self.company(size);
             let from = self.day_in(month).min(self.today);
             let months = self.length(size);
@@ -173,7 +189,7 @@ impl Market {
         let (median, most) = match size {
             Size::Small => (3_000.0, 40),
             Size::Middle => (18_000.0, 70),
-            Size::Large => (90_000.0, 120),
+            Size::Large => (90_000.0, 110),
         };
         let product = Product::of(size);
         let yearly = self.dice.log_normal(median, 0.6);
@@ -245,7 +261,7 @@ impl Market {
     fn during_term(&mut self, company: &mut Company, at: usize, month: Month) {
         let Some(term) = company.terms.get(at).cloned() else { return };
         let day = self.day_in(month);
-        if day > self.today || day <= term.from {
+        if day > self.today || day <= term.from || seems_whole(term.from, day) {
             return;
         }
         let has_more = company.open(Product::Insights).is_some();
@@ -263,10 +279,10 @@ impl Market {
     fn without_term(&mut self, company: &mut Company, at: usize, month: Month) {
         let Some(term) = company.terms.get(at).cloned() else { return };
         let day = self.day_in(month);
-        if day > self.today || day <= term.from {
+        if day > self.today || day <= term.from || seems_whole(term.from, day) {
             return;
         }
-        if self.dice.chance(0.022) {
+        if self.dice.chance(0.026) {
             self.lose(company, day);
         } else if self.dice.chance(0.035) {
             let percent = self.dice.weighted(&[(3, 130), (2, 160), (1, 70)]);
@@ -277,7 +293,7 @@ impl Market {
 
     fn lose(&mut self, company: &mut Company, day: NaiveDate) {
         company.lose(day, self.dice.weighted(REASONS));
-        if self.dice.chance(0.1) {
+        if self.dice.chance(0.2) {
             let days = self.dice.between(60, 270);
             company.returns = day.checked_add_days(Days::new(days.unsigned_abs()));
         }
@@ -310,6 +326,15 @@ impl Market {
         }
         self.companies = companies;
     }
+}
+
+/// Whether a term until this day would count as whole months, since it is one day short of them: the next one would
+/// overlap with it.
+fn seems_whole(from: NaiveDate, day: NaiveDate) -> bool {
+    let Some(next) = day.succ_opt() else { return false };
+    let months = (next.year() - from.year()) * 12 + next.month0() as i32 - from.month0() as i32;
+    let end = from.checked_add_months(Months::new(months.unsigned_abs()));
+    end == Some(next)
 }
 
 /// A number of seats, changed by some percent, and by one at least if it changes at all.

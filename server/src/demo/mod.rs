@@ -76,7 +76,7 @@ impl Demo {
     /// # Errors
     /// The first error of `send`, or what was not stored as it should be: nothing may be missing.
     pub async fn fill(
-        &self,
+        self,
         mut send: impl AsyncFnMut(Call) -> Result<Response, String>,
     ) -> Result<(), String> {
         let now = DateTime::<Utc>::from_timestamp_millis(self.now.as_ms()).unwrap_or_default();

@@ -10,7 +10,7 @@ use super::{
 };
 
 /// The part of the seats that are in use.
-const IN_USE: f64 = 0.9;
+const IN_USE: f64 = 0.7;
 /// The part of the users who never do anything.
 const NEVER: f64 = 0.15;
 /// Events of a week: of half of the users there are fewer.
@@ -26,6 +26,8 @@ pub(super) struct Person {
     pub(super) key: String,
     /// Their company, by its place in the list.
     pub(super) company: usize,
+    /// Their number in it.
+    pub(super) number: usize,
     pub(super) name: String,
     pub(super) email: String,
     pub(super) since: NaiveDate,
@@ -50,18 +52,14 @@ fn users_of(company: &Company, at: usize, today: NaiveDate, dice: &mut Dice) -> 
             let later = Days::new(dice.between(0, 25).unsigned_abs());
             let since = term.from.checked_add_days(later).unwrap_or(term.from).min(today);
             let (first, last) = names::person(dice);
-            let domain = names::domain(&company.name);
+            let email = free_email(first, &last, company, &users);
             let is_idle = number > 0 && dice.chance(NEVER);
             let per_week = dice.log_normal(MEDIAN_EVENTS, SPREAD).min(MOST_EVENTS);
             users.push(Person {
                 key: format!("u-{:03}-{}", company.number, number + 1),
                 company: at,
-                email: format!(
-                    "{}.{}{}@{domain}",
-                    first.to_lowercase(),
-                    last.to_lowercase(),
-                    number + 1
-                ),
+                number,
+                email,
                 name: format!("{first} {last}"),
                 since,
                 per_week: if is_idle { 0.0 } else { per_week },
@@ -70,6 +68,16 @@ fn users_of(company: &Company, at: usize, today: NaiveDate, dice: &mut Dice) -> 
         }
     }
     users
+}
+
+/// An address that none of the others has.
+fn free_email(first: &str, last: &str, company: &Company, others: &[Person]) -> String {
+    let (name, domain) = (format!("{first}.{last}").to_lowercase(), names::domain(&company.name));
+    let plain = format!("{name}@{domain}");
+    if others.iter().any(|other| other.email == plain) {
+        return format!("{name}{}@{domain}", others.len() + 1);
+    }
+    plain
 }
 
 pub(super) fn stored(person: &Person, market: &[Company]) -> Value {

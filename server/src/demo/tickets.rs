@@ -16,7 +16,7 @@ use super::{
 /// Tickets of a user who is active, in a month.
 const PER_MONTH: f64 = 0.12;
 /// The part of users who are active.
-const ACTIVE: f64 = 0.75;
+const ACTIVE: f64 = 0.6;
 const HOUR_MS: f64 = 3_600_000.0;
 const DAY_MS: i64 = 86_400_000;
 /// Half of the tickets have their first response by then, and half are closed, in hours.

@@ -17,6 +17,8 @@ const WEEK: i64 = 7;
 const DECLINE_DAYS: f64 = 75.0;
 /// Days for which usage has been falling or growing at the customers that are shown for it.
 const FALL_DAYS: f64 = 26.0;
+/// Days for which most users of a customer whose usage falls have done nothing.
+const STOPPED_DAYS: i64 = 13;
 const GROWTH_DAYS: f64 = 40.0;
 /// The greatest `count` of an event.
 const MOST: u32 = 300;
@@ -94,6 +96,16 @@ pub(super) fn level(company: &Company, day: NaiveDate, today: NaiveDate) -> f64 
     }
 }
 
+/// Events of a user in a week that is as busy as the day.
+fn per_week(person: &Person, company: &Company, day: NaiveDate, today: NaiveDate) -> f64 {
+    // Where usage falls, two of three have stopped.
+    let has_stopped = person.number % 3 > 0 && (today - day).num_days() < STOPPED_DAYS;
+    if company.usage == Usage::Falling && has_stopped {
+        return 0.0;
+    }
+    person.per_week * level(company, day, today)
+}
+
 /// The part of the usual in a week of the year. The last weeks are free of it: else each company would seem to decline
 /// in August.
 fn season(day: NaiveDate) -> f64 {
@@ -138,7 +150,7 @@ impl<'d> Events<'d> {
         let mut events = Vec::new();
         for person in self.people.iter().filter(|person| person.since <= day) {
             let Some(company) = self.market.get(person.company) else { continue };
-            let mean = person.per_week * level(company, day, today) * season(day);
+            let mean = per_week(person, company, day, today) * season(day);
             let count = self.dice.poisson(mean).min(MOST);
             if count > 0 {
                 let mut event = self.event(person, company, self.dice_day(day));
@@ -164,7 +176,7 @@ impl<'d> Events<'d> {
         let mut events = Vec::new();
         for person in self.people.iter().filter(|person| person.since <= day) {
             let Some(company) = self.market.get(person.company) else { continue };
-            let mean = person.per_week * level(company, day, today) * of_day;
+            let mean = per_week(person, company, day, today) * of_day;
             for _ in 0..self.dice.poisson(mean) {
                 events.push(self.event(person, company, day));
             }
