@@ -1,13 +1,9 @@
 //! `svctrack demo`: a tenant with demo data, on a running server or in a stopped one's store.
 
-use std::{
-    io::{IsTerminal as _, Write as _},
-    time::Duration,
-};
+use std::io::{IsTerminal as _, Write as _};
 
-use bytes::Bytes;
 use clap::{Args, builder::RangedU64ValueParser};
-use poem::http::{Method, StatusCode};
+use poem::http::Method;
 use serde_json::{Value, json};
 use svctrack_core::value::TenantId;
 use svctrack_server::{
@@ -19,10 +15,8 @@ use svctrack_store::{Clock as _, SystemClock};
 use super::{
     output::{print_err, text_at},
     target::TargetArgs,
+    tenant,
 };
-
-/// Pause between two checks whether a tenant is deleted.
-const DELETION_POLL: Duration = Duration::from_millis(100);
 
 /// Create a tenant with two years of an invented company, to look at every report, or delete it
 ///
@@ -79,7 +73,7 @@ impl DemoCommand {
 
     async fn delete(&self, operator: &Admin, there: &[String]) -> Result<(), String> {
         for id in there {
-            delete(operator, id).await?;
+            tenant::delete(operator, &format!("/tenants/{id}")).await?;
         }
         self.target.show(&json!({ "deleted": there }), || match there {
             [] => "there is no demo".to_owned(),
@@ -100,16 +94,6 @@ async fn demo_tenants(operator: &Admin) -> Result<Vec<String>, String> {
         text_at(tenant, "/name") == TENANT_NAME && text_at(tenant, "/state") != "deleting"
     };
     Ok(listed.filter(is_demo).map(|tenant| text_at(tenant, "/_id")).collect())
-}
-
-async fn delete(operator: &Admin, id: &str) -> Result<(), String> {
-    let path = format!("/tenants/{id}");
-    operator.call(Method::DELETE, &path, None).await?;
-    // On a stopped store nothing else would continue it.
-    while operator.send(Method::GET, &path, Bytes::new()).await?.status != StatusCode::NOT_FOUND {
-        tokio::time::sleep(DELETION_POLL).await;
-    }
-    Ok(())
 }
 
 async fn fill(admin: &Admin, tenant: TenantId, customers: usize) -> Result<usize, String> {

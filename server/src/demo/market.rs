@@ -32,7 +32,7 @@ const REASONS: &[(u32, &str)] = &[
     (2, "closed down"),
 ];
 /// How many of a hundred new customers are of a size.
-const SIZES: &[(usize, Size)] = &[(77, Size::Small), (20, Size::Middle), (3, Size::Large)];
+const SIZES: &[(usize, Size)] = &[(78, Size::Small), (19, Size::Middle), (3, Size::Large)];
 /// Who was there at the beginning is larger: small customers leave sooner.
 const SIZES_AT_START: &[(usize, Size)] =
     &[(56, Size::Small), (33, Size::Middle), (11, Size::Large)];
@@ -206,7 +206,7 @@ impl Market {
             return Term::new(Product::of(company.size), from, 12, 1);
         };
         let percent =
-            self.dice.weighted(&[(50, 100), (18, 110), (14, 125), (5, 150), (9, 85), (4, 65)]);
+            self.dice.weighted(&[(46, 100), (20, 110), (16, 125), (6, 150), (8, 85), (4, 65)]);
         let seats = changed(term.seats, percent);
         Term {
             seats,
@@ -233,13 +233,12 @@ impl Market {
 
     /// A fixed term ends.
     fn end_term(&mut self, company: &mut Company, at: usize, end: NaiveDate) {
-        // Of the last days some are still undecided.
-        if end > self.today || (self.today - end).num_days() < 4 {
+        if end > self.today {
             return;
         }
         let loss = match company.size {
             Size::Small => 0.24,
-            Size::Middle => 0.12,
+            Size::Middle => 0.11,
             Size::Large => 0.08,
         };
         if self.dice.chance(loss) {
@@ -261,7 +260,7 @@ impl Market {
     fn during_term(&mut self, company: &mut Company, at: usize, month: Month) {
         let Some(term) = company.terms.get(at).cloned() else { return };
         let day = self.day_in(month);
-        if day > self.today || day <= term.from || seems_whole(term.from, day) {
+        if day > self.today || !splits(&term, day) {
             return;
         }
         let has_more = company.open(Product::Insights).is_some();
@@ -269,7 +268,7 @@ impl Market {
             let added = Term { product: Product::Insights, from: day, follows: None, ..term };
             return company.terms.push(added);
         }
-        if self.dice.chance(0.018) {
+        if self.dice.chance(0.026) {
             let seats = changed(term.seats, 125);
             company.follow(at, Term { from: day, seats, ..term });
         }
@@ -279,7 +278,7 @@ impl Market {
     fn without_term(&mut self, company: &mut Company, at: usize, month: Month) {
         let Some(term) = company.terms.get(at).cloned() else { return };
         let day = self.day_in(month);
-        if day > self.today || day <= term.from || seems_whole(term.from, day) {
+        if day > self.today || !splits(&term, day) {
             return;
         }
         if self.dice.chance(0.026) {
@@ -328,9 +327,15 @@ impl Market {
     }
 }
 
+/// Whether a term can be changed on a day.
+fn splits(term: &Term, day: NaiveDate) -> bool {
+    let is_clear = |end: NaiveDate| !seems_whole(day, end);
+    day > term.from && !seems_whole(term.from, day) && term.to.is_none_or(is_clear)
+}
+
 /// Whether a term until this day would count as whole months, since it is one day short of them: the next one would
 /// overlap with it.
-fn seems_whole(from: NaiveDate, day: NaiveDate) -> bool {
+pub(super) fn seems_whole(from: NaiveDate, day: NaiveDate) -> bool {
     let Some(next) = day.succ_opt() else { return false };
     let months = (next.year() - from.year()) * 12 + next.month0() as i32 - from.month0() as i32;
     let end = from.checked_add_months(Months::new(months.unsigned_abs()));

@@ -104,6 +104,8 @@ fn no_term_ends_undecided_long_ago_or_before_it_begins() {
         for term in &company.terms {
             let end = term.to.unwrap_or(NaiveDate::MAX);
             assert!(term.from < end && term.from <= today, "{company:?}");
+            let is_whole = term.to.is_some_and(|to| market::seems_whole(term.from, to));
+            assert!(!is_whole, "it overlaps with the next: {company:?}");
             let is_open = term.outcome == Outcome::Ongoing;
             assert!(!is_open || (today - end).num_days() <= 12, "{company:?}");
         }
@@ -123,4 +125,11 @@ async fn nobody_is_real() {
         let domains = body.split('@').skip(1).map(|rest| rest.split('"').next().unwrap());
         assert!(domains.into_iter().all(|domain| domain.ends_with(".example")), "{}", call.path);
     }
+}
+
+#[tokio::test]
+async fn a_task_of_its_own_can_fill_a_tenant() {
+    let demo = demo("2026-11-24T15:00:00Z");
+    let filled = tokio::spawn(async move { demo.fill(async |call| Ok(all_is_well(&call))).await });
+    filled.await.unwrap().unwrap();
 }
