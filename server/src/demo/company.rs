@@ -51,11 +51,11 @@ impl Product {
 pub(super) enum Outcome {
     Ongoing,
     Renewed,
-    /// With the reason.
+    /// Why it was not renewed.
     Lost(&'static str),
 }
 
-/// One license.
+/// A license: what is bought, for how long, and how it ends.
 #[derive(Clone, Debug)]
 pub(super) struct Term {
     pub(super) product: Product,
@@ -65,7 +65,7 @@ pub(super) struct Term {
     /// Months of a fixed term; 0 for a license without one.
     pub(super) months: u32,
     pub(super) seats: i64,
-    /// In percent.
+    /// What is taken off the list price, in percent.
     pub(super) discount: i64,
     pub(super) auto_renews: bool,
     pub(super) outcome: Outcome,

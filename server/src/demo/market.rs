@@ -32,7 +32,7 @@ const REASONS: &[(u32, &str)] = &[
     (2, "closed down"),
 ];
 /// How many of a hundred new customers are of a size.
-const SIZES: &[(usize, Size)] = &[(78, Size::Small), (19, Size::Middle), (3, Size::Large)];
+const SIZES: &[(usize, Size)] = &[(79, Size::Small), (19, Size::Middle), (2, Size::Large)];
 /// Who was there at the beginning is larger: small customers leave sooner.
 const SIZES_AT_START: &[(usize, Size)] =
     &[(56, Size::Small), (33, Size::Middle), (11, Size::Large)];

@@ -58,11 +58,9 @@ pub struct Demo {
 /// A call of the API.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Call {
-    /// Its method.
     pub method: Method,
-    /// Its path.
     pub path: String,
-    /// Its body, JSON.
+    /// JSON; a response in JSON is expected, or `OK` of events.
     pub body: Bytes,
     /// How many records or events it stores.
     pub count: usize,

@@ -10,7 +10,7 @@ use super::{
 };
 
 /// The part of the seats that are in use.
-const IN_USE: f64 = 0.7;
+const IN_USE: f64 = 0.66;
 /// The part of the users who never do anything.
 const NEVER: f64 = 0.15;
 /// Events of a week: of half of the users there are fewer.
@@ -19,7 +19,6 @@ const MEDIAN_EVENTS: f64 = 3.0;
 const SPREAD: f64 = 1.35;
 const MOST_EVENTS: f64 = 250.0;
 
-/// An end user.
 #[derive(Clone, Debug)]
 pub(super) struct Person {
     /// Their `externalId`.

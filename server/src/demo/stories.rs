@@ -25,7 +25,6 @@ const OVERDUE: &str = "Cobalt Dental Group";
 /// Whom the sender of the fifth story takes for a company.
 pub(super) const UNKNOWN_COMPANY: &str = "lumen-staging";
 
-/// The stories.
 pub const STORIES: [Story; 6] = [
     Story {
         who: AT_RISK,

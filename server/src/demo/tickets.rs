@@ -10,7 +10,7 @@ use super::{
     people::Person,
     records::{self, Staff},
     stories::AT_RISK,
-    usage::{level, written},
+    usage::{active, written},
 };
 
 /// Tickets of a user who is active, in a month.
@@ -58,11 +58,10 @@ pub(super) fn tickets(
     let first = today.checked_sub_days(Days::new(u64::from(MONTHS) * 365 / 12)).unwrap_or(today);
     let mut tickets = Vec::new();
     for day in first.iter_days().take_while(|day| *day <= today) {
-        for person in people.iter().filter(|person| person.since <= day && person.per_week > 0.0) {
-            let Some(company) = market.get(person.company) else { continue };
-            let trouble = if company.usage == Usage::Falling { 1.5 } else { 1.0 };
-            let mean = PER_MONTH * ACTIVE / 30.0 * level(company, day, today).min(1.0) * trouble;
-            if desk.dice.chance(mean) {
+        for (person, company, per_week) in active(market, people, day, today) {
+            let trouble = if company.usage == Usage::Falling { 3.0 } else { 1.0 };
+            let mean = PER_MONTH * ACTIVE / 30.0 * trouble;
+            if per_week > 0.0 && desk.dice.chance(mean) {
                 let subject = desk.dice.weighted(SUBJECTS);
                 tickets.extend(desk.ticket(company, person, day, subject));
             }

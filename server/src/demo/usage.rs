@@ -77,7 +77,7 @@ pub(super) struct Event {
 }
 
 /// How much a company uses the product on a day, where 1 is as usual.
-pub(super) fn level(company: &Company, day: NaiveDate, today: NaiveDate) -> f64 {
+fn level(company: &Company, day: NaiveDate, today: NaiveDate) -> f64 {
     let days_ago = (today - day).num_days() as f64;
     // Whose term is over and undecided still uses it.
     let mut terms = company.terms.iter().filter(|term| term.from <= day);
@@ -96,14 +96,27 @@ pub(super) fn level(company: &Company, day: NaiveDate, today: NaiveDate) -> f64 
     }
 }
 
-/// Events of a user in a week that is as busy as the day.
-fn per_week(person: &Person, company: &Company, day: NaiveDate, today: NaiveDate) -> f64 {
-    // Where usage falls, two of three have stopped.
-    let has_stopped = person.number % 3 > 0 && (today - day).num_days() < STOPPED_DAYS;
-    if company.usage == Usage::Falling && has_stopped {
-        return 0.0;
-    }
-    person.per_week * level(company, day, today)
+/// Those who use the product on a day, each with their company and how much they do in such a week.
+pub(super) fn active<'d>(
+    market: &'d [Company],
+    people: &'d [Person],
+    day: NaiveDate,
+    today: NaiveDate,
+) -> impl Iterator<Item = (&'d Person, &'d Company, f64)> {
+    let days_ago = (today - day).num_days();
+    let of_company = move |users: &'d [Person]| {
+        let company = users.first().and_then(|first| market.get(first.company));
+        company.map(|company| (users, company, level(company, day, today)))
+    };
+    let groups = people.chunk_by(|a, b| a.company == b.company).filter_map(of_company);
+    groups.filter(|(_, _, level)| *level > 0.0).flat_map(move |(users, company, level)| {
+        // Where usage falls, two of three have stopped.
+        let is_left = company.usage == Usage::Falling && days_ago < STOPPED_DAYS;
+        let still = move |person: &&Person| {
+            person.since <= day && !(is_left && !person.number.is_multiple_of(3))
+        };
+        users.iter().filter(still).map(move |person| (person, company, person.per_week * level))
+    })
 }
 
 /// The part of the usual in a week of the year. The last weeks are free of it: else each company would seem to decline
@@ -148,10 +161,8 @@ impl<'d> Events<'d> {
     fn week(&mut self) -> Vec<Event> {
         let (day, today) = (self.day, self.today());
         let mut events = Vec::new();
-        for person in self.people.iter().filter(|person| person.since <= day) {
-            let Some(company) = self.market.get(person.company) else { continue };
-            let mean = per_week(person, company, day, today) * season(day);
-            let count = self.dice.poisson(mean).min(MOST);
+        for (person, company, per_week) in active(self.market, self.people, day, today) {
+            let count = self.dice.poisson(per_week * season(day)).min(MOST);
             if count > 0 {
                 let mut event = self.event(person, company, self.dice_day(day));
                 event.count = Some(count);
@@ -174,10 +185,8 @@ impl<'d> Events<'d> {
         let of_day = BY_DAY.get(day.weekday().num_days_from_monday() as usize);
         let of_day = of_day.copied().unwrap_or_default();
         let mut events = Vec::new();
-        for person in self.people.iter().filter(|person| person.since <= day) {
-            let Some(company) = self.market.get(person.company) else { continue };
-            let mean = per_week(person, company, day, today) * of_day;
-            for _ in 0..self.dice.poisson(mean) {
+        for (person, company, per_week) in active(self.market, self.people, day, today) {
+            for _ in 0..self.dice.poisson(per_week * of_day) {
                 events.push(self.event(person, company, day));
             }
         }
