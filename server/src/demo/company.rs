@@ -46,7 +46,7 @@ impl Product {
     }
 }
 
-/// What became of a term.
+/// How a term has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Outcome {
     Ongoing,

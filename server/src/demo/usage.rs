@@ -111,9 +111,9 @@ pub(super) fn active<'d>(
     let groups = people.chunk_by(|a, b| a.company == b.company).filter_map(of_company);
     groups.filter(|(_, _, level)| *level > 0.0).flat_map(move |(users, company, level)| {
         // Where usage falls, two of three have stopped.
-        let is_left = company.usage == Usage::Falling && days_ago < STOPPED_DAYS;
+        let all_still = company.usage != Usage::Falling || days_ago >= STOPPED_DAYS;
         let still = move |person: &&Person| {
-            person.since <= day && !(is_left && !person.number.is_multiple_of(3))
+            person.since <= day && (all_still || person.number.is_multiple_of(3))
         };
         users.iter().filter(still).map(move |person| (person, company, person.per_week * level))
     })
