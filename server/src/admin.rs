@@ -19,7 +19,7 @@ use hyper_util::{
     rt::TokioExecutor,
 };
 use poem::{
-    Body, Endpoint as _, EndpointExt as _, Request, Response,
+    Body, Endpoint as _, EndpointExt as _, IntoResponse as _, Request, Response,
     endpoint::BoxEndpoint,
     http::{HeaderMap, Method, StatusCode, Uri, header},
 };
@@ -145,6 +145,17 @@ impl Admin {
         Ok(Self::Stopped(Stopped { store, endpoint, tenant }))
     }
 
+    /// The same server or store, for a tenant: by the token of it, or as whoever has the store's file.
+    pub fn for_tenant(&self, tenant: TenantId, token: &str) -> Self {
+        match self {
+            Self::Running(running) => Self::running(&running.server, token),
+            Self::Stopped(Stopped { store, endpoint, .. }) => {
+                let (store, endpoint) = (store.clone(), endpoint.clone());
+                Self::Stopped(Stopped { store, endpoint, tenant })
+            }
+        }
+    }
+
     /// Whether the store of a configuration has a tenant.
     ///
     /// # Errors
@@ -262,6 +273,15 @@ impl Admin {
                 stopped.send(Method::POST, path, kind, body).await
             }
         }
+    }
+}
+
+impl From<Answered> for Response {
+    fn from(Answered { status, headers, body }: Answered) -> Self {
+        let mut response = status.into_response();
+        *response.headers_mut() = headers;
+        response.set_body(body);
+        response
     }
 }
 

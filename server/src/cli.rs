@@ -1,11 +1,12 @@
 //! The command line: each subcommand has a file of its own, with its flags, their help and what it does. `tenant`,
-//! `token`, `backup`, `export` and `import` call the API of a running server, or carry out the same calls over the
+//! `token`, `demo`, `backup`, `export` and `import` call the API of a running server, or carry out the same calls over the
 //! store of a stopped one (R44); `compact` and `verify` need it stopped. Settings of the server, such as `--listen` and
 //! `--data`, and their defaults are in `config`.
 
 mod backup;
 mod compact;
 mod completions;
+mod demo;
 mod export;
 mod import;
 mod output;
@@ -30,9 +31,10 @@ use clap::{ArgMatches, CommandFactory as _, FromArgMatches as _, Parser, Subcomm
 pub(crate) use self::output::print_err;
 
 use self::{
-    backup::Backup, compact::Compact, completions::Completions, export::Export, import::Import,
-    restore::Restore, script::Script, serve::Serve, tenant::TenantCommand, token::TokenCommand,
-    unknown_variables::warn_of_unknown, unused_flags::check_flags, verify::Verify,
+    backup::Backup, compact::Compact, completions::Completions, demo::DemoCommand, export::Export,
+    import::Import, restore::Restore, script::Script, serve::Serve, tenant::TenantCommand,
+    token::TokenCommand, unknown_variables::warn_of_unknown, unused_flags::check_flags,
+    verify::Verify,
 };
 
 /// A self-hosted revenue and customer-data service.
@@ -52,6 +54,7 @@ enum Command {
     Tenant(TenantCommand),
     #[command(subcommand)]
     Token(TokenCommand),
+    Demo(DemoCommand),
     Script(Script),
     Compact(Compact),
     Backup(Backup),
@@ -81,6 +84,7 @@ impl Cli {
             }
             Some(Command::Tenant(command)) => block_on(command.run()),
             Some(Command::Token(command)) => block_on(command.run()),
+            Some(Command::Demo(command)) => block_on(command.run()),
             Some(Command::Script(command)) => block_on(command.run()),
             Some(Command::Compact(command)) => command.run(),
             Some(Command::Backup(command)) => block_on(command.run()),

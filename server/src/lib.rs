@@ -15,6 +15,7 @@ mod client_stream;
 mod compression;
 pub mod config;
 mod connections;
+pub mod demo;
 mod error;
 pub mod housekeeping;
 mod incoming;

@@ -95,7 +95,7 @@ fn is_setting(name: &std::ffi::OsStr) -> bool {
 }
 
 /// What a command prints that succeeds.
-async fn run(folder: &Path, arguments: &[&str]) -> String {
+pub(crate) async fn run(folder: &Path, arguments: &[&str]) -> String {
     let output = command(folder).args(arguments).output().await.unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{arguments:?}: {said}");

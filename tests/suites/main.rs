@@ -20,6 +20,7 @@ mod coverage;
 mod crash;
 mod crowd;
 mod delivery;
+mod demo;
 mod deploy;
 mod described;
 mod device;

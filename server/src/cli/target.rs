@@ -48,6 +48,14 @@ impl TargetArgs {
         }
     }
 
+    /// Where the server is reached, or will be when it is started again.
+    pub(crate) fn address(&self) -> Result<String, String> {
+        match &self.server {
+            Some(server) => Ok(server.trim_end_matches('/').to_owned()),
+            None => Ok(self.config()?.listen.own_url()),
+        }
+    }
+
     /// The configuration of the stopped server.
     pub(crate) fn config(&self) -> Result<Config, String> {
         let store = StoreSettings { data: self.data.clone(), ..StoreSettings::default() };

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use clap::{Args, Subcommand};
 use poem::http::{Method, StatusCode};
 use serde_json::{Value, json};
-use svctrack_server::admin::Whose;
+use svctrack_server::admin::{Admin, Whose};
 
 use super::{
     output::{table, text_at},
@@ -126,13 +126,18 @@ impl OneTenant {
     }
 
     async fn delete(&self) -> Result<(), String> {
-        let admin = self.target.admin(Whose::Operator).await?;
-        let path = self.path();
-        let deleted = admin.call(Method::DELETE, &path, None).await?;
-        // On a stopped store nothing else would continue it.
-        while admin.send(Method::GET, &path, Bytes::new()).await?.status != StatusCode::NOT_FOUND {
-            tokio::time::sleep(DELETION_POLL).await;
-        }
+        let operator = self.target.admin(Whose::Operator).await?;
+        let deleted = delete(&operator, &self.path()).await?;
         self.target.show(&deleted, || "deleted".to_owned())
     }
+}
+
+/// Deletes the tenant at a path, and waits until all that is stored of it is gone.
+pub(super) async fn delete(operator: &Admin, path: &str) -> Result<Value, String> {
+    let deleted = operator.call(Method::DELETE, path, None).await?;
+    // On a stopped store nothing else would continue it.
+    while operator.send(Method::GET, path, Bytes::new()).await?.status != StatusCode::NOT_FOUND {
+        tokio::time::sleep(DELETION_POLL).await;
+    }
+    Ok(deleted)
 }

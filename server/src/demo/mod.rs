@@ -1,0 +1,218 @@
+//! Demo data: two years of a company that does not exist, for a tenant of its own.
+//!
+//! It is made from a fixed seed and the time: on the same day it is the same. It holds no rule and calls nothing: it
+//! yields calls of the API, and whoever fills a tenant sends them, over HTTP or within the process.
+
+mod chance;
+mod company;
+mod market;
+mod names;
+mod people;
+mod records;
+mod stories;
+mod tickets;
+mod usage;
+mod work;
+
+use bytes::Bytes;
+use chrono::{DateTime, Utc};
+use poem::{
+    Response,
+    http::{Method, StatusCode},
+};
+use serde::Serialize;
+use serde_json::{Value, json};
+use svctrack_core::value::{TenantId, Timestamp};
+
+use self::{
+    company::Company,
+    people::Person,
+    stories::UNKNOWN_COMPANY,
+    usage::{Event, Events, written},
+};
+pub use self::{
+    market::MAX_CUSTOMERS,
+    stories::{STORIES, Story},
+};
+
+/// The name of the tenant, by which it is found again.
+pub const TENANT_NAME: &str = "Demo: Lumen Analytics";
+/// Customers of a demo, if not asked for otherwise.
+pub const CUSTOMERS: usize = 300;
+/// Most items of a bulk upsert, and rows of a bulk call.
+const BATCH: usize = 5_000;
+/// Events that name no known company.
+const LOST_EVENTS: usize = 40;
+
+/// What a demo is made from.
+#[derive(Clone, Copy, Debug)]
+pub struct Demo {
+    /// The tenant that is filled.
+    pub tenant: TenantId,
+    /// The time at which the two years end.
+    pub now: Timestamp,
+    /// How many customers there are at the end.
+    pub customers: usize,
+}
+
+/// A call of the API.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Call {
+    pub method: Method,
+    pub path: String,
+    /// JSON; a response in JSON is expected, or `OK` of events.
+    pub body: Bytes,
+    /// How many records or events it stores.
+    pub count: usize,
+    /// Whether events of it are parked, as those of the fifth story are.
+    is_parked: bool,
+}
+
+impl Demo {
+    /// Fills the tenant: `send` makes each call, in this order.
+    ///
+    /// # Errors
+    /// The first error of `send`, or what was not stored as it should be: nothing may be missing.
+    pub async fn fill(
+        self,
+        mut send: impl AsyncFnMut(Call) -> Result<Response, String>,
+    ) -> Result<(), String> {
+        let now = DateTime::<Utc>::from_timestamp_millis(self.now.as_ms()).unwrap_or_default();
+        let today = now.date_naive();
+        let market = market::companies(self.customers.clamp(1, MAX_CUSTOMERS), today);
+        let people = people::people(&market, today);
+        let sheets = work::timesheets(&market, today);
+        let mut step = async |call: Call| -> Result<Bytes, String> {
+            let is_parked = call.is_parked;
+            let named = format!("{} {}", call.method, call.path);
+            let answer = send(call).await?;
+            checked(answer, is_parked).await.map_err(|cause| format!("{named}: {cause}"))
+        };
+        step(Call::new(Method::PUT, "/settings", &records::settings(today), 1)).await?;
+        for call in self.records(&market, &people, &sheets, now) {
+            step(call).await?;
+        }
+        let stored: Vec<Value> = sheets.iter().map(work::Timesheet::stored).collect();
+        let stored = step(Call::new(Method::PUT, "/timesheets", &stored, stored.len())).await?;
+        for call in decisions(&sheets, &stored)? {
+            step(call).await?;
+        }
+        for call in self.events(&market, &people, now) {
+            step(call).await?;
+        }
+        step(self.lost_events(now)).await?;
+        for month in records::closings(today) {
+            step(Call::new(Method::POST, "/reports/closings", &month, 1)).await?;
+        }
+        Ok(())
+    }
+
+    /// Each after those that it names.
+    fn records<'d>(
+        &self,
+        market: &'d [Company],
+        people: &'d [Person],
+        sheets: &'d [work::Timesheet],
+        now: DateTime<Utc>,
+    ) -> impl Iterator<Item = Call> + use<'d> {
+        let today = now.date_naive();
+        let users = move || people.iter().map(|person| people::stored(person, market)).collect();
+        let entries = move || sheets.iter().flat_map(work::Timesheet::entries).cloned().collect();
+        let tickets = move || tickets::tickets(market, people, today, now.timestamp_millis());
+        let bulk = |path: &'static str, items: Vec<Value>| Call::bulk(path, &items);
+        std::iter::once_with(move || bulk("/users", records::users()))
+            .chain(std::iter::once_with(move || bulk("/products", records::products())))
+            .chain(std::iter::once_with(move || {
+                bulk("/companies", records::companies(market, today))
+            }))
+            .chain(std::iter::once_with(move || bulk("/endusers", users())))
+            .chain(std::iter::once_with(move || {
+                bulk("/licenses", records::licenses(market, today))
+            }))
+            .chain(std::iter::once_with(move || bulk("/projects", work::projects(market))))
+            .chain(std::iter::once_with(move || bulk("/assets", work::assets(market))))
+            .chain(std::iter::once_with(move || bulk("/timeentries", entries())))
+            .chain(std::iter::once_with(move || bulk("/tickets", tickets())))
+            .flatten()
+    }
+
+    fn bulk_path(&self) -> String {
+        format!("/analytics/bulk/{}", self.tenant)
+    }
+
+    fn events<'d>(
+        &self,
+        market: &'d [Company],
+        people: &'d [Person],
+        now: DateTime<Utc>,
+    ) -> impl Iterator<Item = Call> + use<'d> {
+        let path = self.bulk_path();
+        let mut days = Events::new(market, people, now);
+        let mut waiting: Vec<Event> = Vec::new();
+        std::iter::from_fn(move || {
+            while waiting.len() < BATCH {
+                let Some(more) = days.next() else { break };
+                waiting.extend(more);
+            }
+            let rows: Vec<Event> = waiting.drain(..waiting.len().min(BATCH)).collect();
+            (!rows.is_empty()).then(|| Call::new(Method::POST, &path, &rows, rows.len()))
+        })
+    }
+
+    /// The fifth story: a sender that names a company by a name that nothing has.
+    fn lost_events(&self, now: DateTime<Utc>) -> Call {
+        let row = |number: usize| {
+            let minutes = (LOST_EVENTS - number) as i64;
+            json!({
+                "euExtId": format!("staging-{}", number % 5), "cId": UNKNOWN_COMPANY, "action": "Logged in",
+                "date": written(now.timestamp_millis() - minutes * 60_000),
+            })
+        };
+        let rows: Vec<Value> = (0..LOST_EVENTS).map(row).collect();
+        Call { is_parked: true, ..Call::new(Method::POST, &self.bulk_path(), &rows, rows.len()) }
+    }
+}
+
+/// What is decided about timesheets, by the ids that they were stored with.
+fn decisions(sheets: &[work::Timesheet], stored: &[u8]) -> Result<Vec<Call>, String> {
+    let stored: Value = serde_json::from_slice(stored).map_err(|error| error.to_string())?;
+    let ids = stored.get("upsertedIds").and_then(Value::as_array).into_iter().flatten();
+    let decided: Vec<Value> =
+        sheets.iter().zip(ids).filter_map(|(sheet, id)| sheet.decided(id)).collect();
+    Ok(Call::bulk("/timesheets", &decided))
+}
+
+impl Call {
+    fn new(method: Method, path: &str, body: &impl Serialize, count: usize) -> Self {
+        // What is made here has no keys but strings, and nothing that JSON lacks.
+        let body = serde_json::to_vec(body).unwrap_or_default().into();
+        Self { method, path: path.to_owned(), body, count, is_parked: false }
+    }
+
+    /// Bulk upserts of as many items as one may have.
+    fn bulk(path: &str, items: &[Value]) -> Vec<Self> {
+        let chunks = items.chunks(BATCH);
+        chunks.map(|chunk| Self::new(Method::PUT, path, &chunk, chunk.len())).collect()
+    }
+}
+
+/// The body of a response that says that all is stored as it was sent.
+async fn checked(answer: Response, is_parked: bool) -> Result<Bytes, String> {
+    let (head, body) = answer.into_parts();
+    let body = body.into_bytes().await.map_err(|error| error.to_string())?;
+    if head.status != StatusCode::OK {
+        return Err(String::from_utf8_lossy(&body).into_owned());
+    }
+    let headers = ["svctrack-bulk-errors", "svctrack-rejected-count", "svctrack-ignored"];
+    let parked = ["svctrack-parked"].into_iter().filter(|_| !is_parked);
+    for name in headers.into_iter().chain(parked) {
+        let Some(value) = head.headers.get(name) else { continue };
+        if value != "0" {
+            return Err(format!("{name} {value:?}: {}", String::from_utf8_lossy(&body)));
+        }
+    }
+    Ok(body)
+}
+
+#[cfg(test)]
+mod tests;

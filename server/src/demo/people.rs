@@ -1,0 +1,88 @@
+//! The end users of the companies: as many as seats are in use, from the day on which these were bought.
+
+use chrono::{Days, NaiveDate};
+use serde_json::{Value, json};
+
+use super::{
+    chance::Dice,
+    company::{Company, Product},
+    names,
+};
+
+/// The part of the seats that are in use.
+const IN_USE: f64 = 0.66;
+/// The part of the users who never do anything.
+const NEVER: f64 = 0.15;
+/// Events of a week: of half of the users there are fewer.
+const MEDIAN_EVENTS: f64 = 3.0;
+/// So wide that a tenth of the users makes half of the events.
+const SPREAD: f64 = 1.35;
+const MOST_EVENTS: f64 = 250.0;
+
+#[derive(Clone, Debug)]
+pub(super) struct Person {
+    /// Their `externalId`.
+    pub(super) key: String,
+    /// Their company, by its place in the list.
+    pub(super) company: usize,
+    /// Their number in it.
+    pub(super) number: usize,
+    pub(super) name: String,
+    pub(super) email: String,
+    pub(super) since: NaiveDate,
+    /// Events of a week while usage is steady.
+    pub(super) per_week: f64,
+    position: &'static str,
+}
+
+/// The users of all companies, company by company.
+pub(super) fn people(market: &[Company], today: NaiveDate) -> Vec<Person> {
+    let mut dice = Dice::of("people");
+    let of_company = |(at, company): (usize, &Company)| users_of(company, at, today, &mut dice);
+    market.iter().enumerate().flat_map(of_company).collect()
+}
+
+fn users_of(company: &Company, at: usize, today: NaiveDate, dice: &mut Dice) -> Vec<Person> {
+    let main = Product::of(company.size);
+    let mut users: Vec<Person> = Vec::new();
+    for term in company.terms.iter().filter(|term| term.product == main) {
+        let seats = (term.seats as f64 * IN_USE).ceil() as usize;
+        for number in users.len()..seats {
+            let later = Days::new(dice.between(0, 25).unsigned_abs());
+            let since = term.from.checked_add_days(later).unwrap_or(term.from).min(today);
+            let (first, last) = names::person(dice);
+            let email = free_email(first, &last, company, &users);
+            let is_idle = number > 0 && dice.chance(NEVER);
+            let per_week = dice.log_normal(MEDIAN_EVENTS, SPREAD).min(MOST_EVENTS);
+            users.push(Person {
+                key: format!("u-{:03}-{}", company.number, number + 1),
+                company: at,
+                number,
+                email,
+                name: format!("{first} {last}"),
+                since,
+                per_week: if is_idle { 0.0 } else { per_week },
+                position: names::position(dice),
+            });
+        }
+    }
+    users
+}
+
+/// An address that none of the others has.
+fn free_email(first: &str, last: &str, company: &Company, others: &[Person]) -> String {
+    let (name, domain) = (format!("{first}.{last}").to_lowercase(), names::domain(&company.name));
+    let plain = format!("{name}@{domain}");
+    if others.iter().any(|other| other.email == plain) {
+        return format!("{name}{}@{domain}", others.len() + 1);
+    }
+    plain
+}
+
+pub(super) fn stored(person: &Person, market: &[Company]) -> Value {
+    let company = market.get(person.company).map(|company| format!("extid-{}", company.key()));
+    json!({
+        "externalId": person.key, "companyId": company, "name": person.name, "email": person.email,
+        "position": person.position, "createDate": person.since.to_string(),
+    })
+}
