@@ -142,6 +142,28 @@ async fn a_figure_is_explained_by_its_companies_and_licenses() {
         "{}",
         text.text()
     );
+    let cohort = "interval=quarter&explain=end&cohort=2023-Q3&period=2024-Q2";
+    let found = server.client.get(&format!("/reports/retention?{SPAN}&{cohort}")).await.json();
+    assert_eq!(found["formula"], "end = 500 = 500");
+    let forecast = "/reports/forecast?from=2024-08-01&to=2025-04-01&assumeRenewed=true&explain=base&period=2025-02";
+    let found = server.client.get(forecast).await.json();
+    // Acorn's T02 is over on 2 February, and Dune's T07 since July.
+    assert_eq!(
+        lines(&found["companies"], &["formula"]),
+        [
+            "base: mrr 1100 = 1100",
+            "base: mrr 500 = 500",
+            "base: mrr 90 + mrr 180 = 270",
+            "base: mrr 240 = 240",
+            "base: mrr 90 + mrr -30 = 60",
+            "base: mrr -20 = -20",
+        ]
+    );
+    assert_eq!(found["companies"][0]["licenses"][0]["isConfirmed"], false);
+    let text = csv(&server.client, forecast).await;
+    assert_eq!(text.text().lines().count(), 1 + 8);
+    let over = ",Suite,EUR,2024-02-02,2025-02-02,false,mrr,1100.00,1,1100.00";
+    assert!(text.text().contains(over), "{}", text.text());
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -172,6 +194,7 @@ async fn the_other_reports_of_twelve_licenses_are_as_they_add_up() {
         ["base", "renewed", "upgrade", "downgrade", "churned", "overdue", "open", "licenses"];
     assert_eq!(lines(&renewals["converted"]["rows"], &figures), ["2350 1000 100 0 850 500 0 5"]);
     assert_eq!(lines(&renewals["licenses"], &["end", "outcome"]).len(), 5);
+    assert_eq!(renewals["licensesTotal"], 5);
 
     let forecast = client
         .get("/reports/forecast?from=2024-08-01&to=2025-04-01&assumeRenewed=true")
@@ -313,6 +336,9 @@ async fn wrong_parameters_are_rejected_with_their_codes() {
         ("mrr?explain=profit", "unknown_choice", "/explain"),
         ("mrr?explain=churn&period=2024-13", "unknown_cell", "/period"),
         ("mrr?explain=churn&currency=XYZ", "unknown_cell", "/currency"),
+        ("mrr?explain=end&cohort=2024-01", "unknown_parameter", "/cohort"),
+        ("forecast?explain=churn", "unknown_choice", "/explain"),
+        ("forecast?explain=actual", "unknown_cell", "/period"),
         ("mrr?frm=2024-01-01", "unknown_parameter", "/frm"),
         ("mrr?from=2024-01-01&from=2024-02-01", "sent_twice", "/from"),
         ("retention?by=phase", "unknown_parameter", "/by"),
@@ -399,6 +425,7 @@ async fn every_report_is_a_table_for_spreadsheets() {
         ("renewals", "scope,currency,period,"),
         ("renewals?part=licenses", "license,company,product,"),
         ("forecast", "scope,currency,period,"),
+        ("forecast?explain=base", "company,companyAmount,currency,formula,license,"),
         ("customers", "company,name,status,"),
     ] {
         let answer = csv(&server.client, &format!("/reports/{path}")).await;
@@ -481,6 +508,7 @@ async fn fresh(client: &Client, kind: ReportKind, query: &str, zone: Zone) -> Va
     let now = ledger.quiet_time(at(NOW), zone).start;
     let sources = Sources {
         ledger: &ledger,
+        later: None,
         attributes_of: &|_| Vec::new(),
         name_of: &|_| None,
         usage_of: &|_| Usage::default(),

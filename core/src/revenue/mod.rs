@@ -18,6 +18,7 @@ mod error;
 mod explain;
 mod facts;
 mod forecast;
+mod forecast_explained;
 mod hex;
 mod ledger;
 mod links;
@@ -54,6 +55,10 @@ pub use self::{
     },
     facts::{LicenseFacts, RenewalStatus},
     forecast::{Forecast, ForecastRow, Later, Scenarios, forecast},
+    forecast_explained::{
+        ExpectedCompany, ExpectedLicense, ForecastCell, ForecastExplanation, ForecastLine,
+        explain_forecast,
+    },
     ledger::{Ledger, Reason},
     listed::MAX_LISTED,
     movements::{MAX_SEGMENTS, MovementRow, Movements, Segment, SegmentOf, mrr},

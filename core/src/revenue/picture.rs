@@ -7,6 +7,7 @@ use super::{
     customers::Customers,
     explain::Explanation,
     forecast::{Forecast, ForecastRow},
+    forecast_explained::ForecastExplanation,
     movements::{MovementRow, Movements},
     query::{Part, ReportQuery},
     renewals::{RenewalRow, Renewals},
@@ -14,7 +15,7 @@ use super::{
     retention::Retention,
     series::Series,
 };
-use crate::value::Number;
+use crate::value::{Number, ObjectId};
 
 /// Most bars that are drawn of a ranking.
 const MAX_RANKED: usize = 20;
@@ -71,6 +72,7 @@ impl Report {
             Self::Forecast(report) => report.picture(),
             Self::Customers(report) => report.picture(),
             Self::Explanation(explanation) => explanation.picture(),
+            Self::ForecastExplanation(explanation) => explanation.picture(),
         }
     }
 }
@@ -217,13 +219,33 @@ impl Customers {
 
 impl Explanation {
     fn picture(&self) -> Picture {
-        let rows = self.companies.get(..MAX_RANKED).unwrap_or(&self.companies);
-        Picture {
-            title: format!("{} by company, {}", self.line.name(), self.currency),
-            description: format!("{}, from {} until before {}.", self.formula, self.from, self.to),
-            labels: rows.iter().map(|row| row.company.to_string()).collect(),
-            series: vec![drawn(self.line.name(), Mark::Bars, rows, |row| Some(row.amount))],
-            is_ranking: true,
-        }
+        let rows = self.companies.iter().map(|share| (share.company, share.amount));
+        let description = format!("{}, from {} until before {}.", self.formula, self.from, self.to);
+        by_company(self.line.name(), &self.currency, description, rows)
+    }
+}
+
+impl ForecastExplanation {
+    fn picture(&self) -> Picture {
+        let rows = self.companies.iter().map(|expected| (expected.company, expected.amount));
+        let description = format!("{}, just before {}.", self.formula, self.to);
+        by_company(self.line.name(), &self.currency, description, rows)
+    }
+}
+
+/// The amounts of companies under a line, the first of them.
+fn by_company(
+    line: &str,
+    currency: &str,
+    description: String,
+    rows: impl Iterator<Item = (ObjectId, Number)>,
+) -> Picture {
+    let rows: Vec<_> = rows.take(MAX_RANKED).collect();
+    Picture {
+        title: format!("{line} by company, {currency}"),
+        description,
+        labels: rows.iter().map(|(company, _)| company.to_string()).collect(),
+        series: vec![drawn(line, Mark::Bars, &rows, |(_, amount)| Some(*amount))],
+        is_ranking: true,
     }
 }

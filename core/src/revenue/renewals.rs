@@ -74,8 +74,11 @@ pub struct Renewals {
     pub currencies: Vec<Series<RenewalRow>>,
     /// All in the base currency; null where a rate is missing.
     pub converted: Option<Series<RenewalRow>>,
-    /// The licenses of the figures, by that day.
+    /// The licenses of the figures, by that day; as JSON the first [`MAX_LISTED`](super::MAX_LISTED) of them.
+    #[serde(serialize_with = "super::listed::first")]
     pub licenses: Vec<RenewalLine>,
+    /// How many there are.
+    pub licenses_total: usize,
 }
 
 /// The renewals of an interval.
@@ -195,6 +198,7 @@ pub fn renewals(
         by,
         currencies: currencies.collect(),
         converted: base.map(|base| series(base, &periods, &total, CONVERTED_SCALE)),
+        licenses_total: lines.len(),
         licenses: lines.into_iter().map(|(_, line)| line).collect(),
     })
 }

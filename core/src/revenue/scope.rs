@@ -106,6 +106,12 @@ impl<'r> Scope<'r> {
         }
     }
 
+    /// The number of a currency that occurs.
+    pub(super) fn number_of(&self, currency: &str) -> Option<u32> {
+        let mut numbers = self.currencies.iter().copied();
+        numbers.find(|number| self.ledger.currency(*number) == currency)
+    }
+
     pub(super) fn has_product(&self) -> bool {
         self.product != Product::Any
     }
