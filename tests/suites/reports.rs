@@ -195,6 +195,11 @@ async fn the_other_reports_of_twelve_licenses_are_as_they_add_up() {
     assert_eq!(lines(&renewals["converted"]["rows"], &figures), ["2350 1000 100 0 850 500 0 5"]);
     assert_eq!(lines(&renewals["licenses"], &["end", "outcome"]).len(), 5);
     assert_eq!(renewals["licensesTotal"], 5);
+    let upgrade = format!("/reports/renewals?{SPAN}&interval=year&explain=upgrade&period=2024");
+    let upgrade = client.get(&upgrade).await.json();
+    assert_eq!(lines(&upgrade["companies"], &["formula"]), ["upgrade: 1000 -> 1100 = 100"]);
+    let of_license = &upgrade["companies"][0]["licenses"];
+    assert_eq!(lines(of_license, &["outcome", "mrr", "rate", "amount"]), ["renewed 1000 1 100"]);
 
     let forecast = client
         .get("/reports/forecast?from=2024-08-01&to=2025-04-01&assumeRenewed=true")
@@ -344,6 +349,7 @@ async fn wrong_parameters_are_rejected_with_their_codes() {
         ("retention?by=phase", "unknown_parameter", "/by"),
         ("retention?interval=week&part=cohorts", "unknown_choice", "/interval"),
         ("renewals?by=owner", "unknown_choice", "/by"),
+        ("renewals?explain=kept", "unknown_choice", "/explain"),
         ("forecast?assumeRenewed=yes", "unknown_choice", "/assumeRenewed"),
         ("customers?sort=size", "unknown_choice", "/sort"),
         ("customers?limit=5001", "invalid_number", "/limit"),
@@ -424,6 +430,7 @@ async fn every_report_is_a_table_for_spreadsheets() {
         ("retention?part=cohorts", "scope,currency,cohort,period,"),
         ("renewals", "scope,currency,period,"),
         ("renewals?part=licenses", "license,company,product,"),
+        ("renewals?explain=base", "company,companyAmount,currency,formula,license,"),
         ("forecast", "scope,currency,period,"),
         ("forecast?explain=base", "company,companyAmount,currency,formula,license,"),
         ("customers", "company,name,status,"),
@@ -443,6 +450,16 @@ async fn every_report_is_a_table_for_spreadsheets() {
     assert!(customers.text().contains(",EUR,-20.00,"), "{}", customers.text());
     let segments = csv(&server.client, "/reports/mrr?by=phase").await;
     assert!(segments.text().contains("\n'@SUM(A1),"), "{}", segments.text());
+}
+
+#[test]
+fn the_formulas_of_the_docs_are_those_of_the_spreadsheet() {
+    let read = |path: &str| fs::read_to_string(project().join(path)).unwrap();
+    let docs = read("server/docs/revenue.md");
+    let formulas: Vec<&str> = docs.split('`').filter(|code| code.starts_with('=')).collect();
+    let sheet = read("core/tests/revenue/twelve.sheet.csv");
+    assert_eq!(formulas.len(), 2);
+    formulas.iter().for_each(|formula| assert!(sheet.contains(formula), "{formula}"));
 }
 
 /// Numbers that look random and are the same each time.

@@ -248,14 +248,7 @@ pub fn explain(
     }
     let options = &narrowed(options, cell.from, cell.to);
     let scope = Scope::of_span(ledger, options)?;
-    let number = match &cell.currency {
-        Some(currency) => {
-            let number = scope.number_of(currency);
-            Some(number.ok_or(ReportError::UnknownCell("currency"))?)
-        }
-        None if scope.converts() => None,
-        None => return Err(ReportError::UnknownCell("currency")),
-    };
+    let number = scope.asked_currency(cell.currency.as_deref())?;
     let base = scope.base.clone().unwrap_or_default();
     let mut has_cohort = cell.cohort.is_none();
     let looker = Looker {

@@ -2,19 +2,20 @@
 //! and from which of their values each amount comes.
 
 use super::{
-    amount::{CONVERTED_SCALE, RATE_SCALE, money, number_of},
+    amount::money,
     calendar::Day,
     error::ReportError,
-    explain::{add_up, line_of, name_of, narrowed},
+    explain::{line_of, name_of, narrowed},
+    explained_line::{Counted, Counter, LineCell, LineExplanation},
     forecast::{Later, expected_of},
     hex,
-    ledger::{Ledger, License, NEVER},
+    ledger::{Ledger, License},
     options::Options,
     payer::{Payer, each_payer},
     scope::Scope,
-    table::{Row, Table},
+    table::Table,
 };
-use crate::value::{Number, ObjectId, Timestamp, number::MONEY_SCALE};
+use crate::value::{Number, ObjectId, Timestamp};
 
 /// A line of the forecast.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
@@ -40,7 +41,7 @@ pub enum ForecastLine {
 
 /// What a line counts: signed licenses, and expected ones in a scenario.
 #[derive(Clone, Copy, Debug)]
-struct Counted {
+struct Lines {
     confirmed: bool,
     scenario: Option<usize>,
 }
@@ -83,7 +84,7 @@ impl ForecastLine {
         name_of(Self::NAMES, &Self::ALL, self)
     }
 
-    fn counted(self) -> Counted {
+    fn counted(self) -> Lines {
         let (confirmed, scenario) = match self {
             Self::Confirmed | Self::Actual => (true, None),
             Self::UnconfirmedBase => (false, Some(0)),
@@ -93,57 +94,14 @@ impl ForecastLine {
             Self::Optimistic => (true, Some(1)),
             Self::Pessimistic => (true, Some(2)),
         };
-        Counted { confirmed, scenario }
+        Lines { confirmed, scenario }
     }
 }
 
-/// A figure of a forecast: a line at the end of a period, in a currency or converted.
-#[derive(Clone, Debug)]
-pub struct ForecastCell {
-    /// The first day of the period.
-    pub from: Day,
-    /// The day after its last one.
-    pub to: Day,
-    /// The line of the forecast that is explained.
-    pub line: ForecastLine,
-    /// The currency; none for all in the base currency.
-    pub currency: Option<String>,
-}
-
+/// A figure of a forecast, at the end of its period.
+pub type ForecastCell = LineCell<ForecastLine>;
 /// The companies and licenses of a figure of the forecast.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct ForecastExplanation {
-    /// The line of the forecast that is explained.
-    pub line: ForecastLine,
-    /// The first day of the period.
-    pub from: Day,
-    /// The day after its last one, before which the licenses count.
-    pub to: Day,
-    /// The currency of the amounts.
-    pub currency: String,
-    /// The figure, in `currency`.
-    pub amount: Number,
-    /// How the amounts of the companies add up.
-    pub formula: String,
-    /// The companies, those with the largest amounts first.
-    pub companies: Vec<ExpectedCompany>,
-}
-
-/// What a company is expected to pay.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct ExpectedCompany {
-    /// `_id` of the company.
-    #[serde(serialize_with = "hex::one")]
-    pub company: ObjectId,
-    /// Its amount under the line.
-    pub amount: Number,
-    /// Its amount in numbers: `base: mrr 1200 + fcNewMrr 500 = 1700`.
-    pub formula: String,
-    /// The licenses that it is made of.
-    pub licenses: Vec<ExpectedLicense>,
-}
+pub type ForecastExplanation = LineExplanation<ForecastLine, ExpectedLicense>;
 
 /// A license in a forecast.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
@@ -181,131 +139,88 @@ pub fn explain_forecast(
     ledger: &Ledger,
     options: &Options,
     later: Option<Later<'_>>,
-    cell: &ForecastCell,
+    cell: ForecastCell,
 ) -> Result<ForecastExplanation, ReportError> {
-    let line = cell.line;
+    let is_actual = cell.line == ForecastLine::Actual;
     let options = narrowed(options, cell.from, cell.to);
     let asked = Scope::of_span(ledger, &options)?;
-    let later = later.filter(|_| line == ForecastLine::Actual);
+    let later = later.filter(|_| is_actual);
     let later_scope = later.map(|later| Scope::of_span(later.ledger, &options)).transpose()?;
     let scope = later_scope.as_ref().unwrap_or(&asked);
     let border = scope.borders.ends().last().copied().unwrap_or_default();
     let now = later.map_or(options.now, |later| later.now);
-    if line == ForecastLine::Actual && border > now.as_ms() {
+    if is_actual && border > now.as_ms() {
         return Err(ReportError::UnknownCell("period"));
     }
-    let in_currency = match &cell.currency {
-        Some(currency) if asked.number_of(currency).is_none() => {
-            return Err(ReportError::UnknownCell("currency"));
+    let in_currency = match cell.currency.as_deref() {
+        Some(currency) => {
+            asked.asked_currency(Some(currency))?;
+            // One that no license has later: none counts.
+            Some(scope.number_of(currency).unwrap_or(u32::MAX))
         }
-        // One that no license has later: none counts.
-        Some(currency) => Some(scope.number_of(currency).unwrap_or(u32::MAX)),
-        None if scope.converts() => None,
-        None => return Err(ReportError::UnknownCell("currency")),
+        None => scope.asked_currency(None)?,
     };
-    let scale = if in_currency.is_some() { MONEY_SCALE } else { CONVERTED_SCALE };
-    let explainer = Explainer { scope, border, in_currency, scale, line };
-    let mut companies: Vec<(i128, ExpectedCompany)> = Vec::new();
-    each_payer(scope, |payer| companies.extend(explainer.company(payer)));
-    companies.sort_by_key(|(amount, found)| (std::cmp::Reverse(amount.abs()), found.company));
-    let amount = explainer.number(companies.iter().map(|(amount, _)| amount).sum());
-    let terms = companies.iter().map(|(_, found)| found.amount);
-    let base = scope.base.clone().unwrap_or_default();
-    Ok(ForecastExplanation {
-        line,
-        from: cell.from,
-        to: cell.to,
-        currency: cell.currency.clone().unwrap_or(base),
-        amount,
-        formula: add_up(line.name(), amount, terms),
-        companies: companies.into_iter().map(|(_, found)| found).collect(),
-    })
-}
-
-struct Explainer<'e> {
-    scope: &'e Scope<'e>,
-    border: i64,
-    in_currency: Option<u32>,
-    scale: u32,
-    line: ForecastLine,
-}
-
-impl Explainer<'_> {
-    fn number(&self, units: i128) -> Number {
-        number_of(units, self.scale)
-    }
-
-    fn rate(&self, currency: u32) -> i128 {
-        match self.in_currency {
-            Some(number) => i128::from(number == currency),
-            None => self.scope.last_rate(currency),
-        }
-    }
-
-    /// The part of a company, if it has one.
-    fn company(&self, payer: &Payer<'_>) -> Option<(i128, ExpectedCompany)> {
+    let counter = Counter { scope, in_currency, name: cell.line.name() };
+    let counted = cell.line.counted();
+    let mut companies = Vec::new();
+    each_payer(scope, |payer| {
         let licenses = payer.links.with_ends(payer.licenses).enumerate();
-        let found =
-            licenses.filter_map(|(at, (license, end))| self.license(payer, at, license, end));
-        let (amounts, licenses): (Vec<i128>, Vec<ExpectedLicense>) = found.unzip();
-        if licenses.is_empty() {
-            return None;
-        }
-        let units = amounts.iter().sum();
-        let amount = self.number(units);
-        let terms = licenses.iter().map(|license| format!("{} {}", license.source, license.amount));
-        let terms = terms.collect::<Vec<_>>().join(" + ");
-        let formula = format!("{}: {terms} = {amount}", self.line.name());
-        Some((units, ExpectedCompany { company: payer.id, amount, formula, licenses }))
-    }
+        let licenses = licenses.filter_map(|(at, (license, end))| {
+            let is_confirmed = border <= end;
+            let counts = scope.counts(license) && license.from < border;
+            let license = Some(license).filter(|_| counts)?;
+            let monthly = monthly_of(scope, payer, (at, license), is_confirmed, counted)?;
+            Some(share(&counter, license, is_confirmed, monthly))
+        });
+        companies.extend(counter.company(payer.id, licenses));
+    });
+    Ok(counter.explanation(cell, companies))
+}
 
-    /// The part of a license, if it has one.
-    fn license(
-        &self,
-        payer: &Payer<'_>,
-        at: usize,
-        license: &License,
-        end: i64,
-    ) -> Option<(i128, ExpectedLicense)> {
-        let rate = self.rate(license.currency);
-        if rate == 0 || !self.scope.counts(license) || license.from >= self.border {
-            return None;
-        }
-        let is_confirmed = self.border <= end;
-        let counted = self.line.counted();
-        let (source, monthly) = if is_confirmed {
-            counted.confirmed.then_some(("mrr", license.mrr))?
-        } else {
-            let expected = expected_of(self.scope, payer, at, license)?;
-            let scenario = counted.scenario?;
-            (*license.forecast_sources().get(scenario)?, *expected.get(scenario)?)
-        };
-        let units = monthly * rate;
-        let day = |time| Day::at(Timestamp::from_ms_clamped(time), self.scope.options.zone);
-        let share = ExpectedLicense {
-            license: license.id,
-            product: self.scope.ledger.product(license.product).to_owned(),
-            currency: self.scope.ledger.currency(license.currency).to_owned(),
-            from: day(license.from),
-            end: (license.end != NEVER).then(|| day(license.end)),
-            is_confirmed,
-            source,
-            monthly: money(monthly),
-            rate: self.in_currency.is_none().then(|| number_of(rate, RATE_SCALE)),
-            amount: self.number(units),
-        };
-        (units != 0).then_some((units, share))
+/// What a license counts a month just before a border, and the property that says so.
+fn monthly_of(
+    scope: &Scope<'_>,
+    payer: &Payer<'_>,
+    (at, license): (usize, &License),
+    is_confirmed: bool,
+    counted: Lines,
+) -> Option<(&'static str, i128)> {
+    if is_confirmed {
+        return counted.confirmed.then_some(("mrr", license.mrr));
     }
+    let (expected, scenario) = (expected_of(scope, payer, at, license)?, counted.scenario?);
+    Some((*license.forecast_sources().get(scenario)?, *expected.get(scenario)?))
+}
+
+fn share(
+    counter: &Counter<'_>,
+    license: &License,
+    is_confirmed: bool,
+    (source, monthly): (&'static str, i128),
+) -> Counted<ExpectedLicense> {
+    let scope = counter.scope;
+    let units = monthly * counter.rate(license.currency);
+    let amount = counter.number(units);
+    let day = |time| Day::at(time, scope.options.zone);
+    let share = ExpectedLicense {
+        license: license.id,
+        product: scope.ledger.product(license.product).to_owned(),
+        currency: scope.ledger.currency(license.currency).to_owned(),
+        from: day(Timestamp::from_ms_clamped(license.from)),
+        end: license.end_time().map(day),
+        is_confirmed,
+        source,
+        monthly: money(monthly),
+        rate: counter.shown_rate(license.currency),
+        amount,
+    };
+    (units, format!("{source} {amount}"), share)
 }
 
 impl ForecastExplanation {
     /// The licenses as text, each with the amount of its company.
     pub fn table(&self) -> Table {
-        let mut table = Table::new([
-            "company",
-            "companyAmount",
-            "currency",
-            "formula",
+        let columns = [
             "license",
             "product",
             "licenseCurrency",
@@ -316,17 +231,13 @@ impl ForecastExplanation {
             "monthly",
             "rate",
             "amount",
-        ]);
-        for company in &self.companies {
-            for license in &company.licenses {
-                let row = Row::default().text(company.company);
-                let row = row.money(&[company.amount], &self.currency).text(&self.currency);
-                let row = row.text(&company.formula).text(license.license).text(&license.product);
-                let row = row.text(&license.currency).text(license.from).option(license.end);
-                let row = row.text(license.is_confirmed).text(license.source);
-                let row = row.money(&[license.monthly], &license.currency).option(license.rate);
-                table.push(row.money(&[license.amount], &self.currency));
-            }
+        ];
+        let mut table = Table::new(Self::COLUMNS.into_iter().chain(columns));
+        for (row, license) in self.rows() {
+            let row = row.text(license.license).text(&license.product).text(&license.currency);
+            let row = row.text(license.from).option(license.end).text(license.is_confirmed);
+            let row = row.text(license.source).money(&[license.monthly], &license.currency);
+            table.push(row.option(license.rate).money(&[license.amount], &self.currency));
         }
         table
     }

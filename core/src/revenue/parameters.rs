@@ -8,6 +8,7 @@ use super::{
     options::{MAX_GAP_DAYS, MAX_REACTIVATION_DAYS, Valuation, View},
     query::{FLAGS, ReportKind, THEMES, parts_of},
     renewals::RenewalsBy,
+    renewals_explained::RenewalsLine,
 };
 
 /// A parameter of reports.
@@ -45,7 +46,6 @@ use ReportKind::{Customers, Forecast, Mrr, Renewals, Retention};
 const ALL: &[ReportKind] = &[Mrr, Retention, Renewals, Forecast, Customers];
 const OVER_TIME: &[ReportKind] = &[Mrr, Retention, Renewals, Forecast];
 const MOVING: &[ReportKind] = &[Mrr, Retention];
-const EXPLAINED: &[ReportKind] = &[Mrr, Retention, Forecast];
 
 /// Those of all reports, in the order of their description.
 pub const PARAMETERS: &[Parameter] = &[
@@ -142,14 +142,20 @@ pub const PARAMETERS: &[Parameter] = &[
         doc: "The line of which the companies and licenses are returned, at the end of the period, with the formula in numbers, instead of the report.",
     },
     Parameter {
+        name: "explain",
+        of: &[Renewals],
+        form: Form::Choice(RenewalsLine::NAMES),
+        doc: "The line of which the companies and licenses are returned, with the formula in numbers, instead of the report.",
+    },
+    Parameter {
         name: "period",
-        of: EXPLAINED,
+        of: OVER_TIME,
         form: Form::Text,
         doc: "The period of the figure to explain, as the report names it, such as `2026-01`; `span`, the default, for the whole report.",
     },
     Parameter {
         name: "currency",
-        of: EXPLAINED,
+        of: OVER_TIME,
         form: Form::Text,
         doc: "The currency of the figure to explain; all in the base currency by default.",
     },

@@ -6,8 +6,8 @@ use super::{
     cohorts::Cohorts,
     customers::Customers,
     explain::Explanation,
+    explained_line::LineExplanation,
     forecast::{Forecast, ForecastRow},
-    forecast_explained::ForecastExplanation,
     movements::{MovementRow, Movements},
     query::{Part, ReportQuery},
     renewals::{RenewalRow, Renewals},
@@ -72,7 +72,8 @@ impl Report {
             Self::Forecast(report) => report.picture(),
             Self::Customers(report) => report.picture(),
             Self::Explanation(explanation) => explanation.picture(),
-            Self::ForecastExplanation(explanation) => explanation.picture(),
+            Self::ForecastExplanation(explanation) => explanation.picture(explanation.line.name()),
+            Self::RenewalsExplanation(explanation) => explanation.picture(explanation.line.name()),
         }
     }
 }
@@ -225,11 +226,11 @@ impl Explanation {
     }
 }
 
-impl ForecastExplanation {
-    fn picture(&self) -> Picture {
-        let rows = self.companies.iter().map(|expected| (expected.company, expected.amount));
-        let description = format!("{}, just before {}.", self.formula, self.to);
-        by_company(self.line.name(), &self.currency, description, rows)
+impl<L, R> LineExplanation<L, R> {
+    fn picture(&self, name: &str) -> Picture {
+        let rows = self.companies.iter().map(|company| (company.company, company.amount));
+        let description = format!("{}, from {} until before {}.", self.formula, self.from, self.to);
+        by_company(name, &self.currency, description, rows)
     }
 }
 

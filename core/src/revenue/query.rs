@@ -12,6 +12,7 @@ use super::{
     parameters::{Form, PARAMETERS, Parameter},
     rates::Rates,
     renewals::RenewalsBy,
+    renewals_explained::RenewalsLine,
     segments::SegmentBy,
 };
 use crate::{
@@ -76,6 +77,7 @@ pub(super) struct Explain {
 pub(super) enum ExplainedLine {
     Revenue(Line),
     Forecast(ForecastLine),
+    Renewals(RenewalsLine),
 }
 
 /// A table of a report.
@@ -312,6 +314,7 @@ impl<'s> Sent<'s> {
     fn explain(&mut self, kind: ReportKind) -> Option<Explain> {
         let line = self.value("explain", |name| match kind {
             ReportKind::Forecast => ForecastLine::parse(name).map(ExplainedLine::Forecast),
+            ReportKind::Renewals => RenewalsLine::parse(name).map(ExplainedLine::Renewals),
             _ => Line::parse(name).map(ExplainedLine::Revenue),
         });
         Some(Explain {

@@ -17,6 +17,7 @@ use super::{
     options::Options,
     query::{Explain, ExplainedLine, Part, ReportKind, ReportQuery, SPAN},
     renewals::{Renewals, renewals},
+    renewals_explained::{RenewalsCell, RenewalsExplanation, explain_renewals},
     retention::{Retention, retention},
     table::Table,
 };
@@ -55,6 +56,8 @@ pub enum Report {
     Explanation(Box<Explanation>),
     /// The same of a forecast.
     ForecastExplanation(Box<ForecastExplanation>),
+    /// The same of renewals.
+    RenewalsExplanation(Box<RenewalsExplanation>),
 }
 
 /// The retention, and the cohorts of the same intervals.
@@ -78,10 +81,10 @@ pub fn report(
     sources: Sources<'_>,
 ) -> Result<Report, ReportError> {
     let ledger = sources.ledger;
-    let first = |company: ObjectId| (sources.attributes_of)(company).into_iter().flatten().next();
+    let first = |company| first_attribute(sources, company);
     let segment_of: Option<SegmentOf<'_>> = (!query.attributes.is_empty()).then_some(&first);
     if let Some(asked) = &query.explain {
-        return explained(asked, options, sources, segment_of);
+        return explained(query, asked, options, sources);
     }
     Ok(match query.kind {
         ReportKind::Mrr => Report::Mrr(mrr(ledger, options, segment_of)?.into()),
@@ -106,12 +109,19 @@ pub fn report(
     })
 }
 
+/// The first property that a company has, of those that were asked for.
+fn first_attribute(sources: Sources<'_>, company: ObjectId) -> Option<String> {
+    (sources.attributes_of)(company).into_iter().flatten().next()
+}
+
 fn explained(
+    query: &ReportQuery,
     asked: &Explain,
     options: &Options,
     sources: Sources<'_>,
-    segment_of: Option<SegmentOf<'_>>,
 ) -> Result<Report, ReportError> {
+    let segment_of = |company| first_attribute(sources, company);
+    let segment_of: Option<SegmentOf<'_>> = (!query.attributes.is_empty()).then_some(&segment_of);
     let (from, to) = asked.days(options)?;
     let (currency, segment) = (asked.currency.clone(), asked.segment.clone());
     Ok(match asked.line {
@@ -122,8 +132,13 @@ fn explained(
         }
         ExplainedLine::Forecast(line) => {
             let cell = ForecastCell { from, to, line, currency };
-            let found = explain_forecast(sources.ledger, options, sources.later, &cell)?;
+            let found = explain_forecast(sources.ledger, options, sources.later, cell)?;
             Report::ForecastExplanation(found.into())
+        }
+        ExplainedLine::Renewals(line) => {
+            let cell = RenewalsCell { from, to, line, currency };
+            let found = explain_renewals(sources.ledger, options, query.renewals_by, cell)?;
+            Report::RenewalsExplanation(found.into())
         }
     })
 }
@@ -156,6 +171,7 @@ impl Report {
             Self::Customers(report) => report.table(),
             Self::Explanation(explanation) => explanation.table(),
             Self::ForecastExplanation(explanation) => explanation.table(),
+            Self::RenewalsExplanation(explanation) => explanation.table(),
         }
     }
 }

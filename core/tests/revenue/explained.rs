@@ -1,10 +1,12 @@
-//! The explanations of forecasts and of cohorts: what a figure is made of adds up to it.
+//! The explanations of forecasts, cohorts and renewals: what a figure is made of adds up to it.
 
 use rust_decimal::Decimal;
 use svctrack_core::{
     revenue::{
-        Cell, Day, ForecastCell, ForecastExplanation, ForecastLine, ForecastRow, Interval, Later,
-        Ledger, LicenseFacts, Line, Options, cohorts, explain, explain_forecast, forecast,
+        Cell, Day, ForecastCell, ForecastLine, ForecastRow, Interval, Later, Ledger, LicenseFacts,
+        Line, LineExplanation, Options, Outcome, RenewalRow, RenewalsBy, RenewalsCell,
+        RenewalsLine, Series, cohorts, explain, explain_forecast, explain_renewals, forecast,
+        renewals,
     },
     value::{Number, Timestamp},
 };
@@ -47,7 +49,7 @@ fn cell(line: ForecastLine, currency: Option<&str>) -> ForecastCell {
     }
 }
 
-fn formulas(found: &ForecastExplanation) -> Vec<String> {
+fn formulas<L, R>(found: &LineExplanation<L, R>) -> Vec<String> {
     let companies = found.companies.iter();
     let companies = companies.map(|of| format!("{}: {}", name(of.company), of.formula));
     [found.formula.clone()].into_iter().chain(companies).collect()
@@ -56,7 +58,7 @@ fn formulas(found: &ForecastExplanation) -> Vec<String> {
 #[test]
 fn a_forecast_is_explained_by_its_licenses() {
     let explained = |line, currency| {
-        explain_forecast(&with_terms(), &asked(), None, &cell(line, currency)).unwrap()
+        explain_forecast(&with_terms(), &asked(), None, cell(line, currency)).unwrap()
     };
     let base = explained(ForecastLine::Base, None);
     assert_eq!(
@@ -88,6 +90,14 @@ fn a_forecast_is_explained_by_its_licenses() {
     // Neither set nor renewed by itself.
     let pessimistic = explained(ForecastLine::UnconfirmedPessimistic, None);
     assert_eq!(formulas(&pessimistic), ["unconfirmedPessimistic = 0"]);
+    // Just before it ends a license still counts.
+    let last_day = ForecastCell {
+        from: day("2025-04-02"),
+        to: day("2025-04-03"),
+        ..cell(ForecastLine::Confirmed, None)
+    };
+    let found = explain_forecast(&with_terms(), &asked(), None, last_day).unwrap();
+    assert_eq!(found.formula, "confirmed = 1200 + 250 = 1450");
 }
 
 #[test]
@@ -95,7 +105,7 @@ fn what_came_true_is_explained_by_the_licenses_that_are_known_later() {
     let now = ledger(&LICENSES.replace("1200 Suite", "1150 Suite"));
     let later = Later { ledger: &now, now: at("2024-09-01") };
     let actual = cell(ForecastLine::Actual, None);
-    let explained = |later| explain_forecast(&with_terms(), &asked(), later, &actual);
+    let explained = |later| explain_forecast(&with_terms(), &asked(), later, actual.clone());
     assert_eq!(explained(Some(later)).unwrap().formula, "actual = 1150 + 360 + 250 = 1760");
     // The month has not ended.
     let early = Later { now: at("2024-08-31T23:59:59Z"), ..later };
@@ -131,13 +141,43 @@ fn a_cohort_is_explained_by_its_companies() {
     assert_eq!(code("2023-W40", Interval::Week), ("unknown_choice", "interval"));
 }
 
+#[test]
+fn renewals_are_explained_by_their_licenses() {
+    let asked = Options { gap_days: 7, ..asked() };
+    let explained = |line, currency: Option<&str>| {
+        let cell = RenewalsCell {
+            from: day("2024-01-01"),
+            to: day("2024-04-01"),
+            line,
+            currency: currency.map(ToOwned::to_owned),
+        };
+        explain_renewals(&ledger(LICENSES), &asked, RenewalsBy::End, cell).unwrap()
+    };
+    let upgrade = explained(RenewalsLine::Upgrade, None);
+    assert_eq!(formulas(&upgrade), ["upgrade = 200 = 200", "Nord: upgrade: 1000 -> 1200 = 200"]);
+    let license = &upgrade.companies[0].licenses[0];
+    assert_eq!(
+        (name(license.renewal.license), license.renewal.successor, license.renewal.outcome),
+        ("S1".into(), Some(id("S2")), Outcome::Renewed)
+    );
+    let churned = explained(RenewalsLine::Churned, None);
+    assert_eq!(
+        formulas(&churned),
+        ["churned = 270 + 100 = 370", "Oslo: churned: 270 = 270", "Pico: churned: 100 = 100"]
+    );
+    let rate = churned.companies[0].licenses[0].rate;
+    assert_eq!(rate.map(|rate| rate.to_string()), Some("0.9".into()));
+    assert_eq!(explained(RenewalsLine::Base, Some("USD")).formula, "base = 300 = 300");
+    assert_eq!(explained(RenewalsLine::Open, None).formula, "open = 0");
+}
+
 /// What the parts of an explanation add up to, after each level was compared with the one above.
-fn added_up(found: &ForecastExplanation) -> Number {
+fn added_up<L, R>(found: &LineExplanation<L, R>, amount: impl Fn(&R) -> Number) -> Number {
     let sum = |amounts: &mut dyn Iterator<Item = Number>| -> Number {
         amounts.map(|amount| amount.as_decimal()).sum::<Decimal>().into()
     };
     for company in &found.companies {
-        let licenses = sum(&mut company.licenses.iter().map(|license| license.amount));
+        let licenses = sum(&mut company.licenses.iter().map(&amount));
         assert_eq!(licenses, company.amount);
     }
     assert_eq!(sum(&mut found.companies.iter().map(|company| company.amount)), found.amount);
@@ -162,15 +202,15 @@ fn figures(row: &ForecastRow) -> Vec<(ForecastLine, Number)> {
 
 /// The currencies of a report with their rows; none for the base currency.
 fn by_currency<R: Clone>(
-    currencies: &[svctrack_core::revenue::Series<R>],
-    converted: Option<&svctrack_core::revenue::Series<R>>,
+    currencies: &[Series<R>],
+    converted: Option<&Series<R>>,
 ) -> Vec<(Option<String>, Vec<R>)> {
     let own = currencies.iter().map(|series| (Some(series.currency.clone()), series.rows.clone()));
     own.chain(converted.map(|series| (None, series.rows.clone()))).collect()
 }
 
 #[test]
-fn every_figure_of_forecasts_and_cohorts_adds_up() {
+fn every_figure_of_forecasts_cohorts_and_renewals_adds_up() {
     for seed in 1..=HISTORIES {
         let mut random = Random::new(seed);
         let asked = random.asked();
@@ -183,6 +223,11 @@ fn every_figure_of_forecasts_and_cohorts_adds_up() {
         let told = std::panic::catch_unwind(|| {
             forecast_adds_up(&ledger, &options, later);
             cohorts_add_up(&ledger, &options);
+            renewals_add_up(
+                &ledger,
+                &options,
+                if asked.by_notice { RenewalsBy::Notice } else { RenewalsBy::End },
+            );
         });
         assert!(told.is_ok(), "seed {seed}: {asked:?}\n{licenses:#?}");
     }
@@ -195,8 +240,8 @@ fn forecast_adds_up(ledger: &Ledger, options: &Options, later: Later<'_>) {
             for (line, figure) in figures(&row) {
                 let (from, to) = (row.period.from, row.period.to);
                 let cell = ForecastCell { from, to, line, currency: currency.clone() };
-                let found = explain_forecast(ledger, options, Some(later), &cell).unwrap();
-                assert_eq!(added_up(&found), figure, "{cell:?}");
+                let found = explain_forecast(ledger, options, Some(later), cell.clone()).unwrap();
+                assert_eq!(added_up(&found, |license| license.amount), figure, "{cell:?}");
             }
         }
     }
@@ -222,6 +267,33 @@ fn cohorts_add_up(ledger: &Ledger, options: &Options) {
                     Some(figure) => assert_eq!(found.unwrap().amount, figure.mrr, "{cell:?}"),
                     None => assert_eq!(found.unwrap_err().option(), "cohort"),
                 }
+            }
+        }
+    }
+}
+
+fn amounts(row: &RenewalRow) -> [(RenewalsLine, Number); 7] {
+    use RenewalsLine::*;
+    [
+        (Base, row.base),
+        (Renewed, row.renewed),
+        (Upgrade, row.upgrade),
+        (Downgrade, row.downgrade),
+        (Churned, row.churned),
+        (Overdue, row.overdue),
+        (Open, row.open),
+    ]
+}
+
+fn renewals_add_up(ledger: &Ledger, options: &Options, by: RenewalsBy) {
+    let report = renewals(ledger, options, by).unwrap();
+    for (currency, rows) in by_currency(&report.currencies, report.converted.as_ref()) {
+        for row in rows {
+            for (line, figure) in amounts(&row) {
+                let (from, to) = (row.period.from, row.period.to);
+                let cell = RenewalsCell { from, to, line, currency: currency.clone() };
+                let found = explain_renewals(ledger, options, by, cell.clone()).unwrap();
+                assert_eq!(added_up(&found, |license| license.amount), figure, "{cell:?}");
             }
         }
     }

@@ -122,7 +122,7 @@ fn schema_of(kind: Kind, def: Option<&ResourceDef>) -> Option<Value> {
         Kind::Closings => many(reference("Closing")),
         Kind::Mrr => report_or_explanation("MrrReport", "Explanation"),
         Kind::Retention => report_or_explanation("RetentionReport", "Explanation"),
-        Kind::Renewals => reference("RenewalsReport"),
+        Kind::Renewals => report_or_explanation("RenewalsReport", "RenewalsExplanation"),
         Kind::Forecast => report_or_explanation("ForecastReport", "ForecastExplanation"),
         Kind::Customers => reference("CustomersReport"),
     })
