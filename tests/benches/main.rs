@@ -1,5 +1,5 @@
 //! Measures the server next to yardsticks in the same run: nginx for what is read, PostgreSQL and redb alone for what
-//! is written, and a bare page for the script. A figure alone says more about the machine than about the program, so
+//! is written, PostgreSQL for reports, and a bare page for the script. A figure alone says more about the machine than about the program, so
 //! rounds of both take turns, and what counts is the ratio of their medians.
 //!
 //! Arguments are names of parts to measure; without one, all of them are.
@@ -17,6 +17,7 @@ mod process;
 mod raw;
 mod reads;
 mod report;
+mod reports;
 mod retention;
 mod rows;
 mod scans;
@@ -34,10 +35,11 @@ use tempfile::TempDir;
 const DEFAULT_FOLDER: &str = "/var/tmp";
 
 /// The parts, in the order of their tables.
-const PARTS: [&str; 11] = [
+const PARTS: [&str; 12] = [
     "bulk",
     "reads",
     "scans",
+    "reports",
     "events",
     "rows",
     "fairness",
@@ -66,6 +68,7 @@ async fn measure(part: &str, report: &mut Report) {
         "bulk" => bulk::measure(report).await,
         "reads" => reads::measure(report).await,
         "scans" => scans::measure(report).await,
+        "reports" => reports::measure(report).await,
         "events" => events::measure(report).await,
         "rows" => rows::measure(report).await,
         "fairness" => fairness::measure(report).await,

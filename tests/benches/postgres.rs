@@ -65,26 +65,19 @@ impl Postgres {
     /// Runs statements from a file, each its own transaction; returns how long the last one took,
     /// there and back.
     pub(crate) fn time(&self, statements: &str) -> Duration {
-        let file = self.folder.parent().unwrap().join("statements.sql");
-        fs::write(&file, format!("\\timing on\n{statements}\n")).unwrap();
-        let said = self.run(
-            "psql",
-            &[
-                "-q",
-                "-X",
-                "-v",
-                "ON_ERROR_STOP=1",
-                "-h",
-                self.folder.to_str().unwrap(),
-                "-d",
-                "postgres",
-                "-f",
-                file.to_str().unwrap(),
-            ],
-        );
+        let said = self.rows(&format!("\\timing on\n{statements}"));
         let time = said.lines().filter_map(|line| line.strip_prefix("Time: ")).next_back();
         let ms = time.and_then(|time| time.split(' ').next()?.parse::<f64>().ok());
         Duration::from_secs_f64(ms.unwrap_or_else(|| panic!("{said}")) / 1e3)
+    }
+
+    /// Runs statements from a file and returns what they print: a line for each row, with a `|` between its columns.
+    pub(crate) fn rows(&self, statements: &str) -> String {
+        let file = self.folder.parent().unwrap().join("statements.sql");
+        fs::write(&file, format!("{statements}\n")).unwrap();
+        let (folder, file) = (self.folder.to_str().unwrap(), file.to_str().unwrap());
+        let options = ["-q", "-X", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-d", "postgres"];
+        self.run("psql", &[&options[..], &["-h", folder, "-f", file]].concat())
     }
 }
 

@@ -58,6 +58,8 @@ async fn every_report_is_a_picture_that_is_legible_alone() {
         ),
         ("customers", "MRR at stake, EUR, UTC", &["Acorn", "<b>Dune</b> & \"co\"<script>"]),
         ("mrr?explain=end", "end by company, EUR", &["end"]),
+        ("forecast?explain=confirmed", "confirmed by company, EUR", &["confirmed"]),
+        ("renewals?explain=base", "base by company, EUR", &["base"]),
     ] {
         let texts = picture(client, &format!("/reports/{path}")).await;
         // As its title for machines, and for people.

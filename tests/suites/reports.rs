@@ -142,6 +142,28 @@ async fn a_figure_is_explained_by_its_companies_and_licenses() {
         "{}",
         text.text()
     );
+    let cohort = "interval=quarter&explain=end&cohort=2023-Q3&period=2024-Q2";
+    let found = server.client.get(&format!("/reports/retention?{SPAN}&{cohort}")).await.json();
+    assert_eq!(found["formula"], "end = 500 = 500");
+    let forecast = "/reports/forecast?from=2024-08-01&to=2025-04-01&assumeRenewed=true&explain=base&period=2025-02";
+    let found = server.client.get(forecast).await.json();
+    // Acorn's T02 is over on 2 February, and Dune's T07 since July.
+    assert_eq!(
+        lines(&found["companies"], &["formula"]),
+        [
+            "base: mrr 1100 = 1100",
+            "base: mrr 500 = 500",
+            "base: mrr 90 + mrr 180 = 270",
+            "base: mrr 240 = 240",
+            "base: mrr 90 + mrr -30 = 60",
+            "base: mrr -20 = -20",
+        ]
+    );
+    assert_eq!(found["companies"][0]["licenses"][0]["isConfirmed"], false);
+    let text = csv(&server.client, forecast).await;
+    assert_eq!(text.text().lines().count(), 1 + 8);
+    let over = ",Suite,EUR,2024-02-02,2025-02-02,false,mrr,1100.00,1,1100.00";
+    assert!(text.text().contains(over), "{}", text.text());
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -172,6 +194,12 @@ async fn the_other_reports_of_twelve_licenses_are_as_they_add_up() {
         ["base", "renewed", "upgrade", "downgrade", "churned", "overdue", "open", "licenses"];
     assert_eq!(lines(&renewals["converted"]["rows"], &figures), ["2350 1000 100 0 850 500 0 5"]);
     assert_eq!(lines(&renewals["licenses"], &["end", "outcome"]).len(), 5);
+    assert_eq!(renewals["licensesTotal"], 5);
+    let upgrade = format!("/reports/renewals?{SPAN}&interval=year&explain=upgrade&period=2024");
+    let upgrade = client.get(&upgrade).await.json();
+    assert_eq!(lines(&upgrade["companies"], &["formula"]), ["upgrade: 1000 -> 1100 = 100"]);
+    let of_license = &upgrade["companies"][0]["licenses"];
+    assert_eq!(lines(of_license, &["outcome", "mrr", "rate", "amount"]), ["renewed 1000 1 100"]);
 
     let forecast = client
         .get("/reports/forecast?from=2024-08-01&to=2025-04-01&assumeRenewed=true")
@@ -313,11 +341,15 @@ async fn wrong_parameters_are_rejected_with_their_codes() {
         ("mrr?explain=profit", "unknown_choice", "/explain"),
         ("mrr?explain=churn&period=2024-13", "unknown_cell", "/period"),
         ("mrr?explain=churn&currency=XYZ", "unknown_cell", "/currency"),
+        ("mrr?explain=end&cohort=2024-01", "unknown_parameter", "/cohort"),
+        ("forecast?explain=churn", "unknown_choice", "/explain"),
+        ("forecast?explain=actual", "unknown_cell", "/period"),
         ("mrr?frm=2024-01-01", "unknown_parameter", "/frm"),
         ("mrr?from=2024-01-01&from=2024-02-01", "sent_twice", "/from"),
         ("retention?by=phase", "unknown_parameter", "/by"),
         ("retention?interval=week&part=cohorts", "unknown_choice", "/interval"),
         ("renewals?by=owner", "unknown_choice", "/by"),
+        ("renewals?explain=kept", "unknown_choice", "/explain"),
         ("forecast?assumeRenewed=yes", "unknown_choice", "/assumeRenewed"),
         ("customers?sort=size", "unknown_choice", "/sort"),
         ("customers?limit=5001", "invalid_number", "/limit"),
@@ -398,7 +430,9 @@ async fn every_report_is_a_table_for_spreadsheets() {
         ("retention?part=cohorts", "scope,currency,cohort,period,"),
         ("renewals", "scope,currency,period,"),
         ("renewals?part=licenses", "license,company,product,"),
+        ("renewals?explain=base", "company,companyAmount,currency,formula,license,"),
         ("forecast", "scope,currency,period,"),
+        ("forecast?explain=base", "company,companyAmount,currency,formula,license,"),
         ("customers", "company,name,status,"),
     ] {
         let answer = csv(&server.client, &format!("/reports/{path}")).await;
@@ -416,6 +450,16 @@ async fn every_report_is_a_table_for_spreadsheets() {
     assert!(customers.text().contains(",EUR,-20.00,"), "{}", customers.text());
     let segments = csv(&server.client, "/reports/mrr?by=phase").await;
     assert!(segments.text().contains("\n'@SUM(A1),"), "{}", segments.text());
+}
+
+#[test]
+fn the_formulas_of_the_docs_are_those_of_the_spreadsheet() {
+    let read = |path: &str| fs::read_to_string(project().join(path)).unwrap();
+    let docs = read("server/docs/revenue.md");
+    let formulas: Vec<&str> = docs.split('`').filter(|code| code.starts_with('=')).collect();
+    let sheet = read("core/tests/revenue/twelve.sheet.csv");
+    assert_eq!(formulas.len(), 2);
+    formulas.iter().for_each(|formula| assert!(sheet.contains(formula), "{formula}"));
 }
 
 /// Numbers that look random and are the same each time.
@@ -481,6 +525,7 @@ async fn fresh(client: &Client, kind: ReportKind, query: &str, zone: Zone) -> Va
     let now = ledger.quiet_time(at(NOW), zone).start;
     let sources = Sources {
         ledger: &ledger,
+        later: None,
         attributes_of: &|_| Vec::new(),
         name_of: &|_| None,
         usage_of: &|_| Usage::default(),

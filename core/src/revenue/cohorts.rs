@@ -11,7 +11,7 @@ use super::{
     error::ReportError,
     ledger::Ledger,
     options::{Options, View},
-    payer::{Windows, each_payer},
+    payer::{Payer, Windows, each_payer},
     scope::Scope,
     series::{Series, scopes},
     table::{Row, Table},
@@ -78,20 +78,13 @@ pub struct CohortCell {
 /// # Errors
 /// What is wrong with the options.
 pub fn cohorts(ledger: &Ledger, options: &Options) -> Result<Cohorts, ReportError> {
-    let interval = options.interval;
-    if matches!(interval, Interval::Day | Interval::Week) {
-        let found = if interval == Interval::Day { "day" } else { "week" };
-        return Err(ReportError::UnknownChoice("interval", INTERVALS, found.to_owned()));
-    }
+    check_interval(options.interval)?;
     let scope = Scope::new(ledger, options)?;
     let windows = Windows { starts: scope.borders.starts(), ends: scope.borders.ends() };
     let mut accounts: BTreeMap<Day, Account> = BTreeMap::new();
     each_payer(&scope, |payer| {
-        let first = payer.parts.iter().filter_map(|(_, stream)| stream.first_paid()).min();
-        let last = windows.ends.last().copied().unwrap_or_default();
-        let Some(first) = first.filter(|first| *first < last) else { return };
-        let day = Day::at(Timestamp::from_ms_clamped(first), options.zone);
-        let account = accounts.entry(interval.start_of(day));
+        let Some(first) = cohort_of(&scope, payer) else { return };
+        let account = accounts.entry(first);
         let account =
             account.or_insert_with(|| Account::new(&scope, windows.len(), View::EndPoints));
         account.add(&scope, payer, windows);
@@ -110,6 +103,24 @@ pub fn cohorts(ledger: &Ledger, options: &Options) -> Result<Cohorts, ReportErro
         printer.series(base, CONVERTED_SCALE, |account| Some(account.converted(&scope)))
     });
     Ok(Cohorts { about: About::of(&scope), columns: printer.columns, currencies, converted })
+}
+
+/// Rejects intervals by which companies are not put into cohorts.
+pub(super) fn check_interval(interval: Interval) -> Result<(), ReportError> {
+    let found = match interval {
+        Interval::Day => "day",
+        Interval::Week => "week",
+        Interval::Month | Interval::Quarter | Interval::Year => return Ok(()),
+    };
+    Err(ReportError::UnknownChoice("interval", INTERVALS, found.to_owned()))
+}
+
+/// The first day of the interval in which a company first pays; none of one that does not before the end of the report.
+pub(super) fn cohort_of(scope: &Scope<'_>, payer: &Payer<'_>) -> Option<Day> {
+    let first = payer.parts.iter().filter_map(|(_, stream)| stream.first_paid()).min()?;
+    let last = scope.borders.ends().last().filter(|last| first < **last);
+    let day = Day::at(Timestamp::from_ms_clamped(first), scope.options.zone);
+    last.map(|_| scope.options.interval.start_of(day))
 }
 
 fn columns(scope: &Scope<'_>) -> Vec<Column> {

@@ -4,6 +4,7 @@ use super::{
     account::{Account, Sums, overdue_of},
     amount::{CONVERTED_SCALE, RATE_SCALE, money, number_of},
     calendar::{Day, Period},
+    cohorts::{check_interval, cohort_of},
     error::ReportError,
     hex,
     ledger::{Ledger, NEVER},
@@ -94,14 +95,11 @@ impl Line {
     /// # Errors
     /// [`ReportError::UnknownChoice`] where there is none.
     pub fn parse(name: &str) -> Result<Self, ReportError> {
-        let known = Self::NAMES.iter().zip(Self::ALL).find(|(known, _)| **known == name);
-        let line = known.map(|(_, line)| line);
-        line.ok_or_else(|| ReportError::UnknownChoice("explain", Self::NAMES, name.to_owned()))
+        line_of(Self::NAMES, &Self::ALL, name)
     }
 
     pub(super) fn name(self) -> &'static str {
-        let known = Self::NAMES.iter().zip(Self::ALL).find(|(_, line)| *line == self);
-        known.map_or("", |(name, _)| name)
+        name_of(Self::NAMES, &Self::ALL, self)
     }
 
     fn of(self, sums: &Sums) -> i128 {
@@ -126,6 +124,27 @@ impl Line {
     }
 }
 
+/// The line of a name, among all of a report.
+pub(super) fn line_of<L: Copy>(
+    names: &'static [&'static str],
+    lines: &[L],
+    name: &str,
+) -> Result<L, ReportError> {
+    let known = names.iter().zip(lines).find(|(known, _)| **known == name);
+    let line = known.map(|(_, line)| *line);
+    line.ok_or_else(|| ReportError::UnknownChoice("explain", names, name.to_owned()))
+}
+
+/// The name of a line.
+pub(super) fn name_of<L: PartialEq>(
+    names: &'static [&'static str],
+    lines: &[L],
+    line: L,
+) -> &'static str {
+    let known = names.iter().zip(lines).find(|(_, known)| **known == line);
+    known.map_or("", |(name, _)| name)
+}
+
 /// A figure: a line of a period, in a currency or converted.
 #[derive(Clone, Debug)]
 pub struct Cell {
@@ -139,6 +158,9 @@ pub struct Cell {
     pub currency: Option<String>,
     /// The segment, where one is asked for: its name, or none for companies without one.
     pub segment: Option<Option<String>>,
+    /// Only companies that first paid in an interval of this name, such as `2024-Q1`: the figure is one of
+    /// [`Cohorts`](super::Cohorts).
+    pub cohort: Option<String>,
 }
 
 /// The explanation of a figure.
@@ -209,29 +231,26 @@ pub struct LicenseShare {
     pub at_end: bool,
 }
 
-/// Explains a figure of [`mrr`](super::mrr) or [`retention`](super::retention).
+/// Explains a figure of [`mrr`](super::mrr), [`retention`](super::retention) or [`cohorts`](super::cohorts), of which
+/// the MRR of a cell is its [`Line::End`].
 ///
 /// # Errors
 /// What is wrong with the options, or [`ReportError::UnknownCell`] for a currency that does not occur or cannot be
-/// converted.
+/// converted, or a cohort without companies.
 pub fn explain(
     ledger: &Ledger,
     options: &Options,
     segment_of: Option<SegmentOf<'_>>,
     cell: &Cell,
 ) -> Result<Explanation, ReportError> {
-    let options = narrowed(options, cell);
-    let scope = Scope::of_span(ledger, &options)?;
-    let number = match &cell.currency {
-        Some(currency) => {
-            let mut numbers = scope.currencies.iter().copied();
-            let number = numbers.find(|number| ledger.currency(*number) == currency);
-            Some(number.ok_or(ReportError::UnknownCell("currency"))?)
-        }
-        None if scope.converts() => None,
-        None => return Err(ReportError::UnknownCell("currency")),
-    };
+    if cell.cohort.is_some() {
+        check_interval(options.interval)?;
+    }
+    let options = &narrowed(options, cell.from, cell.to);
+    let scope = Scope::of_span(ledger, options)?;
+    let number = scope.asked_currency(cell.currency.as_deref())?;
     let base = scope.base.clone().unwrap_or_default();
+    let mut has_cohort = cell.cohort.is_none();
     let looker = Looker {
         scope: &scope,
         number,
@@ -245,6 +264,12 @@ pub fn explain(
         if asked.is_some_and(|(asked, segment_of)| segment_of(payer.id) != *asked) {
             return;
         }
+        if let Some(cohort) = &cell.cohort {
+            if cohort_of(&scope, payer).is_none_or(|day| options.interval.name(day) != *cohort) {
+                return;
+            }
+            has_cohort = true;
+        }
         let amounts = [View::EndPoints, View::Activities].map(|view| looker.amount(payer, view));
         totals.iter_mut().zip(amounts).for_each(|(total, amount)| *total += amount);
         let [end_points, activities] = amounts;
@@ -253,6 +278,9 @@ pub fn explain(
             companies.push((own, looker.share(payer, own)));
         }
     });
+    if !has_cohort {
+        return Err(ReportError::UnknownCell("cohort"));
+    }
     companies.sort_by_key(|(amount, share)| (std::cmp::Reverse(amount.abs()), share.company));
     let [end_points, activities] = totals.map(|total| looker.number(total));
     let amount = if options.view == View::Activities { activities } else { end_points };
@@ -264,7 +292,7 @@ pub fn explain(
         amount,
         end_points,
         activities,
-        formula: sum_of(cell.line, amount, &companies),
+        formula: add_up(cell.line.name(), amount, companies.iter().map(|(_, share)| share.amount)),
         companies: companies.into_iter().map(|(_, share)| share).collect(),
     })
 }
@@ -272,22 +300,27 @@ pub fn explain(
 /// Companies that a formula names one by one.
 const MAX_TERMS: usize = 5;
 
-fn sum_of(line: Line, amount: Number, companies: &[(i128, CompanyShare)]) -> String {
-    let terms = companies.iter().take(MAX_TERMS).map(|(_, share)| share.amount.to_string());
+/// How the amounts of companies add up to that of a line.
+pub(super) fn add_up(
+    line: &str,
+    amount: Number,
+    mut companies: impl ExactSizeIterator<Item = Number>,
+) -> String {
+    let terms = companies.by_ref().take(MAX_TERMS).map(|amount| amount.to_string());
     let mut terms: Vec<String> = terms.collect();
-    if let Some(more) = companies.len().checked_sub(MAX_TERMS).filter(|more| *more > 0) {
-        terms.push(format!("{more} more"));
+    if companies.len() > 0 {
+        terms.push(format!("{} more", companies.len()));
     }
     match terms.as_slice() {
-        [] => format!("{} = 0", line.name()),
-        terms => format!("{} = {} = {amount}", line.name(), terms.join(" + ")),
+        [] => format!("{line} = 0"),
+        terms => format!("{line} = {} = {amount}", terms.join(" + ")),
     }
 }
 
 /// The options for the one period of a cell, at the rates of the report.
-fn narrowed(options: &Options, cell: &Cell) -> Options {
+pub(super) fn narrowed(options: &Options, from: Day, to: Day) -> Options {
     let rate_date = Some(options.rate_date.unwrap_or(options.to.before()));
-    Options { from: cell.from, to: cell.to, rate_date, ..options.clone() }
+    Options { from, to, rate_date, ..options.clone() }
 }
 
 struct Looker<'l> {

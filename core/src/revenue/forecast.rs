@@ -7,7 +7,7 @@ use super::{
     amount::{CONVERTED_SCALE, number_of},
     calendar::Period,
     error::ReportError,
-    ledger::{Ledger, NEVER},
+    ledger::{Ledger, License, NEVER},
     options::Options,
     payer::{Payer, each_payer},
     scope::{Scope, index},
@@ -102,10 +102,7 @@ pub fn forecast(
     };
     let currencies = scope.currencies.iter().map(|number| {
         let currency = ledger.currency(*number);
-        let known_ledger = known_scope.ledger;
-        let own =
-            known_scope.currencies.iter().find(|own| known_ledger.currency(**own) == currency);
-        let actual = own.map(|own| known.in_currency(*own));
+        let actual = known_scope.number_of(currency).map(|own| known.in_currency(own));
         let actual = actual.unwrap_or_else(|| vec![Expected::default(); passed]);
         let rows = expected.in_currency(*number);
         series(currency.to_owned(), rows, numbers(actual, MONEY_SCALE), MONEY_SCALE)
@@ -191,11 +188,8 @@ impl Sums {
                 ends.partition_point(|border| *border <= end)
             };
             sums.add(begins, over, Expected { confirmed: license.mrr, scenarios: [0; 3] });
-            let renews = license.auto_renews || scope.options.assume_renewed;
-            let undecided = license.expires() && license.is_ongoing();
-            if undecided && renews && payer.links.successor(at).is_none() {
-                let expected = Expected { confirmed: 0, scenarios: license.forecasts() };
-                sums.add(over, ends.len(), expected);
+            if let Some(scenarios) = expected_of(scope, payer, at, license) {
+                sums.add(over, ends.len(), Expected { confirmed: 0, scenarios });
             }
         }
     }
@@ -213,6 +207,20 @@ impl Sums {
         }
         rows
     }
+}
+
+/// What is expected of a license once it is over, in each scenario: of one that is ongoing, has no successor, and
+/// renews by itself or is taken to.
+pub(super) fn expected_of(
+    scope: &Scope<'_>,
+    payer: &Payer<'_>,
+    at: usize,
+    license: &License,
+) -> Option<[i128; 3]> {
+    let renews = license.auto_renews || scope.options.assume_renewed;
+    let undecided = license.expires() && license.is_ongoing();
+    let is_expected = undecided && renews && payer.links.successor(at).is_none();
+    is_expected.then(|| license.forecasts())
 }
 
 impl Forecast {

@@ -83,6 +83,22 @@ impl License {
         [base, optimistic, terms.and_then(|terms| terms.pessimistic).unwrap_or(otherwise)]
     }
 
+    /// The properties that the amounts of [`Self::forecasts`] come from.
+    pub(super) fn forecast_sources(&self) -> [&'static str; 3] {
+        let terms = self.terms.as_deref();
+        let has = |value: fn(&Terms) -> Option<i128>| terms.and_then(value).is_some();
+        let base = if has(|terms| terms.forecast) {
+            "fcNewMrr"
+        } else if has(|terms| terms.renewal) {
+            "renewalMrr"
+        } else {
+            "mrr"
+        };
+        let optimistic = has(|terms| terms.optimistic).then_some("fcNewMrrOptimistic");
+        let pessimistic = has(|terms| terms.pessimistic).then_some("fcNewMrrPessimistic");
+        [base, optimistic.unwrap_or(base), pessimistic.unwrap_or(base)]
+    }
+
     pub(super) fn is_ongoing(&self) -> bool {
         self.status == RenewalStatus::Ongoing
     }

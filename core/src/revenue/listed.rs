@@ -1,6 +1,8 @@
 //! Lists of a report that are cut: a tenant with every license overdue gets a response that is no longer than another.
 
-/// The most licenses that a report lists as overdue, as excluded for one reason, or as overlapping.
+use serde::{Serialize, Serializer};
+
+/// The most licenses that a report lists as overdue, as excluded for one reason, as overlapping, or as up for renewal.
 pub const MAX_LISTED: usize = 1_000;
 
 /// The first of something, up to [`MAX_LISTED`], and how many there are.
@@ -23,4 +25,12 @@ impl<T> Listed<T> {
             self.first.push(item());
         }
     }
+}
+
+/// Writes the first items of a list, up to [`MAX_LISTED`].
+pub(super) fn first<T: Serialize, S: Serializer>(
+    list: &[T],
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(list.iter().take(MAX_LISTED))
 }

@@ -16,8 +16,10 @@ mod customer_page;
 mod customers;
 mod error;
 mod explain;
+mod explained_line;
 mod facts;
 mod forecast;
+mod forecast_explained;
 mod hex;
 mod ledger;
 mod links;
@@ -30,6 +32,7 @@ mod picture;
 mod query;
 mod rates;
 mod renewals;
+mod renewals_explained;
 mod report;
 mod retention;
 mod scope;
@@ -52,8 +55,12 @@ pub use self::{
         Cell, CompanyMovements, CompanyShare, Explanation, LicenseShare, Line, explain,
         mrr_by_company,
     },
+    explained_line::{LineCell, LineCompany, LineExplanation},
     facts::{LicenseFacts, RenewalStatus},
     forecast::{Forecast, ForecastRow, Later, Scenarios, forecast},
+    forecast_explained::{
+        ExpectedLicense, ForecastCell, ForecastExplanation, ForecastLine, explain_forecast,
+    },
     ledger::{Ledger, Reason},
     listed::MAX_LISTED,
     movements::{MAX_SEGMENTS, MovementRow, Movements, Segment, SegmentOf, mrr},
@@ -63,6 +70,9 @@ pub use self::{
     query::{ReportKind, ReportQuery},
     rates::Rates,
     renewals::{Outcome, RenewalLine, RenewalRates, RenewalRow, Renewals, RenewalsBy, renewals},
+    renewals_explained::{
+        RenewalShare, RenewalsCell, RenewalsExplanation, RenewalsLine, explain_renewals,
+    },
     report::{Report, RetentionAndCohorts, Sources, report},
     retention::{Formulas, Retention, RetentionRow, RetentionSeries, retention},
     scope::{Excluded, MissingRate},

@@ -4,9 +4,11 @@ use super::{
     calendar::Interval,
     customer_page::CustomerPage,
     explain::Line,
+    forecast_explained::ForecastLine,
     options::{MAX_GAP_DAYS, MAX_REACTIVATION_DAYS, Valuation, View},
     query::{FLAGS, ReportKind, THEMES, parts_of},
     renewals::RenewalsBy,
+    renewals_explained::RenewalsLine,
 };
 
 /// A parameter of reports.
@@ -75,7 +77,7 @@ pub const PARAMETERS: &[Parameter] = &[
         name: "asOf",
         of: OVER_TIME,
         form: Form::Time,
-        doc: "A point in time: the report as it was then, without what was changed later in licenses, rates and the time zone. Properties of companies are those of now.",
+        doc: "A point in time: the report as it was then, without what was changed later in licenses, rates and the time zone. Properties of companies, and `actual` of a forecast, are those of now.",
     },
     Parameter { name: "companyId", of: ALL, form: Form::Company, doc: "Only this company." },
     Parameter { name: "product", of: ALL, form: Form::Text, doc: "Only licenses of this product." },
@@ -134,14 +136,26 @@ pub const PARAMETERS: &[Parameter] = &[
         doc: "The line of which the companies and licenses are returned, with the formula in numbers, instead of the report.",
     },
     Parameter {
+        name: "explain",
+        of: &[Forecast],
+        form: Form::Choice(ForecastLine::NAMES),
+        doc: "The line of which the companies and licenses are returned, at the end of the period, with the formula in numbers, instead of the report.",
+    },
+    Parameter {
+        name: "explain",
+        of: &[Renewals],
+        form: Form::Choice(RenewalsLine::NAMES),
+        doc: "The line of which the companies and licenses are returned, with the formula in numbers, instead of the report.",
+    },
+    Parameter {
         name: "period",
-        of: MOVING,
+        of: OVER_TIME,
         form: Form::Text,
         doc: "The period of the figure to explain, as the report names it, such as `2026-01`; `span`, the default, for the whole report.",
     },
     Parameter {
         name: "currency",
-        of: MOVING,
+        of: OVER_TIME,
         form: Form::Text,
         doc: "The currency of the figure to explain; all in the base currency by default.",
     },
@@ -150,6 +164,12 @@ pub const PARAMETERS: &[Parameter] = &[
         of: &[Mrr],
         form: Form::Text,
         doc: "The segment of the figure to explain; empty for companies without one. All by default.",
+    },
+    Parameter {
+        name: "cohort",
+        of: &[Retention],
+        form: Form::Text,
+        doc: "The cohort of the figure to explain, as the report names it, such as `2026-Q1`: `explain=end` and the `period` of a column explain the MRR of a cell. All companies by default.",
     },
     Parameter {
         name: "part",

@@ -6,6 +6,7 @@ use super::{
     cohorts::Cohorts,
     customers::Customers,
     explain::Explanation,
+    explained_line::LineExplanation,
     forecast::{Forecast, ForecastRow},
     movements::{MovementRow, Movements},
     query::{Part, ReportQuery},
@@ -14,7 +15,7 @@ use super::{
     retention::Retention,
     series::Series,
 };
-use crate::value::Number;
+use crate::value::{Number, ObjectId};
 
 /// Most bars that are drawn of a ranking.
 const MAX_RANKED: usize = 20;
@@ -71,6 +72,8 @@ impl Report {
             Self::Forecast(report) => report.picture(),
             Self::Customers(report) => report.picture(),
             Self::Explanation(explanation) => explanation.picture(),
+            Self::ForecastExplanation(explanation) => explanation.picture(explanation.line.name()),
+            Self::RenewalsExplanation(explanation) => explanation.picture(explanation.line.name()),
         }
     }
 }
@@ -217,13 +220,33 @@ impl Customers {
 
 impl Explanation {
     fn picture(&self) -> Picture {
-        let rows = self.companies.get(..MAX_RANKED).unwrap_or(&self.companies);
-        Picture {
-            title: format!("{} by company, {}", self.line.name(), self.currency),
-            description: format!("{}, from {} until before {}.", self.formula, self.from, self.to),
-            labels: rows.iter().map(|row| row.company.to_string()).collect(),
-            series: vec![drawn(self.line.name(), Mark::Bars, rows, |row| Some(row.amount))],
-            is_ranking: true,
-        }
+        let rows = self.companies.iter().map(|share| (share.company, share.amount));
+        let description = format!("{}, from {} until before {}.", self.formula, self.from, self.to);
+        by_company(self.line.name(), &self.currency, description, rows)
+    }
+}
+
+impl<L, R> LineExplanation<L, R> {
+    fn picture(&self, name: &str) -> Picture {
+        let rows = self.companies.iter().map(|company| (company.company, company.amount));
+        let description = format!("{}, from {} until before {}.", self.formula, self.from, self.to);
+        by_company(name, &self.currency, description, rows)
+    }
+}
+
+/// The amounts of companies under a line, the first of them.
+fn by_company(
+    line: &str,
+    currency: &str,
+    description: String,
+    rows: impl Iterator<Item = (ObjectId, Number)>,
+) -> Picture {
+    let rows: Vec<_> = rows.take(MAX_RANKED).collect();
+    Picture {
+        title: format!("{line} by company, {currency}"),
+        description,
+        labels: rows.iter().map(|(company, _)| company.to_string()).collect(),
+        series: vec![drawn(line, Mark::Bars, &rows, |(_, amount)| Some(*amount))],
+        is_ranking: true,
     }
 }

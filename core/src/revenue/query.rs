@@ -7,10 +7,12 @@ use super::{
     customer_page::CustomerPage,
     error::ReportError,
     explain::Line,
+    forecast_explained::ForecastLine,
     options::{Options, Valuation, View},
     parameters::{Form, PARAMETERS, Parameter},
     rates::Rates,
     renewals::RenewalsBy,
+    renewals_explained::RenewalsLine,
     segments::SegmentBy,
 };
 use crate::{
@@ -63,10 +65,19 @@ pub struct ReportQuery {
 /// A figure that is to be explained.
 #[derive(Clone, Debug)]
 pub(super) struct Explain {
-    pub(super) line: Line,
+    pub(super) line: ExplainedLine,
     pub(super) period: String,
     pub(super) currency: Option<String>,
     pub(super) segment: Option<String>,
+    pub(super) cohort: Option<String>,
+}
+
+/// The line of a figure that is to be explained.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum ExplainedLine {
+    Revenue(Line),
+    Forecast(ForecastLine),
+    Renewals(RenewalsLine),
 }
 
 /// A table of a report.
@@ -102,6 +113,11 @@ impl ReportQuery {
     /// The point in time as of which it is computed, where it is not computed from what is stored now.
     pub fn as_of(&self) -> Option<Timestamp> {
         self.as_of
+    }
+
+    /// Whether it compares the licenses of a point in time with those of now: what came true of a forecast.
+    pub fn needs_later(&self) -> bool {
+        self.kind == ReportKind::Forecast && self.as_of.is_some()
     }
 
     /// Whether it shows what has changed in closed months: MRR of all companies as it is now.
@@ -256,7 +272,7 @@ impl<'s> Sent<'s> {
         let by =
             by.map(|name| SegmentBy::parse(name).map_err(|error| self.issues.push(error.into())));
         let page = self.page();
-        let explain = self.explain();
+        let explain = self.explain(kind);
         ReportQuery {
             kind,
             from: self.day("from"),
@@ -295,15 +311,18 @@ impl<'s> Sent<'s> {
         }
     }
 
-    fn explain(&mut self) -> Option<Explain> {
-        let line = self.value("explain", Line::parse);
-        let (currency, segment) = (self.text("currency"), self.text("segment"));
-        let period = self.text("period");
+    fn explain(&mut self, kind: ReportKind) -> Option<Explain> {
+        let line = self.value("explain", |name| match kind {
+            ReportKind::Forecast => ForecastLine::parse(name).map(ExplainedLine::Forecast),
+            ReportKind::Renewals => RenewalsLine::parse(name).map(ExplainedLine::Renewals),
+            _ => Line::parse(name).map(ExplainedLine::Revenue),
+        });
         Some(Explain {
             line: line?,
-            period: period.unwrap_or_else(|| SPAN.to_owned()),
-            currency,
-            segment,
+            period: self.text("period").unwrap_or_else(|| SPAN.to_owned()),
+            currency: self.text("currency"),
+            segment: self.text("segment"),
+            cohort: self.text("cohort"),
         })
     }
 

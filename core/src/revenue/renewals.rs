@@ -13,6 +13,7 @@ use super::{
     ledger::{Ledger, License},
     options::Options,
     payer::{Payer, each_payer},
+    renewals_explained::RenewalsLine,
     scope::{Scope, index},
     series::{Series, scopes},
     table::{Row, Table},
@@ -74,8 +75,11 @@ pub struct Renewals {
     pub currencies: Vec<Series<RenewalRow>>,
     /// All in the base currency; null where a rate is missing.
     pub converted: Option<Series<RenewalRow>>,
-    /// The licenses of the figures, by that day.
+    /// The licenses of the figures, by that day; as JSON the first [`MAX_LISTED`](super::MAX_LISTED) of them.
+    #[serde(serialize_with = "super::listed::first")]
     pub licenses: Vec<RenewalLine>,
+    /// How many there are.
+    pub licenses_total: usize,
 }
 
 /// The renewals of an interval.
@@ -195,25 +199,31 @@ pub fn renewals(
         by,
         currencies: currencies.collect(),
         converted: base.map(|base| series(base, &periods, &total, CONVERTED_SCALE)),
+        licenses_total: lines.len(),
         licenses: lines.into_iter().map(|(_, line)| line).collect(),
     })
 }
 
 /// A license that ends in an interval, and its outcome.
 #[derive(Debug)]
-struct Ending {
+pub(super) struct Ending {
     at: usize,
     interval: usize,
-    currency: u32,
+    pub(super) currency: u32,
     day: Day,
-    mrr: i128,
+    pub(super) mrr: i128,
     outcome: Outcome,
     /// Monthly value of what follows.
-    renewed: i128,
+    pub(super) renewed: i128,
 }
 
 impl Ending {
-    fn of(scope: &Scope<'_>, payer: &Payer<'_>, at: usize, by: RenewalsBy) -> Option<Self> {
+    pub(super) fn of(
+        scope: &Scope<'_>,
+        payer: &Payer<'_>,
+        at: usize,
+        by: RenewalsBy,
+    ) -> Option<Self> {
         let license = payer.licenses.get(at)?;
         if !license.expires() || license.mrr < 0 || !scope.counts(license) {
             return None;
@@ -233,7 +243,14 @@ impl Ending {
         Some(Self { at, interval, currency, day, mrr: license.mrr, outcome, renewed })
     }
 
-    fn line(&self, scope: &Scope<'_>, payer: &Payer<'_>) -> Option<RenewalLine> {
+    /// What it adds to the figures of its interval, at a rate.
+    pub(super) fn sums(&self, rate: i128) -> Sums {
+        let mut sums = Sums::default();
+        sums.add(self, rate);
+        sums
+    }
+
+    pub(super) fn line(&self, scope: &Scope<'_>, payer: &Payer<'_>) -> Option<RenewalLine> {
         let license = payer.licenses.get(self.at)?;
         let successor = payer.links.successor(self.at).and_then(|at| payer.licenses.get(at));
         let renewed = self.outcome == Outcome::Renewed;
@@ -278,7 +295,7 @@ fn outcome_of(
 
 /// Sums of an interval.
 #[derive(Clone, Copy, Debug, Default)]
-struct Sums {
+pub(super) struct Sums {
     base: i128,
     renewed: i128,
     upgrade: i128,
@@ -297,21 +314,7 @@ fn add(sums: &mut [Sums], licenses: &[Ending], rate: impl Fn(&Ending) -> i128) {
     let Some(sums) = licenses.first().and_then(|ending| sums.get_mut(ending.interval)) else {
         return;
     };
-    for ending in licenses {
-        let (mrr, renewed) = (ending.mrr * rate(ending), ending.renewed * rate(ending));
-        sums.base += mrr;
-        sums.licenses += 1;
-        match ending.outcome {
-            Outcome::Renewed => {
-                sums.renewed += renewed.min(mrr);
-                sums.upgrade += (renewed - mrr).max(0);
-                sums.downgrade += (mrr - renewed).max(0);
-            }
-            Outcome::Churned => sums.churned += mrr,
-            Outcome::Overdue => sums.overdue += mrr,
-            Outcome::Open => sums.open += mrr,
-        }
-    }
+    licenses.iter().for_each(|ending| sums.add(ending, rate(ending)));
     let is_renewed = licenses.iter().any(|ending| ending.outcome == Outcome::Renewed);
     let decided = [Outcome::Renewed, Outcome::Churned];
     let is_decided = licenses.iter().all(|ending| decided.contains(&ending.outcome));
@@ -326,6 +329,35 @@ fn series(currency: String, periods: &[Period], sums: &[Sums], scale: u32) -> Se
 }
 
 impl Sums {
+    fn add(&mut self, ending: &Ending, rate: i128) {
+        let (mrr, renewed) = (ending.mrr * rate, ending.renewed * rate);
+        self.base += mrr;
+        self.licenses += 1;
+        match ending.outcome {
+            Outcome::Renewed => {
+                self.renewed += renewed.min(mrr);
+                self.upgrade += (renewed - mrr).max(0);
+                self.downgrade += (mrr - renewed).max(0);
+            }
+            Outcome::Churned => self.churned += mrr,
+            Outcome::Overdue => self.overdue += mrr,
+            Outcome::Open => self.open += mrr,
+        }
+    }
+
+    /// The amount of a line.
+    pub(super) fn of(&self, line: RenewalsLine) -> i128 {
+        match line {
+            RenewalsLine::Base => self.base,
+            RenewalsLine::Renewed => self.renewed,
+            RenewalsLine::Upgrade => self.upgrade,
+            RenewalsLine::Downgrade => self.downgrade,
+            RenewalsLine::Churned => self.churned,
+            RenewalsLine::Overdue => self.overdue,
+            RenewalsLine::Open => self.open,
+        }
+    }
+
     fn row(&self, period: &Period, scale: u32) -> RenewalRow {
         let number = |units| number_of(units, scale);
         let rates = |base: i128, companies: i64| RenewalRates {
@@ -399,11 +431,18 @@ impl Renewals {
         ]);
         for line in &self.licenses {
             let row = Row::default().text(line.license).text(line.company).text(&line.product);
-            let row = row.text(&line.currency).text(line.end).option(line.notice);
-            let row = row.money(&[line.mrr], &line.currency).text(line.outcome.name());
-            table.push(row.money_option(line.renewed_mrr, &line.currency).option(line.successor));
+            table.push(line.cells_of_outcome(row.text(&line.currency)));
         }
         table
+    }
+}
+
+impl RenewalLine {
+    /// A row, with the end of the license and its outcome.
+    pub(super) fn cells_of_outcome(&self, row: Row) -> Row {
+        let row = row.text(self.end).option(self.notice).money(&[self.mrr], &self.currency);
+        let row = row.text(self.outcome.name()).money_option(self.renewed_mrr, &self.currency);
+        row.option(self.successor)
     }
 }
 

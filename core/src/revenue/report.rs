@@ -4,18 +4,20 @@ use serde::Serialize;
 
 use super::{
     at_stake::Weights,
-    calendar::{Borders, Interval},
+    calendar::{Borders, Day, Interval},
     cohorts::{Cohorts, cohorts},
     customer_page::AttributesOf,
     customers::{Customers, NameOf, UsageOf, customers},
     error::ReportError,
     explain::{Cell, Explanation, explain},
-    forecast::{Forecast, forecast},
+    forecast::{Forecast, Later, forecast},
+    forecast_explained::{ForecastCell, ForecastExplanation, explain_forecast},
     ledger::Ledger,
     movements::{Movements, SegmentOf, mrr},
     options::Options,
-    query::{Explain, Part, ReportKind, ReportQuery, SPAN},
+    query::{Explain, ExplainedLine, Part, ReportKind, ReportQuery, SPAN},
     renewals::{Renewals, renewals},
+    renewals_explained::{RenewalsCell, RenewalsExplanation, explain_renewals},
     retention::{Retention, retention},
     table::Table,
 };
@@ -26,6 +28,8 @@ use crate::value::ObjectId;
 pub struct Sources<'s> {
     /// The licenses of the tenant.
     pub ledger: &'s Ledger,
+    /// The licenses as they are known now, where `ledger` has those of a point in time: what came true of a forecast.
+    pub later: Option<Later<'s>>,
     /// The values of a company's properties, in the order of [`ReportQuery::attributes`].
     pub attributes_of: AttributesOf<'s>,
     /// The name of a company.
@@ -50,6 +54,10 @@ pub enum Report {
     Customers(Box<Customers>),
     /// What a figure is computed from.
     Explanation(Box<Explanation>),
+    /// The same of a forecast.
+    ForecastExplanation(Box<ForecastExplanation>),
+    /// The same of renewals.
+    RenewalsExplanation(Box<RenewalsExplanation>),
 }
 
 /// The retention, and the cohorts of the same intervals.
@@ -73,11 +81,10 @@ pub fn report(
     sources: Sources<'_>,
 ) -> Result<Report, ReportError> {
     let ledger = sources.ledger;
-    let first = |company: ObjectId| (sources.attributes_of)(company).into_iter().flatten().next();
+    let first = |company| first_attribute(sources, company);
     let segment_of: Option<SegmentOf<'_>> = (!query.attributes.is_empty()).then_some(&first);
     if let Some(asked) = &query.explain {
-        let cell = asked.cell(options)?;
-        return Ok(Report::Explanation(explain(ledger, options, segment_of, &cell)?.into()));
+        return explained(query, asked, options, sources);
     }
     Ok(match query.kind {
         ReportKind::Mrr => Report::Mrr(mrr(ledger, options, segment_of)?.into()),
@@ -93,7 +100,7 @@ pub fn report(
         ReportKind::Renewals => {
             Report::Renewals(renewals(ledger, options, query.renewals_by)?.into())
         }
-        ReportKind::Forecast => Report::Forecast(forecast(ledger, options, None)?.into()),
+        ReportKind::Forecast => Report::Forecast(forecast(ledger, options, sources.later)?.into()),
         ReportKind::Customers => {
             let mut found = customers(ledger, options, sources.usage_of, &Weights::default())?;
             query.page.apply(&mut found, sources.name_of, sources.attributes_of);
@@ -102,28 +109,50 @@ pub fn report(
     })
 }
 
+/// The first property that a company has, of those that were asked for.
+fn first_attribute(sources: Sources<'_>, company: ObjectId) -> Option<String> {
+    (sources.attributes_of)(company).into_iter().flatten().next()
+}
+
+fn explained(
+    query: &ReportQuery,
+    asked: &Explain,
+    options: &Options,
+    sources: Sources<'_>,
+) -> Result<Report, ReportError> {
+    let segment_of = |company| first_attribute(sources, company);
+    let segment_of: Option<SegmentOf<'_>> = (!query.attributes.is_empty()).then_some(&segment_of);
+    let (from, to) = asked.days(options)?;
+    let (currency, segment) = (asked.currency.clone(), asked.segment.clone());
+    Ok(match asked.line {
+        ExplainedLine::Revenue(line) => {
+            let segment = segment.map(|name| Some(name).filter(|name| !name.is_empty()));
+            let cell = Cell { from, to, line, currency, segment, cohort: asked.cohort.clone() };
+            Report::Explanation(explain(sources.ledger, options, segment_of, &cell)?.into())
+        }
+        ExplainedLine::Forecast(line) => {
+            let cell = ForecastCell { from, to, line, currency };
+            let found = explain_forecast(sources.ledger, options, sources.later, cell)?;
+            Report::ForecastExplanation(found.into())
+        }
+        ExplainedLine::Renewals(line) => {
+            let cell = RenewalsCell { from, to, line, currency };
+            let found = explain_renewals(sources.ledger, options, query.renewals_by, cell)?;
+            Report::RenewalsExplanation(found.into())
+        }
+    })
+}
+
 impl Explain {
-    /// The figure, whose period is one of the report's.
-    fn cell(&self, options: &Options) -> Result<Cell, ReportError> {
-        let (from, to) = if self.period == SPAN {
-            (options.from, options.to)
-        } else {
-            let borders =
-                Borders::between(options.from, options.to, options.interval, options.zone)?;
-            let mut periods = borders.periods().into_iter();
-            let found = periods.find(|period| period.period == self.period);
-            found
-                .map(|period| (period.from, period.to))
-                .ok_or(ReportError::UnknownCell("period"))?
-        };
-        let segment = self.segment.clone();
-        Ok(Cell {
-            from,
-            to,
-            line: self.line,
-            currency: self.currency.clone(),
-            segment: segment.map(|segment| Some(segment).filter(|segment| !segment.is_empty())),
-        })
+    /// The days of its period, which is one of the report's.
+    fn days(&self, options: &Options) -> Result<(Day, Day), ReportError> {
+        if self.period == SPAN {
+            return Ok((options.from, options.to));
+        }
+        let borders = Borders::between(options.from, options.to, options.interval, options.zone)?;
+        let mut periods = borders.periods().into_iter();
+        let found = periods.find(|period| period.period == self.period);
+        found.map(|period| (period.from, period.to)).ok_or(ReportError::UnknownCell("period"))
     }
 }
 
@@ -141,6 +170,8 @@ impl Report {
             Self::Forecast(report) => report.table(),
             Self::Customers(report) => report.table(),
             Self::Explanation(explanation) => explanation.table(),
+            Self::ForecastExplanation(explanation) => explanation.table(),
+            Self::RenewalsExplanation(explanation) => explanation.table(),
         }
     }
 }

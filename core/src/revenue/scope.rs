@@ -106,6 +106,24 @@ impl<'r> Scope<'r> {
         }
     }
 
+    /// The number of a currency that occurs.
+    pub(super) fn number_of(&self, currency: &str) -> Option<u32> {
+        let mut numbers = self.currencies.iter().copied();
+        numbers.find(|number| self.ledger.currency(*number) == currency)
+    }
+
+    /// The number of a currency that is asked for; none for all in the base currency.
+    pub(super) fn asked_currency(
+        &self,
+        currency: Option<&str>,
+    ) -> Result<Option<u32>, ReportError> {
+        match currency.map(|currency| self.number_of(currency)) {
+            Some(Some(number)) => Ok(Some(number)),
+            None if self.converts() => Ok(None),
+            _ => Err(ReportError::UnknownCell("currency")),
+        }
+    }
+
     pub(super) fn has_product(&self) -> bool {
         self.product != Product::Any
     }

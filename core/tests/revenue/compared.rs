@@ -58,7 +58,7 @@ fn facts(license: &License) -> LicenseFacts<'static> {
 }
 
 /// The ledger of licenses; of every other history one that had others before.
-fn ledger_of(seed: u64, licenses: &[License]) -> Ledger {
+pub fn ledger_of(seed: u64, licenses: &[License]) -> Ledger {
     if seed.is_multiple_of(2) {
         return Ledger::new(licenses.iter().map(facts)).unwrap();
     }
@@ -86,7 +86,7 @@ fn day(day: i64) -> Day {
     Day::parse(&calendar::text(day * DAY)[..10]).unwrap()
 }
 
-fn options(asked: &Asked) -> Options {
+pub fn options(asked: &Asked) -> Options {
     let mut rates = Rates::new("EUR");
     for (currency, from, rate) in &asked.rates {
         rates.set(*currency, day(*from), decimal(*rate)).unwrap();

@@ -3,7 +3,7 @@
 use svctrack_core::{
     revenue::{
         Interval, Ledger, LicenseFacts, Line, MAX_LISTED, Options, Rates, Reason, RenewalsBy,
-        ReportError, Valuation, View, cohorts, explain, mrr,
+        ReportError, Valuation, View, cohorts, explain, mrr, renewals,
     },
     value::ObjectId,
 };
@@ -61,6 +61,7 @@ fn bad_reports_are_rejected_with_a_code() {
         line: Line::End,
         currency: Some("SEK".into()),
         segment: None,
+        cohort: None,
     };
     check(explain(&ledger, &asked, None, &cell), "unknown_cell", "currency", "`currency`");
     let many = (0..201_u32)
@@ -139,6 +140,14 @@ fn of_many_licenses_the_first_are_listed_and_all_are_counted() {
     assert_eq!((report.overlaps.len(), report.overlaps_total), (MAX_LISTED, many));
     let excluded = &report.about.excluded[0];
     assert_eq!((excluded.licenses.len(), excluded.total), (MAX_LISTED, many));
+    let due =
+        renewals(&ledger, &options("2024-01-01", "2024-12-01", "2024-12-01"), RenewalsBy::End);
+    let due = due.unwrap();
+    let listed = serde_json::to_value(&due).unwrap()["licenses"].as_array().unwrap().len();
+    assert_eq!(
+        (listed, due.licenses_total, due.license_table().rows.len()),
+        (MAX_LISTED, 2 * many, 2 * many)
+    );
     // A response of up to 1 MiB is stored for the next request.
     assert!(serde_json::to_string(&report).unwrap().len() < 512 * 1024);
 }

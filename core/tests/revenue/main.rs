@@ -12,6 +12,7 @@
 #[path = "../license_model/calendar.rs"]
 mod calendar;
 mod compared;
+mod explained;
 #[path = "../license_model/fraction.rs"]
 mod fraction;
 mod input;

@@ -137,10 +137,15 @@ impl Reader<'_> {
 
     fn product(&mut self) -> Value {
         let mut value = self.term();
-        while self.take("*") {
-            value = each(value, self.term(), &|a, b| a.number() * b.number());
+        loop {
+            if self.take("*") {
+                value = each(value, self.term(), &|a, b| a.number() * b.number());
+            } else if self.take("/") {
+                value = each(value, self.term(), &|a, b| a.number() / b.number());
+            } else {
+                return value;
+            }
         }
-        value
     }
 
     fn term(&mut self) -> Value {

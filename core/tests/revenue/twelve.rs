@@ -5,8 +5,8 @@
 use std::collections::HashMap;
 
 use svctrack_core::{
-    revenue::{Ledger, LicenseFacts, MovementRow, Options, RenewalStatus, mrr},
-    value::{Zone, period::Period},
+    revenue::{Ledger, LicenseFacts, MovementRow, Options, RenewalStatus, mrr, retention},
+    value::{Number, Zone, period::Period},
 };
 
 use super::{
@@ -91,6 +91,12 @@ fn a_spreadsheet_says_the_same() {
     let month = |month: usize| lines.iter().map(|line| line[month].to_string()).collect::<Vec<_>>();
     let months = (0..7).map(|number| month(number).join(" "));
     assert_eq!(months.collect::<Vec<_>>(), expected());
+    let span = retention(&Ledger::new(licenses()).unwrap(), &asked()).unwrap();
+    let span = span.converted.unwrap().span;
+    let figures = [span.base, span.kept, span.retained, span.grr.unwrap(), span.nrr.unwrap()];
+    let cell = |name| format!("{:.10}", sheet.row(name, 14)[0]);
+    let figure = |figure: Number| format!("{:.10}", figure.as_decimal());
+    assert_eq!(["base", "kept", "retained", "GRR", "NRR"].map(cell), figures.map(figure));
 }
 
 #[test]

@@ -354,6 +354,7 @@ fn a_figure_is_explained_by_companies_and_licenses() {
             line,
             currency: None,
             segment: None,
+            cohort: None,
         };
         explain(&ledger(LICENSES), asked, None, &cell).unwrap()
     };

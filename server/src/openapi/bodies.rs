@@ -59,8 +59,8 @@ fn many(item: Value) -> Value {
 }
 
 /// A report, or with `explain` what one of its figures is computed from.
-fn report_or_explanation(name: &str) -> Value {
-    json!({ "anyOf": [reference(name), reference("Explanation")] })
+fn report_or_explanation(report: &str, explanation: &str) -> Value {
+    json!({ "anyOf": [reference(report), reference(explanation)] })
 }
 
 /// The schema of a body of JSON.
@@ -120,10 +120,10 @@ fn schema_of(kind: Kind, def: Option<&ResourceDef>) -> Option<Value> {
         Kind::NewClosing => reference("NewClosing"),
         Kind::Closing => reference("Closing"),
         Kind::Closings => many(reference("Closing")),
-        Kind::Mrr => report_or_explanation("MrrReport"),
-        Kind::Retention => report_or_explanation("RetentionReport"),
-        Kind::Renewals => reference("RenewalsReport"),
-        Kind::Forecast => reference("ForecastReport"),
+        Kind::Mrr => report_or_explanation("MrrReport", "Explanation"),
+        Kind::Retention => report_or_explanation("RetentionReport", "Explanation"),
+        Kind::Renewals => report_or_explanation("RenewalsReport", "RenewalsExplanation"),
+        Kind::Forecast => report_or_explanation("ForecastReport", "ForecastExplanation"),
         Kind::Customers => reference("CustomersReport"),
     })
 }

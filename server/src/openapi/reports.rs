@@ -3,8 +3,9 @@
 use serde_json::{Map, Value, json};
 use svctrack_core::{
     revenue::{
-        ClosingRequest, CustomerPage, Form, Interval, Ledger, LicenseFacts, Line, Options,
-        PARAMETERS, ReportKind, ReportQuery, Sources, Usage, Valuation, View, report,
+        ClosingRequest, CustomerPage, ForecastLine, Form, Interval, Ledger, LicenseFacts, Line,
+        Options, PARAMETERS, RenewalsLine, ReportKind, ReportQuery, Sources, Usage, Valuation,
+        View, report,
     },
     value::{ObjectId, Timestamp, Zone},
 };
@@ -80,6 +81,26 @@ const PERIOD: &[Member] = &[
     ("period", "text", "Name of the period."),
     ("from", "day", "Its first day."),
     ("to", "day", "The day after its last one."),
+];
+
+/// What is returned of a license that ends.
+#[rustfmt::skip]
+const RENEWAL: &[Member] = &[
+    ("license", "id", "Its id."), ("company", "id", "Its company."), ("product", "text", "Its product."), ("currency", "text", "Its currency."),
+    ("end", "day", "The first day on which it is over."), ("notice", "day?", "The last day of notice, if it renews automatically."), ("mrr", "money", "Its monthly value."),
+    ("outcome", "outcome", "Outcome of its renewal."), ("renewedMrr", "money?", "Monthly value of what follows it, or is agreed to."), ("successor", "id?", "The license that follows it."),
+];
+/// What the explanations of forecasts and of renewals have besides the line and the companies.
+#[rustfmt::skip]
+const EXPLAINED: &[Member] = &[
+    ("from", "day", "The first day of the period."), ("to", "day", "The day after its last one."), ("currency", "text", "The currency of the amounts."),
+    ("amount", "money", "The figure."), ("formula", "text", "How the amounts of the companies add up."),
+];
+/// What a company has in them besides its licenses.
+const EXPLAINED_COMPANY: &[Member] = &[
+    ("company", "id", "The company."),
+    ("amount", "money", "Its amount under the line."),
+    ("formula", "text", "Its amount in numbers."),
 ];
 
 #[rustfmt::skip]
@@ -197,14 +218,10 @@ const OBJECTS: &[Object] = &[
     ("RenewalSeries", "Renewals in one currency.", &[&[
         ("currency", "text", "The currency of the amounts."), ("rows", "[RenewalRow]", "The intervals."),
     ]], &[]),
-    ("RenewalLicense", "A license that ends.", &[&[
-        ("license", "id", "Its id."), ("company", "id", "Its company."), ("product", "text", "Its product."), ("currency", "text", "Its currency."),
-        ("end", "day", "The first day on which it is over."), ("notice", "day?", "The last day of notice, if it renews automatically."), ("mrr", "money", "Its monthly value."),
-        ("outcome", "outcome", "Outcome of its renewal."), ("renewedMrr", "money?", "Monthly value of what follows it, or is agreed to."), ("successor", "id?", "The license that follows it."),
-    ]], &[]),
+    ("RenewalLicense", "A license that ends.", &[RENEWAL], &[]),
     ("RenewalsReport", "Outcomes of the licenses that end.", &[ABOUT, &[
         ("by", "renewalsBy", "By which day licenses belong to a period."), ("currencies", "[RenewalSeries]", "Each currency by itself."),
-        ("converted", "RenewalSeries?", "All in the base currency; null where a rate is missing."), ("licenses", "[RenewalLicense]", "The licenses that the figures are made of."),
+        ("converted", "RenewalSeries?", "All in the base currency; null where a rate is missing."), ("licenses", "[RenewalLicense]", "The licenses that the figures are made of, the first 1,000."), ("licensesTotal", "count", "How many these are."),
     ]], &[PAST]),
     ("ForecastScenarios", "An amount in three scenarios.", &[&[
         ("base", "money", "As expected."), ("optimistic", "money", "If all goes well."), ("pessimistic", "money", "If it does not."),
@@ -254,6 +271,26 @@ const OBJECTS: &[Object] = &[
         ("line", "line", "The line."), ("from", "day", "The first day of the period."), ("to", "day", "The day after its last one."), ("currency", "text", "The currency of the amounts."),
         ("amount", "money", "The figure, in the view of the report."), ("endPoints", "money", "The figure by what is paid at both ends of the period."), ("activities", "money", "The figure by each change."),
         ("formula", "text", "How the amounts of the companies add up."), ("companies", "[ExplainedCompany]", "The companies, those with the largest amounts first."),
+    ]], &[]),
+    ("ExpectedLicense", "A license in a forecast.", &[&[
+        ("license", "id", "Its id."), ("product", "text", "Its product."), ("currency", "text", "Its currency."), ("from", "day", "Its first day."), ("end", "day?", "The first day on which it is over."),
+        ("isConfirmed", "flag", "Whether it is signed for the end of the period; otherwise it is over by then, and expected to be renewed."), ("source", "source", "The property that the amount comes from."),
+        ("monthly", "money", "What it counts a month."), ("rate", "money?", "The rate at which it is converted."), ("amount", "money", "What it counts a month, in the currency of the figure."),
+    ]], &[]),
+    ("ExpectedCompany", "What a company is expected to pay.", &[EXPLAINED_COMPANY, &[
+        ("licenses", "[ExpectedLicense]", "The licenses that it is made of."),
+    ]], &[]),
+    ("ForecastExplanation", "The companies and licenses of a figure of the forecast, just before the period ends.", &[EXPLAINED, &[
+        ("line", "forecastLine", "The line."), ("companies", "[ExpectedCompany]", "The companies, those with the largest amounts first."),
+    ]], &[]),
+    ("ExplainedRenewal", "A license that ends, and what it adds to a figure.", &[RENEWAL, &[
+        ("rate", "money?", "The rate at which it is converted."), ("amount", "money", "What it adds, in the currency of the figure."),
+    ]], &[]),
+    ("RenewingCompany", "What a company adds to a figure of the renewals.", &[EXPLAINED_COMPANY, &[
+        ("licenses", "[ExplainedRenewal]", "The licenses that it is made of."),
+    ]], &[]),
+    ("RenewalsExplanation", "The companies and licenses of a figure of the renewals.", &[EXPLAINED, &[
+        ("line", "renewalsLine", "The line."), ("companies", "[RenewingCompany]", "The companies, those with the largest amounts first."),
     ]], &[]),
 ];
 
@@ -332,6 +369,9 @@ fn schema_of(kind: &str) -> Value {
         "view" => one_of(View::NAMES),
         "valuation" => one_of(Valuation::NAMES),
         "line" => one_of(Line::NAMES),
+        "forecastLine" => one_of(ForecastLine::NAMES),
+        "renewalsLine" => one_of(RenewalsLine::NAMES),
+        "source" => one_of(ForecastLine::SOURCES),
         "status" => one_of(CustomerPage::STATUSES),
         "usage" => one_of(&["known", "unknown"]),
         "renewalsBy" => one_of(&["end", "notice"]),
@@ -373,6 +413,7 @@ pub(super) fn example(gives: Kind) -> Option<Value> {
     let options: Options = query.options(at("2026-01-15")?, Zone::UTC, None, None).ok()?;
     let sources = Sources {
         ledger: &ledger.ok()?,
+        later: None,
         attributes_of: &|_| Vec::new(),
         name_of: &|_| Some("Example company".to_owned()),
         usage_of: &|_| Usage::default(),

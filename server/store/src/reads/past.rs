@@ -24,6 +24,8 @@ pub(crate) struct Past {
     pub(crate) zone: Zone,
     pub(crate) rates: Option<Rates>,
     pub(crate) ledger: Arc<Ledger>,
+    /// The licenses that are stored now, where `ledger` has those of a point in time.
+    pub(crate) later: Option<Arc<Ledger>>,
     /// None of what is stored now.
     pub(crate) history: Option<History>,
 }
@@ -35,6 +37,7 @@ impl Past {
             zone: books.zone,
             rates: books.rates.clone(),
             ledger: books.ledger.clone(),
+            later: None,
             history: None,
         }
     }
@@ -55,16 +58,17 @@ impl Past {
             Some(settings) => currencies_of(settings)?,
             None => (books.zone, books.rates.clone()),
         };
-        let ledger = if zone == books.zone {
+        let later = if zone == books.zone {
             books.ledger.clone()
         } else {
             Arc::new(Reader::open(snapshot, tenant)?.ledger(zone)?)
         };
         let ledger = match undone.licenses.is_empty() {
-            true => ledger,
-            false => Arc::new(ledger.changed(&undone.licenses_in(zone)).map_err(rejected)?),
+            true => later.clone(),
+            false => Arc::new(later.changed(&undone.licenses_in(zone)).map_err(rejected)?),
         };
-        Ok(Self { zone, rates, ledger, history: Some(History { as_of, since }) })
+        let history = Some(History { as_of, since });
+        Ok(Self { zone, rates, ledger, later: Some(later), history })
     }
 }
 

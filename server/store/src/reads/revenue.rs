@@ -13,7 +13,7 @@ use svctrack_core::{
         end_user::{self, END_USER},
         ticket::{self, TICKET},
     },
-    revenue::{Options, Report, ReportError, ReportQuery, Sources, Usage, report},
+    revenue::{Later, Options, Report, ReportError, ReportQuery, Sources, Usage, report},
     schema::{Lookup as _, ResourceDef},
     value::{Members as _, ObjectId, TenantId, Timestamp},
 };
@@ -50,17 +50,26 @@ pub(crate) fn revenue(
     };
     let tables = RecordTables::open(snapshot)?;
     let closed = Closed { snapshot, tenant, zone: past.zone };
-    let maker = Maker { tables, tenant, past: &past, closed, now };
     let present = job.query.as_of().unwrap_or(now);
-    let time = past.ledger.quiet_time(present, job.query.zone(past.zone));
+    let zone = job.query.zone(past.zone);
+    let time = past.ledger.quiet_time(present, zone);
+    let later = past.later.as_ref().filter(|_| job.query.needs_later());
+    let later_time = later.map(|ledger| ledger.quiet_time(now, zone));
+    let later = later.zip(later_time.as_ref());
+    let later = later.map(|(ledger, time)| Later { ledger, now: time.start });
+    let maker = Maker { tables, tenant, past: &past, closed, now, later };
     let text = maker.write(job, time.start)?;
     let mut hasher = FixedState::default().build_hasher();
     hasher.write(text.as_bytes());
     let written =
         WrittenReport { text: Arc::from(text), hash: hasher.finish(), sequence: books.sequence };
     if is_kept {
-        // As of a point in time it says the same for good, as far as time goes.
-        let time = if past.history.is_some() { present..Timestamp::MAX } else { time };
+        let time = match later_time {
+            Some(time) => time,
+            // As of a point in time it says the same for good, as far as time goes.
+            None if past.history.is_some() => present..Timestamp::MAX,
+            None => time,
+        };
         books.keep(job.key.clone(), time, &written);
     }
     Ok(written)
@@ -82,6 +91,7 @@ struct Maker<'b, S: Snapshot> {
     past: &'b Past,
     closed: Closed<'b, S>,
     now: Timestamp,
+    later: Option<Later<'b>>,
 }
 
 impl<S: Snapshot> Maker<'_, S> {
@@ -101,6 +111,7 @@ impl<S: Snapshot> Maker<'_, S> {
         let of = |id: ObjectId| companies.get(&id);
         let sources = Sources {
             ledger: &past.ledger,
+            later: self.later,
             attributes_of: &|id| of(id).map(|known| known.attributes.clone()).unwrap_or_default(),
             name_of: &|id| of(id).and_then(|known| known.name.clone()),
             usage_of: &|id| of(id).map(|known| known.usage.clone()).unwrap_or_default(),

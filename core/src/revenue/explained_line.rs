@@ -1,0 +1,147 @@
+//! What the explanations of forecasts and of renewals share: a line, companies, and what each license adds to it.
+
+use super::{
+    amount::{CONVERTED_SCALE, RATE_SCALE, number_of},
+    calendar::Day,
+    explain::add_up,
+    hex,
+    scope::Scope,
+    table::Row,
+};
+use crate::value::{Number, ObjectId, number::MONEY_SCALE};
+
+/// A figure: a line of a period, in a currency or converted.
+#[derive(Clone, Debug)]
+pub struct LineCell<L> {
+    /// The first day of the period.
+    pub from: Day,
+    /// The day after its last one.
+    pub to: Day,
+    /// The line of the report that is explained.
+    pub line: L,
+    /// The currency; none for all in the base currency.
+    pub currency: Option<String>,
+}
+
+/// The companies and licenses of a figure.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct LineExplanation<L, R> {
+    /// The line of the report that is explained.
+    pub line: L,
+    /// The first day of the period.
+    pub from: Day,
+    /// The day after its last one.
+    pub to: Day,
+    /// The currency of the amounts.
+    pub currency: String,
+    /// The figure, in `currency`.
+    pub amount: Number,
+    /// How the amounts of the companies add up.
+    pub formula: String,
+    /// The companies, those with the largest amounts first.
+    pub companies: Vec<LineCompany<R>>,
+}
+
+/// What a company adds to a figure.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct LineCompany<R> {
+    /// `_id` of the company.
+    #[serde(serialize_with = "hex::one")]
+    pub company: ObjectId,
+    /// Its amount under the line.
+    pub amount: Number,
+    /// Its amount in numbers: `base: mrr 1200 + fcNewMrr 500 = 1700`.
+    pub formula: String,
+    /// The licenses that it is made of.
+    pub licenses: Vec<R>,
+}
+
+/// A license as a line counts it: its amount, the term of the formula, and what is returned of it.
+pub(super) type Counted<R> = (i128, String, R);
+
+/// What a line is counted in.
+pub(super) struct Counter<'c> {
+    pub(super) scope: &'c Scope<'c>,
+    /// The number of the currency; none for all in the base currency.
+    pub(super) in_currency: Option<u32>,
+    pub(super) name: &'static str,
+}
+
+impl Counter<'_> {
+    pub(super) fn number(&self, units: i128) -> Number {
+        let scale = if self.in_currency.is_some() { MONEY_SCALE } else { CONVERTED_SCALE };
+        number_of(units, scale)
+    }
+
+    /// The rate at which a currency counts; 0 where it does not.
+    pub(super) fn rate(&self, currency: u32) -> i128 {
+        match self.in_currency {
+            Some(number) => i128::from(number == currency),
+            None => self.scope.last_rate(currency),
+        }
+    }
+
+    /// The same as it is returned: null where nothing is converted.
+    pub(super) fn shown_rate(&self, currency: u32) -> Option<Number> {
+        self.in_currency.is_none().then(|| number_of(self.rate(currency), RATE_SCALE))
+    }
+
+    /// What a company adds, if it has licenses that do.
+    pub(super) fn company<R>(
+        &self,
+        company: ObjectId,
+        counted: impl Iterator<Item = Counted<R>>,
+    ) -> Option<(i128, LineCompany<R>)> {
+        let (mut units, mut terms, mut licenses) = (0, Vec::new(), Vec::new());
+        for (amount, term, license) in counted.filter(|(amount, ..)| *amount != 0) {
+            units += amount;
+            terms.push(term);
+            licenses.push(license);
+        }
+        let amount = self.number(units);
+        let formula = format!("{}: {} = {amount}", self.name, terms.join(" + "));
+        (!licenses.is_empty())
+            .then_some((units, LineCompany { company, amount, formula, licenses }))
+    }
+
+    /// The figure as the companies add up to it, those with the largest amounts first.
+    pub(super) fn explanation<L, R>(
+        &self,
+        cell: LineCell<L>,
+        mut companies: Vec<(i128, LineCompany<R>)>,
+    ) -> LineExplanation<L, R> {
+        companies.sort_by_key(|(amount, found)| (std::cmp::Reverse(amount.abs()), found.company));
+        let amount = self.number(companies.iter().map(|(amount, _)| amount).sum());
+        let terms = companies.iter().map(|(_, found)| found.amount);
+        let base = || self.scope.base.clone().unwrap_or_default();
+        LineExplanation {
+            line: cell.line,
+            from: cell.from,
+            to: cell.to,
+            currency: cell.currency.unwrap_or_else(base),
+            amount,
+            formula: add_up(self.name, amount, terms),
+            companies: companies.into_iter().map(|(_, found)| found).collect(),
+        }
+    }
+}
+
+impl<L, R> LineExplanation<L, R> {
+    /// The columns of a company, with which the row of each of its licenses begins.
+    pub(super) const COLUMNS: [&'static str; 4] =
+        ["company", "companyAmount", "currency", "formula"];
+
+    /// Each license with the beginning of its row.
+    pub(super) fn rows(&self) -> impl Iterator<Item = (Row, &R)> {
+        let companies = self.companies.iter();
+        companies
+            .flat_map(|company| company.licenses.iter().map(move |license| (company, license)))
+            .map(|(company, license)| {
+                let row = Row::default().text(company.company);
+                let row = row.money(&[company.amount], &self.currency).text(&self.currency);
+                (row.text(&company.formula), license)
+            })
+    }
+}

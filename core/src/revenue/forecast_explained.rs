@@ -1,0 +1,244 @@
+//! The explanation of a figure of the forecast: the licenses that are signed, those that are expected to be renewed,
+//! and from which of their values each amount comes.
+
+use super::{
+    amount::money,
+    calendar::Day,
+    error::ReportError,
+    explain::{line_of, name_of, narrowed},
+    explained_line::{Counted, Counter, LineCell, LineExplanation},
+    forecast::{Later, expected_of},
+    hex,
+    ledger::{Ledger, License},
+    options::Options,
+    payer::{Payer, each_payer},
+    scope::Scope,
+    table::Table,
+};
+use crate::value::{Number, ObjectId, Timestamp};
+
+/// A line of the forecast.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum ForecastLine {
+    /// Of licenses that are signed.
+    Confirmed,
+    /// Of licenses that are over by then, as expected.
+    UnconfirmedBase,
+    /// The same if all goes well.
+    UnconfirmedOptimistic,
+    /// The same if it does not.
+    UnconfirmedPessimistic,
+    /// Both together, as expected.
+    Base,
+    /// Both together, if all goes well.
+    Optimistic,
+    /// Both together, if it does not.
+    Pessimistic,
+    /// What is paid at the end of a period that has ended.
+    Actual,
+}
+
+/// What a line counts: signed licenses, and expected ones in a scenario.
+#[derive(Clone, Copy, Debug)]
+struct Lines {
+    confirmed: bool,
+    scenario: Option<usize>,
+}
+
+impl ForecastLine {
+    /// The names of all, which are those of the columns of the table.
+    pub const NAMES: &'static [&'static str] = &[
+        "confirmed",
+        "unconfirmedBase",
+        "unconfirmedOptimistic",
+        "unconfirmedPessimistic",
+        "base",
+        "optimistic",
+        "pessimistic",
+        "actual",
+    ];
+    /// The properties of licenses that amounts come from.
+    pub const SOURCES: &'static [&'static str] =
+        &["mrr", "renewalMrr", "fcNewMrr", "fcNewMrrOptimistic", "fcNewMrrPessimistic"];
+    const ALL: [Self; 8] = [
+        Self::Confirmed,
+        Self::UnconfirmedBase,
+        Self::UnconfirmedOptimistic,
+        Self::UnconfirmedPessimistic,
+        Self::Base,
+        Self::Optimistic,
+        Self::Pessimistic,
+        Self::Actual,
+    ];
+
+    /// The line of this name.
+    ///
+    /// # Errors
+    /// [`ReportError::UnknownChoice`] where there is none.
+    pub fn parse(name: &str) -> Result<Self, ReportError> {
+        line_of(Self::NAMES, &Self::ALL, name)
+    }
+
+    pub(super) fn name(self) -> &'static str {
+        name_of(Self::NAMES, &Self::ALL, self)
+    }
+
+    fn counted(self) -> Lines {
+        let (confirmed, scenario) = match self {
+            Self::Confirmed | Self::Actual => (true, None),
+            Self::UnconfirmedBase => (false, Some(0)),
+            Self::UnconfirmedOptimistic => (false, Some(1)),
+            Self::UnconfirmedPessimistic => (false, Some(2)),
+            Self::Base => (true, Some(0)),
+            Self::Optimistic => (true, Some(1)),
+            Self::Pessimistic => (true, Some(2)),
+        };
+        Lines { confirmed, scenario }
+    }
+}
+
+/// A figure of a forecast, at the end of its period.
+pub type ForecastCell = LineCell<ForecastLine>;
+/// The companies and licenses of a figure of the forecast.
+pub type ForecastExplanation = LineExplanation<ForecastLine, ExpectedLicense>;
+
+/// A license in a forecast.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ExpectedLicense {
+    /// `_id` of the license.
+    #[serde(serialize_with = "hex::one")]
+    pub license: ObjectId,
+    /// Product that it is for; empty for none.
+    pub product: String,
+    /// Currency of `monthly`.
+    pub currency: String,
+    /// First day of the license.
+    pub from: Day,
+    /// The first day on which it is over.
+    pub end: Option<Day>,
+    /// Whether it is signed for the end of the period; otherwise it is over by then, and expected to be renewed.
+    pub is_confirmed: bool,
+    /// The property that the amount comes from, one of [`ForecastLine::SOURCES`].
+    pub source: &'static str,
+    /// What it counts a month, not converted.
+    pub monthly: Number,
+    /// The rate at which it is converted; null where it is not.
+    pub rate: Option<Number>,
+    /// What it counts a month, in the currency of the figure.
+    pub amount: Number,
+}
+
+/// Explains a figure of [`forecast`](super::forecast).
+///
+/// # Errors
+/// What is wrong with the options, or [`ReportError::UnknownCell`] for a currency that does not occur or cannot be
+/// converted, and for what came true of a period that has not ended.
+pub fn explain_forecast(
+    ledger: &Ledger,
+    options: &Options,
+    later: Option<Later<'_>>,
+    cell: ForecastCell,
+) -> Result<ForecastExplanation, ReportError> {
+    let is_actual = cell.line == ForecastLine::Actual;
+    let options = narrowed(options, cell.from, cell.to);
+    let asked = Scope::of_span(ledger, &options)?;
+    let later = later.filter(|_| is_actual);
+    let later_scope = later.map(|later| Scope::of_span(later.ledger, &options)).transpose()?;
+    let scope = later_scope.as_ref().unwrap_or(&asked);
+    let border = scope.borders.ends().last().copied().unwrap_or_default();
+    let now = later.map_or(options.now, |later| later.now);
+    if is_actual && border > now.as_ms() {
+        return Err(ReportError::UnknownCell("period"));
+    }
+    let in_currency = match cell.currency.as_deref() {
+        Some(currency) => {
+            asked.asked_currency(Some(currency))?;
+            // One that no license has later: none counts.
+            Some(scope.number_of(currency).unwrap_or(u32::MAX))
+        }
+        None => scope.asked_currency(None)?,
+    };
+    let counter = Counter { scope, in_currency, name: cell.line.name() };
+    let counted = cell.line.counted();
+    let mut companies = Vec::new();
+    each_payer(scope, |payer| {
+        let licenses = payer.links.with_ends(payer.licenses).enumerate();
+        let licenses = licenses.filter_map(|(at, (license, end))| {
+            let is_confirmed = border <= end;
+            let counts = scope.counts(license) && license.from < border;
+            let license = Some(license).filter(|_| counts)?;
+            let monthly = monthly_of(scope, payer, (at, license), is_confirmed, counted)?;
+            Some(share(&counter, license, is_confirmed, monthly))
+        });
+        companies.extend(counter.company(payer.id, licenses));
+    });
+    Ok(counter.explanation(cell, companies))
+}
+
+/// What a license counts a month just before a border, and the property that says so.
+fn monthly_of(
+    scope: &Scope<'_>,
+    payer: &Payer<'_>,
+    (at, license): (usize, &License),
+    is_confirmed: bool,
+    counted: Lines,
+) -> Option<(&'static str, i128)> {
+    if is_confirmed {
+        return counted.confirmed.then_some(("mrr", license.mrr));
+    }
+    let (expected, scenario) = (expected_of(scope, payer, at, license)?, counted.scenario?);
+    Some((*license.forecast_sources().get(scenario)?, *expected.get(scenario)?))
+}
+
+fn share(
+    counter: &Counter<'_>,
+    license: &License,
+    is_confirmed: bool,
+    (source, monthly): (&'static str, i128),
+) -> Counted<ExpectedLicense> {
+    let scope = counter.scope;
+    let units = monthly * counter.rate(license.currency);
+    let amount = counter.number(units);
+    let day = |time| Day::at(time, scope.options.zone);
+    let share = ExpectedLicense {
+        license: license.id,
+        product: scope.ledger.product(license.product).to_owned(),
+        currency: scope.ledger.currency(license.currency).to_owned(),
+        from: day(Timestamp::from_ms_clamped(license.from)),
+        end: license.end_time().map(day),
+        is_confirmed,
+        source,
+        monthly: money(monthly),
+        rate: counter.shown_rate(license.currency),
+        amount,
+    };
+    (units, format!("{source} {amount}"), share)
+}
+
+impl ForecastExplanation {
+    /// The licenses as text, each with the amount of its company.
+    pub fn table(&self) -> Table {
+        let columns = [
+            "license",
+            "product",
+            "licenseCurrency",
+            "from",
+            "end",
+            "isConfirmed",
+            "source",
+            "monthly",
+            "rate",
+            "amount",
+        ];
+        let mut table = Table::new(Self::COLUMNS.into_iter().chain(columns));
+        for (row, license) in self.rows() {
+            let row = row.text(license.license).text(&license.product).text(&license.currency);
+            let row = row.text(license.from).option(license.end).text(license.is_confirmed);
+            let row = row.text(license.source).money(&[license.monthly], &license.currency);
+            table.push(row.option(license.rate).money(&[license.amount], &self.currency));
+        }
+        table
+    }
+}

@@ -1,0 +1,145 @@
+//! The explanation of a figure of the renewals: the licenses that it is made of, and what followed each.
+
+use super::{
+    error::ReportError,
+    explain::{line_of, name_of, narrowed},
+    explained_line::{Counter, LineCell, LineExplanation},
+    ledger::Ledger,
+    options::Options,
+    payer::each_payer,
+    renewals::{Ending, RenewalLine, RenewalsBy},
+    scope::Scope,
+    table::Table,
+};
+use crate::value::Number;
+
+/// A line of the renewals.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum RenewalsLine {
+    /// MRR of all licenses that end.
+    Base,
+    /// What is renewed of it.
+    Renewed,
+    /// What is renewed for more.
+    Upgrade,
+    /// What is renewed for less.
+    Downgrade,
+    /// MRR of licenses that are not renewed.
+    Churned,
+    /// MRR of those that are past and undecided.
+    Overdue,
+    /// MRR of those that are ahead and undecided.
+    Open,
+}
+
+impl RenewalsLine {
+    /// The names of all.
+    pub const NAMES: &'static [&'static str] =
+        &["base", "renewed", "upgrade", "downgrade", "churned", "overdue", "open"];
+    const ALL: [Self; 7] = [
+        Self::Base,
+        Self::Renewed,
+        Self::Upgrade,
+        Self::Downgrade,
+        Self::Churned,
+        Self::Overdue,
+        Self::Open,
+    ];
+
+    /// The line of this name.
+    ///
+    /// # Errors
+    /// [`ReportError::UnknownChoice`] where there is none.
+    pub fn parse(name: &str) -> Result<Self, ReportError> {
+        line_of(Self::NAMES, &Self::ALL, name)
+    }
+
+    pub(super) fn name(self) -> &'static str {
+        name_of(Self::NAMES, &Self::ALL, self)
+    }
+}
+
+/// A figure of the renewals.
+pub type RenewalsCell = LineCell<RenewalsLine>;
+/// The companies and licenses of a figure of the renewals.
+pub type RenewalsExplanation = LineExplanation<RenewalsLine, RenewalShare>;
+
+/// A license that ends, and what it adds to a figure.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RenewalShare {
+    /// The license and its outcome.
+    #[serde(flatten)]
+    pub renewal: RenewalLine,
+    /// The rate at which it is converted; null where it is not.
+    pub rate: Option<Number>,
+    /// What it adds, in the currency of the figure.
+    pub amount: Number,
+}
+
+/// Explains a figure of [`renewals`](super::renewals).
+///
+/// # Errors
+/// What is wrong with the options, or [`ReportError::UnknownCell`] for a currency that does not occur or cannot be
+/// converted.
+pub fn explain_renewals(
+    ledger: &Ledger,
+    options: &Options,
+    by: RenewalsBy,
+    cell: RenewalsCell,
+) -> Result<RenewalsExplanation, ReportError> {
+    let options = narrowed(options, cell.from, cell.to);
+    let scope = Scope::of_span(ledger, &options)?;
+    let in_currency = scope.asked_currency(cell.currency.as_deref())?;
+    let counter = Counter { scope: &scope, in_currency, name: cell.line.name() };
+    let mut companies = Vec::new();
+    each_payer(&scope, |payer| {
+        let ending = (0..payer.licenses.len()).filter_map(|at| {
+            let ending = Ending::of(&scope, payer, at, by)?;
+            let rate = counter.rate(ending.currency);
+            let units = ending.sums(rate).of(cell.line);
+            let [mrr, renewed] =
+                [ending.mrr, ending.renewed].map(|units| counter.number(units * rate));
+            let follows = matches!(
+                cell.line,
+                RenewalsLine::Renewed | RenewalsLine::Upgrade | RenewalsLine::Downgrade
+            );
+            let term = if follows { format!("{mrr} -> {renewed}") } else { mrr.to_string() };
+            let share = RenewalShare {
+                renewal: ending.line(&scope, payer)?,
+                rate: counter.shown_rate(ending.currency),
+                amount: counter.number(units),
+            };
+            Some((units, term, share))
+        });
+        companies.extend(counter.company(payer.id, ending));
+    });
+    Ok(counter.explanation(cell, companies))
+}
+
+impl RenewalsExplanation {
+    /// The licenses as text, each with the amount of its company.
+    pub fn table(&self) -> Table {
+        let columns = [
+            "license",
+            "product",
+            "licenseCurrency",
+            "end",
+            "notice",
+            "mrr",
+            "outcome",
+            "renewedMrr",
+            "successor",
+            "rate",
+            "amount",
+        ];
+        let mut table = Table::new(Self::COLUMNS.into_iter().chain(columns));
+        for (row, RenewalShare { renewal, rate, amount }) in self.rows() {
+            let row = row.text(renewal.license).text(&renewal.product).text(&renewal.currency);
+            let row = renewal.cells_of_outcome(row).option(*rate);
+            table.push(row.money(&[*amount], &self.currency));
+        }
+        table
+    }
+}

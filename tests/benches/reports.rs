@@ -1,0 +1,250 @@
+//! Revenue reports over the licenses of ten years, five a company, and PostgreSQL with the same rows: MRR by month in
+//! the SQL that comes to mind, and in the best that we know. Both must come to the same figures.
+
+use std::{fmt::Write as _, path::Path, time::Instant};
+
+use hyper::Method;
+use serde_json::{Value, json};
+use svctrack_core::value::{Timestamp, time::DAY_MS};
+use svctrack_server::auth::Token;
+use svctrack_tests::{
+    client::Client,
+    data::{self, scattered},
+    process::Server,
+};
+
+use crate::{
+    folder,
+    postgres::Postgres,
+    report::{Case, Report, Target},
+};
+
+const LICENSES: usize = 100_000;
+const OF_COMPANY: usize = 5;
+const ROUNDS: usize = 5;
+/// Companies begin in one of so many months, from January of this year on.
+const FIRST_YEAR: usize = 2016;
+const MONTHS: usize = 60;
+const SPAN: &str = "from=2016-01-01&to=2026-01-01";
+/// Rates to the base currency, EUR.
+const RATES: [(&str, &str); 3] = [("EUR", "1"), ("USD", "0.92"), ("GBP", "1.17")];
+/// Milliseconds that a report may take after a change, and if nothing has changed.
+const CHANGED_MS: f64 = 150.0;
+const UNCHANGED_MS: f64 = 20.0;
+
+const REPORTS: [&str; 6] = [
+    "mrr",
+    "mrr?view=activities&gapDays=7",
+    "retention?interval=quarter",
+    "renewals",
+    "forecast?assumeRenewed=true",
+    "customers",
+];
+
+const TABLES: &str = "CREATE TABLE rates (currency text PRIMARY KEY, rate numeric NOT NULL);
+CREATE TABLE licenses (id integer PRIMARY KEY, company integer NOT NULL, currency text NOT NULL,
+                       starts timestamp NOT NULL, ends timestamp, mrr numeric NOT NULL);";
+const INDEXES: &str =
+    "CREATE INDEX ON licenses (company, starts); CREATE INDEX ON licenses (starts);
+CREATE INDEX ON licenses (ends); ANALYZE;";
+
+/// Each month end joined to the licenses that last then.
+const OBVIOUS: &str = "SELECT m.t, sum(mrr * rate)
+ FROM generate_series(timestamp '2016-02-01', '2026-01-01', interval '1 month') m(t)
+ JOIN licenses ON starts < m.t AND (ends IS NULL OR ends >= m.t)
+ JOIN rates USING (currency) GROUP BY m.t ORDER BY m.t;";
+/// What changes in each month, added up.
+const BEST: &str = "SELECT t, sum(sum(change)) OVER (ORDER BY t) FROM (
+   SELECT date_trunc('month', starts) + interval '1 month' AS t, mrr * rate AS change
+   FROM licenses JOIN rates USING (currency)
+   UNION ALL SELECT date_trunc('month', ends) + interval '1 month', -mrr * rate
+   FROM licenses JOIN rates USING (currency) WHERE ends IS NOT NULL
+ ) changes GROUP BY t ORDER BY t;";
+
+/// A license: a year of a company, the last one sometimes without an end.
+struct License {
+    company: usize,
+    currency: &'static str,
+    first_day: String,
+    /// The day on which it is over.
+    end: Option<String>,
+    mrr: usize,
+}
+
+fn of_number(number: usize) -> License {
+    let (company, of_company) = (number / OF_COMPANY, number % OF_COMPANY);
+    let month = scattered(company, MONTHS);
+    // One in four does not follow the one before at once, or overlaps it.
+    let day = if scattered(number, 4) == 0 { number } else { company };
+    let day = |year: usize| {
+        let (month, day) = (month % 12 + 1, scattered(day + 1, 28) + 1);
+        format!("{year}-{month:02}-{day:02}")
+    };
+    let year = FIRST_YEAR + month / 12 + of_company;
+    let is_open = of_company + 1 == OF_COMPANY && scattered(number + 2, 3) == 0;
+    License {
+        company,
+        currency: RATES[scattered(company + 3, 10) / 4].0,
+        first_day: day(year),
+        end: (!is_open).then(|| day(year + 1)),
+        mrr: 50 + 25 * scattered(number + 4, 40),
+    }
+}
+
+/// The last day of a license that is over on this one.
+fn day_before(end: &str) -> String {
+    let end = Timestamp::parse(end).unwrap().as_ms();
+    Timestamp::from_ms(end - DAY_MS).unwrap().to_string()[..10].to_owned()
+}
+
+fn company(number: usize) -> Value {
+    json!({"name": format!("Company {number}"), "externalId": format!("c{number}")})
+}
+
+fn license(number: usize) -> Value {
+    let License { company, currency, first_day, end, mrr } = of_number(number);
+    let last = number % OF_COMPANY + 1 == OF_COMPANY;
+    let mut license = json!({
+        "externalId": format!("l{number}"), "companyId": format!("extid-c{company}"), "product": "Suite",
+        "_currency": currency, "fromDate": first_day, "mrr": mrr, "fixedPeriod": end.is_some(),
+        "renewalStatus": if last { "ongoing" } else { "renewed" },
+    });
+    if let Some(end) = end {
+        license["toDate"] = day_before(&end).into();
+    }
+    license
+}
+
+pub(crate) async fn measure(report: &mut Report) {
+    let folder = folder();
+    let postgres = Postgres::start(folder.path());
+    fill(&postgres);
+    let token = Token::generate().unwrap();
+    let server = Server::start(folder.path(), &token).await;
+    let client = &server.client;
+    data::load(client, "/companies", LICENSES / OF_COMPANY, company).await;
+    data::load(client, "/licenses", LICENSES, license).await;
+    let rates: serde_json::Map<String, Value> =
+        RATES[1..].iter().map(|(name, rate)| ((*name).to_owned(), rate.parse().unwrap())).collect();
+    put(client, "/settings", &json!({"currencies": {"base": "EUR", "rates": rates}})).await;
+    assert_same(client, &postgres).await;
+    let (mut ours, mut obvious, mut best) = (Vec::new(), Vec::new(), Vec::new());
+    for round in 0..ROUNDS {
+        change(client, round).await;
+        postgres.time(&format!("UPDATE licenses SET mrr = {} WHERE id = 0;", mrr_of(round)));
+        ours.push(ask(client, "mrr").await);
+        obvious.push(postgres.time(OBVIOUS).as_secs_f64() * 1e3);
+        best.push(postgres.time(BEST).as_secs_f64() * 1e3);
+    }
+    assert_same(client, &postgres).await;
+    let what = "MRR by month, after a change of a license";
+    for (yardstick, theirs) in [
+        ("PostgreSQL, each month joined to its licenses", obvious),
+        ("PostgreSQL, a sum of changes, MRR alone", best),
+    ] {
+        report.compare(&case(what, yardstick), "ms", Target::AtMost(1.0), ours.clone(), theirs);
+    }
+    drop(postgres);
+    for path in REPORTS {
+        let (mut changed, mut unchanged) = (Vec::new(), Vec::new());
+        for round in 0..ROUNDS {
+            change(client, ROUNDS + round).await;
+            changed.push(ask(client, path).await);
+            unchanged.push(ask(client, path).await);
+        }
+        let what = format!("`/reports/{path}`, after a change of a license");
+        report.note(&case(&what, ""), "ms", Target::Below(CHANGED_MS), changed);
+        let what = format!("`/reports/{path}`, unchanged");
+        report.note(&case(&what, ""), "ms", Target::Below(UNCHANGED_MS), unchanged);
+    }
+    server.stop().await;
+    first_reports(report, folder.path(), &token).await;
+}
+
+/// The first report after a start, which reads all licenses.
+async fn first_reports(report: &mut Report, folder: &Path, token: &Token) {
+    let mut times = Vec::new();
+    for _ in 0..ROUNDS {
+        let server = Server::start(folder, token).await;
+        times.push(ask(&server.client, "mrr").await);
+        server.stop().await;
+    }
+    let what = "`/reports/mrr`, the first after a start";
+    report.note(&case(what, "reads all licenses"), "ms", Target::None, times);
+}
+
+fn case<'c>(what: &'c str, yardstick: &'c str) -> Case<'c> {
+    let body = format!("{LICENSES} licenses of {} companies, 120 months", LICENSES / OF_COMPANY);
+    Case { what, yardstick, connections: 1, body, durable: None }
+}
+
+fn fill(postgres: &Postgres) {
+    let mut statements = TABLES.to_owned();
+    for (currency, rate) in RATES {
+        writeln!(statements, "INSERT INTO rates VALUES ('{currency}', {rate});").unwrap();
+    }
+    for first in (0..LICENSES).step_by(data::BULK) {
+        let rows = (first..LICENSES.min(first + data::BULK)).map(|number| {
+            let License { company, currency, first_day, end, mrr } = of_number(number);
+            let end = end.map_or("NULL".to_owned(), |end| format!("'{end}'"));
+            format!("({number},{company},'{currency}','{first_day}',{end},{mrr})")
+        });
+        let rows = rows.collect::<Vec<_>>().join(",");
+        writeln!(statements, "INSERT INTO licenses VALUES {rows};").unwrap();
+    }
+    postgres.time(&format!("{statements}\n{INDEXES}"));
+}
+
+fn mrr_of(round: usize) -> usize {
+    1_000 + round
+}
+
+/// Changes the price of a license, as PostgreSQL does in the same round.
+async fn change(client: &Client, round: usize) {
+    put(client, "/licenses/extid-l0", &json!({"mrr": mrr_of(round)})).await;
+}
+
+async fn put(client: &Client, path: &str, body: &Value) {
+    let json = [("content-type", "application/json")];
+    let answer = client.send(Method::PUT, path, &json, body.to_string()).await.unwrap();
+    assert!(answer.status.is_success(), "{path}: {}", answer.text());
+}
+
+fn path_of(report: &str) -> String {
+    if report == "customers" {
+        return "/reports/customers".to_owned();
+    }
+    let sign = if report.contains('?') { '&' } else { '?' };
+    format!("/reports/{report}{sign}{SPAN}")
+}
+
+/// Milliseconds of a report.
+async fn ask(client: &Client, report: &str) -> f64 {
+    let path = path_of(report);
+    let started = Instant::now();
+    let answer = client.get(&path).await;
+    let elapsed = started.elapsed().as_secs_f64() * 1e3;
+    assert!(answer.status.is_success(), "{path}: {}", answer.text());
+    elapsed
+}
+
+/// Compares MRR of each month in cents.
+async fn assert_same(client: &Client, postgres: &Postgres) {
+    let found = client.get(&path_of("mrr")).await.json();
+    let rows = found["converted"]["rows"].as_array().unwrap();
+    let ours: Vec<(String, i64)> = rows
+        .iter()
+        .map(|row| (row["to"].as_str().unwrap().to_owned(), cents(row["end"].as_f64().unwrap())))
+        .collect();
+    for sql in [OBVIOUS, BEST] {
+        let rows = postgres.rows(sql);
+        let rows = rows.lines().filter_map(|row| row.split_once('|'));
+        let rows = rows.map(|(day, mrr)| (day[..10].to_owned(), cents(mrr.parse().unwrap())));
+        let rows: Vec<_> = rows.filter(|(day, _)| day.as_str() <= "2026-01-01").collect();
+        assert_eq!(rows, ours, "{sql}");
+    }
+}
+
+fn cents(amount: f64) -> i64 {
+    (amount * 100.0).round() as i64
+}
