@@ -2,7 +2,7 @@
 //! mapped to one (D10).
 
 use svctrack_core::{
-    schema::{FieldDef, Fill, Kind, ResourceDef},
+    schema::{FieldDef, Fill, Kind, ResourceDef, shape},
     value::{Document, Json, nearest},
 };
 
@@ -29,6 +29,7 @@ enum Column {
 /// The columns of a table.
 #[derive(Debug)]
 pub(super) struct Columns {
+    def: &'static ResourceDef,
     heads: Vec<String>,
     columns: Vec<Column>,
     /// Heads whose cells are not read, since the service sets the property.
@@ -46,7 +47,7 @@ impl Columns {
         map: &HeadMap,
         map_option: &str,
     ) -> Result<Self, String> {
-        let mut read = Self { heads: Vec::new(), columns: Vec::new(), read_only: Vec::new() };
+        let mut read = Self { def, heads: Vec::new(), columns: Vec::new(), read_only: Vec::new() };
         for head in heads {
             read.heads.push(head.to_owned());
             let column = column_of(def, head.trim(), map, map_option)?;
@@ -79,23 +80,24 @@ impl Columns {
     /// The record in a line of cells; none where all of them are empty.
     ///
     /// # Errors
-    /// A message: a cell that does not fit its property.
+    /// A message with every problem: cells that do not fit their properties.
     pub(super) fn record<'a>(
         &self,
         cells: impl Iterator<Item = &'a str>,
     ) -> Result<Option<Document>, String> {
         let mut record = Document::default();
         let mut members: Vec<(&'static FieldDef, Document)> = Vec::new();
+        let mut problems = Vec::new();
         let mut is_empty = true;
         for (column, cell) in self.columns.iter().zip(cells) {
             is_empty &= cell.trim().is_empty();
             match column {
                 Column::LeftOut => {}
-                Column::Whole(row) => {
-                    if let Some(value) = csv_columns::value_of(row, cell)? {
-                        record.set(row.name, value);
-                    }
-                }
+                Column::Whole(row) => match csv_columns::value_of(row, cell) {
+                    Ok(Some(value)) => record.set(row.name, value),
+                    Ok(None) => {}
+                    Err(problem) => problems.push(problem),
+                },
                 Column::Member(row, key) => {
                     let Some(value) = csv_columns::member_of(cell) else { continue };
                     let known = members.iter().position(|(known, _)| known.name == row.name);
@@ -112,8 +114,22 @@ impl Columns {
         for (row, object) in members {
             record.set(row.name, Json::object(&object));
         }
+        if !problems.is_empty() {
+            return Err(all_problems(self.def, &record, problems));
+        }
         Ok((!is_empty).then_some(record))
     }
+}
+
+/// What is wrong with a row in words: `problems` with its form, and those of the values that could be read.
+pub(super) fn all_problems(
+    def: &ResourceDef,
+    read: &Document,
+    mut problems: Vec<String>,
+) -> String {
+    let issues = shape::check_update(def, read).err().unwrap_or_default();
+    problems.extend(issues.into_iter().map(|issue| issue.message));
+    problems.join("; ")
 }
 
 fn column_of(

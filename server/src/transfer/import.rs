@@ -14,7 +14,7 @@ use serde_json::Value;
 use svctrack_core::{
     resources::settings::SETTINGS,
     schema::ResourceDef,
-    value::{Document, Json, JsonRef},
+    value::{Document, Json, JsonRef, counted},
 };
 
 use super::{
@@ -97,7 +97,7 @@ pub async fn import<'a>(
         done.push(imported);
         read.map_err(|error| {
             let taken: usize = done.iter().map(|file| file.taken).sum();
-            format!("{error}; {taken} records were imported before, and stay")
+            format!("{error}; what was imported before stays: {}", counted(taken, "record"))
         })?;
     }
     Ok(done)
