@@ -39,6 +39,7 @@ mod status;
 mod table;
 mod tally;
 
+#[doc(inline)]
 pub use self::{
     about::{About, OverdueLicense, Overlap},
     at_stake::{AtStake, Usage, Weights},
@@ -70,4 +71,5 @@ pub use self::{
     series::Series,
     table::Table,
 };
+#[doc(inline)]
 pub use crate::resources::company_status::CompanyStatus;
