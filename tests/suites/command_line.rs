@@ -7,8 +7,9 @@ use svctrack_server::auth::Token;
 use svctrack_tests::{
     TENANT,
     help::{self, Help},
-    process::{Server, binary, command},
+    process::{PATIENCE, Server, binary, command},
 };
+use tokio::time::timeout;
 
 use crate::startup::FILE;
 
@@ -182,7 +183,7 @@ async fn a_flag_of_the_server_without_effect_is_rejected_and_a_lone_directory_of
     let said = async |line: &str, variables: &[(&str, &str)]| {
         let mut command = command(folder.path());
         command.args(line.split(' ')).envs(variables.iter().copied());
-        let output = command.output().await.unwrap();
+        let output = timeout(PATIENCE, command.output()).await.unwrap().unwrap();
         (output.status.code(), String::from_utf8(output.stderr).unwrap())
     };
     let none = &[][..];

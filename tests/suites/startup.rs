@@ -7,10 +7,10 @@ use svctrack_server::auth::Token;
 use svctrack_tests::{
     TENANT,
     client::Client,
-    process::{Server, command, read_until},
+    process::{PATIENCE, Server, command, read_until},
 };
 use tempfile::TempDir;
-use tokio::process::Child;
+use tokio::{process::Child, time::timeout};
 
 use crate::backup::{run, text};
 
@@ -30,7 +30,7 @@ async fn filled_folder() -> (TempDir, Token) {
 pub(crate) async fn refusal(folder: &Path, arguments: &[&str]) -> String {
     let mut command = command(folder);
     command.args(["serve", "--listen", "127.0.0.1:0", "--data"]).arg(folder).args(arguments);
-    let output = command.output().await.unwrap();
+    let output = timeout(PATIENCE, command.output()).await.unwrap().unwrap();
     assert_eq!(output.status.code(), Some(1));
     let said = String::from_utf8(output.stderr).unwrap();
     assert_eq!(said.trim_end().lines().count(), 1, "{said}");
