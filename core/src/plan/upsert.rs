@@ -136,8 +136,8 @@ fn find(
         let Some(text) = sent.text(name) else {
             continue;
         };
-        let id = match def.row(name).filter(|_| *name != "_id") {
-            Some(row) => lookup.find(def, name, &key_of(row, &text))?,
+        let id = match def.field(name).filter(|_| *name != "_id") {
+            Some(field) => lookup.find(def, name, &key_of(field, &text))?,
             None => ObjectId::parse(&text),
         };
         let stored = match id {
@@ -171,15 +171,15 @@ fn change(
 }
 
 /// A key that found its record by another of its values, one of an end user's other e-mails, only
-/// names it: what the row holds stays (R20, R51).
+/// names it: what the field holds stays (R20, R51).
 fn leave_finding_key(def: &ResourceDef, found: &Found, patch: &mut Document) {
-    let Some(row) = def.keys.get(found.by).and_then(|name| def.row(name)) else {
+    let Some(field) = def.keys.get(found.by).and_then(|name| def.field(name)) else {
         return;
     };
-    let sent = patch.text(row.name).map(|sent| key_of(row, &sent));
-    let held = found.stored.text(row.name).map(|held| key_of(row, &held));
-    if row.unique && sent.is_some() && held.is_some() && sent != held {
-        patch.remove(row.name);
+    let sent = patch.text(field.name).map(|sent| key_of(field, &sent));
+    let held = found.stored.text(field.name).map(|held| key_of(field, &held));
+    if field.unique && sent.is_some() && held.is_some() && sent != held {
+        patch.remove(field.name);
     }
 }
 
@@ -187,7 +187,7 @@ fn leave_finding_key(def: &ResourceDef, found: &Found, patch: &mut Document) {
 /// e-mail in another case is the same key.
 fn check_locked(def: &ResourceDef, found: &Found, patch: &Document) -> Result<(), Refusal> {
     for (place, name) in def.keys.iter().enumerate() {
-        let key = |value: JsonRef<'_>| Some(key_of(def.row(name)?, &value.as_str()?));
+        let key = |value: JsonRef<'_>| Some(key_of(def.field(name)?, &value.as_str()?));
         let held = found.stored.value(name);
         let changes =
             patch.get(name).is_some_and(|sent| held.is_some_and(|held| key(held) != key(sent)));

@@ -174,11 +174,11 @@ impl Rows {
     fn settable(&mut self, read: &Document) -> Read {
         let (mut sent, mut problems) = (Document::default(), Vec::new());
         for (name, value) in read.iter() {
-            let Some(row) = self.def.row(name) else {
+            let Some(field) = self.def.field(name) else {
                 problems.push(unknown(self.def, name));
                 continue;
             };
-            if is_set(row) || row.name == "_id" {
+            if is_set(field) || field.name == "_id" {
                 sent.set(name, value.to_json());
             } else if !self.read_only.iter().any(|known| known == name) {
                 self.read_only.push(name.to_owned());
@@ -196,7 +196,8 @@ fn resource(name: &str) -> io::Result<&'static ResourceDef> {
 }
 
 fn unknown(def: &ResourceDef, name: &str) -> String {
-    let near = nearest(name, def.fields.iter().filter(|row| is_set(row)).map(|row| row.name));
+    let near =
+        nearest(name, def.fields.iter().filter(|field| is_set(field)).map(|field| field.name));
     let near = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
     format!("`{name}` is not known{near}")
 }
@@ -493,7 +494,7 @@ mod tests {
             let lines = ["", "name", "", "\"A", "of two\"", "\" \"", "B", "", "", "C"];
             let text = lines.map(|line| [line, end].concat()).concat();
             let lines: Vec<_> =
-                read(text.as_bytes()).iter().map(|row| row[..2].trim().to_owned()).collect();
+                read(text.as_bytes()).iter().map(|field| field[..2].trim().to_owned()).collect();
             assert_eq!(lines, ["4", "7", "10"], "{end:?}");
         }
     }

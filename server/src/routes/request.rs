@@ -97,7 +97,7 @@ pub(super) async fn read_record<'a>(
 
 /// How large the body of one record may be, in bytes.
 fn max_body_bytes(def: &ResourceDef) -> usize {
-    match def.fields.iter().any(|row| row.long) {
+    match def.fields.iter().any(|field| field.long) {
         true => MAX_LONG_RECORD_BYTES,
         false => MAX_RECORD_BYTES,
     }
