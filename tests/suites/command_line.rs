@@ -168,6 +168,8 @@ async fn a_flag_without_effect_is_rejected_and_a_variable_is_not() {
     check(&["script", "--server", nobody, "--listen", "1"], &[], "`--listen` has no effect").await;
     check(&["script", "--npm", "p", "--data", "d"], &[], "no effect with `--npm`").await;
     check(&list, &[], "`--token` has no effect without `--server`").await;
+    let of_operator = ["token", "create", "--label", "x", "--operator", "--user", "extid-x"];
+    check(&of_operator, &[], "`--user` has no effect with `--operator`").await;
     let server = [("SVCTRACK_SERVER", nobody)];
     let by_variable = format!("{both}, which the environment sets");
     check(&[&list[..], &["--data", "d"]].concat(), &server, &by_variable).await;

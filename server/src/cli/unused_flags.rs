@@ -7,7 +7,8 @@ use svctrack_server::config::{Config, Engine};
 use super::output::print_err;
 
 /// A flag, and another one with which it has no effect.
-const NO_EFFECT_WITH: [(&str, &str); 8] = [
+const NO_EFFECT_WITH: [(&str, &str); 9] = [
+    ("user", "operator"),
     ("data", "server"),
     ("data", "npm"),
     ("server", "npm"),
