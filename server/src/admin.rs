@@ -84,6 +84,8 @@ fn pieces(mut file: File) -> impl Iterator<Item = io::Result<Bytes>> + Send + 's
     })
 }
 
+/// A server on the same machine, for messages.
+const SERVER: &str = "http://127.0.0.1:8080";
 /// The media type of most calls.
 const JSON: &str = "application/json";
 
@@ -366,6 +368,15 @@ pub(crate) fn reason(answer: &Value) -> String {
     }
 }
 
+/// What to do where TLS is asked for, which a proxy before the server has and this client has not.
+fn no_tls(uri: &Uri) -> String {
+    let host = uri.host().unwrap_or("HOST");
+    format!(
+        "--server does not take https://: run this on the server's machine with --server {SERVER}, or through a tunnel to \
+         it, as `ssh -L 8080:127.0.0.1:8080 {host}` opens one"
+    )
+}
+
 impl Running {
     async fn send(
         &self,
@@ -376,10 +387,12 @@ impl Running {
     ) -> Result<Answered, String> {
         let Self { client, server, token } = self;
         let uri: Uri = format!("{server}{path}").parse().map_err(|_| {
-            format!("--server must be an address such as http://127.0.0.1:8080; found `{server}`")
+            format!("--server must be an address such as {SERVER}; found `{server}`")
         })?;
-        if uri.scheme_str() != Some("http") {
-            return Err("--server must begin with http://: run this on the machine of the server, or through a tunnel to it".to_owned());
+        match uri.scheme_str() {
+            Some("http") => {}
+            Some("https") => return Err(no_tls(&uri)),
+            _ => return Err(format!("--server must begin with http://; found `{server}`")),
         }
         let mut request = hyper::Request::builder().method(method).uri(uri);
         if let Some(token) = token {

@@ -4,7 +4,7 @@
 mod folder;
 
 use std::{
-    fs::{self, File},
+    fs::File,
     io,
     path::{Path, PathBuf},
     str::FromStr,
@@ -15,7 +15,7 @@ use std::{
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use svctrack_core::value::Timestamp;
-use svctrack_store::{BackupFile, Clock, Manifest, Store, StoreError, as_text};
+use svctrack_store::{BackupFile, Clock, Manifest, Store, StoreError, as_text, private_folder};
 use tempfile::NamedTempFile;
 use tokio::task::spawn_blocking;
 
@@ -155,6 +155,26 @@ pub fn folder_of(path: &Path) -> &Path {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
+/// Checks that backups of a schedule can be written into their folder, which is created where it is missing. A full
+/// disk is no reason not to start: there may be room again at the first backup.
+///
+/// # Errors
+/// A message with the folder.
+pub(crate) fn check(schedule: &Schedule) -> Result<(), String> {
+    let folder = &schedule.folder;
+    let tried = private_folder::create(folder).and_then(|()| Unfinished::in_folder(folder));
+    match tried {
+        Err(error) if error.kind() != io::ErrorKind::StorageFull => {
+            let folder = folder.display();
+            Err(format!(
+                "backups cannot be written to `{folder}`: {error}; let the user of the server write there, or choose \
+                 another directory with --backup-to"
+            ))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Creates backups while the server runs; the first when the newest existing one is old enough.
 pub(crate) async fn run(
     store: Arc<dyn Store>,
@@ -163,6 +183,7 @@ pub(crate) async fn run(
     schedule: Schedule,
 ) {
     let Interval(every) = schedule.every;
+    let directory = schedule.folder.display();
     let mut done = look(&schedule, clock.now(), Done::default()).await;
     let age = age(done.at, clock.now()).unwrap_or(every);
     let (mut begun, mut pause) = (Instant::now(), every.saturating_sub(age));
@@ -173,12 +194,13 @@ pub(crate) async fn run(
             begun = Instant::now();
             match make(&*store, &schedule, clock.now()).await {
                 Ok(manifest) => {
-                    tracing::info!(rows = manifest.rows, at = %manifest.at(), "backup finished");
+                    let (rows, at) = (manifest.rows, manifest.at());
+                    tracing::info!(rows, %at, %directory, "backup finished");
                     done.failed = 0;
                     pause = every;
                 }
                 Err(error) => {
-                    tracing::error!(cause = %error, "backup failed");
+                    tracing::error!(cause = %error, %directory, "backup failed");
                     done.failed = done.failed.saturating_add(1);
                     begun = Instant::now();
                     pause = every.min(MAX_RETRY_PAUSE);
@@ -214,7 +236,7 @@ async fn look(schedule: &Schedule, now: Timestamp, before: Done) -> Done {
 async fn make(store: &dyn Store, schedule: &Schedule, now: Timestamp) -> Result<Manifest, NotMade> {
     let folder = schedule.folder.clone();
     let begin = move || {
-        fs::create_dir_all(&folder)?;
+        private_folder::create(&folder)?;
         folder::remove_unfinished(&folder)?;
         let sequence = folder::next_sequence(&folder::backups_in(&folder, now)?);
         let unfinished = Unfinished::in_folder(&folder)?;
@@ -241,6 +263,8 @@ pub(crate) async fn apart<T: Send + 'static>(
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]

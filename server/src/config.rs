@@ -72,13 +72,27 @@ pub struct AddressSettings {
     pub tracking_prefix: Option<String>,
 }
 
+/// Where the data is stored.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub enum Engine {
+    /// In the data directory
+    #[default]
+    Embedded,
+    /// In memory, for trials: all data is lost when the server stops
+    Memory,
+}
+
 /// What may be given, by flag, environment or file; each line of the file has the name of its flag.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, clap::Args)]
 #[serde(rename_all = "kebab-case", default)]
 pub struct ConfigOverrides {
     #[command(flatten)]
     #[serde(skip)]
-    pub store: StoreSettings,
+    pub files: StoreSettings,
+    /// Storage engine [default: embedded]
+    #[arg(long, env = "SVCTRACK_STORE", value_name = "ENGINE", value_enum)]
+    pub store: Option<Engine>,
     #[command(flatten)]
     #[serde(skip)]
     pub addresses: AddressSettings,
@@ -127,6 +141,8 @@ pub struct ConfigOverrides {
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Config {
+    /// Where the data is stored.
+    pub store: Engine,
     /// Folder that holds the data.
     pub data: PathBuf,
     /// Memory for the store's cache, in MiB.
@@ -197,14 +213,15 @@ impl ConfigOverrides {
     /// # Errors
     /// [`ConfigError::Value`] for a value that cannot be used.
     pub fn over(self, file: Self) -> Result<Config, ConfigError> {
-        let (store, store_in_file) = (self.store, file.store);
+        let (files, of_file) = (self.files, file.files);
         let (addresses, in_file) = (self.addresses, file.addresses);
         let tenant = self.bootstrap_tenant.or(file.bootstrap_tenant);
         let token = self.bootstrap_token.or(file.bootstrap_token);
         let operator = self.bootstrap_operator_token.or(file.bootstrap_operator_token);
         Ok(Config {
-            data: store.data.or(store_in_file.data).unwrap_or_else(|| "./svctrack-data".into()),
-            cache_mb: store.cache_mb.or(store_in_file.cache_mb).unwrap_or(256),
+            store: self.store.or(file.store).unwrap_or_default(),
+            data: files.data.or(of_file.data).unwrap_or_else(|| "./svctrack-data".into()),
+            cache_mb: files.cache_mb.or(of_file.cache_mb).unwrap_or(256),
             listen: addresses.listen.or(in_file.listen).unwrap_or_default(),
             public_url: addresses.public_url.or(in_file.public_url).map(check_url).transpose()?,
             script_path: read_script_path(addresses.script_path.or(in_file.script_path))?,
@@ -269,7 +286,7 @@ fn read_file(text: &str) -> Result<ConfigOverrides, String> {
         return Err(format!("line {line}: there is no setting `{name}`{near}"));
     }
     // Each group takes its own lines and leaves the others; read as one, an error would have lost its line.
-    Ok(ConfigOverrides { store: parse(text)?, addresses: parse(text)?, ..parse(text)? })
+    Ok(ConfigOverrides { files: parse(text)?, addresses: parse(text)?, ..parse(text)? })
 }
 
 fn line_of(text: &str, at: usize) -> usize {
@@ -393,15 +410,26 @@ impl Config {
         self.backup_every.map(|every| Schedule { folder, every, keep })
     }
 
-    /// What is in force, as the lines of a configuration file, each with a comment that says where its value is from;
-    /// without secrets.
+    /// Every setting, as the lines of a configuration file, each with a comment that says where its value is from. What
+    /// is not set, and what the first start creates, is a comment as a whole; secrets are not shown.
     pub fn to_toml(&self, source: impl Fn(&str) -> String) -> String {
         let values = toml::Table::try_from(self).unwrap_or_default();
-        let line = |name: String| {
-            let value = values.get(&name)?;
-            Some(format!("{name} = {value}  # {}\n", source(&name)))
+        let line = |name: String| match values.get(&name) {
+            Some(value) => format!("{name} = {value}  # {}\n", source(&name)),
+            None => format!("# {name}: {}  # {}\n", self.in_words(&name), source(&name)),
         };
-        names().into_iter().filter_map(line).collect()
+        names().into_iter().map(line).collect()
+    }
+
+    /// What a setting that has no line of its own is.
+    fn in_words(&self, name: &str) -> String {
+        let is_set = match (&self.bootstrap, name) {
+            (Some(bootstrap), "bootstrap-tenant") => return bootstrap.tenant.to_string(),
+            (Some(_), "bootstrap-token") => true,
+            (Some(bootstrap), "bootstrap-operator-token") => bootstrap.operator.is_some(),
+            _ => false,
+        };
+        if is_set { "set, not shown" } else { "not set" }.to_owned()
     }
 }
 
@@ -482,6 +510,17 @@ mod tests {
         let text =
             given.over(ConfigOverrides::default()).unwrap().to_toml(|name| format!("{name}'s"));
         assert!(read_file(&text).is_ok() && !text.contains("svt_"), "{text}");
+        for line in [
+            "# bootstrap-tenant: 67e55044-10b1-426f-9247-bb680e5fe0c8  # bootstrap-tenant's\n",
+            "# bootstrap-token: set, not shown  # bootstrap-token's\n",
+            "# bootstrap-operator-token: not set  # ",
+            "# public-url: not set  # public-url's\n",
+            "store = \"embedded\"  # store's\n",
+        ] {
+            assert!(text.contains(line), "{line}{text}");
+        }
+        let of_all = names().iter().all(|name| text.contains(&format!("{name}'s\n")));
+        assert!(of_all && text.lines().count() == names().len(), "{text}");
         assert!(text.contains("cache-mb = 256  # cache-mb's\n"), "{text}");
     }
 

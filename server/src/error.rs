@@ -8,7 +8,7 @@ use poem::{
 use serde::Serialize;
 use svctrack_core::{
     tracking::Unreadable,
-    value::{Issue, Malformed, ObjectId},
+    value::{Issue, Malformed, ObjectId, counted},
 };
 use svctrack_store::{StoreError, WRONG_CLOCK};
 use svctrack_web::pages::{Shell, problem_page};
@@ -42,6 +42,8 @@ pub(crate) enum Error {
     RouteNotFound,
     /// There is no such tenant.
     TenantNotFound,
+    /// There is no such thing, which is no record; with what to look at.
+    NotFound(&'static str),
     /// The operator has suspended the tenant of the token.
     TenantSuspended,
     /// The operator has suspended the tenant of these events: their senders store and retry them, as after any 503.
@@ -180,6 +182,7 @@ impl Error {
             Self::Forbidden(scope) => verdict(S::FORBIDDEN, "scope_missing", format!("the token needs the scope `{scope}`")),
             Self::CrossSite => verdict(S::FORBIDDEN, "cross_site", "this form was not sent by a page of this session: open the page again"),
             Self::RouteNotFound => verdict(S::NOT_FOUND, "route_not_found", "there is no such route"),
+            Self::NotFound(detail) => verdict(S::NOT_FOUND, "not_found", detail),
             Self::TenantNotFound => verdict(S::NOT_FOUND, "tenant_not_found", "there is no tenant with this UUID"),
             Self::TenantSuspended => verdict(S::FORBIDDEN, "tenant_suspended", "the tenant is suspended: nothing was stored; send it again when the operator has resumed it"),
             Self::TrackingSuspended => verdict(S::SERVICE_UNAVAILABLE, "tenant_suspended", "the tenant is suspended: nothing was stored; send it again later"),
@@ -199,7 +202,7 @@ impl Error {
             Self::UnsupportedEncoding => verdict(S::UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type", "the encoding must be gzip"),
             Self::Invalid(issues) => listed(S::UNPROCESSABLE_ENTITY, issues),
             Self::StillRunning => verdict(S::CONFLICT, "idempotency_key_running", "a call with this `Idempotency-Key` is still under way"),
-            Self::TooMany(TooMany { limit, .. }) => verdict(S::TOO_MANY_REQUESTS, "too_many_requests", format!("at most {limit} requests a second are served")),
+            Self::TooMany(TooMany { limit, .. }) => verdict(S::TOO_MANY_REQUESTS, "too_many_requests", format!("the limit is {} a second", counted(limit, "request"))),
             Self::Spent(Spent { of: Allowance::Bytes, .. }) => verdict(S::TOO_MANY_REQUESTS, "daily_limit_reached", "the daily limit of events from this network is reached for this tenant"),
             Self::Spent(Spent { of: Allowance::Keys, .. }) => verdict(S::TOO_MANY_REQUESTS, "too_many_keys", "the limit of stored `messageId`s and `Idempotency-Key`s is reached; nothing was stored"),
             Self::Spent(Spent { of: Allowance::Parked, .. }) => verdict(S::TOO_MANY_REQUESTS, "too_many_parked", "the event's user or company is not known, and the limit of parked events is reached: it is not stored"),

@@ -169,7 +169,7 @@ static ROUTES: &[RouteDef<Handler>] = &[
     route!(POST "/tokens/:id/rotate", Scope("admin"), Rotation => Token, "Rotate a token", alone!(routes::tokens::rotate),
         "Issues a successor with the same label, scopes and user; the old token stays valid for `keepOldForSeconds`. Needs every scope of the old token, and the successor expires no later than the token that asks for it. The response is the only place where the successor is shown."),
     route!(DELETE "/tokens/:id", Scope("admin"), Nothing => Revoked, "Revoke a token", alone!(routes::tokens::revoke),
-        "Takes effect on the next request. With `cascade` all tokens that come from it are revoked too, and `deletedCount` says how many there were."),
+        "Takes effect on the next request. With `cascade` all tokens that come from it are revoked too, and `deletedCount` says how many there were. The last token with the scope `admin`, or an operator's last with `operator`, is not revoked (409): issue another one first, or rotate it."),
     route!(GET "/settings", Scope("admin"), Nothing => Settings, "Get the tenant's settings", alone!(routes::settings::read),
         "The settings of the token's tenant, defaults included."),
     route!(PUT "/settings", Scope("admin"), Settings => Settings, "Update the tenant's settings", alone!(routes::settings::update),

@@ -20,7 +20,7 @@ use crate::{
     app::App,
     backups,
     bootstrap::{Bootstrap, GREETING},
-    config::Config,
+    config::{Config, Engine},
     housekeeping,
     limits::STOP_TIMEOUT,
     listen::{Listen, own_url},
@@ -73,16 +73,6 @@ fn advice(cause: &io::Error) -> &'static str {
     }
 }
 
-/// Where the data is stored.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
-pub enum Engine {
-    /// In the data directory
-    #[default]
-    Embedded,
-    /// In memory, for trials: all data is lost when the server stops
-    Memory,
-}
-
 /// Printed at the start of a server whose data is lost when it stops.
 const NOTHING_IS_KEPT: &str = "--store memory: all data is lost when the server stops";
 
@@ -90,7 +80,7 @@ const NOTHING_IS_KEPT: &str = "--store memory: all data is lost when the server 
 ///
 /// # Errors
 /// [`RunError`], each cause with its own words.
-pub async fn run(config: Config, engine: Engine) -> Result<(), RunError> {
+pub async fn run(config: Config) -> Result<(), RunError> {
     let _logging = log::start(&config.log).map_err(RunError::Setting)?;
     panics::log_panics();
     check_clock()?;
@@ -105,11 +95,13 @@ pub async fn run(config: Config, engine: Engine) -> Result<(), RunError> {
     let own_url = own_url(address);
     let addresses = config.addresses(&own_url);
     router::check(&addresses).map_err(RunError::Setting)?;
-    let store = open(&config, engine)?;
+    let schedule = config.backups();
+    schedule.as_ref().map_or(Ok(()), backups::check).map_err(RunError::Setting)?;
+    let store = open(&config)?;
     let app = App::new(store.clone(), Arc::new(SystemClock), addresses, config.limits());
     let endpoint = router::endpoint(&app).map_err(RunError::Setting)?;
     start_first(&app, &config, &own_url).await?;
-    let is_kept = engine == Engine::Embedded;
+    let is_kept = config.store == Engine::Embedded;
     let running_at = is_kept.then(|| RunningAt::note(&config.data, &own_url));
     try_to_say(&serving(&config, &own_url));
     if !is_kept {
@@ -127,7 +119,7 @@ pub async fn run(config: Config, engine: Engine) -> Result<(), RunError> {
     };
     let housekeeping = tokio::spawn(housekeeping::run(store.clone()));
     let scrubbing = tokio::spawn(housekeeping::scrub(store.clone()));
-    let backups = config.backups().map(|schedule| {
+    let backups = schedule.map(|schedule| {
         let (clock, status) = (app.clock.clone(), app.backups.clone());
         tokio::spawn(backups::run(store.clone(), clock, status, schedule))
     });
@@ -225,9 +217,9 @@ async fn start_first(app: &Arc<App>, config: &Config, own_url: &str) -> Result<(
     Ok(())
 }
 
-fn open(config: &Config, engine: Engine) -> Result<Arc<dyn Store>, RunError> {
+fn open(config: &Config) -> Result<Arc<dyn Store>, RunError> {
     let clock = Arc::new(SystemClock);
-    if engine == Engine::Memory {
+    if config.store == Engine::Memory {
         let store = Memory::new(clock).map_err(|cause| RunError::Open(cause.to_string()))?;
         return Ok(Arc::new(store));
     }

@@ -1,7 +1,8 @@
 //! Backups: a snapshot of the store, whole or not there at all, that restores into another folder.
 
 use std::{
-    fs,
+    fs::{self, File},
+    os::unix::fs::MetadataExt as _,
     path::{Path, PathBuf},
     process::Stdio,
     sync::{
@@ -28,7 +29,7 @@ use tokio::{
 };
 
 use crate::{
-    startup::FILE,
+    startup::{FILE, first_start, refusal},
     verify::{fill, verify},
 };
 
@@ -483,12 +484,16 @@ async fn backups_outlive_one_that_was_made_while_the_clock_was_ahead() {
 async fn a_backup_that_cannot_be_written_leaves_the_store_alone_and_health_counts_it() {
     let folder = tempfile::tempdir().unwrap();
     let data = data_folder(&folder.path().join("data"));
-    let to = folder.path().join("file");
-    fs::write(&to, "no folder").unwrap();
+    let (to, log) = (folder.path().join("kept"), folder.path().join("log"));
     let token = Token::generate().unwrap();
     let flags = ["--backup-every", "1s", "--backup-to", text(&to)];
-    let server = Server::start_with(&data, &token, &flags).await;
+    let log_file = File::create(&log).unwrap();
+    let server = Server::start_with_log(&data, &token, &flags, log_file).await;
     let started = Instant::now();
+    // A backup that is under way may create the directory again.
+    while fs::remove_dir_all(&to).is_err() || fs::write(&to, "no folder").is_err() {
+        assert!(started.elapsed() < PATIENCE);
+    }
     loop {
         let health = server.client.get("/health").await.json();
         assert_eq!(health["status"], "ok");
@@ -499,6 +504,44 @@ async fn a_backup_that_cannot_be_written_leaves_the_store_alone_and_health_count
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
     server.kill().await;
+    let log = fs::read_to_string(log).unwrap();
+    let failed = log.lines().find(|line| line.contains("backup failed")).unwrap();
+    assert!(failed.contains(text(&to)), "{failed}");
+}
+
+#[tokio::test]
+async fn a_directory_that_takes_no_backups_is_named_at_the_start_and_no_store_is_created() {
+    let folder = tempfile::tempdir().unwrap();
+    let (file, data) = (folder.path().join("file"), folder.path().join("data"));
+    fs::write(&file, "").unwrap();
+    fs::create_dir(&data).unwrap();
+    for to in [file.clone(), file.join("below"), "/proc/backups".into()] {
+        let said = refusal(&data, &["--backup-every", "1day", "--backup-to", text(&to)]).await;
+        let expect = format!("backups cannot be written to `{}`: ", to.display());
+        assert!(said.contains(&expect) && said.contains("--backup-to"), "{said}");
+    }
+    assert_eq!(names_in(&data), [""; 0]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn directories_of_data_and_of_backups_are_for_the_user_of_the_server_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("svctrack-data");
+    let (_, _, mut server) =
+        first_start(folder.path(), &["--listen", "127.0.0.1:0", "--backup-every", "1day"]).await;
+    let backups = data.join("backups");
+    let started = Instant::now();
+    while backups_in(&backups).is_empty() {
+        assert!(started.elapsed() < PATIENCE);
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    server.kill().await.unwrap();
+    let restored = folder.path().join("restored");
+    let from = backups.join(&backups_in(&backups)[0]);
+    assert_eq!(restore(&from, &restored).await.0, Some(0));
+    for path in [&data, &backups, &restored] {
+        assert_eq!(fs::metadata(path).unwrap().mode() & 0o777, 0o700, "{}", path.display());
+    }
 }
 
 /// Records that do not fit between the sockets of a slow caller.

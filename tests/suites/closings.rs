@@ -146,6 +146,11 @@ async fn months_are_closed_in_order_once_and_after_their_end() {
     };
     let expected = |status: u16, code: &str| (status, code.to_owned());
     assert_eq!(code(json!({"month": "2024-02"})).await, expected(409, "month_closed"));
+    let said = close(client, &json!({"month": "2024-02"})).await.json()["detail"].take();
+    assert_eq!(
+        said,
+        "the month is closed with another `gapDays`: open it again first, with `DELETE /reports/closings/2024-02`"
+    );
     assert_eq!(code(json!({"month": "2024-01"})).await, expected(409, "not_the_next_month"));
     assert_eq!(code(json!({"month": "2024-04"})).await, expected(409, "not_the_next_month"));
     // The clock shows August.
@@ -171,7 +176,10 @@ async fn months_are_closed_in_order_once_and_after_their_end() {
     let months = client.get(CLOSINGS).await.json();
     let months: Vec<_> = months.as_array().unwrap().iter().map(|of| of["month"].clone()).collect();
     assert_eq!(months, ["2024-02", "2024-03"]);
-    assert_eq!(reopen(client, "2024-02").await.json()["code"], "not_the_last_month");
+    let refused = reopen(client, "2024-02").await.json();
+    assert_eq!(refused["code"], "not_the_last_month");
+    let expect = "beginning with `DELETE /reports/closings/2024-03`";
+    assert!(refused["detail"].as_str().unwrap().ends_with(expect), "{refused}");
     assert_eq!(reopen(client, "2024-01").await.json()["deletedCount"], 0);
     assert_eq!(reopen(client, "2024-03").await.json()["deletedCount"], 1);
     assert_eq!(client.get(&format!("{CLOSINGS}/2024-03")).await.status, StatusCode::NOT_FOUND);

@@ -7,8 +7,9 @@ use svctrack_server::auth::Token;
 use svctrack_tests::{
     TENANT,
     help::{self, Help},
-    process::{Server, binary, command},
+    process::{PATIENCE, Server, binary, command},
 };
+use tokio::time::timeout;
 
 use crate::startup::FILE;
 
@@ -65,6 +66,8 @@ impl Machine {
             Some("import") => write("export/companies.ndjson", &self.companies),
             // The last tenant cannot be deleted.
             Some("tenant") => drop(run(folder.path(), &["tenant", "create", "--name", "b"]).await),
+            // Nor can the last token with `admin` be revoked.
+            Some("token") => drop(run(folder.path(), &["token", "create", "--label", "b"]).await),
             _ => {}
         }
         let id = self.token.reveal().trim_start_matches("svt_");
@@ -165,10 +168,68 @@ async fn a_flag_without_effect_is_rejected_and_a_variable_is_not() {
     check(&["script", "--server", nobody, "--listen", "1"], &[], "`--listen` has no effect").await;
     check(&["script", "--npm", "p", "--data", "d"], &[], "no effect with `--npm`").await;
     check(&list, &[], "`--token` has no effect without `--server`").await;
+    let of_operator = ["token", "create", "--label", "x", "--operator", "--user", "extid-x"];
+    check(&of_operator, &[], "`--user` has no effect with `--operator`").await;
     let server = [("SVCTRACK_SERVER", nobody)];
     let by_variable = format!("{both}, which the environment sets");
     check(&[&list[..], &["--data", "d"]].concat(), &server, &by_variable).await;
     let data = [("SVCTRACK_DATA", "d"), ("SVCTRACK_TOKEN", "t")];
     check(&["tenant", "list", "--server", nobody], &data, "cannot be reached").await;
     check(&["tenant", "list"], &data, "there is no store in `d`").await;
+}
+
+#[tokio::test]
+async fn a_flag_of_the_server_without_effect_is_rejected_and_a_lone_directory_of_backups_is_named()
+{
+    let folder = tempfile::tempdir().unwrap();
+    let said = async |line: &str, variables: &[(&str, &str)]| {
+        let mut command = command(folder.path());
+        command.args(line.split(' ')).envs(variables.iter().copied());
+        let output = timeout(PATIENCE, command.output()).await.unwrap().unwrap();
+        (output.status.code(), String::from_utf8(output.stderr).unwrap())
+    };
+    let none = &[][..];
+    let in_memory = &[("SVCTRACK_STORE", "memory")][..];
+    let scheduled = &[("SVCTRACK_BACKUP_EVERY", "1day")][..];
+    for (line, variables, expect) in [
+        ("serve --store memory --data d", none, "`--data` has no effect with `--store memory`"),
+        ("--store memory --cache-mb 8", none, "`--cache-mb` has no effect with `--store memory`"),
+        ("serve --data d", in_memory, "`--data` has no effect with `--store memory`"),
+        ("--backup-to b", none, "`--backup-to` has no effect without `--backup-every`"),
+        ("serve --backup-keep 2", none, "`--backup-keep` has no effect without `--backup-every`"),
+    ] {
+        let (code, said) = said(line, variables).await;
+        assert!(code == Some(2) && said.contains(expect), "{line}: {said}");
+    }
+    let has_effect = async |line: &str, variables: &[(&str, &str)]| {
+        let mut command = command(folder.path());
+        command.args(line.split(' ')).arg("--print-config").envs(variables.iter().copied());
+        let output = command.output().await.unwrap();
+        assert!(output.status.success() && output.stderr.is_empty(), "{line}: {output:?}");
+    };
+    has_effect("--backup-to b --backup-keep 2", scheduled).await;
+    has_effect("--data d --store memory", scheduled).await;
+    has_effect("serve", &[("SVCTRACK_STORE", "memory"), ("SVCTRACK_DATA", "d")]).await;
+
+    let mut command = command(folder.path());
+    let serve = command.args(["--listen", "192.0.2.1:1"]).env("SVCTRACK_BACKUP_TO", "b");
+    let said = String::from_utf8(serve.output().await.unwrap().stderr).unwrap();
+    assert!(said.contains("`backup-to` is set without `backup-every`: no backup"), "{said}");
+}
+
+#[tokio::test]
+async fn a_server_that_is_reached_by_tls_alone_is_reached_through_a_tunnel() {
+    let folder = tempfile::tempdir().unwrap();
+    for arguments in [
+        &["tenant", "list", "--token", "t"][..],
+        &["script"],
+        &["export", "--to", "e", "--token", "t"],
+    ] {
+        let mut command = command(folder.path());
+        command.args(arguments).args(["--server", "https://svctrack.example.com"]);
+        let output = command.output().await.unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        let expect = "`ssh -L 8080:127.0.0.1:8080 svctrack.example.com`";
+        assert!(!output.status.success() && said.contains(expect), "{arguments:?}: {said}");
+    }
 }

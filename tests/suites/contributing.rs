@@ -16,6 +16,8 @@ use svctrack_tests::{
     project,
 };
 
+use crate::coverage::{self, described_routes, without_case};
+
 /// What the binary of the copy is called, so that it does not replace the one that is tested.
 const BINARY: &str = "svctrack-contributed";
 
@@ -118,20 +120,41 @@ async fn the_diffs_of_the_docs_build_and_their_cases_pass() {
     assert_eq!(diffs.len(), 3);
     let changed = changed(&diffs);
     let binary = build(&changed);
-    let cases: Vec<_> =
-        changed.iter().filter(|(path, _)| path.starts_with("tests/cases/")).collect();
-    assert_eq!(cases.len(), diffs.len(), "each diff has its case");
+    let has_case = |diff: &String| paths(diff, "+++ b/").iter().any(|path| is_case(path));
+    assert!(diffs.iter().all(has_case), "each diff has its case");
     let folder = tempfile::tempdir().unwrap();
     let token = Token::generate().unwrap();
     let server = Server::start_binary(&binary, folder.path(), &token).await;
-    for (path, bytes) in cases {
-        let case = Case { name: path.clone(), says: serde_json::from_slice(bytes).unwrap() };
+    let cases = changed.into_iter().filter(|(path, _)| is_case(path));
+    let read = |(name, bytes): (String, Vec<u8>)| Case {
+        name,
+        says: serde_json::from_slice(&bytes).unwrap(),
+    };
+    let cases: Vec<Case> = cases.map(read).collect();
+    for case in &cases {
         let runtime = tokio::runtime::Handle::current();
         let came_out = tokio::task::block_in_place(|| {
             case.run(|step| runtime.block_on(send(&server, &token, step)))
         });
         assert_eq!(came_out, Ok(()));
     }
+    check_coverage(&server, cases).await;
+}
+
+fn is_case(path: &str) -> bool {
+    path.starts_with("tests/cases/")
+}
+
+/// Checks that the cases which the diffs bring are all that `coverage::` asks for.
+async fn check_coverage(server: &Server, brought: Vec<Case>) {
+    let description = server.client.get("/openapi.json").await.json();
+    let cases: Vec<Case> = Case::all().into_iter().chain(brought).collect();
+    let mut routes = described_routes(&description);
+    routes.retain(|route| !coverage::has_case(&cases, route));
+    let partner = description["components"]["schemas"]["Partner"]["properties"].as_object();
+    let fields = partner.unwrap().keys().map(String::as_str);
+    let fields = without_case(&cases, "partners", fields);
+    assert!(routes.is_empty() && fields.is_empty(), "no case for {routes:?} {fields:?}");
 }
 
 async fn send(server: &Server, token: &Token, step: &Step) -> Found {

@@ -9,11 +9,11 @@ use svctrack_tests::{case::Case, in_process::InProcess, project};
 
 #[test]
 fn every_field_of_the_contract_has_a_case() {
-    let mut missing = Vec::new();
+    let (cases, mut missing) = (Case::all(), Vec::new());
     for part in ["fields", "bulk answers"] {
         let bulk = part == "bulk answers";
         for (resource, fields) in listed(part) {
-            let answered = answered(&resource, |case| is_bulk(case) == bulk);
+            let answered = answered(&cases, &resource, |case| is_bulk(case) == bulk);
             let lacking = fields.iter().filter(|field| !answered.contains(*field));
             missing.extend(lacking.map(|field| format!("{resource}: {field}")));
         }
@@ -23,11 +23,10 @@ fn every_field_of_the_contract_has_a_case() {
 
 #[test]
 fn every_row_of_ours_has_a_case() {
-    let mut missing = Vec::new();
+    let (cases, mut missing) = (Case::all(), Vec::new());
     for def in REGISTRY {
-        let answered = answered(def.path, |case| !is_bulk(case));
-        let lacking = def.fields.iter().filter(|row| !answered.contains(row.name));
-        missing.extend(lacking.map(|row| format!("{}: {}", def.path, row.name)));
+        let lacking = without_case(&cases, def.path, def.fields.iter().map(|row| row.name));
+        missing.extend(lacking.iter().map(|name| format!("{}: {name}", def.path)));
     }
     assert!(missing.is_empty(), "no case expects a value of: {missing:#?}");
 }
@@ -75,23 +74,43 @@ async fn every_route_has_a_case() {
     let contract = contract();
     let mut routes: BTreeSet<String> = texts(&contract["routes"]).into_iter().collect();
     let described = InProcess::start().await.anonymous.get("/openapi.json").await.json();
-    for (path, methods) in described["paths"].as_object().unwrap() {
-        let methods = methods.as_object().unwrap().keys();
-        routes.extend(methods.map(|method| format!("{} {path}", method.to_uppercase())));
-    }
+    routes.extend(described_routes(&described));
     let cases = Case::all();
-    let has_case = |route: &String| {
-        let (method, path) = route.split_once(' ').unwrap();
-        cases.iter().map(|case| &case.says["request"]).any(|request| {
-            method == request["method"].as_str().unwrap_or("GET") && fits(path, path_of(request))
-        })
-    };
+    let has_case = |route: &String| has_case(&cases, route);
     let is_not_yet = |route: &&String| not_yet().iter().any(|path| route.ends_with(path.as_str()));
     let (not_yet, now): (Vec<_>, Vec<_>) = routes.iter().partition(is_not_yet);
     let missing: Vec<_> = now.into_iter().filter(|route| !has_case(route)).collect();
     assert!(missing.is_empty(), "no case requests: {missing:#?}");
     let there: Vec<_> = not_yet.into_iter().filter(|route| has_case(route)).collect();
     assert!(there.is_empty(), "there now; take them off the list of what is not yet: {there:#?}");
+}
+
+/// The routes of a description of the API, each as its method and path.
+pub(crate) fn described_routes(description: &Value) -> Vec<String> {
+    let paths = description["paths"].as_object().unwrap().iter();
+    let routes = paths.flat_map(|(path, methods)| {
+        let methods = methods.as_object().unwrap().keys();
+        methods.map(move |method| format!("{} {path}", method.to_uppercase()))
+    });
+    routes.collect()
+}
+
+/// Whether a case requests a route.
+pub(crate) fn has_case(cases: &[Case], route: &str) -> bool {
+    let (method, path) = route.split_once(' ').unwrap();
+    cases.iter().map(|case| &case.says["request"]).any(|request| {
+        method == request["method"].as_str().unwrap_or("GET") && fits(path, path_of(request))
+    })
+}
+
+/// The fields of a resource of which no case expects a value.
+pub(crate) fn without_case<'a>(
+    cases: &[Case],
+    resource: &str,
+    fields: impl Iterator<Item = &'a str>,
+) -> Vec<&'a str> {
+    let answered = answered(cases, resource, |case| !is_bulk(case));
+    fields.filter(|name| !answered.contains(*name)).collect()
 }
 
 fn contract() -> Value {
@@ -137,9 +156,9 @@ fn is_bulk(case: &Case) -> bool {
 }
 
 /// The names to which a case about a resource expects a value.
-fn answered(resource: &str, wanted: impl Fn(&Case) -> bool) -> BTreeSet<String> {
+fn answered(cases: &[Case], resource: &str, wanted: impl Fn(&Case) -> bool) -> BTreeSet<String> {
     let mut names = BTreeSet::new();
-    for case in Case::all().iter().filter(|case| wanted(case)) {
+    for case in cases.iter().filter(|case| wanted(case)) {
         let path = path_of(&case.says["request"]);
         if path.split(['/', '?']).nth(1) == Some(resource) {
             let expect = &case.says["expect"];

@@ -3,7 +3,7 @@
 
 use std::{
     fs,
-    path::Path,
+    path::{Path, PathBuf},
     process::{Command, Output},
     time::{Duration, Instant},
 };
@@ -136,12 +136,48 @@ async fn caddy_with_tls_passes_large_bodies_and_streams() {
 }
 
 #[test]
-fn systemd_can_read_the_unit() {
-    let unit = docs::block_with(PAGE, "ini", "[Service]");
+fn caddy_warns_of_nothing_in_its_recipe() {
     let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("svctrack.service");
+    let path = folder.path().join("Caddyfile");
+    fs::write(&path, docs::block_with(PAGE, "caddy", "127.0.0.1:8080")).unwrap();
+    let mut caddy = Command::new("caddy");
+    caddy.args(["adapt", "--adapter", "caddyfile", "--config"]).arg(&path);
+    let Ok(adapted) = caddy.env("HOME", folder.path()).output() else {
+        return not_tried(demand::TOOLS, "`caddy` is not installed");
+    };
+    let said = String::from_utf8_lossy(&adapted.stderr);
+    assert!(adapted.status.success() && !said.contains("warn"), "{said}");
+}
+
+/// The unit of the docs, with the program of this build.
+fn unit_in(folder: &Path) -> PathBuf {
+    let unit = docs::block_with(PAGE, "ini", "[Service]");
+    let path = folder.join("svctrack.service");
     let program = binary().display().to_string();
     fs::write(&path, unit.replace("/usr/local/bin/svctrack", &program)).unwrap();
+    path
+}
+
+/// How exposed the unit may be by the measure of `systemd-analyze security`, in tenths: what it names "OK".
+const MAX_EXPOSURE: &str = "20";
+
+#[test]
+fn the_unit_leaves_the_server_little_of_the_machine() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = unit_in(folder.path());
+    let mut tool = Command::new("systemd-analyze");
+    tool.args(["security", "--no-pager", "--offline=yes", "--threshold", MAX_EXPOSURE]).arg(&path);
+    let Ok(judged) = tool.output() else {
+        return not_tried(demand::TOOLS, "`systemd-analyze` is not installed");
+    };
+    let said = [judged.stdout, judged.stderr].concat();
+    assert!(judged.status.success(), "{}", String::from_utf8_lossy(&said));
+}
+
+#[test]
+fn systemd_can_read_the_unit() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = unit_in(folder.path());
     let Ok(verified) = Command::new("systemd-analyze").arg("verify").arg(&path).output() else {
         return not_tried(demand::TOOLS, "`systemd-analyze` is not installed");
     };

@@ -40,6 +40,10 @@ fn broken_bodies() -> Vec<(&'static str, Vec<u8>)> {
     ]
 }
 
+/// Routes to which no body is an empty one.
+const BODY_MAY_BE_ABSENT: [&str; 3] =
+    ["/licenses/{id}/renew", "/licenses/{id}/lose", "/tokens/{id}/rotate"];
+
 async fn send(client: &Client, route: &Route, headers: &[(&str, &str)], body: Vec<u8>) -> Answer {
     let path = route.path_to("extid-x");
     client.send(route.method.clone(), &path, headers, body).await.unwrap()
@@ -60,7 +64,11 @@ async fn with_body(server: &InProcess) -> Vec<(Route, Client)> {
 async fn what_is_no_document_is_a_400_that_says_why() {
     let server = InProcess::start().await;
     for (route, client) in with_body(&server).await {
+        let may_be_absent = BODY_MAY_BE_ABSENT.contains(&route.path.as_str());
         for (what, body) in broken_bodies() {
+            if body.is_empty() && may_be_absent {
+                continue;
+            }
             let answer = send(&client, &route, &[JSON], body).await;
             let said = format!("{} {} {what}: {}", route.method, route.path, answer.text());
             assert_eq!(answer.status, StatusCode::BAD_REQUEST, "{said}");

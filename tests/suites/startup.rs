@@ -7,10 +7,10 @@ use svctrack_server::auth::Token;
 use svctrack_tests::{
     TENANT,
     client::Client,
-    process::{Server, command, read_until},
+    process::{PATIENCE, Server, command, read_until},
 };
 use tempfile::TempDir;
-use tokio::process::Child;
+use tokio::{process::Child, time::timeout};
 
 use crate::backup::{run, text};
 
@@ -30,7 +30,7 @@ async fn filled_folder() -> (TempDir, Token) {
 pub(crate) async fn refusal(folder: &Path, arguments: &[&str]) -> String {
     let mut command = command(folder);
     command.args(["serve", "--listen", "127.0.0.1:0", "--data"]).arg(folder).args(arguments);
-    let output = command.output().await.unwrap();
+    let output = timeout(PATIENCE, command.output()).await.unwrap().unwrap();
     assert_eq!(output.status.code(), Some(1));
     let said = String::from_utf8(output.stderr).unwrap();
     assert_eq!(said.trim_end().lines().count(), 1, "{said}");
@@ -259,8 +259,8 @@ async fn a_start_that_broke_off_leaves_nothing_in_the_way() {
 #[tokio::test]
 async fn the_configuration_in_force_can_be_shown() {
     let folder = tempfile::tempdir().unwrap();
-    fs::write(folder.path().join("svctrack.toml"), "cache-mb = 64\nlisten = \"127.0.0.1:1\"\n")
-        .unwrap();
+    let lines = "cache-mb = 64\nlisten = \"127.0.0.1:1\"\nstore = \"memory\"\n";
+    fs::write(folder.path().join("svctrack.toml"), lines).unwrap();
     let mut command = command(folder.path());
     command
         .args(["serve", "--print-config", "--listen", "127.0.0.1:2"])
@@ -271,14 +271,22 @@ async fn the_configuration_in_force_can_be_shown() {
         said,
         r#"data = "./svctrack-data"  # default
 cache-mb = 64  # file svctrack.toml
+store = "memory"  # file svctrack.toml
 listen = "127.0.0.1:2"  # flag --listen
+# public-url: not set  # default
 script-path = "/svctrack.js"  # default
 tracking-prefix = "/analytics"  # default
+# trusted-proxies: not set  # default
 rate-limit = 150  # default
 tracking-rate-limit = 0  # default
 tracking-daily-mb = 1024  # default
+# backup-every: not set  # default
+# backup-to: not set  # default
 backup-keep = 7  # default
 log = "warn"  # environment SVCTRACK_LOG
+# bootstrap-tenant: not set  # default
+# bootstrap-token: not set  # default
+# bootstrap-operator-token: not set  # default
 "#
     );
 }
@@ -354,8 +362,10 @@ async fn tokens_are_made_and_revoked_while_the_server_stands_still() {
     assert!(code == Some(0) && listed.contains("lost and found"), "{listed}{said}");
     server.kill().await;
 
-    assert_eq!(run(&["revoke", made["_id"].as_str().unwrap()]).await.0, Some(0));
-    assert_eq!(run(&["revoke", made["_id"].as_str().unwrap()]).await.0, Some(1));
+    let id = made["_id"].as_str().unwrap();
+    assert_eq!(run(&["revoke", id]).await.0, Some(0));
+    let (code, _, said) = run(&["revoke", id]).await;
+    assert!(code == Some(1) && said.contains("there is no token with this id"), "{said}");
     let (code, _, said) = run(&["create", "--label", "x", "--scopes", "fly"]).await;
     assert!(code == Some(1) && said.contains("a scope must be"), "{said}");
     let empty = tempfile::tempdir().unwrap();
@@ -394,7 +404,7 @@ async fn the_command_line_makes_a_tenant_on_a_running_server_and_on_a_stopped_on
 }
 
 /// Starts a first server; what it prints, its address, and the process.
-async fn first_start(folder: &Path, flags: &[&str]) -> (String, String, Child) {
+pub(crate) async fn first_start(folder: &Path, flags: &[&str]) -> (String, String, Child) {
     let mut command = command(folder);
     let mut child = command.arg("serve").args(flags).stdout(Stdio::piped()).spawn().unwrap();
     let said = read_until(&mut child, "serves on ").await;

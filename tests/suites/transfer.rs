@@ -278,9 +278,9 @@ async fn a_row_that_cannot_be_read_is_told_with_its_line_and_stops_no_other() {
         );
         for part in [
             "products.csv line 3: it has 2 cells, the first line 3",
-            "products.csv line 5: it is not UTF-8",
+            "products.csv line 5: it is not UTF-8 but probably Windows-1252: save it as UTF-8",
             "products.csv line 8: it has 4 cells, the first line 3",
-            "products.csv line 10: it has 1 cells, the first line 3",
+            "products.csv line 10: it has 1 cell, the first line 3",
         ] {
             assert!(said.contains(part), "{end:?}: {part}: {said}");
         }
@@ -318,7 +318,7 @@ async fn an_import_says_what_it_leaves_and_what_would_come_twice() {
         );
         assert!(said.contains("company.csv: not imported"), "{said}");
         assert!(
-            said.contains("companies: 1 new records have no key") && !said.contains("hidden"),
+            said.contains("companies: 1 new record without a key") && !said.contains("hidden"),
             "{said}"
         );
         let there = server.client.get("/companies").await.json();

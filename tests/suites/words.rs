@@ -329,3 +329,26 @@ fn a_doc_comment_is_read_as_a_whole() {
         says_nothing(" Its name.") && !says_nothing(" See [`Kind`].") && !says_nothing(" A b c d.")
     );
 }
+
+/// The lines of re-exports that documentation shows without a summary: those of a public module, unless they are inlined.
+fn without_summary(source: &str) -> Vec<&str> {
+    let lines: Vec<&str> = source.lines().collect();
+    let places = lines.iter().enumerate().filter(|(_, line)| line.starts_with("pub use "));
+    let is_bare = |at: usize| {
+        let attributes = lines[..at].iter().rev().take_while(|line| line.starts_with("#["));
+        !attributes.into_iter().any(|line| *line == "#[doc(inline)]")
+    };
+    places.filter(|(at, _)| is_bare(*at)).map(|(_, line)| *line).collect()
+}
+
+#[test]
+fn what_core_exports_again_is_documented_with_its_summary() {
+    let modules = files(&project().join("core/src"), "rs").into_iter();
+    let bare = modules.flat_map(|path| {
+        let source = fs::read_to_string(&path).unwrap();
+        let lines = without_summary(&source).into_iter();
+        lines.map(|line| format!("{}: {line}", path.display())).collect::<Vec<_>>()
+    });
+    let bare: Vec<String> = bare.collect();
+    assert!(bare.is_empty(), "add #[doc(inline)]:\n{}", bare.join("\n"));
+}

@@ -1,4 +1,4 @@
-//! The form in which a stored record is returned: with the rows that are computed at read.
+//! The form in which a stored record is returned: with the fields that are computed at read.
 
 use super::merge::STAND_INS;
 use crate::{
@@ -7,10 +7,10 @@ use crate::{
     value::{Document, Json, ObjectId},
 };
 
-/// The row in which records that others refer to have their name.
+/// The field in which records that others refer to have their name.
 const NAME: &str = "name";
 
-/// The record as it is returned: the stored rows, then those computed at read.
+/// The record as it is returned: the stored fields, then those computed at read.
 ///
 /// # Errors
 /// When the store cannot say what another record holds.
@@ -22,8 +22,8 @@ pub fn answer(
     answer_rows(def, stored, &|_| true, ctx)
 }
 
-/// The record with those of the rows computed at read that are wanted: for callers that need these alone, since some
-/// rows read other records.
+/// The record with those of the fields computed at read that are wanted: for callers that need these alone, since some
+/// fields read other records.
 ///
 /// # Errors
 /// When the store cannot say what another record holds.
@@ -35,27 +35,27 @@ pub fn answer_rows(
 ) -> Result<Document, LookupError> {
     let mut answer = stored.clone();
     answer.remove(STAND_INS);
-    for row in def.fields.iter().filter(|row| wanted(row)) {
-        let value = match row.computed_at_read() {
+    for field in def.fields.iter().filter(|field| wanted(field)) {
+        let value = match field.computed_at_read() {
             None => None,
             Some(AtRead::Computed(compute)) => compute(stored, ctx)?,
             Some(AtRead::NameOf(reference)) => name_of(def, reference, stored, ctx.lookup)?,
         };
         if let Some(value) = value {
-            answer.set(row.name, value);
+            answer.set(field.name, value);
         }
     }
     Ok(answer)
 }
 
-/// The name of the record that the row `reference` of this one refers to, if it is there.
+/// The name of the record that the field `reference` of this one refers to, if it is there.
 fn name_of(
     def: &ResourceDef,
     reference: &str,
     stored: &Document,
     lookup: &dyn Lookup,
 ) -> Result<Option<Json>, LookupError> {
-    let refers = def.row(reference).and_then(|row| row.refers);
+    let refers = def.field(reference).and_then(|field| field.refers);
     let target = refers.and_then(|refers| resources::by_name(refers.resource));
     let id = stored.text(reference).and_then(|id| ObjectId::parse(&id));
     let (Some(target), Some(id)) = (target, id) else { return Ok(None) };
@@ -77,7 +77,7 @@ pub fn stored_text(document: &Document) -> (String, usize) {
 
 /// Whether a record of this resource is returned as it is stored, with nothing computed at read.
 pub fn is_answered_as_stored(def: &ResourceDef) -> bool {
-    def.fields.iter().all(|row| row.computed_at_read().is_none())
+    def.fields.iter().all(|field| field.computed_at_read().is_none())
 }
 
 #[cfg(test)]

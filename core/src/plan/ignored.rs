@@ -63,10 +63,11 @@ fn fixed(
     let mut names: Vec<String> = sent.iter().map(|(name, _)| name.to_owned()).collect();
     for record in [Some(after), before].into_iter().flatten() {
         if !names.is_empty() {
-            let wanted = |row: &FieldDef| names.iter().any(|name| name == row.name);
+            let wanted = |field: &FieldDef| names.iter().any(|name| name == field.name);
             let answer = answer_rows(def, record, &wanted, ctx)?;
             names.retain(|name| {
-                def.row(name).is_some_and(|row| !is_same(row, sent.get(name), answer.get(name)))
+                def.field(name)
+                    .is_some_and(|field| !is_same(field, sent.get(name), answer.get(name)))
             });
         }
     }
@@ -74,14 +75,14 @@ fn fixed(
 }
 
 /// Whether what was sent is what the record has; null is nothing.
-fn is_same(row: &FieldDef, sent: Option<JsonRef<'_>>, found: Option<JsonRef<'_>>) -> bool {
+fn is_same(field: &FieldDef, sent: Option<JsonRef<'_>>, found: Option<JsonRef<'_>>) -> bool {
     let something = |value: Option<JsonRef<'_>>| value.is_some_and(|value| !value.is_null());
     let (Some(sent), Some(found)) = (sent, found) else {
         return !something(sent) && !something(found);
     };
     let date = |value: JsonRef<'_>| value.as_str().and_then(|text| Timestamp::parse(&text));
     sent == found
-        || match row.kind {
+        || match field.kind {
             Kind::Number | Kind::Integer => {
                 sent.as_number().is_some() && sent.as_number() == found.as_number()
             }

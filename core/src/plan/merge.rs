@@ -12,7 +12,7 @@ use crate::{
 };
 
 /// Hidden member of a stored record: the names of the rows with placeholder values for absent ones. No caller can set
-/// it, since no row has this name.
+/// it, since no field has this name.
 pub(super) const STAND_INS: &str = "~";
 
 /// The largest record, in bytes of its values: twice what one body can bring (a ticket's, 2 MiB), since bodies
@@ -93,7 +93,7 @@ fn merge(def: &ResourceDef, patch: &Document, into: &mut Document, issues: &mut 
             into.remove(name);
             continue;
         }
-        let is_object = def.row(name).is_some_and(|row| row.kind == Kind::Object);
+        let is_object = def.field(name).is_some_and(|field| field.kind == Kind::Object);
         match is_object.then(|| value.to_document()).flatten() {
             Some(sent) => {
                 let known = into.value(name).and_then(|known| known.to_document());
@@ -111,21 +111,21 @@ fn merge(def: &ResourceDef, patch: &Document, into: &mut Document, issues: &mut 
 }
 
 /// Replaces the references of a record by the ids of the records that they name; what names none is
-/// an issue, but for a plain id in a row whose record need not exist (R2).
+/// an issue, but for a plain id in a field whose record need not exist (R2).
 fn resolve_references(
     def: &ResourceDef,
     document: &mut Document,
     lookup: &dyn Lookup,
     issues: &mut Vec<Issue>,
 ) -> Result<(), LookupError> {
-    for row in def.fields {
-        let Some((refers, target)) = target_of(row) else {
+    for field in def.fields {
+        let Some((refers, target)) = target_of(field) else {
             continue;
         };
         if refers.on_missing == OnMissing::Own {
             continue;
         }
-        let Some(value) = document.value(row.name) else {
+        let Some(value) = document.value(field.name) else {
             continue;
         };
         let texts = match value.items() {
@@ -139,29 +139,29 @@ fn resolve_references(
             match resolve_text(refers, target, &text, lookup)? {
                 Some(id) => ids.push(id),
                 None => issues.push(Issue::of_member(
-                    row.name,
+                    field.name,
                     target.not_found,
                     format!(
                         "`{}` must name a {} that exists; found {}",
-                        row.name,
+                        field.name,
                         target.name,
                         quoted(&text)
                     ),
                 )),
             }
         }
-        let resolved = match (row.kind, ids.first()) {
+        let resolved = match (field.kind, ids.first()) {
             (Kind::References, _) => Json::strings(ids.iter().map(String::as_str)),
             (_, Some(id)) => Json::string(id),
             (_, None) => continue,
         };
-        document.set(row.name, resolved);
+        document.set(field.name, resolved);
     }
     Ok(())
 }
 
-fn target_of(row: &FieldDef) -> Option<(Refers, &'static ResourceDef)> {
-    let refers = row.refers?;
+fn target_of(field: &FieldDef) -> Option<(Refers, &'static ResourceDef)> {
+    let refers = field.refers?;
     Some((refers, resources::by_name(refers.resource)?))
 }
 
@@ -185,11 +185,11 @@ fn resolve_text(
 pub(super) fn fill(def: &ResourceDef, mut document: Document, ctx: FillCtx) -> Document {
     let mut filled = Document::default();
     let mut stand_ins = Vec::new();
-    for row in def.fields {
-        let computed = match row.fill {
+    for field in def.fields {
+        let computed = match field.fill {
             Fill::OnWrite(compute) => Some(compute(&document, ctx)),
-            Fill::IfAbsent(compute) if document.value(row.name).is_none() => {
-                stand_ins.push(row.name);
+            Fill::IfAbsent(compute) if document.value(field.name).is_none() => {
+                stand_ins.push(field.name);
                 Some(compute(&document, ctx))
             }
             Fill::IfAbsent(_) | Fill::Sent | Fill::Service => None,
@@ -197,12 +197,12 @@ pub(super) fn fill(def: &ResourceDef, mut document: Document, ctx: FillCtx) -> D
         };
         if let Some(computed) = computed {
             match computed {
-                Some(value) => document.set(row.name, value),
-                None => drop(document.remove(row.name)),
+                Some(value) => document.set(field.name, value),
+                None => drop(document.remove(field.name)),
             }
         }
-        if let Some(value) = document.get(row.name) {
-            filled.set(row.name, value.to_json());
+        if let Some(value) = document.get(field.name) {
+            filled.set(field.name, value.to_json());
         }
     }
     if !stand_ins.is_empty() {
@@ -233,7 +233,7 @@ pub(super) fn check_claims(
     if taken.is_empty() { Ok(()) } else { Err(Refusal::Conflict(taken)) }
 }
 
-/// The first resource and row through which another record refers to this one.
+/// The first resource and field through which another record refers to this one.
 ///
 /// # Errors
 /// When the store cannot say.
@@ -243,17 +243,20 @@ pub(super) fn referrer(
     lookup: &dyn Lookup,
 ) -> Result<Option<(&'static ResourceDef, &'static FieldDef)>, LookupError> {
     for other in resources::REGISTRY {
-        for row in other.fields.iter().filter(|row| must_refer_to(row, def)) {
-            if !lookup.holders(other, row.name, &index::key_of(row, &id.to_string()), 1)?.is_empty()
+        for field in other.fields.iter().filter(|field| must_refer_to(field, def)) {
+            if !lookup
+                .holders(other, field.name, &index::key_of(field, &id.to_string()), 1)?
+                .is_empty()
             {
-                return Ok(Some((other, row)));
+                return Ok(Some((other, field)));
             }
         }
     }
     Ok(None)
 }
 
-fn must_refer_to(row: &FieldDef, def: &ResourceDef) -> bool {
-    row.refers
+fn must_refer_to(field: &FieldDef, def: &ResourceDef) -> bool {
+    field
+        .refers
         .is_some_and(|refers| refers.on_missing != OnMissing::Keep && refers.resource == def.name)
 }

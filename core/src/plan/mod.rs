@@ -29,6 +29,7 @@ pub mod upsert;
 #[cfg(test)]
 mod tests;
 
+#[doc(inline)]
 pub use self::{
     answer::{answer, answer_rows, is_answered_as_stored, stored_text},
     append::{
@@ -47,4 +48,5 @@ pub use self::{
     tenant::{mark_token_user, settings, token_user},
     update::update,
 };
+#[doc(inline)]
 pub use crate::resources::license_renewal::is_due;

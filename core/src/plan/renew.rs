@@ -129,7 +129,7 @@ pub(super) fn undecided(
 /// The licenses of a license's company.
 fn licenses_beside(license: &Document, lookup: &dyn Lookup) -> Result<Vec<Document>, LookupError> {
     let company = license.text(COMPANY_ID.name);
-    let Some((row, company)) = LICENSE.row(COMPANY_ID.name).zip(company) else {
+    let Some((row, company)) = LICENSE.field(COMPANY_ID.name).zip(company) else {
         return Ok(Vec::new());
     };
     let ids = lookup.holders(&LICENSE, row.name, &index::key_of(row, &company), MAX_LOOKED_AT)?;

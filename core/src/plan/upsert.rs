@@ -115,7 +115,7 @@ pub fn upsert(
     match planned {
         (_, Ok((planned, ignored))) => Ok(Upserted { ignored, ..counted(def, planned, sent) }),
         (_, Err(Refusal::Lookup(error))) => Err(error),
-        (list, Err(refusal)) => Ok(failed(def, list, index, sent, &first_issue(refusal))),
+        (list, Err(refusal)) => Ok(failed(def, list, index, sent, &as_one_issue(refusal))),
     }
 }
 
@@ -136,8 +136,8 @@ fn find(
         let Some(text) = sent.text(name) else {
             continue;
         };
-        let id = match def.row(name).filter(|_| *name != "_id") {
-            Some(row) => lookup.find(def, name, &key_of(row, &text))?,
+        let id = match def.field(name).filter(|_| *name != "_id") {
+            Some(field) => lookup.find(def, name, &key_of(field, &text))?,
             None => ObjectId::parse(&text),
         };
         let stored = match id {
@@ -171,15 +171,15 @@ fn change(
 }
 
 /// A key that found its record by another of its values, one of an end user's other e-mails, only
-/// names it: what the row holds stays (R20, R51).
+/// names it: what the field holds stays (R20, R51).
 fn leave_finding_key(def: &ResourceDef, found: &Found, patch: &mut Document) {
-    let Some(row) = def.keys.get(found.by).and_then(|name| def.row(name)) else {
+    let Some(field) = def.keys.get(found.by).and_then(|name| def.field(name)) else {
         return;
     };
-    let sent = patch.text(row.name).map(|sent| key_of(row, &sent));
-    let held = found.stored.text(row.name).map(|held| key_of(row, &held));
-    if row.unique && sent.is_some() && held.is_some() && sent != held {
-        patch.remove(row.name);
+    let sent = patch.text(field.name).map(|sent| key_of(field, &sent));
+    let held = found.stored.text(field.name).map(|held| key_of(field, &held));
+    if field.unique && sent.is_some() && held.is_some() && sent != held {
+        patch.remove(field.name);
     }
 }
 
@@ -187,7 +187,7 @@ fn leave_finding_key(def: &ResourceDef, found: &Found, patch: &mut Document) {
 /// e-mail in another case is the same key.
 fn check_locked(def: &ResourceDef, found: &Found, patch: &Document) -> Result<(), Refusal> {
     for (place, name) in def.keys.iter().enumerate() {
-        let key = |value: JsonRef<'_>| Some(key_of(def.row(name)?, &value.as_str()?));
+        let key = |value: JsonRef<'_>| Some(key_of(def.field(name)?, &value.as_str()?));
         let held = found.stored.value(name);
         let changes =
             patch.get(name).is_some_and(|sent| held.is_some_and(|held| key(held) != key(sent)));
@@ -206,12 +206,19 @@ fn make(
     lookup: &dyn Lookup,
     ctx: &mut Ctx,
 ) -> Made {
-    let mut shaped = shape::check_create(def, sent).map_err(Refusal::Invalid)?;
-    shaped.handling = handling;
     let missing = (def.check_bulk_create)(sent);
-    if !missing.is_empty() {
-        return Err(Refusal::Invalid(missing));
-    }
+    let mut shaped = match shape::check_create(def, sent) {
+        Ok(shaped) if missing.is_empty() => shaped,
+        checked => {
+            let mut issues = checked.err().unwrap_or_default();
+            let is_known =
+                |issue: &Issue| issues.iter().any(|known| known.pointer == issue.pointer);
+            let further: Vec<_> = missing.into_iter().filter(|issue| !is_known(issue)).collect();
+            issues.extend(further);
+            return Err(Refusal::Invalid(issues));
+        }
+    };
+    shaped.handling = handling;
     let planned = create(def, std::mem::take(&mut shaped.patch), lookup, ctx)?;
     let ignored = ignored(def, &shaped, None, &planned, lookup, ctx.now)?;
     Ok((planned, ignored))
@@ -246,12 +253,18 @@ fn keys_of(def: &ResourceDef, id: ObjectId, sent: &Document) -> Document {
     keys
 }
 
-fn first_issue(refusal: Refusal) -> Issue {
-    match refusal {
-        Refusal::Invalid(issues) | Refusal::Conflict(issues) => issues.into_iter().next(),
-        Refusal::NotFound | Refusal::Lookup(_) => None,
-    }
-    .unwrap_or_else(|| Issue::of_body("not_found", "the record is not there"))
+/// All that is wrong with an item, with the code and the property of the first of it.
+fn as_one_issue(refusal: Refusal) -> Issue {
+    let issues = match refusal {
+        Refusal::Invalid(issues) | Refusal::Conflict(issues) => issues,
+        Refusal::NotFound | Refusal::Lookup(_) => Vec::new(),
+    };
+    let further: Vec<String> =
+        issues.iter().skip(1).map(|issue| format!("; {}", issue.message)).collect();
+    let Some(first) = issues.into_iter().next() else {
+        return Issue::of_body("not_found", "the record is not there");
+    };
+    Issue { message: first.message + &further.concat(), ..first }
 }
 
 /// A rejected item: `{index, code, message, field?, _id?, sourceId?, externalId?}` (R19).

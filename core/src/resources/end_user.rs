@@ -102,7 +102,7 @@ pub const SUPPRESSED: &str = "suppressed";
 /// # Errors
 /// When the store cannot say.
 pub fn is_suppressed(name: &str, value: &str, lookup: &dyn Lookup) -> Result<bool, LookupError> {
-    let key = END_USER.row(name).map(|row| key_of(row, value));
+    let key = END_USER.field(name).map(|row| key_of(row, value));
     key.map_or(Ok(false), |key| lookup.is_suppressed(name, &key))
 }
 
@@ -115,7 +115,7 @@ pub fn read_keys(sent: &Document) -> Result<Keys, Vec<Issue>> {
     let shaped = shape::check_update(&END_USER, sent)?;
     let (mut keys, mut ignored) = (Vec::new(), shaped.ignored);
     for (name, value) in shaped.patch.iter() {
-        let known = KEYS.into_iter().find(|key| *key == name).and_then(|key| END_USER.row(key));
+        let known = KEYS.into_iter().find(|key| *key == name).and_then(|key| END_USER.field(key));
         match (known, value.as_str()) {
             (Some(row), Some(text)) => keys.push((row.name, key_of(row, &text))),
             (Some(_), None) => {}

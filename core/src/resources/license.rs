@@ -296,7 +296,7 @@ fn inherit(license: &mut Document, completion: &mut Completion<'_>) -> Result<()
     let Some(name) = PRODUCT_NAME.get(license).map(std::borrow::Cow::into_owned) else {
         return Ok(());
     };
-    let row = PRODUCT.row(product::NAME.name);
+    let row = PRODUCT.field(product::NAME.name);
     let key = row.map(|row| key_of(row, &name)).unwrap_or_default();
     let ids = completion.lookup.holders(&PRODUCT, product::NAME.name, &key, 2)?;
     let Some(first) = ids.first() else {

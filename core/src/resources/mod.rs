@@ -65,9 +65,9 @@ pub fn resolve(
     lookup: &dyn Lookup,
 ) -> Result<(), LookupError> {
     for filter in filters {
-        let target = match filter.row.kind {
+        let target = match filter.field.kind {
             Kind::Id => Some(def),
-            _ => filter.row.refers.and_then(|refers| by_name(refers.resource)),
+            _ => filter.field.refers.and_then(|refers| by_name(refers.resource)),
         };
         let Some(target) = target else { continue };
         for operand in filter.operands_mut() {
@@ -247,7 +247,12 @@ mod tests {
             (&ticket::TICKET, ticket_terms::HANDLES),
         ] {
             for (name, kind) in handles {
-                assert_eq!(def.row(name).map(|row| row.kind), Some(*kind), "{} {name}", def.name);
+                assert_eq!(
+                    def.field(name).map(|field| field.kind),
+                    Some(*kind),
+                    "{} {name}",
+                    def.name
+                );
             }
         }
     }
@@ -255,10 +260,14 @@ mod tests {
     #[test]
     fn a_row_that_shows_a_name_says_whose() {
         for def in REGISTRY {
-            for row in def.fields {
-                let Fill::NameOf(reference) = row.fill else { continue };
-                let refers = def.row(reference).and_then(|row| row.refers).unwrap();
-                assert!(by_name(refers.resource).unwrap().row("name").is_some(), "{}", row.name);
+            for field in def.fields {
+                let Fill::NameOf(reference) = field.fill else { continue };
+                let refers = def.field(reference).and_then(|field| field.refers).unwrap();
+                assert!(
+                    by_name(refers.resource).unwrap().field("name").is_some(),
+                    "{}",
+                    field.name
+                );
             }
         }
     }
@@ -266,18 +275,18 @@ mod tests {
     #[test]
     fn every_row_is_named_once_and_refers_to_a_resource_that_is_there() {
         for def in REGISTRY {
-            for (index, row) in def.fields.iter().enumerate() {
+            for (index, field) in def.fields.iter().enumerate() {
                 assert!(
-                    def.fields.iter().skip(index + 1).all(|other| other.name != row.name),
+                    def.fields.iter().skip(index + 1).all(|other| other.name != field.name),
                     "{}",
-                    row.name
+                    field.name
                 );
                 assert!(
-                    row.refers.is_none_or(|refers| by_name(refers.resource).is_some()),
+                    field.refers.is_none_or(|refers| by_name(refers.resource).is_some()),
                     "{}",
-                    row.name
+                    field.name
                 );
-                assert!(row.doc.trim().ends_with('.'), "{}", row.name);
+                assert!(field.doc.trim().ends_with('.'), "{}", field.name);
             }
         }
     }
@@ -286,8 +295,8 @@ mod tests {
     fn every_resource_has_what_the_service_keeps_of_a_record() {
         for def in REGISTRY {
             for name in ["_id", "createdAt", "updatedAt", "__v"] {
-                let row = def.row(name).unwrap();
-                assert!(matches!(row.fill, Fill::Service), "{} {name}", def.name);
+                let field = def.field(name).unwrap();
+                assert!(matches!(field.fill, Fill::Service), "{} {name}", def.name);
             }
         }
     }

@@ -349,7 +349,7 @@ fn name_agent(ticket: &mut Document, completion: &Completion<'_>) -> Result<(), 
         return Ok(());
     }
     let address = AGENT_EMAIL.get(ticket).unwrap_or_default().into_owned();
-    let key = USER.row(user::EMAIL.name).map(|row| key_of(row, &address)).unwrap_or_default();
+    let key = USER.field(user::EMAIL.name).map(|row| key_of(row, &address)).unwrap_or_default();
     match completion.lookup.find(&USER, user::EMAIL.name, &key)? {
         Some(id) => ticket.set(USERS.name, Json::strings([id.to_string().as_str()])),
         None => drop(ticket.remove(USERS.name)),

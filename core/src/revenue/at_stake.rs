@@ -8,7 +8,8 @@ use super::amount::{fixed, printed};
 use crate::{
     resources::ticket,
     value::{
-        Members, Number, Timestamp, Zone, engagement::Engagement, number::MONEY_SCALE, time::DAY_MS,
+        Members, Number, Timestamp, Zone, counted, engagement::Engagement, number::MONEY_SCALE,
+        time::DAY_MS,
     },
 };
 
@@ -217,15 +218,14 @@ impl Case<'_> {
     fn text(&self, amount: Number, terms: &[(Decimal, String)]) -> String {
         let terms = terms.iter().filter(|(points, _)| *points > Decimal::ZERO).take(2);
         let terms = terms.map(|(points, text)| {
-            format!(
-                "{text} ({} points)",
-                fixed(*points, 2).trim_end_matches('0').trim_end_matches('.')
-            )
+            let points = fixed(*points, 2);
+            let points = points.trim_end_matches('0').trim_end_matches('.');
+            format!("{text} ({})", counted(points, "point"))
         });
         let mut terms: Vec<String> = terms.collect();
         terms.push(match self.days {
-            Some(days) if days < 0 => format!("overdue by {} days", -days),
-            Some(days) => format!("to be decided in {days} days"),
+            Some(days) if days < 0 => format!("overdue by {}", counted(-days, "day")),
+            Some(days) => format!("to be decided in {}", counted(days, "day")),
             None => "no renewal ahead".to_owned(),
         });
         let [amount, mrr] = [amount, self.mrr].map(|amount| printed(amount, self.currency));
@@ -234,7 +234,8 @@ impl Case<'_> {
 }
 
 fn idle_text(days: Option<i64>) -> String {
-    days.map_or("never active".to_owned(), |days| format!("not active for {days} days"))
+    let text = |days| format!("not active for {}", counted(days, "day"));
+    days.map_or_else(|| "never active".to_owned(), text)
 }
 
 fn fall_text(what: &str, [now, before]: [u64; 2]) -> String {

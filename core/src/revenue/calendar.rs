@@ -4,6 +4,7 @@ use chrono::{Datelike as _, Days, Months, NaiveDate};
 
 use super::error::ReportError;
 use crate::value::Zone;
+#[doc(inline)]
 pub use crate::value::{Day, Unit};
 
 /// The most intervals of a report.

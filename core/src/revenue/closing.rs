@@ -230,11 +230,14 @@ impl Closing {
         table
     }
 
-    /// Whether another closing has the same options.
-    pub fn has_options_of(&self, other: &Self) -> bool {
-        self.view == other.view
-            && self.gap_days == other.gap_days
-            && self.reactivation_within == other.reactivation_within
+    /// The options that another closing has otherwise, by name.
+    pub fn other_options(&self, other: &Self) -> Vec<&'static str> {
+        let options = [
+            ("view", self.view != other.view),
+            ("gapDays", self.gap_days != other.gap_days),
+            ("reactivationWithin", self.reactivation_within != other.reactivation_within),
+        ];
+        options.into_iter().filter(|(_, is_other)| *is_other).map(|(name, _)| name).collect()
     }
 
     /// The month after it.

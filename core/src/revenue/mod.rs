@@ -42,6 +42,7 @@ mod status;
 mod table;
 mod tally;
 
+#[doc(inline)]
 pub use self::{
     about::{About, OverdueLicense, Overlap},
     at_stake::{AtStake, Usage, Weights},
@@ -80,4 +81,5 @@ pub use self::{
     series::Series,
     table::Table,
 };
+#[doc(inline)]
 pub use crate::resources::company_status::CompanyStatus;

@@ -37,7 +37,7 @@ impl SegmentBy {
             let key = Some(key.to_owned()).filter(|key| !key.is_empty()).ok_or_else(unknown)?;
             return Ok(Self { property: CUSTOM, key: Some(key) });
         }
-        let row = COMPANY.row(name).filter(|row| row.is_stored()).ok_or_else(unknown)?;
+        let row = COMPANY.field(name).filter(|row| row.is_stored()).ok_or_else(unknown)?;
         let has_one_value = !matches!(
             row.kind,
             Kind::References | Kind::Texts | Kind::Values | Kind::Object | Kind::Date

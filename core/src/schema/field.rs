@@ -1,6 +1,6 @@
-//! One row of a resource's table: its name, kind and rules, and a typed handle to read it.
+//! One field of a resource's table: its name, kind and rules, and a typed handle to read it.
 //!
-//! Rows are written with [`fields!`](crate::fields) in the order of the contract. The doc sentence of a row is its
+//! Fields are written with [`fields!`](crate::fields) in the order of the contract. The doc sentence of a field is its
 //! rustdoc and its text in the API's description.
 
 use std::{borrow::Cow, marker::PhantomData};
@@ -10,7 +10,7 @@ use rust_decimal::Decimal;
 
 use crate::value::{self, Document, Json, JsonRef, Members, ObjectId, Timestamp};
 
-/// What kind of value a row takes.
+/// What kind of value a field takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// The record's own id.
@@ -33,7 +33,7 @@ pub enum Kind {
     Object,
     /// A point in time (R8).
     Date,
-    /// A whole number, within the row's `range`.
+    /// A whole number, within the field's `range`.
     Integer,
     /// A decimal number; money is one (R7).
     Number,
@@ -41,12 +41,12 @@ pub enum Kind {
     Bool,
 }
 
-/// Computes the stored value of a row from the rest of the document; `None` leaves it out.
+/// Computes the stored value of a field from the rest of the document; `None` leaves it out.
 pub type FillOnWrite = fn(&Document, FillCtx) -> Option<Json>;
-/// Computes the returned value of a row when the record is read.
+/// Computes the returned value of a field when the record is read.
 pub type FillOnRead = fn(&Document, &ReadCtx<'_>) -> Result<Option<Json>, LookupError>;
 
-/// Who sets a row, and when.
+/// Who sets a field, and when.
 #[derive(Clone, Copy, Debug)]
 pub enum Fill {
     /// The caller sends it.
@@ -59,21 +59,21 @@ pub enum Fill {
     OnWrite(FillOnWrite),
     /// Depends on now or on another record: computed when read, never stored. Ignored in a body.
     OnRead(FillOnRead),
-    /// The `name` of the record that another row, of this name, refers to: looked up when read, never stored. Ignored
+    /// The `name` of the record that another field, of this name, refers to: looked up when read, never stored. Ignored
     /// in a body.
     NameOf(&'static str),
 }
 
-/// What gives a row its value when it is read.
+/// What gives a field its value when it is read.
 #[derive(Clone, Copy, Debug)]
 pub enum AtRead {
     /// A function of the record and of what it refers to.
     Computed(FillOnRead),
-    /// It is the `name` of the record that the row of this name refers to.
+    /// It is the `name` of the record that the field of this name refers to.
     NameOf(&'static str),
 }
 
-/// What a row refers to.
+/// What a field refers to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Refers {
     /// Name of the resource.
@@ -93,7 +93,7 @@ pub enum OnMissing {
     Own,
 }
 
-/// One row of a resource's table.
+/// One field of a resource's table.
 #[derive(Clone, Copy, Debug)]
 pub struct FieldDef {
     /// Property name in the API.
@@ -126,7 +126,7 @@ pub struct FieldDef {
     pub prepared: bool,
     /// Whether at most one record of a tenant may hold a value.
     pub unique: bool,
-    /// The unique row under which its values are claimed and found as well: an end user's other e-mails.
+    /// The unique field under which its values are claimed and found as well: an end user's other e-mails.
     pub claims_as: Option<&'static str>,
     /// Whether records are found by it.
     pub indexed: bool,
@@ -139,7 +139,7 @@ pub struct FieldDef {
 }
 
 impl FieldDef {
-    /// A row that the caller may set, with no further rule.
+    /// A field that the caller may set, with no further rule.
     pub const fn new(name: &'static str, kind: Kind, doc: &'static str) -> Self {
         Self {
             name,
@@ -231,9 +231,9 @@ impl FieldDef {
         self
     }
 
-    /// It is the `name` of the record that `row` refers to.
-    pub const fn name_of(mut self, row: &'static str) -> Self {
-        self.fill = Fill::NameOf(row);
+    /// It is the `name` of the record that `field` refers to.
+    pub const fn name_of(mut self, field: &'static str) -> Self {
+        self.fill = Fill::NameOf(field);
         self
     }
 
@@ -275,9 +275,9 @@ impl FieldDef {
         self
     }
 
-    /// Its values are claimed and found as those of a unique row of e-mails.
-    pub const fn claims_as(mut self, row: &'static str) -> Self {
-        self.claims_as = Some(row);
+    /// Its values are claimed and found as those of a unique field of e-mails.
+    pub const fn claims_as(mut self, field: &'static str) -> Self {
+        self.claims_as = Some(field);
         self.folded = true;
         self
     }
@@ -320,7 +320,7 @@ impl FieldDef {
     pub fn computed_at_read(&self) -> Option<AtRead> {
         match self.fill {
             Fill::OnRead(compute) => Some(AtRead::Computed(compute)),
-            Fill::NameOf(row) => Some(AtRead::NameOf(row)),
+            Fill::NameOf(field) => Some(AtRead::NameOf(field)),
             _ => self.at_read.map(AtRead::Computed),
         }
     }
@@ -328,7 +328,7 @@ impl FieldDef {
 
 /// How the values of a kind are read in Rust.
 pub trait FieldType {
-    /// The kind of the row.
+    /// The kind of the field.
     const KIND: Kind;
     /// What a value is in Rust.
     type Value<'a>;
@@ -336,7 +336,7 @@ pub trait FieldType {
     fn read(value: JsonRef<'_>) -> Option<Self::Value<'_>>;
 }
 
-/// A typed handle to a row.
+/// A typed handle to a field.
 #[derive(Debug)]
 pub struct Field<T> {
     /// Property name in the API.
@@ -345,7 +345,7 @@ pub struct Field<T> {
 }
 
 impl<T: FieldType> Field<T> {
-    /// A handle to the row `name`.
+    /// A handle to the field `name`.
     pub const fn new(name: &'static str) -> Self {
         Self { name, kind: PhantomData }
     }
@@ -410,7 +410,7 @@ fn texts_of(value: JsonRef<'_>) -> Option<Vec<String>> {
     Some(texts.map(Cow::into_owned).collect())
 }
 
-/// Writes the rows of a resource: a handle for each, and the table `FIELDS`.
+/// Writes the fields of a resource: a handle for each, and the table `FIELDS`.
 ///
 /// ```
 /// use svctrack_core::{fields, value::Document};
@@ -435,7 +435,7 @@ macro_rules! fields {
                 $crate::schema::field::Field::new($name);
         )*
 
-        /// The rows, in the order of the contract.
+        /// The fields, in the order of the contract.
         pub static FIELDS: &[$crate::schema::field::FieldDef] = &[
             $(
                 $crate::schema::field::FieldDef::new($name, $crate::schema::field::Kind::$kind, concat!($($doc),+))
@@ -445,8 +445,8 @@ macro_rules! fields {
     };
 }
 
-/// Names rows of a resource that is defined above the file: so what its rows are computed by reads a record without
-/// knowing the resource. A test compares `HANDLES` with the rows of the resource.
+/// Names fields of a resource that is defined above the file: so what its fields are computed by reads a record without
+/// knowing the resource. A test compares `HANDLES` with the fields of the resource.
 macro_rules! handles {
     ($($handle:ident: $kind:ident = $name:literal;)*) => {
         $(

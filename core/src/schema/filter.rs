@@ -1,7 +1,7 @@
 //! Filters of a list (R50): a condition on a property, read from one parameter of a query, such as
 //! `mrr[gte]=500` or `status=customer,lost`.
 //!
-//! A value is compared by the kind of its row; below `custom` by the order of values (R13). Absent and null are
+//! A value is compared by the kind of its field; below `custom` by the order of values (R13). Absent and null are
 //! found by `null` and `[exists]=false`, and by no comparison.
 
 use std::{borrow::Cow, cmp::Ordering};
@@ -29,7 +29,7 @@ const NULL: &str = "null";
 #[derive(Clone, Debug)]
 pub struct Filter {
     /// The property that is compared.
-    pub row: &'static FieldDef,
+    pub field: &'static FieldDef,
     /// Of a free-form object, the key below it: `x` of `custom.x`, `EUR` of `mrrByCurrency.EUR`.
     pub key: Option<String>,
     /// What its value must be.
@@ -89,20 +89,20 @@ impl Filter {
     /// # Errors
     /// When the operator is not known, or the value is none of the property's.
     pub fn parse(
-        rows: &'static [FieldDef],
+        fields: &'static [FieldDef],
         name: &str,
         value: &str,
     ) -> Option<Result<Self, Issue>> {
         let (path, operator) = split_operator(name);
-        let (row, key) = property(rows, path)?;
-        let reading = Reading { name, row, is_free: key.is_some() };
+        let (field, key) = property(fields, path)?;
+        let reading = Reading { name, field, is_free: key.is_some() };
         let condition = reading.condition(operator, value);
-        Some(condition.map(|condition| Self { row, key: key.map(str::to_owned), condition }))
+        Some(condition.map(|condition| Self { field, key: key.map(str::to_owned), condition }))
     }
 
     /// Whether a record is asked for.
     pub fn admits(&self, record: &dyn Members) -> bool {
-        let value = record.get(self.row.name);
+        let value = record.get(self.field.name);
         let value = match &self.key {
             Some(key) => value.and_then(|object| object.member(key)),
             None => value,
@@ -113,7 +113,7 @@ impl Filter {
             Condition::OneOf(operands) => self.is_one_of(value, operands),
             Condition::NoneOf(operands) => !self.is_one_of(value, operands),
             Condition::Compared(side, operand) => any(value, &|value| {
-                operand.order_of(self.row, value).is_some_and(|order| side.admits(order))
+                operand.order_of(self.field, value).is_some_and(|order| side.admits(order))
             }),
             Condition::Contains(search) => any(value, &|value| search.is_in(&text_of(value))),
             Condition::Prefix(start) => {
@@ -127,9 +127,9 @@ impl Filter {
             Operand::Null => value.is_none(),
             // A mark that only the service sets is false where it is absent.
             Operand::Bool(false) if value.is_none() => {
-                self.row.kind == Kind::Bool && !self.row.is_sent()
+                self.field.kind == Kind::Bool && !self.field.is_sent()
             }
-            _ => any(value, &|value| operand.order_of(self.row, value) == Some(Ordering::Equal)),
+            _ => any(value, &|value| operand.order_of(self.field, value) == Some(Ordering::Equal)),
         })
     }
 
@@ -160,7 +160,7 @@ impl Filter {
             (&self.condition, &other.condition),
             (Condition::OneOf(_), Condition::OneOf(_))
         );
-        are_values && self.row.name == other.row.name && self.key == other.key
+        are_values && self.field.name == other.field.name && self.key == other.key
     }
 
     /// Takes the values of another one that is alike.
@@ -202,7 +202,7 @@ impl Operand {
     }
 
     /// The order of a value relative to this one; none where they cannot be compared.
-    fn order_of(&self, row: &FieldDef, value: JsonRef<'_>) -> Option<Ordering> {
+    fn order_of(&self, field: &FieldDef, value: JsonRef<'_>) -> Option<Ordering> {
         match self {
             Self::Null => None,
             Self::Bool(asked) => Some(value.as_bool()?.cmp(asked)),
@@ -217,7 +217,7 @@ impl Operand {
             }
             Self::Text(asked) => {
                 let found = value.as_str()?;
-                let key = if row.folded { Cow::Owned(key_of(row, &found)) } else { found };
+                let key = if field.folded { Cow::Owned(key_of(field, &found)) } else { found };
                 Some(key.as_bytes().cmp(asked.as_bytes()))
             }
             Self::Free(asked, text) => Some(match SortKey::of(Some(value)) {
@@ -242,15 +242,15 @@ fn text_of(value: JsonRef<'_>) -> Cow<'_, str> {
 
 /// The property that a path names, and the key below a free-form object.
 fn property<'p>(
-    rows: &'static [FieldDef],
+    fields: &'static [FieldDef],
     path: &'p str,
 ) -> Option<(&'static FieldDef, Option<&'p str>)> {
-    let row = |name: &str| rows.iter().find(|row| row.name == name);
+    let field = |name: &str| fields.iter().find(|field| field.name == name);
     match path.split_once('.') {
         Some((name, key)) if !key.is_empty() => {
-            row(name).filter(|row| row.kind == Kind::Object).map(|row| (row, Some(key)))
+            field(name).filter(|field| field.kind == Kind::Object).map(|field| (field, Some(key)))
         }
-        _ => Some((row(path)?, None)),
+        _ => Some((field(path)?, None)),
     }
 }
 
@@ -265,7 +265,7 @@ pub(crate) fn split_operator(name: &str) -> (&str, Option<&str>) {
 /// A parameter whose value is read.
 struct Reading<'a> {
     name: &'a str,
-    row: &'static FieldDef,
+    field: &'static FieldDef,
     is_free: bool,
 }
 
@@ -304,7 +304,7 @@ impl Reading<'_> {
 
     /// A value with which others are compared.
     fn bound(&self, value: &str) -> Result<Operand, Issue> {
-        if self.row.kind == Kind::Bool && !self.is_free {
+        if self.field.kind == Kind::Bool && !self.is_free {
             return Err(unreadable(self.name, "without an operator, or with `ne`", value));
         }
         match self.operand(value)? {
@@ -321,8 +321,8 @@ impl Reading<'_> {
         if self.is_free {
             return Ok(Operand::Free(free_key(&text), text));
         }
-        let (trimmed, row) = (text.trim(), self.row);
-        let (read, expected) = match row.kind {
+        let (trimmed, field) = (text.trim(), self.field);
+        let (read, expected) = match field.kind {
             Kind::Number | Kind::Integer => {
                 let number = Number::parse(trimmed);
                 (number.map(|number| Operand::Number(number.as_decimal())), "a number")
@@ -333,31 +333,31 @@ impl Reading<'_> {
                 (date.map(|date| Operand::Date(date, date.to_string())), "an ISO 8601 date")
             }
             Kind::Id | Kind::Reference | Kind::References => {
-                let is_one = is_loose(row) || RecordRef::parse(trimmed).is_some();
+                let is_one = is_loose(field) || RecordRef::parse(trimmed).is_some();
                 (is_one.then(|| Operand::Text(trimmed.to_owned())), RecordRef::FORMS)
             }
             Kind::Object => (None, "`null`, or a key below it, as in `custom.x`"),
-            _ if !row.values.is_empty() => return self.choice(trimmed),
-            _ => return Ok(Operand::Text(key_of(row, &text))),
+            _ if !field.values.is_empty() => return self.choice(trimmed),
+            _ => return Ok(Operand::Text(key_of(field, &text))),
         };
         read.ok_or_else(|| unreadable(self.name, expected, trimmed))
     }
 
-    /// One of the few values that the row takes.
+    /// One of the few values that the field takes.
     fn choice(&self, text: &str) -> Result<Operand, Issue> {
-        let alias = self.row.aliases.iter().find(|(alias, _)| *alias == text);
+        let alias = self.field.aliases.iter().find(|(alias, _)| *alias == text);
         let meant = alias.map_or(text, |(_, meant)| meant);
-        if self.row.values.contains(&meant) {
+        if self.field.values.contains(&meant) {
             return Ok(Operand::Text(meant.to_owned()));
         }
-        let expected = format!("one of {}", quoted_list(self.row.values));
+        let expected = format!("one of {}", quoted_list(self.field.values));
         Err(unreadable(self.name, &expected, text))
     }
 }
 
-/// Whether a malformed plain id may be stored in the row.
-fn is_loose(row: &FieldDef) -> bool {
-    row.refers.is_some_and(|refers| refers.on_missing == OnMissing::Keep)
+/// Whether a malformed plain id may be stored in the field.
+fn is_loose(field: &FieldDef) -> bool {
+    field.refers.is_some_and(|refers| refers.on_missing == OnMissing::Keep)
 }
 
 /// What a value of any kind is compared as.

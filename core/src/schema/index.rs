@@ -21,25 +21,27 @@ pub struct Entry {
 
 /// The form in which a value of `row` is compared: e-mails and domains in lower case, all others byte
 /// for byte.
-pub fn key_of(row: &FieldDef, value: &str) -> String {
-    if row.folded { email::folded(value) } else { value.to_owned() }
+pub fn key_of(field: &FieldDef, value: &str) -> String {
+    if field.folded { email::folded(value) } else { value.to_owned() }
 }
 
 /// All index entries of a record.
 pub fn entries(def: &ResourceDef, document: &Document) -> Vec<Entry> {
     let mut entries = Vec::new();
-    let is_indexed =
-        |row: &&FieldDef| row.unique || row.indexed || row.ordered || row.claims_as.is_some();
-    for row in def.fields.iter().filter(is_indexed) {
-        let value = document.value(row.name);
-        let keys = value.map(|value| keys_of(row, value)).unwrap_or_else(|| keys_of_nothing(row));
+    let is_indexed = |field: &&FieldDef| {
+        field.unique || field.indexed || field.ordered || field.claims_as.is_some()
+    };
+    for field in def.fields.iter().filter(is_indexed) {
+        let value = document.value(field.name);
+        let keys =
+            value.map(|value| keys_of(field, value)).unwrap_or_else(|| keys_of_nothing(field));
         let (name, unique) =
-            (row.claims_as.unwrap_or(row.name), row.claims_as.is_some() || row.unique);
-        // The same e-mail may be in two rows; an entry is in the index once.
+            (field.claims_as.unwrap_or(field.name), field.claims_as.is_some() || field.unique);
+        // The same e-mail may be in two fields; an entry is in the index once.
         let claimed = |key: &String| {
             entries.iter().any(|entry: &Entry| entry.row == name && entry.key == *key)
         };
-        let keys: Vec<String> = match row.claims_as {
+        let keys: Vec<String> = match field.claims_as {
             Some(_) => keys.into_iter().filter(|key| !claimed(key)).collect(),
             None => keys,
         };
@@ -49,17 +51,17 @@ pub fn entries(def: &ResourceDef, document: &Document) -> Vec<Entry> {
 }
 
 /// In an order, a record without a value comes first (R13).
-fn keys_of_nothing(row: &FieldDef) -> Vec<String> {
-    row.ordered.then(String::new).into_iter().collect()
+fn keys_of_nothing(field: &FieldDef) -> Vec<String> {
+    field.ordered.then(String::new).into_iter().collect()
 }
 
-fn keys_of(row: &FieldDef, value: JsonRef<'_>) -> Vec<String> {
-    let mut keys: Vec<String> = match row.kind {
+fn keys_of(field: &FieldDef, value: JsonRef<'_>) -> Vec<String> {
+    let mut keys: Vec<String> = match field.kind {
         Kind::Texts => {
             let items = value.items().unwrap_or_default();
-            items.iter().filter_map(|item| Some(key_of(row, &item.as_ref().as_str()?))).collect()
+            items.iter().filter_map(|item| Some(key_of(field, &item.as_ref().as_str()?))).collect()
         }
-        _ => value.as_str().map(|text| key_of(row, &text)).into_iter().collect(),
+        _ => value.as_str().map(|text| key_of(field, &text)).into_iter().collect(),
     };
     keys.sort();
     keys.dedup();

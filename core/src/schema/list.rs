@@ -152,14 +152,14 @@ impl ListQuery {
         self.admits_where(def, record, |_| true)
     }
 
-    /// The same, with the filters by some rows alone.
+    /// The same, with the filters by some fields alone.
     pub fn admits_where(
         &self,
         def: &ResourceDef,
         record: &dyn Members,
         is: impl Fn(&FieldDef) -> bool,
     ) -> bool {
-        let mut filters = self.filters.iter().filter(|filter| is(filter.row));
+        let mut filters = self.filters.iter().filter(|filter| is(filter.field));
         let updated = || Timestamp::parse(&record.get("updatedAt")?.as_str()?);
         filters.all(|filter| filter.admits(record))
             && !self.leaves_out(def, record)
@@ -172,7 +172,7 @@ impl ListQuery {
     /// Whether a record is one of those that are listed only when they are asked for (R57).
     fn leaves_out(&self, def: &ResourceDef, record: &dyn Members) -> bool {
         let Some(mark) = def.left_out else { return false };
-        let is_asked_for = self.filters.iter().any(|filter| filter.row.name == mark);
+        let is_asked_for = self.filters.iter().any(|filter| filter.field.name == mark);
         !is_asked_for && record.get(mark).is_some_and(|value| value.text() == "true")
     }
 
@@ -238,7 +238,7 @@ pub struct Listed {
 fn long_name<'n>(def: &ResourceDef, name: &'n str) -> Cow<'n, str> {
     let (path, operator) = split_operator(name);
     let short = def.short_names.iter().find(|(short, _)| *short == path).map(|(_, long)| *long);
-    let long = short.or_else(|| COMPANY_NAMES.contains(&path).then(|| company_row(def))?);
+    let long = short.or_else(|| COMPANY_NAMES.contains(&path).then(|| company_field(def))?);
     match (long, operator) {
         (None, _) => Cow::Borrowed(name),
         (Some(long), None) => Cow::Borrowed(long),
@@ -246,10 +246,10 @@ fn long_name<'n>(def: &ResourceDef, name: &'n str) -> Cow<'n, str> {
     }
 }
 
-/// The row that holds the company.
-fn company_row(def: &ResourceDef) -> Option<&'static str> {
-    let row = if def.name == "company" { "_id" } else { "companyId" };
-    def.row(row).map(|row| row.name)
+/// The field that holds the company.
+fn company_field(def: &ResourceDef) -> Option<&'static str> {
+    let field = if def.name == "company" { "_id" } else { "companyId" };
+    def.field(field).map(|field| field.name)
 }
 
 /// The keys of `custom` that are asked for one by one.
@@ -295,12 +295,12 @@ impl PairReader {
     /// Takes a filter by a property; a repeated one takes any of its values. Returns whether there is such a property.
     pub(crate) fn filter(
         &mut self,
-        rows: &'static [FieldDef],
+        fields: &'static [FieldDef],
         filters: &mut Vec<Filter>,
         name: &str,
         value: &str,
     ) -> bool {
-        match Filter::parse(rows, name, value) {
+        match Filter::parse(fields, name, value) {
             None => return false,
             Some(Err(issue)) => self.issues.push(issue),
             Some(Ok(filter)) => {
@@ -319,10 +319,10 @@ impl PairReader {
         &mut self,
         name: &str,
         parameters: impl IntoIterator<Item = &'k str>,
-        rows: &'static [FieldDef],
+        fields: &'static [FieldDef],
     ) {
         let path = split_operator(name).0;
-        let known = parameters.into_iter().chain(rows.iter().map(|row| row.name));
+        let known = parameters.into_iter().chain(fields.iter().map(|field| field.name));
         let Unknown { nearest, .. } = Unknown::among(path, known);
         self.unknown.push(Unknown { name: name.to_owned(), nearest });
     }
@@ -364,15 +364,15 @@ fn parse_sort(def: &ResourceDef, value: &str) -> Result<Option<Sort>, Issue> {
     Err(unreadable("sort", "a property, with `-` in front to reverse the order", value))
 }
 
-fn is_property(rows: &[FieldDef], path: &str) -> bool {
-    let is_row = |name: &str| rows.iter().any(|row| row.name == name);
+fn is_property(fields: &[FieldDef], path: &str) -> bool {
+    let is_row = |name: &str| fields.iter().any(|field| field.name == name);
     let custom = path.strip_prefix("custom.").is_some_and(|key| !key.is_empty());
     is_row(path) || (custom && is_row("custom"))
 }
 
 /// Property names, separated by commas; empty or `ALL` selects everything (R13).
 pub(crate) fn parse_select(
-    rows: &'static [FieldDef],
+    fields: &'static [FieldDef],
     value: &str,
     reader: &mut PairReader,
 ) -> Option<Vec<String>> {
@@ -380,7 +380,8 @@ pub(crate) fn parse_select(
         return None;
     }
     let names = value.split(',').map(str::trim).filter(|name| !name.is_empty());
-    let (known, unknown): (Vec<&str>, Vec<&str>) = names.partition(|name| is_property(rows, name));
+    let (known, unknown): (Vec<&str>, Vec<&str>) =
+        names.partition(|name| is_property(fields, name));
     reader.ignored.extend(unknown.into_iter().map(str::to_owned));
     Some(known.into_iter().map(str::to_owned).collect())
 }
@@ -454,7 +455,7 @@ mod tests {
     fn short_names_stand_for_long_ones() {
         let read = read(&TICKET, "l=7&o=2&s=open&cid=extid-a,extid-b&x=1").unwrap();
         assert_eq!((read.query.limit, read.query.offset), (7, 2));
-        let of = |filter: &Filter| (filter.row.name, filter.texts().unwrap().len());
+        let of = |filter: &Filter| (filter.field.name, filter.texts().unwrap().len());
         let filters: Vec<_> = read.query.filters.iter().map(of).collect();
         assert_eq!(filters, [("status", 1), ("companyId", 2)]);
         assert_eq!(read.unknown.iter().map(|unknown| &unknown.name).collect::<Vec<_>>(), ["x"]);
@@ -463,13 +464,13 @@ mod tests {
     #[test]
     fn a_company_has_three_names_wherever_there_is_one() {
         for name in COMPANY_NAMES {
-            let row = |def| {
+            let field = |def| {
                 let read = read(def, &format!("{name}[ne]=extid-a")).unwrap();
-                read.query.filters.first().map(|filter| filter.row.name)
+                read.query.filters.first().map(|filter| filter.field.name)
             };
-            assert_eq!(row(&TICKET), Some("companyId"));
-            assert_eq!(row(&COMPANY), Some("_id"));
-            assert_eq!(row(&PRODUCT), None);
+            assert_eq!(field(&TICKET), Some("companyId"));
+            assert_eq!(field(&COMPANY), Some("_id"));
+            assert_eq!(field(&PRODUCT), None);
         }
     }
 

@@ -79,7 +79,7 @@ pub trait Lookup {
     }
 }
 
-/// What a row may read, besides its record, when it is computed on write.
+/// What a field may read, besides its record, when it is computed on write.
 #[derive(Clone, Copy, Debug)]
 pub struct FillCtx {
     /// The time of the command.
@@ -95,7 +95,7 @@ impl FillCtx {
     }
 }
 
-/// What a row may read when it is computed at read.
+/// What a field may read when it is computed at read.
 pub struct ReadCtx<'a> {
     /// The time of reading.
     pub now: Timestamp,
@@ -115,12 +115,12 @@ type Shared = std::cell::RefCell<Option<((u8, ObjectId), Rc<Document>)>>;
 type Reference = (u8, &'static str, ObjectId, usize);
 
 impl<'a> ReadCtx<'a> {
-    /// What rows may read at this time.
+    /// What fields may read at this time.
     pub fn new(now: Timestamp, lookup: &'a dyn Lookup) -> Self {
         Self { now, lookup, referring: Memo::default(), shared: Shared::default() }
     }
 
-    /// The record that rows of many records read, such as the tenant's settings; empty if it does not exist. The latest
+    /// The record that fields of many records read, such as the tenant's settings; empty if it does not exist. The latest
     /// one is cached.
     ///
     /// # Errors
@@ -137,7 +137,7 @@ impl<'a> ReadCtx<'a> {
     }
 
     /// The records that refer to `id` in `row`, unless there are more than `most`. The latest ones are cached, since
-    /// several rows of a record read the same.
+    /// several fields of a record read the same.
     ///
     /// # Errors
     /// When the store cannot say.

@@ -19,6 +19,7 @@ mod sent_value;
 pub mod shape;
 mod unknown;
 
+#[doc(inline)]
 pub use self::{
     field::{AtRead, Field, FieldDef, Fill, Kind, OnMissing, Refers},
     filter::Filter,

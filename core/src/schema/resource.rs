@@ -1,4 +1,4 @@
-//! The definition of a resource: its rows and the few functions that a table cannot say.
+//! The definition of a resource: its fields and the few functions that a table cannot say.
 
 use super::{
     field::FieldDef,
@@ -22,17 +22,17 @@ pub struct ResourceDef {
     pub example: &'static str,
     /// The example of an update, which works on the record of the other.
     pub example_update: &'static str,
-    /// Its rows, in the order of the contract.
+    /// Its fields, in the order of the contract.
     pub fields: &'static [FieldDef],
     /// How many records a list returns.
     pub list: ListLimits,
     /// Short names of query parameters, each with its long form (R27).
     pub short_names: &'static [(&'static str, &'static str)],
-    /// The rows that `search` looks into; without any there is no such parameter.
+    /// The fields that `search` looks into; without any there is no such parameter.
     pub searched: &'static [&'static str],
     /// The mark of records that lists leave out unless they filter by it, if there is one (R57).
     pub left_out: Option<&'static str>,
-    /// The rows that select the record which a bulk item updates, the first that finds one (R20).
+    /// The fields that select the record which a bulk item updates, the first that finds one (R20).
     pub keys: &'static [&'static str],
     /// What an item of a bulk upsert must have to create a record (R24, R26).
     pub check_bulk_create: fn(&Document) -> Vec<Issue>,
@@ -44,7 +44,7 @@ pub struct ResourceDef {
     pub delete_returns_record: bool,
     /// Whether rejected items of a bulk upsert are listed as `validationErrors`.
     pub lists_validation_errors: bool,
-    /// Whether rows that are computed on write count by the tenant's calendar (R53).
+    /// Whether fields that are computed on write count by the tenant's calendar (R53).
     pub uses_time_zone: bool,
     /// Whether reading a record reads many others, so that it may take a while.
     pub needs_scan: bool,
@@ -164,9 +164,9 @@ impl ResourceDef {
         complete: |_, _| Ok(()),
     };
 
-    /// The row called `name`.
-    pub fn row(&self, name: &str) -> Option<&'static FieldDef> {
-        self.fields.iter().find(|row| row.name == name)
+    /// The field called `name`.
+    pub fn field(&self, name: &str) -> Option<&'static FieldDef> {
+        self.fields.iter().find(|field| field.name == name)
     }
 }
 

@@ -1,4 +1,4 @@
-//! One value that was sent, checked against its row and brought to the form in which it is stored.
+//! One value that was sent, checked against its field and brought to the form in which it is stored.
 
 use super::field::{FieldDef, Kind, OnMissing};
 use crate::value::{
@@ -13,145 +13,150 @@ use crate::value::{
 const MAX_ARRAY_ITEMS: usize = 1_000;
 
 /// The value in the form in which it is stored; `null` stays `null`.
-pub(super) fn read_value(row: &FieldDef, value: JsonRef<'_>) -> Result<Json, Issue> {
+pub(super) fn read_value(field: &FieldDef, value: JsonRef<'_>) -> Result<Json, Issue> {
     if value.is_null() {
         return Ok(Json::null());
     }
-    match row.kind {
-        Kind::Text => read_text(row, value),
+    match field.kind {
+        Kind::Text => read_text(field, value),
         Kind::Key => {
-            read_fitting(row, value, key::is_key, "1 to 512 bytes without control characters")
+            read_fitting(field, value, key::is_key, "1 to 512 bytes without control characters")
         }
-        Kind::Email => read_fitting(row, value, email::is_usable, "an e-mail address"),
+        Kind::Email => read_fitting(field, value, email::is_usable, "an e-mail address"),
         Kind::Reference => {
-            read_fitting(row, value, |text| is_reference(row, text), RecordRef::FORMS)
+            read_fitting(field, value, |text| is_reference(field, text), RecordRef::FORMS)
         }
-        Kind::References => read_references(row, value),
-        Kind::Texts => read_texts(row, value),
-        Kind::Values => {
-            value.items().map(|_| value.to_json()).ok_or_else(|| wrong_type(row, "an array", value))
-        }
+        Kind::References => read_references(field, value),
+        Kind::Texts => read_texts(field, value),
+        Kind::Values => value
+            .items()
+            .map(|_| value.to_json())
+            .ok_or_else(|| wrong_type(field, "an array", value)),
         Kind::Object if value.is_object() => Ok(value.to_json()),
-        Kind::Object => Err(wrong_type(row, "an object", value)),
-        Kind::Date => read_date(row, value),
-        Kind::Integer => read_integer(row, value),
-        Kind::Number => read_number(row, value),
+        Kind::Object => Err(wrong_type(field, "an object", value)),
+        Kind::Date => read_date(field, value),
+        Kind::Integer => read_integer(field, value),
+        Kind::Number => read_number(field, value),
         Kind::Bool if value.as_bool().is_some() => Ok(value.to_json()),
-        Kind::Bool => Err(wrong_type(row, "true or false", value)),
-        // Set by the service only; never reached for a row that can be sent.
+        Kind::Bool => Err(wrong_type(field, "true or false", value)),
+        // Set by the service only; never reached for a field that can be sent.
         Kind::Id => Ok(value.to_json()),
     }
 }
 
-fn read_text(row: &FieldDef, value: JsonRef<'_>) -> Result<Json, Issue> {
-    let text = value.as_str().ok_or_else(|| wrong_type(row, "a string", value))?;
-    if let Some((_, meant)) = row.aliases.iter().find(|(alias, _)| *alias == text) {
+fn read_text(field: &FieldDef, value: JsonRef<'_>) -> Result<Json, Issue> {
+    let text = value.as_str().ok_or_else(|| wrong_type(field, "a string", value))?;
+    if let Some((_, meant)) = field.aliases.iter().find(|(alias, _)| *alias == text) {
         return Ok(Json::string(meant));
     }
-    if !row.values.is_empty() && !row.values.contains(&&*text) {
-        let expected = format!("one of {}", quoted_list(row.values));
-        return Err(invalid(row, &expected, &text));
+    if !field.values.is_empty() && !field.values.contains(&&*text) {
+        let expected = format!("one of {}", quoted_list(field.values));
+        return Err(invalid(field, &expected, &text));
     }
-    let most = if row.long { MAX_MEMBER_BYTES } else { MAX_STRING_BYTES };
+    let most = if field.long { MAX_MEMBER_BYTES } else { MAX_STRING_BYTES };
     if text.len() > most {
-        return Err(invalid(row, &format!("at most {most} bytes long"), &text));
+        return Err(invalid(field, &format!("at most {most} bytes long"), &text));
     }
     Ok(value.to_json())
 }
 
 fn read_fitting(
-    row: &FieldDef,
+    field: &FieldDef,
     value: JsonRef<'_>,
     fits: impl Fn(&str) -> bool,
     expected: &str,
 ) -> Result<Json, Issue> {
-    let text = value.as_str().ok_or_else(|| wrong_type(row, "a string", value))?;
-    if fits(&text) { Ok(value.to_json()) } else { Err(invalid(row, expected, &text)) }
+    let text = value.as_str().ok_or_else(|| wrong_type(field, "a string", value))?;
+    if fits(&text) { Ok(value.to_json()) } else { Err(invalid(field, expected, &text)) }
 }
 
-/// Whether a text can name a record in this row: a plain one need not be an id where the record need
+/// Whether a text can name a record in this field: a plain one need not be an id where the record need
 /// not exist (R2).
-fn is_reference(row: &FieldDef, text: &str) -> bool {
-    let firm = row.refers.is_none_or(|refers| refers.on_missing == OnMissing::Reject);
+fn is_reference(field: &FieldDef, text: &str) -> bool {
+    let firm = field.refers.is_none_or(|refers| refers.on_missing == OnMissing::Reject);
     RecordRef::parse(text).is_some()
         || (!firm && !RecordRef::is_prefixed(text) && key::is_key(text))
 }
 
 /// The items of an array that is not too long.
-fn read_array(row: &FieldDef, value: JsonRef<'_>, expected: &str) -> Result<Vec<Json>, Issue> {
-    let items = value.items().ok_or_else(|| wrong_type(row, expected, value))?;
+fn read_array(field: &FieldDef, value: JsonRef<'_>, expected: &str) -> Result<Vec<Json>, Issue> {
+    let items = value.items().ok_or_else(|| wrong_type(field, expected, value))?;
     if items.len() <= MAX_ARRAY_ITEMS {
         return Ok(items);
     }
-    let message =
-        format!("`{}` must have at most {MAX_ARRAY_ITEMS} items; found {}", row.name, items.len());
-    Err(Issue::of_member(row.name, "invalid_value", message))
+    let message = format!(
+        "`{}` must have at most {MAX_ARRAY_ITEMS} items; found {}",
+        field.name,
+        items.len()
+    );
+    Err(Issue::of_member(field.name, "invalid_value", message))
 }
 
 /// Ids, or objects that carry one as `_id`; stored as ids.
-fn read_references(row: &FieldDef, value: JsonRef<'_>) -> Result<Json, Issue> {
-    let items = read_array(row, value, "an array of ids")?;
+fn read_references(field: &FieldDef, value: JsonRef<'_>) -> Result<Json, Issue> {
+    let items = read_array(field, value, "an array of ids")?;
     let mut ids = Vec::with_capacity(items.len());
     for item in &items {
         let inner =
             item.as_ref().to_document().and_then(|object| object.get("_id").map(|id| id.to_json()));
         let id = inner.as_ref().unwrap_or(item).as_ref();
-        let text = id.as_str().ok_or_else(|| wrong_type(row, "an array of ids", item.as_ref()))?;
-        if !is_reference(row, &text) {
-            return Err(invalid(row, RecordRef::FORMS, &text));
+        let text =
+            id.as_str().ok_or_else(|| wrong_type(field, "an array of ids", item.as_ref()))?;
+        if !is_reference(field, &text) {
+            return Err(invalid(field, RecordRef::FORMS, &text));
         }
         ids.push(text.into_owned());
     }
     Ok(Json::strings(ids.iter().map(String::as_str)))
 }
 
-fn read_texts(row: &FieldDef, value: JsonRef<'_>) -> Result<Json, Issue> {
-    let items = read_array(row, value, "an array of strings")?;
+fn read_texts(field: &FieldDef, value: JsonRef<'_>) -> Result<Json, Issue> {
+    let items = read_array(field, value, "an array of strings")?;
     match items.iter().find(|item| item.as_ref().as_str().is_none()) {
-        Some(other) => Err(wrong_type(row, "an array of strings", other.as_ref())),
+        Some(other) => Err(wrong_type(field, "an array of strings", other.as_ref())),
         None => Ok(value.to_json()),
     }
 }
 
-fn read_date(row: &FieldDef, value: JsonRef<'_>) -> Result<Json, Issue> {
-    let text = value.as_str().ok_or_else(|| wrong_type(row, "an ISO 8601 date", value))?;
+fn read_date(field: &FieldDef, value: JsonRef<'_>) -> Result<Json, Issue> {
+    let text = value.as_str().ok_or_else(|| wrong_type(field, "an ISO 8601 date", value))?;
     match Timestamp::parse(&text) {
         Some(time) => Ok(Json::string(&time.to_string())),
-        None => Err(invalid(row, "an ISO 8601 date from 1970 to 9999", &text)),
+        None => Err(invalid(field, "an ISO 8601 date from 1970 to 9999", &text)),
     }
 }
 
-fn read_number(row: &FieldDef, value: JsonRef<'_>) -> Result<Json, Issue> {
-    let text = value.as_number_text().ok_or_else(|| wrong_type(row, "a number", value))?;
+fn read_number(field: &FieldDef, value: JsonRef<'_>) -> Result<Json, Issue> {
+    let text = value.as_number_text().ok_or_else(|| wrong_type(field, "a number", value))?;
     let number = Number::parse(text)
-        .ok_or_else(|| invalid(row, &format!("from -{MAX_AMOUNT} to {MAX_AMOUNT}"), text))?;
-    check_range(row, number, text)?;
+        .ok_or_else(|| invalid(field, &format!("from -{MAX_AMOUNT} to {MAX_AMOUNT}"), text))?;
+    check_range(field, number, text)?;
     Ok(Json::number(number))
 }
 
-fn read_integer(row: &FieldDef, value: JsonRef<'_>) -> Result<Json, Issue> {
-    let text = value.as_number_text().ok_or_else(|| wrong_type(row, "a whole number", value))?;
+fn read_integer(field: &FieldDef, value: JsonRef<'_>) -> Result<Json, Issue> {
+    let text = value.as_number_text().ok_or_else(|| wrong_type(field, "a whole number", value))?;
     let number = Number::parse(text).filter(|number| number.is_whole());
-    let number = number.ok_or_else(|| invalid(row, "a whole number", text))?;
-    check_range(row, number, text)?;
+    let number = number.ok_or_else(|| invalid(field, "a whole number", text))?;
+    check_range(field, number, text)?;
     Ok(Json::number(number))
 }
 
-fn check_range(row: &FieldDef, number: Number, text: &str) -> Result<(), Issue> {
-    match row.range {
+fn check_range(field: &FieldDef, number: Number, text: &str) -> Result<(), Issue> {
+    match field.range {
         Some((least, greatest)) if !number.is_within(least, greatest) => {
-            Err(invalid(row, &format!("from {least} to {greatest}"), text))
+            Err(invalid(field, &format!("from {least} to {greatest}"), text))
         }
         _ => Ok(()),
     }
 }
 
-fn invalid(row: &FieldDef, expected: &str, found: &str) -> Issue {
-    let message = format!("`{}` must be {expected}; found {}", row.name, quoted(found));
-    Issue::of_member(row.name, "invalid_value", message)
+fn invalid(field: &FieldDef, expected: &str, found: &str) -> Issue {
+    let message = format!("`{}` must be {expected}; found {}", field.name, quoted(found));
+    Issue::of_member(field.name, "invalid_value", message)
 }
 
-fn wrong_type(row: &FieldDef, expected: &str, found: JsonRef<'_>) -> Issue {
-    let message = format!("`{}` must be {expected}; found {}", row.name, quoted(found.text()));
-    Issue::of_member(row.name, "wrong_type", message)
+fn wrong_type(field: &FieldDef, expected: &str, found: JsonRef<'_>) -> Issue {
+    let message = format!("`{}` must be {expected}; found {}", field.name, quoted(found.text()));
+    Issue::of_member(field.name, "wrong_type", message)
 }

@@ -1,10 +1,10 @@
-//! Checks what was sent against the rows of a resource, and brings each value to the form in which
+//! Checks what was sent against the fields of a resource, and brings each value to the form in which
 //! it is stored. After it, no function checks shape again.
 
 use super::{field::FieldDef, resource::ResourceDef, sent_value::read_value};
 use crate::value::{Document, Issue};
 
-/// A body that fits the rows.
+/// A body that fits the fields.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shaped {
     /// What is to be stored; `null` clears a property.
@@ -34,7 +34,7 @@ impl From<Document> for Shaped {
     }
 }
 
-/// Rows that say which record it is, of which tenant, and in which version: what was read before may carry others (R3).
+/// Fields that say which record it is, of which tenant, and in which version: what was read before may carry others (R3).
 const BOOKKEEPING: [&str; 5] = ["_id", "updatedAt", "__v", "tenantId", "tenantName"];
 
 /// Checks the body of a create: every value, and that nothing required is missing.
@@ -43,12 +43,10 @@ const BOOKKEEPING: [&str; 5] = ["_id", "updatedAt", "__v", "tenantId", "tenantNa
 /// Every problem found.
 pub fn check_create(def: &ResourceDef, sent: &Document) -> Result<Shaped, Vec<Issue>> {
     let (shaped, mut issues) = check(def, sent);
-    let missing = def.fields.iter().filter(|row| row.required && is_blank(sent, row));
-    issues.extend(
-        missing.map(|row| {
-            Issue::of_member(row.name, "required", format!("`{}` is required", row.name))
-        }),
-    );
+    let missing = def.fields.iter().filter(|field| field.required && is_blank(sent, field));
+    issues.extend(missing.map(|field| {
+        Issue::of_member(field.name, "required", format!("`{}` is required", field.name))
+    }));
     if issues.is_empty() { Ok(shaped) } else { Err(issues) }
 }
 
@@ -58,16 +56,16 @@ pub fn check_create(def: &ResourceDef, sent: &Document) -> Result<Shaped, Vec<Is
 /// Every problem found.
 pub fn check_update(def: &ResourceDef, sent: &Document) -> Result<Shaped, Vec<Issue>> {
     let (shaped, mut issues) = check(def, sent);
-    let named = def.fields.iter().filter(|row| row.required && sent.get(row.name).is_some());
-    issues.extend(named.filter(|row| is_blank(sent, row)).map(|row| {
-        Issue::of_member(row.name, "required", format!("`{}` cannot be cleared", row.name))
+    let named = def.fields.iter().filter(|field| field.required && sent.get(field.name).is_some());
+    issues.extend(named.filter(|field| is_blank(sent, field)).map(|field| {
+        Issue::of_member(field.name, "required", format!("`{}` cannot be cleared", field.name))
     }));
     if issues.is_empty() { Ok(shaped) } else { Err(issues) }
 }
 
-/// Whether a row has no value that counts: absent, null, or a blank string.
-fn is_blank(sent: &Document, row: &FieldDef) -> bool {
-    sent.value(row.name)
+/// Whether a field has no value that counts: absent, null, or a blank string.
+fn is_blank(sent: &Document, field: &FieldDef) -> bool {
+    sent.value(field.name)
         .is_none_or(|value| value.as_str().is_some_and(|text| text.trim().is_empty()))
 }
 
@@ -75,12 +73,12 @@ fn check(def: &ResourceDef, sent: &Document) -> (Shaped, Vec<Issue>) {
     let mut shaped = Shaped::from(Document::default());
     let mut issues = Vec::new();
     for (name, value) in sent.iter() {
-        match def.row(name) {
+        match def.field(name) {
             None => shaped.ignored.push(name.to_owned()),
             // R3: what GET returned can be sent back.
-            Some(row) if BOOKKEEPING.contains(&row.name) && !row.is_sent() => {}
-            Some(row) if !row.is_sent() => shaped.fixed.set(name, value.to_json()),
-            Some(row) => match read_value(row, value) {
+            Some(field) if BOOKKEEPING.contains(&field.name) && !field.is_sent() => {}
+            Some(field) if !field.is_sent() => shaped.fixed.set(name, value.to_json()),
+            Some(field) => match read_value(field, value) {
                 Ok(value) => shaped.patch.set(name, value),
                 Err(issue) => issues.push(issue),
             },

@@ -23,6 +23,7 @@ use crate::{
     },
 };
 
+#[doc(inline)]
 pub use super::listed::LIST;
 
 /// The parameters of a list that are no properties.
@@ -149,7 +150,7 @@ impl ActivityQuery {
             return reader.unknown(name, PARAMETERS, ACTIVITY.fields);
         }
         // Where dates end, whole stretches of the log need not be read.
-        for filter in self.filters.iter().filter(|filter| filter.row.name == "date") {
+        for filter in self.filters.iter().filter(|filter| filter.field.name == "date") {
             match &filter.condition {
                 Condition::Compared(Comparison::AtLeast, Operand::Date(date, _)) => {
                     self.from = self.from.max(Some(*date));

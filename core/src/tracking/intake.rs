@@ -24,6 +24,7 @@ use crate::{
     },
 };
 
+#[doc(inline)]
 pub use super::incoming::{EventLookup, Incoming, KnownUser, MESSAGE_ID_MS, TrackingSettings};
 
 /// Weight of an event that names none (R36).

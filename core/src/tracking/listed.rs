@@ -15,40 +15,44 @@ pub static ACTIVITY: ResourceDef = ResourceDef {
     path: "activities",
     doc: "Something that an end user did.",
     fields: &[
-        row(
+        field(
             "_id",
             Kind::Id,
             "Id of the activity; the ids of a tenant ascend in the order of storing.",
         )
         .required(),
-        row("companyId", Kind::Reference, "Company of the user when it was stored.")
+        field("companyId", Kind::Reference, "Company of the user when it was stored.")
             .refers("company"),
-        row("endUserId", Kind::Reference, "The end user.").refers("enduser").required(),
-        row("endUserName", Kind::Text, "Name of the user now."),
-        row("email", Kind::Email, "E-mail of the user now."),
-        row("externalId", Kind::Key, "`externalId` of the user now."),
-        row("assetId", Kind::Reference, "The asset, where one has the `externalId` that was sent.")
-            .refers("asset"),
-        row("assetExtId", Kind::Key, "`externalId` of the asset, as it was sent."),
-        row(
+        field("endUserId", Kind::Reference, "The end user.").refers("enduser").required(),
+        field("endUserName", Kind::Text, "Name of the user now."),
+        field("email", Kind::Email, "E-mail of the user now."),
+        field("externalId", Kind::Key, "`externalId` of the user now."),
+        field(
+            "assetId",
+            Kind::Reference,
+            "The asset, where one has the `externalId` that was sent.",
+        )
+        .refers("asset"),
+        field("assetExtId", Kind::Key, "`externalId` of the asset, as it was sent."),
+        field(
             "projectId",
             Kind::Reference,
             "The project, where one has the `externalId` that was sent.",
         )
         .refers("project"),
-        row("projectExtId", Kind::Key, "`externalId` of the project, as it was sent."),
-        row("action", Kind::Text, "What the user did.").required(),
-        row("info", Kind::Object, "Extra data of the event, as it was sent."),
-        row("count", Kind::Integer, "Number of occurrences, 1 to 300.").required(),
-        row("weight", Kind::Number, "Relative importance: how much each counts in `experience`.")
+        field("projectExtId", Kind::Key, "`externalId` of the project, as it was sent."),
+        field("action", Kind::Text, "What the user did.").required(),
+        field("info", Kind::Object, "Extra data of the event, as it was sent."),
+        field("count", Kind::Integer, "Number of occurrences, 1 to 300.").required(),
+        field("weight", Kind::Number, "Relative importance: how much each counts in `experience`.")
             .required(),
-        row("passive", Kind::Bool, "Whether it does not count as activity.").required(),
-        row("date", Kind::Date, "When it happened.").required(),
-        row("receivedAt", Kind::Date, "When it was received.").required(),
-        row("route", Kind::Text, "Source: the route by which it was received.")
+        field("passive", Kind::Bool, "Whether it does not count as activity.").required(),
+        field("date", Kind::Date, "When it happened.").required(),
+        field("receivedAt", Kind::Date, "When it was received.").required(),
+        field("route", Kind::Text, "Source: the route by which it was received.")
             .one_of(&Route::NAMES)
             .required(),
-        row("messageId", Kind::Key, "The sender's id of the event."),
+        field("messageId", Kind::Key, "The sender's id of the event."),
     ],
     ..ResourceDef::PLAIN
 };
@@ -59,21 +63,21 @@ pub static ENTRY: ResourceDef = ResourceDef {
     path: "integrationissues",
     doc: "Something that senders should fix.",
     fields: &[
-        row("_id", Kind::Id, "Id of the entry.").required(),
-        row("route", Kind::Text, "Source: the route by which it was received.")
+        field("_id", Kind::Id, "Id of the entry.").required(),
+        field("route", Kind::Text, "Source: the route by which it was received.")
             .one_of(&Route::NAMES)
             .required(),
-        row("code", Kind::Text, "What it is, stable.").required(),
-        row("message", Kind::Text, "What is wrong, and what would fix it.").required(),
-        row("at", Kind::Date, "When it was last seen.").required(),
-        row("count", Kind::Integer, "How often it was seen.").required(),
-        row("sample", Kind::Object, "What was sent, in short.").required(),
+        field("code", Kind::Text, "What it is, stable.").required(),
+        field("message", Kind::Text, "What is wrong, and what would fix it.").required(),
+        field("at", Kind::Date, "When it was last seen.").required(),
+        field("count", Kind::Integer, "How often it was seen.").required(),
+        field("sample", Kind::Object, "What was sent, in short.").required(),
     ],
     ..ResourceDef::PLAIN
 };
 
 /// A property that the service sets. One that is required is never null.
-const fn row(name: &'static str, kind: Kind, doc: &'static str) -> FieldDef {
+const fn field(name: &'static str, kind: Kind, doc: &'static str) -> FieldDef {
     FieldDef::new(name, kind, doc).service()
 }
 
@@ -89,7 +93,7 @@ mod tests {
     #[track_caller]
     fn check(def: &ResourceDef, answer: &Document) {
         let names: Vec<&str> = answer.iter().map(|(name, _)| name).collect();
-        assert_eq!(names, def.fields.iter().map(|row| row.name).collect::<Vec<_>>());
+        assert_eq!(names, def.fields.iter().map(|field| field.name).collect::<Vec<_>>());
     }
 
     #[test]

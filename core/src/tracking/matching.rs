@@ -82,7 +82,7 @@ fn user_by(
 
 /// The form in which an id or e-mail of a user is compared.
 pub(super) fn user_key(row: &str, value: &str) -> String {
-    END_USER.row(row).map(|row| index::key_of(row, value)).unwrap_or_default()
+    END_USER.field(row).map(|row| index::key_of(row, value)).unwrap_or_default()
 }
 
 /// Which company an identity names.

@@ -41,6 +41,8 @@ pub mod report;
 #[cfg(feature = "records")]
 pub mod unread;
 
+#[doc(inline)]
 pub use self::event::{Event, Fault, Identity};
 #[cfg(feature = "records")]
+#[doc(inline)]
 pub use self::reader::{Taken, Unreadable};

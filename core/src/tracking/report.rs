@@ -27,6 +27,7 @@ use crate::{
     },
 };
 
+#[doc(inline)]
 pub use super::listed::LIST;
 
 /// The parameters of a list that are no properties.

@@ -7,6 +7,8 @@
 pub mod email;
 
 #[cfg(feature = "records")]
+mod counted;
+#[cfg(feature = "records")]
 mod day;
 #[cfg(feature = "records")]
 pub mod document;
@@ -37,9 +39,12 @@ pub mod time;
 #[cfg(feature = "records")]
 pub mod zone;
 
+#[doc(inline)]
 pub use self::time::Timestamp;
 #[cfg(feature = "records")]
+#[doc(inline)]
 pub use self::{
+    counted::counted,
     day::{Day, Unit},
     document::Document,
     id::{IdSequence, IdsExhausted, ObjectId, RecordRef, TenantId},

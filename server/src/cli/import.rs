@@ -8,6 +8,7 @@ use std::{
 
 use clap::Args;
 use serde_json::{Map, Value, json};
+use svctrack_core::value::counted;
 use svctrack_server::{
     admin::Admin,
     interchange::{Options, Separator, parse_mapping},
@@ -136,7 +137,8 @@ fn counts(resource: &str, done: Imported) -> Value {
     let Imported { taken, refused, without_key, ignored } = done;
     if without_key > 0 {
         print_err(&format!(
-            "{resource}: {without_key} new records have no key; importing them again creates them twice"
+            "{resource}: {} without a key; importing again creates them twice",
+            counted(without_key, "new record")
         ));
     }
     // An export has all that the service sets: nobody expects it to be read.

@@ -18,7 +18,7 @@ pub(crate) struct Restore {
     #[arg(long, value_name = "FILE")]
     from: PathBuf,
     #[command(flatten)]
-    store: StoreSettings,
+    files: StoreSettings,
     /// Print JSON: `at`, `rows` and `tables`
     #[arg(long)]
     json: bool,
@@ -27,7 +27,7 @@ pub(crate) struct Restore {
 impl Restore {
     pub(crate) fn run(self) -> Result<(), String> {
         let config =
-            configure(ConfigOverrides { store: self.store, ..ConfigOverrides::default() })?;
+            configure(ConfigOverrides { files: self.files, ..ConfigOverrides::default() })?;
         let manifest = restore(&self.from, &config.data, config.cache_bytes());
         let manifest = manifest.map_err(|error| error.to_string())?;
         if self.json {

@@ -70,9 +70,9 @@ impl Script {
 
     /// What the running server says, but for what is given here; else what the settings say.
     async fn all(&self) -> Result<Value, String> {
-        let store = StoreSettings { data: self.data.clone(), ..StoreSettings::default() };
+        let files = StoreSettings { data: self.data.clone(), ..StoreSettings::default() };
         let addresses = self.addresses.clone();
-        let given = ConfigOverrides { store, addresses, ..ConfigOverrides::default() };
+        let given = ConfigOverrides { files, addresses, ..ConfigOverrides::default() };
         let config = configure(given.clone())?;
         let loads = if self.pinned { Loads::ThisVersion } else { Loads::Newest };
         let (server, tenant) = (self.server.as_deref(), self.tenant);

@@ -1,13 +1,13 @@
 //! `svctrack serve`, and `svctrack` alone: runs the server.
 
 use clap::{ArgMatches, Args};
-use svctrack_server::{
-    config::ConfigOverrides,
-    run::{self, Engine},
-    workers,
-};
+use svctrack_server::{config::ConfigOverrides, run, workers};
 
-use super::{print_config::print_config, target::configure};
+use super::{
+    print_config::print_config,
+    target::configure,
+    unused_flags::{check_settings, warn_of_unscheduled},
+};
 
 /// Run the server; `svctrack` alone does the same
 #[derive(Args)]
@@ -16,9 +16,6 @@ use super::{print_config::print_config, target::configure};
 pub(crate) struct Serve {
     #[command(flatten)]
     given: ConfigOverrides,
-    /// Storage engine
-    #[arg(long, env = "SVCTRACK_STORE", value_name = "ENGINE", value_enum, default_value_t)]
-    store: Engine,
     /// Print the effective configuration with the source of each value, and exit
     #[arg(long)]
     print_config: bool,
@@ -28,12 +25,14 @@ impl Serve {
     /// Runs the server until it is stopped; `matches` are those that the settings were read from.
     pub(crate) fn run(self, matches: &ArgMatches) -> Result<(), String> {
         let config = configure(self.given)?;
+        check_settings(&config, matches).unwrap_or_else(|error| error.exit());
         if self.print_config {
             return print_config(&config, matches);
         }
+        warn_of_unscheduled(&config);
         // Connections have threads of their own. What is done here must not block: it would hold up new ones, and a stop.
         let runtime = workers::runtime("main").map_err(|error| error.to_string())?;
-        let done = runtime.block_on(run::run(config, self.store));
+        let done = runtime.block_on(run::run(config));
         workers::end(runtime);
         done.map_err(|error| error.to_string())
     }

@@ -11,7 +11,7 @@ use super::target::configure;
 #[derive(Args)]
 pub(crate) struct StoppedStore {
     #[command(flatten)]
-    store: StoreSettings,
+    files: StoreSettings,
     /// Directory of scheduled backups; the newest is suggested when the store cannot be repaired [default: backups, in
     /// the data directory]
     #[arg(long, env = "SVCTRACK_BACKUP_TO", value_name = "DIRECTORY")]
@@ -24,8 +24,8 @@ pub(crate) const STOP: &str = "; the server must be stopped";
 impl StoppedStore {
     /// The configuration, where there is a store in its data folder.
     pub(crate) fn config(self) -> Result<Config, String> {
-        let Self { store, backup_to } = self;
-        let config = configure(ConfigOverrides { store, backup_to, ..ConfigOverrides::default() })?;
+        let Self { files, backup_to } = self;
+        let config = configure(ConfigOverrides { files, backup_to, ..ConfigOverrides::default() })?;
         if !config.has_store() {
             return Err(format!("there is no store in `{}`", config.data.display()));
         }

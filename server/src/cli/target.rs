@@ -58,8 +58,8 @@ impl TargetArgs {
 
     /// The configuration of the stopped server.
     pub(crate) fn config(&self) -> Result<Config, String> {
-        let store = StoreSettings { data: self.data.clone(), ..StoreSettings::default() };
-        configure(ConfigOverrides { store, ..ConfigOverrides::default() })
+        let files = StoreSettings { data: self.data.clone(), ..StoreSettings::default() };
+        configure(ConfigOverrides { files, ..ConfigOverrides::default() })
     }
 
     pub(crate) fn show(

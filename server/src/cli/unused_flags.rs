@@ -2,9 +2,13 @@
 //! Clap counts a variable of the environment as a flag; here it is none, since it may be set for other commands.
 
 use clap::{ArgMatches, error::ErrorKind, parser::ValueSource};
+use svctrack_server::config::{Config, Engine};
+
+use super::output::print_err;
 
 /// A flag, and another one with which it has no effect.
-const NO_EFFECT_WITH: [(&str, &str); 8] = [
+const NO_EFFECT_WITH: [(&str, &str); 9] = [
+    ("user", "operator"),
     ("data", "server"),
     ("data", "npm"),
     ("server", "npm"),
@@ -43,6 +47,32 @@ pub(crate) fn check_flags(matches: &ArgMatches) -> Result<(), clap::Error> {
         }
     }
     Ok(())
+}
+
+/// Rejects a flag of the server that has no effect with the settings in force, wherever these are from.
+pub(crate) fn check_settings(config: &Config, matches: &ArgMatches) -> Result<(), clap::Error> {
+    let is_flag = |id: &str| matches.value_source(id) == Some(ValueSource::CommandLine);
+    let is_scheduled = config.backup_every.is_some();
+    let is_in_memory = config.store == Engine::Memory;
+    // Scheduled backups are in the data directory, where no other one is given.
+    let needs_data = !is_in_memory || (is_scheduled && config.backup_to.is_none());
+    let unused_if = [
+        (!needs_data, "data", "with", "store memory"),
+        (is_in_memory, "cache_mb", "with", "store memory"),
+        (!is_scheduled, "backup_to", "without", "backup-every"),
+        (!is_scheduled, "backup_keep", "without", "backup-every"),
+    ];
+    match unused_if.into_iter().find(|(is_unused, flag, ..)| *is_unused && is_flag(flag)) {
+        Some((_, flag, how, other)) => Err(unused(flag, how, other, "")),
+        None => Ok(()),
+    }
+}
+
+/// Warns of a directory for backups without a schedule: nobody would miss the backups until they are needed.
+pub(crate) fn warn_of_unscheduled(config: &Config) {
+    if config.backup_to.is_some() && config.backup_every.is_none() {
+        print_err("svctrack: `backup-to` is set without `backup-every`: no backup is scheduled");
+    }
 }
 
 fn unused(flag: &str, how: &str, other: &str, further: &str) -> clap::Error {

@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 use serde_json::{Value, json};
+use svctrack_core::value::counted;
 use svctrack_server::open_error::explain_open_error;
 use svctrack_store::embedded::{Problem, Verified, verify};
 
@@ -55,5 +56,6 @@ fn in_words(found: &Verified) -> String {
         format!("{}{id}: {}\n", problem.table, problem.what)
     };
     let problems: String = found.problems.iter().map(problem).collect();
-    format!("{problems}{} rows, {} problems", found.rows, found.problem_count)
+    let [rows, count] = [counted(found.rows, "row"), counted(found.problem_count, "problem")];
+    format!("{problems}{rows}, {count}")
 }

@@ -15,10 +15,10 @@ use svctrack_core::{
 /// What no cell begins with.
 const SIGNS: [char; 12] = ['=', '+', '-', '@', '＝', '＋', '－', '＠', '\t', '\r', '\n', '\''];
 
-/// Whether the values of a row are texts.
-fn is_text(row: &FieldDef) -> bool {
+/// Whether the values of a field are texts.
+fn is_text(field: &FieldDef) -> bool {
     !matches!(
-        row.kind,
+        field.kind,
         Kind::References
             | Kind::Texts
             | Kind::Values
@@ -34,15 +34,16 @@ pub(crate) struct Columns(Vec<Column>);
 
 struct Column {
     name: String,
-    row: &'static FieldDef,
+    field: &'static FieldDef,
     /// The key below `custom`, if it is that of one.
     key: Option<String>,
 }
 
 impl Columns {
-    /// A column a property, in the order of the rows.
+    /// A column a property, in the order of the fields.
     pub(crate) fn of(def: &ResourceDef) -> Self {
-        let column = |row: &'static FieldDef| Column { name: row.name.to_owned(), row, key: None };
+        let column =
+            |field: &'static FieldDef| Column { name: field.name.to_owned(), field, key: None };
         Self(def.fields.iter().map(column).collect())
     }
 
@@ -66,25 +67,25 @@ impl Columns {
 
 impl Column {
     fn named(def: &ResourceDef, name: &str) -> Option<Self> {
-        let (row, key) = match name.strip_prefix("custom.") {
+        let (field, key) = match name.strip_prefix("custom.") {
             Some(key) => ("custom", Some(key.to_owned())),
             None => (name, None),
         };
-        Some(Self { name: name.to_owned(), row: def.row(row)?, key })
+        Some(Self { name: name.to_owned(), field: def.field(field)?, key })
     }
 
     fn cell(&self, record: &Document) -> String {
-        let value = record.get(self.row.name);
+        let value = record.get(self.field.name);
         match &self.key {
             Some(key) => cell_where(true, value.and_then(|object| object.member(key))),
-            None => cell_of(self.row, value),
+            None => cell_of(self.field, value),
         }
     }
 }
 
 /// The cell of a value.
-fn cell_of(row: &FieldDef, value: Option<JsonRef<'_>>) -> String {
-    cell_where(is_text(row), value)
+fn cell_of(field: &FieldDef, value: Option<JsonRef<'_>>) -> String {
+    cell_where(is_text(field), value)
 }
 
 /// The same, where a string is a text or JSON.
@@ -117,22 +118,22 @@ const ITEM_SEPARATOR: char = '|';
 ///
 /// # Errors
 /// In words, when it is not JSON where it must be.
-pub(crate) fn value_of(row: &FieldDef, cell: &str) -> Result<Option<Json>, String> {
+pub(crate) fn value_of(field: &FieldDef, cell: &str) -> Result<Option<Json>, String> {
     if cell.is_empty() {
         return Ok(None);
     }
     let text = unquoted(cell).unwrap_or(cell);
-    if is_text(row) {
+    if is_text(field) {
         return Ok(Some(Json::string(text)));
     }
     let text = text.trim();
-    if is_list(row) && !text.starts_with('[') {
+    if is_list(field) && !text.starts_with('[') {
         let items = text.split(ITEM_SEPARATOR).map(str::trim).filter(|item| !item.is_empty());
         return Ok(Some(Json::strings(items)));
     }
-    match (row.kind, word(text)) {
+    match (field.kind, word(text)) {
         (Kind::Bool, Some(is_true)) => Ok(Some(Json::bool(is_true))),
-        _ => Json::parse(text.as_bytes()).map(Some).map_err(|_| expected(row, text)),
+        _ => Json::parse(text.as_bytes()).map(Some).map_err(|_| expected(field, text)),
     }
 }
 
@@ -169,12 +170,12 @@ fn word(text: &str) -> Option<bool> {
     }
 }
 
-fn is_list(row: &FieldDef) -> bool {
-    matches!(row.kind, Kind::References | Kind::Texts | Kind::Values)
+fn is_list(field: &FieldDef) -> bool {
+    matches!(field.kind, Kind::References | Kind::Texts | Kind::Values)
 }
 
-fn expected(row: &FieldDef, found: &str) -> String {
-    let expected = match row.kind {
+fn expected(field: &FieldDef, found: &str) -> String {
+    let expected = match field.kind {
         Kind::Integer | Kind::Number => {
             "a number without separators of thousands and with a decimal point, such as 1234.5"
         }
@@ -184,7 +185,7 @@ fn expected(row: &FieldDef, found: &str) -> String {
         }
         _ => "an object of JSON",
     };
-    format!("`{}` must be {expected}; found {}", row.name, quoted(found))
+    format!("`{}` must be {expected}; found {}", field.name, quoted(found))
 }
 
 #[cfg(test)]
@@ -195,18 +196,18 @@ mod tests {
 
     #[track_caller]
     fn check(name: &str, value: &str, expect: &str) {
-        let row = COMPANY.row(name).unwrap();
+        let field = COMPANY.field(name).unwrap();
         let value = Json::parse(value.as_bytes()).unwrap();
-        let cell = cell_of(row, Some(value.as_ref()));
+        let cell = cell_of(field, Some(value.as_ref()));
         assert_eq!(cell, expect);
         assert!(cell.starts_with('\'') || !cell.starts_with(SIGNS), "{cell}");
-        assert_eq!(value_of(row, &cell), Ok(Some(value)));
+        assert_eq!(value_of(field, &cell), Ok(Some(value)));
     }
 
     #[test]
     fn cells_of_lists_numbers_and_words_are_read_as_people_write_them() {
         let read = |name: &str, cell: &str| {
-            let value = value_of(COMPANY.row(name).unwrap(), cell);
+            let value = value_of(COMPANY.field(name).unwrap(), cell);
             value.map(|value| value.unwrap().as_ref().text().to_owned())
         };
         assert_eq!(
@@ -251,9 +252,9 @@ mod tests {
         check("mrr", "-5.50", "'-5.50");
         check("domains", r#"["a.example"]"#, r#"["a.example"]"#);
         check("custom", r#"{"a":{"b":[1.10]}}"#, r#"{"a":{"b":[1.10]}}"#);
-        assert_eq!(cell_of(COMPANY.row("name").unwrap(), None), "");
-        assert!(value_of(COMPANY.row("custom").unwrap(), "{").is_err());
-        let name = value_of(COMPANY.row("name").unwrap(), "'s-Hertogenbosch").unwrap().unwrap();
+        assert_eq!(cell_of(COMPANY.field("name").unwrap(), None), "");
+        assert!(value_of(COMPANY.field("custom").unwrap(), "{").is_err());
+        let name = value_of(COMPANY.field("name").unwrap(), "'s-Hertogenbosch").unwrap().unwrap();
         assert_eq!(name.as_ref().as_str().as_deref(), Some("'s-Hertogenbosch"));
     }
 }

@@ -2,15 +2,15 @@
 //! mapped to one (D10).
 
 use svctrack_core::{
-    schema::{FieldDef, Fill, Kind, ResourceDef},
+    schema::{FieldDef, Fill, Kind, ResourceDef, shape},
     value::{Document, Json, nearest},
 };
 
 use super::csv_columns;
 
-/// Whether a caller sets a row; others are the service's own and come about again.
-pub(crate) fn is_set(row: &FieldDef) -> bool {
-    matches!(row.fill, Fill::Sent | Fill::IfAbsent(_))
+/// Whether a caller sets a field; others are the service's own and come about again.
+pub(crate) fn is_set(field: &FieldDef) -> bool {
+    matches!(field.fill, Fill::Sent | Fill::IfAbsent(_))
 }
 
 /// Heads of columns, each with its property; an empty one leaves the column out.
@@ -29,6 +29,7 @@ enum Column {
 /// The columns of a table.
 #[derive(Debug)]
 pub(super) struct Columns {
+    def: &'static ResourceDef,
     heads: Vec<String>,
     columns: Vec<Column>,
     /// Heads whose cells are not read, since the service sets the property.
@@ -46,7 +47,7 @@ impl Columns {
         map: &HeadMap,
         map_option: &str,
     ) -> Result<Self, String> {
-        let mut read = Self { heads: Vec::new(), columns: Vec::new(), read_only: Vec::new() };
+        let mut read = Self { def, heads: Vec::new(), columns: Vec::new(), read_only: Vec::new() };
         for head in heads {
             read.heads.push(head.to_owned());
             let column = column_of(def, head.trim(), map, map_option)?;
@@ -57,8 +58,8 @@ impl Columns {
                 ));
             }
             match &column {
-                Column::Whole(row) if !is_set(row) && row.name != "_id" => {
-                    read.read_only.push(row.name.to_owned());
+                Column::Whole(field) if !is_set(field) && field.name != "_id" => {
+                    read.read_only.push(field.name.to_owned());
                     read.columns.push(Column::LeftOut);
                 }
                 _ => read.columns.push(column),
@@ -79,28 +80,29 @@ impl Columns {
     /// The record in a line of cells; none where all of them are empty.
     ///
     /// # Errors
-    /// A message: a cell that does not fit its property.
+    /// A message with every problem: cells that do not fit their properties.
     pub(super) fn record<'a>(
         &self,
         cells: impl Iterator<Item = &'a str>,
     ) -> Result<Option<Document>, String> {
         let mut record = Document::default();
         let mut members: Vec<(&'static FieldDef, Document)> = Vec::new();
+        let mut problems = Vec::new();
         let mut is_empty = true;
         for (column, cell) in self.columns.iter().zip(cells) {
             is_empty &= cell.trim().is_empty();
             match column {
                 Column::LeftOut => {}
-                Column::Whole(row) => {
-                    if let Some(value) = csv_columns::value_of(row, cell)? {
-                        record.set(row.name, value);
-                    }
-                }
-                Column::Member(row, key) => {
+                Column::Whole(field) => match csv_columns::value_of(field, cell) {
+                    Ok(Some(value)) => record.set(field.name, value),
+                    Ok(None) => {}
+                    Err(problem) => problems.push(problem),
+                },
+                Column::Member(field, key) => {
                     let Some(value) = csv_columns::member_of(cell) else { continue };
-                    let known = members.iter().position(|(known, _)| known.name == row.name);
+                    let known = members.iter().position(|(known, _)| known.name == field.name);
                     let at = known.unwrap_or_else(|| {
-                        members.push((row, Document::default()));
+                        members.push((field, Document::default()));
                         members.len() - 1
                     });
                     if let Some((_, object)) = members.get_mut(at) {
@@ -109,11 +111,25 @@ impl Columns {
                 }
             }
         }
-        for (row, object) in members {
-            record.set(row.name, Json::object(&object));
+        for (field, object) in members {
+            record.set(field.name, Json::object(&object));
+        }
+        if !problems.is_empty() {
+            return Err(all_problems(self.def, &record, problems));
         }
         Ok((!is_empty).then_some(record))
     }
+}
+
+/// What is wrong with a row in words: `problems` with its form, and those of the values that could be read.
+pub(super) fn all_problems(
+    def: &ResourceDef,
+    read: &Document,
+    mut problems: Vec<String>,
+) -> String {
+    let issues = shape::check_update(def, read).err().unwrap_or_default();
+    problems.extend(issues.into_iter().map(|issue| issue.message));
+    problems.join("; ")
 }
 
 fn column_of(
@@ -130,11 +146,12 @@ fn column_of(
     if let Some(column) = property(def, name) {
         return Ok(column);
     }
-    let mut alike = def.fields.iter().filter(|row| is_same(row.name, name));
-    if let (Some(row), None) = (alike.next(), alike.next()) {
-        return Ok(Column::Whole(row));
+    let mut alike = def.fields.iter().filter(|field| is_same(field.name, name));
+    if let (Some(field), None) = (alike.next(), alike.next()) {
+        return Ok(Column::Whole(field));
     }
-    let near = nearest(name, def.fields.iter().filter(|row| is_set(row)).map(|row| row.name));
+    let near =
+        nearest(name, def.fields.iter().filter(|field| is_set(field)).map(|field| field.name));
     let near = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
     Err(match mapped {
         Some(_) => format!(
@@ -149,12 +166,12 @@ fn column_of(
 
 /// The property that a name is, or the key of a free-form one.
 fn property(def: &'static ResourceDef, name: &str) -> Option<Column> {
-    if let Some(row) = def.row(name) {
-        return Some(Column::Whole(row));
+    if let Some(field) = def.field(name) {
+        return Some(Column::Whole(field));
     }
     let (object, key) = name.split_once('.')?;
-    let row = def.row(object).filter(|row| row.kind == Kind::Object && !key.is_empty())?;
-    Some(Column::Member(row, key.to_owned()))
+    let field = def.field(object).filter(|field| field.kind == Kind::Object && !key.is_empty())?;
+    Some(Column::Member(field, key.to_owned()))
 }
 
 /// Whether two heads differ in case, blanks, `_` and `-` alone.
@@ -180,8 +197,8 @@ fn collide(one: &Column, other: &Column) -> bool {
 
 fn name_of(column: &Column) -> String {
     match column {
-        Column::Whole(row) => format!("`{}`", row.name),
-        Column::Member(row, key) => format!("`{}.{key}`", row.name),
+        Column::Whole(field) => format!("`{}`", field.name),
+        Column::Member(field, key) => format!("`{}.{key}`", field.name),
         Column::LeftOut => String::new(),
     }
 }

@@ -9,12 +9,12 @@ use std::{
 use svctrack_core::{
     resources::REGISTRY,
     schema::ResourceDef,
-    value::{Document, issue::quoted, nearest},
+    value::{Document, counted, issue::quoted, nearest},
 };
 
 use super::{
     format::Format,
-    import_columns::{Columns, HeadMap, is_set},
+    import_columns::{Columns, HeadMap, all_problems, is_set},
 };
 
 /// Longest line of NDJSON, and longest row of a table, in bytes: more than the largest record has.
@@ -23,6 +23,8 @@ const MAX_LINE_BYTES: u64 = 8 * 1024 * 1024;
 const MAX_HEAD_BYTES: u64 = 256 * 1024;
 /// What a file may begin with that says that it is UTF-8.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+/// What is read of a file to see what it is, in bytes.
+const START_BYTES: u64 = 4;
 /// What separates the cells of a table, unless it is given; the first of the commonest in the first line counts.
 const SEPARATORS: [u8; 3] = [b',', b';', b'\t'];
 
@@ -170,16 +172,19 @@ impl Rows {
 
     /// What a caller sets of a record. The rest is as if it had not been sent, as in any other body (R3).
     fn settable(&mut self, read: &Document) -> Read {
-        let mut sent = Document::default();
+        let (mut sent, mut problems) = (Document::default(), Vec::new());
         for (name, value) in read.iter() {
-            let row = self.def.row(name).ok_or_else(|| unknown(self.def, name))?;
-            if is_set(row) || row.name == "_id" {
+            let Some(field) = self.def.field(name) else {
+                problems.push(unknown(self.def, name));
+                continue;
+            };
+            if is_set(field) || field.name == "_id" {
                 sent.set(name, value.to_json());
             } else if !self.read_only.iter().any(|known| known == name) {
                 self.read_only.push(name.to_owned());
             }
         }
-        Ok(sent)
+        if problems.is_empty() { Ok(sent) } else { Err(all_problems(self.def, &sent, problems)) }
     }
 }
 
@@ -191,21 +196,39 @@ fn resource(name: &str) -> io::Result<&'static ResourceDef> {
 }
 
 fn unknown(def: &ResourceDef, name: &str) -> String {
-    let near = nearest(name, def.fields.iter().filter(|row| is_set(row)).map(|row| row.name));
+    let near =
+        nearest(name, def.fields.iter().filter(|field| is_set(field)).map(|field| field.name));
     let near = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
     format!("`{name}` is not known{near}")
 }
 
+/// How files begin that are not read, and what to do with each.
+const OTHERS: [(&[u8], &str); 5] = [
+    (b"\xff\xfe", UTF_16),
+    (b"\xfe\xff", UTF_16),
+    (
+        b"PK\x03\x04",
+        "it is a workbook (.xlsx) or another zip archive: export a sheet as \"CSV UTF-8\"",
+    ),
+    (b"\xd0\xcf\x11\xe0", "it is a workbook (.xls): export a sheet as \"CSV UTF-8\""),
+    (
+        b"\x1f\x8b",
+        "it is packed with gzip: unpack it; over HTTP, `Content-Encoding: gzip` says that it is packed",
+    ),
+];
+const UTF_16: &str = "it is UTF-16: save it as UTF-8 (in a spreadsheet, as \"CSV UTF-8\")";
+/// What is said of text that is not UTF-8, as spreadsheets write it that do not ask.
+const NOT_UTF_8: &str = "it is not UTF-8 but probably Windows-1252: save it as UTF-8 (in a spreadsheet, as \"CSV UTF-8\")";
+
 /// A source without a byte-order mark.
 fn without_mark(mut source: Source) -> io::Result<Source> {
     let mut start = Vec::new();
-    source.by_ref().take(BYTE_ORDER_MARK.len() as u64).read_to_end(&mut start)?;
-    if start.starts_with(b"\xff\xfe") || start.starts_with(b"\xfe\xff") {
-        let message = "it is UTF-16: save it as UTF-8 (in a spreadsheet, as \"CSV UTF-8\")";
-        return Err(io::Error::new(io::ErrorKind::InvalidData, message));
+    source.by_ref().take(START_BYTES).read_to_end(&mut start)?;
+    if let Some((_, message)) = OTHERS.iter().find(|(other, _)| start.starts_with(other)) {
+        return Err(io::Error::new(io::ErrorKind::InvalidData, *message));
     }
-    if start == BYTE_ORDER_MARK {
-        start.clear();
+    if start.starts_with(BYTE_ORDER_MARK) {
+        start.drain(..BYTE_ORDER_MARK.len());
     }
     Ok(Box::new(io::Cursor::new(start).chain(source)))
 }
@@ -219,7 +242,7 @@ impl Table {
             .flexible(true)
             .delimiter(separator)
             .from_reader(LineEnds::of(source));
-        let heads = reader.headers().map_err(|error| error.to_string())?.clone();
+        let heads = reader.headers().map_err(of_heads)?.clone();
         let columns = Columns::read(def, heads.iter(), &options.map, options.map_option())?;
         Ok(Self { reader, columns })
     }
@@ -244,10 +267,11 @@ impl Table {
     fn read(&self, cells: csv::ByteRecord) -> Result<Option<Document>, String> {
         let (found, expected) = (cells.len(), self.columns.count());
         if found != expected {
-            return Err(format!("it has {found} cells, the first line {expected}"));
+            let found = counted(found, "cell");
+            return Err(format!("it has {found}, the first line {expected}"));
         }
         let cells = csv::StringRecord::from_byte_record(cells);
-        let cells = cells.map_err(|_| "it is not UTF-8".to_owned())?;
+        let cells = cells.map_err(|_| NOT_UTF_8.to_owned())?;
         self.columns.record(cells.iter())
     }
 }
@@ -279,6 +303,14 @@ fn commonest(head: &[u8]) -> u8 {
     let most = counts.iter().max().copied().unwrap_or(0);
     let found = SEPARATORS.iter().zip(counts).find(|(_, count)| *count == most);
     found.map_or(b',', |(separator, _)| *separator)
+}
+
+/// Why the heads of columns could not be read.
+fn of_heads(error: csv::Error) -> String {
+    match error.kind() {
+        csv::ErrorKind::Utf8 { .. } => NOT_UTF_8.to_owned(),
+        _ => error.to_string(),
+    }
 }
 
 /// Why no record could be read.
@@ -371,7 +403,11 @@ fn next_line(reader: &mut BufReader<Source>, line: &mut u64) -> io::Result<Optio
             return Ok(Some((*line, Err(format!("it has over {MAX_LINE_BYTES} bytes")))));
         }
         if !bytes.trim_ascii().is_empty() {
-            return Ok(Some((*line, Document::parse(&bytes).map_err(|error| error.message))));
+            let read = Document::parse(&bytes).map_err(|error| match str::from_utf8(&bytes) {
+                Ok(_) => error.message,
+                Err(_) => NOT_UTF_8.to_owned(),
+            });
+            return Ok(Some((*line, read)));
         }
     }
 }
@@ -405,8 +441,51 @@ mod tests {
         ] {
             assert_eq!(read(text.as_bytes()), expect, "{text}");
         }
-        let said = open(b"\xff\xfen\0a\0").err().unwrap();
-        assert!(said.contains("UTF-16: save it as UTF-8"), "{said}");
+    }
+
+    #[test]
+    fn what_is_no_utf_8_is_named_with_what_to_do() {
+        for (bytes, expect) in [
+            (&b"\xff\xfen\0a\0"[..], "UTF-16: save it as UTF-8"),
+            (b"PK\x03\x04\x14\0", "a workbook (.xlsx) or another zip archive: export a sheet as"),
+            (b"\xd0\xcf\x11\xe0\xa1\xb1", "a workbook (.xls): export a sheet as"),
+            (b"\x1f\x8b\x08", "packed with gzip: unpack it"),
+            (b"name,custom.Stra\xdfe\nA,B\n", "probably Windows-1252: save it as UTF-8"),
+        ] {
+            let said = open(bytes).err().unwrap();
+            assert!(said.contains(expect), "{said}");
+        }
+        let records = |format, bytes: &[u8]| {
+            let source = Box::new(io::Cursor::new(bytes.to_vec()));
+            let mut rows = Rows::open(&COMPANY, format, source, &Options::default()).unwrap();
+            [rows.next_record(), rows.next_record()].map(|read| read.unwrap().unwrap().1)
+        };
+        for (format, bytes) in [
+            (Format::Csv, &b"name\nM\xfcller\nB\n"[..]),
+            (Format::Ndjson, b"{\"name\":\"M\xfcller\"}\n{\"name\":\"B\"}\n"),
+        ] {
+            let [refused, read] = records(format, bytes);
+            assert!(refused.unwrap_err().contains("Windows-1252") && read.is_ok());
+        }
+    }
+
+    #[test]
+    fn a_row_is_refused_with_all_that_is_wrong_with_it() {
+        let mut rows = open(b"name,csmScore,domains,custom\nA,9,[a,{\n").unwrap();
+        let said = rows.next_record().unwrap().unwrap().1.unwrap_err();
+        assert_eq!(
+            said,
+            "`domains` must be items with `|` between, or an array of JSON; found `[a`; `custom` must be an object of \
+             JSON; found `{`; `csmScore` must be from 1 to 5; found `9`"
+        );
+        let text = br#"{"nam":"A","colour":1,"csmScore":9}"#.to_vec();
+        let source = Box::new(io::Cursor::new(text));
+        let mut rows = Rows::open(&COMPANY, Format::Ndjson, source, &Options::default()).unwrap();
+        let said = rows.next_record().unwrap().unwrap().1.unwrap_err();
+        assert_eq!(
+            said,
+            "`nam` is not known; did you mean `name`?; `colour` is not known; `csmScore` must be from 1 to 5; found `9`"
+        );
     }
 
     #[test]
@@ -415,7 +494,7 @@ mod tests {
             let lines = ["", "name", "", "\"A", "of two\"", "\" \"", "B", "", "", "C"];
             let text = lines.map(|line| [line, end].concat()).concat();
             let lines: Vec<_> =
-                read(text.as_bytes()).iter().map(|row| row[..2].trim().to_owned()).collect();
+                read(text.as_bytes()).iter().map(|field| field[..2].trim().to_owned()).collect();
             assert_eq!(lines, ["4", "7", "10"], "{end:?}");
         }
     }

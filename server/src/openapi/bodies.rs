@@ -27,7 +27,8 @@ pub(super) fn request_body(kind: Kind, def: Option<&'static ResourceDef>) -> Opt
         _ => schema_of(kind, def)?,
     };
     let content = content("application/json", schema, examples::of_request(kind, def));
-    Some(json!({ "required": true, "content": content }))
+    let may_be_absent = matches!(kind, Kind::Renewal | Kind::Rotation);
+    Some(json!({ "required": !may_be_absent, "content": content }))
 }
 
 /// What a successful response holds, if it holds something.

@@ -175,7 +175,8 @@ fn reference_to_example(def: &ResourceDef) -> Option<String> {
 /// The example of a create, without keys that would be taken when it is sent after that.
 fn bulk_item(def: &ResourceDef) -> Option<Value> {
     let mut item = read(def.example)?;
-    let kept = |name: &str| def.keys.contains(&name) || def.row(name).is_none_or(|row| !row.unique);
+    let kept =
+        |name: &str| def.keys.contains(&name) || def.field(name).is_none_or(|field| !field.unique);
     item.as_object_mut()?.retain(|name, _| kept(name));
     Some(item)
 }

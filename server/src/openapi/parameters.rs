@@ -29,7 +29,7 @@ fn limit(limits: ListLimits) -> Value {
 
 /// The parameters of a list of records.
 pub(super) fn list_parameters(def: &ResourceDef, limits: ListLimits) -> Vec<Value> {
-    let names: Vec<&str> = def.fields.iter().map(|row| row.name).collect();
+    let names: Vec<&str> = def.fields.iter().map(|field| field.name).collect();
     // An empty one asks for nothing.
     let sort = format!("^$|^-?({}|custom\\..+)$", names.join("|"));
     let mut parameters = vec![
@@ -63,38 +63,39 @@ pub(super) fn list_parameters(def: &ResourceDef, limits: ListLimits) -> Vec<Valu
 
 /// Every property is a filter, and some have short names (R27, R49).
 fn filter_parameters(def: &ResourceDef) -> Vec<Value> {
-    let rows = def.fields.iter().filter(|row| row.kind != Kind::Object);
-    let filters = rows.map(|row| {
+    let fields = def.fields.iter().filter(|field| field.kind != Kind::Object);
+    let filters = fields.map(|field| {
         let description = format!(
             "Only records with one of these values, separated by commas. {}",
-            row.doc.trim()
+            field.doc.trim()
         );
-        parameter(row.name, &description, json!({ "type": "string" }))
+        parameter(field.name, &description, json!({ "type": "string" }))
     });
     let same = |short: &str, long: &str| {
         parameter(short, &format!("The same as `{long}`."), json!({ "type": "string" }))
     };
     let short = def.short_names.iter().map(|(short, long)| same(short, long));
-    let company = company_row(def).into_iter().flat_map(|row| {
-        COMPANY_NAMES.into_iter().filter(move |name| *name != row).map(move |name| (name, row))
+    let company = company_field(def).into_iter().flat_map(|field| {
+        COMPANY_NAMES.into_iter().filter(move |name| *name != field).map(move |name| (name, field))
     });
-    filters.chain(short).chain(company.map(|(name, row)| same(name, row))).collect()
+    filters.chain(short).chain(company.map(|(name, field)| same(name, field))).collect()
 }
 
-fn company_row(def: &ResourceDef) -> Option<&'static str> {
-    let row = if *def == COMPANY { "_id" } else { "companyId" };
-    def.row(row).map(|row| row.name)
+fn company_field(def: &ResourceDef) -> Option<&'static str> {
+    let field = if *def == COMPANY { "_id" } else { "companyId" };
+    def.field(field).map(|field| field.name)
 }
 
 /// Conditions other than equality, said once for all properties: each member is a parameter of its own.
-fn operators(rows: &[FieldDef]) -> Value {
+fn operators(fields: &[FieldDef]) -> Value {
     let names = |is: fn(&FieldDef) -> bool| {
-        let names = rows.iter().filter(|row| is(row)).map(|row| row.name);
+        let names = fields.iter().filter(|field| is(field)).map(|field| field.name);
         names.collect::<Vec<_>>().join("|")
     };
-    let numbers = names(|row| matches!(row.kind, Kind::Integer | Kind::Number));
-    let dates = names(|row| row.kind == Kind::Date);
-    let texts = names(|row| matches!(row.kind, Kind::Key | Kind::Email | Kind::Text | Kind::Texts));
+    let numbers = names(|field| matches!(field.kind, Kind::Integer | Kind::Number));
+    let dates = names(|field| field.kind == Kind::Date);
+    let texts =
+        names(|field| matches!(field.kind, Kind::Key | Kind::Email | Kind::Text | Kind::Texts));
     let mut patterns = Map::new();
     let mut describe = |names: &str, operators: &str, schema: Value| {
         if !names.is_empty() {
@@ -106,8 +107,8 @@ fn operators(rows: &[FieldDef]) -> Value {
     describe(&dates, sides, json!({ "type": "string", "format": "date-time", "pattern": YEAR }));
     describe(&texts, &format!("{sides}|contains|prefix"), json!({ "type": "string" }));
     describe(&names(|_| true), "exists", json!({ "type": "boolean" }));
-    describe(&names(|row| row.kind != Kind::Object), "ne", json!({ "type": "string" }));
-    let objects = names(|row| row.kind == Kind::Object);
+    describe(&names(|field| field.kind != Kind::Object), "ne", json!({ "type": "string" }));
+    let objects = names(|field| field.kind == Kind::Object);
     if !objects.is_empty() {
         let any = OPERATORS.join("|");
         let below = format!("^({objects})\\.[^\\[\\]]+(\\[({any})\\])?$");
@@ -118,7 +119,7 @@ fn operators(rows: &[FieldDef]) -> Value {
         `name[gte]`, `[gt]`, `[lte]`, `[lt]`; `[ne]`, none of these values; `[exists]`, `true` or `false`; \
         `[contains]` and `[prefix]`, in any case; and values below a free-form object, as in `custom.x`. \
         Several values of equality and `[ne]` are separated by commas, `\\,` is a comma; `null` is no value.{}",
-        example(rows)
+        example(fields)
     );
     json!({
         "name": "filter", "in": "query", "style": "form", "explode": true, "description": description,
@@ -131,9 +132,9 @@ fn operators(rows: &[FieldDef]) -> Value {
 }
 
 /// A range over a date, as a caller writes it.
-fn example(rows: &[FieldDef]) -> String {
-    let last = || rows.iter().rev().find(|row| row.kind == Kind::Date);
-    let date = rows.iter().find(|row| row.name == "renewalDate").or_else(last);
+fn example(fields: &[FieldDef]) -> String {
+    let last = || fields.iter().rev().find(|field| field.kind == Kind::Date);
+    let date = fields.iter().find(|field| field.name == "renewalDate").or_else(last);
     date.map_or_else(String::new, |date| {
         format!(" For example, `{0}[gte]=2026-12-01&{0}[lt]=2027-01-01`.", date.name)
     })

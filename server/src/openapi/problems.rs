@@ -45,7 +45,7 @@ problems! {
     PAYLOAD_TOO_LARGE "PayloadTooLarge" [], "The body is too large, or has too many items.", "too_many_items" "a request must have at most 5000 items";
     UNSUPPORTED_MEDIA_TYPE "UnsupportedMediaType" ["Accept-Encoding"], "The body's media type, charset or encoding is not supported.", "unsupported_media_type" "expected `application/json`";
     UNPROCESSABLE_ENTITY "UnprocessableEntity" [], "The body is well-formed but breaks rules, all of which `errors` lists.", "required" "`name` is required";
-    TOO_MANY_REQUESTS "TooManyRequests" ["Retry-After"], "A limit of requests, or of what is stored without a token, was reached.", "too_many_requests" "at most 100 requests a second are served";
+    TOO_MANY_REQUESTS "TooManyRequests" ["Retry-After"], "A limit of requests, or of what is stored without a token, was reached.", "too_many_requests" "the limit is 100 requests a second";
     SERVICE_UNAVAILABLE "ServiceUnavailable" ["Retry-After"], "The service cannot do this at the moment, or the tenant of the events is suspended; retry later. After `store_stalled` it may still be stored: retry with the same `Idempotency-Key` or `messageId`.", "busy" "too many of this tenant's writes are queued";
     INSUFFICIENT_STORAGE "InsufficientStorage" ["Retry-After"], "The disk is full. Reads still work.", "disk_full" "the disk is full";
 }
@@ -152,6 +152,7 @@ fn rejects(
             (Kind::NewRecord | Kind::Record | Kind::Items | Kind::Rotation, _) => true,
             (Kind::Renewal | Kind::Loss, _) => true,
             (Kind::NewClosing, _) => true,
+            (_, Kind::Revoked) => true,
             (_, Kind::Tenant) => method == "delete",
             (_, Kind::Deleted) if path.contains("{month}") => true,
             (_, gives) => gives == Kind::Deleted && def.is_some(),

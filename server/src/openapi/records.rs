@@ -1,4 +1,4 @@
-//! The schemas of a resource, as its rows say them: what a response shows and a list shows, what a create and an
+//! The schemas of a resource, as its fields say them: what a response shows and a list shows, what a create and an
 //! update take.
 
 use serde_json::{Map, Value, json};
@@ -12,7 +12,7 @@ use super::{
     patterns::{KEY, OBJECT_ID, RECORD_REF, TEXT, YEAR},
 };
 
-/// The rows that the service fills in every record.
+/// The fields that the service fills in every record.
 const ALWAYS: [&str; 4] = ["_id", "createdAt", "updatedAt", "__v"];
 
 /// The name of a resource's schema: `timeentries` is `Timeentry`.
@@ -72,19 +72,19 @@ pub(super) fn list_item(def: &ResourceDef) -> Value {
 }
 
 /// What says something about a person can be erased.
-fn is_never_null(row: &&FieldDef) -> bool {
-    ALWAYS.contains(&row.name) || (row.required && !row.personal)
+fn is_never_null(field: &&FieldDef) -> bool {
+    ALWAYS.contains(&field.name) || (field.required && !field.personal)
 }
 
 fn create(def: &ResourceDef) -> Value {
-    let sent = || def.fields.iter().filter(|row| row.is_sent());
-    object(def.doc, sent().map(taken), &names(sent().filter(|row| row.required)))
+    let sent = || def.fields.iter().filter(|field| field.is_sent());
+    object(def.doc, sent().map(taken), &names(sent().filter(|field| field.required)))
 }
 
 /// What is absent is left alone. What GET returned can be sent back; what the service sets is ignored, of
 /// whatever type (R3).
 fn update(def: &ResourceDef) -> Value {
-    object(def.doc, def.fields.iter().filter(|row| row.is_sent()).map(taken), &[])
+    object(def.doc, def.fields.iter().filter(|field| field.is_sent()).map(taken), &[])
 }
 
 /// The same with `_id` as a key.
@@ -97,8 +97,8 @@ fn bulk_item(def: &ResourceDef) -> Value {
     item
 }
 
-fn names<'a>(rows: impl Iterator<Item = &'a FieldDef>) -> Vec<&'static str> {
-    rows.map(|row| row.name).collect()
+fn names<'a>(fields: impl Iterator<Item = &'a FieldDef>) -> Vec<&'static str> {
+    fields.map(|field| field.name).collect()
 }
 
 /// An object of these properties, of which the required ones are not null.
@@ -131,8 +131,8 @@ fn forbid_null(property: &mut Value) {
 }
 
 /// A property as a response shows it.
-pub(super) fn shown(row: &FieldDef) -> (&'static str, Value) {
-    let mut property = match row.kind {
+pub(super) fn shown(field: &FieldDef) -> (&'static str, Value) {
+    let mut property = match field.kind {
         Kind::Id => json!({ "type": ["string", "null"], "pattern": OBJECT_ID }),
         Kind::Reference | Kind::Key | Kind::Email | Kind::Text => {
             json!({ "type": ["string", "null"] })
@@ -140,42 +140,44 @@ pub(super) fn shown(row: &FieldDef) -> (&'static str, Value) {
         Kind::References | Kind::Texts => {
             json!({ "type": ["array", "null"], "items": { "type": "string" } })
         }
-        Kind::Values => json!({ "type": ["array", "null"], "items": items(row, shown) }),
+        Kind::Values => json!({ "type": ["array", "null"], "items": items(field, shown) }),
         Kind::Object => json!({ "type": ["object", "null"], "additionalProperties": true }),
         Kind::Date => json!({ "type": ["string", "null"], "format": "date-time" }),
         Kind::Integer => json!({ "type": ["integer", "null"] }),
         Kind::Number => json!({ "type": ["number", "null"] }),
         Kind::Bool => json!({ "type": ["boolean", "null"] }),
     };
-    describe(&mut property, row, row.values.iter().copied());
-    if !row.is_sent() {
+    describe(&mut property, field, field.values.iter().copied());
+    if !field.is_sent() {
         set(&mut property, "readOnly", json!(true));
     }
-    (row.name, property)
+    (field.name, property)
 }
 
 /// A property as a request sends it.
-pub(super) fn taken(row: &FieldDef) -> (&'static str, Value) {
-    let mut property = kind_schema(row);
-    let values = row.values.iter().chain(row.aliases.iter().map(|(alias, _)| alias));
-    describe(&mut property, row, values.copied());
-    (row.name, property)
+pub(super) fn taken(field: &FieldDef) -> (&'static str, Value) {
+    let mut property = kind_schema(field);
+    let values = field.values.iter().chain(field.aliases.iter().map(|(alias, _)| alias));
+    describe(&mut property, field, values.copied());
+    (field.name, property)
 }
 
-fn describe(property: &mut Value, row: &FieldDef, values: impl Iterator<Item = &'static str>) {
-    let unit = row.unit.map(|unit| format!(" In {unit}.")).unwrap_or_default();
-    set(property, "description", json!(format!("{}{unit}", row.doc.trim())));
+fn describe(property: &mut Value, field: &FieldDef, values: impl Iterator<Item = &'static str>) {
+    let unit = field.unit.map(|unit| format!(" In {unit}.")).unwrap_or_default();
+    set(property, "description", json!(format!("{}{unit}", field.doc.trim())));
     let values: Vec<Value> = values.map(|value| json!(value)).chain([Value::Null]).collect();
     if values.len() > 1 {
         set(property, "enum", json!(values));
     }
 }
 
-fn kind_schema(row: &FieldDef) -> Value {
-    let (least, greatest) = row.range.unwrap_or((-MAX_AMOUNT, MAX_AMOUNT));
-    match row.kind {
+fn kind_schema(field: &FieldDef) -> Value {
+    let (least, greatest) = field.range.unwrap_or((-MAX_AMOUNT, MAX_AMOUNT));
+    match field.kind {
         Kind::Id => json!({ "type": ["string", "null"] }),
-        Kind::Reference => json!({ "type": ["string", "null"], "pattern": reference_pattern(row) }),
+        Kind::Reference => {
+            json!({ "type": ["string", "null"], "pattern": reference_pattern(field) })
+        }
         Kind::Text => json!({ "type": ["string", "null"], "pattern": TEXT }),
         Kind::Key => json!({
             "type": ["string", "null"], "minLength": 1, "maxLength": MAX_KEY_BYTES, "pattern": KEY
@@ -186,15 +188,15 @@ fn kind_schema(row: &FieldDef) -> Value {
         Kind::References => json!({
             "type": ["array", "null"],
             "items": { "anyOf": [
-                { "type": "string", "pattern": reference_pattern(row) },
+                { "type": "string", "pattern": reference_pattern(field) },
                 {
                     "type": "object", "required": ["_id"],
-                    "properties": { "_id": { "type": "string", "pattern": reference_pattern(row) } },
+                    "properties": { "_id": { "type": "string", "pattern": reference_pattern(field) } },
                     "propertyNames": { "pattern": TEXT },
                 },
             ] },
         }),
-        Kind::Values => json!({ "type": ["array", "null"], "items": items(row, taken) }),
+        Kind::Values => json!({ "type": ["array", "null"], "items": items(field, taken) }),
         Kind::Texts => {
             json!({ "type": ["array", "null"], "items": { "type": "string", "pattern": TEXT } })
         }
@@ -213,19 +215,19 @@ fn kind_schema(row: &FieldDef) -> Value {
 }
 
 /// What each value of an array is: of any form where none is known.
-fn items(row: &FieldDef, member: fn(&FieldDef) -> (&'static str, Value)) -> Value {
-    if row.members.is_empty() {
+fn items(field: &FieldDef, member: fn(&FieldDef) -> (&'static str, Value)) -> Value {
+    if field.members.is_empty() {
         return json!({});
     }
-    let required = names(row.members.iter().filter(|member| member.required));
+    let required = names(field.members.iter().filter(|member| member.required));
     let mut item =
-        object(&format!("One of `{}`.", row.name), row.members.iter().map(member), &required);
+        object(&format!("One of `{}`.", field.name), field.members.iter().map(member), &required);
     set(&mut item, "propertyNames", json!({ "pattern": TEXT }));
     item
 }
 
 /// What a reference may be: one that need not find its record is stored as it is given (R2).
-fn reference_pattern(row: &FieldDef) -> &'static str {
-    let loose = row.refers.is_some_and(|refers| refers.on_missing == schema::OnMissing::Keep);
+fn reference_pattern(field: &FieldDef) -> &'static str {
+    let loose = field.refers.is_some_and(|refers| refers.on_missing == schema::OnMissing::Keep);
     if loose { TEXT } else { RECORD_REF }
 }

@@ -161,7 +161,7 @@ fn rotation() -> Value {
 
 /// The request that loses a license.
 fn loss() -> Value {
-    let sent = LICENSE.fields.iter().filter(|row| SENT_OF_LOSS.contains(&row.name));
+    let sent = LICENSE.fields.iter().filter(|field| SENT_OF_LOSS.contains(&field.name));
     object("Why a license is lost, and when it ends.", sent.map(taken), &[LOST_REASON.name])
 }
 
@@ -209,8 +209,8 @@ fn created_tenant() -> Value {
 
 fn lean_company() -> Value {
     let names = [company::NAME.name, company::EXTERNAL_ID.name, company::SOURCE_ID.name];
-    let rows = names.iter().filter_map(|name| COMPANY.row(name));
-    let properties = rows.map(records::shown).map(|(name, schema)| (name.to_owned(), schema));
+    let fields = names.iter().filter_map(|name| COMPANY.field(name));
+    let properties = fields.map(records::shown).map(|(name, schema)| (name.to_owned(), schema));
     let id = (
         "_id".to_owned(),
         json!({ "type": "string", "pattern": OBJECT_ID, "description": "Service identifier." }),
@@ -243,7 +243,7 @@ fn person_keys() -> Value {
     let properties: Map<String, Value> = END_USER
         .fields
         .iter()
-        .filter(|row| KEYS.contains(&row.name))
+        .filter(|field| KEYS.contains(&field.name))
         .map(taken)
         .map(|(name, schema)| (name.to_owned(), schema))
         .collect();

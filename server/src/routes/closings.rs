@@ -75,7 +75,9 @@ pub(crate) async fn read(app: &App, request: &mut Request) -> Result<Response, E
     let month = month_in_path(request)?;
     let closings = app.store.closings(&caller.tenant).await?;
     let found = closings.iter().find(|closing| closing.month == month);
-    let found = found.ok_or(StoreError::NotFound)?;
+    let found = found.ok_or(Error::NotFound(
+        "this month is not closed: `GET /reports/closings` lists those that are",
+    ))?;
     Ok(json(serde_json::to_string(found).map_err(internal)?))
 }
 

@@ -6,7 +6,7 @@ use svctrack_core::{plan::RenewalDecision, resources::license::LICENSE, schema::
 use super::{
     idempotency::{IdempotentCall, hash_of},
     records::created,
-    request::{only_flag, read_record, reference_in_path},
+    request::{only_flag, read_optional_body, reference_in_path},
     respond::{json, name_ignored},
     strict::Strictness,
 };
@@ -37,7 +37,7 @@ async fn decide(
     scopes.iter().try_for_each(|scope| caller.require(scope))?;
     let license = (decision, reference_in_path(request)?);
     let dry_run = only_flag(request, "dryRun")?;
-    let (sent, body) = read_record(app, request, &caller, &LICENSE).await?;
+    let (sent, body) = read_optional_body(app, request, &caller).await?;
     let shaped = shape::check_update(&LICENSE, &sent).map_err(Error::Invalid)?;
     let terms = Strictness::of(request).handle(shaped)?;
     if dry_run {

@@ -93,7 +93,7 @@ pub(super) async fn read_record<'a>(
 
 /// How large the body of one record may be, in bytes.
 fn max_body_bytes(def: &ResourceDef) -> usize {
-    match def.fields.iter().any(|row| row.long) {
+    match def.fields.iter().any(|field| field.long) {
         true => MAX_LONG_RECORD_BYTES,
         false => MAX_RECORD_BYTES,
     }
@@ -108,6 +108,20 @@ pub(super) async fn read_body<'a>(
     read_body_up_to(app, request, caller, MAX_RECORD_BYTES).await
 }
 
+/// Reads a body of properties that may all be absent: no body is one without any.
+pub(super) async fn read_optional_body<'a>(
+    app: &'a App,
+    request: &mut Request,
+    caller: &Caller,
+) -> Result<(Document, Body<'a>), Error> {
+    let body = app.bodies.read(request, Some(caller.tenant.id()), MAX_RECORD_BYTES).await?;
+    if body.bytes.is_empty() {
+        return Ok((Document::default(), body));
+    }
+    require_json(request)?;
+    Ok((Document::parse(&body.bytes)?, body))
+}
+
 async fn read_body_up_to<'a>(
     app: &'a App,
     request: &mut Request,
@@ -115,7 +129,6 @@ async fn read_body_up_to<'a>(
     max_bytes: usize,
 ) -> Result<(Document, Body<'a>), Error> {
     require_json(request)?;
-    let tenant = Some(caller.tenant.id());
-    let body = app.bodies.read(request, tenant, max_bytes).await?;
+    let body = app.bodies.read(request, Some(caller.tenant.id()), max_bytes).await?;
     Ok((Document::parse(&body.bytes)?, body))
 }

@@ -6,12 +6,12 @@ use svctrack_core::{
     access::{NewToken, Rotation, TOKEN, first_not_held, unknown_members},
     value::{Document, Json, Timestamp},
 };
-use svctrack_store::{Revoked, StoreError, TokenRecord};
+use svctrack_store::{Revoked, TokenRecord};
 
 use super::{
     idempotency,
     lists::answer_all,
-    request::{authorise, only_flag, read_body},
+    request::{authorise, only_flag, read_body, read_optional_body},
     respond::{deleted_count, json, name_ignored, uncompressed},
     strict::Strictness,
 };
@@ -21,6 +21,11 @@ use crate::{
     error::Error,
     path_tree::path_part,
 };
+
+/// The response for an id that no token of the tenant has. The id is not repeated: it may be a whole token, pasted.
+const UNKNOWN: Error = Error::NotFound(
+    "there is no token with this id: it is the eight characters after `svt_`, and `GET /tokens` lists all",
+);
 
 /// `POST /tokens`: the response is the only place where the token ever shows.
 pub(crate) async fn create(app: &App, request: &mut Request) -> Result<Response, Error> {
@@ -46,7 +51,7 @@ pub(crate) async fn create(app: &App, request: &mut Request) -> Result<Response,
 pub(crate) async fn rotate(app: &App, request: &mut Request) -> Result<Response, Error> {
     let caller = authorise(app, request, "admin").await?;
     idempotency::refuse(request, idempotency::HOLDS_SECRET)?;
-    let (sent, _room) = read_body(app, request, &caller).await?;
+    let (sent, _room) = read_optional_body(app, request, &caller).await?;
     let id = path_part(request, "id").unwrap_or_default().into_owned();
     let ignored = unknown_members(&sent, Rotation::MEMBERS);
     Strictness::of(request).check_properties(&ignored)?;
@@ -54,7 +59,7 @@ pub(crate) async fn rotate(app: &App, request: &mut Request) -> Result<Response,
     let rotation = Rotation::read(&sent, caller.issuer(), now).map_err(Error::Invalid)?;
     let known = app.store.token(&id).await?;
     let old = known.filter(|known| known.record.tenant == caller.tenant.id());
-    let old = old.ok_or(StoreError::NotFound)?;
+    let old = old.ok_or(UNKNOWN)?;
     if let Some(scope) = first_not_held(caller.scopes(), &old.record.scopes) {
         return Err(Error::Forbidden(scope.to_owned()));
     }
@@ -116,7 +121,7 @@ pub(crate) async fn revoke(app: &App, request: &mut Request) -> Result<Response,
     let id = path_part(request, "id").unwrap_or_default().into_owned();
     let with = if only_flag(request, "cascade")? { Revoked::Line } else { Revoked::Alone };
     match app.store.revoke_token(caller.into(), id, with).await? {
-        0 => Err(StoreError::NotFound.into()),
+        0 => Err(UNKNOWN),
         count => Ok(deleted_count(count)),
     }
 }

@@ -14,7 +14,7 @@ use serde_json::Value;
 use svctrack_core::{
     resources::settings::SETTINGS,
     schema::ResourceDef,
-    value::{Document, Json, JsonRef},
+    value::{Document, Json, JsonRef, counted},
 };
 
 use super::{
@@ -97,7 +97,7 @@ pub async fn import<'a>(
         done.push(imported);
         read.map_err(|error| {
             let taken: usize = done.iter().map(|file| file.taken).sum();
-            format!("{error}; {taken} records were imported before, and stay")
+            format!("{error}; what was imported before stays: {}", counted(taken, "record"))
         })?;
     }
     Ok(done)
@@ -312,7 +312,7 @@ impl<'a> Import<'a> {
         }
         let key = key.filter(|key| !key.is_empty());
         if let (None, Some(id), true) = (&key, &item.id, from.is_referred) {
-            if from.def.row("externalId").is_some() && item.sent.text("email").is_none() {
+            if from.def.field("externalId").is_some() && item.sent.text("email").is_none() {
                 let name = format!("import-{id}");
                 item.sent.set("externalId", Json::string(&name));
                 self.known.insert(id.clone(), format!("extid-{name}"));
@@ -341,19 +341,19 @@ impl<'a> Import<'a> {
     ) -> Result<Option<Item>, String> {
         let (mut sent, mut refers_to_own) = (Document::default(), false);
         for (name, value) in read.iter() {
-            let row = def.row(name).ok_or_else(|| format!("`{name}` is not known"))?;
-            if !is_set(row) {
+            let field = def.field(name).ok_or_else(|| format!("`{name}` is not known"))?;
+            if !is_set(field) {
                 continue;
             }
-            if row.refers.is_some() && self.has_unnamed(value) {
+            if field.refers.is_some() && self.has_unnamed(value) {
                 continue;
             }
-            let is_own = row.refers.is_some_and(|refers| refers.resource == def.name);
+            let is_own = field.refers.is_some_and(|refers| refers.resource == def.name);
             refers_to_own |= is_own && !value.is_null();
             if !is_own || pass == Pass::Again {
                 sent.set(
                     name,
-                    if row.refers.is_some() { self.renamed(value) } else { value.to_json() },
+                    if field.refers.is_some() { self.renamed(value) } else { value.to_json() },
                 );
             }
         }

@@ -22,6 +22,7 @@ mod manifest;
 pub mod memory;
 mod page;
 pub mod panics;
+pub mod private_folder;
 mod reads;
 pub mod regular_file;
 mod reply;

@@ -10,7 +10,7 @@ mod tables;
 mod tests;
 
 use std::{
-    fs::{self, File},
+    fs::File,
     path::Path,
     sync::{
         Arc,
@@ -61,6 +61,7 @@ use super::{
     ActivityBatch, Actor, Answer, BackupFile, Clock, Command, Health, KnownTenant, KnownToken,
     Manifest, Page, PageFor, Part, Rehearsal, Reply, ReportJob, Scrub, ScrubReport, Store,
     StoreError, StoreStatus, Tenant, TenantRecord, TokenRecord, Upserts, WrittenReport,
+    private_folder,
     reads::{
         ledgers::Ledgers,
         list::{self, Asked},
@@ -122,7 +123,7 @@ impl Embedded {
         cache_bytes: usize,
         clock: Arc<dyn Clock>,
     ) -> Result<Self, OpenError> {
-        fs::create_dir_all(folder)?;
+        private_folder::create(folder)?;
         let path = folder.join(FILE_NAME);
         let store_file = DiskFile::at(&path);
         if !path.try_exists()? {

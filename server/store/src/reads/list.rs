@@ -52,7 +52,7 @@ const MAX_IN_DATES: usize = 20_000;
 
 /// Whether a list reads a limited number of records, whatever is stored.
 pub(crate) fn is_short(def: &ResourceDef, query: &ListQuery) -> bool {
-    if values_of(query, |row| row.unique || row.kind == Kind::Id).is_some() {
+    if values_of(query, |field| field.unique || field.kind == Kind::Id).is_some() {
         return true;
     }
     let takes_all = !query.is_filtered() && !query.count && def.left_out.is_none();
@@ -65,8 +65,8 @@ fn values_of(
     query: &ListQuery,
     is: impl Fn(&FieldDef) -> bool,
 ) -> Option<(&'static FieldDef, Vec<&str>)> {
-    let mut filters = query.filters.iter().filter(|filter| is(filter.row));
-    filters.find_map(|filter| Some((filter.row, filter.texts()?)))
+    let mut filters = query.filters.iter().filter(|filter| is(filter.field));
+    filters.find_map(|filter| Some((filter.field, filter.texts()?)))
 }
 
 /// Between which dates, as they are stored, such a property must be; none where it may be any.
@@ -75,18 +75,18 @@ fn dates_of(
     is: impl Fn(&FieldDef) -> bool,
 ) -> Option<(&'static FieldDef, RangeInclusive<&str>)> {
     let ends = |filter: &Filter| filter.dates() != (None, None);
-    let row = query.filters.iter().find(|filter| is(filter.row) && ends(filter))?.row;
-    let dates = query.filters.iter().filter(|filter| filter.row.name == row.name);
+    let field = query.filters.iter().find(|filter| is(filter.field) && ends(filter))?.field;
+    let dates = query.filters.iter().filter(|filter| filter.field.name == field.name);
     let (mut first, mut last) = (EARLIEST, LATEST);
     for (from, to) in dates.map(Filter::dates) {
         first = from.map_or(first, |from| first.max(from));
         last = to.map_or(last, |to| last.min(to));
     }
-    Some((row, first..=last))
+    Some((field, first..=last))
 }
 
 fn is_computed(def: &ResourceDef, name: &str) -> bool {
-    def.row(name).is_some_and(|row| row.computed_at_read().is_some())
+    def.field(name).is_some_and(|field| field.computed_at_read().is_some())
 }
 
 /// What is asked for.
@@ -114,7 +114,7 @@ pub(crate) fn list(
     match query.sort_by_value() {
         None => listing.by_id(page, spare),
         Some(sort) => match listing.ordered(sort) {
-            Some((row, dates)) => listing.by_date(page, sort, row, dates),
+            Some((field, dates)) => listing.by_date(page, sort, field, dates),
             None => listing.by_value(sort, &asked.page_for),
         },
     }
@@ -141,7 +141,7 @@ pub(crate) fn read_on(
 }
 
 fn is_computed_filter(filter: &Filter) -> bool {
-    !filter.row.is_stored()
+    !filter.field.is_stored()
 }
 
 /// Dates by which records are found without an index.
@@ -205,20 +205,20 @@ impl<'a, S: Snapshot> Listing<'a, S> {
         Ok(total)
     }
 
-    /// The row of an order in which the index has all records that are asked for, and between which dates they are.
+    /// The field of an order in which the index has all records that are asked for, and between which dates they are.
     fn ordered(&self, sort: &Sort) -> Option<(&'static FieldDef, RangeInclusive<&str>)> {
         let query = self.query;
-        let row = self.def.row(&sort.path).filter(|row| row.ordered)?;
+        let field = self.def.field(&sort.path).filter(|field| field.ordered)?;
         let is_near = query.offset.saturating_add(query.limit) <= MAX_SHORT_ROWS;
         if query.count || query.search.is_some() || query.updated_since.is_some() || !is_near {
             return None;
         }
         if query.filters.is_empty() {
-            return Some((row, ""..=LATEST));
+            return Some((field, ""..=LATEST));
         }
-        let of_row = |filter: &Filter| filter.row.name == row.name;
-        let has_ends = |filter: &Filter| of_row(filter) && filter.dates() != (None, None);
-        query.filters.iter().all(has_ends).then(|| dates_of(query, |one| one.name == row.name))?
+        let of_field = |filter: &Filter| filter.field.name == field.name;
+        let has_ends = |filter: &Filter| of_field(filter) && filter.dates() != (None, None);
+        query.filters.iter().all(has_ends).then(|| dates_of(query, |one| one.name == field.name))?
     }
 
     /// In the order of an index: records are read until the page is full.
@@ -226,13 +226,13 @@ impl<'a, S: Snapshot> Listing<'a, S> {
         &self,
         mut page: Pager<'_>,
         sort: &Sort,
-        row: &FieldDef,
+        field: &FieldDef,
         dates: RangeInclusive<&str>,
     ) -> Result<Found, StoreError> {
         if dates.is_empty() {
             return page.finish();
         }
-        let mut ids = self.view.in_range(self.def, row.name, dates.start(), dates.end())?;
+        let mut ids = self.view.in_range(self.def, field.name, dates.start(), dates.end())?;
         let mut next = || if sort.descending { ids.next_back() } else { ids.next() };
         while let Some(id) = next() {
             let id = id?;
@@ -295,7 +295,7 @@ impl<'a, S: Snapshot> Listing<'a, S> {
         stored: Stored<'_>,
         wanted: &dyn Fn(&str) -> bool,
     ) -> Result<Document, StoreError> {
-        let wanted = |row: &FieldDef| wanted(row.name);
+        let wanted = |field: &FieldDef| wanted(field.name);
         Ok(answer_rows(self.def, &stored.document()?, &wanted, &self.ctx)?)
     }
 
@@ -329,7 +329,7 @@ impl<'a, S: Snapshot> Listing<'a, S> {
         }
         let filters = || self.query.filters.iter().filter(|filter| is_computed_filter(filter));
         let computed =
-            self.computed(stored, &|name| filters().any(|filter| filter.row.name == name))?;
+            self.computed(stored, &|name| filters().any(|filter| filter.field.name == name))?;
         Ok(filters().all(|filter| filter.admits(&computed)))
     }
 
@@ -470,26 +470,26 @@ impl<'a, S: Snapshot> Listing<'a, S> {
 
     /// The only records that can match, where an index or the change log has them.
     fn candidates(&self) -> Result<Option<BTreeSet<ObjectId>>, StoreError> {
-        if let Some((_, ids)) = values_of(self.query, |row| row.kind == Kind::Id) {
+        if let Some((_, ids)) = values_of(self.query, |field| field.kind == Kind::Id) {
             return Ok(Some(ids.into_iter().filter_map(ObjectId::parse).collect()));
         }
-        if let Some((row, keys)) = values_of(self.query, |row| row.unique) {
-            let found = keys.into_iter().map(|key| self.view.find(self.def, row.name, key));
+        if let Some((field, keys)) = values_of(self.query, |field| field.unique) {
+            let found = keys.into_iter().map(|key| self.view.find(self.def, field.name, key));
             let found: Vec<_> = found.collect::<Result<_, _>>()?;
             return Ok(Some(found.into_iter().flatten().collect()));
         }
-        if let Some((row, keys)) = values_of(self.query, |row| row.indexed) {
+        if let Some((field, keys)) = values_of(self.query, |field| field.indexed) {
             let mut ids = BTreeSet::new();
             for key in keys {
-                ids.extend(self.view.holders(self.def, row.name, key, usize::MAX)?);
+                ids.extend(self.view.holders(self.def, field.name, key, usize::MAX)?);
             }
             return Ok(Some(ids));
         }
-        if let Some((row, dates)) = dates_of(self.query, |row| row.ordered) {
+        if let Some((field, dates)) = dates_of(self.query, |field| field.ordered) {
             if dates.is_empty() {
                 return Ok(Some(BTreeSet::new()));
             }
-            let ids = self.view.in_range(self.def, row.name, dates.start(), dates.end())?;
+            let ids = self.view.in_range(self.def, field.name, dates.start(), dates.end())?;
             let ids: BTreeSet<_> = ids.take(MAX_IN_DATES + 1).collect::<Result<_, _>>()?;
             return Ok((ids.len() <= MAX_IN_DATES).then_some(ids));
         }
@@ -507,7 +507,7 @@ impl<'a, S: Snapshot> Listing<'a, S> {
 
     /// Between which times such a property must be.
     fn times_of(&self, name: &str) -> Option<RangeInclusive<Timestamp>> {
-        let (_, dates) = dates_of(self.query, |row| row.name == name)?;
+        let (_, dates) = dates_of(self.query, |field| field.name == name)?;
         let first = Timestamp::parse(dates.start()).unwrap_or(Timestamp::MIN);
         Some(first..=Timestamp::parse(dates.end())?)
     }

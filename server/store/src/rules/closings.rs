@@ -4,8 +4,6 @@
 //! The figures are computed beforehand, over a snapshot. A month is closed only if no license and no setting that
 //! reports read was changed since, so that what is closed is what was stored at that time.
 
-use std::ops::Bound;
-
 use serde::{Deserialize, Serialize};
 use svctrack_core::{
     revenue::Closing,
@@ -74,10 +72,16 @@ pub(crate) fn close(
     let closing = Closing { closed_at, closed_by: actor.token.clone(), ..new.closing.clone() };
     let known = all(&tables.closings, tenant)?;
     if let Some(known) = known.iter().find(|known| known.closing.month == closing.month) {
-        return Ok(match known.closing.has_options_of(&closing) {
-            true => Ok(Reply::Closed(Some(Box::new(known.closing.clone())))),
-            false => Err(conflict("month_closed", "the month is closed with other options")),
-        });
+        let others = known.closing.other_options(&closing);
+        if others.is_empty() {
+            return Ok(Ok(Reply::Closed(Some(Box::new(known.closing.clone())))));
+        }
+        let message = format!(
+            "the month is closed with another `{}`: open it again first, with `{}`",
+            others.join("` and another `"),
+            reopening(&closing.month)
+        );
+        return Ok(Err(conflict("month_closed", message)));
     }
     let last = known.last().map(|last| &last.closing);
     if let Some(next) = last.and_then(Closing::next_month).filter(|next| *next != closing.month) {
@@ -120,15 +124,22 @@ pub(crate) fn reopen(
     if tables.closings.get(&key)?.is_none() {
         return Ok(Ok(Reply::Reopened(false)));
     }
-    let last = keys::closing(tenant, "\u{7f}");
-    let later = (Bound::Excluded(key.as_slice()), Bound::Excluded(last.as_slice()));
-    if tables.closings.range(later)?.next().is_some() {
-        let message = "only the last closed month is opened again; open those after it first";
+    let last = all(&tables.closings, tenant)?.pop().map(|row| row.closing.month);
+    if let Some(last) = last.filter(|last| last != month) {
+        let message = format!(
+            "only the last closed month is opened again: open the later ones first, beginning with `{}`",
+            reopening(&last)
+        );
         return Ok(Err(conflict("not_the_last_month", message)));
     }
     tables.closings.remove(&key)?;
     log(actor, month, ChangeKind::Deleted, tables, pending, now)?;
     Ok(Ok(Reply::Reopened(true)))
+}
+
+/// The call that opens a month again.
+fn reopening(month: &str) -> String {
+    format!("DELETE /reports/closings/{month}")
 }
 
 /// Notes who closed a month or opened it again, in the change log: reports are computed again then.

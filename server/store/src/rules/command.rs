@@ -157,8 +157,7 @@ fn administer(
             tenants::rotate_token(actor, tables, id, successor, *old_until, ctx.settled)
         }
         Command::RevokeToken { id, with } => {
-            let revoked = tenants::revoke_token(tables, actor.tenant.id(), id, *with)?;
-            Ok(Ok(Reply::TokensRevoked(revoked)))
+            tenants::revoke_token(tables, actor.tenant.id(), id, *with, ctx.now)
         }
         _ => Err(StoreError::Internal("this command is not about tenants".to_owned())),
     }

@@ -51,7 +51,7 @@ pub(crate) fn add_of(
         let document =
             codec::unseal_record(key.value(), value.value()).and_then(codec::Stored::document);
         let (Some(id), Ok(document)) = (keys::id_at_end(key.value()), document) else { continue };
-        let ordered = |name: &str| def.row(name).is_some_and(|row| row.ordered);
+        let ordered = |name: &str| def.field(name).is_some_and(|row| row.ordered);
         for entry in index::entries(def, &document).iter().filter(|entry| ordered(entry.row)) {
             let key = keys::index(tenant, def.code, entry.row, &entry.key, id);
             entries.insert(key.as_slice(), [].as_slice())?;

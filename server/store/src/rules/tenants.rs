@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::de::DeserializeOwned;
 use svctrack_core::{
-    access::TenantChange,
+    access::{OPERATOR, TenantChange, allows},
     plan::{self, Change, Ctx, Refusal},
     value::{Issue, RecordRef, TenantId, Timestamp, issue::quoted},
 };
@@ -337,17 +337,27 @@ fn too_many(code: &'static str, what: &str, max: u64) -> StoreError {
     StoreError::Invalid(vec![Issue::of_body(code, format!("there can be at most {max} {what}"))])
 }
 
-/// Removes a token of a tenant, and what is to be revoked with it; returns how many there were.
+/// Scopes of which a tenant keeps a token: who has revoked the last one can issue none, and an operator no tenant.
+const KEPT_SCOPES: [&str; 2] = ["admin", OPERATOR];
+
+/// Removes a token of a tenant, and what is to be revoked with it, unless that locks the tenant out.
 pub(crate) fn revoke_token(
     tables: &mut Tables<impl Transaction>,
     tenant: TenantId,
     id: &str,
     with: Revoked,
-) -> Result<usize, StoreError> {
+    now: Timestamp,
+) -> Result<Result<Reply, StoreError>, StoreError> {
     let ids = match with {
         Revoked::Alone => vec![id.to_owned()],
         Revoked::Line => line_of(tables, tenant, id)?,
     };
+    if let Some(scope) = lost_scope(tables, tenant, &ids, now)? {
+        let message = format!(
+            "no other token would have the scope `{scope}`: issue one first, or rotate this one"
+        );
+        return Ok(Err(StoreError::Conflict(vec![Issue::of_body("last_admin_token", message)])));
+    }
     let mut revoked = 0;
     for id in ids {
         let key = keys::token_of_tenant(tenant, &id);
@@ -356,7 +366,36 @@ pub(crate) fn revoke_token(
             revoked += 1;
         }
     }
-    Ok(revoked)
+    Ok(Ok(Reply::TokensRevoked(revoked)))
+}
+
+/// The scope of [`KEPT_SCOPES`] that tokens of a tenant have, but none would without those of these ids. What has expired,
+/// and what was rotated and expires soon, does not count; neither does a token that cannot be read.
+fn lost_scope(
+    tables: &Tables<impl Transaction>,
+    tenant: TenantId,
+    ids: &[String],
+    now: Timestamp,
+) -> Result<Option<&'static str>, StoreError> {
+    let (mut before, mut after) = ([false; 2], [false; 2]);
+    for id in token_ids(&tables.tokens_of_tenant, tenant)? {
+        let token = match corruption::contained(|| token(&tables.tokens, &id)) {
+            Err(error) if error.is_of_the_file() => return Err(error),
+            read => read.ok().flatten(),
+        };
+        let lasts = |token: &TokenRecord| {
+            token.replaced_by.is_none() && token.expires_at.is_none_or(|end| end > now)
+        };
+        let Some(token) = token.filter(lasts) else { continue };
+        let holds = KEPT_SCOPES.map(|scope| allows(&token.scopes, scope));
+        let is_kept = !ids.contains(&id);
+        for ((before, after), holds) in before.iter_mut().zip(&mut after).zip(holds) {
+            *before |= holds;
+            *after |= holds && is_kept;
+        }
+    }
+    let lost = KEPT_SCOPES.into_iter().zip(before.into_iter().zip(after));
+    Ok(lost.filter(|(_, (before, after))| *before && !after).map(|(scope, _)| scope).next())
 }
 
 /// The tokens of the line of a token, and all that come from it, also where that one was revoked before.

@@ -120,7 +120,7 @@ impl<'s> Links<'s> {
         let (owner, id) = split_id(key)?;
         let is_ordered = |entry: &Entry| {
             let def = owner.last().and_then(|code| resources::by_code(*code));
-            def.and_then(|def| def.row(entry.row)).is_some_and(|row| row.ordered)
+            def.and_then(|def| def.field(entry.row)).is_some_and(|row| row.ordered)
         };
         for entry in entries(owner, &codec::unseal_record(key, value)?.document()?) {
             if is_ordered(&entry) && !self.has_ordered {

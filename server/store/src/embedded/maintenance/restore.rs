@@ -23,6 +23,7 @@ use crate::{
         },
         tables::table::WriteTable,
     },
+    private_folder,
     rows::{
         self, WriteRows as _,
         archive::{ArchiveError, ArchiveReader, Part},
@@ -75,7 +76,7 @@ pub fn restore(backup: &Path, folder: &Path, cache_bytes: usize) -> Result<Manif
     let path = folder.join(FILE_NAME);
     let unfinished = path.with_extension("restore");
     let is_new = !folder.try_exists()?;
-    fs::create_dir_all(folder)?;
+    private_folder::create(folder)?;
     refuse_filled(folder, &unfinished)?;
     remove_if_there(&unfinished)?;
     let done = make(archive, &unfinished, cache_bytes).and_then(|manifest| {
