@@ -1,12 +1,18 @@
 //! The pages of the web application. Each handler asks the API, in this process, for who is signed in, fills a plain
 //! struct of `svctrack_web::pages`, and sends its HTML: a page can show and do nothing that the API would not.
 
+mod activity;
 mod api;
+mod company;
 mod customers;
+mod extras;
 mod forms;
 mod home;
+mod live;
+mod person;
 mod records;
 mod reports;
+mod search;
 mod sign_in;
 mod visit;
 
@@ -57,6 +63,10 @@ const PAGES: &[(&str, &[(Method, Serve)])] = &[
     ("/", &[(Method::GET, closed!(home::home))]),
     ("/sign-in", &[(Method::GET, open!(sign_in::show)), (Method::POST, open!(sign_in::sign_in))]),
     ("/sign-out", &[(Method::POST, closed!(sign_in::sign_out))]),
+    ("/app/live", &[(Method::GET, closed!(live::live))]),
+    ("/app/live/stream", &[(Method::GET, closed!(live::stream))]),
+    ("/app/search", &[(Method::GET, closed!(search::search))]),
+    ("/app/people/:id/erase", &[(Method::POST, closed!(person::erase))]),
     ("/app/customers", &[(Method::GET, closed!(customers::customers))]),
     ("/app/reports/:kind", &[(Method::GET, closed!(reports::report))]),
     ("/app/files/*path", &[(Method::GET, closed!(reports::file))]),
