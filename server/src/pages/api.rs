@@ -65,7 +65,11 @@ impl Api {
         read(self.call(method, path, headers, body.to_string()).await?).await
     }
 
-    async fn call(
+    /// The response of a route.
+    ///
+    /// # Errors
+    /// Those of the route.
+    pub(super) async fn call(
         &self,
         method: Method,
         path: &str,

@@ -76,7 +76,7 @@ pub(super) async fn home(visit: Visit, _: Request) -> Result<Response, Error> {
 }
 
 /// A day as the API takes it.
-fn day(visit: &Visit, days: i64) -> String {
+pub(super) fn day(visit: &Visit, days: i64) -> String {
     let at = visit.app.clock.now().as_ms().saturating_add(days.saturating_mul(DAY_MS));
     let text = Timestamp::from_ms_clamped(at).to_string();
     text.get(..10).unwrap_or_default().to_owned()

@@ -1,12 +1,18 @@
 //! The pages of the web application. Each handler asks the API, in this process, for who is signed in, fills a plain
 //! struct of `svctrack_web::pages`, and sends its HTML: a page can show and do nothing that the API would not.
 
+mod activity;
 mod api;
+mod company;
 mod customers;
+mod extras;
 mod forms;
 mod home;
+mod live;
+mod person;
 mod records;
 mod reports;
+mod search;
 mod sign_in;
 mod visit;
 
@@ -65,10 +71,15 @@ const PAGES: &[(&str, Methods)] = &[
     ("/", &[(Method::GET, closed!(home::home))]),
     ("/sign-in", &[(Method::GET, open!(sign_in::show)), (Method::POST, open!(sign_in::sign_in))]),
     ("/sign-out", &[(Method::POST, closed!(sign_in::sign_out))]),
+    ("/app/live", &[(Method::GET, closed!(live::live))]),
+    ("/app/live/stream", &[(Method::GET, closed!(live::stream))]),
+    ("/app/search", &[(Method::GET, closed!(search::search))]),
+    ("/app/people/:id/erase", &[(Method::POST, closed!(person::erase))]),
     ("/app/customers", &[(Method::GET, closed!(customers::customers))]),
     ("/app/reports/:kind", &[(Method::GET, closed!(reports::report))]),
     ("/app/files/:resource", &[(Method::GET, closed!(reports::file))]),
     ("/app/files/reports/:kind", &[(Method::GET, closed!(reports::file))]),
+    ("/app/files/endusers/:id/export", &[(Method::GET, closed!(reports::file))]),
     ("/app/records/:resource", &[(Method::GET, closed!(records::list))]),
     ("/app/records/:resource/new", &[(Method::GET, closed!(records::new)), (Method::POST, closed!(records::create))]),
     ("/app/records/:resource/:id", &[(Method::GET, closed!(records::show))]),

@@ -15,6 +15,7 @@ use svctrack_web::pages::{
 
 use super::{
     api::{JSON, read},
+    extras,
     forms::{body_of, problems_of},
     html, rejected, see,
     visit::Visit,
@@ -47,7 +48,7 @@ fn may(visit: &Visit, def: &ResourceDef, action: &str) -> bool {
 }
 
 /// The rows of a resource that a list shows: those that say most, in the order of the contract.
-fn columns(def: &'static ResourceDef, chosen: &str) -> Vec<&'static FieldDef> {
+pub(super) fn columns(def: &'static ResourceDef, chosen: &str) -> Vec<&'static FieldDef> {
     let is_plain = |field: &&FieldDef| {
         !matches!(
             field.kind,
@@ -170,6 +171,7 @@ fn view_of(visit: &Visit, def: &'static ResourceDef, record: Record) -> RecordVi
         may_update: may(visit, def, "update"),
         may_delete: may(visit, def, "delete"),
         related: Vec::new(),
+        extra: Vec::new(),
         actions: Vec::new(),
         problems: Vec::new(),
     }
@@ -177,12 +179,22 @@ fn view_of(visit: &Visit, def: &'static ResourceDef, record: Record) -> RecordVi
 
 /// `GET /app/records/:resource/:id`
 pub(super) async fn show(visit: Visit, request: Request) -> Result<Response, Error> {
-    let def = resource(&request)?;
-    let (record, _) = found(&visit, def, &id(&request)).await?;
-    let own = record.get("_id").and_then(Value::as_str).unwrap_or_default().to_owned();
-    let mut view = view_of(&visit, def, record);
-    view.related = related(&visit, def, &own).await?;
+    let view = view(&visit, resource(&request)?, &id(&request)).await?;
     Ok(html(record_page(&visit.shell, &view)))
+}
+
+/// A record with all that its page shows.
+pub(super) async fn view(
+    visit: &Visit,
+    def: &'static ResourceDef,
+    id: &str,
+) -> Result<RecordView, Error> {
+    let (record, _) = found(visit, def, id).await?;
+    let own = record.get("_id").and_then(Value::as_str).unwrap_or_default().to_owned();
+    let mut view = view_of(visit, def, record);
+    view.related = related(visit, def, &own).await?;
+    extras::extend(visit, &own, &mut view).await?;
+    Ok(view)
 }
 
 /// The records that refer to a record, by resource.

@@ -15,7 +15,8 @@ use crate::{error::Error, path_tree::path_part, routes::query_pairs};
 /// Months that a report shows where no days are chosen: a year until now, or a year from now.
 const MONTHS: i32 = 12;
 /// The media types in which a file can be taken.
-const FORMS: &[(&str, &str)] = &[("csv", "text/csv"), ("svg", "image/svg+xml")];
+const FORMS: &[(&str, &str)] =
+    &[("csv", "text/csv"), ("svg", "image/svg+xml"), ("json", "application/json")];
 
 /// The reports that have a page: name, and what each says.
 const REPORTS: &[(&str, &str)] = &[
@@ -48,6 +49,7 @@ pub(super) async fn report(visit: Visit, request: Request) -> Result<Response, E
             value: of("interval", "month"),
             values: Interval::NAMES.to_vec(),
         },
+        Choice { name: "companyId", value: of("companyId", ""), values: Vec::new() },
     ];
     if name == MRR {
         choices.push(Choice { name: "by", value: of("by", ""), values: Vec::new() });
@@ -100,6 +102,21 @@ pub(super) fn picture_of_year(visit: &Visit) -> String {
     address("/app/files/reports/mrr", &[], &query)
 }
 
+/// The address of the picture of what a company paid in the last two years.
+pub(super) fn picture_of_company(visit: &Visit, id: &str) -> String {
+    let (_, to) = default_days(visit, MRR);
+    let year: i32 = to.get(..4).and_then(|year| year.parse().ok()).unwrap_or_default();
+    let from = format!("{:04}{}", year - 2, to.get(4..).unwrap_or_default());
+    let query = [
+        ("from", from.as_str()),
+        ("to", to.as_str()),
+        ("interval", "month"),
+        ("companyId", id),
+        ("form", "svg"),
+    ];
+    address("/app/files/reports/mrr", &[], &query)
+}
+
 /// The head and the rows of a table in CSV.
 fn table(text: &str) -> Result<(Vec<String>, Vec<Vec<String>>), Error> {
     let internal = |error: csv::Error| Error::Internal(error.to_string());
@@ -137,7 +154,7 @@ fn narrowed(header: Vec<String>, mut rows: Vec<Vec<String>>) -> (Vec<String>, Ve
     (keep(header), rows)
 }
 
-/// `GET /app/files/*path`: what the API has at a path, as a file: a table as CSV, or a picture.
+/// `GET /app/files/...`: what the API has at a path, as a file: a table as CSV, or a picture.
 pub(super) async fn file(visit: Visit, request: Request) -> Result<Response, Error> {
     let path = request.uri().path().strip_prefix("/app/files").unwrap_or_default();
     let mut pairs = query_pairs(&request);
@@ -150,7 +167,7 @@ pub(super) async fn file(visit: Visit, request: Request) -> Result<Response, Err
     let name = path.rsplit('/').next().unwrap_or_default();
     let name: String = name.chars().filter(char::is_ascii_alphanumeric).collect();
     let disposition = match extension {
-        "csv" => format!("attachment; filename=\"{name}.csv\""),
+        "csv" | "json" => format!("attachment; filename=\"{name}.{extension}\""),
         _ => format!("inline; filename=\"{name}.{extension}\""),
     };
     if let Ok(disposition) = HeaderValue::try_from(disposition) {

@@ -21,6 +21,7 @@ pub(super) struct Visit {
 const SECTIONS: &[(&str, &str, &str, &str)] = &[
     ("Today", "/", "", ""),
     ("Customers", "/app/customers", "", "reports:read"),
+    ("Live", "/app/live", "", "activities:read"),
     ("MRR", "/app/reports/mrr", "Reports", "reports:read"),
     ("Retention", "/app/reports/retention", "Reports", "reports:read"),
     ("Renewals", "/app/reports/renewals", "Reports", "reports:read"),

@@ -74,7 +74,7 @@ pub fn money(amount: f64, currency: &str) -> String {
 }
 
 /// A share in percents: `0.1234` as `12.3 %`.
-pub(super) fn percent(share: f64) -> String {
+pub fn percent(share: f64) -> String {
     format!("{:.1} %", share * 100.0)
 }
 

@@ -4,32 +4,43 @@
 //! The macro of `hypertext` escapes every value, and checks the names of elements and attributes when it is compiled.
 //! Addresses are written by [`address`] alone, so that no stored text becomes one.
 
+mod activity;
 mod address;
 mod customers;
+mod extra;
 mod format;
 mod home;
+mod live;
 mod parts;
 mod problem;
 mod record;
 mod records;
 mod report;
+mod search;
 mod shell;
 mod sign_in;
+mod svg;
+mod timeline;
 
 use hypertext::prelude::*;
 
 pub use self::{
+    activity::{ActivityLine, DayCount, Of},
     address::address,
     customers::{CustomerLine, CustomersView, customers_page},
-    format::{label_of, money},
+    extra::Extra,
+    format::{label_of, money, percent},
     home::{Figure, HomeView, RenewalsAhead, home_page},
+    live::{LiveView, live_page},
     parts::{Paging, Problem},
     problem::problem_page,
-    record::{RecordView, RelatedList, filled, record_form, record_page},
+    record::{RecordView, RelatedList, filled, record_form, record_page, title_of},
     records::{RecordsView, records_page},
     report::{Choice, ReportView, report_page},
+    search::{Hit, HitGroup, SearchView, search_page},
     shell::{Section, Shell},
     sign_in::{SignInView, sign_in_page},
+    timeline::{LicenseLine, Timeline},
 };
 use crate::page::Page;
 

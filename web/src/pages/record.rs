@@ -3,10 +3,12 @@
 
 use hypertext::prelude::*;
 use serde_json::{Map, Value};
-use svctrack_core::schema::{FieldDef, Kind, ResourceDef};
+use svctrack_core::schema::{FieldDef, Fill, Kind, ResourceDef};
 
 use super::{
+    activity::instant,
     address::address,
+    extra::{self, Extra},
     format::label_of,
     page,
     parts::{Problem, problems, scroll},
@@ -30,6 +32,8 @@ pub struct RecordView {
     pub may_update: bool,
     pub may_delete: bool,
     pub related: Vec<RelatedList>,
+    /// What is shown besides.
+    pub extra: Vec<Extra>,
     /// What can be done with it besides: a label and an address.
     pub actions: Vec<(&'static str, String)>,
     pub problems: Vec<Problem>,
@@ -50,8 +54,8 @@ fn text<'r>(record: &'r Map<String, Value>, name: &str) -> &'r str {
 }
 
 /// What a record is called.
-fn title_of(def: &ResourceDef, record: &Map<String, Value>) -> String {
-    let names = ["name", "title", "subject", "productName", "email", "externalId", "_id"];
+pub fn title_of(def: &ResourceDef, record: &Map<String, Value>) -> String {
+    let names = ["title", "subject", "name", "product", "email", "externalId", "_id"];
     let found = names.into_iter().map(|name| text(record, name)).find(|text| !text.is_empty());
     found.map_or_else(|| def.name.to_owned(), str::to_owned)
 }
@@ -70,16 +74,18 @@ pub fn record_page(shell: &Shell, view: &RecordView) -> Page {
     let main = maud! {
         p.crumbs { a href=(address("/app/records/{}", &[def.path], &[])) { (label_of(def.path)) } }
         (title_bar(title, &actions))
+        (changes(record))
         (problems(&view.problems))
-        dl.properties {
-            @for field in def.fields {
-                @if field.name != VERSION && record.get(field.name).is_some_and(|value| !value.is_null()) {
-                    dt title=(field.doc) { (label_of(field.name)) }
-                    dd { (value(field, record)) }
-                }
-            }
+        (extra::first(shell, &view.extra))
+        @if view.extra.is_empty() {
+            (properties(def, record))
+            @for list in &view.related { (related(list)) }
+        } @else {
+            @for list in &view.related { (related(list)) }
+            h2 { "Properties" }
+            (properties(def, record))
         }
-        @for list in &view.related { (related(list)) }
+        (extra::last(shell, &view.extra))
         @if view.may_delete {
             details.danger {
                 summary { "Delete this " (label_of(def.name).to_lowercase()) }
@@ -94,13 +100,54 @@ pub fn record_page(shell: &Shell, view: &RecordView) -> Page {
     page(layout(shell, title, main))
 }
 
-/// A value of a record; a reference leads to what it refers to.
-fn value<'r>(field: &'static FieldDef, record: &'r Map<String, Value>) -> impl Renderable + 'r {
+/// When it was created and last changed.
+fn changes(record: &Map<String, Value>) -> impl Renderable {
+    let [created, updated] = ["createdAt", "updatedAt"].map(|name| text(record, name));
+    let version = record.get("__v").and_then(Value::as_i64).unwrap_or_default();
+    maud! {
+        @if !created.is_empty() {
+            p.muted {
+                "Created " (instant(created))
+                @if updated != created && !updated.is_empty() { ", changed " (instant(updated)) }
+                " UTC, version " (version)
+            }
+        }
+    }
+}
+
+/// All that a record has; the name of what it refers to stands for the reference.
+fn properties<'r>(
+    def: &'static ResourceDef,
+    record: &'r Map<String, Value>,
+) -> impl Renderable + 'r {
+    let has = |field: &FieldDef| {
+        field.name != VERSION && record.get(field.name).is_some_and(|value| !value.is_null())
+    };
+    let is_shown = move |field: &&FieldDef| has(field) && !matches!(field.fill, Fill::NameOf(_));
+    maud! {
+        dl.properties {
+            @for field in def.fields.iter().filter(is_shown) {
+                dt title=(field.doc) { (label_of(field.name)) }
+                dd { (value(def, field, record)) }
+            }
+        }
+    }
+}
+
+/// A value of a record; a reference leads to what it refers to, by its name where the record has it.
+fn value<'r>(
+    def: &'static ResourceDef,
+    field: &'static FieldDef,
+    record: &'r Map<String, Value>,
+) -> impl Renderable + 'r {
     let target = field.refers.and_then(|refers| svctrack_core::resources::by_name(refers.resource));
     let id = text(record, field.name);
+    let is_name = |other: &&FieldDef| matches!(other.fill, Fill::NameOf(row) if row == field.name);
+    let named = def.fields.iter().find(is_name).map(|name| text(record, name.name));
+    let named = named.filter(|name| !name.is_empty()).unwrap_or(id);
     maud! {
         @if let Some(target) = target && !id.is_empty() {
-            a href=(record_address(target.path, id)) { (id) }
+            a href=(record_address(target.path, id)) { (named) }
         } @else if field.kind == Kind::Object {
             (members(record.get(field.name)))
         } @else {

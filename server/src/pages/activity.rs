@@ -1,0 +1,83 @@
+//! Activities, as several pages show them.
+
+use serde::Deserialize;
+use serde_json::{Map, Value};
+use svctrack_core::value::{Timestamp, time::DAY_MS};
+use svctrack_web::pages::{ActivityLine, DayCount, Extra, Of, address};
+
+use super::visit::Visit;
+use crate::error::Error;
+
+/// The newest activities on the page of a record.
+const NEWEST: &str = "20";
+/// Days of the picture of a record's activity.
+const DAYS: i64 = 28;
+/// Most activities that are read for it, which is the most that a list returns.
+const COUNTED: usize = 2_000;
+
+/// What the picture needs of an activity.
+#[derive(Deserialize)]
+struct Counted {
+    date: String,
+    count: u64,
+}
+
+/// The activities of one user or company: by day, and the newest. `property` is the one that refers to it.
+pub(super) async fn sections(
+    visit: &Visit,
+    (property, id): (&'static str, &str),
+    of: Of,
+) -> Result<Vec<Extra>, Error> {
+    if !visit.api.may("activities:read") {
+        return Ok(Vec::new());
+    }
+    let newest = address("/activities", &[], &[(property, id), ("limit", NEWEST)]);
+    let lines: Vec<ActivityLine> = visit.api.get(&newest).await?;
+    let (days, is_partial) = by_day(visit, (property, id)).await?;
+    let live = address("/app/live", &[], &[(property, id)]);
+    Ok(vec![Extra::Days { days, is_partial }, Extra::Activities { of, lines, live }])
+}
+
+/// How many activities there were on each of the last days; whether not all of them were counted.
+async fn by_day(visit: &Visit, filter: (&str, &str)) -> Result<(Vec<DayCount>, bool), Error> {
+    let day = |ago: i64| {
+        let at = visit.app.clock.now().as_ms().saturating_sub(ago.saturating_mul(DAY_MS));
+        let text = Timestamp::from_ms_clamped(at).to_string();
+        text.get(..10).unwrap_or_default().to_owned()
+    };
+    let mut days: Vec<DayCount> =
+        (0..DAYS).rev().map(|ago| DayCount { day: day(ago), count: 0 }).collect();
+    let (from, limit) = (day(DAYS - 1), COUNTED.to_string());
+    let query = [filter, ("from", &from), ("limit", &limit), ("select", "date,count")];
+    let counted: Vec<Counted> = visit.api.get(&address("/activities", &[], &query)).await?;
+    for activity in &counted {
+        let of_day = days.iter_mut().find(|day| activity.date.starts_with(&day.day));
+        if let Some(day) = of_day {
+            day.count = day.count.saturating_add(activity.count);
+        }
+    }
+    Ok((days, counted.len() >= COUNTED))
+}
+
+/// Fills in the names of the companies, where whoever is signed in may read them.
+pub(super) async fn name_companies(visit: &Visit, lines: &mut [ActivityLine]) -> Result<(), Error> {
+    let mut ids: Vec<&str> = lines.iter().filter_map(|line| line.company_id.as_deref()).collect();
+    ids.sort_unstable();
+    ids.dedup();
+    if ids.is_empty() || !visit.api.may("companies:read") {
+        return Ok(());
+    }
+    let (all, limit) = (ids.join(","), ids.len().to_string());
+    let query = [("_id", all.as_str()), ("select", "name"), ("limit", &limit)];
+    let companies: Vec<Map<String, Value>> =
+        visit.api.get(&address("/companies", &[], &query)).await?;
+    for line in lines {
+        let is_theirs = |company: &&Map<String, Value>| {
+            company.get("_id").and_then(Value::as_str) == line.company_id.as_deref()
+        };
+        let company = companies.iter().find(is_theirs).filter(|_| line.company_id.is_some());
+        let name = company.and_then(|company| company.get("name")).and_then(Value::as_str);
+        line.company_name = name.map(str::to_owned);
+    }
+    Ok(())
+}

@@ -1,0 +1,82 @@
+//! The page of a company: what it pays and what is at stake, its licenses along time, and how it uses the product.
+
+use serde_json::{Map, Value};
+use svctrack_web::pages::{Extra, Figure, LicenseLine, Of, RecordView, Timeline, address, money};
+
+use super::{
+    activity,
+    customers::Customers,
+    home::day,
+    person::{engagement, text},
+    reports::picture_of_company,
+    visit::Visit,
+};
+use crate::error::Error;
+
+/// Licenses along time that are shown.
+const LICENSES: usize = 50;
+/// The properties of a license that the picture needs.
+const OF_LICENSE: &str = "product,_currency,fromDate,toDate,mrr,renewalStatus,isOverdue";
+
+/// The sections of the page of a company.
+pub(super) async fn extend(visit: &Visit, id: &str, view: &mut RecordView) -> Result<(), Error> {
+    view.extra.push(Extra::Figures(figures(&view.record)));
+    let may_report = visit.api.may("reports:read");
+    if may_report {
+        let path = address("/reports/customers", &[], &[("companyId", id), ("limit", "1")]);
+        let found: Customers = visit.api.get(&path).await?;
+        view.extra.push(Extra::Stake(found.rows.into_iter().next().map(Box::new)));
+    }
+    if visit.api.may("licenses:read") {
+        view.extra.push(Extra::Timeline(timeline(visit, id).await?));
+    }
+    if may_report && view.record.get("customerFrom").is_some_and(Value::is_string) {
+        view.extra.push(Extra::Picture {
+            title: "MRR of the last two years",
+            picture: picture_of_company(visit, id),
+            report: address("/app/reports/mrr", &[], &[("companyId", id)]),
+        });
+    }
+    view.extra.extend(activity::sections(visit, ("companyId", id), Of::Company).await?);
+    Ok(())
+}
+
+fn figures(record: &Map<String, Value>) -> Vec<Figure> {
+    let number = |name: &str| record.get(name).and_then(Value::as_f64);
+    let paid = record.get("mrrByCurrency").and_then(Value::as_object);
+    let each: Vec<String> = paid
+        .into_iter()
+        .flatten()
+        .filter_map(|(currency, amount)| Some(money(amount.as_f64()?, currency)))
+        .collect();
+    let renewal = match number("renewalDaysFromNow") {
+        Some(days) if days < 0.0 => format!("overdue by {} days", -days),
+        Some(days) => format!("in {days} days"),
+        None => "none".to_owned(),
+    };
+    let at_renewal = number("renewalMrr").map(|mrr| format!("MRR then {}", money(mrr, "")));
+    let figure =
+        |label, value: String, note: String| Figure { label, value, note, path: String::new() };
+    let phase = text(record, "phase");
+    let mut figures = vec![
+        figure("Status", text(record, "status").to_owned(), phase.to_owned()),
+        figure(
+            "MRR",
+            if each.is_empty() { "0".to_owned() } else { each.join(", ") },
+            number("arr").map(|arr| format!("ARR {}", money(arr, ""))).unwrap_or_default(),
+        ),
+        figure("Renewal", renewal, at_renewal.unwrap_or_default()),
+    ];
+    figures.extend(engagement(record));
+    figures
+}
+
+async fn timeline(visit: &Visit, id: &str) -> Result<Timeline, Error> {
+    let limit = (LICENSES + 1).to_string();
+    let query =
+        [("companyId", id), ("sort", "fromDate"), ("select", OF_LICENSE), ("limit", &limit)];
+    let mut licenses: Vec<LicenseLine> = visit.api.get(&address("/licenses", &[], &query)).await?;
+    let has_more = licenses.len() > LICENSES;
+    licenses.truncate(LICENSES);
+    Ok(Timeline { licenses, today: day(visit, 0), has_more })
+}

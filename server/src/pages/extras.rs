@@ -1,0 +1,29 @@
+//! What the pages of some records show besides their properties: one row a resource.
+
+use futures_util::future::BoxFuture;
+use svctrack_core::{
+    resources::{company::COMPANY, end_user::END_USER},
+    schema::ResourceDef,
+};
+use svctrack_web::pages::RecordView;
+
+use super::{company, person, visit::Visit};
+use crate::error::Error;
+
+/// Adds to the page of the record with an id.
+type Extend =
+    for<'v> fn(&'v Visit, &'v str, &'v mut RecordView) -> BoxFuture<'v, Result<(), Error>>;
+
+/// The resources with more to show.
+const EXTRAS: &[(&ResourceDef, Extend)] = &[
+    (&END_USER, |visit, id, view| Box::pin(person::extend(visit, id, view))),
+    (&COMPANY, |visit, id, view| Box::pin(company::extend(visit, id, view))),
+];
+
+/// Adds what a resource has to show.
+pub(super) async fn extend(visit: &Visit, id: &str, view: &mut RecordView) -> Result<(), Error> {
+    match EXTRAS.iter().find(|(def, _)| def.name == view.def.name) {
+        Some((_, extend)) => extend(visit, id, view).await,
+        None => Ok(()),
+    }
+}

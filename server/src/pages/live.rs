@@ -1,0 +1,77 @@
+//! Activities as they come.
+
+use futures_util::StreamExt as _;
+use poem::{
+    Body, Request, Response,
+    http::{HeaderName, Method, header},
+};
+use svctrack_web::pages::{ActivityLine, LiveView, address, live_page};
+
+use super::{activity::name_companies, api::JSON, forms::problems_of, html, visit::Visit};
+use crate::{error::Error, routes::query_pairs};
+
+/// Activities that a page begins with, or continues with.
+const SHOWN: usize = 100;
+/// What they can be filtered by.
+const FILTERS: [&str; 3] = ["endUserId", "companyId", "action"];
+/// The last activity that a browser has, when it comes back to a stream.
+const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
+
+/// `GET /app/live`
+pub(super) async fn live(visit: Visit, request: Request) -> Result<Response, Error> {
+    let pairs = query_pairs(&request);
+    let of = |name: &str| {
+        let found = pairs.iter().find(|(known, _)| known == name);
+        found.map(|(_, text)| text.trim().to_owned()).unwrap_or_default()
+    };
+    let filters: Vec<(&'static str, String)> =
+        FILTERS.into_iter().map(|name| (name, of(name))).collect();
+    let query: Vec<(&str, &str)> = filters
+        .iter()
+        .filter(|(_, text)| !text.is_empty())
+        .map(|(name, text)| (*name, text.as_str()))
+        .collect();
+    let with = |path, name, id: &str| address(path, &[], &[&query[..], &[(name, id)]].concat());
+    let (after, limit) = (of("after"), SHOWN.to_string());
+    let page = [("limit", limit.as_str()), ("after", &after)];
+    let page = if after.is_empty() { &page[..1] } else { &page[..] };
+    let mut view = LiveView { newer: address("/app/live", &[], &query), ..LiveView::default() };
+    let path = address("/activities", &[], &[&query[..], page].concat());
+    match visit.api.get::<Vec<ActivityLine>>(&path).await.map_err(Error::into_issues) {
+        Ok(lines) => view.lines = lines,
+        Err(Ok(issues)) => view.problems = problems_of(issues),
+        Err(Err(error)) => return Err(error),
+    }
+    name_companies(&visit, &mut view.lines).await?;
+    let last = view.lines.last().filter(|_| view.lines.len() == SHOWN);
+    view.older = last.map(|line| with("/app/live", "after", &line.id));
+    if after.is_empty() && view.problems.is_empty() {
+        view.stream = Some(match view.lines.first() {
+            Some(newest) => with("/app/live/stream", "after", &newest.id),
+            None => address("/app/live/stream", &[], &query),
+        });
+    }
+    view.filters = filters;
+    Ok(html(live_page(&visit.shell, &view)))
+}
+
+/// `GET /app/live/stream`: the stream of the API, as long as the session lasts.
+pub(super) async fn stream(visit: Visit, request: Request) -> Result<Response, Error> {
+    let pairs = query_pairs(&request);
+    let query: Vec<_> = pairs.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
+    let path = address("/activities/stream", &[], &query);
+    let last = request.header(LAST_EVENT_ID).map(|last| (LAST_EVENT_ID, last));
+    let headers: Vec<_> = [(header::ACCEPT, JSON)].into_iter().chain(last).collect();
+    let response = visit.api.call(Method::GET, &path, &headers, String::new()).await?;
+    let (parts, body) = response.into_parts();
+    let (app, session) = (visit.app.clone(), visit.session.id.clone());
+    let pieces = body.into_bytes_stream().take_while(move |_| {
+        let (app, session) = (app.clone(), session.clone());
+        async move {
+            let known = app.store.token(&session).await.ok().flatten();
+            let now = app.clock.now();
+            known.is_some_and(|known| known.record.expires_at.is_none_or(|end| end > now))
+        }
+    });
+    Ok(Response::from_parts(parts, Body::from_bytes_stream(pieces)))
+}

@@ -1,0 +1,110 @@
+//! The page of an end user: who it is, how active, what they did and asked; export and erasure.
+
+use poem::{Request, Response, http::Method};
+use serde_json::{Map, Value};
+use svctrack_core::resources::{end_user::END_USER, ticket::TICKET};
+use svctrack_web::pages::{
+    Extra, Figure, Of, Problem, RecordView, RelatedList, address, record_page,
+};
+
+use super::{
+    activity,
+    records::{self, columns},
+    rejected, see,
+    visit::Visit,
+};
+use crate::{error::Error, path_tree::path_part, routes::people::EXPORT_SCOPES};
+
+/// Tickets that are shown.
+const TICKETS: &str = "20";
+
+/// The sections of the page of a person.
+pub(super) async fn extend(visit: &Visit, id: &str, view: &mut RecordView) -> Result<(), Error> {
+    view.extra.push(Extra::Figures(figures(&view.record)));
+    view.extra.extend(activity::sections(visit, ("endUserId", id), Of::Person).await?);
+    view.related.extend(tickets(visit, &view.record).await?);
+    if EXPORT_SCOPES.iter().all(|scope| visit.api.may(scope)) {
+        let export = address("/app/files/endusers/{}/export", &[id], &[("form", "json")]);
+        view.actions.push(("Export", export));
+    }
+    if view.may_delete {
+        let action = address("/app/people/{}/erase", &[id], &[]);
+        let confirmation = confirmation(&view.record).to_owned();
+        view.extra.push(Extra::Erase { action, confirmation });
+    }
+    Ok(())
+}
+
+/// What must be typed to erase a person.
+fn confirmation(record: &Map<String, Value>) -> &str {
+    let texts = ["email", "name", "externalId", "_id"].map(|name| text(record, name));
+    texts.into_iter().find(|text| !text.is_empty()).unwrap_or("erase")
+}
+
+pub(super) fn text<'r>(record: &'r Map<String, Value>, name: &str) -> &'r str {
+    record.get(name).and_then(Value::as_str).unwrap_or_default()
+}
+
+fn figures(record: &Map<String, Value>) -> Vec<Figure> {
+    let company = text(record, "companyId");
+    let named = [text(record, "companyName"), company, "none"];
+    let named = named.into_iter().find(|name| !name.is_empty()).unwrap_or_default();
+    let path = match company {
+        "" => String::new(),
+        company => address("/app/records/companies/{}", &[company], &[]),
+    };
+    let note = text(record, "position").to_owned();
+    let of_company = Figure { label: "Company", value: named.to_owned(), note, path };
+    [of_company].into_iter().chain(engagement(record)).collect()
+}
+
+/// How active a user or a company is.
+pub(super) fn engagement(record: &Map<String, Value>) -> [Figure; 2] {
+    let number = |name: &str| record.get(name).and_then(Value::as_f64).unwrap_or_default();
+    let last = text(record, "lastActive").get(..10).unwrap_or("never").to_owned();
+    let state = text(record, "activityState");
+    let trend = svctrack_web::pages::percent(number("beatTrend"));
+    [
+        Figure {
+            label: "Last active",
+            note: if state == last { String::new() } else { state.to_owned() },
+            value: last,
+            path: String::new(),
+        },
+        Figure {
+            label: "Activities in 14 days",
+            value: number("beats").to_string(),
+            note: format!("trend {trend}, {} in all", number("beatsTotal")),
+            path: String::new(),
+        },
+    ]
+}
+
+/// The tickets that came from one of their addresses.
+async fn tickets(visit: &Visit, record: &Map<String, Value>) -> Result<Option<RelatedList>, Error> {
+    let email = text(record, "email");
+    if email.is_empty() || !visit.api.may("tickets:read") {
+        return Ok(None);
+    }
+    let records: Vec<_> =
+        visit.api.get(&address("/tickets", &[], &[("email", email), ("limit", TICKETS)])).await?;
+    let all = address("/app/records/tickets", &[], &[("email", email)]);
+    Ok(Some(RelatedList { def: &TICKET, columns: columns(&TICKET, ""), records, all }))
+}
+
+/// `POST /app/people/:id/erase`
+pub(super) async fn erase(visit: Visit, mut request: Request) -> Result<Response, Error> {
+    let id = path_part(&request, "id").unwrap_or_default().into_owned();
+    let pairs = visit.form(&mut request).await?;
+    let typed = pairs.iter().find(|(name, _)| name == "confirmation").map(|(_, text)| text.trim());
+    let mut view = records::view(&visit, &END_USER, &id).await?;
+    let expected = confirmation(&view.record);
+    if typed != Some(expected) {
+        let message = format!("Nobody was erased: type {expected} to confirm.");
+        view.problems.push(Problem { field: "confirmation".to_owned(), message });
+        return Ok(rejected(record_page(&visit.shell, &view)));
+    }
+    let path = address("/endusers/{}", &[&id], &[("erase", "true")]);
+    visit.api.send(Method::DELETE, &path, &[], &Value::Null).await?;
+    Ok(see("/app/records/endusers"))
+}

@@ -1,0 +1,119 @@
+//! Search over everything: records of several resources, and pages.
+
+use futures_util::future::try_join_all;
+use poem::{Request, Response};
+use serde_json::{Map, Value};
+use svctrack_core::{
+    resources::{company::COMPANY, end_user::END_USER, license::LICENSE, ticket::TICKET},
+    schema::ResourceDef,
+};
+use svctrack_web::pages::{Hit, HitGroup, SearchView, address, label_of, search_page, title_of};
+
+use super::{html, person::text, visit::Visit};
+use crate::{error::Error, routes::query_pairs};
+
+/// Most hits of a resource that are shown.
+const SHOWN: usize = 6;
+
+/// How a resource is searched.
+struct Searched {
+    def: &'static ResourceDef,
+    /// The parameters by which a list finds a text, the best first.
+    by: &'static [&'static str],
+    /// The properties that tell a record from others of the same name.
+    notes: &'static [&'static str],
+}
+
+const SEARCHED: &[Searched] = &[
+    Searched {
+        def: &COMPANY,
+        by: &["name[contains]", "externalId[prefix]"],
+        notes: &["status", "externalId"],
+    },
+    Searched {
+        def: &END_USER,
+        by: &["name[contains]", "email[prefix]", "externalId[prefix]"],
+        notes: &["email", "companyName"],
+    },
+    Searched {
+        def: &LICENSE,
+        by: &["product[contains]", "externalId[prefix]"],
+        notes: &["companyName", "fromDate", "toDate"],
+    },
+    Searched { def: &TICKET, by: &["search"], notes: &["status", "companyName", "name"] },
+];
+
+/// `GET /app/search`
+pub(super) async fn search(visit: Visit, request: Request) -> Result<Response, Error> {
+    let pairs = query_pairs(&request);
+    let asked = pairs.iter().find(|(name, _)| name == "q").map(|(_, text)| text.trim());
+    let query = asked.unwrap_or_default().to_owned();
+    let mut view = SearchView { query, groups: Vec::new() };
+    if !view.query.is_empty() {
+        let allowed = SEARCHED
+            .iter()
+            .filter(|searched| visit.api.may(&format!("{}:read", searched.def.path)));
+        let found = allowed.map(|searched| records(&visit, searched, &view.query));
+        let found = try_join_all(found).await?;
+        view.groups = [pages(&visit, &view.query)].into_iter().chain(found).collect();
+        view.groups.retain(|group| !group.hits.is_empty());
+    }
+    Ok(html(search_page(&visit.shell, &view)))
+}
+
+/// The pages whose name has a text in it.
+fn pages(visit: &Visit, query: &str) -> HitGroup {
+    let query = query.to_lowercase();
+    let sections = visit.shell.sections.iter();
+    let hits = sections
+        .filter(|section| section.label.to_lowercase().contains(&query))
+        .map(|section| Hit {
+            label: section.label.clone(),
+            note: section.group.to_owned(),
+            path: section.path.clone(),
+        })
+        .collect();
+    HitGroup { label: "Pages".to_owned(), hits, all: None }
+}
+
+/// The records of a resource in which a text is found.
+async fn records(visit: &Visit, searched: &Searched, query: &str) -> Result<HitGroup, Error> {
+    let path = searched.def.path;
+    let limit = (SHOWN + 1).to_string();
+    let lists = searched.by.iter().map(|by| {
+        let list = address("/{}", &[path], &[(by, query), ("limit", &limit)]);
+        async move {
+            let list: Result<Vec<Map<String, Value>>, _> = visit.api.get(&list).await;
+            // A text that cannot be searched for, such as one that is too long, is found nowhere.
+            list.or_else(|error| error.into_issues().map(|_| Vec::new()))
+        }
+    });
+    let (mut hits, mut all) = (Vec::new(), None);
+    for (by, list) in searched.by.iter().zip(try_join_all(lists).await?) {
+        if list.len() > SHOWN && all.is_none() {
+            all = Some(address("/app/records/{}", &[path], &[(by, query)]));
+        }
+        for record in &list {
+            let hit = hit(searched, record);
+            if hits.len() < SHOWN && !hits.contains(&hit) {
+                hits.push(hit);
+            }
+        }
+    }
+    Ok(HitGroup { label: label_of(path), hits, all })
+}
+
+fn hit(searched: &Searched, record: &Map<String, Value>) -> Hit {
+    let label = title_of(searched.def, record);
+    let day = |name: &str, text: &str| {
+        let is_day = name.ends_with("Date");
+        if is_day { text.get(..10).unwrap_or(text).to_owned() } else { text.to_owned() }
+    };
+    let notes = searched.notes.iter().map(|name| day(name, text(record, name)));
+    let notes: Vec<String> = notes.filter(|note| !note.is_empty() && *note != label).collect();
+    Hit {
+        label,
+        note: notes.join(" · "),
+        path: address("/app/records/{}/{}", &[searched.def.path, text(record, "_id")], &[]),
+    }
+}

@@ -1,0 +1,208 @@
+//! Activities in a table, and how many there are a day.
+
+use hypertext::prelude::*;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::{address::address, parts::scroll, shell::record_address, svg::hypertext_elements};
+
+/// Most characters of the data of an activity that a row shows.
+const SHOWN: usize = 160;
+
+/// An activity, as the API returns it.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ActivityLine {
+    #[serde(rename = "_id")]
+    pub id: String,
+    pub end_user_id: String,
+    pub end_user_name: Option<String>,
+    pub email: Option<String>,
+    pub external_id: Option<String>,
+    pub company_id: Option<String>,
+    /// The name of the company, which the API does not return with an activity.
+    pub company_name: Option<String>,
+    pub action: String,
+    pub info: Option<Value>,
+    pub count: u64,
+    pub passive: bool,
+    pub date: String,
+}
+
+impl ActivityLine {
+    /// What its user is called.
+    fn who(&self) -> &str {
+        let names = [&self.end_user_name, &self.email, &self.external_id];
+        let mut names = names.into_iter().flatten().filter(|name| !name.is_empty());
+        names.next().map_or(self.end_user_id.as_str(), String::as_str)
+    }
+
+    /// What was sent with it, in short: `report: Monthly revenue`.
+    fn data(&self) -> String {
+        let text = match &self.info {
+            None | Some(Value::Null) => String::new(),
+            Some(Value::Object(members)) => {
+                let each = members.iter().map(|(name, value)| format!("{name}: {}", plain(value)));
+                each.collect::<Vec<_>>().join(", ")
+            }
+            Some(other) => plain(other),
+        };
+        match text.char_indices().nth(SHOWN) {
+            Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
+            None => text,
+        }
+    }
+}
+
+fn plain(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+/// Which columns a table of activities needs: one of a person or a company does not repeat them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Of {
+    #[default]
+    All,
+    Company,
+    Person,
+}
+
+/// The rows of activities, in a table whose body has an id, so that a script can add to it.
+pub(super) fn activity_table<'a>(
+    caption: &'a str,
+    of: Of,
+    lines: &'a [ActivityLine],
+) -> impl Renderable + 'a {
+    let table = maud! {
+        table.activities {
+            caption.hidden-label { (caption) }
+            thead {
+                tr {
+                    th scope="col" { "Time (UTC)" }
+                    @if of != Of::Person { th scope="col" { "User" } }
+                    th scope="col" { "Action" }
+                    @if of == Of::All { th scope="col" { "Company" } }
+                    th scope="col" { "Data" }
+                    th.num scope="col" { "Count" }
+                }
+            }
+            tbody #activities { @for line in lines { (row(of, line)) } }
+        }
+    };
+    scroll(caption, table)
+}
+
+fn row(of: Of, line: &ActivityLine) -> impl Renderable {
+    let action = address("/app/live", &[], &[("action", &line.action)]);
+    maud! {
+        tr {
+            td.when { (instant(&line.date)) }
+            @if of != Of::Person {
+                th scope="row" { a href=(record_address("endusers", &line.end_user_id)) { (line.who()) } }
+            }
+            td {
+                a.plain-link href=(action) { (line.action) }
+                @if line.passive { " " span.badge.plain { "passive" } }
+            }
+            @if of == Of::All {
+                td {
+                    @if let Some(company) = &line.company_id {
+                        a.plain-link href=(record_address("companies", company)) {
+                            (line.company_name.as_deref().unwrap_or("Company"))
+                        }
+                    }
+                }
+            }
+            td.data { (line.data()) }
+            td.num { (line.count) }
+        }
+    }
+}
+
+/// An instant of the API to the second: `2026-11-24 16:11:18`.
+pub(super) fn instant(text: &str) -> impl Renderable {
+    let short = text.get(..19).unwrap_or(text).replacen('T', " ", 1);
+    maud! { time datetime=(text) { (short) } }
+}
+
+/// How many activities there were on a day.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DayCount {
+    pub day: String,
+    pub count: u64,
+}
+
+/// Height of the picture of days, in pixels.
+const HEIGHT: u64 = 72;
+
+/// A bar for each day, with what they say in a sentence.
+pub(super) fn day_bars(days: &[DayCount]) -> impl Renderable {
+    let most = days.iter().map(|day| day.count).max().unwrap_or_default().max(1);
+    let sum: u64 = days.iter().map(|day| day.count).sum();
+    let first = days.first().map(|day| day.day.as_str()).unwrap_or_default();
+    let last = days.last().map(|day| day.day.as_str()).unwrap_or_default();
+    let best = days.iter().max_by_key(|day| day.count);
+    let width = 100.0 / days.len().max(1) as f64;
+    let says = match best {
+        Some(best) if best.count > 0 => {
+            format!(
+                "{sum} activities from {first} to {last}; most on {}: {}.",
+                best.day, best.count
+            )
+        }
+        _ => format!("No activity from {first} to {last}."),
+    };
+    let label = says.clone();
+    maud! {
+        svg.days role="img" aria-label=(label) width="100%" height=(HEIGHT) {
+            @for (at, day) in days.iter().enumerate() {
+                g {
+                    title { (day.day) ": " (day.count) }
+                    rect.day-ground x={ (place(at as f64 * width)) } y="0" width=(place(width * 0.8)) height=(HEIGHT) {}
+                    rect.day x=(place(at as f64 * width)) y=(HEIGHT - bar(day.count, most))
+                        width=(place(width * 0.8)) height=(bar(day.count, most)) {}
+                }
+            }
+        }
+        p.muted { (says) }
+    }
+}
+
+/// The height of a bar; one that stands for something can be seen.
+fn bar(count: u64, most: u64) -> u64 {
+    if count == 0 { 0 } else { (count.saturating_mul(HEIGHT) / most).max(2) }
+}
+
+/// A place along a picture.
+pub(super) fn place(percent: f64) -> String {
+    format!("{percent:.2}%")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_activity_says_who_did_it_and_with_what() {
+        let line = |text: &str| serde_json::from_str::<ActivityLine>(text).unwrap();
+        let named = line(
+            r#"{"endUserId":"1","endUserName":"","email":"a@b.example","info":{"a":"x","n":2}}"#,
+        );
+        assert_eq!((named.who(), named.data().as_str()), ("a@b.example", "a: x, n: 2"));
+        let unnamed = line(r#"{"endUserId":"1","info":null}"#);
+        assert_eq!((unnamed.who(), unnamed.data().as_str()), ("1", ""));
+    }
+
+    #[test]
+    fn long_data_is_shortened_between_characters() {
+        let info = Some(Value::from("é".repeat(SHOWN + 1)));
+        let line = ActivityLine { info, ..ActivityLine::default() };
+        assert_eq!(line.data().chars().count(), SHOWN + 1);
+        assert!(line.data().ends_with("é…"));
+    }
+
+    #[test]
+    fn a_day_with_activity_has_a_bar_that_is_seen() {
+        assert_eq!([bar(0, 10), bar(1, 1_000), bar(5, 10), bar(10, 10)], [0, 2, 36, HEIGHT]);
+    }
+}

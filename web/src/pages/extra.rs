@@ -1,0 +1,151 @@
+//! What the page of a record shows besides its properties: each a section of its own, which the server composes for the
+//! resources that have more to say.
+
+use hypertext::prelude::*;
+
+use super::{
+    activity::{ActivityLine, DayCount, Of, activity_table, day_bars},
+    customers::CustomerLine,
+    format::money,
+    home::Figure,
+    parts::chart,
+    shell::{Shell, csrf},
+    timeline::{Timeline, timeline},
+};
+
+/// A section of the page of a record.
+#[derive(Clone, Debug)]
+pub enum Extra {
+    /// Figures at the top, each with what it means.
+    Figures(Vec<Figure>),
+    /// What is at stake with a company; none where it pays for nothing.
+    Stake(Option<Box<CustomerLine>>),
+    /// Its licenses along time.
+    Timeline(Timeline),
+    /// The picture of a report: its title, its address, and the address of the report.
+    Picture { title: &'static str, picture: String, report: String },
+    /// Activities by day; whether there were too many to count them all.
+    Days { days: Vec<DayCount>, is_partial: bool },
+    /// The newest activities, and the address where they are shown as they come.
+    Activities { of: Of, lines: Vec<ActivityLine>, live: String },
+    /// The form that erases a person, with what must be typed.
+    Erase { action: String, confirmation: String },
+}
+
+impl Extra {
+    /// Whether it belongs to the end of the page, with what cannot be undone.
+    fn is_last(&self) -> bool {
+        matches!(self, Self::Erase { .. })
+    }
+}
+
+/// The sections before the properties.
+pub(super) fn first<'a>(shell: &'a Shell, extra: &'a [Extra]) -> impl Renderable + 'a {
+    maud! { @for extra in extra.iter().filter(|extra| !extra.is_last()) { (section(shell, extra)) } }
+}
+
+/// The sections at the end.
+pub(super) fn last<'a>(shell: &'a Shell, extra: &'a [Extra]) -> impl Renderable + 'a {
+    maud! { @for extra in extra.iter().filter(|extra| extra.is_last()) { (section(shell, extra)) } }
+}
+
+fn section<'a>(shell: &'a Shell, extra: &'a Extra) -> impl Renderable + 'a {
+    maud! {
+        @match extra {
+            Extra::Figures(each) => { (figures(each)) }
+            Extra::Stake(line) => { (stake(line.as_deref())) }
+            Extra::Timeline(view) => {
+                section aria-labelledby="h-timeline" {
+                    h2 #h-timeline { "Licenses over time" }
+                    @if view.licenses.is_empty() { p.muted { "No licenses yet." } } @else { (timeline(view)) }
+                }
+            }
+            Extra::Picture { title, picture, report } => {
+                section {
+                    h2 { a href=(report) { (*title) } }
+                    (chart(picture, title))
+                }
+            }
+            Extra::Days { days, is_partial } => {
+                section aria-labelledby="h-days" {
+                    h2 #h-days { "Activity by day" }
+                    (day_bars(days))
+                    @if *is_partial { p.muted { "There are more: only the newest are counted here." } }
+                }
+            }
+            Extra::Activities { of, lines, live } => {
+                section aria-labelledby="h-activities" {
+                    h2 #h-activities { a href=(live) { "Newest activities" } }
+                    @if lines.is_empty() {
+                        p.muted { "None." }
+                    } @else {
+                        (activity_table("Newest activities", *of, lines))
+                    }
+                }
+            }
+            Extra::Erase { action, confirmation } => { (erase(shell, action, confirmation)) }
+        }
+    }
+}
+
+/// Figures, of which those that lead somewhere are links.
+fn figures(figures: &[Figure]) -> impl Renderable {
+    maud! {
+        div.figures.small {
+            @for figure in figures {
+                @if figure.path.is_empty() {
+                    div.figure { (inside(figure)) }
+                } @else {
+                    a.figure href=(figure.path) { (inside(figure)) }
+                }
+            }
+        }
+    }
+}
+
+fn inside(figure: &Figure) -> impl Renderable {
+    maud! {
+        span.figure-label { (figure.label) }
+        strong { (figure.value) }
+        span.muted { (figure.note) }
+    }
+}
+
+fn stake(line: Option<&CustomerLine>) -> impl Renderable {
+    let stake = line.and_then(|line| line.at_stake.as_ref());
+    maud! {
+        section aria-labelledby="h-stake" {
+            h2 #h-stake { a href="/app/customers" { "At stake" } }
+            @if let Some(stake) = stake {
+                p { strong { (money(stake.amount, "")) } " a month: " (stake.text) }
+                p.muted {
+                    "What the company pays, weighed by how near its renewal is and how its use goes. "
+                    a href="/docs/revenue" { "The formula" }
+                }
+            } @else if line.is_some() {
+                p.muted { "It cannot be computed in one currency: set exchange rates in the settings." }
+            } @else {
+                p.muted { "Nothing: no license of this company is paid for at present." }
+            }
+        }
+    }
+}
+
+fn erase<'a>(shell: &'a Shell, action: &'a str, confirmation: &'a str) -> impl Renderable + 'a {
+    maud! {
+        details.danger {
+            summary { "Erase this person" }
+            form.stack method="post" action=(action) {
+                (csrf(shell))
+                p {
+                    "Removes the record, the activities, and what tickets and reports say of them. "
+                    "Events with their keys are rejected from then on. This cannot be undone. "
+                    a href="/docs/privacy" { "What is erased" }
+                }
+                label for="f-confirmation" { "Type " strong { (confirmation) } " to confirm" }
+                input #f-confirmation name="confirmation" required autocomplete="off" spellcheck="false";
+                button.bad type="submit" { "Erase" }
+            }
+        }
+    }
+}

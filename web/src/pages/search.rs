@@ -1,0 +1,70 @@
+//! Search over everything: what was found, by kind.
+
+use hypertext::prelude::*;
+
+use super::{
+    page,
+    parts::empty,
+    shell::{Shell, layout},
+};
+use crate::page::Page;
+
+/// Something that was found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Hit {
+    pub label: String,
+    /// What tells it from others of the same name.
+    pub note: String,
+    pub path: String,
+}
+
+/// What was found of a kind.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct HitGroup {
+    pub label: String,
+    pub hits: Vec<Hit>,
+    /// The address of all of them, where there are more.
+    pub all: Option<String>,
+}
+
+/// What was found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SearchView {
+    pub query: String,
+    pub groups: Vec<HitGroup>,
+}
+
+/// The page of a search. A script takes `#results` out of it.
+pub fn search_page(shell: &Shell, view: &SearchView) -> Page {
+    let main = maud! {
+        h1 { "Search" }
+        form.choices method="get" action="/app/search" {
+            div.wide {
+                label for="q" { "Name, e-mail, id or subject" }
+                input #q type="search" name="q" value=(view.query) autocomplete="off" spellcheck="false";
+            }
+            button.main type="submit" { "Search" }
+        }
+        div #results {
+            @for group in &view.groups { (found(group)) }
+        }
+        @if view.groups.is_empty() && !view.query.is_empty() {
+            (empty("Nothing found.", "Try the beginning of a name, an e-mail or an id."))
+        }
+    };
+    page(layout(shell, "Search", main))
+}
+
+fn found(group: &HitGroup) -> impl Renderable {
+    maud! {
+        section {
+            h2 { (group.label) }
+            ul.results {
+                @for hit in &group.hits {
+                    li { a href=(hit.path) { (hit.label) } " " span.muted { (hit.note) } }
+                }
+            }
+            @if let Some(all) = &group.all { p { a.all href=(all) { "All " (group.label) } } }
+        }
+    }
+}

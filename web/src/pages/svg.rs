@@ -1,0 +1,19 @@
+//! The elements of pictures within pages, for the check of names.
+
+pub(super) mod hypertext_elements {
+    use hypertext::define_elements;
+    pub(in crate::pages) use hypertext::validation::hypertext_elements::*;
+
+    define_elements! {
+        /// A picture.
+        svg { width height }
+        /// A group, of which `title` is the name.
+        g
+        /// A rectangle.
+        rect { x y width height rx }
+        /// A text in a picture.
+        text { x y }
+        /// A line.
+        line { x1 y1 x2 y2 }
+    }
+}
