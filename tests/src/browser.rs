@@ -83,7 +83,11 @@ impl Browser {
     pub async fn wait_for(&self, selector: &str, text: &str) {
         let deadline = std::time::Instant::now() + PATIENCE;
         loop {
-            let found = self.page.find(Locator::Css(selector)).await.unwrap().text().await.unwrap();
+            // Between two pages the element may be gone.
+            let found = match self.page.find(Locator::Css(selector)).await {
+                Ok(found) => found.text().await.unwrap_or_default(),
+                Err(_) => String::new(),
+            };
             if found.contains(text) {
                 return;
             }
