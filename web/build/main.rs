@@ -45,6 +45,7 @@ fn build() -> Result<(), Failure> {
         own("app.css", "pages/app.css", embed::CSS)?,
         own("favicon.svg", "pages/favicon.svg", embed::SVG)?,
         own("app.js", "pages/app.js", embed::JAVASCRIPT)?,
+        own("setup.js", "pages/setup.js", embed::JAVASCRIPT)?,
         own("docs.css", "pages/docs.css", embed::CSS)?,
         own("docs.js", "pages/docs.js", embed::JAVASCRIPT)?,
         own("reference.js", "pages/reference.js", embed::JAVASCRIPT)?,

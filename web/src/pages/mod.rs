@@ -7,14 +7,21 @@
 mod address;
 mod customers;
 mod format;
+mod health;
 mod home;
+mod issues;
 mod parts;
 mod problem;
 mod record;
 mod records;
 mod report;
+mod samples;
+mod settings;
+mod setup;
 mod shell;
 mod sign_in;
+mod tenants;
+mod tokens;
 
 use hypertext::prelude::*;
 
@@ -22,14 +29,24 @@ pub use self::{
     address::address,
     customers::{CustomerLine, CustomersView, customers_page},
     format::{label_of, money},
+    health::{BackupState, ClockState, HealthReport, HealthView, Scrubbed, health_page},
     home::{Figure, HomeView, RenewalsAhead, home_page},
+    issues::{IssueLine, IssuesView, issues_page},
     parts::{Paging, Problem},
     problem::problem_page,
     record::{RecordView, RelatedList, filled, record_form, record_page},
     records::{RecordsView, records_page},
     report::{Choice, ReportView, report_page},
+    samples::{LANGUAGES, SampleValues},
+    settings::{SettingsView, settings_page},
+    setup::{Arrival, Arrived, Policy, ScriptFile, ScriptInfo, SetupView, setup_page},
     shell::{Section, Shell},
     sign_in::{SignInView, sign_in_page},
+    tenants::{TenantLine, TenantView, TenantsView, tenant_page, tenants_page},
+    tokens::{
+        NewTokenView, ShownOnce, TokenLine, TokenView, TokensView, new_token_page, shown_once_page,
+        token_page, tokens_page,
+    },
 };
 use crate::page::Page;
 
