@@ -7,13 +7,19 @@ mod company;
 mod customers;
 mod extras;
 mod forms;
+mod health;
 mod home;
+mod issues;
 mod live;
 mod person;
 mod records;
 mod reports;
 mod search;
+mod settings;
+mod setup;
 mod sign_in;
+mod tenants;
+mod tokens;
 mod visit;
 
 use std::sync::Arc;
@@ -85,6 +91,23 @@ const PAGES: &[(&str, Methods)] = &[
     ("/app/records/:resource/:id", &[(Method::GET, closed!(records::show))]),
     ("/app/records/:resource/:id/edit", &[(Method::GET, closed!(records::edit)), (Method::POST, closed!(records::update))]),
     ("/app/records/:resource/:id/delete", &[(Method::POST, closed!(records::delete))]),
+    ("/app/setup", &[(Method::GET, closed!(setup::setup))]),
+    ("/app/issues", &[(Method::GET, closed!(issues::issues))]),
+    ("/app/issues/:id/replay", &[(Method::POST, closed!(issues::replay))]),
+    ("/app/issues/:id/remove", &[(Method::POST, closed!(issues::remove))]),
+    ("/app/tokens", &[(Method::GET, closed!(tokens::tokens))]),
+    ("/app/tokens/new", &[(Method::GET, closed!(tokens::new)), (Method::POST, closed!(tokens::issue))]),
+    ("/app/tokens/:id", &[(Method::GET, closed!(tokens::token))]),
+    ("/app/tokens/:id/rotate", &[(Method::POST, closed!(tokens::rotate))]),
+    ("/app/tokens/:id/revoke", &[(Method::POST, closed!(tokens::revoke))]),
+    ("/app/settings", &[(Method::GET, closed!(settings::settings)), (Method::POST, closed!(settings::save))]),
+    ("/app/health", &[(Method::GET, closed!(health::health))]),
+    ("/app/backup", &[(Method::GET, closed!(health::backup))]),
+    ("/app/tenants", &[(Method::GET, closed!(tenants::tenants)), (Method::POST, closed!(tenants::create))]),
+    ("/app/tenants/:id", &[(Method::GET, closed!(tenants::tenant))]),
+    ("/app/tenants/:id/rename", &[(Method::POST, closed!(tenants::rename))]),
+    ("/app/tenants/:id/suspend", &[(Method::POST, closed!(tenants::suspend))]),
+    ("/app/tenants/:id/delete", &[(Method::POST, closed!(tenants::delete))]),
 ];
 
 /// The first names of the paths of pages.
