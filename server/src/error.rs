@@ -18,7 +18,7 @@ use crate::{
         MAX_HEAD_BYTES, MAX_HEADERS, MAX_LINK_BYTES, PARKED_FULL_WAIT, RETRY_AFTER_SECONDS,
         SUSPENDED_RETRY_AFTER_SECONDS,
     },
-    pages::html,
+    pages::respond::html,
     rate_limit::{BURST_SECONDS, TooMany},
     senders::{Allowance, Spent},
 };

@@ -4,7 +4,7 @@ use poem::{Request, Response};
 use svctrack_core::access::OPERATOR;
 use svctrack_web::pages::{HealthView, health_page};
 
-use super::{html, visit::Visit};
+use super::{respond::html, visit::Visit};
 use crate::error::Error;
 
 /// `GET /app/health`

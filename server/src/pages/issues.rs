@@ -7,7 +7,7 @@ use svctrack_web::pages::{IssueLine, IssuesView, address, issues_page};
 
 use super::{
     forms::{notice_of, problems_of},
-    html, see,
+    respond::{html, see},
     visit::Visit,
 };
 use crate::{error::Error, path_tree::path_part, routes::query_pairs};

@@ -14,6 +14,7 @@ mod live;
 mod person;
 mod records;
 mod reports;
+pub(crate) mod respond;
 mod search;
 mod settings;
 mod setup;
@@ -24,27 +25,20 @@ mod visit;
 
 use std::sync::Arc;
 
-use futures_util::{
-    FutureExt as _, TryFutureExt as _,
-    future::{self, BoxFuture},
-};
-use poem::{
-    Request, Response,
-    http::{HeaderValue, Method, StatusCode, header},
-};
-use svctrack_web::Page;
-
 use self::visit::Visit;
 use crate::{
     app::App,
     auth::session,
+    dispatch::{Api, Handled},
     error::Error,
     path_tree::PathTree,
     request_head,
-    router::{Api, Handled},
 };
-
-pub(crate) use self::sign_in::OneTimeLink;
+use futures_util::{
+    FutureExt as _, TryFutureExt as _,
+    future::{self, BoxFuture},
+};
+use poem::{Request, Response, http::Method};
 
 /// Serves a page to anyone.
 type Open = fn(Arc<App>, Request) -> BoxFuture<'static, Result<Response, Error>>;
@@ -189,39 +183,4 @@ async fn signed_in(
 
 fn on_page(error: Error, shell: Option<svctrack_web::pages::Shell>) -> Error {
     Error::OnPage(Box::new((error, shell)))
-}
-
-/// A page as it is sent: it belongs to one reader, so nobody caches it.
-pub(crate) fn html(page: Page) -> Response {
-    Response::builder()
-        .content_type("text/html; charset=utf-8")
-        .header(header::CONTENT_SECURITY_POLICY, page.csp)
-        .header(header::CACHE_CONTROL, "no-store")
-        .header("Cross-Origin-Opener-Policy", "same-origin")
-        .header("Cross-Origin-Resource-Policy", "same-origin")
-        .header(header::REFERRER_POLICY, "same-origin")
-        .header(
-            "Permissions-Policy",
-            "camera=(), microphone=(), geolocation=(), payment=(), usb=()",
-        )
-        .body(page.html)
-}
-
-/// The same, for a form that was rejected.
-fn rejected(page: Page) -> Response {
-    let mut response = html(page);
-    response.set_status(StatusCode::UNPROCESSABLE_ENTITY);
-    response
-}
-
-/// Leads to another page after something was done.
-fn see(path: &str) -> Response {
-    let mut response = Response::builder()
-        .status(StatusCode::SEE_OTHER)
-        .header(header::CACHE_CONTROL, "no-store")
-        .finish();
-    if let Ok(path) = HeaderValue::try_from(path) {
-        response.headers_mut().insert(header::LOCATION, path);
-    }
-    response
 }

@@ -10,7 +10,7 @@ use svctrack_web::pages::{
 use super::{
     activity,
     records::{self, columns},
-    rejected, see,
+    respond::{rejected, see},
     visit::Visit,
 };
 use crate::{error::Error, path_tree::path_part, routes::people::EXPORT_SCOPES};

@@ -17,7 +17,7 @@ use super::{
     api::{JSON, read},
     extras,
     forms::{body_of, problems_of},
-    html, rejected, see,
+    respond::{html, rejected, see},
     visit::Visit,
 };
 use crate::{error::Error, path_tree::path_part, routes::query_pairs};

@@ -11,7 +11,7 @@ use svctrack_web::pages::{SettingsView, settings_page};
 use super::{
     api::{JSON, read},
     forms::{body_of, notice_of, problems_of},
-    html, rejected, see,
+    respond::{html, rejected, see},
     visit::Visit,
 };
 use crate::{error::Error, routes::query_pairs};

@@ -8,7 +8,7 @@ use svctrack_web::pages::{
     setup_page,
 };
 
-use super::{html, visit::Visit};
+use super::{respond::html, visit::Visit};
 use crate::{error::Error, routes::query_pairs};
 
 /// Issues that are shown next to the first event.

@@ -10,7 +10,7 @@ use svctrack_web::pages::{
 
 use super::{
     forms::{notice_of, problems_of},
-    html, rejected, see,
+    respond::{html, rejected, see},
     visit::Visit,
 };
 use crate::{error::Error, path_tree::path_part, routes::query_pairs};

@@ -7,7 +7,7 @@ use svctrack_core::resources::REGISTRY;
 use svctrack_web::pages::{Section, Shell, address, label_of};
 
 use super::api::Api;
-use crate::{app::App, auth::session::Session, error::Error, limits::MAX_RECORD_BYTES, router};
+use crate::{app::App, auth::session::Session, dispatch, error::Error, limits::MAX_RECORD_BYTES};
 
 /// Somebody who is signed in, and what is around their page.
 pub(super) struct Visit {
@@ -40,7 +40,7 @@ const SECTIONS: &[(&str, &str, &str, &str)] = &[
 impl Visit {
     pub(super) async fn new(
         app: Arc<App>,
-        api: Arc<router::Api>,
+        api: Arc<dispatch::Api>,
         session: Session,
         path: String,
     ) -> Result<Self, Error> {

@@ -41,7 +41,7 @@ pub struct ScriptFile {
     pub integrity: String,
 }
 
-/// The newest event.
+/// The newest event that arrived, and from whom.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Arrived {
