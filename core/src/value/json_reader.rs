@@ -300,15 +300,15 @@ struct Keys<'a> {
 
 impl<'a> Keys<'a> {
     /// Adds a key; says whether it is new.
-    fn insert(&mut self, key: &Cow<'a, str>) -> bool {
-        if self.first.contains(key) {
+    fn insert(&mut self, key: Cow<'a, str>) -> bool {
+        if self.first.contains(&key) {
             return false;
         }
         if self.first.len() < FEW_KEYS {
-            self.first.push(key.clone());
+            self.first.push(key);
             return true;
         }
-        self.others.insert(key.clone())
+        self.others.insert(key)
     }
 
     fn len(&self) -> usize {
@@ -330,7 +330,7 @@ pub(super) fn object<'a>(
             return Err(Fault::Syntax);
         }
         let key = string(lexer.discarded(), MAX_STRING_BYTES, faults)?;
-        if !faults.are_final() && !keys.insert(&key) {
+        if !faults.are_final() && !keys.insert(key.clone()) {
             faults.note(Fault::DuplicateKey(key.clone().into_owned()))?;
         }
         if keys.len() > MAX_KEYS {
