@@ -490,6 +490,17 @@ mod tests {
     }
 
     #[test]
+    fn a_key_of_many_occurs_once() {
+        for (last, expect) in
+            [(3, Some("json_duplicate_key")), (30, Some("json_duplicate_key")), (40, None)]
+        {
+            let members = (0..40).chain([last]).map(|key| format!("\"{key}\":0"));
+            let text = format!("{{{}}}", members.collect::<Vec<_>>().join(","));
+            assert_eq!(parse_document(text.as_bytes()).err().map(|fault| fault.code), expect);
+        }
+    }
+
+    #[test]
     fn a_member_of_a_document_may_be_a_longer_string() {
         for (bytes, expect) in
             [(MAX_MEMBER_BYTES, None), (MAX_MEMBER_BYTES + 1, Some("json_string_too_long"))]
