@@ -347,7 +347,7 @@ fn unauthorized_detail(code: &str) -> &'static str {
         "token_missing" => "send `Authorization: Bearer <token>`",
         "token_malformed" => "malformed token: expected `svt_...`",
         "token_expired" => "the token has expired",
-        _ => "the token is not known",
+        _ => "the token is not known: it was revoked, or is of another server",
     }
 }
 
