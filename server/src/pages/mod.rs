@@ -3,8 +3,10 @@
 
 mod activity;
 mod api;
+mod columns;
 mod company;
 mod customers;
+mod erasure;
 mod extras;
 mod forms;
 mod health;
@@ -74,7 +76,7 @@ const PAGES: &[(&str, Methods)] = &[
     ("/app/live", &[(Method::GET, closed!(live::live))]),
     ("/app/live/stream", &[(Method::GET, closed!(live::stream))]),
     ("/app/search", &[(Method::GET, closed!(search::search))]),
-    ("/app/people/:id/erase", &[(Method::POST, closed!(person::erase))]),
+    ("/app/people/:id/erase", &[(Method::POST, closed!(erasure::erase))]),
     ("/app/customers", &[(Method::GET, closed!(customers::customers))]),
     ("/app/reports/:kind", &[(Method::GET, closed!(reports::report))]),
     ("/app/files/:resource", &[(Method::GET, closed!(reports::file))]),
