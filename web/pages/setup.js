@@ -10,8 +10,13 @@ for (const block of document.querySelectorAll("[data-copy]")) {
   button.className = "copy";
   button.textContent = "Copy";
   button.addEventListener("click", async () => {
-    await navigator.clipboard.writeText(block.textContent);
-    button.textContent = "Copied";
+    const isCopied = await navigator.clipboard.writeText(block.textContent).then(
+      () => true,
+      () => false,
+    );
+    // A reader whose browser does not allow it has the text selected.
+    if (!isCopied) getSelection().selectAllChildren(block);
+    button.textContent = isCopied ? "Copied" : "Selected";
     setTimeout(() => (button.textContent = "Copy"), 1500);
   });
   block.after(button);

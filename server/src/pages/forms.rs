@@ -27,7 +27,7 @@ pub(super) fn body_of(
             Ok(value) => {
                 drop(body.insert(field.name.to_owned(), whole(value, record.get(field.name))));
             }
-            Err(message) => problems.push(Problem { field: field.name.to_owned(), message }),
+            Err(message) => problems.push(problem(field.name, &message)),
         }
     }
     if problems.is_empty() { Ok(body) } else { Err(problems) }
@@ -61,11 +61,15 @@ pub(super) fn notice_of(pairs: &[(String, String)], notices: &[(&str, &str)]) ->
 
 /// Problems as a page shows them.
 pub(super) fn problems_of(issues: Vec<Issue>) -> Vec<Problem> {
-    let problem = |issue: Issue| {
+    let of_issue = |issue: Issue| {
         let field = issue.pointer.trim_start_matches('/').split('/').next().unwrap_or_default();
-        Problem { field: field.to_owned(), message: issue.message.replace('`', "") }
+        problem(field, &issue.message)
     };
-    issues.into_iter().map(problem).collect()
+    issues.into_iter().map(of_issue).collect()
+}
+
+fn problem(field: &str, message: &str) -> Problem {
+    Problem { field: field.to_owned(), message: message.replace('`', "") }
 }
 
 #[cfg(test)]

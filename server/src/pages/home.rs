@@ -3,10 +3,18 @@
 use poem::{Request, Response};
 use serde::Deserialize;
 use serde_json::Value;
-use svctrack_core::value::{Timestamp, time::DAY_MS};
+use svctrack_core::{
+    access::OPERATOR,
+    value::{Timestamp, time::DAY_MS},
+};
 use svctrack_web::pages::{Figure, HomeView, RenewalsAhead, address, home_page, money};
 
-use super::{api::JSON, customers::Customers, respond::html, visit::Visit};
+use super::{
+    api::JSON,
+    customers::Customers,
+    respond::{html, see},
+    visit::Visit,
+};
 use crate::error::Error;
 
 /// Customers with the most at stake that are listed.
@@ -59,6 +67,9 @@ struct RenewalLine {
 
 /// `GET /`
 pub(super) async fn home(visit: Visit, _: Request) -> Result<Response, Error> {
+    if visit.api.may(OPERATOR) {
+        return Ok(see("/app/tenants"));
+    }
     let mut view = HomeView::default();
     if visit.api.may("reports:read") {
         revenue(&visit, &mut view).await?;

@@ -90,6 +90,8 @@ async fn arrival(visit: &Visit) -> Result<Option<Arrival>, Error> {
         let mut query = vec![("limit", ISSUES)];
         query.extend(since.map(|since| ("from", since)));
         issues = visit.api.get(&address("/integrationissues", &[], &query)).await?;
+        // An event that was parked has the time at which it was sent, and so has its entry.
+        issues.retain(|issue| !issue.can_have_parked() || Some(issue.at.as_str()) > since);
     }
     Ok(Some(Arrival { last, issues }))
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use poem::Request;
-use svctrack_core::resources::REGISTRY;
+use svctrack_core::{access::OPERATOR, resources::REGISTRY};
 use svctrack_web::pages::{Section, Shell, address, label_of};
 
 use super::api::Api;
@@ -33,7 +33,7 @@ const SECTIONS: &[(&str, &str, &str, &str)] = &[
     ("Issues", "/app/issues", OPERATE, "reports:read"),
     ("Tokens", "/app/tokens", OPERATE, "admin"),
     ("Settings", "/app/settings", OPERATE, "admin"),
-    ("Tenants", "/app/tenants", OPERATE, "operator"),
+    ("Tenants", "/app/tenants", OPERATE, OPERATOR),
     ("Health", "/app/health", OPERATE, ""),
 ];
 
@@ -82,7 +82,10 @@ pub(super) async fn read_form(
 }
 
 fn sections(api: &Api) -> Vec<Section> {
+    // An operator belongs to no tenant, so that there are no settings.
+    let is_there = |path: &str| path != "/app/settings" || !api.may(OPERATOR);
     let allowed = SECTIONS.iter().filter(|(.., scope)| scope.is_empty() || api.may(scope));
+    let allowed = allowed.filter(|(_, path, ..)| is_there(path));
     let of_all = allowed.map(|(label, path, group, _)| Section {
         label: (*label).to_owned(),
         path: (*path).to_owned(),

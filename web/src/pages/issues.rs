@@ -8,7 +8,7 @@ use super::{
     address::address,
     format::{grouped, instant, label_of},
     page,
-    parts::{Problem, badge, empty, problems, scroll},
+    parts::{Problem, badge, empty, problems, prose, scroll},
     shell::{Shell, csrf, layout, title_bar},
 };
 use crate::page::Page;
@@ -29,7 +29,7 @@ pub struct IssueLine {
 
 impl IssueLine {
     /// Whether events of this entry may be parked, so that they can be processed again.
-    fn can_have_parked(&self) -> bool {
+    pub fn can_have_parked(&self) -> bool {
         match self.code.as_str() {
             "company_unknown" | "user_unknown" => self.route != "pipeline",
             code => code.starts_with("too_many_new_") || code.ends_with("_not_created"),
@@ -128,7 +128,7 @@ fn row<'v>(shell: &'v Shell, view: &'v IssuesView, line: &'v IssueLine) -> impl 
     maud! {
         tr {
             th.message scope="row" {
-                (line.message)
+                (prose(&line.message))
                 div.sample {
                     code { (line.code) }
                     @if !line.sample.is_empty() {

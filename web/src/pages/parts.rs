@@ -31,6 +31,15 @@ pub(super) fn empty<'a>(title: &'a str, what_to_do: impl Renderable + 'a) -> imp
     }
 }
 
+/// A text of the API, in which names stand between backticks.
+pub(super) fn prose(text: &str) -> impl Renderable {
+    maud! {
+        @for (at, piece) in text.split('`').enumerate() {
+            @if at % 2 == 1 { code { (piece) } } @else { (piece) }
+        }
+    }
+}
+
 /// A wide table, which scrolls by itself where the page is narrow.
 pub(super) fn scroll<'a>(label: &'a str, table: impl Renderable + 'a) -> impl Renderable + 'a {
     maud! {

@@ -11,7 +11,7 @@ use super::{
     extra::{self, Extra},
     format::label_of,
     page,
-    parts::{Problem, problems, scroll},
+    parts::{Problem, problems, prose, scroll},
     records::{cell, text_of},
     shell::{Shell, csrf, layout, record_address, title_bar},
 };
@@ -310,7 +310,7 @@ fn input(view: Filled<'_>, field: &'static FieldDef) -> impl Renderable {
                 input id={ "f-" (name) } name=(name) value=(value) required=[required] aria-invalid=[invalid]
                     aria-describedby=(described) inputmode=[mode(field)] autocomplete="off";
             }
-            p.help id={ "h-" (name) } { (field.doc.replace('`', "")) (form_of(field)) }
+            p.help id={ "h-" (name) } { (prose(field.doc)) (form_of(field)) }
             @if let Some(problem) = problem { p.bad id={ "p-" (name) } { (problem.message) } }
         }
     }

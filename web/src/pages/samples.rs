@@ -27,12 +27,14 @@ const CURL: &str = "curl '{{url}}'{{user}} -d '{{body}}'";
 const PYTHON: &str = r#"import json
 import urllib.request
 
+url = "{{url}}"
 event = {{body}}
-request = urllib.request.Request("{{url}}", json.dumps(event).encode(){{headers}})
+request = urllib.request.Request(url, json.dumps(event).encode()){{headers}}
 with urllib.request.urlopen(request, timeout=10) as response:
     print(response.read().decode())"#;
-const JAVASCRIPT: &str = r#"const event = {{body}};
-const response = await fetch("{{url}}", {
+const JAVASCRIPT: &str = r#"const url = "{{url}}";
+const event = {{body}};
+const response = await fetch(url, {
   method: "POST",{{headers}}
   body: JSON.stringify(event),
 });
@@ -40,7 +42,8 @@ console.log(await response.text());"#;
 const RUST: &str = r##"// cargo add ureq
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let event = r#"{{body}}"#;
-    let mut response = ureq::post("{{url}}"){{headers}}.send(event)?;
+    let mut response = ureq::post("{{url}}"){{headers}}
+        .send(event)?;
     println!("{}", response.body_mut().read_to_string()?);
     Ok(())
 }"##;
@@ -82,7 +85,7 @@ pub(super) fn samples(values: &SampleValues, language: &str) -> Vec<Sample> {
     vec![
         Sample {
             title: "One event",
-            about: "For events as they happen. A messageId of your choice makes a retry safe: the event is stored once.",
+            about: "For events as they happen. A `messageId` of your choice makes a retry safe: the event is stored once.",
             code: of(ONE, &values.endpoint, ""),
         },
         Sample {
@@ -101,11 +104,11 @@ pub(super) fn samples(values: &SampleValues, language: &str) -> Vec<Sample> {
 fn code(language: &str, url: &str, basic: &str, tenant: &str, body: &str) -> String {
     let with = |text: String| if basic.is_empty() { String::new() } else { text };
     let (template, headers) = match language {
-        "python" => (PYTHON, with(format!(", {{\"Authorization\": \"{basic}\"}}"))),
+        "python" => (PYTHON, with(format!("\nrequest.add_header(\"Authorization\", \"{basic}\")"))),
         "javascript" => {
             (JAVASCRIPT, with(format!("\n  headers: {{ Authorization: \"{basic}\" }},")))
         }
-        "rust" => (RUST, with(format!(".header(\"Authorization\", \"{basic}\")"))),
+        "rust" => (RUST, with(format!("\n        .header(\"Authorization\", \"{basic}\")"))),
         _ => (CURL, String::new()),
     };
     let user = with(format!(" -u {tenant}:"));

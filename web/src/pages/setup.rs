@@ -8,7 +8,7 @@ use super::{
     format::instant,
     issues::IssueLine,
     page,
-    parts::{badge, scroll},
+    parts::{badge, prose, scroll},
     samples::{LANGUAGES, SampleValues, samples},
     shell::{Shell, layout},
 };
@@ -133,10 +133,10 @@ fn panel<'v>(view: &'v SetupView, arrival: &'v Arrival) -> impl Renderable + 'v 
                     }
                 }
                 @if !arrival.issues.is_empty() {
-                    @if arrival.last.is_some() { p { "Sent since then, and to be fixed:" } }
+                    @if arrival.last.is_some() { p { "To be fixed:" } }
                     ul {
                         @for issue in &arrival.issues {
-                            li { (issue.message) " " span.muted { (issue.count) "×" } }
+                            li { (prose(&issue.message)) " " span.muted { (issue.count) "×" } }
                         }
                     }
                     p { a href="/app/issues" { "Integration issues" } }
@@ -184,7 +184,7 @@ fn snippet(view: &SetupView) -> impl Renderable {
             @if view.lacks_company {
                 p.hint {
                     "A new user belongs to a company. " a href="/app/records/companies/new" { "Create one" }
-                    " with the externalId that you send."
+                    " with the " code { "externalId" } " that you send."
                 }
             }
             p { a href=(demo) { "Try it on the demo page" } " · " a href="/docs/tracking-script" { "The tracking script" } }
@@ -233,7 +233,7 @@ fn servers(view: &SetupView) -> impl Renderable {
             }
             @for (at, sample) in samples.iter().enumerate() {
                 h3 { (sample.title) }
-                p.muted { (sample.about) }
+                p.muted { (prose(sample.about)) }
                 div.copied { pre tabindex="0" id={ "copy-sample-" (at) } data-copy { code { (sample.code) } } }
             }
             p { a href="/docs/events" { "Events over HTTP" } " · " a href="/docs/first-event" { "First event in five languages" } }

@@ -402,7 +402,7 @@ fn resource_scopes(view: &NewTokenView) -> impl Renderable {
                 thead {
                     tr {
                         th scope="col" { "Resource" }
-                        @for action in &actions { th scope="col" { (if *action == "*" { "All" } else { action }) } }
+                        @for action in &actions { th scope="col" { (if *action == "*" { "All".to_owned() } else { label_of(action) }) } }
                     }
                 }
                 tbody {
