@@ -6,13 +6,11 @@ use serde_json::Value;
 use svctrack_core::value::{Timestamp, time::DAY_MS};
 use svctrack_web::pages::{Figure, HomeView, RenewalsAhead, address, home_page, money};
 
-use super::{api::JSON, customers::Customers, html, visit::Visit};
+use super::{api::JSON, customers::Customers, html, renewals, visit::Visit};
 use crate::error::Error;
 
 /// Customers with the most at stake that are listed.
 const AT_STAKE: &str = "8";
-/// Days of renewals that are looked at.
-const RENEWAL_DAYS: i64 = 90;
 /// Days in which somebody was active who counts.
 const ACTIVE_DAYS: i64 = 7;
 /// Issues that are listed.
@@ -45,18 +43,6 @@ struct Movement {
     churned_customers: i64,
 }
 
-#[derive(Deserialize)]
-struct Renewals {
-    licenses: Vec<RenewalLine>,
-}
-
-#[derive(Deserialize)]
-struct RenewalLine {
-    currency: String,
-    mrr: f64,
-    outcome: String,
-}
-
 /// `GET /`
 pub(super) async fn home(visit: Visit, _: Request) -> Result<Response, Error> {
     let mut view = HomeView::default();
@@ -64,7 +50,7 @@ pub(super) async fn home(visit: Visit, _: Request) -> Result<Response, Error> {
         revenue(&visit, &mut view).await?;
         let path = address("/reports/customers", &[], &[("sort", "-atStake"), ("limit", AT_STAKE)]);
         view.at_stake = Some(visit.api.get::<Customers>(&path).await?.rows);
-        view.renewals = Some(renewals(&visit).await?);
+        view.renewals = Some(ahead(&visit).await?);
         view.issues = Some(issues(&visit).await?);
     }
     for (resource, label) in [("companies", "Companies active"), ("endusers", "Users active")] {
@@ -76,7 +62,7 @@ pub(super) async fn home(visit: Visit, _: Request) -> Result<Response, Error> {
 }
 
 /// A day as the API takes it.
-fn day(visit: &Visit, days: i64) -> String {
+pub(super) fn day(visit: &Visit, days: i64) -> String {
     let at = visit.app.clock.now().as_ms().saturating_add(days.saturating_mul(DAY_MS));
     let text = Timestamp::from_ms_clamped(at).to_string();
     text.get(..10).unwrap_or_default().to_owned()
@@ -117,28 +103,9 @@ async fn revenue(visit: &Visit, view: &mut HomeView) -> Result<(), Error> {
     Ok(())
 }
 
-async fn renewals(visit: &Visit) -> Result<RenewalsAhead, Error> {
-    let (from, to) = (day(visit, -RENEWAL_DAYS), day(visit, RENEWAL_DAYS));
-    let query = [("from", from.as_str()), ("to", to.as_str())];
-    let found: Renewals = visit.api.get(&address("/reports/renewals", &[], &query)).await?;
-    let mut ahead = RenewalsAhead::default();
-    let mut sums: Vec<(String, f64)> = Vec::new();
-    for line in found.licenses {
-        match line.outcome.as_str() {
-            "overdue" => ahead.overdue += 1,
-            "open" => {
-                ahead.licenses += 1;
-                match sums.iter_mut().find(|(currency, _)| *currency == line.currency) {
-                    Some((_, sum)) => *sum += line.mrr,
-                    None => sums.push((line.currency, line.mrr)),
-                }
-            }
-            _ => {}
-        }
-    }
-    let sums: Vec<String> = sums.iter().map(|(currency, sum)| money(*sum, currency)).collect();
-    ahead.mrr = sums.join(", ");
-    Ok(ahead)
+async fn ahead(visit: &Visit) -> Result<RenewalsAhead, Error> {
+    let view = renewals::found(visit).await?;
+    Ok(RenewalsAhead { licenses: view.due.count, overdue: view.overdue.count, mrr: view.due.mrr })
 }
 
 async fn issues(visit: &Visit) -> Result<Vec<(String, String)>, Error> {

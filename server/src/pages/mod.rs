@@ -2,12 +2,18 @@
 //! struct of `svctrack_web::pages`, and sends its HTML: a page can show and do nothing that the API would not.
 
 mod api;
+mod by_ids;
+mod closings;
 mod customers;
 mod forms;
 mod home;
+mod import;
 mod records;
+mod renewals;
 mod reports;
 mod sign_in;
+mod tickets;
+mod timesheets;
 mod visit;
 
 use std::sync::Arc;
@@ -65,6 +71,15 @@ const PAGES: &[(&str, &[(Method, Serve)])] = &[
     ("/app/records/:resource/:id", &[(Method::GET, closed!(records::show))]),
     ("/app/records/:resource/:id/edit", &[(Method::GET, closed!(records::edit)), (Method::POST, closed!(records::update))]),
     ("/app/records/:resource/:id/delete", &[(Method::POST, closed!(records::delete))]),
+    ("/app/renewals", &[(Method::GET, closed!(renewals::renewals))]),
+    ("/app/licenses/:id/renew", &[(Method::GET, closed!(renewals::show_renewal)), (Method::POST, closed!(renewals::renew))]),
+    ("/app/licenses/:id/lose", &[(Method::GET, closed!(renewals::show_loss)), (Method::POST, closed!(renewals::lose))]),
+    ("/app/timesheets", &[(Method::GET, closed!(timesheets::list)), (Method::POST, closed!(timesheets::decide))]),
+    ("/app/tickets", &[(Method::GET, closed!(tickets::list))]),
+    ("/app/tickets/:id", &[(Method::GET, closed!(tickets::show)), (Method::POST, closed!(tickets::update))]),
+    ("/app/import/:resource", &[(Method::GET, closed!(import::show)), (Method::POST, closed!(import::import))]),
+    ("/app/closings", &[(Method::GET, closed!(closings::list)), (Method::POST, closed!(closings::close))]),
+    ("/app/closings/:month/reopen", &[(Method::POST, closed!(closings::reopen))]),
     ("/app/*rest", &[]),
 ];
 

@@ -5,31 +5,44 @@
 //! Addresses are written by [`address`] alone, so that no stored text becomes one.
 
 mod address;
+mod closings;
 mod customers;
 mod format;
 mod home;
+mod import;
 mod parts;
 mod problem;
 mod record;
 mod records;
+mod renewals;
 mod report;
 mod shell;
 mod sign_in;
+mod tickets;
+mod timesheets;
 
 use hypertext::prelude::*;
 
 pub use self::{
     address::address,
+    closings::{ClosedLine, ClosingLine, ClosingsView, closings_page},
     customers::{CustomerLine, CustomersView, customers_page},
     format::{label_of, money},
     home::{Figure, HomeView, RenewalsAhead, home_page},
+    import::{ImportColumn, ImportSummary, ImportView, ImportedRow, Refusal, import_page},
     parts::{Paging, Problem},
     problem::problem_page,
     record::{RecordView, RelatedList, filled, record_form, record_page},
     records::{RecordsView, records_page},
+    renewals::{
+        Decision, DecisionView, RenewalGroup, RenewalLine, RenewalsView, decision_page,
+        renewals_page,
+    },
     report::{Choice, ReportView, report_page},
     shell::{Section, Shell},
     sign_in::{SignInView, sign_in_page},
+    tickets::{TicketView, TicketsView, ticket_page, tickets_page},
+    timesheets::{TimeEntryLine, TimesheetLine, TimesheetsView, timesheets_page},
 };
 use crate::page::Page;
 

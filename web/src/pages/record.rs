@@ -42,7 +42,7 @@ pub struct RelatedList {
     pub all: String,
 }
 
-fn text<'r>(record: &'r Map<String, Value>, name: &str) -> &'r str {
+pub(super) fn text<'r>(record: &'r Map<String, Value>, name: &str) -> &'r str {
     record.get(name).and_then(Value::as_str).unwrap_or_default()
 }
 
@@ -180,7 +180,9 @@ pub fn record_form(shell: &Shell, view: &RecordView) -> Page {
         form.record method="post" action=(action) {
             (csrf(shell))
             input type="hidden" name="version" value=(view.version);
-            @for field in def.fields.iter().filter(|field| field.is_sent()) { (input(view, field)) }
+            @for field in def.fields.iter().filter(|field| field.is_sent()) {
+                (input(field, &view.record, &view.sent, &view.problems))
+            }
             div.actions {
                 button.main type="submit" { "Save" }
                 a.button href=(back) { "Cancel" }
@@ -206,11 +208,17 @@ pub fn filled(value: Option<&Value>, field: &FieldDef) -> String {
     }
 }
 
-fn input<'v>(view: &'v RecordView, field: &'static FieldDef) -> impl Renderable + 'v {
+/// The field of a form for a property: filled with what was sent, else with what the record has.
+pub(super) fn input<'v>(
+    field: &'static FieldDef,
+    record: &Map<String, Value>,
+    sent: &[(String, String)],
+    problems: &'v [Problem],
+) -> impl Renderable + 'v {
     let name = field.name;
-    let sent = view.sent.iter().find(|(sent, _)| sent == name).map(|(_, text)| text.clone());
-    let value = sent.unwrap_or_else(|| filled(view.record.get(name), field));
-    let problem = view.problems.iter().find(|problem| problem.field == name);
+    let sent = sent.iter().find(|(sent, _)| sent == name).map(|(_, text)| text.clone());
+    let value = sent.unwrap_or_else(|| filled(record.get(name), field));
+    let problem = problems.iter().find(|problem| problem.field == name);
     let invalid = problem.map(|_| "true");
     let described =
         if problem.is_some() { format!("h-{name} p-{name}") } else { format!("h-{name}") };
