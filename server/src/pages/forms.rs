@@ -30,7 +30,8 @@ pub(super) fn body_of(
         }
         match value(field, &sent) {
             Ok(value) => drop(body.insert(field.name.to_owned(), value)),
-            Err(message) => problems.push(Problem { field: field.name.to_owned(), message }),
+            Err(message) => problems
+                .push(Problem { field: field.name.to_owned(), message: message.replace('`', "") }),
         }
     }
     if problems.is_empty() { Ok(body) } else { Err(problems) }

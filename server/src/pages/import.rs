@@ -126,7 +126,7 @@ fn is_ndjson(table: &str) -> bool {
 }
 
 /// Reads the heads of a table. Each is mapped as the form says, else to the property that it names by itself; what names
-/// none, or one that a column before it has, is left out.
+/// none is left out.
 fn read_columns(view: &mut ImportView, mappings: &[&str]) -> Result<(), String> {
     if view.table.len() > MAX_PAGE_IMPORT_BYTES {
         view.table.clear();
@@ -142,9 +142,7 @@ fn read_columns(view: &mut ImportView, mappings: &[&str]) -> Result<(), String> 
     for (head, own) in heads_of(view.def, view.table.clone())? {
         let mapped =
             mappings.iter().find(|(known, _)| *known == head).map(|(_, name)| name.clone());
-        let is_taken = |name: &String| view.columns.iter().any(|column| column.property == *name);
-        let guessed = || own.clone().filter(|name| !is_taken(name)).unwrap_or_default();
-        let property = mapped.unwrap_or_else(guessed);
+        let property = mapped.or_else(|| own.clone()).unwrap_or_default();
         view.columns.push(ImportColumn { head, own, property });
     }
     Ok(())
@@ -195,9 +193,9 @@ mod tests {
 
     #[test]
     fn heads_are_mapped_by_the_form_else_by_their_names_and_left_out_else() {
-        let table = "Name;Firma;External ID;name;custom.seats\nA;B;a;C;5\n";
+        let table = "Name;Firma;External ID;custom.seats\nA;B;a;5\n";
         let guessed =
-            ["Name=name", "Firma=", "External ID=externalId", "name=", "custom.seats=custom.seats"];
+            ["Name=name", "Firma=", "External ID=externalId", "custom.seats=custom.seats"];
         assert_eq!(columns(table, &[]), guessed);
         let mapped = columns(table, &["Name=", "Firma=name", "gone=name"]);
         assert_eq!(mapped[..2], ["Name=", "Firma=name"]);

@@ -19,7 +19,7 @@ use crate::{error::Error, routes::query_pairs};
 const SHOWN: usize = 50;
 /// What is listed of a ticket.
 const SELECT: &str =
-    "title,sourceId,companyId,companyName,status,severity,name,email,date,isOpen,snippet";
+    "title,sourceId,companyId,companyName,status,severity,name,email,createDate,isOpen,snippet";
 
 type Record = Map<String, Value>;
 
@@ -43,7 +43,7 @@ pub(super) async fn list(visit: Visit, request: Request) -> Result<Response, Err
     let filters = [("search", search.as_str()), ("status", status.as_str()), ("isOpen", is_open)];
     let mut query: Vec<_> = filters.into_iter().filter(|(_, text)| !text.is_empty()).collect();
     let (limit, at) = (SHOWN.to_string(), offset.to_string());
-    query.extend([("sort", "-date"), ("limit", limit.as_str()), ("offset", at.as_str())]);
+    query.extend([("sort", "-createDate"), ("limit", limit.as_str()), ("offset", at.as_str())]);
     query.extend([("count", "true"), ("select", SELECT)]);
     let mut view = TicketsView {
         search: search.clone(),

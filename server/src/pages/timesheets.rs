@@ -68,7 +68,7 @@ async fn changed(visit: &Visit, items: &[Value]) -> Result<Vec<Problem>, Error> 
         Err(Ok(issues)) => return Ok(problems_of(issues)),
         Err(Err(error)) => return Err(error),
     };
-    let lists = ["createdErrors", "updatedErrors", "permissionErrors"];
+    let lists = ["createdErrors", "updatedErrors", "permissionErrors", "validationErrors"];
     let errors = lists.iter().filter_map(|name| done.get(*name)?.as_array()).flatten();
     let message = |error: &Value| error.get("message").and_then(Value::as_str).map(str::to_owned);
     Ok(errors.filter_map(message).map(|text| problem(text.replace('`', ""))).collect())

@@ -182,6 +182,8 @@ fn outcome<'v>(view: &'v ImportView, summary: &'v ImportSummary) -> impl Rendera
         (false, _) => "Some rows cannot be imported. Nothing is written yet.",
         (true, _) => "Imported, but for the rows that were rejected.",
     };
+    let left_out = view.columns.iter().filter(|column| column.property.is_empty());
+    let left_out: Vec<&str> = left_out.map(|column| column.head.as_str()).collect();
     maud! {
         section.outcome aria-labelledby="h-outcome" {
             h2 #h-outcome { (title) }
@@ -197,6 +199,7 @@ fn outcome<'v>(view: &'v ImportView, summary: &'v ImportSummary) -> impl Rendera
                     "): when they are imported again, they are created again."
                 }
             }
+            @if !left_out.is_empty() { p.muted { "Columns that are left out: " (left_out.join(", ")) "." } }
             @if !summary.ignored_columns.is_empty() {
                 p.muted { "Not imported, since the service sets them: " (summary.ignored_columns.join(", ")) "." }
             }

@@ -247,7 +247,9 @@ pub(super) fn input<'v>(
                 input id={ "f-" (name) } name=(name) value=(value) required=[required] aria-invalid=[invalid]
                     aria-describedby=(described) inputmode=[mode(field)] autocomplete="off";
             }
-            p.help id={ "h-" (name) } { (field.doc) (form_of(field)) }
+            p.help id={ "h-" (name) } {
+                (field.doc) @if let Some(unit) = field.unit { " In " (unit) "." } (form_of(field))
+            }
             @if let Some(problem) = problem { p.bad id={ "p-" (name) } { (problem.message) } }
         }
     }

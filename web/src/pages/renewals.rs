@@ -132,7 +132,8 @@ fn table<'v>(
     title: &'v str,
     group: &'v RenewalGroup,
 ) -> impl Renderable + 'v {
-    let is_decided = group.lines.iter().any(|line| !line.is_undecided());
+    let is_renewed = group.lines.iter().any(|line| line.outcome == "renewed");
+    let is_undecided = group.lines.iter().any(RenewalLine::is_undecided);
     maud! {
         table {
             caption.hidden-label { (title) }
@@ -142,9 +143,8 @@ fn table<'v>(
                     th scope="col" { "Product" }
                     th.num scope="col" { "MRR" }
                     th.num scope="col" { "End" }
-                    @if is_decided {
-                        th.num scope="col" { "Renewed for" }
-                    } @else {
+                    @if is_renewed { th.num scope="col" { "Renewed for" } }
+                    @if is_undecided {
                         th.num scope="col" { "Last day of notice" }
                         th scope="col" { span.hidden-label { "Decide" } }
                     }
@@ -173,7 +173,8 @@ fn row<'v>(view: &'v RenewalsView, line: &'v RenewalLine) -> impl Renderable + '
             @if line.is_undecided() {
                 td.num { @if let Some(notice) = &line.notice { (notice) } @else { "–" } }
                 td { (buttons(view, line, name)) }
-            } @else {
+            }
+            @if line.outcome == "renewed" {
                 td.num {
                     @match (&line.successor, line.renewed_mrr) {
                         (Some(successor), Some(mrr)) => {
@@ -351,12 +352,17 @@ fn compared(
 ) -> impl Renderable {
     let value = |record: &Map<String, Value>| text_of(field, record.get(field.name));
     let (now, after) = (value(now), value(after));
-    let is_changed = now != after;
+    let (is_changed, is_shown) = (now != after, !(now.is_empty() && after.is_empty()));
     maud! {
-        tr {
-            th scope="row" { (label_of(field.name)) }
-            td { (now) }
-            td { @if is_changed { strong { (after) } } @else { (after) } }
+        @if is_shown {
+            tr {
+                th scope="row" {
+                    (label_of(field.name))
+                    @if let Some(unit) = field.unit { span.muted { " (" (unit) ")" } }
+                }
+                td { (now) }
+                td { @if is_changed { strong { (after) } } @else { (after) } }
+            }
         }
     }
 }

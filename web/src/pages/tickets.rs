@@ -118,7 +118,7 @@ fn table(view: &TicketsView) -> impl Renderable {
                     th scope="col" { "Status" }
                     th scope="col" { "Severity" }
                     th scope="col" { "From" }
-                    th.num scope="col" { "Date" }
+                    th.num scope="col" { "Created" }
                 }
             }
             tbody { @for ticket in &view.tickets { (row(ticket)) } }
@@ -139,7 +139,7 @@ fn row(ticket: &Map<String, Value>) -> impl Renderable {
             td { (status(ticket)) }
             td { (text(ticket, "severity")) }
             td { (sender(ticket)) }
-            td.num { (day(text(ticket, "date"))) }
+            td.num { (day(text(ticket, "createDate"))) }
         }
     }
 }
@@ -191,7 +191,7 @@ pub fn ticket_page(shell: &Shell, view: &TicketView) -> Page {
         @if view.may_update { (form(shell, view)) }
         article.message {
             p.muted {
-                (sender(ticket)) " " (day(text(ticket, "date")))
+                (sender(ticket)) " " (day(text(ticket, "createDate")))
                 @if !text(ticket, "agentEmail").is_empty() { ", for " (text(ticket, "agentEmail")) }
             }
             @if lines.is_empty() {

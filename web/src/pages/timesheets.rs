@@ -126,36 +126,44 @@ fn table(view: &TimesheetsView) -> impl Renderable {
                     th scope="col" { "User" }
                     th scope="col" { "Period" }
                     th.num scope="col" { "Hours" }
-                    th scope="col" { "Entries" }
                     th scope="col" { "Status" }
                     @if is_approved { th scope="col" { "Approved" } }
                 }
             }
-            tbody { @for line in &view.lines { (row(view, line, is_approved)) } }
+            @for line in &view.lines { (rows(view, line, is_approved)) }
         }
     }
 }
 
-fn row<'v>(
+/// A timesheet, and its entries below it.
+fn rows<'v>(
     view: &'v TimesheetsView,
     line: &'v TimesheetLine,
     is_approved: bool,
 ) -> impl Renderable + 'v {
     let who = if line.who.is_empty() { "Nobody" } else { &line.who };
+    let columns = if is_approved { "5" } else { "4" };
     maud! {
-        tr.top {
-            @if view.may_update {
-                td {
-                    input id={ "s-" (line.id) } type="checkbox" name="sheet" value=(line.id);
-                    label.hidden-label for={ "s-" (line.id) } { (who) ", " (line.from) }
+        tbody {
+            tr {
+                @if view.may_update {
+                    td.tick {
+                        input id={ "s-" (line.id) } type="checkbox" name="sheet" value=(line.id);
+                        label.hidden-label for={ "s-" (line.id) } { (who) ", " (line.from) }
+                    }
+                }
+                th scope="row" { a href=(record_address("timesheets", &line.id)) { (who) } }
+                td.nowrap { (line.from) @if !line.to.is_empty() { " – " (line.to) } }
+                td.num { (hours(line.hours)) }
+                td { (badge(&line.status)) }
+                @if is_approved { td { (day(&line.approved_at)) br; small.muted { (line.approved_by) } } }
+            }
+            @if !line.entries.is_empty() {
+                tr.below {
+                    @if view.may_update { td {} }
+                    td colspan=(columns) { (entries(line)) }
                 }
             }
-            th scope="row" { a href=(record_address("timesheets", &line.id)) { (who) } }
-            td.nowrap { (line.from) @if !line.to.is_empty() { " – " (line.to) } }
-            td.num { (hours(line.hours)) }
-            td { (entries(line)) }
-            td { (badge(&line.status)) }
-            @if is_approved { td { (day(&line.approved_at)) br; small.muted { (line.approved_by) } } }
         }
     }
 }
@@ -169,23 +177,19 @@ fn hours(sum: f64) -> String {
 fn entries(line: &TimesheetLine) -> impl Renderable {
     let count = line.entries.len();
     maud! {
-        @if count == 0 {
-            span.muted { "none" }
-        } @else {
-            details open {
-                summary { (count) @if count == 1 { " entry" } @else { " entries" } }
-                table.inner {
-                    caption.hidden-label { "Entries" }
-                    thead.hidden-label {
-                        tr {
-                            th scope="col" { "Date" }
-                            th scope="col" { "Hours" }
-                            th scope="col" { "Company" }
-                            th scope="col" { "What was done" }
-                        }
+        details open {
+            summary { (count) @if count == 1 { " entry" } @else { " entries" } }
+            table.inner {
+                caption.hidden-label { "Entries" }
+                thead.hidden-label {
+                    tr {
+                        th scope="col" { "Date" }
+                        th scope="col" { "Hours" }
+                        th scope="col" { "Company" }
+                        th scope="col" { "What was done" }
                     }
-                    tbody { @for entry in &line.entries { (entry_row(entry)) } }
                 }
+                tbody { @for entry in &line.entries { (entry_row(entry)) } }
             }
         }
     }
