@@ -230,6 +230,13 @@ impl Error {
                 let message = "somebody has changed it meanwhile: look at it again";
                 Ok(vec![Issue::of_body("version_mismatch", message)])
             }
+            Self::PartDone(error, done) => match error.into_issues() {
+                Ok(mut issues) => {
+                    issues.push(Issue::of_body("part_done", done));
+                    Ok(issues)
+                }
+                Err(error) => Err(Self::PartDone(Box::new(error), done)),
+            },
             other => Err(other),
         }
     }

@@ -209,6 +209,9 @@ pub(crate) const MAX_REFUSALS: usize = 10_000;
 pub(crate) const MAX_REFUSALS_BYTES: usize = 2 * 1024 * 1024;
 /// Text of what a dry run would write, in bytes: it is held until the run ends.
 pub(crate) const MAX_REHEARSED_BYTES: usize = 32 * 1024 * 1024;
+/// Longest table that is imported on a page, in bytes: some ten thousand rows, which the form holds between the dry run and
+/// the import.
+pub(crate) const MAX_PAGE_IMPORT_BYTES: usize = 2 * 1024 * 1024;
 /// Imports at a time, in all: each holds some rows, of which one may be as long as a line may be.
 pub(crate) const MAX_IMPORTS: usize = 2;
 /// Dry runs at a time, in all.

@@ -132,6 +132,15 @@ pub(super) fn all_problems(
     problems.join("; ")
 }
 
+/// The name of the property that a head names without a map, if it does.
+pub(super) fn property_of(def: &'static ResourceDef, head: &str) -> Option<String> {
+    match column_of(def, head.trim(), &HeadMap::new(), "").ok()? {
+        Column::Whole(row) => Some(row.name.to_owned()),
+        Column::Member(row, key) => Some(format!("{}.{key}", row.name)),
+        Column::LeftOut => None,
+    }
+}
+
 fn column_of(
     def: &'static ResourceDef,
     head: &str,

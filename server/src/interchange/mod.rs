@@ -9,4 +9,7 @@ pub use self::{
     format::Format,
     rows::{Options, Rows, Separator, Source, parse_mapping},
 };
-pub(crate) use self::{import_columns::is_set, rows::SWITCH};
+pub(crate) use self::{
+    import_columns::is_set,
+    rows::{SWITCH, heads_of},
+};

@@ -14,7 +14,7 @@ use svctrack_core::{
 
 use super::{
     format::Format,
-    import_columns::{Columns, HeadMap, all_problems, is_set},
+    import_columns::{Columns, HeadMap, all_problems, is_set, property_of},
 };
 
 /// Longest line of NDJSON, and longest row of a table, in bytes: more than the largest record has.
@@ -235,14 +235,7 @@ fn without_mark(mut source: Source) -> io::Result<Source> {
 
 impl Table {
     fn open(def: &'static ResourceDef, source: Source, options: &Options) -> Result<Self, String> {
-        let (head, rest) = first_line(source).map_err(|error| error.to_string())?;
-        let separator = options.separator.map_or_else(|| commonest(&head), |Separator(byte)| byte);
-        let source: Source = Box::new(io::Cursor::new(head).chain(rest));
-        let mut reader = csv::ReaderBuilder::new()
-            .flexible(true)
-            .delimiter(separator)
-            .from_reader(LineEnds::of(source));
-        let heads = reader.headers().map_err(of_heads)?.clone();
+        let (reader, heads) = table_of(source, options)?;
         let columns = Columns::read(def, heads.iter(), &options.map, options.map_option())?;
         Ok(Self { reader, columns })
     }
@@ -274,6 +267,37 @@ impl Table {
         let cells = cells.map_err(|_| NOT_UTF_8.to_owned())?;
         self.columns.record(cells.iter())
     }
+}
+
+/// The rows of a table, and its heads.
+fn table_of(
+    source: Source,
+    options: &Options,
+) -> Result<(csv::Reader<LineEnds<Source>>, csv::StringRecord), String> {
+    let (head, rest) = first_line(source).map_err(|error| error.to_string())?;
+    let separator = options.separator.map_or_else(|| commonest(&head), |Separator(byte)| byte);
+    let source: Source = Box::new(io::Cursor::new(head).chain(rest));
+    let mut reader = csv::ReaderBuilder::new()
+        .flexible(true)
+        .delimiter(separator)
+        .from_reader(LineEnds::of(source));
+    let heads = reader.headers().map_err(of_heads)?.clone();
+    Ok((reader, heads))
+}
+
+/// The heads of a table, each with the property that it names by itself, if it does.
+///
+/// # Errors
+/// A message: it has no heads that can be read.
+pub(crate) fn heads_of(
+    def: &'static ResourceDef,
+    table: String,
+) -> Result<Vec<(String, Option<String>)>, String> {
+    let source: Source = Box::new(io::Cursor::new(table.into_bytes()));
+    let source = without_mark(source).map_err(|error| error.to_string())?;
+    let (_, heads) = table_of(source, &Options::default())?;
+    let named = |head: &str| (head.trim().to_owned(), property_of(def, head));
+    Ok(heads.iter().map(named).collect())
 }
 
 /// The first line that is not empty, with what ends it, and the rest.

@@ -65,6 +65,20 @@ impl Api {
         read(self.call(method, path, headers, body.to_string()).await?).await
     }
 
+    /// Sends a text of a media type to a route.
+    ///
+    /// # Errors
+    /// Those of the route.
+    pub(super) async fn send_text<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        media_type: &str,
+        text: String,
+    ) -> Result<T, Error> {
+        let headers = [(header::CONTENT_TYPE, media_type)];
+        read(self.call(Method::POST, path, &headers, text).await?).await
+    }
+
     /// The response of a route.
     ///
     /// # Errors

@@ -6,7 +6,6 @@ use svctrack_web::pages::{Extra, Figure, LicenseLine, Of, RecordView, Timeline, 
 use super::{
     activity,
     customers::Customers,
-    home::day,
     person::{engagement, text},
     reports::picture_of_company,
     visit::Visit,
@@ -78,5 +77,5 @@ async fn timeline(visit: &Visit, id: &str) -> Result<Timeline, Error> {
     let mut licenses: Vec<LicenseLine> = visit.api.get(&address("/licenses", &[], &query)).await?;
     let has_more = licenses.len() > LICENSES;
     licenses.truncate(LICENSES);
-    Ok(Timeline { licenses, today: day(visit, 0), has_more })
+    Ok(Timeline { licenses, today: visit.day(0), has_more })
 }

@@ -9,6 +9,11 @@ use svctrack_web::pages::{Problem, filled};
 
 use crate::interchange::csv_columns::value_of;
 
+/// What a form or an address has under a name; empty where it has nothing.
+pub(super) fn sent<'p>(pairs: &'p [(String, String)], name: &str) -> &'p str {
+    pairs.iter().find(|(known, _)| known == name).map_or("", |(_, text)| text.as_str())
+}
+
 /// What a form sends for a resource: the properties that differ from what it was filled with. An empty field clears its
 /// property.
 pub(super) fn body_of(

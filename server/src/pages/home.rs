@@ -3,15 +3,13 @@
 use poem::{Request, Response};
 use serde::Deserialize;
 use serde_json::Value;
-use svctrack_core::{
-    access::OPERATOR,
-    value::{Timestamp, time::DAY_MS},
-};
+use svctrack_core::access::OPERATOR;
 use svctrack_web::pages::{Figure, HomeView, RenewalsAhead, address, home_page, money};
 
 use super::{
     api::JSON,
     customers::Customers,
+    renewals,
     respond::{html, see},
     visit::Visit,
 };
@@ -19,8 +17,6 @@ use crate::error::Error;
 
 /// Customers with the most at stake that are listed.
 const AT_STAKE: &str = "8";
-/// Days of renewals that are looked at.
-const RENEWAL_DAYS: i64 = 90;
 /// Days in which somebody was active who counts.
 const ACTIVE_DAYS: i64 = 7;
 /// Issues that are listed.
@@ -53,18 +49,6 @@ struct Movement {
     churned_customers: i64,
 }
 
-#[derive(Deserialize)]
-struct Renewals {
-    licenses: Vec<RenewalLine>,
-}
-
-#[derive(Deserialize)]
-struct RenewalLine {
-    currency: String,
-    mrr: f64,
-    outcome: String,
-}
-
 /// `GET /`
 pub(super) async fn home(visit: Visit, _: Request) -> Result<Response, Error> {
     if visit.api.may(OPERATOR) {
@@ -75,7 +59,7 @@ pub(super) async fn home(visit: Visit, _: Request) -> Result<Response, Error> {
         revenue(&visit, &mut view).await?;
         let path = address("/reports/customers", &[], &[("sort", "-atStake"), ("limit", AT_STAKE)]);
         view.at_stake = Some(visit.api.get::<Customers>(&path).await?.rows);
-        view.renewals = Some(renewals(&visit).await?);
+        view.renewals = Some(ahead(&visit).await?);
         view.issues = Some(issues(&visit).await?);
     }
     for (resource, label) in [("companies", "Companies active"), ("endusers", "Users active")] {
@@ -86,15 +70,8 @@ pub(super) async fn home(visit: Visit, _: Request) -> Result<Response, Error> {
     Ok(html(home_page(&visit.shell, &view)))
 }
 
-/// A day as the API takes it.
-pub(super) fn day(visit: &Visit, days: i64) -> String {
-    let at = visit.app.clock.now().as_ms().saturating_add(days.saturating_mul(DAY_MS));
-    let text = Timestamp::from_ms_clamped(at).to_string();
-    text.get(..10).unwrap_or_default().to_owned()
-}
-
 async fn revenue(visit: &Visit, view: &mut HomeView) -> Result<(), Error> {
-    let (from, to) = (format!("{}-01", &day(visit, 0).get(..7).unwrap_or_default()), day(visit, 1));
+    let (from, to) = (format!("{}-01", &visit.day(0).get(..7).unwrap_or_default()), visit.day(1));
     let query = [("from", from.as_str()), ("to", to.as_str()), ("interval", "month")];
     let mrr: Mrr = visit.api.get(&address("/reports/mrr", &[], &query)).await?;
     let shown: Vec<&Series> = mrr.converted.iter().take(1).collect();
@@ -128,28 +105,9 @@ async fn revenue(visit: &Visit, view: &mut HomeView) -> Result<(), Error> {
     Ok(())
 }
 
-async fn renewals(visit: &Visit) -> Result<RenewalsAhead, Error> {
-    let (from, to) = (day(visit, -RENEWAL_DAYS), day(visit, RENEWAL_DAYS));
-    let query = [("from", from.as_str()), ("to", to.as_str())];
-    let found: Renewals = visit.api.get(&address("/reports/renewals", &[], &query)).await?;
-    let mut ahead = RenewalsAhead::default();
-    let mut sums: Vec<(String, f64)> = Vec::new();
-    for line in found.licenses {
-        match line.outcome.as_str() {
-            "overdue" => ahead.overdue += 1,
-            "open" => {
-                ahead.licenses += 1;
-                match sums.iter_mut().find(|(currency, _)| *currency == line.currency) {
-                    Some((_, sum)) => *sum += line.mrr,
-                    None => sums.push((line.currency, line.mrr)),
-                }
-            }
-            _ => {}
-        }
-    }
-    let sums: Vec<String> = sums.iter().map(|(currency, sum)| money(*sum, currency)).collect();
-    ahead.mrr = sums.join(", ");
-    Ok(ahead)
+async fn ahead(visit: &Visit) -> Result<RenewalsAhead, Error> {
+    let view = renewals::found(visit).await?;
+    Ok(RenewalsAhead { licenses: view.due.count, overdue: view.overdue.count, mrr: view.due.mrr })
 }
 
 async fn issues(visit: &Visit) -> Result<Vec<(String, String)>, Error> {
@@ -168,7 +126,7 @@ async fn issues(visit: &Visit) -> Result<Vec<(String, String)>, Error> {
 
 /// How many records were active of late.
 async fn active(visit: &Visit, resource: &str, label: &'static str) -> Result<Figure, Error> {
-    let since = day(visit, -ACTIVE_DAYS);
+    let since = visit.day(-ACTIVE_DAYS);
     let count = async |query: &[(&str, &str)]| -> Result<u64, Error> {
         let rest = [("limit", "1"), ("count", "true")];
         let path = address("/{}", &[resource], &[query, &rest].concat());

@@ -3,6 +3,8 @@
 
 mod activity;
 mod api;
+mod by_ids;
+mod closings;
 mod columns;
 mod company;
 mod customers;
@@ -11,10 +13,12 @@ mod extras;
 mod forms;
 mod health;
 mod home;
+mod import;
 mod issues;
 mod live;
 mod person;
 mod records;
+mod renewals;
 mod reports;
 pub(crate) mod respond;
 mod search;
@@ -22,6 +26,8 @@ mod settings;
 mod setup;
 mod sign_in;
 mod tenants;
+mod tickets;
+mod timesheets;
 mod tokens;
 mod visit;
 
@@ -104,6 +110,15 @@ const PAGES: &[(&str, Methods)] = &[
     ("/app/tenants/:id/rename", &[(Method::POST, closed!(tenants::rename))]),
     ("/app/tenants/:id/suspend", &[(Method::POST, closed!(tenants::suspend))]),
     ("/app/tenants/:id/delete", &[(Method::POST, closed!(tenants::delete))]),
+    ("/app/renewals", &[(Method::GET, closed!(renewals::renewals))]),
+    ("/app/licenses/:id/renew", &[(Method::GET, closed!(renewals::show_renewal)), (Method::POST, closed!(renewals::renew))]),
+    ("/app/licenses/:id/lose", &[(Method::GET, closed!(renewals::show_loss)), (Method::POST, closed!(renewals::lose))]),
+    ("/app/timesheets", &[(Method::GET, closed!(timesheets::list)), (Method::POST, closed!(timesheets::decide))]),
+    ("/app/tickets", &[(Method::GET, closed!(tickets::list))]),
+    ("/app/tickets/:id", &[(Method::GET, closed!(tickets::show)), (Method::POST, closed!(tickets::update))]),
+    ("/app/import/:resource", &[(Method::GET, closed!(import::show)), (Method::POST, closed!(import::import))]),
+    ("/app/closings", &[(Method::GET, closed!(closings::list)), (Method::POST, closed!(closings::close))]),
+    ("/app/closings/:month/reopen", &[(Method::POST, closed!(closings::reopen))]),
 ];
 
 /// The first names of the paths of pages.

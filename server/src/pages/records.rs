@@ -33,7 +33,7 @@ const NO_FILTERS: &[&str] = &["sort", "offset", "search", "field", "value", "col
 type Record = Map<String, Value>;
 
 /// The resource in the path of a page.
-fn resource(request: &Request) -> Result<&'static ResourceDef, Error> {
+pub(super) fn resource(request: &Request) -> Result<&'static ResourceDef, Error> {
     let name = path_part(request, "resource").unwrap_or_default();
     REGISTRY.iter().copied().find(|def| def.path == name).ok_or(Error::RouteNotFound)
 }
@@ -42,7 +42,7 @@ fn id(request: &Request) -> String {
     path_part(request, "id").unwrap_or_default().into_owned()
 }
 
-fn may(visit: &Visit, def: &ResourceDef, action: &str) -> bool {
+pub(super) fn may(visit: &Visit, def: &ResourceDef, action: &str) -> bool {
     visit.api.may(&format!("{}:{action}", def.path))
 }
 

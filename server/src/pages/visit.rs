@@ -2,8 +2,12 @@
 
 use std::sync::Arc;
 
-use poem::Request;
-use svctrack_core::{access::OPERATOR, resources::REGISTRY};
+use poem::{Body, FromRequest as _, Request, RequestBody, web::Multipart};
+use svctrack_core::{
+    access::OPERATOR,
+    resources::REGISTRY,
+    value::{Issue, Timestamp, time::DAY_MS},
+};
 use svctrack_web::pages::{Section, Shell, address, label_of};
 
 use super::api::Api;
@@ -24,11 +28,15 @@ const OPERATE: &str = "Operate";
 const SECTIONS: &[(&str, &str, &str, &str)] = &[
     ("Today", "/", "", ""),
     ("Customers", "/app/customers", "", "reports:read"),
+    ("Renewals", "/app/renewals", "", "reports:read"),
+    ("Tickets", "/app/tickets", "", "tickets:read"),
+    ("Timesheets", "/app/timesheets", "", "timesheets:read"),
     ("Live", "/app/live", "", "activities:read"),
     ("MRR", "/app/reports/mrr", "Reports", "reports:read"),
     ("Retention", "/app/reports/retention", "Reports", "reports:read"),
-    ("Renewals", "/app/reports/renewals", "Reports", "reports:read"),
+    ("Renewal rates", "/app/reports/renewals", "Reports", "reports:read"),
     ("Forecast", "/app/reports/forecast", "Reports", "reports:read"),
+    ("Closed months", "/app/closings", "Reports", "reports:read"),
     ("Set-up", "/app/setup", OPERATE, "activities:read"),
     ("Issues", "/app/issues", OPERATE, "reports:read"),
     ("Tokens", "/app/tokens", OPERATE, "admin"),
@@ -52,12 +60,59 @@ impl Visit {
         Ok(Self { app, api, session, shell })
     }
 
+    /// The day that is `days` from now, as the API takes it.
+    pub(super) fn day(&self, days: i64) -> String {
+        let at = self.app.clock.now().as_ms().saturating_add(days.saturating_mul(DAY_MS));
+        let text = Timestamp::from_ms_clamped(at).to_string();
+        text.get(..10).unwrap_or_default().to_owned()
+    }
+
     /// The pairs of a form that was sent, where it comes from a page of this session.
     ///
     /// # Errors
     /// [`Error::CrossSite`], and those of a body.
     pub(super) async fn form(&self, request: &mut Request) -> Result<Vec<(String, String)>, Error> {
-        let mut pairs = read_form(&self.app, request, Some(self)).await?;
+        let pairs = read_form(&self.app, request, Some(self)).await?;
+        self.checked(pairs)
+    }
+
+    /// The pairs of a form with files, whose texts are among them; at most `max` bytes. A file that is not chosen is left
+    /// out.
+    ///
+    /// # Errors
+    /// [`Error::CrossSite`]; [`Error::Invalid`] where a file is no text; and those of a body.
+    pub(super) async fn upload(
+        &self,
+        request: &mut Request,
+        max: usize,
+    ) -> Result<Vec<(String, String)>, Error> {
+        let tenant = self.session.caller.tenant.id();
+        let body = self.app.bodies.read(request, Some(tenant), max).await?;
+        let broken = |error: &dyn std::fmt::Display| Error::BodyBroken(error.to_string());
+        let mut sent = RequestBody::new(Body::from_bytes(body.bytes.clone()));
+        let parts = Multipart::from_request(request, &mut sent).await;
+        let mut parts = parts.map_err(|error| broken(&error))?;
+        let mut pairs = Vec::new();
+        let mut is_text = true;
+        while let Some(part) = parts.next_field().await.map_err(|error| broken(&error))? {
+            let name = part.name().unwrap_or_default().to_owned();
+            let bytes = part.bytes().await.map_err(|error| broken(&error))?;
+            match String::from_utf8(bytes) {
+                Ok(text) if !text.contains('\0') => pairs.push((name, text)),
+                _ => is_text = false,
+            }
+        }
+        let pairs = self.checked(pairs)?;
+        if !is_text {
+            let message =
+                "it is no text in UTF-8: save it as CSV, in a spreadsheet as \"CSV UTF-8\"";
+            return Err(Error::Invalid(vec![Issue::of_body("unreadable", message)]));
+        }
+        Ok(pairs)
+    }
+
+    /// The pairs of a form, without what shows that it comes from a page of this session.
+    fn checked(&self, mut pairs: Vec<(String, String)>) -> Result<Vec<(String, String)>, Error> {
         let sent = pairs.iter().find(|(name, _)| name == "csrf").map(|(_, sent)| sent.as_str());
         if !sent.is_some_and(|sent| self.session.has_sent(sent)) {
             return Err(Error::CrossSite);

@@ -6,17 +6,20 @@
 
 mod activity;
 mod address;
+mod closings;
 mod customers;
 mod extra;
 mod format;
 mod health;
 mod home;
+mod import;
 mod issues;
 mod live;
 mod parts;
 mod problem;
 mod record;
 mod records;
+mod renewals;
 mod report;
 mod samples;
 mod search;
@@ -26,7 +29,9 @@ mod shell;
 mod sign_in;
 mod svg;
 mod tenants;
+mod tickets;
 mod timeline;
+mod timesheets;
 mod tokens;
 
 use hypertext::prelude::*;
@@ -34,17 +39,23 @@ use hypertext::prelude::*;
 pub use self::{
     activity::{ActivityLine, DayCount, Of},
     address::address,
+    closings::{ClosedLine, ClosingLine, ClosingsView, closings_page},
     customers::{CustomerLine, CustomersView, customers_page},
     extra::Extra,
     format::{label_of, money, percent},
     health::{BackupState, ClockState, HealthReport, HealthView, Scrubbed, health_page},
     home::{Figure, HomeView, RenewalsAhead, home_page},
+    import::{ImportColumn, ImportSummary, ImportView, ImportedRow, Refusal, import_page},
     issues::{IssueLine, IssuesView, issues_page},
     live::{LiveView, live_page},
     parts::{Paging, Problem},
     problem::problem_page,
     record::{RecordView, RelatedList, filled, record_form, record_page, title_of},
     records::{RecordsView, records_page},
+    renewals::{
+        Decision, DecisionView, RenewalGroup, RenewalLine, RenewalsView, decision_page,
+        renewals_page,
+    },
     report::{Choice, ReportView, report_page},
     samples::{LANGUAGES, SampleValues},
     search::{Hit, HitGroup, SearchView, search_page},
@@ -53,7 +64,9 @@ pub use self::{
     shell::{Section, Shell},
     sign_in::{SignInView, sign_in_page},
     tenants::{TenantLine, TenantView, TenantsView, tenant_page, tenants_page},
+    tickets::{TicketView, TicketsView, ticket_page, tickets_page},
     timeline::{LicenseLine, Timeline},
+    timesheets::{TimeEntryLine, TimesheetLine, TimesheetsView, timesheets_page},
     tokens::{
         NewTokenView, ShownOnce, TokenLine, TokenView, TokensView, new_token_page, shown_once_page,
         token_page, tokens_page,

@@ -49,7 +49,7 @@ pub struct RelatedList {
     pub all: String,
 }
 
-fn text<'r>(record: &'r Map<String, Value>, name: &str) -> &'r str {
+pub(super) fn text<'r>(record: &'r Map<String, Value>, name: &str) -> &'r str {
     record.get(name).and_then(Value::as_str).unwrap_or_default()
 }
 
@@ -277,7 +277,8 @@ pub(super) fn inputs<'v>(def: &'static ResourceDef, filled: &Filled<'v>) -> impl
     }
 }
 
-fn input(view: Filled<'_>, field: &'static FieldDef) -> impl Renderable {
+/// The field of a form for a property: filled with what was sent, else with what the record has.
+pub(super) fn input(view: Filled<'_>, field: &'static FieldDef) -> impl Renderable {
     let name = field.name;
     let sent = view.sent.iter().find(|(sent, _)| sent == name).map(|(_, text)| text.clone());
     let value = sent.unwrap_or_else(|| filled(view.record.get(name), field));
@@ -310,7 +311,9 @@ fn input(view: Filled<'_>, field: &'static FieldDef) -> impl Renderable {
                 input id={ "f-" (name) } name=(name) value=(value) required=[required] aria-invalid=[invalid]
                     aria-describedby=(described) inputmode=[mode(field)] autocomplete="off";
             }
-            p.help id={ "h-" (name) } { (prose(field.doc)) (form_of(field)) }
+            p.help id={ "h-" (name) } {
+                (prose(field.doc)) @if let Some(unit) = field.unit { " In " (unit) "." } (form_of(field))
+            }
             @if let Some(problem) = problem { p.bad id={ "p-" (name) } { (problem.message) } }
         }
     }

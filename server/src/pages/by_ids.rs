@@ -1,0 +1,43 @@
+//! Records by their ids, however many: names of what others refer to.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value};
+use svctrack_web::pages::address;
+
+use super::visit::Visit;
+use crate::error::Error;
+
+/// Ids in one call: their text fits in an address.
+const IDS: usize = 60;
+
+/// The records of a resource with these ids, by id, with the properties that `select` names. None where the token may not
+/// read the resource.
+pub(super) async fn by_ids<'i>(
+    visit: &Visit,
+    resource: &str,
+    ids: impl Iterator<Item = &'i str>,
+    select: &str,
+) -> Result<BTreeMap<String, Map<String, Value>>, Error> {
+    let mut found = BTreeMap::new();
+    if !visit.api.may(&format!("{resource}:read")) {
+        return Ok(found);
+    }
+    let mut ids: Vec<&str> = ids.filter(|id| !id.is_empty()).collect();
+    ids.sort_unstable();
+    ids.dedup();
+    let limit = IDS.to_string();
+    for some in ids.chunks(IDS) {
+        let some = some.join(",");
+        let query = [("_id", some.as_str()), ("select", select), ("limit", &limit)];
+        let records: Vec<Map<String, Value>> =
+            visit.api.get(&address("/{}", &[resource], &query)).await?;
+        found.extend(records.into_iter().map(|record| (text(&record, "_id").to_owned(), record)));
+    }
+    Ok(found)
+}
+
+/// A text of a record; empty where it has none.
+pub(super) fn text<'r>(record: &'r Map<String, Value>, name: &str) -> &'r str {
+    record.get(name).and_then(Value::as_str).unwrap_or_default()
+}

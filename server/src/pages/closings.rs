@@ -1,0 +1,158 @@
+//! Closed months: what has changed in them since, the next one to close, and the last one to open again.
+
+use poem::{Request, Response, http::Method};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use svctrack_core::revenue::days_of_month;
+use svctrack_web::pages::{ClosedLine, ClosingLine, ClosingsView, Problem, address, closings_page};
+
+use super::{
+    forms::{problems_of, sent},
+    respond::{html, rejected, see},
+    visit::Visit,
+};
+use crate::{error::Error, path_tree::path_part};
+
+/// Characters of a month such as `2026-01`.
+const MONTH_CHARS: usize = 7;
+
+/// A closed month, as far as this page needs it.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Closing {
+    month: String,
+    closed_at: String,
+    view: String,
+    gap_days: u32,
+    reactivation_within: Option<u32>,
+    currencies: Vec<ClosedLine>,
+    converted: Option<ClosedLine>,
+}
+
+/// What the report of MRR says of closed months.
+#[derive(Deserialize)]
+struct Mrr {
+    #[serde(default)]
+    closings: Vec<Compared>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Compared {
+    month: String,
+    currencies: Vec<Difference>,
+    converted: Option<Difference>,
+    changed_license_count: usize,
+}
+
+#[derive(Deserialize)]
+struct Difference {
+    difference: ClosedLine,
+}
+
+/// `GET /app/closings`
+pub(super) async fn list(visit: Visit, _: Request) -> Result<Response, Error> {
+    let view = view_of(&visit).await?;
+    Ok(html(closings_page(&visit.shell, &view)))
+}
+
+/// `POST /app/closings`: closes a month.
+pub(super) async fn close(visit: Visit, mut request: Request) -> Result<Response, Error> {
+    let pairs = visit.form(&mut request).await?;
+    let month = json!(sent(&pairs, "month").trim());
+    let options = options_of(&closings(&visit).await?);
+    let body = options.into_iter().chain([("month", month)]);
+    let body = body.map(|(name, value)| (name.to_owned(), value)).collect();
+    let done = visit.api.send(Method::POST, "/reports/closings", &[], &Value::Object(body)).await;
+    after(&visit, done).await
+}
+
+/// `POST /app/closings/:month/reopen`
+pub(super) async fn reopen(visit: Visit, mut request: Request) -> Result<Response, Error> {
+    visit.form(&mut request).await?;
+    let month = path_part(&request, "month").unwrap_or_default();
+    let path = address("/reports/closings/{}", &[&month], &[]);
+    let done = visit.api.send(Method::DELETE, &path, &[], &Value::Null).await;
+    after(&visit, done).await
+}
+
+/// Shows the closed months after a change, with what was rejected.
+async fn after(visit: &Visit, done: Result<Value, Error>) -> Result<Response, Error> {
+    match done.map_err(Error::into_issues) {
+        Ok(_) => Ok(see("/app/closings")),
+        Err(Ok(issues)) => {
+            let problems: Vec<Problem> = problems_of(issues);
+            let view = ClosingsView { problems, ..view_of(visit).await? };
+            Ok(rejected(closings_page(&visit.shell, &view)))
+        }
+        Err(Err(error)) => Err(error),
+    }
+}
+
+async fn closings(visit: &Visit) -> Result<Vec<Closing>, Error> {
+    visit.api.get("/reports/closings").await
+}
+
+/// The options with which the last month was closed: with others, months are not compared.
+fn options_of(closings: &[Closing]) -> Vec<(&'static str, Value)> {
+    let Some(last) = closings.last() else { return Vec::new() };
+    let mut options = vec![("view", json!(last.view)), ("gapDays", json!(last.gap_days))];
+    options.extend(last.reactivation_within.map(|days| ("reactivationWithin", json!(days))));
+    options
+}
+
+async fn view_of(visit: &Visit) -> Result<ClosingsView, Error> {
+    let closings = closings(visit).await?;
+    let mut compared = compared(visit, &closings).await?;
+    let next = closings
+        .last()
+        .and_then(|last| days_of_month(&last.month))
+        .map(|(_, next)| month(&next.to_string()));
+    let this_month = month(&visit.day(0));
+    let lines = closings.into_iter().rev().map(|closing| {
+        let at = compared.iter().position(|it| it.month == closing.month);
+        let compared = at.map(|at| compared.swap_remove(at));
+        let (differences, changed) = match compared {
+            None => (None, 0),
+            Some(compared) => {
+                let each = compared.currencies.into_iter().chain(compared.converted);
+                (Some(each.map(|it| it.difference).collect()), compared.changed_license_count)
+            }
+        };
+        ClosingLine {
+            month: closing.month,
+            closed_at: closing.closed_at,
+            lines: closing.currencies.into_iter().chain(closing.converted).collect(),
+            differences,
+            changed_licenses: changed,
+        }
+    });
+    Ok(ClosingsView {
+        lines: lines.collect(),
+        may_close: visit.api.may("admin"),
+        has_ended: next.as_ref().is_none_or(|next| *next < this_month),
+        next,
+        before: this_month,
+        problems: Vec::new(),
+    })
+}
+
+/// What has changed in the closed months.
+async fn compared(visit: &Visit, closings: &[Closing]) -> Result<Vec<Compared>, Error> {
+    let days = |closing: Option<&Closing>| days_of_month(&closing?.month);
+    let Some(((from, _), (_, to))) = days(closings.first()).zip(days(closings.last())) else {
+        return Ok(Vec::new());
+    };
+    let options = options_of(closings);
+    let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    let mut query = vec![("from", from.to_string()), ("to", to.to_string())];
+    query.push(("interval", "month".to_owned()));
+    query.extend(options.iter().map(|(name, value)| (*name, text(value))));
+    let query: Vec<_> = query.iter().map(|(name, text)| (*name, text.as_str())).collect();
+    Ok(visit.api.get::<Mrr>(&address("/reports/mrr", &[], &query)).await?.closings)
+}
+
+/// The month of a day.
+fn month(day: &str) -> String {
+    day.chars().take(MONTH_CHARS).collect()
+}

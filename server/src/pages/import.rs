@@ -1,0 +1,215 @@
+//! Import of a table on a page: its columns are mapped, a dry run shows what would be written and what is wrong with which
+//! row, and the same form imports it. The form holds the table in between, so that nothing is stored before it is imported
+//! and nothing is uploaded twice.
+
+use poem::{Request, Response};
+use svctrack_core::schema::ResourceDef;
+use svctrack_web::pages::{
+    ImportColumn, ImportSummary, ImportView, ImportedRow, Problem, Refusal, address, import_page,
+};
+
+use super::{
+    forms::{problems_of, sent},
+    records,
+    respond::{html, rejected, see},
+    visit::Visit,
+};
+use crate::{
+    error::Error,
+    interchange::{heads_of, is_set, parse_mapping},
+    limits::{MAX_PAGE_IMPORT_BYTES, MAX_RECORD_BYTES},
+    routes::query_pairs,
+};
+
+/// Rejected rows that are listed.
+const LISTED: &str = "200";
+/// Characters of a row that are shown.
+const EXCERPT_CHARS: usize = 120;
+/// The counts of an import, as the address of its page has them.
+const COUNTS: [&str; 3] = ["created", "updated", "unchanged"];
+
+/// `GET /app/import/:resource`
+pub(super) async fn show(mut visit: Visit, request: Request) -> Result<Response, Error> {
+    let view = view_of(&visit, records::resource(&request)?)?;
+    let pairs = query_pairs(&request);
+    let counts = COUNTS.map(|name| sent(&pairs, name).parse::<u64>());
+    if let [Ok(created), Ok(updated), Ok(unchanged)] = counts {
+        let notice =
+            format!("Imported: {created} created, {updated} updated, {unchanged} unchanged.");
+        visit.shell.notice = Some(notice);
+    }
+    Ok(html(import_page(&visit.shell, &view)))
+}
+
+/// `POST /app/import/:resource`: a dry run, or the import.
+pub(super) async fn import(visit: Visit, mut request: Request) -> Result<Response, Error> {
+    let mut view = view_of(&visit, records::resource(&request)?)?;
+    // The form has more than the table: its mapping.
+    let max = MAX_PAGE_IMPORT_BYTES + MAX_RECORD_BYTES;
+    let pairs = match visit.upload(&mut request, max).await {
+        Ok(pairs) => pairs,
+        Err(error) => return refused(&visit, view, error),
+    };
+    view.table = table_in(&pairs);
+    let mappings = pairs.iter().filter(|(name, _)| name == "map");
+    let mappings: Vec<&str> = mappings.map(|(_, text)| text.as_str()).collect();
+    if let Err(problem) = read_columns(&mut view, &mappings) {
+        view.problems = vec![Problem { field: String::new(), message: problem }];
+        return Ok(rejected(import_page(&visit.shell, &view)));
+    }
+    view.is_done = sent(&pairs, "step") == "import";
+    match run(&visit, &view).await {
+        Ok(summary) if view.is_done && summary.refused == 0 => {
+            let [created, updated, unchanged] =
+                [summary.created, summary.updated, summary.unchanged]
+                    .map(|count| count.to_string());
+            let counts = [created.as_str(), updated.as_str(), unchanged.as_str()];
+            let query: Vec<_> = COUNTS.into_iter().zip(counts).collect();
+            Ok(see(&address("/app/import/{}", &[view.def.path], &query)))
+        }
+        Ok(summary) => {
+            view.rows = rows_of(&summary, &view.table);
+            view.summary = Some(summary);
+            let page = import_page(&visit.shell, &view);
+            Ok(if view.is_done { rejected(page) } else { html(page) })
+        }
+        Err(error) => refused(&visit, view, error),
+    }
+}
+
+fn view_of(visit: &Visit, def: &'static ResourceDef) -> Result<ImportView, Error> {
+    let (may_create, may_update) =
+        (records::may(visit, def, "create"), records::may(visit, def, "update"));
+    if !(may_create || may_update) {
+        return Err(Error::Forbidden(format!("{}:create", def.path)));
+    }
+    let properties = def.fields.iter().filter(|field| is_set(field) || field.name == "_id");
+    Ok(ImportView {
+        properties: properties.collect(),
+        max_bytes: MAX_PAGE_IMPORT_BYTES,
+        ..ImportView::of(def)
+    })
+}
+
+/// Shows why a table could not be read; other errors have a page of their own.
+fn refused(visit: &Visit, mut view: ImportView, error: Error) -> Result<Response, Error> {
+    let whole = |message: String| Problem { field: String::new(), message };
+    view.is_done = false;
+    view.problems = match error {
+        Error::TooLarge(_) => vec![whole(too_large())],
+        Error::BodyBroken(message) => vec![whole(message)],
+        error => {
+            let found = problems_of(error.into_issues()?);
+            found.into_iter().map(|problem| whole(problem.message)).collect()
+        }
+    };
+    Ok(rejected(import_page(&visit.shell, &view)))
+}
+
+fn too_large() -> String {
+    format!(
+        "The table has more than {} MB. Import it with \"svctrack import\" or the API, which take tables of any size.",
+        MAX_PAGE_IMPORT_BYTES / (1024 * 1024)
+    )
+}
+
+/// The file that was chosen, else the text that was pasted, with the line ends that both have in the end.
+fn table_in(pairs: &[(String, String)]) -> String {
+    let text = match sent(pairs, "file") {
+        "" => sent(pairs, "table"),
+        file => file,
+    };
+    text.trim_start_matches('\u{feff}').replace("\r\n", "\n")
+}
+
+fn is_ndjson(table: &str) -> bool {
+    table.trim_start().starts_with('{')
+}
+
+/// Reads the heads of a table. Each is mapped as the form says, else to the property that it names by itself; what names
+/// none is left out.
+fn read_columns(view: &mut ImportView, mappings: &[&str]) -> Result<(), String> {
+    if view.table.len() > MAX_PAGE_IMPORT_BYTES {
+        view.table.clear();
+        return Err(too_large());
+    }
+    if view.table.trim().is_empty() {
+        return Err("Choose a file, or paste a table.".to_owned());
+    }
+    if is_ndjson(&view.table) {
+        return Ok(());
+    }
+    let mappings: Vec<_> = mappings.iter().filter_map(|text| parse_mapping(text).ok()).collect();
+    for (head, own) in heads_of(view.def, view.table.clone())? {
+        let mapped =
+            mappings.iter().find(|(known, _)| *known == head).map(|(_, name)| name.clone());
+        let property = mapped.or_else(|| own.clone()).unwrap_or_default();
+        view.columns.push(ImportColumn { head, own, property });
+    }
+    Ok(())
+}
+
+/// Imports the table, or shows what would be imported.
+async fn run(visit: &Visit, view: &ImportView) -> Result<ImportSummary, Error> {
+    let maps: Vec<String> = view
+        .columns
+        .iter()
+        .filter(|column| column.own.as_ref() != Some(&column.property))
+        .map(ImportColumn::mapping)
+        .collect();
+    let dry_run = if view.is_done { "false" } else { "true" };
+    let mut query = vec![("dryRun", dry_run), ("refusals", LISTED)];
+    query.extend(maps.iter().map(|map| ("map", map.as_str())));
+    let path = address("/import/{}", &[view.def.path], &query);
+    let media_type = if is_ndjson(&view.table) { "application/x-ndjson" } else { "text/csv" };
+    visit.api.send_text(&path, media_type, view.table.clone()).await
+}
+
+/// The rejected rows, each with its text.
+fn rows_of(summary: &ImportSummary, table: &str) -> Vec<ImportedRow> {
+    let lines: Vec<&str> = table.lines().collect();
+    let row = |refusal: &Refusal| {
+        let at = usize::try_from(refusal.line).unwrap_or_default().saturating_sub(1);
+        let line = lines.get(at).copied().unwrap_or_default();
+        ImportedRow {
+            line: refusal.line,
+            message: refusal.message.replace('`', ""),
+            excerpt: line.chars().take(EXCERPT_CHARS).collect(),
+        }
+    };
+    summary.refusals.iter().map(row).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use svctrack_core::resources::company::COMPANY;
+
+    use super::*;
+
+    fn columns(table: &str, mappings: &[&str]) -> Vec<String> {
+        let mut view = ImportView { table: table.to_owned(), ..ImportView::of(&COMPANY) };
+        read_columns(&mut view, mappings).unwrap();
+        view.columns.iter().map(ImportColumn::mapping).collect()
+    }
+
+    #[test]
+    fn heads_are_mapped_by_the_form_else_by_their_names_and_left_out_else() {
+        let table = "Name;Firma;External ID;custom.seats\nA;B;a;5\n";
+        let guessed =
+            ["Name=name", "Firma=", "External ID=externalId", "custom.seats=custom.seats"];
+        assert_eq!(columns(table, &[]), guessed);
+        let mapped = columns(table, &["Name=", "Firma=name", "gone=name"]);
+        assert_eq!(mapped[..2], ["Name=", "Firma=name"]);
+        assert_eq!(columns(" {\"name\": \"A\"}", &[]), [""; 0]);
+    }
+
+    #[test]
+    fn a_table_that_is_empty_or_too_long_is_rejected() {
+        let refuse = |table: String| {
+            let mut view = ImportView { table, ..ImportView::of(&COMPANY) };
+            read_columns(&mut view, &[]).unwrap_err()
+        };
+        assert!(refuse(" \n".to_owned()).starts_with("Choose a file"));
+        assert!(refuse("x".repeat(MAX_PAGE_IMPORT_BYTES + 1)).contains("more than 2 MB"));
+    }
+}

@@ -1,0 +1,214 @@
+//! Licenses that are up for renewal, and what is decided on them: each decision is shown before it is made.
+
+use poem::{Request, Response, http::Method};
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+use svctrack_core::{
+    resources::license::LICENSE,
+    value::{Day, Zone},
+};
+use svctrack_web::pages::{
+    Decision, DecisionView, Problem, RenewalGroup, RenewalLine, RenewalsView, address,
+    decision_page, money, renewals_page,
+};
+
+use super::{
+    by_ids::{by_ids, text},
+    forms::{body_of, problems_of, sent},
+    respond::{html, rejected, see},
+    visit::Visit,
+};
+use crate::{error::Error, path_tree::path_part, routes::query_pairs};
+
+/// Days ahead in which a license is due.
+const DUE_DAYS: i64 = 90;
+/// Days back in which a license ended that was renewed or lost of late.
+const DECIDED_DAYS: i64 = 90;
+/// Days back in which overdue licenses are looked for.
+const OVERDUE_DAYS: i64 = 730;
+/// Licenses of a group that are listed; all of them are in its sums.
+const LISTED: usize = 100;
+/// What a loss needs, in a call that only shows it.
+const ANY_REASON: &str = "-";
+
+type Record = Map<String, Value>;
+
+/// The report of renewals, as far as this page needs it.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Report {
+    time_zone: String,
+    licenses: Vec<RenewalLine>,
+}
+
+/// `GET /app/renewals`
+pub(super) async fn renewals(mut visit: Visit, request: Request) -> Result<Response, Error> {
+    let mut view = found(&visit).await?;
+    for group in view.groups_mut() {
+        group.lines.truncate(LISTED);
+    }
+    let lines = view.groups().into_iter().flat_map(|group| &group.lines);
+    let companies = lines.map(|line| line.company.as_str());
+    let companies = by_ids(&visit, "companies", companies, "name").await?;
+    for group in view.groups_mut() {
+        for line in &mut group.lines {
+            line.name = companies.get(&line.company).map(|it| text(it, "name").to_owned());
+        }
+    }
+    visit.shell.notice = match sent(&query_pairs(&request), "done") {
+        "renew" => Some("The license was renewed.".to_owned()),
+        "lose" => Some("The license was marked as lost.".to_owned()),
+        _ => None,
+    };
+    Ok(html(renewals_page(&visit.shell, &view)))
+}
+
+/// The licenses that are due, overdue, or decided of late, without the names of their companies.
+pub(super) async fn found(visit: &Visit) -> Result<RenewalsView, Error> {
+    let (from, to) = (visit.day(-OVERDUE_DAYS), visit.day(DUE_DAYS));
+    let late = visit.day(-DECIDED_DAYS);
+    let query = [("from", from.as_str()), ("to", to.as_str()), ("interval", "year")];
+    let report: Report = visit.api.get(&address("/reports/renewals", &[], &query)).await?;
+    let zone = Zone::parse(&report.time_zone).unwrap_or(Zone::UTC);
+    let today = zone.day(visit.app.clock.now());
+    let mut view = RenewalsView {
+        may_renew: visit.api.may("licenses:create") && visit.api.may("licenses:update"),
+        may_lose: visit.api.may("licenses:update"),
+        ..RenewalsView::default()
+    };
+    for mut line in report.licenses {
+        let end = Day::parse(&line.end).and_then(|end| end.begin(zone));
+        line.days = end.map_or(0, |end| zone.day(end) - today);
+        let group = match line.outcome.as_str() {
+            "open" => &mut view.due,
+            "overdue" => &mut view.overdue,
+            "churned" if line.end >= late => &mut view.lost,
+            "renewed" if line.end >= late => &mut view.renewed,
+            _ => continue,
+        };
+        group.lines.push(line);
+    }
+    for group in view.groups_mut() {
+        (group.count, group.mrr) = (group.lines.len(), sum_of(group));
+    }
+    Ok(view)
+}
+
+/// MRR of the licenses, by currency.
+fn sum_of(group: &RenewalGroup) -> String {
+    let mut sums: Vec<(&str, f64)> = Vec::new();
+    for line in &group.lines {
+        match sums.iter_mut().find(|(currency, _)| *currency == line.currency) {
+            Some((_, sum)) => *sum += line.mrr,
+            None => sums.push((&line.currency, line.mrr)),
+        }
+    }
+    let sums: Vec<String> = sums.iter().map(|(currency, sum)| money(*sum, currency)).collect();
+    sums.join(", ")
+}
+
+/// `GET /app/licenses/:id/renew`
+pub(super) async fn show_renewal(visit: Visit, request: Request) -> Result<Response, Error> {
+    show(visit, &request, Decision::Renew).await
+}
+
+/// `GET /app/licenses/:id/lose`
+pub(super) async fn show_loss(visit: Visit, request: Request) -> Result<Response, Error> {
+    show(visit, &request, Decision::Lose).await
+}
+
+/// `POST /app/licenses/:id/renew`: shows the renewal with other terms, or does it.
+pub(super) async fn renew(visit: Visit, request: Request) -> Result<Response, Error> {
+    decide(visit, request, Decision::Renew).await
+}
+
+/// `POST /app/licenses/:id/lose`: shows the loss, or does it.
+pub(super) async fn lose(visit: Visit, request: Request) -> Result<Response, Error> {
+    decide(visit, request, Decision::Lose).await
+}
+
+async fn show(visit: Visit, request: &Request, decision: Decision) -> Result<Response, Error> {
+    let mut view = view_of(&visit, request, decision).await?;
+    match call(&visit, &view, &without_terms(decision), "true").await? {
+        Ok(shown) => view.shown = Some(shown),
+        Err(problems) => view.problems = problems,
+    }
+    view.terms = terms_of(&view);
+    Ok(html(decision_page(&visit.shell, &view)))
+}
+
+async fn decide(visit: Visit, mut request: Request, decision: Decision) -> Result<Response, Error> {
+    let mut view = view_of(&visit, &request, decision).await?;
+    let pairs = visit.form(&mut request).await?;
+    match call(&visit, &view, &without_terms(decision), "true").await? {
+        Ok(shown) => view.shown = Some(shown),
+        Err(problems) => {
+            view.problems = problems;
+            return Ok(rejected(decision_page(&visit.shell, &view)));
+        }
+    }
+    view.terms = terms_of(&view);
+    let is_preview = sent(&pairs, "step") == "show";
+    let dry_run = if is_preview { "true" } else { "false" };
+    let done = match body_of(&LICENSE, &pairs, &view.terms) {
+        Ok(body) => call(&visit, &view, &Value::Object(body), dry_run).await?,
+        Err(problems) => Err(problems),
+    };
+    view.sent = pairs;
+    match done {
+        Ok(_) if !is_preview => {
+            Ok(see(&address("/app/renewals", &[], &[("done", decision.path())])))
+        }
+        Ok(shown) => {
+            view.shown = Some(shown);
+            Ok(html(decision_page(&visit.shell, &view)))
+        }
+        Err(problems) => {
+            view.problems = problems;
+            Ok(rejected(decision_page(&visit.shell, &view)))
+        }
+    }
+}
+
+async fn view_of(
+    visit: &Visit,
+    request: &Request,
+    decision: Decision,
+) -> Result<DecisionView, Error> {
+    let id = path_part(&request, "id").unwrap_or_default();
+    let license: Record = visit.api.get(&address("/licenses/{}", &[&id], &[])).await?;
+    Ok(DecisionView { decision, license, ..DecisionView::default() })
+}
+
+/// The body of a call that shows the decision as it is without terms.
+fn without_terms(decision: Decision) -> Value {
+    match decision {
+        Decision::Renew => json!({}),
+        Decision::Lose => json!({ "lostReason": ANY_REASON }),
+    }
+}
+
+/// What the form is filled with: the terms of the successor, or those of the license that is lost.
+fn terms_of(view: &DecisionView) -> Record {
+    match (&view.shown, view.decision) {
+        (Some(successor), Decision::Renew) => successor.clone(),
+        _ => view.license.clone(),
+    }
+}
+
+/// Shows the license that a decision creates or changes, or makes it; else what is wrong.
+async fn call(
+    visit: &Visit,
+    view: &DecisionView,
+    body: &Value,
+    dry_run: &str,
+) -> Result<Result<Record, Vec<Problem>>, Error> {
+    let (id, verb) = (text(&view.license, "_id"), view.decision.path());
+    let path = address("/licenses/{}/{}", &[id, verb], &[("dryRun", dry_run)]);
+    match visit.api.send(Method::POST, &path, &[], body).await.map_err(Error::into_issues) {
+        Ok(Value::Object(shown)) => Ok(Ok(shown)),
+        Ok(_) => Err(Error::Internal("a license is no object".to_owned())),
+        Err(Ok(issues)) => Ok(Err(problems_of(issues))),
+        Err(Err(error)) => Err(error),
+    }
+}

@@ -1,0 +1,227 @@
+//! Closed months: the figures as finance reported them, and what has changed in them since.
+
+use hypertext::prelude::*;
+use serde::Deserialize;
+
+use super::{
+    address::address,
+    format::{day, money},
+    page,
+    parts::{Problem, empty, problems, scroll},
+    shell::{Shell, csrf, layout, title_bar},
+};
+use crate::page::Page;
+
+/// The figures of a month in one currency.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct ClosedLine {
+    pub currency: String,
+    pub start: f64,
+    pub new: f64,
+    pub reactivation: f64,
+    pub expansion: f64,
+    pub contraction: f64,
+    pub churn: f64,
+    pub end: f64,
+    pub customers: i64,
+}
+
+impl ClosedLine {
+    fn movements(&self) -> [f64; 7] {
+        [
+            self.start,
+            self.new,
+            self.reactivation,
+            self.expansion,
+            self.contraction,
+            self.churn,
+            self.end,
+        ]
+    }
+
+    fn is_zero(&self) -> bool {
+        self.customers == 0 && self.movements().iter().all(|amount| *amount == 0.0)
+    }
+}
+
+/// A closed month.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ClosingLine {
+    pub month: String,
+    pub closed_at: String,
+    /// Its figures: each currency by itself, then converted.
+    pub lines: Vec<ClosedLine>,
+    /// The figures of now less these; none where they are computed with other options.
+    pub differences: Option<Vec<ClosedLine>>,
+    /// Licenses of the month that were changed since.
+    pub changed_licenses: usize,
+}
+
+/// The page of closed months.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ClosingsView {
+    /// The last one first.
+    pub lines: Vec<ClosingLine>,
+    /// The month that is closed next; none where any can be the first.
+    pub next: Option<String>,
+    /// Whether it has ended.
+    pub has_ended: bool,
+    /// The month that is under way: those before it can be closed.
+    pub before: String,
+    pub may_close: bool,
+    pub problems: Vec<Problem>,
+}
+
+/// The page of closed months.
+pub fn closings_page(shell: &Shell, view: &ClosingsView) -> Page {
+    let actions = maud! {
+        @if !view.lines.is_empty() {
+            a.button href="/app/files/reports/closings?form=csv" download { "CSV" }
+        }
+    };
+    let main = maud! {
+        (title_bar("Closed months", &actions))
+        p.muted {
+            "Closing a month stores its figures of MRR as they are reported; what changes in them later is listed here. "
+            a href="/docs/revenue" { "Closing a month" }
+        }
+        (problems(&view.problems))
+        @if view.may_close { (next(shell, view)) }
+        @if view.lines.is_empty() {
+            (empty("No month is closed.", "Close the first month that was reported; the others follow in their order."))
+        } @else {
+            (scroll("Closed months", table(&view.lines)))
+            @if let Some(last) = view.lines.first().filter(|_| view.may_close) { (last_one(shell, last)) }
+        }
+    };
+    page(layout(shell, "Closed months", main))
+}
+
+fn next<'v>(shell: &'v Shell, view: &'v ClosingsView) -> impl Renderable + 'v {
+    maud! {
+        form.choices method="post" action="/app/closings" {
+            (csrf(shell))
+            @match &view.next {
+                Some(next) => {
+                    input type="hidden" name="month" value=(next);
+                    @if view.has_ended {
+                        button.main type="submit" { "Close " (next) }
+                    } @else {
+                        p.muted { (next) " can be closed when it has ended." }
+                    }
+                }
+                None => {
+                    div {
+                        label for="f-month" { "First month, such as 2026-01" }
+                        input #f-month type="month" name="month" required pattern="[0-9]{4}-[0-9]{2}" placeholder="2026-01";
+                    }
+                    button.main type="submit" { "Close this month" }
+                }
+            }
+        }
+    }
+}
+
+fn last_one<'v>(shell: &'v Shell, last: &'v ClosingLine) -> impl Renderable + 'v {
+    maud! {
+        details.danger {
+            summary { "Open " (last.month) " again" }
+            form method="post" action=(address("/app/closings/{}/reopen", &[&last.month], &[])) {
+                (csrf(shell))
+                p { "Its stored figures are deleted. It can be closed again, with the figures of then." }
+                button.bad type="submit" { "Open " (last.month) " again" }
+            }
+        }
+    }
+}
+
+fn table(closings: &[ClosingLine]) -> impl Renderable {
+    maud! {
+        table {
+            caption.hidden-label { "Closed months" }
+            thead {
+                tr {
+                    th scope="col" { "Month" }
+                    th scope="col" { "Closed" }
+                    th.num scope="col" { "Start" }
+                    th.num scope="col" { "New" }
+                    th.num scope="col" { "Reactivation" }
+                    th.num scope="col" { "Expansion" }
+                    th.num scope="col" { "Contraction" }
+                    th.num scope="col" { "Churn" }
+                    th.num scope="col" { "End" }
+                    th.num scope="col" { "Customers" }
+                }
+            }
+            @for closing in closings { (month(closing)) }
+        }
+    }
+}
+
+/// A month: its figures, and below them those that differ now.
+fn month(closing: &ClosingLine) -> impl Renderable {
+    let differences = closing.differences.as_deref().unwrap_or_default();
+    let differing: Vec<&ClosedLine> = differences.iter().filter(|line| !line.is_zero()).collect();
+    maud! {
+        tbody {
+            @for (at, line) in closing.lines.iter().enumerate() {
+                tr {
+                    th scope="row" { @if at == 0 { (closing.month) } }
+                    td { @if at == 0 { (day(&closing.closed_at)) } }
+                    (amounts(line, false))
+                }
+            }
+            @if closing.lines.is_empty() {
+                tr {
+                    th scope="row" { (closing.month) }
+                    td { (day(&closing.closed_at)) }
+                    td.num colspan="8" { "No MRR" }
+                }
+            }
+            @for line in &differing {
+                tr.difference {
+                    th scope="row" { span.hidden-label { (closing.month) } }
+                    td { "Since then" @if closing.changed_licenses > 0 { ", " (licenses(closing)) } }
+                    (amounts(line, true))
+                }
+            }
+            @if closing.differences.is_none() {
+                tr.difference {
+                    th scope="row" { span.hidden-label { (closing.month) } }
+                    td colspan="9" { "Not compared: it was closed with other options or rates." }
+                }
+            }
+        }
+    }
+}
+
+fn licenses(closing: &ClosingLine) -> String {
+    match closing.changed_licenses {
+        1 => "1 license changed".to_owned(),
+        count => format!("{count} licenses changed"),
+    }
+}
+
+/// The cells of the figures; those of a difference have a sign, and are empty where there is none.
+fn amounts(line: &ClosedLine, is_difference: bool) -> impl Renderable {
+    let shown = |amount: f64| match amount {
+        amount if is_difference && amount == 0.0 => String::new(),
+        amount if is_difference && amount > 0.0 => format!("+{}", money(amount, "")),
+        amount => money(amount, ""),
+    };
+    let movements = line.movements();
+    let cells: Vec<String> = movements.iter().map(|amount| shown(*amount)).collect();
+    let customers = match line.customers {
+        0 if is_difference => String::new(),
+        count if is_difference => format!("{count:+}"),
+        count => count.to_string(),
+    };
+    let currency = line.currency.clone();
+    maud! {
+        @for (at, cell) in cells.iter().enumerate() {
+            td.num { @if at == 0 && !currency.is_empty() { span.muted { (currency) } " " } (cell) }
+        }
+        td.num { (customers) }
+    }
+}

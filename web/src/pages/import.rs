@@ -1,0 +1,315 @@
+//! Import of a table: a form that takes it, the mapping of its columns, and what a dry run says of its rows. The table stays
+//! in the form until it is imported.
+
+use hypertext::prelude::*;
+use serde::Deserialize;
+use svctrack_core::{
+    resources::company::COMPANY,
+    schema::{FieldDef, Kind, ResourceDef},
+};
+
+use super::{
+    address::address,
+    format::label_of,
+    page,
+    parts::{Problem, scroll},
+    shell::{Shell, csrf, layout, title_bar},
+};
+use crate::page::Page;
+
+/// The outcome of an import, or of its dry run.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ImportSummary {
+    pub created: usize,
+    pub updated: usize,
+    pub unchanged: usize,
+    pub refused: usize,
+    /// Of the created ones, those that no key finds again.
+    pub without_key: usize,
+    pub refusals: Vec<Refusal>,
+    /// Properties that the service sets itself.
+    pub ignored_columns: Vec<String>,
+}
+
+/// A row that was rejected.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct Refusal {
+    pub line: u64,
+    pub message: String,
+}
+
+/// A rejected row as the page shows it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ImportedRow {
+    pub line: u64,
+    pub message: String,
+    /// The beginning of its text.
+    pub excerpt: String,
+}
+
+/// A column of the table.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ImportColumn {
+    pub head: String,
+    /// The property that the head names by itself.
+    pub own: Option<String>,
+    /// The property that it is; empty where it is left out.
+    pub property: String,
+}
+
+impl ImportColumn {
+    /// The mapping as the API takes it.
+    pub fn mapping(&self) -> String {
+        [&self.head, "=", &self.property].concat()
+    }
+}
+
+/// The page of an import.
+#[derive(Clone, Debug)]
+pub struct ImportView {
+    pub def: &'static ResourceDef,
+    /// The properties that a column can be.
+    pub properties: Vec<&'static FieldDef>,
+    /// The longest table, in bytes.
+    pub max_bytes: usize,
+    /// What was uploaded or pasted.
+    pub table: String,
+    pub columns: Vec<ImportColumn>,
+    /// The outcome; none before there is one.
+    pub summary: Option<ImportSummary>,
+    /// Whether it was imported; else it was a dry run.
+    pub is_done: bool,
+    pub rows: Vec<ImportedRow>,
+    pub problems: Vec<Problem>,
+}
+
+impl ImportView {
+    /// The page before there is a table.
+    pub fn of(def: &'static ResourceDef) -> Self {
+        Self {
+            def,
+            properties: Vec::new(),
+            max_bytes: 0,
+            table: String::new(),
+            columns: Vec::new(),
+            summary: None,
+            is_done: false,
+            rows: Vec::new(),
+            problems: Vec::new(),
+        }
+    }
+}
+
+impl Default for ImportView {
+    fn default() -> Self {
+        Self::of(&COMPANY)
+    }
+}
+
+/// The page of an import.
+pub fn import_page(shell: &Shell, view: &ImportView) -> Page {
+    let named = label_of(view.def.path);
+    let title = format!("Import {}", view.def.path);
+    let title = title.as_str();
+    let list = address("/app/records/{}", &[view.def.path], &[]);
+    let action = address("/app/import/{}", &[view.def.path], &[]);
+    let main = maud! {
+        p.crumbs { a href=(list) { (named) } }
+        (title_bar(title, ""))
+        (unreadable(&view.problems))
+        form.import method="post" action=(action) enctype="multipart/form-data" {
+            (csrf(shell))
+            @match &view.summary {
+                Some(summary) => {
+                    (outcome(view, summary))
+                    (rejected_rows(view, summary))
+                    (mapping(view))
+                    (buttons(view, summary))
+                    (source(view))
+                }
+                None => {
+                    p.muted { "Nothing is written before you have seen what would be." }
+                    (source(view))
+                    (mapping(view))
+                    div.actions { button.main type="submit" name="step" value="check" { "Check" } }
+                    (properties(view))
+                }
+            }
+        }
+    };
+    page(layout(shell, title, main))
+}
+
+/// Why the table cannot be read.
+fn unreadable(found: &[Problem]) -> impl Renderable {
+    maud! {
+        @if !found.is_empty() {
+            div.problems role="alert" tabindex="-1" {
+                p { strong { "The table cannot be read." } }
+                ul { @for problem in found { li { (problem.message) } } }
+            }
+        }
+    }
+}
+
+/// The fields that take a table.
+fn source(view: &ImportView) -> impl Renderable {
+    let label = if view.table.is_empty() { "Or paste it" } else { "The table" };
+    let file = if view.table.is_empty() { "A file of CSV or NDJSON" } else { "Another file" };
+    maud! {
+        div.field {
+            label for="f-file" { (file) }
+            input #f-file type="file" name="file" accept=".csv,.tsv,.txt,.ndjson,.jsonl,text/csv" aria-describedby="h-file";
+            p #h-file .help {
+                "The first line of CSV names the columns. At most " (view.max_bytes / (1024 * 1024)) " MB; the "
+                a href="/docs/import-export" { "command line and the API" } " take more."
+            }
+        }
+        div.field {
+            label for="f-table" { (label) }
+            // A line end after the start tag is dropped by browsers.
+            textarea #f-table name="table" rows="10" spellcheck="false" wrap="off" autocomplete="off" { "\n" (view.table) }
+        }
+    }
+}
+
+/// What was or would be written.
+fn outcome<'v>(view: &'v ImportView, summary: &'v ImportSummary) -> impl Renderable + 'v {
+    let title = match (view.is_done, summary.refused) {
+        (false, 0) => "Every row can be imported. Nothing is written yet.",
+        (false, _) => "Some rows cannot be imported. Nothing is written yet.",
+        (true, _) => "Imported, but for the rows that were rejected.",
+    };
+    let left_out = view.columns.iter().filter(|column| column.property.is_empty());
+    let left_out: Vec<&str> = left_out.map(|column| column.head.as_str()).collect();
+    maud! {
+        section.outcome aria-labelledby="h-outcome" {
+            h2 #h-outcome { (title) }
+            ul.counts {
+                (count(summary.created, if view.is_done { "created" } else { "new" }))
+                (count(summary.updated, if view.is_done { "updated" } else { "to update" }))
+                (count(summary.unchanged, "unchanged"))
+                (count(summary.refused, "rejected"))
+            }
+            @if summary.without_key > 0 {
+                p.muted {
+                    (summary.without_key) " of the new ones have no key (" (view.def.keys.join(", "))
+                    "): when they are imported again, they are created again."
+                }
+            }
+            @if !left_out.is_empty() { p.muted { "Columns that are left out: " (left_out.join(", ")) "." } }
+            @if !summary.ignored_columns.is_empty() {
+                p.muted { "Not imported, since the service sets them: " (summary.ignored_columns.join(", ")) "." }
+            }
+        }
+    }
+}
+
+fn count(count: usize, label: &str) -> impl Renderable {
+    maud! { li { strong { (count) } " " (label) } }
+}
+
+fn rejected_rows<'v>(view: &'v ImportView, summary: &'v ImportSummary) -> impl Renderable + 'v {
+    let table = maud! {
+        table {
+            caption.hidden-label { "Rejected rows" }
+            thead {
+                tr {
+                    th.num scope="col" { "Line" }
+                    th scope="col" { "Problem" }
+                    th scope="col" { "Row" }
+                }
+            }
+            tbody {
+                @for row in &view.rows {
+                    tr {
+                        th.num scope="row" { (row.line) }
+                        td.bad { (row.message) }
+                        td { code { (row.excerpt) } }
+                    }
+                }
+            }
+        }
+    };
+    maud! {
+        @if !view.rows.is_empty() {
+            h2 { "Rejected rows" }
+            (scroll("Rejected rows", &table))
+            @if view.rows.len() < summary.refused {
+                p.muted { "The first " (view.rows.len()) " of " (summary.refused) "." }
+            }
+        }
+    }
+}
+
+/// The columns of the table, each with the property that it is.
+fn mapping(view: &ImportView) -> impl Renderable {
+    maud! {
+        @if !view.columns.is_empty() {
+            fieldset.mapping {
+                legend { "Columns" }
+                @for (at, column) in view.columns.iter().enumerate() { (choice(view, at, column)) }
+            }
+        }
+    }
+}
+
+fn choice<'v>(view: &'v ImportView, at: usize, column: &'v ImportColumn) -> impl Renderable + 'v {
+    let property = column.property.as_str();
+    let listed = view.properties.iter().map(|field| field.name);
+    let mut names: Vec<String> = listed.map(str::to_owned).collect();
+    names.extend(member(view, column));
+    if !property.is_empty() && !names.iter().any(|name| name == property) {
+        names.push(property.to_owned());
+    }
+    maud! {
+        div {
+            label for={ "m-" (at) } { (column.head) }
+            select id={ "m-" (at) } name="map" {
+                option value={ (column.head) "=" } { "(left out)" }
+                @for name in &names {
+                    option value={ (column.head) "=" (name) } selected=[(name == property).then_some("")] { (name) }
+                }
+            }
+        }
+    }
+}
+
+/// The key of custom data that a column can be.
+fn member(view: &ImportView, column: &ImportColumn) -> Option<String> {
+    let own = view.properties.iter().find(|field| field.name == "custom")?;
+    let is_free = own.kind == Kind::Object && !column.head.contains(['=', '.']);
+    (is_free && !column.head.is_empty()).then(|| format!("custom.{}", column.head))
+}
+
+fn buttons<'v>(view: &'v ImportView, summary: &'v ImportSummary) -> impl Renderable + 'v {
+    let rows = summary.created + summary.updated;
+    maud! {
+        div.actions {
+            button type="submit" name="step" value="check" { "Check again" }
+            @if !view.is_done && rows > 0 {
+                button.main type="submit" name="step" value="import" {
+                    "Import " (rows) @if rows == 1 { " row" } @else { " rows" }
+                    @if summary.refused > 0 { ", skip " (summary.refused) }
+                }
+            }
+        }
+    }
+}
+
+/// What columns can be called.
+fn properties(view: &ImportView) -> impl Renderable {
+    maud! {
+        details {
+            summary { "Names of columns" }
+            dl.properties {
+                @for field in &view.properties {
+                    dt { code { (field.name) } @if field.required { " *" } }
+                    dd { (field.doc) }
+                }
+            }
+        }
+    }
+}

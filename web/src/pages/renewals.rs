@@ -1,0 +1,407 @@
+//! Renewals: the licenses that are due, overdue, and decided of late; and the page on which one is renewed or marked as
+//! lost, which shows first what that creates or changes.
+
+use hypertext::prelude::*;
+use serde::Deserialize;
+use serde_json::{Map, Value};
+use svctrack_core::{resources::license::LICENSE, schema::FieldDef};
+
+use super::{
+    address::address,
+    format::{label_of, money},
+    page,
+    parts::{Problem, empty, problems, scroll},
+    record::{Filled, input, text},
+    records::text_of,
+    shell::{Shell, csrf, layout, record_address, title_bar},
+};
+use crate::page::Page;
+
+/// A license that ends, as the report of renewals returns it.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct RenewalLine {
+    pub license: String,
+    pub company: String,
+    /// Name of the company.
+    #[serde(skip)]
+    pub name: Option<String>,
+    pub product: String,
+    pub currency: String,
+    pub end: String,
+    /// Days until it ends; negative where it has ended.
+    #[serde(skip)]
+    pub days: i64,
+    pub notice: Option<String>,
+    pub mrr: f64,
+    pub outcome: String,
+    pub renewed_mrr: Option<f64>,
+    pub successor: Option<String>,
+}
+
+/// Licenses of one outcome.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct RenewalGroup {
+    /// Those that are listed.
+    pub lines: Vec<RenewalLine>,
+    /// How many there are.
+    pub count: usize,
+    /// MRR of all of them by currency, as text.
+    pub mrr: String,
+}
+
+/// The page of renewals.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct RenewalsView {
+    pub due: RenewalGroup,
+    pub overdue: RenewalGroup,
+    pub lost: RenewalGroup,
+    pub renewed: RenewalGroup,
+    pub may_renew: bool,
+    pub may_lose: bool,
+}
+
+impl RenewalsView {
+    pub fn groups(&self) -> [&RenewalGroup; 4] {
+        [&self.due, &self.overdue, &self.lost, &self.renewed]
+    }
+
+    pub fn groups_mut(&mut self) -> [&mut RenewalGroup; 4] {
+        [&mut self.due, &mut self.overdue, &mut self.lost, &mut self.renewed]
+    }
+}
+
+/// The page of renewals.
+pub fn renewals_page(shell: &Shell, view: &RenewalsView) -> Page {
+    let is_empty = view.groups().into_iter().all(|group| group.count == 0);
+    let actions = maud! { a.button href="/app/reports/renewals" { "Rates" } };
+    let main = maud! {
+        (title_bar("Renewals", &actions))
+        p.muted { "Licenses of a fixed period: what ends in the next 90 days, what is past and undecided, and what was decided of late." }
+        @if is_empty {
+            (empty("No license is up for renewal.", maud! {
+                "Add licenses with " code { "fixedPeriod" } " and an end: they are listed 90 days before it."
+            }))
+        } @else {
+            div.figures {
+                (figure("Due in 90 days", "due", &view.due))
+                (figure("Overdue", "overdue", &view.overdue))
+                (figure("Lost in 90 days", "lost", &view.lost))
+                (figure("Renewed in 90 days", "renewed", &view.renewed))
+            }
+            (section(view, ("Overdue", "overdue"), &view.overdue))
+            (section(view, ("Due", "due"), &view.due))
+            (section(view, ("Lost", "lost"), &view.lost))
+            (section(view, ("Renewed", "renewed"), &view.renewed))
+        }
+    };
+    page(layout(shell, "Renewals", main))
+}
+
+fn figure<'v>(label: &'v str, id: &'v str, group: &'v RenewalGroup) -> impl Renderable + 'v {
+    maud! {
+        a.figure href={ "#" (id) } {
+            span.figure-label { (label) }
+            strong { (group.count) }
+            span.muted { @if group.mrr.is_empty() { "no MRR" } @else { "MRR " (group.mrr) } }
+        }
+    }
+}
+
+fn section<'v>(
+    view: &'v RenewalsView,
+    (title, id): (&'v str, &'v str),
+    group: &'v RenewalGroup,
+) -> impl Renderable + 'v {
+    let table = table(view, title, group);
+    maud! {
+        @if !group.lines.is_empty() {
+            section aria-labelledby={ "h-" (id) } id=(id) {
+                h2 id={ "h-" (id) } { (title) }
+                (scroll(title, &table))
+                @if group.lines.len() < group.count {
+                    p.muted { "The first " (group.lines.len()) " of " (group.count) "." }
+                }
+            }
+        }
+    }
+}
+
+fn table<'v>(
+    view: &'v RenewalsView,
+    title: &'v str,
+    group: &'v RenewalGroup,
+) -> impl Renderable + 'v {
+    let is_renewed = group.lines.iter().any(|line| line.outcome == "renewed");
+    let is_undecided = group.lines.iter().any(RenewalLine::is_undecided);
+    maud! {
+        table {
+            caption.hidden-label { (title) }
+            thead {
+                tr {
+                    th scope="col" { "Company" }
+                    th scope="col" { "Product" }
+                    th.num scope="col" { "MRR" }
+                    th.num scope="col" { "End" }
+                    @if is_renewed { th.num scope="col" { "Renewed for" } }
+                    @if is_undecided {
+                        th.num scope="col" { "Last day of notice" }
+                        th scope="col" { span.hidden-label { "Decide" } }
+                    }
+                }
+            }
+            tbody { @for line in &group.lines { (row(view, line)) } }
+        }
+    }
+}
+
+impl RenewalLine {
+    fn is_undecided(&self) -> bool {
+        matches!(self.outcome.as_str(), "open" | "overdue")
+    }
+}
+
+fn row<'v>(view: &'v RenewalsView, line: &'v RenewalLine) -> impl Renderable + 'v {
+    let name = line.name.as_deref().filter(|name| !name.is_empty()).unwrap_or(&line.company);
+    let product = if line.product.is_empty() { "License" } else { &line.product };
+    maud! {
+        tr {
+            th scope="row" { a href=(record_address("companies", &line.company)) { (name) } }
+            td { a href=(record_address("licenses", &line.license)) { (product) } }
+            td.num { (money(line.mrr, &line.currency)) }
+            td.num { (line.end) br; small.muted { (distance(line.days)) } }
+            @if line.is_undecided() {
+                td.num { @if let Some(notice) = &line.notice { (notice) } @else { "–" } }
+                td { (buttons(view, line, name)) }
+            }
+            @if line.outcome == "renewed" {
+                td.num {
+                    @match (&line.successor, line.renewed_mrr) {
+                        (Some(successor), Some(mrr)) => {
+                            a href=(record_address("licenses", successor)) { (money(mrr, &line.currency)) }
+                        }
+                        (None, Some(mrr)) => (money(mrr, &line.currency)),
+                        _ => "–",
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn buttons<'v>(
+    view: &'v RenewalsView,
+    line: &'v RenewalLine,
+    name: &'v str,
+) -> impl Renderable + 'v {
+    let at =
+        |decision: Decision| address("/app/licenses/{}/{}", &[&line.license, decision.path()], &[]);
+    let (renew, lose) = (at(Decision::Renew), at(Decision::Lose));
+    maud! {
+        div.actions.decide {
+            @if view.may_renew {
+                a.button href=(renew) { "Renew" span.hidden-label { " the license of " (name) } }
+            }
+            @if view.may_lose {
+                a.button href=(lose) { "Lost" span.hidden-label { ": the license of " (name) } }
+            }
+        }
+    }
+}
+
+/// Days from today in words.
+fn distance(days: i64) -> String {
+    match days {
+        0 => "today".to_owned(),
+        1 => "tomorrow".to_owned(),
+        -1 => "yesterday".to_owned(),
+        days if days < 0 => format!("{} days ago", -days),
+        days => format!("in {days} days"),
+    }
+}
+
+/// What can be decided on a license.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Decision {
+    #[default]
+    Renew,
+    Lose,
+}
+
+impl Decision {
+    /// The last name in the path of its page and of its route.
+    pub fn path(self) -> &'static str {
+        match self {
+            Self::Renew => "renew",
+            Self::Lose => "lose",
+        }
+    }
+
+    /// The properties that the form asks for.
+    fn asked(self) -> &'static [&'static str] {
+        match self {
+            Self::Renew => &["fromDate", "length", "mrr"],
+            Self::Lose => &["lostReason", "toDate"],
+        }
+    }
+
+    /// The properties that are compared.
+    fn compared(self) -> &'static [&'static str] {
+        match self {
+            Self::Renew => &[
+                "product",
+                "fromDate",
+                "toDate",
+                "length",
+                "mrr",
+                "arr",
+                "value",
+                "autoRenews",
+                "noticePeriod",
+            ],
+            Self::Lose => &["renewalStatus", "fromDate", "toDate", "mrr", "autoRenews"],
+        }
+    }
+}
+
+/// A decision on a license, with what it creates or changes.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct DecisionView {
+    pub decision: Decision,
+    pub license: Map<String, Value>,
+    /// The license that is created, or this one as it will be; none where that is not possible.
+    pub shown: Option<Map<String, Value>>,
+    /// What the form is filled with.
+    pub terms: Map<String, Value>,
+    /// What was filled in, by property.
+    pub sent: Vec<(String, String)>,
+    pub problems: Vec<Problem>,
+}
+
+/// The page of a decision on a license.
+pub fn decision_page(shell: &Shell, view: &DecisionView) -> Page {
+    let title = match view.decision {
+        Decision::Renew => "Renew a license",
+        Decision::Lose => "Mark a license as lost",
+    };
+    let (license, id) = (&view.license, text(&view.license, "_id"));
+    let main = maud! {
+        p.crumbs { a href="/app/renewals" { "Renewals" } }
+        h1 { (title) }
+        p {
+            a href=(record_address("companies", text(license, "companyId"))) { (text(license, "companyName")) }
+            ", " a href=(record_address("licenses", id)) { (product(license)) }
+        }
+        @if let Some(shown) = &view.shown {
+            (problems(&view.problems))
+            (scroll(title, comparison(view, shown)))
+            (form(shell, view))
+        } @else {
+            (obstacle(&view.problems))
+        }
+    };
+    page(layout(shell, title, main))
+}
+
+fn product(license: &Map<String, Value>) -> &str {
+    match text(license, "product") {
+        "" => "License",
+        product => product,
+    }
+}
+
+/// Why nothing can be decided.
+fn obstacle(found: &[Problem]) -> impl Renderable {
+    maud! {
+        div.problems role="alert" tabindex="-1" {
+            p { strong { "Nothing can be decided on this license." } }
+            ul { @for problem in found { li { (problem.message) } } }
+        }
+        p { a.button href="/app/renewals" { "Back to renewals" } }
+    }
+}
+
+fn comparison<'v>(view: &'v DecisionView, shown: &'v Map<String, Value>) -> impl Renderable + 'v {
+    let after = match view.decision {
+        Decision::Renew => "Next license",
+        Decision::Lose => "Lost",
+    };
+    let names = view.decision.compared().iter();
+    let fields: Vec<&'static FieldDef> = names.filter_map(|name| LICENSE.field(name)).collect();
+    maud! {
+        table.comparison {
+            caption.hidden-label { "Now, and after the decision" }
+            thead {
+                tr {
+                    th scope="col" { "Property" }
+                    th scope="col" { "Now" }
+                    th scope="col" { (after) }
+                }
+            }
+            tbody {
+                @for field in &fields { (compared(field, &view.license, shown)) }
+            }
+        }
+    }
+}
+
+fn compared(
+    field: &'static FieldDef,
+    now: &Map<String, Value>,
+    after: &Map<String, Value>,
+) -> impl Renderable {
+    let value = |record: &Map<String, Value>| text_of(field, record.get(field.name));
+    let (now, after) = (value(now), value(after));
+    let (is_changed, is_shown) = (now != after, !(now.is_empty() && after.is_empty()));
+    maud! {
+        @if is_shown {
+            tr {
+                th scope="row" {
+                    (label_of(field.name))
+                    @if let Some(unit) = field.unit { span.muted { " (" (unit) ")" } }
+                }
+                td { (now) }
+                td { @if is_changed { strong { (after) } } @else { (after) } }
+            }
+        }
+    }
+}
+
+fn form<'v>(shell: &'v Shell, view: &'v DecisionView) -> impl Renderable + 'v {
+    let (id, verb) = (text(&view.license, "_id"), view.decision.path());
+    let action = address("/app/licenses/{}/{}", &[id, verb], &[]);
+    let fields: Vec<&'static FieldDef> =
+        view.decision.asked().iter().filter_map(|name| LICENSE.field(name)).collect();
+    let filled = Filled { record: &view.terms, sent: &view.sent, problems: &view.problems };
+    maud! {
+        form.record method="post" action=(action) {
+            (csrf(shell))
+            @for field in &fields { (input(filled, field)) }
+            div.actions {
+                button type="submit" name="step" value="show" { "Show with these terms" }
+                button.main type="submit" name="step" value="do" {
+                    @match view.decision { Decision::Renew => "Renew", Decision::Lose => "Mark as lost" }
+                }
+                a.button href="/app/renewals" { "Cancel" }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn days_are_in_words() {
+        for (days, words) in [
+            (0, "today"),
+            (1, "tomorrow"),
+            (-1, "yesterday"),
+            (12, "in 12 days"),
+            (-12, "12 days ago"),
+        ] {
+            assert_eq!(distance(days), words);
+        }
+    }
+}

@@ -1,0 +1,304 @@
+//! Tickets: the list with search and status, and the page of one with its text and what happened to it.
+
+use hypertext::prelude::*;
+use serde_json::{Map, Value};
+use svctrack_core::value::html::plain_text;
+
+use super::{
+    address::address,
+    format::day,
+    page,
+    parts::{Paging, Problem, badge, empty, paging, problems, scroll},
+    record::text,
+    shell::{Shell, csrf, layout, record_address, title_bar},
+};
+use crate::page::Page;
+
+/// The tickets that the list offers: value, and label.
+const OPEN: &[(&str, &str)] = &[("", "Open"), ("no", "Closed"), ("all", "All")];
+/// Statuses that a field proposes; any other can be entered.
+const STATUSES: &[&str] = &["new", "open", "pending", "on hold", "resolved", "closed"];
+/// The longest text that is shown, in characters.
+const MAX_TEXT_CHARS: usize = 100_000;
+/// Markup that ends a line of a text.
+const LINE_ENDS: &[&str] = &["<br", "</p>", "</div>", "</li>", "</tr>", "</h"];
+
+/// The list of tickets.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct TicketsView {
+    pub tickets: Vec<Map<String, Value>>,
+    pub paging: Paging,
+    /// What is searched for.
+    pub search: String,
+    /// The status that they have; empty for any.
+    pub status: String,
+    /// Which of the open and the closed ones are listed.
+    pub open: String,
+    pub problems: Vec<Problem>,
+}
+
+/// A ticket.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct TicketView {
+    pub ticket: Map<String, Value>,
+    /// What the field of the status is filled with.
+    pub status: String,
+    pub may_update: bool,
+    pub problems: Vec<Problem>,
+}
+
+/// The page of tickets.
+pub fn tickets_page(shell: &Shell, view: &TicketsView) -> Page {
+    let main = maud! {
+        (title_bar("Tickets", maud! { a.button href="/app/records/tickets" { "All properties" } }))
+        (choices(view))
+        (problems(&view.problems))
+        @if view.tickets.is_empty() {
+            (nothing(view))
+        } @else {
+            (scroll("Tickets", table(view)))
+            (paging(&view.paging))
+        }
+    };
+    page(layout(shell, "Tickets", main))
+}
+
+fn choices(view: &TicketsView) -> impl Renderable {
+    maud! {
+        form.choices method="get" {
+            div {
+                label for="c-search" { "Search" }
+                input #c-search type="search" name="search" value=(view.search);
+            }
+            div {
+                label for="c-open" { "Show" }
+                select #c-open name="open" {
+                    @for (value, label) in OPEN {
+                        option value=(value) selected=[(*value == view.open).then_some("")] { (label) }
+                    }
+                }
+            }
+            div {
+                label for="c-status" { "Status" }
+                input #c-status name="status" value=(view.status) list="statuses" autocomplete="off";
+                (statuses())
+            }
+            button type="submit" { "Show" }
+        }
+    }
+}
+
+fn statuses() -> impl Renderable {
+    maud! { datalist #statuses { @for status in STATUSES { option value=(status) {} } } }
+}
+
+fn nothing(view: &TicketsView) -> impl Renderable {
+    let is_chosen = !(view.search.is_empty() && view.status.is_empty());
+    let what = if is_chosen { "No ticket matches." } else { "No tickets here." };
+    maud! {
+        (empty(what, maud! {
+            @if is_chosen {
+                a href="/app/tickets?open=all" { "Show all" }
+            } @else {
+                "Send them by the " a href="/docs/api" { "API" } ", or "
+                a href="/app/import/tickets" { "import a table" } "."
+            }
+        }))
+    }
+}
+
+fn table(view: &TicketsView) -> impl Renderable {
+    maud! {
+        table {
+            caption.hidden-label { "Tickets" }
+            thead {
+                tr {
+                    th scope="col" { "Ticket" }
+                    th scope="col" { "Company" }
+                    th scope="col" { "Status" }
+                    th scope="col" { "Severity" }
+                    th scope="col" { "From" }
+                    th.num scope="col" { "Created" }
+                }
+            }
+            tbody { @for ticket in &view.tickets { (row(ticket)) } }
+        }
+    }
+}
+
+fn row(ticket: &Map<String, Value>) -> impl Renderable {
+    let path = address("/app/tickets/{}", &[text(ticket, "_id")], &[]);
+    let snippet = text(ticket, "snippet");
+    maud! {
+        tr {
+            th scope="row" {
+                a href=(path) { (title_of(ticket)) }
+                @if !snippet.is_empty() { p.excerpt { (snippet) } }
+            }
+            td { (company(ticket)) }
+            td { (status(ticket)) }
+            td { (text(ticket, "severity")) }
+            td { (sender(ticket)) }
+            td.num { (day(text(ticket, "createDate"))) }
+        }
+    }
+}
+
+fn title_of(ticket: &Map<String, Value>) -> &str {
+    let names = ["title", "sourceId", "_id"];
+    names.into_iter().map(|name| text(ticket, name)).find(|it| !it.is_empty()).unwrap_or("Ticket")
+}
+
+fn sender(ticket: &Map<String, Value>) -> &str {
+    match text(ticket, "name") {
+        "" => text(ticket, "email"),
+        name => name,
+    }
+}
+
+fn company(ticket: &Map<String, Value>) -> impl Renderable {
+    let (id, name) = (text(ticket, "companyId"), text(ticket, "companyName"));
+    let shown = if name.is_empty() { id } else { name };
+    maud! { @if !id.is_empty() { a href=(record_address("companies", id)) { (shown) } } }
+}
+
+/// The status; open or closed where it has none.
+fn status(ticket: &Map<String, Value>) -> impl Renderable {
+    let is_open = ticket.get("isOpen").and_then(Value::as_bool).unwrap_or_default();
+    let shown = match text(ticket, "status") {
+        "" if is_open => "open",
+        "" => "closed",
+        status => status,
+    };
+    badge(shown)
+}
+
+/// The page of a ticket.
+pub fn ticket_page(shell: &Shell, view: &TicketView) -> Page {
+    let ticket = &view.ticket;
+    let (title, record) = (title_of(ticket), record_address("tickets", text(ticket, "_id")));
+    let lines = lines_of(text(ticket, "description"));
+    let actions = maud! { a.button href=(record) { "All properties" } };
+    let main = maud! {
+        p.crumbs { a href="/app/tickets" { "Tickets" } }
+        (title_bar(title, &actions))
+        p.muted.facts {
+            (status(ticket)) " " (company(ticket))
+            @for name in ["severity", "product", "subType", "source"] {
+                @if !text(ticket, name).is_empty() { span { (text(ticket, name)) } }
+            }
+        }
+        @if view.may_update { (form(shell, view)) }
+        article.message {
+            p.muted {
+                (sender(ticket)) " " (day(text(ticket, "createDate")))
+                @if !text(ticket, "agentEmail").is_empty() { ", for " (text(ticket, "agentEmail")) }
+            }
+            @if lines.is_empty() {
+                p.muted { "No text." }
+            } @else {
+                @for line in &lines { p { (line) } }
+            }
+        }
+        (history(ticket))
+    };
+    page(layout(shell, title, main))
+}
+
+fn form<'v>(shell: &'v Shell, view: &'v TicketView) -> impl Renderable + 'v {
+    let path = address("/app/tickets/{}", &[text(&view.ticket, "_id")], &[]);
+    let invalid = (!view.problems.is_empty()).then_some("true");
+    maud! {
+        (problems(&view.problems))
+        form.choices method="post" action=(path) {
+            (csrf(shell))
+            div {
+                label for="f-status" { "Status" }
+                input #f-status name="status" value=(view.status) list="statuses" required autocomplete="off"
+                    aria-invalid=[invalid];
+                (statuses())
+            }
+            button.main type="submit" { "Change status" }
+        }
+    }
+}
+
+fn history(ticket: &Map<String, Value>) -> impl Renderable {
+    let entries = ticket.get("history").and_then(Value::as_array);
+    let entries: Vec<&Map<String, Value>> =
+        entries.into_iter().flatten().filter_map(Value::as_object).rev().collect();
+    maud! {
+        @if !entries.is_empty() {
+            section aria-labelledby="h-history" {
+                h2 #h-history { "History" }
+                ul.plain.history {
+                    @for entry in &entries {
+                        li { (badge(text(entry, "status"))) " " span.muted { (minute(text(entry, "time"))) } }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// An instant to the minute: `2026-11-24 16:11 UTC`.
+fn minute(instant: &str) -> String {
+    match (instant.get(..10), instant.get(11..16)) {
+        (Some(day), Some(time)) if instant.ends_with('Z') => format!("{day} {time} UTC"),
+        _ => instant.to_owned(),
+    }
+}
+
+/// The lines of a text, which may be HTML.
+fn lines_of(description: &str) -> Vec<String> {
+    let is_plain = !LINE_ENDS.iter().any(|end| description.contains(end));
+    let mut parts = vec![description];
+    if is_plain {
+        parts = description.lines().collect();
+    }
+    for end in LINE_ENDS.iter().filter(|_| !is_plain) {
+        parts = parts.into_iter().flat_map(|part| cut_before(part, end)).collect();
+    }
+    let mut left = MAX_TEXT_CHARS;
+    let line = |part: &str| {
+        let line = plain_text(part, left);
+        left = left.saturating_sub(line.chars().count());
+        line
+    };
+    parts.into_iter().map(line).filter(|line| !line.is_empty()).collect()
+}
+
+/// A text in parts: all but the first begin with a mark.
+fn cut_before<'t>(text: &'t str, mark: &str) -> Vec<&'t str> {
+    let mut parts = Vec::new();
+    let mut from = 0;
+    for (at, _) in text.match_indices(mark) {
+        parts.extend(text.get(from..at));
+        from = at;
+    }
+    parts.extend(text.get(from..));
+    parts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_is_shown_in_its_lines_and_without_its_markup() {
+        for (description, lines) in [
+            ("", [].as_slice()),
+            ("one\n\ntwo & three", &["one", "two & three"]),
+            ("<p>one<br>two</p><p>three &lt;b&gt;</p>", &["one", "two", "three <b>"]),
+            ("<style>p {\n}</style><p>one</p><script>alert(1)</script>", &["one"]),
+        ] {
+            assert_eq!(lines_of(description), lines, "{description}");
+        }
+    }
+
+    #[test]
+    fn instants_are_shown_to_the_minute() {
+        assert_eq!(minute("2026-11-24T16:11:18.926Z"), "2026-11-24 16:11 UTC");
+        assert_eq!(minute("é"), "é");
+    }
+}

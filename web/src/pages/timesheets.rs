@@ -1,0 +1,227 @@
+//! Timesheets to approve or return: one form around the table, so that several are decided at once.
+
+use hypertext::prelude::*;
+
+use super::{
+    address::address,
+    format::{day, grouped, label_of},
+    page,
+    parts::{Problem, badge, empty, problems, scroll},
+    shell::{Shell, csrf, layout, record_address, title_bar},
+};
+use crate::page::Page;
+
+/// A timesheet.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct TimesheetLine {
+    pub id: String,
+    pub status: String,
+    /// Name of the user whose it is.
+    pub who: String,
+    /// Its first and its last day.
+    pub from: String,
+    pub to: String,
+    /// The sum of its entries.
+    pub hours: f64,
+    pub entries: Vec<TimeEntryLine>,
+    pub approved_by: String,
+    pub approved_at: String,
+}
+
+/// An entry of a timesheet.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct TimeEntryLine {
+    pub id: String,
+    /// When it was; empty where the entry cannot be read.
+    pub date: String,
+    pub hours: f64,
+    pub company: String,
+    pub description: String,
+    pub is_billable: Option<bool>,
+}
+
+/// The page of timesheets.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct TimesheetsView {
+    /// The status that is shown, and all that there are.
+    pub status: &'static str,
+    pub statuses: Vec<&'static str>,
+    pub lines: Vec<TimesheetLine>,
+    /// How many have the status.
+    pub total: usize,
+    pub may_update: bool,
+    pub problems: Vec<Problem>,
+}
+
+/// The page of timesheets.
+pub fn timesheets_page(shell: &Shell, view: &TimesheetsView) -> Page {
+    let main = maud! {
+        (title_bar("Timesheets", ""))
+        (tabs(view))
+        (problems(&view.problems))
+        @if view.lines.is_empty() {
+            (nothing(view.status))
+        } @else {
+            form method="post" action="/app/timesheets" {
+                (csrf(shell))
+                input type="hidden" name="shown" value=(view.status);
+                @if view.may_update { (decisions(view.status)) }
+                (scroll("Timesheets", table(view)))
+                @if view.lines.len() < view.total {
+                    p.muted { "The first " (view.lines.len()) " of " (view.total) "." }
+                }
+            }
+        }
+    };
+    page(layout(shell, "Timesheets", main))
+}
+
+fn tabs(view: &TimesheetsView) -> impl Renderable {
+    maud! {
+        nav.tabs aria-label="Status" {
+            @for status in &view.statuses {
+                a href=(address("/app/timesheets", &[], &[("status", status)]))
+                    aria-current=[(*status == view.status).then_some("page")] { (label_of(status)) }
+            }
+        }
+    }
+}
+
+fn nothing(status: &str) -> impl Renderable {
+    maud! {
+        @if status == "submitted" {
+            (empty("Nothing waits to be approved.", "Timesheets are listed here when they are submitted."))
+        } @else {
+            (empty("None.", "Timesheets are listed here after they were decided."))
+        }
+    }
+}
+
+/// What can be done with the timesheets that are chosen.
+fn decisions(status: &'static str) -> impl Renderable {
+    maud! {
+        div.actions {
+            @if status != "approved" {
+                button.main type="submit" name="status" value="approved" { "Approve" }
+            }
+            @if status != "returned" {
+                button type="submit" name="status" value="returned" { "Return" }
+            }
+            @if status != "submitted" {
+                button type="submit" name="status" value="submitted" { "Submit again" }
+            }
+            span.muted { "those that are ticked" }
+        }
+    }
+}
+
+fn table(view: &TimesheetsView) -> impl Renderable {
+    let is_approved = view.status == "approved";
+    maud! {
+        table {
+            caption.hidden-label { "Timesheets" }
+            thead {
+                tr {
+                    @if view.may_update { th scope="col" { span.hidden-label { "Choose" } } }
+                    th scope="col" { "User" }
+                    th scope="col" { "Period" }
+                    th.num scope="col" { "Hours" }
+                    th scope="col" { "Status" }
+                    @if is_approved { th scope="col" { "Approved" } }
+                }
+            }
+            @for line in &view.lines { (rows(view, line, is_approved)) }
+        }
+    }
+}
+
+/// A timesheet, and its entries below it.
+fn rows<'v>(
+    view: &'v TimesheetsView,
+    line: &'v TimesheetLine,
+    is_approved: bool,
+) -> impl Renderable + 'v {
+    let who = if line.who.is_empty() { "Nobody" } else { &line.who };
+    let columns = if is_approved { "5" } else { "4" };
+    maud! {
+        tbody {
+            tr {
+                @if view.may_update {
+                    td.tick {
+                        input id={ "s-" (line.id) } type="checkbox" name="sheet" value=(line.id);
+                        label.hidden-label for={ "s-" (line.id) } { (who) ", " (line.from) }
+                    }
+                }
+                th scope="row" { a href=(record_address("timesheets", &line.id)) { (who) } }
+                td.nowrap { (line.from) @if !line.to.is_empty() { " – " (line.to) } }
+                td.num { (hours(line.hours)) }
+                td { (badge(&line.status)) }
+                @if is_approved { td { (day(&line.approved_at)) br; small.muted { (line.approved_by) } } }
+            }
+            @if !line.entries.is_empty() {
+                tr.below {
+                    @if view.may_update { td {} }
+                    td colspan=(columns) { (entries(line)) }
+                }
+            }
+        }
+    }
+}
+
+/// Hours with two decimals at most.
+fn hours(sum: f64) -> String {
+    let text = grouped(&format!("{sum:.2}"));
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+fn entries(line: &TimesheetLine) -> impl Renderable {
+    let count = line.entries.len();
+    maud! {
+        details open {
+            summary { (count) @if count == 1 { " entry" } @else { " entries" } }
+            table.inner {
+                caption.hidden-label { "Entries" }
+                thead.hidden-label {
+                    tr {
+                        th scope="col" { "Date" }
+                        th scope="col" { "Hours" }
+                        th scope="col" { "Company" }
+                        th scope="col" { "What was done" }
+                    }
+                }
+                tbody { @for entry in &line.entries { (entry_row(entry)) } }
+            }
+        }
+    }
+}
+
+fn entry_row(entry: &TimeEntryLine) -> impl Renderable {
+    maud! {
+        tr {
+            th.nowrap scope="row" {
+                a href=(record_address("timeentries", &entry.id)) {
+                    @if entry.date.is_empty() { (entry.id) } @else { (day(&entry.date)) }
+                }
+            }
+            td.num { @if !entry.date.is_empty() { (hours(entry.hours)) } }
+            td { (entry.company) }
+            td {
+                (entry.description)
+                @if entry.is_billable == Some(false) { " " span.muted { "(not billable)" } }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hours_have_the_decimals_that_they_need() {
+        for (sum, text) in [(0.0, "0"), (1.5, "1.5"), (37.25, "37.25"), (1200.0, "1,200")] {
+            assert_eq!(hours(sum), text);
+        }
+        assert_eq!(hours(0.1 + 0.2), "0.3");
+    }
+}
