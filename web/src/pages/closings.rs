@@ -45,7 +45,7 @@ impl ClosedLine {
     }
 }
 
-/// A closed month.
+/// A closed month, and what has changed in it since.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ClosingLine {
     pub month: String,

@@ -43,7 +43,7 @@ pub(super) fn prose(text: &str) -> impl Renderable {
 /// A wide table, which scrolls by itself where the page is narrow.
 pub(super) fn scroll<'a>(label: &'a str, table: impl Renderable + 'a) -> impl Renderable + 'a {
     maud! {
-        div.scroll tabindex="0" role="region" aria-label=(label) { (table) }
+        div.scroll tabindex="0" role="group" aria-label=(label) { (table) }
     }
 }
 

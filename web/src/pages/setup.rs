@@ -41,7 +41,7 @@ pub struct ScriptFile {
     pub integrity: String,
 }
 
-/// The newest event that arrived, and from whom.
+/// The activity that was stored last, as the API returns it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Arrived {

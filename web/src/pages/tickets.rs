@@ -37,7 +37,7 @@ pub struct TicketsView {
     pub problems: Vec<Problem>,
 }
 
-/// A ticket.
+/// A ticket, as its page shows it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TicketView {
     pub ticket: Map<String, Value>,

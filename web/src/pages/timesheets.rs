@@ -11,7 +11,7 @@ use super::{
 };
 use crate::page::Page;
 
-/// A timesheet.
+/// A timesheet, with the hours of its time entries.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TimesheetLine {
     pub id: String,
