@@ -9,7 +9,7 @@ use svctrack_web::pages::{
 
 use super::{
     activity,
-    records::{self, columns},
+    records::{self, columns, filled_columns},
     rejected, see,
     visit::Visit,
 };
@@ -30,7 +30,7 @@ pub(super) async fn extend(visit: &Visit, id: &str, view: &mut RecordView) -> Re
     if view.may_delete {
         let action = address("/app/people/{}/erase", &[id], &[]);
         let confirmation = confirmation(&view.record).to_owned();
-        view.extra.push(Extra::Erase { action, confirmation });
+        view.extra.push(Extra::Erase { action, confirmation, is_rejected: false });
     }
     Ok(())
 }
@@ -86,10 +86,11 @@ async fn tickets(visit: &Visit, record: &Map<String, Value>) -> Result<Option<Re
     if email.is_empty() || !visit.api.may("tickets:read") {
         return Ok(None);
     }
-    let records: Vec<_> =
+    let records: Vec<Map<String, Value>> =
         visit.api.get(&address("/tickets", &[], &[("email", email), ("limit", TICKETS)])).await?;
     let all = address("/app/records/tickets", &[], &[("email", email)]);
-    Ok(Some(RelatedList { def: &TICKET, columns: columns(&TICKET, ""), records, all }))
+    let columns = filled_columns(columns(&TICKET, ""), &records);
+    Ok(Some(RelatedList { def: &TICKET, columns, records, all }))
 }
 
 /// `POST /app/people/:id/erase`
@@ -101,6 +102,9 @@ pub(super) async fn erase(visit: Visit, mut request: Request) -> Result<Response
     let expected = confirmation(&view.record);
     if typed != Some(expected) {
         let message = format!("Nobody was erased: type {expected} to confirm.");
+        if let Some(Extra::Erase { is_rejected, .. }) = view.extra.last_mut() {
+            *is_rejected = true;
+        }
         view.problems.push(Problem { field: "confirmation".to_owned(), message });
         return Ok(rejected(record_page(&visit.shell, &view)));
     }

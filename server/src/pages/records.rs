@@ -7,7 +7,7 @@ use poem::{
 use serde_json::{Map, Value};
 use svctrack_core::{
     resources::REGISTRY,
-    schema::{FieldDef, Kind, ResourceDef},
+    schema::{FieldDef, Fill, Kind, ResourceDef},
 };
 use svctrack_web::pages::{
     Paging, RecordView, RecordsView, RelatedList, address, record_form, record_page, records_page,
@@ -79,7 +79,10 @@ pub(super) fn columns(def: &'static ResourceDef, chosen: &str) -> Vec<&'static F
 }
 
 /// The columns in which at least one record has a value.
-fn filled_columns(columns: Vec<&'static FieldDef>, records: &[Record]) -> Vec<&'static FieldDef> {
+pub(super) fn filled_columns(
+    columns: Vec<&'static FieldDef>,
+    records: &[Record],
+) -> Vec<&'static FieldDef> {
     let has = |field: &&FieldDef| {
         records.is_empty()
             || records.iter().any(|record| record.get(field.name).is_some_and(|it| !it.is_null()))
@@ -219,7 +222,10 @@ async fn related(visit: &Visit, def: &ResourceDef, id: &str) -> Result<Vec<Relat
             continue;
         }
         let all = address("/app/records/{}", &[other.path], &[(field.name, id)]);
-        let columns = filled_columns(columns(other, ""), &records);
+        // The page is about what they refer to: its name need not be repeated.
+        let is_name = |it: &&FieldDef| matches!(it.fill, Fill::NameOf(row) if row == field.name);
+        let own = columns(other, "").into_iter().filter(|column| !is_name(column)).collect();
+        let columns = filled_columns(own, &records);
         lists.push(RelatedList { def: other, columns, records, all });
     }
     Ok(lists)

@@ -26,7 +26,7 @@ use hypertext::prelude::*;
 
 pub use self::{
     activity::{ActivityLine, DayCount, Of},
-    address::address,
+    address::{address, literal},
     customers::{CustomerLine, CustomersView, customers_page},
     extra::Extra,
     format::{label_of, money, percent},

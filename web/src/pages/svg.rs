@@ -7,7 +7,7 @@ pub(super) mod hypertext_elements {
     define_elements! {
         /// A picture.
         svg { width height }
-        /// A group, of which `title` is the name.
+        /// A group, named by its `title`.
         g
         /// A rectangle.
         rect { x y width height rx }
