@@ -13,11 +13,11 @@ use svctrack_web::{Addresses, Served};
 use tokio::sync::{Semaphore, watch};
 
 use crate::{
+    auth::sign_in::SignIn,
     backups::Backups,
     body::BodyBudget,
     compression::{Compressions, Forms},
     limits::{MAX_BODY_READERS, MAX_DOWNLOADS, MAX_DRY_RUNS, MAX_IMPORTS, MAX_STREAMS},
-    pages::OneTimeLink,
     rate_limit::RateLimiting,
     request_id::RequestIds,
     response_budget::ResponseBudget,
@@ -108,7 +108,7 @@ pub struct App {
     pub(crate) running: Running,
     pub(crate) rates: RateLimiting,
     pub(crate) senders: Senders,
-    pub(crate) sign_in: OneTimeLink,
+    pub(crate) sign_in: SignIn,
     /// Places for those who listen to a stream.
     pub(crate) streams: Arc<Shares<TenantId>>,
     /// Places for those who are sent a backup.
@@ -144,7 +144,7 @@ impl App {
             running: Running::default(),
             rates: RateLimiting::new(limits.rates),
             senders: Senders::new(limits.daily_bytes),
-            sign_in: OneTimeLink::default(),
+            sign_in: SignIn::default(),
             streams: Shares::new(MAX_STREAMS),
             downloads: Arc::new(Semaphore::new(MAX_DOWNLOADS)),
             backups: Arc::default(),

@@ -18,7 +18,7 @@ use crate::{
         MAX_HEAD_BYTES, MAX_HEADERS, MAX_LINK_BYTES, PARKED_FULL_WAIT, RETRY_AFTER_SECONDS,
         SUSPENDED_RETRY_AFTER_SECONDS,
     },
-    pages::html,
+    pages::respond::html,
     rate_limit::{BURST_SECONDS, TooMany},
     senders::{Allowance, Spent},
 };
@@ -347,7 +347,7 @@ fn unauthorized_detail(code: &str) -> &'static str {
         "token_missing" => "send `Authorization: Bearer <token>`",
         "token_malformed" => "malformed token: expected `svt_...`",
         "token_expired" => "the token has expired",
-        _ => "the token is not known",
+        _ => "the token is not known: it was revoked, or is of another server",
     }
 }
 

@@ -16,6 +16,7 @@ mod compression;
 pub mod config;
 mod connections;
 pub mod demo;
+mod dispatch;
 mod error;
 pub mod housekeeping;
 mod incoming;

@@ -3,44 +3,28 @@
 
 use std::{collections::BTreeMap, panic::AssertUnwindSafe, sync::Arc};
 
-use futures_util::{
-    FutureExt as _,
-    future::{self, BoxFuture},
-};
+use futures_util::FutureExt as _;
 use poem::{
     Endpoint, Request, Response,
     http::{HeaderName, HeaderValue, Method, Uri, header},
 };
-use svctrack_core::{access::OPERATOR, resources::REGISTRY, schema::ResourceDef, value::TenantId};
+use svctrack_core::{access::OPERATOR, resources::REGISTRY, value::TenantId};
 use svctrack_web::{Addresses, DEFAULT_SCRIPT_PATH, DEFAULT_TRACKING_PREFIX};
 
 use crate::{
     app::App,
     compression::Accepted,
+    dispatch::{Api, Handler, Methods, RecordHandler, Serve},
     error::Error,
     openapi,
     pages::{self, Pages},
     path_tree::PathTree,
-    request_head,
     route_def::{
         Access::{Anyone, OfResource, Scope, Scopes, TenantAsUser},
         Described, Kind, RouteDef, RouteDoc,
     },
     routes,
 };
-
-/// A response on its way.
-pub(crate) type Handled = BoxFuture<'static, Result<Response, Error>>;
-type Handler = fn(Arc<App>, Request) -> Handled;
-/// Handles one request to any resource.
-type RecordHandler = fn(Arc<App>, Request, &'static ResourceDef) -> Handled;
-
-/// A handler, with the resource that it serves.
-#[derive(Clone, Copy)]
-enum Serve {
-    Alone(Handler),
-    Record(RecordHandler, &'static ResourceDef),
-}
 
 macro_rules! alone {
     ($handler:path) => {
@@ -228,8 +212,6 @@ fn describe(public_url: &str, tenant: Option<TenantId>) -> String {
     openapi::document(&described(), public_url, tenant).to_string()
 }
 
-type Methods = Vec<(Method, Serve)>;
-
 /// The routes, by path.
 ///
 /// # Errors
@@ -367,42 +349,6 @@ fn ignore_slash_at_end(request: &mut Request) {
     if let Ok(uri) = Uri::from_parts(parts) {
         *request.uri_mut() = uri;
     }
-}
-
-/// All routes that are no pages.
-pub(crate) struct Api {
-    app: Arc<App>,
-    routes: PathTree<Methods>,
-}
-
-impl Api {
-    /// Nothing of it is done before it is polled, where a panic is caught.
-    pub(crate) fn serve(&self, mut request: Request) -> Handled {
-        let app = self.app.clone();
-        match self.route(&mut request) {
-            Ok(Serve::Alone(handler)) => handler(app, request),
-            Ok(Serve::Record(handler, def)) => handler(app, request, def),
-            Err(error) => future::err(error).boxed(),
-        }
-    }
-
-    /// What handles a request, which carries the path of its route from then on.
-    fn route(&self, request: &mut Request) -> Result<Serve, Error> {
-        request_head::check(request)?;
-        let found = self.routes.find(request.uri().path());
-        let (pattern, methods) = found.ok_or(Error::RouteNotFound)?;
-        let method = match *request.method() {
-            Method::HEAD => &Method::GET, // The HTTP layer leaves the body out.
-            ref other => other,
-        };
-        let serve = methods.iter().find(|(known, _)| known == method).map(|(_, serve)| *serve);
-        request.extensions_mut().insert(pattern.clone());
-        serve.ok_or_else(|| Error::MethodNotAllowed(allow(methods)))
-    }
-}
-
-fn allow(methods: &Methods) -> String {
-    methods.iter().map(|(method, _)| method.as_str()).collect::<Vec<_>>().join(", ")
 }
 
 #[cfg(test)]

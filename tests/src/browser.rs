@@ -26,6 +26,8 @@ pub enum Setup {
     Cookieless,
     /// It asks sites for privacy: Global Privacy Control.
     Private,
+    /// Its system is dark.
+    Dark,
 }
 
 /// A browser with one window and an empty profile.
@@ -81,7 +83,11 @@ impl Browser {
     pub async fn wait_for(&self, selector: &str, text: &str) {
         let deadline = std::time::Instant::now() + PATIENCE;
         loop {
-            let found = self.page.find(Locator::Css(selector)).await.unwrap().text().await.unwrap();
+            // Between two pages the element may be gone.
+            let found = match self.page.find(Locator::Css(selector)).await {
+                Ok(found) => found.text().await.unwrap_or_default(),
+                Err(_) => String::new(),
+            };
             if found.contains(text) {
                 return;
             }
@@ -105,6 +111,8 @@ pub const HOSTS: &[&str] = &["app.shop.test", "www.shop.test"];
 
 fn chromium(profile: &TempDir, setup: Setup) -> Value {
     let hosts = HOSTS.iter().map(|host| format!("MAP {host} 127.0.0.1")).collect::<Vec<_>>();
+    let colours =
+        if setup == Setup::Dark { "preferredColorScheme=0" } else { "preferredColorScheme=1" };
     let cookies = if setup == Setup::Cookieless { 2 } else { 1 };
     json!({
         "args": [
@@ -112,6 +120,7 @@ fn chromium(profile: &TempDir, setup: Setup) -> Value {
             "--disable-background-networking", "--disable-component-update", "--disable-sync",
             "--no-first-run", format!("--user-data-dir={}", profile.path().display()),
             format!("--host-resolver-rules={}", hosts.join(",")),
+            format!("--blink-settings={colours}"),
         ],
         "prefs": {"profile.default_content_setting_values.cookies": cookies},
     })

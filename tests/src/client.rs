@@ -84,6 +84,11 @@ impl Client {
         Self::new(&self.base, Some(token))
     }
 
+    /// The same, without a token.
+    pub fn without_token(&self) -> Self {
+        Self::new(&self.base, None)
+    }
+
     /// Sends a request; an `Err` means that no whole response came.
     pub async fn send(
         &self,

@@ -78,7 +78,7 @@ pub(crate) fn token(server: &InProcess) -> String {
 }
 
 /// All pages that links lead to from the first one, each with its HTML.
-async fn walk(reader: &Reader<'_>) -> BTreeMap<String, String> {
+pub(crate) async fn walk(reader: &Reader<'_>) -> BTreeMap<String, String> {
     let (mut found, mut seen) = (BTreeMap::new(), BTreeSet::from(["/".to_owned()]));
     let mut ahead = VecDeque::from(["/".to_owned()]);
     while let Some(path) = ahead.pop_front() {
@@ -100,35 +100,37 @@ async fn walk(reader: &Reader<'_>) -> BTreeMap<String, String> {
     found
 }
 
-/// A record of every resource whose every text is naughty.
-async fn store_naughty(server: &InProcess) {
-    let company = json!({"name": NAUGHTY, "externalId": "naughty", "custom": {NAUGHTY: NAUGHTY}});
-    let company = server.client.post("/companies", &company).await.json();
+/// Stores a record of every resource with `text` in all that takes any text.
+pub(crate) async fn store_samples(client: &Client, text: &str) {
+    let company = json!({"name": text, "externalId": "sample", "custom": {text: text}});
+    let company = client.post("/companies", &company).await.json();
     let id = company["_id"].as_str().unwrap();
-    let product = json!({"name": NAUGHTY, "externalId": "naughty"});
-    assert_eq!(server.client.post("/products", &product).await.status, StatusCode::OK);
+    let product = json!({"name": text, "externalId": "sample"});
+    assert_eq!(client.post("/products", &product).await.status, StatusCode::OK);
     for def in REGISTRY.iter().filter(|def| !matches!(def.path, "companies" | "products")) {
-        let answer = server.client.post(&format!("/{}", def.path), &naughty(def, id)).await;
+        let answer = client.post(&format!("/{}", def.path), &sample(def, id, text)).await;
         assert_eq!(answer.status, StatusCode::OK, "{}: {}", def.path, answer.text());
     }
     let event = json!({
-        "action": NAUGHTY, "name": NAUGHTY, "externalId": "naughty-user",
-        "companyExternalId": "naughty", "info": {"note": NAUGHTY},
+        "action": text, "name": text, "externalId": "sample-user",
+        "companyExternalId": "sample", "info": {"note": text},
     });
-    server.client.track(&event).await.unwrap();
-    server.client.track(&json!({"action": NAUGHTY, "externalId": NAUGHTY})).await.unwrap();
+    client.track(&event).await.unwrap();
+    client.track(&json!({"action": text, "externalId": text})).await.unwrap();
 }
 
-fn naughty(def: &ResourceDef, company: &str) -> Value {
+fn sample(def: &ResourceDef, company: &str, text: &str) -> Value {
+    // These name what has to be there.
+    const NAMES: &[&str] = &["_currency", "product"];
     let mut record: Value = serde_json::from_str(def.example).unwrap();
     for field in def.fields.iter().filter(|field| field.is_sent()) {
         if field.refers.is_some_and(|refers| refers.resource == "company") {
             record[field.name] = json!(company);
-        } else if field.kind == Kind::Text && field.values.is_empty() && field.name != "_currency" {
-            let is_url = matches!(field.name, "timeZone" | "product");
-            if !is_url {
-                record[field.name] = json!(NAUGHTY);
-            }
+        } else if field.kind == Kind::Text
+            && field.values.is_empty()
+            && !NAMES.contains(&field.name)
+        {
+            record[field.name] = json!(text);
         }
     }
     record
@@ -137,7 +139,7 @@ fn naughty(def: &ResourceDef, company: &str) -> Value {
 #[tokio::test(flavor = "multi_thread")]
 async fn every_page_opens_escapes_what_is_stored_and_runs_no_script_of_others() {
     let server = InProcess::start().await;
-    store_naughty(&server).await;
+    store_samples(&server.client, NAUGHTY).await;
     let reader = sign_in(&server.anonymous, &token(&server)).await;
     let pages = walk(&reader).await;
     assert!(pages.len() > 40, "only {:?}", pages.keys());
@@ -164,7 +166,7 @@ async fn every_page_opens_escapes_what_is_stored_and_runs_no_script_of_others() 
 #[tokio::test(flavor = "multi_thread")]
 async fn nobody_sees_a_page_without_signing_in_and_no_tenant_sees_anothers() {
     let server = InProcess::start().await;
-    store_naughty(&server).await;
+    store_samples(&server.client, NAUGHTY).await;
     let reader = sign_in(&server.anonymous, &token(&server)).await;
     let other = server.operator.post("/tenants", &json!({"name": "other"})).await.json();
     let other = sign_in(&server.anonymous, other["token"]["token"].as_str().unwrap()).await;

@@ -48,6 +48,7 @@ fn build() -> Result<(), Failure> {
         own("load.js", "pages/load.js", embed::JAVASCRIPT)?,
         own("live.js", "pages/live.js", embed::JAVASCRIPT)?,
         own("search.js", "pages/search.js", embed::JAVASCRIPT)?,
+        own("setup.js", "pages/setup.js", embed::JAVASCRIPT)?,
         own("docs.css", "pages/docs.css", embed::CSS)?,
         own("docs.js", "pages/docs.js", embed::JAVASCRIPT)?,
         own("reference.js", "pages/reference.js", embed::JAVASCRIPT)?,

@@ -300,15 +300,15 @@ struct Keys<'a> {
 
 impl<'a> Keys<'a> {
     /// Adds a key; says whether it is new.
-    fn insert(&mut self, key: &Cow<'a, str>) -> bool {
-        if self.first.contains(key) {
+    fn insert(&mut self, key: Cow<'a, str>) -> bool {
+        if self.first.contains(&key) {
             return false;
         }
         if self.first.len() < FEW_KEYS {
-            self.first.push(key.clone());
+            self.first.push(key);
             return true;
         }
-        self.others.insert(key.clone())
+        self.others.insert(key)
     }
 
     fn len(&self) -> usize {
@@ -330,7 +330,7 @@ pub(super) fn object<'a>(
             return Err(Fault::Syntax);
         }
         let key = string(lexer.discarded(), MAX_STRING_BYTES, faults)?;
-        if !faults.are_final() && !keys.insert(&key) {
+        if !faults.are_final() && !keys.insert(key.clone()) {
             faults.note(Fault::DuplicateKey(key.clone().into_owned()))?;
         }
         if keys.len() > MAX_KEYS {
@@ -487,6 +487,17 @@ mod tests {
         assert!(parse_document(long.as_bytes()).is_err());
         assert_eq!(parse_stored(long.as_bytes()).unwrap().to_text(), long);
         assert!(parse_stored(b"{").is_err() && parse_stored(b"[]").is_err());
+    }
+
+    #[test]
+    fn a_key_of_many_occurs_once() {
+        for (last, expect) in
+            [(3, Some("json_duplicate_key")), (30, Some("json_duplicate_key")), (40, None)]
+        {
+            let members = (0..40).chain([last]).map(|key| format!("\"{key}\":0"));
+            let text = format!("{{{}}}", members.collect::<Vec<_>>().join(","));
+            assert_eq!(parse_document(text.as_bytes()).err().map(|fault| fault.code), expect);
+        }
     }
 
     #[test]

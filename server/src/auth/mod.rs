@@ -1,6 +1,7 @@
 //! Who may: the one place where credentials become a [`Tenant`] (R43).
 
 pub(crate) mod session;
+pub(crate) mod sign_in;
 mod token;
 
 use std::{borrow::Cow, sync::Arc};

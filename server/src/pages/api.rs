@@ -11,14 +11,14 @@ use serde_json::Value;
 
 use crate::{
     auth::{Caller, SignedIn},
+    dispatch,
     error::Error,
-    router,
 };
 
 /// Calls the API for somebody.
 #[derive(Clone)]
 pub(super) struct Api {
-    api: Arc<router::Api>,
+    api: Arc<dispatch::Api>,
     caller: Caller,
 }
 
@@ -26,7 +26,7 @@ pub(super) struct Api {
 pub(super) const JSON: &str = "application/json";
 
 impl Api {
-    pub(super) fn new(api: Arc<router::Api>, caller: Caller) -> Self {
+    pub(super) fn new(api: Arc<dispatch::Api>, caller: Caller) -> Self {
         Self { api, caller }
     }
 

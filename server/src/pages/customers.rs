@@ -5,7 +5,7 @@ use serde::Deserialize;
 use svctrack_core::revenue::CustomerPage;
 use svctrack_web::pages::{CustomerLine, CustomersView, Paging, address, customers_page};
 
-use super::{html, visit::Visit};
+use super::{respond::html, visit::Visit};
 use crate::{error::Error, routes::query_pairs};
 
 /// Customers on a page.

@@ -24,11 +24,23 @@ pub(super) fn body_of(
             continue;
         }
         match value(field, &sent) {
-            Ok(value) => drop(body.insert(field.name.to_owned(), value)),
+            Ok(value) => {
+                drop(body.insert(field.name.to_owned(), whole(value, record.get(field.name))));
+            }
             Err(message) => problems.push(Problem { field: field.name.to_owned(), message }),
         }
     }
     if problems.is_empty() { Ok(body) } else { Err(problems) }
+}
+
+/// An object as the API takes it, which merges it with the one that is stored: members that are gone are null.
+fn whole(mut value: Value, stored: Option<&Value>) -> Value {
+    if let (Value::Object(members), Some(Value::Object(stored))) = (&mut value, stored) {
+        for name in stored.keys() {
+            members.entry(name.as_str()).or_insert(Value::Null);
+        }
+    }
+    value
 }
 
 /// The value of a field; null where it is empty.
@@ -41,6 +53,12 @@ fn value(field: &FieldDef, sent: &str) -> Result<Value, String> {
     Ok(json.and_then(|json| serde_json::from_str(json.as_ref().text()).ok()).unwrap_or(Value::Null))
 }
 
+/// What was done, where the address of a page names it among what it can say.
+pub(super) fn notice_of(pairs: &[(String, String)], notices: &[(&str, &str)]) -> Option<String> {
+    let (_, done) = pairs.iter().find(|(name, _)| name == "done")?;
+    notices.iter().find(|(known, _)| known == done).map(|(_, notice)| (*notice).to_owned())
+}
+
 /// Problems as a page shows them.
 pub(super) fn problems_of(issues: Vec<Issue>) -> Vec<Problem> {
     let problem = |issue: Issue| {
@@ -48,4 +66,37 @@ pub(super) fn problems_of(issues: Vec<Issue>) -> Vec<Problem> {
         Problem { field: field.to_owned(), message: issue.message.replace('`', "") }
     };
     issues.into_iter().map(problem).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use svctrack_core::resources::settings::SETTINGS;
+
+    use super::*;
+
+    #[test]
+    fn a_form_sends_what_was_changed_alone() {
+        let stored = json!({
+            "timeZone": "UTC", "trackPages": false, "rateLimits": { "requestsPerSecond": 5 },
+        });
+        let pairs = [
+            ("timeZone", "UTC"),
+            ("trackPages", "true"),
+            ("rateLimits", "{\"trackingPerSecond\":9}"),
+            ("tenantId", "another"),
+        ];
+        let pairs = pairs.map(|(name, sent)| (name.to_owned(), sent.to_owned()));
+        let body = body_of(&SETTINGS, &pairs, stored.as_object().unwrap()).unwrap();
+        let limits = json!({ "requestsPerSecond": null, "trackingPerSecond": 9 });
+        assert_eq!(Value::Object(body), json!({ "trackPages": true, "rateLimits": limits }));
+    }
+
+    #[test]
+    fn a_page_says_only_what_it_knows() {
+        let of =
+            |done: &str| notice_of(&[("done".to_owned(), done.to_owned())], &[("saved", "Saved.")]);
+        assert_eq!(of("saved").as_deref(), Some("Saved."));
+        assert_eq!(of("Your account is locked"), None);
+    }
 }

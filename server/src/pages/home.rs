@@ -6,7 +6,7 @@ use serde_json::Value;
 use svctrack_core::value::{Timestamp, time::DAY_MS};
 use svctrack_web::pages::{Figure, HomeView, RenewalsAhead, address, home_page, money};
 
-use super::{api::JSON, customers::Customers, html, visit::Visit};
+use super::{api::JSON, customers::Customers, respond::html, visit::Visit};
 use crate::error::Error;
 
 /// Customers with the most at stake that are listed.

@@ -7,7 +7,7 @@ use poem::{
 };
 use svctrack_web::pages::{ActivityLine, LiveView, address, live_page};
 
-use super::{activity::name_companies, api::JSON, forms::problems_of, html, visit::Visit};
+use super::{activity::name_companies, api::JSON, forms::problems_of, respond::html, visit::Visit};
 use crate::{error::Error, routes::query_pairs};
 
 /// Activities that a page begins with, or continues with.

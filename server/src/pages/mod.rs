@@ -3,42 +3,44 @@
 
 mod activity;
 mod api;
+mod columns;
 mod company;
 mod customers;
+mod erasure;
 mod extras;
 mod forms;
+mod health;
 mod home;
+mod issues;
 mod live;
 mod person;
 mod records;
 mod reports;
+pub(crate) mod respond;
 mod search;
+mod settings;
+mod setup;
 mod sign_in;
+mod tenants;
+mod tokens;
 mod visit;
 
 use std::sync::Arc;
-
-use futures_util::{
-    FutureExt as _, TryFutureExt as _,
-    future::{self, BoxFuture},
-};
-use poem::{
-    Request, Response,
-    http::{HeaderValue, Method, StatusCode, header},
-};
-use svctrack_web::Page;
 
 use self::visit::Visit;
 use crate::{
     app::App,
     auth::session,
+    dispatch::{Api, Handled},
     error::Error,
     path_tree::PathTree,
     request_head,
-    router::{Api, Handled},
 };
-
-pub(crate) use self::sign_in::OneTimeLink;
+use futures_util::{
+    FutureExt as _, TryFutureExt as _,
+    future::{self, BoxFuture},
+};
+use poem::{Request, Response, http::Method};
 
 /// Serves a page to anyone.
 type Open = fn(Arc<App>, Request) -> BoxFuture<'static, Result<Response, Error>>;
@@ -74,7 +76,7 @@ const PAGES: &[(&str, Methods)] = &[
     ("/app/live", &[(Method::GET, closed!(live::live))]),
     ("/app/live/stream", &[(Method::GET, closed!(live::stream))]),
     ("/app/search", &[(Method::GET, closed!(search::search))]),
-    ("/app/people/:id/erase", &[(Method::POST, closed!(person::erase))]),
+    ("/app/people/:id/erase", &[(Method::POST, closed!(erasure::erase))]),
     ("/app/customers", &[(Method::GET, closed!(customers::customers))]),
     ("/app/reports/:kind", &[(Method::GET, closed!(reports::report))]),
     ("/app/files/:resource", &[(Method::GET, closed!(reports::file))]),
@@ -85,6 +87,23 @@ const PAGES: &[(&str, Methods)] = &[
     ("/app/records/:resource/:id", &[(Method::GET, closed!(records::show))]),
     ("/app/records/:resource/:id/edit", &[(Method::GET, closed!(records::edit)), (Method::POST, closed!(records::update))]),
     ("/app/records/:resource/:id/delete", &[(Method::POST, closed!(records::delete))]),
+    ("/app/setup", &[(Method::GET, closed!(setup::setup))]),
+    ("/app/issues", &[(Method::GET, closed!(issues::issues))]),
+    ("/app/issues/:id/replay", &[(Method::POST, closed!(issues::replay))]),
+    ("/app/issues/:id/remove", &[(Method::POST, closed!(issues::remove))]),
+    ("/app/tokens", &[(Method::GET, closed!(tokens::tokens))]),
+    ("/app/tokens/new", &[(Method::GET, closed!(tokens::new)), (Method::POST, closed!(tokens::issue))]),
+    ("/app/tokens/:id", &[(Method::GET, closed!(tokens::token))]),
+    ("/app/tokens/:id/rotate", &[(Method::POST, closed!(tokens::rotate))]),
+    ("/app/tokens/:id/revoke", &[(Method::POST, closed!(tokens::revoke))]),
+    ("/app/settings", &[(Method::GET, closed!(settings::settings)), (Method::POST, closed!(settings::save))]),
+    ("/app/health", &[(Method::GET, closed!(health::health))]),
+    ("/app/backup", &[(Method::GET, closed!(health::backup))]),
+    ("/app/tenants", &[(Method::GET, closed!(tenants::tenants)), (Method::POST, closed!(tenants::create))]),
+    ("/app/tenants/:id", &[(Method::GET, closed!(tenants::tenant))]),
+    ("/app/tenants/:id/rename", &[(Method::POST, closed!(tenants::rename))]),
+    ("/app/tenants/:id/suspend", &[(Method::POST, closed!(tenants::suspend))]),
+    ("/app/tenants/:id/delete", &[(Method::POST, closed!(tenants::delete))]),
 ];
 
 /// The first names of the paths of pages.
@@ -166,39 +185,4 @@ async fn signed_in(
 
 fn on_page(error: Error, shell: Option<svctrack_web::pages::Shell>) -> Error {
     Error::OnPage(Box::new((error, shell)))
-}
-
-/// A page as it is sent: it belongs to one reader, so nobody caches it.
-pub(crate) fn html(page: Page) -> Response {
-    Response::builder()
-        .content_type("text/html; charset=utf-8")
-        .header(header::CONTENT_SECURITY_POLICY, page.csp)
-        .header(header::CACHE_CONTROL, "no-store")
-        .header("Cross-Origin-Opener-Policy", "same-origin")
-        .header("Cross-Origin-Resource-Policy", "same-origin")
-        .header(header::REFERRER_POLICY, "same-origin")
-        .header(
-            "Permissions-Policy",
-            "camera=(), microphone=(), geolocation=(), payment=(), usb=()",
-        )
-        .body(page.html)
-}
-
-/// The same, for a form that was rejected.
-fn rejected(page: Page) -> Response {
-    let mut response = html(page);
-    response.set_status(StatusCode::UNPROCESSABLE_ENTITY);
-    response
-}
-
-/// Leads to another page after something was done.
-fn see(path: &str) -> Response {
-    let mut response = Response::builder()
-        .status(StatusCode::SEE_OTHER)
-        .header(header::CACHE_CONTROL, "no-store")
-        .finish();
-    if let Ok(path) = HeaderValue::try_from(path) {
-        response.headers_mut().insert(header::LOCATION, path);
-    }
-    response
 }

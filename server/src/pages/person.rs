@@ -1,19 +1,15 @@
 //! The page of an end user: who it is, how active, what they did and asked; export and erasure.
 
-use poem::{Request, Response, http::Method};
 use serde_json::{Map, Value};
-use svctrack_core::resources::{end_user::END_USER, ticket::TICKET};
-use svctrack_web::pages::{
-    Extra, Figure, Of, Problem, RecordView, RelatedList, address, record_page,
-};
+use svctrack_core::resources::ticket::TICKET;
+use svctrack_web::pages::{Extra, Figure, Of, RecordView, RelatedList, address};
 
 use super::{
     activity,
-    records::{self, columns, filled_columns},
-    rejected, see,
+    columns::{columns, filled_columns},
     visit::Visit,
 };
-use crate::{error::Error, path_tree::path_part, routes::people::EXPORT_SCOPES};
+use crate::{error::Error, routes::people::EXPORT_SCOPES};
 
 /// Tickets that are shown.
 const TICKETS: &str = "20";
@@ -36,7 +32,7 @@ pub(super) async fn extend(visit: &Visit, id: &str, view: &mut RecordView) -> Re
 }
 
 /// What must be typed to erase a person.
-fn confirmation(record: &Map<String, Value>) -> &str {
+pub(super) fn confirmation(record: &Map<String, Value>) -> &str {
     let texts = ["email", "name", "externalId", "_id"].map(|name| text(record, name));
     texts.into_iter().find(|text| !text.is_empty()).unwrap_or("erase")
 }
@@ -91,24 +87,4 @@ async fn tickets(visit: &Visit, record: &Map<String, Value>) -> Result<Option<Re
     let all = address("/app/records/tickets", &[], &[("email", email)]);
     let columns = filled_columns(columns(&TICKET, ""), &records);
     Ok(Some(RelatedList { def: &TICKET, columns, records, all }))
-}
-
-/// `POST /app/people/:id/erase`
-pub(super) async fn erase(visit: Visit, mut request: Request) -> Result<Response, Error> {
-    let id = path_part(&request, "id").unwrap_or_default().into_owned();
-    let pairs = visit.form(&mut request).await?;
-    let typed = pairs.iter().find(|(name, _)| name == "confirmation").map(|(_, text)| text.trim());
-    let mut view = records::view(&visit, &END_USER, &id).await?;
-    let expected = confirmation(&view.record);
-    if typed != Some(expected) {
-        let message = format!("Nobody was erased: type {expected} to confirm.");
-        if let Some(Extra::Erase { is_rejected, .. }) = view.extra.last_mut() {
-            *is_rejected = true;
-        }
-        view.problems.push(Problem { field: "confirmation".to_owned(), message });
-        return Ok(rejected(record_page(&visit.shell, &view)));
-    }
-    let path = address("/endusers/{}", &[&id], &[("erase", "true")]);
-    visit.api.send(Method::DELETE, &path, &[], &Value::Null).await?;
-    Ok(see("/app/records/endusers"))
 }

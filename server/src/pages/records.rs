@@ -7,7 +7,7 @@ use poem::{
 use serde_json::{Map, Value};
 use svctrack_core::{
     resources::REGISTRY,
-    schema::{FieldDef, Fill, Kind, ResourceDef},
+    schema::{Fill, Kind, ResourceDef},
 };
 use svctrack_web::pages::{
     Paging, RecordView, RecordsView, RelatedList, address, record_form, record_page, records_page,
@@ -15,17 +15,16 @@ use svctrack_web::pages::{
 
 use super::{
     api::{JSON, read},
+    columns::{columns, filled_columns},
     extras,
     forms::{body_of, problems_of},
-    html, rejected, see,
+    respond::{html, rejected, see},
     visit::Visit,
 };
 use crate::{error::Error, path_tree::path_part, routes::query_pairs};
 
 /// Records on a page.
 const SHOWN: usize = 50;
-/// Columns of a list where none are chosen.
-const COLUMNS: usize = 8;
 /// Records that are shown of those that refer to a record.
 const RELATED: usize = 20;
 /// Parameters of a list that are no filters.
@@ -45,49 +44,6 @@ fn id(request: &Request) -> String {
 
 fn may(visit: &Visit, def: &ResourceDef, action: &str) -> bool {
     visit.api.may(&format!("{}:{action}", def.path))
-}
-
-/// The rows of a resource that a list shows: those that say most, in the order of the contract.
-pub(super) fn columns(def: &'static ResourceDef, chosen: &str) -> Vec<&'static FieldDef> {
-    let is_plain = |field: &&FieldDef| {
-        !matches!(
-            field.kind,
-            Kind::Id | Kind::Object | Kind::Values | Kind::References | Kind::Reference
-        ) && !field.long
-            && !field.name.starts_with("__")
-    };
-    let fields = def.fields.iter();
-    if !chosen.is_empty() {
-        let named = |field: &&FieldDef| chosen.split(',').any(|name| name == field.name);
-        return fields.filter(named).collect();
-    }
-    let mut plain: Vec<_> = fields.filter(is_plain).collect();
-    // Names of what a record refers to say more than its own ids.
-    plain.sort_by_key(|field| {
-        let name = field.name;
-        let is_name = matches!(
-            name,
-            "name" | "title" | "subject" | "email" | "companyName" | "productName" | "userName"
-        );
-        let is_state = matches!(
-            name,
-            "status" | "state" | "mrr" | "renewalDate" | "lastActive" | "activityState"
-        );
-        (!is_name, !is_state)
-    });
-    plain
-}
-
-/// The columns in which at least one record has a value.
-pub(super) fn filled_columns(
-    columns: Vec<&'static FieldDef>,
-    records: &[Record],
-) -> Vec<&'static FieldDef> {
-    let has = |field: &&FieldDef| {
-        records.is_empty()
-            || records.iter().any(|record| record.get(field.name).is_some_and(|it| !it.is_null()))
-    };
-    columns.into_iter().filter(has).take(COLUMNS).collect()
 }
 
 /// `GET /app/records/:resource`
@@ -223,9 +179,9 @@ async fn related(visit: &Visit, def: &ResourceDef, id: &str) -> Result<Vec<Relat
         }
         let all = address("/app/records/{}", &[other.path], &[(field.name, id)]);
         // The page is about what they refer to: its name need not be repeated.
-        let is_name = |it: &&FieldDef| matches!(it.fill, Fill::NameOf(row) if row == field.name);
-        let own = columns(other, "").into_iter().filter(|column| !is_name(column)).collect();
-        let columns = filled_columns(own, &records);
+        let mut columns = columns(other, "");
+        columns.retain(|it| !matches!(it.fill, Fill::NameOf(row) if row == field.name));
+        let columns = filled_columns(columns, &records);
         lists.push(RelatedList { def: other, columns, records, all });
     }
     Ok(lists)

@@ -9,7 +9,7 @@ use poem::{
 use svctrack_core::revenue::Interval;
 use svctrack_web::pages::{Choice, ReportView, address, label_of, report_page};
 
-use super::{api::text_of, forms::problems_of, html, visit::Visit};
+use super::{api::text_of, forms::problems_of, respond::html, visit::Visit};
 use crate::{error::Error, path_tree::path_part, routes::query_pairs};
 
 /// Months that a report shows where no days are chosen: a year until now, or a year from now.

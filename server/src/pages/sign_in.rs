@@ -1,74 +1,21 @@
-//! Sign-in and sign-out.
+//! Sign-in with a token or by a link, and sign-out, of one browser or of all.
 
-use std::time::Duration;
-
-use governor::{Quota, RateLimiter, clock::DefaultClock, state::keyed::HashMapStateStore};
-use parking_lot::Mutex;
 use poem::{
     Request, Response,
     http::{StatusCode, header},
 };
-use sha2::{Digest as _, Sha256};
-use subtle::ConstantTimeEq as _;
 use svctrack_web::pages::{SignInView, address, sign_in_page};
-use tokio::time::Instant;
 
 use super::{
-    html, see,
+    respond::{html, see},
     visit::{Visit, read_form},
 };
 use crate::{
     app::App,
-    auth::{Token, session},
+    auth::{session, sign_in::Often},
     error::Error,
-    limits::{MAX_SIGN_IN_FAILURES, ONE_TIME_LINK_SECONDS},
     senders::Address,
 };
-
-/// A link that signs in once, which the first start prints. Its secret is not kept.
-struct Once {
-    sha256: [u8; 32],
-    until: Instant,
-    /// Id of the token that it signs in with.
-    token: String,
-}
-
-/// What signing in needs: the link that is open, and who has failed how often.
-pub(crate) struct OneTimeLink {
-    once: Mutex<Option<Once>>,
-    failures: RateLimiter<Option<Address>, HashMapStateStore<Option<Address>>, DefaultClock>,
-}
-
-impl Default for OneTimeLink {
-    fn default() -> Self {
-        let failures = RateLimiter::hashmap(Quota::per_minute(MAX_SIGN_IN_FAILURES));
-        Self { once: Mutex::new(None), failures }
-    }
-}
-
-impl OneTimeLink {
-    /// Opens a link for the token of this id; returns its path.
-    ///
-    /// # Errors
-    /// When the machine gives no randomness.
-    pub(crate) fn open(&self, token: &str) -> Result<String, getrandom::Error> {
-        let secret = Token::generate()?;
-        let until = Instant::now() + Duration::from_secs(ONE_TIME_LINK_SECONDS);
-        let sha256 = Sha256::digest(secret.reveal()).into();
-        *self.once.lock() = Some(Once { sha256, until, token: token.to_owned() });
-        Ok(address("/sign-in", &[], &[("once", secret.reveal())]))
-    }
-
-    /// Uses a link up; returns the id of its token.
-    fn take(&self, secret: &str) -> Option<String> {
-        let mut once = self.once.lock();
-        let sent: [u8; 32] = Sha256::digest(secret).into();
-        let is_it = once.as_ref().is_some_and(|once| {
-            once.until > Instant::now() && bool::from(once.sha256.ct_eq(&sent))
-        });
-        if is_it { once.take().map(|once| once.token) } else { None }
-    }
-}
 
 /// `GET /sign-in`
 pub(super) async fn show(app: &App, request: Request) -> Result<Response, Error> {
@@ -111,14 +58,12 @@ pub(super) async fn sign_in(app: &App, mut request: Request) -> Result<Response,
 
 /// Says that somebody could not be signed in; slowly to who has failed often.
 fn failed(app: &App, request: &Request, code: &str, next: Option<&str>) -> Response {
-    let limiter = &app.sign_in.failures;
-    limiter.retain_recent();
-    let (status, problem) = match limiter.check_key(&Address::of(request)) {
-        Err(_) => (StatusCode::TOO_MANY_REQUESTS, "Too many attempts. Wait a minute."),
-        Ok(()) if code == "link_used" => {
+    let (status, problem) = match app.sign_in.has_failed(Address::of(request)) {
+        Often::Too => (StatusCode::TOO_MANY_REQUESTS, "Too many attempts. Wait a minute."),
+        Often::Not if code == "link_used" => {
             (StatusCode::UNAUTHORIZED, "This link was used or has expired. Sign in with a token.")
         }
-        Ok(()) => (StatusCode::UNAUTHORIZED, "This token is not known, or has expired."),
+        Often::Not => (StatusCode::UNAUTHORIZED, "This token is not known, or has expired."),
     };
     tracing::info!(code, "sign-in failed");
     let (next, problem) = (next.unwrap_or_default().to_owned(), Some(problem.to_owned()));
@@ -192,15 +137,5 @@ mod tests {
             assert_eq!(next(asked), "/", "{asked}");
         }
         assert_eq!(next("/app/customers?sort=-mrr"), "/app/customers?sort=-mrr");
-    }
-
-    #[test]
-    fn a_link_signs_in_once() {
-        let links = OneTimeLink::default();
-        let path = links.open("abcdefgh").unwrap();
-        let secret = path.strip_prefix("/sign-in?once=").unwrap();
-        assert_eq!(links.take("another"), None);
-        assert_eq!(links.take(secret).as_deref(), Some("abcdefgh"));
-        assert_eq!(links.take(secret), None);
     }
 }

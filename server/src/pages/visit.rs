@@ -7,7 +7,7 @@ use svctrack_core::resources::REGISTRY;
 use svctrack_web::pages::{Section, Shell, address, label_of};
 
 use super::api::Api;
-use crate::{app::App, auth::session::Session, error::Error, limits::MAX_RECORD_BYTES, router};
+use crate::{app::App, auth::session::Session, dispatch, error::Error, limits::MAX_RECORD_BYTES};
 
 /// Somebody who is signed in, and what is around their page.
 pub(super) struct Visit {
@@ -16,6 +16,9 @@ pub(super) struct Visit {
     pub(super) session: Session,
     pub(super) shell: Shell,
 }
+
+/// The group of the sections that come after the records.
+const OPERATE: &str = "Operate";
 
 /// The sections next to the resources: label, path, group, and the scope that one needs.
 const SECTIONS: &[(&str, &str, &str, &str)] = &[
@@ -26,12 +29,18 @@ const SECTIONS: &[(&str, &str, &str, &str)] = &[
     ("Retention", "/app/reports/retention", "Reports", "reports:read"),
     ("Renewals", "/app/reports/renewals", "Reports", "reports:read"),
     ("Forecast", "/app/reports/forecast", "Reports", "reports:read"),
+    ("Set-up", "/app/setup", OPERATE, "activities:read"),
+    ("Issues", "/app/issues", OPERATE, "reports:read"),
+    ("Tokens", "/app/tokens", OPERATE, "admin"),
+    ("Settings", "/app/settings", OPERATE, "admin"),
+    ("Tenants", "/app/tenants", OPERATE, "operator"),
+    ("Health", "/app/health", OPERATE, ""),
 ];
 
 impl Visit {
     pub(super) async fn new(
         app: Arc<App>,
-        api: Arc<router::Api>,
+        api: Arc<dispatch::Api>,
         session: Session,
         path: String,
     ) -> Result<Self, Error> {
@@ -85,5 +94,7 @@ fn sections(api: &Api) -> Vec<Section> {
         path: address("/app/records/{}", &[def.path], &[]),
         group: "Records",
     });
-    of_all.chain(of_resources).collect()
+    let mut sections: Vec<Section> = of_all.chain(of_resources).collect();
+    sections.sort_by_key(|section| section.group == OPERATE);
+    sections
 }

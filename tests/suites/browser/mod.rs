@@ -1,5 +1,6 @@
 //! The tracker in real browsers: the whole way of an event, what may befall it on the way, and what is sent.
 
+mod pages;
 mod scenario;
 mod scenarios;
 mod whole_way;

@@ -87,6 +87,17 @@ pub(super) fn day(instant: &str) -> &str {
     }
 }
 
+/// An instant as the API writes it, to the second: `2026-11-24 16:11:18 UTC`.
+pub(super) fn instant(instant: &str) -> String {
+    match instant.split_once('T').zip(instant.strip_suffix('Z')) {
+        Some(((day, _), _)) if day.len() == "2026-01-01".len() => {
+            let time = instant.get(day.len() + 1..day.len() + 1 + "00:00:00".len());
+            format!("{day} {} UTC", time.unwrap_or_default())
+        }
+        _ => instant.to_owned(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -128,5 +139,12 @@ mod tests {
     fn a_day_is_cut_from_an_instant_alone() {
         assert_eq!(day("2026-11-24T16:11:18.926Z"), "2026-11-24");
         assert_eq!(day("The Tall One"), "The Tall One");
+    }
+    #[test]
+    fn an_instant_is_shown_to_the_second() {
+        assert_eq!(instant("2026-11-24T16:11:18.926Z"), "2026-11-24 16:11:18 UTC");
+        for other in ["", "T", "The Tall One", "2026-11-24"] {
+            assert_eq!(instant(other), other);
+        }
     }
 }

@@ -43,7 +43,7 @@ pub struct HomeView {
     pub is_new: bool,
 }
 
-/// The first page.
+/// The first page, with the figures and lists that lead to all others.
 pub fn home_page(shell: &Shell, view: &HomeView) -> Page {
     let main = maud! {
         h1 { "Today" }

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::page::Page;
 
-/// The newest activities.
+/// The newest activities, to which a script adds those that are stored meanwhile.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct LiveView {
     pub lines: Vec<ActivityLine>,

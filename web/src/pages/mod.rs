@@ -9,18 +9,25 @@ mod address;
 mod customers;
 mod extra;
 mod format;
+mod health;
 mod home;
+mod issues;
 mod live;
 mod parts;
 mod problem;
 mod record;
 mod records;
 mod report;
+mod samples;
 mod search;
+mod settings;
+mod setup;
 mod shell;
 mod sign_in;
 mod svg;
+mod tenants;
 mod timeline;
+mod tokens;
 
 use hypertext::prelude::*;
 
@@ -30,17 +37,27 @@ pub use self::{
     customers::{CustomerLine, CustomersView, customers_page},
     extra::Extra,
     format::{label_of, money, percent},
+    health::{BackupState, ClockState, HealthReport, HealthView, Scrubbed, health_page},
     home::{Figure, HomeView, RenewalsAhead, home_page},
+    issues::{IssueLine, IssuesView, issues_page},
     live::{LiveView, live_page},
     parts::{Paging, Problem},
     problem::problem_page,
     record::{RecordView, RelatedList, filled, record_form, record_page, title_of},
     records::{RecordsView, records_page},
     report::{Choice, ReportView, report_page},
+    samples::{LANGUAGES, SampleValues},
     search::{Hit, HitGroup, SearchView, search_page},
+    settings::{SettingsView, settings_page},
+    setup::{Arrival, Arrived, Policy, ScriptFile, ScriptInfo, SetupView, setup_page},
     shell::{Section, Shell},
     sign_in::{SignInView, sign_in_page},
+    tenants::{TenantLine, TenantView, TenantsView, tenant_page, tenants_page},
     timeline::{LicenseLine, Timeline},
+    tokens::{
+        NewTokenView, ShownOnce, TokenLine, TokenView, TokensView, new_token_page, shown_once_page,
+        token_page, tokens_page,
+    },
 };
 use crate::page::Page;
 

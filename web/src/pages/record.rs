@@ -243,7 +243,7 @@ pub fn record_form(shell: &Shell, view: &RecordView) -> Page {
         form.record method="post" action=(action) {
             (csrf(shell))
             input type="hidden" name="version" value=(view.version);
-            @for field in def.fields.iter().filter(|field| field.is_sent()) { (input(view, field)) }
+            (inputs(def, &Filled { record: &view.record, sent: &view.sent, problems: &view.problems }))
             div.actions {
                 button.main type="submit" { "Save" }
                 a.button href=(back) { "Cancel" }
@@ -269,7 +269,24 @@ pub fn filled(value: Option<&Value>, field: &FieldDef) -> String {
     }
 }
 
-fn input<'v>(view: &'v RecordView, field: &'static FieldDef) -> impl Renderable + 'v {
+/// What a form is filled with.
+#[derive(Clone, Copy)]
+pub(super) struct Filled<'v> {
+    pub(super) record: &'v Map<String, Value>,
+    /// What was sent and not saved, by property.
+    pub(super) sent: &'v [(String, String)],
+    pub(super) problems: &'v [Problem],
+}
+
+/// A field for each property that can be sent.
+pub(super) fn inputs<'v>(def: &'static ResourceDef, filled: &Filled<'v>) -> impl Renderable + 'v {
+    let view = *filled;
+    maud! {
+        @for field in def.fields.iter().filter(|field| field.is_sent()) { (input(view, field)) }
+    }
+}
+
+fn input(view: Filled<'_>, field: &'static FieldDef) -> impl Renderable {
     let name = field.name;
     let sent = view.sent.iter().find(|(sent, _)| sent == name).map(|(_, text)| text.clone());
     let value = sent.unwrap_or_else(|| filled(view.record.get(name), field));

@@ -27,7 +27,7 @@ pub struct HitGroup {
     pub all: Option<String>,
 }
 
-/// What was found.
+/// What was found, by the kinds of what it is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SearchView {
     pub query: String,

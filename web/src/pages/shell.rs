@@ -8,7 +8,6 @@ use super::address::address;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Section {
     pub label: String,
-    /// Its address.
     pub path: String,
     /// What it is listed under; empty for those at the top.
     pub group: &'static str,

@@ -1,0 +1,92 @@
+//! What signing in needs besides tokens: the link that the first start prints, and a count of those who fail.
+
+use std::time::Duration;
+
+use governor::{Quota, RateLimiter, clock::DefaultClock, state::keyed::HashMapStateStore};
+use parking_lot::Mutex;
+use sha2::{Digest as _, Sha256};
+use subtle::ConstantTimeEq as _;
+use svctrack_web::pages::address;
+use tokio::time::Instant;
+
+use super::token::Token;
+use crate::{
+    limits::{MAX_SIGN_IN_FAILURES, ONE_TIME_LINK_SECONDS},
+    senders::Address,
+};
+
+/// A link that signs in once, which the first start prints. Its secret is not kept.
+struct Once {
+    sha256: [u8; 32],
+    until: Instant,
+    /// Id of the token that it signs in with.
+    token: String,
+}
+
+/// What signing in needs: the link that is open, and who has failed how often.
+pub(crate) struct SignIn {
+    once: Mutex<Option<Once>>,
+    failures: RateLimiter<Option<Address>, HashMapStateStore<Option<Address>>, DefaultClock>,
+}
+
+impl Default for SignIn {
+    fn default() -> Self {
+        let failures = RateLimiter::hashmap(Quota::per_minute(MAX_SIGN_IN_FAILURES));
+        Self { once: Mutex::new(None), failures }
+    }
+}
+
+impl SignIn {
+    /// Opens a link for the token of this id; returns its path.
+    ///
+    /// # Errors
+    /// When the machine gives no randomness.
+    pub(crate) fn open(&self, token: &str) -> Result<String, getrandom::Error> {
+        let secret = Token::generate()?;
+        let until = Instant::now() + Duration::from_secs(ONE_TIME_LINK_SECONDS);
+        let sha256 = Sha256::digest(secret.reveal()).into();
+        *self.once.lock() = Some(Once { sha256, until, token: token.to_owned() });
+        Ok(address("/sign-in", &[], &[("once", secret.reveal())]))
+    }
+
+    /// Uses a link up; returns the id of its token.
+    pub(crate) fn take(&self, secret: &str) -> Option<String> {
+        let mut once = self.once.lock();
+        let sent: [u8; 32] = Sha256::digest(secret).into();
+        let is_it = once.as_ref().is_some_and(|once| {
+            once.until > Instant::now() && bool::from(once.sha256.ct_eq(&sent))
+        });
+        if is_it { once.take().map(|once| once.token) } else { None }
+    }
+
+    /// Notes that somebody could not be signed in, and says whether that was too often of late.
+    pub(crate) fn has_failed(&self, address: Option<Address>) -> Often {
+        self.failures.retain_recent();
+        match self.failures.check_key(&address) {
+            Ok(()) => Often::Not,
+            Err(_) => Often::Too,
+        }
+    }
+}
+
+/// Whether sign-ins from an address fail too often.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Often {
+    Not,
+    Too,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_link_signs_in_once() {
+        let links = SignIn::default();
+        let path = links.open("abcdefgh").unwrap();
+        let secret = path.strip_prefix("/sign-in?once=").unwrap();
+        assert_eq!(links.take("another"), None);
+        assert_eq!(links.take(secret).as_deref(), Some("abcdefgh"));
+        assert_eq!(links.take(secret), None);
+    }
+}

@@ -1,0 +1,50 @@
+//! The columns in which records are listed.
+
+use serde_json::{Map, Value};
+use svctrack_core::schema::{FieldDef, Kind, ResourceDef};
+
+/// Columns of a list where none are chosen.
+const COLUMNS: usize = 8;
+
+/// The rows of a resource that a list shows: those that say most, in the order of the contract.
+pub(super) fn columns(def: &'static ResourceDef, chosen: &str) -> Vec<&'static FieldDef> {
+    let is_plain = |field: &&FieldDef| {
+        !matches!(
+            field.kind,
+            Kind::Id | Kind::Object | Kind::Values | Kind::References | Kind::Reference
+        ) && !field.long
+            && !field.name.starts_with("__")
+    };
+    let fields = def.fields.iter();
+    if !chosen.is_empty() {
+        let named = |field: &&FieldDef| chosen.split(',').any(|name| name == field.name);
+        return fields.filter(named).collect();
+    }
+    let mut plain: Vec<_> = fields.filter(is_plain).collect();
+    // Names of what a record refers to say more than its own ids.
+    plain.sort_by_key(|field| {
+        let name = field.name;
+        let is_name = matches!(
+            name,
+            "name" | "title" | "subject" | "email" | "companyName" | "product" | "userName"
+        );
+        let is_state = matches!(
+            name,
+            "status" | "state" | "mrr" | "renewalDate" | "lastActive" | "activityState"
+        );
+        (!is_name, !is_state)
+    });
+    plain
+}
+
+/// The columns in which at least one record has a value.
+pub(super) fn filled_columns(
+    columns: Vec<&'static FieldDef>,
+    records: &[Map<String, Value>],
+) -> Vec<&'static FieldDef> {
+    let has = |field: &&FieldDef| {
+        records.is_empty()
+            || records.iter().any(|record| record.get(field.name).is_some_and(|it| !it.is_null()))
+    };
+    columns.into_iter().filter(has).take(COLUMNS).collect()
+}

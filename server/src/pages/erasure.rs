@@ -1,0 +1,34 @@
+//! Erases a person, once their name was typed.
+
+use poem::{Request, Response, http::Method};
+use serde_json::Value;
+use svctrack_core::resources::end_user::END_USER;
+use svctrack_web::pages::{Extra, Problem, address, record_page};
+
+use super::{
+    person::confirmation,
+    records,
+    respond::{rejected, see},
+    visit::Visit,
+};
+use crate::{error::Error, path_tree::path_part};
+
+/// `POST /app/people/:id/erase`
+pub(super) async fn erase(visit: Visit, mut request: Request) -> Result<Response, Error> {
+    let id = path_part(&request, "id").unwrap_or_default().into_owned();
+    let pairs = visit.form(&mut request).await?;
+    let typed = pairs.iter().find(|(name, _)| name == "confirmation").map(|(_, text)| text.trim());
+    let mut view = records::view(&visit, &END_USER, &id).await?;
+    let expected = confirmation(&view.record);
+    if typed != Some(expected) {
+        let message = format!("Nobody was erased: type {expected} to confirm.");
+        if let Some(Extra::Erase { is_rejected, .. }) = view.extra.last_mut() {
+            *is_rejected = true;
+        }
+        view.problems.push(Problem { field: "confirmation".to_owned(), message });
+        return Ok(rejected(record_page(&visit.shell, &view)));
+    }
+    let path = address("/endusers/{}", &[&id], &[("erase", "true")]);
+    visit.api.send(Method::DELETE, &path, &[], &Value::Null).await?;
+    Ok(see("/app/records/endusers"))
+}

@@ -1,0 +1,87 @@
+//! The report of integration issues: list, replay, remove.
+
+use poem::{Request, Response, http::Method};
+use serde_json::Value;
+use svctrack_core::plan::Route;
+use svctrack_web::pages::{IssueLine, IssuesView, address, issues_page};
+
+use super::{
+    forms::{notice_of, problems_of},
+    respond::{html, see},
+    visit::Visit,
+};
+use crate::{error::Error, path_tree::path_part, routes::query_pairs};
+
+/// Entries on a page.
+const SHOWN: usize = 100;
+/// What was done, as the next page says it.
+const NOTICES: &[(&str, &str)] = &[
+    (
+        "replayed",
+        "The parked events of the entry are processed again. Those that still lack their user or company stay parked.",
+    ),
+    ("removed", "The entry was removed. It comes back when its cause is seen again."),
+];
+
+/// `GET /app/issues`
+pub(super) async fn issues(visit: Visit, request: Request) -> Result<Response, Error> {
+    let pairs = query_pairs(&request);
+    let of = |name: &str| {
+        let found = pairs.iter().find(|(known, _)| known == name);
+        found.map(|(_, text)| text.clone()).unwrap_or_default()
+    };
+    let (code, route, after) = (of("code"), of("route"), of("after"));
+    let filters: Vec<(&str, &str)> = [("code", code.as_str()), ("route", route.as_str())]
+        .into_iter()
+        .filter(|(_, text)| !text.is_empty())
+        .collect();
+    let limit = SHOWN.to_string();
+    let mut query = [&filters[..], &[("limit", limit.as_str())]].concat();
+    if !after.is_empty() {
+        query.push(("after", &after));
+    }
+    let mut view = IssuesView {
+        routes: Route::NAMES.to_vec(),
+        csv: address(
+            "/app/files/integrationissues",
+            &[],
+            &[&filters[..], &[("form", "csv")]].concat(),
+        ),
+        may_change: visit.api.may("admin"),
+        ..IssuesView::default()
+    };
+    let found = visit.api.get(&address("/integrationissues", &[], &query)).await;
+    match found.map_err(Error::into_issues) {
+        Ok(lines) => view.lines = lines,
+        Err(Ok(issues)) => view.problems = problems_of(issues),
+        Err(Err(error)) => return Err(error),
+    }
+    let last = view.lines.last().filter(|_| view.lines.len() == SHOWN);
+    view.next = last.map(|last: &IssueLine| {
+        address("/app/issues", &[], &[&filters[..], &[("after", last.id.as_str())]].concat())
+    });
+    (view.code, view.route) = (code, route);
+    let mut shell = visit.shell;
+    shell.notice = notice_of(&pairs, NOTICES);
+    Ok(html(issues_page(&shell, &view)))
+}
+
+/// `POST /app/issues/:id/replay`
+pub(super) async fn replay(visit: Visit, mut request: Request) -> Result<Response, Error> {
+    let path = path_of(&request, "/integrationissues/{}/replay");
+    visit.form(&mut request).await?;
+    visit.api.send(Method::POST, &path, &[], &Value::Null).await?;
+    Ok(see("/app/issues?done=replayed"))
+}
+
+/// `POST /app/issues/:id/remove`
+pub(super) async fn remove(visit: Visit, mut request: Request) -> Result<Response, Error> {
+    let path = path_of(&request, "/integrationissues/{}");
+    visit.form(&mut request).await?;
+    visit.api.send(Method::DELETE, &path, &[], &Value::Null).await?;
+    Ok(see("/app/issues?done=removed"))
+}
+
+fn path_of(request: &Request, path: &str) -> String {
+    address(path, &[&path_part(request, "id").unwrap_or_default()], &[])
+}

@@ -1,0 +1,42 @@
+//! What a page responds with: HTML, or the way to another page.
+
+use poem::{
+    Response,
+    http::{HeaderValue, StatusCode, header},
+};
+use svctrack_web::Page;
+
+/// A page as it is sent: it belongs to one reader, so nobody caches it.
+pub(crate) fn html(page: Page) -> Response {
+    Response::builder()
+        .content_type("text/html; charset=utf-8")
+        .header(header::CONTENT_SECURITY_POLICY, page.csp)
+        .header(header::CACHE_CONTROL, "no-store")
+        .header("Cross-Origin-Opener-Policy", "same-origin")
+        .header("Cross-Origin-Resource-Policy", "same-origin")
+        .header(header::REFERRER_POLICY, "same-origin")
+        .header(
+            "Permissions-Policy",
+            "camera=(), microphone=(), geolocation=(), payment=(), usb=()",
+        )
+        .body(page.html)
+}
+
+/// The same, for a form that was rejected.
+pub(super) fn rejected(page: Page) -> Response {
+    let mut response = html(page);
+    response.set_status(StatusCode::UNPROCESSABLE_ENTITY);
+    response
+}
+
+/// Leads to another page after something was done.
+pub(super) fn see(path: &str) -> Response {
+    let mut response = Response::builder()
+        .status(StatusCode::SEE_OTHER)
+        .header(header::CACHE_CONTROL, "no-store")
+        .finish();
+    if let Ok(path) = HeaderValue::try_from(path) {
+        response.headers_mut().insert(header::LOCATION, path);
+    }
+    response
+}

@@ -1,0 +1,95 @@
+//! Set-up: the values of the tenant, and whether its first event has arrived.
+
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use poem::{Request, Response};
+use serde::Deserialize;
+use svctrack_web::pages::{
+    Arrival, Arrived, IssueLine, LANGUAGES, SampleValues, ScriptInfo, SetupView, address,
+    setup_page,
+};
+
+use super::{respond::html, visit::Visit};
+use crate::{error::Error, routes::query_pairs};
+
+/// Issues that are shown next to the first event.
+const ISSUES: &str = "3";
+/// Companies that are looked at for one with an `externalId`.
+const COMPANIES: &str = "20";
+/// The company of the samples where the tenant has none.
+const DEMO: &str = "demo";
+
+/// A company, as far as this page needs it.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Company {
+    #[serde(default)]
+    external_id: Option<String>,
+}
+
+/// `GET /app/setup`
+pub(super) async fn setup(visit: Visit, request: Request) -> Result<Response, Error> {
+    let pairs = query_pairs(&request);
+    let of =
+        |name: &str| pairs.iter().find(|(known, _)| known == name).map(|(_, text)| text.as_str());
+    let is_pinned = of("pinned") == Some("true");
+    let asked = LANGUAGES.iter().find(|(name, _)| of("language") == Some(name));
+    let language = asked.or(LANGUAGES.first()).map(|(name, _)| (*name).to_owned());
+    let tenant = visit.session.caller.tenant.id().to_string();
+    let pinned = if is_pinned { "true" } else { "false" };
+    let path = address("/script.json", &[], &[("tenant", &tenant), ("pinned", pinned)]);
+    let script: ScriptInfo = visit.api.get(&path).await?;
+    let companies = companies(&visit).await?;
+    let company = companies.iter().flatten().find(|name| is_plain(name)).cloned();
+    let lacks_company = companies.is_some() && company.is_none();
+    let endpoint = visit.app.addresses.endpoint(&tenant);
+    let view = SetupView {
+        values: SampleValues {
+            bulk: format!("{}{}/bulk/{tenant}", script.public_url, script.tracking_prefix),
+            base_url: script.public_url.clone(),
+            endpoint,
+            basic: format!("Basic {}", STANDARD.encode(format!("{tenant}:"))),
+            tenant,
+            company: company.unwrap_or_else(|| DEMO.to_owned()),
+            day: visit.app.clock.now().to_string().get(..10).unwrap_or_default().to_owned(),
+        },
+        script,
+        is_pinned,
+        language: language.unwrap_or_default(),
+        lacks_company,
+        arrival: arrival(&visit).await?,
+    };
+    Ok(html(setup_page(&visit.shell, &view)))
+}
+
+/// The `externalId`s of companies; none where the token may not read them.
+async fn companies(visit: &Visit) -> Result<Option<Vec<String>>, Error> {
+    if !visit.api.may("companies:read") {
+        return Ok(None);
+    }
+    let query = [("select", "externalId"), ("limit", COMPANIES)];
+    let found: Vec<Company> = visit.api.get(&address("/companies", &[], &query)).await?;
+    Ok(Some(found.into_iter().filter_map(|company| company.external_id).collect()))
+}
+
+/// Whether an id needs no quoting in any of the languages.
+fn is_plain(id: &str) -> bool {
+    !id.is_empty() && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte))
+}
+
+/// The newest event, and what could not be used since.
+async fn arrival(visit: &Visit) -> Result<Option<Arrival>, Error> {
+    if !visit.api.may("activities:read") {
+        return Ok(None);
+    }
+    let found: Vec<Arrived> =
+        visit.api.get(&address("/activities", &[], &[("limit", "1")])).await?;
+    let last = found.into_iter().next();
+    let mut issues: Vec<IssueLine> = Vec::new();
+    if visit.api.may("reports:read") {
+        let since = last.as_ref().map(|last| last.received_at.as_str());
+        let mut query = vec![("limit", ISSUES)];
+        query.extend(since.map(|since| ("from", since)));
+        issues = visit.api.get(&address("/integrationissues", &[], &query)).await?;
+    }
+    Ok(Some(Arrival { last, issues }))
+}

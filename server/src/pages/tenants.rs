@@ -1,0 +1,149 @@
+//! Tenants, for an operator: create, rename, suspend, resume, delete.
+
+use poem::{Request, Response, http::Method};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use svctrack_web::pages::{
+    Problem, ShownOnce, TenantLine, TenantView, TenantsView, address, shown_once_page, tenant_page,
+    tenants_page,
+};
+
+use super::{
+    forms::{notice_of, problems_of},
+    respond::{html, rejected, see},
+    visit::Visit,
+};
+use crate::{error::Error, path_tree::path_part, routes::query_pairs};
+
+const TENANTS: &str = "/app/tenants";
+/// What was done, as the next page says it.
+const NOTICES: &[(&str, &str)] = &[
+    ("renamed", "The tenant was renamed."),
+    ("suspended", "The tenant was suspended."),
+    ("resumed", "The tenant was resumed."),
+    ("deleted", "The tenant was deleted. What it has stored is being removed."),
+];
+
+/// A tenant as the API creates it, with its first token.
+#[derive(Deserialize)]
+struct Created {
+    #[serde(flatten)]
+    line: TenantLine,
+    token: FirstToken,
+}
+
+#[derive(Deserialize)]
+struct FirstToken {
+    token: String,
+}
+
+async fn lines(visit: &Visit) -> Result<Vec<TenantLine>, Error> {
+    let mut lines: Vec<TenantLine> = visit.api.get("/tenants").await?;
+    lines.sort_by(|one, other| one.name.cmp(&other.name));
+    Ok(lines)
+}
+
+/// `GET /app/tenants`
+pub(super) async fn tenants(visit: Visit, request: Request) -> Result<Response, Error> {
+    let view = TenantsView { lines: lines(&visit).await?, ..TenantsView::default() };
+    let mut shell = visit.shell;
+    shell.notice = notice_of(&query_pairs(&request), NOTICES);
+    Ok(html(tenants_page(&shell, &view)))
+}
+
+/// `POST /app/tenants`: the response shows the first token, since no other ever does.
+pub(super) async fn create(visit: Visit, mut request: Request) -> Result<Response, Error> {
+    let pairs = visit.form(&mut request).await?;
+    let name = sent(&pairs, "name");
+    let created = visit.api.send(Method::POST, "/tenants", &[], &json!({ "name": name })).await;
+    match created.map_err(Error::into_issues) {
+        Ok(created) => {
+            let created: Created = serde_json::from_value(created)
+                .map_err(|error| Error::Internal(error.to_string()))?;
+            let view = ShownOnce {
+                title: format!("{} was created", created.line.name),
+                token: created.token.token,
+                tenant: Some(created.line.id),
+                back: TENANTS.to_owned(),
+            };
+            Ok(html(shown_once_page(&visit.shell, &view)))
+        }
+        Err(Ok(issues)) => {
+            let lines = lines(&visit).await?;
+            let view = TenantsView { lines, name, problems: problems_of(issues) };
+            Ok(rejected(tenants_page(&visit.shell, &view)))
+        }
+        Err(Err(error)) => Err(error),
+    }
+}
+
+fn sent(pairs: &[(String, String)], name: &str) -> String {
+    let found = pairs.iter().find(|(known, _)| known == name);
+    found.map(|(_, text)| text.trim().to_owned()).unwrap_or_default()
+}
+
+/// The path of a tenant of the API.
+fn path_of(request: &Request) -> String {
+    address("/tenants/{}", &[&path_part(request, "id").unwrap_or_default()], &[])
+}
+
+/// `GET /app/tenants/:id`
+pub(super) async fn tenant(visit: Visit, request: Request) -> Result<Response, Error> {
+    let line: TenantLine = visit.api.get(&path_of(&request)).await?;
+    let view = TenantView { name: line.name.clone(), line, ..TenantView::default() };
+    let mut shell = visit.shell;
+    shell.notice = notice_of(&query_pairs(&request), NOTICES);
+    Ok(html(tenant_page(&shell, &view)))
+}
+
+/// `POST /app/tenants/:id/rename`
+pub(super) async fn rename(visit: Visit, mut request: Request) -> Result<Response, Error> {
+    let pairs = visit.form(&mut request).await?;
+    let name = sent(&pairs, "name");
+    change(&visit, &request, &json!({ "name": name }), "renamed").await
+}
+
+/// `POST /app/tenants/:id/suspend`: suspends or resumes.
+pub(super) async fn suspend(visit: Visit, mut request: Request) -> Result<Response, Error> {
+    let pairs = visit.form(&mut request).await?;
+    let is_suspended = sent(&pairs, "suspended") == "true";
+    let done = if is_suspended { "suspended" } else { "resumed" };
+    change(&visit, &request, &json!({ "suspended": is_suspended }), done).await
+}
+
+async fn change(
+    visit: &Visit,
+    request: &Request,
+    body: &Value,
+    done: &str,
+) -> Result<Response, Error> {
+    let path = path_of(request);
+    let line: TenantLine = visit.api.get(&path).await?;
+    let changed = visit.api.send(Method::PUT, &path, &[], body).await;
+    match changed.map_err(Error::into_issues) {
+        Ok(_) => Ok(see(&address("/app/tenants/{}", &[&line.id], &[("done", done)]))),
+        Err(Ok(issues)) => {
+            let name = body.get("name").and_then(Value::as_str).unwrap_or(&line.name).to_owned();
+            let problems = problems_of(issues);
+            let view = TenantView { name, line, problems, ..TenantView::default() };
+            Ok(rejected(tenant_page(&visit.shell, &view)))
+        }
+        Err(Err(error)) => Err(error),
+    }
+}
+
+/// `POST /app/tenants/:id/delete`: of the tenant whose name was typed.
+pub(super) async fn delete(visit: Visit, mut request: Request) -> Result<Response, Error> {
+    let pairs = visit.form(&mut request).await?;
+    let path = path_of(&request);
+    let line: TenantLine = visit.api.get(&path).await?;
+    let confirm = sent(&pairs, "confirm");
+    if confirm != line.name.trim() {
+        let message = "Type the name of the tenant as it is written here.".to_owned();
+        let problems = vec![Problem { field: "confirm".to_owned(), message }];
+        let view = TenantView { name: line.name.clone(), line, confirm, problems };
+        return Ok(rejected(tenant_page(&visit.shell, &view)));
+    }
+    visit.api.send(Method::DELETE, &path, &[], &Value::Null).await?;
+    Ok(see(&address(TENANTS, &[], &[("done", "deleted")])))
+}

@@ -1,0 +1,170 @@
+//! Tokens and sessions: list, issue, rotate, revoke.
+
+use poem::{Request, Response, http::Method};
+use serde::Deserialize;
+use serde_json::{Map, Value};
+use svctrack_core::access::every_scope;
+use svctrack_web::pages::{
+    NewTokenView, Problem, ShownOnce, TokenLine, TokenView, TokensView, address, new_token_page,
+    shown_once_page, token_page, tokens_page,
+};
+
+use super::{
+    forms::{notice_of, problems_of},
+    respond::{html, rejected, see},
+    visit::Visit,
+};
+use crate::{error::Error, path_tree::path_part, routes::query_pairs};
+
+const TOKENS: &str = "/app/tokens";
+/// What was done, as the next page says it.
+const NOTICES: &[(&str, &str)] =
+    &[("revoked", "The token was revoked."), ("signed-out", "The session was ended.")];
+
+/// A token as the API issues it.
+#[derive(Deserialize)]
+struct Issued {
+    label: String,
+    token: String,
+}
+
+/// Every token of the tenant.
+async fn lines(visit: &Visit) -> Result<Vec<TokenLine>, Error> {
+    let mut lines: Vec<TokenLine> = visit.api.get("/tokens").await?;
+    let now = visit.app.clock.now().to_string();
+    for line in &mut lines {
+        line.has_expired = line.expires_at.as_ref().is_some_and(|end| *end <= now);
+    }
+    lines.sort_by(|one, other| other.created_at.cmp(&one.created_at));
+    Ok(lines)
+}
+
+/// The token in the path of a page.
+async fn found(visit: &Visit, request: &Request) -> Result<TokenLine, Error> {
+    let id = path_part(&request, "id").unwrap_or_default();
+    let found = lines(visit).await?.into_iter().find(|line| line.id == id);
+    found.ok_or(Error::Store(svctrack_store::StoreError::NotFound))
+}
+
+fn view_of(visit: &Visit, line: TokenLine) -> TokenView {
+    let is_own = visit.session.caller.token() == Some(&line.id);
+    TokenView { line, is_own, problems: Vec::new() }
+}
+
+/// `GET /app/tokens`
+pub(super) async fn tokens(visit: Visit, request: Request) -> Result<Response, Error> {
+    let view = TokensView {
+        lines: lines(&visit).await?,
+        own_session: visit.session.id.clone(),
+        own_token: visit.session.caller.token().unwrap_or_default().to_owned(),
+        problems: Vec::new(),
+    };
+    let mut shell = visit.shell;
+    shell.notice = notice_of(&query_pairs(&request), NOTICES);
+    Ok(html(tokens_page(&shell, &view)))
+}
+
+/// `GET /app/tokens/:id`
+pub(super) async fn token(visit: Visit, request: Request) -> Result<Response, Error> {
+    let view = view_of(&visit, found(&visit, &request).await?);
+    Ok(html(token_page(&visit.shell, &view)))
+}
+
+/// The scopes that whoever is signed in can grant.
+fn grantable(visit: &Visit) -> Vec<String> {
+    every_scope().into_iter().filter(|scope| visit.api.may(scope)).collect()
+}
+
+/// `GET /app/tokens/new`
+pub(super) async fn new(visit: Visit, _: Request) -> Result<Response, Error> {
+    visit.session.caller.require("admin")?;
+    let view = NewTokenView { grantable: grantable(&visit), ..NewTokenView::default() };
+    Ok(html(new_token_page(&visit.shell, &view)))
+}
+
+/// `POST /app/tokens/new`: the response shows the token, since no other ever does.
+pub(super) async fn issue(visit: Visit, mut request: Request) -> Result<Response, Error> {
+    let pairs = visit.form(&mut request).await?;
+    let of = |name: &str| {
+        let found = pairs.iter().find(|(known, _)| known == name);
+        found.map(|(_, text)| text.trim().to_owned()).unwrap_or_default()
+    };
+    let scopes: Vec<String> =
+        pairs.iter().filter(|(name, _)| name == "scopes").map(|(_, scope)| scope.clone()).collect();
+    let mut body = Map::new();
+    body.insert("label".to_owned(), of("label").into());
+    body.insert("scopes".to_owned(), scopes.clone().into());
+    for name in ["expiresAt", "userId"] {
+        if !of(name).is_empty() {
+            body.insert(name.to_owned(), of(name).into());
+        }
+    }
+    let problems = match shown_once(&visit, "/tokens", &Value::Object(body), "issued").await? {
+        Ok(response) => return Ok(response),
+        Err(problems) => problems,
+    };
+    let view = NewTokenView {
+        label: of("label"),
+        expires: of("expiresAt"),
+        user: of("userId"),
+        scopes,
+        grantable: grantable(&visit),
+        problems,
+    };
+    Ok(rejected(new_token_page(&visit.shell, &view)))
+}
+
+/// The page of the token that a call issues, or why it issues none.
+async fn shown_once(
+    visit: &Visit,
+    path: &str,
+    body: &Value,
+    how: &str,
+) -> Result<Result<Response, Vec<Problem>>, Error> {
+    let issued = visit.api.send(Method::POST, path, &[], body).await;
+    match issued.map_err(Error::into_issues) {
+        Ok(issued) => {
+            let issued: Issued = serde_json::from_value(issued)
+                .map_err(|error| Error::Internal(error.to_string()))?;
+            let view = ShownOnce {
+                title: format!("{} was {how}", issued.label),
+                token: issued.token,
+                tenant: None,
+                back: TOKENS.to_owned(),
+            };
+            Ok(Ok(html(shown_once_page(&visit.shell, &view))))
+        }
+        Err(Ok(issues)) => Ok(Err(problems_of(issues))),
+        Err(Err(error)) => Err(error),
+    }
+}
+
+/// `POST /app/tokens/:id/rotate`: the response shows the successor.
+pub(super) async fn rotate(visit: Visit, mut request: Request) -> Result<Response, Error> {
+    let line = found(&visit, &request).await?;
+    let pairs = visit.form(&mut request).await?;
+    let kept = pairs.iter().find(|(name, _)| name == "keepOldForSeconds");
+    let kept: Option<i64> = kept.and_then(|(_, seconds)| seconds.parse().ok());
+    let mut body = Map::new();
+    body.extend(kept.map(|seconds| ("keepOldForSeconds".to_owned(), seconds.into())));
+    let path = address("/tokens/{}/rotate", &[&line.id], &[]);
+    match shown_once(&visit, &path, &Value::Object(body), "rotated").await? {
+        Ok(response) => Ok(response),
+        Err(problems) => {
+            let view = TokenView { problems, ..view_of(&visit, line) };
+            Ok(rejected(token_page(&visit.shell, &view)))
+        }
+    }
+}
+
+/// `POST /app/tokens/:id/revoke`: of a token, or of a session.
+pub(super) async fn revoke(visit: Visit, mut request: Request) -> Result<Response, Error> {
+    let line = found(&visit, &request).await?;
+    let pairs = visit.form(&mut request).await?;
+    let cascade = pairs.iter().any(|(name, _)| name == "cascade");
+    let query: &[(&str, &str)] = if cascade { &[("cascade", "true")] } else { &[] };
+    let path = address("/tokens/{}", &[&line.id], query);
+    visit.api.send(Method::DELETE, &path, &[], &Value::Null).await?;
+    let done = if line.is_session() { "signed-out" } else { "revoked" };
+    Ok(see(&address(TOKENS, &[], &[("done", done)])))
+}

@@ -1,0 +1,48 @@
+// Copies what is to be copied, and shows by itself when the first event has arrived.
+const EVERY_MS = 2000;
+const MOST = 1800;
+
+for (const block of document.querySelectorAll("[data-copy]")) {
+  // Only a page over TLS, or of the machine itself, may copy.
+  if (!navigator.clipboard) break;
+  const button = document.createElement("button");
+  button.type = "button";
+  button.className = "copy";
+  button.textContent = "Copy";
+  button.addEventListener("click", async () => {
+    await navigator.clipboard.writeText(block.textContent);
+    button.textContent = "Copied";
+    setTimeout(() => (button.textContent = "Copy"), 1500);
+  });
+  block.after(button);
+}
+
+const panel = document.getElementById("arrival");
+let asked = 0;
+
+// The same page says how it is now.
+function ask() {
+  if (document.visibilityState !== "visible") return;
+  if (++asked > MOST) return stop();
+  const request = new XMLHttpRequest();
+  request.open("GET", location.href);
+  request.responseType = "document";
+  request.onload = () => {
+    const now = request.response?.getElementById("arrival");
+    if (!now) return stop();
+    if (now.textContent === panel.textContent) return;
+    panel.className = now.className;
+    panel.dataset.state = now.dataset.state;
+    panel.replaceChildren(...document.adoptNode(now).childNodes);
+  };
+  request.send();
+}
+
+function stop() {
+  clearInterval(timer);
+  again.hidden = false;
+}
+
+const again = document.getElementById("again");
+const timer = panel && setInterval(ask, EVERY_MS);
+if (panel) again.hidden = true;

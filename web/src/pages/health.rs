@@ -1,0 +1,159 @@
+//! The health of the service: its store, its backups, its clock, and its version.
+
+use hypertext::prelude::*;
+use serde::Deserialize;
+
+use super::{
+    format::{grouped, instant},
+    page,
+    parts::badge,
+    shell::{Shell, layout, title_bar},
+};
+use crate::page::Page;
+
+/// The health of the service, as the API returns it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct HealthReport {
+    pub status: String,
+    pub damaged: u64,
+    pub checked: Option<Scrubbed>,
+    pub clock: Option<ClockState>,
+    pub backup: Option<BackupState>,
+}
+
+/// The last scrub of what is stored.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct Scrubbed {
+    pub at: String,
+    pub rows: u64,
+    pub damaged: u64,
+}
+
+/// How the clock differs from the times that are stored.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ClockState {
+    pub behind_seconds: i64,
+    pub ahead_seconds: i64,
+    pub held_seconds: i64,
+}
+
+/// The state of scheduled backups.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct BackupState {
+    pub at: Option<String>,
+    pub failed: u32,
+    pub ahead: u64,
+}
+
+/// The page of health.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct HealthView {
+    pub health: HealthReport,
+    pub version: &'static str,
+    pub public_url: String,
+    /// Whether a backup can be taken.
+    pub may_back_up: bool,
+}
+
+/// The page of health.
+pub fn health_page(shell: &Shell, view: &HealthView) -> Page {
+    let health = &view.health;
+    let actions = maud! {
+        @if view.may_back_up { a.button href="/app/backup" download { "Download a backup" } }
+    };
+    let main = maud! {
+        (title_bar("Health", &actions))
+        dl.properties {
+            dt { "Store" }
+            dd { (badge(&health.status)) " " (meaning(&health.status)) }
+            dt { "Corrupted data" }
+            dd { (corruption(health)) }
+            dt { "Last scrub" }
+            dd { (scrub(health.checked.as_ref())) }
+            dt { "Clock" }
+            dd { (clock(health.clock.as_ref())) }
+            dt { "Backups" }
+            dd { (backups(health.backup.as_ref())) }
+            dt { "Version" }
+            dd { (view.version) }
+            dt { "Address" }
+            dd { code { (view.public_url) } }
+        }
+        p { a href="/docs/operations" { "Operations" } " says what to do when something fails." }
+    };
+    page(layout(shell, "Health", main))
+}
+
+fn meaning(status: &str) -> &'static str {
+    match status {
+        "ok" => "It reads and writes.",
+        "read_only" => "It reads, and takes no writes until its disk does.",
+        "recovering" => "It reopens its file after an error.",
+        "stalled" => "A write does not end, since the disk does not respond.",
+        "stopped" => "It has stopped and serves nothing.",
+        _ => "",
+    }
+}
+
+fn corruption(health: &HealthReport) -> impl Renderable {
+    let damaged = health.damaged;
+    maud! {
+        @if damaged == 0 {
+            "None met since the start."
+        } @else {
+            strong.bad { "Met " (damaged) " times since the start." } " Restore a backup."
+        }
+    }
+}
+
+fn scrub(checked: Option<&Scrubbed>) -> impl Renderable {
+    maud! {
+        @match checked {
+            Some(scrub) => {
+                time datetime=(scrub.at) { (instant(&scrub.at)) } ": "
+                (grouped(&scrub.rows.to_string())) " rows read, "
+                @if scrub.damaged == 0 { "none corrupted." } @else { strong.bad { (scrub.damaged) " corrupted." } }
+            }
+            None => span.muted { "None has ended since the start." }
+        }
+    }
+}
+
+fn clock(clock: Option<&ClockState>) -> impl Renderable {
+    maud! {
+        @match clock {
+            None => "It agrees with the times that are stored."
+            Some(clock) => {
+                strong.bad {
+                    @if clock.behind_seconds > 0 {
+                        "It is " (clock.behind_seconds) " seconds earlier than the newest data."
+                    } @else {
+                        "It is " (clock.ahead_seconds) " seconds ahead; ages are judged by it in "
+                        (clock.held_seconds) " seconds."
+                    }
+                }
+                " Set the clock of the machine right."
+            }
+        }
+    }
+}
+
+fn backups(backup: Option<&BackupState>) -> impl Renderable {
+    maud! {
+        @match backup {
+            None => span.muted { "Not scheduled: start the server with " code { "--backup-every 6h" } "." }
+            Some(backup) => {
+                @match &backup.at {
+                    Some(at) => { "The newest is of " time datetime=(at) { (instant(at)) } "." }
+                    None => strong { "There is none yet." }
+                }
+                @if backup.failed > 0 { " " strong.bad { (backup.failed) " failed since." } }
+                @if backup.ahead > 0 { " " strong.bad { (backup.ahead) " have a name that is ahead of the clock." } }
+            }
+        }
+    }
+}

@@ -1,0 +1,194 @@
+//! The report of integration issues: what senders should fix, with what can be done about each.
+
+use hypertext::prelude::*;
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use super::{
+    address::address,
+    format::{grouped, instant, label_of},
+    page,
+    parts::{Problem, badge, empty, problems, scroll},
+    shell::{Shell, csrf, layout, title_bar},
+};
+use crate::page::Page;
+
+/// An entry of the report, as the API returns it.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct IssueLine {
+    #[serde(rename = "_id")]
+    pub id: String,
+    pub route: String,
+    pub code: String,
+    pub message: String,
+    pub at: String,
+    pub count: u64,
+    pub sample: Map<String, Value>,
+}
+
+impl IssueLine {
+    /// Whether events of this entry may be parked, so that they can be processed again.
+    fn can_have_parked(&self) -> bool {
+        match self.code.as_str() {
+            "company_unknown" | "user_unknown" => self.route != "pipeline",
+            code => code.starts_with("too_many_new_") || code.ends_with("_not_created"),
+        }
+    }
+}
+
+/// The page of integration issues.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct IssuesView {
+    pub lines: Vec<IssueLine>,
+    /// The code and the route of the entries that are shown; all where empty.
+    pub code: String,
+    pub route: String,
+    pub routes: Vec<&'static str>,
+    /// Where those before these are.
+    pub next: Option<String>,
+    pub csv: String,
+    /// Whether the token may replay and remove.
+    pub may_change: bool,
+    pub problems: Vec<Problem>,
+}
+
+/// The page of integration issues.
+pub fn issues_page(shell: &Shell, view: &IssuesView) -> Page {
+    let actions = maud! { a.button href=(view.csv) download { "CSV" } };
+    let main = maud! {
+        (title_bar("Integration issues", &actions))
+        p.muted {
+            "What was sent and could not be used as it is: each cause once, with how often it was seen. "
+            a href="/docs/events#parked-events-and-the-report" { "The codes" }
+        }
+        (choices(view))
+        (problems(&view.problems))
+        @if view.lines.is_empty() {
+            @if view.code.is_empty() && view.route.is_empty() {
+                (empty("No issues.", maud! {
+                    "All that was sent could be used. " a href="/app/setup" { "Set-up" } " shows how to send events."
+                }))
+            } @else {
+                (empty("No issues of this kind.", maud! { a href="/app/issues" { "Show all" } }))
+            }
+        } @else {
+            (scroll("Integration issues", table(shell, view)))
+            @if let Some(next) = &view.next {
+                div.paging { a rel="next" href=(next) { "Earlier ones" } }
+            }
+        }
+    };
+    page(layout(shell, "Integration issues", main))
+}
+
+fn choices(view: &IssuesView) -> impl Renderable {
+    maud! {
+        form.choices method="get" {
+            div {
+                label for="c-route" { "Source" }
+                select #c-route name="route" {
+                    option value="" { "all" }
+                    @for route in &view.routes {
+                        option value=(route) selected=[(*route == view.route).then_some("")] { (label_of(route)) }
+                    }
+                }
+            }
+            div {
+                label for="c-code" { "Code" }
+                input #c-code name="code" value=(view.code) autocomplete="off" spellcheck="false";
+            }
+            button type="submit" { "Show" }
+        }
+    }
+}
+
+fn table<'v>(shell: &'v Shell, view: &'v IssuesView) -> impl Renderable + 'v {
+    maud! {
+        table {
+            caption.hidden-label { "Integration issues" }
+            thead {
+                tr {
+                    th scope="col" { "Issue" }
+                    th scope="col" { "Source" }
+                    th.num scope="col" { "Count" }
+                    th.num scope="col" { "Last seen" }
+                    @if view.may_change { th scope="col" { span.hidden-label { "Actions" } } }
+                }
+            }
+            tbody { @for line in &view.lines { (row(shell, view, line)) } }
+        }
+    }
+}
+
+fn row<'v>(shell: &'v Shell, view: &'v IssuesView, line: &'v IssueLine) -> impl Renderable + 'v {
+    let replay = address("/app/issues/{}/replay", &[&line.id], &[]);
+    let remove = address("/app/issues/{}/remove", &[&line.id], &[]);
+    let count = grouped(&line.count.to_string());
+    maud! {
+        tr {
+            th.message scope="row" {
+                (line.message)
+                div.sample {
+                    code { (line.code) }
+                    @if !line.sample.is_empty() {
+                        details { summary { "Sample" } (sample(&line.sample)) }
+                    }
+                }
+            }
+            td { (badge(&line.route)) }
+            td.num { (count) }
+            td.num { time datetime=(line.at) { (instant(&line.at)) } }
+            @if view.may_change {
+                td {
+                    div.row-actions {
+                        @if line.can_have_parked() {
+                            form method="post" action=(replay) {
+                                (csrf(shell))
+                                button type="submit" title="Process the parked events of this entry again" { "Replay" }
+                            }
+                        }
+                        form method="post" action=(remove) {
+                            (csrf(shell))
+                            button type="submit" title="Remove this entry from the report" { "Remove" }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn sample(sample: &Map<String, Value>) -> impl Renderable {
+    let members: Vec<(&String, String)> = sample
+        .iter()
+        .map(|(name, value)| {
+            (name, value.as_str().map_or_else(|| value.to_string(), str::to_owned))
+        })
+        .collect();
+    maud! {
+        dl.pairs {
+            @for (name, value) in &members { dt { (name) } dd { (value) } }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_may_be_parked_can_be_replayed() {
+        for (route, code, expect) in [
+            ("realtime", "company_unknown", true),
+            ("pipeline", "company_unknown", false),
+            ("pipeline", "company_not_created", true),
+            ("bulk", "too_many_new_users", true),
+            ("bulk", "member_unknown", false),
+        ] {
+            let (route, code) = (route.to_owned(), code.to_owned());
+            let line = IssueLine { route, code, ..IssueLine::default() };
+            assert_eq!(line.can_have_parked(), expect, "{line:?}");
+        }
+    }
+}

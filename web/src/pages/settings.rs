@@ -1,0 +1,56 @@
+//! The settings of the tenant: a form made of their rows, as those of records are.
+
+use hypertext::prelude::*;
+use serde_json::{Map, Value};
+use svctrack_core::resources::settings::{SETTINGS, TENANT_ID, UPDATED_AT};
+
+use super::{
+    format::instant,
+    page,
+    parts::{Problem, problems},
+    record::{Filled, inputs},
+    setup::copied,
+    shell::{Shell, csrf, layout},
+};
+use crate::page::Page;
+
+/// The settings as their page shows them.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct SettingsView {
+    pub settings: Map<String, Value>,
+    /// The version that the form was filled from, as its `ETag`.
+    pub version: String,
+    /// What was sent and not saved, by property.
+    pub sent: Vec<(String, String)>,
+    pub problems: Vec<Problem>,
+}
+
+/// The page of settings.
+pub fn settings_page(shell: &Shell, view: &SettingsView) -> Page {
+    let text = |name: &str| view.settings.get(name).and_then(Value::as_str).unwrap_or_default();
+    let (tenant, changed) = (text(TENANT_ID.name), text(UPDATED_AT.name));
+    let filled = Filled { record: &view.settings, sent: &view.sent, problems: &view.problems };
+    let main = maud! {
+        h1 { "Settings" }
+        p.muted { (SETTINGS.doc) " An empty field has its default." }
+        (problems(&view.problems))
+        dl.properties.narrow {
+            dt { "Tenant" }
+            dd { (shell.tenant) }
+            dt { "Tenant UUID" }
+            dd { (copied("tenant", tenant)) }
+            @if !changed.is_empty() {
+                dt { "Last changed" }
+                dd { time datetime=(changed) { (instant(changed)) } }
+            }
+        }
+        form.record method="post" action="/app/settings" {
+            (csrf(shell))
+            input type="hidden" name="version" value=(view.version);
+            (inputs(&SETTINGS, &filled))
+            div.actions { button.main type="submit" { "Save" } }
+        }
+        script type="module" src="/setup.js" {}
+    };
+    page(layout(shell, "Settings", main))
+}

@@ -1,0 +1,175 @@
+//! Tenants, for an operator: create, rename, suspend, resume, delete.
+
+use hypertext::prelude::*;
+use serde::Deserialize;
+
+use super::{
+    address::address,
+    format::{grouped, instant},
+    page,
+    parts::{Problem, badge, empty, problems, scroll},
+    setup::copied,
+    shell::{Shell, csrf, layout, title_bar},
+    tokens::text_field,
+};
+use crate::page::Page;
+
+/// A tenant as the API lists it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct TenantLine {
+    #[serde(rename = "_id")]
+    pub id: String,
+    pub name: String,
+    pub created_at: String,
+    pub state: String,
+    pub suspended: bool,
+    pub rows_removed: Option<u64>,
+}
+
+impl TenantLine {
+    fn is_being_deleted(&self) -> bool {
+        self.rows_removed.is_some()
+    }
+}
+
+/// The page of tenants.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TenantsView {
+    pub lines: Vec<TenantLine>,
+    /// The name that was sent for another one.
+    pub name: String,
+    pub problems: Vec<Problem>,
+}
+
+/// The page of a tenant.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TenantView {
+    pub line: TenantLine,
+    /// The name that was sent.
+    pub name: String,
+    /// What was typed to confirm that it is deleted.
+    pub confirm: String,
+    pub problems: Vec<Problem>,
+}
+
+/// The page of tenants.
+pub fn tenants_page(shell: &Shell, view: &TenantsView) -> Page {
+    let actions = maud! {};
+    let main = maud! {
+        (title_bar("Tenants", &actions))
+        p.muted { "Tenants share nothing but the server." }
+        (problems(&view.problems))
+        @if view.lines.is_empty() {
+            (empty("No tenants yet.", "Create one: its first token is shown once."))
+        } @else {
+            (scroll("Tenants", table(&view.lines)))
+        }
+        section aria-labelledby="h-new" {
+            h2 #h-new { "Create a tenant" }
+            form method="post" action="/app/tenants" {
+                (csrf(shell))
+                div.record {
+                    (text_field("name", "Name *", &view.name, "The company or product whose customers it has.", &view.problems))
+                }
+                div.actions { button.main type="submit" { "Create" } }
+            }
+        }
+    };
+    page(layout(shell, "Tenants", main))
+}
+
+fn table(lines: &[TenantLine]) -> impl Renderable {
+    maud! {
+        table {
+            caption.hidden-label { "Tenants" }
+            thead {
+                tr {
+                    th scope="col" { "Name" }
+                    th scope="col" { "UUID" }
+                    th scope="col" { "State" }
+                    th.num scope="col" { "Created" }
+                }
+            }
+            tbody {
+                @for line in lines {
+                    tr {
+                        th scope="row" { a href=(address("/app/tenants/{}", &[&line.id], &[])) { (line.name) } }
+                        td { code { (line.id) } }
+                        td { (badge(&line.state)) }
+                        td.num { time datetime=(line.created_at) { (instant(&line.created_at)) } }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The page of a tenant.
+pub fn tenant_page(shell: &Shell, view: &TenantView) -> Page {
+    let line = &view.line;
+    let title = line.name.as_str();
+    let path = |what: &str| address(&format!("/app/tenants/{{}}/{what}"), &[&line.id], &[]);
+    let (rename, suspend, delete) = (path("rename"), path("suspend"), path("delete"));
+    let main = maud! {
+        p.crumbs { a href="/app/tenants" { "Tenants" } }
+        h1 { (title) " " (badge(&line.state)) }
+        (problems(&view.problems))
+        dl.properties.narrow {
+            dt { "Tenant UUID" }
+            dd { (copied("tenant", &line.id)) }
+            dt { "Created" }
+            dd { time datetime=(line.created_at) { (instant(&line.created_at)) } }
+            @if let Some(removed) = line.rows_removed {
+                dt { "Being deleted" }
+                dd { (grouped(&removed.to_string())) " rows removed so far" }
+            }
+        }
+        @if !line.is_being_deleted() {
+            section aria-labelledby="h-rename" {
+                h2 #h-rename { "Rename" }
+                form method="post" action=(rename) {
+                    (csrf(shell))
+                    div.record { (text_field("name", "Name", &view.name, "For people: nothing refers to it.", &view.problems)) }
+                    div.actions { button type="submit" { "Rename" } }
+                }
+            }
+            section aria-labelledby="h-suspend" {
+                h2 #h-suspend { (if line.suspended { "Resume" } else { "Suspend" }) }
+                p {
+                    @if line.suspended {
+                        "Its calls and events are rejected. What it has stored is retained."
+                    } @else {
+                        "Its calls and events are rejected until it is resumed. Senders that retry lose nothing."
+                    }
+                }
+                form method="post" action=(suspend) {
+                    (csrf(shell))
+                    input type="hidden" name="suspended" value=(if line.suspended { "false" } else { "true" });
+                    button type="submit" { (if line.suspended { "Resume" } else { "Suspend" }) }
+                }
+            }
+            (deletion(shell, view, &delete))
+        }
+        script type="module" src="/setup.js" {}
+    };
+    page(layout(shell, title, main))
+}
+
+fn deletion<'v>(shell: &'v Shell, view: &'v TenantView, action: &str) -> impl Renderable + 'v {
+    let is_open = view.problems.iter().any(|problem| problem.field == "confirm").then_some("");
+    let action = action.to_owned();
+    maud! {
+        details.danger open=[is_open] {
+            summary { "Delete this tenant" }
+            form method="post" action=(action) {
+                (csrf(shell))
+                p { "All that it has stored is removed, with its tokens. It cannot be brought back but from a backup." }
+                div.record {
+                    (text_field("confirm", "Type the name of the tenant", &view.confirm, &view.line.name, &view.problems))
+                }
+                button.bad type="submit" { "Delete" }
+            }
+        }
+    }
+}

@@ -1,0 +1,479 @@
+//! Tokens and sessions: list, issue, rotate, revoke.
+
+use hypertext::prelude::*;
+use serde::Deserialize;
+use svctrack_core::{
+    access::{ACTIONS, OPERATOR, READ_ALL, SESSION},
+    resources::REGISTRY,
+    schema::ResourceDef,
+};
+
+use super::{
+    address::address,
+    format::{instant, label_of},
+    page,
+    parts::{Problem, badge, problems, scroll},
+    setup::copied,
+    shell::{Shell, csrf, layout, title_bar},
+};
+use crate::page::Page;
+
+/// How long the old token can stay valid after a rotation: seconds, in words.
+const KEPT_FOR: &[(&str, &str)] = &[
+    ("0", "not at all"),
+    ("3600", "an hour"),
+    ("86400", "a day"),
+    ("604800", "a week"),
+    ("2592000", "30 days"),
+];
+/// What is chosen of these.
+const A_DAY: &str = "86400";
+
+/// A token as the API lists it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct TokenLine {
+    #[serde(rename = "_id")]
+    pub id: String,
+    pub label: String,
+    pub scopes: Vec<String>,
+    pub user_id: Option<String>,
+    pub created_at: String,
+    pub created_by: Option<String>,
+    pub expires_at: Option<String>,
+    pub last_used_at: Option<String>,
+    pub replaced_by: Option<String>,
+    #[serde(skip)]
+    pub has_expired: bool,
+}
+
+impl TokenLine {
+    /// Whether it is a session of the pages.
+    pub fn is_session(&self) -> bool {
+        matches!(self.scopes.as_slice(), [only] if only == SESSION)
+    }
+}
+
+/// The page of tokens.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TokensView {
+    pub lines: Vec<TokenLine>,
+    /// Id of the session that looks at them, and of the token that it was opened with.
+    pub own_session: String,
+    pub own_token: String,
+    pub problems: Vec<Problem>,
+}
+
+/// The page of a token.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TokenView {
+    pub line: TokenLine,
+    /// Whether this session was opened with it.
+    pub is_own: bool,
+    pub problems: Vec<Problem>,
+}
+
+/// The form that issues a token.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NewTokenView {
+    pub label: String,
+    pub expires: String,
+    pub user: String,
+    /// The scopes that are chosen, and those that there are to choose from.
+    pub scopes: Vec<String>,
+    pub grantable: Vec<String>,
+    pub problems: Vec<Problem>,
+}
+
+/// A token as it is shown once.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ShownOnce {
+    pub title: String,
+    pub token: String,
+    /// The UUID of the tenant that was created with it.
+    pub tenant: Option<String>,
+    /// Where the reader goes then.
+    pub back: String,
+}
+
+/// The page of tokens.
+pub fn tokens_page(shell: &Shell, view: &TokensView) -> Page {
+    let actions = maud! { a.button.main href="/app/tokens/new" { "Issue a token" } };
+    let (sessions, tokens): (Vec<_>, Vec<_>) =
+        view.lines.iter().partition(|line| line.is_session());
+    let main = maud! {
+        (title_bar("Tokens", &actions))
+        p.muted { "A token is what a program shows to the API, and what a person signs in with." }
+        (problems(&view.problems))
+        (scroll("Tokens", token_table(view, &tokens)))
+        section aria-labelledby="h-sessions" {
+            h2 #h-sessions { "Sessions" }
+            p.muted { "Browsers that are signed in. A session acts as the token that it was opened with, and ends with it." }
+            (scroll("Sessions", session_table(shell, view, &sessions)))
+            form.after method="post" action="/sign-out" {
+                (csrf(shell))
+                input type="hidden" name="everywhere" value="true";
+                button type="submit" { "Sign out everywhere" }
+                span.muted { " ends this session and all others of the same token." }
+            }
+        }
+    };
+    page(layout(shell, "Tokens", main))
+}
+
+fn token_table<'v>(view: &'v TokensView, tokens: &'v [&'v TokenLine]) -> impl Renderable + 'v {
+    maud! {
+        table {
+            caption.hidden-label { "Tokens" }
+            thead {
+                tr {
+                    th scope="col" { "Label" }
+                    th scope="col" { "Scopes" }
+                    th scope="col" { "State" }
+                    th.num scope="col" { "Issued" }
+                    th.num scope="col" { "Last used" }
+                    th.num scope="col" { "Expires" }
+                }
+            }
+            tbody {
+                @for line in tokens {
+                    tr {
+                        th scope="row" {
+                            a href=(address("/app/tokens/{}", &[&line.id], &[])) { (line.label) }
+                            " " code.muted { (line.id) }
+                        }
+                        td.why { (line.scopes.join(", ")) }
+                        td { (state(line)) @if line.id == view.own_token { " " (badge("yours")) } }
+                        td.num { (day_and_time(Some(&line.created_at))) }
+                        td.num { (day_and_time(line.last_used_at.as_ref())) }
+                        td.num { (day_and_time(line.expires_at.as_ref())) }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn session_table<'v>(
+    shell: &'v Shell,
+    view: &'v TokensView,
+    sessions: &'v [&'v TokenLine],
+) -> impl Renderable + 'v {
+    let token_of = |line: &TokenLine| {
+        let token = view.lines.iter().find(|token| Some(&token.id) == line.created_by.as_ref());
+        token.map_or_else(
+            || line.created_by.clone().unwrap_or_default(),
+            |token| token.label.clone(),
+        )
+    };
+    let rows: Vec<(&TokenLine, String)> =
+        sessions.iter().map(|line| (*line, token_of(line))).collect();
+    maud! {
+        table {
+            caption.hidden-label { "Sessions" }
+            thead {
+                tr {
+                    th scope="col" { "Session" }
+                    th scope="col" { "Signed in with" }
+                    th.num scope="col" { "Since" }
+                    th.num scope="col" { "Last used" }
+                    th.num scope="col" { "Ends" }
+                    th scope="col" { span.hidden-label { "Actions" } }
+                }
+            }
+            tbody {
+                @for (line, token) in &rows {
+                    tr {
+                        th scope="row" {
+                            (line.label) " "
+                            @if line.id == view.own_session { (badge("this one")) } @else { (state(line)) }
+                        }
+                        td { (token) }
+                        td.num { (day_and_time(Some(&line.created_at))) }
+                        td.num { (day_and_time(line.last_used_at.as_ref())) }
+                        td.num { (day_and_time(line.expires_at.as_ref())) }
+                        td {
+                            form method="post" action=(address("/app/tokens/{}/revoke", &[&line.id], &[])) {
+                                (csrf(shell))
+                                button type="submit" aria-label={ "Sign out of " (line.label) " since " (instant(&line.created_at)) } { "Sign out" }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn day_and_time(at: Option<&String>) -> impl Renderable {
+    maud! {
+        @if let Some(at) = at {
+            time datetime=(at) { (instant(at)) }
+        } @else {
+            span.muted { "never" }
+        }
+    }
+}
+
+fn state(line: &TokenLine) -> impl Renderable {
+    let state = match (line.has_expired, &line.replaced_by) {
+        (true, _) => "expired",
+        (false, Some(_)) => "rotated",
+        (false, None) => "active",
+    };
+    badge(state)
+}
+
+/// The page of a token, where it is rotated and revoked.
+pub fn token_page(shell: &Shell, view: &TokenView) -> Page {
+    let line = &view.line;
+    let title = line.label.as_str();
+    let rotate = address("/app/tokens/{}/rotate", &[&line.id], &[]);
+    let revoke = address("/app/tokens/{}/revoke", &[&line.id], &[]);
+    let can_rotate = line.replaced_by.is_none() && !line.is_session();
+    let main = maud! {
+        p.crumbs { a href="/app/tokens" { "Tokens" } }
+        h1 { (title) " " (state(line)) }
+        (problems(&view.problems))
+        (properties(line))
+        @if can_rotate {
+            section aria-labelledby="h-rotate" {
+                h2 #h-rotate { "Rotate" }
+                p { "Issues a successor that may do the same. The old token stays valid for a while, so that programs can change over." }
+                form.choices method="post" action=(rotate) {
+                    (csrf(shell))
+                    div {
+                        label for="f-keepOldForSeconds" { "The old token stays valid for" }
+                        select #f-keepOldForSeconds name="keepOldForSeconds" {
+                            @for (seconds, words) in KEPT_FOR {
+                                option value=(*seconds) selected=[(*seconds == A_DAY).then_some("")] { (*words) }
+                            }
+                        }
+                    }
+                    button type="submit" { "Rotate" }
+                }
+            }
+        }
+        details.danger {
+            summary { "Revoke this token" }
+            form method="post" action=(revoke) {
+                (csrf(shell))
+                p {
+                    "It is rejected from the next request on, and cannot be brought back."
+                    @if view.is_own { " " strong { "You are signed in with it: you will be signed out." } }
+                }
+                p { label { input type="checkbox" name="cascade" value="true"; " Also revoke the tokens that it has issued" } }
+                button.bad type="submit" { "Revoke" }
+            }
+        }
+    };
+    page(layout(shell, title, main))
+}
+
+fn properties(line: &TokenLine) -> impl Renderable {
+    let successor =
+        line.replaced_by.as_deref().map(|id| (id, address("/app/tokens/{}", &[id], &[])));
+    maud! {
+        dl.properties {
+            dt { "Id" }
+            dd { code { (line.id) } }
+            dt { "Scopes" }
+            dd { (line.scopes.join(", ")) }
+            @if let Some(user) = &line.user_id {
+                dt { "Acts as" }
+                dd { code { (user) } }
+            }
+            dt { "Issued" }
+            dd {
+                (day_and_time(Some(&line.created_at)))
+                @if let Some(issuer) = &line.created_by { " by " code { (issuer) } }
+            }
+            dt { "Last used" }
+            dd { (day_and_time(line.last_used_at.as_ref())) }
+            dt { "Expires" }
+            dd { (day_and_time(line.expires_at.as_ref())) }
+            @if let Some((id, path)) = &successor {
+                dt { "Replaced by" }
+                dd { a href=(path) { (*id) } }
+            }
+        }
+    }
+}
+
+/// The form that issues a token.
+pub fn new_token_page(shell: &Shell, view: &NewTokenView) -> Page {
+    let main = maud! {
+        p.crumbs { a href="/app/tokens" { "Tokens" } }
+        h1 { "Issue a token" }
+        p.muted { "It can grant no more than the token that you are signed in with, and expires no later." }
+        (problems(&view.problems))
+        form method="post" action="/app/tokens/new" {
+            (csrf(shell))
+            div.record {
+                (text_field("label", "Label *", &view.label, "What it is for, such as the name of a program.", &view.problems))
+                (text_field("expiresAt", "Expires", &view.expires, "A day such as 2026-01-31, or an instant. Empty: as late as it can.", &view.problems))
+                (text_field("userId", "Acts as user", &view.user, "An id, extid-… or srcid-…. Empty: a user of its own.", &view.problems))
+            }
+            fieldset.scopes id="f-scopes" tabindex="-1" {
+                legend { "Scopes *" }
+                @for problem in view.problems.iter().filter(|problem| problem.field == "scopes") {
+                    p.bad { (problem.message) }
+                }
+                (general_scopes(view))
+                (scroll("Scopes by resource", resource_scopes(view)))
+            }
+            div.actions {
+                button.main type="submit" { "Issue" }
+                a.button href="/app/tokens" { "Cancel" }
+            }
+        }
+    };
+    page(layout(shell, "Issue a token", main))
+}
+
+/// A field of one line with its help and what is wrong with it.
+pub(super) fn text_field<'v>(
+    name: &'v str,
+    label: &'v str,
+    value: &'v str,
+    help: &'v str,
+    problems: &'v [Problem],
+) -> impl Renderable + 'v {
+    let problem = problems.iter().find(|problem| problem.field == name);
+    let invalid = problem.map(|_| "true");
+    let described =
+        if problem.is_some() { format!("h-{name} p-{name}") } else { format!("h-{name}") };
+    maud! {
+        div.field {
+            label for={ "f-" (name) } { (label) }
+            input id={ "f-" (name) } name=(name) value=(value) autocomplete="off" spellcheck="false"
+                aria-invalid=[invalid] aria-describedby=(described);
+            p.help id={ "h-" (name) } { (help) }
+            @if let Some(problem) = problem { p.bad id={ "p-" (name) } { (problem.message) } }
+        }
+    }
+}
+
+fn general_scopes(view: &NewTokenView) -> impl Renderable {
+    maud! {
+        ul.plain {
+            @for scope in view.grantable.iter().filter(|scope| of_resource(scope).is_none()) {
+                li {
+                    label {
+                        input type="checkbox" name="scopes" value=(scope)
+                            checked=[view.scopes.contains(scope).then_some("")];
+                        " " code { (scope) } " " span.muted { (about(scope)) }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The resource that a scope is about.
+fn of_resource(scope: &str) -> Option<&'static ResourceDef> {
+    let (path, _) = scope.split_once(':')?;
+    REGISTRY.iter().copied().find(|def| def.path == path)
+}
+
+fn about(scope: &str) -> &'static str {
+    match scope {
+        "*" => "everything of the tenant",
+        READ_ALL => "read everything",
+        "activities:read" => "read activities, also as a stream",
+        "reports:read" => "read reports and integration issues",
+        "admin" => "tokens, settings, erasure, replay of integration issues",
+        OPERATOR => "create and change tenants, take backups",
+        _ => "",
+    }
+}
+
+fn resource_scopes(view: &NewTokenView) -> impl Renderable {
+    let resources: Vec<&'static ResourceDef> = REGISTRY
+        .iter()
+        .copied()
+        .filter(|def| view.grantable.iter().any(|scope| of_resource(scope) == Some(*def)))
+        .collect();
+    let actions: Vec<&str> = ACTIONS.iter().copied().chain(["*"]).collect();
+    maud! {
+        @if !resources.is_empty() {
+            table {
+                caption.hidden-label { "Scopes by resource" }
+                thead {
+                    tr {
+                        th scope="col" { "Resource" }
+                        @for action in &actions { th scope="col" { (if *action == "*" { "All" } else { action }) } }
+                    }
+                }
+                tbody {
+                    @for def in &resources {
+                        tr {
+                            th scope="row" { (label_of(def.path)) }
+                            @for action in &actions { td { (checkbox(view, def, action)) } }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn checkbox<'v>(
+    view: &'v NewTokenView,
+    def: &'static ResourceDef,
+    action: &str,
+) -> impl Renderable + 'v {
+    let scope = format!("{}:{action}", def.path);
+    let is_chosen = view.scopes.contains(&scope).then_some("");
+    let is_shown = view.grantable.contains(&scope);
+    maud! {
+        @if is_shown {
+            label.tick { input type="checkbox" name="scopes" value=(scope) aria-label=(scope) checked=[is_chosen]; }
+        }
+    }
+}
+
+/// The page that shows a token, once.
+pub fn shown_once_page(shell: &Shell, view: &ShownOnce) -> Page {
+    let title = view.title.as_str();
+    let main = maud! {
+        h1 { (title) }
+        p.notice role="status" { "Copy the token now: it is shown this once, and stored nowhere." }
+        dl.properties.narrow {
+            @if let Some(tenant) = &view.tenant {
+                dt { "Tenant UUID" }
+                dd { (copied("tenant", tenant)) }
+            }
+            dt { "Token" }
+            dd { (copied("token", &view.token)) }
+        }
+        p { a.button.main href=(view.back) { "Done" } }
+        script type="module" src="/setup.js" {}
+    };
+    page(layout(shell, title, main))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_session_is_no_token_to_be_rotated() {
+        let session = TokenLine { scopes: vec![SESSION.to_owned()], ..TokenLine::default() };
+        let token = TokenLine { scopes: vec!["*".to_owned()], ..TokenLine::default() };
+        let page = |line: TokenLine| {
+            let view = TokenView { line, ..TokenView::default() };
+            token_page(&Shell::default(), &view).html
+        };
+        assert!(!page(session).contains("/rotate"));
+        assert!(page(token).contains("/rotate"));
+    }
+
+    #[test]
+    fn only_what_can_be_granted_is_offered() {
+        let grantable = vec!["companies:read".to_owned(), "admin".to_owned()];
+        let view = NewTokenView { grantable, ..NewTokenView::default() };
+        let html = new_token_page(&Shell::default(), &view).html;
+        assert_eq!(html.matches("type=\"checkbox\"").count(), 2);
+    }
+}
