@@ -8,7 +8,7 @@ use tempfile::TempDir;
 use tokio::process::{Child, Command};
 
 use crate::{
-    process::{PATIENCE, read_until},
+    process::{PATIENCE, try_read_until},
     project,
 };
 
@@ -44,18 +44,14 @@ impl Browser {
 
     pub async fn start_as(kind: Kind, setup: Setup) -> Self {
         let profile = tempfile::tempdir().unwrap();
-        let (mut command, mark) = match kind {
-            Kind::Chromium => (Command::new("chromedriver"), "started successfully on port"),
-            Kind::Firefox => (geckodriver(&profile), "Listening on"),
+        // A port that the driver found free may be taken by the time it listens there.
+        let (driver, said) = loop {
+            let (mut driver, mark) = start_driver(kind, &profile);
+            match try_read_until(&mut driver, mark).await {
+                Ok(said) => break (driver, said),
+                Err(said) => assert!(said.contains("port not available"), "{said}"),
+            }
         };
-        let mut driver = command
-            .arg("--port=0")
-            .kill_on_drop(true)
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .expect("the drivers are installed by tests/run");
-        let said = read_until(&mut driver, mark).await;
         let port = said.trim().trim_end_matches('.').rsplit([' ', ':']).next().unwrap().to_owned();
         let capabilities = match kind {
             Kind::Chromium => json!({"goog:chromeOptions": chromium(&profile, setup)}),
@@ -104,6 +100,22 @@ impl Browser {
     pub async fn close(self) {
         self.page.close().await.unwrap();
     }
+}
+
+/// Starts a driver; returns it, and what it says once it listens.
+fn start_driver(kind: Kind, profile: &TempDir) -> (Child, &'static str) {
+    let (mut command, mark) = match kind {
+        Kind::Chromium => (Command::new("chromedriver"), "started successfully on port"),
+        Kind::Firefox => (geckodriver(profile), "Listening on"),
+    };
+    let driver = command
+        .arg("--port=0")
+        .kill_on_drop(true)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("the drivers are installed by tests/run");
+    (driver, mark)
 }
 
 /// Names that lead to this machine, so that cookies can be shared between subdomains.

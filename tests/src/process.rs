@@ -327,11 +327,20 @@ pub fn peak_memory(process: u32) -> u64 {
 
 /// What a process says up to the line that has `mark` in it.
 pub async fn read_until(child: &mut Child, mark: &str) -> String {
+    let said = try_read_until(child, mark).await;
+    said.unwrap_or_else(|said| panic!("it ended, having said: {said}"))
+}
+
+/// The same.
+///
+/// # Errors
+/// All that it said, where it ended before.
+pub async fn try_read_until(child: &mut Child, mark: &str) -> Result<String, String> {
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
     let mut said = String::new();
     loop {
         let line = tokio::time::timeout(PATIENCE, lines.next_line()).await.unwrap().unwrap();
-        let Some(line) = line else { panic!("it ended, having said: {said}") };
+        let Some(line) = line else { return Err(said) };
         said.push_str(&line);
         said.push('\n');
         if line.contains(mark) {
@@ -340,7 +349,7 @@ pub async fn read_until(child: &mut Child, mark: &str) -> String {
                 let mut rest = Vec::new();
                 lines.into_inner().read_to_end(&mut rest).await
             });
-            return said;
+            return Ok(said);
         }
     }
 }

@@ -24,11 +24,11 @@ const OWN_PAGE: (&str, &str) = ("sec-fetch-site", "same-origin");
 /// Somebody with a browser.
 pub(crate) struct Reader<'s> {
     client: &'s Client,
-    cookie: String,
+    pub(crate) cookie: String,
 }
 
 impl Reader<'_> {
-    async fn get(&self, path: &str) -> Answer {
+    pub(crate) async fn get(&self, path: &str) -> Answer {
         let headers = [("cookie", self.cookie.as_str())];
         self.client.send(Method::GET, path, &headers, "").await.unwrap()
     }
@@ -39,7 +39,7 @@ impl Reader<'_> {
     }
 
     /// Sends a form with what shows that it comes from a page of the session.
-    async fn submit(&self, path: &str, pairs: &[(&str, &str)]) -> Answer {
+    pub(crate) async fn submit(&self, path: &str, pairs: &[(&str, &str)]) -> Answer {
         let csrf = csrf_in(self.get("/").await.text());
         self.send(path, &[pairs, &[("csrf", &csrf)]].concat()).await
     }
@@ -73,7 +73,7 @@ pub(crate) async fn sign_in<'s>(client: &'s Client, token: &str) -> Reader<'s> {
 }
 
 /// The test tenant's token.
-fn token(server: &InProcess) -> String {
+pub(crate) fn token(server: &InProcess) -> String {
     server.client.authorization().unwrap().strip_prefix("Bearer ").unwrap().to_owned()
 }
 

@@ -45,6 +45,7 @@ fn build() -> Result<(), Failure> {
         own("app.css", "pages/app.css", embed::CSS)?,
         own("favicon.svg", "pages/favicon.svg", embed::SVG)?,
         own("app.js", "pages/app.js", embed::JAVASCRIPT)?,
+        own("load.js", "pages/load.js", embed::JAVASCRIPT)?,
         own("live.js", "pages/live.js", embed::JAVASCRIPT)?,
         own("search.js", "pages/search.js", embed::JAVASCRIPT)?,
         own("setup.js", "pages/setup.js", embed::JAVASCRIPT)?,

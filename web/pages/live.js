@@ -1,13 +1,16 @@
 // Adds activities to the page as they are stored, from where the server's list ends.
+import { load } from "/load.js";
+
 const MOST = 200; // rows
 const DATA = 160; // characters
 const TELL_EVERY = 10_000; // ms
+const NAME_EVERY = 3_000; // ms
 
 const live = document.getElementById("live");
 const rows = document.getElementById("activities");
 const status = document.getElementById("live-status");
 const pause = document.getElementById("pause");
-const names = companyNames();
+const names = new Map();
 
 let source;
 let after;
@@ -17,6 +20,7 @@ let isPaused = false;
 let isDue = false;
 let told = 0;
 let timer;
+let naming;
 
 function element(name, properties, ...children) {
   const made = Object.assign(document.createElement(name), properties);
@@ -24,10 +28,27 @@ function element(name, properties, ...children) {
   return made;
 }
 
-// The stream names companies by id: those that the server has listed are known by name.
-function companyNames() {
-  const links = rows.querySelectorAll('a[href^="/app/records/companies/"]');
-  return new Map([...links].map((link) => [link.getAttribute("href"), link.textContent]));
+// The stream has ids of companies; the list of the server has their names.
+function learn(page) {
+  for (const link of page.querySelectorAll('#activities a[href^="/app/records/companies/"]')) {
+    names.set(link.getAttribute("href"), link.textContent);
+  }
+}
+
+async function nameCompanies() {
+  naming = undefined;
+  try {
+    learn(await load(location));
+  } catch {
+    return;
+  }
+  for (const link of rows.querySelectorAll("a[data-unnamed]")) {
+    const name = names.get(link.getAttribute("href"));
+    if (name) {
+      link.textContent = name;
+      delete link.dataset.unnamed;
+    }
+  }
 }
 
 function record(resource, id) {
@@ -37,7 +58,12 @@ function record(resource, id) {
 function company(id) {
   if (!id) return "";
   const href = record("companies", id);
-  return element("a", { href, className: "plain-link" }, names.get(href) ?? "Company");
+  const link = element("a", { href, className: "plain-link" }, names.get(href) ?? "Company");
+  if (!names.has(href)) {
+    link.dataset.unnamed = "";
+    naming ??= setTimeout(nameCompanies, NAME_EVERY);
+  }
+  return link;
 }
 
 function data(info) {
@@ -55,13 +81,13 @@ function row(activity) {
   const time = element("time", { dateTime: date }, date.slice(0, 19).replace("T", " "));
   const user = element("th", { scope: "row" });
   user.append(element("a", { href: record("endusers", activity.endUserId) }, who));
-  const href = "/app/live?" + new URLSearchParams({ action });
+  const href = "/app/live?" + new URLSearchParams({ action: action.replace(/[\\,]/g, "\\$&") });
   const what = element("td", {}, element("a", { href, className: "plain-link" }, action));
   if (activity.passive) what.append(" ", element("span", { className: "badge plain" }, "passive"));
   return element(
     "tr",
     { className: "arrived" },
-    element("td", { className: "when" }, time),
+    element("td", {}, time),
     user,
     what,
     element("td", {}, company(activity.companyId)),
@@ -83,8 +109,8 @@ function show() {
 function tell() {
   timer = undefined;
   told = Date.now();
-  const paused = isPaused ? `, ${waiting.length === MOST ? "at least " : ""}${waiting.length} not shown: paused` : "";
-  status.textContent = `${seen} arrived since this page was opened${paused}.`;
+  const arrived = `${seen} arrived since this page was opened`;
+  status.textContent = isPaused ? `Paused: ${arrived}.` : `${arrived}.`;
 }
 
 function tellSoon() {
@@ -126,6 +152,8 @@ function follow() {
   else open();
 }
 
+learn(document);
+document.getElementById("newer").hidden = true;
 pause.hidden = false;
 pause.addEventListener("click", () => {
   isPaused = !isPaused;

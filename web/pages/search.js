@@ -1,4 +1,6 @@
 // Search in a dialog: what the page of the search finds, while one types.
+import { load } from "/load.js";
+
 const DELAY = 80; // ms
 const SLASH = "slash-opens-search";
 
@@ -58,19 +60,6 @@ export function open() {
 }
 
 const page = () => "/app/search?" + new URLSearchParams({ q: input.value.trim() });
-
-// The page as a document, which no script can come with.
-function load(address, signal) {
-  return new Promise((resolve, reject) => {
-    const request = new XMLHttpRequest();
-    request.open("GET", address);
-    request.responseType = "document";
-    request.addEventListener("load", () => resolve(request.response));
-    request.addEventListener("error", reject);
-    signal.addEventListener("abort", () => request.abort());
-    request.send();
-  });
-}
 
 async function search() {
   stop?.abort();

@@ -9,7 +9,7 @@ use super::visit::Visit;
 use crate::error::Error;
 
 /// The newest activities on the page of a record.
-const NEWEST: &str = "20";
+const NEWEST: &str = "10";
 /// Days of the picture of a record's activity.
 const DAYS: i64 = 28;
 /// Most activities that are read for it, which is the most that a list returns.

@@ -26,7 +26,7 @@ pub(super) fn columns(def: &'static ResourceDef, chosen: &str) -> Vec<&'static F
         let name = field.name;
         let is_name = matches!(
             name,
-            "name" | "title" | "subject" | "email" | "companyName" | "productName" | "userName"
+            "name" | "title" | "subject" | "email" | "companyName" | "product" | "userName"
         );
         let is_state = matches!(
             name,

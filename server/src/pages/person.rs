@@ -4,7 +4,11 @@ use serde_json::{Map, Value};
 use svctrack_core::resources::ticket::TICKET;
 use svctrack_web::pages::{Extra, Figure, Of, RecordView, RelatedList, address};
 
-use super::{activity, columns::columns, visit::Visit};
+use super::{
+    activity,
+    columns::{columns, filled_columns},
+    visit::Visit,
+};
 use crate::{error::Error, routes::people::EXPORT_SCOPES};
 
 /// Tickets that are shown.
@@ -22,7 +26,7 @@ pub(super) async fn extend(visit: &Visit, id: &str, view: &mut RecordView) -> Re
     if view.may_delete {
         let action = address("/app/people/{}/erase", &[id], &[]);
         let confirmation = confirmation(&view.record).to_owned();
-        view.extra.push(Extra::Erase { action, confirmation });
+        view.extra.push(Extra::Erase { action, confirmation, is_rejected: false });
     }
     Ok(())
 }
@@ -78,8 +82,9 @@ async fn tickets(visit: &Visit, record: &Map<String, Value>) -> Result<Option<Re
     if email.is_empty() || !visit.api.may("tickets:read") {
         return Ok(None);
     }
-    let records: Vec<_> =
+    let records: Vec<Map<String, Value>> =
         visit.api.get(&address("/tickets", &[], &[("email", email), ("limit", TICKETS)])).await?;
     let all = address("/app/records/tickets", &[], &[("email", email)]);
-    Ok(Some(RelatedList { def: &TICKET, columns: columns(&TICKET, ""), records, all }))
+    let columns = filled_columns(columns(&TICKET, ""), &records);
+    Ok(Some(RelatedList { def: &TICKET, columns, records, all }))
 }

@@ -7,7 +7,7 @@ use poem::{
 use serde_json::{Map, Value};
 use svctrack_core::{
     resources::REGISTRY,
-    schema::{Kind, ResourceDef},
+    schema::{Fill, Kind, ResourceDef},
 };
 use svctrack_web::pages::{
     Paging, RecordView, RecordsView, RelatedList, address, record_form, record_page, records_page,
@@ -178,7 +178,10 @@ async fn related(visit: &Visit, def: &ResourceDef, id: &str) -> Result<Vec<Relat
             continue;
         }
         let all = address("/app/records/{}", &[other.path], &[(field.name, id)]);
-        let columns = filled_columns(columns(other, ""), &records);
+        // The page is about what they refer to: its name need not be repeated.
+        let mut columns = columns(other, "");
+        columns.retain(|it| !matches!(it.fill, Fill::NameOf(row) if row == field.name));
+        let columns = filled_columns(columns, &records);
         lists.push(RelatedList { def: other, columns, records, all });
     }
     Ok(lists)

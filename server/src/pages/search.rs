@@ -7,7 +7,9 @@ use svctrack_core::{
     resources::{company::COMPANY, end_user::END_USER, license::LICENSE, ticket::TICKET},
     schema::ResourceDef,
 };
-use svctrack_web::pages::{Hit, HitGroup, SearchView, address, label_of, search_page, title_of};
+use svctrack_web::pages::{
+    Hit, HitGroup, SearchView, address, label_of, literal, search_page, title_of,
+};
 
 use super::{person::text, respond::html, visit::Visit};
 use crate::{error::Error, routes::query_pairs};
@@ -15,10 +17,13 @@ use crate::{error::Error, routes::query_pairs};
 /// Most hits of a resource that are shown.
 const SHOWN: usize = 6;
 
+/// The parameter that searches the texts of a resource, and takes them as they are.
+const SEARCH: &str = "search";
+
 /// How a resource is searched.
 struct Searched {
     def: &'static ResourceDef,
-    /// The parameters by which a list finds a text, the best first.
+    /// The parameters by which a list finds a text, the best first. Those without an operator are indexed.
     by: &'static [&'static str],
     /// The properties that tell a record from others of the same name.
     notes: &'static [&'static str],
@@ -27,20 +32,20 @@ struct Searched {
 const SEARCHED: &[Searched] = &[
     Searched {
         def: &COMPANY,
-        by: &["name[contains]", "externalId[prefix]"],
+        by: &["name[contains]", "externalId"],
         notes: &["status", "externalId"],
     },
     Searched {
         def: &END_USER,
-        by: &["name[contains]", "email[prefix]", "externalId[prefix]"],
+        by: &["name[contains]", "email[prefix]", "externalId"],
         notes: &["email", "companyName"],
     },
     Searched {
         def: &LICENSE,
-        by: &["product[contains]", "externalId[prefix]"],
+        by: &["product[contains]", "externalId"],
         notes: &["companyName", "fromDate", "toDate"],
     },
-    Searched { def: &TICKET, by: &["search"], notes: &["status", "companyName", "name"] },
+    Searched { def: &TICKET, by: &[SEARCH], notes: &["status", "companyName", "name"] },
 ];
 
 /// `GET /app/search`
@@ -80,8 +85,10 @@ fn pages(visit: &Visit, query: &str) -> HitGroup {
 async fn records(visit: &Visit, searched: &Searched, query: &str) -> Result<HitGroup, Error> {
     let path = searched.def.path;
     let limit = (SHOWN + 1).to_string();
+    let literal = literal(query);
+    let of = |by: &str| if by == SEARCH { query } else { literal.as_str() };
     let lists = searched.by.iter().map(|by| {
-        let list = address("/{}", &[path], &[(by, query), ("limit", &limit)]);
+        let list = address("/{}", &[path], &[(by, of(by)), ("limit", &limit)]);
         async move {
             let list: Result<Vec<Map<String, Value>>, _> = visit.api.get(&list).await;
             // A text that cannot be searched for, such as one that is too long, is found nowhere.
@@ -91,7 +98,7 @@ async fn records(visit: &Visit, searched: &Searched, query: &str) -> Result<HitG
     let (mut hits, mut all) = (Vec::new(), None);
     for (by, list) in searched.by.iter().zip(try_join_all(lists).await?) {
         if list.len() > SHOWN && all.is_none() {
-            all = Some(address("/app/records/{}", &[path], &[(by, query)]));
+            all = Some(address("/app/records/{}", &[path], &[(by, of(by))]));
         }
         for record in &list {
             let hit = hit(searched, record);

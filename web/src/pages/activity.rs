@@ -4,7 +4,12 @@ use hypertext::prelude::*;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{address::address, parts::scroll, shell::record_address, svg::hypertext_elements};
+use super::{
+    address::{address, literal},
+    parts::scroll,
+    shell::record_address,
+    svg::hypertext_elements,
+};
 
 /// Most characters of the data of an activity that a row shows.
 const SHOWN: usize = 160;
@@ -93,10 +98,10 @@ pub(super) fn activity_table<'a>(
 }
 
 fn row(of: Of, line: &ActivityLine) -> impl Renderable {
-    let action = address("/app/live", &[], &[("action", &line.action)]);
+    let action = address("/app/live", &[], &[("action", &literal(&line.action))]);
     maud! {
         tr {
-            td.when { (instant(&line.date)) }
+            td { (instant(&line.date)) }
             @if of != Of::Person {
                 th scope="row" { a href=(record_address("endusers", &line.end_user_id)) { (line.who()) } }
             }

@@ -23,6 +23,15 @@ pub fn address(path: &str, parts: &[&str], query: &[(&str, &str)]) -> String {
     text
 }
 
+/// A text as the only value of a filter, where a comma stands between values.
+///
+/// ```
+/// assert_eq!(svctrack_web::pages::literal(r"a, b\c"), r"a\, b\\c");
+/// ```
+pub fn literal(text: &str) -> String {
+    text.replace('\\', r"\\").replace(',', r"\,")
+}
+
 /// Writes a text with every byte in percents that has a meaning of its own in an address.
 fn encode(text: &str, out: &mut String) {
     for byte in text.bytes() {

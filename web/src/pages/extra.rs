@@ -6,7 +6,6 @@ use hypertext::prelude::*;
 use super::{
     activity::{ActivityLine, DayCount, Of, activity_table, day_bars},
     customers::CustomerLine,
-    format::money,
     home::Figure,
     parts::chart,
     shell::{Shell, csrf},
@@ -28,8 +27,8 @@ pub enum Extra {
     Days { days: Vec<DayCount>, is_partial: bool },
     /// The newest activities, and the address where they are shown as they come.
     Activities { of: Of, lines: Vec<ActivityLine>, live: String },
-    /// The form that erases a person, with what must be typed.
-    Erase { action: String, confirmation: String },
+    /// The form that erases a person, with what must be typed, and whether something else was.
+    Erase { action: String, confirmation: String, is_rejected: bool },
 }
 
 impl Extra {
@@ -75,20 +74,22 @@ fn section<'a>(shell: &'a Shell, extra: &'a Extra) -> impl Renderable + 'a {
             }
             Extra::Activities { of, lines, live } => {
                 section aria-labelledby="h-activities" {
-                    h2 #h-activities { a href=(live) { "Newest activities" } }
+                    h2 #h-activities { a href=(live) { "Last received activities" } }
                     @if lines.is_empty() {
                         p.muted { "None." }
                     } @else {
-                        (activity_table("Newest activities", *of, lines))
+                        (activity_table("Last received activities", *of, lines))
                     }
                 }
             }
-            Extra::Erase { action, confirmation } => { (erase(shell, action, confirmation)) }
+            Extra::Erase { action, confirmation, is_rejected } => {
+                (erase(shell, action, confirmation, is_rejected.then_some("true")))
+            }
         }
     }
 }
 
-/// Figures, of which those that lead somewhere are links.
+/// Figures; those that lead somewhere are links.
 fn figures(figures: &[Figure]) -> impl Renderable {
     maud! {
         div.figures.small {
@@ -117,7 +118,7 @@ fn stake(line: Option<&CustomerLine>) -> impl Renderable {
         section aria-labelledby="h-stake" {
             h2 #h-stake { a href="/app/customers" { "At stake" } }
             @if let Some(stake) = stake {
-                p { strong { (money(stake.amount, "")) } " a month: " (stake.text) }
+                p { strong { "MRR at stake: " } (stake.text) }
                 p.muted {
                     "What the company pays, weighed by how near its renewal is and how its use goes. "
                     a href="/docs/revenue" { "The formula" }
@@ -131,9 +132,14 @@ fn stake(line: Option<&CustomerLine>) -> impl Renderable {
     }
 }
 
-fn erase<'a>(shell: &'a Shell, action: &'a str, confirmation: &'a str) -> impl Renderable + 'a {
+fn erase<'a>(
+    shell: &'a Shell,
+    action: &'a str,
+    confirmation: &'a str,
+    invalid: Option<&'static str>,
+) -> impl Renderable + 'a {
     maud! {
-        details.danger {
+        details.danger open=[invalid.map(|_| "")] {
             summary { "Erase this person" }
             form.stack method="post" action=(action) {
                 (csrf(shell))
@@ -143,7 +149,8 @@ fn erase<'a>(shell: &'a Shell, action: &'a str, confirmation: &'a str) -> impl R
                     a href="/docs/privacy" { "What is erased" }
                 }
                 label for="f-confirmation" { "Type " strong { (confirmation) } " to confirm" }
-                input #f-confirmation name="confirmation" required autocomplete="off" spellcheck="false";
+                input #f-confirmation name="confirmation" required autocomplete="off" spellcheck="false"
+                    aria-invalid=[invalid];
                 button.bad type="submit" { "Erase" }
             }
         }

@@ -2,8 +2,9 @@
 
 /// Words that are written in capitals.
 const CAPITALS: &[&str] = &["mrr", "arr", "nrr", "grr", "arpa", "asp", "fx", "csm", "id", "url"];
-/// Names of resources that are two words.
-const TWO_WORDS: &[(&str, &str)] = &[
+/// Names that do not show their words.
+const SPELLED: &[(&str, &str)] = &[
+    ("__v", "Version"),
     ("enduser", "End user"),
     ("endusers", "End users"),
     ("timeentry", "Time entry"),
@@ -12,7 +13,7 @@ const TWO_WORDS: &[(&str, &str)] = &[
 
 /// A name of the API in words: `newCustomers` as `New customers`.
 pub fn label_of(name: &str) -> String {
-    if let Some((_, words)) = TWO_WORDS.iter().find(|(known, _)| *known == name) {
+    if let Some((_, words)) = SPELLED.iter().find(|(known, _)| *known == name) {
         return (*words).to_owned();
     }
     let name = name.strip_prefix("custom.").unwrap_or(name).trim_start_matches('_');
@@ -106,6 +107,7 @@ mod tests {
         for (name, words) in [
             ("newCustomers", "New customers"),
             ("_id", "ID"),
+            ("__v", "Version"),
             ("mrr", "MRR"),
             ("custom.plan", "Plan"),
             ("mrrByCurrency", "MRR by currency"),

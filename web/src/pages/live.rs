@@ -29,7 +29,7 @@ pub struct LiveView {
 pub fn live_page(shell: &Shell, view: &LiveView) -> Page {
     let actions = maud! {
         button #pause type="button" aria-pressed="false" hidden { "Pause" }
-        a.button href=(view.newer) { "Newer" }
+        a #newer .button href=(view.newer) { "Newer" }
     };
     let main = maud! {
         (title_bar("Live", &actions))
@@ -66,7 +66,7 @@ fn choices(view: &LiveView) -> impl Renderable {
                 }
             }
             button type="submit" { "Show" }
-            a href="/app/live" { "All" }
+            a.button href="/app/live" { "All" }
         }
     }
 }

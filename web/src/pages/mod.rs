@@ -38,7 +38,7 @@ use hypertext::prelude::*;
 
 pub use self::{
     activity::{ActivityLine, DayCount, Of},
-    address::address,
+    address::{address, literal},
     closings::{ClosedLine, ClosingLine, ClosingsView, closings_page},
     customers::{CustomerLine, CustomersView, customers_page},
     extra::Extra,

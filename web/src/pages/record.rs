@@ -127,10 +127,19 @@ fn properties<'r>(
     maud! {
         dl.properties {
             @for field in def.fields.iter().filter(is_shown) {
-                dt title=(field.doc) { (label_of(field.name)) }
+                dt title=(field.doc) { (named(field)) }
                 dd { (value(def, field, record)) }
             }
         }
+    }
+}
+
+/// What a property is called; a reference as what it refers to.
+fn named(field: &FieldDef) -> String {
+    let label = label_of(field.name);
+    match (field.kind, label.strip_suffix(" ID")) {
+        (Kind::Reference, Some(label)) => label.to_owned(),
+        _ => label,
     }
 }
 

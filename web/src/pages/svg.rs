@@ -7,7 +7,7 @@ pub(super) mod hypertext_elements {
     define_elements! {
         /// A picture in the text of a page, of these sizes.
         svg { width height }
-        /// A group, of which `title` is the name.
+        /// A group, named by its `title`.
         g
         /// A rectangle of a class, which gives it its colour.
         rect { x y width height rx }

@@ -133,7 +133,9 @@ pub(super) fn timeline(view: &Timeline) -> impl Renderable {
             @for (name, at) in &span.marks() {
                 text x=(place(*at)) y="13" { (name) }
             }
+            line.today x1=(place(span.at(today))) x2=(place(span.at(today))) y1="0" y2="4" {}
         }
+        p.muted { "The red line is today, " (view.today) "." }
         @if view.has_more { p.muted { "These are the first " (view.licenses.len()) "." } }
     }
 }

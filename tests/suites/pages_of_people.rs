@@ -1,0 +1,100 @@
+//! The pages that follow what people do: live activities, a person, and the search.
+
+use hyper::StatusCode;
+use serde_json::json;
+use svctrack_tests::{client::Client, in_process::InProcess};
+
+use crate::pages::{Reader, sign_in, token};
+
+async fn page(reader: &Reader<'_>, path: &str) -> String {
+    let answer = reader.get(path).await;
+    assert_eq!(answer.status, StatusCode::OK, "{path}: {}", answer.text());
+    answer.text().to_owned()
+}
+
+/// A server that knows a company, and a user of it.
+async fn server() -> InProcess {
+    let server = InProcess::start().await;
+    let company = json!({"name": "Acme Works", "externalId": "acme"});
+    server.client.post("/companies", &company).await;
+    let user = json!({
+        "externalId": "ada", "email": "ada@acme.example", "name": "Ada Lovelace",
+        "companyId": "extid-acme",
+    });
+    assert_eq!(server.client.post("/endusers", &user).await.status, StatusCode::OK);
+    server
+}
+
+async fn track(client: &Client, action: &str) {
+    client.track(&json!({"externalId": "ada", "action": action})).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_live_page_shows_what_is_stored_and_what_comes_until_its_session_ends() {
+    let server = server().await;
+    let client = &server.client;
+    let reader = sign_in(client, &token(&server)).await;
+    track(client, "stored before").await;
+    let html = page(&reader, "/app/live?companyId=extid-acme").await;
+    for shown in ["stored before", "Ada Lovelace", "Acme Works"] {
+        assert!(html.contains(shown), "{shown}");
+    }
+    assert!(!page(&reader, "/app/live?action=other").await.contains("Ada Lovelace"));
+    let stream = html.split("data-stream=\"").nth(1).unwrap().split('"').next().unwrap();
+    let stream = stream.replace("&amp;", "&");
+    let mut events = client.listen(&stream, &[("cookie", &reader.cookie)]).await;
+    track(client, "comes then").await;
+    assert_eq!(events.next().await.unwrap().1["action"], "comes then");
+    let signed_out = reader.submit("/sign-out", &[]).await;
+    assert_eq!(signed_out.status, StatusCode::SEE_OTHER);
+    track(client, "comes later").await;
+    assert_eq!(events.next().await, None);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_person_is_erased_by_who_types_the_confirmation() {
+    let server = server().await;
+    let client = &server.client;
+    let reader = sign_in(client, &token(&server)).await;
+    let user = client.get("/endusers/extid-ada").await.json();
+    let id = user["_id"].as_str().unwrap();
+    let shown = page(&reader, &format!("/app/records/endusers/{id}")).await;
+    assert!(shown.contains(&format!("/app/files/endusers/{id}/export?form=json")));
+    let erase = format!("/app/people/{id}/erase");
+    let rejected = reader.submit(&erase, &[("confirmation", "ada")]).await;
+    assert_eq!(rejected.status, StatusCode::UNPROCESSABLE_ENTITY);
+    assert_eq!(client.get("/endusers/extid-ada").await.status, StatusCode::OK);
+    let erased = reader.submit(&erase, &[("confirmation", "ada@acme.example")]).await;
+    assert_eq!(erased.status, StatusCode::SEE_OTHER, "{}", erased.text());
+    assert_eq!(client.get("/endusers/extid-ada").await.status, StatusCode::NOT_FOUND);
+    let user = json!({"externalId": "ada"});
+    assert_eq!(client.post("/endusers", &user).await.status, StatusCode::UNPROCESSABLE_ENTITY);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_search_finds_each_kind_of_record_and_pages() {
+    let server = server().await;
+    let client = &server.client;
+    let reader = sign_in(client, &token(&server)).await;
+    let license = json!({"companyId": "extid-acme", "product": "Suite", "fromDate": "2026-01-01"});
+    client.post("/licenses", &license).await;
+    let ticket =
+        json!({"sourceId": "1", "email": "a@b.example", "title": "It stops", "status": "open"});
+    client.post("/tickets", &ticket).await;
+    for (query, found) in [
+        ("ACME", "Acme Works"),
+        ("lovelace", "Ada Lovelace"),
+        ("ada@acme", "Ada Lovelace"),
+        ("suite", "Suite"),
+        ("stops", "It stops"),
+        ("forec", "/app/reports/forecast"),
+    ] {
+        let html = page(&reader, &format!("/app/search?q={query}")).await;
+        let results = html.split("id=\"results\"").nth(1).unwrap();
+        assert!(results.contains(found), "{query}: {results}");
+    }
+    let html = page(&reader, "/app/search?q=no+such+thing").await;
+    assert!(html.contains("Nothing found."));
+    let long = "x".repeat(1_000);
+    assert!(page(&reader, &format!("/app/search?q={long}")).await.contains("Nothing found."));
+}
