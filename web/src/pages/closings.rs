@@ -167,7 +167,7 @@ fn month(closing: &ClosingLine) -> impl Renderable {
         tbody {
             @for (at, line) in closing.lines.iter().enumerate() {
                 tr {
-                    th scope="row" { @if at == 0 { (closing.month) } }
+                    th.nowrap scope="row" { @if at == 0 { (closing.month) } }
                     td { @if at == 0 { (day(&closing.closed_at)) } }
                     (amounts(line, false))
                 }
@@ -179,10 +179,10 @@ fn month(closing: &ClosingLine) -> impl Renderable {
                     td.num colspan="8" { "No MRR" }
                 }
             }
-            @for line in &differing {
+            @for (at, line) in differing.iter().enumerate() {
                 tr.difference {
                     th scope="row" { span.hidden-label { (closing.month) } }
-                    td { "Since then" @if closing.changed_licenses > 0 { ", " (licenses(closing)) } }
+                    td { @if at == 0 { "Since then" @if closing.changed_licenses > 0 { ", " (licenses(closing)) } } }
                     (amounts(line, true))
                 }
             }

@@ -142,6 +142,7 @@ fn rows<'v>(
     is_approved: bool,
 ) -> impl Renderable + 'v {
     let who = if line.who.is_empty() { "Nobody" } else { &line.who };
+    let is_known = line.entries.iter().all(|entry| !entry.date.is_empty());
     let columns = if is_approved { "5" } else { "4" };
     maud! {
         tbody {
@@ -154,7 +155,7 @@ fn rows<'v>(
                 }
                 th scope="row" { a href=(record_address("timesheets", &line.id)) { (who) } }
                 td.nowrap { (line.from) @if !line.to.is_empty() { " – " (line.to) } }
-                td.num { (hours(line.hours)) }
+                td.num { @if is_known { (hours(line.hours)) } @else { "unknown" } }
                 td { (badge(&line.status)) }
                 @if is_approved { td { (day(&line.approved_at)) br; small.muted { (line.approved_by) } } }
             }
