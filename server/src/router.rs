@@ -392,10 +392,12 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let handler: Handler = |_, _| Box::pin(async { panic!("on purpose") });
         let mut routes = PathTree::default();
-        routes.add("/", vec![(Method::GET, Serve::Alone(handler))]).unwrap();
-        let endpoint = Outermost { app: App::for_test(folder.path()), routes };
-        let answer =
-            endpoint.call(Request::builder().header(header::HOST, "x").finish()).await.unwrap();
+        routes.add("/x", vec![(Method::GET, Serve::Alone(handler))]).unwrap();
+        let app = App::for_test(folder.path());
+        let api = Arc::new(Api { app: app.clone(), routes });
+        let pages = Pages::new(app.clone(), api.clone()).unwrap();
+        let request = Request::builder().uri("/x".parse().unwrap()).header(header::HOST, "x");
+        let answer = Outermost { app, api, pages }.call(request.finish()).await.unwrap();
         assert_eq!(answer.status(), StatusCode::INTERNAL_SERVER_ERROR);
         assert!(answer.headers().contains_key(REQUEST_ID));
     }

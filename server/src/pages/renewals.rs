@@ -175,7 +175,7 @@ async fn view_of(
     request: &Request,
     decision: Decision,
 ) -> Result<DecisionView, Error> {
-    let id = path_part(&request, "id").unwrap_or_default();
+    let id = path_part(request, "id").unwrap_or_default();
     let license: Record = visit.api.get(&address("/licenses/{}", &[&id], &[])).await?;
     Ok(DecisionView { decision, license, ..DecisionView::default() })
 }

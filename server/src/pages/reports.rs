@@ -144,7 +144,8 @@ fn narrowed(header: Vec<String>, mut rows: Vec<Vec<String>>) -> (Vec<String>, Ve
     let is_shown = |at: usize, name: &str| {
         let is_of_interval = has_period && matches!(name, "from" | "to");
         let is_empty = rows.iter().all(|row| row.get(at).is_none_or(String::is_empty));
-        !is_of_interval && !is_empty && !(name == "scope" && is_one_scope)
+        let says_nothing = name == "scope" && is_one_scope;
+        !is_of_interval && !is_empty && !says_nothing
     };
     let shown: Vec<bool> = header.iter().enumerate().map(|(at, name)| is_shown(at, name)).collect();
     let keep = |cells: Vec<String>| -> Vec<String> {

@@ -102,7 +102,7 @@ pub(super) async fn update(visit: Visit, mut request: Request) -> Result<Respons
 }
 
 async fn view_of(visit: &Visit, request: &Request) -> Result<TicketView, Error> {
-    let id = path_part(&request, "id").unwrap_or_default();
+    let id = path_part(request, "id").unwrap_or_default();
     let ticket: Record = visit.api.get(&address("/tickets/{}", &[&id], &[])).await?;
     Ok(TicketView {
         status: text(&ticket, "status").to_owned(),

@@ -41,7 +41,7 @@ async fn lines(visit: &Visit) -> Result<Vec<TokenLine>, Error> {
 
 /// The token in the path of a page.
 async fn found(visit: &Visit, request: &Request) -> Result<TokenLine, Error> {
-    let id = path_part(&request, "id").unwrap_or_default();
+    let id = path_part(request, "id").unwrap_or_default();
     let found = lines(visit).await?.into_iter().find(|line| line.id == id);
     found.ok_or(Error::Store(svctrack_store::StoreError::NotFound))
 }
