@@ -251,15 +251,15 @@ impl Error {
 
     /// The response for this error.
     pub(crate) fn into_response(self, request_id: &str) -> Response {
-        if let Self::OnPage(page) = self {
-            let (error, shell) = *page;
-            let verdict = error.into_verdict(request_id);
-            let title = verdict.status.canonical_reason().unwrap_or("Error");
-            let told = problem_page(shell.as_ref(), title, &verdict.detail, request_id);
-            let mut response = html(told);
-            response.set_status(verdict.status);
-            return response;
-        }
+        let (error, page) = match self {
+            Self::OnPage(page) => (page.0, Some(page.1)),
+            error => (error, None),
+        };
+        error.respond(page, request_id)
+    }
+
+    /// The same, as a page where there is one to be around it.
+    fn respond(self, page: Option<Option<Shell>>, request_id: &str) -> Response {
         let allow = match &self {
             Self::MethodNotAllowed(allow) => HeaderValue::from_str(allow).ok(),
             _ => None,
@@ -282,6 +282,7 @@ impl Error {
             _ => None,
         };
         let verdict = self.into_verdict(request_id);
+        let (status, detail) = (verdict.status, verdict.detail.clone());
         let problem = Problem {
             kind: "about:blank",
             title: verdict.status.canonical_reason().unwrap_or("Error"),
@@ -297,6 +298,11 @@ impl Error {
             .status(verdict.status)
             .content_type("application/problem+json")
             .body(body);
+        if let Some(shell) = page {
+            let title = status.canonical_reason().unwrap_or("Error");
+            response = html(problem_page(shell.as_ref(), title, &detail, request_id));
+            response.set_status(status);
+        }
         add_headers(&mut response, allow, scheme, retry_after);
         if is_encoding {
             // RFC 9110, 12.5.3.

@@ -230,7 +230,12 @@ pub(crate) const PARKED_FULL_WAIT: Duration = Duration::from_secs(10 * 60);
 pub(crate) const SESSION_MS: i64 = 30 * 24 * 60 * 60 * 1_000;
 /// How long a session may be left alone, in milliseconds: 12 hours, so that a machine left open overnight is signed out.
 pub(crate) const SESSION_IDLE_MS: i64 = 12 * 60 * 60 * 1_000;
-/// How many sign-ins of an address may fail in a minute: a token cannot be guessed, the limit saves the work.
+/// How many sessions a token may have: more than anybody has browsers, and few among the tokens of a tenant.
+pub(crate) const MAX_SESSIONS: usize = 20;
+/// How long the form of a sign-in may be, in bytes: a token and a path.
+pub(crate) const MAX_SIGN_IN_BYTES: usize = 4 * 1024;
+/// How many sign-ins of an address may fail in a minute before they are answered with 429, which shows in the log of a
+/// proxy: a token cannot be guessed.
 pub(crate) const MAX_SIGN_IN_FAILURES: NonZeroU32 = NonZeroU32::MIN.saturating_add(9);
 /// How long the link of the first start signs in, in seconds: 15 minutes.
 pub(crate) const ONE_TIME_LINK_SECONDS: u64 = 15 * 60;

@@ -293,3 +293,81 @@ async fn a_wrong_token_does_not_sign_in_and_many_are_slowed() {
     assert_eq!(statuses[11], StatusCode::TOO_MANY_REQUESTS);
     sign_in(&server.anonymous, &token(&server)).await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_token_has_few_sessions_and_the_oldest_give_way() {
+    let server = InProcess::start().await;
+    let first = sign_in(&server.anonymous, &token(&server)).await;
+    for _ in 0..20 {
+        sign_in(&server.anonymous, &token(&server)).await;
+    }
+    let tokens = server.client.get("/tokens").await.json();
+    let is_session = |token: &&Value| token["scopes"] == json!(["session"]);
+    assert_eq!(tokens.as_array().unwrap().iter().filter(is_session).count(), 20);
+    assert_eq!(first.get("/").await.status, StatusCode::SEE_OTHER);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_cannot_use_a_session_can_sign_in_with_another_token() {
+    let server = InProcess::start().await;
+    let reader = sign_in(&server.anonymous, &token(&server)).await;
+    let path = format!("/tenants/{}", svctrack_tests::TENANT);
+    let json_type = [("content-type", "application/json")];
+    let suspended = json!({"suspended": true}).to_string();
+    server.operator.send(Method::PUT, &path, &json_type, suspended).await.unwrap();
+    assert_eq!(reader.get("/").await.status, StatusCode::FORBIDDEN);
+    assert_eq!(reader.get("/sign-in").await.status, StatusCode::OK);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_form_leaves_what_nobody_touched_as_it_is() {
+    let server = InProcess::start().await;
+    let company = json!({"name": "A\nB", "tags": ["x, y"], "externalId": "a"}).to_string();
+    let company = company.replace('}', r#","custom":{"ref":12345678901234567890123,"x":1}}"#);
+    let json_type = [("content-type", "application/json")];
+    let made = server.client.send(Method::POST, "/companies", &json_type, company).await.unwrap();
+    assert_eq!(made.status, StatusCode::OK, "{}", made.text());
+    let pairs = [
+        ("name", "AB"),
+        ("tags", "[\"x, y\"]"),
+        ("custom", r#"{"ref":1.2345678901234568e22,"x":2}"#),
+        ("city", "'s-Hertogenbosch"),
+    ];
+    let path = "/app/records/companies/extid-a/edit";
+    assert_eq!(reader_of(&server).await.submit(path, &pairs).await.status, StatusCode::SEE_OTHER);
+    let kept = server.client.get("/companies/extid-a").await;
+    let kept = kept.text();
+    for part in [
+        r#""name":"A\nB""#,
+        r#""tags":["x, y"]"#,
+        r#""ref":12345678901234567890123"#,
+        r#""x":2"#,
+        "'s-H",
+    ] {
+        assert!(kept.contains(part), "{part} is not in {kept}");
+    }
+}
+
+async fn reader_of(server: &InProcess) -> Reader<'_> {
+    sign_in(&server.anonymous, &token(server)).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_list_is_taken_away_whole_and_a_far_page_is_empty() {
+    let server = InProcess::start().await;
+    let companies: Vec<Value> =
+        (0..150).map(|number| json!({"name": format!("C {number}")})).collect();
+    let json_type = [("content-type", "application/json")];
+    let body = Value::from(companies).to_string();
+    server.client.send(Method::PUT, "/companies", &json_type, body).await.unwrap();
+    let reader = reader_of(&server).await;
+    let page = reader.get("/app/records/companies").await;
+    let csv = attribute(page.text(), "href").find(|link| link.contains("form=csv")).unwrap();
+    let csv = reader.get(&csv.replace("&amp;", "&")).await;
+    assert_eq!(csv.text().lines().count(), 151);
+    let far = format!("/app/records/companies?offset={}", usize::MAX);
+    assert_eq!(reader.get(&far).await.status, StatusCode::OK);
+    let not_allowed = reader.get("/sign-out").await;
+    assert_eq!(not_allowed.status, StatusCode::METHOD_NOT_ALLOWED);
+    assert_eq!(not_allowed.headers["allow"], "POST");
+}

@@ -12,13 +12,13 @@ use poem::{
 use sha2::{Digest as _, Sha256};
 use subtle::ConstantTimeEq as _;
 use svctrack_core::value::{RecordRef, Timestamp};
-use svctrack_store::{KnownToken, TokenRecord};
+use svctrack_store::{KnownToken, Revoked, TokenRecord};
 
 use super::{Caller, Token, admit, known_token};
 use crate::{
     app::App,
     error::Error,
-    limits::{SESSION_IDLE_MS, SESSION_MS},
+    limits::{MAX_SESSIONS, SESSION_IDLE_MS, SESSION_MS},
 };
 
 /// The cookie over TLS: the prefix makes browsers demand what [`cookie`] sets.
@@ -61,12 +61,13 @@ pub(crate) async fn of_request(app: &App, request: &Request) -> Result<Option<Se
         Err(error) => return Err(error),
     };
     let now = app.clock.now();
-    if !is_alive(&known.record, now) {
+    if !is_alive(app, &known.record) {
         return Ok(None);
     }
     let opened_with = known.record.created_by.as_deref().unwrap_or_default();
     let Some(opened_with) = app.store.token(opened_with).await? else { return Ok(None) };
     app.store.token_used(&known.record, now);
+    app.sign_in.note_use(&known.record.id, now);
     match admit(app, opened_with) {
         Ok(caller) => Ok(Some(Session { caller, id: known.record.id.clone(), token })),
         Err(Error::Unauthorized(_)) => Ok(None),
@@ -75,8 +76,11 @@ pub(crate) async fn of_request(app: &App, request: &Request) -> Result<Option<Se
 }
 
 /// Whether a session has neither come to its end nor been left alone for too long.
-fn is_alive(session: &TokenRecord, now: Timestamp) -> bool {
-    let used = session.last_used_at.unwrap_or(session.created_at).max(session.created_at);
+pub(crate) fn is_alive(app: &App, session: &TokenRecord) -> bool {
+    let now = app.clock.now();
+    // The store writes uses down with its next commit, which may be hours away.
+    let used = [session.last_used_at, app.sign_in.last_use(&session.id)].into_iter().flatten();
+    let used = used.fold(session.created_at, Timestamp::max);
     let idle = now.as_ms().saturating_sub(used.as_ms());
     idle < SESSION_IDLE_MS && session.expires_at.is_none_or(|end| end > now)
 }
@@ -107,10 +111,27 @@ async fn open(app: &App, known: Arc<KnownToken>, label: &str) -> Result<Token, E
     let token = Token::generate().map_err(|error| Error::Internal(error.to_string()))?;
     let now = app.clock.now();
     let ends = Timestamp::from_ms_clamped(now.as_ms().saturating_add(SESSION_MS));
+    end_old_ones(app, &caller).await?;
     let record = TokenRecord::of_session(token.digest(), &known.record, label, ends, now);
     let user = known.record.user_id.map(RecordRef::Id);
     app.store.add_token(caller.into(), record, user).await?;
     Ok(token)
+}
+
+/// Ends the sessions of a token that are over, and the oldest of more than there may be: all of them are among the
+/// tokens of the tenant, of which there is a limited number.
+async fn end_old_ones(app: &App, caller: &Caller) -> Result<(), Error> {
+    let mut own = app.store.tokens(&caller.tenant).await?;
+    own.retain(|token| token.is_session() && token.created_by.as_deref() == caller.token());
+    own.sort_by_key(|session| (is_alive(app, session), session.created_at));
+    let too_many = (own.len() + 1).saturating_sub(MAX_SESSIONS);
+    let is_over = |at: usize, session: &TokenRecord| at < too_many || !is_alive(app, session);
+    for (at, session) in own.into_iter().enumerate() {
+        if is_over(at, &session) {
+            app.store.revoke_token(caller.clone().into(), session.id, Revoked::Alone).await?;
+        }
+    }
+    Ok(())
 }
 
 /// The header that gives a browser its session, or takes it away.

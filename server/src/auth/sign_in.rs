@@ -1,19 +1,23 @@
 //! What signing in needs besides tokens: the link that the first start prints, and a count of those who fail.
 
-use std::time::Duration;
+use std::{collections::BTreeMap, time::Duration};
 
 use governor::{Quota, RateLimiter, clock::DefaultClock, state::keyed::HashMapStateStore};
 use parking_lot::Mutex;
 use sha2::{Digest as _, Sha256};
 use subtle::ConstantTimeEq as _;
+use svctrack_core::value::Timestamp;
 use svctrack_web::pages::address;
 use tokio::time::Instant;
 
 use super::token::Token;
 use crate::{
-    limits::{MAX_SIGN_IN_FAILURES, ONE_TIME_LINK_SECONDS},
+    limits::{MAX_SIGN_IN_FAILURES, ONE_TIME_LINK_SECONDS, SESSION_IDLE_MS},
     senders::Address,
 };
+
+/// Uses of sessions that are noted before those are forgotten that are long past.
+const MAX_USES: usize = 10_000;
 
 /// A link that signs in once, which the first start prints. Its secret is not kept.
 struct Once {
@@ -26,17 +30,35 @@ struct Once {
 /// What signing in needs: the link that is open, and who has failed how often.
 pub(crate) struct SignIn {
     once: Mutex<Option<Once>>,
+    /// When sessions were last used, by their ids.
+    used: Mutex<BTreeMap<String, Timestamp>>,
     failures: RateLimiter<Option<Address>, HashMapStateStore<Option<Address>>, DefaultClock>,
 }
 
 impl Default for SignIn {
     fn default() -> Self {
         let failures = RateLimiter::hashmap(Quota::per_minute(MAX_SIGN_IN_FAILURES));
-        Self { once: Mutex::new(None), failures }
+        Self { once: Mutex::new(None), used: Mutex::default(), failures }
     }
 }
 
 impl SignIn {
+    /// Notes that a session was used.
+    pub(crate) fn note_use(&self, session: &str, now: Timestamp) {
+        let mut used = self.used.lock();
+        if used.len() >= MAX_USES {
+            let is_recent =
+                |at: &Timestamp| now.as_ms().saturating_sub(at.as_ms()) < SESSION_IDLE_MS;
+            used.retain(|_, at| is_recent(at));
+        }
+        used.insert(session.to_owned(), now);
+    }
+
+    /// When a session was last used since this process began.
+    pub(crate) fn last_use(&self, session: &str) -> Option<Timestamp> {
+        self.used.lock().get(session).copied()
+    }
+
     /// Opens a link for the token of this id; returns its path.
     ///
     /// # Errors

@@ -10,6 +10,8 @@ use crate::{error::Error, routes::query_pairs};
 
 /// Customers on a page.
 const SHOWN: usize = 50;
+/// Customers in a file, as many as the report has at most.
+const ALL: &str = "5000";
 /// The order where none is asked for.
 const AT_STAKE: &str = "-atStake";
 
@@ -34,17 +36,22 @@ pub(super) async fn customers(visit: Visit, request: Request) -> Result<Response
         address("/app/customers", &[], &[("sort", &sort), ("offset", &offset.to_string())])
     };
     let paging = Paging {
-        first: offset + 1,
+        first: offset.saturating_add(1),
         shown: found.rows.len(),
         total: Some(found.total as u64),
         previous: (offset > 0).then(|| page_at(offset.saturating_sub(SHOWN))),
-        next: (offset + found.rows.len() < found.total).then(|| page_at(offset + SHOWN)),
+        next: (offset.saturating_add(found.rows.len()) < found.total)
+            .then(|| page_at(offset.saturating_add(SHOWN))),
     };
     let view = CustomersView {
         lines: found.rows,
         paging,
         sorts: CustomerPage::SORTS.to_vec(),
-        csv: address("/app/files/reports/customers", &[], &[("form", "csv"), ("sort", &sort)]),
+        csv: address(
+            "/app/files/reports/customers",
+            &[],
+            &[("form", "csv"), ("sort", &sort), ("limit", ALL)],
+        ),
         sort,
     };
     Ok(html(customers_page(&visit.shell, &view)))

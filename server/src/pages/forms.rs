@@ -5,7 +5,7 @@ use svctrack_core::{
     schema::{FieldDef, Kind, ResourceDef},
     value::Issue,
 };
-use svctrack_web::pages::{Problem, filled};
+use svctrack_web::pages::{Problem, filled, has_lines};
 
 use crate::interchange::csv_columns::value_of;
 
@@ -24,8 +24,9 @@ pub(super) fn body_of(
     let (mut body, mut problems) = (Map::new(), Vec::new());
     for field in def.fields.iter().filter(|field| field.is_sent()) {
         let Some((_, sent)) = pairs.iter().find(|(name, _)| name == field.name) else { continue };
-        let sent = sent.replace("\r\n", "\n");
-        if sent == filled(record.get(field.name), field) {
+        let filled = filled(record.get(field.name), field);
+        let sent = as_browsers_send(field, sent);
+        if sent == as_browsers_send(field, &filled) {
             continue;
         }
         match value(field, &sent) {
@@ -38,12 +39,23 @@ pub(super) fn body_of(
     if problems.is_empty() { Ok(body) } else { Err(problems) }
 }
 
-/// An object as the API takes it, which merges it with the one that is stored: members that are gone are null.
+/// A text as it comes back from the field of a form that was filled with it: one of a single line has no line ends, one
+/// of several has one kind of them.
+fn as_browsers_send(field: &FieldDef, text: &str) -> String {
+    match has_lines(field) {
+        true => text.replace("\r\n", "\n").replace('\r', "\n"),
+        false => text.replace(['\r', '\n'], ""),
+    }
+}
+
+/// An object as the API takes it, which merges it with the one that is stored: the members that differ, null where they
+/// are gone.
 fn whole(mut value: Value, stored: Option<&Value>) -> Value {
     if let (Value::Object(members), Some(Value::Object(stored))) = (&mut value, stored) {
-        for name in stored.keys() {
-            members.entry(name.as_str()).or_insert(Value::Null);
-        }
+        let gone: Vec<String> =
+            stored.keys().filter(|name| !members.contains_key(*name)).cloned().collect();
+        members.retain(|name, member| stored.get(name) != Some(member));
+        members.extend(gone.into_iter().map(|name| (name, Value::Null)));
     }
     value
 }
@@ -53,6 +65,10 @@ fn value(field: &FieldDef, sent: &str) -> Result<Value, String> {
     if field.kind == Kind::Texts && !sent.trim_start().starts_with('[') {
         let items = sent.split(',').map(str::trim).filter(|item| !item.is_empty());
         return Ok(items.map(Value::from).collect());
+    }
+    let is_text = matches!(field.kind, Kind::Text | Kind::Key | Kind::Email);
+    if is_text && !sent.is_empty() {
+        return Ok(sent.into());
     }
     let json = value_of(field, sent)?;
     Ok(json.and_then(|json| serde_json::from_str(json.as_ref().text()).ok()).unwrap_or(Value::Null))
@@ -87,12 +103,13 @@ mod tests {
     #[test]
     fn a_form_sends_what_was_changed_alone() {
         let stored = json!({
-            "timeZone": "UTC", "trackPages": false, "rateLimits": { "requestsPerSecond": 5 },
+            "timeZone": "UTC\n", "trackPages": false,
+            "rateLimits": { "requestsPerSecond": 5, "kept": 1e30 },
         });
         let pairs = [
             ("timeZone", "UTC"),
             ("trackPages", "true"),
-            ("rateLimits", "{\"trackingPerSecond\":9}"),
+            ("rateLimits", "{\"trackingPerSecond\":9,\"kept\":1e30}"),
             ("tenantId", "another"),
         ];
         let pairs = pairs.map(|(name, sent)| (name.to_owned(), sent.to_owned()));

@@ -8,7 +8,7 @@ use poem::{
 use svctrack_web::pages::{ActivityLine, LiveView, address, live_page};
 
 use super::{activity::name_companies, api::JSON, forms::problems_of, respond::html, visit::Visit};
-use crate::{error::Error, routes::query_pairs};
+use crate::{auth::session, error::Error, routes::query_pairs};
 
 /// Activities that a page begins with, or continues with.
 const SHOWN: usize = 100;
@@ -64,13 +64,12 @@ pub(super) async fn stream(visit: Visit, request: Request) -> Result<Response, E
     let headers: Vec<_> = [(header::ACCEPT, JSON)].into_iter().chain(last).collect();
     let response = visit.api.call(Method::GET, &path, &headers, String::new()).await?;
     let (parts, body) = response.into_parts();
-    let (app, session) = (visit.app.clone(), visit.session.id.clone());
+    let (app, id) = (visit.app.clone(), visit.session.id.clone());
     let pieces = body.into_bytes_stream().take_while(move |_| {
-        let (app, session) = (app.clone(), session.clone());
+        let (app, id) = (app.clone(), id.clone());
         async move {
-            let known = app.store.token(&session).await.ok().flatten();
-            let now = app.clock.now();
-            known.is_some_and(|known| known.record.expires_at.is_none_or(|end| end > now))
+            let known = app.store.token(&id).await.ok().flatten();
+            known.is_some_and(|known| session::is_alive(&app, &known.record))
         }
     });
     Ok(Response::from_parts(parts, Body::from_bytes_stream(pieces)))

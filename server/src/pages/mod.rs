@@ -150,6 +150,10 @@ impl Pages {
 
     /// Serves a request to a page. What went wrong is a page as well.
     pub(crate) fn serve(&self, mut request: Request) -> Handled {
+        // What is no proper request comes from no browser.
+        if let Err(error) = request_head::check(&request) {
+            return future::err(error).boxed();
+        }
         let (app, api) = (self.app.clone(), self.api.clone());
         match self.route(&mut request) {
             Ok(Serve::Anyone(handler)) => {
@@ -161,7 +165,6 @@ impl Pages {
     }
 
     fn route(&self, request: &mut Request) -> Result<Serve, Error> {
-        request_head::check(request)?;
         let (pattern, methods) =
             self.routes.find(request.uri().path()).ok_or(Error::RouteNotFound)?;
         let method = match *request.method() {

@@ -23,6 +23,8 @@ use super::{
 };
 use crate::{error::Error, path_tree::path_part, routes::query_pairs};
 
+/// Records in a file, as many as a list returns at most.
+const ALL: &str = "2000";
 /// Records on a page.
 const SHOWN: usize = 50;
 /// Records that are shown of those that refer to a record.
@@ -69,7 +71,11 @@ pub(super) async fn list(visit: Visit, request: Request) -> Result<Response, Err
             .iter()
             .filter(|(_, text)| !text.is_empty()),
     );
-    let files = address("/app/files/{}", &[def.path], &[&query[..], &[("form", "csv")]].concat());
+    let files = address(
+        "/app/files/{}",
+        &[def.path],
+        &[&query[..], &[("form", "csv"), ("limit", ALL)]].concat(),
+    );
     let page_at = |offset: usize| {
         let at = offset.to_string();
         address("/app/records/{}", &[def.path], &[&query[..], &[("offset", &at)]].concat())
@@ -98,13 +104,14 @@ pub(super) async fn list(visit: Visit, request: Request) -> Result<Response, Err
                 view.columns = filled_columns(view.columns, &view.records);
             }
             let shown = view.records.len();
-            let has_next = total.is_none_or(|total: u64| ((offset + shown) as u64) < total);
+            let has_next =
+                total.is_none_or(|total: u64| (offset.saturating_add(shown) as u64) < total);
             view.paging = Paging {
-                first: offset + 1,
+                first: offset.saturating_add(1),
                 shown,
                 total,
                 previous: (offset > 0).then(|| page_at(offset.saturating_sub(SHOWN))),
-                next: (has_next && shown == SHOWN).then(|| page_at(offset + SHOWN)),
+                next: (has_next && shown == SHOWN).then(|| page_at(offset.saturating_add(SHOWN))),
             };
         }
         Err(Ok(issues)) => view.problems = problems_of(issues),

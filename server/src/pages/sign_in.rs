@@ -2,7 +2,7 @@
 
 use poem::{
     Request, Response,
-    http::{StatusCode, header},
+    http::{Method, StatusCode, header},
 };
 use svctrack_web::pages::{SignInView, address, sign_in_page};
 
@@ -14,6 +14,7 @@ use crate::{
     app::App,
     auth::{session, sign_in::Often},
     error::Error,
+    limits::MAX_SIGN_IN_BYTES,
     senders::Address,
 };
 
@@ -22,7 +23,9 @@ pub(super) async fn show(app: &App, request: Request) -> Result<Response, Error>
     let pairs = crate::routes::query_pairs(&request);
     let of =
         |name: &str| pairs.iter().find(|(known, _)| known == name).map(|(_, text)| text.clone());
-    if of("once").is_none() && session::of_request(app, &request).await?.is_some() {
+    // Who cannot use their session may sign in with another token.
+    let is_signed_in = matches!(session::of_request(app, &request).await, Ok(Some(_)));
+    if of("once").is_none() && is_signed_in {
         return Ok(see("/"));
     }
     let view = SignInView { next: of("next").unwrap_or_default(), problem: None, once: of("once") };
@@ -31,7 +34,7 @@ pub(super) async fn show(app: &App, request: Request) -> Result<Response, Error>
 
 /// `POST /sign-in`: by a token, or by a link.
 pub(super) async fn sign_in(app: &App, mut request: Request) -> Result<Response, Error> {
-    let pairs = read_form(app, &mut request, None).await?;
+    let pairs = read_form(app, &mut request, None, MAX_SIGN_IN_BYTES).await?;
     let of =
         |name: &str| pairs.iter().find(|(known, _)| known == name).map(|(_, text)| text.trim());
     let agent = request.headers().get(header::USER_AGENT).and_then(|text| text.to_str().ok());
@@ -56,7 +59,7 @@ pub(super) async fn sign_in(app: &App, mut request: Request) -> Result<Response,
     }
 }
 
-/// Says that somebody could not be signed in; slowly to who has failed often.
+/// Says that somebody could not be signed in.
 fn failed(app: &App, request: &Request, code: &str, next: Option<&str>) -> Response {
     let (status, problem) = match app.sign_in.has_failed(Address::of(request)) {
         Often::Too => (StatusCode::TOO_MANY_REQUESTS, "Too many attempts. Wait a minute."),
@@ -74,7 +77,9 @@ fn failed(app: &App, request: &Request, code: &str, next: Option<&str>) -> Respo
 
 /// Where to go after signing in: a page of this service.
 fn next(asked: &str) -> &str {
-    let is_own = asked.starts_with('/') && !asked.starts_with("//") && !asked.contains('\\');
+    // Browsers leave tabs and line ends out of an address.
+    let is_plain = |byte: u8| byte.is_ascii_graphic() && byte != b'\\';
+    let is_own = asked.starts_with('/') && !asked.starts_with("//") && asked.bytes().all(is_plain);
     if is_own { asked } else { "/" }
 }
 
@@ -114,14 +119,17 @@ pub(super) async fn sign_out(visit: Visit, mut request: Request) -> Result<Respo
 pub(super) fn lead(request: &Request) -> Response {
     let path = request.uri().path_and_query().map_or("/", |path| path.as_str());
     let site = request.headers().get("sec-fetch-site").and_then(|site| site.to_str().ok());
-    if site == Some("cross-site") && request.method() == poem::http::Method::GET {
+    if site == Some("cross-site") && request.method() == Method::GET {
         let mut response = html(sign_in_page(&SignInView::default()));
         if let Ok(again) = header::HeaderValue::try_from(format!("0; url={path}")) {
             response.headers_mut().insert("Refresh", again);
         }
         return response;
     }
+    // What was sent is not there after signing in.
+    let is_read = matches!(*request.method(), Method::GET | Method::HEAD);
     match path {
+        _ if !is_read => see("/sign-in"),
         "/" => see("/sign-in"),
         path => see(&address("/sign-in", &[], &[("next", path)])),
     }
@@ -133,7 +141,14 @@ mod tests {
 
     #[test]
     fn nobody_is_led_to_another_site() {
-        for asked in ["", "//evil.example", "https://evil.example", "/\\evil.example", "app"] {
+        for asked in [
+            "",
+            "//evil.example",
+            "https://evil.example",
+            "/\\evil.example",
+            "/\t/evil.example",
+            "app",
+        ] {
             assert_eq!(next(asked), "/", "{asked}");
         }
         assert_eq!(next("/app/customers?sort=-mrr"), "/app/customers?sort=-mrr");

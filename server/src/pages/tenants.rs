@@ -13,7 +13,11 @@ use super::{
     respond::{html, rejected, see},
     visit::Visit,
 };
-use crate::{error::Error, path_tree::path_part, routes::query_pairs};
+use crate::{
+    error::Error,
+    path_tree::path_part,
+    routes::{query_pairs, respond::uncompressed},
+};
 
 const TENANTS: &str = "/app/tenants";
 /// What was done, as the next page says it.
@@ -66,7 +70,7 @@ pub(super) async fn create(visit: Visit, mut request: Request) -> Result<Respons
                 tenant: Some(created.line.id),
                 back: TENANTS.to_owned(),
             };
-            Ok(html(shown_once_page(&visit.shell, &view)))
+            Ok(uncompressed(html(shown_once_page(&visit.shell, &view))))
         }
         Err(Ok(issues)) => {
             let lines = lines(&visit).await?;

@@ -57,13 +57,13 @@ pub(super) async fn list(visit: Visit, request: Request) -> Result<Response, Err
             let total: Option<u64> = total.and_then(|total| total.to_str().ok()?.parse().ok());
             view.tickets = read(response).await?;
             let shown = view.tickets.len();
-            let has_next = total.is_some_and(|total| ((offset + shown) as u64) < total);
+            let has_next = total.is_some_and(|total| (offset.saturating_add(shown) as u64) < total);
             view.paging = Paging {
-                first: offset + 1,
+                first: offset.saturating_add(1),
                 shown,
                 total,
                 previous: (offset > 0).then(|| page_at(offset.saturating_sub(SHOWN))),
-                next: has_next.then(|| page_at(offset + SHOWN)),
+                next: has_next.then(|| page_at(offset.saturating_add(SHOWN))),
             };
         }
         Err(Ok(issues)) => view.problems = problems_of(issues),

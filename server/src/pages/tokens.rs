@@ -14,7 +14,11 @@ use super::{
     respond::{html, rejected, see},
     visit::Visit,
 };
-use crate::{error::Error, path_tree::path_part, routes::query_pairs};
+use crate::{
+    error::Error,
+    path_tree::path_part,
+    routes::{query_pairs, respond::uncompressed},
+};
 
 const TOKENS: &str = "/app/tokens";
 /// What was done, as the next page says it.
@@ -132,7 +136,7 @@ async fn shown_once(
                 tenant: None,
                 back: TOKENS.to_owned(),
             };
-            Ok(Ok(html(shown_once_page(&visit.shell, &view))))
+            Ok(Ok(uncompressed(html(shown_once_page(&visit.shell, &view)))))
         }
         Err(Ok(issues)) => Ok(Err(problems_of(issues))),
         Err(Err(error)) => Err(error),

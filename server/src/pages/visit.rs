@@ -72,7 +72,7 @@ impl Visit {
     /// # Errors
     /// [`Error::CrossSite`], and those of a body.
     pub(super) async fn form(&self, request: &mut Request) -> Result<Vec<(String, String)>, Error> {
-        let pairs = read_form(&self.app, request, Some(self)).await?;
+        let pairs = read_form(&self.app, request, Some(self), MAX_RECORD_BYTES).await?;
         self.checked(pairs)
     }
 
@@ -130,9 +130,10 @@ pub(super) async fn read_form(
     app: &App,
     request: &mut Request,
     visit: Option<&Visit>,
+    max_bytes: usize,
 ) -> Result<Vec<(String, String)>, Error> {
     let tenant = visit.map(|visit| visit.session.caller.tenant.id());
-    let body = app.bodies.read(request, tenant, MAX_RECORD_BYTES).await?;
+    let body = app.bodies.read(request, tenant, max_bytes).await?;
     Ok(url::form_urlencoded::parse(&body.bytes).into_owned().collect())
 }
 

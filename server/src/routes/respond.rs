@@ -29,7 +29,7 @@ pub(super) fn json_body(body: Body) -> Response {
 }
 
 /// A response that holds a secret: its compressed length may reveal it to an observer.
-pub(super) fn uncompressed(mut response: Response) -> Response {
+pub(crate) fn uncompressed(mut response: Response) -> Response {
     response.extensions_mut().insert(Secret);
     response
 }

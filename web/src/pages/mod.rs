@@ -50,7 +50,7 @@ pub use self::{
     live::{LiveView, live_page},
     parts::{Paging, Problem},
     problem::problem_page,
-    record::{RecordView, RelatedList, filled, record_form, record_page, title_of},
+    record::{RecordView, RelatedList, filled, has_lines, record_form, record_page, title_of},
     records::{RecordsView, records_page},
     renewals::{
         Decision, DecisionView, RenewalGroup, RenewalLine, RenewalsView, decision_page,

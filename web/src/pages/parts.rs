@@ -52,7 +52,7 @@ pub(super) fn problems(found: &[Problem]) -> impl Renderable {
     maud! {
         @if !found.is_empty() {
             div.problems role="alert" tabindex="-1" {
-                p { strong { "This was not saved." } }
+                p { strong { "There is something to correct." } }
                 ul {
                     @for problem in found {
                         li {

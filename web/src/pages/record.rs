@@ -263,10 +263,18 @@ pub fn filled(value: Option<&Value>, field: &FieldDef) -> String {
         },
         Some(Value::Array(items)) if field.kind == Kind::Texts => {
             let each: Vec<&str> = items.iter().filter_map(Value::as_str).collect();
-            each.join(", ")
+            let is_plain =
+                |item: &&str| !item.contains(',') && !item.starts_with('[') && item.trim() == *item;
+            // Separated by commas, they could not be told apart.
+            if each.iter().all(is_plain) { each.join(", ") } else { Value::from(each).to_string() }
         }
         Some(other) => other.to_string(),
     }
+}
+
+/// Whether a property has a field of several lines.
+pub fn has_lines(field: &FieldDef) -> bool {
+    field.long || matches!(field.kind, Kind::Object | Kind::Values | Kind::References)
 }
 
 /// What a form is filled with.
@@ -312,9 +320,9 @@ pub(super) fn input(view: Filled<'_>, field: &'static FieldDef) -> impl Renderab
                     option value="true" selected=[(value == "true").then_some("")] { "yes" }
                     option value="false" selected=[(value == "false").then_some("")] { "no" }
                 }
-            } @else if field.long || matches!(field.kind, Kind::Object | Kind::Values | Kind::References) {
+            } @else if has_lines(field) {
                 textarea id={ "f-" (name) } name=(name) rows="4" aria-invalid=[invalid] aria-describedby=(described) {
-                    (value)
+                    "\n" (value)
                 }
             } @else {
                 input id={ "f-" (name) } name=(name) value=(value) required=[required] aria-invalid=[invalid]

@@ -13,6 +13,9 @@ use super::{
 };
 use crate::page::Page;
 
+/// Records in a file at most; more come from `svctrack export`.
+const IN_FILE: u64 = 2_000;
+
 /// A list of records as its page shows it.
 #[derive(Clone, Debug)]
 pub struct RecordsView {
@@ -43,7 +46,10 @@ pub fn records_page(shell: &Shell, view: &RecordsView) -> Page {
             a.button.main href=(new) { "New " (label_of(view.def.name).to_lowercase()) }
             a.button href=(import) { "Import" }
         }
-        a.button href=(view.csv) download { "CSV" }
+        a.button href=(view.csv) download {
+            "CSV"
+            @if view.paging.total.is_some_and(|total| total > IN_FILE) { " of the first 2,000" }
+        }
     };
     let main = maud! {
         (title_bar(title, &actions))
