@@ -87,7 +87,6 @@ pub(crate) enum Kind {
     Export,
     Object,
     Page,
-    Redirect,
     Table,
     Imported,
     Script,

@@ -69,13 +69,7 @@ fn schema_of(kind: Kind, def: Option<&ResourceDef>) -> Option<Value> {
     let record =
         || def.map_or_else(|| json!({ "type": "object" }), |def| reference(&schema_name(def)));
     Some(match kind {
-        Kind::Nothing
-        | Kind::Ok
-        | Kind::Page
-        | Kind::Redirect
-        | Kind::Stream
-        | Kind::Archive
-        | Kind::Table => {
+        Kind::Nothing | Kind::Ok | Kind::Page | Kind::Stream | Kind::Archive | Kind::Table => {
             return None;
         }
         Kind::Record | Kind::NewRecord | Kind::Renewal => record(),

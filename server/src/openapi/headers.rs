@@ -29,7 +29,6 @@ const HEADERS: &[(&str, &str, &str)] = &[
     ("Svctrack-Rejected", REJECTED, "string"),
     ("Idempotent-Replayed", "`true` if an earlier call with this key had the effect.", "string"),
     ("Retry-After", "Seconds to wait before a retry.", "integer"),
-    ("Location", "Address of the redirect.", "string"),
     ("WWW-Authenticate", "Scheme of the credentials that are expected.", "string"),
     ("Accept-Encoding", "Encoding that is supported, when another one was sent.", "string"),
     ("Content-Disposition", "Name of the file.", "string"),

@@ -14,8 +14,7 @@ pub(super) fn responses(
     def: Option<&'static ResourceDef>,
 ) -> Value {
     let mut responses = Map::new();
-    let status = if doc.gives == Kind::Redirect { "307" } else { "200" };
-    responses.insert(status.to_owned(), success(doc, def));
+    responses.insert("200".to_owned(), success(doc, def));
     if doc.is_conditional() {
         let unchanged = json!({
             "description": "The caller has the current version.",
@@ -33,7 +32,6 @@ pub(super) fn responses(
 fn success(doc: &RouteDoc, def: Option<&'static ResourceDef>) -> Value {
     let description = match doc.gives {
         Kind::Health => "The state of the service.",
-        Kind::Redirect => "The page is at the address in `Location`.",
         Kind::Ok | Kind::Success => "The events are stored durably.",
         gives if gives.report().is_some() => {
             "The report; as CSV with `Accept: text/csv`, as a picture with `Accept: image/svg+xml`."
@@ -73,8 +71,7 @@ fn headers_of(doc: &RouteDoc) -> Vec<&'static str> {
     );
     let is_events = doc.takes.is_events();
     let takes_key = doc.takes.is_idempotent();
-    let conditional: [(bool, &[&'static str]); 10] = [
-        (doc.gives == K::Redirect, &["Location"]),
+    let conditional: [(bool, &[&'static str]); 9] = [
         (matches!(doc.gives, K::Record | K::Settings) || doc.is_conditional(), &["ETag"]),
         (gives_list, &["Link", "Svctrack-Total"]),
         (gives_list || takes_members || is_events, &["Svctrack-Ignored"]),

@@ -21,18 +21,13 @@ pub(super) fn columns(def: &'static ResourceDef, chosen: &str) -> Vec<&'static F
         return fields.filter(named).collect();
     }
     let mut plain: Vec<_> = fields.filter(is_plain).collect();
-    // Names of what a record refers to say more than its own ids.
-    plain.sort_by_key(|field| {
-        let name = field.name;
-        let is_name = matches!(
-            name,
-            "name" | "title" | "subject" | "email" | "companyName" | "product" | "userName"
-        );
-        let is_state = matches!(
-            name,
-            "status" | "state" | "mrr" | "renewalDate" | "lastActive" | "activityState"
-        );
-        (!is_name, !is_state)
+    // Its own name leads to a record; names of what it refers to say more than ids.
+    plain.sort_by_key(|field| match field.name {
+        "name" | "title" | "subject" | "email" => 0,
+        "companyName" => 1,
+        "product" | "userName" => 2,
+        "status" | "state" | "mrr" | "renewalDate" | "lastActive" | "activityState" => 3,
+        _ => 4,
     });
     plain
 }

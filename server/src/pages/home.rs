@@ -4,7 +4,7 @@ use poem::{Request, Response};
 use serde::Deserialize;
 use serde_json::Value;
 use svctrack_core::access::OPERATOR;
-use svctrack_web::pages::{Figure, HomeView, RenewalsAhead, address, home_page, money};
+use svctrack_web::pages::{Figure, HomeView, RenewalsAhead, Start, address, home_page, money};
 
 use super::{
     api::JSON,
@@ -101,13 +101,29 @@ async fn revenue(visit: &Visit, view: &mut HomeView) -> Result<(), Error> {
     if !mrr.currencies.is_empty() {
         view.picture = Some(super::reports::picture_of_year(visit));
     }
-    view.is_new = mrr.currencies.is_empty();
+    if mrr.currencies.is_empty() {
+        view.start = Some(start(visit).await?);
+    }
     Ok(())
 }
 
 async fn ahead(visit: &Visit) -> Result<RenewalsAhead, Error> {
     let view = renewals::found(visit).await?;
     Ok(RenewalsAhead { licenses: view.due.count, overdue: view.overdue.count, mrr: view.due.mrr })
+}
+
+/// How far a tenant without licenses is.
+async fn start(visit: &Visit) -> Result<Start, Error> {
+    let has_any = async |path: &str| -> Result<bool, Error> {
+        Ok(!visit.api.get::<Vec<Value>>(&address(path, &[], &[("limit", "1")])).await?.is_empty())
+    };
+    Ok(if visit.api.may("activities:read") && has_any("/activities").await? {
+        Start::Unpaid
+    } else if has_any("/integrationissues").await? {
+        Start::Parked
+    } else {
+        Start::Nothing
+    })
 }
 
 async fn issues(visit: &Visit) -> Result<Vec<(String, String)>, Error> {
@@ -119,7 +135,15 @@ async fn issues(visit: &Visit) -> Result<Vec<(String, String)>, Error> {
     };
     let line = |issue: &Value| {
         let message = text(issue, "message").or_else(|| text(issue, "reason")).unwrap_or_default();
-        (message, text(issue, "count").map(|count| format!("{count} times")).unwrap_or_default())
+        (
+            message,
+            text(issue, "count")
+                .map(|count| match count.as_str() {
+                    "1" => "once".to_owned(),
+                    count => format!("{count} times"),
+                })
+                .unwrap_or_default(),
+        )
     };
     Ok(found.iter().map(line).collect())
 }

@@ -63,9 +63,10 @@ pub(super) async fn sign_in(app: &App, mut request: Request) -> Result<Response,
 fn failed(app: &App, request: &Request, code: &str, next: Option<&str>) -> Response {
     let (status, problem) = match app.sign_in.has_failed(Address::of(request)) {
         Often::Too => (StatusCode::TOO_MANY_REQUESTS, "Too many attempts. Wait a minute."),
-        Often::Not if code == "link_used" => {
-            (StatusCode::UNAUTHORIZED, "This link was used or has expired. Sign in with a token.")
-        }
+        Often::Not if code == "link_used" => (
+            StatusCode::UNAUTHORIZED,
+            "This link was used, has expired, or the server was restarted since. Sign in with a token.",
+        ),
         Often::Not => (StatusCode::UNAUTHORIZED, "This token is not known, or has expired."),
     };
     tracing::info!(code, "sign-in failed");

@@ -29,6 +29,17 @@ pub struct RenewalsAhead {
     pub mrr: String,
 }
 
+/// How far a new tenant is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Start {
+    /// Nobody has sent anything yet.
+    Nothing,
+    /// Something was sent that could not be stored yet.
+    Parked,
+    /// Activities are stored, and there are no licenses.
+    Unpaid,
+}
+
 /// What the first page shows; parts that the token may not see are none.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct HomeView {
@@ -39,19 +50,26 @@ pub struct HomeView {
     pub renewals: Option<RenewalsAhead>,
     /// What senders should fix, the newest first: each with how often.
     pub issues: Option<Vec<(String, String)>>,
-    /// Whether nothing is stored yet but what a first start creates.
-    pub is_new: bool,
+    /// How far a new tenant is; none once there are licenses.
+    pub start: Option<Start>,
 }
 
 /// The first page, with the figures and lists that lead to all others.
 pub fn home_page(shell: &Shell, view: &HomeView) -> Page {
     let main = maud! {
         h1 { "Today" }
-        @if view.is_new {
-            (empty("Nothing has arrived yet.", maud! {
+        @match view.start {
+            Some(Start::Nothing) => (empty("Nothing has arrived yet.", maud! {
                 "Put the " a href="/app/setup" { "snippet" } " into your web app, or "
                 a href="/docs/first-event" { "send a first event" } "."
-            }))
+            })),
+            Some(Start::Parked) => (empty("Something was sent, and no event could be stored yet.", maud! {
+                "See the " a href="/app/issues" { "issues" } "."
+            })),
+            Some(Start::Unpaid) => (empty("Events arrive.", maud! {
+                "Add " a href="/app/records/licenses" { "licenses" } " to see MRR and renewals."
+            })),
+            None => (""),
         }
         div.figures {
             @for figure in &view.figures {

@@ -44,7 +44,7 @@ pub use self::{
     extra::Extra,
     format::{label_of, money, percent},
     health::{BackupState, ClockState, HealthReport, HealthView, Scrubbed, health_page},
-    home::{Figure, HomeView, RenewalsAhead, home_page},
+    home::{Figure, HomeView, RenewalsAhead, Start, home_page},
     import::{ImportColumn, ImportSummary, ImportView, ImportedRow, Refusal, import_page},
     issues::{IssueLine, IssuesView, issues_page},
     live::{LiveView, live_page},
