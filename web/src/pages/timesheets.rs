@@ -172,7 +172,10 @@ fn rows<'v>(
 /// Hours with two decimals at most.
 fn hours(sum: f64) -> String {
     let text = grouped(&format!("{sum:.2}"));
-    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+    match text.contains('.') {
+        true => text.trim_end_matches('0').to_owned(),
+        false => text,
+    }
 }
 
 fn entries(line: &TimesheetLine) -> impl Renderable {
