@@ -48,7 +48,7 @@ impl Session {
     }
 }
 
-/// The session of a request; none where there is none, or it has ended.
+/// The session of a request, if it has one that has not ended.
 ///
 /// # Errors
 /// When the store cannot say; [`Error::TooMany`]; [`Error::TenantSuspended`].
@@ -118,8 +118,8 @@ async fn open(app: &App, known: Arc<KnownToken>, label: &str) -> Result<Token, E
     Ok(token)
 }
 
-/// Ends the sessions of a token that are over, and the oldest of more than there may be: all of them are among the
-/// tokens of the tenant, of which there is a limited number.
+/// Ends the expired and idle sessions of a token, and the oldest beyond [`MAX_SESSIONS`]: sessions count against the
+/// limit of tokens of the tenant.
 async fn end_old_ones(app: &App, caller: &Caller) -> Result<(), Error> {
     let mut own = app.store.tokens(&caller.tenant).await?;
     own.retain(|token| token.is_session() && token.created_by.as_deref() == caller.token());

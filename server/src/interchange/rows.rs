@@ -217,7 +217,7 @@ const OTHERS: [(&[u8], &str); 5] = [
     ),
 ];
 const UTF_16: &str = "it is UTF-16: save it as UTF-8 (in a spreadsheet, as \"CSV UTF-8\")";
-/// What is said of text that is not UTF-8, as spreadsheets write it that do not ask.
+/// The error for text that is not UTF-8, the default of some spreadsheets.
 const NOT_UTF_8: &str = "it is not UTF-8 but probably Windows-1252: save it as UTF-8 (in a spreadsheet, as \"CSV UTF-8\")";
 
 /// A source without a byte-order mark.

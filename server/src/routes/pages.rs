@@ -1,6 +1,9 @@
 //! The pages, and the description of the API.
 
-use poem::{Body, Request, Response, http::header};
+use poem::{
+    Body, Request, Response,
+    http::{HeaderValue, header},
+};
 use svctrack_core::value::{Issue, TenantId, issue::quoted};
 use svctrack_web::{Addresses, DemoTenant, Loads, Page};
 
@@ -11,6 +14,7 @@ use super::{
 use crate::{
     app::{App, Describe},
     error::Error,
+    pages::respond,
     script::to_json,
 };
 
@@ -100,12 +104,8 @@ pub(super) async fn lasting(
 
 /// A page as it is sent. It is not cached, since it belongs to this version of its files.
 pub(super) fn html(page: Page) -> Response {
-    Response::builder()
-        .content_type("text/html; charset=utf-8")
-        .header(header::CONTENT_SECURITY_POLICY, page.csp)
-        .header(header::CACHE_CONTROL, "no-store")
-        .header("Cross-Origin-Opener-Policy", "same-origin")
-        .header("Cross-Origin-Resource-Policy", "same-origin")
-        .header("Referrer-Policy", "no-referrer")
-        .body(page.html)
+    let mut response = respond::html(page);
+    let none = HeaderValue::from_static("no-referrer");
+    response.headers_mut().insert(header::REFERRER_POLICY, none);
+    response
 }

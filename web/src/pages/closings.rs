@@ -203,7 +203,7 @@ fn licenses(closing: &ClosingLine) -> String {
     }
 }
 
-/// The cells of the figures; those of a difference have a sign, and are empty where there is none.
+/// The cells of the figures; a difference has a sign, and 0 is an empty cell.
 fn amounts(line: &ClosedLine, is_difference: bool) -> impl Renderable {
     let shown = |amount: f64| match amount {
         amount if is_difference && amount == 0.0 => String::new(),

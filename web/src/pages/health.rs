@@ -149,7 +149,7 @@ fn backups(backup: Option<&BackupState>) -> impl Renderable {
             Some(backup) => {
                 @match &backup.at {
                     Some(at) => { "The newest is of " time datetime=(at) { (instant(at)) } "." }
-                    None => strong { "There is none yet." }
+                    None => strong { "No backup yet." }
                 }
                 @if backup.failed > 0 { " " strong.bad { (backup.failed) " failed since." } }
                 @if backup.ahead > 0 { " " strong.bad { (backup.ahead) " have a name that is ahead of the clock." } }

@@ -114,7 +114,7 @@ fn table(view: &ReportView) -> impl Renderable {
     }
 }
 
-/// Whether a column has numbers alone; the name of a period, such as `2026`, is none.
+/// Whether all cells of a column are numbers. Names of periods, such as `2026`, are text.
 fn is_numeric(view: &ReportView, at: usize) -> bool {
     let is_number = |row: &Vec<String>| {
         row.get(at).is_none_or(|cell| cell.is_empty() || cell.parse::<f64>().is_ok())

@@ -337,7 +337,7 @@ fn too_many(code: &'static str, what: &str, max: u64) -> StoreError {
     StoreError::Invalid(vec![Issue::of_body(code, format!("there can be at most {max} {what}"))])
 }
 
-/// Scopes of which a tenant keeps a token: who has revoked the last one can issue none, and an operator no tenant.
+/// Scopes whose last token cannot be revoked: without one, nobody could issue a token or create a tenant.
 const KEPT_SCOPES: [&str; 2] = ["admin", OPERATOR];
 
 /// Removes a token of a tenant, and what is to be revoked with it, unless that locks the tenant out.
