@@ -109,7 +109,7 @@ pub(crate) fn list(
     let view = View::of_snapshot(asked.tenant, &tables);
     let mut query = asked.query.clone();
     resources::resolve(&mut query.filters, asked.def, &view)?;
-    let listing = Listing::of(snapshot, &tables, &view, asked, &query);
+    let listing = Listing::of(snapshot, &tables, &view, (asked.def, asked.now), &query);
     let page = Pager::new(&query, &asked.page_for, query.offset);
     match query.sort_by_value() {
         None => listing.by_id(page, spare),
@@ -128,7 +128,7 @@ pub(crate) fn read_on(
 ) -> Result<Vec<String>, StoreError> {
     let tables = RecordTables::open(snapshot)?;
     let view = View::of_snapshot(asked.tenant, &tables);
-    let listing = Listing::of(snapshot, &tables, &view, asked, &asked.query);
+    let listing = Listing::of(snapshot, &tables, &view, (asked.def, asked.now), &asked.query);
     let (mut texts, mut bytes) = (Vec::new(), 0);
     while bytes < PIECE_BYTES {
         let Some(id) = ids.next() else { break };
@@ -162,6 +162,8 @@ struct Listing<'a, S: Snapshot> {
     ctx: ReadCtx<'a>,
     /// Whether it filters by what is computed at read.
     filters_computed: bool,
+    /// Whether nothing of a record is computed at read, so that it is returned as it is stored.
+    is_returned_as_stored: bool,
 }
 
 impl<'a, S: Snapshot> Listing<'a, S> {
@@ -169,12 +171,13 @@ impl<'a, S: Snapshot> Listing<'a, S> {
         snapshot: &'a S,
         tables: &'a RecordTables<S>,
         view: &'a View<'a, RecordTables<S>>,
-        asked: &Asked,
+        (def, now): (&'static ResourceDef, Timestamp),
         query: &'a ListQuery,
     ) -> Self {
-        let (def, ctx) = (asked.def, ReadCtx::new(asked.now, view));
+        let ctx = ReadCtx::new(now, view);
         let filters_computed = query.filters.iter().any(is_computed_filter);
-        Self { snapshot, tables, view, def, query, ctx, filters_computed }
+        let is_returned_as_stored = query.select.is_none() && is_answered_as_stored(def);
+        Self { snapshot, tables, view, def, query, ctx, filters_computed, is_returned_as_stored }
     }
 
     /// In the order of ids: records are read until the page is full.
@@ -194,9 +197,8 @@ impl<'a, S: Snapshot> Listing<'a, S> {
     /// How many records are asked for, on whichever page they are.
     fn total(&self) -> Result<u64, StoreError> {
         let query = &ListQuery { after: None, ..self.query.clone() };
-        let &Self { snapshot, tables, view, def, filters_computed, .. } = self;
-        let ctx = ReadCtx::new(self.ctx.now, view);
-        let listing = Listing { snapshot, tables, view, def, query, ctx, filters_computed };
+        let ctx = ReadCtx::new(self.ctx.now, self.view);
+        let listing = Listing { query, ctx, ..*self };
         let mut total = 0;
         listing.for_each(listing.candidates()?, &mut |_, _| {
             total += 1;
@@ -279,10 +281,10 @@ impl<'a, S: Snapshot> Listing<'a, S> {
 
     /// A record as it is returned, with the checksum of its stored state where that is all of it.
     fn answer(&self, stored: Stored<'_>) -> Result<(String, Option<u32>), StoreError> {
+        if self.is_returned_as_stored {
+            return Ok((stored.shown()?, Some(stored.checksum())));
+        }
         let Some(select) = &self.query.select else {
-            if is_answered_as_stored(self.def) {
-                return Ok((stored.shown()?, Some(stored.checksum())));
-            }
             return Ok((self.computed(stored, &|_| true)?.to_text(), None));
         };
         let selected = |name: &str| select.iter().any(|wanted| wanted == name);
@@ -392,14 +394,13 @@ impl<'a, S: Snapshot> Listing<'a, S> {
     ) -> Option<ScopedJoinHandle<'s, Result<Vec<ObjectId>, StoreError>>> {
         let turn = spare.take()?;
         let far = meeting.walker(self.direction().opposite());
-        let &Self { snapshot, tables, view, def, query, filters_computed, .. } = self;
+        let &Self { snapshot, tables, view, def, query, .. } = self;
         let (tenant, now) = (view.tenant, self.ctx.now);
         let find = move || {
             let _turn = turn;
             // A view is of one thread.
             let view = &View::of_snapshot(tenant, tables);
-            let ctx = ReadCtx::new(now, view);
-            let listing = Listing { snapshot, tables, view, def, query, ctx, filters_computed };
+            let listing = Listing::of(snapshot, tables, view, (def, now), query);
             listing.find_backwards(far)
         };
         thread::Builder::new().name("list".to_owned()).spawn_scoped(scope, find).ok()
