@@ -25,8 +25,8 @@ use crate::{
     limits::{
         BODY_BUDGET_WAIT, BODY_TIMEOUT, FREE_BODY_BYTES, LARGE_BODY_BUDGET_BYTES,
         LARGE_BODY_BUDGET_WAIT, LARGE_BODY_PACE, LARGE_BODY_SHARE_BYTES, MAX_PACKED_BYTES,
-        MAX_RECORD_BYTES, PACKED_BODY_BUDGET_BYTES, Pace, SMALL_BODY_BUDGET_BYTES, SMALL_BODY_PACE,
-        SMALL_BODY_SHARE_BYTES,
+        MAX_RECORD_BYTES, PACKED_BODY_BUDGET_BYTES, Pace, READ_AHEAD_BYTES,
+        SMALL_BODY_BUDGET_BYTES, SMALL_BODY_PACE, SMALL_BODY_SHARE_BYTES,
     },
     senders::Address,
 };
@@ -133,6 +133,7 @@ impl<'a> Arriving<'a> {
         let mut whole = Vec::new();
         while !sent.is_end_stream() {
             let had = first.len() + whole.len();
+            self.make_room_ahead(had, whole.capacity()).await?;
             let Some(frame) = self.next(&mut sent, had).await? else { break };
             let Ok(chunk) = frame.into_data() else { continue };
             let arrived = had + chunk.len();
@@ -198,12 +199,26 @@ impl<'a> Arriving<'a> {
     /// The capacity in bytes of a buffer for `arrived` bytes, so that they are not copied at each piece: twice as many, but
     /// no more than may come. It is held, so it counts.
     fn ahead(&self, arrived: usize) -> usize {
-        let at_most = match self.declared {
+        self.at_most(arrived).min(2 * arrived).max(arrived)
+    }
+
+    /// How many bytes may come in all, where `arrived` are here.
+    fn at_most(&self, arrived: usize) -> usize {
+        match self.declared {
             Some(declared) => declared,
             None if self.is_large(arrived) => self.max_sent,
             None => self.max_sent.min(self.large_from()),
-        };
-        at_most.min(2 * arrived).max(arrived)
+        }
+    }
+
+    /// Takes room for what the connection reads next, before it reads it: a body that waits for room holds nothing more
+    /// meanwhile. Where no length is declared, little may come, so the first piece is read before.
+    async fn make_room_ahead(&mut self, had: usize, capacity: usize) -> Result<(), Error> {
+        if had == 0 && self.declared.is_none() {
+            return Ok(());
+        }
+        let held = had.max(capacity) + READ_AHEAD_BYTES;
+        self.make_room(had, held.min(self.at_most(had))).await
     }
 
     /// Takes room for a buffer of `held` bytes, of which `arrived` have arrived.

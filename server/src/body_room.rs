@@ -1,5 +1,5 @@
-//! Room in memory for bodies. A body takes it as its bytes arrive, for the buffer that it has by then, whatever length it declares; a tenant and an address
-//! have a limited share of it. When it is short,
+//! Room in memory for bodies. A body takes it as its bytes arrive, for the buffer that it has by then and what is read
+//! next, whatever length it declares; a tenant and an address have a limited share of it. When it is short,
 //!
 //! - a body waits when otherwise too little would be left for those under way to be completed, so that none waits for
 //!   another one that waits for it;

@@ -52,6 +52,8 @@ pub(crate) const LARGE_BODY_SHARE_BYTES: usize = MAX_BULK_BYTES;
 /// room for what is unpacked, but not the other way round.
 pub(crate) const PACKED_BODY_BUDGET_BYTES: usize = 14 * 1024 * 1024;
 pub(crate) const MAX_PACKED_BYTES: usize = 12 * 1024 * 1024;
+/// What a connection reads of a body before the reader of the body asks for more, in bytes: so much room is taken ahead.
+pub(crate) const READ_AHEAD_BYTES: usize = 16 * 1024;
 /// How long a sender may make no progress before it gives way to others that need its room: a good line sends
 /// [`LARGE_BODY_PACE`]'s bytes in that time. So often those who wait look whether somebody is.
 pub(crate) const GIVES_WAY_AFTER: Duration = Duration::from_millis(250);

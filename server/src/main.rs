@@ -12,7 +12,7 @@ use crate::cli::{Cli, print_err};
 /// Pages of the store are read by one thread and freed by another. The system's allocator holds freed memory per
 /// thread, so that backups and scans would allocate the cache again, each in its thread.
 #[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 fn main() -> ExitCode {
     let (cli, matches) = Cli::read();
