@@ -227,7 +227,7 @@ impl Error {
             | Self::BadRequest(issues)
             | Self::Store(StoreError::Invalid(issues) | StoreError::Conflict(issues)) => Ok(issues),
             Self::Store(StoreError::Changed) => {
-                let message = "somebody has changed it meanwhile: look at it again";
+                let message = "Somebody has changed it meanwhile, and nothing was done: this page shows how it is now.";
                 Ok(vec![Issue::of_body("version_mismatch", message)])
             }
             Self::PartDone(error, done) => match error.into_issues() {

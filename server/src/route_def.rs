@@ -146,7 +146,7 @@ impl RouteDoc {
     /// Whether the route leaves a record alone that has another version than the caller says.
     pub(crate) fn takes_if_match(&self, def: Option<&ResourceDef>) -> bool {
         match self.takes {
-            Kind::Record | Kind::Settings => true,
+            Kind::Record | Kind::Settings | Kind::Renewal | Kind::Loss => true,
             _ => self.gives == Kind::Deleted && def.is_some(),
         }
     }

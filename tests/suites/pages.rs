@@ -54,7 +54,7 @@ fn csrf_in(html: &str) -> String {
 }
 
 /// The values of an attribute.
-fn attribute<'h>(html: &'h str, name: &str) -> impl Iterator<Item = &'h str> {
+pub(crate) fn attribute<'h>(html: &'h str, name: &str) -> impl Iterator<Item = &'h str> {
     let begin = format!("{name}=\"");
     html.match_indices(&begin)
         .map(|(at, found)| &html[at + found.len()..])

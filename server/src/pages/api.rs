@@ -1,13 +1,13 @@
 //! The API, as pages call it: in this process, for who is signed in.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use poem::{
     Request, Response,
     http::{HeaderName, HeaderValue, Method, header},
 };
 use serde::de::DeserializeOwned;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::{
     auth::{Caller, SignedIn},
@@ -22,6 +22,10 @@ pub(super) struct Api {
     caller: Caller,
 }
 
+/// How long a call waits for another one with its key at most, in all.
+const MAX_WAIT: Duration = Duration::from_secs(5);
+/// The same, before it looks again.
+const WAIT: Duration = Duration::from_millis(50);
 /// The form in which something is asked for.
 pub(super) const JSON: &str = "application/json";
 
@@ -43,6 +47,17 @@ impl Api {
         read(self.ask(path, JSON).await?).await
     }
 
+    /// The record at a path, and its version.
+    ///
+    /// # Errors
+    /// Those of the route.
+    pub(super) async fn record(&self, path: &str) -> Result<(Map<String, Value>, String), Error> {
+        let response = self.ask(path, JSON).await?;
+        let etag = response.headers().get(header::ETAG).and_then(|etag| etag.to_str().ok());
+        let etag = etag.unwrap_or_default().to_owned();
+        Ok((read(response).await?, etag))
+    }
+
     /// What is at a path, in the form of a media type.
     ///
     /// # Errors
@@ -51,7 +66,7 @@ impl Api {
         self.call(Method::GET, path, &[(header::ACCEPT, form)], String::new()).await
     }
 
-    /// Sends a body to a route.
+    /// Sends a body to a route. Of a form that is sent twice at once, the second waits for what the first one comes to.
     ///
     /// # Errors
     /// Those of the route.
@@ -62,7 +77,16 @@ impl Api {
         headers: &[(HeaderName, &str)],
         body: &Value,
     ) -> Result<Value, Error> {
-        read(self.call(method, path, headers, body.to_string()).await?).await
+        let mut waited = Duration::ZERO;
+        loop {
+            match self.call(method.clone(), path, headers, body.to_string()).await {
+                Err(Error::StillRunning) if waited < MAX_WAIT => {
+                    waited += WAIT;
+                    tokio::time::sleep(WAIT).await;
+                }
+                done => return read(done?).await,
+            }
+        }
     }
 
     /// Sends a text of a media type to a route.

@@ -1,17 +1,41 @@
 //! Forms: what was filled in, as the body of a call; and what the API rejects, as problems at their fields.
 
+use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
+use poem::http::{HeaderName, header};
 use serde_json::{Map, Value};
 use svctrack_core::{
     schema::{FieldDef, Kind, ResourceDef},
     value::Issue,
 };
-use svctrack_web::pages::{Problem, filled, has_lines};
+use svctrack_web::pages::{Problem, filled, has_lines, label_of};
 
-use crate::interchange::csv_columns::value_of;
+use crate::{error::Error, interchange::csv_columns::value_of};
+
+const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
+/// Random bytes of the key of a form: nobody meets one twice.
+const KEY_BYTES: usize = 16;
 
 /// What a form or an address has under a name; empty where it has nothing.
 pub(super) fn sent<'p>(pairs: &'p [(String, String)], name: &str) -> &'p str {
     pairs.iter().find(|(known, _)| known == name).map_or("", |(_, text)| text.as_str())
+}
+
+/// The headers of a call that does what a form says: only while the record is in the version that the form shows, and
+/// once.
+pub(super) fn headers_of(pairs: &[(String, String)]) -> Vec<(HeaderName, &str)> {
+    let headers = [(header::IF_MATCH, "version"), (IDEMPOTENCY_KEY, "once")];
+    let headers = headers.map(|(header, name)| (header, sent(pairs, name)));
+    headers.into_iter().filter(|(_, text)| !text.is_empty()).collect()
+}
+
+/// The key of a form that creates something, so that it does so once however often it is sent.
+///
+/// # Errors
+/// When the machine gives no randomness.
+pub(super) fn new_key() -> Result<String, Error> {
+    let mut bytes = [0; KEY_BYTES];
+    getrandom::fill(&mut bytes).map_err(|error| Error::Internal(error.to_string()))?;
+    Ok(URL_SAFE_NO_PAD.encode(bytes))
 }
 
 /// What a form sends for a resource: the properties that differ from what it was filled with. An empty field clears its
@@ -78,6 +102,30 @@ fn value(field: &FieldDef, sent: &str) -> Result<Value, String> {
 pub(super) fn notice_of(pairs: &[(String, String)], notices: &[(&str, &str)]) -> Option<String> {
     let (_, done) = pairs.iter().find(|(name, _)| name == "done")?;
     notices.iter().find(|(known, _)| known == done).map(|(_, notice)| (*notice).to_owned())
+}
+
+/// Whether something was rejected since the record has another version than the form shows.
+pub(super) fn is_changed(issues: &[Issue]) -> bool {
+    issues.iter().any(|issue| issue.code == "version_mismatch")
+}
+
+/// How the properties are now that a form would overwrite, which was filled in before the record was changed. None where
+/// that is not why it was rejected.
+pub(super) fn changed(
+    issues: &[Issue],
+    body: &Value,
+    (def, record): (&ResourceDef, &Map<String, Value>),
+) -> Option<Vec<Problem>> {
+    if !is_changed(issues) {
+        return None;
+    }
+    let fields = def.fields.iter().filter(|field| body.get(field.name).is_some());
+    let now = fields.map(|field| {
+        let now = filled(record.get(field.name), field);
+        let now = if now.is_empty() { "empty" } else { &now };
+        problem(field.name, &format!("{} is now: {now}", label_of(field.name)))
+    });
+    Some(now.collect())
 }
 
 /// Problems as a page shows them.

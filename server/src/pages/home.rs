@@ -9,6 +9,7 @@ use svctrack_web::pages::{Figure, HomeView, RenewalsAhead, Start, address, home_
 use super::{
     api::JSON,
     customers::Customers,
+    paging::total_of,
     renewals,
     respond::{html, see},
     visit::Visit,
@@ -155,8 +156,7 @@ async fn active(visit: &Visit, resource: &str, label: &'static str) -> Result<Fi
         let rest = [("limit", "1"), ("count", "true")];
         let path = address("/{}", &[resource], &[query, &rest].concat());
         let response = visit.api.ask(&path, JSON).await?;
-        let total = response.headers().get("svctrack-total");
-        Ok(total.and_then(|total| total.to_str().ok()?.parse().ok()).unwrap_or_default())
+        Ok(total_of(&response).unwrap_or_default())
     };
     let recent = [("lastActive[gte]", since.as_str())];
     let (active, all) = (count(&recent).await?, count(&[]).await?);

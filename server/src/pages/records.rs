@@ -1,9 +1,6 @@
 //! Records of every resource alike: lists, pages and forms, made of the rows of the resource.
 
-use poem::{
-    Request, Response,
-    http::{HeaderName, Method, header},
-};
+use poem::{Request, Response, http::Method};
 use serde_json::{Map, Value};
 use svctrack_core::{
     resources::REGISTRY,
@@ -15,10 +12,13 @@ use svctrack_web::pages::{
 
 use super::{
     api::{JSON, read},
+    by_ids::text,
     columns::{columns, filled_columns},
     extras,
-    forms::{body_of, problems_of},
+    forms::{headers_of, new_key, problems_of},
+    paging::{paging, total_of},
     respond::{html, rejected, see},
+    saving::{self, Rejected, Stored},
     visit::Visit,
 };
 use crate::{error::Error, path_tree::path_part, routes::query_pairs};
@@ -97,22 +97,12 @@ pub(super) async fn list(visit: Visit, request: Request) -> Result<Response, Err
     };
     match visit.api.ask(&path, JSON).await.map_err(Error::into_issues) {
         Ok(response) => {
-            let total = response.headers().get("svctrack-total");
-            let total = total.and_then(|total| total.to_str().ok()?.parse().ok());
+            let total = total_of(&response);
             view.records = read(response).await?;
             if of("columns").is_empty() {
                 view.columns = filled_columns(view.columns, &view.records);
             }
-            let shown = view.records.len();
-            let has_next =
-                total.is_none_or(|total: u64| (offset.saturating_add(shown) as u64) < total);
-            view.paging = Paging {
-                first: offset.saturating_add(1),
-                shown,
-                total,
-                previous: (offset > 0).then(|| page_at(offset.saturating_sub(SHOWN))),
-                next: (has_next && shown == SHOWN).then(|| page_at(offset.saturating_add(SHOWN))),
-            };
+            view.paging = paging((offset, SHOWN), (view.records.len(), total), page_at);
         }
         Err(Ok(issues)) => view.problems = problems_of(issues),
         Err(Err(error)) => return Err(error),
@@ -122,10 +112,7 @@ pub(super) async fn list(visit: Visit, request: Request) -> Result<Response, Err
 
 /// A record, and its version.
 async fn found(visit: &Visit, def: &ResourceDef, id: &str) -> Result<(Record, String), Error> {
-    let response = visit.api.ask(&address("/{}/{}", &[def.path, id], &[]), JSON).await?;
-    let etag = response.headers().get(header::ETAG).and_then(|etag| etag.to_str().ok());
-    let etag = etag.unwrap_or_default().to_owned();
-    Ok((read(response).await?, etag))
+    visit.api.record(&address("/{}/{}", &[def.path, id], &[])).await
 }
 
 fn view_of(visit: &Visit, def: &'static ResourceDef, record: Record) -> RecordView {
@@ -133,6 +120,7 @@ fn view_of(visit: &Visit, def: &'static ResourceDef, record: Record) -> RecordVi
         def,
         record,
         version: String::new(),
+        once: String::new(),
         sent: Vec::new(),
         may_update: may(visit, def, "update"),
         may_delete: may(visit, def, "delete"),
@@ -155,9 +143,9 @@ pub(super) async fn view(
     def: &'static ResourceDef,
     id: &str,
 ) -> Result<RecordView, Error> {
-    let (record, _) = found(visit, def, id).await?;
-    let own = record.get("_id").and_then(Value::as_str).unwrap_or_default().to_owned();
-    let mut view = view_of(visit, def, record);
+    let (record, version) = found(visit, def, id).await?;
+    let own = text(&record, "_id").to_owned();
+    let mut view = RecordView { version, ..view_of(visit, def, record) };
     view.related = related(visit, def, &own).await?;
     extras::extend(visit, &own, &mut view).await?;
     Ok(view)
@@ -197,7 +185,7 @@ async fn related(visit: &Visit, def: &ResourceDef, id: &str) -> Result<Vec<Relat
 /// `GET /app/records/:resource/new`
 pub(super) async fn new(visit: Visit, request: Request) -> Result<Response, Error> {
     let view = view_of(&visit, resource(&request)?, Record::new());
-    Ok(html(record_form(&visit.shell, &view)))
+    Ok(html(record_form(&visit.shell, &RecordView { once: new_key()?, ..view })))
 }
 
 /// `GET /app/records/:resource/:id/edit`
@@ -210,64 +198,56 @@ pub(super) async fn edit(visit: Visit, request: Request) -> Result<Response, Err
 
 /// `POST /app/records/:resource/new`
 pub(super) async fn create(visit: Visit, mut request: Request) -> Result<Response, Error> {
-    let def = resource(&request)?;
-    let path = address("/{}", &[def.path], &[]);
-    let record = Record::new();
-    save(&visit, &mut request, def, record, (Method::POST, &path)).await
+    let view = view_of(&visit, resource(&request)?, Record::new());
+    let path = address("/{}", &[view.def.path], &[]);
+    save(&visit, &mut request, view, (Method::POST, &path)).await
 }
 
 /// `POST /app/records/:resource/:id/edit`
 pub(super) async fn update(visit: Visit, mut request: Request) -> Result<Response, Error> {
     let def = resource(&request)?;
     let id = id(&request);
-    let (record, _) = found(&visit, def, &id).await?;
-    let path = address("/{}/{}", &[def.path, &id], &[]);
-    save(&visit, &mut request, def, record, (Method::PUT, &path)).await
+    let (record, version) = found(&visit, def, &id).await?;
+    let view = RecordView { version, ..view_of(&visit, def, record) };
+    save(&visit, &mut request, view, (Method::PUT, &address("/{}/{}", &[def.path, &id], &[]))).await
 }
 
 /// Sends what was filled in; shows the form again with what is wrong.
 async fn save(
     visit: &Visit,
     request: &mut Request,
-    def: &'static ResourceDef,
-    record: Record,
-    (method, path): (Method, &str),
+    mut view: RecordView,
+    call: (Method, &str),
 ) -> Result<Response, Error> {
     let pairs = visit.form(request).await?;
-    let version = pairs.iter().find(|(name, _)| name == "version").map(|(_, text)| text.clone());
-    let version = version.unwrap_or_default();
-    let problems = match body_of(def, &pairs, &record) {
-        Ok(body) => {
-            let headers: &[(HeaderName, &str)] =
-                if version.is_empty() { &[] } else { &[(header::IF_MATCH, &version)] };
-            let saved = visit.api.send(method, path, headers, &Value::Object(body)).await;
-            match saved.map_err(Error::into_issues) {
-                Ok(saved) => {
-                    let id = saved.get("_id").and_then(Value::as_str).unwrap_or_default();
-                    return Ok(see(&address("/app/records/{}/{}", &[def.path, id], &[])));
-                }
-                Err(Ok(issues)) => problems_of(issues),
-                Err(Err(error)) => return Err(error),
-            }
+    let stored = Stored { def: view.def, record: &view.record, version: &view.version };
+    match saving::save(visit, call, &pairs, &stored).await? {
+        Ok(saved) => {
+            let id = saved.get("_id").and_then(Value::as_str).unwrap_or_default();
+            Ok(see(&address("/app/records/{}/{}", &[view.def.path, id], &[])))
         }
-        Err(problems) => problems,
-    };
-    let view = RecordView { version, sent: pairs, problems, ..view_of(visit, def, record) };
-    Ok(rejected(record_form(&visit.shell, &view)))
+        Err(Rejected { problems, version }) => {
+            if view.record.is_empty() {
+                view.once = new_key()?;
+            }
+            view = RecordView { version, sent: pairs, problems, ..view };
+            Ok(rejected(record_form(&visit.shell, &view)))
+        }
+    }
 }
 
 /// `POST /app/records/:resource/:id/delete`
 pub(super) async fn delete(visit: Visit, mut request: Request) -> Result<Response, Error> {
     let def = resource(&request)?;
     let id = id(&request);
-    visit.form(&mut request).await?;
+    let pairs = visit.form(&mut request).await?;
     let path = address("/{}/{}", &[def.path, &id], &[]);
-    let deleted = visit.api.send(Method::DELETE, &path, &[], &Value::Null).await;
+    let deleted = visit.api.send(Method::DELETE, &path, &headers_of(&pairs), &Value::Null).await;
     match deleted.map_err(Error::into_issues) {
         Ok(_) => Ok(see(&address("/app/records/{}", &[def.path], &[]))),
         Err(Ok(issues)) => {
-            let (record, _) = found(&visit, def, &id).await?;
-            let view = RecordView { problems: problems_of(issues), ..view_of(&visit, def, record) };
+            let problems = problems_of(issues);
+            let view = RecordView { problems, ..view(&visit, def, &id).await? };
             Ok(rejected(record_page(&visit.shell, &view)))
         }
         Err(Err(error)) => Err(error),

@@ -1,20 +1,23 @@
 //! Licenses that are up for renewal, and what is decided on them: each decision is shown before it is made.
 
-use poem::{Request, Response, http::Method};
+use poem::{
+    Request, Response,
+    http::{HeaderName, Method},
+};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use svctrack_core::{
     resources::license::LICENSE,
-    value::{Day, Zone},
+    value::{Day, Issue, Zone},
 };
 use svctrack_web::pages::{
-    Decision, DecisionView, Problem, RenewalGroup, RenewalLine, RenewalsView, address,
-    decision_page, money, renewals_page,
+    Decision, DecisionView, RenewalGroup, RenewalLine, RenewalsView, address, decision_page, money,
+    renewals_page,
 };
 
 use super::{
     by_ids::{by_ids, text},
-    forms::{body_of, problems_of, sent},
+    forms::{body_of, headers_of, is_changed, problems_of, sent},
     respond::{html, rejected, see},
     visit::Visit,
 };
@@ -128,56 +131,59 @@ pub(super) async fn lose(visit: Visit, request: Request) -> Result<Response, Err
 }
 
 async fn show(visit: Visit, request: &Request, decision: Decision) -> Result<Response, Error> {
-    let mut view = view_of(&visit, request, decision).await?;
-    match call(&visit, &view, &without_terms(decision), "true").await? {
-        Ok(shown) => view.shown = Some(shown),
-        Err(problems) => view.problems = problems,
-    }
-    view.terms = terms_of(&view);
+    let view = view_of(&visit, request, decision).await?;
     Ok(html(decision_page(&visit.shell, &view)))
 }
 
 async fn decide(visit: Visit, mut request: Request, decision: Decision) -> Result<Response, Error> {
     let mut view = view_of(&visit, &request, decision).await?;
     let pairs = visit.form(&mut request).await?;
-    match call(&visit, &view, &without_terms(decision), "true").await? {
-        Ok(shown) => view.shown = Some(shown),
-        Err(problems) => {
-            view.problems = problems;
-            return Ok(rejected(decision_page(&visit.shell, &view)));
-        }
-    }
-    view.terms = terms_of(&view);
     let is_preview = sent(&pairs, "step") == "show";
-    let dry_run = if is_preview { "true" } else { "false" };
-    let done = match body_of(&LICENSE, &pairs, &view.terms) {
-        Ok(body) => call(&visit, &view, &Value::Object(body), dry_run).await?,
-        Err(problems) => Err(problems),
-    };
-    view.sent = pairs;
-    match done {
-        Ok(_) if !is_preview => {
-            Ok(see(&address("/app/renewals", &[], &[("done", decision.path())])))
-        }
-        Ok(shown) => {
-            view.shown = Some(shown);
-            Ok(html(decision_page(&visit.shell, &view)))
+    view.problems = match body_of(&LICENSE, &pairs, &view.terms) {
+        // Nothing can be decided.
+        _ if view.shown.is_none() => view.problems,
+        Ok(body) => {
+            let headers = if is_preview { Vec::new() } else { headers_of(&pairs) };
+            match call(&visit, &view, (&headers, &Value::Object(body)), is_preview).await? {
+                Ok(_) if !is_preview => {
+                    let done = [("done", decision.path())];
+                    return Ok(see(&address("/app/renewals", &[], &done)));
+                }
+                Ok(shown) => {
+                    view = DecisionView { shown: Some(shown), sent: pairs, ..view };
+                    return Ok(html(decision_page(&visit.shell, &view)));
+                }
+                Err(issues) => {
+                    // What was filled in belongs to terms that are gone; why it was lost does not.
+                    let is_kept = |name: &str| !is_changed(&issues) || name == "lostReason";
+                    view.sent = pairs.into_iter().filter(|(name, _)| is_kept(name)).collect();
+                    problems_of(issues)
+                }
+            }
         }
         Err(problems) => {
-            view.problems = problems;
-            Ok(rejected(decision_page(&visit.shell, &view)))
+            view.sent = pairs;
+            problems
         }
-    }
+    };
+    Ok(rejected(decision_page(&visit.shell, &view)))
 }
 
+/// The license as it is, with what the decision comes to without other terms.
 async fn view_of(
     visit: &Visit,
     request: &Request,
     decision: Decision,
 ) -> Result<DecisionView, Error> {
     let id = path_part(request, "id").unwrap_or_default();
-    let license: Record = visit.api.get(&address("/licenses/{}", &[&id], &[])).await?;
-    Ok(DecisionView { decision, license, ..DecisionView::default() })
+    let (license, version) = visit.api.record(&address("/licenses/{}", &[&id], &[])).await?;
+    let mut view = DecisionView { decision, license, version, ..DecisionView::default() };
+    match call(visit, &view, (&[], &without_terms(decision)), true).await? {
+        Ok(shown) => view.shown = Some(shown),
+        Err(issues) => view.problems = problems_of(issues),
+    }
+    view.terms = terms_of(&view);
+    Ok(view)
 }
 
 /// The body of a call that shows the decision as it is without terms.
@@ -200,15 +206,16 @@ fn terms_of(view: &DecisionView) -> Record {
 async fn call(
     visit: &Visit,
     view: &DecisionView,
-    body: &Value,
-    dry_run: &str,
-) -> Result<Result<Record, Vec<Problem>>, Error> {
+    (headers, body): (&[(HeaderName, &str)], &Value),
+    is_preview: bool,
+) -> Result<Result<Record, Vec<Issue>>, Error> {
     let (id, verb) = (text(&view.license, "_id"), view.decision.path());
-    let path = address("/licenses/{}/{}", &[id, verb], &[("dryRun", dry_run)]);
-    match visit.api.send(Method::POST, &path, &[], body).await.map_err(Error::into_issues) {
+    let query = [("dryRun", if is_preview { "true" } else { "false" })];
+    let path = address("/licenses/{}/{}", &[id, verb], &query);
+    match visit.api.send(Method::POST, &path, headers, body).await.map_err(Error::into_issues) {
         Ok(Value::Object(shown)) => Ok(Ok(shown)),
         Ok(_) => Err(Error::Internal("a license is no object".to_owned())),
-        Err(Ok(issues)) => Ok(Err(problems_of(issues))),
+        Err(Ok(issues)) => Ok(Err(issues)),
         Err(Err(error)) => Err(error),
     }
 }

@@ -1,15 +1,14 @@
 //! Tickets: a list with search and status, and a page for each with its text and its status.
 
 use poem::{Request, Response, http::Method};
-use serde_json::{Map, Value, json};
-use svctrack_web::pages::{
-    Paging, Problem, TicketView, TicketsView, address, ticket_page, tickets_page,
-};
+use serde_json::json;
+use svctrack_web::pages::{Problem, TicketView, TicketsView, address, ticket_page, tickets_page};
 
 use super::{
     api::{JSON, read},
     by_ids::text,
-    forms::{problems_of, sent},
+    forms::{headers_of, problems_of, sent},
+    paging::{paging, total_of},
     respond::{html, rejected, see},
     visit::Visit,
 };
@@ -20,8 +19,6 @@ const SHOWN: usize = 50;
 /// What is listed of a ticket.
 const SELECT: &str =
     "title,sourceId,companyId,companyName,status,severity,name,email,createDate,isOpen,snippet";
-
-type Record = Map<String, Value>;
 
 /// `GET /app/tickets`
 pub(super) async fn list(visit: Visit, request: Request) -> Result<Response, Error> {
@@ -53,18 +50,9 @@ pub(super) async fn list(visit: Visit, request: Request) -> Result<Response, Err
     };
     match visit.api.ask(&address("/tickets", &[], &query), JSON).await.map_err(Error::into_issues) {
         Ok(response) => {
-            let total = response.headers().get("svctrack-total");
-            let total: Option<u64> = total.and_then(|total| total.to_str().ok()?.parse().ok());
+            let total = total_of(&response);
             view.tickets = read(response).await?;
-            let shown = view.tickets.len();
-            let has_next = total.is_some_and(|total| (offset.saturating_add(shown) as u64) < total);
-            view.paging = Paging {
-                first: offset.saturating_add(1),
-                shown,
-                total,
-                previous: (offset > 0).then(|| page_at(offset.saturating_sub(SHOWN))),
-                next: has_next.then(|| page_at(offset.saturating_add(SHOWN))),
-            };
+            view.paging = paging((offset, SHOWN), (view.tickets.len(), total), page_at);
         }
         Err(Ok(issues)) => view.problems = problems_of(issues),
         Err(Err(error)) => return Err(error),
@@ -90,7 +78,8 @@ pub(super) async fn update(visit: Visit, mut request: Request) -> Result<Respons
         return Ok(rejected(ticket_page(&visit.shell, &view)));
     }
     let (path, body) = (address("/tickets/{}", &[&id], &[]), json!({ "status": status }));
-    match visit.api.send(Method::PUT, &path, &[], &body).await.map_err(Error::into_issues) {
+    let changed = visit.api.send(Method::PUT, &path, &headers_of(&pairs), &body).await;
+    match changed.map_err(Error::into_issues) {
         Ok(_) => Ok(see(&address("/app/tickets/{}", &[&id], &[]))),
         Err(Ok(issues)) => {
             view.status = status.to_owned();
@@ -103,10 +92,11 @@ pub(super) async fn update(visit: Visit, mut request: Request) -> Result<Respons
 
 async fn view_of(visit: &Visit, request: &Request) -> Result<TicketView, Error> {
     let id = path_part(request, "id").unwrap_or_default();
-    let ticket: Record = visit.api.get(&address("/tickets/{}", &[&id], &[])).await?;
+    let (ticket, version) = visit.api.record(&address("/tickets/{}", &[&id], &[])).await?;
     Ok(TicketView {
         status: text(&ticket, "status").to_owned(),
         ticket,
+        version,
         may_update: visit.api.may("tickets:update"),
         problems: Vec::new(),
     })

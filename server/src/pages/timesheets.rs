@@ -1,10 +1,15 @@
 //! Timesheets with their time entries, which somebody approves or returns.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use poem::{Request, Response, http::Method};
+use futures_util::future::join_all;
+use poem::{
+    Request, Response,
+    http::{Method, header},
+};
 use serde_json::{Map, Value, json};
 use svctrack_core::value::{Timestamp, time::DAY_MS};
+use svctrack_store::StoreError;
 use svctrack_web::pages::{
     Problem, TimeEntryLine, TimesheetLine, TimesheetsView, address, timesheets_page,
 };
@@ -13,13 +18,14 @@ use super::{
     api::{JSON, read},
     by_ids::{by_ids, text},
     forms::{problems_of, sent},
+    paging::{paging, total_of},
     respond::{html, rejected, see},
     visit::Visit,
 };
 use crate::{error::Error, routes::query_pairs};
 
 /// Timesheets on a page.
-const SHOWN: &str = "50";
+const SHOWN: usize = 50;
 /// The status that is shown where none is chosen.
 const SUBMITTED: &str = "submitted";
 /// The statuses of timesheets.
@@ -30,62 +36,164 @@ type Record = Map<String, Value>;
 /// `GET /app/timesheets`
 pub(super) async fn list(mut visit: Visit, request: Request) -> Result<Response, Error> {
     let pairs = query_pairs(&request);
-    let view = view_of(&visit, sent(&pairs, "status")).await?;
-    let decided: Option<u32> = sent(&pairs, "decided").parse().ok();
-    visit.shell.notice = decided.map(|count| match count {
-        1 => "1 timesheet was changed.".to_owned(),
-        count => format!("{count} timesheets were changed."),
-    });
+    let view = view_of(&visit, &pairs).await?;
+    visit.shell.notice = sent(&pairs, "decided").parse().ok().map(notice);
     Ok(html(timesheets_page(&visit.shell, &view)))
 }
 
+fn notice(decided: usize) -> String {
+    match decided {
+        1 => "1 timesheet was changed.".to_owned(),
+        count => format!("{count} timesheets were changed."),
+    }
+}
+
 /// `POST /app/timesheets`: gives the chosen timesheets a status.
-pub(super) async fn decide(visit: Visit, mut request: Request) -> Result<Response, Error> {
+pub(super) async fn decide(mut visit: Visit, mut request: Request) -> Result<Response, Error> {
     let pairs = visit.form(&mut request).await?;
-    let chosen = pairs.iter().filter(|(name, _)| name == "sheet");
-    let status = sent(&pairs, "status");
-    let items: Vec<Value> = chosen.map(|(_, id)| json!({ "_id": id, "status": status })).collect();
-    let problems = match items.len() {
-        0 => vec![problem("Choose at least one timesheet.".to_owned())],
-        _ => changed(&visit, &items).await?,
-    };
-    let shown = sent(&pairs, "shown");
-    if problems.is_empty() {
-        let count = items.len().to_string();
-        let query = [("status", shown), ("decided", count.as_str())];
+    let chosen = pairs.iter().filter(|(name, _)| name == "sheet").map(|(_, sheet)| sheet.as_str());
+    let chosen: BTreeSet<&str> = chosen.take(SHOWN).collect();
+    let status = json!({ "status": sent(&pairs, "status") });
+    let (decided, refused) = changed(&visit, &chosen, &status).await?;
+    if decided > 0 && refused.is_empty() {
+        let count = decided.to_string();
+        let query = [
+            ("status", sent(&pairs, "shown")),
+            ("offset", sent(&pairs, "offset")),
+            ("decided", count.as_str()),
+        ];
         return Ok(see(&address("/app/timesheets", &[], &query)));
     }
-    let view = TimesheetsView { problems, ..view_of(&visit, shown).await? };
+    let shown = [("status", sent(&pairs, "shown")), ("offset", sent(&pairs, "offset"))];
+    let mut view =
+        view_of(&visit, &shown.map(|(name, text)| (name.to_owned(), text.to_owned()))).await?;
+    view.problems = named(&visit, refused).await?;
+    if chosen.is_empty() {
+        view.problems.push(problem("Choose at least one timesheet."));
+    }
+    visit.shell.notice = (decided > 0).then(|| notice(decided));
     Ok(rejected(timesheets_page(&visit.shell, &view)))
 }
 
-/// Changes timesheets in one transaction; returns what was rejected.
-async fn changed(visit: &Visit, items: &[Value]) -> Result<Vec<Problem>, Error> {
-    let body = Value::Array(items.to_vec());
-    let done = visit.api.send(Method::PUT, "/timesheets", &[], &body).await;
-    let done = match done.map_err(Error::into_issues) {
-        Ok(done) => done,
-        Err(Ok(issues)) => return Ok(problems_of(issues)),
-        Err(Err(error)) => return Err(error),
-    };
-    let lists = ["createdErrors", "updatedErrors", "permissionErrors", "validationErrors"];
-    let errors = lists.iter().filter_map(|name| done.get(*name)?.as_array()).flatten();
-    let message = |error: &Value| error.get("message").and_then(Value::as_str).map(str::to_owned);
-    Ok(errors.filter_map(message).map(|text| problem(text.replace('`', ""))).collect())
+/// A timesheet that was left as it is, and why.
+struct Refused<'s> {
+    id: &'s str,
+    message: String,
 }
 
-fn problem(message: String) -> Problem {
-    Problem { field: String::new(), message }
+/// Changes timesheets that are still as they were shown, each by itself; returns how many were changed, and which were
+/// not.
+async fn changed<'s>(
+    visit: &Visit,
+    chosen: &BTreeSet<&'s str>,
+    body: &Value,
+) -> Result<(usize, Vec<Refused<'s>>), Error> {
+    let each = chosen.iter().map(async |sheet| {
+        // The id and the version, as an `ETag` has them.
+        let id = sheet.split('-').next().unwrap_or_default();
+        let (path, etag) = (address("/timesheets/{}", &[id], &[]), format!("\"{sheet}\""));
+        let headers = [(header::IF_MATCH, etag.as_str())];
+        (id, visit.api.send(Method::PUT, &path, &headers, body).await)
+    });
+    let (mut decided, mut refused, mut failed) = (0, Vec::new(), None);
+    for (id, done) in join_all(each).await {
+        let message = match done.map_err(Error::into_issues) {
+            Ok(_) => {
+                decided += 1;
+                continue;
+            }
+            Err(Ok(issues)) => {
+                let found: Vec<String> =
+                    problems_of(issues).into_iter().map(|it| it.message).collect();
+                found.join("; ")
+            }
+            Err(Err(Error::Store(StoreError::NotFound))) => {
+                "Somebody has deleted it meanwhile.".to_owned()
+            }
+            Err(Err(error)) => {
+                failed = Some(error);
+                continue;
+            }
+        };
+        refused.push(Refused { id, message });
+    }
+    match failed {
+        None => Ok((decided, refused)),
+        Some(error) if decided == 0 => Err(error),
+        Some(error) => {
+            let done = format!("{decided} of {} timesheets were changed", chosen.len());
+            Err(Error::PartDone(Box::new(error), done))
+        }
+    }
+}
+
+/// What was rejected, each by whose timesheet it is and of when.
+async fn named(visit: &Visit, refused: Vec<Refused<'_>>) -> Result<Vec<Problem>, Error> {
+    let ids = refused.iter().map(|it| it.id);
+    let sheets = by_ids(visit, "timesheets", ids, "assignedId,dateFrom").await?;
+    let people = sheets.values().map(|sheet| text(sheet, "assignedId"));
+    let people = by_ids(visit, "users", people, "name,email").await?;
+    let line = |Refused { id, message }: Refused<'_>| {
+        let Some(sheet) = sheets.get(id) else { return problem(&format!("{id}: {message}")) };
+        let (who, from) =
+            (person(&people, text(sheet, "assignedId")), day_of(sheet.get("dateFrom")));
+        problem(&format!("{who}, {from}: {message}"))
+    };
+    Ok(refused.into_iter().map(line).collect())
+}
+
+fn problem(message: &str) -> Problem {
+    Problem { field: String::new(), message: message.to_owned() }
 }
 
 /// The timesheets of a status, those of the earliest period first.
-async fn view_of(visit: &Visit, status: &str) -> Result<TimesheetsView, Error> {
+async fn view_of(visit: &Visit, pairs: &[(String, String)]) -> Result<TimesheetsView, Error> {
+    let status = sent(pairs, "status");
     let status = STATUSES.iter().copied().find(|known| *known == status).unwrap_or(SUBMITTED);
-    let query = [("status", status), ("sort", "dateFrom"), ("limit", SHOWN), ("count", "true")];
+    let mut offset: usize = sent(pairs, "offset").parse().unwrap_or_default();
+    let (mut sheets, mut total) = page(visit, status, offset).await?;
+    // What was on the last page may all have been decided.
+    if sheets.is_empty() && offset > 0 {
+        offset = 0;
+        (sheets, total) = page(visit, status, offset).await?;
+    }
+    let page_at = |offset: usize| {
+        let offset = offset.to_string();
+        address("/app/timesheets", &[], &[("status", status), ("offset", &offset)])
+    };
+    let known = known(visit, &sheets).await?;
+    Ok(TimesheetsView {
+        status,
+        statuses: STATUSES.to_vec(),
+        lines: sheets.iter().map(|sheet| known.line(sheet)).collect(),
+        offset,
+        paging: paging((offset, SHOWN), (sheets.len(), total), page_at),
+        may_update: visit.api.may("timesheets:update"),
+        problems: Vec::new(),
+    })
+}
+
+/// The timesheets from an offset on, and how many there are.
+async fn page(
+    visit: &Visit,
+    status: &str,
+    offset: usize,
+) -> Result<(Vec<Record>, Option<u64>), Error> {
+    let (limit, offset) = (SHOWN.to_string(), offset.to_string());
+    let query = [
+        ("status", status),
+        ("sort", "dateFrom"),
+        ("limit", limit.as_str()),
+        ("offset", offset.as_str()),
+        ("count", "true"),
+    ];
     let response = visit.api.ask(&address("/timesheets", &[], &query), JSON).await?;
-    let total = response.headers().get("svctrack-total");
-    let total = total.and_then(|total| total.to_str().ok()?.parse().ok()).unwrap_or_default();
-    let sheets: Vec<Record> = read(response).await?;
+    let total = total_of(&response);
+    Ok((read(response).await?, total))
+}
+
+/// What timesheets refer to.
+async fn known(visit: &Visit, sheets: &[Record]) -> Result<Known, Error> {
     let ids = sheets.iter().flat_map(entry_ids);
     let select = "date,hours,companyId,description,billable";
     let entries = by_ids(visit, "timeentries", ids, select).await?;
@@ -94,15 +202,7 @@ async fn view_of(visit: &Visit, status: &str) -> Result<TimesheetsView, Error> {
     let people =
         sheets.iter().flat_map(|sheet| [text(sheet, "assignedId"), text(sheet, "approvedBy")]);
     let people = by_ids(visit, "users", people, "name,email").await?;
-    let known = Known { entries, companies, people };
-    Ok(TimesheetsView {
-        status,
-        statuses: STATUSES.to_vec(),
-        lines: sheets.iter().map(|sheet| known.line(sheet)).collect(),
-        total,
-        may_update: visit.api.may("timesheets:update"),
-        problems: Vec::new(),
-    })
+    Ok(Known { entries, companies, people })
 }
 
 fn entry_ids(sheet: &Record) -> impl Iterator<Item = &str> {
@@ -122,13 +222,14 @@ impl Known {
         let entries: Vec<TimeEntryLine> = entry_ids(sheet).map(|id| self.entry(id)).collect();
         TimesheetLine {
             id: text(sheet, "_id").to_owned(),
+            version: sheet.get("__v").and_then(Value::as_i64).unwrap_or_default(),
             status: text(sheet, "status").to_owned(),
-            who: self.person(text(sheet, "assignedId")),
+            who: person(&self.people, text(sheet, "assignedId")),
             from: day_of(sheet.get("dateFrom")),
             to: day_of(sheet.get("dateTo")),
             hours: entries.iter().map(|entry| entry.hours).sum(),
             entries,
-            approved_by: self.person(text(sheet, "approvedBy")),
+            approved_by: person(&self.people, text(sheet, "approvedBy")),
             approved_at: text(sheet, "dateOfApproval").to_owned(),
         }
     }
@@ -148,13 +249,12 @@ impl Known {
             is_billable: entry.get("billable").and_then(Value::as_bool),
         }
     }
+}
 
-    /// The name of a user, else the address, else the id.
-    fn person(&self, id: &str) -> String {
-        let named =
-            |it| [text(it, "name"), text(it, "email")].into_iter().find(|it| !it.is_empty());
-        self.people.get(id).and_then(named).unwrap_or(id).to_owned()
-    }
+/// The name of a user, else the address, else the id.
+fn person(people: &BTreeMap<String, Record>, id: &str) -> String {
+    let named = |it| [text(it, "name"), text(it, "email")].into_iter().find(|it| !it.is_empty());
+    people.get(id).and_then(named).unwrap_or(id).to_owned()
 }
 
 /// The date of a day since 1970-01-01.

@@ -4,6 +4,7 @@ use poem::{Request, Response};
 use svctrack_core::{plan::RenewalDecision, resources::license::LICENSE, schema::shape};
 
 use super::{
+    conditions::precondition,
     idempotency::{IdempotentCall, hash_of},
     records::created,
     request::{only_flag, read_optional_body, reference_in_path},
@@ -40,13 +41,15 @@ async fn decide(
     let (sent, body) = read_optional_body(app, request, &caller).await?;
     let shaped = shape::check_update(&LICENSE, &sent).map_err(Error::Invalid)?;
     let terms = Strictness::of(request).handle(shaped)?;
+    let precondition = precondition(request);
     if dry_run {
-        let shown = app.store.rehearse_renewal(caller.into(), license, terms).await?;
+        let shown = app.store.rehearse_renewal(caller.into(), license, terms, precondition).await?;
         let mut response = json(shown.text);
         name_ignored(&mut response, &shown.ignored);
         return Ok(response);
     }
     let once = IdempotentCall::begin(app, request, &caller, || hash_of(&body.bytes))?;
-    let done = app.store.decide_renewal(caller.into(), once.key(), license, terms).await?;
+    let done =
+        app.store.decide_renewal(caller.into(), once.key(), license, terms, precondition).await?;
     Ok(created(request, done))
 }

@@ -89,8 +89,10 @@ impl dyn Store {
         key: Option<IdempotencyKey>,
         (decision, reference): (RenewalDecision, RecordRef),
         body: Shaped,
+        precondition: Precondition,
     ) -> Result<Done<Answer>, StoreError> {
-        let command = Command::DecideRenewal { decision, reference, body, dry_run: false };
+        let command =
+            Command::DecideRenewal { decision, reference, body, precondition, dry_run: false };
         let Done { reply, is_repeated } = self.once(actor, key, command).await?;
         let reply = of_reply!(reply, Reply::Record(answer) => answer)?;
         Ok(Done { reply, is_repeated })
@@ -102,8 +104,10 @@ impl dyn Store {
         actor: Actor,
         (decision, reference): (RenewalDecision, RecordRef),
         body: Shaped,
+        precondition: Precondition,
     ) -> Result<Answer, StoreError> {
-        let command = Command::DecideRenewal { decision, reference, body, dry_run: true };
+        let command =
+            Command::DecideRenewal { decision, reference, body, precondition, dry_run: true };
         of_reply!(self.write(actor, command).await?, Reply::Record(answer) => answer)
     }
 

@@ -105,6 +105,8 @@ pub enum Command {
         reference: RecordRef,
         /// Terms in the place of its own; why and when it is lost.
         body: Shaped,
+        /// The versions that it may have.
+        precondition: Precondition,
         /// Whether it is planned alone, and nothing is stored.
         dry_run: bool,
     },

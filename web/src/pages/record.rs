@@ -13,7 +13,7 @@ use super::{
     page,
     parts::{Problem, problems, prose, scroll},
     records::{cell, text_of},
-    shell::{Shell, csrf, layout, record_address, title_bar},
+    shell::{Shell, csrf, hidden, layout, record_address, title_bar},
 };
 use crate::page::Page;
 
@@ -27,6 +27,8 @@ pub struct RecordView {
     pub record: Map<String, Value>,
     /// The version that the form was filled from, as its `ETag`.
     pub version: String,
+    /// What the form that creates one sends along, so that it creates one however often it is sent.
+    pub once: String,
     /// What is filled into the form, by property, where it differs from the record.
     pub sent: Vec<(String, String)>,
     pub may_update: bool,
@@ -91,6 +93,7 @@ pub fn record_page(shell: &Shell, view: &RecordView) -> Page {
                 summary { "Delete this " (label_of(def.name).to_lowercase()) }
                 form method="post" action=(delete) {
                     (csrf(shell))
+                    (hidden("version", &view.version))
                     p { "It is deleted at once, and cannot be brought back." }
                     button.bad type="submit" { "Delete" }
                 }
@@ -242,7 +245,8 @@ pub fn record_form(shell: &Shell, view: &RecordView) -> Page {
         (problems(&view.problems))
         form.record method="post" action=(action) {
             (csrf(shell))
-            input type="hidden" name="version" value=(view.version);
+            (hidden("version", &view.version))
+            (hidden("once", &view.once))
             (inputs(def, &Filled { record: &view.record, sent: &view.sent, problems: &view.problems }))
             div.actions {
                 button.main type="submit" { "Save" }

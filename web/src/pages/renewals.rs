@@ -13,7 +13,7 @@ use super::{
     parts::{Problem, empty, problems, scroll},
     record::{Filled, input, text},
     records::text_of,
-    shell::{Shell, csrf, layout, record_address, title_bar},
+    shell::{Shell, csrf, hidden, layout, record_address, title_bar},
 };
 use crate::page::Page;
 
@@ -269,6 +269,8 @@ impl Decision {
 pub struct DecisionView {
     pub decision: Decision,
     pub license: Map<String, Value>,
+    /// Its version, as its `ETag`.
+    pub version: String,
     /// The license that is created, or this one as it will be; none where that is not possible.
     pub shown: Option<Map<String, Value>>,
     /// What the form is filled with.
@@ -376,6 +378,7 @@ fn form<'v>(shell: &'v Shell, view: &'v DecisionView) -> impl Renderable + 'v {
     maud! {
         form.record method="post" action=(action) {
             (csrf(shell))
+            (hidden("version", &view.version))
             @for field in &fields { (input(filled, field)) }
             div.actions {
                 button type="submit" name="step" value="show" { "Show with these terms" }

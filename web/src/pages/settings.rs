@@ -10,7 +10,7 @@ use super::{
     parts::{Problem, problems},
     record::{Filled, inputs},
     setup::copied,
-    shell::{Shell, csrf, layout},
+    shell::{Shell, csrf, hidden, layout},
 };
 use crate::page::Page;
 
@@ -46,7 +46,7 @@ pub fn settings_page(shell: &Shell, view: &SettingsView) -> Page {
         }
         form.record method="post" action="/app/settings" {
             (csrf(shell))
-            input type="hidden" name="version" value=(view.version);
+            (hidden("version", &view.version))
             (inputs(&SETTINGS, &filled))
             div.actions { button.main type="submit" { "Save" } }
         }

@@ -123,6 +123,13 @@ pub(super) fn csrf(shell: &Shell) -> impl Renderable {
     maud! { input type="hidden" name="csrf" value=(shell.csrf); }
 }
 
+/// What a form sends along; nothing where there is nothing.
+pub(super) fn hidden(name: &str, value: &str) -> impl Renderable {
+    maud! {
+        @if !value.is_empty() { input type="hidden" name=(name) value=(value) autocomplete="off"; }
+    }
+}
+
 /// The head of a page: its title, and what can be done.
 pub(super) fn title_bar<'a>(title: &'a str, actions: impl Renderable + 'a) -> impl Renderable + 'a {
     maud! {

@@ -10,7 +10,7 @@ use super::{
     page,
     parts::{Paging, Problem, badge, empty, paging, problems, scroll},
     record::text,
-    shell::{Shell, csrf, layout, record_address, title_bar},
+    shell::{Shell, csrf, hidden, layout, record_address, title_bar},
 };
 use crate::page::Page;
 
@@ -41,6 +41,8 @@ pub struct TicketsView {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TicketView {
     pub ticket: Map<String, Value>,
+    /// Its version, as its `ETag`.
+    pub version: String,
     /// What the field of the status is filled with.
     pub status: String,
     pub may_update: bool,
@@ -212,6 +214,7 @@ fn form<'v>(shell: &'v Shell, view: &'v TicketView) -> impl Renderable + 'v {
         (problems(&view.problems))
         form.choices method="post" action=(path) {
             (csrf(shell))
+            (hidden("version", &view.version))
             div {
                 label for="f-status" { "Status" }
                 input #f-status name="status" value=(view.status) list="statuses" required autocomplete="off"

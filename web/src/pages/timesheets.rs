@@ -6,8 +6,8 @@ use super::{
     address::address,
     format::{day, grouped, label_of},
     page,
-    parts::{Problem, badge, empty, problems, scroll},
-    shell::{Shell, csrf, layout, record_address, title_bar},
+    parts::{Paging, Problem, badge, empty, paging, problems, scroll},
+    shell::{Shell, csrf, hidden, layout, record_address, title_bar},
 };
 use crate::page::Page;
 
@@ -15,6 +15,8 @@ use crate::page::Page;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TimesheetLine {
     pub id: String,
+    /// Its version, which a decision is made on.
+    pub version: i64,
     pub status: String,
     /// Name of the user whose it is.
     pub who: String,
@@ -47,14 +49,16 @@ pub struct TimesheetsView {
     pub status: &'static str,
     pub statuses: Vec<&'static str>,
     pub lines: Vec<TimesheetLine>,
-    /// How many have the status.
-    pub total: usize,
+    /// The place in the list at which this page begins.
+    pub offset: usize,
+    pub paging: Paging,
     pub may_update: bool,
     pub problems: Vec<Problem>,
 }
 
 /// The page of timesheets.
 pub fn timesheets_page(shell: &Shell, view: &TimesheetsView) -> Page {
+    let offset = view.offset.to_string();
     let main = maud! {
         (title_bar("Timesheets", ""))
         (tabs(view))
@@ -64,13 +68,12 @@ pub fn timesheets_page(shell: &Shell, view: &TimesheetsView) -> Page {
         } @else {
             form method="post" action="/app/timesheets" {
                 (csrf(shell))
-                input type="hidden" name="shown" value=(view.status);
+                (hidden("shown", view.status))
+                (hidden("offset", &offset))
                 @if view.may_update { (decisions(view.status)) }
                 (scroll("Timesheets", table(view)))
-                @if view.lines.len() < view.total {
-                    p.muted { "The first " (view.lines.len()) " of " (view.total) "." }
-                }
             }
+            (paging(&view.paging))
         }
     };
     page(layout(shell, "Timesheets", main))
@@ -149,7 +152,8 @@ fn rows<'v>(
             tr {
                 @if view.may_update {
                     td.tick {
-                        input id={ "s-" (line.id) } type="checkbox" name="sheet" value=(line.id);
+                        input id={ "s-" (line.id) } type="checkbox" name="sheet"
+                            value={ (line.id) "-" (line.version) };
                         label.hidden-label for={ "s-" (line.id) } { (who) ", " (line.from) }
                     }
                 }

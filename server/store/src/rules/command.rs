@@ -61,8 +61,10 @@ fn plan(command: &Command, lookup: &dyn Lookup, ctx: &mut Ctx) -> Result<Plan, S
             let ignored = plan::ignored(def, body, before.as_ref(), &planned, lookup, ctx.now)?;
             Ok(record(def, planned, ignored))
         }
-        Command::DecideRenewal { decision, reference, body, dry_run } => {
-            decide_renewal(*decision, reference, body, *dry_run, lookup, ctx)
+        Command::DecideRenewal { decision, reference, body, precondition, dry_run } => {
+            let id = lookup.locate(&LICENSE, reference)?.ok_or(StoreError::NotFound)?;
+            check_precondition(&LICENSE, id, precondition, lookup)?;
+            decide_renewal(*decision, id, body, *dry_run, lookup, ctx)
         }
         Command::Delete { def, reference, precondition } => {
             delete(def, reference, precondition, lookup)
@@ -387,13 +389,12 @@ pub(crate) fn check_precondition(
 /// Renews or loses a license; a dry run changes nothing, and its successor has no `_id`.
 fn decide_renewal(
     decision: RenewalDecision,
-    reference: &RecordRef,
+    id: ObjectId,
     body: &Shaped,
     dry_run: bool,
     lookup: &dyn Lookup,
     ctx: &mut Ctx,
 ) -> Result<Plan, StoreError> {
-    let id = lookup.locate(&LICENSE, reference)?.ok_or(StoreError::NotFound)?;
     let before = match decision {
         RenewalDecision::Lose if !body.fixed.is_empty() => lookup.record(&LICENSE, id)?,
         _ => None,

@@ -1,0 +1,45 @@
+//! A list in pages.
+
+use poem::Response;
+use svctrack_web::pages::Paging;
+
+/// How many a list has in all, where its response says so.
+pub(super) fn total_of(response: &Response) -> Option<u64> {
+    response.headers().get("svctrack-total")?.to_str().ok()?.parse().ok()
+}
+
+/// Where a page with `shown` of a list is, which begins at `offset` and has room for `size`; `page_at` is the address of
+/// the page that begins at an offset.
+pub(super) fn paging(
+    (offset, size): (usize, usize),
+    (shown, total): (usize, Option<u64>),
+    page_at: impl Fn(usize) -> String,
+) -> Paging {
+    let end = offset.saturating_add(shown);
+    let has_next = shown > 0 && total.map_or(shown == size, |total| (end as u64) < total);
+    Paging {
+        first: offset.saturating_add(1),
+        shown,
+        total,
+        previous: (offset > 0).then(|| page_at(offset.saturating_sub(size))),
+        next: has_next.then(|| page_at(end)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_leads_to_those_before_and_after_it() {
+        let check = |offset, shown, total, previous: Option<&str>, next: Option<&str>| {
+            let found = paging((offset, 50), (shown, total), |offset| offset.to_string());
+            assert_eq!((found.previous.as_deref(), found.next.as_deref()), (previous, next));
+        };
+        check(0, 50, Some(50), None, None);
+        check(0, 50, Some(51), None, Some("50"));
+        check(50, 1, Some(51), Some("0"), None);
+        check(20, 50, None, Some("0"), Some("70"));
+        check(usize::MAX, 0, Some(51), Some("18446744073709551565"), None);
+    }
+}

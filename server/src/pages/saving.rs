@@ -1,0 +1,53 @@
+//! What a form has of a record is stored, where the record is still as the form shows it.
+
+use poem::http::Method;
+use serde_json::{Map, Value};
+use svctrack_core::schema::ResourceDef;
+use svctrack_web::pages::Problem;
+
+use super::{
+    forms::{body_of, changed, headers_of, problems_of, sent},
+    visit::Visit,
+};
+use crate::error::Error;
+
+/// A record as it is stored when its form arrives.
+pub(super) struct Stored<'r> {
+    pub(super) def: &'static ResourceDef,
+    /// Empty where the form creates one.
+    pub(super) record: &'r Map<String, Value>,
+    /// Its `ETag`; empty where the form creates one.
+    pub(super) version: &'r str,
+}
+
+/// Why a form was rejected, and the version that it is shown with again.
+pub(super) struct Rejected {
+    pub(super) problems: Vec<Problem>,
+    pub(super) version: String,
+}
+
+/// Sends what was filled in; returns the record as it is then.
+pub(super) async fn save(
+    visit: &Visit,
+    (method, path): (Method, &str),
+    pairs: &[(String, String)],
+    stored: &Stored<'_>,
+) -> Result<Result<Value, Rejected>, Error> {
+    let version = sent(pairs, "version").to_owned();
+    let body = match body_of(stored.def, pairs, stored.record) {
+        Ok(body) => Value::Object(body),
+        Err(problems) => return Ok(Err(Rejected { problems, version })),
+    };
+    let saved = visit.api.send(method, path, &headers_of(pairs), &body).await;
+    match saved.map_err(Error::into_issues) {
+        Ok(saved) => Ok(Ok(saved)),
+        Err(Ok(issues)) => {
+            let now = changed(&issues, &body, (stored.def, stored.record));
+            // What is overwritten from here on is what the page shows.
+            let version = if now.is_some() { stored.version.to_owned() } else { version };
+            let problems = problems_of(issues).into_iter().chain(now.unwrap_or_default());
+            Ok(Err(Rejected { problems: problems.collect(), version }))
+        }
+        Err(Err(error)) => Err(error),
+    }
+}

@@ -1,0 +1,181 @@
+//! What forms of the pages do when somebody else was faster, and when they are sent twice.
+
+use hyper::{Method, StatusCode};
+use serde_json::{Value, json};
+use svctrack_tests::{
+    client::{Answer, Client},
+    in_process::InProcess,
+};
+
+use crate::pages::{Reader, attribute, sign_in, token};
+
+/// What a page says when the record that its form shows was changed.
+const CHANGED: &str = "Somebody has changed it meanwhile, and nothing was done";
+
+async fn change(client: &Client, path: &str, body: &Value) {
+    let headers = [("content-type", "application/json")];
+    let done = client.send(Method::PUT, path, &headers, body.to_string()).await.unwrap();
+    assert_eq!(done.status, StatusCode::OK, "{}", done.text());
+}
+
+/// What a page has in a hidden field.
+async fn hidden(reader: &Reader<'_>, path: &str, name: &str) -> String {
+    let page = reader.get(path).await;
+    let found = attribute(page.text(), &format!("name=\"{name}\" value")).next();
+    found.unwrap_or_else(|| panic!("{path} has no {name}: {}", page.text())).replace("&quot;", "\"")
+}
+
+fn assert_rejected(answer: &Answer, texts: &[&str]) {
+    assert_eq!(answer.status, StatusCode::UNPROCESSABLE_ENTITY, "{}", answer.text());
+    for text in texts {
+        assert!(answer.text().contains(text), "{text} is not in {}", answer.text());
+    }
+}
+
+/// A server with a company that has a license of a year.
+async fn server() -> InProcess {
+    let server = InProcess::start().await;
+    server.client.post("/companies", &json!({"name": "Acme", "externalId": "acme"})).await;
+    let license = json!({
+        "companyId": "extid-acme", "_currency": "EUR", "externalId": "l1", "mrr": 100,
+        "fromDate": "2026-01-01", "toDate": "2026-12-31", "fixedPeriod": true,
+    });
+    assert_eq!(server.client.post("/licenses", &license).await.status, StatusCode::OK);
+    server
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_license_that_was_changed_after_it_was_shown_is_neither_renewed_nor_lost() {
+    let server = server().await;
+    let (client, reader) = (&server.client, sign_in(&server.anonymous, &token(&server)).await);
+    for (verb, term) in [("renew", ("mrr", "100")), ("lose", ("lostReason", "price"))] {
+        let path = format!("/app/licenses/extid-l1/{verb}");
+        let version = hidden(&reader, &path, "version").await;
+        change(client, "/licenses/extid-l1", &json!({"mrr": 250, "comments": verb})).await;
+        change(client, "/licenses/extid-l1", &json!({"mrr": 300})).await;
+        let pairs = [("version", version.as_str()), ("step", "do"), term];
+        let stale = reader.submit(&path, &pairs).await;
+        assert_rejected(&stale, &[CHANGED, "300"]);
+        assert_eq!(stale.text().contains("value=\"price\""), verb == "lose", "{}", stale.text());
+        let license = client.get("/licenses/extid-l1").await.json();
+        assert_eq!(license["renewalStatus"], "ongoing");
+    }
+    let path = "/app/licenses/extid-l1/renew";
+    let version = hidden(&reader, path, "version").await;
+    let done = reader.submit(path, &[("version", &version), ("step", "do")]).await;
+    assert_eq!(done.status, StatusCode::SEE_OTHER, "{}", done.text());
+    assert_eq!(client.get("/licenses/extid-l1").await.json()["renewalStatus"], "renewed");
+    let again = reader.submit(path, &[("version", &version), ("step", "do")]).await;
+    assert_rejected(&again, &["Nothing can be decided on this license."]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_form_shows_what_was_changed_meanwhile_and_then_overwrites_it() {
+    let server = server().await;
+    let (client, reader) = (&server.client, sign_in(&server.anonymous, &token(&server)).await);
+    let path = "/app/records/companies/extid-acme/edit";
+    let version = hidden(&reader, path, "version").await;
+    change(client, "/companies/extid-acme", &json!({"name": "Acme Group", "city": "Bern"})).await;
+    let pairs = [("name", "Acme"), ("city", "Basel"), ("version", version.as_str())];
+    let stale = reader.submit(path, &pairs).await;
+    let now = [CHANGED, "Name is now: Acme Group", "City is now: Bern", "value=\"Basel\""];
+    assert_rejected(&stale, &now);
+    let version = attribute(stale.text(), "name=\"version\" value").next().unwrap();
+    let version = version.replace("&quot;", "\"");
+    let pairs = [("name", "Acme Group"), ("city", "Basel"), ("version", version.as_str())];
+    assert_eq!(reader.submit(path, &pairs).await.status, StatusCode::SEE_OTHER);
+    let company = client.get("/companies/extid-acme").await.json();
+    assert_eq!((&company["name"], &company["city"]), (&json!("Acme Group"), &json!("Basel")));
+    // Nor is it deleted as it was shown before.
+    let delete = "/app/records/companies/extid-acme/delete";
+    assert_rejected(&reader.submit(delete, &[("version", &version)]).await, &[CHANGED, "Basel"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_ticket_that_was_changed_after_it_was_shown_keeps_its_status() {
+    let server = server().await;
+    let (client, reader) = (&server.client, sign_in(&server.anonymous, &token(&server)).await);
+    let ticket =
+        json!({"sourceId": "1", "email": "a@b.example", "title": "It stops", "status": "open"});
+    client.post("/tickets", &ticket).await;
+    let path = "/app/tickets/srcid-1";
+    let version = hidden(&reader, path, "version").await;
+    change(client, "/tickets/srcid-1", &json!({"status": "on hold"})).await;
+    let stale = reader.submit(path, &[("version", &version), ("status", "closed")]).await;
+    assert_rejected(&stale, &[CHANGED, "on hold", "value=\"closed\""]);
+    let version = hidden(&reader, path, "version").await;
+    let done = reader.submit(path, &[("version", &version), ("status", "closed")]).await;
+    assert_eq!(done.status, StatusCode::SEE_OTHER);
+    assert_eq!(client.get("/tickets/srcid-1").await.json()["status"], "closed");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn timesheets_are_in_pages_and_each_that_is_not_approved_says_why() {
+    let server = server().await;
+    let (client, reader) = (&server.client, sign_in(&server.anonymous, &token(&server)).await);
+    let user = json!({"name": "Grace", "email": "grace@us.example", "externalId": "grace"});
+    let user = client.post("/users", &user).await.json()["_id"].clone();
+    for day in 20_000..20_060 {
+        let sheet = json!({
+            "externalId": format!("t{day}"), "dateFrom": day, "dateTo": day, "assignedId": user,
+        });
+        assert_eq!(client.post("/timesheets", &sheet).await.status, StatusCode::OK);
+    }
+    let page = reader.get("/app/timesheets").await;
+    let next = attribute(page.text(), "rel=\"next\" href").next().unwrap().replace("&amp;", "&");
+    let page = reader.get(&next).await;
+    let sheets: Vec<&str> = attribute(page.text(), "name=\"sheet\" value").collect();
+    assert_eq!(sheets.len(), 10);
+    change(client, "/timesheets/extid-t20050", &json!({"dateTo": 20_051})).await;
+    let gone = server.client.send(Method::DELETE, "/timesheets/extid-t20051", &[], "").await;
+    assert_eq!(gone.unwrap().status, StatusCode::OK);
+    let rest = [("status", "approved"), ("shown", "submitted"), ("offset", "50")];
+    let chosen = |sheets: &[&'static str]| -> Vec<(&str, &str)> {
+        sheets.iter().map(|sheet| ("sheet", *sheet)).chain(rest).collect()
+    };
+    let sheets: Vec<&'static str> =
+        sheets.into_iter().map(|sheet| &*String::leak(sheet.to_owned())).collect();
+    let partly = reader.submit("/app/timesheets", &chosen(&sheets[..4])).await;
+    let gone = format!("{}: Somebody has deleted it meanwhile", &sheets[1][..24]);
+    assert_rejected(&partly, &["2 timesheets were changed", "Grace, 2024-11-23: Somebody", &gone]);
+    let status = async |day: i32| {
+        client.get(&format!("/timesheets/extid-t{day}")).await.json()["status"].clone()
+    };
+    assert_eq!(
+        (status(20_050).await, status(20_052).await),
+        (json!("submitted"), json!("approved"))
+    );
+    // With the last of a page, there is the one before.
+    let all = reader.submit("/app/timesheets", &chosen(&sheets[4..])).await;
+    let page = reader.get(all.headers["location"].to_str().unwrap()).await;
+    assert!(page.text().contains("6 timesheets were changed"), "{}", page.text());
+    assert_rejected(&reader.submit("/app/timesheets", &rest).await, &["Choose at least one"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_form_that_is_sent_twice_creates_once() {
+    let server = server().await;
+    let reader = sign_in(&server.anonymous, &token(&server)).await;
+    let path = "/app/records/companies/new";
+    let once = hidden(&reader, path, "once").await;
+    assert_ne!(once, hidden(&reader, path, "once").await);
+    let pairs = [("name", "Ember"), ("once", once.as_str())];
+    let (one, two, three) = tokio::join!(
+        reader.submit(path, &pairs),
+        reader.submit(path, &pairs),
+        reader.submit(path, &pairs)
+    );
+    for answer in [&one, &two, &three] {
+        assert_eq!(answer.status, StatusCode::SEE_OTHER, "{}", answer.text());
+        assert_eq!(answer.headers["location"], one.headers["location"]);
+    }
+    assert_eq!(
+        server.client.get("/companies?name=Ember").await.json().as_array().unwrap().len(),
+        1
+    );
+    // A form that was rejected creates when it is right.
+    let rejected = reader.submit(path, &[("name", ""), ("once", &once)]).await;
+    let again = attribute(rejected.text(), "name=\"once\" value").next().unwrap();
+    let done = reader.submit(path, &[("name", "Other"), ("once", again)]).await;
+    assert_eq!(done.status, StatusCode::SEE_OTHER, "{}", done.text());
+}
