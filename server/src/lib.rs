@@ -6,6 +6,7 @@
 pub mod admin;
 pub mod app;
 pub mod auth;
+pub mod background_jobs;
 pub mod backups;
 mod bare_answers;
 mod body;
@@ -18,7 +19,6 @@ mod connections;
 pub mod demo;
 mod dispatch;
 mod error;
-pub mod housekeeping;
 mod incoming;
 pub mod interchange;
 mod keep_alive;

@@ -18,10 +18,9 @@ use tokio::{
 
 use crate::{
     app::App,
-    backups,
+    background_jobs, backups,
     bootstrap::{Bootstrap, GREETING},
     config::{Config, Engine},
-    housekeeping,
     limits::STOP_TIMEOUT,
     listen::{Listen, own_url},
     listener::serve,
@@ -117,8 +116,8 @@ pub async fn run(config: Config) -> Result<(), RunError> {
         tracing::info!("stopping");
         app.stop();
     };
-    let housekeeping = tokio::spawn(housekeeping::run(store.clone()));
-    let scrubbing = tokio::spawn(housekeeping::scrub(store.clone()));
+    let background_jobs = tokio::spawn(background_jobs::run(store.clone()));
+    let scrubbing = tokio::spawn(background_jobs::scrub(store.clone()));
     let backups = schedule.map(|schedule| {
         let (clock, status) = (app.clock.clone(), app.backups.clone());
         tokio::spawn(backups::run(store.clone(), clock, status, schedule))
@@ -128,7 +127,7 @@ pub async fn run(config: Config) -> Result<(), RunError> {
     if let Some(backups) = backups {
         backups.abort();
     }
-    housekeeping.abort();
+    background_jobs.abort();
     scrubbing.abort();
     let closing = tokio::task::spawn_blocking(move || close(store, workers));
     if !closing.await.map_err(io::Error::other)?

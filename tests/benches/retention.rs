@@ -12,7 +12,7 @@ use std::{
 use hyper::StatusCode;
 use serde_json::json;
 use svctrack_core::value::{TenantId, Timestamp};
-use svctrack_server::housekeeping;
+use svctrack_server::background_jobs;
 use svctrack_store::{Clock, SystemClock};
 use svctrack_tests::in_process::InProcess;
 
@@ -87,7 +87,7 @@ pub(crate) async fn measure(report: &mut Report) {
 /// Seconds of a cleanup.
 async fn sweep(server: &InProcess) -> f64 {
     let started = Instant::now();
-    housekeeping::round(&server.store).await.unwrap();
+    background_jobs::round(&server.store).await.unwrap();
     let seconds = started.elapsed().as_secs_f64();
     let left = server.client.get("/activities?limit=1").await;
     assert_eq!(left.json(), json!([]));

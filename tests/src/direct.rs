@@ -10,7 +10,7 @@ use svctrack_core::value::TenantId;
 use svctrack_server::{
     app::{App, Limits},
     auth::Token,
-    housekeeping, router,
+    background_jobs, router,
 };
 use svctrack_store::{
     Actor, Clock, Command, Store, StoreError, TenantRecord, TokenRecord,
@@ -122,7 +122,7 @@ impl Direct {
     /// When the tenants cannot be read.
     pub async fn clean_up(&self) -> Result<(), StoreError> {
         let store: Arc<dyn Store> = self.store.clone();
-        housekeeping::round(&store).await
+        background_jobs::round(&store).await
     }
 }
 

@@ -39,7 +39,7 @@ pub trait Target: Sync {
         body: &Value,
     ) -> impl Future<Output = (StatusCode, Value)> + Send;
 
-    /// Removes data after its retention period, where no housekeeping runs.
+    /// Removes data after its retention period, where no background job runs.
     fn clean_up(&self) -> impl Future<Output = ()> + Send;
 }
 

@@ -18,9 +18,9 @@ const STORE: (&str, &[Room]) = (
         ("rows", &[]),
         ("rules", &["rows"]),
         ("reads", &["rows", "rules"]),
-        ("schedule", &["rules", "reads"]),
-        ("embedded", &["rows", "rules", "reads", "schedule"]),
-        ("memory", &["rows", "rules", "reads", "schedule"]),
+        ("queueing", &["rules", "reads"]),
+        ("embedded", &["rows", "rules", "reads", "queueing"]),
+        ("memory", &["rows", "rules", "reads", "queueing"]),
     ],
 );
 const CORE: (&str, &[Room]) = (

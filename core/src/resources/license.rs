@@ -1,18 +1,20 @@
 //! License: a customer's subscription, the base of all revenue figures (R22, R23, R24).
 //!
 //! What the caller does not set is filled from what they do set, each time the record is written; the
-//! arithmetic, MRR included, is in `license_terms`. Whether it is running, ended or lost on a day is decided by
+//! price, MRR included, is computed in `license_price`, dates and cycles in `license_terms`. Whether it is running, ended or lost on a day is decided by
 //! `Standing` in `company_status`.
 
 use super::{
     company_status::{Standing, Term},
     license_issues::{self, PRODUCT_AMBIGUOUS, fill_issues},
+    license_price::{
+        a_twelfth, fill_arr, fill_mrr, fill_renewal_arr, fill_renewal_mrr, fill_value, twelve_times,
+    },
     license_terms::{
-        self, LOST, ONGOING, RENEWED, a_twelfth, end_by_length, end_of, fill_arr,
-        fill_invoice_cycle, fill_invoice_cycle_interval, fill_length, fill_mrr, fill_notice_period,
-        fill_notice_unit, fill_renewal_arr, fill_renewal_date, fill_renewal_mrr, fill_to_date,
-        fill_to_date_included, fill_value, is_end, is_fixed, is_lost, is_ongoing, is_renewed,
-        to_date, twelve_times,
+        self, LOST, ONGOING, RENEWED, end_by_length, end_of, fill_invoice_cycle,
+        fill_invoice_cycle_interval, fill_length, fill_notice_period, fill_notice_unit,
+        fill_renewal_date, fill_to_date, fill_to_date_included, is_end, is_fixed, is_lost,
+        is_ongoing, is_renewed, to_date,
     },
     product::{self, MAX_LENGTH_MONTHS, MAX_NOTICE_UNITS, PRODUCT},
     settings,

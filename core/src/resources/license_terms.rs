@@ -1,15 +1,12 @@
-//! The arithmetic of a license (R23, R53): what its price, its period and its renewal are when the caller
-//! gave only some of them. Every function computes one row from the others.
+//! The terms of a license (R23, R53): its period, renewal date, notice and invoice cycle when the caller gave only some
+//! of them. Its price is in `license_price`. Every function computes one field from the others.
 
 use rust_decimal::Decimal;
 
 use crate::{
-    schema::{
-        Field, FillCtx,
-        field::{self, handles},
-    },
+    schema::{FillCtx, field::handles},
     value::{
-        Document, Json, Members, Number, Timestamp, Zone,
+        Document, Json, Members, Timestamp, Zone,
         period::{self, Period},
     },
 };
@@ -108,43 +105,6 @@ fn has_status(license: &Document, status: &str) -> bool {
     RENEWAL_STATUS.get(license).as_deref() == Some(status)
 }
 
-fn amount(value: Decimal) -> Option<Json> {
-    Number::of_derived(value).map(Json::number)
-}
-
-/// A price as an amount and the months that it is for: nothing is rounded before it is multiplied (R7).
-#[derive(Clone, Copy)]
-pub(super) struct Price {
-    amount: Decimal,
-    months: Decimal,
-}
-
-impl Price {
-    /// The cost of a number of months; none where that is not known.
-    fn over(self, months: Decimal) -> Option<Decimal> {
-        self.amount.checked_mul(months)?.checked_div(self.months)
-    }
-
-    /// Whether a month costs this, which may be rounded.
-    fn is_monthly(&self, mrr: Decimal) -> bool {
-        let rounded = self.over(Decimal::ONE).and_then(Number::of_derived);
-        rounded.map(Number::as_decimal) == Some(mrr)
-    }
-}
-
-/// The price of a license: by the month, unless that only is the rounded quotient of the year's, or of
-/// the value and its months.
-pub(super) fn price_of(license: &Document, zone: Zone) -> Option<Price> {
-    let by_year = ARR.get(license).map(|amount| Price { amount, months: YEAR });
-    let by_value = VALUE.get(license).zip(spread_of(license, zone));
-    let by_value = by_value.map(|(amount, months)| Price { amount, months });
-    let Some(mrr) = MRR.get(license) else {
-        return by_year.or(by_value);
-    };
-    let exact = by_year.into_iter().chain(by_value).find(|price| price.is_monthly(mrr));
-    Some(exact.unwrap_or(Price { amount: mrr, months: Decimal::ONE }))
-}
-
 pub(super) fn fill_to_date(license: &Document, ctx: FillCtx) -> Option<Json> {
     let end = end_by_length(license, ctx.zone).filter(|_| is_fixed(license))?;
     Some(Json::string(&end.to_string()))
@@ -152,51 +112,6 @@ pub(super) fn fill_to_date(license: &Document, ctx: FillCtx) -> Option<Json> {
 
 pub(super) fn fill_length(license: &Document, ctx: FillCtx) -> Option<Json> {
     Some(Json::number(period_of(license, ctx.zone)?.months.into()))
-}
-
-/// Null where it is not known.
-pub(super) fn fill_mrr(license: &Document, ctx: FillCtx) -> Option<Json> {
-    let mrr = price_of(license, ctx.zone).and_then(|price| amount(price.over(Decimal::ONE)?));
-    Some(mrr.unwrap_or_else(Json::null))
-}
-
-pub(super) fn fill_arr(license: &Document, ctx: FillCtx) -> Option<Json> {
-    amount(price_of(license, ctx.zone)?.over(YEAR)?)
-}
-
-pub(super) fn fill_value(license: &Document, ctx: FillCtx) -> Option<Json> {
-    if !is_fixed(license) {
-        return None;
-    }
-    amount(price_of(license, ctx.zone)?.over(length_of(license, ctx.zone)?)?)
-}
-
-/// Follows `mrr` until it is set.
-pub(super) fn fill_renewal_mrr(license: &Document, _: FillCtx) -> Option<Json> {
-    match RENEWAL_ARR.get(license) {
-        Some(yearly) => amount(yearly.checked_div(YEAR)?),
-        None => amount(MRR.get(license)?),
-    }
-}
-
-pub(super) fn fill_renewal_arr(license: &Document, _: FillCtx) -> Option<Json> {
-    twelve_times(license, &RENEWAL_MRR)
-}
-
-/// The monthly half of a forecast, from the yearly one.
-pub(super) fn a_twelfth(license: &Document, yearly: &Field<field::Number>) -> Option<Json> {
-    amount(yearly.get(license)?.checked_div(YEAR)?)
-}
-
-/// The yearly half of an amount, from the monthly one. Where that is the price itself, rounded, the year costs what it
-/// costs: 12 x 333.333333 is 4000 with an `arr` of 4000.
-pub(super) fn twelve_times(license: &Document, monthly: &Field<field::Number>) -> Option<Json> {
-    let monthly = monthly.get(license)?;
-    let by_year = ARR.get(license).map(|amount| Price { amount, months: YEAR });
-    match by_year.filter(|price| MRR.get(license) == Some(monthly) && price.is_monthly(monthly)) {
-        Some(price) => amount(price.amount),
-        None => amount(monthly.checked_mul(YEAR)?),
-    }
 }
 
 /// The end of a fixed period, else null.

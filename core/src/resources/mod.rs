@@ -14,6 +14,7 @@ pub mod end_user;
 mod engagement_fields;
 pub mod license;
 mod license_issues;
+mod license_price;
 pub(crate) mod license_renewal;
 mod license_terms;
 pub mod product;

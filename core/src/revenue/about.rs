@@ -2,11 +2,11 @@
 
 use super::{
     account::overdue_of,
-    amount::money,
     calendar::{Day, Interval},
     hex,
     ledger::NEVER,
     listed::Listed,
+    money_units::money,
     options::{Valuation, View},
     payer::Payer,
     scope::{Excluded, MissingRate, Scope},

@@ -4,7 +4,7 @@
 
 use rust_decimal::Decimal;
 
-use super::amount::{fixed, printed};
+use super::money_units::{fixed, printed};
 use crate::{
     resources::ticket,
     value::{

@@ -6,10 +6,10 @@ use std::collections::BTreeMap;
 use super::{
     about::About,
     account::{Account, Sums},
-    amount::{CONVERTED_SCALE, number_of, ratio},
     calendar::{Day, Interval, Period},
     error::ReportError,
     ledger::Ledger,
+    money_units::{CONVERTED_SCALE, number_of, ratio},
     options::{Options, View},
     payer::{Payer, Windows, each_payer},
     scope::Scope,

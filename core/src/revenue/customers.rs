@@ -7,12 +7,12 @@ use rust_decimal::Decimal;
 use super::{
     about::About,
     account::overdue_of,
-    amount::{CONVERTED_SCALE, money, number_of},
     at_stake::{AtStake, Case, Usage, Weights},
     calendar::Day,
     error::ReportError,
     hex,
     ledger::Ledger,
+    money_units::{CONVERTED_SCALE, money, number_of},
     options::Options,
     payer::{Payer, each_payer},
     renewals::notice_of,

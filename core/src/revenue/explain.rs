@@ -2,12 +2,12 @@
 
 use super::{
     account::{Account, Sums, overdue_of},
-    amount::{CONVERTED_SCALE, RATE_SCALE, money, number_of},
     calendar::{Day, Period},
     cohorts::{check_interval, cohort_of},
     error::ReportError,
     hex,
     ledger::{Ledger, NEVER},
+    money_units::{CONVERTED_SCALE, RATE_SCALE, money, number_of},
     movements::{MovementRow, Printer, SegmentOf},
     options::{Options, View},
     payer::{Payer, Windows, each_payer},

@@ -1,10 +1,10 @@
 //! What the explanations of forecasts and of renewals share: a line, companies, and what each license adds to it.
 
 use super::{
-    amount::{CONVERTED_SCALE, RATE_SCALE, number_of},
     calendar::Day,
     explain::add_up,
     hex,
+    money_units::{CONVERTED_SCALE, RATE_SCALE, number_of},
     scope::Scope,
     table::Row,
 };

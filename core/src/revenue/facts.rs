@@ -51,10 +51,10 @@ pub struct LicenseFacts<'f> {
     /// When it is over, as [`Period`](crate::value::period::Period) reads it; none for one without end.
     pub end: Option<Timestamp>,
     /// Monthly value, in the license's currency.
-    #[serde(with = "super::amount::exact")]
+    #[serde(with = "super::money_units::exact")]
     pub mrr: Option<Decimal>,
     /// Annual value, where it is not 12 times the monthly one.
-    #[serde(with = "super::amount::exact")]
+    #[serde(with = "super::money_units::exact")]
     pub arr: Option<Decimal>,
     /// Whether it has a fixed term.
     pub fixed: bool,
@@ -65,16 +65,16 @@ pub struct LicenseFacts<'f> {
     /// How long before its end it must be cancelled.
     pub notice: Option<(u32, Unit)>,
     /// Monthly value after the renewal.
-    #[serde(with = "super::amount::exact")]
+    #[serde(with = "super::money_units::exact")]
     pub renewal_mrr: Option<Decimal>,
     /// Monthly forecast, in the license's currency.
-    #[serde(with = "super::amount::exact")]
+    #[serde(with = "super::money_units::exact")]
     pub forecast: Option<Decimal>,
     /// Optimistic monthly forecast, in the license's currency.
-    #[serde(with = "super::amount::exact")]
+    #[serde(with = "super::money_units::exact")]
     pub optimistic: Option<Decimal>,
     /// Pessimistic monthly forecast, in the license's currency.
-    #[serde(with = "super::amount::exact")]
+    #[serde(with = "super::money_units::exact")]
     pub pessimistic: Option<Decimal>,
     /// Id of the first license of those that renewed each other.
     pub parent: Option<ObjectId>,

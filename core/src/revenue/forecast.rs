@@ -4,10 +4,10 @@ use std::ops::{AddAssign, SubAssign};
 
 use super::{
     about::About,
-    amount::{CONVERTED_SCALE, number_of},
     calendar::Period,
     error::ReportError,
     ledger::{Ledger, License, NEVER},
+    money_units::{CONVERTED_SCALE, number_of},
     options::Options,
     payer::{Payer, each_payer},
     scope::{Scope, index},

@@ -2,7 +2,6 @@
 //! and from which of their values each amount comes.
 
 use super::{
-    amount::money,
     calendar::Day,
     error::ReportError,
     explain::{line_of, name_of, narrowed},
@@ -10,6 +9,7 @@ use super::{
     forecast::{Later, expected_of},
     hex,
     ledger::{Ledger, License},
+    money_units::money,
     options::Options,
     payer::{Payer, each_payer},
     scope::Scope,

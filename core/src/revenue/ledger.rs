@@ -9,10 +9,10 @@ use std::{
 };
 
 use super::{
-    amount,
     calendar::{Day, Unit},
     error::ReportError,
     facts::{LicenseFacts, RenewalStatus},
+    money_units,
     scope::index,
 };
 use crate::value::{ObjectId, Timestamp, Zone};
@@ -289,7 +289,7 @@ impl Ledger {
         if facts.currency.is_empty() {
             return Err(Reason::NoCurrency);
         }
-        let units = |amount| amount::units_of(amount).ok_or(Reason::AmountTooLarge);
+        let units = |amount| money_units::units_of(amount).ok_or(Reason::AmountTooLarge);
         let mrr = units(mrr)?;
         let terms = Terms {
             arr: facts.arr.map(units).transpose()?.filter(|arr| *arr != 12 * mrr),

@@ -7,7 +7,6 @@
 
 mod about;
 mod account;
-mod amount;
 mod at_stake;
 mod calendar;
 mod closing;
@@ -24,6 +23,7 @@ mod hex;
 mod ledger;
 mod links;
 mod listed;
+mod money_units;
 mod movements;
 mod options;
 mod parameters;

@@ -9,12 +9,12 @@ use std::collections::BTreeMap;
 use super::{
     about::{About, OverdueLicense, Overlap, overdue_licenses, overlaps_of},
     account::{Account, Sums},
-    amount::{CONVERTED_SCALE, number_of, per},
     calendar::Period,
     closing::ClosedMonth,
     error::ReportError,
     ledger::Ledger,
     listed::Listed,
+    money_units::{CONVERTED_SCALE, number_of, per},
     options::Options,
     payer::{Payer, Windows, each_payer},
     scope::Scope,

@@ -2,12 +2,12 @@
 
 use super::{
     about::About,
-    amount::percent,
     cohorts::Cohorts,
     customers::Customers,
     explain::Explanation,
     explained_line::LineExplanation,
     forecast::{Forecast, ForecastRow},
+    money_units::percent,
     movements::{MovementRow, Movements},
     query::{Part, ReportQuery},
     renewals::{RenewalRow, Renewals},

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use rust_decimal::Decimal;
 
-use super::{amount, calendar::Day, error::ReportError};
+use super::{calendar::Day, error::ReportError, money_units};
 use crate::resources::settings::Currencies;
 
 /// A base currency, and rates of other currencies: each from a day on, until the next one.
@@ -79,11 +79,11 @@ impl Rates {
     }
 
     pub(super) fn units_on(&self, currency: &str, day: Day) -> Option<i128> {
-        amount::rate_units_of(self.on(currency, day)?)
+        money_units::rate_units_of(self.on(currency, day)?)
     }
 }
 
 fn check(currency: &str, rate: Decimal) -> Result<(), ReportError> {
-    let known = amount::rate_units_of(rate);
+    let known = money_units::rate_units_of(rate);
     known.map(|_| ()).ok_or_else(|| ReportError::InvalidRate(currency.to_owned()))
 }

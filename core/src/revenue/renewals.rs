@@ -5,12 +5,12 @@
 
 use super::{
     about::About,
-    amount::{CONVERTED_SCALE, number_of, ratio},
     calendar::{Day, Period},
     error::ReportError,
     facts::RenewalStatus,
     hex,
     ledger::{Ledger, License},
+    money_units::{CONVERTED_SCALE, number_of, ratio},
     options::Options,
     payer::{Payer, each_payer},
     renewals_explained::RenewalsLine,

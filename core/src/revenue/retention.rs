@@ -4,10 +4,10 @@
 use super::{
     about::About,
     account::{Account, Sums},
-    amount::{CONVERTED_SCALE, number_of, ratio},
     calendar::Period,
     error::ReportError,
     ledger::Ledger,
+    money_units::{CONVERTED_SCALE, number_of, ratio},
     options::{Options, View},
     payer::{Windows, each_payer},
     scope::Scope,
@@ -195,7 +195,7 @@ impl RetentionRow {
                 self.net_mrr_churn,
                 self.logo_churn,
             ])
-            .option(self.quick_ratio.map(|ratio| super::amount::fixed(ratio.as_decimal(), 2)))
+            .option(self.quick_ratio.map(|ratio| super::money_units::fixed(ratio.as_decimal(), 2)))
     }
 }
 

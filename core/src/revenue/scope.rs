@@ -4,11 +4,11 @@
 use std::ops::Range;
 
 use super::{
-    amount,
     calendar::{Borders, Day},
     error::ReportError,
     ledger::{Ledger, License, Reason},
     listed::MAX_LISTED,
+    money_units,
     options::{Options, Valuation},
 };
 use crate::value::ObjectId;
@@ -151,7 +151,7 @@ impl<'r> Scope<'r> {
             let name = |number: &u32| self.ledger.currency(*number).to_owned();
             if let [one] = self.currencies.as_slice() {
                 self.base = Some(name(one));
-                self.rates = Some(vec![vec![amount::ONE; self.ledger.currency_count()]]);
+                self.rates = Some(vec![vec![money_units::ONE; self.ledger.currency_count()]]);
             } else {
                 let names = self.currencies.iter().map(name);
                 self.missing = names.map(|currency| MissingRate { currency, day }).collect();
@@ -189,8 +189,8 @@ impl<'r> Scope<'r> {
 
     fn check_amounts(&self) -> Result<(), ReportError> {
         let rates = self.rates.iter().flatten().flatten();
-        let most = rates.copied().fold(amount::ONE, i128::max);
-        let fits = amount::is_addable(self.ledger.total(), most);
+        let most = rates.copied().fold(money_units::ONE, i128::max);
+        let fits = money_units::is_addable(self.ledger.total(), most);
         fits.then_some(()).ok_or(ReportError::AmountTooLarge)
     }
 

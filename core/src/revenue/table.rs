@@ -1,6 +1,6 @@
 //! The rows of a report as text: one shape for all, so that one function writes the CSV of any.
 
-use super::{amount, calendar::Period};
+use super::{calendar::Period, money_units};
 use crate::value::Number;
 
 /// A report as rows of text, with two decimals of money (none or three where the currency has that many) and
@@ -43,15 +43,15 @@ impl Row {
     }
 
     pub(super) fn money(mut self, amounts: &[Number], currency: &str) -> Self {
-        self.0.extend(amounts.iter().map(|amount| amount::printed(*amount, currency)));
+        self.0.extend(amounts.iter().map(|amount| money_units::printed(*amount, currency)));
         self
     }
 
     pub(super) fn money_option(self, amount: Option<Number>, currency: &str) -> Self {
-        self.option(amount.map(|amount| amount::printed(amount, currency)))
+        self.option(amount.map(|amount| money_units::printed(amount, currency)))
     }
 
     pub(super) fn percent(self, ratios: &[Option<Number>]) -> Self {
-        ratios.iter().fold(self, |row, ratio| row.option(ratio.map(amount::percent)))
+        ratios.iter().fold(self, |row, ratio| row.option(ratio.map(money_units::percent)))
     }
 }

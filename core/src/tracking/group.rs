@@ -4,8 +4,8 @@
 use super::{
     event::{Call, Group},
     incoming::{EventLookup, Incoming, TrackingSettings, is_repeated},
+    integration_issues::{Note, is_placeholder},
     matching::{is_suppressed, sent_company, unplannable},
-    report::{Note, is_placeholder},
 };
 use crate::{
     plan::{self, Appended, Change, Ctx},

@@ -5,9 +5,9 @@ use super::{
     event::{Call, Event, Identity},
     group,
     incoming::is_repeated,
+    integration_issues::{self, Note, is_placeholder},
     matching::{self, Company, Found, user_key},
     pipeline::{Ignored, Why},
-    report::{self, Note, is_placeholder},
 };
 use crate::{
     plan::{Activity, Appended, Change, Ctx, Finding, ParkedEvent, Route, Wait, memory::Memory},
@@ -60,10 +60,14 @@ pub fn plan(
 ) -> Result<Vec<Change>, LookupError> {
     if let Some(page) = page_of(sent.event).filter(|_| !sent.settings.track_pages) {
         let ignored = Ignored { call: page.to_owned(), why: Why::Type };
-        return Ok(vec![found(report::ignored(sent.route, &ignored, sent.received_at))]);
+        return Ok(vec![found(integration_issues::ignored(
+            sent.route,
+            &ignored,
+            sent.received_at,
+        ))]);
     }
     if matching::is_suppressed(&sent.event.identity, lookup)? {
-        return Ok(vec![found(report::suppressed(sent.route, sent.received_at))]);
+        return Ok(vec![found(integration_issues::suppressed(sent.route, sent.received_at))]);
     }
     let mut changes = Vec::new();
     if is_repeated(sent, lookup, ctx)? {

@@ -86,7 +86,7 @@ mod tests {
     use super::*;
     use crate::{
         plan::Finding,
-        tracking::{activity, report},
+        tracking::{activity, integration_issues},
         value::{Document, ObjectId, Timestamp},
     };
 
@@ -119,6 +119,6 @@ mod tests {
             sample: Document::default(),
             people: Vec::new(),
         };
-        check(&ENTRY, &report::Entry::of(&finding, ObjectId::MIN, Vec::new()).answer());
+        check(&ENTRY, &integration_issues::Entry::of(&finding, ObjectId::MIN, Vec::new()).answer());
     }
 }

@@ -4,7 +4,7 @@
 use super::{
     event::Identity,
     incoming::{EventLookup, KnownUser},
-    report::Note,
+    integration_issues::Note,
 };
 use crate::{
     plan::{self, Change, Ctx, Planned, Refusal},

@@ -27,6 +27,8 @@ mod incoming;
 #[cfg(feature = "records")]
 pub mod intake;
 #[cfg(feature = "records")]
+pub mod integration_issues;
+#[cfg(feature = "records")]
 pub mod listed;
 #[cfg(feature = "records")]
 mod matching;
@@ -36,8 +38,6 @@ pub mod pipeline;
 mod reader;
 #[cfg(feature = "records")]
 pub mod realtime;
-#[cfg(feature = "records")]
-pub mod report;
 #[cfg(feature = "records")]
 pub mod unread;
 

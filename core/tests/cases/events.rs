@@ -14,10 +14,10 @@ use svctrack_core::{
         activity::{self, ActivityOrder, ActivityQuery},
         bulk, group,
         intake::{self, Incoming, TrackingSettings, wait_behind},
+        integration_issues::{self, Entry, ReportQuery},
         listed::{ACTIVITY, ENTRY},
         pipeline::{self, Read, SDK_CALLS},
         realtime,
-        report::{self, Entry, ReportQuery},
         unread::Unread,
     },
     value::{
@@ -137,7 +137,7 @@ impl World {
                 call.events.push(taken.event);
             }
             Read::Ignored(ignored) => {
-                call.findings.push(report::ignored(route, &ignored, self.ctx.now));
+                call.findings.push(integration_issues::ignored(route, &ignored, self.ctx.now));
             }
         }
         self.take(call, text)
@@ -182,12 +182,17 @@ impl World {
                     call.events.push(taken.event);
                 }
                 Ok(Read::Ignored(ignored)) => {
-                    call.findings.push(report::ignored(route, &ignored, self.ctx.now));
+                    call.findings.push(integration_issues::ignored(route, &ignored, self.ctx.now));
                 }
                 Err(problem) => {
                     let issue = problem.into_issue();
                     call.refused.push(index);
-                    call.findings.push(report::refused(route, index, &issue, self.ctx.now));
+                    call.findings.push(integration_issues::refused(
+                        route,
+                        index,
+                        &issue,
+                        self.ctx.now,
+                    ));
                 }
             }
         }

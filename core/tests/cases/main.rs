@@ -30,7 +30,7 @@ use svctrack_core::{
     schema::{Handling, ListQuery, Lookup as _, ReadCtx, ResourceDef, Unknown, list::Read, shape},
     tracking::{
         intake::{is_waited_for, wait_for_creation},
-        report::{self, Entry},
+        integration_issues::{self, Entry},
     },
     value::{
         Document, IdSequence, Issue, Malformed, ObjectId, RecordRef, Timestamp, json_rows::Rows,
@@ -262,7 +262,7 @@ impl World {
             if let (true, Outcome::Failed(_, element)) =
                 (def.bulk_returns_counts_only, &upserted.outcome)
             {
-                self.store.findings.push(report::refused_ticket(element, self.ctx.now));
+                self.store.findings.push(integration_issues::refused_ticket(element, self.ctx.now));
             }
             summary.add(upserted.outcome);
             summary.ignore(upserted.ignored);
@@ -297,7 +297,8 @@ impl World {
         for change in changes {
             let (def, added, removed) = match change {
                 Change::Put { def, document, added, removed, .. } => {
-                    let finding = report::ticket_without_company(def, document, self.ctx.now);
+                    let finding =
+                        integration_issues::ticket_without_company(def, document, self.ctx.now);
                     self.store.findings.extend(finding);
                     (def, &**added, removed)
                 }

@@ -14,7 +14,11 @@ use subtle::ConstantTimeEq as _;
 use svctrack_core::value::{RecordRef, Timestamp};
 use svctrack_store::{KnownToken, Revoked, TokenRecord};
 
-use super::{Caller, Token, admit, known_token};
+use super::{
+    authenticate::{admit, known_token},
+    caller::Caller,
+    token::Token,
+};
 use crate::{
     app::App,
     error::Error,

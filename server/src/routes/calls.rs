@@ -11,8 +11,8 @@ use svctrack_core::{
         Taken,
         bulk::MAX_BODY_BYTES,
         event::MAX_EVENT_BYTES,
+        integration_issues,
         pipeline::{self, Read, SDK_CALLS},
-        report,
     },
     value::{Document, Malformed, Timestamp, json_rows::Envelope},
 };
@@ -178,7 +178,8 @@ impl One {
         let (event, unread) = taken.map(|Taken { event, unread }| (event, unread)).unzip();
         let events = event.into_iter().collect();
         let mut tracking = Tracking::of(events, self.received_at, Route::Pipeline);
-        let ignored = ignored.map(|call| report::ignored(Route::Pipeline, &call, self.received_at));
+        let ignored = ignored
+            .map(|call| integration_issues::ignored(Route::Pipeline, &call, self.received_at));
         tracking.findings.extend(ignored);
         store(app, request, sender, tracking, unread.unwrap_or_default(), &self.bytes, response)
             .await

@@ -2,7 +2,7 @@
 
 use poem::{Request, Response};
 use svctrack_core::{
-    tracking::{listed::ENTRY, report::ReportQuery},
+    tracking::{integration_issues::ReportQuery, listed::ENTRY},
     value::{Issue, ObjectId, issue::quoted},
 };
 

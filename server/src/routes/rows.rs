@@ -11,9 +11,8 @@ use poem::{
 use svctrack_core::{
     plan::Route,
     tracking::{
-        Unreadable, bulk,
+        Unreadable, bulk, integration_issues,
         pipeline::{self, Read},
-        report,
         unread::Unread,
     },
     value::{
@@ -203,13 +202,15 @@ impl Reading {
                     tracking.events.push(read.event);
                 }
                 Ok(Read::Ignored(ignored)) => {
-                    let finding = report::ignored(self.route(), &ignored, self.received_at);
+                    let finding =
+                        integration_issues::ignored(self.route(), &ignored, self.received_at);
                     tracking.findings.push(finding);
                 }
                 Err(problem) => {
                     of_part.refused.push(index);
                     let issue = problem.into_issue();
-                    let finding = report::refused(self.route(), index, &issue, self.received_at);
+                    let finding =
+                        integration_issues::refused(self.route(), index, &issue, self.received_at);
                     tracking.findings.push(finding);
                 }
             }

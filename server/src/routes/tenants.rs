@@ -15,7 +15,7 @@ use super::{
     strict::Strictness,
     tokens::shown_once,
 };
-use crate::{app::App, auth::Token, error::Error, housekeeping, path_tree::path_part};
+use crate::{app::App, auth::Token, background_jobs, error::Error, path_tree::path_part};
 
 /// `POST /tenants`: the response is the only place where the tenant's first token ever shows.
 pub(crate) async fn create(app: &App, request: &mut Request) -> Result<Response, Error> {
@@ -97,7 +97,7 @@ pub(crate) async fn delete(app: &App, request: &mut Request) -> Result<Response,
     let id = id_in_path(request)?;
     let tenant = app.store.delete_tenant(caller.into(), id).await?;
     // A task of its own: it continues when the caller has gone.
-    tokio::spawn(housekeeping::delete_tenant(app.store.clone(), id));
+    tokio::spawn(background_jobs::delete_tenant(app.store.clone(), id));
     Ok(json(shown(&tenant).to_text()))
 }
 

@@ -23,6 +23,7 @@ pub mod memory;
 mod page;
 pub mod panics;
 pub mod private_folder;
+mod queueing;
 mod reads;
 pub mod regular_file;
 mod reply;
@@ -30,7 +31,6 @@ mod revenue;
 mod room;
 mod rows;
 mod rules;
-mod schedule;
 pub mod shares;
 mod size;
 mod times;
@@ -53,7 +53,7 @@ use svctrack_core::{
     },
     revenue::Closing,
     schema::{Handling, ListQuery, ResourceDef, Shaped},
-    tracking::{Event, activity::ActivityQuery, report::ReportQuery},
+    tracking::{Event, activity::ActivityQuery, integration_issues::ReportQuery},
     value::{IdSequence, ObjectId, RecordRef, TenantId, Timestamp},
 };
 use tokio::sync::watch;

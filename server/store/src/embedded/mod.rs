@@ -25,7 +25,7 @@ use svctrack_core::{
     plan::{Person, upsert::Outcome},
     revenue::Closing,
     schema::{ListQuery, ResourceDef},
-    tracking::{activity::ActivityQuery, report::ReportQuery},
+    tracking::{activity::ActivityQuery, integration_issues::ReportQuery},
     value::{ObjectId, RecordRef, TenantId, Timestamp},
 };
 use tokio::sync::watch;
@@ -49,11 +49,11 @@ use self::{
         open,
         storage::{DiskFile, EVERYTHING, StoreFile},
     },
-    maintenance::ordered,
+    maintenance::range_index,
     runtime::{
         group_commit::{Kept, Writer},
-        later,
         shared::{Recovery, Shared},
+        streamed_page,
     },
     tables::{snapshot::RedbSnapshot, transaction::make_missing},
 };
@@ -62,15 +62,7 @@ use super::{
     Manifest, Page, PageFor, Part, Rehearsal, Reply, ReportJob, Scrub, ScrubReport, Store,
     StoreError, StoreStatus, Tenant, TenantRecord, TokenRecord, Upserts, WrittenReport,
     private_folder,
-    reads::{
-        ledgers::Ledgers,
-        list::{self, Asked},
-        read, rehearse, revenue, scrub,
-        shared_snapshot::{SharedSnapshot, SnapshotCache},
-    },
-    rows::{META, Snapshot as _},
-    rules::{closings, ids::Ids, meta, person, report, tenants},
-    schedule::{
+    queueing::{
         batch::BulkThrottle,
         listeners::Listeners,
         queue::{Job, Queues},
@@ -79,6 +71,14 @@ use super::{
         sequence::Sequence,
         token_uses::TokenUses,
     },
+    reads::{
+        ledgers::Ledgers,
+        list::{self, Asked},
+        read, rehearse, revenue, scrub,
+        shared_snapshot::{SharedSnapshot, SnapshotCache},
+    },
+    rows::{META, Snapshot as _},
+    rules::{closings, ids::Ids, integration_issues, meta, person, tenants},
     times::{Reading, Times},
 };
 
@@ -262,7 +262,7 @@ fn resume(
     let times = corruption::contained_open(load_times)?;
     corruption::contained_open(|| {
         make_missing(opened.database()?)?;
-        Ok(ordered::add_missing(opened.database()?)?)
+        Ok(range_index::add_missing(opened.database()?)?)
     })?;
     opened.read_ahead();
     Ok((opened, ids, times))
@@ -380,7 +380,7 @@ impl Store for Embedded {
                 return Ok(page);
             }
             let with = (self.shared.clone(), self.short.clone());
-            Ok(Page { later: Some(later::read(with, asked, moment, ids)), ..page })
+            Ok(Page { later: Some(streamed_page::read(with, asked, moment, ids)), ..page })
         }
         .boxed()
     }
@@ -419,7 +419,9 @@ impl Store for Embedded {
         page_for: PageFor,
     ) -> BoxFuture<'_, Result<Page, StoreError>> {
         let tenant = tenant.id();
-        let read = move |snapshot: &RedbSnapshot| report::list(snapshot, tenant, &query, &page_for);
+        let read = move |snapshot: &RedbSnapshot| {
+            integration_issues::list(snapshot, tenant, &query, &page_for)
+        };
         self.read_apart(&self.short, tenant, read).boxed()
     }
 

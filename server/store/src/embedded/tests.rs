@@ -20,7 +20,7 @@ use svctrack_core::{
         company::COMPANY,
         settings::{SETTINGS, SETTINGS_ID},
     },
-    tracking::{Event, Identity, activity::ActivityQuery, report::ReportQuery},
+    tracking::{Event, Identity, activity::ActivityQuery, integration_issues::ReportQuery},
     value::{Document, ObjectId, Timestamp, time::DAY_MS},
 };
 use tempfile::TempDir;
@@ -28,7 +28,7 @@ use tempfile::TempDir;
 use super::{
     file::transaction::begin,
     tables::{
-        table::{ReadTable, WriteTable, definition},
+        redb_table::{ReadTable, WriteTable, definition},
         transaction::WriteTables,
     },
     *,

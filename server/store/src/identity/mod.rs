@@ -1,9 +1,9 @@
 //! Who may: tenants and tokens as a store knows them. It takes on trust that whoever calls it has asked for a token.
 
 mod tenant;
-mod token;
+mod token_record;
 
 pub use self::{
     tenant::{KnownTenant, RateLimits, Tenant, TenantRecord, TenantState},
-    token::{KnownToken, TokenDigest, TokenRecord},
+    token_record::{KnownToken, TokenDigest, TokenRecord},
 };

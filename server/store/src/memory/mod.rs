@@ -39,7 +39,7 @@ use svctrack_core::{
     plan::{Person, upsert::Outcome},
     revenue::Closing,
     schema::{ListQuery, ResourceDef},
-    tracking::{activity::ActivityQuery, report::ReportQuery},
+    tracking::{activity::ActivityQuery, integration_issues::ReportQuery},
     value::{ObjectId, RecordRef, TenantId, Timestamp},
 };
 use tokio::sync::watch;
@@ -50,6 +50,14 @@ use crate::*;
 use crate::{
     corruption::contained,
     manifest::Head,
+    queueing::{
+        listeners::Listeners,
+        queue::{Job, Queues},
+        read_permits::ReadPermits,
+        replays::Replays,
+        sequence::Sequence,
+        token_uses::TokenUses,
+    },
     reads::{
         backup,
         ledgers::Ledgers,
@@ -58,14 +66,9 @@ use crate::{
         shared_snapshot::{SharedSnapshot, SnapshotCache},
     },
     rows::{META, Snapshot as _},
-    rules::{closings, lookup_cache::LookupCache, meta, pending::Pending, person, report, tenants},
-    schedule::{
-        listeners::Listeners,
-        queue::{Job, Queues},
-        read_permits::ReadPermits,
-        replays::Replays,
-        sequence::Sequence,
-        token_uses::TokenUses,
+    rules::{
+        closings, integration_issues, lookup_cache::LookupCache, meta, pending::Pending, person,
+        tenants,
     },
     times::{Reading, Times},
 };
@@ -275,7 +278,7 @@ impl Store for Memory {
         query: ReportQuery,
         page_for: PageFor,
     ) -> BoxFuture<'_, Result<Page, StoreError>> {
-        self.read(|state| report::list(&**state, tenant.id(), &query, &page_for))
+        self.read(|state| integration_issues::list(&**state, tenant.id(), &query, &page_for))
     }
 
     fn revenue(

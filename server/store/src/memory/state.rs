@@ -17,7 +17,7 @@ use crate::{
     },
     rules::{
         lookup_cache::LookupCache,
-        tables::{Tables, Transaction},
+        open_tables::{Tables, Transaction},
     },
 };
 

@@ -14,7 +14,7 @@ use super::read::{Filter, add_to, answer};
 use crate::{
     Next, Page, PageFor, StoreError,
     rows::{ACTIVITIES, Snapshot},
-    rules::{date_ranges, history::load, tables::RecordTables, view::View},
+    rules::{date_ranges, history::load, open_tables::RecordTables, view::View},
 };
 
 /// The position of an activity: of two at the same time, the one that was stored last comes first.

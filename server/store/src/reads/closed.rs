@@ -14,7 +14,7 @@ use crate::{
         Bytes as _, CLOSINGS, REVENUE_VERSIONS, Rows as _, Snapshot, codec, keys,
         revenue_version::{Replaced, VersionRow},
     },
-    rules::{closings, tables::RecordTables, view::View},
+    rules::{closings, open_tables::RecordTables, view::View},
 };
 
 /// The closed months of a tenant.

@@ -30,7 +30,7 @@ use crate::{
         codec::{self, ChangeRow},
         keys,
     },
-    rules::{closings, tables::RecordTables, view::View},
+    rules::{closings, open_tables::RecordTables, view::View},
 };
 
 /// Bytes of all cached ledgers, with their reports: half a million licenses. The least recently used are dropped first.

@@ -18,7 +18,7 @@ use svctrack_core::{
 use super::{
     bidirectional_scan::{Direction, ScanCursor, ScanFrontier},
     pager::{Found, PIECE_BYTES, Pager},
-    spare::Spare,
+    spare_permits::Spare,
 };
 use crate::{
     PageFor, StoreError,
@@ -28,7 +28,7 @@ use crate::{
         engagement::ReadEngagement,
         keys,
     },
-    rules::{tables::RecordTables, view::View},
+    rules::{open_tables::RecordTables, view::View},
 };
 
 /// Rows of a list that are read before another thread reads from its end: these take a millisecond, and a thread a

@@ -14,4 +14,4 @@ pub(crate) mod rehearse;
 pub(crate) mod revenue;
 pub(crate) mod scrub;
 pub(crate) mod shared_snapshot;
-pub(crate) mod spare;
+pub(crate) mod spare_permits;

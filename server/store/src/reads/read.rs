@@ -20,7 +20,7 @@ use crate::{
     rules::{
         command, date_ranges,
         history::{self, History},
-        tables::RecordTables,
+        open_tables::RecordTables,
         view::{Source, View},
     },
 };

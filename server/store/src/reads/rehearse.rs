@@ -13,7 +13,7 @@ use svctrack_core::{
 use crate::{
     Rehearsal, StoreError, Upserts,
     rows::{SUPPRESSED, Snapshot},
-    rules::{tables::RecordTables, view::View},
+    rules::{open_tables::RecordTables, view::View},
 };
 
 /// The five bytes of ids that are shown to nobody.

@@ -26,7 +26,7 @@ use super::{
 use crate::{
     ReportJob, StoreError, WrittenReport,
     rows::{Bytes as _, Rows as _, Snapshot, codec, engagement::ReadRows as _, keys},
-    rules::{tables::RecordTables, view::View},
+    rules::{open_tables::RecordTables, view::View},
 };
 
 /// Computes a report, or returns the cached one where nothing in it has changed.

@@ -10,7 +10,7 @@ use super::read;
 use crate::{
     KnownTenant, KnownToken, StoreError, TenantRecord, TenantState,
     rows::{Snapshot, TENANTS, TOKENS},
-    rules::{tables::RecordTables, tenants},
+    rules::{open_tables::RecordTables, tenants},
 };
 
 /// Most tokens, and most tenants, that are cached, some 500 bytes each.

@@ -9,14 +9,14 @@ pub(crate) mod engagement;
 pub(crate) mod keys;
 pub(crate) mod meta;
 pub(crate) mod revenue_version;
-mod table;
+mod table_names;
 
 use std::ops::RangeBounds;
 
 use serde::{Serialize, de::DeserializeOwned};
 
 use self::engagement::ReadEngagement;
-pub(crate) use self::table::*;
+pub(crate) use self::table_names::*;
 use super::StoreError;
 
 /// The bytes of a key or of a value, for as long as the engine is asked to keep them.

@@ -5,15 +5,16 @@ use svctrack_core::{
     plan::{Appended, Basis, Change, version_of},
     resources::{end_user::END_USER, settings::SETTINGS},
     schema::{Entry, ResourceDef},
-    tracking::{intake::wait_for_creation, report},
+    tracking::{intake::wait_for_creation, integration_issues},
     value::{Document, ObjectId, TenantId, Timestamp},
 };
 
 use super::{
-    engagement, history, messages, new_users, parked,
+    engagement, history, messages, new_users,
+    open_tables::{Tables, Transaction},
+    parked,
     pending::Pending,
     revenue_versions,
-    tables::{Tables, Transaction},
 };
 use crate::{
     Actor, StoreError,
@@ -75,7 +76,7 @@ impl<T: Transaction> Applier<'_, T> {
             Basis::Version(_) => self.tables.records.put(&key, value)?,
         }
         self.tables.known.forget_record(self.tenant, def, id);
-        if let Some(finding) = report::ticket_without_company(def, document, self.now) {
+        if let Some(finding) = integration_issues::ticket_without_company(def, document, self.now) {
             self.pending.find(self.tenant, finding);
         }
         let kind = match basis {

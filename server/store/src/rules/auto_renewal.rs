@@ -12,14 +12,14 @@ use svctrack_core::{
         license::{LICENSE, RENEWAL_DATE},
         settings,
     },
-    tracking::report::not_renewed,
+    tracking::integration_issues::not_renewed,
     value::{ObjectId, TenantId, Timestamp, Zone, time::DAY_MS},
 };
 
 use super::{
     apply::apply,
+    open_tables::{Tables, Transaction},
     pending::{MANY_CAUSES, Pending},
-    tables::{Tables, Transaction},
     view::View,
 };
 use crate::{

@@ -12,8 +12,8 @@ use svctrack_core::{
 
 use super::{
     apply::{Logged, log_change},
+    open_tables::{Tables, Transaction},
     pending::Pending,
-    tables::{Tables, Transaction},
 };
 use crate::{
     Actor, NewClosing, Reply, StoreError,

@@ -11,18 +11,19 @@ use svctrack_core::{
     tracking::{
         group,
         intake::{self, Incoming},
-        report::{parked_refused, refused_ticket},
+        integration_issues::{parked_refused, refused_ticket},
     },
     value::{Document, ObjectId, RecordRef},
 };
 
 use super::{
+    activity_retention,
     apply::apply,
-    auto_renewal, closings, erasure, idempotency, messages, parked,
+    auto_renewal, closings, erasure, idempotency, integration_issues, messages,
+    open_tables::{Tables, Transaction},
+    parked,
     pending::Pending,
-    report, retention, suppressed,
-    tables::{Tables, Transaction},
-    tenant_deletion, tenants,
+    suppressed, tenant_deletion, tenants,
     view::View,
 };
 use crate::{
@@ -103,7 +104,7 @@ pub(crate) fn carry_out(
         }
         Command::ReplayEntry(id) => replay_entry(actor, *id, tables, pending, ctx),
         Command::DeleteEntry(id) => {
-            let there = report::remove(tables, pending, actor.tenant.id(), *id)?;
+            let there = integration_issues::remove(tables, pending, actor.tenant.id(), *id)?;
             Ok(Ok(Reply::EntryDeleted(there)))
         }
         Command::Erase { reference, precondition } => {
@@ -339,7 +340,7 @@ fn replay_entry(
     pending: &mut Pending,
     ctx: &mut Ctx,
 ) -> Result<Result<Reply, StoreError>, StoreError> {
-    let Some(entry) = report::load(tables, actor.tenant.id(), id)? else {
+    let Some(entry) = integration_issues::load(tables, actor.tenant.id(), id)? else {
         return Ok(Err(StoreError::NotFound));
     };
     parked::mark(tables, pending, actor, &parked::behind(&entry))?;
@@ -359,11 +360,11 @@ fn sweep(
     let more_keys = idempotency::sweep(tables, pending, tenant, ctx)?;
     let more_parked = parked::sweep(tables, pending, tenant, ctx)?;
     let more_to_erase = erasure::sweep(actor, tables, pending, ctx)?;
-    let more_old = retention::sweep(tables, tenant, ctx.settled)?;
+    let more_old = activity_retention::sweep(tables, tenant, ctx.settled)?;
     let more = more_messages || more_keys || more_parked || more_to_erase || more_old;
     if !more {
         // It is looked through whole, so only in the last of many commands.
-        report::sweep(tables, pending, tenant, ctx.settled)?;
+        integration_issues::sweep(tables, pending, tenant, ctx.settled)?;
         tenants::mark_users(actor, tables, pending, ctx)?;
     }
     Ok(Reply::Swept(more))

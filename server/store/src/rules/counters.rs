@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, fmt};
 
 use svctrack_core::value::TenantId;
 
-use super::tables::{Tables, Transaction};
+use super::open_tables::{Tables, Transaction};
 use crate::{
     StoreError,
     rows::{Bytes as _, Rows as _, WriteRows as _, codec, keys},

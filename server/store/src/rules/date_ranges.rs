@@ -11,7 +11,7 @@ use svctrack_core::{
     value::{ObjectId, TenantId, Timestamp},
 };
 
-use super::tables::{Tables, Transaction};
+use super::open_tables::{Tables, Transaction};
 use crate::{
     StoreError,
     rows::{ACTIVITY_SPANS, Bytes as _, Rows, Snapshot, WriteRows as _, codec, keys, put_row},

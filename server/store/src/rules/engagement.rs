@@ -13,8 +13,8 @@ use svctrack_core::{
 };
 
 use super::{
+    open_tables::{Tables, Transaction},
     pending::Pending,
-    tables::{Tables, Transaction},
     view::View,
 };
 use crate::{

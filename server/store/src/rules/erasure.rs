@@ -16,11 +16,12 @@ use svctrack_core::{
 use super::{
     apply::apply,
     command::check_precondition,
-    history, idempotency, parked,
+    history, idempotency, integration_issues,
+    open_tables::{Tables, Transaction},
+    parked,
     pending::Pending,
     person::{behind, tickets_behind, tickets_of},
-    report, suppressed,
-    tables::{Tables, Transaction},
+    suppressed,
     view::View,
 };
 use crate::{
@@ -150,7 +151,7 @@ pub(crate) fn go_on(
         Step::Parked if remove_parked(tables, pending, tenant, person)? => Some(Step::Report),
         Step::Parked => Some(Step::Parked),
         Step::Report => {
-            report::erase(tables, pending, tenant, person)?;
+            integration_issues::erase(tables, pending, tenant, person)?;
             Some(Step::Answers(ObjectId::MIN))
         }
         Step::Answers(after) => {

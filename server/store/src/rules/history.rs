@@ -14,8 +14,8 @@ use svctrack_core::{
 
 use super::{
     messages,
+    open_tables::{Tables, Transaction},
     pending::Pending,
-    tables::{Tables, Transaction},
 };
 use crate::{
     StoreError,

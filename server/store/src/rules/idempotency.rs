@@ -13,9 +13,9 @@ use svctrack_core::{
 use super::{
     command::{self, MAX_SWEPT},
     counters::Counter,
+    open_tables::{Tables, Transaction},
     pending::Pending,
     person::{behind, look_through},
-    tables::{Tables, Transaction},
 };
 use crate::{
     Actor, Answer, Command, IdempotencyKey, Reply, StoreError, Tracked, Upserted,

@@ -6,7 +6,7 @@
 
 use svctrack_core::{
     plan::{Ctx, Route},
-    tracking::{intake::MESSAGE_ID_MS, report},
+    tracking::{intake::MESSAGE_ID_MS, integration_issues},
     value::{TenantId, Timestamp},
 };
 
@@ -14,8 +14,8 @@ use super::{
     command::MAX_SWEPT,
     counters::Counter,
     lookup_cache::LookupCache,
+    open_tables::{Tables, Transaction},
     pending::Pending,
-    tables::{Tables, Transaction},
 };
 use crate::{
     StoreError,
@@ -83,7 +83,7 @@ pub(crate) fn remember(
     let window = window_of(at);
     if pending.add(tables, tenant, Counter::Messages(window), 1)? > MAX_MESSAGES_PER_WINDOW {
         pending.add(tables, tenant, Counter::Messages(window), -1)?;
-        pending.find(tenant, report::messages_full(route, at));
+        pending.find(tenant, integration_issues::messages_full(route, at));
         return Ok(());
     }
     let key = keys::message(tenant, window, id);

@@ -6,7 +6,7 @@ use svctrack_core::{
     value::{TenantId, Timestamp},
 };
 
-use super::tables::{Tables, Transaction};
+use super::open_tables::{Tables, Transaction};
 use crate::{
     StoreError,
     rows::{Bytes as _, Rows, WriteRows as _, codec, keys},

@@ -11,7 +11,7 @@ use svctrack_core::{
     tracking::{
         Event, group,
         intake::{self, Incoming, TrackingSettings, is_waited_for},
-        report,
+        integration_issues,
     },
     value::{ObjectId, TenantId, Timestamp, time::DAY_MS},
 };
@@ -21,8 +21,8 @@ use super::{
     command::MAX_SWEPT,
     counters::Counter,
     messages,
+    open_tables::{Tables, Transaction},
     pending::Pending,
-    tables::{Tables, Transaction},
     view::View,
 };
 use crate::{
@@ -88,7 +88,7 @@ fn drop_one(
     now: Timestamp,
 ) -> Result<(), StoreError> {
     forget(tables, pending, tenant, event)?;
-    pending.find(tenant, report::parked_dropped(event.route, now));
+    pending.find(tenant, integration_issues::parked_dropped(event.route, now));
     Ok(())
 }
 
@@ -318,7 +318,7 @@ pub(crate) fn tenants_due(snapshot: &impl Snapshot) -> Result<Vec<TenantId>, Sto
 }
 
 /// The mark that releases parked events of a report entry.
-pub(crate) fn behind(entry: &report::Entry) -> Wait {
+pub(crate) fn behind(entry: &integration_issues::Entry) -> Wait {
     let route: Route = entry.route;
     intake::wait_behind(route, &entry.code, &entry.cause)
 }

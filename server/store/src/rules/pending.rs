@@ -13,8 +13,8 @@ use super::{
     date_ranges::LatestSpans,
     engagement,
     ids::Ids,
-    report,
-    tables::{Tables, Transaction},
+    integration_issues,
+    open_tables::{Tables, Transaction},
 };
 use crate::{StoreError, Tenant, rows::engagement::Owner, times::Settled};
 
@@ -99,7 +99,9 @@ impl Pending {
     ) -> Result<BTreeMap<TenantId, Tenant>, StoreError> {
         for ((tenant, _), causes) in std::mem::take(&mut self.findings) {
             for finding in causes.into_values() {
-                report::fold(tables, &mut self, tenant, &finding, || ids.next(tenant, now))?;
+                integration_issues::fold(tables, &mut self, tenant, &finding, || {
+                    ids.next(tenant, now)
+                })?;
             }
         }
         engagement::settle(tables, std::mem::take(&mut self.lost_the_last))?;

@@ -6,11 +6,11 @@ use svctrack_core::{
     plan::{ParkedEvent, Person},
     resources::ticket::TICKET,
     schema::ReadCtx,
-    tracking::{activity, report::Entry},
+    tracking::{activity, integration_issues::Entry},
     value::{Document, ObjectId, TenantId, Timestamp},
 };
 
-use super::{command, report, tables::RecordTables, view::View};
+use super::{command, integration_issues, open_tables::RecordTables, view::View};
 use crate::{
     Next, Page, Part, StoreError,
     rows::{Bytes, PARKED, REPORT, Row, Rows as _, Snapshot, codec, keys},
@@ -146,7 +146,7 @@ fn reported(
     let table = snapshot.open(REPORT)?;
     let read_to = look_through(table.range(behind(&ends))?, |key, value| {
         let entry: Entry = codec::unseal_row(key, value)?;
-        if report::names(&entry, person) {
+        if integration_issues::names(&entry, person) {
             items.push(entry.answer().to_text());
         }
         Ok(value.len())

@@ -11,7 +11,7 @@ use svctrack_core::{
     value::{Document, Members, ObjectId},
 };
 
-use super::tables::{Tables, Transaction};
+use super::open_tables::{Tables, Transaction};
 use crate::{
     StoreError,
     rows::{ReadRow as _, codec, revenue_version::Replaced},

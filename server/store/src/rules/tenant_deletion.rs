@@ -11,7 +11,7 @@ use svctrack_core::value::{Issue, TenantId};
 
 use super::{
     lookup_cache::LookupCache,
-    tables::{Tables, Transaction},
+    open_tables::{Tables, Transaction},
     tenants,
 };
 use crate::{

@@ -11,8 +11,8 @@ use svctrack_core::{
 
 use super::{
     apply::apply,
+    open_tables::{Tables, Transaction},
     pending::Pending,
-    tables::{Tables, Transaction},
     view::View,
 };
 use crate::{

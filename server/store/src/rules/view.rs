@@ -11,8 +11,9 @@ use svctrack_core::{
 
 use super::{
     lookup_cache::LookupCache,
-    messages, new_users, suppressed,
-    tables::{RecordTables, Tables, Transaction},
+    messages, new_users,
+    open_tables::{RecordTables, Tables, Transaction},
+    suppressed,
 };
 use crate::{
     StoreError,

@@ -18,7 +18,7 @@ use crate::{
     StoreError,
     embedded::{
         file::corruption,
-        tables::table::{ReadTable, WriteTable, definition, open_if_there},
+        tables::redb_table::{ReadTable, WriteTable, definition, open_if_there},
     },
     rows::{
         Bytes as _, ENGAGEMENT_LOG, ENGAGEMENT_LOG_TWIN, Rows, Table, WriteRows as _, codec,

@@ -14,7 +14,7 @@ use svctrack_core::value::{ObjectId, TenantId, Timestamp};
 use super::log::Log;
 use crate::{
     StoreError,
-    embedded::tables::{snapshot::RedbSnapshot, table::ReadTable},
+    embedded::tables::{redb_table::ReadTable, snapshot::RedbSnapshot},
     rows::{
         ENGAGEMENT, Rows as _, Snapshot as _, codec,
         engagement::{Owner, ReadEngagement, ReadRows, Row, load},

@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     StoreError,
-    embedded::{file::corruption, tables::table::WriteTable},
+    embedded::{file::corruption, tables::redb_table::WriteTable},
     rows::{
         ENGAGEMENT, WriteRows as _,
         engagement::{Owner, ReadRows, Row, WriteEngagement, key_of, load, seal},

@@ -9,9 +9,8 @@ use parking_lot::{Mutex, MutexGuard, RwLock};
 use redb::{Database, ReadableDatabase as _, StorageBackend, WriteTransaction};
 
 use super::{
-    at_once,
     blocks::At,
-    corruption,
+    corruption, nonblocking_read,
     open::{self, OpenError},
     progress::Progress,
     storage::{Storage, StoreFile},
@@ -165,7 +164,7 @@ impl fmt::Debug for Fenced {
 impl Fenced {
     /// Goes through, and keeps the gate open meanwhile.
     fn through<T>(&self, operate: impl FnOnce(&Storage) -> io::Result<T>) -> io::Result<T> {
-        let is_shut = at_once::lock_shared(&self.gate.is_shut);
+        let is_shut = nonblocking_read::lock_shared(&self.gate.is_shut);
         if *is_shut {
             return Err(io::Error::other("the file was opened again"));
         }
@@ -182,7 +181,7 @@ impl StorageBackend for Fenced {
     }
 
     fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
-        let _step = at_once::may_wait().then(|| self.progress.begin());
+        let _step = nonblocking_read::may_wait().then(|| self.progress.begin());
         self.through(|under| under.read(offset, out))
     }
 
@@ -212,7 +211,7 @@ mod tests {
 
     use super::*;
     use crate::{
-        embedded::{file::storage::DiskFile, tables::table::WriteTable},
+        embedded::{file::storage::DiskFile, tables::redb_table::WriteTable},
         rows::{META, Rows as _, Snapshot as _, WriteRows as _},
     };
 

@@ -14,7 +14,7 @@ use crate::{
     StoreError, disk_full,
     embedded::{
         engagement::RowsAtHand,
-        tables::{table::ReadTable, transaction::WriteTables},
+        tables::{redb_table::ReadTable, transaction::WriteTables},
     },
     rows::{
         META, Rows as _,

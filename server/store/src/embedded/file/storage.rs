@@ -17,9 +17,9 @@ use std::{
 use parking_lot::{Mutex, MutexGuard};
 use redb::{StorageBackend, backends::FileBackend};
 
-pub use super::at_once::before_waiting;
+pub use super::nonblocking_read::before_waiting;
 use super::{
-    at_once,
+    nonblocking_read,
     open::{OpenError, remove_if_there, sync_folder},
 };
 use crate::regular_file;
@@ -297,7 +297,7 @@ impl StorageBackend for StoredFile {
     }
 
     fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
-        if !at_once::may_wait() {
+        if !nonblocking_read::may_wait() {
             match self.read_in_memory(offset, out) {
                 Some(true) => return Ok(()),
                 Some(false) => before_waiting(),

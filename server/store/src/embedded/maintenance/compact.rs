@@ -19,7 +19,7 @@ use crate::{
             storage::{DiskFile, Storage, StoreFile},
             transaction::begin,
         },
-        tables::table::{ReadTable, WriteTable},
+        tables::redb_table::{ReadTable, WriteTable},
     },
     rows::{self, Rows as _, Table, WriteRows as _},
 };

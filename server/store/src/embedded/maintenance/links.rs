@@ -17,8 +17,8 @@ use crate::{
         engagement::SnapshotEngagement,
         file::corruption,
         tables::{
+            redb_table::{self, ReadTable},
             snapshot::RedbSnapshot,
-            table::{self, ReadTable},
         },
     },
     rows::{self, Rows as _, Snapshot, Table, codec, keys},
@@ -26,7 +26,7 @@ use crate::{
         counters::Counter,
         date_ranges,
         history::{self, History},
-        ordered, tenants,
+        range_index, tenants,
     },
 };
 
@@ -57,9 +57,9 @@ impl<'s> Links<'s> {
             unique: snapshot.open(rows::UNIQUE)?,
             index: snapshot.open(rows::INDEX)?,
             activities: snapshot.open(rows::ACTIVITIES)?,
-            spans: table::open_if_there(snapshot, rows::ACTIVITY_SPANS)?,
+            spans: redb_table::open_if_there(snapshot, rows::ACTIVITY_SPANS)?,
             deleted: tenants_being_deleted(snapshot)?,
-            has_ordered: ordered::are_noted(&snapshot.open(rows::META)?)?,
+            has_ordered: range_index::are_noted(&snapshot.open(rows::META)?)?,
         })
     }
 
@@ -83,7 +83,7 @@ impl<'s> Links<'s> {
 
     /// A table, if it is there; none where it is corrupted where it begins.
     fn open(&self, definition: Table) -> Result<Option<Option<ReadTable>>, StoreError> {
-        let open = || Ok(table::open_if_there(self.snapshot, definition)?);
+        let open = || Ok(redb_table::open_if_there(self.snapshot, definition)?);
         unless_damaged(corruption::contained(open))
     }
 

@@ -2,6 +2,6 @@
 
 pub(crate) mod compact;
 pub(crate) mod links;
-pub(crate) mod ordered;
+pub(crate) mod range_index;
 pub(crate) mod restore;
 pub(crate) mod verify;

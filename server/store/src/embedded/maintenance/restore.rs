@@ -21,7 +21,7 @@ use crate::{
             open::{self, OpenError, remove_if_there},
             storage::DiskFile,
         },
-        tables::table::WriteTable,
+        tables::redb_table::WriteTable,
     },
     private_folder,
     rows::{

@@ -18,7 +18,7 @@ use crate::{
             open::{self, OpenError},
             storage::{DiskFile, EVERYTHING, StoreFile},
         },
-        tables::{snapshot::RedbSnapshot, table},
+        tables::{redb_table, snapshot::RedbSnapshot},
     },
     panics,
     reads::check::check_row,
@@ -155,7 +155,7 @@ fn check_table(
     definition: Table,
     verified: &mut Verified,
 ) -> Result<(), StoreError> {
-    let Some(table) = table::open_if_there(snapshot, definition)? else {
+    let Some(table) = redb_table::open_if_there(snapshot, definition)? else {
         return Ok(());
     };
     for row in table.iter()? {

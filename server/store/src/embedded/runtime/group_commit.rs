@@ -17,13 +17,13 @@ use super::{recovery, shared::Shared};
 use crate::{
     Health, StoreError, Tenant,
     embedded::{engagement, file::corruption, tables::transaction::WriteTables},
-    rules::{lookup_cache::LookupCache, meta, pending::Pending, tenants},
-    schedule::{
+    queueing::{
         batch::{Batch, BatchSize, BulkThrottle},
         queue::{Outcome, Work},
         replays::Replays,
         sequence::Sequence,
     },
+    rules::{lookup_cache::LookupCache, meta, pending::Pending, tenants},
 };
 
 /// Why a transaction did not come to its end.

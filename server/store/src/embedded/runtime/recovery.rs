@@ -23,7 +23,7 @@ use crate::{
             storage::EVERYTHING,
         },
         maintenance::compact,
-        tables::table::WriteTable,
+        tables::redb_table::WriteTable,
     },
     reads::check::check_row,
     rows::{self, Rows as _, Snapshot, Table, WriteRows as _, meta::META_LAST_ID},

@@ -20,20 +20,20 @@ use crate::{
     embedded::{
         engagement::LogLimits,
         file::{
-            at_once, corruption, database_handle::DatabaseHandle, progress::Progress,
+            corruption, database_handle::DatabaseHandle, nonblocking_read, progress::Progress,
             storage::StoreFile,
         },
         tables::snapshot::RedbSnapshot,
     },
     manifest::Head,
-    reads::backup::{self, BackupError},
-    reads::shared_snapshot::{SharedSnapshot, SnapshotCache},
-    rules::parked,
-    schedule::{
+    queueing::{
         listeners::Listeners,
         queue::{Job, Queues},
         token_uses::TokenUses,
     },
+    reads::backup::{self, BackupError},
+    reads::shared_snapshot::{SharedSnapshot, SnapshotCache},
+    rules::parked,
     times::{Reading, Settled, Times},
 };
 
@@ -91,7 +91,7 @@ impl Shared {
 
     /// A snapshot that is not shared. It may have to wait for the writer.
     fn own_snapshot(&self) -> Result<RedbSnapshot, StoreError> {
-        at_once::before_waiting();
+        nonblocking_read::before_waiting();
         self.opened().snapshot()
     }
 
@@ -130,7 +130,7 @@ impl Shared {
         &self,
         read: impl Fn(&SharedSnapshot<RedbSnapshot>) -> Result<T, StoreError>,
     ) -> Option<Result<T, StoreError>> {
-        at_once::read(|| self.read_point(read))
+        nonblocking_read::read(|| self.read_point(read))
     }
 
     /// Reads from the last snapshot, and fails where the file does: what cannot be done again, or is not to

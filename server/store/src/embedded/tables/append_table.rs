@@ -9,7 +9,7 @@ use std::{collections::BTreeMap, iter::Peekable, ops::Bound};
 
 use redb::CursorError;
 
-use super::table::WriteTable;
+use super::redb_table::WriteTable;
 use crate::{
     StoreError,
     rows::{AppendRows, ReadRow, Rows as _, WriteRows as _},

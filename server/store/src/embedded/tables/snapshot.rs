@@ -7,7 +7,7 @@ use std::{
 
 use redb::ReadTransaction;
 
-use super::table::ReadTable;
+use super::redb_table::ReadTable;
 use crate::{
     StoreError,
     embedded::engagement::{LogAt, LogRead, SnapshotEngagement},

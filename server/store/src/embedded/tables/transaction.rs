@@ -4,7 +4,7 @@ use std::{marker::PhantomData, panic::resume_unwind, thread};
 
 use redb::{Database, ReadableDatabase as _, TableError, TableHandle as _, WriteTransaction};
 
-use super::{append_table::AppendTable, table::WriteTable};
+use super::{append_table::AppendTable, redb_table::WriteTable};
 use crate::{
     StoreError,
     embedded::{
@@ -14,7 +14,7 @@ use crate::{
     rows::*,
     rules::{
         lookup_cache::LookupCache,
-        tables::{Tables, Transaction},
+        open_tables::{Tables, Transaction},
     },
 };
 

@@ -17,7 +17,7 @@ use crate::{
             open::{initialise, open_to_write},
             transaction::begin,
         },
-        tables::table::{ReadTable, WriteTable},
+        tables::redb_table::{ReadTable, WriteTable},
     },
     rows::{MESSAGES, Rows as _, WriteRows as _},
 };

@@ -12,8 +12,8 @@ use crate::{
     rules::{
         command,
         ids::Ids,
+        open_tables::{Tables, Transaction},
         pending::Pending,
-        tables::{Tables, Transaction},
     },
     times::Settled,
 };

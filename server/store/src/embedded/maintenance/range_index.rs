@@ -7,15 +7,15 @@ use crate::{
     StoreError,
     embedded::{
         file::transaction::begin,
-        tables::table::{ReadTable, WriteTable},
+        tables::redb_table::{ReadTable, WriteTable},
     },
     rows::{INDEX, META, RECORDS, Rows as _, TENANTS, keys},
-    rules::ordered,
+    rules::range_index,
 };
 
 /// Adds the entries that a store lacks.
 pub(crate) fn add_missing(database: &Database) -> Result<(), StoreError> {
-    if ordered::are_noted(&ReadTable::open(&database.begin_read()?, META)?)? {
+    if range_index::are_noted(&ReadTable::open(&database.begin_read()?, META)?)? {
         return Ok(());
     }
     let transaction = begin(database)?;
@@ -24,11 +24,11 @@ pub(crate) fn add_missing(database: &Database) -> Result<(), StoreError> {
         let mut entries = WriteTable::open(&transaction, INDEX)?;
         for tenant in WriteTable::open(&transaction, TENANTS)?.iter()? {
             let Some(tenant) = keys::tenant_of(tenant?.0.value()) else { continue };
-            for def in ordered::ordered() {
-                ordered::add_of(tenant, def, &records, &mut entries)?;
+            for def in range_index::ordered() {
+                range_index::add_of(tenant, def, &records, &mut entries)?;
             }
         }
-        ordered::note(&mut WriteTable::open(&transaction, META)?)?;
+        range_index::note(&mut WriteTable::open(&transaction, META)?)?;
     }
     transaction.commit()?;
     tracing::info!("index upgraded");

@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 use svctrack_core::value::TenantId;
 use tokio::sync::{AcquireError, OwnedSemaphorePermit, Semaphore};
 
-use crate::reads::spare::Spare;
+use crate::reads::spare_permits::Spare;
 
 /// Turns of one kind of reads.
 pub(crate) struct ReadPermits {

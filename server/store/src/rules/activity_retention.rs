@@ -16,8 +16,8 @@ use svctrack_core::{
 use super::{
     command::MAX_SWEPT,
     date_ranges, history,
+    open_tables::{Tables, Transaction},
     person::look_through_some,
-    tables::{Tables, Transaction},
     view::View,
 };
 use crate::{

@@ -5,7 +5,7 @@ use svctrack_core::{
     plan::{Finding, MAX_REPORTED, Person, REPORTED_DAYS, Route},
     schema::list::selected,
     tracking::{
-        report::{Entry, ReportQuery},
+        integration_issues::{Entry, ReportQuery},
         unread::{self, MAX_NAMES, MEMBER_UNKNOWN},
     },
     value::{ObjectId, TenantId, Timestamp, time::DAY_MS},
@@ -13,8 +13,8 @@ use svctrack_core::{
 
 use super::{
     counters::Counter,
+    open_tables::{Tables, Transaction},
     pending::Pending,
-    tables::{Tables, Transaction},
 };
 use crate::{
     Next, Page, PageFor, StoreError,

@@ -10,8 +10,8 @@ use super::shared::Shared;
 use crate::{
     Later, StoreError,
     embedded::{apart, file::corruption, tables::snapshot::RedbSnapshot},
+    queueing::read_permits::ReadPermits,
     reads::list::{self, Asked},
-    schedule::read_permits::ReadPermits,
 };
 
 /// What is still to be read.

@@ -1,0 +1,67 @@
+//! The one place where a token becomes a [`Caller`] (R43).
+
+use std::sync::Arc;
+
+use poem::{Request, http::header::AUTHORIZATION};
+use svctrack_core::access;
+use svctrack_store::{KnownToken, Tenant};
+
+use super::{
+    authorization_header::{token_in, user_of_basic},
+    caller::{Caller, Credential, LocalAccess, SignedIn},
+    token::Token,
+};
+use crate::{app::App, body::refuse_form, error::Error};
+
+/// The caller of a request that carries a token.
+///
+/// # Errors
+/// [`Error::Unauthorized`] with the reason when there is none, or none that counts; [`Error::TenantSuspended`].
+pub(crate) async fn authenticate(app: &App, request: &Request) -> Result<Caller, Error> {
+    if let Some(LocalAccess(tenant)) = request.extensions().get() {
+        let tenant = Tenant::assume_authorized(*tenant);
+        let mut scopes = vec!["*".to_owned()];
+        if tenant == Tenant::OPERATOR {
+            scopes.push(access::OPERATOR.to_owned());
+        }
+        return Ok(Caller { tenant, credential: Credential::File(scopes) });
+    }
+    if let Some(SignedIn(caller)) = request.extensions().get() {
+        return Ok(caller.clone());
+    }
+    let header =
+        request.headers().get(AUTHORIZATION).ok_or(Error::Unauthorized("token_missing"))?;
+    let sent_as = header.to_str().unwrap_or_default();
+    let sent = token_in(sent_as).ok_or(Error::Unauthorized("token_missing"))?;
+    let known = known_token(app, &sent).await?;
+    if user_of_basic(sent_as).is_some() {
+        refuse_form(request)?;
+    }
+    admit(app, known)
+}
+
+/// The caller with a token that is known.
+///
+/// # Errors
+/// [`Error::Unauthorized`] where it has expired; [`Error::TooMany`]; [`Error::TenantSuspended`].
+pub(super) fn admit(app: &App, known: Arc<KnownToken>) -> Result<Caller, Error> {
+    let now = app.clock.now();
+    if known.record.expires_at.is_some_and(|end| end <= now) {
+        return Err(Error::Unauthorized("token_expired"));
+    }
+    app.store.token_used(&known.record, now);
+    let tenant = Tenant::assume_authorized(known.record.tenant);
+    app.rates.count_request(tenant.id(), &known.record.id, known.tenant.limits)?;
+    if known.tenant.is_suspended {
+        return Err(Error::TenantSuspended);
+    }
+    Ok(Caller { tenant, credential: Credential::Token(known) })
+}
+
+/// The token of a text, where the store knows it.
+pub(super) async fn known_token(app: &App, text: &str) -> Result<Arc<KnownToken>, Error> {
+    let token = Token::parse(text).ok_or(Error::Unauthorized("token_malformed"))?;
+    let known = app.store.token(token.id()).await?;
+    let known = known.filter(|known| known.record.is_of(token.digest()));
+    known.ok_or(Error::Unauthorized("token_unknown"))
+}

@@ -1,0 +1,194 @@
+//! The schedule of backups: they are created while the server runs, and the oldest are removed.
+
+use std::{
+    io,
+    path::PathBuf,
+    str::FromStr,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use serde::{Deserialize, Serialize};
+use svctrack_core::value::Timestamp;
+use svctrack_store::{BackupFile, Clock, Manifest, Store, StoreError, private_folder};
+use tokio::task::spawn_blocking;
+
+use super::{
+    folder::{self, name_of},
+    status::{Backups, Done},
+    unfinished_file::Unfinished,
+};
+
+/// Shortest interval of a schedule.
+const MIN_INTERVAL: Duration = Duration::from_secs(1);
+/// How often the folder is read between backups.
+const LOOK_EVERY: Duration = Duration::from_secs(60);
+/// Longest pause after a backup that failed.
+const MAX_RETRY_PAUSE: Duration = Duration::from_secs(10 * 60);
+
+/// How often something is done: `6h`, `1day`, `90min`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Interval(Duration);
+
+impl FromStr for Interval {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let read = humantime::parse_duration(text).ok().filter(|read| *read >= MIN_INTERVAL);
+        read.map(Self).ok_or_else(|| "expected an interval such as 6h or 1day".to_owned())
+    }
+}
+
+impl TryFrom<String> for Interval {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        text.parse()
+    }
+}
+
+impl From<Interval> for String {
+    fn from(interval: Interval) -> Self {
+        humantime::format_duration(interval.0).to_string()
+    }
+}
+
+/// When backups are created, and how many are retained.
+#[derive(Clone, Debug)]
+pub struct Schedule {
+    pub folder: PathBuf,
+    /// The interval between backups.
+    pub every: Interval,
+    /// How many backups are retained.
+    pub keep: usize,
+}
+
+/// Why a backup failed.
+#[derive(Debug, thiserror::Error)]
+enum NotMade {
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error(transparent)]
+    Folder(#[from] io::Error),
+}
+
+/// Checks that backups of a schedule can be written into their folder, which is created where it is missing. A full
+/// disk is no reason not to start: there may be room again at the first backup.
+///
+/// # Errors
+/// A message with the folder.
+pub(crate) fn check(schedule: &Schedule) -> Result<(), String> {
+    let folder = &schedule.folder;
+    let tried = private_folder::create(folder).and_then(|()| Unfinished::in_folder(folder));
+    match tried {
+        Err(error) if error.kind() != io::ErrorKind::StorageFull => {
+            let folder = folder.display();
+            Err(format!(
+                "backups cannot be written to `{folder}`: {error}; let the user of the server write there, or choose \
+                 another directory with --backup-to"
+            ))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Creates backups while the server runs; the first when the newest existing one is old enough.
+pub(crate) async fn run(
+    store: Arc<dyn Store>,
+    clock: Arc<dyn Clock>,
+    status: Arc<Backups>,
+    schedule: Schedule,
+) {
+    let Interval(every) = schedule.every;
+    let directory = schedule.folder.display();
+    let mut done = look(&schedule, clock.now(), Done::default()).await;
+    let age = age(done.at, clock.now()).unwrap_or(every);
+    let (mut begun, mut pause) = (Instant::now(), every.saturating_sub(age));
+    loop {
+        status.note(done);
+        tokio::time::sleep(pause.saturating_sub(begun.elapsed()).min(LOOK_EVERY)).await;
+        if begun.elapsed() >= pause {
+            begun = Instant::now();
+            match make(&*store, &schedule, clock.now()).await {
+                Ok(manifest) => {
+                    let (rows, at) = (manifest.rows, manifest.at());
+                    tracing::info!(rows, %at, %directory, "backup finished");
+                    done.failed = 0;
+                    pause = every;
+                }
+                Err(error) => {
+                    tracing::error!(cause = %error, %directory, "backup failed");
+                    done.failed = done.failed.saturating_add(1);
+                    begun = Instant::now();
+                    pause = every.min(MAX_RETRY_PAUSE);
+                }
+            }
+        }
+        done = look(&schedule, clock.now(), done).await;
+    }
+}
+
+/// How long ago the newest backup was created; unknown where its time is in the future, as after the clock was set
+/// back.
+fn age(at: Option<Timestamp>, now: Timestamp) -> Option<Duration> {
+    u64::try_from(now.as_ms() - at?.as_ms()).ok().map(Duration::from_millis)
+}
+
+/// Reads the folder, from which others may remove backups.
+async fn look(schedule: &Schedule, now: Timestamp, before: Done) -> Done {
+    let folder = schedule.folder.clone();
+    let look = move || Ok((folder::backups_in(&folder, now)?, folder::count_others(&folder)?));
+    let (found, others) = apart(look).await.unwrap_or_default();
+    let ahead = found.iter().filter(|backup| backup.is_ahead(now)).count();
+    if ahead > before.ahead {
+        tracing::warn!(backups = ahead, "backups dated in the future");
+    }
+    if others > before.others {
+        tracing::warn!(names = others, "backup skipped: not a regular file");
+    }
+    Done { at: found.last().map(|newest| newest.at), ahead, others, ..before }
+}
+
+/// Creates a backup, and removes those beyond the limit.
+async fn make(store: &dyn Store, schedule: &Schedule, now: Timestamp) -> Result<Manifest, NotMade> {
+    let folder = schedule.folder.clone();
+    let begin = move || {
+        private_folder::create(&folder)?;
+        folder::remove_unfinished(&folder)?;
+        let sequence = folder::next_sequence(&folder::backups_in(&folder, now)?);
+        let unfinished = Unfinished::in_folder(&folder)?;
+        let file = unfinished.file()?;
+        Ok((unfinished, file, sequence))
+    };
+    let (unfinished, file, sequence) = apart(begin).await?;
+    let (_, manifest) = store.back_up(BackupFile::Given { file, sequence }).await?;
+    let (folder, keep, at) = (schedule.folder.clone(), schedule.keep, manifest.at());
+    let finish = move || {
+        unfinished.finish(&folder.join(name_of(at)))?;
+        folder::retain(&folder, keep, at, now)
+    };
+    apart(finish).await?;
+    Ok(manifest)
+}
+
+/// Works on files where that holds up no request.
+pub(crate) async fn apart<T: Send + 'static>(
+    work: impl FnOnce() -> io::Result<T> + Send + 'static,
+) -> io::Result<T> {
+    spawn_blocking(work).await.map_err(io::Error::other)?
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_interval_is_read_as_people_write_it() {
+        assert_eq!("6h".parse(), Ok(Interval(Duration::from_secs(6 * 3600))));
+        assert_eq!(String::from("1day".parse::<Interval>().unwrap()), "1day");
+        for other in ["", "6", "0s", "10ms", "often"] {
+            assert!(other.parse::<Interval>().is_err(), "{other}");
+        }
+    }
+}

@@ -1,0 +1,35 @@
+//! How scheduled backups do, as `/health` reports it.
+
+use parking_lot::Mutex;
+use serde::Serialize;
+use svctrack_core::value::Timestamp;
+use svctrack_store::as_text;
+
+/// The state of scheduled backups.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub(crate) struct Done {
+    /// The time of the newest one in the folder.
+    #[serde(serialize_with = "as_text")]
+    pub(super) at: Option<Timestamp>,
+    /// How many failed since.
+    pub(super) failed: u32,
+    /// How many there have a name that is ahead of the clock.
+    pub(super) ahead: usize,
+    /// How many names of backups there are not those of regular files.
+    #[serde(skip)]
+    pub(super) others: usize,
+}
+
+/// The state of scheduled backups, where there is a schedule.
+#[derive(Debug, Default)]
+pub(crate) struct Backups(Mutex<Option<Done>>);
+
+impl Backups {
+    pub(crate) fn done(&self) -> Option<Done> {
+        *self.0.lock()
+    }
+
+    pub(super) fn note(&self, done: Done) {
+        *self.0.lock() = Some(done);
+    }
+}
