@@ -12,6 +12,7 @@ mod fairness;
 mod load;
 mod memory;
 mod nginx;
+mod pages;
 mod postgres;
 mod process;
 mod raw;
@@ -35,11 +36,12 @@ use tempfile::TempDir;
 const DEFAULT_FOLDER: &str = "/var/tmp";
 
 /// The parts, in the order of their tables.
-const PARTS: [&str; 12] = [
+const PARTS: [&str; 13] = [
     "bulk",
     "reads",
     "scans",
     "reports",
+    "pages",
     "events",
     "rows",
     "fairness",
@@ -69,6 +71,7 @@ async fn measure(part: &str, report: &mut Report) {
         "reads" => reads::measure(report).await,
         "scans" => scans::measure(report).await,
         "reports" => reports::measure(report).await,
+        "pages" => pages::measure(report).await,
         "events" => events::measure(report).await,
         "rows" => rows::measure(report).await,
         "fairness" => fairness::measure(report).await,

@@ -19,8 +19,8 @@ use crate::{
     report::{Case, Report, Target},
 };
 
-const LICENSES: usize = 100_000;
-const OF_COMPANY: usize = 5;
+pub(crate) const LICENSES: usize = 100_000;
+pub(crate) const OF_COMPANY: usize = 5;
 const ROUNDS: usize = 5;
 /// Companies begin in one of so many months, from January of this year on.
 const FIRST_YEAR: usize = 2016;
@@ -97,11 +97,11 @@ fn day_before(end: &str) -> String {
     Timestamp::from_ms(end - DAY_MS).unwrap().to_string()[..10].to_owned()
 }
 
-fn company(number: usize) -> Value {
+pub(crate) fn company(number: usize) -> Value {
     json!({"name": format!("Company {number}"), "externalId": format!("c{number}")})
 }
 
-fn license(number: usize) -> Value {
+pub(crate) fn license(number: usize) -> Value {
     let License { company, currency, first_day, end, mrr } = of_number(number);
     let last = number % OF_COMPANY + 1 == OF_COMPANY;
     let mut license = json!({

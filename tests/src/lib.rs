@@ -19,6 +19,7 @@ pub mod in_process;
 pub mod model;
 pub mod process;
 pub mod public_api;
+pub mod reader;
 pub mod site;
 pub mod workload;
 

@@ -9,68 +9,17 @@ use svctrack_core::{
     resources::REGISTRY,
     schema::{Kind, ResourceDef},
 };
+pub(crate) use svctrack_tests::reader::{Reader, attribute, sign_in};
 use svctrack_tests::{
-    client::{Answer, Client},
+    client::Client,
     in_process::InProcess,
+    reader::{FORM, OWN_PAGE, csrf_in, encoded},
 };
 
 /// How many pages a walk visits at most.
 const MAX_PAGES: usize = 400;
 /// Text that would be an element, leave an attribute, or be a link, if a page did not escape it.
 const NAUGHTY: &str = "\"'><x-naughty onclick=alert(1)>&amp;{{csp}}\u{202e}javascript:alert(1)";
-const FORM: (&str, &str) = ("content-type", "application/x-www-form-urlencoded");
-const OWN_PAGE: (&str, &str) = ("sec-fetch-site", "same-origin");
-
-/// Somebody with a browser.
-pub(crate) struct Reader<'s> {
-    client: &'s Client,
-    pub(crate) cookie: String,
-}
-
-impl Reader<'_> {
-    pub(crate) async fn get(&self, path: &str) -> Answer {
-        let headers = [("cookie", self.cookie.as_str())];
-        self.client.send(Method::GET, path, &headers, "").await.unwrap()
-    }
-
-    async fn send(&self, path: &str, pairs: &[(&str, &str)]) -> Answer {
-        let headers = [("cookie", self.cookie.as_str()), FORM, OWN_PAGE];
-        self.client.send(Method::POST, path, &headers, encoded(pairs)).await.unwrap()
-    }
-
-    /// Sends a form with what shows that it comes from a page of the session.
-    pub(crate) async fn submit(&self, path: &str, pairs: &[(&str, &str)]) -> Answer {
-        let csrf = csrf_in(self.get("/").await.text());
-        self.send(path, &[pairs, &[("csrf", &csrf)]].concat()).await
-    }
-}
-
-fn encoded(pairs: &[(&str, &str)]) -> String {
-    url::form_urlencoded::Serializer::new(String::new()).extend_pairs(pairs).finish()
-}
-
-fn csrf_in(html: &str) -> String {
-    attribute(html, "name=\"csrf\" value").next().unwrap().to_owned()
-}
-
-/// The values of an attribute.
-pub(crate) fn attribute<'h>(html: &'h str, name: &str) -> impl Iterator<Item = &'h str> {
-    let begin = format!("{name}=\"");
-    html.match_indices(&begin)
-        .map(|(at, found)| &html[at + found.len()..])
-        .filter_map(|rest| rest.split('"').next())
-        .collect::<Vec<_>>()
-        .into_iter()
-}
-
-pub(crate) async fn sign_in<'s>(client: &'s Client, token: &str) -> Reader<'s> {
-    let body = encoded(&[("token", token)]);
-    let answer = client.send(Method::POST, "/sign-in", &[FORM, OWN_PAGE], body).await.unwrap();
-    assert_eq!(answer.status, StatusCode::SEE_OTHER, "{}", answer.text());
-    let cookie = answer.headers["set-cookie"].to_str().unwrap();
-    assert!(cookie.contains("HttpOnly") && cookie.contains("SameSite=Strict"), "{cookie}");
-    Reader { client, cookie: cookie.split(';').next().unwrap().to_owned() }
-}
 
 /// The test tenant's token.
 pub(crate) fn token(server: &InProcess) -> String {

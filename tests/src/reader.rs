@@ -1,0 +1,64 @@
+//! Somebody who reads the pages with a browser that runs no script.
+
+use hyper::{Method, StatusCode};
+
+use crate::client::{Answer, Client};
+
+pub const FORM: (&str, &str) = ("content-type", "application/x-www-form-urlencoded");
+pub const OWN_PAGE: (&str, &str) = ("sec-fetch-site", "same-origin");
+
+/// Somebody with a browser.
+pub struct Reader<'s> {
+    client: &'s Client,
+    pub cookie: String,
+}
+
+impl Reader<'_> {
+    pub async fn get(&self, path: &str) -> Answer {
+        let headers = [("cookie", self.cookie.as_str())];
+        self.client.send(Method::GET, path, &headers, "").await.unwrap()
+    }
+
+    /// Sends a form as a page of this server does.
+    pub async fn send(&self, path: &str, pairs: &[(&str, &str)]) -> Answer {
+        let headers = [("cookie", self.cookie.as_str()), FORM, OWN_PAGE];
+        self.client.send(Method::POST, path, &headers, encoded(pairs)).await.unwrap()
+    }
+
+    /// Sends a form with what shows that it comes from a page of the session.
+    pub async fn submit(&self, path: &str, pairs: &[(&str, &str)]) -> Answer {
+        let csrf = csrf_in(self.get("/").await.text());
+        self.send(path, &[pairs, &[("csrf", &csrf)]].concat()).await
+    }
+}
+
+/// Pairs as a form sends them.
+#[must_use]
+pub fn encoded(pairs: &[(&str, &str)]) -> String {
+    url::form_urlencoded::Serializer::new(String::new()).extend_pairs(pairs).finish()
+}
+
+/// The text in a page that shows that a form comes from it.
+#[must_use]
+pub fn csrf_in(html: &str) -> String {
+    attribute(html, "name=\"csrf\" value").next().unwrap().to_owned()
+}
+
+/// The values of an attribute.
+pub fn attribute<'h>(html: &'h str, name: &str) -> impl Iterator<Item = &'h str> {
+    let begin = format!("{name}=\"");
+    html.match_indices(&begin)
+        .map(|(at, found)| &html[at + found.len()..])
+        .filter_map(|rest| rest.split('"').next())
+        .collect::<Vec<_>>()
+        .into_iter()
+}
+
+pub async fn sign_in<'s>(client: &'s Client, token: &str) -> Reader<'s> {
+    let body = encoded(&[("token", token)]);
+    let answer = client.send(Method::POST, "/sign-in", &[FORM, OWN_PAGE], body).await.unwrap();
+    assert_eq!(answer.status, StatusCode::SEE_OTHER, "{}", answer.text());
+    let cookie = answer.headers["set-cookie"].to_str().unwrap();
+    assert!(cookie.contains("HttpOnly") && cookie.contains("SameSite=Strict"), "{cookie}");
+    Reader { client, cookie: cookie.split(';').next().unwrap().to_owned() }
+}
