@@ -8,7 +8,7 @@ mod allocator;
 mod members;
 mod send;
 
-use svctrack_core::tracking::{Event, Fault, Identity};
+use svctrack_core::tracking::{Event, Fault, Identity, script};
 use wasm_bindgen::prelude::*;
 
 pub use self::{members::Members, send::send};
@@ -42,6 +42,12 @@ pub fn complete(
         line.push_str(fault.message());
     }
     line
+}
+
+/// Whether an id is what programs write where they have none, such as `undefined`.
+#[wasm_bindgen]
+pub fn is_placeholder(id: &str) -> bool {
+    script::is_placeholder(id)
 }
 
 #[cfg(test)]

@@ -21,11 +21,15 @@ function isPart(part, whole) {
   return !rest && whole.length <= 2 * part.length;
 }
 
-// Whether one name may be meant by another one: letters are missing, added or in another order.
-function isNear(one, other) {
+// How far a name is from one that may be meant, where letters are missing, added or in another order; else infinite.
+// A common start brings them nearer.
+function distance(one, other) {
   const [first, second] = [one, other].map((name) => name.toLowerCase().replace(/_/g, ''));
   const sorted = (name) => [...name].sort().join('');
-  return isPart(first, second) || isPart(second, first) || sorted(first) === sorted(second);
+  if (!isPart(first, second) && !isPart(second, first) && sorted(first) !== sorted(second)) return Infinity;
+  let start = 0;
+  while (first[start] && first[start] === second[start]) start++;
+  return Math.abs(first.length - second.length) - start;
 }
 
 const quoted = (names) => names.map((name) => `\`${name}\``).join(', ');
@@ -33,7 +37,8 @@ const quoted = (names) => names.map((name) => `\`${name}\``).join(', ');
 // What happens to the unknown members of a call, and what to do.
 function unknown(method, names, known) {
   const isMoved = method === 'track';
-  const meant = known.filter((one) => names.some((name) => isNear(name, one)));
+  const far = (one) => Math.min(...names.map((name) => distance(name, one)));
+  const meant = known.filter((one) => far(one) < Infinity).sort((one, other) => far(one) - far(other));
   const rest = meant[0] ? `; did you mean ${quoted(meant)}?` : isMoved ? '' : `; expected ${quoted(known)}`;
   return `${method}: ${quoted(names)} ${isMoved ? 'moved into `info`' : 'ignored'}${rest}`;
 }
@@ -41,14 +46,23 @@ function unknown(method, names, known) {
 // What happens after a request failed.
 function retry(status, endpoint, count, isLast) {
   const what = status ? `the server responded ${status}` : `cannot reach ${endpoint}`;
-  return `${what}; ${count} event${count === 1 ? '' : 's'} queued, ${isLast ? 'retries paused' : 'retrying'}`;
+  const next = isLast ? 'retries paused until the page is shown again or the browser is online again' : 'retrying';
+  return `${what}; ${count} event${count === 1 ? '' : 's'} queued, ${next}`;
+}
+
+// The id of the user or company in a message that is what programs write where they have none.
+export function placeholder({ externalId, companyExternalId }) {
+  return [externalId, companyExternalId].find((id) => id && is_placeholder(id));
 }
 
 export const words = {
   unknown,
   retry,
+  placeholder: (json, id) =>
+    `${call(json)}: the id "${id}" is what programs write for a missing value; call svctrack.identify once it is known`,
   // Without an action a message reads as an `identify`.
   not_sent: (json, why) => `${why === 'action_missing' ? 'track()' : call(json)} not sent: ${REASONS[why] || why}`,
+  events_wait: () => 'events wait for svctrack.identify',
   waits: (json) => `${call(json)} waits for svctrack.identify`,
   queued: (json) => `${call(json)} queued: ${json}`,
   left: (json) => `${call(json)} sent as the page is left`,

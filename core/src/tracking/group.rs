@@ -4,8 +4,9 @@
 use super::{
     event::{Call, Group},
     incoming::{EventLookup, Incoming, TrackingSettings, is_repeated},
-    integration_issues::{Note, is_placeholder},
+    integration_issues::Note,
     matching::{is_suppressed, sent_company, unplannable},
+    script::is_placeholder,
 };
 use crate::{
     plan::{self, Appended, Change, Ctx},

@@ -5,9 +5,10 @@ use super::{
     event::{Call, Event, Identity},
     group,
     incoming::is_repeated,
-    integration_issues::{self, Note, is_placeholder},
+    integration_issues::{self, Note},
     matching::{self, Company, Found, user_key},
     pipeline::{Ignored, Why},
+    script::is_placeholder,
 };
 use crate::{
     plan::{Activity, Appended, Change, Ctx, Finding, ParkedEvent, Route, Wait, memory::Memory},

@@ -173,12 +173,6 @@ fn unmatched(what: &str, code: &'static str, sent: &str) -> (&'static str, Strin
     (code, sent.to_owned(), message)
 }
 
-/// Whether `id` is what programs write where they have none.
-pub(super) fn is_placeholder(id: &str) -> bool {
-    let words = ["undefined", "null", "[object Object]"];
-    words.contains(&id.trim()) || id.bytes().all(|byte| matches!(byte, b'0' | b'-'))
-}
-
 /// Who and what an event names, in short.
 fn sample(event: &Event) -> Document {
     let mut sample = Document::default();
@@ -532,18 +526,6 @@ impl ReportQuery {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_programs_word_for_nothing_is_known() {
-        for word in
-            ["undefined", "null", "[object Object]", "0", "00000000-0000-0000-0000-000000000000"]
-        {
-            assert!(is_placeholder(word), "{word}");
-        }
-        for id in ["7", "nullable", "00000000-0000-0000-0000-000000000001"] {
-            assert!(!is_placeholder(id), "{id}");
-        }
-    }
 
     fn query(name: &str, value: &str) -> ReportQuery {
         let read = ReportQuery::parse(&[(name.to_owned(), value.to_owned())]).unwrap();

@@ -9,6 +9,17 @@ pub fn given(text: String) -> Option<String> {
     (!text.trim().is_empty()).then_some(text)
 }
 
+/// Whether `id` is what programs write where they have none.
+///
+/// ```
+/// use svctrack_core::tracking::script::is_placeholder;
+/// assert!(is_placeholder("undefined") && is_placeholder("0") && !is_placeholder("7"));
+/// ```
+pub fn is_placeholder(id: &str) -> bool {
+    let words = ["undefined", "null", "[object Object]"];
+    words.contains(&id.trim()) || id.bytes().all(|byte| matches!(byte, b'0' | b'-'))
+}
+
 impl Identity {
     /// An identity from its members, asked for by their names on the wire.
     pub fn read(mut member: impl FnMut(&'static str) -> Option<String>) -> Self {
@@ -183,6 +194,18 @@ mod tests {
         assert_eq!(Identity { company, ..Identity::default() }.usable(), Identity::default());
         let sound = of(Some("7"), Some("ada@example.com"), None);
         assert_eq!(sound.clone().usable(), sound);
+    }
+
+    #[test]
+    fn a_programs_word_for_nothing_is_known() {
+        for word in
+            ["undefined", "null", "[object Object]", "0", "00000000-0000-0000-0000-000000000000"]
+        {
+            assert!(is_placeholder(word), "{word}");
+        }
+        for id in ["7", "nullable", "00000000-0000-0000-0000-000000000001"] {
+            assert!(!is_placeholder(id), "{id}");
+        }
     }
 
     #[test]

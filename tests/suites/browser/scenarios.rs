@@ -477,11 +477,13 @@ const SCENARIOS: &[Scenario] = &[
     },
     Scenario {
         head: HASTE,
+        script: "var heard = []; svctrack.init({debug: false, onWarning: (line) => heard.push(line)});",
         steps: &[
             Open("/"),
             Offline(true),
             Run(ONE),
             Calls(10),
+            Says("; 2 events queued, retries paused until the page is shown again or the browser"),
             Until(
                 "pauses.length === 9 && pauses.every((ms, n) => ms >= Math.min(60000, 500 * 2 ** n) / 2 && ms <= Math.min(60000, 500 * 2 ** n))",
             ),
@@ -492,8 +494,14 @@ const SCENARIOS: &[Scenario] = &[
             Run(ONLINE),
             Stored(&["One", "Two"]),
             Calls(13),
+            Offline(true),
+            Run("svctrack.track('Three')"),
+            Calls(23),
+            Until("pauses.length === 18 && heard.length === 1 && lines.length === 1"),
         ],
-        ..Scenario::named("pauses double up to a minute, and after ten tries the queue rests")
+        ..Scenario::named(
+            "pauses double up to a minute, and after ten tries the queue rests, which is reported once",
+        )
     },
     Scenario {
         head: HASTE,

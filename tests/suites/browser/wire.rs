@@ -99,6 +99,35 @@ pub const WIRE: &[Scenario] = &[
         ..Scenario::named("a member of an identity that nobody knows is reported")
     },
     Scenario {
+        script: "svctrack.identify('7', {assetExternalId: 'a'}); svctrack.identify('7', {projectExternalId: 'p', emial: ''});",
+        steps: &[
+            Open("/"),
+            Says("`assetExternalId` ignored; did you mean `assetExtId`, `externalId`?"),
+            Says("`emial` ignored; did you mean `projectExtId`, `email`, `externalId`?"),
+        ],
+        ..Scenario::named("of the names that may be meant the nearest is the first")
+    },
+    Scenario {
+        engines: &[Engine::WebAssembly],
+        script: "svctrack.init({debug: false}); const user = {}; svctrack.identify(`${user.id}`); svctrack.track('One');\
+                 svctrack.identify('7', {companyExternalId: 'null'}); svctrack.identify('0'); svctrack.identify('8');",
+        steps: &[
+            Open("/"),
+            Sent(&[
+                r#"{"externalId":"undefined"}"#,
+                r#"{"externalId":"undefined","action":"One"}"#,
+                r#"{"externalId":"7","companyExternalId":"null"}"#,
+                r#"{"externalId":"0"}"#,
+                r#"{"externalId":"8"}"#,
+            ]),
+            Until(
+                "lines.join('\\n') === ['(undefined): the id \"undefined', '(7): the id \"null', '(0): the id \"0'].map(\
+                 (of) => `svctrack: identify${of}\" is what programs write for a missing value; call svctrack.identify once it is known`).join('\\n')",
+            ),
+        ],
+        ..Scenario::named("an id that is a program's word for nothing is reported once, and sent")
+    },
+    Scenario {
         script: "svctrack.init({onWarning: (line) => { window.heard = line }}); svctrack.identify('7');\
                  svctrack.track('One', {pages: 3}); svctrack.track('Two', {pages: 4, weight: 2});\
                  svctrack.track('Three', {pages: 5, list: [{n: 1}], wieght: 1, info: {pages: 6, kind: 'x'}});",
@@ -233,6 +262,16 @@ pub const WIRE: &[Scenario] = &[
             ),
         ],
         ..Scenario::named("an option that nobody knows is said")
+    },
+    Scenario {
+        script: "svctrack.load('/analytics/1', {pageView: true});",
+        steps: &[
+            Open("/"),
+            Until(
+                "lines.some((line) => line === 'svctrack: load: `pageView` ignored; did you mean `pageViews`?')",
+            ),
+        ],
+        ..Scenario::named("an option that nobody knows is said with the call that has it")
     },
     Scenario {
         script: "svctrack.init({consent: 'yes'}); svctrack.identify('7');",

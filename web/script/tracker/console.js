@@ -1,10 +1,10 @@
 // Console messages for the developer of the host page: what happened and what to do. A warning is a call that
 // is not sent, or not as it was meant; with `debug` every step is logged.
 
-// Most lists of unknown members that are reported: a page may make names up.
+// Most warnings that are logged once: a page may make names up.
 const MAX_REPORTED = 100;
 
-// What the page gave to `init`, or with `load`. Lines with a colon are the types that the npm package has.
+// What the page gave to `init` or `load`. Lines with a colon are the types that the npm package has.
 const options = {
   // The visitor's consent; `granted` by default. Any other value counts as `pending`.
   //: consent?: Consent
@@ -32,7 +32,7 @@ function attempt(action, given) {
 
 // The sentences of `words.js`, once they are there.
 let words;
-// Lists of unknown members that were reported.
+// What was reported once.
 const reported = new Set();
 
 function lineOf(what, given) {
@@ -59,11 +59,14 @@ function reject(call, why) {
   warn('not_sent', JSON.stringify(call.message), why);
 }
 
-// Reports the members of a call that nobody knows, once. Those of a `track` are moved into `info`, which is no
-// fault.
-function reportUnknown({ name, unknown = [], members }) {
-  const names = unknown + '';
-  if (!names || reported.has(names) || reported.size >= MAX_REPORTED) return;
-  reported.add(names);
-  (name === 'track' ? log : warn)('unknown', name, unknown, members);
+// Reports something once, where there is a key.
+function once(key, report, ...line) {
+  if (!key || reported.has(key) || reported.size >= MAX_REPORTED) return;
+  reported.add(key);
+  report(...line, key);
+}
+
+// Reports the members of a call that nobody knows. Those of a `track` are moved into `info`, which is no fault.
+function reportUnknown({ name, unknown, members }) {
+  once(unknown?.join(), name === 'track' ? log : warn, 'unknown', name, unknown, members);
 }

@@ -21,7 +21,7 @@ function on(target, type, action) {
 // Queues a call until it can be processed.
 function take(call) {
   if (prefix && consent() === 'denied') return explain(call.name + '() not sent: consent is denied');
-  if (kept.length + waiting.length >= MAX_KEPT_CALLS) return warn(call.name + '() not sent: too many calls wait');
+  if (kept.length + waiting.length >= MAX_KEPT_CALLS) return warn(call.name + '() not sent: too many calls');
   kept.push(call);
   work();
 }
@@ -74,6 +74,7 @@ function deliver(call) {
   add(message.messageId, json);
   explain('queued', json);
   if (isIdentify) kept.unshift(...waiting.splice(0));
+  once(engine.placeholder?.(message), warn, 'placeholder', json);
 }
 
 // A `track` of nobody waits for the next `identify` on this page.
@@ -85,7 +86,7 @@ function wait(call) {
 // Logs why nothing is sent, once the page has had time for its calls.
 function hint() {
   if (isOptedOut()) log('tracking is off: the browser sends Global Privacy Control; svctrack.consent("granted") allows it');
-  else if (waiting[0]) log('events wait for svctrack.identify');
+  else if (waiting[0]) log('events_wait');
 }
 
 // Begins once, and not for a page that nobody has seen yet.
@@ -125,13 +126,13 @@ const methods = {
   },
   // Sets the options that are given.
   //: init(options?: Options): void
-  init(given) {
+  init(given, _, calledAt) {
     const { consent: visitorConsent, ...others } = Object(given);
     const members = Object.keys(options);
     Object.assign(options, others);
     options.debug ||= /[?&]svctrack_debug/.test(location.search);
-    // Reported in its turn, when the words for it are there.
-    kept.push({ name: 'init', unknown: unknownIn(others, members), members });
+    // Reported in its turn, when the words for it are there. Only `load` calls it without a time.
+    kept.push({ name: calledAt ? 'init' : 'load', unknown: unknownIn(others, members), members });
     if (visitorConsent !== undefined) setConsent(visitorConsent);
     begin();
   },

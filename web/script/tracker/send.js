@@ -70,7 +70,7 @@ async function deliverTo(response, id, text) {
     explain('stored', text, response.headers.get('Svctrack-Parked'));
     remove(id);
   } else if (!status || status >= 500 || [408, 425, 429].includes(status)) {
-    pause(status, Number(response?.headers.get('Retry-After')) || 0);
+    pause(status, +response?.headers.get('Retry-After') || 0);
   } else {
     const problem = await response.json().catch(() => {});
     drop(id, 'rejected', text, status, problem?.detail);
@@ -88,7 +88,8 @@ function pause(status, retryAfter) {
   const ms = Math.min(LAST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** (tries - 1)) * (1 - Math.random() / 2);
   const pauseMs = ms + Math.min(retryAfter, MAX_RETRY_AFTER) * 1000;
   const isLast = tries >= MAX_TRIES;
-  explain('retry', status, endpoint, Math.max(queue.size, stored().length), isLast);
+  const report = isLast ? (...line) => once(isLast, warn, ...line) : explain;
+  report('retry', status, endpoint, Math.max(queue.size, stored().length), isLast);
   // A timer that never fires: only `wake` continues.
   timer = isLast ? -1 : setTimeout(resume, pauseMs);
 }
