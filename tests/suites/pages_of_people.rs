@@ -1,6 +1,6 @@
 //! The pages that follow what people do: live activities, a person, and the search.
 
-use hyper::StatusCode;
+use hyper::{Method, StatusCode};
 use serde_json::json;
 use svctrack_tests::{client::Client, in_process::InProcess};
 
@@ -49,6 +49,31 @@ async fn a_live_page_shows_what_is_stored_and_what_comes_until_its_session_ends(
     assert_eq!(signed_out.status, StatusCode::SEE_OTHER);
     track(client, "comes later").await;
     assert_eq!(events.next().await, None);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn times_are_those_of_the_tenants_zone_with_utc_to_point_at() {
+    let server = server().await;
+    let client = &server.client;
+    let json = [("content-type", "application/json")];
+    let zone = json!({"timeZone": "Asia/Tokyo"}).to_string();
+    client.send(Method::PUT, "/settings", &json, zone).await.unwrap();
+    let license = json!({"companyId": "extid-acme", "product": "Suite", "fromDate": "2026-01-01"});
+    let license = client.post("/licenses", &license).await.json();
+    let event = json!({"externalId": "ada", "action": "a", "date": "2026-03-01T20:00:00Z"});
+    client.track(&event).await.unwrap();
+    let reader = sign_in(client, &token(&server)).await;
+    let live = page(&reader, "/app/live").await;
+    let night = "<time datetime=\"2026-03-01T20:00:00.000Z\" title=\"2026-03-01 20:00:00 UTC\">\
+                 2026-03-02 05:00:00</time>";
+    assert!(live.contains(night) && live.contains("data-zone=\"Asia/Tokyo\""), "{live}");
+    let path = format!("/app/records/licenses/{}", license["_id"].as_str().unwrap());
+    assert!(
+        page(&reader, &path).await.contains(" title=\"2026-01-01 00:00:00 UTC\">2026-01-01</time>")
+    );
+    let led = reader.get("/app").await;
+    assert_eq!(led.status, StatusCode::SEE_OTHER);
+    assert_eq!(led.headers["location"], "/");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -12,6 +12,8 @@ const status = document.getElementById("live-status");
 const pause = document.getElementById("pause");
 const names = new Map();
 
+const clock = clockOf(live.dataset.zone);
+
 let source;
 let after;
 let waiting = [];
@@ -21,6 +23,21 @@ let isDue = false;
 let told = 0;
 let timer;
 let naming;
+
+// Shows a time as the server does: in the zone of the tenant, or in UTC where the browser does not know that.
+function clockOf(timeZone) {
+  const format = { dateStyle: "short", timeStyle: "medium" };
+  try {
+    const zoned = new Intl.DateTimeFormat("sv-SE", { ...format, timeZone });
+    return (date) => zoned.format(new Date(date)) + (timeZone === "UTC" ? " UTC" : "");
+  } catch {
+    return utc;
+  }
+}
+
+function utc(date) {
+  return date.slice(0, 19).replace("T", " ") + " UTC";
+}
 
 function element(name, properties, ...children) {
   const made = Object.assign(document.createElement(name), properties);
@@ -78,7 +95,7 @@ function data(info) {
 function row(activity) {
   const { date, action } = activity;
   const who = activity.endUserName || activity.email || activity.externalId || activity.endUserId;
-  const time = element("time", { dateTime: date }, date.slice(0, 19).replace("T", " "));
+  const time = element("time", { dateTime: date, title: utc(date) }, clock(date));
   const user = element("th", { scope: "row" });
   user.append(element("a", { href: record("endusers", activity.endUserId) }, who));
   const href = "/app/live?" + new URLSearchParams({ action: action.replace(/[\\,]/g, "\\$&") });

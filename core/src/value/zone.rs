@@ -15,6 +15,12 @@ const BEFORE_A_GAP: TimeDelta = TimeDelta::hours(40);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Zone(Tz);
 
+impl Default for Zone {
+    fn default() -> Self {
+        Self::UTC
+    }
+}
+
 impl Zone {
     /// Coordinated universal time (UTC), offset 0.
     pub const UTC: Self = Self(Tz::UTC);

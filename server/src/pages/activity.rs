@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
-use svctrack_core::value::{Timestamp, time::DAY_MS};
+use svctrack_core::value::{Day, Timestamp};
 use svctrack_web::pages::{ActivityLine, DayCount, Extra, Of, address};
 
 use super::visit::Visit;
@@ -40,18 +40,16 @@ pub(super) async fn sections(
 
 /// How many activities there were on each of the last days; whether not all of them were counted.
 async fn by_day(visit: &Visit, filter: (&str, &str)) -> Result<(Vec<DayCount>, bool), Error> {
-    let day = |ago: i64| {
-        let at = visit.app.clock.now().as_ms().saturating_sub(ago.saturating_mul(DAY_MS));
-        let text = Timestamp::from_ms_clamped(at).to_string();
-        text.get(..10).unwrap_or_default().to_owned()
-    };
+    let zone = visit.shell.zone;
     let mut days: Vec<DayCount> =
-        (0..DAYS).rev().map(|ago| DayCount { day: day(ago), count: 0 }).collect();
-    let (from, limit) = (day(DAYS - 1), COUNTED.to_string());
+        (0..DAYS).rev().map(|ago| DayCount { day: visit.day(-ago), count: 0 }).collect();
+    let first = days.first().and_then(|first| Day::parse(&first.day)?.begin(zone));
+    let (from, limit) = (first.unwrap_or(Timestamp::MIN).to_string(), COUNTED.to_string());
     let query = [filter, ("from", &from), ("limit", &limit), ("select", "date,count")];
     let counted: Vec<Counted> = visit.api.get(&address("/activities", &[], &query)).await?;
     for activity in &counted {
-        let of_day = days.iter_mut().find(|day| activity.date.starts_with(&day.day));
+        let date = Timestamp::parse(&activity.date).map(|at| Day::at(at, zone).to_string());
+        let of_day = days.iter_mut().find(|day| Some(&day.day) == date.as_ref());
         if let Some(day) = of_day {
             day.count = day.count.saturating_add(activity.count);
         }

@@ -14,7 +14,7 @@ use super::{
     respond::{html, see},
     visit::Visit,
 };
-use crate::error::Error;
+use crate::{app::App, error::Error};
 
 /// Customers with the most at stake that are listed.
 const AT_STAKE: &str = "8";
@@ -69,6 +69,11 @@ pub(super) async fn home(visit: Visit, _: Request) -> Result<Response, Error> {
         }
     }
     Ok(html(home_page(&visit.shell, &view)))
+}
+
+/// `GET /app`, which browsers complete while somebody types the address of a page.
+pub(super) async fn lead(_: &App, _: Request) -> Result<Response, Error> {
+    Ok(see("/"))
 }
 
 async fn revenue(visit: &Visit, view: &mut HomeView) -> Result<(), Error> {

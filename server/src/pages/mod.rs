@@ -81,6 +81,7 @@ const PAGES: &[(&str, Methods)] = &[
     ("/", &[(Method::GET, closed!(home::home))]),
     ("/sign-in", &[(Method::GET, open!(sign_in::show)), (Method::POST, open!(sign_in::sign_in))]),
     ("/sign-out", &[(Method::POST, closed!(sign_in::sign_out))]),
+    ("/app", &[(Method::GET, open!(home::lead))]),
     ("/app/live", &[(Method::GET, closed!(live::live))]),
     ("/app/live/stream", &[(Method::GET, closed!(live::stream))]),
     ("/app/search", &[(Method::GET, closed!(search::search))]),

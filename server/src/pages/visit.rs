@@ -5,8 +5,11 @@ use std::sync::Arc;
 use poem::{Body, FromRequest as _, Request, RequestBody, web::Multipart};
 use svctrack_core::{
     access::OPERATOR,
-    resources::REGISTRY,
-    value::{Issue, Timestamp, time::DAY_MS},
+    resources::{
+        REGISTRY,
+        settings::{self, SETTINGS, SETTINGS_ID},
+    },
+    value::{Document, Issue, RecordRef, Timestamp, Zone, time::DAY_MS},
 };
 use svctrack_web::pages::{Section, Shell, address, label_of};
 
@@ -55,14 +58,16 @@ impl Visit {
         let api = Api::new(api, session.caller.clone());
         let tenant = app.store.tenant(session.caller.tenant.id()).await?;
         let tenant = tenant.map_or_else(|| "Operator".to_owned(), |tenant| tenant.name);
+        let zone = zone_of(&app, &session).await?;
         let sections = sections(&api);
-        let shell = Shell { tenant, sections, path, csrf: session.csrf(), notice: None };
+        let shell = Shell { tenant, sections, path, csrf: session.csrf(), zone, notice: None };
         Ok(Self { app, api, session, shell })
     }
 
-    /// The day that is `days` from now, as the API takes it.
+    /// The day that is `days` from now in the tenant's zone, as the API takes it.
     pub(super) fn day(&self, days: i64) -> String {
-        let at = self.app.clock.now().as_ms().saturating_add(days.saturating_mul(DAY_MS));
+        let today = self.shell.zone.day(self.app.clock.now());
+        let at = today.saturating_add(days).saturating_mul(DAY_MS);
         let text = Timestamp::from_ms_clamped(at).to_string();
         text.get(..10).unwrap_or_default().to_owned()
     }
@@ -135,6 +140,15 @@ pub(super) async fn read_form(
     let tenant = visit.map(|visit| visit.session.caller.tenant.id());
     let body = app.bodies.read(request, tenant, max_bytes).await?;
     Ok(url::form_urlencoded::parse(&body.bytes).into_owned().collect())
+}
+
+/// The zone of the tenant, whose days its pages count as its reports do; UTC for an operator.
+async fn zone_of(app: &App, session: &Session) -> Result<Zone, Error> {
+    let tenant = &session.caller.tenant;
+    let settings = RecordRef::Id(SETTINGS_ID);
+    let found = app.store.record(tenant, &SETTINGS, &settings).await?;
+    let settings = found.map(|found| Document::parse(found.text.as_bytes())).transpose()?;
+    Ok(settings.map_or(Zone::UTC, |settings| settings::time_zone(&settings)))
 }
 
 fn sections(api: &Api) -> Vec<Section> {

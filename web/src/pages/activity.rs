@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::{
     address::{address, literal},
+    format::instant,
     parts::scroll,
     shell::record_address,
     svg::hypertext_elements,
@@ -83,7 +84,7 @@ pub(super) fn activity_table<'a>(
             caption.hidden-label { (caption) }
             thead {
                 tr {
-                    th scope="col" { "Time (UTC)" }
+                    th scope="col" { "Time" }
                     @if of != Of::Person { th scope="col" { "User" } }
                     th scope="col" { "Action" }
                     @if of == Of::All { th scope="col" { "Company" } }
@@ -122,12 +123,6 @@ fn row(of: Of, line: &ActivityLine) -> impl Renderable {
             td.num { (line.count) }
         }
     }
-}
-
-/// An instant of the API to the second: `2026-11-24 16:11:18`.
-pub(super) fn instant(text: &str) -> impl Renderable {
-    let short = text.get(..19).unwrap_or(text).replacen('T', " ", 1);
-    maud! { time datetime=(text) { (short) } }
 }
 
 /// How many activities there were on a day.

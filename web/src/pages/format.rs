@@ -1,5 +1,10 @@
 //! Values as people read them.
 
+use std::cell::Cell;
+
+use hypertext::{Buffer, prelude::*};
+use svctrack_core::value::{Timestamp, Zone};
+
 /// Words that are written in capitals.
 const CAPITALS: &[&str] = &["mrr", "arr", "nrr", "grr", "arpa", "asp", "fx", "csm", "id", "url"];
 /// Names that do not show their words.
@@ -79,22 +84,80 @@ pub fn percent(share: f64) -> String {
     format!("{:.1} %", share * 100.0)
 }
 
-/// The day of an instant as the API writes it.
-pub(super) fn day(instant: &str) -> &str {
-    match instant.split_once('T') {
-        Some((day, _)) if day.len() == "2026-01-01".len() => day,
-        _ => instant,
+thread_local! {
+    /// The zone of the page that this thread renders. A page is rendered in one go, so that the many parts which show a
+    /// time need not hand it on.
+    static ZONE: Cell<Zone> = const { Cell::new(Zone::UTC) };
+}
+
+/// A part of a page whose times are those of a zone.
+pub(super) struct InZone<R>(pub(super) Zone, pub(super) R);
+
+impl<R: Renderable> Renderable for InZone<R> {
+    fn render_to(&self, buffer: &mut Buffer) {
+        let before = ZONE.replace(self.0);
+        self.1.render_to(buffer);
+        ZONE.set(before);
     }
 }
 
-/// An instant as the API writes it, to the second: `2026-11-24 16:11:18 UTC`.
-pub(super) fn instant(instant: &str) -> String {
-    match instant.split_once('T').zip(instant.strip_suffix('Z')) {
-        Some(((day, _), _)) if day.len() == "2026-01-01".len() => {
-            let time = instant.get(day.len() + 1..day.len() + 1 + "00:00:00".len());
-            format!("{day} {} UTC", time.unwrap_or_default())
+/// The zone of the page that is rendered.
+pub(super) fn zone() -> Zone {
+    ZONE.get()
+}
+
+/// How an instant of the API ends where a day was sent: it is shown as that day in every zone.
+const MIDNIGHT: &str = "T00:00:00.000Z";
+const DAY_CHARS: usize = "2026-01-01".len();
+const SECOND_CHARS: usize = "2026-01-01 00:00:00".len();
+
+/// What clocks show at an instant of the API, to the second; none for any other text.
+fn clock(zone: Zone, instant: &str) -> Option<String> {
+    let time = Timestamp::parse(instant).filter(|_| instant.ends_with('Z'))?;
+    let mut shown = zone.clock(time).to_string();
+    shown.truncate(SECOND_CHARS);
+    Some(shown)
+}
+
+/// The day of an instant of the API, in the zone of the page; any other text as it is.
+pub(super) fn day_text(instant: &str) -> String {
+    let zone = if instant.ends_with(MIDNIGHT) { Zone::UTC } else { zone() };
+    match clock(zone, instant) {
+        Some(mut shown) => {
+            shown.truncate(DAY_CHARS);
+            shown
         }
-        _ => instant.to_owned(),
+        None => instant.to_owned(),
+    }
+}
+
+/// An instant of the API in the zone of the page, to the second: `2026-11-24 17:11:18`, and with `UTC` where that is the
+/// zone; any other text as it is.
+pub(super) fn instant_text(instant: &str) -> String {
+    match clock(zone(), instant) {
+        Some(shown) if zone() == Zone::UTC => shown + " UTC",
+        Some(shown) => shown,
+        None => instant.to_owned(),
+    }
+}
+
+/// As [`day_text`], with the time in UTC for a reader who points at it.
+pub(super) fn day(text: &str) -> impl Renderable {
+    element(text, day_text)
+}
+
+/// As [`instant_text`], with the time in UTC for a reader who points at it.
+pub(super) fn instant(text: &str) -> impl Renderable {
+    element(text, instant_text)
+}
+
+fn element(text: &str, shown: fn(&str) -> String) -> impl Renderable {
+    maud! {
+        @if let Some(utc) = clock(Zone::UTC, text) {
+            time datetime=(text) title={ (utc) " UTC" } { (shown(text)) }
+        } @else {
+            (text)
+        }
     }
 }
 
@@ -135,16 +198,42 @@ mod tests {
         assert_eq!(money(1234.5, ""), "1,234");
     }
 
-    #[test]
-    fn a_day_is_cut_from_an_instant_alone() {
-        assert_eq!(day("2026-11-24T16:11:18.926Z"), "2026-11-24");
-        assert_eq!(day("The Tall One"), "The Tall One");
+    #[track_caller]
+    fn check(zone: &str, shown: impl Renderable, expect: &str) {
+        let page = InZone(Zone::parse(zone).unwrap(), shown);
+        assert_eq!(page.render().into_inner(), expect);
+        assert_eq!(super::zone(), Zone::UTC);
     }
+
     #[test]
-    fn an_instant_is_shown_to_the_second() {
-        assert_eq!(instant("2026-11-24T16:11:18.926Z"), "2026-11-24 16:11:18 UTC");
+    fn an_instant_is_shown_in_the_zone_with_utc_to_point_at() {
+        let evening = "2026-11-24T16:11:18.926Z";
+        let time = |shown: &str| {
+            format!("<time datetime=\"{evening}\" title=\"2026-11-24 16:11:18 UTC\">{shown}</time>")
+        };
+        check("UTC", instant(evening), &time("2026-11-24 16:11:18 UTC"));
+        check("Europe/Berlin", instant(evening), &time("2026-11-24 17:11:18"));
+        check("Asia/Tokyo", instant(evening), &time("2026-11-25 01:11:18"));
+        check("Asia/Tokyo", day(evening), &time("2026-11-25"));
+    }
+
+    #[test]
+    fn a_day_that_was_sent_is_shown_as_that_day_in_every_zone() {
+        for zone in ["UTC", "America/New_York", "Asia/Tokyo"] {
+            let day = day("2026-06-01T00:00:00.000Z");
+            check(
+                zone,
+                day,
+                "<time datetime=\"2026-06-01T00:00:00.000Z\" title=\"2026-06-01 00:00:00 UTC\">2026-06-01</time>",
+            );
+        }
+    }
+
+    #[test]
+    fn what_is_no_instant_is_shown_unchanged() {
         for other in ["", "T", "The Tall One", "2026-11-24"] {
-            assert_eq!(instant(other), other);
+            check("Asia/Tokyo", instant(other), other);
+            check("Asia/Tokyo", day(other), other);
         }
     }
 }

@@ -114,7 +114,7 @@ fn scrub(checked: Option<&Scrubbed>) -> impl Renderable {
     maud! {
         @match checked {
             Some(scrub) => {
-                time datetime=(scrub.at) { (instant(&scrub.at)) } ": "
+                (instant(&scrub.at)) ": "
                 (grouped(&scrub.rows.to_string())) " rows read, "
                 @if scrub.damaged == 0 { "none corrupted." } @else { strong.bad { (scrub.damaged) " corrupted." } }
             }
@@ -148,7 +148,7 @@ fn backups(backup: Option<&BackupState>) -> impl Renderable {
             None => span.muted { "Not scheduled: start the server with " code { "--backup-every 6h" } "." }
             Some(backup) => {
                 @match &backup.at {
-                    Some(at) => { "The newest is of " time datetime=(at) { (instant(at)) } "." }
+                    Some(at) => { "The newest is of " (instant(at)) "." }
                     None => strong { "No backup yet." }
                 }
                 @if backup.failed > 0 { " " strong.bad { (backup.failed) " failed since." } }

@@ -138,7 +138,7 @@ fn row<'v>(shell: &'v Shell, view: &'v IssuesView, line: &'v IssueLine) -> impl 
             }
             td { (badge(&line.route)) }
             td.num { (count) }
-            td.num { time datetime=(line.at) { (instant(&line.at)) } }
+            td.num { (instant(&line.at)) }
             @if view.may_change {
                 td {
                     div.row-actions {

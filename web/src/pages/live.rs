@@ -35,7 +35,7 @@ pub fn live_page(shell: &Shell, view: &LiveView) -> Page {
         (title_bar("Live", &actions))
         (choices(view))
         (problems(&view.problems))
-        div #live data-stream=[view.stream.as_deref()] {
+        div #live data-stream=[view.stream.as_deref()] data-zone=(shell.zone.name()) {
             p #live-status .muted role="status" {
                 @if view.lines.is_empty() { "No activities." } @else { (view.lines.len()) " activities." }
             }

@@ -6,10 +6,9 @@ use serde_json::{Map, Value};
 use svctrack_core::schema::{FieldDef, Fill, Kind, ResourceDef};
 
 use super::{
-    activity::instant,
     address::address,
     extra::{self, Extra},
-    format::label_of,
+    format::{instant, label_of},
     page,
     parts::{Problem, problems, prose, scroll},
     records::{cell, text_of},
@@ -112,7 +111,7 @@ fn changes(record: &Map<String, Value>) -> impl Renderable {
             p.muted {
                 "Created " (instant(created))
                 @if updated != created && !updated.is_empty() { ", changed " (instant(updated)) }
-                " UTC, version " (version)
+                ", version " (version)
             }
         }
     }

@@ -6,7 +6,7 @@ use svctrack_core::schema::{FieldDef, Kind, ResourceDef};
 
 use super::{
     address::address,
-    format::{day, grouped, label_of},
+    format::{day, day_text, grouped, label_of},
     page,
     parts::{Paging, Problem, badge, empty, paging, problems, scroll},
     shell::{Shell, layout, record_address, title_bar},
@@ -173,10 +173,14 @@ fn link<'v>(
 }
 
 /// A value of a record in a table.
-pub(super) fn cell(column: &FieldDef, record: &Map<String, Value>) -> impl Renderable {
+pub(super) fn cell<'r>(column: &FieldDef, record: &'r Map<String, Value>) -> impl Renderable + 'r {
     let shown = text_of(column, record.get(column.name));
+    let date =
+        record.get(column.name).and_then(Value::as_str).filter(|_| column.kind == Kind::Date);
     let is_state = !column.values.is_empty() && !shown.is_empty();
-    maud! { @if is_state { (badge(&shown)) } @else { (shown) } }
+    maud! {
+        @if let Some(date) = date { (day(date)) } @else if is_state { (badge(&shown)) } @else { (shown) }
+    }
 }
 
 /// A value in words.
@@ -186,7 +190,7 @@ pub(super) fn text_of(field: &FieldDef, value: Option<&Value>) -> String {
         Some(Value::Bool(true)) => "yes".to_owned(),
         Some(Value::Bool(false)) => "no".to_owned(),
         Some(Value::Number(number)) if is_number(field) => grouped(&number.to_string()),
-        Some(Value::String(text)) if field.kind == Kind::Date => day(text).to_owned(),
+        Some(Value::String(text)) if field.kind == Kind::Date => day_text(text),
         Some(Value::String(text)) => text.clone(),
         Some(Value::Array(items)) => {
             let each: Vec<String> = items.iter().map(plain).collect();

@@ -41,7 +41,7 @@ pub fn settings_page(shell: &Shell, view: &SettingsView) -> Page {
             dd { (copied("tenant", tenant)) }
             @if !changed.is_empty() {
                 dt { "Last changed" }
-                dd { time datetime=(changed) { (instant(changed)) } }
+                dd { (instant(changed)) }
             }
         }
         form.record method="post" action="/app/settings" {

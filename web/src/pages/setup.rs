@@ -155,7 +155,7 @@ fn arrived(last: &Arrived) -> impl Renderable {
         p.arrival-title { "Events arrive" }
         p {
             "The last one: " strong { (last.action) } " by " (who) ", "
-            time datetime=(last.received_at) { (instant(&last.received_at)) } " "
+            (instant(&last.received_at)) " "
             (badge(&last.route))
         }
     }

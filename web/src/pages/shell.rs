@@ -1,8 +1,9 @@
 //! What every page has around it: the head, the sidebar, and a place for what was done.
 
 use hypertext::prelude::*;
+use svctrack_core::value::Zone;
 
-use super::address::address;
+use super::{address::address, format::InZone};
 
 /// A part of the application, as the sidebar lists it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,6 +24,8 @@ pub struct Shell {
     pub path: String,
     /// What a form must send along, so that no other site can send it.
     pub csrf: String,
+    /// The zone of its times.
+    pub zone: Zone,
     /// What was done just now.
     pub notice: Option<String>,
 }
@@ -70,7 +73,7 @@ pub(super) fn layout<'a>(
                 @if let Some(notice) = &shell.notice {
                     p.notice role="status" { (notice) }
                 }
-                (main)
+                (InZone(shell.zone, &main))
             }
         }
     };

@@ -97,7 +97,7 @@ fn table(lines: &[TenantLine]) -> impl Renderable {
                         th scope="row" { a href=(address("/app/tenants/{}", &[&line.id], &[])) { (line.name) } }
                         td { code { (line.id) } }
                         td { (badge(&line.state)) }
-                        td.num { time datetime=(line.created_at) { (instant(&line.created_at)) } }
+                        td.num { (instant(&line.created_at)) }
                     }
                 }
             }
@@ -119,7 +119,7 @@ pub fn tenant_page(shell: &Shell, view: &TenantView) -> Page {
             dt { "Tenant UUID" }
             dd { (copied("tenant", &line.id)) }
             dt { "Created" }
-            dd { time datetime=(line.created_at) { (instant(&line.created_at)) } }
+            dd { (instant(&line.created_at)) }
             @if let Some(removed) = line.rows_removed {
                 dt { "Being deleted" }
                 dd { (grouped(&removed.to_string())) " rows removed so far" }

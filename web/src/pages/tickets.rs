@@ -6,7 +6,7 @@ use svctrack_core::value::html::plain_text;
 
 use super::{
     address::address,
-    format::day,
+    format::{day, instant},
     page,
     parts::{Paging, Problem, badge, empty, paging, problems, scroll},
     record::text,
@@ -236,19 +236,11 @@ fn history(ticket: &Map<String, Value>) -> impl Renderable {
                 h2 #h-history { "History" }
                 ul.plain.history {
                     @for entry in &entries {
-                        li { (badge(text(entry, "status"))) " " span.muted { (minute(text(entry, "time"))) } }
+                        li { (badge(text(entry, "status"))) " " span.muted { (instant(text(entry, "time"))) } }
                     }
                 }
             }
         }
-    }
-}
-
-/// An instant to the minute: `2026-11-24 16:11 UTC`.
-fn minute(instant: &str) -> String {
-    match (instant.get(..10), instant.get(11..16)) {
-        (Some(day), Some(time)) if instant.ends_with('Z') => format!("{day} {time} UTC"),
-        _ => instant.to_owned(),
     }
 }
 
@@ -297,11 +289,5 @@ mod tests {
         ] {
             assert_eq!(lines_of(description), lines, "{description}");
         }
-    }
-
-    #[test]
-    fn instants_are_shown_to_the_minute() {
-        assert_eq!(minute("2026-11-24T16:11:18.926Z"), "2026-11-24 16:11 UTC");
-        assert_eq!(minute("é"), "é");
     }
 }

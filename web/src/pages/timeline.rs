@@ -161,9 +161,9 @@ fn line_of(license: &LicenseLine, span: Span, today: i64) -> impl Renderable {
                 (badge(&state))
                 @if let Some(mrr) = license.mrr { span { (money(mrr, currency)) " a month" } }
                 span.muted {
-                    (license.from_date.as_deref().map(day).unwrap_or("open"))
+                    (day(license.from_date.as_deref().unwrap_or("open")))
                     " to "
-                    (license.ends().and(license.to_date.as_deref()).map(day).unwrap_or("no end"))
+                    (day(license.ends().and(license.to_date.as_deref()).unwrap_or("no end")))
                 }
             }
             svg aria-hidden="true" width="100%" height="14" {

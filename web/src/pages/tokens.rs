@@ -10,7 +10,7 @@ use svctrack_core::{
 
 use super::{
     address::address,
-    format::{instant, label_of},
+    format::{instant, instant_text, label_of},
     page,
     parts::{Problem, badge, problems, scroll},
     setup::copied,
@@ -195,7 +195,7 @@ fn session_table<'v>(
                         td {
                             form method="post" action=(address("/app/tokens/{}/revoke", &[&line.id], &[])) {
                                 (csrf(shell))
-                                button type="submit" aria-label={ "Sign out of " (line.label) " since " (instant(&line.created_at)) } { "Sign out" }
+                                button type="submit" aria-label={ "Sign out of " (line.label) " since " (instant_text(&line.created_at)) } { "Sign out" }
                             }
                         }
                     }
@@ -208,7 +208,7 @@ fn session_table<'v>(
 fn day_and_time(at: Option<&String>) -> impl Renderable {
     maud! {
         @if let Some(at) = at {
-            time datetime=(at) { (instant(at)) }
+            (instant(at))
         } @else {
             span.muted { "never" }
         }
