@@ -65,7 +65,7 @@ impl DemoCommand {
         self.target.show(&shown, || {
             let stories = STORIES.iter().map(in_words).collect::<String>();
             format!(
-                "Tenant     {tenant}\nAPI token  {token}\nOpen       {address}/\n\
+                "Tenant     {tenant}\nAPI token  {token}\nSign in    {address}/sign-in  (with the API token)\n\
                  Stored     {stored} records and events\n\nWhat to find{stories}"
             )
         })

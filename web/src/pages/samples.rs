@@ -25,26 +25,36 @@ const BULK: &str = r#"[
 
 const CURL: &str = "curl '{{url}}'{{user}} -d '{{body}}'";
 const PYTHON: &str = r#"import json
+import sys
+import urllib.error
 import urllib.request
 
 url = "{{url}}"
 event = {{body}}
 request = urllib.request.Request(url, json.dumps(event).encode()){{headers}}
-with urllib.request.urlopen(request, timeout=10) as response:
-    print(response.read().decode())"#;
+try:
+    with urllib.request.urlopen(request, timeout=10) as response:
+        print(response.read().decode())
+except urllib.error.HTTPError as error:
+    # The body says what is wrong.
+    sys.exit(f"{error}: {error.read().decode()}")"#;
 const JAVASCRIPT: &str = r#"const url = "{{url}}";
 const event = {{body}};
 const response = await fetch(url, {
   method: "POST",{{headers}}
   body: JSON.stringify(event),
 });
-console.log(await response.text());"#;
+console.log(response.status, await response.text());"#;
 const RUST: &str = r##"// cargo add ureq
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let event = r#"{{body}}"#;
     let mut response = ureq::post("{{url}}"){{headers}}
+        .config()
+        // An error has a body too, which says what is wrong.
+        .http_status_as_error(false)
+        .build()
         .send(event)?;
-    println!("{}", response.body_mut().read_to_string()?);
+    println!("{} {}", response.status(), response.body_mut().read_to_string()?);
     Ok(())
 }"##;
 
