@@ -1,10 +1,12 @@
-//! The web application in real browsers: a walk through it, and what axe finds on each of its pages.
+//! The web application in real browsers: a walk through it, what axe finds on each of its pages, and pictures of them.
 
-use std::{collections::BTreeMap, fs};
+use std::{collections::BTreeMap, fs, path::Path};
 
 use fantoccini::Locator;
 use serde_json::{Value, json};
-use svctrack_server::auth::Token;
+use svctrack_core::value::TenantId;
+use svctrack_server::{admin::Admin, auth::Token, demo::Demo};
+use svctrack_store::{Clock as _, SystemClock};
 use svctrack_tests::{
     TENANT,
     browser::{Browser, Kind, Setup},
@@ -101,6 +103,54 @@ async fn axe_finds_no_barrier_on_any_page() {
 #[tokio::test(flavor = "multi_thread")]
 async fn axe_finds_no_barrier_on_any_page_in_the_dark_on_a_phone() {
     check_barriers(Setup::Dark, 390).await;
+}
+
+/// How pictures are taken: the name of each, how the browser is set up, and how wide its window is.
+const LOOKS: [(&str, Setup, u32); 3] =
+    [("light", Setup::Usual, 1280), ("dark", Setup::Dark, 1280), ("phone", Setup::Usual, 390)];
+/// Pages to which no link of the application leads.
+const OTHER_PAGES: [&str; 4] = ["/docs", "/docs/first-event", "/docs/api", "/sign-in?once=x"];
+/// What the window of a browser is higher than its page, and how high a picture is at the most.
+const FRAME: u64 = 150;
+const MAX_HEIGHT: u64 = 3_000;
+
+async fn take_pictures(folder: &Path, (look, setup, width): (&str, Setup, u32)) {
+    let visit = Visit::begin(Kind::Chromium, setup).await;
+    let admin = Admin::running(&visit.server.base, &visit.token);
+    let tenant = TenantId::parse(TENANT).unwrap();
+    let demo = Demo { tenant, now: SystemClock.now(), customers: 40 };
+    let filled = demo.fill(async |call| {
+        let answered = admin.send_again(call.method, &call.path, call.body).await?;
+        Ok(answered.into())
+    });
+    filled.await.unwrap();
+    let anonymous = visit.server.client.without_token();
+    let reader = sign_in(&anonymous, &visit.token).await;
+    let paths = kinds(walk(&reader).await.into_keys()).into_iter();
+    let page = &visit.browser.page;
+    for path in paths.chain(OTHER_PAGES.map(str::to_owned)) {
+        page.set_window_size(width, 900).await.unwrap();
+        visit.open(&path).await;
+        let height = visit.browser.run("return document.documentElement.scrollHeight").await;
+        let height = height.as_u64().unwrap().saturating_add(FRAME).min(MAX_HEIGHT);
+        page.set_window_size(width, height.try_into().unwrap()).await.unwrap();
+        let plain = path.split('?').next().unwrap().trim_start_matches('/').replace('/', "-");
+        let name = if plain.is_empty() { "today" } else { &plain };
+        let picture = page.screenshot().await.unwrap();
+        fs::write(folder.join(format!("{name}-{look}.png")), picture).unwrap();
+    }
+    visit.browser.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "`tests/run pages` takes them, for people to look at"]
+async fn every_page_is_taken_as_a_picture() {
+    let folder = project().join("target/pages");
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir_all(&folder).unwrap();
+    for look in LOOKS {
+        take_pictures(&folder, look).await;
+    }
 }
 
 async fn walk_through(kind: Kind) {
