@@ -121,7 +121,7 @@ pub const WIRE: &[Scenario] = &[
                 r#"{"externalId":"8"}"#,
             ]),
             Until(
-                "lines.join('\\n') === ['(undefined): the id \"undefined', '(7): the id \"null', '(0): the id \"0'].map(\
+                "lines.filter((line) => line.includes(' the id ')).join('\\n') === ['(undefined): the id \"undefined', '(7): the id \"null', '(0): the id \"0'].map(\
                  (of) => `svctrack: identify${of}\" is what programs write for a missing value; call svctrack.identify once it is known`).join('\\n')",
             ),
         ],
