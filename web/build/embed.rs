@@ -41,12 +41,22 @@ impl Embedded {
         Self { name, content_type, bytes }
     }
 
+    /// Writes the file, and before it its packed forms: where it is there and the same, so are they. Packing takes
+    /// seconds, and most edits change one file.
+    fn pack(&self, folder: &Path) -> io::Result<()> {
+        let (plain, bytes) = (folder.join(self.name), &self.bytes);
+        if fs::read(&plain).is_ok_and(|known| known == *bytes) {
+            return Ok(());
+        }
+        fs::write(folder.join(format!("{}.gz", self.name)), gzip(bytes)?)?;
+        fs::write(folder.join(format!("{}.br", self.name)), brotli(bytes)?)?;
+        fs::write(plain, bytes)
+    }
+
     /// Writes all forms of the file, and returns its entry in the table.
     fn write(&self, folder: &Path) -> io::Result<String> {
         let Self { name, content_type, bytes } = self;
-        fs::write(folder.join(name), bytes)?;
-        fs::write(folder.join(format!("{name}.gz")), gzip(bytes)?)?;
-        fs::write(folder.join(format!("{name}.br")), brotli(bytes)?)?;
+        self.pack(folder)?;
         let etag = start_of_hash(&[bytes], ETAG_BYTES);
         let integrity = STANDARD.encode(Sha384::digest(bytes));
         Ok(format!(
