@@ -211,6 +211,8 @@ pub(crate) const MAX_REFUSALS: usize = 10_000;
 pub(crate) const MAX_REFUSALS_BYTES: usize = 2 * 1024 * 1024;
 /// Text of what a dry run would write, in bytes: it is held until the run ends.
 pub(crate) const MAX_REHEARSED_BYTES: usize = 32 * 1024 * 1024;
+/// Most fields of a form of a page: each takes more memory than its bytes, and no form has a tenth of these.
+pub(crate) const MAX_FORM_PAIRS: usize = 10_000;
 /// Longest table that is imported on a page, in bytes: some ten thousand rows, which the form holds between the dry run and
 /// the import.
 pub(crate) const MAX_PAGE_IMPORT_BYTES: usize = 2 * 1024 * 1024;

@@ -320,3 +320,52 @@ async fn a_list_is_taken_away_whole_and_a_far_page_is_empty() {
     assert_eq!(not_allowed.status, StatusCode::METHOD_NOT_ALLOWED);
     assert_eq!(not_allowed.headers["allow"], "POST");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_list_keeps_its_columns_filters_and_order_from_page_to_page() {
+    let server = InProcess::start().await;
+    let companies: Vec<Value> = (0..60)
+        .map(|number| json!({"name": format!("C {number}"), "city": "Bern", "country": "CH"}))
+        .collect();
+    let json_type = [("content-type", "application/json")];
+    let body = Value::from(companies).to_string();
+    server.client.send(Method::PUT, "/companies", &json_type, body).await.unwrap();
+    let reader = reader_of(&server).await;
+    let heads = |html: &str| -> Vec<String> {
+        let row = html.split("<thead>").nth(1).unwrap().split("</thead>").next().unwrap();
+        let cells = row.split("</a>").filter_map(|cell| cell.rsplit('>').next());
+        cells.map(str::to_owned).filter(|cell| !cell.is_empty()).collect()
+    };
+    let view = "city=Bern&sort=-name&columns=country&columns=name&columns=no-such-column";
+    let first = reader.get(&format!("/app/records/companies?{view}")).await;
+    assert_eq!(heads(first.text()), ["Name", "Country"]);
+    let follow = |name: &str| {
+        let links: Vec<String> =
+            attribute(first.text(), name).map(|link| link.replace("&amp;", "&")).collect();
+        links.into_iter().find(|link| link.contains("columns=")).unwrap()
+    };
+    for (link, shown) in [("rel=\"next\" href", "51 to 60 of 60"), ("<a href", "1 to 50 of 60")] {
+        let page = reader.get(&follow(link)).await;
+        assert_eq!(heads(page.text()), ["Name", "Country"], "{}", follow(link));
+        assert!(page.text().contains(shown), "{}", follow(link));
+    }
+    // What the form of filters sends keeps the columns, and what that of columns sends keeps the filter.
+    let kept = "name=\"columns\" value=\"name,country\"";
+    assert!(first.text().contains(kept), "{}", first.text());
+    let of_columns = first.text().split("<details class=\"columns\">").nth(1).unwrap();
+    assert!(of_columns.contains("name=\"city\" value=\"Bern\""), "{of_columns}");
+    let filtered = reader.get("/app/records/companies?filter-by=name&filter-value=C+7").await;
+    assert!(filtered.text().contains("1 to 1 of 1"), "{}", filtered.text());
+    let unknown = reader.get("/app/records/companies?columns=no-such-column").await;
+    assert!(heads(unknown.text()).contains(&"Name".to_owned()));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_form_with_more_fields_than_any_has_is_rejected() {
+    let server = InProcess::start().await;
+    let reader = reader_of(&server).await;
+    let pairs = vec![("name", ""); 10_001];
+    let answer = reader.submit("/app/records/companies/new", &pairs).await;
+    assert_eq!(answer.status, StatusCode::UNPROCESSABLE_ENTITY);
+    assert!(answer.text().contains("at most 10000 fields"), "{}", answer.text());
+}

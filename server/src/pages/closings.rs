@@ -58,7 +58,7 @@ pub(super) async fn list(visit: Visit, _: Request) -> Result<Response, Error> {
 
 /// `POST /app/closings`: closes a month.
 pub(super) async fn close(visit: Visit, mut request: Request) -> Result<Response, Error> {
-    let pairs = visit.form(&mut request).await?;
+    let (pairs, _room) = visit.form(&mut request).await?;
     let month = json!(sent(&pairs, "month").trim());
     let options = options_of(&closings(&visit).await?);
     let body = options.into_iter().chain([("month", month)]);

@@ -6,8 +6,14 @@ use svctrack_core::schema::{FieldDef, Kind, ResourceDef};
 /// Columns of a list where none are chosen.
 const COLUMNS: usize = 8;
 
-/// The rows of a resource that a list shows: those that say most, in the order of the contract.
-pub(super) fn columns(def: &'static ResourceDef, chosen: &str) -> Vec<&'static FieldDef> {
+/// The rows of a resource with these names, which commas separate.
+pub(super) fn named_columns(def: &'static ResourceDef, names: &str) -> Vec<&'static FieldDef> {
+    let is_named = |field: &&FieldDef| names.split(',').any(|name| name == field.name);
+    def.fields.iter().filter(is_named).collect()
+}
+
+/// The rows of a resource that a list shows: those that say most first, then in the order of the contract.
+pub(super) fn columns(def: &'static ResourceDef) -> Vec<&'static FieldDef> {
     let is_plain = |field: &&FieldDef| {
         !matches!(
             field.kind,
@@ -15,12 +21,7 @@ pub(super) fn columns(def: &'static ResourceDef, chosen: &str) -> Vec<&'static F
         ) && !field.long
             && !field.name.starts_with("__")
     };
-    let fields = def.fields.iter();
-    if !chosen.is_empty() {
-        let named = |field: &&FieldDef| chosen.split(',').any(|name| name == field.name);
-        return fields.filter(named).collect();
-    }
-    let mut plain: Vec<_> = fields.filter(is_plain).collect();
+    let mut plain: Vec<_> = def.fields.iter().filter(is_plain).collect();
     // Its own name leads to a record; names of what it refers to say more than ids.
     plain.sort_by_key(|field| match field.name {
         "name" | "title" | "subject" | "email" => 0,

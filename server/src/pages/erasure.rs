@@ -6,6 +6,7 @@ use svctrack_core::resources::end_user::END_USER;
 use svctrack_web::pages::{Extra, Problem, address, record_page};
 
 use super::{
+    forms::sent,
     person::confirmation,
     records,
     respond::{rejected, see},
@@ -16,11 +17,10 @@ use crate::{error::Error, path_tree::path_part};
 /// `POST /app/people/:id/erase`
 pub(super) async fn erase(visit: Visit, mut request: Request) -> Result<Response, Error> {
     let id = path_part(&request, "id").unwrap_or_default().into_owned();
-    let pairs = visit.form(&mut request).await?;
-    let typed = pairs.iter().find(|(name, _)| name == "confirmation").map(|(_, text)| text.trim());
+    let (pairs, _room) = visit.form(&mut request).await?;
     let mut view = records::view(&visit, &END_USER, &id).await?;
     let expected = confirmation(&view.record);
-    if typed != Some(expected) {
+    if sent(&pairs, "confirmation").trim() != expected {
         let message = format!("Nobody was erased: type {expected} to confirm.");
         if let Some(Extra::Erase { is_rejected, .. }) = view.extra.last_mut() {
             *is_rejected = true;

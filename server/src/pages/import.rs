@@ -46,8 +46,8 @@ pub(super) async fn import(visit: Visit, mut request: Request) -> Result<Respons
     let mut view = view_of(&visit, records::resource(&request)?)?;
     // The form has more than the table: its mapping.
     let max = MAX_PAGE_IMPORT_BYTES + MAX_RECORD_BYTES;
-    let pairs = match visit.upload(&mut request, max).await {
-        Ok(pairs) => pairs,
+    let (pairs, _room) = match visit.upload(&mut request, max).await {
+        Ok(form) => form,
         Err(error) => return refused(&visit, view, error),
     };
     view.table = table_in(&pairs);

@@ -6,7 +6,7 @@ use svctrack_core::plan::Route;
 use svctrack_web::pages::{IssueLine, IssuesView, address, issues_page};
 
 use super::{
-    forms::{notice_of, problems_of},
+    forms::{notice_of, problems_of, sent},
     respond::{html, see},
     visit::Visit,
 };
@@ -26,10 +26,7 @@ const NOTICES: &[(&str, &str)] = &[
 /// `GET /app/issues`
 pub(super) async fn issues(visit: Visit, request: Request) -> Result<Response, Error> {
     let pairs = query_pairs(&request);
-    let of = |name: &str| {
-        let found = pairs.iter().find(|(known, _)| known == name);
-        found.map(|(_, text)| text.clone()).unwrap_or_default()
-    };
+    let of = |name: &str| sent(&pairs, name).to_owned();
     let (code, route, after) = (of("code"), of("route"), of("after"));
     let filters: Vec<(&str, &str)> = [("code", code.as_str()), ("route", route.as_str())]
         .into_iter()

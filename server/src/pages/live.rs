@@ -7,7 +7,13 @@ use poem::{
 };
 use svctrack_web::pages::{ActivityLine, LiveView, address, live_page};
 
-use super::{activity::name_companies, api::JSON, forms::problems_of, respond::html, visit::Visit};
+use super::{
+    activity::name_companies,
+    api::JSON,
+    forms::{problems_of, sent},
+    respond::html,
+    visit::Visit,
+};
 use crate::{auth::session, error::Error, routes::query_pairs};
 
 /// Activities that a page begins with, or continues with.
@@ -20,10 +26,7 @@ const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 /// `GET /app/live`
 pub(super) async fn live(visit: Visit, request: Request) -> Result<Response, Error> {
     let pairs = query_pairs(&request);
-    let of = |name: &str| {
-        let found = pairs.iter().find(|(known, _)| known == name);
-        found.map(|(_, text)| text.trim().to_owned()).unwrap_or_default()
-    };
+    let of = |name: &str| sent(&pairs, name).trim().to_owned();
     let filters: Vec<(&'static str, String)> =
         FILTERS.into_iter().map(|name| (name, of(name))).collect();
     let query: Vec<(&str, &str)> = filters

@@ -85,6 +85,6 @@ async fn tickets(visit: &Visit, record: &Map<String, Value>) -> Result<Option<Re
     let records: Vec<Map<String, Value>> =
         visit.api.get(&address("/tickets", &[], &[("email", email), ("limit", TICKETS)])).await?;
     let all = address("/app/records/tickets", &[], &[("email", email)]);
-    let columns = filled_columns(columns(&TICKET, ""), &records);
+    let columns = filled_columns(columns(&TICKET), &records);
     Ok(Some(RelatedList { def: &TICKET, columns, records, all }))
 }

@@ -13,9 +13,9 @@ use svctrack_web::pages::{
 use super::{
     api::{JSON, read},
     by_ids::text,
-    columns::{columns, filled_columns},
+    columns::{columns, filled_columns, named_columns},
     extras,
-    forms::{headers_of, new_key, problems_of},
+    forms::{headers_of, new_key, problems_of, sent},
     paging::{paging, total_of},
     respond::{html, rejected, see},
     saving::{self, Rejected, Stored},
@@ -30,7 +30,7 @@ const SHOWN: usize = 50;
 /// Records that are shown of those that refer to a record.
 const RELATED: usize = 20;
 /// Parameters of a list that are no filters.
-const NO_FILTERS: &[&str] = &["sort", "offset", "search", "field", "value", "columns"];
+const NO_FILTERS: &[&str] = &["sort", "offset", "search", "filter-by", "filter-value", "columns"];
 
 type Record = Map<String, Value>;
 
@@ -50,64 +50,60 @@ pub(super) fn may(visit: &Visit, def: &ResourceDef, action: &str) -> bool {
 
 /// `GET /app/records/:resource`
 pub(super) async fn list(visit: Visit, request: Request) -> Result<Response, Error> {
-    let def = resource(&request)?;
-    let pairs = query_pairs(&request);
-    let of = |name: &str| {
-        let found = pairs.iter().find(|(known, _)| known == name);
-        found.map(|(_, text)| text.clone()).unwrap_or_default()
-    };
-    let is_filter = |name: &str| !NO_FILTERS.contains(&name);
-    let mut filters: Vec<(String, String)> =
-        pairs.iter().filter(|(name, text)| is_filter(name) && !text.is_empty()).cloned().collect();
-    if !of("field").is_empty() {
-        filters.push((of("field"), of("value")));
-    }
-    let offset: usize = of("offset").parse().unwrap_or_default();
-    let (sort, search) = (of("sort"), of("search"));
-    let mut query: Vec<(&str, &str)> =
-        filters.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
-    query.extend(
-        [("search", search.as_str()), ("sort", sort.as_str())]
-            .iter()
-            .filter(|(_, text)| !text.is_empty()),
-    );
-    let files = address(
-        "/app/files/{}",
-        &[def.path],
-        &[&query[..], &[("form", "csv"), ("limit", ALL)]].concat(),
-    );
-    let page_at = |offset: usize| {
-        let at = offset.to_string();
-        address("/app/records/{}", &[def.path], &[&query[..], &[("offset", &at)]].concat())
-    };
+    let mut view = asked(&visit, resource(&request)?, &query_pairs(&request));
+    let def = view.def;
+    let offset: usize = sent(&query_pairs(&request), "offset").parse().unwrap_or_default();
     let (shown, at) = (SHOWN.to_string(), offset.to_string());
     let rest = [("limit", shown.as_str()), ("offset", at.as_str()), ("count", "true")];
-    let path = address("/{}", &[def.path], &[&query[..], &rest].concat());
-    let mut view = RecordsView {
-        def,
-        columns: columns(def, &of("columns")),
-        records: Vec::new(),
-        paging: Paging::default(),
-        sort: sort.clone(),
-        search: search.clone(),
-        filters: filters.clone(),
-        csv: files,
-        may_create: may(&visit, def, "create"),
-        problems: Vec::new(),
-    };
+    let path = address("/{}", &[def.path], &[&view.records_query()[..], &rest].concat());
     match visit.api.ask(&path, JSON).await.map_err(Error::into_issues) {
         Ok(response) => {
             let total = total_of(&response);
             view.records = read(response).await?;
-            if of("columns").is_empty() {
+            if view.chosen.is_empty() {
                 view.columns = filled_columns(view.columns, &view.records);
             }
+            let page_at = |offset: usize| {
+                let at = offset.to_string();
+                let query = [&view.query()[..], &[("offset", &at)]].concat();
+                address("/app/records/{}", &[def.path], &query)
+            };
             view.paging = paging((offset, SHOWN), (view.records.len(), total), page_at);
         }
         Err(Ok(issues)) => view.problems = problems_of(issues),
         Err(Err(error)) => return Err(error),
     }
     Ok(html(records_page(&visit.shell, &view)))
+}
+
+/// What the address of a list asks for.
+fn asked(visit: &Visit, def: &'static ResourceDef, pairs: &[(String, String)]) -> RecordsView {
+    let is_filter =
+        |(name, text): &&(String, String)| !NO_FILTERS.contains(&name.as_str()) && !text.is_empty();
+    let mut filters: Vec<(String, String)> = pairs.iter().filter(is_filter).cloned().collect();
+    if !sent(pairs, "filter-by").is_empty() {
+        filters.push((sent(pairs, "filter-by").to_owned(), sent(pairs, "filter-value").to_owned()));
+    }
+    // A form sends each column by itself, and a link all of them at once.
+    let chosen = pairs.iter().filter(|(name, _)| name == "columns").map(|(_, text)| text.as_str());
+    let named = named_columns(def, &chosen.collect::<Vec<_>>().join(","));
+    let names: Vec<&str> = named.iter().map(|field| field.name).collect();
+    let mut view = RecordsView {
+        def,
+        chosen: names.join(","),
+        columns: if named.is_empty() { columns(def) } else { named },
+        records: Vec::new(),
+        paging: Paging::default(),
+        sort: sent(pairs, "sort").to_owned(),
+        search: sent(pairs, "search").to_owned(),
+        filters,
+        csv: String::new(),
+        may_create: may(visit, def, "create"),
+        problems: Vec::new(),
+    };
+    let query = [&view.records_query()[..], &[("form", "csv"), ("limit", ALL)]].concat();
+    view.csv = address("/app/files/{}", &[def.path], &query);
+    view
 }
 
 /// A record, and its version.
@@ -174,7 +170,7 @@ async fn related(visit: &Visit, def: &ResourceDef, id: &str) -> Result<Vec<Relat
         }
         let all = address("/app/records/{}", &[other.path], &[(field.name, id)]);
         // The page is about what they refer to: its name need not be repeated.
-        let mut columns = columns(other, "");
+        let mut columns = columns(other);
         columns.retain(|it| !matches!(it.fill, Fill::NameOf(row) if row == field.name));
         let columns = filled_columns(columns, &records);
         lists.push(RelatedList { def: other, columns, records, all });
@@ -219,7 +215,7 @@ async fn save(
     mut view: RecordView,
     call: (Method, &str),
 ) -> Result<Response, Error> {
-    let pairs = visit.form(request).await?;
+    let (pairs, _room) = visit.form(request).await?;
     let stored = Stored { def: view.def, record: &view.record, version: &view.version };
     match saving::save(visit, call, &pairs, &stored).await? {
         Ok(saved) => {
@@ -240,7 +236,7 @@ async fn save(
 pub(super) async fn delete(visit: Visit, mut request: Request) -> Result<Response, Error> {
     let def = resource(&request)?;
     let id = id(&request);
-    let pairs = visit.form(&mut request).await?;
+    let (pairs, _room) = visit.form(&mut request).await?;
     let path = address("/{}/{}", &[def.path, &id], &[]);
     let deleted = visit.api.send(Method::DELETE, &path, &headers_of(&pairs), &Value::Null).await;
     match deleted.map_err(Error::into_issues) {

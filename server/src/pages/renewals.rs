@@ -137,7 +137,7 @@ async fn show(visit: Visit, request: &Request, decision: Decision) -> Result<Res
 
 async fn decide(visit: Visit, mut request: Request, decision: Decision) -> Result<Response, Error> {
     let mut view = view_of(&visit, &request, decision).await?;
-    let pairs = visit.form(&mut request).await?;
+    let (pairs, _room) = visit.form(&mut request).await?;
     let is_preview = sent(&pairs, "step") == "show";
     view.problems = match body_of(&LICENSE, &pairs, &view.terms) {
         // Nothing can be decided.

@@ -9,7 +9,12 @@ use poem::{
 use svctrack_core::revenue::Interval;
 use svctrack_web::pages::{Choice, ReportView, address, label_of, report_page};
 
-use super::{api::text_of, forms::problems_of, respond::html, visit::Visit};
+use super::{
+    api::text_of,
+    forms::{problems_of, sent},
+    respond::html,
+    visit::Visit,
+};
 use crate::{error::Error, path_tree::path_part, routes::query_pairs};
 
 /// Months that a report shows where no days are chosen: a year until now, or a year from now.
@@ -35,11 +40,11 @@ pub(super) async fn report(visit: Visit, request: Request) -> Result<Response, E
     let asked = path_part(&request, "kind").unwrap_or_default();
     let found = REPORTS.iter().find(|(name, _)| *name == asked);
     let (name, about) = *found.ok_or(Error::RouteNotFound)?;
-    let sent = query_pairs(&request);
+    let pairs = query_pairs(&request);
     let (from, to) = default_days(&visit, name);
-    let of = |name: &str, default: &str| {
-        let found = sent.iter().find(|(known, text)| known == name && !text.is_empty());
-        found.map_or_else(|| default.to_owned(), |(_, text)| text.clone())
+    let of = |name: &str, default: &str| match sent(&pairs, name) {
+        "" => default.to_owned(),
+        text => text.to_owned(),
     };
     let mut choices = vec![
         Choice { name: "from", value: of("from", &from), values: Vec::new() },
@@ -159,8 +164,7 @@ fn narrowed(header: Vec<String>, mut rows: Vec<Vec<String>>) -> (Vec<String>, Ve
 pub(super) async fn file(visit: Visit, request: Request) -> Result<Response, Error> {
     let path = request.uri().path().strip_prefix("/app/files").unwrap_or_default();
     let mut pairs = query_pairs(&request);
-    let form = pairs.iter().find(|(name, _)| name == "form").map(|(_, form)| form.clone());
-    let form = FORMS.iter().find(|(name, _)| form.as_deref() == Some(*name));
+    let form = FORMS.iter().find(|(name, _)| sent(&pairs, "form") == *name);
     let (extension, media_type) = form.copied().ok_or(Error::RouteNotFound)?;
     pairs.retain(|(name, _)| name != "form");
     let query: Vec<_> = pairs.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();

@@ -11,7 +11,7 @@ use svctrack_web::pages::{
     Hit, HitGroup, SearchView, address, label_of, literal, search_page, title_of,
 };
 
-use super::{person::text, respond::html, visit::Visit};
+use super::{forms::sent, person::text, respond::html, visit::Visit};
 use crate::{error::Error, routes::query_pairs};
 
 /// Most hits of a resource that are shown.
@@ -51,8 +51,7 @@ const SEARCHED: &[Searched] = &[
 /// `GET /app/search`
 pub(super) async fn search(visit: Visit, request: Request) -> Result<Response, Error> {
     let pairs = query_pairs(&request);
-    let asked = pairs.iter().find(|(name, _)| name == "q").map(|(_, text)| text.trim());
-    let query = asked.unwrap_or_default().to_owned();
+    let query = sent(&pairs, "q").trim().to_owned();
     let mut view = SearchView { query, groups: Vec::new() };
     if !view.query.is_empty() {
         let allowed = SEARCHED

@@ -32,7 +32,7 @@ pub(super) async fn settings(visit: Visit, request: Request) -> Result<Response,
 
 /// `POST /app/settings`
 pub(super) async fn save(visit: Visit, mut request: Request) -> Result<Response, Error> {
-    let pairs = visit.form(&mut request).await?;
+    let (pairs, _room) = visit.form(&mut request).await?;
     let view = found(&visit).await?;
     let stored = Stored { def: &SETTINGS, record: &view.settings, version: &view.version };
     match saving::save(&visit, (Method::PUT, PATH), &pairs, &stored).await? {

@@ -8,7 +8,7 @@ use svctrack_web::pages::{
     setup_page,
 };
 
-use super::{respond::html, visit::Visit};
+use super::{forms::sent, respond::html, visit::Visit};
 use crate::{error::Error, routes::query_pairs};
 
 /// Issues that are shown next to the first event.
@@ -29,10 +29,8 @@ struct Company {
 /// `GET /app/setup`
 pub(super) async fn setup(visit: Visit, request: Request) -> Result<Response, Error> {
     let pairs = query_pairs(&request);
-    let of =
-        |name: &str| pairs.iter().find(|(known, _)| known == name).map(|(_, text)| text.as_str());
-    let is_pinned = of("pinned") == Some("true");
-    let asked = LANGUAGES.iter().find(|(name, _)| of("language") == Some(name));
+    let is_pinned = sent(&pairs, "pinned") == "true";
+    let asked = LANGUAGES.iter().find(|(name, _)| sent(&pairs, "language") == *name);
     let language = asked.or(LANGUAGES.first()).map(|(name, _)| (*name).to_owned());
     let tenant = visit.session.caller.tenant.id().to_string();
     let pinned = if is_pinned { "true" } else { "false" };

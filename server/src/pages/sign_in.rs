@@ -7,6 +7,7 @@ use poem::{
 use svctrack_web::pages::{SignInView, address, sign_in_page};
 
 use super::{
+    forms::sent,
     respond::{html, see},
     visit::{Visit, read_form},
 };
@@ -21,34 +22,32 @@ use crate::{
 /// `GET /sign-in`
 pub(super) async fn show(app: &App, request: Request) -> Result<Response, Error> {
     let pairs = crate::routes::query_pairs(&request);
-    let of =
-        |name: &str| pairs.iter().find(|(known, _)| known == name).map(|(_, text)| text.clone());
+    let once = Some(sent(&pairs, "once").to_owned()).filter(|text| !text.is_empty());
     // Who cannot use their session may sign in with another token.
     let is_signed_in = matches!(session::of_request(app, &request).await, Ok(Some(_)));
-    if of("once").is_none() && is_signed_in {
+    if once.is_none() && is_signed_in {
         return Ok(see("/"));
     }
-    let view = SignInView { next: of("next").unwrap_or_default(), problem: None, once: of("once") };
+    let view = SignInView { next: sent(&pairs, "next").to_owned(), problem: None, once };
     Ok(html(sign_in_page(&view)))
 }
 
 /// `POST /sign-in`: by a token, or by a link.
 pub(super) async fn sign_in(app: &App, mut request: Request) -> Result<Response, Error> {
-    let pairs = read_form(app, &mut request, None, MAX_SIGN_IN_BYTES).await?;
-    let of =
-        |name: &str| pairs.iter().find(|(known, _)| known == name).map(|(_, text)| text.trim());
+    let (pairs, _room) = read_form(app, &mut request, None, MAX_SIGN_IN_BYTES).await?;
+    let of = |name: &str| sent(&pairs, name).trim();
     let agent = request.headers().get(header::USER_AGENT).and_then(|text| text.to_str().ok());
     let label = label(agent.unwrap_or_default());
     let opened = match of("once") {
-        Some(once) => match app.sign_in.take(once) {
+        "" => session::open_with_text(app, of("token"), &label).await,
+        once => match app.sign_in.take(once) {
             Some(token) => session::open_with_id(app, &token, &label).await,
             None => Err(Error::Unauthorized("link_used")),
         },
-        None => session::open_with_text(app, of("token").unwrap_or_default(), &label).await,
     };
     match opened {
         Ok(token) => {
-            let mut response = see(next(of("next").unwrap_or_default()));
+            let mut response = see(next(of("next")));
             if let Some(cookie) = session::cookie(app, Some(&token)) {
                 response.headers_mut().insert(header::SET_COOKIE, cookie);
             }
@@ -60,7 +59,7 @@ pub(super) async fn sign_in(app: &App, mut request: Request) -> Result<Response,
 }
 
 /// Says that somebody could not be signed in.
-fn failed(app: &App, request: &Request, code: &str, next: Option<&str>) -> Response {
+fn failed(app: &App, request: &Request, code: &str, next: &str) -> Response {
     let (status, problem) = match app.sign_in.has_failed(Address::of(request)) {
         Often::Too => (StatusCode::TOO_MANY_REQUESTS, "Too many attempts. Wait a minute."),
         Often::Not if code == "link_used" => (
@@ -70,7 +69,7 @@ fn failed(app: &App, request: &Request, code: &str, next: Option<&str>) -> Respo
         Often::Not => (StatusCode::UNAUTHORIZED, "This token is not known, or has expired."),
     };
     tracing::info!(code, "sign-in failed");
-    let (next, problem) = (next.unwrap_or_default().to_owned(), Some(problem.to_owned()));
+    let (next, problem) = (next.to_owned(), Some(problem.to_owned()));
     let mut response = html(sign_in_page(&SignInView { next, problem, once: None }));
     response.set_status(status);
     response
@@ -93,7 +92,7 @@ fn label(agent: &str) -> String {
 
 /// `POST /sign-out`; with `everywhere`, also of all other sessions of the same token.
 pub(super) async fn sign_out(visit: Visit, mut request: Request) -> Result<Response, Error> {
-    let pairs = visit.form(&mut request).await?;
+    let (pairs, _room) = visit.form(&mut request).await?;
     let (app, caller) = (&visit.app, &visit.session.caller);
     let mut ids = vec![visit.session.id.clone()];
     if pairs.iter().any(|(name, _)| name == "everywhere") {

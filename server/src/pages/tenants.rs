@@ -9,7 +9,7 @@ use svctrack_web::pages::{
 };
 
 use super::{
-    forms::{notice_of, problems_of},
+    forms::{notice_of, problems_of, sent},
     respond::{html, rejected, see},
     visit::Visit,
 };
@@ -57,8 +57,8 @@ pub(super) async fn tenants(visit: Visit, request: Request) -> Result<Response, 
 
 /// `POST /app/tenants`: the response shows the first token, since no other ever does.
 pub(super) async fn create(visit: Visit, mut request: Request) -> Result<Response, Error> {
-    let pairs = visit.form(&mut request).await?;
-    let name = sent(&pairs, "name");
+    let (pairs, _room) = visit.form(&mut request).await?;
+    let name = sent(&pairs, "name").trim().to_owned();
     let created = visit.api.send(Method::POST, "/tenants", &[], &json!({ "name": name })).await;
     match created.map_err(Error::into_issues) {
         Ok(created) => {
@@ -81,11 +81,6 @@ pub(super) async fn create(visit: Visit, mut request: Request) -> Result<Respons
     }
 }
 
-fn sent(pairs: &[(String, String)], name: &str) -> String {
-    let found = pairs.iter().find(|(known, _)| known == name);
-    found.map(|(_, text)| text.trim().to_owned()).unwrap_or_default()
-}
-
 /// The path of a tenant of the API.
 fn path_of(request: &Request) -> String {
     address("/tenants/{}", &[&path_part(request, "id").unwrap_or_default()], &[])
@@ -102,14 +97,14 @@ pub(super) async fn tenant(visit: Visit, request: Request) -> Result<Response, E
 
 /// `POST /app/tenants/:id/rename`
 pub(super) async fn rename(visit: Visit, mut request: Request) -> Result<Response, Error> {
-    let pairs = visit.form(&mut request).await?;
-    let name = sent(&pairs, "name");
+    let (pairs, _room) = visit.form(&mut request).await?;
+    let name = sent(&pairs, "name").trim();
     change(&visit, &request, &json!({ "name": name }), "renamed").await
 }
 
 /// `POST /app/tenants/:id/suspend`: suspends or resumes.
 pub(super) async fn suspend(visit: Visit, mut request: Request) -> Result<Response, Error> {
-    let pairs = visit.form(&mut request).await?;
+    let (pairs, _room) = visit.form(&mut request).await?;
     let is_suspended = sent(&pairs, "suspended") == "true";
     let done = if is_suspended { "suspended" } else { "resumed" };
     change(&visit, &request, &json!({ "suspended": is_suspended }), done).await
@@ -138,10 +133,10 @@ async fn change(
 
 /// `POST /app/tenants/:id/delete`: of the tenant whose name was typed.
 pub(super) async fn delete(visit: Visit, mut request: Request) -> Result<Response, Error> {
-    let pairs = visit.form(&mut request).await?;
+    let (pairs, _room) = visit.form(&mut request).await?;
     let path = path_of(&request);
     let line: TenantLine = visit.api.get(&path).await?;
-    let confirm = sent(&pairs, "confirm");
+    let confirm = sent(&pairs, "confirm").trim().to_owned();
     if confirm != line.name.trim() {
         let message = "Type the name of the tenant as it is written here.".to_owned();
         let problems = vec![Problem { field: "confirm".to_owned(), message }];

@@ -68,7 +68,7 @@ pub(super) async fn show(visit: Visit, request: Request) -> Result<Response, Err
 
 /// `POST /app/tickets/:id`: gives it another status.
 pub(super) async fn update(visit: Visit, mut request: Request) -> Result<Response, Error> {
-    let pairs = visit.form(&mut request).await?;
+    let (pairs, _room) = visit.form(&mut request).await?;
     let status = sent(&pairs, "status").trim();
     let mut view = view_of(&visit, &request).await?;
     let id = text(&view.ticket, "_id").to_owned();

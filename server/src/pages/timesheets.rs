@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 use svctrack_core::value::{Timestamp, time::DAY_MS};
 use svctrack_store::StoreError;
 use svctrack_web::pages::{
-    Problem, TimeEntryLine, TimesheetLine, TimesheetsView, address, timesheets_page,
+    Problem, Shell, TimeEntryLine, TimesheetLine, TimesheetsView, address, timesheets_page,
 };
 
 use super::{
@@ -49,8 +49,8 @@ fn notice(decided: usize) -> String {
 }
 
 /// `POST /app/timesheets`: gives the chosen timesheets a status.
-pub(super) async fn decide(mut visit: Visit, mut request: Request) -> Result<Response, Error> {
-    let pairs = visit.form(&mut request).await?;
+pub(super) async fn decide(visit: Visit, mut request: Request) -> Result<Response, Error> {
+    let (pairs, _room) = visit.form(&mut request).await?;
     let chosen = pairs.iter().filter(|(name, _)| name == "sheet").map(|(_, sheet)| sheet.as_str());
     let chosen: BTreeSet<&str> = chosen.take(SHOWN).collect();
     let status = json!({ "status": sent(&pairs, "status") });
@@ -71,8 +71,8 @@ pub(super) async fn decide(mut visit: Visit, mut request: Request) -> Result<Res
     if chosen.is_empty() {
         view.problems.push(problem("Choose at least one timesheet."));
     }
-    visit.shell.notice = (decided > 0).then(|| notice(decided));
-    Ok(rejected(timesheets_page(&visit.shell, &view)))
+    let shell = Shell { notice: (decided > 0).then(|| notice(decided)), ..visit.shell.clone() };
+    Ok(rejected(timesheets_page(&shell, &view)))
 }
 
 /// A timesheet that was left as it is, and why.

@@ -10,7 +10,7 @@ use svctrack_web::pages::{
 };
 
 use super::{
-    forms::{notice_of, problems_of},
+    forms::{notice_of, problems_of, sent},
     respond::{html, rejected, see},
     visit::Visit,
 };
@@ -88,11 +88,8 @@ pub(super) async fn new(visit: Visit, _: Request) -> Result<Response, Error> {
 
 /// `POST /app/tokens/new`: the response shows the token, since no other ever does.
 pub(super) async fn issue(visit: Visit, mut request: Request) -> Result<Response, Error> {
-    let pairs = visit.form(&mut request).await?;
-    let of = |name: &str| {
-        let found = pairs.iter().find(|(known, _)| known == name);
-        found.map(|(_, text)| text.trim().to_owned()).unwrap_or_default()
-    };
+    let (pairs, _room) = visit.form(&mut request).await?;
+    let of = |name: &str| sent(&pairs, name).trim().to_owned();
     let scopes: Vec<String> =
         pairs.iter().filter(|(name, _)| name == "scopes").map(|(_, scope)| scope.clone()).collect();
     let mut body = Map::new();
@@ -146,9 +143,8 @@ async fn shown_once(
 /// `POST /app/tokens/:id/rotate`: the response shows the successor.
 pub(super) async fn rotate(visit: Visit, mut request: Request) -> Result<Response, Error> {
     let line = found(&visit, &request).await?;
-    let pairs = visit.form(&mut request).await?;
-    let kept = pairs.iter().find(|(name, _)| name == "keepOldForSeconds");
-    let kept: Option<i64> = kept.and_then(|(_, seconds)| seconds.parse().ok());
+    let (pairs, _room) = visit.form(&mut request).await?;
+    let kept: Option<i64> = sent(&pairs, "keepOldForSeconds").parse().ok();
     let mut body = Map::new();
     body.extend(kept.map(|seconds| ("keepOldForSeconds".to_owned(), seconds.into())));
     let path = address("/tokens/{}/rotate", &[&line.id], &[]);
@@ -164,7 +160,7 @@ pub(super) async fn rotate(visit: Visit, mut request: Request) -> Result<Respons
 /// `POST /app/tokens/:id/revoke`: of a token, or of a session.
 pub(super) async fn revoke(visit: Visit, mut request: Request) -> Result<Response, Error> {
     let line = found(&visit, &request).await?;
-    let pairs = visit.form(&mut request).await?;
+    let (pairs, _room) = visit.form(&mut request).await?;
     let cascade = pairs.iter().any(|(name, _)| name == "cascade");
     let query: &[(&str, &str)] = if cascade { &[("cascade", "true")] } else { &[] };
     let path = address("/tokens/{}", &[&line.id], query);

@@ -9,12 +9,18 @@ use svctrack_core::{
         REGISTRY,
         settings::{self, SETTINGS, SETTINGS_ID},
     },
-    value::{Document, Issue, RecordRef, Timestamp, Zone, time::DAY_MS},
+    value::{Document, Issue, RecordRef, TenantId, Timestamp, Zone, time::DAY_MS},
 };
 use svctrack_web::pages::{Section, Shell, address, label_of};
 
-use super::api::Api;
-use crate::{app::App, auth::session::Session, dispatch, error::Error, limits::MAX_RECORD_BYTES};
+use super::{api::Api, forms::sent};
+use crate::{
+    app::App,
+    auth::session::Session,
+    dispatch,
+    error::Error,
+    limits::{MAX_FORM_PAIRS, MAX_RECORD_BYTES},
+};
 
 /// Somebody who is signed in, and what is around their page.
 pub(super) struct Visit {
@@ -23,6 +29,9 @@ pub(super) struct Visit {
     pub(super) session: Session,
     pub(super) shell: Shell,
 }
+
+/// What a form has: its pairs, and the room of its body, which is held as long as they are in use.
+type Form<Room> = (Vec<(String, String)>, Room);
 
 /// The group of the sections that come after the records.
 const OPERATE: &str = "Operate";
@@ -72,34 +81,39 @@ impl Visit {
         text.get(..10).unwrap_or_default().to_owned()
     }
 
-    /// The pairs of a form that was sent, where it comes from a page of this session.
+    /// The pairs of a form that was sent, where it comes from a page of this session, and its room.
     ///
     /// # Errors
-    /// [`Error::CrossSite`], and those of a body.
-    pub(super) async fn form(&self, request: &mut Request) -> Result<Vec<(String, String)>, Error> {
-        let pairs = read_form(&self.app, request, Some(self), MAX_RECORD_BYTES).await?;
-        self.checked(pairs)
+    /// [`Error::CrossSite`], [`Error::Invalid`] for too many pairs, and those of a body.
+    pub(super) async fn form<'v>(
+        &'v self,
+        request: &mut Request,
+    ) -> Result<Form<impl Send + use<'v>>, Error> {
+        let tenant = self.session.caller.tenant.id();
+        let (pairs, room) = read_form(&self.app, request, Some(tenant), MAX_RECORD_BYTES).await?;
+        Ok((self.checked(pairs)?, room))
     }
 
-    /// The pairs of a form with files, whose texts are among them; at most `max` bytes. A file that is not chosen is left
-    /// out.
+    /// The pairs of a form with files, whose texts are among them, of at most `max` bytes, and its room. A file that is
+    /// not chosen is left out.
     ///
     /// # Errors
-    /// [`Error::CrossSite`]; [`Error::Invalid`] where a file is no text; and those of a body.
-    pub(super) async fn upload(
-        &self,
+    /// As [`Self::form`]; [`Error::Invalid`] where a file is no text.
+    pub(super) async fn upload<'v>(
+        &'v self,
         request: &mut Request,
         max: usize,
-    ) -> Result<Vec<(String, String)>, Error> {
+    ) -> Result<Form<impl Send + use<'v>>, Error> {
         let tenant = self.session.caller.tenant.id();
-        let body = self.app.bodies.read(request, Some(tenant), max).await?;
+        let (bytes, room) = self.app.bodies.read(request, Some(tenant), max).await?.into_parts();
         let broken = |error: &dyn std::fmt::Display| Error::BodyBroken(error.to_string());
-        let mut sent = RequestBody::new(Body::from_bytes(body.bytes.clone()));
-        let parts = Multipart::from_request(request, &mut sent).await;
+        let mut body = RequestBody::new(Body::from_bytes(bytes));
+        let parts = Multipart::from_request(request, &mut body).await;
         let mut parts = parts.map_err(|error| broken(&error))?;
         let mut pairs = Vec::new();
         let mut is_text = true;
         while let Some(part) = parts.next_field().await.map_err(|error| broken(&error))? {
+            check_count(pairs.len())?;
             let name = part.name().unwrap_or_default().to_owned();
             let bytes = part.bytes().await.map_err(|error| broken(&error))?;
             match String::from_utf8(bytes) {
@@ -113,13 +127,12 @@ impl Visit {
                 "it is no text in UTF-8: save it as CSV, in a spreadsheet as \"CSV UTF-8\"";
             return Err(Error::Invalid(vec![Issue::of_body("unreadable", message)]));
         }
-        Ok(pairs)
+        Ok((pairs, room))
     }
 
     /// The pairs of a form, without what shows that it comes from a page of this session.
     fn checked(&self, mut pairs: Vec<(String, String)>) -> Result<Vec<(String, String)>, Error> {
-        let sent = pairs.iter().find(|(name, _)| name == "csrf").map(|(_, sent)| sent.as_str());
-        if !sent.is_some_and(|sent| self.session.has_sent(sent)) {
+        if !self.session.has_sent(sent(&pairs, "csrf")) {
             return Err(Error::CrossSite);
         }
         pairs.retain(|(name, _)| name != "csrf");
@@ -127,19 +140,31 @@ impl Visit {
     }
 }
 
-/// The pairs of a form.
+/// The pairs of a form, and the room of its body.
 ///
 /// # Errors
-/// Those of a body.
-pub(super) async fn read_form(
-    app: &App,
+/// [`Error::Invalid`] for too many pairs, and those of a body.
+pub(super) async fn read_form<'a>(
+    app: &'a App,
     request: &mut Request,
-    visit: Option<&Visit>,
+    tenant: Option<TenantId>,
     max_bytes: usize,
-) -> Result<Vec<(String, String)>, Error> {
-    let tenant = visit.map(|visit| visit.session.caller.tenant.id());
-    let body = app.bodies.read(request, tenant, max_bytes).await?;
-    Ok(url::form_urlencoded::parse(&body.bytes).into_owned().collect())
+) -> Result<Form<impl Send + use<'a>>, Error> {
+    let (bytes, room) = app.bodies.read(request, tenant, max_bytes).await?.into_parts();
+    let mut pairs = Vec::new();
+    for pair in url::form_urlencoded::parse(&bytes).into_owned() {
+        check_count(pairs.len())?;
+        pairs.push(pair);
+    }
+    Ok((pairs, room))
+}
+
+fn check_count(pairs: usize) -> Result<(), Error> {
+    if pairs < MAX_FORM_PAIRS {
+        return Ok(());
+    }
+    let message = format!("a form has at most {MAX_FORM_PAIRS} fields");
+    Err(Error::Invalid(vec![Issue::of_body("too_many_fields", message)]))
 }
 
 /// The zone of the tenant, whose days its pages count as its reports do; UTC for an operator.

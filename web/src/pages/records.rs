@@ -9,7 +9,7 @@ use super::{
     format::{day, day_text, grouped, label_of},
     page,
     parts::{Paging, Problem, badge, empty, paging, problems, scroll},
-    shell::{Shell, layout, record_address, title_bar},
+    shell::{Shell, hidden, layout, record_address, title_bar},
 };
 use crate::page::Page;
 
@@ -20,6 +20,8 @@ const IN_FILE: u64 = 2_000;
 #[derive(Clone, Debug)]
 pub struct RecordsView {
     pub def: &'static ResourceDef,
+    /// The names of the columns in the address, which commas separate; empty where none are chosen.
+    pub chosen: String,
     /// The rows that are shown as columns.
     pub columns: Vec<&'static FieldDef>,
     pub records: Vec<Map<String, Value>>,
@@ -33,6 +35,28 @@ pub struct RecordsView {
     pub csv: String,
     pub may_create: bool,
     pub problems: Vec<Problem>,
+}
+
+impl RecordsView {
+    /// Which records are listed in which order, as the API takes it.
+    pub fn records_query(&self) -> Vec<(&str, &str)> {
+        self.filtered().into_iter().chain(given("sort", &self.sort)).collect()
+    }
+
+    /// What the address of the page has of the view: all but the place in the list.
+    pub fn query(&self) -> Vec<(&str, &str)> {
+        self.records_query().into_iter().chain(given("columns", &self.chosen)).collect()
+    }
+
+    fn filtered(&self) -> Vec<(&str, &str)> {
+        let filters = self.filters.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+        filters.chain(given("search", &self.search)).collect()
+    }
+}
+
+/// A pair of an address, where it has a value.
+fn given<'t>(name: &'t str, value: &'t str) -> Option<(&'t str, &'t str)> {
+    (!value.is_empty()).then_some((name, value))
 }
 
 /// The page of a list of records.
@@ -55,6 +79,7 @@ pub fn records_page(shell: &Shell, view: &RecordsView) -> Page {
         (title_bar(title, &actions))
         p.muted { (view.def.doc) }
         (choices(view))
+        (columns(view))
         (problems(&view.problems))
         @if view.records.is_empty() {
             (empty("No records.", maud! {
@@ -89,7 +114,7 @@ fn choices(view: &RecordsView) -> impl Renderable {
             }
             div {
                 label for="c-field" { "Filter" }
-                select #c-field name="field" {
+                select #c-field name="filter-by" {
                     option value="" { "" }
                     @for field in view.def.fields.iter().filter(|field| is_shown(field)) {
                         option value=(field.name) { (label_of(field.name)) }
@@ -98,10 +123,41 @@ fn choices(view: &RecordsView) -> impl Renderable {
             }
             div {
                 label for="c-value" { "Value" }
-                input #c-value name="value";
+                input #c-value name="filter-value";
             }
-            @if !view.sort.is_empty() { input type="hidden" name="sort" value=(view.sort); }
+            (hidden("sort", &view.sort))
+            (hidden("columns", &view.chosen))
             button type="submit" { "Show" }
+        }
+    }
+}
+
+/// The choice of columns, which leaves the rest of the view as it is.
+fn columns(view: &RecordsView) -> impl Renderable {
+    let kept = view.records_query();
+    let usual = address("/app/records/{}", &[view.def.path], &kept);
+    let is_column = |field: &FieldDef| view.columns.iter().any(|it| it.name == field.name);
+    let fields = view.def.fields.iter().filter(|field| is_shown(field));
+    let fields: Vec<(&FieldDef, bool)> = fields.map(|field| (field, is_column(field))).collect();
+    maud! {
+        details.columns {
+            summary { "Columns" }
+            form method="get" {
+                @for (name, value) in &kept { (hidden(name, value)) }
+                fieldset {
+                    legend.hidden-label { "Columns" }
+                    @for (field, is_column) in &fields {
+                        label title=(field.doc) {
+                            input type="checkbox" name="columns" value=(field.name) checked=[is_column.then_some("")];
+                            " " (label_of(field.name))
+                        }
+                    }
+                }
+                div.actions {
+                    button type="submit" { "Show these columns" }
+                    @if !view.chosen.is_empty() { a href=(usual) { "The usual columns" } }
+                }
+            }
         }
     }
 }
@@ -138,12 +194,8 @@ fn head<'v>(view: &'v RecordsView, column: &'v FieldDef) -> impl Renderable + 'v
     let is_ascending = view.sort == column.name;
     let is_descending = view.sort.strip_prefix('-') == Some(column.name);
     let next = if is_ascending { format!("-{}", column.name) } else { column.name.to_owned() };
-    let mut query: Vec<(&str, &str)> =
-        view.filters.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
-    if !view.search.is_empty() {
-        query.push(("search", &view.search));
-    }
-    query.push(("sort", &next));
+    let mut query = view.filtered();
+    query.extend(given("sort", &next).into_iter().chain(given("columns", &view.chosen)));
     let path = address("/app/records/{}", &[view.def.path], &query);
     let order = match (is_ascending, is_descending) {
         (true, _) => Some("ascending"),
