@@ -17,6 +17,7 @@ use crate::{
     backups::Backups,
     body::BodyBudget,
     compression::{Compressions, Forms},
+    demo_filling::DemoFilling,
     limits::{MAX_BODY_READERS, MAX_DOWNLOADS, MAX_DRY_RUNS, MAX_IMPORTS, MAX_STREAMS},
     rate_limit::RateLimiting,
     request_id::RequestIds,
@@ -109,6 +110,7 @@ pub struct App {
     pub(crate) rates: RateLimiting,
     pub(crate) senders: Senders,
     pub(crate) sign_in: SignIn,
+    pub(crate) demo: DemoFilling,
     /// Places for those who listen to a stream.
     pub(crate) streams: Arc<Shares<TenantId>>,
     /// Places for those who are sent a backup.
@@ -145,6 +147,7 @@ impl App {
             rates: RateLimiting::new(limits.rates),
             senders: Senders::new(limits.daily_bytes),
             sign_in: SignIn::default(),
+            demo: DemoFilling::default(),
             streams: Shares::new(MAX_STREAMS),
             downloads: Arc::new(Semaphore::new(MAX_DOWNLOADS)),
             backups: Arc::default(),

@@ -17,6 +17,7 @@ mod compression;
 pub mod config;
 mod connections;
 pub mod demo;
+mod demo_filling;
 mod dispatch;
 mod error;
 mod incoming;

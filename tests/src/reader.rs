@@ -13,7 +13,12 @@ pub struct Reader<'s> {
     pub cookie: String,
 }
 
-impl Reader<'_> {
+impl<'s> Reader<'s> {
+    /// Somebody with the cookie of a session.
+    pub fn of(client: &'s Client, cookie: &str) -> Self {
+        Self { client, cookie: cookie.to_owned() }
+    }
+
     pub async fn get(&self, path: &str) -> Answer {
         let headers = [("cookie", self.cookie.as_str())];
         self.client.send(Method::GET, path, &headers, "").await.unwrap()
@@ -60,5 +65,5 @@ pub async fn sign_in<'s>(client: &'s Client, token: &str) -> Reader<'s> {
     assert_eq!(answer.status, StatusCode::SEE_OTHER, "{}", answer.text());
     let cookie = answer.headers["set-cookie"].to_str().unwrap();
     assert!(cookie.contains("HttpOnly") && cookie.contains("SameSite=Strict"), "{cookie}");
-    Reader { client, cookie: cookie.split(';').next().unwrap().to_owned() }
+    Reader::of(client, cookie.split(';').next().unwrap())
 }

@@ -42,6 +42,7 @@ mod layout;
 mod model;
 mod npm;
 mod pages;
+mod pages_of_figures;
 mod pages_of_forms;
 mod pages_of_people;
 mod proxy;

@@ -22,5 +22,18 @@ addEventListener("keydown", (event) => {
   }
 });
 
+// A second click does not send a form again.
+const AGAIN_AFTER_MS = 3_000;
+addEventListener("submit", (event) => {
+  const form = event.target;
+  if (form.method !== "post" || event.defaultPrevented) return;
+  if (form.dataset.isSent) {
+    event.preventDefault();
+    return;
+  }
+  form.dataset.isSent = "true";
+  setTimeout(() => delete form.dataset.isSent, AGAIN_AFTER_MS);
+});
+
 // What is wrong is where the reader begins.
 document.querySelector("div.problems")?.focus();

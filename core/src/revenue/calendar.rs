@@ -34,7 +34,8 @@ impl Day {
         Self(found.unwrap_or(first))
     }
 
-    pub(super) fn before(self) -> Self {
+    /// The last day of what ends before this one.
+    pub fn before(self) -> Self {
         Self(self.0.pred_opt().unwrap_or(self.0))
     }
 

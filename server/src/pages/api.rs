@@ -34,6 +34,11 @@ impl Api {
         Self { api, caller }
     }
 
+    /// What a job calls that goes on after the page that began it.
+    pub(super) fn routes(&self) -> Arc<dispatch::Api> {
+        self.api.clone()
+    }
+
     /// Whether whoever is signed in may do what needs this scope.
     pub(super) fn may(&self, scope: &str) -> bool {
         self.caller.require(scope).is_ok()

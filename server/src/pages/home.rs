@@ -9,6 +9,7 @@ use svctrack_web::pages::{Figure, HomeView, RenewalsAhead, Start, address, home_
 use super::{
     api::JSON,
     customers::Customers,
+    demo, explanation,
     paging::total_of,
     renewals,
     respond::{html, see},
@@ -87,12 +88,14 @@ async fn revenue(visit: &Visit, view: &mut HomeView) -> Result<(), Error> {
         let Some(now) = series.rows.last() else { continue };
         let currency = series.currency.as_deref().or(mrr.base.as_deref()).unwrap_or_default();
         let moved = now.end - now.start;
+        let mut behind = [&query[..], &[("explain", "end")]].concat();
+        behind.extend(series.currency.as_deref().map(|currency| ("currency", currency)));
         let sign = if moved < 0.0 { "" } else { "+" };
         view.figures.push(Figure {
             label: "MRR",
             value: money(now.end, currency),
             note: format!("{sign}{} this month", money(moved, "")),
-            path: "/app/reports/mrr".to_owned(),
+            path: explanation::path("mrr", &behind),
         });
         customers += now.customers;
         new += now.new_customers;
@@ -109,6 +112,7 @@ async fn revenue(visit: &Visit, view: &mut HomeView) -> Result<(), Error> {
     }
     if mrr.currencies.is_empty() {
         view.start = Some(start(visit).await?);
+        view.offers_demo = demo::may(visit).await?;
     }
     Ok(())
 }

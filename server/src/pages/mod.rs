@@ -8,7 +8,9 @@ mod closings;
 mod columns;
 mod company;
 mod customers;
+mod demo;
 mod erasure;
+mod explanation;
 mod extras;
 mod forms;
 mod health;
@@ -88,6 +90,7 @@ const PAGES: &[(&str, Methods)] = &[
     ("/app/people/:id/erase", &[(Method::POST, closed!(erasure::erase))]),
     ("/app/customers", &[(Method::GET, closed!(customers::customers))]),
     ("/app/reports/:kind", &[(Method::GET, closed!(reports::report))]),
+    ("/app/reports/:kind/explain", &[(Method::GET, closed!(explanation::explain))]),
     ("/app/files/:resource", &[(Method::GET, closed!(reports::file))]),
     ("/app/files/reports/:kind", &[(Method::GET, closed!(reports::file))]),
     ("/app/files/endusers/:id/export", &[(Method::GET, closed!(reports::file))]),
@@ -105,6 +108,10 @@ const PAGES: &[(&str, Methods)] = &[
     ("/app/tokens/:id", &[(Method::GET, closed!(tokens::token))]),
     ("/app/tokens/:id/rotate", &[(Method::POST, closed!(tokens::rotate))]),
     ("/app/tokens/:id/revoke", &[(Method::POST, closed!(tokens::revoke))]),
+    ("/app/demo", &[(Method::GET, closed!(demo::show)), (Method::POST, closed!(demo::create))]),
+    ("/app/demo/open", &[(Method::POST, closed!(demo::open))]),
+    ("/app/demo/leave", &[(Method::POST, closed!(demo::leave))]),
+    ("/app/demo/delete", &[(Method::POST, closed!(demo::delete))]),
     ("/app/settings", &[(Method::GET, closed!(settings::settings)), (Method::POST, closed!(settings::save))]),
     ("/app/health", &[(Method::GET, closed!(health::health))]),
     ("/app/backup", &[(Method::GET, closed!(health::backup))]),

@@ -7,10 +7,11 @@ use poem::{
     http::{HeaderValue, header},
 };
 use svctrack_core::revenue::Interval;
-use svctrack_web::pages::{Choice, ReportView, address, label_of, report_page};
+use svctrack_web::pages::{Choice, ReportCell, ReportView, address, label_of, report_page};
 
 use super::{
     api::text_of,
+    explanation::Figures,
     forms::{problems_of, sent},
     respond::html,
     visit::Visit,
@@ -32,6 +33,9 @@ const REPORTS: &[(&str, &str)] = &[
 ];
 /// The reports that look ahead.
 const AHEAD: &[&str] = &["renewals", "forecast"];
+/// The head and the rows of a table.
+type Table = (Vec<String>, Vec<Vec<ReportCell>>);
+
 /// The report whose figures can be split by a property of companies.
 const MRR: &str = "mrr";
 
@@ -78,7 +82,10 @@ pub(super) async fn report(visit: Visit, request: Request) -> Result<Response, E
     };
     match visit.api.ask(&address(&path, &[], &query), "text/csv").await.map_err(Error::into_issues)
     {
-        Ok(response) => (view.header, view.rows) = table(&text_of(response).await?)?,
+        Ok(response) => {
+            let text = text_of(response).await?;
+            (view.header, view.rows) = table(&text, name, &query)?;
+        }
         Err(Ok(issues)) => view.problems = problems_of(issues),
         Err(Err(error)) => return Err(error),
     }
@@ -122,42 +129,52 @@ pub(super) fn picture_of_company(visit: &Visit, id: &str) -> String {
     address("/app/files/reports/mrr", &[], &query)
 }
 
-/// The head and the rows of a table in CSV.
-fn table(text: &str) -> Result<(Vec<String>, Vec<Vec<String>>), Error> {
+/// The head and the rows of the table of a report, in CSV, in which each figure leads to what is behind it.
+fn table(text: &str, report: &str, query: &[(&str, &str)]) -> Result<Table, Error> {
     let internal = |error: csv::Error| Error::Internal(error.to_string());
     let mut reader = csv::ReaderBuilder::new().flexible(true).from_reader(text.as_bytes());
     let cells = |record: &csv::StringRecord| record.iter().map(str::to_owned).collect::<Vec<_>>();
     let header = cells(reader.headers().map_err(internal)?);
-    let rows = reader.records().map(|record| record.map(|record| cells(&record)));
-    Ok(narrowed(header, rows.collect::<Result<_, _>>().map_err(internal)?))
+    let figures = Figures { report, query, header: &header };
+    let mut rows = Vec::new();
+    for record in reader.records() {
+        let texts = cells(&record.map_err(internal)?);
+        let paths: Vec<_> = (0..texts.len()).map(|at| figures.behind(&texts, at)).collect();
+        let row = texts.into_iter().zip(paths).map(|(text, path)| ReportCell { text, path });
+        rows.push(row.collect());
+    }
+    Ok(narrowed(header, rows))
 }
 
 /// A table as a page has room for it: without the days of an interval that has a name, without the total of what is in
 /// one currency anyway, and without columns that are empty.
-fn narrowed(header: Vec<String>, mut rows: Vec<Vec<String>>) -> (Vec<String>, Vec<Vec<String>>) {
+fn narrowed(header: Vec<String>, mut rows: Vec<Vec<ReportCell>>) -> Table {
     let place = |name: &str| header.iter().position(|known| known == name);
     let has_period = place("period").is_some();
+    let cell = |row: &Vec<ReportCell>, at: usize| row.get(at).map(|cell| cell.text.clone());
     if let (Some(scope), Some(currency)) = (place("scope"), place("currency")) {
-        let currencies: BTreeSet<_> = rows.iter().filter_map(|row| row.get(currency)).collect();
+        let currencies: BTreeSet<_> = rows.iter().filter_map(|row| cell(row, currency)).collect();
         if currencies.len() == 1 {
-            rows.retain(|row| row.get(scope).is_none_or(|scope| scope != "converted"));
+            rows.retain(|row| cell(row, scope).is_none_or(|scope| scope != "converted"));
         }
     }
     let is_one_scope = place("scope").is_some_and(|at| {
-        rows.iter().filter_map(|row| row.get(at)).collect::<BTreeSet<_>>().len() < 2
+        rows.iter().filter_map(|row| cell(row, at)).collect::<BTreeSet<_>>().len() < 2
     });
     let is_shown = |at: usize, name: &str| {
         let is_of_interval = has_period && matches!(name, "from" | "to");
-        let is_empty = rows.iter().all(|row| row.get(at).is_none_or(String::is_empty));
+        let is_empty = rows.iter().all(|row| row.get(at).is_none_or(|cell| cell.text.is_empty()));
         let says_nothing = name == "scope" && is_one_scope;
         !is_of_interval && !is_empty && !says_nothing
     };
     let shown: Vec<bool> = header.iter().enumerate().map(|(at, name)| is_shown(at, name)).collect();
-    let keep = |cells: Vec<String>| -> Vec<String> {
-        cells.into_iter().zip(&shown).filter(|(_, shown)| **shown).map(|(cell, _)| cell).collect()
-    };
-    let rows = rows.into_iter().map(keep).collect();
-    (keep(header), rows)
+    let rows = rows.into_iter().map(|row| kept(row, &shown)).collect();
+    (kept(header, &shown), rows)
+}
+
+/// Those of the cells that are shown.
+fn kept<T>(cells: Vec<T>, shown: &[bool]) -> Vec<T> {
+    cells.into_iter().zip(shown).filter(|(_, shown)| **shown).map(|(cell, _)| cell).collect()
 }
 
 /// `GET /app/files/...`: what the API has at a path, as a file: a table as CSV, or a picture.
@@ -187,7 +204,11 @@ mod tests {
 
     #[test]
     fn a_table_keeps_what_a_page_has_room_for() {
-        let narrow = |text| table(text).unwrap();
+        let narrow = |text| {
+            let (header, rows) = table(text, "mrr", &[]).unwrap();
+            let texts = |row: Vec<ReportCell>| row.into_iter().map(|cell| cell.text).collect();
+            (header, rows.into_iter().map(texts).collect::<Vec<Vec<String>>>())
+        };
         let (header, rows) = narrow(
             "segment,scope,currency,period,from,to,new\n,currency,EUR,2026-01,a,b,5\n,converted,EUR,2026-01,a,b,5\n",
         );

@@ -17,6 +17,7 @@ use super::{api::Api, forms::sent};
 use crate::{
     app::App,
     auth::session::Session,
+    demo::TENANT_NAME,
     dispatch,
     error::Error,
     limits::{MAX_FORM_PAIRS, MAX_RECORD_BYTES},
@@ -68,7 +69,14 @@ impl Visit {
         let tenant = app.store.tenant(session.caller.tenant.id()).await?;
         let tenant = tenant.map_or_else(|| "Operator".to_owned(), |tenant| tenant.name);
         let zone = zone_of(&app, &session).await?;
-        let sections = sections(&api);
+        let mut sections = sections(&api);
+        if tenant == TENANT_NAME {
+            sections.push(Section {
+                label: "Demo".to_owned(),
+                path: "/app/demo".to_owned(),
+                group: OPERATE,
+            });
+        }
         let shell = Shell { tenant, sections, path, csrf: session.csrf(), zone, notice: None };
         Ok(Self { app, api, session, shell })
     }

@@ -52,6 +52,8 @@ pub struct HomeView {
     pub issues: Option<Vec<(String, String)>>,
     /// How far a new tenant is; none once there are licenses.
     pub start: Option<Start>,
+    /// Whether a demo is offered as well.
+    pub offers_demo: bool,
 }
 
 /// The first page, with the figures and lists that lead to all others.
@@ -70,6 +72,9 @@ pub fn home_page(shell: &Shell, view: &HomeView) -> Page {
                 "Add " a href="/app/records/licenses" { "licenses" } " to see MRR and renewals."
             })),
             None => (""),
+        }
+        @if view.offers_demo {
+            p { "To look around first, see the " a href="/app/demo" { "demo" } ": every page with data of an invented company." }
         }
         div.figures {
             @for figure in &view.figures {

@@ -8,6 +8,8 @@ mod activity;
 mod address;
 mod closings;
 mod customers;
+mod demo;
+mod explanation;
 mod extra;
 mod format;
 mod health;
@@ -41,6 +43,8 @@ pub use self::{
     address::{address, literal},
     closings::{ClosedLine, ClosingLine, ClosingsView, closings_page},
     customers::{CustomerLine, CustomersView, customers_page},
+    demo::{DemoState, DemoView, demo_page},
+    explanation::{CompanyShare, ExplanationView, LicenseShare, explanation_page},
     extra::Extra,
     format::{label_of, money, percent},
     health::{BackupState, ClockState, HealthReport, HealthView, Scrubbed, health_page},
@@ -56,7 +60,7 @@ pub use self::{
         Decision, DecisionView, RenewalGroup, RenewalLine, RenewalsView, decision_page,
         renewals_page,
     },
-    report::{Choice, ReportView, report_page},
+    report::{Choice, ReportCell, ReportView, report_page},
     samples::{LANGUAGES, SampleValues},
     search::{Hit, HitGroup, SearchView, search_page},
     settings::{SettingsView, settings_page},

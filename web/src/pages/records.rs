@@ -149,7 +149,7 @@ fn columns(view: &RecordsView) -> impl Renderable {
                     @for (field, is_column) in &fields {
                         label title=(field.doc) {
                             input type="checkbox" name="columns" value=(field.name) checked=[is_column.then_some("")];
-                            " " (label_of(field.name))
+                            span { (label_of(field.name)) }
                         }
                     }
                 }

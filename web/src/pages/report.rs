@@ -23,8 +23,16 @@ pub struct ReportView {
     /// The parameters that can be chosen: name, chosen value, and the values where there are few.
     pub choices: Vec<Choice>,
     pub header: Vec<String>,
-    pub rows: Vec<Vec<String>>,
+    pub rows: Vec<Vec<ReportCell>>,
     pub problems: Vec<Problem>,
+}
+
+/// A cell of the table of a report.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ReportCell {
+    pub text: String,
+    /// The address of what is behind it.
+    pub path: Option<String>,
 }
 
 /// A parameter that can be chosen.
@@ -102,9 +110,15 @@ fn table(view: &ReportView) -> impl Renderable {
                     tr {
                         @for (at, cell) in row.iter().enumerate() {
                             @if is_numeric(at) {
-                                td.num { (grouped(cell)) }
+                                td.num {
+                                    @if let Some(path) = &cell.path {
+                                        a href=(path) { (grouped(&cell.text)) }
+                                    } @else {
+                                        (grouped(&cell.text))
+                                    }
+                                }
                             } @else {
-                                td { (cell) }
+                                td { (cell.text) }
                             }
                         }
                     }
@@ -116,8 +130,8 @@ fn table(view: &ReportView) -> impl Renderable {
 
 /// Whether all cells of a column are numbers. Names of periods, such as `2026`, are text.
 fn is_numeric(view: &ReportView, at: usize) -> bool {
-    let is_number = |row: &Vec<String>| {
-        row.get(at).is_none_or(|cell| cell.is_empty() || cell.parse::<f64>().is_ok())
+    let is_number = |row: &Vec<ReportCell>| {
+        row.get(at).is_none_or(|cell| cell.text.is_empty() || cell.text.parse::<f64>().is_ok())
     };
     view.header.get(at).is_some_and(|name| name != "period") && view.rows.iter().all(is_number)
 }

@@ -55,7 +55,7 @@ pub struct TenantView {
 
 /// The page of tenants.
 pub fn tenants_page(shell: &Shell, view: &TenantsView) -> Page {
-    let actions = maud! {};
+    let actions = maud! { a.button href="/app/demo" { "Demo" } };
     let main = maud! {
         (title_bar("Tenants", &actions))
         p.muted { "Tenants share nothing but the server." }

@@ -1,0 +1,91 @@
+//! How far the demo is that was asked for on a page, and where those came from who look at it.
+
+use std::collections::BTreeMap;
+
+use parking_lot::Mutex;
+
+/// Ways back that are remembered; others sign in again.
+const MAX_WAYS_BACK: usize = 100;
+
+/// How far a demo is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Progress {
+    /// None is being filled.
+    #[default]
+    Idle,
+    /// One is, and has a number of records and events.
+    Stored(usize),
+    /// The last one is incomplete, and why.
+    Failed(String),
+}
+
+/// The filling of a demo: one at a time.
+#[derive(Debug, Default)]
+pub(crate) struct DemoFilling {
+    progress: Mutex<Progress>,
+    /// Ids of the tokens of those who look at the demo, by the ids of their sessions in it.
+    ways_back: Mutex<BTreeMap<String, String>>,
+}
+
+impl DemoFilling {
+    pub(crate) fn progress(&self) -> Progress {
+        self.progress.lock().clone()
+    }
+
+    /// Begins to fill one; returns whether no other is being filled.
+    pub(crate) fn begin(&self) -> bool {
+        let mut progress = self.progress.lock();
+        let is_free = !matches!(*progress, Progress::Stored(_));
+        if is_free {
+            *progress = Progress::Stored(0);
+        }
+        is_free
+    }
+
+    pub(crate) fn note(&self, stored: usize) {
+        *self.progress.lock() = Progress::Stored(stored);
+    }
+
+    pub(crate) fn end(&self, done: Result<(), String>) {
+        *self.progress.lock() = done.err().map_or(Progress::Idle, Progress::Failed);
+    }
+
+    /// Notes the token of somebody who has opened a session in the demo.
+    pub(crate) fn note_visit(&self, session: &str, token: &str) {
+        let mut ways_back = self.ways_back.lock();
+        while ways_back.len() >= MAX_WAYS_BACK {
+            ways_back.pop_first();
+        }
+        ways_back.insert(session.to_owned(), token.to_owned());
+    }
+
+    /// The token of whoever has this session in the demo; they go back once.
+    pub(crate) fn way_back(&self, session: &str) -> Option<String> {
+        self.ways_back.lock().remove(session)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_demo_is_filled_at_a_time() {
+        let filling = DemoFilling::default();
+        assert!(filling.begin() && !filling.begin());
+        filling.end(Err("full".to_owned()));
+        assert_eq!(filling.progress(), Progress::Failed("full".to_owned()));
+        assert!(filling.begin());
+        filling.end(Ok(()));
+        assert_eq!(filling.progress(), Progress::Idle);
+    }
+
+    #[test]
+    fn who_looks_at_the_demo_goes_back_once() {
+        let filling = DemoFilling::default();
+        filling.note_visit("session", "token");
+        assert_eq!(filling.way_back("other"), None);
+        assert_eq!(filling.way_back("session").as_deref(), Some("token"));
+        assert_eq!(filling.way_back("session"), None);
+    }
+}

@@ -1,0 +1,229 @@
+//! The demo: a tenant of its own that a button fills in the background, opens, and deletes.
+//!
+//! An operator may ask for it, as the API lets them alone create and delete tenants; and, since nobody else is there whom
+//! it could disturb, an administrator of the only tenant of a server.
+
+use std::time::Duration;
+
+use futures_util::FutureExt as _;
+use poem::{
+    Request, Response,
+    http::{HeaderValue, Method, header},
+};
+use serde::Deserialize;
+use serde_json::json;
+use svctrack_core::{access::OPERATOR, value::TenantId};
+use svctrack_store::{Tenant, TenantState, panics::panic_message};
+use svctrack_web::pages::{DemoState, DemoView, address, demo_page};
+use tokio::runtime::Handle;
+
+use super::{
+    api::read,
+    forms::sent,
+    respond::{html, see},
+    visit::Visit,
+};
+use crate::{
+    app::App,
+    auth::{LocalAccess, session},
+    demo::{CUSTOMERS, Call, Demo, TENANT_NAME},
+    demo_filling::Progress,
+    dispatch::Api,
+    error::Error,
+};
+
+const PATH: &str = "/app/demo";
+/// Seconds after which a browser asks again how far it is.
+const ASK_AGAIN: &str = "2";
+/// Pause before a call is made again that the server was too busy for.
+const PAUSE: Duration = Duration::from_secs(1);
+/// What a session in the demo is called.
+const LABEL: &str = "Session in the demo";
+/// Most tenants among which the demo is looked for.
+const MAX_TENANTS: usize = 1_000;
+
+/// A tenant as the API creates it.
+#[derive(Deserialize)]
+struct Created {
+    #[serde(rename = "_id")]
+    id: TenantId,
+}
+
+/// `GET /app/demo`
+pub(super) async fn show(visit: Visit, _: Request) -> Result<Response, Error> {
+    check(&visit).await?;
+    let tenant = found(&visit.app).await?;
+    let state = match (visit.app.demo.progress(), tenant) {
+        (Progress::Stored(stored), _) => DemoState::Filling(stored),
+        (Progress::Failed(cause), _) => DemoState::Incomplete(cause),
+        (Progress::Idle, Some(_)) => DemoState::There,
+        (Progress::Idle, None) => DemoState::None,
+    };
+    let is_filling = matches!(state, DemoState::Filling(_));
+    let view = DemoView { state, is_inside: is_inside(&visit, tenant), customers: CUSTOMERS };
+    let mut response = html(demo_page(&visit.shell, &view));
+    if is_filling {
+        response.headers_mut().insert("Refresh", HeaderValue::from_static(ASK_AGAIN));
+    }
+    Ok(response)
+}
+
+/// `POST /app/demo`: begins to fill a demo, where there is none.
+pub(super) async fn create(visit: Visit, mut request: Request) -> Result<Response, Error> {
+    let (pairs, _room) = visit.form(&mut request).await?;
+    check(&visit).await?;
+    let customers =
+        sent(&pairs, "customers").parse().map_or(CUSTOMERS, |it: usize| it.min(CUSTOMERS));
+    if found(&visit.app).await?.is_none() && visit.app.demo.begin() {
+        let (app, api) = (visit.app.clone(), visit.api.routes());
+        // It computes more than it waits, so it has a thread of its own.
+        tokio::task::spawn_blocking(move || {
+            let filled = std::panic::AssertUnwindSafe(fill(&app, &api, customers)).catch_unwind();
+            let done = Handle::current().block_on(filled);
+            let done = done.unwrap_or_else(|panic| Err(panic_message(&*panic).to_owned()));
+            if let Err(cause) = &done {
+                tracing::warn!(cause, "demo incomplete");
+            }
+            app.demo.end(done);
+        });
+    }
+    Ok(see(PATH))
+}
+
+/// `POST /app/demo/open`: a session in the demo, from which there is a way back.
+pub(super) async fn open(visit: Visit, mut request: Request) -> Result<Response, Error> {
+    let (_, _room) = visit.form(&mut request).await?;
+    check(&visit).await?;
+    let Some(tenant) = found(&visit.app).await? else { return Ok(see(PATH)) };
+    let tokens = visit.app.store.tokens(&Tenant::assume_authorized(tenant)).await?;
+    let mut tokens = tokens.into_iter().filter(|token| !token.is_session());
+    let Some(token) = tokens.next() else { return Ok(see(PATH)) };
+    let opened = session::open_with_id(&visit.app, &token.id, LABEL).await?;
+    if let Some(own) = visit.session.caller.token() {
+        visit.app.demo.note_visit(opened.id(), own);
+    }
+    Ok(with_session(&visit.app, see("/"), Some(&opened)))
+}
+
+/// `POST /app/demo/leave`: back to where somebody came from.
+pub(super) async fn leave(visit: Visit, mut request: Request) -> Result<Response, Error> {
+    let (_, _room) = visit.form(&mut request).await?;
+    way_back(&visit).await
+}
+
+/// `POST /app/demo/delete`: deletes the demo, and leads back whoever is in it.
+pub(super) async fn delete(visit: Visit, mut request: Request) -> Result<Response, Error> {
+    let (_, _room) = visit.form(&mut request).await?;
+    check(&visit).await?;
+    let Some(tenant) = found(&visit.app).await? else { return Ok(see(PATH)) };
+    if matches!(visit.app.demo.progress(), Progress::Stored(_)) {
+        return Ok(see(PATH));
+    }
+    let path = address("/tenants/{}", &[&tenant.to_string()], &[]);
+    call(&visit.api.routes(), Tenant::OPERATOR.id(), Method::DELETE, &path, String::new()).await?;
+    visit.app.demo.end(Ok(()));
+    match is_inside(&visit, Some(tenant)) {
+        true => way_back(&visit).await,
+        false => Ok(see(PATH)),
+    }
+}
+
+/// Opens a session where somebody came from; where that is not known, they sign in.
+async fn way_back(visit: &Visit) -> Result<Response, Error> {
+    let Some(token) = visit.app.demo.way_back(&visit.session.id) else {
+        return Ok(with_session(&visit.app, see("/sign-in"), None));
+    };
+    let opened = session::open_with_id(&visit.app, &token, "Session after the demo").await;
+    match opened {
+        Ok(opened) => Ok(with_session(&visit.app, see("/"), Some(&opened))),
+        Err(Error::Unauthorized(_)) => Ok(with_session(&visit.app, see("/sign-in"), None)),
+        Err(error) => Err(error),
+    }
+}
+
+fn with_session(app: &App, mut response: Response, token: Option<&crate::auth::Token>) -> Response {
+    if let Some(cookie) = session::cookie(app, token) {
+        response.headers_mut().insert(header::SET_COOKIE, cookie);
+    }
+    response
+}
+
+/// The tenant of the demo, where there is one.
+async fn found(app: &App) -> Result<Option<TenantId>, Error> {
+    let tenants = app.store.tenants(MAX_TENANTS).await?;
+    let is_demo = |name: &str, state| name == TENANT_NAME && state != TenantState::Deleting;
+    let found = tenants.into_iter().find(|tenant| is_demo(&tenant.name, tenant.state));
+    Ok(found.map(|tenant| tenant.id))
+}
+
+fn is_inside(visit: &Visit, demo: Option<TenantId>) -> bool {
+    demo == Some(visit.session.caller.tenant.id())
+}
+
+/// Whether somebody may create and delete the demo.
+pub(super) async fn may(visit: &Visit) -> Result<bool, Error> {
+    if visit.api.may(OPERATOR) {
+        return Ok(true);
+    }
+    let own = visit.session.caller.tenant.id();
+    let tenants = visit.app.store.tenants(MAX_TENANTS).await?;
+    let mut others = tenants.iter().filter(|tenant| tenant.id != own);
+    let is_alone = others.all(|tenant| tenant.name == TENANT_NAME);
+    let is_demo = tenants.iter().any(|tenant| tenant.id == own && tenant.name == TENANT_NAME);
+    Ok(visit.api.may("admin") && (is_alone || is_demo))
+}
+
+async fn check(visit: &Visit) -> Result<(), Error> {
+    if may(visit).await? { Ok(()) } else { Err(Error::Forbidden(OPERATOR.to_owned())) }
+}
+
+/// Creates the tenant and fills it.
+async fn fill(app: &App, api: &Api, customers: usize) -> Result<(), String> {
+    let name = json!({ "name": TENANT_NAME }).to_string();
+    let made = call(api, Tenant::OPERATOR.id(), Method::POST, "/tenants", name).await;
+    let made = match made {
+        Ok(made) => read::<Created>(made).await,
+        Err(error) => Err(error),
+    };
+    let refused = |error: Error| format!("no tenant: {}", error.into_response("").status());
+    let Created { id: tenant } = made.map_err(refused)?;
+    let demo = Demo { tenant, now: app.clock.now(), customers };
+    let mut stored = 0;
+    demo.fill(async |Call { method, path, body, count, .. }: Call| {
+        stored += count;
+        app.demo.note(stored);
+        loop {
+            if *app.stopping.borrow() {
+                return Err("the server is stopping".to_owned());
+            }
+            let rejected = match call(api, tenant, method.clone(), &path, body.clone()).await {
+                Ok(response) => return Ok(response),
+                Err(error) => error.into_response(""),
+            };
+            if !rejected.headers().contains_key(header::RETRY_AFTER) {
+                return Ok(rejected);
+            }
+            tokio::time::sleep(PAUSE).await;
+        }
+    })
+    .await
+}
+
+/// Calls the API as whoever has the store.
+async fn call(
+    api: &Api,
+    tenant: TenantId,
+    method: Method,
+    path: &str,
+    body: impl Into<poem::Body>,
+) -> Result<Response, Error> {
+    let uri = path.parse().map_err(|_| Error::RouteNotFound)?;
+    let mut request = Request::builder()
+        .method(method)
+        .uri(uri)
+        .header(header::HOST, "localhost")
+        .content_type("application/json")
+        .body(body);
+    request.extensions_mut().insert(LocalAccess(tenant));
+    api.serve(request).await
+}

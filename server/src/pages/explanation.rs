@@ -1,0 +1,254 @@
+//! What is behind a figure of a report, and the links that lead there.
+
+use poem::{Request, Response};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use svctrack_core::{
+    revenue::{ForecastLine, Line, RenewalsLine},
+    value::Day,
+};
+use svctrack_web::pages::{CompanyShare, ExplanationView, address, explanation_page, label_of};
+
+use super::{
+    api::{JSON, text_of},
+    by_ids::{by_ids, text},
+    forms::{problems_of, sent},
+    paging::paging,
+    respond::html,
+    visit::Visit,
+};
+use crate::{error::Error, path_tree::path_part, routes::query_pairs};
+
+/// Companies on a page.
+const SHOWN: usize = 50;
+/// The reports whose figures can be explained, and the lines of each.
+const LINES: &[(&str, &[&str])] = &[
+    ("mrr", Line::NAMES),
+    ("retention", Line::NAMES),
+    ("renewals", RenewalsLine::NAMES),
+    ("forecast", ForecastLine::NAMES),
+];
+/// The lines behind columns that are counts and rates: report, column, line.
+const BEHIND: &[(&str, &str, &str)] = &[
+    ("mrr", "customers", "end"),
+    ("mrr", "newCustomers", "new"),
+    ("mrr", "reactivatedCustomers", "reactivation"),
+    ("mrr", "churnedCustomers", "churn"),
+    ("mrr", "arpa", "end"),
+    ("mrr", "asp", "new"),
+    ("mrr", "overdueLicenses", "overdue"),
+    ("retention", "customers", "base"),
+    ("retention", "lostCustomers", "base"),
+    ("retention", "grrPercent", "kept"),
+    ("retention", "nrrPercent", "retained"),
+    ("retention", "grossMrrChurnPercent", "base"),
+    ("retention", "netMrrChurnPercent", "base"),
+    ("retention", "logoChurnPercent", "base"),
+    ("renewals", "licenses", "base"),
+    ("renewals", "companies", "base"),
+    ("renewals", "grossPercent", "renewed"),
+    ("renewals", "netPercent", "renewed"),
+    ("renewals", "logoPercent", "renewed"),
+    ("renewals", "grossOfDecidedPercent", "renewed"),
+    ("renewals", "netOfDecidedPercent", "renewed"),
+    ("renewals", "logoOfDecidedPercent", "renewed"),
+    ("forecast", "difference", "actual"),
+];
+/// What stands for all segments beyond the largest, and for companies without one.
+const REST: &str = "(rest)";
+const NONE: &str = "(none)";
+
+/// The table of a report, of which each figure leads to what is behind it.
+pub(super) struct Figures<'r> {
+    pub(super) report: &'r str,
+    /// What the report was asked for.
+    pub(super) query: &'r [(&'r str, &'r str)],
+    pub(super) header: &'r [String],
+}
+
+impl Figures<'_> {
+    /// The address of what is behind a cell, where there is anything.
+    pub(super) fn behind(&self, row: &[String], at: usize) -> Option<String> {
+        let line = self.line(self.header.get(at)?)?;
+        let amount: f64 = row.get(at)?.parse().ok()?;
+        let segment = match self.cell(row, "segment") {
+            Some(REST) => return None,
+            Some(NONE) => Some(""),
+            segment => segment.filter(|name| !name.is_empty()),
+        };
+        let is_days = |name: &&(&str, &str)| matches!(name.0, "from" | "to");
+        let mut query: Vec<_> = self.query.iter().filter(|pair| !is_days(pair)).copied().collect();
+        let asked = |name: &str| self.query.iter().find(|(known, _)| *known == name).map(|it| it.1);
+        // A trailing year is no period of the report: it is explained by its days, at the rates of the report.
+        let last = asked("to").and_then(Day::parse).map(|to| to.before().to_string());
+        if self.cell(row, "over") == Some("year") {
+            query.extend(
+                ["from", "to"].into_iter().filter_map(|it| Some((it, self.cell(row, it)?))),
+            );
+            query.extend(last.as_deref().map(|last| ("rateDate", last)));
+        } else {
+            query.extend(["from", "to"].into_iter().filter_map(|it| Some((it, asked(it)?))));
+            query.extend(self.cell(row, "period").map(|period| ("period", period)));
+        }
+        query.push(("explain", line));
+        if self.cell(row, "scope") == Some("currency") {
+            query.extend(self.cell(row, "currency").map(|currency| ("currency", currency)));
+        }
+        query.extend(segment.map(|segment| ("segment", segment)));
+        (amount != 0.0).then(|| path(self.report, &query))
+    }
+
+    fn cell<'c>(&self, row: &'c [String], name: &str) -> Option<&'c str> {
+        let at = self.header.iter().position(|known| known == name)?;
+        row.get(at).map(String::as_str)
+    }
+
+    /// The line that a column is, or that is behind it.
+    fn line(&self, column: &str) -> Option<&'static str> {
+        let own = lines_of(self.report)?.iter().copied().find(|line| *line == column);
+        let is_it =
+            |(report, name, _): &&(&str, &str, &str)| *report == self.report && *name == column;
+        own.or_else(|| BEHIND.iter().find(is_it).map(|(.., line)| *line))
+    }
+}
+
+fn lines_of(report: &str) -> Option<&'static [&'static str]> {
+    LINES.iter().find(|(known, _)| *known == report).map(|(_, lines)| *lines)
+}
+
+/// The address of what is behind a figure.
+pub(super) fn path(report: &str, query: &[(&str, &str)]) -> String {
+    address("/app/reports/{}/explain", &[report], query)
+}
+
+/// An explanation, as far as its page needs it: most companies are on other pages.
+#[derive(Deserialize)]
+struct Explained<'j> {
+    from: Day,
+    to: Day,
+    currency: String,
+    amount: f64,
+    formula: String,
+    #[serde(borrow)]
+    companies: Vec<&'j RawValue>,
+}
+
+/// `GET /app/reports/:kind/explain`
+pub(super) async fn explain(visit: Visit, request: Request) -> Result<Response, Error> {
+    let report = path_part(&request, "kind").unwrap_or_default().into_owned();
+    lines_of(&report).ok_or(Error::RouteNotFound)?;
+    let pairs = query_pairs(&request);
+    let offset: usize = sent(&pairs, "offset").parse().unwrap_or_default();
+    let query: Vec<(&str, &str)> = pairs
+        .iter()
+        .filter(|(name, _)| name != "offset")
+        .map(|(name, text)| (name.as_str(), text.as_str()))
+        .collect();
+    let in_report = |name: &str| {
+        !matches!(name, "explain" | "period" | "currency" | "segment" | "cohort" | "rateDate")
+    };
+    let of_report: Vec<_> = query.iter().filter(|(name, _)| in_report(name)).copied().collect();
+    let period = Some(sent(&pairs, "period")).filter(|it| !it.is_empty() && *it != "span");
+    let line = label_of(sent(&pairs, "explain"));
+    let title = [Some(label_of(&report)), Some(line), period.map(str::to_owned)];
+    let mut view = ExplanationView {
+        title: title.into_iter().flatten().collect::<Vec<_>>().join(", "),
+        report: address("/app/reports/{}", &[&report], &of_report),
+        csv: address(
+            "/app/files/reports/{}",
+            &[&report],
+            &[&query[..], &[("form", "csv")]].concat(),
+        ),
+        ..ExplanationView::default()
+    };
+    let asked = visit.api.ask(&address("/reports/{}", &[&report], &query), JSON).await;
+    match asked.map_err(Error::into_issues) {
+        Ok(response) => {
+            let page_at = |offset: usize| {
+                let offset = offset.to_string();
+                path(&report, &[&query[..], &[("offset", offset.as_str())]].concat())
+            };
+            fill(&visit, &mut view, &text_of(response).await?, (offset, &page_at)).await?;
+        }
+        Err(Ok(issues)) => view.problems = problems_of(issues),
+        Err(Err(error)) => return Err(error),
+    }
+    Ok(html(explanation_page(&visit.shell, &view)))
+}
+
+/// Fills in the companies from an offset on, with their names.
+async fn fill(
+    visit: &Visit,
+    view: &mut ExplanationView,
+    explained: &str,
+    (offset, page_at): (usize, &(dyn Fn(usize) -> String + Sync)),
+) -> Result<(), Error> {
+    let internal = |error: serde_json::Error| Error::Internal(error.to_string());
+    let found: Explained<'_> = serde_json::from_str(explained).map_err(internal)?;
+    let shown = found.companies.iter().skip(offset).take(SHOWN);
+    let shown: Result<Vec<CompanyShare>, _> =
+        shown.map(|company| serde_json::from_str(company.get())).collect();
+    view.companies = shown.map_err(internal)?;
+    let names = view.companies.iter().map(|it| it.company.as_str());
+    let names = by_ids(visit, "companies", names, "name").await?;
+    for company in &mut view.companies {
+        company.name = names.get(&company.company).map(|it| text(it, "name").to_owned());
+    }
+    let total = found.companies.len() as u64;
+    view.paging = paging((offset, SHOWN), (view.companies.len(), Some(total)), page_at);
+    view.days = (found.from.to_string(), found.to.before().to_string());
+    view.currency = found.currency;
+    view.amount = found.amount;
+    view.formula = found.formula;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn behind(report: &str, column: &str, row: &[(&str, &str)]) -> Option<String> {
+        let header: Vec<String> = row.iter().map(|(name, _)| (*name).to_owned()).collect();
+        let cells: Vec<String> = row.iter().map(|(_, text)| (*text).to_owned()).collect();
+        let query = [("from", "2026-01-01"), ("to", "2026-04-01"), ("interval", "month")];
+        let figures = Figures { report, query: &query, header: &header };
+        figures.behind(&cells, header.iter().position(|name| name == column)?)
+    }
+
+    #[test]
+    fn a_figure_leads_to_its_line_in_its_period_currency_and_segment() {
+        let row = [
+            ("segment", "(none)"),
+            ("scope", "currency"),
+            ("currency", "EUR"),
+            ("period", "2026-02"),
+        ];
+        let row = [&row[..], &[("churn", "5.00"), ("end", "0.00"), ("quickRatio", "3")]].concat();
+        assert_eq!(
+            behind("mrr", "churn", &row).unwrap(),
+            "/app/reports/mrr/explain?interval=month&from=2026-01-01&to=2026-04-01&period=2026-02\
+             &explain=churn&currency=EUR&segment="
+        );
+        assert_eq!(behind("mrr", "end", &row), None);
+        assert_eq!(behind("mrr", "quickRatio", &row), None);
+        let year =
+            [("scope", "converted"), ("currency", "EUR"), ("over", "year"), ("period", "2026-02")];
+        let year =
+            [&year[..], &[("from", "2025-03-01"), ("to", "2026-03-01"), ("nrrPercent", "99.5")]]
+                .concat();
+        assert_eq!(
+            behind("retention", "nrrPercent", &year).unwrap(),
+            "/app/reports/retention/explain?interval=month&from=2025-03-01&to=2026-03-01\
+             &rateDate=2026-03-31&explain=retained"
+        );
+        assert_eq!(behind("mrr", "end", &[("segment", "(rest)"), ("end", "5")]), None);
+    }
+
+    #[test]
+    fn what_is_behind_a_count_is_a_line_of_its_report() {
+        for (report, column, line) in BEHIND {
+            let lines = lines_of(report).unwrap();
+            assert!(lines.contains(line) && !lines.contains(column), "{report} {column}");
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! Pages that lead from a figure to what is behind it, and the demo, in which every page has figures.
+
+use std::{collections::BTreeSet, time::Duration};
+
+use hyper::StatusCode;
+use serde_json::json;
+use svctrack_tests::{client::Client, in_process::InProcess};
+
+use crate::pages::{Reader, attribute, sign_in, token};
+
+async fn page(reader: &Reader<'_>, path: &str) -> String {
+    let answer = reader.get(path).await;
+    assert_eq!(answer.status, StatusCode::OK, "{path}: {}", answer.text());
+    answer.text().to_owned()
+}
+
+/// A server with a customer who has a license in each of two currencies, of which one ends.
+async fn server() -> InProcess {
+    let server = InProcess::start().await;
+    server.client.post("/companies", &json!({"name": "Acme", "externalId": "acme"})).await;
+    let rates = json!({"currencies": {"base": "EUR", "rates": {"USD": {"2020-01-01": 0.5}}}});
+    let json_type = [("content-type", "application/json")];
+    let put = hyper::Method::PUT;
+    server.client.send(put, "/settings", &json_type, rates.to_string()).await.unwrap();
+    for (currency, product) in [("EUR", "Suite"), ("USD", "Addon")] {
+        let license = json!({
+            "companyId": "extid-acme", "_currency": currency, "product": product, "mrr": 100,
+            "fromDate": "2025-11-01", "toDate": "2026-10-31", "fixedPeriod": true,
+        });
+        assert_eq!(server.client.post("/licenses", &license).await.status, StatusCode::OK);
+    }
+    server
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_figure_of_a_report_leads_to_the_licenses_behind_it() {
+    let server = server().await;
+    let reader = sign_in(&server.anonymous, &token(&server)).await;
+    for (report, least) in [("mrr", 20), ("retention", 20), ("renewals", 6), ("forecast", 6)] {
+        let path = format!("/app/reports/{report}?from=2025-10-01&to=2027-01-01&interval=month");
+        let html = page(&reader, &path).await;
+        let links: BTreeSet<String> = attribute(&html, "<a href")
+            .filter(|link| link.contains("/explain?"))
+            .map(|link| link.replace("&amp;", "&"))
+            .collect();
+        assert!(links.len() >= least, "{report} has {links:?}");
+        for link in links {
+            let html = page(&reader, &link).await;
+            assert!(html.contains(">Acme</a>"), "{link}: {html}");
+            assert!(html.contains("/app/records/licenses/"), "{link}: {html}");
+        }
+    }
+    let figure =
+        "/app/reports/mrr/explain?from=2025-10-01&to=2026-01-01&interval=month&explain=end";
+    let converted = page(&reader, figure).await;
+    for text in ["EUR 150", "2025-10-01 to 2025-12-31", "2 licenses"] {
+        assert!(converted.contains(text), "{text}: {converted}");
+    }
+    let unknown = reader.get("/app/reports/customers/explain?explain=end").await;
+    assert_eq!(unknown.status, StatusCode::NOT_FOUND);
+    let wrong = page(&reader, "/app/reports/mrr/explain?explain=ends").await;
+    assert!(wrong.contains("class=\"problems\""), "{wrong}");
+}
+
+/// Waits until the demo is filled.
+async fn wait_for_demo(reader: &Reader<'_>) -> String {
+    for _ in 0..600 {
+        let answer = reader.get("/app/demo").await;
+        let text = answer.text().to_owned();
+        assert!(!text.contains("incomplete"), "{text}");
+        if !text.contains("are stored") {
+            return text;
+        }
+        assert!(answer.headers.contains_key("refresh"), "{text}");
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    panic!("the demo is not complete");
+}
+
+fn with_cookie<'c>(client: &'c Client, answer: &svctrack_tests::client::Answer) -> Reader<'c> {
+    assert_eq!(answer.status, StatusCode::SEE_OTHER, "{}", answer.text());
+    let cookie = answer.headers["set-cookie"].to_str().unwrap();
+    Reader::of(client, cookie.split(';').next().unwrap())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_demo_is_created_opened_left_and_deleted_by_buttons() {
+    let server = InProcess::start().await;
+    let reader = sign_in(&server.anonymous, &token(&server)).await;
+    assert!(page(&reader, "/").await.contains("href=\"/app/demo\""));
+    assert!(page(&reader, "/app/demo").await.contains("Create the demo"));
+    let made = reader.submit("/app/demo", &[("customers", "10")]).await;
+    assert_eq!(made.status, StatusCode::SEE_OTHER, "{}", made.text());
+    assert!(wait_for_demo(&reader).await.contains("Open the demo"));
+    let inside = with_cookie(&server.anonymous, &reader.submit("/app/demo/open", &[]).await);
+    assert!(page(&inside, "/").await.contains("Demo: Lumen Analytics"));
+    assert!(page(&inside, "/app/customers").await.contains("/app/records/companies/"));
+    assert!(page(&inside, "/app/demo").await.contains("Leave the demo"));
+    let back = with_cookie(&server.anonymous, &inside.submit("/app/demo/leave", &[]).await);
+    assert!(!page(&back, "/").await.contains("Demo: Lumen Analytics"));
+    let inside = with_cookie(&server.anonymous, &back.submit("/app/demo/open", &[]).await);
+    let back = with_cookie(&server.anonymous, &inside.submit("/app/demo/delete", &[]).await);
+    assert!(page(&back, "/app/demo").await.contains("Create the demo"));
+    let tenants = server.operator.get("/tenants").await;
+    assert!(!tenants.text().contains("\"active\",\"name\":\"Demo"), "{}", tenants.text());
+
+    // Where others are, an operator alone creates tenants.
+    server.operator.post("/tenants", &json!({"name": "other"})).await;
+    assert!(!page(&back, "/").await.contains("href=\"/app/demo\""));
+    assert_eq!(back.submit("/app/demo", &[]).await.status, StatusCode::FORBIDDEN);
+    assert_eq!(back.get("/app/demo").await.status, StatusCode::FORBIDDEN);
+}

@@ -1,0 +1,95 @@
+//! The demo: a tenant of its own with two years of an invented company.
+
+use hypertext::prelude::*;
+
+use super::{
+    format::grouped,
+    page,
+    shell::{Shell, csrf, layout, title_bar},
+};
+use crate::page::Page;
+
+/// How far the demo is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum DemoState {
+    /// None was asked for, or it was deleted.
+    #[default]
+    None,
+    /// It has a number of records and events, and more to come.
+    Filling(usize),
+    /// All that belongs to it is stored.
+    There,
+    /// It could not be filled, and why.
+    Incomplete(String),
+}
+
+/// The page of the demo.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DemoView {
+    pub state: DemoState,
+    /// Whether whoever is signed in looks at the demo itself.
+    pub is_inside: bool,
+    /// How many customers the invented company has.
+    pub customers: usize,
+}
+
+/// The page of the demo.
+pub fn demo_page(shell: &Shell, view: &DemoView) -> Page {
+    let main = maud! {
+        (title_bar("Demo", ""))
+        p {
+            "Two years of an invented company with " (view.customers) " customers, in a tenant of its own: every page has "
+            "something to show, and nothing of it touches your data."
+        }
+        @match &view.state {
+            DemoState::None => (button(shell, "/app/demo", "Create the demo", true)),
+            DemoState::Filling(stored) => {
+                p role="status" {
+                    strong { (grouped(&stored.to_string())) } " records and events are stored. "
+                    "This page shows by itself when the demo is complete."
+                }
+            }
+            DemoState::There => (there(shell, view)),
+            DemoState::Incomplete(cause) => {
+                div.problems role="alert" tabindex="-1" {
+                    p { strong { "The demo is incomplete." } }
+                    p { (cause) }
+                }
+                (button(shell, "/app/demo/delete", "Delete the demo", false))
+            }
+        }
+    };
+    page(layout(shell, "Demo", main))
+}
+
+fn there<'v>(shell: &'v Shell, view: &'v DemoView) -> impl Renderable + 'v {
+    maud! {
+        @if view.is_inside {
+            p { "You are looking at it now." }
+        } @else {
+            p { "It is complete. Opening it signs you in there; from its page \"Demo\" you come back." }
+        }
+        div.actions {
+            @if view.is_inside {
+                (button(shell, "/app/demo/leave", "Leave the demo", true))
+            } @else {
+                (button(shell, "/app/demo/open", "Open the demo", true))
+            }
+            (button(shell, "/app/demo/delete", "Delete the demo", false))
+        }
+    }
+}
+
+fn button<'v>(
+    shell: &'v Shell,
+    action: &'v str,
+    label: &'v str,
+    is_main: bool,
+) -> impl Renderable + 'v {
+    maud! {
+        form method="post" action=(action) {
+            (csrf(shell))
+            button type="submit" class=(if is_main { "main" } else { "bad" }) { (label) }
+        }
+    }
+}

@@ -1,0 +1,213 @@
+//! What is behind a figure of a report: the companies and licenses that it is made of, with the formula in numbers.
+
+use hypertext::prelude::*;
+use serde::Deserialize;
+
+use super::{
+    format::{grouped, label_of},
+    page,
+    parts::{Paging, Problem, badge, empty, paging, problems, scroll},
+    shell::{Shell, layout, record_address, title_bar},
+};
+use crate::page::Page;
+
+/// Companies of whom the licenses are shown without a click.
+const MOST_OPEN: usize = 5;
+
+/// A figure and what is behind it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ExplanationView {
+    pub title: String,
+    /// The address of the report.
+    pub report: String,
+    /// The address of all companies as CSV.
+    pub csv: String,
+    /// The first and the last day of its period.
+    pub days: (String, String),
+    pub currency: String,
+    /// The figure, in `currency`.
+    pub amount: f64,
+    /// How the companies add up.
+    pub formula: String,
+    pub companies: Vec<CompanyShare>,
+    pub paging: Paging,
+    pub problems: Vec<Problem>,
+}
+
+/// What a company adds to a figure, as the report returns it.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+pub struct CompanyShare {
+    pub company: String,
+    #[serde(skip)]
+    pub name: Option<String>,
+    pub amount: f64,
+    pub formula: String,
+    pub licenses: Vec<LicenseShare>,
+}
+
+/// A license that is a part of it; each report says something else of how it counts.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct LicenseShare {
+    pub license: String,
+    pub product: String,
+    pub currency: String,
+    pub from: Option<String>,
+    pub end: Option<String>,
+    #[serde(alias = "monthly")]
+    pub mrr: f64,
+    pub at_start: Option<bool>,
+    pub at_end: Option<bool>,
+    pub is_confirmed: Option<bool>,
+    pub source: Option<String>,
+    pub outcome: Option<String>,
+}
+
+impl LicenseShare {
+    /// How it counts, in words.
+    fn how(&self) -> String {
+        if let Some(outcome) = &self.outcome {
+            return outcome.clone();
+        }
+        match (self.is_confirmed, self.at_start, self.at_end) {
+            (Some(true), ..) => "signed".to_owned(),
+            (Some(false), ..) => {
+                format!("expected, by {}", label_of(self.source.as_deref().unwrap_or_default()))
+            }
+            (_, Some(true), Some(true)) => "at both ends".to_owned(),
+            (_, Some(true), _) => "at the start".to_owned(),
+            (_, _, Some(true)) => "at the end".to_owned(),
+            _ => "at neither end".to_owned(),
+        }
+    }
+}
+
+/// The page of what is behind a figure.
+pub fn explanation_page(shell: &Shell, view: &ExplanationView) -> Page {
+    let actions = maud! { a.button href=(view.csv) download { "CSV" } };
+    let (from, to) = &view.days;
+    let main = maud! {
+        p.crumbs { a href=(view.report) { "Back to the report" } }
+        (title_bar(&view.title, &actions))
+        (problems(&view.problems))
+        @if view.problems.is_empty() {
+            div.figures {
+                div.figure {
+                    span.figure-label { (from) " to " (to) }
+                    strong { (view.currency) " " (amount(view.amount)) }
+                    @if view.companies.len() > 1 { span.muted.formula { (view.formula) } }
+                }
+            }
+            @if view.companies.is_empty() {
+                (empty("No company adds to this figure.", "It is zero in this period."))
+            } @else {
+                (scroll("Companies", table(view)))
+                (paging(&view.paging))
+            }
+        }
+    };
+    page(layout(shell, &view.title, main))
+}
+
+fn table(view: &ExplanationView) -> impl Renderable {
+    let is_short = view.companies.len() <= MOST_OPEN;
+    maud! {
+        table {
+            caption.hidden-label { "Companies" }
+            thead {
+                tr {
+                    th scope="col" { "Company" }
+                    th.num scope="col" { "Amount" }
+                    th scope="col" { "In numbers" }
+                }
+            }
+            @for company in &view.companies { (rows(company, is_short)) }
+        }
+    }
+}
+
+/// A company, and its licenses below it.
+fn rows(company: &CompanyShare, is_open: bool) -> impl Renderable {
+    let name = company.name.as_deref().filter(|name| !name.is_empty()).unwrap_or(&company.company);
+    let count = company.licenses.len();
+    maud! {
+        tbody {
+            tr {
+                th scope="row" { a href=(record_address("companies", &company.company)) { (name) } }
+                td.num { (amount(company.amount)) }
+                td.formula { (company.formula) }
+            }
+            tr.below {
+                td colspan="3" {
+                    details open=[is_open.then_some("")] {
+                        summary {
+                            (count) @if count == 1 { " license" } @else { " licenses" }
+                            span.hidden-label { " of " (name) }
+                        }
+                        (licenses(&company.licenses))
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn licenses(licenses: &[LicenseShare]) -> impl Renderable {
+    let dash = "–";
+    maud! {
+        table.inner {
+            caption.hidden-label { "Licenses" }
+            thead {
+                tr {
+                    th scope="col" { "License" }
+                    th.num scope="col" { "MRR" }
+                    th.num scope="col" { "From" }
+                    th.num scope="col" { "End" }
+                    th scope="col" { "How it counts" }
+                }
+            }
+            tbody {
+                @for license in licenses {
+                    tr {
+                        th scope="row" {
+                            a href=(record_address("licenses", &license.license)) {
+                                @if license.product.is_empty() { "License" } @else { (license.product) }
+                            }
+                        }
+                        td.num { (license.currency) " " (amount(license.mrr)) }
+                        td.num { (license.from.as_deref().unwrap_or(dash)) }
+                        td.num { (license.end.as_deref().unwrap_or(dash)) }
+                        td {
+                            @if license.outcome.is_some() { (badge(&license.how())) } @else { (license.how()) }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// An amount with the cents that it has.
+fn amount(amount: f64) -> String {
+    grouped(&format!("{amount:.2}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_license_says_how_it_counts_in_each_report() {
+        let check = |json: &str, how: &str| {
+            let share: LicenseShare = serde_json::from_str(json).unwrap();
+            assert_eq!(share.how(), how, "{json}");
+        };
+        check(r#"{"mrr": 1, "atStart": true, "atEnd": true}"#, "at both ends");
+        check(r#"{"mrr": 1, "atStart": false, "atEnd": true}"#, "at the end");
+        check(r#"{"mrr": 1, "atStart": false, "atEnd": false}"#, "at neither end");
+        check(r#"{"monthly": 1, "isConfirmed": true, "source": "mrr"}"#, "signed");
+        let expected = r#"{"monthly": 1, "isConfirmed": false, "source": "renewalMrr"}"#;
+        check(expected, "expected, by Renewal MRR");
+        check(r#"{"mrr": 1, "outcome": "churned"}"#, "churned");
+    }
+}
