@@ -22,6 +22,7 @@
 #![cfg_attr(
     feature = "records",
     doc = "\
+| [`usage`] | who was active on which days, and what they did, counted from activities |
 | [`revenue`] | MRR, retention, renewals, forecast and customers, from licenses alone |"
 )]
 //!
@@ -45,6 +46,9 @@ pub mod access;
 pub mod plan;
 
 pub mod tracking;
+
+#[cfg(feature = "records")]
+pub mod usage;
 
 #[cfg(feature = "records")]
 pub mod revenue;

@@ -393,6 +393,13 @@ fn store_verdict(error: StoreError, request_id: &str) -> Verdict {
             "store_unavailable",
             "the store cannot be written at the moment: retry later",
         ),
+        StoreError::Counting { counted, of } => verdict(
+            S::SERVICE_UNAVAILABLE,
+            "counting_activities",
+            format!(
+                "activities are being counted for the first time: {counted} of about {of} so far; retry later"
+            ),
+        ),
         StoreError::Stalled => verdict(
             S::SERVICE_UNAVAILABLE,
             "store_stalled",

@@ -98,6 +98,7 @@ pub(crate) enum Kind {
     Renewals,
     Forecast,
     Customers,
+    Usage,
     NewClosing,
     Closing,
     Closings,
@@ -128,6 +129,7 @@ impl Kind {
             Self::Renewals => ReportKind::Renewals,
             Self::Forecast => ReportKind::Forecast,
             Self::Customers => ReportKind::Customers,
+            Self::Usage => ReportKind::Usage,
             _ => return None,
         })
     }

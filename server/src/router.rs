@@ -126,6 +126,8 @@ static ROUTES: &[RouteDef<Handler>] = &[
         "MRR at the end of each interval: confirmed by licenses that last, and unconfirmed of those that may be renewed, in three scenarios."),
     route!(GET "/reports/customers", Scope("reports:read"), Nothing => Customers, "Report customers and what is at stake", alone!(routes::reports::customers),
         "One line a company with licenses: what it pays, when it renews, how it uses the product, and the MRR at stake with the formula in numbers. Stored properties of companies that have one value, such as `owner` or `custom.plan`, are filters."),
+    route!(GET "/reports/usage", Scope("reports:read"), Nothing => Usage, "Report usage", alone!(routes::reports::usage),
+        "Users and companies that were active in each interval, on its last day, and in the 7 and 28 days that end with it; activities by action, and the actions that fade; users by the week of their first activity, and how many of them stay. With `explain`, the users behind one figure."),
     route!(POST "/reports/closings", Scope("admin"), NewClosing => Closing, "Close a month", alone!(routes::closings::create),
         "Stores the figures that MRR of the month has now, with who closed it and when; later MRR reports by month show, under `closings`, what has changed in them since. Months are closed in their order, after they have ended. A month that is closed already stays as it is."),
     route!(GET "/reports/closings", Scope("reports:read"), Nothing => Closings, "List closed months", alone!(routes::closings::list),

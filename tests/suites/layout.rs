@@ -15,7 +15,7 @@ const PAGE: &str = "server/docs/storage.md";
 /// Before each value but the format in `meta`: a format of one byte and a checksum of four.
 const SEAL: [usize; 2] = [1, 4];
 /// Tables whose rows are removed as soon as their work is done, or that need more activities than are sent here.
-const NOT_MET: [&str; 3] = ["activity_marks", "due", "erasures"];
+const NOT_MET: [&str; 4] = ["activity_marks", "due", "erasures", "usage"];
 
 /// A row, of a table or as it is drawn.
 struct Row<T> {

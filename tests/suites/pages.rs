@@ -369,3 +369,23 @@ async fn a_form_with_more_fields_than_any_has_is_rejected() {
     assert_eq!(answer.status, StatusCode::UNPROCESSABLE_ENTITY);
     assert!(answer.text().contains("at most 10000 fields"), "{}", answer.text());
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn usage_has_a_page_of_each_part_and_the_first_page_says_who_was_active() {
+    let server = InProcess::start().await;
+    server.client.post("/companies", &json!({"name": "Acme", "externalId": "acme"})).await;
+    let event =
+        json!({"companyExternalId": "acme", "externalId": "ada", "action": "Opened <b>report"});
+    assert_eq!(server.client.track(&event).await.unwrap().status, StatusCode::OK);
+    let reader = reader_of(&server).await;
+    let home = reader.get("/").await;
+    let active = home.text().matches("in 7 days, 0 in the 7 before").count();
+    assert_eq!(active, 2, "{}", home.text());
+    for (part, expect) in
+        [("figures", "Users active"), ("cohorts", "-W"), ("actions", "Opened &lt;b&gt;report")]
+    {
+        let page = reader.get(&format!("/app/reports/usage?part={part}")).await;
+        assert_eq!(page.status, StatusCode::OK);
+        assert!(page.text().contains(expect), "{part}: {}", page.text());
+    }
+}

@@ -57,6 +57,18 @@ async fn every_report_is_a_picture_that_is_legible_alone() {
             &["2024-08", "confirmed", "optimistic"],
         ),
         ("customers", "MRR at stake, EUR, UTC", &["Acorn", "<b>Dune</b> & \"co\"<script>"]),
+        (
+            "usage?from=2024-01-01&to=2024-08-01",
+            "Active users, UTC",
+            &["2024-01", "new", "dormant", "28 days"],
+        ),
+        (
+            "usage?from=2024-01-01&to=2024-02-01&part=cohorts",
+            "Users active by weeks since their first, in percent, UTC",
+            &["2024-W01", "all"],
+        ),
+        ("usage?part=actions", "Activities by action, UTC", &["activities"]),
+        ("usage?explain=active", "Activities of users, active", &["activities"]),
         ("mrr?explain=end", "end by company, EUR", &["end"]),
         ("forecast?explain=confirmed", "confirmed by company, EUR", &["confirmed"]),
         ("renewals?explain=base", "base by company, EUR", &["base"]),

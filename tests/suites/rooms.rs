@@ -32,7 +32,8 @@ const CORE: (&str, &[Room]) = (
         ("plan", &["value", "schema", "resources"]),
         ("tracking", &["value", "schema", "resources", "plan"]),
         ("access", &["value", "schema", "resources"]),
-        ("revenue", &["value", "schema", "resources"]),
+        ("usage", &["value"]),
+        ("revenue", &["value", "schema", "resources", "usage"]),
     ],
 );
 /// The room that knows redb.

@@ -27,6 +27,10 @@ pub enum ReportError {
     FromAfterTo,
     /// More intervals than [`MAX_INTERVALS`], or days outside the years 1970 to 9999.
     TooManyIntervals,
+    /// More days than a report of usage has: the most.
+    TooLong(u32),
+    /// Usage is computed from activities, and not from licenses.
+    NotOfLicenses,
     /// No time zone of this name.
     UnknownTimeZone(String),
     /// No interval of this name.
@@ -65,6 +69,8 @@ impl ReportError {
             Self::MonthNotEnded => "month_not_ended",
             Self::FromAfterTo => "from_after_to",
             Self::TooManyIntervals => "too_many_intervals",
+            Self::TooLong(_) => "too_long",
+            Self::NotOfLicenses => "not_of_licenses",
             Self::UnknownTimeZone(_) => "unknown_time_zone",
             Self::UnknownInterval(_) => "unknown_interval",
             Self::UnknownChoice(..) => "unknown_choice",
@@ -91,7 +97,7 @@ impl ReportError {
             | Self::UnknownCell(option) => option,
             Self::InvalidTime(_) | Self::AsOfAhead | Self::NoHistory(_) => "asOf",
             Self::InvalidMonth(_) | Self::MonthNotEnded => "month",
-            Self::FromAfterTo => "from",
+            Self::FromAfterTo | Self::TooLong(_) | Self::NotOfLicenses => "from",
             Self::TooManyIntervals | Self::UnknownInterval(_) => "interval",
             Self::InvalidCompany(_) => "companyId",
             Self::UnknownSegment(_) => "by",
@@ -133,6 +139,10 @@ impl fmt::Display for ReportError {
                 f,
                 "there must be at most {MAX_INTERVALS} intervals between `from` and `to`, in the years 1970 to 9999"
             ),
+            Self::TooLong(most) => {
+                write!(f, "`from` and `to` must be at most {most} days apart")
+            }
+            Self::NotOfLicenses => f.write_str("usage is computed from activities"),
             Self::UnknownTimeZone(found) => write!(
                 f,
                 "`timeZone` must be a name such as `UTC` or `Europe/Berlin`; found {}",

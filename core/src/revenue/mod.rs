@@ -41,6 +41,11 @@ mod series;
 mod status;
 mod table;
 mod tally;
+mod usage_explained;
+mod usage_line;
+mod usage_picture;
+mod usage_plan;
+mod usage_report;
 
 #[doc(inline)]
 pub use self::{
@@ -80,6 +85,13 @@ pub use self::{
     segments::SegmentBy,
     series::Series,
     table::Table,
+    usage_explained::{ExplainedUser, UsageExplanation},
+    usage_line::UsageLine,
+    usage_plan::UsagePlan,
+    usage_report::{
+        ActionRow, ActionTrend, ActiveCounts, CompanyOf, MeanRetention, OtherActions,
+        RetentionCell, Trend, UsageCohort, UsageFormulas, UsageReport, UsageRetention, UsageRow,
+    },
 };
 #[doc(inline)]
 pub use crate::resources::company_status::CompanyStatus;

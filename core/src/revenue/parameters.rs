@@ -9,6 +9,7 @@ use super::{
     query::{FLAGS, ReportKind, THEMES, parts_of},
     renewals::RenewalsBy,
     renewals_explained::RenewalsLine,
+    usage_line::UsageLine,
 };
 
 /// A parameter of reports.
@@ -41,9 +42,12 @@ pub enum Form {
     Text,
 }
 
-use ReportKind::{Customers, Forecast, Mrr, Renewals, Retention};
+use ReportKind::{Customers, Forecast, Mrr, Renewals, Retention, Usage};
 
-const ALL: &[ReportKind] = &[Mrr, Retention, Renewals, Forecast, Customers];
+const ALL: &[ReportKind] = &[Mrr, Retention, Renewals, Forecast, Customers, Usage];
+/// Those that are computed from licenses.
+const OF_LICENSES: &[ReportKind] = &[Mrr, Retention, Renewals, Forecast, Customers];
+const DATED: &[ReportKind] = &[Mrr, Retention, Renewals, Forecast, Usage];
 const OVER_TIME: &[ReportKind] = &[Mrr, Retention, Renewals, Forecast];
 const MOVING: &[ReportKind] = &[Mrr, Retention];
 
@@ -51,19 +55,19 @@ const MOVING: &[ReportKind] = &[Mrr, Retention];
 pub const PARAMETERS: &[Parameter] = &[
     Parameter {
         name: "from",
-        of: OVER_TIME,
+        of: DATED,
         form: Form::Day,
         doc: "First day; by default that of the month 11 months ago, of renewals and forecasts of this month.",
     },
     Parameter {
         name: "to",
-        of: OVER_TIME,
+        of: DATED,
         form: Form::Day,
         doc: "The day after the last one; by default a year after the default of `from`.",
     },
     Parameter {
         name: "interval",
-        of: OVER_TIME,
+        of: DATED,
         form: Form::Choice(&Interval::NAMES),
         doc: "What the report is divided into, `month` by default; at most 1,000 of them.",
     },
@@ -80,22 +84,27 @@ pub const PARAMETERS: &[Parameter] = &[
         doc: "A point in time: the report as it was then, without what was changed later in licenses, rates and the time zone. Properties of companies, and `actual` of a forecast, are those of now.",
     },
     Parameter { name: "companyId", of: ALL, form: Form::Company, doc: "Only this company." },
-    Parameter { name: "product", of: ALL, form: Form::Text, doc: "Only licenses of this product." },
+    Parameter {
+        name: "product",
+        of: OF_LICENSES,
+        form: Form::Text,
+        doc: "Only licenses of this product.",
+    },
     Parameter {
         name: "gapDays",
-        of: ALL,
+        of: OF_LICENSES,
         form: Form::Number(MAX_GAP_DAYS),
         doc: "How many days apart the end of a license and the start of the next of its company, product and currency may be to be continuous; 0 by default.",
     },
     Parameter {
         name: "rates",
-        of: ALL,
+        of: OF_LICENSES,
         form: Form::Choice(Valuation::NAMES),
         doc: "`constant` converts all at the rates of one day; `dated` at those of the last day of each interval, and what they change is the line `fx`.",
     },
     Parameter {
         name: "rateDate",
-        of: ALL,
+        of: OF_LICENSES,
         form: Form::Day,
         doc: "The day of constant rates; the last one of the report by default.",
     },
@@ -148,8 +157,14 @@ pub const PARAMETERS: &[Parameter] = &[
         doc: "The line of which the companies and licenses are returned, with the formula in numbers, instead of the report.",
     },
     Parameter {
+        name: "explain",
+        of: &[Usage],
+        form: Form::Choice(UsageLine::NAMES),
+        doc: "The figure of which the users are returned, instead of the report; `kept` is that of a `cohort` in the week that is the `period`.",
+    },
+    Parameter {
         name: "period",
-        of: OVER_TIME,
+        of: DATED,
         form: Form::Text,
         doc: "The period of the figure to explain, as the report names it, such as `2026-01`; `span`, the default, for the whole report.",
     },
@@ -170,6 +185,24 @@ pub const PARAMETERS: &[Parameter] = &[
         of: &[Retention],
         form: Form::Text,
         doc: "The cohort of the figure to explain, as the report names it, such as `2026-Q1`: `explain=end` and the `period` of a column explain the MRR of a cell. All companies by default.",
+    },
+    Parameter {
+        name: "cohort",
+        of: &[Usage],
+        form: Form::Text,
+        doc: "Only users who were first active in this week, such as `2026-W05`, of the figure to explain.",
+    },
+    Parameter {
+        name: "action",
+        of: &[Usage],
+        form: Form::Text,
+        doc: "Only users who did this in the days of the figure to explain.",
+    },
+    Parameter {
+        name: "part",
+        of: &[Usage],
+        form: Form::Choice(parts_of(Usage)),
+        doc: "Which table CSV has, and which picture is drawn: the `figures`, the `cohorts`, or the `actions`.",
     },
     Parameter {
         name: "part",

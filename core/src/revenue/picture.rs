@@ -74,19 +74,26 @@ impl Report {
             Self::Explanation(explanation) => explanation.picture(),
             Self::ForecastExplanation(explanation) => explanation.picture(explanation.line.name()),
             Self::RenewalsExplanation(explanation) => explanation.picture(explanation.line.name()),
+            Self::Usage(report) => report.picture(query.part),
+            Self::UsageExplanation(explanation) => explanation.picture(),
         }
     }
 }
 
-fn drawn<R>(name: &str, mark: Mark, rows: &[R], value: impl Fn(&R) -> Option<Number>) -> Drawn {
+pub(super) fn drawn<R>(
+    name: &str,
+    mark: Mark,
+    rows: &[R],
+    value: impl Fn(&R) -> Option<Number>,
+) -> Drawn {
     Drawn { name: name.to_owned(), values: rows.iter().map(value).collect(), mark }
 }
 
-fn negated(number: Number) -> Number {
+pub(super) fn negated(number: Number) -> Number {
     (-number.as_decimal()).into()
 }
 
-fn in_percent(ratio: Number) -> Option<Number> {
+pub(super) fn in_percent(ratio: Number) -> Option<Number> {
     percent(ratio).parse().ok().map(|percent: rust_decimal::Decimal| percent.into())
 }
 

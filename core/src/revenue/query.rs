@@ -14,6 +14,7 @@ use super::{
     renewals::RenewalsBy,
     renewals_explained::RenewalsLine,
     segments::SegmentBy,
+    usage_line::UsageLine,
 };
 use crate::{
     schema::Unknown,
@@ -33,6 +34,8 @@ pub enum ReportKind {
     Forecast,
     /// Customers by MRR at stake: [`Customers`](super::Customers).
     Customers,
+    /// Who was active, and what they did: [`UsageReport`](super::UsageReport).
+    Usage,
 }
 
 /// A report with its parameters.
@@ -70,6 +73,7 @@ pub(super) struct Explain {
     pub(super) currency: Option<String>,
     pub(super) segment: Option<String>,
     pub(super) cohort: Option<String>,
+    pub(super) action: Option<String>,
 }
 
 /// The line of a figure that is to be explained.
@@ -78,6 +82,7 @@ pub(super) enum ExplainedLine {
     Revenue(Line),
     Forecast(ForecastLine),
     Renewals(RenewalsLine),
+    Usage(UsageLine),
 }
 
 /// A table of a report.
@@ -89,6 +94,8 @@ pub(super) enum Part {
     Cohorts,
     /// The licenses of the renewals.
     Licenses,
+    /// The actions of usage.
+    Actions,
 }
 
 impl ReportQuery {
@@ -139,6 +146,11 @@ impl ReportQuery {
         self.is_dark
     }
 
+    /// Whether it is computed from activities, and not from licenses.
+    pub fn is_of_activities(&self) -> bool {
+        self.kind == ReportKind::Usage
+    }
+
     /// Whether the report reads how companies use the product.
     pub fn needs_usage(&self) -> bool {
         self.kind == ReportKind::Customers
@@ -163,7 +175,7 @@ impl ReportQuery {
         let zone = self.zone(of_tenant);
         let today = Day::at(now, zone);
         let (from, to) = match self.kind {
-            ReportKind::Mrr | ReportKind::Retention => {
+            ReportKind::Mrr | ReportKind::Retention | ReportKind::Usage => {
                 (today.first_of_month(-11), today.first_of_month(1))
             }
             ReportKind::Renewals | ReportKind::Forecast => {
@@ -306,6 +318,7 @@ impl<'s> Sent<'s> {
             part: match self.choice("part", parts_of(kind)) {
                 Some("cohorts") => Part::Cohorts,
                 Some("licenses") => Part::Licenses,
+                Some("actions") => Part::Actions,
                 _ => Part::Figures,
             },
         }
@@ -315,6 +328,7 @@ impl<'s> Sent<'s> {
         let line = self.value("explain", |name| match kind {
             ReportKind::Forecast => ForecastLine::parse(name).map(ExplainedLine::Forecast),
             ReportKind::Renewals => RenewalsLine::parse(name).map(ExplainedLine::Renewals),
+            ReportKind::Usage => UsageLine::parse(name).map(ExplainedLine::Usage),
             _ => Line::parse(name).map(ExplainedLine::Revenue),
         });
         Some(Explain {
@@ -323,6 +337,7 @@ impl<'s> Sent<'s> {
             currency: self.text("currency"),
             segment: self.text("segment"),
             cohort: self.text("cohort"),
+            action: self.text("action"),
         })
     }
 
@@ -348,6 +363,7 @@ pub(super) const fn parts_of(kind: ReportKind) -> &'static [&'static str] {
     match kind {
         ReportKind::Retention => &["figures", "cohorts"],
         ReportKind::Renewals => &["figures", "licenses"],
+        ReportKind::Usage => &["figures", "cohorts", "actions"],
         ReportKind::Mrr | ReportKind::Forecast | ReportKind::Customers => &["figures"],
     }
 }

@@ -20,6 +20,8 @@ use super::{
     renewals_explained::{RenewalsCell, RenewalsExplanation, explain_renewals},
     retention::{Retention, retention},
     table::Table,
+    usage_explained::UsageExplanation,
+    usage_report::UsageReport,
 };
 use crate::value::ObjectId;
 
@@ -58,6 +60,10 @@ pub enum Report {
     ForecastExplanation(Box<ForecastExplanation>),
     /// The same of renewals.
     RenewalsExplanation(Box<RenewalsExplanation>),
+    /// Usage of the product.
+    Usage(Box<UsageReport>),
+    /// The users behind a figure of it.
+    UsageExplanation(Box<UsageExplanation>),
 }
 
 /// The retention, and the cohorts of the same intervals.
@@ -106,6 +112,7 @@ pub fn report(
             query.page.apply(&mut found, sources.name_of, sources.attributes_of);
             Report::Customers(found.into())
         }
+        ReportKind::Usage => return Err(ReportError::NotOfLicenses),
     })
 }
 
@@ -140,6 +147,7 @@ fn explained(
             let found = explain_renewals(sources.ledger, options, query.renewals_by, cell)?;
             Report::RenewalsExplanation(found.into())
         }
+        ExplainedLine::Usage(_) => return Err(ReportError::NotOfLicenses),
     })
 }
 
@@ -172,6 +180,10 @@ impl Report {
             Self::Explanation(explanation) => explanation.table(),
             Self::ForecastExplanation(explanation) => explanation.table(),
             Self::RenewalsExplanation(explanation) => explanation.table(),
+            Self::Usage(report) if query.part == Part::Cohorts => report.cohort_table(),
+            Self::Usage(report) if query.part == Part::Actions => report.action_table(),
+            Self::Usage(report) => report.table(),
+            Self::UsageExplanation(explanation) => explanation.table(),
         }
     }
 }

@@ -120,5 +120,6 @@ fn schema_of(kind: Kind, def: Option<&ResourceDef>) -> Option<Value> {
         Kind::Renewals => report_or_explanation("RenewalsReport", "RenewalsExplanation"),
         Kind::Forecast => report_or_explanation("ForecastReport", "ForecastExplanation"),
         Kind::Customers => reference("CustomersReport"),
+        Kind::Usage => report_or_explanation("UsageReport", "UsageExplanation"),
     })
 }

@@ -13,6 +13,7 @@ mod records;
 mod reports;
 mod responses;
 mod schemas;
+mod usage;
 
 use serde_json::{Map, Value, json};
 use svctrack_core::{

@@ -18,3 +18,20 @@ pub(super) fn reference(name: &str) -> Value {
 pub(super) fn parameter(name: &str, description: &str, schema: Value) -> Value {
     json!({ "name": name, "in": "query", "description": description, "schema": schema })
 }
+
+/// A member of an object: its name, what it is, and what it says.
+pub(super) type Member = (&'static str, &'static str, &'static str);
+
+/// An object of a report: its name, what it is, and the members that are always there, and those that may be.
+pub(super) type Object =
+    (&'static str, &'static str, &'static [&'static [Member]], &'static [&'static [Member]]);
+
+/// What every row over time begins with.
+pub(super) const PERIOD: &[Member] = &[
+    ("period", "text", "Name of the period."),
+    ("from", "day", "Its first day."),
+    ("to", "day", "The day after its last one."),
+];
+
+/// The company of the example.
+pub(super) const COMPANY: &str = "671100000000000000000001";

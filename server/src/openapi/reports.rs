@@ -4,15 +4,16 @@ use serde_json::{Map, Value, json};
 use svctrack_core::{
     revenue::{
         ClosingRequest, CustomerPage, ForecastLine, Form, Interval, Ledger, LicenseFacts, Line,
-        Options, PARAMETERS, RenewalsLine, ReportKind, ReportQuery, Sources, Usage, Valuation,
-        View, report,
+        Options, PARAMETERS, RenewalsLine, ReportKind, ReportQuery, Sources, Usage, UsageLine,
+        Valuation, View, report,
     },
     value::{ObjectId, Timestamp, Zone},
 };
 
 use super::{
-    parts::{parameter, reference, set},
+    parts::{COMPANY, Member, Object, PERIOD, parameter, reference, set},
     patterns::{MONTH, OBJECT_ID, RECORD_REF},
+    usage,
 };
 use crate::route_def::Kind;
 
@@ -35,13 +36,6 @@ fn schema_of_form(form: Form) -> Value {
         Form::Text => json!({ "type": "string" }),
     }
 }
-
-/// A member of an object: its name, what it is, and what it says.
-type Member = (&'static str, &'static str, &'static str);
-
-/// An object of a report: its name, what it is, and the members that are always there, and those that may be.
-type Object =
-    (&'static str, &'static str, &'static [&'static [Member]], &'static [&'static [Member]]);
 
 /// What every report begins with.
 const ABOUT: &[Member] = &[
@@ -76,13 +70,6 @@ const PAST: &[Member] = &[
     ("asOf", "time", "The point in time as of which it is made, where `asOf` was sent."),
     ("historySince", "time", "The earliest `asOf`, where the history of some changes is not kept."),
 ];
-/// What every row over time begins with.
-const PERIOD: &[Member] = &[
-    ("period", "text", "Name of the period."),
-    ("from", "day", "Its first day."),
-    ("to", "day", "The day after its last one."),
-];
-
 /// What is returned of a license that ends.
 #[rustfmt::skip]
 const RENEWAL: &[Member] = &[
@@ -338,7 +325,7 @@ pub(super) fn schemas() -> Map<String, Value> {
         });
         ((*name).to_owned(), object)
     };
-    OBJECTS.iter().map(object).collect()
+    OBJECTS.iter().chain(usage::OBJECTS).map(object).collect()
 }
 
 fn property((name, kind, doc): &Member) -> (String, Value) {
@@ -371,6 +358,7 @@ fn schema_of(kind: &str) -> Value {
         "line" => one_of(Line::NAMES),
         "forecastLine" => one_of(ForecastLine::NAMES),
         "renewalsLine" => one_of(RenewalsLine::NAMES),
+        "usageLine" => one_of(UsageLine::NAMES),
         "source" => one_of(ForecastLine::SOURCES),
         "status" => one_of(CustomerPage::STATUSES),
         "usage" => one_of(&["known", "unknown"]),
@@ -386,6 +374,9 @@ fn schema_of(kind: &str) -> Value {
 /// A report of a license and its successor, at the time of all examples.
 pub(super) fn example(gives: Kind) -> Option<Value> {
     let kind = gives.report()?;
+    if kind == ReportKind::Usage {
+        return usage::example();
+    }
     let at = Timestamp::parse;
     let license = |id: &str, from: &str, end: Option<&str>, mrr: i64| {
         Some(LicenseFacts {
@@ -420,6 +411,3 @@ pub(super) fn example(gives: Kind) -> Option<Value> {
     };
     serde_json::to_value(report(&query, &options, sources).ok()?).ok()
 }
-
-/// The company of the example.
-const COMPANY: &str = "671100000000000000000001";

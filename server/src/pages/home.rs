@@ -4,14 +4,12 @@ use poem::{Request, Response};
 use serde::Deserialize;
 use serde_json::Value;
 use svctrack_core::access::OPERATOR;
+use svctrack_store::StoreError;
 use svctrack_web::pages::{Figure, HomeView, RenewalsAhead, Start, address, home_page, money};
 
 use super::{
-    api::JSON,
     customers::Customers,
-    demo, explanation,
-    paging::total_of,
-    renewals,
+    demo, explanation, renewals,
     respond::{html, see},
     visit::Visit,
 };
@@ -19,7 +17,7 @@ use crate::{app::App, error::Error};
 
 /// Customers with the most at stake that are listed.
 const AT_STAKE: &str = "8";
-/// Days in which somebody was active who counts.
+/// Days in which somebody was active who counts, as `weekly` has it.
 const ACTIVE_DAYS: i64 = 7;
 /// Issues that are listed.
 const ISSUES: &str = "5";
@@ -59,15 +57,11 @@ pub(super) async fn home(visit: Visit, _: Request) -> Result<Response, Error> {
     let mut view = HomeView::default();
     if visit.api.may("reports:read") {
         revenue(&visit, &mut view).await?;
+        view.figures.extend(usage(&visit).await?);
         let path = address("/reports/customers", &[], &[("sort", "-atStake"), ("limit", AT_STAKE)]);
         view.at_stake = Some(visit.api.get::<Customers>(&path).await?.rows);
         view.renewals = Some(ahead(&visit).await?);
         view.issues = Some(issues(&visit).await?);
-    }
-    for (resource, label) in [("companies", "Companies active"), ("endusers", "Users active")] {
-        if visit.api.may(&format!("{resource}:read")) {
-            view.figures.push(active(&visit, resource, label).await?);
-        }
     }
     Ok(html(home_page(&visit.shell, &view)))
 }
@@ -158,21 +152,47 @@ async fn issues(visit: &Visit) -> Result<Vec<(String, String)>, Error> {
     Ok(found.iter().map(line).collect())
 }
 
-/// How many records were active of late.
-async fn active(visit: &Visit, resource: &str, label: &'static str) -> Result<Figure, Error> {
-    let since = visit.day(-ACTIVE_DAYS);
-    let count = async |query: &[(&str, &str)]| -> Result<u64, Error> {
-        let rest = [("limit", "1"), ("count", "true")];
-        let path = address("/{}", &[resource], &[query, &rest].concat());
-        let response = visit.api.ask(&path, JSON).await?;
-        Ok(total_of(&response).unwrap_or_default())
+/// Usage by day, as far as this page needs it.
+#[derive(Deserialize)]
+struct Usage {
+    rows: Vec<UsedOn>,
+}
+
+#[derive(Deserialize)]
+struct UsedOn {
+    users: Active,
+    companies: Active,
+}
+
+#[derive(Deserialize)]
+struct Active {
+    weekly: Option<u64>,
+}
+
+/// How many companies and users were active in the last days, and in as many before.
+async fn usage(visit: &Visit) -> Result<Vec<Figure>, Error> {
+    let (from, to) = (visit.day(-ACTIVE_DAYS), visit.day(1));
+    let query =
+        [("from", from.as_str()), ("to", to.as_str()), ("interval", "day"), ("timeZone", "UTC")];
+    let usage: Usage = match visit.api.get(&address("/reports/usage", &[], &query)).await {
+        // The other figures are there meanwhile.
+        Err(Error::Store(StoreError::Counting { .. })) => return Ok(Vec::new()),
+        usage => usage?,
     };
-    let recent = [("lastActive[gte]", since.as_str())];
-    let (active, all) = (count(&recent).await?, count(&[]).await?);
-    Ok(Figure {
+    let (Some(before), Some(now)) = (usage.rows.first(), usage.rows.last()) else {
+        return Ok(Vec::new());
+    };
+    let figure = |label, now: &Active, before: &Active| Figure {
         label,
-        value: active.to_string(),
-        note: format!("of {all}, in the last {ACTIVE_DAYS} days"),
-        path: address("/app/records/{}", &[resource], &[recent[0], ("sort", "-lastActive")]),
-    })
+        value: now.weekly.unwrap_or_default().to_string(),
+        note: format!(
+            "in {ACTIVE_DAYS} days, {} in the {ACTIVE_DAYS} before",
+            before.weekly.unwrap_or_default()
+        ),
+        path: address("/app/reports/usage", &[], &[("interval", "week")]),
+    };
+    Ok(vec![
+        figure("Companies active", &now.companies, &before.companies),
+        figure("Users active", &now.users, &before.users),
+    ])
 }

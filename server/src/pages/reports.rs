@@ -30,6 +30,10 @@ const REPORTS: &[(&str, &str)] = &[
     ("retention", "How much of the revenue, and how many of the customers, stay."),
     ("renewals", "The licenses that end in each interval, and their outcomes."),
     ("forecast", "Revenue to come: confirmed by licenses that last, and unconfirmed."),
+    (
+        USAGE,
+        "Who was active in each interval, who came, came back or stayed away, and what they did.",
+    ),
 ];
 /// The reports that look ahead.
 const AHEAD: &[&str] = &["renewals", "forecast"];
@@ -38,6 +42,10 @@ type Table = (Vec<String>, Vec<Vec<ReportCell>>);
 
 /// The report whose figures can be split by a property of companies.
 const MRR: &str = "mrr";
+/// The report of which a part can be chosen.
+const USAGE: &str = "usage";
+/// Its parts.
+const PARTS: &[&str] = &["figures", "cohorts", "actions"];
 
 /// `GET /app/reports/:kind`
 pub(super) async fn report(visit: Visit, request: Request) -> Result<Response, Error> {
@@ -62,6 +70,9 @@ pub(super) async fn report(visit: Visit, request: Request) -> Result<Response, E
     ];
     if name == MRR {
         choices.push(Choice { name: "by", value: of("by", ""), values: Vec::new() });
+    }
+    if name == USAGE {
+        choices.push(Choice { name: "part", value: of("part", "figures"), values: PARTS.to_vec() });
     }
     let query: Vec<(&str, &str)> = choices
         .iter()

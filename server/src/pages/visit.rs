@@ -49,6 +49,7 @@ const SECTIONS: &[(&str, &str, &str, &str)] = &[
     ("Retention", "/app/reports/retention", "Reports", "reports:read"),
     ("Renewal rates", "/app/reports/renewals", "Reports", "reports:read"),
     ("Forecast", "/app/reports/forecast", "Reports", "reports:read"),
+    ("Usage", "/app/reports/usage", "Reports", "reports:read"),
     ("Closed months", "/app/closings", "Reports", "reports:read"),
     ("Set-up", "/app/setup", OPERATE, "activities:read"),
     ("Issues", "/app/issues", OPERATE, "reports:read"),

@@ -1,4 +1,4 @@
-//! Revenue reports, as JSON, CSV or SVG. Core computes a report where the store reads the licenses; the handlers
+//! Reports, as JSON, CSV or SVG. Core computes a report where the store reads what it is made of; the handlers
 //! request it and write the response.
 
 use std::{io, sync::Arc};
@@ -47,6 +47,11 @@ pub(crate) async fn forecast(app: &App, request: &mut Request) -> Result<Respons
 /// `GET /reports/customers`
 pub(crate) async fn customers(app: &App, request: &mut Request) -> Result<Response, Error> {
     answer(app, request, ReportKind::Customers).await
+}
+
+/// `GET /reports/usage`
+pub(crate) async fn usage(app: &App, request: &mut Request) -> Result<Response, Error> {
+    answer(app, request, ReportKind::Usage).await
 }
 
 async fn answer(app: &App, request: &Request, kind: ReportKind) -> Result<Response, Error> {

@@ -45,6 +45,14 @@ pub enum StoreError {
     /// The store cannot take or find anything now.
     #[error("the store is not available: {0}")]
     Unavailable(String),
+    /// A report cannot be computed before the activities of an earlier version of the store are counted.
+    #[error("{counted} of about {of} activities are counted")]
+    Counting {
+        /// How many are.
+        counted: u64,
+        /// About how many there are.
+        of: u64,
+    },
     /// The disk does not respond. Whether a command is carried out is not known: it may be once it does. What is read
     /// is not in memory.
     #[error("the disk does not respond")]

@@ -10,6 +10,7 @@ mod lists;
 mod shared_snapshot;
 mod tenant_deletion;
 mod tokens;
+mod usage;
 
 use std::sync::atomic::{AtomicI64, Ordering};
 

@@ -1,5 +1,7 @@
 //! Whichever read or write fails, nothing of its command is left, and the command sent again is carried out.
 
+mod usage;
+
 use futures_util::FutureExt as _;
 use svctrack_core::{
     plan::{Route, upsert::Access},

@@ -15,3 +15,4 @@ pub(crate) mod revenue;
 pub(crate) mod scrub;
 pub(crate) mod shared_snapshot;
 pub(crate) mod spare_permits;
+pub(crate) mod usage;

@@ -22,6 +22,7 @@ use super::{
     closed::Closed,
     ledgers::{Ledgers, rejected},
     past::Past,
+    usage,
 };
 use crate::{
     ReportJob, StoreError, WrittenReport,
@@ -37,6 +38,9 @@ pub(crate) fn revenue(
     job: &ReportJob,
     now: Timestamp,
 ) -> Result<WrittenReport, StoreError> {
+    if job.query.is_of_activities() {
+        return usage::usage(snapshot, tenant, job, now);
+    }
     let books = ledgers.of(snapshot, tenant)?;
     // Usage has no row in the change log.
     let is_kept = !job.query.needs_usage();

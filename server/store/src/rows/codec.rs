@@ -182,6 +182,15 @@ pub(crate) fn unseal_row<T: DeserializeOwned>(key: &[u8], bytes: &[u8]) -> Resul
     postcard::from_bytes(value).map_err(StoreError::corrupted)
 }
 
+/// The front of the row of a log in `bytes`, as far as `T` reads it; it may borrow from them.
+pub(crate) fn unseal_front<'b, T: Deserialize<'b>>(
+    key: &[u8],
+    bytes: &'b [u8],
+) -> Result<T, StoreError> {
+    let value = unseal(key, bytes).map_err(|error| about(key, error))?;
+    postcard::take_from_bytes(value).map(|(row, _)| row).map_err(StoreError::corrupted)
+}
+
 /// The same, and what was appended to such rows in later versions; a row of an earlier version has none of it.
 pub(crate) fn unseal_row_with_more<T: DeserializeOwned, M: DeserializeOwned + Default>(
     key: &[u8],

@@ -73,6 +73,14 @@ pub(crate) fn index(
     key
 }
 
+/// User and company in the key of a row of `index` that says of which company a user is.
+pub(crate) fn user_of_company(key: &[u8]) -> Option<(ObjectId, ObjectId)> {
+    let (front, user) = key.split_last_chunk::<ID_BYTES>()?;
+    let (_, company) = front.strip_suffix(&[0])?.split_last_chunk::<{ 2 * ID_BYTES }>()?;
+    let company = ObjectId::parse(str::from_utf8(company).ok()?)?;
+    Some((ObjectId::from_bytes(*user), company))
+}
+
 /// Key of a row of a tenant's log.
 pub(crate) fn log(tenant: TenantId, id: ObjectId) -> Vec<u8> {
     let mut key = tenant_key(tenant, ID_BYTES);
@@ -186,6 +194,33 @@ pub(crate) fn change(tenant: TenantId, sequence: u64) -> Vec<u8> {
 /// Key of a closed month, such as `2026-01`.
 pub(crate) fn closing(tenant: TenantId, month: &str) -> Vec<u8> {
     counter(tenant, month)
+}
+
+/// Key of how far activities of a tenant are tallied.
+pub(crate) fn usage_head(tenant: TenantId) -> Vec<u8> {
+    let mut key = tenant_key(tenant, 1);
+    key.push(0);
+    key
+}
+
+/// Key of a block of usage: of a run (its level, and the last activity in it), from a user on.
+pub(crate) fn usage(
+    (tenant, level, run): (TenantId, u8, ObjectId),
+    first_user: ObjectId,
+) -> Vec<u8> {
+    mark(tenant, level + 1, run, first_user)
+}
+
+/// The ends of the blocks of a level.
+pub(crate) fn usage_level(tenant: TenantId, level: u8) -> (Vec<u8>, Vec<u8>) {
+    let end = |id| usage((tenant, level, id), id);
+    (end(ObjectId::MIN), end(ObjectId::MAX))
+}
+
+/// The run in the key of a block of usage.
+pub(crate) fn run_of_usage(key: &[u8]) -> Option<ObjectId> {
+    let run = key.get(OWNER_BYTES..)?.first_chunk()?;
+    Some(ObjectId::from_bytes(*run))
 }
 
 /// Key of a tenant's counter.

@@ -39,8 +39,9 @@ pub(crate) const SUPPRESSED: Table = Table("suppressed");
 pub(crate) const ERASURES: Table = Table("erasures");
 pub(crate) const REVENUE_VERSIONS: Table = Table("revenue_versions");
 pub(crate) const CLOSINGS: Table = Table("closings");
+pub(crate) const USAGE: Table = Table("usage");
 
-pub(crate) const ALL: [Table; 27] = [
+pub(crate) const ALL: [Table; 28] = [
     META,
     TENANTS,
     TOKENS,
@@ -68,6 +69,7 @@ pub(crate) const ALL: [Table; 27] = [
     ERASURES,
     REVENUE_VERSIONS,
     CLOSINGS,
+    USAGE,
 ];
 
 #[cfg(test)]

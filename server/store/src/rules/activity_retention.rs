@@ -18,6 +18,7 @@ use super::{
     date_ranges, history,
     open_tables::{Tables, Transaction},
     person::look_through_some,
+    usage,
     view::View,
 };
 use crate::{
@@ -35,6 +36,7 @@ pub(crate) fn sweep(
     let Some(first_kept) = first_kept(&settings, settled) else {
         return Ok(false);
     };
+    let (first_kept, is_cut) = tallied(tables, tenant, first_kept)?;
     let (begin, end) = (keys::log(tenant, ObjectId::MIN), keys::log(tenant, first_kept));
     let (begin, end) = (Bound::Included(begin.as_slice()), Bound::Excluded(end.as_slice()));
     let (mut owners, mut any) = (BTreeSet::new(), false);
@@ -46,7 +48,7 @@ pub(crate) fn sweep(
         Ok(value.len())
     })?;
     if !any {
-        return Ok(false);
+        return Ok(is_cut);
     }
     let last = read_to.map(|last| keys::log(tenant, last));
     let end = last.as_deref().map_or(end, Bound::Included);
@@ -56,7 +58,26 @@ pub(crate) fn sweep(
         remove_marks(tables, owner, gone_to)?;
     }
     date_ranges::remove_before(tables, tenant, gone_to)?;
-    Ok(read_to.is_some())
+    Ok(read_to.is_some() || is_cut)
+}
+
+/// The first activity to keep, once those before it are tallied; where these are too many for one command, an earlier one,
+/// and that it is.
+fn tallied(
+    tables: &mut Tables<impl Transaction>,
+    tenant: TenantId,
+    first_kept: ObjectId,
+) -> Result<(ObjectId, bool), StoreError> {
+    let (begin, end) = (keys::log(tenant, ObjectId::MIN), keys::log(tenant, first_kept));
+    let old = tables.activities.written()?.range(begin.as_slice()..end.as_slice())?.next_back();
+    let Some(last) = old.transpose()?.and_then(|(key, _)| keys::id_at_end(key.value())) else {
+        return Ok((first_kept, false));
+    };
+    let mut to = usage::head(&tables.usage, tenant)?.to;
+    if last > to {
+        to = usage::tally(tables, tenant, usage::LIMITS)?.to;
+    }
+    Ok(if last > to { (to, true) } else { (first_kept, false) })
 }
 
 /// The activity in a row of the log. One that is corrupted goes like the others.

@@ -23,7 +23,7 @@ use super::{
     open_tables::{Tables, Transaction},
     parked,
     pending::Pending,
-    suppressed, tenant_deletion, tenants,
+    suppressed, tenant_deletion, tenants, usage,
     view::View,
 };
 use crate::{
@@ -361,7 +361,10 @@ fn sweep(
     let more_parked = parked::sweep(tables, pending, tenant, ctx)?;
     let more_to_erase = erasure::sweep(actor, tables, pending, ctx)?;
     let more_old = activity_retention::sweep(tables, tenant, ctx.settled)?;
+    // What a store of an earlier version has in its log.
+    let more_to_tally = usage::go_on(tables, tenant)?;
     let more = more_messages || more_keys || more_parked || more_to_erase || more_old;
+    let more = more || more_to_tally;
     if !more {
         // It is looked through whole, so only in the last of many commands.
         integration_issues::sweep(tables, pending, tenant, ctx.settled)?;

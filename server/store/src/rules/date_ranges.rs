@@ -2,7 +2,10 @@
 //! the log is in no order of dates; but most are sent soon, and so a list of a time skips most spans without reading
 //! them.
 
-use std::{collections::BTreeMap, ops::Range};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    ops::Range,
+};
 
 use serde::{Deserialize, Serialize};
 use svctrack_core::{
@@ -18,7 +21,7 @@ use crate::{
 };
 
 /// Activities of a span: read in a few milliseconds, and its row costs each of them next to nothing.
-const SPAN_ACTIVITIES: u32 = 1_024;
+pub(super) const SPAN_ACTIVITIES: u32 = 1_024;
 
 /// Most ranges of dates that a span notes. One odd date is a range of its own; where there are many, those that
 /// are nearest to each other are joined.
@@ -76,7 +79,11 @@ impl Span {
 
 /// The latest span of each tenant that a transaction adds to.
 #[derive(Default)]
-pub(crate) struct LatestSpans(BTreeMap<TenantId, (ObjectId, Span)>);
+pub(crate) struct LatestSpans {
+    latest: BTreeMap<TenantId, (ObjectId, Span)>,
+    /// Tenants of whom a span has begun.
+    begun: BTreeSet<TenantId>,
+}
 
 impl LatestSpans {
     /// Adds an activity, the newest of its tenant.
@@ -86,7 +93,7 @@ impl LatestSpans {
         tenant: TenantId,
         activity: &Activity,
     ) -> Result<(), StoreError> {
-        let known = match self.0.remove(&tenant) {
+        let known = match self.latest.remove(&tenant) {
             Some(known) => Some(known),
             None => latest(&tables.activity_spans, tenant)?,
         };
@@ -99,18 +106,23 @@ impl LatestSpans {
                 if let Some((first, span)) = full {
                     put(tables, tenant, first, &span)?;
                 }
+                self.begun.insert(tenant);
                 (activity.id, Span::of(activity.date))
             }
         };
-        self.0.insert(tenant, span);
+        self.latest.insert(tenant, span);
         Ok(())
     }
 
-    pub(crate) fn flush(self, tables: &mut Tables<impl Transaction>) -> Result<(), StoreError> {
-        for (tenant, (first, span)) in self.0 {
+    /// Writes them; returns the tenants of whom a span has begun.
+    pub(crate) fn flush(
+        self,
+        tables: &mut Tables<impl Transaction>,
+    ) -> Result<BTreeSet<TenantId>, StoreError> {
+        for (tenant, (first, span)) in self.latest {
             put(tables, tenant, first, &span)?;
         }
-        Ok(())
+        Ok(self.begun)
     }
 }
 

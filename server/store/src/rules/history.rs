@@ -9,13 +9,15 @@ use svctrack_core::{
     plan::Activity,
     resources::{company::COMPANY, end_user::END_USER},
     schema::ResourceDef,
-    value::{ObjectId, TenantId},
+    usage::Counted,
+    value::{ObjectId, TenantId, Timestamp},
 };
 
 use super::{
     messages,
     open_tables::{Tables, Transaction},
     pending::Pending,
+    usage,
 };
 use crate::{
     StoreError,
@@ -81,6 +83,41 @@ pub(crate) fn load(
     Ok(load_row(log, tenant, id)?.and_then(Logged::into_activity))
 }
 
+/// Calls `count` with the activity in a row of the log as it is counted, unless it was erased or is passive: only what
+/// counts is read.
+pub(crate) fn counted(
+    key: &[u8],
+    bytes: &[u8],
+    count: impl FnOnce(Counted<'_>),
+) -> Result<(), StoreError> {
+    let read: Logged<Front<'_>> = codec::unseal_front(key, bytes)?;
+    if let Logged::Activity(
+        _,
+        Front { passive: false, user, action, count: times, date, received_at, .. },
+    ) = read
+    {
+        count(Counted::of(user, action, times, date, received_at));
+    }
+    Ok(())
+}
+
+/// The front of an [`Activity`] as it is stored.
+#[derive(Debug, Deserialize)]
+struct Front<'a> {
+    _id: ObjectId,
+    _company: Option<ObjectId>,
+    user: ObjectId,
+    action: &'a str,
+    _asset: Option<&'a str>,
+    _project: Option<&'a str>,
+    _info: Option<&'a str>,
+    count: u16,
+    _weight: f64,
+    passive: bool,
+    date: Timestamp,
+    received_at: Timestamp,
+}
+
 fn load_row(log: &impl Rows, tenant: TenantId, id: ObjectId) -> Result<Option<Logged>, StoreError> {
     let key = keys::log(tenant, id);
     let row = log.get(key.as_slice())?;
@@ -144,6 +181,7 @@ pub(crate) fn erase(
     tables.engagement.row(owner)?.latest = next;
     if next.is_none() {
         tables.engagement.remove(owner)?;
+        usage::erase(&mut tables.usage, tenant, user)?;
     }
     Ok(next.is_none())
 }

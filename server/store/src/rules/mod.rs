@@ -26,4 +26,5 @@ pub(crate) mod revenue_versions;
 pub(crate) mod suppressed;
 pub(crate) mod tenant_deletion;
 pub(crate) mod tenants;
+pub(crate) mod usage;
 pub(crate) mod view;

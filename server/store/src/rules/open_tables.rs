@@ -42,6 +42,7 @@ pub(crate) struct Tables<T: Transaction> {
     pub(crate) erasures: T::Table,
     pub(crate) revenue_versions: T::Appended,
     pub(crate) closings: T::Table,
+    pub(crate) usage: T::Table,
 }
 
 /// Tables whose keys do not begin with a tenant.
@@ -84,11 +85,12 @@ impl<T: Transaction> Tables<T> {
             erasures: open(ERASURES)?,
             revenue_versions: open(REVENUE_VERSIONS)?.into(),
             closings: open(CLOSINGS)?,
+            usage: open(USAGE)?,
         })
     }
 
     /// Every table, with all rows in it. It names all fields, so that a table that is added is thought of.
-    pub(crate) fn all(&mut self) -> Result<[(Table, &mut T::Table); 25], StoreError> {
+    pub(crate) fn all(&mut self) -> Result<[(Table, &mut T::Table); 26], StoreError> {
         let Self {
             known: _,
             meta,
@@ -116,6 +118,7 @@ impl<T: Transaction> Tables<T> {
             erasures,
             revenue_versions,
             closings,
+            usage,
         } = self;
         Ok([
             (META, meta),
@@ -143,6 +146,7 @@ impl<T: Transaction> Tables<T> {
             (ERASURES, erasures),
             (REVENUE_VERSIONS, revenue_versions.written()?),
             (CLOSINGS, closings),
+            (USAGE, usage),
         ])
     }
 

@@ -15,6 +15,7 @@ use super::{
     ids::Ids,
     integration_issues,
     open_tables::{Tables, Transaction},
+    usage,
 };
 use crate::{StoreError, Tenant, rows::engagement::Owner, times::Settled};
 
@@ -105,7 +106,9 @@ impl Pending {
             }
         }
         engagement::settle(tables, std::mem::take(&mut self.lost_the_last))?;
-        self.spans.flush(tables)?;
+        for tenant in self.spans.flush(tables)? {
+            usage::go_on(tables, tenant)?;
+        }
         self.counters.flush(tables)?;
         Ok(self.to_replay)
     }

@@ -47,6 +47,12 @@ async fn fill(world: &World, actor: &Actor) {
         as_tenant(world, actor, Command::Create { def, body: patch.into() })
     };
     create(&COMPANY, r#"{"name":"Acme","externalId":"acme","domains":["acme.example"]}"#).await;
+    // What goes for its age is counted before.
+    as_tenant(world, actor, set(r#"{"activityRetentionDays":1}"#)).await;
+    let old = Tracking::of(vec![event("old", "acme", "x")], world.clock.now(), Route::Bulk);
+    as_tenant(world, actor, Command::Track(old)).await;
+    world.pass(2 * DAY_MS);
+    as_tenant(world, actor, Command::Sweep).await;
     create(&TICKET, r#"{"sourceId":"t","email":"ada@acme.example"}"#).await;
     let ada = create(&END_USER, r#"{"companyId":"extid-acme","externalId":"ada"}"#).await;
     let once = Command::Create { def: &COMPANY, body: company("once").into() };

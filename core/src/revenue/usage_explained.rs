@@ -1,0 +1,171 @@
+//! The users behind a figure of usage.
+
+use std::cmp::Reverse;
+
+use super::{
+    calendar::Day,
+    hex,
+    listed::MAX_LISTED,
+    picture::{Mark, Picture, drawn},
+    table::{Row, Table},
+    usage_line::UsageLine,
+    usage_plan::{UsageCell, UsagePlan},
+    usage_report::CompanyOf,
+};
+use crate::{
+    usage::{Counts, Person, quarter_begin},
+    value::ObjectId,
+};
+
+/// Most bars of a picture.
+const MAX_BARS: usize = 20;
+
+/// The users behind a figure.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct UsageExplanation {
+    /// Which of the figures of a period it is.
+    pub line: UsageLine,
+    /// The first day of the figure.
+    pub from: Day,
+    /// The day after its last one.
+    pub to: Day,
+    /// The action that these users did; null for any.
+    pub action: Option<String>,
+    /// How many users there are.
+    pub total: usize,
+    /// What makes a user count.
+    pub formula: String,
+    /// The users, those with the most activities first, at most 1,000.
+    pub users: Vec<ExplainedUser>,
+}
+
+/// What a user did.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ExplainedUser {
+    /// `_id` of the user.
+    #[serde(serialize_with = "hex::one")]
+    pub user: ObjectId,
+    /// `_id` of their company.
+    #[serde(serialize_with = "hex::some")]
+    pub company: Option<ObjectId>,
+    /// The day on which they were first active.
+    pub first_active: Day,
+    /// How many days of the figure they were active on.
+    pub days: usize,
+    /// Their activities in these days; of who is dormant, in the period before.
+    pub activities: u64,
+    /// The sum of their counts.
+    pub occurrences: u64,
+}
+
+impl UsagePlan {
+    /// The users behind the figure that is to be explained, if one is.
+    pub fn explanation(
+        &self,
+        counts: &Counts,
+        company_of: CompanyOf<'_>,
+    ) -> Option<UsageExplanation> {
+        let cell = self.cell.as_ref()?;
+        let days = self.places(match cell.line {
+            UsageLine::Dormant => cell.before..cell.from,
+            _ => cell.from..cell.to,
+        });
+        let user = |(user, person): &(ObjectId, Person)| ExplainedUser {
+            user: *user,
+            company: company_of(*user),
+            first_active: self.first_day(person),
+            days: person.presence.days().filter(|day| days.contains(day)).count(),
+            activities: person.activities,
+            occurrences: person.occurrences,
+        };
+        let people = counts.people.iter().filter(|(_, person)| self.counts_in(cell, person));
+        let mut users: Vec<ExplainedUser> = people.map(user).collect();
+        users.sort_by_key(|user| (Reverse(user.activities), user.user));
+        let total = users.len();
+        users.truncate(MAX_LISTED);
+        let name = cell.line.name();
+        Some(UsageExplanation {
+            line: cell.line,
+            from: cell.from,
+            to: cell.to,
+            action: cell.action.clone(),
+            total,
+            formula: format!("{name} = {}{} = {total}", self.words(cell), with_action(cell)),
+            users,
+        })
+    }
+
+    fn first_day(&self, person: &Person) -> Day {
+        Day::at(quarter_begin(person.presence.first.unwrap_or_default()), self.options.zone)
+    }
+
+    fn counts_in(&self, cell: &UsageCell, person: &Person) -> bool {
+        let presence = &person.presence;
+        let first = self.first_day(person);
+        let is_new = cell.from <= first && first < cell.to;
+        let is_active = presence.is_in(&self.places(cell.from..cell.to));
+        let was_active = presence.is_in(&self.places(cell.before..cell.from));
+        let is_of_line = match cell.line {
+            UsageLine::New => is_active && is_new,
+            UsageLine::Returning => is_active && was_active,
+            UsageLine::Resurrecting => is_active && !was_active && !is_new,
+            UsageLine::Dormant => was_active && !is_active,
+            _ => is_active,
+        };
+        let is_of_cohort = cell.cohort.is_none_or(|(from, to)| from <= first && first < to);
+        is_of_line && is_of_cohort && (cell.action.is_none() || person.activities > 0)
+    }
+
+    /// What makes a user count, in words.
+    fn words(&self, cell: &UsageCell) -> String {
+        let UsageCell { from, to, before, .. } = cell;
+        let active = format!("users active from {from} until before {to}");
+        let since = cell.cohort.map(|(from, _)| format!(", first active in the week from {from}"));
+        let rest = match cell.line {
+            UsageLine::New => " for the first time".to_owned(),
+            UsageLine::Returning => format!(" and from {before}"),
+            UsageLine::Resurrecting => format!(", earlier, and not from {before}"),
+            UsageLine::Dormant => {
+                let active = format!(
+                    "users active from {before} until before {from}, not until before {to}"
+                );
+                return active + &since.unwrap_or_default();
+            }
+            _ => String::new(),
+        };
+        active + &rest + &since.unwrap_or_default()
+    }
+}
+
+fn with_action(cell: &UsageCell) -> String {
+    cell.action.as_ref().map(|action| format!(", who did {action}")).unwrap_or_default()
+}
+
+impl UsageExplanation {
+    /// The users as text.
+    pub(super) fn table(&self) -> Table {
+        let mut table =
+            Table::new(["user", "company", "firstActive", "days", "activities", "occurrences"]);
+        for user in &self.users {
+            let row = Row::default().text(user.user).option(user.company).text(user.first_active);
+            table.push(row.text(user.days).text(user.activities).text(user.occurrences));
+        }
+        table
+    }
+
+    pub(super) fn picture(&self) -> Picture {
+        let users = self.users.get(..MAX_BARS.min(self.users.len())).unwrap_or_default();
+        let bars = drawn("activities", Mark::Bars, users, |user| {
+            Some(rust_decimal::Decimal::from(user.activities).into())
+        });
+        Picture {
+            title: format!("Activities of users, {}", self.line.name()),
+            description: format!("{}.", self.formula),
+            labels: users.iter().map(|user| user.user.to_string()).collect(),
+            series: vec![bars],
+            is_ranking: true,
+        }
+    }
+}

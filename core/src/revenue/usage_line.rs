@@ -1,0 +1,82 @@
+//! The figures of usage whose users can be asked for.
+
+use super::{
+    error::ReportError,
+    usage_plan::{MONTH, WEEK},
+};
+
+/// A figure of usage.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum UsageLine {
+    /// Active in the period.
+    Active,
+    /// Active in it for the first time ever.
+    New,
+    /// Active in it and in the period before.
+    Returning,
+    /// Active in it and earlier, but not in the period before.
+    Resurrecting,
+    /// Active in the period before, and not in this one.
+    Dormant,
+    /// Active on the last day of the period.
+    Daily,
+    /// Active in the 7 days that end with the period.
+    Weekly,
+    /// Active in the 28 days that end with the period.
+    Monthly,
+    /// Active in a week, of a cohort.
+    Kept,
+}
+
+impl UsageLine {
+    /// The names of all.
+    pub const NAMES: &'static [&'static str] = &[
+        "active",
+        "new",
+        "returning",
+        "resurrecting",
+        "dormant",
+        "daily",
+        "weekly",
+        "monthly",
+        "kept",
+    ];
+    const ALL: [Self; 9] = [
+        Self::Active,
+        Self::New,
+        Self::Returning,
+        Self::Resurrecting,
+        Self::Dormant,
+        Self::Daily,
+        Self::Weekly,
+        Self::Monthly,
+        Self::Kept,
+    ];
+
+    /// The line of this name.
+    ///
+    /// # Errors
+    /// [`ReportError::UnknownChoice`] where there is none.
+    pub fn parse(name: &str) -> Result<Self, ReportError> {
+        let known = Self::NAMES.iter().zip(Self::ALL).find(|(known, _)| **known == name);
+        let unknown = || ReportError::UnknownChoice("explain", Self::NAMES, name.to_owned());
+        known.map(|(_, line)| line).ok_or_else(unknown)
+    }
+
+    /// The name by which `explain` asks for it.
+    pub fn name(self) -> &'static str {
+        let known = Self::ALL.iter().zip(Self::NAMES).find(|(line, _)| **line == self);
+        known.map_or("", |(_, name)| name)
+    }
+
+    /// Over how many days it is counted, where that does not depend on the period.
+    pub(super) fn trailing_days(self) -> Option<usize> {
+        match self {
+            Self::Daily => Some(1),
+            Self::Weekly => Some(WEEK),
+            Self::Monthly => Some(MONTH),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! What pictures of usage show.
+
+use super::{
+    picture::{Drawn, Mark, Picture, drawn, in_percent, negated},
+    query::Part,
+    usage_report::{UsageReport, UsageRow},
+};
+use crate::value::Number;
+
+/// Most lines of cohorts, the latest ones.
+const MAX_COHORTS: usize = 12;
+/// Most bars of a ranking of actions.
+const MAX_ACTIONS: usize = 20;
+
+impl UsageReport {
+    /// What a picture of a part of the report shows.
+    pub(super) fn picture(&self, part: Part) -> Picture {
+        let (what, labels, series) = match part {
+            Part::Cohorts => self.lines_of_cohorts(),
+            Part::Actions => self.bars_of_actions(),
+            Part::Figures | Part::Licenses => self.bars_of_periods(),
+        };
+        let (from, to, now) = (self.from, self.to, self.now);
+        Picture {
+            title: format!("{what}, {}", self.time_zone),
+            description: format!("From {from} until before {to}, as of {now}."),
+            labels,
+            series,
+            is_ranking: part == Part::Actions,
+        }
+    }
+
+    fn bars_of_periods(&self) -> (&'static str, Vec<String>, Vec<Drawn>) {
+        let bars = |name, value: fn(&UsageRow) -> u64| {
+            drawn(name, Mark::Bars, &self.rows, |row| Some(number(value(row))))
+        };
+        let dormant = drawn("dormant", Mark::Bars, &self.rows, |row| {
+            Some(negated(number(row.users.dormant)))
+        });
+        let monthly = drawn("28 days", Mark::Line, &self.rows, |row| row.users.monthly.map(number));
+        let series = vec![
+            bars("new", |row| row.users.new),
+            bars("returning", |row| row.users.returning),
+            bars("resurrecting", |row| row.users.resurrecting),
+            dormant,
+            monthly,
+        ];
+        let labels = self.rows.iter().map(|row| row.period.period.clone()).collect();
+        ("Active users", labels, series)
+    }
+
+    fn lines_of_cohorts(&self) -> (&'static str, Vec<String>, Vec<Drawn>) {
+        let cohorts = &self.retention.cohorts;
+        let labels = self.retention.mean.iter().map(|mean| mean.week.to_string()).collect();
+        let lines = cohorts.get(cohorts.len().saturating_sub(MAX_COHORTS)..).unwrap_or_default();
+        let line = |cohort: &super::usage_report::UsageCohort| {
+            let mut line = drawn(&cohort.cohort, Mark::Line, &cohort.cells, |cell| {
+                cell.share.filter(|_| cell.is_over).and_then(in_percent)
+            });
+            line.values.resize(self.retention.mean.len(), None);
+            line
+        };
+        let mean = drawn("all", Mark::Dashes, &self.retention.mean, |mean| in_percent(mean.share?));
+        (
+            "Users active by weeks since their first, in percent",
+            labels,
+            lines.iter().map(line).chain([mean]).collect(),
+        )
+    }
+
+    fn bars_of_actions(&self) -> (&'static str, Vec<String>, Vec<Drawn>) {
+        let rows = self.actions.get(..MAX_ACTIONS.min(self.actions.len())).unwrap_or_default();
+        let labels = rows.iter().map(|row| row.action.clone()).collect();
+        let bars = drawn("activities", Mark::Bars, rows, |row| Some(number(row.activities)));
+        ("Activities by action", labels, vec![bars])
+    }
+}
+
+fn number(count: u64) -> Number {
+    rust_decimal::Decimal::from(count).into()
+}

@@ -1,0 +1,178 @@
+//! Which days a report of usage looks at: its periods, the days before them that trailing figures and comparisons need,
+//! and the weeks of its cohorts.
+
+use std::ops::Range;
+
+use super::{
+    calendar::{Borders, Day, Interval, Period},
+    error::ReportError,
+    options::Options,
+    query::{Explain, ExplainedLine, ReportQuery, SPAN},
+    usage_line::UsageLine,
+};
+use crate::{
+    usage::{Calendar, Counting, Windows},
+    value::Unit,
+};
+
+/// Days of the trailing figures of a week and of a month: four whole weeks, so that days of the week do not move them.
+pub(super) const WEEK: usize = 7;
+pub(super) const MONTH: usize = 28;
+/// The longest report, in days: ten years.
+const MAX_DAYS: u32 = 3_660;
+/// Most weeks of which there are cohorts, the latest: a year.
+const MAX_WEEKS: u32 = 53;
+
+/// The days of a report.
+#[derive(Clone, Debug)]
+pub struct UsagePlan {
+    pub(super) options: Options,
+    /// The day of `now`.
+    pub(super) today: Day,
+    /// The first day that is looked at.
+    start: Day,
+    /// The periods of the report.
+    pub(super) periods: Vec<Period>,
+    /// The first day of the interval before the first period, which ends with it.
+    before: Day,
+    /// The weeks of the cohorts.
+    pub(super) weeks: Vec<Period>,
+    pub(super) cell: Option<UsageCell>,
+}
+
+/// A figure whose users are asked for.
+#[derive(Clone, Debug)]
+pub(super) struct UsageCell {
+    pub(super) line: UsageLine,
+    /// The days of the figure.
+    pub(super) from: Day,
+    pub(super) to: Day,
+    /// The first day of the period before.
+    pub(super) before: Day,
+    /// Only those who did this.
+    pub(super) action: Option<String>,
+    /// Only those who were first active in these days.
+    pub(super) cohort: Option<(Day, Day)>,
+}
+
+impl UsagePlan {
+    /// The days of the report that a query asks for.
+    ///
+    /// # Errors
+    /// What is wrong with its days, or with the figure to explain.
+    pub fn of(query: &ReportQuery, options: &Options) -> Result<Self, ReportError> {
+        let &Options { from, to, interval, zone, now, .. } = options;
+        let periods = Borders::between(from, to, interval, zone)?.periods();
+        if to.number() - from.number() > i64::from(MAX_DAYS) {
+            return Err(ReportError::TooLong(MAX_DAYS));
+        }
+        let today = Day::at(now, zone);
+        let end = to.min(today.after()).max(from);
+        let first_cohort = end.back(MAX_WEEKS - 1, Unit::Week).unwrap_or(from).max(from);
+        let weeks_from = Interval::Week.start_of(first_cohort);
+        let weeks = if end > from {
+            Borders::between(weeks_from, end, Interval::Week, zone)?.periods()
+        } else {
+            Vec::new()
+        };
+        let back = |day: Day, days: usize| {
+            day.back(u32::try_from(days).unwrap_or(u32::MAX), Unit::Day).unwrap_or(day)
+        };
+        let before = interval.start_of(from.before());
+        let start = before.min(weeks_from).min(back(from, MONTH)).min(back(end, 2 * MONTH));
+        let plan =
+            Self { options: options.clone(), today, start, periods, before, weeks, cell: None };
+        let cell = query.explain.as_ref().map(|asked| plan.cell_of(asked)).transpose()?;
+        Ok(Self { cell: cell.flatten(), ..plan })
+    }
+
+    /// Begins to count what the report needs.
+    pub fn counting(&self) -> Counting {
+        let days = self.place(self.options.to);
+        let calendar = Calendar::of(self.start, days, self.options.zone);
+        let end = self.place(self.end());
+        let cell = self.cell.as_ref().map(|cell| {
+            let days = match cell.line {
+                UsageLine::Dormant => cell.before..cell.from,
+                _ => cell.from..cell.to,
+            };
+            (self.places(days), cell.action.clone())
+        });
+        let windows = Windows {
+            periods: self.periods.iter().map(|period| self.of_period(period)).collect(),
+            recent: end.saturating_sub(MONTH)..end,
+            before: end.saturating_sub(2 * MONTH)..end.saturating_sub(MONTH),
+            cell,
+        };
+        Counting::new(calendar, windows)
+    }
+
+    /// The day after the last one that has begun, of the report's.
+    pub(super) fn end(&self) -> Day {
+        self.options.to.min(self.today.after()).max(self.options.from)
+    }
+
+    /// The place of a day among those that are looked at.
+    pub(super) fn place(&self, day: Day) -> usize {
+        usize::try_from(day.number() - self.start.number()).unwrap_or_default()
+    }
+
+    pub(super) fn places(&self, days: Range<Day>) -> Range<usize> {
+        self.place(days.start)..self.place(days.end)
+    }
+
+    pub(super) fn of_period(&self, period: &Period) -> Range<usize> {
+        self.places(period.from..period.to)
+    }
+
+    /// The places of the interval before the first period, and of all periods.
+    pub(super) fn with_before(&self) -> Vec<Range<usize>> {
+        let before = self.places(self.before..self.options.from);
+        std::iter::once(before)
+            .chain(self.periods.iter().map(|period| self.of_period(period)))
+            .collect()
+    }
+
+    /// The last day of a period that has begun, if one has.
+    pub(super) fn last_day(&self, period: &Period) -> Option<Day> {
+        (period.from <= self.today).then(|| period.to.min(self.today.after()).before())
+    }
+
+    /// Whether the days of a period have ended.
+    pub(super) fn is_over(&self, period: &Period) -> bool {
+        period.to <= self.today
+    }
+}
+
+impl UsagePlan {
+    fn cell_of(&self, asked: &Explain) -> Result<Option<UsageCell>, ReportError> {
+        let ExplainedLine::Usage(line) = asked.line else { return Ok(None) };
+        let named = |periods: &[Period], name: &str, option| {
+            let found = periods.iter().find(|period| period.period == name);
+            found.cloned().ok_or(ReportError::UnknownCell(option))
+        };
+        let cohort = asked.cohort.as_ref().map(|name| named(&self.weeks, name, "cohort"));
+        let cohort = cohort.transpose()?.map(|week| (week.from, week.to));
+        let (from, to, before) = if line == UsageLine::Kept {
+            let week = named(&self.weeks, &asked.period, "period")?;
+            (week.from, week.to, week.from)
+        } else if asked.period == SPAN {
+            (self.options.from, self.options.to, self.before)
+        } else {
+            let place = self.periods.iter().position(|period| period.period == asked.period);
+            let place = place.ok_or(ReportError::UnknownCell("period"))?;
+            let period = self.periods.get(place).ok_or(ReportError::UnknownCell("period"))?;
+            let before = place.checked_sub(1).and_then(|place| self.periods.get(place));
+            (period.from, period.to, before.map_or(self.before, |before| before.from))
+        };
+        let (from, to) = match line.trailing_days() {
+            Some(days) => {
+                let last = to.min(self.today.after()).before();
+                let days = u32::try_from(days - 1).unwrap_or_default();
+                (last.back(days, Unit::Day).unwrap_or(last), last.after())
+            }
+            None => (from, to),
+        };
+        Ok(Some(UsageCell { line, from, to, before, action: asked.action.clone(), cohort }))
+    }
+}

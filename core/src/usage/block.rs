@@ -1,0 +1,239 @@
+//! The bytes of a block: names of actions, then users in the order of their ids, each with what they did.
+//!
+//! ```text
+//! block  = names, then of each name its length and its bytes, then users
+//! user   = id (12 bytes), bytes of its entries, first quarter of an hour, entries
+//! entry  = quarters since the entry before x 2 + 1 if it is several, number of the action,
+//!          and where it is several: activities, occurrences
+//! ```
+//!
+//! All numbers are LEB128: seven bits a byte, the lowest first, and the highest bit where another byte follows.
+
+use std::fmt;
+
+use crate::value::ObjectId;
+
+/// Bytes of a user's id.
+const ID_BYTES: usize = 12;
+/// Bits of a byte of a number.
+const BITS: u32 = 7;
+/// The bit that says that another byte follows.
+const MORE: u8 = 0x80;
+
+/// Bytes that are no block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Malformed;
+
+impl fmt::Display for Malformed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("malformed block of usage")
+    }
+}
+
+impl std::error::Error for Malformed {}
+
+/// A block that is read: its names, and its users one after the other.
+#[derive(Clone, Debug)]
+pub struct Block<'b> {
+    names: Vec<&'b str>,
+    rest: &'b [u8],
+}
+
+impl<'b> Block<'b> {
+    /// Reads the names of a block.
+    ///
+    /// # Errors
+    /// [`Malformed`]
+    pub fn parse(bytes: &'b [u8]) -> Result<Self, Malformed> {
+        let mut rest = bytes;
+        let count = read(&mut rest)?;
+        let mut names = Vec::new();
+        for _ in 0..count {
+            let length = read(&mut rest)?;
+            let name = take(&mut rest, length)?;
+            names.push(str::from_utf8(name).map_err(|_| Malformed)?);
+        }
+        Ok(Self { names, rest })
+    }
+
+    /// The names of its actions, by their numbers.
+    pub fn names(&self) -> &[&'b str] {
+        &self.names
+    }
+}
+
+impl<'b> Iterator for Block<'b> {
+    type Item = Result<UserPart<'b>, Malformed>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.rest.is_empty() {
+            return None;
+        }
+        let part = read_part(&mut self.rest);
+        if part.is_err() {
+            self.rest = &[];
+        }
+        Some(part)
+    }
+}
+
+fn read_part<'b>(rest: &mut &'b [u8]) -> Result<UserPart<'b>, Malformed> {
+    let (id, behind) = rest.split_first_chunk::<ID_BYTES>().ok_or(Malformed)?;
+    *rest = behind;
+    let length = read(rest)?;
+    let first = u32::try_from(read(rest)?).map_err(|_| Malformed)?;
+    let entries = take(rest, length)?;
+    Ok(UserPart { user: ObjectId::from_bytes(*id), first, entries })
+}
+
+/// What a block has of a user.
+#[derive(Clone, Copy, Debug)]
+pub struct UserPart<'b> {
+    /// `_id` of the end user.
+    pub user: ObjectId,
+    /// The first quarter of an hour in it, counted from 1970-01-01 in UTC.
+    pub first: u32,
+    entries: &'b [u8],
+}
+
+impl<'b> UserPart<'b> {
+    /// What the user did, in the order of quarters of an hour.
+    pub fn entries(&self) -> Entries<'b> {
+        Entries { quarter: self.first, rest: self.entries }
+    }
+}
+
+/// What a user did in a quarter of an hour, of one action.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// The quarter of an hour, counted from 1970-01-01 in UTC.
+    pub quarter: u32,
+    /// The number of the action among the block's names.
+    pub action: u32,
+    /// How many activities there were.
+    pub activities: u32,
+    /// The sum of their counts.
+    pub occurrences: u32,
+}
+
+/// What a user did, one entry after the other.
+#[derive(Clone, Debug)]
+pub struct Entries<'b> {
+    quarter: u32,
+    rest: &'b [u8],
+}
+
+impl Entries<'_> {
+    fn read(&mut self) -> Result<Entry, Malformed> {
+        let head = read(&mut self.rest)?;
+        let since = u32::try_from(head >> 1).map_err(|_| Malformed)?;
+        let mut number = || u32::try_from(read(&mut self.rest)?).map_err(|_| Malformed);
+        self.quarter = self.quarter.checked_add(since).ok_or(Malformed)?;
+        let action = number()?;
+        let (activities, occurrences) = match head & 1 {
+            0 => (1, 1),
+            _ => (number()?, number()?),
+        };
+        Ok(Entry { quarter: self.quarter, action, activities, occurrences })
+    }
+}
+
+impl Iterator for Entries<'_> {
+    type Item = Result<Entry, Malformed>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.rest.is_empty() {
+            return None;
+        }
+        let entry = self.read();
+        if entry.is_err() {
+            self.rest = &[];
+        }
+        Some(entry)
+    }
+}
+
+/// A block that is being written.
+#[derive(Debug, Default)]
+pub(super) struct BlockWriter {
+    /// The first user in it.
+    first: Option<ObjectId>,
+    users: Vec<u8>,
+    entries: Vec<u8>,
+}
+
+impl BlockWriter {
+    /// Bytes of the users in it.
+    pub(super) fn len(&self) -> usize {
+        self.users.len()
+    }
+
+    /// Adds a user, whose id is higher than those before; of the entries, in their order, the actions have numbers
+    /// among the names of this block.
+    pub(super) fn add(&mut self, user: ObjectId, entries: impl Iterator<Item = Entry>) {
+        self.entries.clear();
+        let (mut first, mut last) = (None, None);
+        for entry in entries {
+            let quarter = entry.quarter;
+            first = first.or(Some(quarter));
+            let since = last.map_or(0, |last| quarter.saturating_sub(last));
+            last = Some(quarter);
+            let is_several = (entry.activities, entry.occurrences) != (1, 1);
+            write(&mut self.entries, u64::from(since) << 1 | u64::from(is_several));
+            write(&mut self.entries, entry.action.into());
+            if is_several {
+                write(&mut self.entries, entry.activities.into());
+                write(&mut self.entries, entry.occurrences.into());
+            }
+        }
+        self.first = self.first.or(Some(user));
+        self.users.extend_from_slice(user.as_bytes());
+        write(&mut self.users, self.entries.len().try_into().unwrap_or(u64::MAX));
+        write(&mut self.users, first.unwrap_or_default().into());
+        self.users.extend_from_slice(&self.entries);
+    }
+
+    /// The first user and the bytes of the block, if there is a user in it; another one begins.
+    pub(super) fn finish<'n>(
+        &mut self,
+        names: impl ExactSizeIterator<Item = &'n str>,
+    ) -> Option<(ObjectId, Vec<u8>)> {
+        let first = self.first.take()?;
+        let mut bytes = Vec::with_capacity(self.users.len() + names.len() * 2 * ID_BYTES);
+        write(&mut bytes, names.len().try_into().unwrap_or(u64::MAX));
+        for name in names {
+            write(&mut bytes, name.len().try_into().unwrap_or(u64::MAX));
+            bytes.extend_from_slice(name.as_bytes());
+        }
+        bytes.append(&mut self.users);
+        Some((first, bytes))
+    }
+}
+
+fn write(bytes: &mut Vec<u8>, mut number: u64) {
+    while number >= u64::from(MORE) {
+        bytes.push(number as u8 | MORE);
+        number >>= BITS;
+    }
+    bytes.push(number as u8);
+}
+
+fn read(rest: &mut &[u8]) -> Result<u64, Malformed> {
+    let (mut number, mut shift) = (0, 0);
+    loop {
+        let (byte, behind) = rest.split_first().ok_or(Malformed)?;
+        *rest = behind;
+        number |= u64::from(byte & !MORE).checked_shl(shift).ok_or(Malformed)?;
+        if byte & MORE == 0 {
+            return Ok(number);
+        }
+        shift += BITS;
+    }
+}
+
+fn take<'b>(rest: &mut &'b [u8], length: u64) -> Result<&'b [u8], Malformed> {
+    let length = usize::try_from(length).map_err(|_| Malformed)?;
+    let (taken, behind) = rest.split_at_checked(length).ok_or(Malformed)?;
+    *rest = behind;
+    Ok(taken)
+}

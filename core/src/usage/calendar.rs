@@ -1,0 +1,52 @@
+//! The days of a zone as quarters of an hour, one after the other.
+
+use super::tally::quarter_of;
+use crate::value::{Day, Timestamp, Zone};
+
+/// Days of a zone, from a first one on. A day that clocks skip is empty.
+#[derive(Clone, Debug)]
+pub struct Calendar {
+    /// The quarter of an hour with which each day begins, and at the end that after the last day.
+    begins: Vec<u32>,
+}
+
+impl Calendar {
+    /// The days from a first one on, as many as are wanted.
+    pub fn of(first: Day, days: usize, zone: Zone) -> Self {
+        let mut begins = Vec::with_capacity(days + 1);
+        let mut day = Some(first);
+        for _ in 0..=days {
+            let begin = day.and_then(|day| day.begin(zone)).map(quarter_of);
+            // A day before 1970 begins with it; one after 9999 never does.
+            let is_early = day.is_some_and(|day| day < Day::at(Timestamp::MIN, Zone::UTC));
+            begins.push(begin.unwrap_or(if is_early { 0 } else { u32::MAX }));
+            day = day.and_then(|day| day.0.succ_opt()).map(Day);
+        }
+        Self { begins }
+    }
+
+    /// How many days there are.
+    pub fn len(&self) -> usize {
+        self.begins.len().saturating_sub(1)
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The day of a quarter of an hour, by its place; none before the first day and after the last.
+    pub fn day_of(&self, quarter: u32) -> Option<usize> {
+        let behind = self.begins.partition_point(|begin| *begin <= quarter);
+        behind.checked_sub(1).filter(|day| *day < self.len())
+    }
+
+    /// The same, where it is likely that of a day that is known.
+    pub(super) fn day_near(&self, quarter: u32, known: Option<usize>) -> Option<usize> {
+        let is_in = |day: &usize| match (self.begins.get(*day), self.begins.get(day + 1)) {
+            (Some(begin), Some(end)) => (*begin..*end).contains(&quarter),
+            _ => false,
+        };
+        known.filter(is_in).or_else(|| self.day_of(quarter))
+    }
+}

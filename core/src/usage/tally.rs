@@ -1,0 +1,168 @@
+//! Activities, gathered by end user, quarter of an hour and action.
+
+use super::{
+    block::{Block, BlockWriter, Entry, Malformed},
+    names::{Names, index},
+};
+use crate::value::{ObjectId, Timestamp};
+
+/// A quarter of an hour, in milliseconds.
+pub(super) const QUARTER_MS: i64 = 15 * 60 * 1_000;
+
+/// Bytes after which a block takes no more users: with its key and its names it fits a page of 16 KiB, and one who is
+/// erased has no more than that written again.
+const BLOCK_BYTES: usize = 14 * 1_024;
+
+/// An activity as it is counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Counted<'a> {
+    /// `_id` of the end user.
+    pub user: ObjectId,
+    /// When it happened: the quarter of an hour, counted from 1970-01-01 in UTC.
+    pub quarter: u32,
+    /// What the user did.
+    pub action: &'a str,
+    /// How often.
+    pub count: u16,
+}
+
+impl<'a> Counted<'a> {
+    /// An activity that was received at a time. A date that lies ahead of that comes from a wrong clock: then the time
+    /// of receipt counts (R36, R52).
+    pub fn of(
+        user: ObjectId,
+        action: &'a str,
+        count: u16,
+        date: Timestamp,
+        received_at: Timestamp,
+    ) -> Self {
+        Self { user, quarter: quarter_of(date.min(received_at)), action, count }
+    }
+}
+
+/// The quarter of an hour of a time, counted from 1970-01-01 in UTC.
+pub(super) fn quarter_of(time: Timestamp) -> u32 {
+    u32::try_from(time.as_ms().div_euclid(QUARTER_MS)).unwrap_or_default()
+}
+
+/// When a quarter of an hour begins.
+pub fn quarter_begin(quarter: u32) -> Timestamp {
+    Timestamp::from_ms_clamped(i64::from(quarter) * QUARTER_MS)
+}
+
+/// What was gathered.
+#[derive(Clone, Debug, Default)]
+pub struct Tally {
+    names: Names,
+    rows: Vec<Row>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Row {
+    user: ObjectId,
+    entry: Entry,
+}
+
+impl Row {
+    fn key(&self) -> (ObjectId, u32, u32) {
+        (self.user, self.entry.quarter, self.entry.action)
+    }
+}
+
+impl Tally {
+    /// Adds an activity.
+    pub fn add(&mut self, counted: &Counted<'_>) {
+        let action = self.names.number_of(counted.action);
+        let occurrences = counted.count.into();
+        let entry = Entry { quarter: counted.quarter, action, activities: 1, occurrences };
+        self.rows.push(Row { user: counted.user, entry });
+    }
+
+    /// Adds what a block has, but for one who is erased.
+    ///
+    /// # Errors
+    /// [`Malformed`]
+    pub fn add_block(&mut self, bytes: &[u8], erased: Option<ObjectId>) -> Result<(), Malformed> {
+        let block = Block::parse(bytes)?;
+        let mut numbers = vec![None; block.names().len()];
+        let names = block.names().to_vec();
+        for part in block {
+            let part = part?;
+            if Some(part.user) == erased {
+                continue;
+            }
+            for entry in part.entries() {
+                let entry = entry?;
+                let at = index(entry.action);
+                let (number, name) = numbers.get_mut(at).zip(names.get(at)).ok_or(Malformed)?;
+                let action = *number.get_or_insert_with(|| self.names.number_of(name));
+                self.rows.push(Row { user: part.user, entry: Entry { action, ..entry } });
+            }
+        }
+        Ok(())
+    }
+
+    /// What was gathered as blocks, each with the first user in it, in the order of their ids.
+    pub fn into_blocks(mut self) -> Vec<(ObjectId, Vec<u8>)> {
+        // A stable sort joins what is in order already, as that of blocks is.
+        self.rows.sort_by_key(Row::key);
+        self.rows.dedup_by(|row, before| {
+            let is_same = row.key() == before.key();
+            if is_same {
+                let (sum, added) = (&mut before.entry, row.entry);
+                sum.activities = sum.activities.saturating_add(added.activities);
+                sum.occurrences = sum.occurrences.saturating_add(added.occurrences);
+            }
+            is_same
+        });
+        let mut blocks = Vec::new();
+        let mut writer = BlockWriter::default();
+        let mut local = LocalNames::new(&self.names);
+        for rows in self.rows.chunk_by(|one, next| one.user == next.user) {
+            let Some(first) = rows.first() else { continue };
+            let entries = rows.iter().map(|Row { entry, .. }| *entry);
+            writer.add(
+                first.user,
+                entries.map(|entry| Entry { action: local.number_of(entry.action), ..entry }),
+            );
+            if writer.len() >= BLOCK_BYTES {
+                blocks.extend(writer.finish(local.take()));
+            }
+        }
+        blocks.extend(writer.finish(local.take()));
+        blocks
+    }
+}
+
+/// The names of a block among those of a tally.
+struct LocalNames<'n> {
+    all: &'n Names,
+    numbers: Vec<Option<u32>>,
+    used: Vec<u32>,
+}
+
+impl<'n> LocalNames<'n> {
+    fn new(all: &'n Names) -> Self {
+        Self { all, numbers: vec![None; all.len()], used: Vec::new() }
+    }
+
+    fn number_of(&mut self, action: u32) -> u32 {
+        let Some(number) = self.numbers.get_mut(index(action)) else { return u32::MAX };
+        *number.get_or_insert_with(|| {
+            self.used.push(action);
+            u32::try_from(self.used.len() - 1).unwrap_or(u32::MAX)
+        })
+    }
+
+    /// The names that were used, by their numbers; others begin.
+    fn take(&mut self) -> impl ExactSizeIterator<Item = &'n str> + use<'n> {
+        let used = std::mem::take(&mut self.used);
+        for action in &used {
+            if let Some(number) = self.numbers.get_mut(index(*action)) {
+                *number = None;
+            }
+        }
+        let all = self.all;
+        used.into_iter().map(|action| all.name(action))
+    }
+}

@@ -1,0 +1,128 @@
+//! Reports of usage: from what is tallied, and from the activities after it.
+
+use std::{
+    collections::HashMap,
+    hash::{BuildHasher as _, Hasher as _},
+    ops::Bound,
+    sync::Arc,
+};
+
+use foldhash::quality::FixedState;
+use svctrack_core::{
+    resources::{
+        company::COMPANY,
+        end_user::{self, END_USER},
+        settings,
+    },
+    revenue::{Report, UsagePlan},
+    schema::Lookup as _,
+    usage::{Counting, Counts},
+    value::{ObjectId, TenantId, Timestamp},
+};
+
+use super::ledgers::rejected;
+use crate::{
+    ReportJob, StoreError, WrittenReport,
+    rows::{ACTIVITIES, Bytes as _, INDEX, Rows as _, Snapshot, USAGE, codec, keys},
+    rules::{
+        history,
+        open_tables::RecordTables,
+        usage::{self, Head, LIMITS},
+        view::View,
+    },
+};
+
+/// Most activities that a report reads of the log, in some 20 ms: as many runs of them as a tenant with many events has
+/// while one of its commits is under way.
+const MAX_READ: usize = 4 * LIMITS.activities;
+
+/// Computes a report of usage.
+pub(crate) fn usage(
+    snapshot: &impl Snapshot,
+    tenant: TenantId,
+    job: &ReportJob,
+    now: Timestamp,
+) -> Result<WrittenReport, StoreError> {
+    let tables = RecordTables::open(snapshot)?;
+    let view = View::of_snapshot(tenant, &tables);
+    let zone = settings::time_zone(&settings::of_tenant(&view)?);
+    let company = match job.query.company() {
+        // One that is not there has no users (R2).
+        Some(reference) => Some(view.locate(&COMPANY, reference)?.unwrap_or(ObjectId::MAX)),
+        None => None,
+    };
+    let options = job.query.options(now, zone, None, company).map_err(rejected)?;
+    let plan = UsagePlan::of(&job.query, &options).map_err(rejected)?;
+    let companies = companies(snapshot, tenant, company)?;
+    let counts = count(snapshot, tenant, plan.counting(), |user| {
+        company.is_none() || companies.contains_key(&user)
+    })?;
+    let company_of = |user| companies.get(&user).copied();
+    let report = match plan.explanation(&counts, &company_of) {
+        Some(explanation) => Report::UsageExplanation(explanation.into()),
+        None => Report::Usage(plan.report(&counts, &company_of).into()),
+    };
+    let text = (job.write)(&report, &job.query)?;
+    let mut hasher = FixedState::default().build_hasher();
+    hasher.write(text.as_bytes());
+    Ok(WrittenReport { text: Arc::from(text), hash: hasher.finish(), sequence: 0 })
+}
+
+/// The company of each user who has one; of one company only, where one is named.
+fn companies(
+    snapshot: &impl Snapshot,
+    tenant: TenantId,
+    only: Option<ObjectId>,
+) -> Result<HashMap<ObjectId, ObjectId>, StoreError> {
+    let bound = |company: ObjectId, user| {
+        keys::index(tenant, END_USER.code, end_user::COMPANY_ID.name, &company.to_string(), user)
+    };
+    let first = bound(only.unwrap_or(ObjectId::MIN), ObjectId::MIN);
+    let last = bound(only.unwrap_or(ObjectId::MAX), ObjectId::MAX);
+    let mut companies = HashMap::new();
+    for row in snapshot.open(INDEX)?.range(first.as_slice()..=last.as_slice())? {
+        let (key, _) = row?;
+        companies.extend(keys::user_of_company(key.value()));
+    }
+    Ok(companies)
+}
+
+fn count(
+    snapshot: &impl Snapshot,
+    tenant: TenantId,
+    mut counting: Counting,
+    is_asked_for: impl Fn(ObjectId) -> bool,
+) -> Result<Counts, StoreError> {
+    let tallied = snapshot.open(USAGE)?;
+    let head = usage::head(&tallied, tenant)?;
+    let (first, last) = (keys::usage_level(tenant, 0).0, keys::usage_level(tenant, u8::MAX - 1).1);
+    for row in tallied.range(first.as_slice()..=last.as_slice())? {
+        let (key, value) = row?;
+        let block = codec::unseal(key.value(), value.value())?;
+        counting.add_block(block, &is_asked_for).map_err(usage::corrupted)?;
+    }
+    let (after, last) = (keys::log(tenant, head.to), keys::log(tenant, ObjectId::MAX));
+    let ends = (Bound::Excluded(after.as_slice()), Bound::Included(last.as_slice()));
+    for (number, row) in snapshot.open(ACTIVITIES)?.range(ends)?.enumerate() {
+        if number == MAX_READ {
+            return Err(counting_goes_on(snapshot, tenant, head)?);
+        }
+        let (key, value) = row?;
+        history::counted(key.value(), value.value(), |counted| {
+            if is_asked_for(counted.user) {
+                counting.add(&counted);
+            }
+        })?;
+    }
+    Ok(counting.finish())
+}
+
+/// Why a report cannot be computed yet: a store of an earlier version is being tallied.
+fn counting_goes_on(
+    snapshot: &impl Snapshot,
+    tenant: TenantId,
+    head: Head,
+) -> Result<StoreError, StoreError> {
+    let left = usage::left(snapshot, tenant, head)?;
+    Ok(StoreError::Counting { counted: head.activities, of: head.activities.saturating_add(left) })
+}
