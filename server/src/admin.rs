@@ -133,7 +133,10 @@ impl Admin {
     /// In words, when there is no store, when a server has it open, or when the owner is not given.
     pub async fn stopped(config: &Config, whose: Whose<'_>) -> Result<Self, String> {
         if !config.has_store() {
-            return Err(format!("there is no store in `{}`", config.data.display()));
+            return Err(format!(
+                "there is no store in `{}`: name its directory with --data, or a running server with --server",
+                config.data.display()
+            ));
         }
         let store = open(config)?;
         let tenant = find(&store, whose).await?;

@@ -27,7 +27,10 @@ impl StoppedStore {
         let Self { files, backup_to } = self;
         let config = configure(ConfigOverrides { files, backup_to, ..ConfigOverrides::default() })?;
         if !config.has_store() {
-            return Err(format!("there is no store in `{}`", config.data.display()));
+            return Err(format!(
+                "there is no store in `{}`: name its directory with --data",
+                config.data.display()
+            ));
         }
         Ok(config)
     }

@@ -1,8 +1,63 @@
-//! What the server asks of a store: a closed set of commands, each with a call of its own, and reads of a point in
-//! time. No type of an engine shows here, so that one can replace another: [`embedded`] stores in a file,
-//! [`memory`] in maps that nothing outlives.
+//! Stores for the rules of [`svctrack_core`]: records, events, tokens and tenants, without HTTP.
 //!
-//! Which bytes are on disk is drawn in `server/docs/storage.md`, "Layout on disk".
+//! A [`Store`] carries out commands, each whole or not at all, and reads points in time. It is for the server, and for
+//! programs that want its guarantees in their own process: unique keys, lost updates detected, events that wait for
+//! their company, MRR at any past point in time.
+//!
+//! | Engine | Stores in | For |
+//! |---|---|---|
+//! | [`embedded`] | one file, each block and value with a checksum | a server: what was acknowledged survives a crash and power loss |
+//! | [`memory`] | maps that nothing outlives | tests, trials, and programs that need no disk |
+//!
+//! Both carry out the same rules, and one suite of tests runs on both. No type of an engine shows in this module.
+//!
+//! # Example
+//!
+//! ```
+//! use std::sync::Arc;
+//!
+//! use svctrack_core::{
+//!     resources::company::COMPANY,
+//!     schema::shape,
+//!     value::{Document, RecordRef, TenantId, Timestamp},
+//! };
+//! use svctrack_store::{
+//!     Actor, Store, SystemClock, Tenant, TenantRecord, TokenDigest, TokenRecord, memory::Memory,
+//! };
+//!
+//! # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
+//! let store: Arc<dyn Store> = Arc::new(Memory::new(Arc::new(SystemClock))?);
+//!
+//! // A tenant has at least one token, of which a store knows the hash alone.
+//! let id = TenantId::from_bytes([7; 16]);
+//! let digest = TokenDigest { id: "01234567", sha256: [0; 32] };
+//! let token = TokenRecord::of_everything(digest, id, "trial", Timestamp::MIN);
+//! let record = TenantRecord::new(id, "Acme".to_owned(), Timestamp::MIN);
+//! store.add_tenant(Actor::operator(), record, token).await?;
+//!
+//! // The shape of a body is checked before it is sent to a store.
+//! let sent = Document::parse(br#"{"name": "Acme", "externalId": "acme"}"#).unwrap();
+//! let body = shape::check_create(&COMPANY, &sent).unwrap();
+//! let tenant = Tenant::assume_authorized(id);
+//! let actor = Actor { tenant: tenant.clone(), token: None, user: None };
+//! store.create(actor, None, &COMPANY, body).await?;
+//!
+//! let acme = RecordRef::External("acme".to_owned());
+//! let found = store.record(&tenant, &COMPANY, &acme).await?;
+//! assert!(found.is_some_and(|found| found.text.contains("Acme")));
+//! # Ok::<_, svctrack_store::StoreError>(()) }).unwrap();
+//! ```
+//!
+//! `server/store/examples/embed.rs` tracks an event as well: `cargo run -p svctrack-store --example embed`.
+//!
+//! # Where to begin
+//!
+//! | Question | See |
+//! |---|---|
+//! | What can be read and written? | [`Store`]; each [`Command`] has a method of its own, such as `create` and `track` |
+//! | Who does something, and for which tenant? | [`Actor`], [`Tenant`] |
+//! | What can go wrong? | [`StoreError`] |
+//! | Which bytes are on disk? | `server/docs/storage.md` |
 //!
 //! Invariant: every call takes a [`Tenant`], which nobody creates unnoticed ([`Tenant::assume_authorized`]).
 

@@ -1,4 +1,8 @@
-//! The embedded store: redb with one writer thread, and reads from snapshots.
+//! The embedded store: one file of redb in a folder, which one process opens ([`Embedded::open`]).
+//!
+//! One thread writes: it takes what waits, plans and applies all of it in one transaction, and returns once that is on
+//! disk. Reads have snapshots, so that neither waits for the other. Verifying, compacting and restoring are for a store
+//! that no server has open.
 
 mod engagement;
 mod file;

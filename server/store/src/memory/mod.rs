@@ -3,27 +3,6 @@
 //!
 //! It is for programs that embed the rules, for trials, and for tests, which make any read or write of it fail
 //! ([`Memory::faults`]). A command is carried out where it is asked for, one at a time, and needs no runtime.
-//!
-//! ```
-//! use std::sync::Arc;
-//!
-//! use svctrack_core::value::{TenantId, Timestamp};
-//! use svctrack_store::{
-//!     Actor, Store, SystemClock, TenantRecord, TokenDigest, TokenRecord, memory::Memory,
-//! };
-//!
-//! # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
-//! let store: Arc<dyn Store> = Arc::new(Memory::new(Arc::new(SystemClock))?);
-//! let id = TenantId::from_bytes([7; 16]);
-//! let tenant = TenantRecord::new(id, "Acme".to_owned(), Timestamp::MIN);
-//! let digest = TokenDigest { id: "01234567", sha256: [0; 32] };
-//! let token = TokenRecord::of_everything(digest, id, "trial", Timestamp::MIN);
-//! store.add_tenant(Actor::operator(), tenant, token).await?;
-//! assert!(store.has_tenant(id).await?);
-//! # Ok::<_, svctrack_store::StoreError>(()) }).unwrap();
-//! ```
-//!
-//! A program that tracks an event and reads what is known of its user: `server/store/examples/embed.rs`.
 
 mod faults;
 mod state;
