@@ -119,10 +119,11 @@ async fn view_of(visit: &Visit) -> Result<ClosingsView, Error> {
                 (Some(each.map(|it| it.difference).collect()), compared.changed_license_count)
             }
         };
+        let converted = closing.converted.map(|line| ClosedLine { is_converted: true, ..line });
         ClosingLine {
             month: closing.month,
             closed_at: closing.closed_at,
-            lines: closing.currencies.into_iter().chain(closing.converted).collect(),
+            lines: closing.currencies.into_iter().chain(converted).collect(),
             differences,
             changed_licenses: changed,
         }

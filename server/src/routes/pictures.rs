@@ -1,7 +1,7 @@
 //! Pictures of reports, as standalone SVG: drawn by one function, whatever the report.
 
 use charts_rs::{
-    BarChart, HorizontalBarChart, Series, SeriesCategory, THEME_DARK, THEME_LIGHT,
+    BarChart, Color, HorizontalBarChart, Series, SeriesCategory, THEME_DARK, THEME_LIGHT,
     svg_with_accessibility,
 };
 use svctrack_core::{
@@ -17,6 +17,8 @@ const BAR_HEIGHT: f32 = 26.0;
 const FRAME_HEIGHT: f32 = 120.0;
 /// Room on the right of a ranking for the label of its longest bar.
 const LABEL_WIDTH: f32 = 60.0;
+/// What dark pictures are drawn on: the ground of the pages.
+const DARK_GROUND: (u8, u8, u8) = (0x14, 0x16, 0x1b);
 /// What is drawn of a report that has nothing to show.
 const NO_DATA: &str = "no data";
 /// Characters of a label of a ranking.
@@ -37,6 +39,7 @@ fn over_time(picture: &Picture, theme: &str) -> charts_rs::Result<String> {
     let mut chart = BarChart::new_with_theme(series, picture.labels.clone(), theme);
     (chart.base.width, chart.base.height) = (WIDTH, HEIGHT);
     chart.base.title.text.clone_from(&picture.title);
+    chart.base.background_color = ground(theme);
     chart.base.empty_text = Some(NO_DATA.to_owned());
     for axis in &mut chart.y_axis_configs {
         axis.formatter = Some("{t}".to_owned());
@@ -59,8 +62,13 @@ fn ranking(picture: &Picture, theme: &str) -> charts_rs::Result<String> {
     chart.base.margin.right += LABEL_WIDTH;
     chart.base.height = f32::from(count).mul_add(BAR_HEIGHT, FRAME_HEIGHT);
     chart.base.title.text.clone_from(&picture.title);
+    chart.base.background_color = ground(theme);
     chart.base.empty_text = Some(NO_DATA.to_owned());
     chart.svg()
+}
+
+fn ground(theme: &str) -> Color {
+    if theme == THEME_DARK { DARK_GROUND.into() } else { Color::white() }
 }
 
 fn series_of(drawn: &Drawn) -> Series {

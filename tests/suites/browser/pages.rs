@@ -56,12 +56,16 @@ impl Visit {
 fn kinds(paths: impl Iterator<Item = String>) -> Vec<String> {
     let mut kinds = BTreeMap::new();
     for path in paths {
-        let part = |part: &str| if part.len() == 24 { ":id".to_owned() } else { part.to_owned() };
-        let plain = path.split('?').next().unwrap();
-        let kind: Vec<String> = plain.split('/').map(part).collect();
-        kinds.entry(kind.join("/")).or_insert(path);
+        kinds.entry(kind(&path)).or_insert(path);
     }
     kinds.into_values().collect()
+}
+
+/// The path of a page without its query, with `id` for each id.
+fn kind(path: &str) -> String {
+    let part = |part: &str| if part.len() == 24 { "id".to_owned() } else { part.to_owned() };
+    let plain = path.split('?').next().unwrap();
+    plain.split('/').map(part).collect::<Vec<_>>().join("/")
 }
 
 async fn check_barriers(setup: Setup, width: u32) {
@@ -134,7 +138,7 @@ async fn take_pictures(folder: &Path, (look, setup, width): (&str, Setup, u32)) 
         let height = visit.browser.run("return document.documentElement.scrollHeight").await;
         let height = height.as_u64().unwrap().saturating_add(FRAME).min(MAX_HEIGHT);
         page.set_window_size(width, height.try_into().unwrap()).await.unwrap();
-        let plain = path.split('?').next().unwrap().trim_start_matches('/').replace('/', "-");
+        let plain = kind(&path).trim_start_matches('/').replace('/', "-");
         let name = if plain.is_empty() { "today" } else { &plain };
         let picture = page.screenshot().await.unwrap();
         fs::write(folder.join(format!("{name}-{look}.png")), picture).unwrap();

@@ -17,6 +17,9 @@ use crate::page::Page;
 #[serde(default)]
 pub struct ClosedLine {
     pub currency: String,
+    /// Whether it has all currencies, converted into this one.
+    #[serde(skip)]
+    pub is_converted: bool,
     pub start: f64,
     pub new: f64,
     pub reactivation: f64,
@@ -168,7 +171,9 @@ fn month(closing: &ClosingLine) -> impl Renderable {
             @for (at, line) in closing.lines.iter().enumerate() {
                 tr {
                     th.nowrap scope="row" { @if at == 0 { (closing.month) } }
-                    td { @if at == 0 { (day(&closing.closed_at)) } }
+                    td {
+                        @if at == 0 { (day(&closing.closed_at)) } @else if line.is_converted { span.muted { "In all" } }
+                    }
                     (amounts(line, false))
                 }
             }

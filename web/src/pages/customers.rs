@@ -7,6 +7,7 @@ use super::{
     format::{day, label_of, money, percent},
     page,
     parts::{Paging, badge, empty, paging, scroll},
+    renewals::distance,
     shell::{Shell, layout, record_address, title_bar},
 };
 use crate::page::Page;
@@ -145,7 +146,13 @@ fn customer_row(line: &CustomerLine) -> impl Renderable {
                 @if let Some(renewal) = &line.next_renewal { (day(renewal)) }
                 @if let Some(days) = line.days {
                     br; small.muted {
-                        @if days < 0 { "overdue by " (-days) " days" } @else { "in " (days) " days" }
+                        @if days == -1 {
+                            "overdue by 1 day"
+                        } @else if days < 0 {
+                            "overdue by " (-days) " days"
+                        } @else {
+                            (distance(days))
+                        }
                     }
                 }
             }

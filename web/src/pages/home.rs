@@ -5,7 +5,7 @@ use hypertext::prelude::*;
 use super::{
     customers::{CustomerLine, customer_table},
     page,
-    parts::{chart, empty},
+    parts::{chart, empty, prose},
     shell::{Shell, layout},
 };
 use crate::page::Page;
@@ -119,10 +119,10 @@ fn ahead(renewals: &RenewalsAhead) -> impl Renderable {
                 @if renewals.licenses == 0 {
                     "None."
                 } @else {
-                    strong { (renewals.licenses) } " licenses with an MRR of " strong { (renewals.mrr) }
+                    strong { (renewals.licenses) } @if renewals.licenses == 1 { " license" } @else { " licenses" } " with an MRR of " strong { (renewals.mrr) }
                 }
                 @if renewals.overdue > 0 {
-                    "; " strong { (renewals.overdue) } " are overdue"
+                    "; " strong { (renewals.overdue) } " overdue"
                 }
             }
         }
@@ -138,7 +138,7 @@ fn senders(issues: &[(String, String)]) -> impl Renderable {
             } @else {
                 ul.plain {
                     @for (message, count) in issues {
-                        li { (message) " " span.muted { (count) } }
+                        li { (prose(message)) " " span.muted { (count) } }
                     }
                 }
             }

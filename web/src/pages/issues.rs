@@ -127,7 +127,7 @@ fn row<'v>(shell: &'v Shell, view: &'v IssuesView, line: &'v IssueLine) -> impl 
     let count = grouped(&line.count.to_string());
     maud! {
         tr {
-            th.message scope="row" {
+            th.issue scope="row" {
                 (prose(&line.message))
                 div.sample {
                     code { (line.code) }

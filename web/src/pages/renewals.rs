@@ -210,7 +210,7 @@ fn buttons<'v>(
 }
 
 /// Days from today in words.
-fn distance(days: i64) -> String {
+pub(super) fn distance(days: i64) -> String {
     match days {
         0 => "today".to_owned(),
         1 => "tomorrow".to_owned(),
