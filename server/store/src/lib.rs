@@ -50,14 +50,8 @@
 //!
 //! `server/store/examples/embed.rs` tracks an event as well: `cargo run -p svctrack-store --example embed`.
 //!
-//! # Where to begin
-//!
-//! | Question | See |
-//! |---|---|
-//! | What can be read and written? | [`Store`]; each [`Command`] has a method of its own, such as `create` and `track` |
-//! | Who does something, and for which tenant? | [`Actor`], [`Tenant`] |
-//! | What can go wrong? | [`StoreError`] |
-//! | Which bytes are on disk? | `server/docs/storage.md` |
+//! [`Store`] has all that can be read and written, each [`Command`] with a method of its own, such as `create` and
+//! `track`; [`StoreError`] what can go wrong. Which bytes are on disk is drawn in `server/docs/storage.md`.
 //!
 //! Invariant: every call takes a [`Tenant`], which nobody creates unnoticed ([`Tenant::assume_authorized`]).
 
