@@ -15,7 +15,6 @@
 //!
 //! ```
 //! use std::sync::Arc;
-//!
 //! use svctrack_core::{
 //!     resources::company::COMPANY,
 //!     schema::shape,
