@@ -57,10 +57,10 @@ pub struct ActionCounts {
     pub before: u64,
 }
 
-/// What was counted.
+/// What was counted, and in which windows.
 #[derive(Debug)]
 pub struct Counts {
-    /// The days.
+    /// The days that were counted.
     pub calendar: Calendar,
     /// What was looked at.
     pub windows: Windows,
@@ -91,7 +91,7 @@ pub struct Counting {
 }
 
 impl Counting {
-    /// Begins to count.
+    /// Begins to count in the windows of a calendar.
     pub fn new(calendar: Calendar, windows: Windows) -> Self {
         let period_of = period_of_days(&windows.periods);
         let occurrences = vec![0; windows.periods.len()];
@@ -200,7 +200,7 @@ impl Counting {
         Some(day)
     }
 
-    /// What was counted.
+    /// Ends the count, and returns what was counted.
     pub fn finish(mut self) -> Counts {
         self.people.sort_unstable_by_key(|(user, _)| *user);
         for (_, person) in &self.people {

@@ -22,7 +22,7 @@ pub struct Counted<'a> {
     pub quarter: u32,
     /// What the user did.
     pub action: &'a str,
-    /// How often.
+    /// How often it happened, by the event.
     pub count: u16,
 }
 
@@ -50,7 +50,7 @@ pub fn quarter_begin(quarter: u32) -> Timestamp {
     Timestamp::from_ms_clamped(i64::from(quarter) * QUARTER_MS)
 }
 
-/// What was gathered.
+/// What was gathered of activities, added one by one.
 #[derive(Clone, Debug, Default)]
 pub struct Tally {
     names: Names,
@@ -70,7 +70,7 @@ impl Row {
 }
 
 impl Tally {
-    /// Adds an activity.
+    /// Adds an activity to what was gathered.
     pub fn add(&mut self, counted: &Counted<'_>) {
         let action = self.names.number_of(counted.action);
         let occurrences = counted.count.into();

@@ -44,7 +44,7 @@ type Table = (Vec<String>, Vec<Vec<ReportCell>>);
 const MRR: &str = "mrr";
 /// The report of which a part can be chosen.
 const USAGE: &str = "usage";
-/// Its parts.
+/// The parts of the usage report, by their names in the API.
 const PARTS: &[&str] = &["figures", "cohorts", "actions"];
 
 /// `GET /app/reports/:kind`

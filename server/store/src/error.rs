@@ -48,7 +48,7 @@ pub enum StoreError {
     /// A report cannot be computed before the activities of an earlier version of the store are counted.
     #[error("{counted} of about {of} activities are counted")]
     Counting {
-        /// How many are.
+        /// How many are counted so far.
         counted: u64,
         /// About how many there are.
         of: u64,
